@@ -1,0 +1,144 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <ringlet/error.hpp>
+#include <ringlet/tensor.hpp>
+#include <string>
+#include <string_view>
+
+namespace ringlet {
+
+namespace native {
+class World;
+struct WorkState;
+}  // namespace native
+
+/// Operations of one stream run in the order in which they were started; operations of two streams overlap.
+/// Every rank must use the same stream number for the same operation.
+struct Stream {
+  std::uint16_t id = 0;
+};
+
+struct CallOptions {
+  Stream stream{};
+  /// How long the operation may take from the moment it starts; unset: the group's `operation_timeout`.
+  std::optional<std::chrono::milliseconds> timeout{};
+};
+
+/// Handle of an operation that was started. Movable. The buffers given to the operation are borrowed until it has ended;
+/// the destructor waits for that (the operation's deadline bounds it). All members may be called from any one thread at a time.
+class [[nodiscard]] Work {
+ public:
+  Work() = default;
+  explicit Work(std::shared_ptr<native::WorkState> state) : state_(std::move(state)) {}
+  Work(Work&&) noexcept = default;
+  Work& operator=(Work&& other) noexcept;
+  ~Work();
+
+  /// Waits for the end; throws the operation's error.
+  void wait();
+  /// Waits at most `timeout`; false if the operation still runs then. Does not cancel it. Throws the operation's error.
+  bool wait_for(std::chrono::milliseconds timeout);
+  /// Whether it has ended, in success or failure. Does not block.
+  bool done() const;
+  /// Waits for the end; returns the operation's status and throws nothing.
+  Status status();
+
+ private:
+  std::shared_ptr<native::WorkState> state_;
+};
+
+/// A set of ranks that call collectives together. A value: copies mean the same group. All calls may come from any thread;
+/// every rank must start the operations of one stream in the same order.
+///
+/// Blocking calls throw `ringlet::Error`. The first failure (a lost rank, a mismatch, a passed deadline) ends the group: every
+/// pending operation ends with that error, and so does every later call. The contents of an output buffer after an error are unspecified.
+class Group {
+ public:
+  /// A group of this process alone.
+  Group();
+  explicit Group(std::shared_ptr<native::World> world) : world_(std::move(world)) {}
+
+  int rank() const noexcept;
+  int size() const noexcept;
+
+  /// Reduces `values` over all ranks, in place; every rank ends with the same bits. Same dtype and element count on all ranks.
+  void all_sum(TensorView values, const CallOptions& options = {}) { all_reduce(ReduceOp::sum, values, values, options); }
+  void all_prod(TensorView values, const CallOptions& options = {}) { all_reduce(ReduceOp::prod, values, values, options); }
+  void all_max(TensorView values, const CallOptions& options = {}) { all_reduce(ReduceOp::max, values, values, options); }
+  void all_min(TensorView values, const CallOptions& options = {}) { all_reduce(ReduceOp::min, values, values, options); }
+  /// The mean over all ranks, in place: the sum is divided once, by the rank that owns the part. Floating dtypes only.
+  void all_mean(TensorView values, const CallOptions& options = {}) { all_mean_async(values, values, options).wait(); }
+
+  /// Out of place: `output` has the dtype and element count of `input`, and is `input` itself or does not overlap it.
+  void all_reduce(ReduceOp op, ConstTensorView input, TensorView output, const CallOptions& options = {}) {
+    all_reduce_async(op, input, output, options).wait();
+  }
+  [[nodiscard]] Work all_reduce_async(ReduceOp op, ConstTensorView input, TensorView output, const CallOptions& options = {});
+  [[nodiscard]] Work all_mean_async(ConstTensorView input, TensorView output, const CallOptions& options = {});
+
+  /// Rank r gets the r-th part of axis 0 of the reduced input. Where the extent of axis 0 does not divide by the group's size, the first ranks
+  /// get one row more. `op` is sum, max or min. `output` must not overlap `input`.
+  void reduce_scatter(ReduceOp op, ConstTensorView input, TensorView output, const CallOptions& options = {}) {
+    reduce_scatter_async(op, input, output, options).wait();
+  }
+  void sum_scatter(ConstTensorView input, TensorView output, const CallOptions& options = {}) {
+    reduce_scatter(ReduceOp::sum, input, output, options);
+  }
+  [[nodiscard]] Work reduce_scatter_async(ReduceOp op, ConstTensorView input, TensorView output, const CallOptions& options = {});
+
+  /// Concatenates every rank's `input` along axis 0, in rank order. Same shape on all ranks; `output` has size() times the elements.
+  void all_gather(ConstTensorView input, TensorView output, const CallOptions& options = {}) {
+    all_gather_async(input, output, options).wait();
+  }
+  [[nodiscard]] Work all_gather_async(ConstTensorView input, TensorView output, const CallOptions& options = {});
+
+  /// Copies `values` of rank `root` to every rank.
+  void broadcast(TensorView values, int root, const CallOptions& options = {}) { broadcast_async(values, root, options).wait(); }
+  [[nodiscard]] Work broadcast_async(TensorView values, int root, const CallOptions& options = {});
+
+  /// Returns once every rank has called it.
+  void barrier(const CallOptions& options = {}) { barrier_async(options).wait(); }
+  [[nodiscard]] Work barrier_async(const CallOptions& options = {});
+
+  /// Point to point, matched in order per (source, stream). A send ends once the receiver has matched it and its bytes have left; so two ranks
+  /// that both send first use the async form. Another dtype or shape on the receiving side is a `MismatchError` on both; the group lives on.
+  void send(ConstTensorView values, int destination, const CallOptions& options = {}) { send_async(values, destination, options).wait(); }
+  [[nodiscard]] Work send_async(ConstTensorView values, int destination, const CallOptions& options = {});
+  void recv(TensorView values, int source, const CallOptions& options = {}) { recv_async(values, source, options).wait(); }
+  [[nodiscard]] Work recv_async(TensorView values, int source, const CallOptions& options = {});
+
+  /// Name of the algorithm that an all-reduce of this many bytes runs with: the same on every rank, a pure function of group and size.
+  std::string_view all_reduce_algorithm(std::size_t bytes) const;
+
+ private:
+  std::shared_ptr<native::World> world_;
+};
+
+/// How to form or join a group. What is unset comes from the environment.
+struct InitOptions {
+  /// Strict: an error that says what is missing, instead of a group of one, where nothing is configured.
+  bool strict = false;
+  /// "any" or "tcp".
+  std::string backend = "any";
+  std::optional<int> rank{};          // RINGLET_RANK, then MLX_RANK
+  std::optional<int> world_size{};    // RINGLET_WORLD_SIZE
+  std::optional<std::string> coordinator{};  // RINGLET_COORDINATOR: host:port or [v6]:port, where rank 0 listens
+  std::optional<std::string> hostfile{};     // RINGLET_HOSTFILE, then MLX_HOSTFILE: a JSON list of each rank's list of addresses
+  std::optional<std::chrono::milliseconds> connect_timeout{};    // RINGLET_CONNECT_TIMEOUT_MS, 60 s: all ranks must have met by then
+  std::optional<std::chrono::milliseconds> operation_timeout{};  // RINGLET_TIMEOUT_MS, 10 min: of an operation, from its start
+  std::optional<std::chrono::milliseconds> heartbeat_timeout{};  // RINGLET_HEARTBEAT_TIMEOUT_MS, 10 s: silence after which a peer is lost
+};
+
+/// Whether the named backend can be used here. Unknown names are false.
+bool is_available(std::string_view backend = "any") noexcept;
+
+/// Joins or forms the group. With nothing configured: a group of one, or, if strict, `InvalidArgument`. A half-configured environment
+/// is always `InvalidArgument`, naming what is missing. Throws `Timeout`, `PeerLost` or `ProtocolError` if the ranks do not meet.
+Group init(const InitOptions& options = {});
+
+}  // namespace ringlet

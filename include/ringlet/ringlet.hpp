@@ -1,0 +1,9 @@
+#pragma once
+
+// Everything a program needs.
+#include <ringlet/dtype.hpp>
+#include <ringlet/error.hpp>
+#include <ringlet/gradients.hpp>
+#include <ringlet/group.hpp>
+#include <ringlet/status.hpp>
+#include <ringlet/tensor.hpp>

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace ringlet {
+
+/// What kind of thing went wrong. The numbers are part of the C API: append only.
+enum class Errc : std::uint8_t {
+  ok = 0,
+  invalid_argument = 1,  // the caller's mistake; returned before any byte moves
+  mismatch = 2,          // ranks disagree about a call
+  peer_lost = 3,         // a rank died, was cut off, or left
+  timed_out = 4,         // a deadline passed
+  protocol_error = 5,    // a peer sent what it may not send
+  cancelled = 6,         // the group was closed under the call
+};
+
+std::string_view name_of(Errc code) noexcept;
+
+/// The result of an operation: a code, the rank that caused it (-1 where none did), and one sentence for a person.
+class [[nodiscard]] Status {
+ public:
+  Status() = default;
+  Status(Errc code, std::string text, int rank = -1) : code_(code), rank_(rank), text_(std::move(text)) {}
+
+  bool ok() const noexcept { return code_ == Errc::ok; }
+  Errc code() const noexcept { return code_; }
+  /// The rank that caused it, counted in the world; -1 where none did or none is known.
+  int rank() const noexcept { return rank_; }
+  const std::string& text() const noexcept { return text_; }
+
+  friend bool operator==(const Status&, const Status&) = default;
+
+ private:
+  Errc code_ = Errc::ok;
+  int rank_ = -1;
+  std::string text_;
+};
+
+}  // namespace ringlet

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <ringlet/dtype.hpp>
+#include <span>
+#include <string_view>
+
+namespace ringlet::simd {
+
+/// out[i] = a[i] op b[i]. No alignment is needed; `out` is `a`, is `b`, or overlaps neither.
+using ReduceFn = void (*)(std::byte* out, const std::byte* a, const std::byte* b, std::size_t count);
+/// data[i] = data[i] * factor, or / factor. The factor is first rounded to the dtype's arithmetic type (f32; f64 for f64).
+using ScaleFn = void (*)(std::byte* data, std::size_t count, double factor);
+/// out[i] = in[i] in another float dtype, rounded to nearest even. The arrays do not overlap.
+using CastFn = void (*)(std::byte* out, const std::byte* in, std::size_t count);
+/// Folds an array into one number.
+using FoldFn = double (*)(const std::byte* data, std::size_t count);
+/// In place, element by element.
+using MapFn = void (*)(std::byte* data, std::size_t count);
+
+/// The kernels of one instruction set. Every target gives the same bits for the same input (NaN results: NaN everywhere, payload open).
+/// Pure functions: any thread.
+class Kernels {
+ public:
+  /// "scalar", "sse4.1", "avx2", "avx512", "neon64" or "wasm".
+  virtual std::string_view name() const noexcept = 0;
+  /// Every valid dtype and op.
+  virtual ReduceFn reduce(DType dtype, ReduceOp op) const noexcept = 0;
+  /// f16, bf16, f32, f64, complex64 (both parts); null for the others.
+  virtual ScaleFn multiply(DType dtype) const noexcept = 0;
+  virtual ScaleFn divide(DType dtype) const noexcept = 0;
+  /// Between any two of f16, bf16, f32, f64 (from == to copies); null for the others.
+  virtual CastFn cast(DType from, DType to) const noexcept = 0;
+  /// Sum of squares, accumulated in f64 over a fixed virtual width, so that all targets agree. f16, bf16, f32, f64, complex64; else null.
+  virtual FoldFn sum_of_squares(DType dtype) const noexcept = 0;
+  /// Largest absolute value; NaN if any element is NaN; 0 for none. f16, bf16, f32, f64; else null.
+  virtual FoldFn abs_max(DType dtype) const noexcept = 0;
+  /// Gives every NaN the one positive quiet pattern without payload (0x7fc00000 in f32). f16, bf16, f32, f64, complex64; else null.
+  virtual MapFn canonical_nan(DType dtype) const noexcept = 0;
+
+ protected:
+  ~Kernels() = default;
+};
+
+/// What this CPU can run, slowest first; never empty, the first is scalar.
+std::span<const Kernels* const> available() noexcept;
+
+/// The target of that name if this CPU can run it, else null. An empty name: the fastest.
+const Kernels* find(std::string_view name) noexcept;
+
+/// Sets round-to-nearest and turns flush-to-zero and denormals-are-zero off on this thread while it lives; then restores.
+class FloatEnvironment {
+ public:
+  FloatEnvironment() noexcept;
+  ~FloatEnvironment();
+  FloatEnvironment(const FloatEnvironment&) = delete;
+  FloatEnvironment& operator=(const FloatEnvironment&) = delete;
+
+ private:
+  std::uint64_t saved_;
+};
+
+}  // namespace ringlet::simd
