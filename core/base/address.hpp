@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/base/result.hpp"
+
+namespace ringlet {
+
+/// Where a rank listens: a host name or a numeric IPv4 or IPv6 address (without brackets), and a TCP port.
+struct Address {
+  std::string host;
+  std::uint16_t port = 0;
+
+  friend bool operator==(const Address&, const Address&) = default;
+};
+
+/// "10.0.0.7:5000", "host:5000", "[fe80::1%eth0]:5000". Port 0 (let the system choose) is allowed. Otherwise `invalid_argument` with the text.
+Result<Address> parse_address(std::string_view text);
+
+/// The inverse of parse_address.
+std::string to_string(const Address& address);
+
+/// Whether the host is 127.0.0.0/8, ::1 or "localhost".
+bool is_loopback(const Address& address);
+
+}  // namespace ringlet

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "core/base/time.hpp"
+
+namespace ringlet {
+
+using Task = std::function<void()>;
+using TimerId = std::uint64_t;
+
+/// What the core asks of the loop that drives it. One thread at a time; tasks run on the loop, never inside the call that gave them.
+class EventLoop {
+ public:
+  virtual ~EventLoop() = default;
+  /// Constant within one callback.
+  virtual Instant now() const = 0;
+  /// Runs `task` once, after the current callback has returned, in the order of the calls.
+  virtual void defer(Task task) = 0;
+  /// Runs `task` once, not before `delay` has passed. The id is never 0.
+  virtual TimerId after(Duration delay, Task task) = 0;
+  /// The task will not run. An id that has run or was cancelled already is ignored.
+  virtual void cancel(TimerId id) = 0;
+};
+
+}  // namespace ringlet

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <memory>
+#include <ringlet/status.hpp>
+#include <span>
+
+#include "core/base/bytes.hpp"
+
+namespace ringlet {
+
+/// What uses a link. The link pulls what is to be sent and asks where to put what it receives, so no byte is copied between the two.
+/// All calls come from the loop's thread, never inside a call that the user makes on the link.
+class LinkUser {
+ public:
+  /// Parts to send now, in order; empty when there is nothing. Borrowed until the link has called sent() or returned to its loop.
+  virtual std::span<const ConstBytes> to_send() = 0;
+  /// The first `bytes` of the parts have left (or are copied); 0 never occurs.
+  virtual void sent(std::size_t bytes) = 0;
+  /// Where the next bytes go, in order: one or two parts, never empty in total. Asked anew after each received().
+  virtual std::span<const Bytes> to_receive() = 0;
+  /// `bytes` (> 0) have been put into the parts of the last to_receive(), filling them in order.
+  virtual void received(std::size_t bytes) = 0;
+  /// The peer has ended its direction in order: nothing more will be received. Sending may go on. At most once.
+  virtual void receive_ended() = 0;
+  /// The link broke (reset, I/O error). Nothing is called after this. At most once.
+  virtual void link_failed(const Status& status) = 0;
+
+ protected:
+  ~LinkUser() = default;
+};
+
+/// An ordered, reliable byte pipe to one peer. Belongs to the loop's thread. Destruction closes it at once, drops what was not sent, and ends
+/// all calls to the user; it is allowed inside a call to the user.
+class Link {
+ public:
+  virtual ~Link() = default;
+  /// Begins to call `user`, which outlives the link. Once, before anything else.
+  virtual void start(LinkUser& user) = 0;
+  /// There may be something to send: the link pulls it soon, after the current callback, as often as the peer takes it.
+  virtual void wake() = 0;
+  /// Ends this direction once to_send() has run empty. Receiving goes on. Later wakes do nothing.
+  virtual void finish_sending() = 0;
+  /// For people: "127.0.0.1:40123".
+  virtual std::string peer_name() const = 0;
+};
+
+}  // namespace ringlet
