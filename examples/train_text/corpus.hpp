@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <vector>
+
+namespace train_text {
+
+using Bytes = std::vector<std::uint8_t>;
+
+/// The bytes of a file; or, for a folder, of every text file under it (endings of source and documentation), in the order of their
+/// relative paths. Hidden folders, build folders and node_modules are left out. Throws `InputError` for what is missing or unreadable.
+Bytes load_text(const std::filesystem::path& path);
+
+/// The training text and its held-out tail.
+class Corpus {
+ public:
+  /// Holds out the last tenth, at least one window of `context` + 1 bytes. Throws `InputError` where the text is too short for both parts.
+  Corpus(Bytes text, int context);
+
+  std::span<const std::uint8_t> text() const { return text_; }
+  std::span<const std::uint8_t> training() const { return text().first(training_bytes_); }
+  std::span<const std::uint8_t> held_out() const { return text().subspan(training_bytes_); }
+
+ private:
+  Bytes text_;
+  std::size_t training_bytes_;
+};
+
+/// Nats per byte of the best guess that knows how often each byte occurs and nothing else. A model has to beat it.
+double unigram_entropy(std::span<const std::uint8_t> text);
+
+/// FNV-1a, 64 bits: equal bytes, equal hash, on every machine.
+std::uint64_t hash_of(std::span<const std::byte> bytes);
+
+}  // namespace train_text

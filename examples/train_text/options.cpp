@@ -1,0 +1,79 @@
+#include "options.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <iostream>
+#include <string>
+
+#include "corpus.hpp"
+#include "input_error.hpp"
+
+namespace train_text {
+namespace {
+
+constexpr const char* kExample =
+    "Example: four ranks on this machine\n"
+    "  ringlet run -n 4 -- train_text --steps 300 --batch 16\n"
+    "Alone, on a text of your own:\n"
+    "  train_text --data poems.txt --context 64";
+
+std::string type_name(const std::optional<ringlet::DType>& type) { return std::string(type ? ringlet::name_of(*type) : "none"); }
+
+void check(const Options& options) {
+  if (options.steps < 1) throw InputError(fmt::format("--steps must be at least 1, not {}", options.steps));
+  if (options.batch < 1) throw InputError(fmt::format("--batch must be at least 1, not {}", options.batch));
+  if (!(options.learning_rate > 0) || !std::isfinite(options.learning_rate)) {
+    throw InputError(fmt::format("--learning-rate must be above 0, not {}", options.learning_rate));
+  }
+  check_shape(options.shape);
+}
+
+}  // namespace
+
+std::optional<Options> parse_options(int argc, char** argv) {
+  Options options;
+  options.data = TRAIN_TEXT_DEFAULT_DATA;
+  std::string communication_type = type_name(options.communication_type);
+
+  CLI::App app("Trains a small language model over bytes, data-parallel over a Ringlet group.", "train_text");
+  app.footer(kExample);
+  app.add_option("--data", options.data, "Text file, or folder of sources and documents")->capture_default_str();
+  app.add_option("--steps", options.steps, "Updates of the parameters")->capture_default_str();
+  app.add_option("--batch", options.batch, "Sequences per step of the whole group; the ranks share them")->capture_default_str();
+  app.add_option("--seed", options.seed, "Chooses the initial parameters and the batches")->capture_default_str();
+  app.add_option("--learning-rate", options.learning_rate, "Peak learning rate of AdamW")->capture_default_str();
+  app.add_option("--layers", options.shape.layers, "Transformer blocks")->capture_default_str();
+  app.add_option("--width", options.shape.width, "Features per token")->capture_default_str();
+  app.add_option("--heads", options.shape.heads, "Attention heads; must divide the width")->capture_default_str();
+  app.add_option("--context", options.shape.context, "Bytes of text that the model sees")->capture_default_str();
+  app.add_option("--all-reduce-size", options.all_reduce_size, "Bytes of gradients moved together; 0: each part by itself")
+      ->capture_default_str();
+  app.add_option("--communication-type", communication_type, "Type of the gradients on the network: none keeps f32")
+      ->check(CLI::IsMember({"none", "f16", "bf16"}))
+      ->capture_default_str();
+  app.add_flag("--json", options.json, "Rank 0 ends with one line of JSON on stdout; all else goes to stderr");
+  app.add_option("--log-losses", options.log_losses, "Rank 0 writes each step's number and mean loss to this file");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    std::cout << app.help();
+    return std::nullopt;
+  } catch (const CLI::ParseError& error) {
+    throw InputError(fmt::format("{} (see --help)", error.what()));
+  }
+  options.communication_type = ringlet::find_dtype(communication_type);
+  check(options);
+  return options;
+}
+
+std::uint64_t hash_of_shared(const Options& options) {
+  const ModelShape& shape = options.shape;
+  const std::string text = fmt::format("{} {} {} {} {} {} {} {} {} {}", shape.layers, shape.width, shape.heads, shape.context, options.steps,
+                                       options.batch, options.seed, options.learning_rate, options.all_reduce_size,
+                                       type_name(options.communication_type));
+  return hash_of(std::as_bytes(std::span(text)));
+}
+
+}  // namespace train_text

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <chrono>
+#include <cstdio>
+#include <string>
+
+namespace train_text {
+
+struct ProgressState {
+  int step = 0;  // how many are done
+  int steps = 0;
+  double loss = 0;
+  double tokens_per_second = 0;
+  double communication_share = 0;
+  double seconds_left = 0;
+};
+
+/// A line of at most `width` columns: a bar and the numbers; the narrower, the fewer of them.
+std::string progress_bar(const ProgressState& state, int width);
+
+/// The same numbers without a bar, for a log.
+std::string progress_line(const ProgressState& state);
+
+/// Shows how far training has come: on a terminal one line that is redrawn, elsewhere a line every few seconds.
+class Progress {
+ public:
+  Progress(std::FILE* out, int steps, int tokens_per_step);
+  /// After each step; draws if it is time to, and always after the last.
+  void update(int step, double loss, double communication_share);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  std::FILE* out_;
+  bool on_terminal_;
+  int steps_;
+  int tokens_per_step_;
+  Clock::time_point start_ = Clock::now();
+  Clock::time_point next_drawing_ = start_;
+};
+
+}  // namespace train_text

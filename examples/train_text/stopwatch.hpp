@@ -1,0 +1,23 @@
+#pragma once
+
+#include <chrono>
+
+namespace train_text {
+
+/// Adds up the time that some kind of work takes.
+class Stopwatch {
+ public:
+  /// Runs `work` and counts how long it took.
+  template <class Work>
+  void time(Work&& work) {
+    const auto start = std::chrono::steady_clock::now();
+    work();
+    total_ += std::chrono::steady_clock::now() - start;
+  }
+  double seconds() const { return std::chrono::duration<double>(total_).count(); }
+
+ private:
+  std::chrono::steady_clock::duration total_{};
+};
+
+}  // namespace train_text

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <ringlet/ringlet.hpp>
+#include <vector>
+
+#include "adamw.hpp"
+#include "corpus.hpp"
+#include "model.hpp"
+#include "options.hpp"
+#include "stopwatch.hpp"
+
+namespace train_text {
+
+/// One rank's part of data-parallel training. All members are collective: every rank calls them in the same order.
+/// They throw `ringlet::Error` where the group fails.
+class Trainer {
+ public:
+  /// Checks that all ranks have the same text and options (else `InputError`, naming the ranks) and gives all of them the parameters of
+  /// rank 0. `options` and `corpus` must outlive the trainer.
+  Trainer(const Options& options, const Corpus& corpus, ringlet::Group group);
+
+  /// Step number `step`, counted from 0: each rank takes its part of the batch, the gradients are averaged, every rank applies the average.
+  /// Returns the loss over the whole batch.
+  double step(int step);
+
+  /// Mean loss over the held-out windows, which the ranks share.
+  double validation_loss();
+
+  /// The hash of each rank's parameters. They are equal if all went well.
+  std::vector<std::uint64_t> parameter_hashes();
+
+  /// This rank's share of the time of all steps so far that went into waiting for the group.
+  double communication_share() const;
+  /// The mean of `communication_share` over all ranks.
+  double mean_communication_share();
+  double training_seconds() const { return training_.seconds(); }
+
+  Transformer<float>& model() { return model_; }
+
+ private:
+  void check_agreement();
+  double train_on(int step);
+
+  const Options& options_;
+  const Corpus& corpus_;
+  ringlet::Group group_;
+  Transformer<float> model_;
+  AdamW optimizer_;
+  ringlet::GradientAverager averager_;
+  Stopwatch training_;
+  Stopwatch communication_;
+};
+
+}  // namespace train_text
