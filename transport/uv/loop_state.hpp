@@ -1,0 +1,162 @@
+#pragma once
+
+// The one header that names uv.h; only the .cpp files of this folder include it.
+#include <uv.h>
+
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "core/ports/event_loop.hpp"
+
+namespace ringlet::uv {
+
+class SocketWatch;
+
+/// A place in one of the loop's circular lists, or the head of one. Leaves its list on destruction.
+class ListNode {
+ public:
+  explicit ListNode(SocketWatch* owner = nullptr) noexcept : owner_(owner) {}
+  ~ListNode() { unlink(); }
+  ListNode(const ListNode&) = delete;
+  ListNode& operator=(const ListNode&) = delete;
+
+  bool linked() const noexcept { return next_ != this; }
+  SocketWatch& first() const noexcept { return *next_->owner_; }
+  void unlink() noexcept;
+  /// Moves this node to the end of the list of `head`.
+  void move_to_end_of(ListNode& head) noexcept;
+  /// As the head of an empty list: takes over the members of `head`.
+  void take_all_of(ListNode& head) noexcept;
+
+ private:
+  SocketWatch* owner_;
+  ListNode* previous_ = this;
+  ListNode* next_ = this;
+};
+
+/// What stands behind UvLoop: the uv loop, the queues, and the order in which a turn serves them.
+class LoopState {
+ public:
+  LoopState();
+  ~LoopState();
+  LoopState(const LoopState&) = delete;
+  LoopState& operator=(const LoopState&) = delete;
+
+  Instant now() const;
+  void defer(Task task) { deferred_.push_back(std::move(task)); }
+  TimerId after(Duration delay, Task task);
+  void cancel(TimerId id);
+  void post(Task task);
+  void wake();
+  bool poll();
+  void wait();
+  bool flush();
+
+  uv_loop_t* uv() noexcept { return &loop_; }
+  /// Every callback of uv goes through here, so that `now` is fresh and what it caused leaves before the next one.
+  template <class Callback>
+  void dispatch(Callback callback);
+
+ private:
+  friend class SocketWatch;
+  struct Turn;
+
+  void read_clock();
+  bool run_due_timers();
+  bool run_posted();
+  bool flush_round();
+  bool drain();
+  bool receive_directly();
+  bool run_uv(uv_run_mode mode);
+  void arm_timer();
+
+  uv_loop_t loop_{};
+  uv_async_t async_{};
+  uv_timer_t timer_{};
+  bool in_turn_ = false;
+  bool dispatched_ = false;  // a callback ran in the current uv_run
+  Instant now_{};
+  int turns_without_uv_ = 0;
+  int waiting_writers_ = 0;  // sockets that wait to become writable
+
+  ListNode woken_;      // links that may have something to send
+  ListNode receivers_;  // links that are tried directly
+  std::size_t receiver_count_ = 0;
+
+  std::vector<Task> deferred_;
+  std::vector<Task> running_;
+  using TimerKey = std::pair<std::int64_t, TimerId>;  // deadline first
+  std::map<TimerKey, Task> timers_;
+  std::unordered_map<TimerId, std::int64_t> deadlines_;
+  TimerId last_timer_ = 0;
+  std::int64_t armed_for_ = -1;  // deadline that the uv timer is set for; -1: none
+
+  std::mutex mutex_;  // guards posted_
+  std::vector<Task> posted_;
+  std::vector<Task> running_posted_;
+  std::atomic<bool> has_posted_{false};
+};
+
+/// A socket, the uv handle that watches it, and its places in the loop's lists. Owned by one outside object, which lets go with drop(); the
+/// memory is freed once uv has let go of the handle, too. uv does so only between callbacks, so drop() is safe inside a member of the same
+/// object.
+class SocketWatch {
+ public:
+  /// Closes the socket at once and ends all callbacks.
+  void drop() noexcept;
+  bool closed() const noexcept { return socket_ < 0; }
+
+ protected:
+  explicit SocketWatch(LoopState& loop) noexcept : loop_(loop) {}
+  SocketWatch(const SocketWatch&) = delete;
+  SocketWatch& operator=(const SocketWatch&) = delete;
+  virtual ~SocketWatch() = default;
+
+  /// Takes `socket` over; 0 or a uv error, and then `socket` stays the caller's.
+  int open(int socket);
+  /// UV_READABLE and UV_WRITABLE, or 0. Each change costs two system calls, no change none.
+  void set_interest(int events);
+  int interest() const noexcept { return interest_; }
+  /// Stops watching, closes the socket. May be repeated.
+  void close_socket() noexcept;
+  /// Stops watching; the socket is the caller's.
+  int release_socket() noexcept;
+  int socket() const noexcept { return socket_; }
+  LoopState& loop() noexcept { return loop_; }
+
+  /// The loop calls flush_output() at the end of the current dispatch.
+  void mark_woken() noexcept { woken_node_.move_to_end_of(loop_.woken_); }
+  /// While on, poll() calls receive_directly().
+  void set_direct_receiving(bool on) noexcept;
+
+ private:
+  friend class LoopState;
+  /// `broken`: the system reports an error on the socket, and the interest has become 0.
+  virtual void on_ready(int events, bool broken) = 0;
+  virtual void flush_output() {}
+  /// Whether there was anything.
+  virtual bool receive_directly() { return false; }
+  void free_if_unused() noexcept;
+
+  LoopState& loop_;
+  uv_poll_t handle_{};
+  int socket_ = -1;
+  int interest_ = 0;
+  bool owned_ = true;
+  bool handle_open_ = false;
+  ListNode woken_node_{this};
+  ListNode receiver_node_{this};
+};
+
+template <class Callback>
+void LoopState::dispatch(Callback callback) {
+  read_clock();
+  dispatched_ = true;
+  callback();
+  drain();
+}
+
+}  // namespace ringlet::uv

@@ -1,0 +1,34 @@
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "transport/uv/socket.hpp"
+
+namespace ringlet::uv {
+namespace {
+
+/// Makes `socket` (which may be -1) what the port promises; closes it and gives -1 where that fails.
+int prepare(int socket) {
+  if (socket < 0) return -1;
+  const int on = 1;
+  const bool ready = fcntl(socket, F_SETFD, FD_CLOEXEC) == 0 && fcntl(socket, F_SETFL, fcntl(socket, F_GETFL) | O_NONBLOCK) == 0 &&
+                     setsockopt(socket, SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof on) == 0;
+  if (ready) return socket;
+  const int error = errno;
+  ::close(socket);
+  errno = error;
+  return -1;
+}
+
+}  // namespace
+
+const int kSendFlags = MSG_DONTWAIT;
+
+int open_stream_socket(int family) { return prepare(::socket(family, SOCK_STREAM, 0)); }
+
+int accept_stream_socket(int listener) { return prepare(::accept(listener, nullptr, nullptr)); }
+
+void set_platform_stream_options(int, bool) {}
+
+}  // namespace ringlet::uv

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <memory>
+
+#include "core/base/result.hpp"
+#include "core/ports/link.hpp"
+
+namespace ringlet::uv {
+
+class LoopState;
+
+/// A link on a connected, non-blocking TCP socket, which it closes in any case.
+Result<std::unique_ptr<Link>> open_link(LoopState& loop, int socket);
+
+}  // namespace ringlet::uv

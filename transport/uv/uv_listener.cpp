@@ -1,0 +1,149 @@
+#include "transport/uv/uv_listener.hpp"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "transport/uv/loop_state.hpp"
+#include "transport/uv/socket.hpp"
+#include "transport/uv/uv_link.hpp"
+
+namespace ringlet::uv {
+namespace {
+
+constexpr int kBacklog = 128;
+// Bounds one turn's work where connections come faster than they are taken; the rest is reported again.
+constexpr int kAcceptsPerTurn = 64;
+// How long to leave connections in the backlog where the process or the system has no descriptor left for them.
+constexpr Duration kPauseWithoutDescriptors = Duration::milliseconds(100);
+
+class ListenSocket final : public SocketWatch {
+ public:
+  ListenSocket(LoopState& loop, Acceptor on_accept) : SocketWatch(loop), on_accept_(std::move(on_accept)) {}
+
+  int open(int socket) {
+    const int error = SocketWatch::open(socket);
+    if (error == 0) set_interest(UV_READABLE);
+    return error;
+  }
+  void abandon() {
+    // The loop may be gone where the socket is closed already.
+    if (!closed() && resume_timer_ != 0) loop().cancel(resume_timer_);
+    drop();
+  }
+  Address address() const { return to_address(local_address(socket())); }
+
+ private:
+  void on_ready(int, bool) override {
+    for (int count = 0; count < kAcceptsPerTurn && !closed(); ++count) {
+      const int accepted = accept_stream_socket(socket());
+      if (accepted >= 0) {
+        deliver(accepted);
+      } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+        break;
+      } else if (errno != EINTR && errno != ECONNABORTED && errno != EPROTO) {
+        return pause();
+      }
+    }
+    // Where uv reported an error it has stopped watching.
+    set_interest(UV_READABLE);
+  }
+
+  void deliver(int accepted) {
+    auto link = open_link(loop(), accepted);
+    if (link.ok()) on_accept_(std::move(link).value());
+  }
+
+  void pause() {
+    set_interest(0);
+    resume_timer_ = loop().after(kPauseWithoutDescriptors, [this] {
+      resume_timer_ = 0;
+      set_interest(UV_READABLE);
+    });
+  }
+
+  Acceptor on_accept_;
+  TimerId resume_timer_ = 0;
+};
+
+class UvListener final : public Listener {
+ public:
+  explicit UvListener(ListenSocket& socket) : socket_(socket), address_(socket.address()) {}
+  ~UvListener() override { socket_.abandon(); }
+  Address address() const override { return address_; }
+
+ private:
+  ListenSocket& socket_;
+  Address address_;
+};
+
+Status cannot_listen(const Address& address, int error) {
+  const auto name = to_string(address);
+  const auto fail = [](std::string text) { return Status{Errc::invalid_argument, std::move(text)}; };
+  if (error == EADDRINUSE) return fail(name + " is in use by another program; choose another port");
+  if (error == EADDRNOTAVAIL)
+    return fail(address.host + " is not an address of this machine (to listen on " + name + "); choose one that is");
+  if (error == EACCES) return fail("this user may not listen on " + name + "; choose a port above 1023");
+  return fail("cannot listen on " + name + ": " + describe_error(error));
+}
+
+/// The errno of the step that failed, or 0.
+int bind_and_listen(int socket, const SocketAddress& address) {
+  const int on = 1;
+  setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (address.family() == AF_INET6) setsockopt(socket, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+  if (::bind(socket, address.get(), address.length) != 0) return errno;
+  return ::listen(socket, kBacklog) == 0 ? 0 : errno;
+}
+
+/// Gives the socket to a listener; a uv error where that fails, and then the socket stays the caller's.
+int watch_socket(LoopState& loop, int socket, Acceptor on_accept, std::unique_ptr<Listener>& listener) {
+  auto* state = new ListenSocket(loop, std::move(on_accept));
+  const int error = state->open(socket);
+  if (error != 0)
+    state->drop();
+  else
+    listener = std::make_unique<UvListener>(*state);
+  return error;
+}
+
+Status not_adoptable(int socket, const std::string& reason) {
+  return {Errc::invalid_argument, "descriptor " + std::to_string(socket) + " cannot be listened on: " + reason};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Listener>> open_listener(LoopState& loop, const Address& address, Acceptor on_accept) {
+  const auto found = numeric_addresses(address);
+  if (found.empty())
+    return Status{Errc::invalid_argument,
+                  "cannot listen on \"" + address.host + "\": it is neither a numeric address of this machine nor localhost"};
+  const int socket = open_stream_socket(found.front().family());
+  if (socket < 0) return cannot_listen(address, errno);
+  int error = bind_and_listen(socket, found.front());
+  std::unique_ptr<Listener> listener;
+  if (error == 0) error = -watch_socket(loop, socket, std::move(on_accept), listener);
+  if (error == 0) return Result<std::unique_ptr<Listener>>(std::move(listener));
+  ::close(socket);
+  return cannot_listen(address, error);
+}
+
+Result<std::unique_ptr<Listener>> adopt_listener(LoopState& loop, int socket, Acceptor on_accept) {
+  int listens = 0;
+  socklen_t length = sizeof listens;
+  if (getsockopt(socket, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) != 0)
+    return not_adoptable(socket, errno == EBADF ? "it is not open" : "it is not a socket");
+  if (listens == 0) return not_adoptable(socket, "the socket does not listen yet; call listen() on it first");
+  const int family = local_address(socket).family();
+  if (family != AF_INET && family != AF_INET6) return not_adoptable(socket, "the socket is not for TCP over IPv4 or IPv6");
+  // Inherited once, it should not be inherited further.
+  fcntl(socket, F_SETFD, FD_CLOEXEC);
+  std::unique_ptr<Listener> listener;
+  if (const int error = watch_socket(loop, socket, std::move(on_accept), listener); error != 0)
+    return not_adoptable(socket, uv_strerror(error));
+  return Result<std::unique_ptr<Listener>>(std::move(listener));
+}
+
+}  // namespace ringlet::uv
