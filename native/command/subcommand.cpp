@@ -1,0 +1,29 @@
+#include "native/command/subcommand.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+namespace ringlet::command {
+
+std::optional<int> parse_options(CLI::App& app, Arguments arguments) {
+  try {
+    // CLI11 takes them last first.
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::Success&) {
+    fmt::print("{}", app.help());
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    const std::string name = app.get_name();
+    return usage_error(name.substr(name.find(' ') + 1), error.what());
+  }
+  return std::nullopt;
+}
+
+int usage_error(std::string_view subcommand, const std::string& what) {
+  fmt::print(stderr, "ringlet {}: {}\nrun `ringlet {} --help` for its options\n", subcommand, what, subcommand);
+  return kUsageError;
+}
+
+}  // namespace ringlet::command

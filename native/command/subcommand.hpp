@@ -1,0 +1,37 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace CLI {
+class App;
+}
+
+namespace ringlet::command {
+
+/// Exit code for a command line that cannot be understood.
+inline constexpr int kUsageError = 2;
+
+/// What follows the subcommand's name on the command line.
+using Arguments = std::span<const std::string>;
+
+/// One line of the table in main.cpp.
+struct Subcommand {
+  std::string_view name;
+  std::string_view summary;
+  int (*run)(Arguments arguments);  // returns the exit code
+};
+
+int run_launch(Arguments arguments);
+int run_version(Arguments arguments);
+
+/// Reads the options that `app` declares. Returns an exit code where the command is over: 0 after --help, `kUsageError` after a mistake,
+/// which is then told on stderr.
+std::optional<int> parse_options(CLI::App& app, Arguments arguments);
+
+/// Tells a mistake in the command line on stderr; returns `kUsageError`.
+int usage_error(std::string_view subcommand, const std::string& what);
+
+}  // namespace ringlet::command

@@ -1,0 +1,30 @@
+#include "native/launch/launch_options.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include "native/launch/rank_environment.hpp"
+
+namespace ringlet::launch {
+
+std::optional<std::string> find_mistake(const LaunchOptions& options) {
+  if (options.world_size < 1 || options.world_size > kMaxRanks)
+    return fmt::format("-n {}: the number of ranks must be from 1 to {}", options.world_size, kMaxRanks);
+  if (options.command.empty() || options.command.front().empty())
+    return "no program to start: put it after `--`, as in `ringlet launch -n 4 -- ./train`";
+  if (options.stdin_rank && (*options.stdin_rank < 0 || *options.stdin_rank >= options.world_size))
+    return fmt::format("--stdin {}: there is no such rank; with -n {} ranks go from 0 to {}", *options.stdin_rank, options.world_size,
+                       options.world_size - 1);
+  if (options.grace.count() < 0) return "--grace: the time must not be negative";
+  if (options.linger.count() < 0) return "--linger: the time must not be negative";
+  for (const auto& [name, value] : options.environment)
+    if (is_reserved_variable(name)) return fmt::format("--env {}={}: the launcher itself sets this variable for its ranks", name, value);
+  if (options.working_directory) {
+    struct stat found {};
+    if (::stat(options.working_directory->c_str(), &found) != 0 || !S_ISDIR(found.st_mode))
+      return fmt::format("--cwd {}: there is no such directory", *options.working_directory);
+  }
+  return std::nullopt;
+}
+
+}  // namespace ringlet::launch

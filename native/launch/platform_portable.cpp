@@ -1,0 +1,9 @@
+#include "native/launch/platform.hpp"
+
+namespace ringlet::launch {
+
+UniqueFd open_death_watch(pid_t) { return {}; }
+
+void end_with_parent(pid_t) {}
+
+}  // namespace ringlet::launch

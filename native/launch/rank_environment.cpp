@@ -1,0 +1,46 @@
+#include "native/launch/rank_environment.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+extern char** environ;
+
+namespace ringlet::launch {
+
+namespace {
+
+constexpr std::array<std::string_view, 8> kReserved{"RINGLET_RANK",           "RINGLET_WORLD_SIZE", "RINGLET_COORDINATOR",
+                                                    "RINGLET_COORDINATOR_FD", "RINGLET_HOSTFILE",   "MLX_RANK",
+                                                    "MLX_HOSTFILE",           "MLX_WORLD_SIZE"};
+
+std::string_view name_part(std::string_view entry) { return entry.substr(0, entry.find('=')); }
+
+}  // namespace
+
+bool is_reserved_variable(std::string_view name) { return std::find(kReserved.begin(), kReserved.end(), name) != kReserved.end(); }
+
+std::vector<std::string> make_rank_environment(const LaunchOptions& options, int rank, int coordinator_port, int coordinator_fd) {
+  const auto replaced = [&](std::string_view name) {
+    return is_reserved_variable(name) ||
+           std::any_of(options.environment.begin(), options.environment.end(), [&](const auto& added) { return added.first == name; });
+  };
+  std::vector<std::string> result;
+  for (char** entry = environ; *entry != nullptr; ++entry)
+    if (!replaced(name_part(*entry))) result.emplace_back(*entry);
+  result.push_back(fmt::format("RINGLET_RANK={}", rank));
+  result.push_back(fmt::format("RINGLET_WORLD_SIZE={}", options.world_size));
+  result.push_back(fmt::format("RINGLET_COORDINATOR=127.0.0.1:{}", coordinator_port));
+  if (rank == 0) result.push_back(fmt::format("RINGLET_COORDINATOR_FD={}", coordinator_fd));
+  for (std::size_t i = 0; i < options.environment.size(); ++i) {
+    const auto& [name, value] = options.environment[i];
+    const auto same = [&](const auto& later) { return later.first == name; };
+    // The last of several settings of one name holds, as with repeated options anywhere.
+    if (std::none_of(options.environment.begin() + static_cast<std::ptrdiff_t>(i) + 1, options.environment.end(), same))
+      result.push_back(name + "=" + value);
+  }
+  return result;
+}
+
+}  // namespace ringlet::launch

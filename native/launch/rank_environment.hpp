@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "native/launch/launch_options.hpp"
+
+namespace ringlet::launch {
+
+/// Whether the launcher alone decides about this variable in its ranks.
+bool is_reserved_variable(std::string_view name);
+
+/// "NAME=VALUE" strings for one rank: the launcher's own environment without what says where another group meets, then RINGLET_RANK,
+/// RINGLET_WORLD_SIZE, RINGLET_COORDINATOR, on rank 0 RINGLET_COORDINATOR_FD, then the user's additions.
+std::vector<std::string> make_rank_environment(const LaunchOptions& options, int rank, int coordinator_port, int coordinator_fd);
+
+}  // namespace ringlet::launch

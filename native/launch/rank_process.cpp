@@ -1,0 +1,131 @@
+#include "native/launch/rank_process.hpp"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "native/launch/internal_commands.hpp"
+#include "native/launch/launch_error.hpp"
+#include "native/launch/platform.hpp"
+#include "native/launch/rank_environment.hpp"
+
+namespace ringlet::launch {
+
+namespace {
+
+struct Pipe {
+  UniqueFd read_end, write_end;
+};
+
+Pipe open_pipe() {
+  std::array<uv_file, 2> ends{};
+  // A rank gets a blocking end: programs do not expect EAGAIN on stdout.
+  if (const int error = uv_pipe(ends.data(), UV_NONBLOCK_PIPE, 0); error != 0)
+    throw LaunchError(1, std::string("cannot open a pipe for a rank's output: ") + uv_strerror(error));
+  return {UniqueFd(ends[0]), UniqueFd(ends[1])};
+}
+
+std::vector<char*> pointers_to(std::vector<std::string>& strings) {
+  std::vector<char*> result;
+  for (std::string& string : strings) result.push_back(string.data());
+  result.push_back(nullptr);
+  return result;
+}
+
+// Beyond the standard three, a descriptor keeps its number: no other that the rank inherits can have the same.
+std::vector<uv_stdio_container_t> make_stdio(const RankStart& start, int rank, const Pipe& out, const Pipe& err) {
+  std::vector<uv_stdio_container_t> stdio(3);
+  const auto inherit = [&](std::size_t number, int fd) {
+    if (stdio.size() <= number) stdio.resize(number + 1);
+    stdio[number].flags = UV_INHERIT_FD;
+    stdio[number].data.fd = fd;
+  };
+  if (start.options.stdin_rank == rank) inherit(STDIN_FILENO, STDIN_FILENO);
+  inherit(STDOUT_FILENO, out.write_end.get());
+  inherit(STDERR_FILENO, err.write_end.get());
+  inherit(static_cast<std::size_t>(start.failure_fd), start.failure_fd);
+  inherit(static_cast<std::size_t>(start.guard_fd), start.guard_fd);
+  if (rank == 0) inherit(static_cast<std::size_t>(start.coordinator_fd), start.coordinator_fd);
+  return stdio;
+}
+
+}  // namespace
+
+RankProcess::Pipes RankProcess::start(const RankStart& start, std::function<void()> on_dead, std::function<void()> on_reaped) {
+  const LaunchOptions& launch = start.options;
+  Pipe out = open_pipe();
+  Pipe err = open_pipe();
+  std::vector<uv_stdio_container_t> stdio = make_stdio(start, exit_.rank, out, err);
+  std::vector<std::string> environment = make_rank_environment(launch, exit_.rank, start.coordinator_port, start.coordinator_fd);
+  std::vector<std::string> arguments{launch.helper_path,
+                                     kRankCommand,
+                                     std::to_string(exit_.rank),
+                                     std::to_string(::getpid()),
+                                     std::to_string(start.failure_fd),
+                                     std::to_string(start.guard_fd)};
+  arguments.insert(arguments.end(), launch.command.begin(), launch.command.end());
+  std::vector<char*> argument_pointers = pointers_to(arguments);
+  std::vector<char*> environment_pointers = pointers_to(environment);
+
+  uv_process_options_t options{};
+  options.file = launch.helper_path.c_str();
+  options.args = argument_pointers.data();
+  options.env = environment_pointers.data();
+  if (launch.working_directory) options.cwd = launch.working_directory->c_str();
+  options.flags = UV_PROCESS_DETACHED;
+  options.stdio = stdio.data();
+  options.stdio_count = static_cast<int>(stdio.size());
+  on_dead_ = std::move(on_dead);
+  on_reaped_ = std::move(on_reaped);
+  const auto reap = [this](std::int64_t status, int signal_number) { on_exit(status, signal_number); };
+  if (const int error = process_.spawn(loop_, options, reap); error != 0)
+    throw LaunchError(1, fmt::format("cannot start rank {}: {}", exit_.rank, uv_strerror(error)));
+  exit_.pid = process_.pid();
+
+  death_watch_ = open_death_watch(exit_.pid);
+  if (death_watch_ && death_poll_.open(loop_, death_watch_.get()) == 0)
+    death_poll_.start(UV_READABLE, [this] {
+      death_poll_.stop();
+      on_dead_();
+    });
+  else
+    death_watch_.reset();
+  return {std::move(out.read_end), std::move(err.read_end)};
+}
+
+void RankProcess::on_exit(std::int64_t status, int signal_number) {
+  if (signal_number != 0)
+    exit_.signal = signal_number;
+  else
+    exit_.code = static_cast<int>(status);
+  if (!death_watch_) on_dead_();
+  on_reaped_();
+}
+
+void RankProcess::send(int signal_number) {
+  if (!gone()) ::kill(-exit_.pid, signal_number);
+}
+
+void RankProcess::stop(int signal_number, Clock::time_point kill_at) {
+  if (gone()) return;
+  if (running()) exit_.stopped = true;
+  kill_at_ = std::min(kill_at_, kill_at);
+  send(signal_number);
+  // A rank that is held by SIGSTOP cannot end itself.
+  send(SIGCONT);
+}
+
+void RankProcess::check(Clock::time_point now) {
+  if (gone()) return;
+  constexpr std::chrono::seconds kKillTime{5};
+  if (now >= kill_at_) send(SIGKILL);
+  if (kill_at_ != Clock::time_point::max() && now - kill_at_ > kKillTime) unkillable_ = true;
+  // The group's number stays taken until the leader has been reaped. EPERM: what is left belongs to someone else.
+  if (reaped() && ::kill(-exit_.pid, 0) != 0 && (errno == ESRCH || errno == EPERM)) gone_ = true;
+}
+
+}  // namespace ringlet::launch

@@ -1,0 +1,120 @@
+#pragma once
+
+#include <uv.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <utility>
+
+namespace ringlet::launch {
+
+/// Owns a loop. Handles must be gone before it; the destructor runs their close callbacks.
+class UvLoop {
+ public:
+  UvLoop() { uv_loop_init(&loop_); }
+  UvLoop(const UvLoop&) = delete;
+  UvLoop& operator=(const UvLoop&) = delete;
+  ~UvLoop() {
+    uv_run(&loop_, UV_RUN_DEFAULT);
+    uv_loop_close(&loop_);
+  }
+  uv_loop_t* get() noexcept { return &loop_; }
+
+ private:
+  uv_loop_t loop_;
+};
+
+/// A libuv handle with the callback that it calls. libuv owns the memory until the close callback has run, so the box outlives this object;
+/// a callback may therefore destroy its own handle.
+template <class Handle, class... Args>
+class UvHandle {
+ public:
+  UvHandle(const UvHandle&) = delete;
+  UvHandle& operator=(const UvHandle&) = delete;
+
+ protected:
+  struct Box {
+    Handle handle{};
+    std::function<void(Args...)> on_event;
+  };
+
+  UvHandle() : box_(new Box) { box_->handle.data = box_; }
+  ~UvHandle() {
+    if (!initialised_) {
+      delete box_;
+      return;
+    }
+    uv_close(reinterpret_cast<uv_handle_t*>(&box_->handle), [](uv_handle_t* handle) { delete static_cast<Box*>(handle->data); });
+  }
+
+  Handle* handle() noexcept { return &box_->handle; }
+  void mark_initialised() noexcept { initialised_ = true; }
+  void set_callback(std::function<void(Args...)> on_event) { box_->on_event = std::move(on_event); }
+  static void fire(Handle* handle, Args... args) { static_cast<Box*>(handle->data)->on_event(args...); }
+
+ private:
+  Box* box_;
+  bool initialised_ = false;
+};
+
+class UvTimer : public UvHandle<uv_timer_t> {
+ public:
+  explicit UvTimer(uv_loop_t* loop) {
+    uv_timer_init(loop, handle());
+    mark_initialised();
+  }
+  /// Calls `on_event` once after `delay`, or again and again if `repeat` is not zero. Replaces what was set before.
+  void start(std::chrono::milliseconds delay, std::function<void()> on_event, std::chrono::milliseconds repeat = {}) {
+    set_callback(std::move(on_event));
+    uv_timer_start(
+        handle(), [](uv_timer_t* timer) { fire(timer); }, static_cast<std::uint64_t>(delay.count()),
+        static_cast<std::uint64_t>(repeat.count()));
+  }
+  void stop() { uv_timer_stop(handle()); }
+  bool active() { return uv_is_active(reinterpret_cast<uv_handle_t*>(handle())) != 0; }
+};
+
+class UvSignal : public UvHandle<uv_signal_t, int> {
+ public:
+  UvSignal(uv_loop_t* loop, int signal_number, std::function<void(int)> on_event) {
+    uv_signal_init(loop, handle());
+    mark_initialised();
+    set_callback(std::move(on_event));
+    uv_signal_start(
+        handle(), [](uv_signal_t* watched, int number) { fire(watched, number); }, signal_number);
+  }
+};
+
+/// Readiness of a descriptor that someone else owns and closes after this object is gone.
+class UvPoll : public UvHandle<uv_poll_t> {
+ public:
+  /// Returns 0 or a libuv error; UV_EPERM where the descriptor is always ready (a regular file). Sets O_NONBLOCK.
+  int open(uv_loop_t* loop, int fd) {
+    const int error = uv_poll_init(loop, handle(), fd);
+    if (error == 0) mark_initialised();
+    return error;
+  }
+  /// An error on the descriptor counts as ready: the read or write that follows finds it.
+  void start(int events, std::function<void()> on_event) {
+    set_callback(std::move(on_event));
+    uv_poll_start(handle(), events, [](uv_poll_t* poll, int, int) { fire(poll); });
+  }
+  void stop() { uv_poll_stop(handle()); }
+};
+
+class UvProcess : public UvHandle<uv_process_t, std::int64_t, int> {
+ public:
+  /// Starts a process; `on_exit` gets its exit status and the signal that killed it, or 0. Returns 0 or a libuv error.
+  int spawn(uv_loop_t* loop, uv_process_options_t& options, std::function<void(std::int64_t, int)> on_exit) {
+    set_callback(std::move(on_exit));
+    options.exit_cb = [](uv_process_t* process, std::int64_t status, int signal_number) { fire(process, status, signal_number); };
+    const int error = uv_spawn(loop, handle(), &options);
+    // uv_spawn registers the handle with the loop before it can fail.
+    mark_initialised();
+    return error;
+  }
+  int pid() { return handle()->pid; }
+};
+
+}  // namespace ringlet::launch
