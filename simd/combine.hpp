@@ -1,0 +1,79 @@
+#pragma once
+
+#include "simd/half.hpp"
+
+// What each reduction means for two elements of each type: without branches, and exactly, so that every vectorisation agrees.
+namespace ringlet::simd {
+namespace {
+
+/// Orders a floating-point type's bits as signed integers: -inf < ... < -0 < +0 < ... < +inf.
+template <Real T>
+inline typename Format<T>::Signed order_key(typename Format<T>::Bits bits) {
+  using Signed = typename Format<T>::Signed;
+  const Signed value = static_cast<Signed>(bits);
+  const Signed sign = static_cast<Signed>(value >> (8 * sizeof(Signed) - 1));
+  return static_cast<Signed>(value ^ static_cast<Signed>(magnitude_of<T>(static_cast<typename Format<T>::Bits>(sign))));
+}
+
+template <Real T>
+inline bool is_nan_bits(typename Format<T>::Bits bits) { return magnitude_of<T>(bits) > Format<T>::kInfinity; }
+
+template <ReduceOp op, class F>
+inline F arithmetic(F a, F b) {
+  if constexpr (op == ReduceOp::sum) return a + b;
+  else return a * b;
+}
+
+template <ReduceOp op>
+inline Boolean combine(Boolean a, Boolean b) {
+  const bool left = a.byte != 0, right = b.byte != 0;
+  constexpr bool kOr = op == ReduceOp::sum || op == ReduceOp::max;
+  return {static_cast<std::uint8_t>(kOr ? left | right : left & right)};
+}
+
+template <ReduceOp op, std::integral T>
+inline T combine(T a, T b) {
+  // Unsigned and at least as wide as int, so that nothing overflows after promotion either.
+  using Wide = std::make_unsigned_t<decltype(T{} + 0)>;
+  if constexpr (op == ReduceOp::max) return a < b ? b : a;
+  else if constexpr (op == ReduceOp::min) return b < a ? b : a;
+  else return static_cast<T>(arithmetic<op>(static_cast<Wide>(a), static_cast<Wide>(b)));
+}
+
+template <ReduceOp op, Real T>
+inline T combine(T a, T b) {
+  using Bits = typename Format<T>::Bits;
+  if constexpr (op == ReduceOp::sum || op == ReduceOp::prod) {
+    return narrow<T>(arithmetic<op>(widen(a), widen(b)));
+  } else {
+    const Bits left = bits_as<Bits>(a), right = bits_as<Bits>(b);
+    const bool left_is_less = order_key<T>(left) < order_key<T>(right);
+    const Bits chosen = left_is_less == (op == ReduceOp::max) ? right : left;
+    const bool nan = is_nan_bits<T>(left) | is_nan_bits<T>(right);
+    return bits_as<T>(nan ? Format<T>::kQuietNan : chosen);
+  }
+}
+
+template <ReduceOp op>
+inline Complex combine(Complex a, Complex b) {
+  if constexpr (op == ReduceOp::sum) {
+    return {a.real + b.real, a.imag + b.imag};
+  } else if constexpr (op == ReduceOp::prod) {
+    return {a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real};
+  } else {
+    using Bits = std::uint32_t;
+    const Bits left[2] = {bits_as<Bits>(a.real), bits_as<Bits>(a.imag)};
+    const Bits right[2] = {bits_as<Bits>(b.real), bits_as<Bits>(b.imag)};
+    const bool real_less = order_key<float>(left[0]) < order_key<float>(right[0]);
+    const bool imag_less = order_key<float>(left[1]) < order_key<float>(right[1]);
+    const bool left_is_less = real_less | ((left[0] == right[0]) & imag_less);
+    const bool take_right = left_is_less == (op == ReduceOp::max);
+    const bool nan = is_nan_bits<float>(left[0]) | is_nan_bits<float>(left[1]) | is_nan_bits<float>(right[0]) | is_nan_bits<float>(right[1]);
+    const Bits real = take_right ? right[0] : left[0];
+    const Bits imag = take_right ? right[1] : left[1];
+    return {bits_as<float>(nan ? Format<float>::kQuietNan : real), bits_as<float>(nan ? Format<float>::kQuietNan : imag)};
+  }
+}
+
+}  // namespace
+}  // namespace ringlet::simd

@@ -1,0 +1,63 @@
+#include "simd/kernels.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "simd/target_list.hpp"
+
+namespace ringlet::simd {
+namespace {
+
+constexpr std::size_t number_of(DType dtype) noexcept { return static_cast<std::size_t>(dtype); }
+
+class TableKernels final : public Kernels {
+ public:
+  explicit TableKernels(const Target& target) noexcept : name_(target.name), table_(*target.table) {}
+
+  std::string_view name() const noexcept override { return name_; }
+  ReduceFn reduce(DType dtype, ReduceOp op) const noexcept override {
+    return table_.reduce[number_of(dtype)][static_cast<std::size_t>(op)];
+  }
+  ScaleFn multiply(DType dtype) const noexcept override { return table_.multiply[number_of(dtype)]; }
+  ScaleFn divide(DType dtype) const noexcept override { return table_.divide[number_of(dtype)]; }
+  CastFn cast(DType from, DType to) const noexcept override { return table_.cast[number_of(from)][number_of(to)]; }
+  FoldFn sum_of_squares(DType dtype) const noexcept override { return table_.sum_of_squares[number_of(dtype)]; }
+  FoldFn abs_max(DType dtype) const noexcept override { return table_.abs_max[number_of(dtype)]; }
+  MapFn canonical_nan(DType dtype) const noexcept override { return table_.canonical_nan[number_of(dtype)]; }
+
+ private:
+  std::string_view name_;
+  const Table& table_;
+};
+
+/// The targets that this CPU can run; pointers into it stay good for the life of the process.
+class Available {
+ public:
+  Available() {
+    for (const Target& target : target_list()) {
+      if (target.runs_here()) kernels_.emplace_back(target);
+    }
+    for (const TableKernels& kernels : kernels_) pointers_.push_back(&kernels);
+  }
+  std::span<const Kernels* const> pointers() const noexcept { return pointers_; }
+
+ private:
+  std::vector<TableKernels> kernels_;
+  std::vector<const Kernels*> pointers_;
+};
+
+}  // namespace
+
+std::span<const Kernels* const> available() noexcept {
+  static const Available kAvailable;
+  return kAvailable.pointers();
+}
+
+const Kernels* find(std::string_view name) noexcept {
+  const auto all = available();
+  if (name.empty()) return all.back();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Kernels* kernels) { return kernels->name() == name; });
+  return found == all.end() ? nullptr : *found;
+}
+
+}  // namespace ringlet::simd

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <utility>
+
+#include "simd/fold.hpp"
+#include "simd/map.hpp"
+#include "simd/reduce.hpp"
+#include "simd/table.hpp"
+
+namespace ringlet::simd {
+namespace {
+
+/// One row: all kernels that read elements of T.
+template <class Arch, class T, class... All>
+constexpr void fill_row(Table& table, std::size_t row, TypeList<All...>) {
+  [&]<std::size_t... op>(std::index_sequence<op...>) {
+    ((table.reduce[row][op] = reduce<Arch, T, static_cast<ReduceOp>(op)>), ...);
+  }(std::make_index_sequence<kReduceOpCount>());
+  if constexpr (Floating<T>) {
+    table.multiply[row] = scale<Arch, T, Scaling::multiply>;
+    table.divide[row] = scale<Arch, T, Scaling::divide>;
+    table.sum_of_squares[row] = sum_of_squares<Arch, T>;
+    table.canonical_nan[row] = canonical_nan<Arch, T>;
+  }
+  if constexpr (Real<T>) {
+    table.abs_max[row] = abs_max<Arch, T>;
+    std::size_t column = 0;
+    const auto fill_cast = [&]<class To>(TypeList<To>) {
+      if constexpr (Real<To>) table.cast[row][column] = cast<Arch, T, To>;
+      ++column;
+    };
+    (fill_cast(TypeList<All>()), ...);
+  }
+}
+
+template <class Arch, class... All>
+constexpr Table make_table(TypeList<All...> elements) {
+  static_assert(sizeof...(All) == kDTypeCount);
+  Table table{};
+  std::size_t row = 0;
+  (fill_row<Arch, All>(table, row++, elements), ...);
+  return table;
+}
+
+/// The kernels of one instruction set, which must be the one that the including unit is compiled for.
+template <class Arch>
+constexpr Table make_table() {
+  return make_table<Arch>(Elements());
+}
+
+}  // namespace
+}  // namespace ringlet::simd

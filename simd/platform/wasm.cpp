@@ -1,0 +1,15 @@
+#include "simd/target_list.hpp"
+
+namespace ringlet::simd {
+namespace {
+
+// A module with vector instructions does not load where they are missing, so there is nothing to ask at run time.
+bool always() noexcept { return true; }
+
+constexpr Target kTargets[] = {{"scalar", &kScalarTable, always}, {"wasm", &kWasmTable, always}};
+
+}  // namespace
+
+std::span<const Target> target_list() noexcept { return kTargets; }
+
+}  // namespace ringlet::simd

@@ -1,0 +1,52 @@
+#pragma once
+
+#include "simd/combine.hpp"
+#include "simd/lanes.hpp"
+
+namespace ringlet::simd {
+namespace {
+
+/// Packets handled per turn of a loop: enough loads in flight to hide their latency.
+inline constexpr std::size_t kUnroll = 4;
+
+template <class Arch, class T, ReduceOp op, std::size_t packets>
+inline void reduce_packets(std::byte* out, const std::byte* a, const std::byte* b) {
+  using P = Packet<Arch, T>;
+  constexpr std::size_t kBytes = P::kCount * sizeof(T);
+  typename P::Type results[packets];
+  for (std::size_t p = 0; p < packets; ++p) {
+    const auto combine_lanes = [](const auto& left, const auto& right) { return arithmetic<op>(left, right); };
+    results[p] = P::Type::map(combine_lanes, P::load(a + p * kBytes), P::load(b + p * kBytes));
+  }
+  for (std::size_t p = 0; p < packets; ++p) P::store(out + p * kBytes, results[p]);
+}
+
+/// The whole packets among the elements; returns how many elements that were.
+template <class Arch, class T, ReduceOp op>
+inline std::size_t reduce_in_packets(std::byte* out, const std::byte* a, const std::byte* b, std::size_t count) {
+  constexpr std::size_t kCount = Packet<Arch, T>::kCount;
+  std::size_t i = 0;
+  for (; count - i >= kUnroll * kCount; i += kUnroll * kCount) {
+    reduce_packets<Arch, T, op, kUnroll>(out + i * sizeof(T), a + i * sizeof(T), b + i * sizeof(T));
+  }
+  for (; count - i >= kCount; i += kCount) {
+    reduce_packets<Arch, T, op, 1>(out + i * sizeof(T), a + i * sizeof(T), b + i * sizeof(T));
+  }
+  return i;
+}
+
+template <class Arch, class T, ReduceOp op>
+void reduce(std::byte* out, const std::byte* a, const std::byte* b, std::size_t count) {
+  constexpr bool kArithmetic = op == ReduceOp::sum || op == ReduceOp::prod;
+  if constexpr (ComplexNumber<T> && op == ReduceOp::sum) {
+    reduce<Arch, float, op>(out, a, b, 2 * count);
+  } else {
+    std::size_t i = 0;
+    if constexpr (Packed<Arch, T> && kArithmetic) i = reduce_in_packets<Arch, T, op>(out, a, b, count);
+    RINGLET_INDEPENDENT_LOOP
+    for (std::size_t rest = i; rest < count; ++rest) store(out, rest, combine<op>(load<T>(a, rest), load<T>(b, rest)));
+  }
+}
+
+}  // namespace
+}  // namespace ringlet::simd

@@ -1,0 +1,20 @@
+# cmake -DSOURCE=... -DBUILD=... -DXSIMD=<headers> -DCATCH2=<headers> -P: builds the tests of simd/ for 64-bit Arm and runs them under qemu.
+find_program(compiler aarch64-linux-gnu-g++)
+find_program(emulator NAMES qemu-aarch64 qemu-aarch64-static)
+find_program(ccache ccache)
+set(sysroot /usr/aarch64-linux-gnu)
+foreach(need compiler emulator)
+  if(NOT ${need})
+    message("skipped: no ${need} for aarch64 (Debian packages g++-aarch64-linux-gnu, qemu-user)")
+    return()
+  endif()
+endforeach()
+
+set(options -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64 -DCMAKE_CXX_COMPILER=${compiler} -DCMAKE_BUILD_TYPE=Release
+            -DXSIMD=${XSIMD} -DCATCH2=${CATCH2})
+if(ccache)
+  list(APPEND options -DCMAKE_CXX_COMPILER_LAUNCHER=${ccache})
+endif()
+execute_process(COMMAND ${CMAKE_COMMAND} -S ${SOURCE} -B ${BUILD} ${options} OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND ${CMAKE_COMMAND} --build ${BUILD} --parallel 2 COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND ${emulator} -L ${sysroot} ${BUILD}/simd_kernels COMMAND_ERROR_IS_FATAL ANY)

@@ -1,0 +1,83 @@
+// One hash per dtype over what all kernels make of fixed input. The constants hold on every machine: where one differs, two machines of
+// a group would compute different sums.
+#include <catch2/catch.hpp>
+#include <cstring>
+
+#include "simd/kernels.hpp"
+#include "tests/simd/samples.hpp"
+
+using namespace ringlet;
+using namespace ringlet::test;
+
+namespace {
+
+constexpr std::size_t kCount = 4'001;
+
+/// FNV-1a.
+class Hash {
+ public:
+  void add(DType dtype, Bytes elements) {
+    canonicalise(dtype, elements);
+    for (std::byte byte : elements) value_ = (value_ ^ std::to_integer<std::uint64_t>(byte)) * 0x100000001b3;
+  }
+  void add(double value) {
+    Bytes bytes(sizeof value);
+    std::memcpy(bytes.data(), &value, sizeof value);
+    add(DType::f64, bytes);
+  }
+  std::uint64_t value() const { return value_; }
+
+ private:
+  std::uint64_t value_ = 0xcbf29ce484222325;
+};
+
+void add_floating(Hash& hash, const simd::Kernels& kernels, DType dtype, const Bytes& input) {
+  for (double factor : {3.0, 1.0 / 3}) {
+    Bytes multiplied = input, divided = input;
+    kernels.multiply(dtype)(multiplied.data(), kCount, factor);
+    kernels.divide(dtype)(divided.data(), kCount, factor);
+    hash.add(dtype, multiplied);
+    hash.add(dtype, divided);
+  }
+  Bytes finite = input;
+  const std::size_t part = dtype == DType::complex64 ? 4 : size_of(dtype);
+  for (std::size_t i = part - 1; i < finite.size(); i += part) finite[i] &= std::byte{0xbf};
+  hash.add(kernels.sum_of_squares(dtype)(finite.data(), kCount));
+  Bytes canonical = input;
+  kernels.canonical_nan(dtype)(canonical.data(), kCount);
+  hash.add(dtype, canonical);
+  if (dtype == DType::complex64) return;
+  hash.add(kernels.abs_max(dtype)(finite.data(), kCount));
+  for (DType to : {DType::f16, DType::bf16, DType::f32, DType::f64}) {
+    Bytes out(kCount * size_of(to));
+    kernels.cast(dtype, to)(out.data(), input.data(), kCount);
+    hash.add(to, out);
+  }
+}
+
+std::uint64_t hash_of(const simd::Kernels& kernels, DType dtype) {
+  Random random(2'026);
+  const Bytes a = make_elements(dtype, kCount, random), b = make_elements(dtype, kCount, random);
+  Hash hash;
+  for (std::size_t op = 0; op < kReduceOpCount; ++op) {
+    Bytes out(a.size());
+    kernels.reduce(dtype, static_cast<ReduceOp>(op))(out.data(), a.data(), b.data(), kCount);
+    hash.add(dtype, out);
+  }
+  if (is_floating(dtype)) add_floating(hash, kernels, dtype, a);
+  return hash.value();
+}
+
+constexpr std::uint64_t kGolden[kDTypeCount] = {0x4b161af438736d2d, 0x8291c65bce725270, 0xa99e4d1879944d80, 0x577f27aa729652aa, 0xbe30babe6ed82f76, 0x55991ff3a2233b64, 0x6574539e9eaba120, 0xa2fd83ea80064b12, 0x178e1b8683cd6916, 0xd4d362339930f174, 0x99855d360d681b29, 0x7c3a48dfc77fbe1c, 0x6634013d88bae5be, 0x6509ed0b3b3f2d03};
+
+}  // namespace
+
+TEST_CASE("all kernels give the golden bits on every target of every machine") {
+  for (const simd::Kernels* kernels : simd::available()) {
+    for (std::size_t d = 0; d < kDTypeCount; ++d) {
+      const auto dtype = static_cast<DType>(d);
+      INFO(kernels->name() << ' ' << name_of(dtype));
+      CHECK(hash_of(*kernels, dtype) == kGolden[d]);
+    }
+  }
+}
