@@ -1,5 +1,5 @@
 #include <array>
-#include <ringlet/error.hpp>
+#include <ringlet/status.hpp>
 
 namespace ringlet {
 

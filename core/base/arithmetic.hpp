@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace ringlet {
+
+/// Product of the extents times `element_bytes`; nothing where an extent is negative or the product passes half the address space.
+inline std::optional<std::size_t> checked_bytes(std::span<const std::int64_t> extents, std::size_t element_bytes) {
+  constexpr std::size_t kLimit = SIZE_MAX / 2;
+  std::size_t product = element_bytes;
+  bool empty = false;
+  for (const auto extent : extents) {
+    if (extent < 0) return std::nullopt;
+    if (extent == 0) empty = true;
+    else if (product > kLimit / static_cast<std::size_t>(extent)) return std::nullopt;
+    else product *= static_cast<std::size_t>(extent);
+  }
+  return empty ? 0 : product;
+}
+
+}  // namespace ringlet

@@ -1,0 +1,154 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/result.hpp"
+#include "core/engine/eager_window.hpp"
+#include "core/engine/options.hpp"
+#include "core/engine/session.hpp"
+#include "core/plan/plan.hpp"
+#include "core/wire/call_record.hpp"
+
+namespace ringlet {
+
+/// What a collective needs of the group it runs in.
+class CollectiveHost {
+ public:
+  virtual Session& session(int peer) = 0;
+  virtual EagerWindow& window(int peer) = 0;
+  /// Every step of the running collective has been done. Once per start().
+  virtual void on_finished() = 0;
+  virtual const WorldOptions& options() const = 0;
+
+ protected:
+  ~CollectiveHost() = default;
+};
+
+/// One operation as its caller gave it.
+struct CollectiveTask {
+  Call call;
+  ConstBytes input;
+  Bytes output;
+  Duration timeout;
+  Completion completion;
+};
+
+/// Runs one plan at a time over the sessions. Used again and again: from the second run of the same shape on it allocates nothing.
+class Collective {
+ public:
+  explicit Collective(CollectiveHost& host) : host_(host) {}
+  Collective(const Collective&) = delete;
+  Collective& operator=(const Collective&) = delete;
+
+  /// Computes the plan and begins. The task's buffers are borrowed until on_finished() or cancel(). on_finished() may run inside.
+  void start(std::uint16_t stream, std::uint64_t sequence, const CollectiveTask& task);
+  /// Forgets the buffers. Sessions must have dropped their sources before.
+  void cancel();
+
+  /// The peer's call of this operation, equal to ours, has come: it has started, all may be sent.
+  void on_call(int peer);
+  bool has_called(int peer) const;
+  /// Where the payload of this frame goes; a status where the frame is not the next one of that peer.
+  Result<PayloadSink*> on_data(int peer, const FrameHeader& header);
+  /// Takes a whole data frame that came before the start.
+  Status on_early_data(int peer, const FrameHeader& header, ConstBytes payload);
+  /// The window to `peer` has room again.
+  void on_window_opened(int peer);
+  /// The peer has left the group; its session's sources have been dropped. False if this operation still needs it.
+  bool on_peer_left(int peer);
+  /// "waiting for rank 2 (has not called it), rank 3 (sent 40 of 100 bytes)", and the first of these ranks.
+  std::string waiting_for(int& culprit) const;
+
+ private:
+  class Lane;
+  friend class Lane;
+
+  struct Progress {
+    std::size_t bytes = 0;
+    bool done = false;
+  };
+
+  std::byte* writable(const Region& region) const;
+  const std::byte* readable(const Region& region) const;
+  Progress progress(ProgressIndex index) const;
+  Lane* find_lane(int peer);
+  const Lane* find_lane(int peer) const;
+  void advance();
+  void run_combine(std::size_t index);
+  void combine_block(const Combine& combine, std::size_t offset, std::size_t bytes);
+  void finish_piece(std::byte* data, std::size_t count) const;
+  bool sends_have_left() const;
+  std::size_t element_bytes() const { return size_of(call_.dtype); }
+
+  CollectiveHost& host_;
+  Plan plan_;
+  Call call_{};
+  CallRecord record_{};
+  std::uint16_t stream_ = 0;
+  std::uint64_t sequence_ = 0;
+  ConstBytes input_;
+  Bytes output_;
+  std::vector<std::byte> scratch_;
+  std::vector<Progress> progress_;
+  std::deque<Lane> lanes_;  // stands still: sessions hold pointers to lanes
+  std::size_t lane_count_ = 0;
+  bool running_ = false;
+  simd::ReduceFn reduce_ = nullptr;
+  simd::ScaleFn divide_ = nullptr;
+  simd::MapFn canonical_nan_ = nullptr;
+};
+
+/// One peer's part of the running plan.
+class Collective::Lane final : public FrameSource, public PayloadSink {
+ public:
+  explicit Lane(Collective& collective) : collective_(collective) {}
+
+  void start(const PeerSteps& steps);
+  int peer() const { return steps_.peer; }
+  bool called() const { return called_; }
+  void on_call();
+  Status begin_frame(const FrameHeader& header);
+  void wake_if_sendable();
+  bool sends_left() const { return absolved_ || (call_given_ && data_left()); }
+  /// Nothing more has to go to a peer that has left: it was told all it needed. False if it was not.
+  bool absolve();
+  bool receives_done() const { return next_receive_ == steps_.receive_count; }
+  std::size_t received_bytes() const;
+  std::size_t expected_bytes() const;
+  void leave_window(std::uint64_t sequence);
+
+  std::optional<OutgoingFrame> next_frame() override;
+  void frame_sent(const FrameHeader& header) override;
+  Bytes direct() override;
+  void received_direct(std::size_t count) override;
+  std::size_t consume(ConstBytes bytes) override;
+  void frame_ended() override;
+
+ private:
+  /// Bytes that may leave now in one frame; nothing if none. An empty transfer is 0 bytes.
+  std::optional<std::size_t> sendable() const;
+  bool data_left() const { return next_send_ == steps_.send_count && frames_out_ == 0; }
+  const Receive& current_receive() const;
+  void received_piece(std::size_t bytes);
+
+  Collective& collective_;
+  PeerSteps steps_{};
+  Session* session_ = nullptr;
+  EagerWindow* window_ = nullptr;
+  bool called_ = false;      // the peer has started too
+  bool call_given_ = false;  // our call frame is on its way
+  bool absolved_ = false;    // the peer has left and needs nothing any more
+  std::size_t eager_taken_ = 0;
+  std::uint32_t next_send_ = 0;
+  std::size_t send_offset_ = 0;
+  std::uint32_t frames_out_ = 0;
+  std::uint32_t next_receive_ = 0;
+  std::size_t receive_offset_ = 0;
+};
+
+}  // namespace ringlet

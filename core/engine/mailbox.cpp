@@ -1,0 +1,433 @@
+#include "core/engine/mailbox.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "core/base/check.hpp"
+
+namespace ringlet {
+
+/// A message on its way out.
+class Mailbox::Outgoing final : public FrameSource {
+ public:
+  Outgoing(Mailbox& box, std::uint64_t sequence, MessageTask task)
+      : task_(std::move(task)), box_(box), sequence_(sequence), record_(encode_message_shape(task_.shape)), deadline_(box.host_.loop().now() + task_.timeout) {
+    auto& outstanding = peer_box().eager_outstanding;
+    const std::size_t bytes = task_.source.size();
+    if (bytes <= box.host_.options().eager_bytes && outstanding + bytes <= kEagerWindowBytes) {
+      eager_ = true;
+      outstanding += bytes;
+    }
+  }
+
+  std::optional<OutgoingFrame> next_frame() override {
+    FrameHeader header;
+    header.stream = box_.stream_;
+    header.sequence = sequence_;
+    if (!offered_) {
+      offered_ = true;
+      ++frames_out_;
+      header.kind = FrameKind::offer;
+      header.flags = eager_ ? kFlagEager : std::uint8_t{0};
+      header.payload_bytes = static_cast<std::uint32_t>(record_.size);
+      return OutgoingFrame{header, ConstBytes(record_.bytes).first(record_.size)};
+    }
+    if (offset_ == task_.source.size() || !(eager_ || accepted_)) return std::nullopt;
+    const std::size_t bytes = std::min(task_.source.size() - offset_, box_.host_.options().segment_bytes);
+    header.kind = FrameKind::message;
+    header.payload_bytes = static_cast<std::uint32_t>(bytes);
+    header.offset = offset_;
+    offset_ += bytes;
+    ++frames_out_;
+    return OutgoingFrame{header, task_.source.subspan(static_cast<std::size_t>(header.offset), bytes)};
+  }
+
+  void frame_sent(const FrameHeader&) override {
+    --frames_out_;
+    finish_if_done();
+  }
+
+  void on_accept() {
+    accepted_ = true;
+    settle();
+    box_.host_.session(task_.peer).mark_ready(*this);
+    finish_if_done();
+  }
+
+  /// The receiver wants another message. Ends once the bytes that are on their way have left.
+  void on_refuse(Status status) {
+    refused_ = true;
+    outcome_ = std::move(status);
+    settle();
+    finish_if_done();
+  }
+
+  bool answered() const { return accepted_ || refused_; }
+  Instant deadline() const { return deadline_; }
+  const MessageTask& task() const { return task_; }
+  Completion take_completion() { return std::move(task_.completion); }
+
+ private:
+  Box& peer_box() { return box_.boxes_[static_cast<std::size_t>(task_.peer)]; }
+  void settle() {
+    if (eager_) peer_box().eager_outstanding -= task_.source.size();
+  }
+  void finish_if_done() {
+    const bool all_out = offered_ && frames_out_ == 0 && (offset_ == task_.source.size() || (refused_ && !eager_));
+    if (!all_out || !answered()) return;
+    box_.host_.session(task_.peer).withdraw(*this);
+    box_.finish(peer_box().outgoing, sequence_, outcome_);  // destroys this
+  }
+
+  MessageTask task_;
+  Mailbox& box_;
+  const std::uint64_t sequence_;
+  const MessageShapeRecord record_;
+  const Instant deadline_;
+  Status outcome_;
+  bool eager_ = false;
+  bool offered_ = false;
+  bool accepted_ = false;
+  bool refused_ = false;
+  std::size_t offset_ = 0;
+  std::uint32_t frames_out_ = 0;
+};
+
+/// A posted receive.
+class Mailbox::Incoming final : public PayloadSink {
+ public:
+  Incoming(Mailbox& box, std::uint64_t sequence, MessageTask task)
+      : task_(std::move(task)), box_(box), sequence_(sequence), deadline_(box.host_.loop().now() + task_.timeout) {}
+
+  Status begin_frame(const FrameHeader& header) const {
+    if (!matched_) return {Errc::protocol_error, "bytes of a message that was not accepted"};
+    if (header.offset != offset_ || header.payload_bytes > task_.destination.size() - offset_ || header.payload_bytes == 0)
+      return {Errc::protocol_error, "bytes " + std::to_string(header.offset) + "+" + std::to_string(header.payload_bytes) + " of a message of " +
+                                        std::to_string(task_.destination.size()) + " bytes where byte " + std::to_string(offset_) + " is due"};
+    return {};
+  }
+  void take(ConstBytes bytes) {
+    if (!bytes.empty()) std::memcpy(task_.destination.data() + offset_, bytes.data(), bytes.size());
+    offset_ += bytes.size();
+  }
+  void finish_if_done() {
+    if (matched_ && offset_ == task_.destination.size())
+      box_.finish(box_.boxes_[static_cast<std::size_t>(task_.peer)].incoming, sequence_, {});  // destroys this
+  }
+
+  Bytes direct() override { return task_.destination.subspan(offset_); }
+  void received_direct(std::size_t count) override { offset_ += count; }
+  std::size_t consume(ConstBytes bytes) override {
+    take(bytes);
+    return bytes.size();
+  }
+  void frame_ended() override { finish_if_done(); }
+
+  void set_matched() { matched_ = true; }
+  bool matched() const { return matched_; }
+  Instant deadline() const { return deadline_; }
+  const MessageTask& task() const { return task_; }
+  Completion take_completion() { return std::move(task_.completion); }
+
+ private:
+  MessageTask task_;
+  Mailbox& box_;
+  const std::uint64_t sequence_;
+  const Instant deadline_;
+  bool matched_ = false;
+  std::size_t offset_ = 0;
+};
+
+/// An offered message that no receive waits for yet, or whose refused bytes are still coming.
+class Mailbox::EarlyMessage final : public PayloadSink {
+ public:
+  EarlyMessage(Mailbox& box, int peer, std::uint64_t sequence, const MessageShape& shape, bool eager)
+      : shape_(shape), eager_(eager), box_(box), peer_(peer), sequence_(sequence) {}
+
+  Status begin_frame(const FrameHeader& header) {
+    if (!eager_ || header.offset != received_ || header.payload_bytes == 0 || header.payload_bytes > shape_.bytes() - received_)
+      return {Errc::protocol_error, "bytes of a message that was not accepted"};
+    in_frame_ = true;
+    return {};
+  }
+  Bytes direct() override { return {}; }
+  void received_direct(std::size_t) override {}
+  std::size_t consume(ConstBytes bytes) override {
+    received_ += bytes.size();
+    if (!refused_) bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+    return bytes.size();
+  }
+  void frame_ended() override {
+    in_frame_ = false;
+    Box& box = box_.boxes_[static_cast<std::size_t>(peer_)];
+    if (refused_ && received_ == shape_.bytes()) {
+      box.early.erase(sequence_);  // destroys this
+      return;
+    }
+    if (box.incoming.count(sequence_) != 0) box_.match(peer_, sequence_);
+  }
+
+  /// Throws the bytes away, those to come too; true if none are to come.
+  bool refuse() {
+    refused_ = true;
+    bytes_ = {};
+    return !eager_ || received_ == shape_.bytes();
+  }
+  const MessageShape& shape() const { return shape_; }
+  bool in_frame() const { return in_frame_; }
+  bool refused() const { return refused_; }
+  ConstBytes bytes() const { return bytes_; }
+
+ private:
+  const MessageShape shape_;
+  const bool eager_;
+  Mailbox& box_;
+  const int peer_;
+  const std::uint64_t sequence_;
+  std::vector<std::byte> bytes_;
+  std::size_t received_ = 0;
+  bool in_frame_ = false;  // the session holds a pointer to this
+  bool refused_ = false;
+};
+
+/// Gathers the record of an offer or a refusal, which may come in pieces.
+class Mailbox::RecordSink final : public PayloadSink {
+ public:
+  RecordSink(Mailbox& box, int peer) : box_(box), peer_(peer) {}
+  void begin(const FrameHeader& header) {
+    header_ = header;
+    size_ = 0;
+  }
+  Bytes direct() override { return {}; }
+  void received_direct(std::size_t) override {}
+  std::size_t consume(ConstBytes bytes) override {
+    std::memcpy(bytes_.data() + size_, bytes.data(), bytes.size());
+    size_ += bytes.size();
+    return bytes.size();
+  }
+  void frame_ended() override {
+    const auto shape = decode_message_shape({bytes_.data(), size_});
+    if (!shape) return box_.protocol_error(peer_, "a message shape that cannot be read");
+    if (header_.kind == FrameKind::offer) box_.on_offer(peer_, header_, *shape);
+    else box_.on_refuse(peer_, header_.sequence, *shape);
+  }
+
+ private:
+  Mailbox& box_;
+  const int peer_;
+  FrameHeader header_{};
+  std::array<std::byte, kMaxMessageShapeBytes> bytes_{};
+  std::size_t size_ = 0;
+};
+
+namespace {
+
+class AcceptSink final : public PayloadSink {
+ public:
+  Bytes direct() override { return {}; }
+  void received_direct(std::size_t) override {}
+  std::size_t consume(ConstBytes bytes) override { return bytes.size(); }
+  void frame_ended() override {}
+};
+
+AcceptSink nothing_follows;
+
+}  // namespace
+
+Mailbox::Mailbox(std::uint16_t stream, StreamHost& host) : stream_(stream), host_(host), boxes_(static_cast<std::size_t>(host.options().size)) {
+  for (int peer = 0; peer < host.options().size; ++peer) boxes_[static_cast<std::size_t>(peer)].record = std::make_unique<RecordSink>(*this, peer);
+}
+
+Mailbox::~Mailbox() = default;
+
+std::string Mailbox::message_name(int source, int destination, std::uint64_t sequence) const {
+  return "message " + std::to_string(sequence) + " of stream " + std::to_string(stream_) + " from rank " + std::to_string(source) + " to rank " + std::to_string(destination);
+}
+
+void Mailbox::send(MessageTask task) {
+  const int peer = task.peer;
+  Box& box = boxes_[static_cast<std::size_t>(peer)];
+  const std::uint64_t sequence = box.next_out++;
+  if (host_.has_left(peer)) {
+    host_.fail({Errc::peer_lost, "rank " + std::to_string(peer) + " left the group; nothing can be sent to it", peer});
+    return complete(std::move(task.completion), {Errc::peer_lost, "rank " + std::to_string(peer) + " left the group; nothing can be sent to it", peer});
+  }
+  auto& message = box.outgoing[sequence];
+  message = std::make_unique<Outgoing>(*this, sequence, std::move(task));
+  host_.session(peer).mark_ready(*message);
+}
+
+void Mailbox::receive(MessageTask task) {
+  const int peer = task.peer;
+  Box& box = boxes_[static_cast<std::size_t>(peer)];
+  const std::uint64_t sequence = box.next_in++;
+  const bool offered = box.early.count(sequence) != 0;
+  box.incoming[sequence] = std::make_unique<Incoming>(*this, sequence, std::move(task));
+  if (offered) return match(peer, sequence);
+  if (host_.has_left(peer)) on_peer_left(peer);
+}
+
+PayloadSink* Mailbox::on_frame(int peer, const FrameHeader& header) {
+  Box& box = boxes_[static_cast<std::size_t>(peer)];
+  switch (header.kind) {
+    case FrameKind::offer:
+    case FrameKind::refuse:
+      if (header.payload_bytes > kMaxMessageShapeBytes) break;
+      box.record->begin(header);
+      return box.record.get();
+    case FrameKind::accept:
+      if (header.payload_bytes != 0) break;
+      on_accept(peer, header.sequence);
+      return &nothing_follows;
+    case FrameKind::message: return on_message(peer, header);
+    default: break;
+  }
+  protocol_error(peer, "a frame about a message that cannot be read");
+  return nullptr;
+}
+
+void Mailbox::on_offer(int peer, const FrameHeader& header, const MessageShape& shape) {
+  Box& box = boxes_[static_cast<std::size_t>(peer)];
+  const std::uint64_t sequence = header.sequence;
+  const bool eager = (header.flags & kFlagEager) != 0;
+  const auto posted = box.incoming.find(sequence);
+  const bool known = box.early.count(sequence) != 0 || (posted != box.incoming.end() && posted->second->matched());
+  const bool past = sequence < box.next_in && posted == box.incoming.end();
+  if (known || past) return protocol_error(peer, "the same message twice");
+  if (sequence - std::min(sequence, box.next_in) > kMaxOffers) return protocol_error(peer, "more messages than may wait");
+  if (eager && shape.bytes() > kEagerWindowBytes) return protocol_error(peer, "more bytes of a message than allowed before it is accepted");
+  box.early[sequence] = std::make_unique<EarlyMessage>(*this, peer, sequence, shape, eager);
+  if (posted != box.incoming.end()) match(peer, sequence);
+}
+
+void Mailbox::match(int peer, std::uint64_t sequence) {
+  Box& box = boxes_[static_cast<std::size_t>(peer)];
+  const auto early = box.early.find(sequence);
+  Incoming& incoming = *box.incoming.at(sequence);
+  FrameHeader answer;
+  answer.stream = stream_;
+  answer.sequence = sequence;
+  if (!(early->second->shape() == incoming.task().shape)) {
+    const auto record = encode_message_shape(incoming.task().shape);
+    answer.kind = FrameKind::refuse;
+    host_.session(peer).send_owned(answer, ConstBytes(record.bytes).first(record.size));
+    const Status status{Errc::mismatch,
+                        message_name(peer, host_.options().rank, sequence) + ": rank " + std::to_string(peer) + " sent " + describe(early->second->shape()) + ", rank " +
+                            std::to_string(host_.options().rank) + " receives " + describe(incoming.task().shape),
+                        peer};
+    box.early_bytes -= early->second->bytes().size();
+    if (early->second->refuse()) box.early.erase(early);
+    return finish(box.incoming, sequence, status);
+  }
+  if (!incoming.matched()) {
+    incoming.set_matched();
+    answer.kind = FrameKind::accept;
+    host_.session(peer).send_owned(answer, {});
+  }
+  // Bytes that came before the receive was posted, but for a frame that is still coming: frame_ended() comes back here for it.
+  box.early_bytes -= std::min(box.early_bytes, early->second->bytes().size());
+  if (early->second->in_frame()) return;
+  incoming.take(early->second->bytes());
+  box.early.erase(early);
+  incoming.finish_if_done();
+}
+
+PayloadSink* Mailbox::on_message(int peer, const FrameHeader& header) {
+  Box& box = boxes_[static_cast<std::size_t>(peer)];
+  Status status{Errc::protocol_error, "bytes of a message that was not offered"};
+  PayloadSink* sink = nullptr;
+  if (const auto early = box.early.find(header.sequence); early != box.early.end()) {
+    status = early->second->begin_frame(header);
+    sink = early->second.get();
+    if (status.ok() && !early->second->refused()) {
+      box.early_bytes += header.payload_bytes;
+      if (box.early_bytes > kMaxEarlyBytes) status = {Errc::protocol_error, "more bytes of messages than allowed before they are received"};
+    }
+  } else if (const auto posted = box.incoming.find(header.sequence); posted != box.incoming.end()) {
+    status = posted->second->begin_frame(header);
+    sink = posted->second.get();
+  }
+  if (status.ok()) return sink;
+  protocol_error(peer, status.text());
+  return nullptr;
+}
+
+void Mailbox::on_accept(int peer, std::uint64_t sequence) {
+  auto& outgoing = boxes_[static_cast<std::size_t>(peer)].outgoing;
+  const auto it = outgoing.find(sequence);
+  if (it == outgoing.end() || it->second->answered()) return protocol_error(peer, "an answer to a message that does not wait for one");
+  it->second->on_accept();
+}
+
+void Mailbox::on_refuse(int peer, std::uint64_t sequence, const MessageShape& theirs) {
+  auto& outgoing = boxes_[static_cast<std::size_t>(peer)].outgoing;
+  const auto it = outgoing.find(sequence);
+  if (it == outgoing.end() || it->second->answered()) return protocol_error(peer, "an answer to a message that does not wait for one");
+  const int rank = host_.options().rank;
+  it->second->on_refuse({Errc::mismatch,
+                         message_name(rank, peer, sequence) + ": rank " + std::to_string(rank) + " sent " + describe(it->second->task().shape) + ", rank " +
+                             std::to_string(peer) + " receives " + describe(theirs),
+                         peer});
+}
+
+void Mailbox::on_peer_left(int peer) {
+  Box& box = boxes_[static_cast<std::size_t>(peer)];
+  const bool waiting_to_send = !box.outgoing.empty();
+  const bool waiting_to_receive = std::any_of(box.incoming.begin(), box.incoming.end(), [&](const auto& entry) { return box.early.count(entry.first) == 0; });
+  if (!waiting_to_send && !waiting_to_receive) return;
+  host_.fail({Errc::peer_lost, "rank " + std::to_string(peer) + " left the group while a message " + (waiting_to_send ? "to" : "from") + " it was under way", peer});
+}
+
+Status Mailbox::check_deadlines(Instant now) const {
+  const int rank = host_.options().rank;
+  for (int peer = 0; peer < host_.options().size; ++peer) {
+    const Box& box = boxes_[static_cast<std::size_t>(peer)];
+    for (const auto& [sequence, message] : box.outgoing) {
+      if (now < message->deadline()) continue;
+      return {Errc::timed_out,
+              message_name(rank, peer, sequence) + " (" + describe(message->task().shape) + ") was not received after " +
+                  std::to_string(message->task().timeout.whole_milliseconds()) + " ms",
+              peer};
+    }
+    for (const auto& [sequence, message] : box.incoming) {
+      if (now < message->deadline()) continue;
+      return {Errc::timed_out,
+              message_name(peer, rank, sequence) + " (" + describe(message->task().shape) + ") did not come within " +
+                  std::to_string(message->task().timeout.whole_milliseconds()) + " ms",
+              peer};
+    }
+  }
+  return {};
+}
+
+void Mailbox::fail_all(const Status& status) {
+  for (Box& box : boxes_) {
+    for (auto& [sequence, message] : std::exchange(box.outgoing, {})) complete(message->take_completion(), status);
+    for (auto& [sequence, message] : std::exchange(box.incoming, {})) complete(message->take_completion(), status);
+  }
+}
+
+bool Mailbox::idle() const {
+  return std::all_of(boxes_.begin(), boxes_.end(), [](const Box& box) { return box.outgoing.empty() && box.incoming.empty(); });
+}
+
+void Mailbox::finish(std::map<std::uint64_t, std::unique_ptr<Outgoing>>& from, std::uint64_t sequence, const Status& status) {
+  auto node = from.extract(sequence);
+  complete(node.mapped()->take_completion(), status);
+}
+
+void Mailbox::finish(std::map<std::uint64_t, std::unique_ptr<Incoming>>& from, std::uint64_t sequence, const Status& status) {
+  auto node = from.extract(sequence);
+  complete(node.mapped()->take_completion(), status);
+}
+
+void Mailbox::complete(Completion completion, const Status& status) {
+  host_.loop().defer([completion = std::move(completion), status] { completion(status); });
+}
+
+void Mailbox::protocol_error(int peer, const std::string& text) {
+  host_.fail({Errc::protocol_error, "rank " + std::to_string(peer) + " sent " + text, peer});
+}
+
+}  // namespace ringlet

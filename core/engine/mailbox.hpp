@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/engine/stream_queue.hpp"
+
+namespace ringlet {
+
+/// One message as its caller gave it.
+struct MessageTask {
+  int peer = 0;
+  MessageShape shape;
+  ConstBytes source;  // of a send
+  Bytes destination;  // of a receive
+  Duration timeout;
+  Completion completion;
+};
+
+/// Point-to-point messages of one stream, matched in order per peer. A send first offers dtype and shape, with the bytes behind if they are few; the
+/// receiver accepts or refuses once it receives. A refused message is `mismatch` on both sides, and the group lives on.
+class Mailbox {
+ public:
+  Mailbox(std::uint16_t stream, StreamHost& host);
+  ~Mailbox();
+
+  void send(MessageTask task);
+  void receive(MessageTask task);
+
+  // From peers. A null sink: the group has failed.
+  PayloadSink* on_frame(int peer, const FrameHeader& header);
+  void on_peer_left(int peer);
+  Status check_deadlines(Instant now) const;
+  /// Ends every message with `status`. Sessions must have dropped their sources before.
+  void fail_all(const Status& status);
+  bool idle() const;
+
+ private:
+  class Outgoing;
+  class Incoming;
+  class EarlyMessage;
+  class RecordSink;
+  struct Box {
+    std::uint64_t next_out = 0, next_in = 0;
+    std::map<std::uint64_t, std::unique_ptr<Outgoing>> outgoing;
+    std::map<std::uint64_t, std::unique_ptr<Incoming>> incoming;   // posted, not done
+    std::map<std::uint64_t, std::unique_ptr<EarlyMessage>> early;  // offered, not posted or refused, bytes still coming
+    std::unique_ptr<RecordSink> record;
+    std::size_t eager_outstanding = 0;  // bytes sent and not accepted yet
+    std::size_t early_bytes = 0;        // bytes held for messages not posted yet
+  };
+
+  void on_offer(int peer, const FrameHeader& header, const MessageShape& shape);
+  void on_refuse(int peer, std::uint64_t sequence, const MessageShape& theirs);
+  void on_accept(int peer, std::uint64_t sequence);
+  void match(int peer, std::uint64_t sequence);
+  PayloadSink* on_message(int peer, const FrameHeader& header);
+  void finish(std::map<std::uint64_t, std::unique_ptr<Outgoing>>& from, std::uint64_t sequence, const Status& status);
+  void finish(std::map<std::uint64_t, std::unique_ptr<Incoming>>& from, std::uint64_t sequence, const Status& status);
+  void complete(Completion completion, const Status& status);
+  void protocol_error(int peer, const std::string& text);
+  std::string message_name(int source, int destination, std::uint64_t sequence) const;
+
+  static constexpr std::size_t kEagerWindowBytes = 1 << 20;
+  static constexpr std::size_t kMaxEarlyBytes = 64 << 20;
+  static constexpr std::size_t kMaxOffers = 65'536;
+
+  const std::uint16_t stream_;
+  StreamHost& host_;
+  std::vector<Box> boxes_;  // by peer
+};
+
+}  // namespace ringlet

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <ringlet/status.hpp>
+
+#include "core/base/time.hpp"
+#include "core/engine/session.hpp"
+#include "core/plan/call.hpp"
+#include "simd/kernels.hpp"
+
+namespace ringlet {
+
+/// Runs exactly once, from the loop, never inside the call that took it.
+using Completion = std::function<void(const Status&)>;
+
+struct WorldOptions {
+  int rank = 0;
+  int size = 1;
+  const simd::Kernels* kernels = nullptr;  // not null; outlives the world
+  Duration operation_timeout = Duration::seconds(600);
+  Duration heartbeat_timeout = Duration::seconds(10);
+  Duration close_timeout = Duration::seconds(2);
+  std::size_t segment_bytes = 256 << 10;  // payload of one data frame
+  /// What may be sent of one operation before its receiver is known to have started it, and of all such operations of a stream together.
+  std::size_t eager_bytes = 64 << 10;
+  std::size_t eager_window_bytes = 256 << 10;
+  AlgorithmLimits limits{};
+  SessionOptions session{};
+};
+
+}  // namespace ringlet

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <ringlet/tensor.hpp>
+
+#include "core/base/result.hpp"
+#include "core/engine/mailbox.hpp"
+#include "core/engine/options.hpp"
+
+namespace ringlet {
+
+/// These check a caller's arguments and make the task that World::start takes, without timeout and completion. A failure is `invalid_argument`
+/// with the values that do not fit; nothing has happened then.
+
+/// `divisor` 1: a plain reduction; otherwise the owner divides the result by it (sum of a floating dtype only).
+Result<CollectiveTask> make_all_reduce(ReduceOp op, ConstTensorView input, TensorView output, double divisor, const WorldOptions& options);
+Result<CollectiveTask> make_reduce_scatter(ReduceOp op, ConstTensorView input, TensorView output, const WorldOptions& options);
+Result<CollectiveTask> make_all_gather(ConstTensorView input, TensorView output, const WorldOptions& options);
+Result<CollectiveTask> make_broadcast(TensorView values, int root, const WorldOptions& options);
+CollectiveTask make_barrier(const WorldOptions& options);
+Result<MessageTask> make_send(ConstTensorView values, int destination, const WorldOptions& options);
+Result<MessageTask> make_receive(TensorView values, int source, const WorldOptions& options);
+
+}  // namespace ringlet

@@ -1,0 +1,288 @@
+#include "core/engine/session.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "core/base/check.hpp"
+
+namespace ringlet {
+
+namespace {
+
+/// Below this a payload is read together with what follows it and copied; above it goes straight to its place.
+constexpr std::size_t kDirectBytes = 8 << 10;
+
+class DiscardSink final : public PayloadSink {
+ public:
+  Bytes direct() override { return {}; }
+  void received_direct(std::size_t) override {}
+  std::size_t consume(ConstBytes bytes) override { return bytes.size(); }
+  void frame_ended() override {}
+};
+
+DiscardSink discard;
+
+}  // namespace
+
+Session::Session(std::unique_ptr<Link> link, EventLoop& loop, SessionOwner& owner, const SessionOptions& options)
+    : loop_(loop), owner_(&owner), options_(options), link_(std::move(link)), buffer_(options.receive_buffer_bytes) {
+  const auto preface = encode_preface();
+  raw_.assign(preface.begin(), preface.end());
+  RINGLET_CHECK(options.receive_buffer_bytes >= 4 * kFrameHeaderBytes);
+  last_sent_ = last_received_ = loop_.now();
+  link_->start(*this);
+  link_->wake();
+}
+
+Session::~Session() = default;
+
+std::string Session::peer_name() const { return link_ ? link_->peer_name() : "(closed)"; }
+
+// --- sending ---
+
+void Session::mark_ready(FrameSource& source) {
+  if (source.queued_ || !link_) return;
+  mark_queued(source);
+  link_->wake();
+}
+
+void Session::mark_queued(FrameSource& source) {
+  if (std::exchange(source.queued_, true)) return;
+  ready_.push_back(&source);
+}
+
+void Session::withdraw(FrameSource& source) {
+  if (!source.queued_) return;
+  source.queued_ = false;
+  std::erase(ready_, &source);
+}
+
+void Session::send_owned(FrameHeader header, ConstBytes payload) {
+  if (!link_) return;
+  header.payload_bytes = static_cast<std::uint32_t>(payload.size());
+  owned_.push_back({header, {payload.begin(), payload.end()}});
+  link_->wake();
+}
+
+std::span<const ConstBytes> Session::to_send() {
+  if (first_part_ == part_count_) fill_batch();
+  return {parts_.data() + first_part_, part_count_ - first_part_};
+}
+
+void Session::fill_batch() {
+  part_count_ = first_part_ = 0;
+  using Kind = BatchEntry::Kind;
+  if (!raw_.empty()) {
+    raw_in_batch_ = std::exchange(raw_, {});
+    batch_[0] = {Kind::raw, {}, nullptr};
+    parts_[0] = raw_in_batch_;
+    parts_[1] = {};
+    part_count_ = 2;
+  }
+  std::size_t bytes = 0;
+  const auto room = [&] { return part_count_ < parts_.size() && bytes < options_.batch_bytes; };
+  for (const auto& frame : owned_) {
+    if (!room()) break;
+    add_to_batch(Kind::owned, frame.header, frame.payload, nullptr);
+    bytes += frame.payload.size();
+  }
+  while (!ready_.empty() && room()) {
+    FrameSource* source = ready_.front();
+    ready_.pop_front();
+    source->queued_ = false;
+    const auto frame = source->next_frame();
+    if (!frame) continue;
+    add_to_batch(Kind::source, frame->header, frame->payload, source);
+    bytes += frame->payload.size();
+    mark_queued(*source);  // its turn comes again, after the others'
+  }
+}
+
+void Session::add_to_batch(BatchEntry::Kind kind, const FrameHeader& header, ConstBytes payload, FrameSource* source) {
+  const std::size_t index = part_count_ / 2;
+  batch_[index] = {kind, header, source};
+  encode(header, headers_[index].data());
+  parts_[part_count_++] = headers_[index];
+  parts_[part_count_++] = payload;
+}
+
+void Session::sent(std::size_t bytes) {
+  last_sent_ = loop_.now();
+  while (first_part_ < part_count_) {
+    auto& part = parts_[first_part_];
+    const std::size_t taken = std::min(bytes, part.size());
+    part = part.subspan(taken);
+    bytes -= taken;
+    if (!part.empty()) return;
+    if (++first_part_ % 2 == 0) entry_left(first_part_ / 2 - 1);
+  }
+}
+
+void Session::entry_left(std::size_t index) {
+  const BatchEntry entry = batch_[index];
+  if (entry.kind == BatchEntry::Kind::source) entry.source->frame_sent(entry.header);
+  else if (entry.kind == BatchEntry::Kind::owned) owned_.pop_front();
+}
+
+void Session::drop_sources() {
+  for (FrameSource* source : ready_) source->queued_ = false;
+  ready_.clear();
+  if (first_part_ == part_count_) return;
+  const BatchEntry& current = batch_[first_part_ / 2];
+  const bool untouched = current.kind != BatchEntry::Kind::raw && first_part_ % 2 == 0 && parts_[first_part_].size() == kFrameHeaderBytes;
+  if (!untouched) {
+    for (std::size_t i = first_part_; i <= (first_part_ | 1); ++i) raw_.insert(raw_.end(), parts_[i].begin(), parts_[i].end());
+    if (current.kind == BatchEntry::Kind::owned) owned_.pop_front();
+  }
+  part_count_ = first_part_ = 0;
+}
+
+void Session::finish_sending() {
+  if (link_) link_->finish_sending();
+}
+
+void Session::close() {
+  drop_sources();
+  link_.reset();
+}
+
+// --- receiving ---
+
+void Session::discard_received() {
+  discarding_ = true;
+  if (in_frame_) sink_ = &discard;
+  direct_ = false;
+}
+
+std::span<const Bytes> Session::to_receive() {
+  std::size_t count = 0;
+  direct_ = false;
+  if (in_frame_ && begin_ == end_ && payload_left_ >= kDirectBytes) {
+    const Bytes place = sink_->direct();
+    if (!place.empty()) {
+      direct_ = true;
+      header_only_ = true;
+      receive_parts_[count++] = place.first(std::min(place.size(), payload_left_));
+      // Room for the next header alone: what follows it may have a place of its own.
+      begin_ = end_ = 0;
+      if (receive_parts_[0].size() == payload_left_) receive_parts_[count++] = Bytes(buffer_).first(kFrameHeaderBytes);
+      return {receive_parts_.data(), count};
+    }
+  }
+  if (begin_ == end_) begin_ = end_ = 0;
+  // What is left is a part of a header or of an element: move it to the front when space runs short.
+  if (buffer_.size() - end_ < buffer_.size() / 2 && begin_ > 0) {
+    std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+    end_ -= begin_;
+    begin_ = 0;
+  }
+  Bytes space = Bytes(buffer_).subspan(end_);
+  if (header_only_ && !in_frame_ && preface_received_) space = space.first(kFrameHeaderBytes - (end_ - begin_));
+  receive_parts_[count++] = space;
+  return {receive_parts_.data(), count};
+}
+
+void Session::received(std::size_t bytes) {
+  last_received_ = loop_.now();
+  if (direct_) {
+    direct_ = false;
+    const std::size_t placed = std::min(bytes, receive_parts_[0].size());
+    bytes -= placed;
+    payload_left_ -= placed;
+    sink_->received_direct(placed);
+    if (!link_) return;
+    if (payload_left_ == 0) end_frame();
+  }
+  end_ += bytes;
+  parse();
+}
+
+void Session::parse() {
+  while (link_) {
+    if (!preface_received_) {
+      if (!parse_preface()) return;
+    } else if (!in_frame_) {
+      if (!parse_header()) return;
+    } else if (!take_payload()) {
+      return;
+    }
+  }
+}
+
+bool Session::parse_preface() {
+  if (end_ - begin_ < kPrefaceBytes) return false;
+  const Status status = check_preface(buffer_.data() + begin_);
+  if (!status.ok()) {
+    fail(status);
+    return false;
+  }
+  begin_ += kPrefaceBytes;
+  preface_received_ = true;
+  return true;
+}
+
+bool Session::parse_header() {
+  if (end_ - begin_ < kFrameHeaderBytes) return false;
+  const Status status = decode(buffer_.data() + begin_, header_);
+  if (!status.ok()) {
+    fail(status);
+    return false;
+  }
+  begin_ += kFrameHeaderBytes;
+  payload_left_ = header_.payload_bytes;
+  if (payload_left_ < kDirectBytes) header_only_ = false;
+  if (header_.kind == FrameKind::goodbye) goodbye_received_ = true;
+  sink_ = discarding_ || header_.kind == FrameKind::heartbeat ? &discard : owner_->on_frame(*this, header_);
+  if (!link_) return false;
+  if (sink_ == nullptr || discarding_) sink_ = &discard;
+  in_frame_ = true;
+  if (payload_left_ == 0) end_frame();
+  return true;
+}
+
+bool Session::take_payload() {
+  const std::size_t available = std::min(payload_left_, end_ - begin_);
+  if (available == 0) return false;
+  const std::size_t taken = sink_->consume({buffer_.data() + begin_, available});
+  if (!link_) return false;
+  begin_ += taken;
+  payload_left_ -= taken;
+  if (payload_left_ == 0) {
+    end_frame();
+    return link_ != nullptr;
+  }
+  return taken == available ? begin_ != end_ : taken > 0;
+}
+
+void Session::end_frame() {
+  in_frame_ = false;
+  PayloadSink* sink = std::exchange(sink_, nullptr);
+  sink->frame_ended();
+}
+
+void Session::receive_ended() {
+  receive_ended_ = true;
+  if (goodbye_received_ || discarding_) {
+    owner_->on_session_ended(*this);
+    return;
+  }
+  fail({Errc::peer_lost, in_frame_ ? "the connection ended in the middle of a frame" : "the connection ended without a goodbye", peer_});
+}
+
+void Session::link_failed(const Status& status) {
+  receive_ended_ = true;
+  link_.reset();
+  if (goodbye_received_ || discarding_) {
+    owner_->on_session_ended(*this);
+    return;
+  }
+  owner_->on_session_failed(*this, {status.code(), status.text(), peer_});
+}
+
+void Session::fail(const Status& status) {
+  discard_received();
+  owner_->on_session_failed(*this, {status.code(), status.text(), peer_});
+}
+
+}  // namespace ringlet

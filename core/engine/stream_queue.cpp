@@ -1,0 +1,240 @@
+#include "core/engine/stream_queue.hpp"
+
+#include <cstring>
+
+#include "core/base/check.hpp"
+
+namespace ringlet {
+
+/// Gathers a call record, which may come in pieces.
+class StreamQueue::CallSink final : public PayloadSink {
+ public:
+  CallSink(StreamQueue& queue, int peer) : queue_(queue), peer_(peer) {}
+  void begin(std::uint64_t sequence) {
+    sequence_ = sequence;
+    size_ = 0;
+  }
+  Bytes direct() override { return {}; }
+  void received_direct(std::size_t) override {}
+  std::size_t consume(ConstBytes bytes) override {
+    std::memcpy(bytes_.data() + size_, bytes.data(), bytes.size());
+    size_ += bytes.size();
+    return bytes.size();
+  }
+  void frame_ended() override {
+    const auto call = decode_call(bytes_);
+    if (!call) return queue_.protocol_error(peer_, "a call that cannot be read");
+    queue_.on_call_decoded(peer_, sequence_, *call);
+  }
+
+ private:
+  StreamQueue& queue_;
+  const int peer_;
+  std::uint64_t sequence_ = 0;
+  CallRecord bytes_{};
+  std::size_t size_ = 0;
+};
+
+/// A data frame of an operation that has not started here.
+struct StreamQueue::EarlyFrame final : PayloadSink {
+  EarlyFrame(StreamQueue& owner, int from, const FrameHeader& frame_header) : queue(owner), peer(from), header(frame_header) {
+    bytes.reserve(frame_header.payload_bytes);
+  }
+  Bytes direct() override { return {}; }
+  void received_direct(std::size_t) override {}
+  std::size_t consume(ConstBytes piece) override {
+    bytes.insert(bytes.end(), piece.begin(), piece.end());
+    return piece.size();
+  }
+  void frame_ended() override {
+    complete = true;
+    queue.early_frame_ended(peer, *this);
+  }
+
+  StreamQueue& queue;
+  const int peer;
+  const FrameHeader header;
+  std::vector<std::byte> bytes;
+  bool complete = false;
+};
+
+StreamQueue::StreamQueue(std::uint16_t id, StreamHost& host)
+    : id_(id),
+      host_(host),
+      windows_(static_cast<std::size_t>(host.options().size), EagerWindow(host.options().eager_window_bytes)),
+      collective_(*this),
+      alive_(std::make_shared<bool>(true)) {
+  for (int peer = 0; peer < host.options().size; ++peer) call_sinks_.push_back(std::make_unique<CallSink>(*this, peer));
+}
+
+StreamQueue::~StreamQueue() { *alive_ = false; }
+
+std::string StreamQueue::operation_name(std::uint64_t sequence) const {
+  return "operation " + std::to_string(sequence) + " of stream " + std::to_string(id_);
+}
+
+void StreamQueue::add(CollectiveTask task) {
+  waiting_.push_back(std::move(task));
+  if (!running_ && !start_deferred_) start_next();
+}
+
+void StreamQueue::start_next() {
+  if (running_ || waiting_.empty()) return;
+  current_ = std::move(waiting_.front());
+  waiting_.pop_front();
+  running_ = true;
+  deadline_ = host_.loop().now() + current_.timeout;
+  collective_.start(id_, sequence_, current_);
+  const std::uint64_t sequence = sequence_;
+  take_early();
+  for (int peer = 0; peer < host_.options().size && running_ && sequence_ == sequence; ++peer)
+    if (host_.has_left(peer)) on_peer_left(peer);
+}
+
+void StreamQueue::take_early() {
+  const std::uint64_t sequence = sequence_;
+  // The operation may end, and the group may fail, at each step.
+  const auto still_running = [&] { return running_ && sequence_ == sequence; };
+  for (int peer = 0; peer < host_.options().size && still_running(); ++peer) {
+    auto node = early_.extract({sequence, peer});
+    if (node.empty()) continue;
+    Early& early = node.mapped();
+    if (early.call) on_call_decoded(peer, sequence, *std::exchange(early.call, std::nullopt));
+    while (still_running() && !early.frames.empty() && early.frames.front()->complete) {
+      const std::unique_ptr<EarlyFrame> frame = std::move(early.frames.front());
+      early.frames.pop_front();
+      early_bytes_ -= frame->header.payload_bytes;
+      const Status status = collective_.on_early_data(peer, frame->header, frame->bytes);
+      if (!status.ok()) protocol_error(peer, status.text());
+    }
+    // The rest of a frame may still be coming; early_frame_ended() delivers it.
+    if (!early.frames.empty()) early_.insert(std::move(node));
+  }
+}
+
+PayloadSink* StreamQueue::on_call(int peer, const FrameHeader& header) {
+  if (header.payload_bytes != kCallRecordBytes) {
+    protocol_error(peer, "a call of " + std::to_string(header.payload_bytes) + " bytes");
+    return nullptr;
+  }
+  CallSink& sink = *call_sinks_[static_cast<std::size_t>(peer)];
+  sink.begin(header.sequence);
+  return &sink;
+}
+
+void StreamQueue::on_call_decoded(int peer, std::uint64_t sequence, const Call& call) {
+  if (sequence < sequence_) {
+    windows_[static_cast<std::size_t>(peer)].settle(sequence);
+    if (running_) collective_.on_window_opened(peer);
+    const std::uint64_t age = sequence_ - sequence;
+    if (age <= history_.size()) compare(peer, sequence, call, history_[history_.size() - age]);
+    return;
+  }
+  if (sequence == sequence_ && running_) {
+    if (!(call == current_.call)) return compare(peer, sequence, call, current_.call);
+    if (collective_.has_called(peer)) return protocol_error(peer, "the same call twice");
+    collective_.on_call(peer);
+    return;
+  }
+  if (sequence - sequence_ > kMaxEarlyOperations) return protocol_error(peer, "a call too far ahead: " + operation_name(sequence));
+  Early& early = early_[{sequence, peer}];
+  if (early.call) return protocol_error(peer, "the same call twice");
+  early.call = call;
+}
+
+void StreamQueue::compare(int peer, std::uint64_t sequence, const Call& theirs, const Call& ours) {
+  if (theirs == ours) return;
+  const int rank = host_.options().rank;
+  const auto says = [&](int who, const Call& call) { return "rank " + std::to_string(who) + " called " + describe(call); };
+  // The lower rank first, so that all say the same.
+  const std::string text = rank < peer ? says(rank, ours) + ", " + says(peer, theirs) : says(peer, theirs) + ", " + says(rank, ours);
+  host_.fail({Errc::mismatch, "ranks disagree about " + operation_name(sequence) + ": " + text, peer});
+}
+
+PayloadSink* StreamQueue::on_data(int peer, const FrameHeader& header) {
+  if (header.sequence == sequence_ && running_) {
+    auto sink = collective_.on_data(peer, header);
+    if (sink.ok()) return sink.value();
+    protocol_error(peer, sink.status().text());
+    return nullptr;
+  }
+  if (header.sequence < sequence_) {
+    protocol_error(peer, "data of " + operation_name(header.sequence) + ", which has ended");
+    return nullptr;
+  }
+  const auto it = early_.find({header.sequence, peer});
+  if (it == early_.end() || !it->second.call) {
+    protocol_error(peer, "data of " + operation_name(header.sequence) + " before its call");
+    return nullptr;
+  }
+  if (early_bytes_ + header.payload_bytes > kMaxEarlyBytes || header.payload_bytes > host_.options().eager_window_bytes) {
+    protocol_error(peer, "more data than allowed before " + operation_name(header.sequence) + " has started here");
+    return nullptr;
+  }
+  auto& frames = it->second.frames;
+  frames.push_back(std::make_unique<EarlyFrame>(*this, peer, header));
+  early_bytes_ += header.payload_bytes;
+  return frames.back().get();
+}
+
+void StreamQueue::early_frame_ended(int peer, EarlyFrame& frame) {
+  const std::uint64_t sequence = frame.header.sequence;
+  if (!running_ || sequence != sequence_) return;
+  // The operation started while this frame was coming.
+  const auto it = early_.find({sequence, peer});
+  RINGLET_CHECK(it != early_.end() && it->second.frames.size() == 1 && it->second.frames.front().get() == &frame);
+  const std::unique_ptr<EarlyFrame> owned = std::move(it->second.frames.front());
+  early_.erase(it);
+  early_bytes_ -= owned->header.payload_bytes;
+  const Status status = collective_.on_early_data(peer, owned->header, owned->bytes);
+  if (!status.ok()) protocol_error(peer, status.text());
+}
+
+void StreamQueue::on_peer_left(int peer) {
+  if (!running_ || collective_.on_peer_left(peer)) return;
+  host_.fail({Errc::peer_lost, "rank " + std::to_string(peer) + " left the group before " + operation_name(sequence_) + ", " + describe(current_.call) + ", was done",
+              peer});
+}
+
+Status StreamQueue::check_deadline(Instant now) const {
+  if (!running_ || now < deadline_) return {};
+  int culprit = -1;
+  const std::string waiting = collective_.waiting_for(culprit);
+  return {Errc::timed_out,
+          operation_name(sequence_) + ", " + describe(current_.call) + ", was not done after " + std::to_string(current_.timeout.whole_milliseconds()) + " ms: " + waiting,
+          culprit};
+}
+
+void StreamQueue::on_finished() {
+  history_.push_back(current_.call);
+  if (history_.size() > kHistory) history_.pop_front();
+  ++sequence_;
+  running_ = false;
+  complete(std::move(current_), {});
+  if (waiting_.empty()) return;
+  start_deferred_ = true;
+  host_.loop().defer([this, alive = alive_] {
+    if (!*alive) return;
+    start_deferred_ = false;
+    start_next();
+  });
+}
+
+void StreamQueue::complete(CollectiveTask task, const Status& status) {
+  host_.loop().defer([completion = std::move(task.completion), status] { completion(status); });
+}
+
+void StreamQueue::fail_all(const Status& status) {
+  collective_.cancel();
+  if (std::exchange(running_, false)) complete(std::move(current_), status);
+  while (!waiting_.empty()) {
+    complete(std::move(waiting_.front()), status);
+    waiting_.pop_front();
+  }
+}
+
+void StreamQueue::protocol_error(int peer, const std::string& text) {
+  host_.fail({Errc::protocol_error, "rank " + std::to_string(peer) + " sent " + text, peer});
+}
+
+}  // namespace ringlet

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "core/engine/collective.hpp"
+#include "core/ports/event_loop.hpp"
+
+namespace ringlet {
+
+/// What a stream needs of its world.
+class StreamHost {
+ public:
+  virtual Session& session(int peer) = 0;
+  virtual const WorldOptions& options() const = 0;
+  virtual EventLoop& loop() = 0;
+  /// Ends the group.
+  virtual void fail(const Status& status) = 0;
+  virtual bool has_left(int peer) const = 0;
+
+ protected:
+  ~StreamHost() = default;
+};
+
+/// The operations of one stream: started one after the other, in the order of the calls, numbered from 0. Keeps what peers that are ahead send.
+class StreamQueue final : private CollectiveHost {
+ public:
+  StreamQueue(std::uint16_t id, StreamHost& host);
+  ~StreamQueue();
+
+  void add(CollectiveTask task);
+
+  // From peers. A null sink: the group has failed.
+  PayloadSink* on_call(int peer, const FrameHeader& header);
+  PayloadSink* on_data(int peer, const FrameHeader& header);
+  void on_peer_left(int peer);
+  /// `timed_out` where the running operation's deadline has passed.
+  Status check_deadline(Instant now) const;
+  /// Ends every operation with `status`. Sessions must have dropped their sources before.
+  void fail_all(const Status& status);
+  bool idle() const { return !running_ && waiting_.empty(); }
+
+ private:
+  class CallSink;
+  struct EarlyFrame;
+  /// What has come of an operation that has not started here.
+  struct Early {
+    std::optional<Call> call;
+    std::deque<std::unique_ptr<EarlyFrame>> frames;
+  };
+  using EarlyKey = std::pair<std::uint64_t, int>;  // sequence, peer
+
+  Session& session(int peer) override { return host_.session(peer); }
+  EagerWindow& window(int peer) override { return windows_[static_cast<std::size_t>(peer)]; }
+  const WorldOptions& options() const override { return host_.options(); }
+  void on_finished() override;
+
+  void start_next();
+  void take_early();
+  void on_call_decoded(int peer, std::uint64_t sequence, const Call& call);
+  void compare(int peer, std::uint64_t sequence, const Call& theirs, const Call& ours);
+  void early_frame_ended(int peer, EarlyFrame& frame);
+  void complete(CollectiveTask task, const Status& status);
+  void protocol_error(int peer, const std::string& text);
+  std::string operation_name(std::uint64_t sequence) const;
+
+  static constexpr std::size_t kHistory = 256;
+  static constexpr std::size_t kMaxEarlyBytes = 64 << 20;
+  static constexpr std::uint64_t kMaxEarlyOperations = 65'536;
+
+  const std::uint16_t id_;
+  StreamHost& host_;
+  std::vector<EagerWindow> windows_;
+  Collective collective_;
+  std::deque<CollectiveTask> waiting_;
+  CollectiveTask current_{};
+  bool running_ = false;
+  bool start_deferred_ = false;
+  std::uint64_t sequence_ = 0;  // of the running operation, or of the next one
+  Instant deadline_{};
+  std::deque<Call> history_;  // the last finished calls, the newest at the back
+  std::map<EarlyKey, Early> early_;
+  std::size_t early_bytes_ = 0;
+  std::vector<std::unique_ptr<CallSink>> call_sinks_;
+  std::shared_ptr<bool> alive_;
+};
+
+}  // namespace ringlet

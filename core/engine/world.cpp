@@ -1,0 +1,288 @@
+#include "core/engine/world.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "core/base/check.hpp"
+
+namespace ringlet {
+
+namespace {
+
+constexpr Duration kTick = Duration::milliseconds(50);
+constexpr int kHeartbeatsPerTimeout = 4;
+
+std::string seconds_text(Duration duration) {
+  const std::int64_t tenths = duration.whole_milliseconds() / 100;
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " s";
+}
+
+}  // namespace
+
+/// Gathers a control message.
+class World::ControlSink final : public PayloadSink {
+ public:
+  ControlSink(World& world, int peer) : world_(world), peer_(peer) {}
+  void begin() { bytes_.clear(); }
+  Bytes direct() override { return {}; }
+  void received_direct(std::size_t) override {}
+  std::size_t consume(ConstBytes bytes) override {
+    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+    return bytes.size();
+  }
+  void frame_ended() override { world_.on_control(peer_, bytes_); }
+
+ private:
+  World& world_;
+  const int peer_;
+  std::vector<std::byte> bytes_;
+};
+
+World::World(EventLoop& loop, const WorldOptions& options) : loop_(loop), options_(options), sessions_(static_cast<std::size_t>(options.size)) {
+  RINGLET_CHECK(options.kernels != nullptr && options.size >= 1 && options.rank >= 0 && options.rank < options.size);
+  for (int rank = 0; rank < options.size; ++rank) control_sinks_.push_back(std::make_unique<ControlSink>(*this, rank));
+  last_tick_ = loop_.now();
+  if (options.size > 1) schedule_tick();
+}
+
+World::~World() {
+  if (tick_timer_ != 0) loop_.cancel(tick_timer_);
+}
+
+void World::adopt(std::unique_ptr<Session> session, int rank) {
+  RINGLET_CHECK(rank >= 0 && rank < options_.size && rank != options_.rank && !has_session(rank));
+  session->set_owner(*this);
+  session->set_peer(rank);
+  sessions_[static_cast<std::size_t>(rank)] = std::move(session);
+}
+
+void World::send_control(int rank, const wire::ControlMessage& message) {
+  const std::string payload = wire::encode_control(message);
+  FrameHeader header;
+  header.kind = FrameKind::control;
+  session(rank).send_owned(header, std::as_bytes(std::span(payload)));
+}
+
+// --- operations ---
+
+void World::start(std::uint16_t stream_id, CollectiveTask task) {
+  if (!failure_.ok()) {
+    loop_.defer([completion = std::move(task.completion), status = failure_] { completion(status); });
+    return;
+  }
+  if (options_.size == 1) return complete_alone(std::move(task));
+  stream(stream_id).add(std::move(task));
+}
+
+void World::complete_alone(CollectiveTask task) {
+  if (!task.output.empty() && task.output.data() != task.input.data() && !task.input.empty())
+    std::memcpy(task.output.data(), task.input.data(), std::min(task.output.size(), task.input.size()));
+  loop_.defer([completion = std::move(task.completion)] { completion({}); });
+}
+
+void World::send(std::uint16_t stream_id, MessageTask task) {
+  if (failure_.ok()) return mailbox(stream_id).send(std::move(task));
+  loop_.defer([completion = std::move(task.completion), status = failure_] { completion(status); });
+}
+
+void World::receive(std::uint16_t stream_id, MessageTask task) {
+  if (failure_.ok()) return mailbox(stream_id).receive(std::move(task));
+  loop_.defer([completion = std::move(task.completion), status = failure_] { completion(status); });
+}
+
+StreamQueue& World::stream(std::uint16_t id) {
+  if (streams_.size() <= id) streams_.resize(id + std::size_t{1});
+  auto& queue = streams_[id];
+  if (!queue) queue = std::make_unique<StreamQueue>(id, static_cast<StreamHost&>(*this));
+  return *queue;
+}
+
+Mailbox& World::mailbox(std::uint16_t id) {
+  auto& box = mailboxes_[id];
+  if (!box) box = std::make_unique<Mailbox>(id, static_cast<StreamHost&>(*this));
+  return *box;
+}
+
+bool World::busy() const {
+  return std::any_of(streams_.begin(), streams_.end(), [](const auto& queue) { return queue && !queue->idle(); }) ||
+         std::any_of(mailboxes_.begin(), mailboxes_.end(), [](const auto& entry) { return !entry.second->idle(); });
+}
+
+bool World::has_left(int peer) const {
+  const auto& session = sessions_[static_cast<std::size_t>(peer)];
+  return session && session->goodbye_received();
+}
+
+// --- frames ---
+
+PayloadSink* World::on_frame(Session& session, const FrameHeader& header) {
+  const int peer = session.peer();
+  switch (header.kind) {
+    case FrameKind::control: {
+      ControlSink& sink = *control_sinks_[static_cast<std::size_t>(peer)];
+      sink.begin();
+      return &sink;
+    }
+    case FrameKind::goodbye: on_goodbye(peer); return nullptr;
+    case FrameKind::heartbeat: return nullptr;
+    default: return on_operation_frame(peer, header);
+  }
+}
+
+PayloadSink* World::on_operation_frame(int peer, const FrameHeader& header) {
+  if (header.group != 0 || header.stream >= kMaxStreams) {
+    fail({Errc::protocol_error,
+          "rank " + std::to_string(peer) + " sent a frame of group " + std::to_string(header.group) + ", stream " + std::to_string(header.stream) + ", which do not exist", peer});
+    return nullptr;
+  }
+  if (header.kind == FrameKind::call) return stream(header.stream).on_call(peer, header);
+  if (header.kind == FrameKind::data) return stream(header.stream).on_data(peer, header);
+  return mailbox(header.stream).on_frame(peer, header);
+}
+
+void World::on_control(int peer, ConstBytes payload) {
+  const auto message = wire::decode_control(payload);
+  if (!message) return fail({Errc::protocol_error, "rank " + std::to_string(peer) + " sent a control message that cannot be read", peer});
+  if (const auto* abort = std::get_if<wire::Abort>(&*message)) return fail(wire::to_status(*abort));
+  // A copy: the handler may take itself away.
+  if (const ControlHandler handler = control_handler_) return handler(peer, *message);
+  fail({Errc::protocol_error, "rank " + std::to_string(peer) + " sent a control message that belongs to the start of a group", peer});
+}
+
+void World::on_goodbye(int peer) {
+  session(peer).drop_sources();
+  session(peer).finish_sending();
+  for (auto& queue : streams_)
+    if (queue && failure_.ok()) queue->on_peer_left(peer);
+  for (auto& [id, box] : mailboxes_)
+    if (failure_.ok()) box->on_peer_left(peer);
+}
+
+void World::on_session_failed(Session& session, const Status& status) {
+  const int peer = session.peer();
+  const std::string who = "rank " + std::to_string(peer);
+  if (status.code() == Errc::protocol_error) return fail({Errc::protocol_error, who + " broke the protocol: " + status.text(), peer});
+  fail({Errc::peer_lost, "lost " + who + ": " + status.text(), peer});
+  finish_closing_if_done();
+}
+
+void World::on_session_ended(Session&) { finish_closing_if_done(); }
+
+// --- the end ---
+
+void World::fail(const Status& status) {
+  if (!failure_.ok()) return;
+  failure_ = status;
+  end_operations(status);
+  const std::string payload = wire::encode_control(wire::to_abort(status));
+  FrameHeader header;
+  header.kind = FrameKind::control;
+  for (auto& session : sessions_) {
+    if (!session || session->closed() || session->goodbye_received()) continue;
+    session->send_owned(header, std::as_bytes(std::span(payload)));
+    session->finish_sending();
+  }
+  if (failure_handler_) loop_.defer([handler = std::exchange(failure_handler_, nullptr), status] { handler(status); });
+}
+
+void World::end_operations(const Status& status) {
+  for (auto& session : sessions_) {
+    if (!session) continue;
+    session->drop_sources();
+    session->discard_received();
+  }
+  for (auto& queue : streams_)
+    if (queue) queue->fail_all(status);
+  for (auto& [id, box] : mailboxes_) box->fail_all(status);
+}
+
+void World::close(std::function<void()> on_closed) {
+  RINGLET_CHECK(!closing_);
+  closing_ = true;
+  on_closed_ = std::move(on_closed);
+  close_deadline_ = loop_.now() + options_.close_timeout;
+  failure_handler_ = nullptr;
+  if (failure_.ok() && busy()) {
+    const std::string text = "rank " + std::to_string(options_.rank) + " closed the group while operations were pending";
+    end_operations({Errc::cancelled, text, options_.rank});
+    fail({Errc::peer_lost, text, options_.rank});
+  } else if (failure_.ok()) {
+    failure_ = {Errc::cancelled, "the group was closed"};
+    FrameHeader goodbye;
+    goodbye.kind = FrameKind::goodbye;
+    for (auto& session : sessions_) {
+      if (!session || session->closed()) continue;
+      session->send_owned(goodbye, {});
+      session->discard_received();
+      session->finish_sending();
+    }
+  }
+  finish_closing_if_done();
+}
+
+void World::finish_closing_if_done() {
+  if (!closing_ || !on_closed_) return;
+  const bool open = std::any_of(sessions_.begin(), sessions_.end(), [](const auto& session) { return session && !session->closed() && !session->receive_has_ended(); });
+  if (!open) finish_closing();
+}
+
+void World::finish_closing() {
+  if (!on_closed_) return;
+  if (tick_timer_ != 0) loop_.cancel(std::exchange(tick_timer_, 0));
+  loop_.defer([this, on_closed = std::exchange(on_closed_, nullptr)] {
+    for (auto& session : sessions_)
+      if (session) session->close();
+    on_closed();
+  });
+}
+
+// --- time ---
+
+void World::schedule_tick() {
+  tick_timer_ = loop_.after(kTick, [this] {
+    tick_timer_ = 0;
+    tick();
+  });
+}
+
+void World::tick() {
+  const Instant now = loop_.now();
+  if (closing_) {
+    if (now >= close_deadline_) return finish_closing();
+    return schedule_tick();
+  }
+  if (failure_.ok()) check_silence(now);
+  for (const auto& queue : streams_) {
+    if (!queue || !failure_.ok()) continue;
+    const Status status = queue->check_deadline(now);
+    if (!status.ok()) fail(status);
+  }
+  for (const auto& [id, box] : mailboxes_) {
+    if (!failure_.ok()) break;
+    const Status status = box->check_deadlines(now);
+    if (!status.ok()) fail(status);
+  }
+  last_tick_ = now;
+  schedule_tick();
+}
+
+void World::check_silence(Instant now) {
+  // If this process itself stood still, what the others sent meanwhile has not been read yet.
+  const bool stood_still = now - last_tick_ > options_.heartbeat_timeout / 2;
+  for (auto& session : sessions_) {
+    if (!session || session->closed() || session->goodbye_received()) continue;
+    if (stood_still) session->touch_received(now);
+    const Duration silence = now - session->last_received();
+    if (silence >= options_.heartbeat_timeout) {
+      return fail({Errc::peer_lost, "rank " + std::to_string(session->peer()) + " has been silent for " + seconds_text(silence) + "; it hangs, or its network does",
+                   session->peer()});
+    }
+    if (now - session->last_sent() < options_.heartbeat_timeout / kHeartbeatsPerTimeout) continue;
+    FrameHeader heartbeat;
+    heartbeat.kind = FrameKind::heartbeat;
+    session->send_owned(heartbeat, {});
+  }
+}
+
+}  // namespace ringlet

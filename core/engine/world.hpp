@@ -1,0 +1,88 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "core/engine/mailbox.hpp"
+#include "core/engine/options.hpp"
+#include "core/engine/stream_queue.hpp"
+#include "core/wire/control.hpp"
+
+namespace ringlet {
+
+/// All ranks of a program's group, seen from one of them: a session with every other rank, the streams' operations, the watch over time. Belongs to
+/// the loop's thread. Fails as a whole and once: then every operation, pending or new, ends with that status.
+class World final : private SessionOwner, private StreamHost {
+ public:
+  using ControlHandler = std::function<void(int rank, const wire::ControlMessage&)>;
+
+  World(EventLoop& loop, const WorldOptions& options);
+  ~World();
+
+  /// Takes over the session with a rank; frames that come from now on are this world's.
+  void adopt(std::unique_ptr<Session> session, int rank);
+  bool has_session(int rank) const { return sessions_[static_cast<std::size_t>(rank)] != nullptr; }
+  /// Control messages other than Abort go here while the ranks still meet.
+  void set_control_handler(ControlHandler handler) { control_handler_ = std::move(handler); }
+  /// Runs once if the world fails.
+  void set_failure_handler(std::function<void(const Status&)> handler) { failure_handler_ = std::move(handler); }
+  void send_control(int rank, const wire::ControlMessage& message);
+
+  /// Starts an operation whose arguments have been checked (requests.hpp). Completes exactly once, from the loop.
+  void start(std::uint16_t stream, CollectiveTask task);
+  void send(std::uint16_t stream, MessageTask task);
+  void receive(std::uint16_t stream, MessageTask task);
+
+  /// Ends the group for everyone, with this reason. The first call counts.
+  void fail(const Status& status) override;
+  /// Leaves the group: takes leave of every rank, waits at most the close timeout until all is sent, then closes the links. Pending operations
+  /// end as `cancelled`. `on_closed` runs once, from the loop.
+  void close(std::function<void()> on_closed);
+
+  const Status& failure() const { return failure_; }
+  bool busy() const;
+  const WorldOptions& options() const override { return options_; }
+
+ private:
+  class ControlSink;
+  static constexpr std::uint16_t kMaxStreams = 1024;
+
+  PayloadSink* on_frame(Session& session, const FrameHeader& header) override;
+  void on_session_failed(Session& session, const Status& status) override;
+  void on_session_ended(Session& session) override;
+  Session& session(int peer) override { return *sessions_[static_cast<std::size_t>(peer)]; }
+  EventLoop& loop() override { return loop_; }
+  bool has_left(int peer) const override;
+
+  PayloadSink* on_operation_frame(int peer, const FrameHeader& header);
+  void on_control(int peer, ConstBytes payload);
+  void on_goodbye(int peer);
+  StreamQueue& stream(std::uint16_t id);
+  Mailbox& mailbox(std::uint16_t id);
+  void complete_alone(CollectiveTask task);
+  void schedule_tick();
+  void tick();
+  void check_silence(Instant now);
+  void finish_closing_if_done();
+  void finish_closing();
+  void end_operations(const Status& status);
+
+  EventLoop& loop_;
+  const WorldOptions options_;
+  std::vector<std::unique_ptr<Session>> sessions_;  // by rank; null for this rank
+  std::vector<std::unique_ptr<ControlSink>> control_sinks_;
+  std::vector<std::unique_ptr<StreamQueue>> streams_;  // by id; null where unused
+  std::map<std::uint16_t, std::unique_ptr<Mailbox>> mailboxes_;
+  ControlHandler control_handler_;
+  std::function<void(const Status&)> failure_handler_;
+  std::function<void()> on_closed_;
+  Status failure_;
+  bool closing_ = false;
+  Instant close_deadline_{};
+  Instant last_tick_{};
+  TimerId tick_timer_ = 0;
+};
+
+}  // namespace ringlet

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+namespace ringlet {
+
+/// A half-open range of elements.
+struct ElementRange {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+
+  constexpr std::size_t count() const { return end - begin; }
+  friend constexpr bool operator==(const ElementRange&, const ElementRange&) = default;
+};
+
+/// Elements of chunk boundaries are multiples of this (but for the last), so that no two ranks reduce parts of one cache line.
+inline constexpr std::size_t kChunkGranule = 16;
+
+/// The part of `count` elements that rank `rank` of `size` owns in an all-reduce. A pure function of its arguments; chunks may be empty.
+constexpr ElementRange chunk_of(std::size_t count, int size, int rank) {
+  const std::size_t granules = (count + kChunkGranule - 1) / kChunkGranule;
+  const auto boundary = [&](int index) {
+    const auto ranks = static_cast<std::size_t>(size);
+    const auto i = static_cast<std::size_t>(index);
+    // granules * i / ranks without overflow
+    return std::min(count, (granules / ranks * i + granules % ranks * i / ranks) * kChunkGranule);
+  };
+  return {boundary(rank), boundary(rank + 1)};
+}
+
+/// The part of `rows` rows that rank `rank` of `size` gets from a reduce-scatter: the first `rows % size` ranks get one row more.
+constexpr ElementRange rows_of(std::size_t rows, int size, int rank) {
+  const auto ranks = static_cast<std::size_t>(size);
+  const auto r = static_cast<std::size_t>(rank);
+  const std::size_t base = rows / ranks;
+  const std::size_t extra = rows % ranks;
+  const std::size_t begin = base * r + std::min(r, extra);
+  return {begin, begin + base + (r < extra ? 1 : 0)};
+}
+
+}  // namespace ringlet

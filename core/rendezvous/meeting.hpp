@@ -1,0 +1,102 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/engine/world.hpp"
+#include "core/ports/network.hpp"
+
+namespace ringlet {
+
+struct MeetingOptions {
+  /// Where rank 0 listens and all others dial. Unset: `roster` says where each rank listens.
+  std::optional<Address> coordinator;
+  /// Each rank's addresses, all of which it listens on; others try them in order.
+  std::vector<std::vector<Address>> roster;
+  Duration timeout = Duration::seconds(60);
+  /// Tells this world from others: random on rank 0 of a coordinator, a hash of the roster otherwise.
+  std::uint64_t world_id = 0;
+};
+
+/// Brings the ranks of a world together: every pair gets one link, dialled by the higher rank, and no rank goes on before all have all.
+/// Belongs to the loop's thread.
+class Meeting final : private SessionOwner {
+ public:
+  Meeting(EventLoop& loop, Network& network, World& world, MeetingOptions options);
+  ~Meeting();
+
+  /// What rank 0's listener calls, where a listening socket was inherited; then use_listener() before start().
+  Acceptor acceptor();
+  void use_listener(std::unique_ptr<Listener> listener) { listeners_.push_back(std::move(listener)); }
+
+  /// `on_met` runs once, from the loop: ok, or why the ranks have not met. The world has failed then.
+  void start(std::function<void(const Status&)> on_met);
+
+ private:
+  class StrangerSink;
+  /// A connection that was accepted and has not said yet who it is.
+  struct Stranger {
+    std::unique_ptr<Session> session;
+    std::unique_ptr<StrangerSink> sink;
+  };
+  /// Attempts to reach one rank.
+  struct Dial {
+    int rank = 0;
+    std::vector<Address> addresses{};
+    std::size_t next = 0;
+    Duration pause = Duration::milliseconds(20);
+    std::string last_error{};
+  };
+
+  PayloadSink* on_frame(Session& session, const FrameHeader& header) override;
+  void on_session_failed(Session& session, const Status& status) override;
+  void on_session_ended(Session& session) override;
+
+  bool coordinates() const { return options_.coordinator.has_value(); }
+  int rank() const { return world_.options().rank; }
+  int size() const { return world_.options().size; }
+  Status listen();
+  void begin_dialling();
+  void add_dial(int peer, std::vector<Address> addresses);
+  void dial(std::size_t index);
+  void on_dialled(std::size_t index, Result<std::unique_ptr<Link>> link);
+  wire::Hello make_hello() const;
+  void on_stranger_spoke(Session& session, ConstBytes payload);
+  void on_join(Session& session, const wire::Hello& hello);
+  void on_link(Session& session, const wire::Hello& hello);
+  Status check_hello(const wire::Hello& hello) const;
+  void on_control(int from, const wire::ControlMessage& message);
+  void on_roster(const wire::Roster& roster);
+  void reject(Session& session, const Status& status);
+  std::unique_ptr<Session> take_stranger(Session& session);
+  void drop_stranger(Session& session);
+  void send_roster_if_complete();
+  void report_ready_if_complete();
+  void begin_if_all_ready();
+  std::string missing() const;
+  void on_deadline();
+  void finish(const Status& status);
+
+  EventLoop& loop_;
+  Network& network_;
+  World& world_;
+  MeetingOptions options_;
+  std::function<void(const Status&)> on_met_;
+  std::vector<std::unique_ptr<Listener>> listeners_;
+  std::vector<Stranger> strangers_;
+  std::vector<Dial> dials_;
+  std::vector<std::optional<Address>> joined_;       // rank 0: where the others listen
+  std::vector<bool> linked_;                         // by rank: the link is there and both sides know it
+  std::vector<bool> ready_;                          // rank 0: who has all links
+  std::vector<std::pair<Session*, wire::Hello>> held_;  // links that came before the roster
+  bool roster_known_ = false;
+  bool ready_sent_ = false;
+  TimerId deadline_timer_ = 0;
+  Instant deadline_{};
+  std::shared_ptr<bool> alive_;
+};
+
+}  // namespace ringlet

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <ringlet/tensor.hpp>
+
+#include "core/base/bytes.hpp"
+#include "core/plan/call.hpp"
+
+namespace ringlet {
+
+/// A call's fingerprint as bytes: kind, dtype, op, algorithm (u8 each), root i32, rows u64, row_elements u64, divisor f64.
+inline constexpr std::size_t kCallRecordBytes = 32;
+using CallRecord = std::array<std::byte, kCallRecordBytes>;
+
+CallRecord encode_call(const Call& call);
+/// Nothing for a wrong size or a value out of range.
+std::optional<Call> decode_call(ConstBytes bytes);
+
+/// What a point-to-point message is, on either side.
+struct MessageShape {
+  DType dtype = DType::f32;
+  Shape shape{};
+
+  friend bool operator==(const MessageShape&, const MessageShape&) = default;
+  std::size_t bytes() const { return shape.count() * size_of(dtype); }
+};
+
+/// dtype u8, number of axes u8, zero u16 and u32, then one i64 per axis.
+inline constexpr std::size_t kMaxMessageShapeBytes = 8 + 8 * Shape::kMaxAxes;
+
+struct MessageShapeRecord {
+  std::array<std::byte, kMaxMessageShapeBytes> bytes;
+  std::size_t size;
+};
+
+MessageShapeRecord encode_message_shape(const MessageShape& shape);
+/// Nothing for a wrong size, a value out of range, or a product that overflows.
+std::optional<MessageShape> decode_message_shape(ConstBytes bytes);
+
+/// "f32 (3, 4)".
+std::string describe(const MessageShape& shape);
+
+}  // namespace ringlet

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <ringlet/status.hpp>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/base/bytes.hpp"
+
+// proto/control.proto is the definition; these are its messages as values.
+namespace ringlet::wire {
+
+struct Hello {
+  enum class Purpose : std::uint8_t { join = 0, link = 1 };
+  Purpose purpose = Purpose::join;
+  std::uint32_t rank = 0;
+  std::uint32_t world_size = 0;
+  std::string host;
+  std::uint32_t port = 0;
+  std::uint64_t world_id = 0;
+  friend bool operator==(const Hello&, const Hello&) = default;
+};
+
+struct Member {
+  std::uint32_t rank = 0;
+  std::string host;
+  std::uint32_t port = 0;
+  friend bool operator==(const Member&, const Member&) = default;
+};
+
+struct Roster {
+  std::uint64_t world_id = 0;
+  std::vector<Member> members;
+  friend bool operator==(const Roster&, const Roster&) = default;
+};
+
+struct Welcome {
+  std::uint32_t rank = 0;
+  friend bool operator==(const Welcome&, const Welcome&) = default;
+};
+
+struct Ready {
+  friend bool operator==(const Ready&, const Ready&) = default;
+};
+
+struct Begin {
+  friend bool operator==(const Begin&, const Begin&) = default;
+};
+
+struct Abort {
+  std::uint32_t code = 0;
+  std::int32_t rank = -1;
+  std::string text;
+  friend bool operator==(const Abort&, const Abort&) = default;
+};
+
+using ControlMessage = std::variant<Hello, Roster, Welcome, Ready, Begin, Abort>;
+
+std::string encode_control(const ControlMessage& message);
+/// Nothing where the bytes are not such a message, or it is of a kind that this version does not know.
+std::optional<ControlMessage> decode_control(ConstBytes bytes);
+
+Abort to_abort(const Status& status);
+/// The status that a peer reports; a code out of range becomes `protocol_error`, an overlong text is cut.
+Status to_status(const Abort& abort);
+
+}  // namespace ringlet::wire
