@@ -42,19 +42,19 @@ std::string Session::peer_name() const { return link_ ? link_->peer_name() : "(c
 // --- sending ---
 
 void Session::mark_ready(FrameSource& source) {
-  if (source.queued_ || !link_) return;
+  if (source.queued || !link_) return;
   mark_queued(source);
   link_->wake();
 }
 
 void Session::mark_queued(FrameSource& source) {
-  if (std::exchange(source.queued_, true)) return;
+  if (std::exchange(source.queued, true)) return;
   ready_.push_back(&source);
 }
 
 void Session::withdraw(FrameSource& source) {
-  if (!source.queued_) return;
-  source.queued_ = false;
+  if (!source.queued) return;
+  source.queued = false;
   std::erase(ready_, &source);
 }
 
@@ -90,7 +90,7 @@ void Session::fill_batch() {
   while (!ready_.empty() && room()) {
     FrameSource* source = ready_.front();
     ready_.pop_front();
-    source->queued_ = false;
+    source->queued = false;
     const auto frame = source->next_frame();
     if (!frame) continue;
     add_to_batch(Kind::source, frame->header, frame->payload, source);
@@ -126,7 +126,7 @@ void Session::entry_left(std::size_t index) {
 }
 
 void Session::drop_sources() {
-  for (FrameSource* source : ready_) source->queued_ = false;
+  for (FrameSource* source : ready_) source->queued = false;
   ready_.clear();
   if (first_part_ == part_count_) return;
   const BatchEntry& current = batch_[first_part_ / 2];

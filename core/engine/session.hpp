@@ -32,12 +32,10 @@ class FrameSource {
   /// The frame given first of those not yet reported has left, whole.
   virtual void frame_sent(const FrameHeader& header) = 0;
 
+  bool queued = false;  // the session's own: it stands in the session's queue
+
  protected:
   ~FrameSource() = default;
-
- private:
-  friend class Session;
-  bool queued_ = false;
 };
 
 /// Where a frame's payload goes.

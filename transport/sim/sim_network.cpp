@@ -26,11 +26,14 @@ namespace {
 class SimNetwork final : public Network {
  public:
   SimNetwork(sim::Switchboard& board, std::uint32_t node) : board_(board), node_(node) {}
+  SimNetwork(const SimNetwork&) = delete;
+  SimNetwork& operator=(const SimNetwork&) = delete;
+  ~SimNetwork() override { board_.drop_dials(*this); }
   Result<std::unique_ptr<Listener>> listen(const Address& address, Acceptor on_accept) override {
     return board_.listen(node_, address, std::move(on_accept));
   }
   void dial(const Address& address, Duration timeout, Dialled on_dialled) override {
-    board_.dial(node_, address, timeout, std::move(on_dialled));
+    board_.dial(*this, node_, address, timeout, std::move(on_dialled));
   }
 
  private:
@@ -41,12 +44,15 @@ class SimNetwork final : public Network {
 }  // namespace
 
 SimNode::SimNode(SimWorld& world, std::uint32_t index, std::string host)
-    : index_(index),
+    : world_(world),
+      index_(index),
       host_(std::move(host)),
       loop_(std::make_unique<sim::SimLoop>(world.machinery_->clock, index)),
-      network_(std::make_unique<SimNetwork>(world.machinery_->board, index)) {}
+      network_(open_network()) {}
 
 SimNode::~SimNode() = default;
+
+std::unique_ptr<Network> SimNode::open_network() { return std::make_unique<SimNetwork>(world_.machinery_->board, index_); }
 
 SimWorld::SimWorld(SimOptions options) : machinery_(std::make_unique<Machinery>(options)) {}
 SimWorld::SimWorld(std::uint64_t seed) : SimWorld(SimOptions{.seed = seed, .paths = {}}) {}

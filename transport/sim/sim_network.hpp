@@ -23,11 +23,14 @@ class SimNode {
 
   EventLoop& loop() { return *loop_; }
   Network& network() { return *network_; }
+  /// Another network of this machine, for a user who destroys it.
+  std::unique_ptr<Network> open_network();
   /// "10.0.0.1" for the first node.
   const std::string& host() const { return host_; }
   std::uint32_t index() const { return index_; }
 
  private:
+  SimWorld& world_;
   std::uint32_t index_;
   std::string host_;
   std::unique_ptr<EventLoop> loop_;

@@ -12,13 +12,14 @@ std::string text_of(const Address& address) { return address.host + ":" + std::t
 bool is_own_loopback(const std::string& host) { return host == "localhost" || host == "127.0.0.1"; }
 
 /// The callbacks in the map may own what erases from it: they die after they have left it.
-template <class Map>
-void take_those_of(std::uint32_t node, Map& map) {
+template <class Map, class Predicate>
+std::vector<typename Map::node_type> extract_if(Map& map, Predicate predicate) {
   std::vector<typename Map::node_type> taken;
   for (auto entry = map.begin(); entry != map.end();) {
     const auto current = entry++;
-    if (current->second.node == node) taken.push_back(map.extract(current));
+    if (predicate(current->second)) taken.push_back(map.extract(current));
   }
+  return taken;
 }
 
 class SimListener final : public Listener {
@@ -65,9 +66,10 @@ Result<std::unique_ptr<Listener>> Switchboard::listen(std::uint32_t node, const 
   return std::unique_ptr<Listener>(std::make_unique<SimListener>(*this, id, real));
 }
 
-void Switchboard::dial(std::uint32_t node, const Address& address, Duration timeout, Dialled on_dialled) {
+void Switchboard::dial(const Network& owner, std::uint32_t node, const Address& address, Duration timeout, Dialled on_dialled) {
   const std::uint32_t id = next_id_++;
   Dial& dial = dials_[id];
+  dial.owner = &owner;
   dial.node = node;
   dial.target = resolve(node, address.host);
   dial.address = address;
@@ -83,6 +85,12 @@ void Switchboard::dial(std::uint32_t node, const Address& address, Duration time
   if (random.chance(options.dial_hangs_per_mille)) dial.fate = Dial::Fate::hangs;
   if (random.chance(options.dial_refused_per_mille)) dial.fate = Dial::Fate::refused;
   clock_.schedule(clock_.now() + random.in(options.latency) + random.in(options.dial_delay), EventKind::dial_arrive, id);
+}
+
+void Switchboard::drop_dials(const Network& owner) {
+  for (const auto& entry : extract_if(dials_, [&owner](const Dial& dial) { return dial.owner == &owner; })) {
+    if (entry.mapped().connection != nullptr) wires_.close(*entry.mapped().connection, 0, Wires::Farewell::orderly);
+  }
 }
 
 void Switchboard::run(const Event& event) {
@@ -165,8 +173,9 @@ void Switchboard::isolate(std::uint32_t node, bool isolated) {
 }
 
 void Switchboard::abandon(std::uint32_t node, Wires::Farewell farewell) {
-  take_those_of(node, listeners_);
-  take_those_of(node, dials_);
+  const auto of_node = [node](const auto& entry) { return entry.node == node; };
+  const auto ports = extract_if(listeners_, of_node);
+  const auto dials = extract_if(dials_, of_node);
   wires_.for_each([&](Connection& connection) {
     for (std::size_t side = 0; side < 2; ++side) {
       if (connection.ends[side].node == node) wires_.close(connection, side, farewell);

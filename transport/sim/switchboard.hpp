@@ -24,7 +24,9 @@ class Switchboard {
 
   Result<std::unique_ptr<Listener>> listen(std::uint32_t node, const Address& address, Acceptor on_accept);
   void close_listener(std::uint32_t id) { listeners_.erase(id); }
-  void dial(std::uint32_t node, const Address& address, Duration timeout, Dialled on_dialled);
+  /// `owner` is the network that dials.
+  void dial(const Network& owner, std::uint32_t node, const Address& address, Duration timeout, Dialled on_dialled);
+  void drop_dials(const Network& owner);
   bool dial_is_over(const Event& event) const { return !dials_.contains(event.index); }
   void run(const Event& event);
   /// Destroys all callbacks without running them.
@@ -48,6 +50,7 @@ class Switchboard {
     std::shared_ptr<Acceptor> on_accept;  // shared with the call that is running: the acceptor may destroy its listener
   };
   struct Dial {
+    const Network* owner = nullptr;
     std::uint32_t node = kNoNode;
     std::uint32_t target = kNoNode;
     Address address;

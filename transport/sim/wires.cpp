@@ -170,9 +170,10 @@ void Wires::arrive(Connection& connection, std::size_t side) {
     return;
   }
   pipe.fin_arrived = bytes == 0;
-  pipe.unread += bytes;
-  pipe.arrived += bytes;
-  if (pipe.arrived >= pipe.reset_at) return reset(connection);
+  const auto before_reset = static_cast<std::size_t>(std::min<std::uint64_t>(bytes, pipe.reset_at - pipe.arrived));
+  pipe.unread += before_reset;
+  pipe.arrived += before_reset;
+  if (pipe.arrived == pipe.reset_at) return reset(connection);
   if (receiver.deliver_scheduled) return;
   if (clock_.running(receiver.node)) return deliver(connection, 1 - side);
   schedule_deliver(connection, 1 - side);
