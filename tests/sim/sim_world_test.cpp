@@ -1,6 +1,4 @@
 #include <catch2/catch.hpp>
-#include <chrono>
-#include <iostream>
 
 #include "tests/sim/two_nodes.hpp"
 
@@ -100,6 +98,18 @@ TEST_CASE("the send buffer is a bound: the sender is asked again only when there
   pair.world.resume(pair.two).now();
   CHECK(pair.world.run_until_idle() == RunEnd::idle);
   CHECK(pair.acceptor.incoming == pair.dialler.outgoing);
+}
+
+TEST_CASE("buffers of one byte are enough") {
+  SimOptions options{.seed = 11, .paths = {}};
+  options.paths.send_buffer_bytes = options.paths.receive_buffer_bytes = {1, 1};
+  TwoNodes pair(options);
+  pair.connect();
+  pair.dialler.send(3000);
+  pair.dialler.link->finish_sending();
+  CHECK(pair.world.run_until_idle() == RunEnd::idle);
+  CHECK(pair.acceptor.incoming == pair.dialler.outgoing);
+  CHECK(pair.acceptor.ended);
 }
 
 TEST_CASE("bandwidth and latency take the time they should") {

@@ -1,0 +1,153 @@
+#include "tests/conformance/suite_user.hpp"
+
+namespace ringlet::conformance {
+
+namespace {
+
+void echo(NetworkPair& pair) {
+  LinkedUsers users(pair);
+  // What comes back is the acceptor's pattern, of the length that the dialler's had.
+  users.acceptor.on_call = [&](Call call) {
+    if (call == Call::received) users.acceptor.bytes_to_send = users.acceptor.bytes_received;
+    if (call == Call::received) users.acceptor.link->wake();
+  };
+  for (std::size_t total : {1U, 2U, 100U, 9000U}) {
+    users.dialler.send(total - users.dialler.bytes_to_send);
+    REQUIRE(pair.drive([&] { return users.dialler.bytes_received == total; }));
+  }
+}
+
+void megabytes_both_ways(NetworkPair& pair) {
+  LinkedUsers users(pair);
+  constexpr std::size_t kBytes = 1'500'000;
+  users.dialler.longest_part = 40'000;
+  users.acceptor.longest_part = 3'000;
+  users.dialler.send(kBytes);
+  users.acceptor.send(kBytes);
+  REQUIRE(pair.drive([&] { return users.dialler.bytes_received == kBytes && users.acceptor.bytes_received == kBytes; }));
+  CHECK(users.dialler.bytes_sent == kBytes);
+  CHECK(users.acceptor.bytes_sent == kBytes);
+  CHECK_FALSE(users.dialler.closed_by_peer());
+  CHECK_FALSE(users.acceptor.closed_by_peer());
+}
+
+void small_parts(NetworkPair& pair) {
+  LinkedUsers users(pair);
+  constexpr std::size_t kBytes = 20'000;
+  users.dialler.longest_part = 3;
+  users.dialler.receive_parts = 1;
+  users.acceptor.longest_part = 5;
+  users.dialler.send(kBytes);
+  users.acceptor.send(kBytes);
+  REQUIRE(pair.drive([&] { return users.dialler.bytes_received == kBytes && users.acceptor.bytes_received == kBytes; }));
+}
+
+void one_part_to_receive(NetworkPair& pair) {
+  LinkedUsers users(pair);
+  users.acceptor.receive_parts = 1;
+  users.dialler.send(100'000);
+  REQUIRE(pair.drive([&] { return users.acceptor.bytes_received == 100'000; }));
+}
+
+void a_wake_with_nothing_to_send(NetworkPair& pair) {
+  LinkedUsers users(pair);
+  users.dialler.wake();
+  settle(pair);
+  CHECK(users.dialler.bytes_sent == 0);
+  CHECK(users.acceptor.bytes_received == 0);
+  users.dialler.send(10);
+  REQUIRE(pair.drive([&] { return users.acceptor.bytes_received == 10; }));
+}
+
+void many_wakes_send_once(NetworkPair& pair) {
+  LinkedUsers users(pair);
+  for (int round = 0; round < 100; ++round) {
+    users.dialler.send(10);
+    for (int again = 0; again < 10; ++again) users.dialler.wake();
+  }
+  REQUIRE(pair.drive([&] { return users.acceptor.bytes_received == 1000; }));
+  const int pulls = users.dialler.to_send_calls;
+  settle(pair);
+  CHECK(users.acceptor.bytes_received == 1000);
+  CHECK(users.dialler.to_send_calls == pulls);
+}
+
+/// SuiteUser checks that no call comes while it is inside one of its own.
+void wakes_inside_every_call(NetworkPair& pair) {
+  LinkedUsers users(pair);
+  for (SuiteUser* user : {&users.dialler, &users.acceptor}) {
+    user->on_call = [user](Call call) {
+      if (call != Call::to_send && call != Call::link_failed) user->wake();
+    };
+  }
+  users.dialler.send(100'000);
+  users.acceptor.send(100'000);
+  REQUIRE(pair.drive([&] { return users.dialler.bytes_received == 100'000 && users.acceptor.bytes_received == 100'000; }));
+}
+
+/// A wake inside to_send() that returned nothing is a wake for what comes up meanwhile.
+void a_wake_inside_an_empty_to_send(NetworkPair& pair) {
+  LinkedUsers users(pair);
+  users.dialler.on_call = [&](Call call) {
+    if (call != Call::to_send || users.dialler.bytes_to_send > 0) return;
+    users.dialler.send(500);
+  };
+  users.dialler.wake();
+  REQUIRE(pair.drive([&] { return users.acceptor.bytes_received == 500; }));
+}
+
+void bytes_wait_for_the_start(NetworkPair& pair) {
+  std::unique_ptr<Link> accepted;
+  SuiteUser dialler(1, 2);
+  SuiteUser acceptor(2, 1);
+  auto opened = pair.network(1).listen(pair.any_port(1), [&](std::unique_ptr<Link> link) { accepted = std::move(link); });
+  REQUIRE(opened.ok());
+  pair.network(0).dial(opened.value()->address(), Duration::seconds(10), [&](Result<std::unique_ptr<Link>> link) {
+    REQUIRE(link.ok());
+    dialler.use(std::move(link).value());
+    dialler.send(700);
+    dialler.finish_sending();
+  });
+  REQUIRE(pair.drive([&] { return accepted && dialler.bytes_sent == 700; }));
+  settle(pair);
+  acceptor.use(std::move(accepted));
+  REQUIRE(pair.drive([&] { return acceptor.receive_ended_calls == 1; }));
+  CHECK(acceptor.bytes_received == 700);
+}
+
+void links_do_not_hinder_each_other(NetworkPair& pair) {
+  LinkedUsers users(pair);
+  std::unique_ptr<Link> idle_end;
+  SuiteUser blocked(3, 4);
+  auto opened = pair.network(1).listen(pair.any_port(1), [&](std::unique_ptr<Link> link) { idle_end = std::move(link); });
+  REQUIRE(opened.ok());
+  pair.network(0).dial(opened.value()->address(), Duration::seconds(10), [&](Result<std::unique_ptr<Link>> link) {
+    REQUIRE(link.ok());
+    blocked.use(std::move(link).value());
+    blocked.longest_part = 100'000;
+    blocked.send(30'000'000);
+  });
+  REQUIRE(pair.drive([&] { return idle_end && blocked.bytes_sent > 0; }));
+  settle(pair);
+  // Nobody reads the other end, so the link must have stopped taking bytes.
+  CHECK(blocked.bytes_sent < blocked.bytes_to_send);
+  users.dialler.send(50'000);
+  REQUIRE(pair.drive([&] { return users.acceptor.bytes_received == 50'000; }));
+}
+
+}  // namespace
+
+std::vector<Case> link_cases() {
+  return {{"echo", echo},
+          {"megabytes both ways", megabytes_both_ways},
+          {"small parts", small_parts},
+          {"one part to receive", one_part_to_receive},
+          {"a wake with nothing to send", a_wake_with_nothing_to_send},
+          {"many wakes send once", many_wakes_send_once},
+          {"wakes inside every call", wakes_inside_every_call},
+          {"a wake inside an empty to_send", a_wake_inside_an_empty_to_send},
+          {"bytes wait for the start", bytes_wait_for_the_start},
+          {"links do not hinder each other", links_do_not_hinder_each_other}};
+}
+
+}  // namespace ringlet::conformance
