@@ -16,12 +16,16 @@ inline typename Format<T>::Signed order_key(typename Format<T>::Bits bits) {
 }
 
 template <Real T>
-inline bool is_nan_bits(typename Format<T>::Bits bits) { return magnitude_of<T>(bits) > Format<T>::kInfinity; }
+inline bool is_nan_bits(typename Format<T>::Bits bits) {
+  return magnitude_of<T>(bits) > Format<T>::kInfinity;
+}
 
 template <ReduceOp op, class F>
 inline F arithmetic(F a, F b) {
-  if constexpr (op == ReduceOp::sum) return a + b;
-  else return a * b;
+  if constexpr (op == ReduceOp::sum)
+    return a + b;
+  else
+    return a * b;
 }
 
 template <ReduceOp op>
@@ -35,9 +39,12 @@ template <ReduceOp op, std::integral T>
 inline T combine(T a, T b) {
   // Unsigned and at least as wide as int, so that nothing overflows after promotion either.
   using Wide = std::make_unsigned_t<decltype(T{} + 0)>;
-  if constexpr (op == ReduceOp::max) return a < b ? b : a;
-  else if constexpr (op == ReduceOp::min) return b < a ? b : a;
-  else return static_cast<T>(arithmetic<op>(static_cast<Wide>(a), static_cast<Wide>(b)));
+  if constexpr (op == ReduceOp::max)
+    return a < b ? b : a;
+  else if constexpr (op == ReduceOp::min)
+    return b < a ? b : a;
+  else
+    return static_cast<T>(arithmetic<op>(static_cast<Wide>(a), static_cast<Wide>(b)));
 }
 
 template <ReduceOp op, Real T>
@@ -48,7 +55,7 @@ inline T combine(T a, T b) {
   } else {
     const Bits left = bits_as<Bits>(a), right = bits_as<Bits>(b);
     const bool left_is_less = order_key<T>(left) < order_key<T>(right);
-    const Bits chosen = left_is_less == (op == ReduceOp::max) ? right : left;
+    const Bits chosen = op == ReduceOp::max ? (left_is_less ? right : left) : (left_is_less ? left : right);
     const bool nan = is_nan_bits<T>(left) | is_nan_bits<T>(right);
     return bits_as<T>(nan ? Format<T>::kQuietNan : chosen);
   }
@@ -68,7 +75,8 @@ inline Complex combine(Complex a, Complex b) {
     const bool imag_less = order_key<float>(left[1]) < order_key<float>(right[1]);
     const bool left_is_less = real_less | ((left[0] == right[0]) & imag_less);
     const bool take_right = left_is_less == (op == ReduceOp::max);
-    const bool nan = is_nan_bits<float>(left[0]) | is_nan_bits<float>(left[1]) | is_nan_bits<float>(right[0]) | is_nan_bits<float>(right[1]);
+    const bool nan =
+        is_nan_bits<float>(left[0]) | is_nan_bits<float>(left[1]) | is_nan_bits<float>(right[0]) | is_nan_bits<float>(right[1]);
     const Bits real = take_right ? right[0] : left[0];
     const Bits imag = take_right ? right[1] : left[1];
     return {bits_as<float>(nan ? Format<float>::kQuietNan : real), bits_as<float>(nan ? Format<float>::kQuietNan : imag)};

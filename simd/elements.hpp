@@ -31,26 +31,31 @@ using Elements = TypeList<Boolean, std::uint8_t, std::uint16_t, std::uint32_t, s
                           std::int64_t, Float16, BFloat16, float, double, Complex>;
 
 /// The binary format of a real floating-point type: its bits, and the patterns of positive infinity and of the canonical NaN.
-template <class T> struct Format;
-template <> struct Format<Float16> {
+template <class T>
+struct Format;
+template <>
+struct Format<Float16> {
   using Bits = std::uint16_t;
   using Signed = std::int16_t;
   using Arithmetic = float;
   static constexpr Bits kInfinity = 0x7c00, kQuietNan = 0x7e00;
 };
-template <> struct Format<BFloat16> {
+template <>
+struct Format<BFloat16> {
   using Bits = std::uint16_t;
   using Signed = std::int16_t;
   using Arithmetic = float;
   static constexpr Bits kInfinity = 0x7f80, kQuietNan = 0x7fc0;
 };
-template <> struct Format<float> {
+template <>
+struct Format<float> {
   using Bits = std::uint32_t;
   using Signed = std::int32_t;
   using Arithmetic = float;
   static constexpr Bits kInfinity = 0x7f80'0000, kQuietNan = 0x7fc0'0000;
 };
-template <> struct Format<double> {
+template <>
+struct Format<double> {
   using Bits = std::uint64_t;
   using Signed = std::int64_t;
   using Arithmetic = double;
@@ -58,7 +63,9 @@ template <> struct Format<double> {
 };
 
 template <class T>
-concept Real = requires { Format<T>::kInfinity; };
+concept Real = requires {
+  Format<T>::kInfinity;
+};
 template <class T>
 concept ComplexNumber = std::same_as<T, Complex>;
 template <class T>

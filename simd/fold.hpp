@@ -30,15 +30,23 @@ class PartialSums {
   }
 
  private:
-  template <class A> struct LanesOf { using Type = xsimd::batch<double, A>; };
-  template <std::same_as<Scalar> A> struct LanesOf<A> { using Type = double; };
+  template <class A>
+  struct LanesOf {
+    using Type = xsimd::batch<double, A>;
+  };
+  template <std::same_as<Scalar> A>
+  struct LanesOf<A> {
+    using Type = double;
+  };
   using Lanes = typename LanesOf<Arch>::Type;
   static constexpr std::size_t kWidth = sizeof(Lanes) / sizeof(double);
   static constexpr std::size_t kRegisters = kFoldLanes / kWidth;
 
   static Lanes read(const double* values) {
-    if constexpr (std::same_as<Lanes, double>) return *values;
-    else return Lanes::load_unaligned(values);
+    if constexpr (std::same_as<Lanes, double>)
+      return *values;
+    else
+      return Lanes::load_unaligned(values);
   }
   static Lanes zero() { return Lanes(0.0); }
 

@@ -6,7 +6,9 @@ namespace ringlet::simd {
 namespace {
 
 template <class T>
-inline T select(bool condition, T yes, T no) { return condition ? yes : no; }
+inline T select(bool condition, T yes, T no) {
+  return condition ? yes : no;
+}
 
 /// The two 16-bit formats' conversions, written once for numbers and for xsimd batches: `F` is f32 (a batch of f32), `I` a signed and `U`
 /// an unsigned 32-bit integer (a batch of them). A 16-bit value stands in the low half of its integer. Rounding is to nearest even.
@@ -37,18 +39,25 @@ struct HalfBits {
 
   static F widen_bf16(U half) { return bits_as_lanes<F>(half << 16); }
 
-  /// The rounded value stands in the upper half; the lower half is open.
-  static U round_bf16(F value) {
+  /// The rounded value stands in the upper half; the lower half is open. No NaN may be given whose bits carry over when rounded.
+  static U round_bf16_number(F value) {
     const U bits = bits_as_lanes<U>(value);
-    const U rounded = bits + U(0x7fff) + ((bits >> 16) & U(1));
-    return bits_as_lanes<U>(select(value != value, bits_as_lanes<F>(U(0x7fc0'0000)), bits_as_lanes<F>(rounded)));
+    return bits + U(0x7fff) + ((bits >> 16) & U(1));
+  }
+
+  /// The same for every value.
+  static U round_bf16(F value) {
+    const F rounded = bits_as_lanes<F>(round_bf16_number(value));
+    return bits_as_lanes<U>(select(value != value, bits_as_lanes<F>(U(0x7fc0'0000)), rounded));
   }
 
  private:
   template <class To, class From>
   static To bits_as_lanes(From from) {
-    if constexpr (std::is_arithmetic_v<To>) return bits_as<To>(from);
-    else return bitwise_cast<To>(from);
+    if constexpr (std::is_arithmetic_v<To>)
+      return bits_as<To>(from);
+    else
+      return bitwise_cast<To>(from);
   }
 };
 
@@ -75,16 +84,22 @@ inline float round_to_odd(double value) {
 
 template <Real To>
 inline To narrow(float value) {
-  if constexpr (std::same_as<To, Float16>) return {static_cast<std::uint16_t>(HalfNumber::narrow_f16(value))};
-  else if constexpr (std::same_as<To, BFloat16>) return {static_cast<std::uint16_t>(HalfNumber::round_bf16(value) >> 16)};
-  else return value;
+  if constexpr (std::same_as<To, Float16>)
+    return {static_cast<std::uint16_t>(HalfNumber::narrow_f16(value))};
+  else if constexpr (std::same_as<To, BFloat16>)
+    return {static_cast<std::uint16_t>(HalfNumber::round_bf16(value) >> 16)};
+  else
+    return value;
 }
 
 template <Real To>
 inline To narrow(double value) {
-  if constexpr (std::same_as<To, double>) return value;
-  else if constexpr (std::same_as<To, float>) return static_cast<float>(value);
-  else return narrow<To>(round_to_odd(value));
+  if constexpr (std::same_as<To, double>)
+    return value;
+  else if constexpr (std::same_as<To, float>)
+    return static_cast<float>(value);
+  else
+    return narrow<To>(round_to_odd(value));
 }
 
 }  // namespace

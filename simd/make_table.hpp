@@ -13,9 +13,8 @@ namespace {
 /// One row: all kernels that read elements of T.
 template <class Arch, class T, class... All>
 constexpr void fill_row(Table& table, std::size_t row, TypeList<All...>) {
-  [&]<std::size_t... op>(std::index_sequence<op...>) {
-    ((table.reduce[row][op] = reduce<Arch, T, static_cast<ReduceOp>(op)>), ...);
-  }(std::make_index_sequence<kReduceOpCount>());
+  [&]<std::size_t... op>(std::index_sequence<op...>) { ((table.reduce[row][op] = reduce<Arch, T, static_cast<ReduceOp>(op)>), ...); }
+  (std::make_index_sequence<kReduceOpCount>());
   if constexpr (Floating<T>) {
     table.multiply[row] = scale<Arch, T, Scaling::multiply>;
     table.divide[row] = scale<Arch, T, Scaling::divide>;

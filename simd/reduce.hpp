@@ -18,7 +18,12 @@ inline void reduce_packets(std::byte* out, const std::byte* a, const std::byte* 
     const auto combine_lanes = [](const auto& left, const auto& right) { return arithmetic<op>(left, right); };
     results[p] = P::Type::map(combine_lanes, P::load(a + p * kBytes), P::load(b + p * kBytes));
   }
-  for (std::size_t p = 0; p < packets; ++p) P::store(out + p * kBytes, results[p]);
+  for (std::size_t p = 0; p < packets; ++p) {
+    if constexpr (requires { P::store_combined; })
+      P::store_combined(out + p * kBytes, results[p]);
+    else
+      P::store(out + p * kBytes, results[p]);
+  }
 }
 
 /// The whole packets among the elements; returns how many elements that were.

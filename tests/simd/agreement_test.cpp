@@ -16,7 +16,8 @@ constexpr std::byte kGuard{0xa5};
 /// Elements at an address of the wanted misalignment, with guard bytes on both sides.
 class Placed {
  public:
-  Placed(const Bytes& elements, std::size_t shift) : shift_(shift), size_(elements.size()), memory_(elements.size() + 3 * kMaxShift, kGuard) {
+  Placed(const Bytes& elements, std::size_t shift)
+      : shift_(shift), size_(elements.size()), memory_(elements.size() + 3 * kMaxShift, kGuard) {
     std::copy(elements.begin(), elements.end(), memory_.begin() + begin());
   }
   std::byte* data() { return memory_.data() + begin(); }
@@ -58,7 +59,8 @@ bool reduces_alike(simd::ReduceFn kernel, DType dtype, const Bytes& a, const Byt
   const std::size_t count = a.size() / size_of(dtype);
   Placed left(a, random.below(kMaxShift)), right(b, random.below(kMaxShift)), out(Bytes(a.size()), random.below(kMaxShift));
   kernel(out.data(), left.data(), right.data(), count);
-  bool alike = first_difference(dtype, out.elements(), expected) == count && out.guards_hold() && left.elements() == a && right.elements() == b;
+  bool alike =
+      first_difference(dtype, out.elements(), expected) == count && out.guards_hold() && left.elements() == a && right.elements() == b;
   kernel(left.data(), left.data(), right.data(), count);
   alike = alike && first_difference(dtype, left.elements(), expected) == count && left.guards_hold() && right.elements() == b;
   Placed again(a, random.below(kMaxShift));
@@ -126,7 +128,8 @@ TEST_CASE("every target scales, folds and canonicalises as scalar does") {
             check_in_place([&](const simd::Kernels& target, std::byte* at) { target.canonical_nan(dtype)(at, count); });
         if (canonical != expected) FAIL_CHECK("canonical_nan");
         Placed placed(canonical, random.below(kMaxShift));
-        if (!same_number(kernels.sum_of_squares(dtype)(placed.data(), count), scalar.sum_of_squares(dtype)(data.data(), count))) FAIL_CHECK("sum_of_squares");
+        if (!same_number(kernels.sum_of_squares(dtype)(placed.data(), count), scalar.sum_of_squares(dtype)(data.data(), count)))
+          FAIL_CHECK("sum_of_squares");
         if (dtype == DType::complex64) continue;
         if (!same_number(kernels.abs_max(dtype)(placed.data(), count), scalar.abs_max(dtype)(data.data(), count))) FAIL_CHECK("abs_max");
       }
@@ -144,7 +147,8 @@ TEST_CASE("sums of squares and largest magnitudes of finite numbers agree bit fo
         const std::size_t part = dtype == DType::complex64 ? 4 : size_of(dtype);
         for (std::size_t i = part - 1; i < data.size(); i += part) data[i] &= std::byte{0xbf};
         INFO(kernels.name() << ' ' << name_of(dtype) << ' ' << count);
-        if (!same_number(kernels.sum_of_squares(dtype)(data.data(), count), scalar.sum_of_squares(dtype)(data.data(), count))) FAIL_CHECK("sum_of_squares");
+        if (!same_number(kernels.sum_of_squares(dtype)(data.data(), count), scalar.sum_of_squares(dtype)(data.data(), count)))
+          FAIL_CHECK("sum_of_squares");
         if (dtype == DType::complex64) continue;
         if (!same_number(kernels.abs_max(dtype)(data.data(), count), scalar.abs_max(dtype)(data.data(), count))) FAIL_CHECK("abs_max");
       }

@@ -87,8 +87,8 @@ TEST_CASE("f64 rounds once: its neighbours of every boundary fall on their own s
 
 TEST_CASE("f64 far outside the range of f32 rounds to zero or infinity") {
   Bytes in;
-  for (double value : {5e-324, 1e-300, 0x1p-150, 0x1.8p-150, 0x1p-149, 0x1p-134, 0x1.1p-134, 0x1p-25, 0x1.0000001p-25, 0x1p127, 0x1.fep127, 0x1.ff7fffp127,
-                       0x1.ffp127, 0x1.fffffep127, 0x1.ffffffp127, 0x1p128, 1e300, 65519.999, 65520.0}) {
+  for (double value : {5e-324, 1e-300, 0x1p-150, 0x1.8p-150, 0x1p-149, 0x1p-134, 0x1.1p-134, 0x1p-25, 0x1.0000001p-25, 0x1p127, 0x1.fep127,
+                       0x1.ff7fffp127, 0x1.ffp127, 0x1.fffffep127, 0x1.ffffffp127, 0x1p128, 1e300, 65519.999, 65520.0}) {
     for (double number : {value, -value}) {
       in.resize(in.size() + sizeof number);
       set_element(in, in.size() / sizeof number - 1, number);

@@ -44,20 +44,34 @@ std::uint16_t encode_bits(double value, BinaryFormat format) {
 template <class Visit>
 void with_type(DType dtype, Visit visit) {
   switch (dtype) {
-    case DType::boolean: return visit(bool{});
-    case DType::u8: return visit(std::uint8_t{});
-    case DType::u16: return visit(std::uint16_t{});
-    case DType::u32: return visit(std::uint32_t{});
-    case DType::u64: return visit(std::uint64_t{});
-    case DType::i8: return visit(std::int8_t{});
-    case DType::i16: return visit(std::int16_t{});
-    case DType::i32: return visit(std::int32_t{});
-    case DType::i64: return visit(std::int64_t{});
-    case DType::f16: return visit(Float16{});
-    case DType::bf16: return visit(BFloat16{});
-    case DType::f32: return visit(float{});
-    case DType::f64: return visit(double{});
-    case DType::complex64: return visit(Complex64{});
+    case DType::boolean:
+      return visit(bool{});
+    case DType::u8:
+      return visit(std::uint8_t{});
+    case DType::u16:
+      return visit(std::uint16_t{});
+    case DType::u32:
+      return visit(std::uint32_t{});
+    case DType::u64:
+      return visit(std::uint64_t{});
+    case DType::i8:
+      return visit(std::int8_t{});
+    case DType::i16:
+      return visit(std::int16_t{});
+    case DType::i32:
+      return visit(std::int32_t{});
+    case DType::i64:
+      return visit(std::int64_t{});
+    case DType::f16:
+      return visit(Float16{});
+    case DType::bf16:
+      return visit(BFloat16{});
+    case DType::f32:
+      return visit(float{});
+    case DType::f64:
+      return visit(double{});
+    case DType::complex64:
+      return visit(Complex64{});
   }
 }
 
@@ -71,7 +85,9 @@ F combine_floats(ReduceOp op, F a, F b) {
 }
 
 template <class F>
-bool ordered_before(F a, F b) { return a < b || (a == b && std::signbit(a) && !std::signbit(b)); }
+bool ordered_before(F a, F b) {
+  return a < b || (a == b && std::signbit(a) && !std::signbit(b));
+}
 
 Complex64 combine(ReduceOp op, Complex64 a, Complex64 b) {
   if (op == ReduceOp::sum) return {a.real() + b.real(), a.imag() + b.imag()};
@@ -109,10 +125,14 @@ double as_double(float value) { return static_cast<double>(value); }
 double as_double(double value) { return value; }
 
 void put_double(Bytes& out, std::size_t i, DType dtype, double value) {
-  if (dtype == DType::f16) set_element(out, i, encode_f16(value));
-  else if (dtype == DType::bf16) set_element(out, i, encode_bf16(value));
-  else if (dtype == DType::f32) set_element(out, i, static_cast<float>(value));
-  else set_element(out, i, value);
+  if (dtype == DType::f16)
+    set_element(out, i, encode_f16(value));
+  else if (dtype == DType::bf16)
+    set_element(out, i, encode_bf16(value));
+  else if (dtype == DType::f32)
+    set_element(out, i, static_cast<float>(value));
+  else
+    set_element(out, i, value);
 }
 
 /// All real parts as f64.
@@ -159,8 +179,10 @@ Bytes reference_scale(DType dtype, bool divide, const Bytes& data, double factor
   const std::vector<double> values = reals(dtype, data);
   for (std::size_t i = 0; i < values.size(); ++i) {
     const auto single = static_cast<float>(values[i]), single_factor = static_cast<float>(factor);
-    if (real == DType::f64) put_double(out, i, real, divide ? values[i] / factor : values[i] * factor);
-    else put_double(out, i, real, static_cast<double>(divide ? single / single_factor : single * single_factor));
+    if (real == DType::f64)
+      put_double(out, i, real, divide ? values[i] / factor : values[i] * factor);
+    else
+      put_double(out, i, real, static_cast<double>(divide ? single / single_factor : single * single_factor));
   }
   return out;
 }

@@ -9,13 +9,15 @@ namespace {
 std::vector<std::uint64_t> corner_cases(DType dtype) {
   switch (dtype) {
     case DType::f16:
-      return {0x0000, 0x8000, 0x0001, 0x8001, 0x03ff, 0x0400, 0x8400, 0x3c00, 0xbc00, 0x3c01, 0x3555, 0x7bff, 0xfbff, 0x7c00, 0xfc00, 0x7e00, 0xfe01, 0x7c01};
+      return {0x0000, 0x8000, 0x0001, 0x8001, 0x03ff, 0x0400, 0x8400, 0x3c00, 0xbc00,
+              0x3c01, 0x3555, 0x7bff, 0xfbff, 0x7c00, 0xfc00, 0x7e00, 0xfe01, 0x7c01};
     case DType::bf16:
-      return {0x0000, 0x8000, 0x0001, 0x8001, 0x007f, 0x0080, 0x8080, 0x3f80, 0xbf80, 0x3f81, 0x3eab, 0x7f7f, 0xff7f, 0x7f80, 0xff80, 0x7fc0, 0xffc1, 0x7f81, 0x7fff};
+      return {0x0000, 0x8000, 0x0001, 0x8001, 0x007f, 0x0080, 0x8080, 0x3f80, 0xbf80, 0x3f81,
+              0x3eab, 0x7f7f, 0xff7f, 0x7f80, 0xff80, 0x7fc0, 0xffc1, 0x7f81, 0x7fff};
     case DType::f32:
     case DType::complex64:
-      return {0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x007fffff, 0x00800000, 0x80800000, 0x3f800000, 0xbf800000, 0x3f800001,
-              0x3eaaaaab, 0x7f7fffff, 0xff7fffff, 0x7f800000, 0xff800000, 0x7fc00000, 0xffc00001, 0x7f800001};
+      return {0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x007fffff, 0x00800000, 0x80800000, 0x3f800000, 0xbf800000,
+              0x3f800001, 0x3eaaaaab, 0x7f7fffff, 0xff7fffff, 0x7f800000, 0xff800000, 0x7fc00000, 0xffc00001, 0x7f800001};
     case DType::f64:
       return {0x0000000000000000, 0x8000000000000000, 0x0000000000000001, 0x8000000000000001, 0x000fffffffffffff, 0x0010000000000000,
               0x3ff0000000000000, 0xbff0000000000000, 0x3ff0000000000001, 0x3fd5555555555555, 0x7fefffffffffffff, 0xffefffffffffffff,
@@ -41,11 +43,15 @@ std::uint64_t ordinary(DType dtype, Random& random) {
       const std::uint64_t bits = random.next();
       return (bits & 0x83ff) | ((7 + bits / 65536 % 16) << 10);
     }
-    case DType::bf16: return single >> 16;
+    case DType::bf16:
+      return single >> 16;
     case DType::f32:
-    case DType::complex64: return single;
-    case DType::f64: return bits_of(value, std::uint64_t{});
-    default: return random.below(16);
+    case DType::complex64:
+      return single;
+    case DType::f64:
+      return bits_of(value, std::uint64_t{});
+    default:
+      return random.below(16);
   }
 }
 
@@ -64,10 +70,14 @@ std::uint64_t get(const Bytes& bytes, std::size_t index, std::size_t size) {
 
 std::uint64_t infinity_of(DType dtype) {
   switch (dtype) {
-    case DType::f16: return 0x7c00;
-    case DType::bf16: return 0x7f80;
-    case DType::f64: return 0x7ff0000000000000;
-    default: return 0x7f800000;
+    case DType::f16:
+      return 0x7c00;
+    case DType::bf16:
+      return 0x7f80;
+    case DType::f64:
+      return 0x7ff0000000000000;
+    default:
+      return 0x7f800000;
   }
 }
 
@@ -86,9 +96,15 @@ Bytes make_elements(DType dtype, std::size_t count, Random& random) {
   Bytes bytes(parts * size);
   for (std::size_t i = 0; i < parts; ++i) {
     switch (random.below(4)) {
-      case 0: put(bytes, i, size, random.next()); break;
-      case 1: put(bytes, i, size, corners[random.below(corners.size())]); break;
-      default: put(bytes, i, size, ordinary(dtype, random)); break;
+      case 0:
+        put(bytes, i, size, random.next());
+        break;
+      case 1:
+        put(bytes, i, size, corners[random.below(corners.size())]);
+        break;
+      default:
+        put(bytes, i, size, ordinary(dtype, random));
+        break;
     }
   }
   return bytes;
