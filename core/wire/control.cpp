@@ -27,6 +27,15 @@ void put_fixed(pbf_writer& writer, protozero::pbf_tag_type tag, std::uint64_t va
   if (value != 0) writer.add_fixed64(tag, value);
 }
 
+// Not protozero's nested writer: that one leaves a message without fields out altogether.
+template <class WriteFields>
+void put_message(pbf_writer& writer, protozero::pbf_tag_type tag, WriteFields write_fields) {
+  std::string fields;
+  pbf_writer nested(fields);
+  write_fields(nested);
+  writer.add_message(tag, fields);
+}
+
 void write(pbf_writer& writer, const Hello& hello) {
   if (hello.purpose != Hello::Purpose::join) writer.add_enum(1, static_cast<std::int32_t>(hello.purpose));
   put_uint(writer, 2, hello.rank);
@@ -42,10 +51,7 @@ void write(pbf_writer& writer, const Member& member) {
 }
 void write(pbf_writer& writer, const Roster& roster) {
   put_fixed(writer, 1, roster.world_id);
-  for (const auto& member : roster.members) {
-    pbf_writer nested(writer, 2);
-    write(nested, member);
-  }
+  for (const auto& member : roster.members) put_message(writer, 2, [&](pbf_writer& nested) { write(nested, member); });
 }
 void write(pbf_writer& writer, const Welcome& welcome) { put_uint(writer, 1, welcome.rank); }
 void write(pbf_writer&, const Ready&) {}
@@ -157,9 +163,8 @@ std::optional<ControlMessage> read_control(pbf_reader reader) {
 std::string encode_control(const ControlMessage& message) {
   std::string out;
   pbf_writer writer(out);
-  pbf_writer nested(writer, static_cast<protozero::pbf_tag_type>(message.index() + 1));
-  std::visit([&](const auto& value) { write(nested, value); }, message);
-  nested.commit();
+  put_message(writer, static_cast<protozero::pbf_tag_type>(message.index() + 1),
+              [&](pbf_writer& nested) { std::visit([&](const auto& value) { write(nested, value); }, message); });
   return out;
 }
 

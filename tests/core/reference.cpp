@@ -1,0 +1,90 @@
+#include "tests/core/reference.hpp"
+
+#include <cmath>
+#include <cstring>
+
+#include "core/plan/chunk_layout.hpp"
+#include "simd/kernels.hpp"
+
+namespace ringlet::test {
+
+namespace {
+
+template <class T>
+void put(Values& values, std::size_t index, T value) {
+  std::memcpy(values.data() + index * sizeof(T), &value, sizeof(T));
+}
+
+double random_number(SimRandom& random) {
+  switch (random.below(24)) {
+    case 0: return std::nan("");
+    case 1: return INFINITY;
+    case 2: return -INFINITY;
+    case 3: return 0.0;
+    case 4: return -0.0;
+    default: return (static_cast<double>(random.below(1u << 20)) - (1 << 19)) / static_cast<double>(1u << random.below(24));
+  }
+}
+
+/// Which rank's part holds the element: the ring begins behind its owner.
+int owner_of(const Call& call, std::size_t element, int size) {
+  for (int rank = 0; rank < size; ++rank) {
+    ElementRange range = call.kind == CollectiveKind::reduce_scatter ? rows_of(call.rows, size, rank) : chunk_of(call.elements(), size, rank);
+    if (call.kind == CollectiveKind::reduce_scatter) range = {range.begin * call.row_elements, range.end * call.row_elements};
+    if (element >= range.begin && element < range.end) return rank;
+  }
+  return 0;
+}
+
+}  // namespace
+
+Values random_values(DType dtype, std::size_t count, SimRandom& random) {
+  Values values(count * size_of(dtype));
+  for (auto& byte : values) byte = static_cast<std::byte>(random.next());
+  const auto* scalar = simd::find("scalar");
+  for (std::size_t i = 0; i < count; ++i) {
+    const double number = random_number(random);
+    const auto single = static_cast<float>(number);
+    if (dtype == DType::boolean) values[i] = static_cast<std::byte>(random.below(2));
+    if (dtype == DType::f64) put(values, i, number);
+    if (dtype == DType::f32) put(values, i, single);
+    if (dtype == DType::complex64) put(values, i, Complex64(single, static_cast<float>(random_number(random))));
+    if (dtype == DType::f16 || dtype == DType::bf16)
+      scalar->cast(DType::f32, dtype)(values.data() + i * 2, reinterpret_cast<const std::byte*>(&single), 1);
+  }
+  return values;
+}
+
+Values reduced(const Call& call, const std::vector<Values>& inputs) {
+  const auto* scalar = simd::find("scalar");
+  const int size = static_cast<int>(inputs.size());
+  const std::size_t width = size_of(call.dtype);
+  const auto reduce = scalar->reduce(call.dtype, call.op);
+  const bool ring = call.algorithm == Algorithm::ring;
+  const bool widen = !ring && (call.dtype == DType::f16 || call.dtype == DType::bf16) && (call.op == ReduceOp::sum || call.op == ReduceOp::prod);
+  Values out(inputs[0].size());
+  for (std::size_t element = 0; element < call.elements(); ++element) {
+    std::byte* into = out.data() + element * width;
+    const int first = ring ? owner_of(call, element, size) + 1 : 0;
+    const auto value_of = [&](int step) { return inputs[static_cast<std::size_t>((first + step) % size)].data() + element * width; };
+    if (widen) {
+      float sum;
+      float next;
+      scalar->cast(call.dtype, DType::f32)(reinterpret_cast<std::byte*>(&sum), value_of(0), 1);
+      for (int step = 1; step < size; ++step) {
+        scalar->cast(call.dtype, DType::f32)(reinterpret_cast<std::byte*>(&next), value_of(step), 1);
+        sum = call.op == ReduceOp::sum ? sum + next : sum * next;
+      }
+      if (call.divisor != 1.0) sum /= static_cast<float>(call.divisor);
+      scalar->cast(DType::f32, call.dtype)(into, reinterpret_cast<const std::byte*>(&sum), 1);
+    } else {
+      std::memcpy(into, value_of(0), width);
+      for (int step = 1; step < size; ++step) reduce(into, into, value_of(step), 1);
+      if (call.divisor != 1.0) scalar->divide(call.dtype)(into, 1, call.divisor);
+    }
+    if (size > 1 && scalar->canonical_nan(call.dtype) != nullptr) scalar->canonical_nan(call.dtype)(into, 1);
+  }
+  return out;
+}
+
+}  // namespace ringlet::test

@@ -1,0 +1,133 @@
+#include "tests/core/sim_group.hpp"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+namespace ringlet::test {
+
+SimGroup::SimGroup(const GroupSetup& setup) : setup_(setup), sim_({.seed = setup.seed, .paths = setup.paths}), ranks_(static_cast<std::size_t>(setup.size)) {
+  for (int rank = 0; rank < size(); ++rank) sim_.add_node();
+  for (int rank = 0; rank < size(); ++rank) {
+    MeetingOptions& options = meeting_options(rank);
+    options.timeout = setup.connect_timeout;
+    options.world_id = 77;
+    if (!setup.with_roster) options.coordinator = listening_address(0);
+    for (int peer = 0; setup.with_roster && peer < size(); ++peer) options.roster.push_back({listening_address(peer)});
+    make_world(rank, setup.world);
+  }
+}
+
+SimGroup::~SimGroup() {
+  for (int rank = 0; rank < size(); ++rank) destroy(rank);
+}
+
+void SimGroup::make_world(int rank, const WorldOptions& options) {
+  Rank& entry = ranks_[static_cast<std::size_t>(rank)];
+  WorldOptions own = options;
+  own.rank = rank;
+  if (own.size == 1) own.size = size();
+  if (own.kernels == nullptr) own.kernels = simd::find("");
+  entry.world = std::make_unique<World>(node(rank).loop(), own);
+  entry.meeting.reset();
+}
+
+void SimGroup::start_meeting(int rank) {
+  Rank& entry = ranks_[static_cast<std::size_t>(rank)];
+  entry.meeting = std::make_unique<Meeting>(node(rank).loop(), node(rank).network(), *entry.world, entry.meeting_options);
+  entry.meeting->start([&entry](const Status& status) {
+    REQUIRE_FALSE(entry.met.has_value());
+    entry.met = status;
+  });
+}
+
+void SimGroup::destroy(int rank) {
+  Rank& entry = ranks_[static_cast<std::size_t>(rank)];
+  entry.meeting.reset();
+  entry.world.reset();
+}
+
+void SimGroup::meet() {
+  if (size() == 1) return;
+  for (int rank = 0; rank < size(); ++rank) start_meeting(rank);
+  REQUIRE(sim_.run_until([&] { return std::all_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return rank.met.has_value(); }); }) == RunEnd::done);
+  for (int rank = 0; rank < size(); ++rank) {
+    INFO("rank " << rank << ": " << met(rank)->text());
+    REQUIRE(met(rank)->ok());
+  }
+}
+
+Outcome& SimGroup::new_outcome(int rank) {
+  ++pending_;
+  outcomes_.emplace_back();
+  outcomes_.back().started = node(rank).loop().now();
+  return outcomes_.back();
+}
+
+Completion SimGroup::completion_of(int rank, Outcome& outcome) {
+  return [this, rank, &outcome](const Status& status) {
+    if (outcome.completions++ == 0) --pending_;
+    outcome.status = status;
+    outcome.ended = node(rank).loop().now();
+  };
+}
+
+Outcome& SimGroup::start(int rank, std::uint16_t stream, Result<CollectiveTask> task) {
+  INFO(task.status().text());
+  REQUIRE(task.ok());
+  Outcome& outcome = new_outcome(rank);
+  task.value().completion = completion_of(rank, outcome);
+  world(rank).start(stream, std::move(task).value());
+  CHECK_FALSE(outcome.done());
+  return outcome;
+}
+
+Outcome& SimGroup::send(int rank, std::uint16_t stream, Result<MessageTask> task) {
+  INFO(task.status().text());
+  REQUIRE(task.ok());
+  Outcome& outcome = new_outcome(rank);
+  task.value().completion = completion_of(rank, outcome);
+  world(rank).send(stream, std::move(task).value());
+  CHECK_FALSE(outcome.done());
+  return outcome;
+}
+
+Outcome& SimGroup::receive(int rank, std::uint16_t stream, Result<MessageTask> task) {
+  INFO(task.status().text());
+  REQUIRE(task.ok());
+  Outcome& outcome = new_outcome(rank);
+  task.value().completion = completion_of(rank, outcome);
+  world(rank).receive(stream, std::move(task).value());
+  CHECK_FALSE(outcome.done());
+  return outcome;
+}
+
+bool SimGroup::run_until_done(Duration limit) {
+  return sim_.run_until([&] { return pending_ == 0; }, {.time = limit}) == RunEnd::done;
+}
+
+void SimGroup::close(int rank) {
+  world(rank).close([&entry = ranks_[static_cast<std::size_t>(rank)]] {
+    REQUIRE_FALSE(entry.closed);
+    entry.closed = true;
+  });
+}
+
+void SimGroup::close_cleanly() {
+  for (int rank = 0; rank < size(); ++rank) {
+    INFO("rank " << rank << ": " << world(rank).failure().text());
+    REQUIRE(world(rank).failure().ok());
+    close(rank);
+  }
+  REQUIRE(sim_.run_until([&] { return std::all_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return rank.closed; }); }, {.time = Duration::seconds(60)}) ==
+          RunEnd::done);
+  for (int rank = 0; rank < size(); ++rank) CHECK(world(rank).failure().code() == Errc::cancelled);
+}
+
+PathOptions rough_paths() {
+  PathOptions paths;
+  paths.split_per_mille = {0, 500};
+  paths.stall_per_mille = 2;
+  return paths;
+}
+
+}  // namespace ringlet::test

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/engine/requests.hpp"
+#include "core/engine/world.hpp"
+#include "core/rendezvous/meeting.hpp"
+#include "transport/sim/sim_network.hpp"
+
+namespace ringlet::test {
+
+/// How an operation ended.
+struct Outcome {
+  int completions = 0;
+  Status status;
+  Instant started{};
+  Instant ended{};
+
+  bool done() const { return completions > 0; }
+};
+
+struct GroupSetup {
+  int size = 2;
+  std::uint64_t seed = 0;
+  bool with_roster = false;
+  PathOptions paths{};
+  WorldOptions world{};
+  Duration connect_timeout = Duration::seconds(60);
+};
+
+/// Worlds of `size` ranks over a simulated network, one node each.
+class SimGroup {
+ public:
+  explicit SimGroup(const GroupSetup& setup);
+  ~SimGroup();
+
+  int size() const { return setup_.size; }
+  SimWorld& sim() { return sim_; }
+  SimNode& node(int rank) { return sim_.node(static_cast<std::size_t>(rank)); }
+  World& world(int rank) { return *ranks_[static_cast<std::size_t>(rank)].world; }
+  const WorldOptions& options(int rank) { return world(rank).options(); }
+  const std::optional<Status>& met(int rank) const { return ranks_[static_cast<std::size_t>(rank)].met; }
+  Address listening_address(int rank) { return {node(rank).host(), 5000}; }
+
+  /// What a rank is started with; change it before start_meeting().
+  MeetingOptions& meeting_options(int rank) { return ranks_[static_cast<std::size_t>(rank)].meeting_options; }
+  void make_world(int rank, const WorldOptions& options);
+  void start_meeting(int rank);
+  /// The rank's process goes: meeting and world are destroyed.
+  void destroy(int rank);
+  /// Starts all meetings at once and requires that all succeed.
+  void meet();
+
+  Outcome& start(int rank, std::uint16_t stream, Result<CollectiveTask> task);
+  Outcome& send(int rank, std::uint16_t stream, Result<MessageTask> task);
+  Outcome& receive(int rank, std::uint16_t stream, Result<MessageTask> task);
+  /// Until every operation started so far has completed; false where virtual time ran out.
+  bool run_until_done(Duration limit = Duration::seconds(3000));
+  /// Closes every world, requires that this ends and that no failure was seen anywhere.
+  void close_cleanly();
+  void close(int rank);
+  bool closed(int rank) const { return ranks_[static_cast<std::size_t>(rank)].closed; }
+
+ private:
+  struct Rank {
+    std::unique_ptr<World> world;
+    std::unique_ptr<Meeting> meeting;
+    MeetingOptions meeting_options;
+    std::optional<Status> met;
+    bool closed = false;
+  };
+  Outcome& new_outcome(int rank);
+  Completion completion_of(int rank, Outcome& outcome);
+
+  GroupSetup setup_;
+  SimWorld sim_;
+  std::vector<Rank> ranks_;
+  std::deque<Outcome> outcomes_;
+  std::size_t pending_ = 0;
+};
+
+/// A network with small buffers and many splits, drawn from the seed.
+PathOptions rough_paths();
+
+}  // namespace ringlet::test
