@@ -13,6 +13,7 @@
 #include "native/launch/internal_commands.hpp"
 #include "native/launch/launch_error.hpp"
 #include "native/launch/launch_report.hpp"
+#include "native/launch/platform.hpp"
 
 namespace ringlet::launch {
 
@@ -49,6 +50,7 @@ LaunchResult Launcher::run() {
 
 void Launcher::start() {
   ::signal(SIGPIPE, SIG_IGN);
+  adopt_orphans();
   watch_signals();
   output_.emplace(
       loop_.get(), options_, [this](int error) { on_output_lost(error); }, [this] { finish_if_over(); });

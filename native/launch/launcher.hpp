@@ -25,7 +25,8 @@ class Launcher {
   explicit Launcher(LaunchOptions options);
 
   /// Starts the ranks and waits for their end; to be called once, from the thread that owns the process' signal handling. Writes the ranks'
-  /// output to the process' stdout and stderr, and returns everything else. SIGPIPE is ignored from here on.
+  /// output to the process' stdout and stderr, and returns everything else. From here on SIGPIPE is ignored
+  /// and, on Linux, orphaned descendants are adopted.
   LaunchResult run();
 
  private:

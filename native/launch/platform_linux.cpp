@@ -15,4 +15,6 @@ void end_with_parent(pid_t parent) {
   if (::getppid() != parent) ::raise(SIGKILL);
 }
 
+void adopt_orphans() { ::prctl(PR_SET_CHILD_SUBREAPER, 1); }
+
 }  // namespace ringlet::launch

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -124,8 +125,11 @@ void RankProcess::check(Clock::time_point now) {
   constexpr std::chrono::seconds kKillTime{5};
   if (now >= kill_at_) send(SIGKILL);
   if (kill_at_ != Clock::time_point::max() && now - kill_at_ > kKillTime) unkillable_ = true;
+  if (!reaped()) return;
+  // Orphans of the group that this process has adopted; the leader itself is libuv's to reap.
+  while (::waitpid(-exit_.pid, nullptr, WNOHANG) > 0) continue;
   // The group's number stays taken until the leader has been reaped. EPERM: what is left belongs to someone else.
-  if (reaped() && ::kill(-exit_.pid, 0) != 0 && (errno == ESRCH || errno == EPERM)) gone_ = true;
+  if (::kill(-exit_.pid, 0) != 0 && (errno == ESRCH || errno == EPERM)) gone_ = true;
 }
 
 }  // namespace ringlet::launch

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ringlet::test {
+
+/// How one run of the command ended.
+struct Outcome {
+  int exit_code = -1;  // -signal if a signal killed it
+  std::string out;
+  std::string err;
+};
+
+/// A run of `ringlet`, with pipes at its standard descriptors and a lifeline: a pipe that every process it starts inherits, so that its end
+/// tells that none is left. Everything waits with a deadline and fails the test when it passes. Killed on destruction.
+class CommandProcess {
+ public:
+  explicit CommandProcess(std::vector<std::string> arguments, std::vector<std::pair<std::string, std::string>> environment = {});
+  CommandProcess(const CommandProcess&) = delete;
+  CommandProcess& operator=(const CommandProcess&) = delete;
+  ~CommandProcess();
+
+  pid_t pid() const noexcept { return pid_; }
+  void send(int signal_number) const;
+  void write_stdin(const std::string& text) const;
+  void close_stdin();
+  void close_stdout();
+  /// Reads until stdout contains `text` `count` times.
+  void wait_for_stdout(const std::string& text, int count = 1);
+  void wait_for_stderr(const std::string& text);
+  /// What has been read of stdout so far.
+  const std::string& out() const noexcept { return out_; }
+  /// Reads to the end, waits until no process is left, and returns how the command ended.
+  Outcome finish();
+
+ private:
+  void read_until(const std::function<bool()>& enough);
+
+  pid_t pid_ = -1;
+  int stdin_ = -1;
+  int stdout_ = -1;
+  int stderr_ = -1;
+  int lifeline_ = -1;
+  std::string out_;
+  std::string err_;
+};
+
+/// Runs `ringlet ARGUMENTS` to its end.
+Outcome run_command(std::vector<std::string> arguments, std::vector<std::pair<std::string, std::string>> environment = {});
+/// Runs `ringlet launch OPTIONS -- /bin/sh -c SCRIPT` to its end.
+Outcome run_script(std::vector<std::string> options, const std::string& script,
+                   std::vector<std::pair<std::string, std::string>> environment = {});
+/// The arguments for that.
+std::vector<std::string> script_arguments(std::vector<std::string> options, const std::string& script);
+
+/// Lines of `text`, sorted.
+std::vector<std::string> sorted_lines(const std::string& text);
+
+/// Waits until the process has died, reaped or not.
+void wait_for_death(pid_t process);
+
+/// A directory that is removed with all that is in it.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory();
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+  ~TemporaryDirectory();
+  const std::string& path() const noexcept { return path_; }
+
+ private:
+  std::string path_;
+};
+
+std::string read_file(const std::string& path);
+
+}  // namespace ringlet::test

@@ -1,0 +1,163 @@
+#include <signal.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "tests/launch/command_process.hpp"
+
+using namespace ringlet::test;
+using Catch::Matchers::Contains;
+using Catch::Matchers::Matches;
+
+TEST_CASE("all ranks well: exit code 0 and not a word") {
+  const Outcome outcome = run_script({"-n", "4"}, "exit 0");
+  CHECK(outcome.exit_code == 0);
+  CHECK(outcome.out.empty());
+  CHECK(outcome.err.empty());
+}
+
+TEST_CASE("the failing rank's code is the launcher's, and the rank is named") {
+  const Outcome outcome = run_script({"-n", "4", "--linger", "0"}, "if [ $RINGLET_RANK = 2 ]; then exit 3; fi; exec sleep 1000");
+  CHECK(outcome.exit_code == 3);
+  CHECK_THAT(outcome.err, Matches(R"(ringlet launch: rank 2 \(pid \d+\) exited with code 3; stopped ranks 0, 1, 3\n)"));
+}
+
+TEST_CASE("a rank killed by a signal gives 128 plus the signal") {
+  const Outcome outcome = run_script({"-n", "2", "--linger", "0"}, "if [ $RINGLET_RANK = 1 ]; then kill -SEGV $$; fi; exec sleep 1000");
+  CHECK(outcome.exit_code == 128 + SIGSEGV);
+  CHECK_THAT(outcome.err, Contains("rank 1 (pid ") && Contains(") was killed by SIGSEGV; stopped rank 0\n"));
+}
+
+TEST_CASE("--quiet leaves the closing line out") {
+  const Outcome outcome = run_script({"-n", "2", "--quiet"}, "echo said >&2; exit 4");
+  CHECK(outcome.exit_code == 4);
+  CHECK(sorted_lines(outcome.err) == std::vector<std::string>{"[0] said", "[1] said"});
+}
+
+TEST_CASE("a rank that exits with 0 early stops nothing") {
+  CommandProcess process(
+      script_arguments({"-n", "2", "--stdin", "1"}, "if [ $RINGLET_RANK = 0 ]; then echo early; exit 0; fi; read x; echo $x"));
+  process.wait_for_stdout("[0] early");
+  process.write_stdin("late\n");
+  const Outcome outcome = process.finish();
+  CHECK(outcome.exit_code == 0);
+  CHECK_THAT(outcome.out, Contains("[1] late"));
+}
+
+TEST_CASE("the other ranks have time to say what they saw") {
+  // Rank 1 ends by itself once rank 0 has gone; an early SIGTERM would keep its words back.
+  CommandProcess process(script_arguments({"-n", "2", "--stdin", "1", "--linger", "1000"},
+                                          "if [ $RINGLET_RANK = 0 ]; then exit 5; fi; read x; echo lost a peer; exit 1"));
+  process.write_stdin("go\n");
+  const Outcome outcome = process.finish();
+  CHECK_THAT(outcome.out, Contains("[1] lost a peer"));
+  CHECK(outcome.err.find("stopped") == std::string::npos);
+}
+
+TEST_CASE("the first rank to fail is named, even if all have failed by the time the launcher looks") {
+  CommandProcess process(script_arguments(
+      {"-n", "4", "--stdin", "2"},
+      "trap 'exit 1' USR1; echo ready $$ .; if [ $RINGLET_RANK = 2 ]; then read x; exit 3; fi; while :; do sleep 1000 & wait; done"));
+  process.wait_for_stdout(" .\n", 4);
+  std::vector<pid_t> pids(4, 0);
+  const std::string out = process.out();
+  const std::regex ready(R"(\[(\d)\] ready (\d+) \.)");
+  for (auto match = std::sregex_iterator(out.begin(), out.end(), ready); match != std::sregex_iterator(); ++match)
+    pids.at(static_cast<std::size_t>(std::stoi((*match)[1]))) = std::stoi((*match)[2]);
+
+  process.send(SIGSTOP);
+  process.write_stdin("\n");
+  wait_for_death(pids[2]);
+  for (const std::size_t rank : {0, 1, 3}) {
+    REQUIRE(::kill(pids[rank], SIGUSR1) == 0);
+    wait_for_death(pids[rank]);
+  }
+  process.send(SIGCONT);
+  const Outcome outcome = process.finish();
+  CHECK(outcome.exit_code == 3);
+  CHECK_THAT(outcome.err, Contains("rank 2 (pid " + std::to_string(pids[2]) + ") exited with code 3; after it failed ranks 0, 1, 3"));
+}
+
+TEST_CASE("a rank that ignores SIGTERM is killed after the grace") {
+  CommandProcess process(
+      script_arguments({"-n", "2", "--stdin", "0", "--linger", "0", "--grace", "0.2", "--json"},
+                       "trap '' TERM; echo ready; if [ $RINGLET_RANK = 0 ]; then read x; exit 9; fi; while :; do sleep 1000; done"));
+  process.wait_for_stderr("[0] ready");
+  process.wait_for_stderr("[1] ready");
+  process.write_stdin("\n");
+  const Outcome outcome = process.finish();
+  CHECK(outcome.exit_code == 9);
+  CHECK_THAT(outcome.out, Contains(R"("signal":9)"));
+}
+
+TEST_CASE("what a rank started ends with it") {
+  // The lifeline of the run has no end while one of these processes lives.
+  SECTION("when another rank fails") {
+    CommandProcess process(
+        script_arguments({"-n", "2", "--stdin", "0", "--linger", "0"},
+                         "if [ $RINGLET_RANK = 0 ]; then read x; exit 6; fi; (sleep 1000 & sleep 1000) & echo ready; wait"));
+    process.wait_for_stdout("ready");
+    process.write_stdin("\n");
+    CHECK(process.finish().exit_code == 6);
+  }
+  SECTION("when the rank itself exits with 0") { CHECK(run_script({"-n", "2"}, "sleep 1000 & exit 0").exit_code == 0); }
+  SECTION("when it ignores SIGTERM") {
+    CHECK(run_script({"-n", "1", "--grace", "0.1"}, "(trap '' TERM; while :; do sleep 1000; done) & exit 0").exit_code == 0);
+  }
+}
+
+TEST_CASE("the environment says who a rank is and where the group meets") {
+  const Outcome outcome =
+      run_script({"-n", "2", "--env", "ADDED=a=b", "--env", "ADDED=c", "--cwd", "/"},
+                 "echo $RINGLET_RANK of $RINGLET_WORLD_SIZE at $RINGLET_COORDINATOR fd ${RINGLET_COORDINATOR_FD:-none};"
+                 "echo mlx ${MLX_RANK:-none} ${MLX_HOSTFILE:-none} ${RINGLET_HOSTFILE:-none}; echo $ADDED $KEPT in $PWD",
+                 {{"MLX_RANK", "7"},
+                  {"MLX_HOSTFILE", "hosts"},
+                  {"RINGLET_HOSTFILE", "hosts"},
+                  {"RINGLET_RANK", "9"},
+                  {"RINGLET_COORDINATOR_FD", "99"},
+                  {"KEPT", "kept"}});
+  const auto lines = sorted_lines(outcome.out);
+  REQUIRE(lines.size() == 6);
+  CHECK_THAT(lines[0], Matches(R"(\[0\] 0 of 2 at 127\.0\.0\.1:\d+ fd \d+)"));
+  CHECK(lines[1] == "[0] c kept in /");
+  CHECK(lines[2] == "[0] mlx none none none");
+  CHECK_THAT(lines[3], Matches(R"(\[1\] 1 of 2 at 127\.0\.0\.1:\d+ fd none)"));
+}
+
+TEST_CASE("rank 0 inherits the socket at which the others call") {
+  const Outcome outcome = run_command({"launch", "-n", "2", "--", RINGLET_RANK_PROGRAM, "adopt"});
+  CHECK(outcome.exit_code == 0);
+  CHECK(outcome.out == "[0] accepted y\n");
+}
+
+TEST_CASE("a rank has its own two pipes and none of another's or of the launcher's") {
+  CommandProcess process(script_arguments({"-n", "4"}, "ls -l /proc/$$/fd; echo listed; exec sleep 1000"));
+  process.wait_for_stdout("listed", 4);
+  std::map<std::string, std::set<std::string>> holders;  // "pipe:[123]" -> prefixes of the ranks that hold it
+  std::istringstream lines(process.out());
+  for (std::string line; std::getline(lines, line);)
+    for (const char* kind : {"pipe:", "socket:"})
+      if (const std::size_t at = line.find(kind); at != std::string::npos) holders[line.substr(at)].insert(line.substr(0, 3));
+
+  // What all ranks have they got from this test's own process, through the launcher.
+  std::set<std::string> here;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code closed_meanwhile;
+    here.insert(std::filesystem::read_symlink(entry.path(), closed_meanwhile));
+  }
+  std::map<std::string, int> own;
+  for (const auto& [name, ranks] : holders) {
+    CAPTURE(name, ranks);
+    CHECK((ranks.size() == 1 || here.count(name) == 1));
+    if (ranks.size() == 1) ++own[*ranks.begin()];
+  }
+  // Rank 0 also has the socket at which the others call.
+  CHECK(own == std::map<std::string, int>{{"[0]", 3}, {"[1]", 2}, {"[2]", 2}, {"[3]", 2}});
+  process.send(SIGTERM);
+  process.finish();
+}

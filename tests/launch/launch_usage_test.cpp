@@ -1,0 +1,108 @@
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/launch/command_process.hpp"
+
+using namespace ringlet::test;
+using Catch::Matchers::Contains;
+using Catch::Matchers::StartsWith;
+
+namespace {
+struct Mistake {
+  std::vector<std::string> arguments;
+  std::string told;
+};
+}  // namespace
+
+TEST_CASE("a mistake on the command line is told with its value, exit code 2") {
+  const std::vector<Mistake> mistakes{
+      {{"launch", "-n", "0", "--", "true"}, "-n 0: the number of ranks must be from 1 to"},
+      {{"launch", "-n", "-1", "--", "true"}, "-n -1: the number of ranks"},
+      {{"launch", "-n", "100000", "--", "true"}, "-n 100000: the number of ranks"},
+      {{"launch", "-n", "99999999999999", "--", "true"}, "99999999999999"},
+      {{"launch", "-n", "two", "--", "true"}, "two"},
+      {{"launch", "-n", "--", "true"}, "--ranks"},
+      {{"launch", "--", "true"}, "--ranks is required"},
+      {{"launch", "-n", "2"}, "no `--` found"},
+      {{"launch", "-n", "2", "true"}, "no `--` found"},
+      {{"launch", "-n", "2", "--"}, "no program to start"},
+      {{"launch", "-n", "2", "--", ""}, "no program to start"},
+      {{"launch", "-n", "2", "extra", "--", "true"}, "extra"},
+      {{"launch", "-n", "2", "--no-such", "--", "true"}, "--no-such"},
+      {{"launch", "-n", "2", "--env", "NAME", "--", "true"}, "--env NAME: write it as NAME=VALUE"},
+      {{"launch", "-n", "2", "--env", "=x", "--", "true"}, "--env =x"},
+      {{"launch", "-n", "2", "--env", "RINGLET_RANK=1", "--", "true"}, "RINGLET_RANK=1"},
+      {{"launch", "-n", "2", "--grace", "-1", "--", "true"}, "--grace -1"},
+      {{"launch", "-n", "2", "--grace", "nan", "--", "true"}, "--grace nan"},
+      {{"launch", "-n", "2", "--linger", "1e9", "--", "true"}, "--linger 1000000000"},
+      {{"launch", "-n", "2", "--stdin", "2", "--", "true"}, "--stdin 2: there is no such rank"},
+      {{"launch", "-n", "2", "--stdin", "me", "--", "true"}, "--stdin me"},
+      {{"launch", "-n", "2", "--cwd", "/no/such", "--", "true"}, "--cwd /no/such: there is no such directory"},
+      {{"version", "3"}, "3"},
+      {{"lanch"}, "did you mean `launch`?"},
+      {{"xyzzy"}, "there are: launch"},
+  };
+  for (const Mistake& mistake : mistakes) {
+    const Outcome outcome = run_command(mistake.arguments);
+    CAPTURE(mistake.arguments, outcome.err);
+    CHECK(outcome.exit_code == 2);
+    CHECK(outcome.out.empty());
+    CHECK_THAT(outcome.err, StartsWith("ringlet") && Contains(mistake.told));
+  }
+}
+
+TEST_CASE("help has an example for each subcommand") {
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"--help"}, {"-h"}, {"help"}, {"launch", "--help"}, {"launch", "-h"}, {"version", "--help"}}) {
+    const Outcome outcome = run_command(arguments);
+    CAPTURE(arguments);
+    CHECK(outcome.exit_code == 0);
+    CHECK(outcome.err.empty());
+    CHECK_THAT(outcome.out, Contains("Example:\n  ringlet "));
+  }
+  const Outcome bare = run_command({});
+  CHECK(bare.exit_code == 2);
+  CHECK_THAT(bare.err, Contains("Subcommands:"));
+}
+
+TEST_CASE("the version is printed") {
+  CHECK_THAT(run_command({"version"}).out, StartsWith("ringlet 0."));
+  CHECK(run_command({"--version"}).out == run_command({"version"}).out);
+}
+
+TEST_CASE("a program that cannot be run gives one sentence and 127 or 126") {
+  TemporaryDirectory directory;
+  const std::string script = directory.path() + "/script";
+  std::ofstream(script) << "#!/no/such/interpreter\n";
+  const auto run = [](const std::string& program) { return run_command({"launch", "-n", "3", "--", program, "x"}); };
+
+  const Outcome missing = run("no-such-program");
+  CHECK(missing.exit_code == 127);
+  CHECK_THAT(missing.err, StartsWith("ringlet launch: cannot run 'no-such-program': No such file or directory"));
+  CHECK(sorted_lines(missing.err).size() == 1);
+
+  const Outcome forbidden = run(script);
+  CHECK(forbidden.exit_code == 126);
+  CHECK(forbidden.err == "ringlet launch: cannot run '" + script + "': Permission denied\n");
+
+  std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+  CHECK(run(script).exit_code == 127);
+  CHECK(run(directory.path()).exit_code == 126);
+  CHECK(run(script + "/below").exit_code == 127);
+}
+
+TEST_CASE("a program's own 127 is its own") {
+  const Outcome outcome = run_script({"-n", "1"}, "exit 127");
+  CHECK(outcome.exit_code == 127);
+  CHECK_THAT(outcome.err, Contains("rank 0 (pid ") && Contains("exited with code 127"));
+}
+
+TEST_CASE("a relative program is looked up in --cwd, a name in the ranks' PATH") {
+  TemporaryDirectory directory;
+  const std::string script = directory.path() + "/hello";
+  std::ofstream(script) << "#!/bin/sh\necho hello $1\n";
+  std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+  CHECK(run_command({"launch", "-n", "1", "--cwd", directory.path(), "--", "./hello", "a"}).out == "[0] hello a\n");
+  CHECK(run_command({"launch", "-n", "1", "--env", "PATH=" + directory.path(), "--", "hello", "--", "-n"}).out == "[0] hello --\n");
+}
