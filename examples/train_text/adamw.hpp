@@ -34,7 +34,8 @@ class AdamW {
   void step(std::span<float> parameters, std::span<const float> gradients, double learning_rate);
 
  private:
-  void update(const ParameterRange& range, std::span<float> parameters, std::span<const float> gradients, double learning_rate, float scale);
+  void update(const ParameterRange& range, std::span<float> parameters, std::span<const float> gradients, double learning_rate,
+              float scale);
 
   AdamWOptions options_;
   std::vector<ParameterRange> ranges_;

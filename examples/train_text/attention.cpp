@@ -13,13 +13,21 @@ struct HeadBlock {
   Eigen::Index width;
 
   template <class M>
-  auto queries(M& qkv) const { return qkv.block(row, query, length, width); }
+  auto queries(M& qkv) const {
+    return qkv.block(row, query, length, width);
+  }
   template <class M>
-  auto keys(M& qkv) const { return qkv.block(row, key, length, width); }
+  auto keys(M& qkv) const {
+    return qkv.block(row, key, length, width);
+  }
   template <class M>
-  auto values(M& qkv) const { return qkv.block(row, value, length, width); }
+  auto values(M& qkv) const {
+    return qkv.block(row, value, length, width);
+  }
   template <class M>
-  auto outputs(M& output) const { return output.block(row, query, length, width); }
+  auto outputs(M& output) const {
+    return output.block(row, query, length, width);
+  }
 };
 
 HeadBlock head_block(Eigen::Index sequence, Eigen::Index length, Eigen::Index head, Eigen::Index heads, Eigen::Index qkv_columns) {

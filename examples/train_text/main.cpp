@@ -53,7 +53,8 @@ int run(const Options& options) {
 
   Report report{.ranks = group.size(), .steps = options.steps, .unigram_entropy = unigram_entropy(corpus.text())};
   report.first_validation_loss = trainer.validation_loss();
-  Progress progress(out, options.steps, options.batch * options.shape.context);
+  const double tokens_per_step = static_cast<double>(options.batch) * options.shape.context;
+  Progress progress(out, options.steps, tokens_per_step);
   for (int step = 0; step < options.steps; ++step) {
     const double loss = trainer.step(step);
     if (!std::isfinite(loss)) throw std::runtime_error(fmt::format("the loss of step {} is {}: try a smaller --learning-rate", step, loss));
@@ -62,7 +63,7 @@ int run(const Options& options) {
   }
   report.last_validation_loss = trainer.validation_loss();
   report.seconds = trainer.training_seconds();
-  report.tokens_per_second = static_cast<double>(options.steps) * options.batch * options.shape.context / report.seconds;
+  report.tokens_per_second = options.steps * tokens_per_step / report.seconds;
   report.communication_share = trainer.mean_communication_share();
 
   const std::vector<std::uint64_t> hashes = trainer.parameter_hashes();

@@ -14,6 +14,8 @@ namespace train_text {
 namespace {
 
 constexpr int kByteValues = 256;
+// Small: an untrained model should be unsure, not wrong.
+constexpr double kHeadDeviation = 0.02;
 
 double deviation_for(int inputs) { return 1 / std::sqrt(static_cast<double>(inputs)); }
 
@@ -90,8 +92,8 @@ void check_shape(const ModelShape& shape) {
   at_least_one("--heads", shape.heads);
   at_least_one("--context", shape.context);
   if (shape.width % shape.heads != 0) {
-    throw InputError(fmt::format("--width {} cannot be shared by --heads {}: choose a width that is a multiple of the heads", shape.width,
-                                 shape.heads));
+    throw InputError(
+        fmt::format("--width {} cannot be shared by --heads {}: choose a width that is a multiple of the heads", shape.width, shape.heads));
   }
 }
 
@@ -113,7 +115,7 @@ struct Transformer<T>::Layers {
     for (int i = 0; i < shape.layers; ++i) blocks.emplace_back(store, shape);
     head_begin = store.count();
     norm.emplace(store, shape.width);
-    head.emplace(store, shape.width, kByteValues, deviation_for(shape.width));
+    head.emplace(store, shape.width, kByteValues, kHeadDeviation);
   }
 
   std::span<T> gradients(std::size_t begin, std::size_t end) { return store.gradients().subspan(begin, end - begin); }
@@ -147,13 +149,19 @@ template <class T>
 Transformer<T>::~Transformer() = default;
 
 template <class T>
-std::span<T> Transformer<T>::parameters() { return layers_->store.values(); }
+std::span<T> Transformer<T>::parameters() {
+  return layers_->store.values();
+}
 
 template <class T>
-std::span<T> Transformer<T>::gradients() { return layers_->store.gradients(); }
+std::span<T> Transformer<T>::gradients() {
+  return layers_->store.gradients();
+}
 
 template <class T>
-const std::vector<ParameterRange>& Transformer<T>::parameter_ranges() const { return layers_->store.ranges(); }
+const std::vector<ParameterRange>& Transformer<T>::parameter_ranges() const {
+  return layers_->store.ranges();
+}
 
 template <class T>
 double Transformer<T>::forward(const Batch& batch) {

@@ -44,7 +44,8 @@ class Transformer {
   double forward(const Batch& batch);
   /// Fills `gradients()` with the gradient of the last forward pass' loss. Every part of it is reported once, the output end first, always
   /// in the same order, as soon as it is ready: so that it can travel while the rest is computed. Destroys what forward left.
-  void backward(const Batch& batch, const GradientReady& ready = [](std::span<T>) {});
+  void backward(
+      const Batch& batch, const GradientReady& ready = [](std::span<T>) {});
 
   /// The unnormalised log-probabilities of the byte after `text`, whose last `context` bytes count. `text` is not empty.
   std::vector<T> next_byte_logits(std::span<const std::uint8_t> text);

@@ -70,9 +70,9 @@ std::optional<Options> parse_options(int argc, char** argv) {
 
 std::uint64_t hash_of_shared(const Options& options) {
   const ModelShape& shape = options.shape;
-  const std::string text = fmt::format("{} {} {} {} {} {} {} {} {} {}", shape.layers, shape.width, shape.heads, shape.context, options.steps,
-                                       options.batch, options.seed, options.learning_rate, options.all_reduce_size,
-                                       type_name(options.communication_type));
+  const std::string text =
+      fmt::format("{} {} {} {} {} {} {} {} {} {}", shape.layers, shape.width, shape.heads, shape.context, options.steps, options.batch,
+                  options.seed, options.learning_rate, options.all_reduce_size, type_name(options.communication_type));
   return hash_of(std::as_bytes(std::span(text)));
 }
 

@@ -50,7 +50,7 @@ std::string progress_bar(const ProgressState& state, int width) {
 
 std::string progress_line(const ProgressState& state) { return fmt::format("step {}", fmt::join(numbers(state), "  ")); }
 
-Progress::Progress(std::FILE* out, int steps, int tokens_per_step)
+Progress::Progress(std::FILE* out, int steps, double tokens_per_step)
     : out_(out), on_terminal_(isatty(fileno(out)) == 1), steps_(steps), tokens_per_step_(tokens_per_step) {}
 
 void Progress::update(int step, double loss, double communication_share) {

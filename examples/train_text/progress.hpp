@@ -24,7 +24,7 @@ std::string progress_line(const ProgressState& state);
 /// Shows how far training has come: on a terminal one line that is redrawn, elsewhere a line every few seconds.
 class Progress {
  public:
-  Progress(std::FILE* out, int steps, int tokens_per_step);
+  Progress(std::FILE* out, int steps, double tokens_per_step);
   /// After each step; draws if it is time to, and always after the last.
   void update(int step, double loss, double communication_share);
 
@@ -34,7 +34,7 @@ class Progress {
   std::FILE* out_;
   bool on_terminal_;
   int steps_;
-  int tokens_per_step_;
+  double tokens_per_step_;
   Clock::time_point start_ = Clock::now();
   Clock::time_point next_drawing_ = start_;
 };

@@ -20,14 +20,17 @@ std::string indented_and_printable(std::string_view text) {
 }  // namespace
 
 std::string summary(const Report& report, std::string_view sample) {
-  const auto ranks = [&](std::string_view before) { return fmt::format("{}{} rank{}", before, report.ranks, report.ranks == 1 ? "" : "s"); };
-  std::string text = fmt::format("\n{}, {} steps in {:.1f} s: {:.0f} tokens/s, {:.1f} % of the time waiting for communication\n\n", ranks(""),
-                                 report.steps, report.seconds, report.tokens_per_second, 100 * report.communication_share);
+  const auto ranks = [&](std::string_view before) {
+    return fmt::format("{}{} rank{}", before, report.ranks, report.ranks == 1 ? "" : "s");
+  };
+  std::string text = fmt::format("\n{}, {} steps in {:.1f} s: {:.0f} tokens/s, {:.1f} % of the time waiting for communication\n\n",
+                                 ranks(""), report.steps, report.seconds, report.tokens_per_second, 100 * report.communication_share);
   text += fmt::format("  unigram entropy of the text      {:.3f} nats per byte\n", report.unigram_entropy);
   text += fmt::format("  held-out loss before training    {:.3f}\n", report.first_validation_loss);
   text += fmt::format("  held-out loss after training     {:.3f}, {:.0f} % of the entropy\n", report.last_validation_loss,
                       100 * report.last_validation_loss / report.unigram_entropy);
-  text += fmt::format("  hash of the parameters           {:016x}{}\n\n", report.parameter_hash, report.ranks > 1 ? ranks(", equal on all ") : "");
+  text += fmt::format("  hash of the parameters           {:016x}{}\n\n", report.parameter_hash,
+                      report.ranks > 1 ? ranks(", equal on all ") : "");
   return text + fmt::format("What the model writes now:\n\n{}\n", indented_and_printable(sample));
 }
 

@@ -31,7 +31,8 @@ std::vector<std::size_t> ranks_unlike_the_first(const std::vector<std::uint64_t>
 
 ringlet::AverageOptions average_options(const Options& options, int rank, int ranks) {
   if (options.batch < ranks) {
-    throw InputError(fmt::format("--batch {} leaves some of the {} ranks without a sequence: give at least {}", options.batch, ranks, ranks));
+    throw InputError(
+        fmt::format("--batch {} leaves some of the {} ranks without a sequence: give at least {}", options.batch, ranks, ranks));
   }
   ringlet::AverageOptions average{.all_reduce_size = options.all_reduce_size, .communication_type = options.communication_type};
   // A rank that saw more sequences counts for more. Where all saw as many, the plain mean says the same.
@@ -56,11 +57,13 @@ void Trainer::check_agreement() {
   const auto texts = gather(group_, hash_of(std::as_bytes(corpus_.text())));
   const auto options = gather(group_, hash_of_shared(options_));
   if (const auto others = ranks_unlike_the_first(options); !others.empty()) {
-    throw InputError(fmt::format("rank 0 and rank {} were started with different options: give all ranks the same", fmt::join(others, ", ")));
+    throw InputError(
+        fmt::format("rank 0 and rank {} were started with different options: give all ranks the same", fmt::join(others, ", ")));
   }
   if (const auto others = ranks_unlike_the_first(texts); !others.empty()) {
-    throw InputError(fmt::format("the text of rank {} is not the text of rank 0 (here: {} bytes, hash {:016x}): give all ranks the same --data",
-                                 fmt::join(others, ", "), corpus_.text().size(), hash_of(std::as_bytes(corpus_.text()))));
+    throw InputError(
+        fmt::format("the text of rank {} is not the text of rank 0 (here: {} bytes, hash {:016x}): give all ranks the same --data",
+                    fmt::join(others, ", "), corpus_.text().size(), hash_of(std::as_bytes(corpus_.text()))));
   }
 }
 
@@ -100,9 +103,7 @@ double Trainer::validation_loss() {
 
 std::vector<std::uint64_t> Trainer::parameter_hashes() { return gather(group_, hash_of(std::as_bytes(model_.parameters()))); }
 
-double Trainer::communication_share() const {
-  return training_.seconds() > 0 ? communication_.seconds() / training_.seconds() : 0.0;
-}
+double Trainer::communication_share() const { return training_.seconds() > 0 ? communication_.seconds() / training_.seconds() : 0.0; }
 
 double Trainer::mean_communication_share() {
   std::vector<double> share{communication_share()};

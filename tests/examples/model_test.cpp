@@ -99,7 +99,8 @@ TEST_CASE("an untrained model knows about as much as nothing") {
 }
 
 TEST_CASE("a shape that does not fit is an error that names the numbers") {
-  CHECK_THROWS_WITH(check_shape({.layers = 2, .width = 30, .heads = 4, .context = 8}), Catch::Contains("30") && Catch::Contains("--heads 4"));
+  CHECK_THROWS_WITH(check_shape({.layers = 2, .width = 30, .heads = 4, .context = 8}),
+                    Catch::Contains("30") && Catch::Contains("--heads 4"));
   CHECK_THROWS_WITH(check_shape({.layers = 0, .width = 32, .heads = 4, .context = 8}), Catch::Contains("--layers"));
   CHECK_THROWS_WITH(check_shape({.layers = 1, .width = 32, .heads = 0, .context = 8}), Catch::Contains("--heads"));
   CHECK_THROWS_AS(Transformer<float>({.layers = 1, .width = 32, .heads = 4, .context = -8}, 1), InputError);

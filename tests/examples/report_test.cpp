@@ -1,0 +1,56 @@
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+#include <progress.hpp>
+#include <report.hpp>
+
+using namespace train_text;
+
+namespace {
+
+constexpr ProgressState kHalf{
+    .step = 50, .steps = 100, .loss = 2.5, .tokens_per_second = 1234, .communication_share = 0.125, .seconds_left = 65};
+
+constexpr Report kReport{.ranks = 4,
+                         .steps = 10,
+                         .seconds = 2,
+                         .tokens_per_second = 500,
+                         .communication_share = 0.25,
+                         .unigram_entropy = 3.0,
+                         .first_validation_loss = 5.5,
+                         .last_validation_loss = 1.5,
+                         .parameter_hash = 0xabcdef};
+
+}  // namespace
+
+TEST_CASE("a progress bar fits its terminal, and drops numbers rather than breaking the line") {
+  for (int width = 0; width < 200; ++width) CHECK(progress_bar(kHalf, width).size() <= static_cast<std::size_t>(width));
+  CHECK(progress_bar(kHalf, 20) == "50/100  loss 2.500");
+  CHECK(progress_bar(kHalf, 200) ==
+        "[====================                    ] 50/100  loss 2.500  1:05 left  1234 tokens/s  12.5 % communication");
+}
+
+TEST_CASE("a progress line holds every number") {
+  CHECK(progress_line(kHalf) == "step 50/100  loss 2.500  1:05 left  1234 tokens/s  12.5 % communication");
+}
+
+TEST_CASE("the report as JSON is one line with every key") {
+  const std::string line = json_line(kReport);
+  CHECK(line.find('\n') == std::string::npos);
+  const auto parsed = nlohmann::json::parse(line);
+  CHECK(parsed.size() == 8);
+  CHECK(parsed.at("ranks") == 4);
+  CHECK(parsed.at("steps") == 10);
+  CHECK(parsed.at("tokens_per_s") == 500.0);
+  CHECK(parsed.at("unigram_entropy") == 3.0);
+  CHECK(parsed.at("val_loss_first") == 5.5);
+  CHECK(parsed.at("val_loss_last") == 1.5);
+  CHECK(parsed.at("parameter_hash") == "0000000000abcdef");
+  CHECK(parsed.at("communication_share") == 0.25);
+}
+
+TEST_CASE("the summary names the losses and keeps control characters off the terminal") {
+  const std::string text = summary(kReport, "int x;\n\x1b[2J");
+  CHECK_THAT(text,
+             Catch::Contains("4 ranks, 10 steps") && Catch::Contains("1.500, 50 % of the entropy") && Catch::Contains("equal on all 4"));
+  CHECK_THAT(text, Catch::Contains("int x;\n    ?[2J"));
+}
