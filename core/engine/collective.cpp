@@ -42,9 +42,8 @@ void Collective::start(std::uint16_t stream, std::uint64_t sequence, const Colle
   progress_.assign(plan_.receives.size() + plan_.combines.size(), {});
   if (plan_.copy_from.bytes > 0 && readable(plan_.copy_from) != writable(plan_.copy_to))
     std::memcpy(writable(plan_.copy_to), readable(plan_.copy_from), plan_.copy_from.bytes);
-  while (lanes_.size() < plan_.peers.size()) lanes_.emplace_back(*this);
-  lane_count_ = plan_.peers.size();
-  for (std::size_t i = 0; i < lane_count_; ++i) lanes_[i].start(plan_.peers[i]);
+  while (lanes_.size() < static_cast<std::size_t>(options.size)) lanes_.emplace_back(*this);
+  for (const PeerSteps& steps : plan_.peers) lane(steps.peer).start(steps);
 }
 
 void Collective::cancel() { running_ = false; }
@@ -66,9 +65,8 @@ Collective::Progress Collective::progress(ProgressIndex index) const {
 
 Collective::Lane* Collective::find_lane(int peer) {
   if (!running_) return nullptr;
-  for (std::size_t i = 0; i < lane_count_; ++i)
-    if (lanes_[i].peer() == peer) return &lanes_[i];
-  return nullptr;
+  Lane& found = lane(peer);
+  return found.sequence() == sequence_ ? &found : nullptr;
 }
 
 const Collective::Lane* Collective::find_lane(int peer) const { return const_cast<Collective*>(this)->find_lane(peer); }
@@ -113,14 +111,14 @@ bool Collective::on_peer_left(int peer) {
 std::string Collective::waiting_for(int& culprit) const {
   std::string text;
   culprit = -1;
-  for (std::size_t i = 0; running_ && i < lane_count_; ++i) {
-    const Lane& lane = lanes_[i];
-    if (lane.receives_done() && lane.sends_left()) continue;
-    if (culprit < 0 || (!lane.called() && has_called(culprit))) culprit = lane.peer();
-    text += (text.empty() ? "waiting for rank " : ", rank ") + std::to_string(lane.peer());
-    if (!lane.called()) text += " (has not called it)";
-    else if (lane.receives_done()) text += " (does not take what is sent to it)";
-    else text += " (sent " + std::to_string(lane.received_bytes()) + " of " + std::to_string(lane.expected_bytes()) + " bytes)";
+  for (const PeerSteps& steps : plan_.peers) {
+    const Lane& waits = lane(steps.peer);
+    if (!running_ || (waits.receives_done() && waits.sends_left())) continue;
+    if (culprit < 0 || (!waits.called() && has_called(culprit))) culprit = steps.peer;
+    text += (text.empty() ? "waiting for rank " : ", rank ") + std::to_string(steps.peer);
+    if (!waits.called()) text += " (has not called it)";
+    else if (waits.receives_done()) text += " (does not take what is sent to it)";
+    else text += " (sent " + std::to_string(waits.received_bytes()) + " of " + std::to_string(waits.expected_bytes()) + " bytes)";
   }
   return text;
 }
@@ -131,18 +129,19 @@ void Collective::advance() {
     run_combine(i);
     complete &= progress_[plan_.receives.size() + i].done;
   }
-  for (std::size_t i = 0; i < lane_count_; ++i) {
-    lanes_[i].wake_if_sendable();
-    complete &= lanes_[i].receives_done() && lanes_[i].sends_left();
+  for (const PeerSteps& steps : plan_.peers) {
+    Lane& part = lane(steps.peer);
+    part.wake_if_sendable();
+    complete &= part.receives_done() && part.sends_left();
   }
   if (!complete || !running_) return;
-  for (std::size_t i = 0; i < lane_count_; ++i) lanes_[i].leave_window(sequence_);
+  for (const PeerSteps& steps : plan_.peers) lane(steps.peer).leave_window();
   running_ = false;
   host_.on_finished();
 }
 
 bool Collective::sends_have_left() const {
-  return std::all_of(lanes_.begin(), lanes_.begin() + static_cast<std::ptrdiff_t>(lane_count_), [](const Lane& lane) { return lane.sends_left(); });
+  return std::all_of(plan_.peers.begin(), plan_.peers.end(), [&](const PeerSteps& steps) { return lane(steps.peer).sends_left(); });
 }
 
 void Collective::run_combine(std::size_t index) {
@@ -205,6 +204,7 @@ void Collective::finish_piece(std::byte* data, std::size_t count) const {
 
 void Collective::Lane::start(const PeerSteps& steps) {
   steps_ = steps;
+  sequence_ = collective_.sequence_;
   session_ = &collective_.host_.session(steps.peer);
   window_ = &collective_.host_.window(steps.peer);
   called_ = call_given_ = absolved_ = false;
@@ -228,8 +228,8 @@ bool Collective::Lane::absolve() {
   return true;
 }
 
-void Collective::Lane::leave_window(std::uint64_t sequence) {
-  if (eager_taken_ > 0) window_->leave_behind(sequence, std::exchange(eager_taken_, 0));
+void Collective::Lane::leave_window() {
+  if (eager_taken_ > 0) window_->leave_behind(sequence_, std::exchange(eager_taken_, 0));
 }
 
 void Collective::Lane::wake_if_sendable() {
@@ -302,6 +302,7 @@ Status Collective::Lane::begin_frame(const FrameHeader& header) {
   const auto refuse = [&](const std::string& why) {
     return Status{Errc::protocol_error, "data of " + describe(collective_.call_) + " that does not fit: " + why};
   };
+  if (!called_) return refuse("its call has not come");
   if (receives_done()) return refuse("all of it has already come");
   const Receive& receive = current_receive();
   if (header.transfer != next_receive_) return refuse("transfer " + std::to_string(header.transfer) + " instead of " + std::to_string(next_receive_));

@@ -76,6 +76,9 @@ class Collective {
   std::byte* writable(const Region& region) const;
   const std::byte* readable(const Region& region) const;
   Progress progress(ProgressIndex index) const;
+  Lane& lane(int peer) { return lanes_[static_cast<std::size_t>(peer)]; }
+  const Lane& lane(int peer) const { return lanes_[static_cast<std::size_t>(peer)]; }
+  /// Null where the running plan has no steps with that peer.
   Lane* find_lane(int peer);
   const Lane* find_lane(int peer) const;
   void advance();
@@ -95,8 +98,8 @@ class Collective {
   Bytes output_;
   std::vector<std::byte> scratch_;
   std::vector<Progress> progress_;
-  std::deque<Lane> lanes_;  // stands still: sessions hold pointers to lanes
-  std::size_t lane_count_ = 0;
+  // By rank, and they stand still: a session may still have a lane in its queue when the next operation begins.
+  std::deque<Lane> lanes_;
   bool running_ = false;
   simd::ReduceFn reduce_ = nullptr;
   simd::ScaleFn divide_ = nullptr;
@@ -109,7 +112,8 @@ class Collective::Lane final : public FrameSource, public PayloadSink {
   explicit Lane(Collective& collective) : collective_(collective) {}
 
   void start(const PeerSteps& steps);
-  int peer() const { return steps_.peer; }
+  /// Of the operation that this lane last took part in.
+  std::uint64_t sequence() const { return sequence_; }
   bool called() const { return called_; }
   void on_call();
   Status begin_frame(const FrameHeader& header);
@@ -120,7 +124,7 @@ class Collective::Lane final : public FrameSource, public PayloadSink {
   bool receives_done() const { return next_receive_ == steps_.receive_count; }
   std::size_t received_bytes() const;
   std::size_t expected_bytes() const;
-  void leave_window(std::uint64_t sequence);
+  void leave_window();
 
   std::optional<OutgoingFrame> next_frame() override;
   void frame_sent(const FrameHeader& header) override;
@@ -138,6 +142,7 @@ class Collective::Lane final : public FrameSource, public PayloadSink {
 
   Collective& collective_;
   PeerSteps steps_{};
+  std::uint64_t sequence_ = UINT64_MAX;
   Session* session_ = nullptr;
   EagerWindow* window_ = nullptr;
   bool called_ = false;      // the peer has started too

@@ -21,7 +21,7 @@ struct WorldOptions {
   Duration operation_timeout = Duration::seconds(600);
   Duration heartbeat_timeout = Duration::seconds(10);
   Duration close_timeout = Duration::seconds(2);
-  std::size_t segment_bytes = 256 << 10;  // payload of one data frame
+  std::size_t segment_bytes = 256 << 10;  // payload of one data frame; the world rounds it down to whole elements of any dtype
   /// What may be sent of one operation before its receiver is known to have started it, and of all such operations of a stream together.
   std::size_t eager_bytes = 64 << 10;
   std::size_t eager_window_bytes = 256 << 10;

@@ -18,6 +18,14 @@ std::string seconds_text(Duration duration) {
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " s";
 }
 
+WorldOptions within_limits(WorldOptions options) {
+  constexpr std::size_t kLargestElement = 8;
+  options.segment_bytes = std::clamp<std::size_t>(options.segment_bytes - options.segment_bytes % kLargestElement, kLargestElement, kMaxDataPayload);
+  // With less, no operation could ever begin before its peer's.
+  options.eager_window_bytes = std::max(options.eager_window_bytes, EagerWindow::kOperationBytes);
+  return options;
+}
+
 }  // namespace
 
 /// Gathers a control message.
@@ -39,7 +47,7 @@ class World::ControlSink final : public PayloadSink {
   std::vector<std::byte> bytes_;
 };
 
-World::World(EventLoop& loop, const WorldOptions& options) : loop_(loop), options_(options), sessions_(static_cast<std::size_t>(options.size)) {
+World::World(EventLoop& loop, const WorldOptions& options) : loop_(loop), options_(within_limits(options)), sessions_(static_cast<std::size_t>(options.size)) {
   RINGLET_CHECK(options.kernels != nullptr && options.size >= 1 && options.rank >= 0 && options.rank < options.size);
   for (int rank = 0; rank < options.size; ++rank) control_sinks_.push_back(std::make_unique<ControlSink>(*this, rank));
   last_tick_ = loop_.now();
