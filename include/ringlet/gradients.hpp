@@ -33,6 +33,8 @@ class GradientAverager {
   void add(TensorView gradient);
   /// Starts what is left, waits for all, writes the averages into the gradients. Throws the first error. Then ready for the next step.
   void finish();
+  /// Collectives of this step so far, or of the last one between finish() and the next add().
+  std::size_t collectives() const noexcept;
 
  private:
   struct State;

@@ -34,7 +34,7 @@ struct CallOptions {
 class [[nodiscard]] Work {
  public:
   Work() = default;
-  explicit Work(std::shared_ptr<native::WorkState> state) : state_(std::move(state)) {}
+  Work(std::shared_ptr<native::World> world, std::shared_ptr<native::WorkState> state) : world_(std::move(world)), state_(std::move(state)) {}
   Work(Work&&) noexcept = default;
   Work& operator=(Work&& other) noexcept;
   ~Work();
@@ -49,6 +49,7 @@ class [[nodiscard]] Work {
   Status status();
 
  private:
+  std::shared_ptr<native::World> world_;
   std::shared_ptr<native::WorkState> state_;
 };
 
@@ -72,44 +73,39 @@ class Group {
   void all_max(TensorView values, const CallOptions& options = {}) { all_reduce(ReduceOp::max, values, values, options); }
   void all_min(TensorView values, const CallOptions& options = {}) { all_reduce(ReduceOp::min, values, values, options); }
   /// The mean over all ranks, in place: the sum is divided once, by the rank that owns the part. Floating dtypes only.
-  void all_mean(TensorView values, const CallOptions& options = {}) { all_mean_async(values, values, options).wait(); }
+  void all_mean(TensorView values, const CallOptions& options = {}) { all_mean(values, values, options); }
 
   /// Out of place: `output` has the dtype and element count of `input`, and is `input` itself or does not overlap it.
-  void all_reduce(ReduceOp op, ConstTensorView input, TensorView output, const CallOptions& options = {}) {
-    all_reduce_async(op, input, output, options).wait();
-  }
+  void all_reduce(ReduceOp op, ConstTensorView input, TensorView output, const CallOptions& options = {});
   [[nodiscard]] Work all_reduce_async(ReduceOp op, ConstTensorView input, TensorView output, const CallOptions& options = {});
+  void all_mean(ConstTensorView input, TensorView output, const CallOptions& options = {});
   [[nodiscard]] Work all_mean_async(ConstTensorView input, TensorView output, const CallOptions& options = {});
 
   /// Rank r gets the r-th part of axis 0 of the reduced input. Where the extent of axis 0 does not divide by the group's size, the first ranks
   /// get one row more. `op` is sum, max or min. `output` must not overlap `input`.
-  void reduce_scatter(ReduceOp op, ConstTensorView input, TensorView output, const CallOptions& options = {}) {
-    reduce_scatter_async(op, input, output, options).wait();
-  }
+  void reduce_scatter(ReduceOp op, ConstTensorView input, TensorView output, const CallOptions& options = {});
+  [[nodiscard]] Work reduce_scatter_async(ReduceOp op, ConstTensorView input, TensorView output, const CallOptions& options = {});
   void sum_scatter(ConstTensorView input, TensorView output, const CallOptions& options = {}) {
     reduce_scatter(ReduceOp::sum, input, output, options);
   }
-  [[nodiscard]] Work reduce_scatter_async(ReduceOp op, ConstTensorView input, TensorView output, const CallOptions& options = {});
 
   /// Concatenates every rank's `input` along axis 0, in rank order. Same shape on all ranks; `output` has size() times the elements.
-  void all_gather(ConstTensorView input, TensorView output, const CallOptions& options = {}) {
-    all_gather_async(input, output, options).wait();
-  }
+  void all_gather(ConstTensorView input, TensorView output, const CallOptions& options = {});
   [[nodiscard]] Work all_gather_async(ConstTensorView input, TensorView output, const CallOptions& options = {});
 
   /// Copies `values` of rank `root` to every rank.
-  void broadcast(TensorView values, int root, const CallOptions& options = {}) { broadcast_async(values, root, options).wait(); }
+  void broadcast(TensorView values, int root, const CallOptions& options = {});
   [[nodiscard]] Work broadcast_async(TensorView values, int root, const CallOptions& options = {});
 
   /// Returns once every rank has called it.
-  void barrier(const CallOptions& options = {}) { barrier_async(options).wait(); }
+  void barrier(const CallOptions& options = {});
   [[nodiscard]] Work barrier_async(const CallOptions& options = {});
 
   /// Point to point, matched in order per (source, stream). A send ends once the receiver has matched it and its bytes have left; so two ranks
   /// that both send first use the async form. Another dtype or shape on the receiving side is a `MismatchError` on both; the group lives on.
-  void send(ConstTensorView values, int destination, const CallOptions& options = {}) { send_async(values, destination, options).wait(); }
+  void send(ConstTensorView values, int destination, const CallOptions& options = {});
   [[nodiscard]] Work send_async(ConstTensorView values, int destination, const CallOptions& options = {});
-  void recv(TensorView values, int source, const CallOptions& options = {}) { recv_async(values, source, options).wait(); }
+  void recv(TensorView values, int source, const CallOptions& options = {});
   [[nodiscard]] Work recv_async(TensorView values, int source, const CallOptions& options = {});
 
   /// Name of the algorithm that an all-reduce of this many bytes runs with: the same on every rank, a pure function of group and size.

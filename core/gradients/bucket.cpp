@@ -1,0 +1,62 @@
+#include "core/gradients/bucket.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "core/base/check.hpp"
+
+namespace ringlet {
+
+namespace {
+/// Scaling and casting are done in pieces that stay in the first-level cache.
+constexpr std::size_t kPieceElements = 1024;
+}  // namespace
+
+void Bucket::open(DType dtype, DType wire_dtype) {
+  dtype_ = dtype;
+  wire_dtype_ = wire_dtype;
+  entries_.clear();
+  size_ = 0;
+}
+
+void Bucket::pack(TensorView values, double factor, const simd::Kernels& kernels) {
+  RINGLET_CHECK(values.dtype() == dtype_);
+  const std::size_t count = values.count();
+  const std::size_t element = size_of(dtype_);
+  const std::size_t wire_element = size_of(wire_dtype_);
+  entries_.push_back({values, size_});
+  size_ += count * wire_element;
+  if (buffer_.size() < size_) buffer_.resize(size_);
+  std::byte* out = buffer_.data() + entries_.back().offset;
+  const std::byte* in = values.data();
+  if (factor == 1.0) {
+    if (dtype_ == wire_dtype_) {
+      if (count > 0) std::memcpy(out, in, count * element);
+    } else {
+      kernels.cast(dtype_, wire_dtype_)(out, in, count);
+    }
+    return;
+  }
+  // Scaled before it is narrowed, so that it is rounded once more only, and a large weight cannot overflow the narrow dtype.
+  alignas(64) std::array<std::byte, kPieceElements * 8> scaled;
+  for (std::size_t done = 0; done < count; done += kPieceElements) {
+    const std::size_t piece = std::min(kPieceElements, count - done);
+    std::memcpy(scaled.data(), in + done * element, piece * element);
+    kernels.multiply(dtype_)(scaled.data(), piece, factor);
+    if (dtype_ == wire_dtype_) std::memcpy(out + done * element, scaled.data(), piece * element);
+    else kernels.cast(dtype_, wire_dtype_)(out + done * wire_element, scaled.data(), piece);
+  }
+}
+
+TensorView Bucket::packed() { return {buffer_.data(), wire_dtype_, size_ / size_of(wire_dtype_)}; }
+
+void Bucket::unpack(const simd::Kernels& kernels) const {
+  for (const auto& [values, offset] : entries_) {
+    if (values.count() == 0) continue;
+    if (dtype_ == wire_dtype_) std::memcpy(values.data(), buffer_.data() + offset, values.bytes());
+    else kernels.cast(wire_dtype_, dtype_)(values.data(), buffer_.data() + offset, values.count());
+  }
+}
+
+}  // namespace ringlet

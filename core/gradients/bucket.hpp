@@ -1,0 +1,40 @@
+#pragma once
+
+#include <ringlet/tensor.hpp>
+#include <vector>
+
+#include "core/base/bytes.hpp"
+#include "simd/kernels.hpp"
+
+namespace ringlet {
+
+/// Several tensors of one dtype that are moved in one collective, perhaps in a narrower dtype. Keeps its memory from one use to the next.
+class Bucket {
+ public:
+  /// Empties the bucket. `wire_dtype` is what moves: `dtype` itself, or a float dtype that it can be cast to.
+  void open(DType dtype, DType wire_dtype);
+  /// Takes `values`, which is borrowed until unpack(), scaled by `factor` (1: as it is). f16, bf16, f32, f64 or complex64; the bucket's dtype.
+  void pack(TensorView values, double factor, const simd::Kernels& kernels);
+  /// What is moved, in place.
+  TensorView packed();
+  /// Writes the moved values back to where they came from.
+  void unpack(const simd::Kernels& kernels) const;
+
+  DType dtype() const { return dtype_; }
+  DType wire_dtype() const { return wire_dtype_; }
+  std::size_t wire_bytes() const { return size_; }
+
+ private:
+  struct Entry {
+    TensorView values;
+    std::size_t offset;  // in bytes, of the packed values
+  };
+
+  DType dtype_ = DType::f32;
+  DType wire_dtype_ = DType::f32;
+  std::vector<Entry> entries_;
+  std::vector<std::byte> buffer_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace ringlet

@@ -1,0 +1,213 @@
+#include "native/environment.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <sstream>
+
+namespace ringlet::native {
+
+namespace {
+
+constexpr int kMaxWorldSize = 1024;
+
+[[noreturn]] void refuse(std::string text) { throw InvalidArgument({Errc::invalid_argument, std::move(text)}); }
+
+/// A setting and where it comes from, for messages.
+struct Setting {
+  std::string name;
+  std::string value;
+};
+
+std::optional<Setting> first_set(const Variables& variables, std::initializer_list<std::string_view> names) {
+  for (const auto name : names)
+    if (auto value = variables(name)) return Setting{std::string(name), std::move(*value)};
+  return std::nullopt;
+}
+
+std::int64_t parse_integer(const Setting& setting, std::int64_t least, std::int64_t most) {
+  std::int64_t number = 0;
+  const char* end = setting.value.data() + setting.value.size();
+  const auto [stop, error] = std::from_chars(setting.value.data(), end, number);
+  if (error != std::errc() || stop != end || number < least || number > most)
+    refuse(fmt::format("{} is '{}'; it must be a whole number from {} to {}", setting.name, setting.value, least, most));
+  return number;
+}
+
+std::optional<Setting> number_setting(const std::optional<int>& option, const char* option_name, const Variables& variables,
+                                      std::initializer_list<std::string_view> names) {
+  if (option) return Setting{option_name, std::to_string(*option)};
+  return first_set(variables, names);
+}
+
+std::optional<Setting> text_setting(const std::optional<std::string>& option, const char* option_name, const Variables& variables,
+                                    std::initializer_list<std::string_view> names) {
+  if (option) return Setting{option_name, *option};
+  return first_set(variables, names);
+}
+
+Duration duration_setting(const std::optional<std::chrono::milliseconds>& option, const char* option_name, const Variables& variables, std::string_view name,
+                          Duration otherwise) {
+  constexpr std::int64_t kMost = 1'000'000'000;
+  std::optional<Setting> setting;
+  if (option) setting = Setting{option_name, std::to_string(option->count())};
+  else setting = first_set(variables, {name});
+  return setting ? Duration::milliseconds(parse_integer(*setting, 1, kMost)) : otherwise;
+}
+
+std::string read_file(const Setting& setting) {
+  std::ifstream file(setting.value, std::ios::binary);
+  std::ostringstream text;
+  if (!file || !(text << file.rdbuf())) refuse(fmt::format("{} is '{}', which cannot be read; check the path", setting.name, setting.value));
+  return text.str();
+}
+
+/// FNV-1a: only tells hostfiles apart that differ by mistake.
+std::uint64_t hash_of(const std::vector<std::vector<Address>>& roster) {
+  std::uint64_t hash = 14695981039346656037ull;
+  for (const auto& addresses : roster) {
+    std::string row;
+    for (const auto& address : addresses) row += to_string(address) + ",";
+    for (const char c : row + ";") hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ull;
+  }
+  return hash;
+}
+
+std::uint64_t random_number() {
+  std::random_device source;
+  return (static_cast<std::uint64_t>(source()) << 32) | source();
+}
+
+void check_backend(const std::string& backend) {
+  if (!is_available(backend)) refuse(fmt::format("there is no backend '{}'; use \"any\" or \"tcp\"", backend));
+}
+
+const simd::Kernels* choose_kernels(const Variables& variables) {
+  const auto pinned = first_set(variables, {"RINGLET_SIMD"});
+  if (const auto* kernels = simd::find(pinned ? pinned->value : "")) return kernels;
+  std::string names;
+  for (const auto* target : simd::available()) names += fmt::format("{}{}", names.empty() ? "" : ", ", target->name());
+  refuse(fmt::format("RINGLET_SIMD is '{}', which this CPU does not have; it has {}", pinned->value, names));
+}
+
+/// Without a shared secret anyone on the network could join, so only this machine may, unless its owner says otherwise.
+void check_exposure(const Address& address, const Variables& variables) {
+  if (is_loopback(address)) return;
+  const auto forced = first_set(variables, {"RINGLET_INSECURE"});
+  if (forced && forced->value == "1") return;
+  refuse(fmt::format("{} can be reached from other machines, and this version cannot check who joins; set RINGLET_INSECURE=1 on a network where you trust every machine, or use 127.0.0.1",
+                     to_string(address)));
+}
+
+struct Settings {
+  std::optional<Setting> rank, world_size, coordinator, hostfile;
+};
+
+void use_hostfile(const Settings& settings, const Variables& variables, WorldConfig& config) {
+  if (!settings.rank) refuse(fmt::format("{} is set, but no rank; set RINGLET_RANK (or MLX_RANK) to this process' line of '{}', counted from 0", settings.hostfile->name, settings.hostfile->value));
+  config.meeting.roster = parse_hostfile(settings.hostfile->value, read_file(*settings.hostfile));
+  const auto size = static_cast<std::int64_t>(config.meeting.roster.size());
+  if (settings.world_size && parse_integer(*settings.world_size, 1, kMaxWorldSize) != size)
+    refuse(fmt::format("{} is {}, but '{}' has {} ranks; they must agree", settings.world_size->name, settings.world_size->value, settings.hostfile->value, size));
+  config.options.size = static_cast<int>(size);
+  config.options.rank = static_cast<int>(parse_integer(*settings.rank, 0, size - 1));
+  config.meeting.world_id = hash_of(config.meeting.roster);
+  if (size > 1)
+    for (const auto& address : config.meeting.roster[static_cast<std::size_t>(config.options.rank)]) check_exposure(address, variables);
+}
+
+void use_coordinator(const Settings& settings, const Variables& variables, WorldConfig& config) {
+  std::string missing;
+  const auto need = [&](const std::optional<Setting>& setting, const char* name) {
+    if (!setting) missing += fmt::format("{}{}", missing.empty() ? "" : " and ", name);
+  };
+  need(settings.rank, "RINGLET_RANK");
+  need(settings.world_size, "RINGLET_WORLD_SIZE");
+  const bool alone = settings.world_size && settings.world_size->value == "1";
+  if (!alone) need(settings.coordinator, "RINGLET_COORDINATOR (or RINGLET_HOSTFILE)");
+  if (!missing.empty()) {
+    std::string present;
+    for (const auto* setting : {&settings.rank, &settings.world_size, &settings.coordinator})
+      if (*setting) present += fmt::format("{}{}={}", present.empty() ? "" : ", ", (*setting)->name, (*setting)->value);
+    refuse(fmt::format("half a configuration: {} set, {} missing; set all of them, or none for a group of one", present, missing));
+  }
+  config.options.size = static_cast<int>(parse_integer(*settings.world_size, 1, kMaxWorldSize));
+  config.options.rank = static_cast<int>(parse_integer(*settings.rank, 0, config.options.size - 1));
+  if (config.options.size == 1) return;
+  const auto address = parse_address(settings.coordinator->value);
+  if (!address.ok()) refuse(fmt::format("{}: {}", settings.coordinator->name, address.status().text()));
+  if (address.value().port == 0) refuse(fmt::format("{} is '{}'; it needs a port from 1 to 65535, so that the others find it", settings.coordinator->name, settings.coordinator->value));
+  check_exposure(address.value(), variables);
+  config.meeting.coordinator = address.value();
+  config.meeting.world_id = random_number();
+  if (config.options.rank != 0) return;
+  if (const auto descriptor = first_set(variables, {"RINGLET_COORDINATOR_FD"})) config.listening_descriptor = static_cast<int>(parse_integer(*descriptor, 3, 1 << 20));
+}
+
+}  // namespace
+
+std::optional<std::string> process_variable(std::string_view name) {
+  const char* value = std::getenv(std::string(name).c_str());
+  if (value == nullptr || *value == '\0') return std::nullopt;
+  return std::string(value);
+}
+
+WorldConfig make_world_config(const InitOptions& options, const Variables& variables) {
+  check_backend(options.backend);
+  WorldConfig config;
+  config.options.kernels = choose_kernels(variables);
+  config.options.operation_timeout = duration_setting(options.operation_timeout, "InitOptions::operation_timeout", variables, "RINGLET_TIMEOUT_MS", config.options.operation_timeout);
+  config.options.heartbeat_timeout =
+      duration_setting(options.heartbeat_timeout, "InitOptions::heartbeat_timeout", variables, "RINGLET_HEARTBEAT_TIMEOUT_MS", config.options.heartbeat_timeout);
+  config.meeting.timeout = duration_setting(options.connect_timeout, "InitOptions::connect_timeout", variables, "RINGLET_CONNECT_TIMEOUT_MS", config.meeting.timeout);
+  if (const auto limit = first_set(variables, {"RINGLET_EXCHANGE_BYTES"})) config.options.limits.exchange_bytes = static_cast<std::size_t>(parse_integer(*limit, 0, INT64_MAX));
+  if (const auto limit = first_set(variables, {"RINGLET_DIRECT_BYTES"})) config.options.limits.direct_bytes = static_cast<std::size_t>(parse_integer(*limit, 0, INT64_MAX));
+
+  Settings settings;
+  settings.rank = number_setting(options.rank, "InitOptions::rank", variables, {"RINGLET_RANK", "MLX_RANK"});
+  settings.world_size = number_setting(options.world_size, "InitOptions::world_size", variables, {"RINGLET_WORLD_SIZE"});
+  settings.coordinator = text_setting(options.coordinator, "InitOptions::coordinator", variables, {"RINGLET_COORDINATOR"});
+  settings.hostfile = text_setting(options.hostfile, "InitOptions::hostfile", variables, {"RINGLET_HOSTFILE", "MLX_HOSTFILE"});
+  if (settings.coordinator && settings.hostfile)
+    refuse(fmt::format("both {} and {} are set; they are two ways to meet, keep one", settings.coordinator->name, settings.hostfile->name));
+  if (settings.hostfile) use_hostfile(settings, variables, config);
+  else if (settings.rank || settings.world_size || settings.coordinator) use_coordinator(settings, variables, config);
+  else if (options.strict)
+    refuse("no group is configured: start the program with `ringlet launch`, or set RINGLET_RANK, RINGLET_WORLD_SIZE and RINGLET_COORDINATOR, or RINGLET_RANK and RINGLET_HOSTFILE");
+  return config;
+}
+
+std::vector<std::vector<Address>> parse_hostfile(const std::string& path, std::string_view text) {
+  const auto wrong = [&](const std::string& why) { refuse(fmt::format("hostfile '{}': {}; it must be a list with one list of \"host:port\" per rank, such as [[\"127.0.0.1:5000\"], [\"127.0.0.1:5001\"]]", path, why)); };
+  const auto json = nlohmann::json::parse(text, nullptr, false);
+  if (json.is_discarded()) wrong("not valid JSON");
+  if (!json.is_array() || json.empty()) wrong("not a list of ranks");
+  if (json.size() > static_cast<std::size_t>(kMaxWorldSize)) wrong(fmt::format("{} ranks, at most {} are possible", json.size(), kMaxWorldSize));
+  std::vector<std::vector<Address>> roster;
+  for (const auto& row : json) {
+    const std::size_t rank = roster.size();
+    if (!row.is_array() || row.empty()) wrong(fmt::format("rank {} has no list of addresses", rank));
+    std::vector<Address> addresses;
+    for (const auto& entry : row) {
+      if (!entry.is_string()) wrong(fmt::format("rank {} has an address that is not a string", rank));
+      const auto address = parse_address(entry.get<std::string>());
+      if (!address.ok()) wrong(fmt::format("rank {}: {}", rank, address.status().text()));
+      if (address.value().port == 0) wrong(fmt::format("rank {}: '{}' needs a port from 1 to 65535", rank, entry.get<std::string>()));
+      addresses.push_back(address.value());
+    }
+    roster.push_back(std::move(addresses));
+  }
+  for (std::size_t rank = 0; rank < roster.size(); ++rank)
+    for (std::size_t other = 0; other < rank; ++other)
+      for (const auto& address : roster[rank])
+        if (std::find(roster[other].begin(), roster[other].end(), address) != roster[other].end())
+          wrong(fmt::format("ranks {} and {} have the same address {}", other, rank, to_string(address)));
+  return roster;
+}
+
+}  // namespace ringlet::native

@@ -1,0 +1,111 @@
+#include <ringlet/group.hpp>
+
+#include "core/engine/requests.hpp"
+#include "native/world.hpp"
+
+namespace ringlet {
+
+namespace {
+
+Result<CollectiveTask> make_all_mean(ConstTensorView input, TensorView output, const WorldOptions& options) {
+  if (is_valid(input.dtype()) && !is_floating(input.dtype()))
+    return Status{Errc::invalid_argument, "a mean of " + std::string(name_of(input.dtype())) + " cannot be held in it; cast to a floating dtype first"};
+  return make_all_reduce(ReduceOp::sum, input, output, options.size, options);
+}
+
+}  // namespace
+
+// --- Work ---
+
+Work& Work::operator=(Work&& other) noexcept {
+  if (this != &other) {
+    Work old = std::move(*this);  // waits
+    world_ = std::move(other.world_);
+    state_ = std::move(other.state_);
+  }
+  return *this;
+}
+
+Work::~Work() {
+  if (state_) world_->progress().wait(state_->done, std::nullopt);
+}
+
+void Work::wait() { throw_if_failed(status()); }
+
+bool Work::wait_for(std::chrono::milliseconds timeout) {
+  if (!state_) return true;
+  if (!world_->progress().wait(state_->done, Duration::milliseconds(timeout.count()))) return false;
+  throw_if_failed(state_->status);
+  return true;
+}
+
+bool Work::done() const { return !state_ || state_->done.load(std::memory_order_acquire); }
+
+Status Work::status() {
+  if (!state_) return {};
+  world_->progress().wait(state_->done, std::nullopt);
+  return state_->status;
+}
+
+// --- Group ---
+
+int Group::rank() const noexcept { return world_->options().rank; }
+int Group::size() const noexcept { return world_->options().size; }
+
+void Group::all_reduce(ReduceOp op, ConstTensorView input, TensorView output, const CallOptions& options) {
+  world_->run(options, make_all_reduce(op, input, output, 1.0, world_->options()));
+}
+Work Group::all_reduce_async(ReduceOp op, ConstTensorView input, TensorView output, const CallOptions& options) {
+  return {world_, world_->start(options, make_all_reduce(op, input, output, 1.0, world_->options()))};
+}
+
+void Group::all_mean(ConstTensorView input, TensorView output, const CallOptions& options) {
+  world_->run(options, make_all_mean(input, output, world_->options()));
+}
+Work Group::all_mean_async(ConstTensorView input, TensorView output, const CallOptions& options) {
+  return {world_, world_->start(options, make_all_mean(input, output, world_->options()))};
+}
+
+void Group::reduce_scatter(ReduceOp op, ConstTensorView input, TensorView output, const CallOptions& options) {
+  world_->run(options, make_reduce_scatter(op, input, output, world_->options()));
+}
+Work Group::reduce_scatter_async(ReduceOp op, ConstTensorView input, TensorView output, const CallOptions& options) {
+  return {world_, world_->start(options, make_reduce_scatter(op, input, output, world_->options()))};
+}
+
+void Group::all_gather(ConstTensorView input, TensorView output, const CallOptions& options) {
+  world_->run(options, make_all_gather(input, output, world_->options()));
+}
+Work Group::all_gather_async(ConstTensorView input, TensorView output, const CallOptions& options) {
+  return {world_, world_->start(options, make_all_gather(input, output, world_->options()))};
+}
+
+void Group::broadcast(TensorView values, int root, const CallOptions& options) {
+  world_->run(options, make_broadcast(values, root, world_->options()));
+}
+Work Group::broadcast_async(TensorView values, int root, const CallOptions& options) {
+  return {world_, world_->start(options, make_broadcast(values, root, world_->options()))};
+}
+
+void Group::barrier(const CallOptions& options) { world_->run(options, make_barrier(world_->options())); }
+Work Group::barrier_async(const CallOptions& options) { return {world_, world_->start(options, make_barrier(world_->options()))}; }
+
+void Group::send(ConstTensorView values, int destination, const CallOptions& options) {
+  world_->run_send(options, make_send(values, destination, world_->options()));
+}
+Work Group::send_async(ConstTensorView values, int destination, const CallOptions& options) {
+  return {world_, world_->start_send(options, make_send(values, destination, world_->options()))};
+}
+
+void Group::recv(TensorView values, int source, const CallOptions& options) {
+  world_->run_receive(options, make_receive(values, source, world_->options()));
+}
+Work Group::recv_async(TensorView values, int source, const CallOptions& options) {
+  return {world_, world_->start_receive(options, make_receive(values, source, world_->options()))};
+}
+
+std::string_view Group::all_reduce_algorithm(std::size_t bytes) const {
+  return name_of(choose_algorithm(CollectiveKind::all_reduce, bytes, size(), world_->options().limits));
+}
+
+}  // namespace ringlet

@@ -1,0 +1,155 @@
+#include "native/progress.hpp"
+
+#include <sched.h>
+
+#include <chrono>
+
+namespace ringlet::native {
+
+namespace {
+
+/// A caller polls this long for the next event before it sleeps: waking up costs more than most waits.
+constexpr std::int64_t kPollNanoseconds = 50'000;
+/// The helper takes the loop over once no caller has used it for this long.
+constexpr auto kIdle = std::chrono::milliseconds(5);
+
+Instant clock_now() {
+  return {std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count()};
+}
+
+}  // namespace
+
+Progress::Progress(bool helper) {
+  if (helper) helper_ = std::thread([this] { help(); });
+}
+
+Progress::~Progress() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  helper_wakes_.notify_all();
+  loop_.wake();
+  if (helper_.joinable()) helper_.join();
+}
+
+bool Progress::acquire(const std::atomic<bool>* done, std::optional<Instant> deadline) {
+  const auto is_done = [&] { return done != nullptr && done->load(std::memory_order_acquire); };
+  std::unique_lock lock(mutex_);
+  ++uses_;
+  if (owner_ != Owner::none) {
+    ++waiting_callers_;
+    bool in_time = true;
+    while (owner_ != Owner::none && !is_done() && in_time) {
+      if (owner_ == Owner::helper) loop_.wake();
+      if (!deadline) callers_.wait(lock);
+      else in_time = callers_.wait_until(lock, std::chrono::steady_clock::time_point(std::chrono::nanoseconds(deadline->nanoseconds))) == std::cv_status::no_timeout;
+    }
+    --waiting_callers_;
+    if (owner_ != Owner::none) return false;
+  }
+  owner_ = Owner::caller;
+  return true;
+}
+
+void Progress::release() {
+  bool tell_helper;
+  bool tell_callers;
+  {
+    const std::lock_guard lock(mutex_);
+    owner_ = Owner::none;
+    tell_callers = waiting_callers_ > 0;
+    tell_helper = !tell_callers && (background_ > 0 || helper_dozes_);
+  }
+  if (tell_callers) callers_.notify_all();
+  if (tell_helper) helper_wakes_.notify_one();
+}
+
+void Progress::run_in_background(Task start) {
+  ++background_;
+  {
+    const std::lock_guard lock(mutex_);
+    ++uses_;
+    if (owner_ != Owner::none) return loop_.post(std::move(start));
+    owner_ = Owner::caller;
+  }
+  turn([&] { start(); });
+  release();
+}
+
+void Progress::background_done() {
+  --background_;
+  if (waiting_callers_.load() == 0) return;
+  // Another thread may wait for this very operation while this one turns the loop for its own.
+  const std::lock_guard lock(mutex_);
+  callers_.notify_all();
+}
+
+bool Progress::wait(const std::atomic<bool>& done, std::optional<Duration> timeout) {
+  if (done.load(std::memory_order_acquire)) return true;
+  std::optional<Instant> deadline;
+  if (timeout) deadline = clock_now() + *timeout;
+  if (acquire(&done, deadline)) {
+    drive(done, deadline);
+    release();
+  }
+  return done.load(std::memory_order_acquire);
+}
+
+void Progress::drive(const std::atomic<bool>& done, std::optional<Instant> deadline) {
+  const simd::FloatEnvironment environment;
+  Instant last_event = clock_now();
+  TimerId alarm = 0;
+  while (!done.load(std::memory_order_acquire)) {
+    if (loop_.poll()) {
+      last_event = clock_now();
+      continue;
+    }
+    const Instant now = clock_now();
+    if (deadline && now >= *deadline) break;
+    if ((now - last_event).nanoseconds < kPollNanoseconds) {
+      // With more ranks than cores the one we wait for may need this core.
+      ::sched_yield();
+      continue;
+    }
+    if (deadline && alarm == 0) alarm = loop_.after(*deadline - now, [&alarm] { alarm = 0; });
+    loop_.wait();
+    last_event = clock_now();
+  }
+  if (alarm != 0) loop_.cancel(alarm);
+}
+
+void Progress::help() {
+  const simd::FloatEnvironment environment;
+  std::unique_lock lock(mutex_);
+  std::uint64_t uses_seen = uses_;
+  while (!stopping_) {
+    const bool free = owner_ == Owner::none && waiting_callers_ == 0;
+    if (free && (background_ > 0 || uses_ == uses_seen)) {
+      help_while_alone(lock);
+      uses_seen = uses_;
+      continue;
+    }
+    if (owner_ == Owner::caller && uses_ == uses_seen) {
+      // A caller has had it all this time; it tells when it lets go.
+      helper_dozes_ = true;
+      helper_wakes_.wait(lock);
+      helper_dozes_ = false;
+      continue;
+    }
+    uses_seen = uses_;
+    helper_wakes_.wait_for(lock, kIdle);
+  }
+}
+
+void Progress::help_while_alone(std::unique_lock<std::mutex>& lock) {
+  owner_ = Owner::helper;
+  lock.unlock();
+  loop_.flush();
+  while (waiting_callers_.load() == 0 && !stopping_) loop_.wait();
+  lock.lock();
+  owner_ = Owner::none;
+  callers_.notify_all();
+}
+
+}  // namespace ringlet::native
