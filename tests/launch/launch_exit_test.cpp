@@ -49,13 +49,18 @@ TEST_CASE("a rank that exits with 0 early stops nothing") {
 }
 
 TEST_CASE("the other ranks have time to say what they saw") {
-  // Rank 1 ends by itself once rank 0 has gone; an early SIGTERM would keep its words back.
-  CommandProcess process(script_arguments({"-n", "2", "--stdin", "1", "--linger", "1000"},
-                                          "if [ $RINGLET_RANK = 0 ]; then exit 5; fi; read x; echo lost a peer; exit 1"));
+  CommandProcess process(
+      script_arguments({"-n", "2", "--stdin", "1", "--linger", "1000"},
+                       "if [ $RINGLET_RANK = 0 ]; then echo leaving $$ .; exit 5; fi; read x; echo lost a peer; exit 1"));
+  process.wait_for_stdout(" .\n");
+  std::smatch leaving;
+  REQUIRE(std::regex_search(process.out(), leaving, std::regex(R"(leaving (\d+))")));
+  wait_for_death(std::stoi(leaving[1]));
   process.write_stdin("go\n");
   const Outcome outcome = process.finish();
+  CHECK(outcome.exit_code == 5);
   CHECK_THAT(outcome.out, Contains("[1] lost a peer"));
-  CHECK(outcome.err.find("stopped") == std::string::npos);
+  CHECK_THAT(outcome.err, Contains("exited with code 5; after it failed rank 1\n"));
 }
 
 TEST_CASE("the first rank to fail is named, even if all have failed by the time the launcher looks") {
