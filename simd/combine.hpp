@@ -32,7 +32,7 @@ template <ReduceOp op>
 inline Boolean combine(Boolean a, Boolean b) {
   const bool left = a.byte != 0, right = b.byte != 0;
   constexpr bool kOr = op == ReduceOp::sum || op == ReduceOp::max;
-  return {static_cast<std::uint8_t>(kOr ? left | right : left & right)};
+  return {static_cast<std::uint8_t>(kOr ? left || right : left && right)};
 }
 
 template <ReduceOp op, std::integral T>
@@ -56,7 +56,7 @@ inline T combine(T a, T b) {
     const Bits left = bits_as<Bits>(a), right = bits_as<Bits>(b);
     const bool left_is_less = order_key<T>(left) < order_key<T>(right);
     const Bits chosen = op == ReduceOp::max ? (left_is_less ? right : left) : (left_is_less ? left : right);
-    const bool nan = is_nan_bits<T>(left) | is_nan_bits<T>(right);
+    const bool nan = is_nan_bits<T>(left) || is_nan_bits<T>(right);
     return bits_as<T>(nan ? Format<T>::kQuietNan : chosen);
   }
 }
@@ -73,10 +73,10 @@ inline Complex combine(Complex a, Complex b) {
     const Bits right[2] = {bits_as<Bits>(b.real), bits_as<Bits>(b.imag)};
     const bool real_less = order_key<float>(left[0]) < order_key<float>(right[0]);
     const bool imag_less = order_key<float>(left[1]) < order_key<float>(right[1]);
-    const bool left_is_less = real_less | ((left[0] == right[0]) & imag_less);
+    const bool left_is_less = real_less || (left[0] == right[0] && imag_less);
     const bool take_right = left_is_less == (op == ReduceOp::max);
     const bool nan =
-        is_nan_bits<float>(left[0]) | is_nan_bits<float>(left[1]) | is_nan_bits<float>(right[0]) | is_nan_bits<float>(right[1]);
+        is_nan_bits<float>(left[0]) || is_nan_bits<float>(left[1]) || is_nan_bits<float>(right[0]) || is_nan_bits<float>(right[1]);
     const Bits real = take_right ? right[0] : left[0];
     const Bits imag = take_right ? right[1] : left[1];
     return {bits_as<float>(nan ? Format<float>::kQuietNan : real), bits_as<float>(nan ? Format<float>::kQuietNan : imag)};

@@ -78,8 +78,8 @@ inline float round_to_odd(double value) {
   const std::uint64_t exact_magnitude = magnitude_of<double>(bits_as<std::uint64_t>(value));
   const std::uint64_t back_magnitude = magnitude_of<double>(bits_as<std::uint64_t>(back));
   const std::uint32_t odd_neighbour = back_magnitude < exact_magnitude ? bits + 1 : bits - 1;
-  const bool exact = (back_magnitude == exact_magnitude) | (exact_magnitude > Format<double>::kInfinity);
-  return bits_as<float>((exact | ((bits & 1) != 0)) ? bits : odd_neighbour);
+  const bool exact = back_magnitude == exact_magnitude || exact_magnitude > Format<double>::kInfinity;
+  return bits_as<float>(exact || (bits & 1) != 0 ? bits : odd_neighbour);
 }
 
 template <Real To>
