@@ -63,7 +63,9 @@ class Mailbox::Outgoing final : public FrameSource {
     finish_if_done();
   }
 
-  bool answered() const { return accepted_ || refused_; }
+  bool awaits_answer() const { return offered_ && !accepted_ && !refused_; }
+  bool refused() const { return refused_; }
+  const Status& outcome() const { return outcome_; }
   Instant deadline() const { return deadline_; }
   const MessageTask& task() const { return task_; }
   Completion take_completion() { return std::move(task_.completion); }
@@ -75,7 +77,7 @@ class Mailbox::Outgoing final : public FrameSource {
   }
   void finish_if_done() {
     const bool all_out = offered_ && frames_out_ == 0 && (offset_ == task_.source.size() || (refused_ && !eager_));
-    if (!all_out || !answered()) return;
+    if (!all_out || !(accepted_ || refused_)) return;
     box_.host_.session(task_.peer).withdraw(*this);
     box_.finish(peer_box().outgoing, sequence_, outcome_);  // destroys this
   }
@@ -148,6 +150,13 @@ class Mailbox::EarlyMessage final : public PayloadSink {
   Status begin_frame(const FrameHeader& header) {
     if (!eager_ || header.offset != received_ || header.payload_bytes == 0 || header.payload_bytes > shape_.bytes() - received_)
       return {Errc::protocol_error, "bytes of a message that was not accepted"};
+    auto& held = box_.boxes_[static_cast<std::size_t>(peer_)].early_bytes;
+    if (!refused_ && held + header.payload_bytes > kEagerWindowBytes)
+      return {Errc::protocol_error, "more bytes of messages than allowed before they are received"};
+    if (!refused_) {
+      held += header.payload_bytes;
+      held_ += header.payload_bytes;
+    }
     in_frame_ = true;
     return {};
   }
@@ -161,8 +170,8 @@ class Mailbox::EarlyMessage final : public PayloadSink {
   void frame_ended() override {
     in_frame_ = false;
     Box& box = box_.boxes_[static_cast<std::size_t>(peer_)];
-    if (refused_ && received_ == shape_.bytes()) {
-      box.early.erase(sequence_);  // destroys this
+    if (refused_) {
+      if (received_ == shape_.bytes()) box.early.erase(sequence_);  // destroys this
       return;
     }
     if (box.incoming.count(sequence_) != 0) box_.match(peer_, sequence_);
@@ -172,11 +181,13 @@ class Mailbox::EarlyMessage final : public PayloadSink {
   bool refuse() {
     refused_ = true;
     bytes_ = {};
+    release();
     return !eager_ || received_ == shape_.bytes();
   }
+  /// Its bytes no longer count as held.
+  void release() { box_.boxes_[static_cast<std::size_t>(peer_)].early_bytes -= std::exchange(held_, 0); }
   const MessageShape& shape() const { return shape_; }
   bool in_frame() const { return in_frame_; }
-  bool refused() const { return refused_; }
   ConstBytes bytes() const { return bytes_; }
 
  private:
@@ -187,6 +198,7 @@ class Mailbox::EarlyMessage final : public PayloadSink {
   const std::uint64_t sequence_;
   std::vector<std::byte> bytes_;
   std::size_t received_ = 0;
+  std::size_t held_ = 0;
   bool in_frame_ = false;  // the session holds a pointer to this
   bool refused_ = false;
 };
@@ -316,7 +328,6 @@ void Mailbox::match(int peer, std::uint64_t sequence) {
                         message_name(peer, host_.options().rank, sequence) + ": rank " + std::to_string(peer) + " sent " + describe(early->second->shape()) + ", rank " +
                             std::to_string(host_.options().rank) + " receives " + describe(incoming.task().shape),
                         peer};
-    box.early_bytes -= early->second->bytes().size();
     if (early->second->refuse()) box.early.erase(early);
     return finish(box.incoming, sequence, status);
   }
@@ -326,8 +337,8 @@ void Mailbox::match(int peer, std::uint64_t sequence) {
     host_.session(peer).send_owned(answer, {});
   }
   // Bytes that came before the receive was posted, but for a frame that is still coming: frame_ended() comes back here for it.
-  box.early_bytes -= std::min(box.early_bytes, early->second->bytes().size());
   if (early->second->in_frame()) return;
+  early->second->release();
   incoming.take(early->second->bytes());
   box.early.erase(early);
   incoming.finish_if_done();
@@ -340,10 +351,6 @@ PayloadSink* Mailbox::on_message(int peer, const FrameHeader& header) {
   if (const auto early = box.early.find(header.sequence); early != box.early.end()) {
     status = early->second->begin_frame(header);
     sink = early->second.get();
-    if (status.ok() && !early->second->refused()) {
-      box.early_bytes += header.payload_bytes;
-      if (box.early_bytes > kMaxEarlyBytes) status = {Errc::protocol_error, "more bytes of messages than allowed before they are received"};
-    }
   } else if (const auto posted = box.incoming.find(header.sequence); posted != box.incoming.end()) {
     status = posted->second->begin_frame(header);
     sink = posted->second.get();
@@ -356,14 +363,14 @@ PayloadSink* Mailbox::on_message(int peer, const FrameHeader& header) {
 void Mailbox::on_accept(int peer, std::uint64_t sequence) {
   auto& outgoing = boxes_[static_cast<std::size_t>(peer)].outgoing;
   const auto it = outgoing.find(sequence);
-  if (it == outgoing.end() || it->second->answered()) return protocol_error(peer, "an answer to a message that does not wait for one");
+  if (it == outgoing.end() || !it->second->awaits_answer()) return protocol_error(peer, "an answer to a message that does not wait for one");
   it->second->on_accept();
 }
 
 void Mailbox::on_refuse(int peer, std::uint64_t sequence, const MessageShape& theirs) {
   auto& outgoing = boxes_[static_cast<std::size_t>(peer)].outgoing;
   const auto it = outgoing.find(sequence);
-  if (it == outgoing.end() || it->second->answered()) return protocol_error(peer, "an answer to a message that does not wait for one");
+  if (it == outgoing.end() || !it->second->awaits_answer()) return protocol_error(peer, "an answer to a message that does not wait for one");
   const int rank = host_.options().rank;
   it->second->on_refuse({Errc::mismatch,
                          message_name(rank, peer, sequence) + ": rank " + std::to_string(rank) + " sent " + describe(it->second->task().shape) + ", rank " +
@@ -373,6 +380,11 @@ void Mailbox::on_refuse(int peer, std::uint64_t sequence, const MessageShape& th
 
 void Mailbox::on_peer_left(int peer) {
   Box& box = boxes_[static_cast<std::size_t>(peer)];
+  // A refused message has ended, even if the rest of its bytes has nowhere to go any more.
+  for (auto next = box.outgoing.begin(); next != box.outgoing.end();) {
+    const auto message = next++;
+    if (message->second->refused()) finish(box.outgoing, message->first, Status(message->second->outcome()));
+  }
   const bool waiting_to_send = !box.outgoing.empty();
   const bool waiting_to_receive = std::any_of(box.incoming.begin(), box.incoming.end(), [&](const auto& entry) { return box.early.count(entry.first) == 0; });
   if (!waiting_to_send && !waiting_to_receive) return;
@@ -410,16 +422,6 @@ void Mailbox::fail_all(const Status& status) {
 
 bool Mailbox::idle() const {
   return std::all_of(boxes_.begin(), boxes_.end(), [](const Box& box) { return box.outgoing.empty() && box.incoming.empty(); });
-}
-
-void Mailbox::finish(std::map<std::uint64_t, std::unique_ptr<Outgoing>>& from, std::uint64_t sequence, const Status& status) {
-  auto node = from.extract(sequence);
-  complete(node.mapped()->take_completion(), status);
-}
-
-void Mailbox::finish(std::map<std::uint64_t, std::unique_ptr<Incoming>>& from, std::uint64_t sequence, const Status& status) {
-  auto node = from.extract(sequence);
-  complete(node.mapped()->take_completion(), status);
 }
 
 void Mailbox::complete(Completion completion, const Status& status) {

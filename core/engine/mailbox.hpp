@@ -52,7 +52,7 @@ class Mailbox {
     std::map<std::uint64_t, std::unique_ptr<EarlyMessage>> early;  // offered, not posted or refused, bytes still coming
     std::unique_ptr<RecordSink> record;
     std::size_t eager_outstanding = 0;  // bytes sent and not accepted yet
-    std::size_t early_bytes = 0;        // bytes held for messages not posted yet
+    std::size_t early_bytes = 0;        // bytes held for messages not posted yet, at most kEagerWindowBytes
   };
 
   void on_offer(int peer, const FrameHeader& header, const MessageShape& shape);
@@ -60,14 +60,18 @@ class Mailbox {
   void on_accept(int peer, std::uint64_t sequence);
   void match(int peer, std::uint64_t sequence);
   PayloadSink* on_message(int peer, const FrameHeader& header);
-  void finish(std::map<std::uint64_t, std::unique_ptr<Outgoing>>& from, std::uint64_t sequence, const Status& status);
-  void finish(std::map<std::uint64_t, std::unique_ptr<Incoming>>& from, std::uint64_t sequence, const Status& status);
+  /// Takes the message out and completes it.
+  template <class Message>
+  void finish(std::map<std::uint64_t, std::unique_ptr<Message>>& from, std::uint64_t sequence, const Status& status) {
+    auto node = from.extract(sequence);
+    complete(node.mapped()->take_completion(), status);
+  }
   void complete(Completion completion, const Status& status);
   void protocol_error(int peer, const std::string& text);
   std::string message_name(int source, int destination, std::uint64_t sequence) const;
 
+  /// What a sender may have sent to one peer without an answer; so what the receiver has to hold.
   static constexpr std::size_t kEagerWindowBytes = 1 << 20;
-  static constexpr std::size_t kMaxEarlyBytes = 64 << 20;
   static constexpr std::size_t kMaxOffers = 65'536;
 
   const std::uint16_t stream_;

@@ -65,9 +65,10 @@ Result<CollectiveTask> make_all_reduce(ReduceOp op, ConstTensorView input, Tenso
   if (input.count() != output.count())
     return invalid("all_reduce: input has " + std::to_string(input.count()) + " elements but output has " + std::to_string(output.count()));
   if (input.data() != output.data() && overlaps(input, output)) return invalid("all_reduce: input and output overlap; they must be the same memory or apart");
-  if (divisor != 1.0 && (!is_floating(input.dtype()) || op != ReduceOp::sum))
+  if (!std::isfinite(divisor) || divisor == 0.0) return invalid("all_reduce: the divisor is " + std::to_string(divisor) + "; it must be finite and not 0");
+  if (divisor != 1.0 && op != ReduceOp::sum) return invalid("all_reduce: only a sum can be divided, not " + std::string(name_of(op)));
+  if (divisor != 1.0 && !is_floating(input.dtype()))
     return invalid("a mean of " + std::string(name_of(input.dtype())) + " cannot be held in it; cast to a floating dtype first");
-  if (!std::isfinite(divisor) || divisor == 0.0) return invalid("the divisor of a mean must be finite and not 0");
   Call call;
   call.kind = CollectiveKind::all_reduce;
   call.op = op;

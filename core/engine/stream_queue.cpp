@@ -63,6 +63,7 @@ StreamQueue::StreamQueue(std::uint16_t id, StreamHost& host)
       host_(host),
       windows_(static_cast<std::size_t>(host.options().size), EagerWindow(host.options().eager_window_bytes)),
       collective_(*this),
+      history_(host.options().eager_window_bytes / EagerWindow::kOperationBytes + 1),
       alive_(std::make_shared<bool>(true)) {
   for (int peer = 0; peer < host.options().size; ++peer) call_sinks_.push_back(std::make_unique<CallSink>(*this, peer));
 }
@@ -103,7 +104,7 @@ void StreamQueue::take_early() {
     while (still_running() && !early.frames.empty() && early.frames.front()->complete) {
       const std::unique_ptr<EarlyFrame> frame = std::move(early.frames.front());
       early.frames.pop_front();
-      early_bytes_ -= frame->header.payload_bytes;
+      early_bytes_ -= kEarlyFrameBytes + frame->header.payload_bytes;
       const Status status = collective_.on_early_data(peer, frame->header, frame->bytes);
       if (!status.ok()) protocol_error(peer, status.text());
     }
@@ -127,7 +128,7 @@ void StreamQueue::on_call_decoded(int peer, std::uint64_t sequence, const Call& 
     windows_[static_cast<std::size_t>(peer)].settle(sequence);
     if (running_) collective_.on_window_opened(peer);
     const std::uint64_t age = sequence_ - sequence;
-    if (age <= history_.size()) compare(peer, sequence, call, history_[history_.size() - age]);
+    if (age <= history_.size()) compare(peer, sequence, call, history_[sequence % history_.size()]);
     return;
   }
   if (sequence == sequence_ && running_) {
@@ -167,25 +168,26 @@ PayloadSink* StreamQueue::on_data(int peer, const FrameHeader& header) {
     protocol_error(peer, "data of " + operation_name(header.sequence) + " before its call");
     return nullptr;
   }
-  if (early_bytes_ + header.payload_bytes > kMaxEarlyBytes || header.payload_bytes > host_.options().eager_window_bytes) {
+  if (early_bytes_ + kEarlyFrameBytes + header.payload_bytes > kMaxEarlyBytes || header.payload_bytes > host_.options().eager_window_bytes) {
     protocol_error(peer, "more data than allowed before " + operation_name(header.sequence) + " has started here");
     return nullptr;
   }
   auto& frames = it->second.frames;
   frames.push_back(std::make_unique<EarlyFrame>(*this, peer, header));
-  early_bytes_ += header.payload_bytes;
+  early_bytes_ += kEarlyFrameBytes + header.payload_bytes;
   return frames.back().get();
 }
 
 void StreamQueue::early_frame_ended(int peer, EarlyFrame& frame) {
   const std::uint64_t sequence = frame.header.sequence;
+  if (sequence < sequence_) return protocol_error(peer, "data of " + operation_name(sequence) + ", which has ended");
   if (!running_ || sequence != sequence_) return;
   // The operation started while this frame was coming.
   const auto it = early_.find({sequence, peer});
   RINGLET_CHECK(it != early_.end() && it->second.frames.size() == 1 && it->second.frames.front().get() == &frame);
   const std::unique_ptr<EarlyFrame> owned = std::move(it->second.frames.front());
   early_.erase(it);
-  early_bytes_ -= owned->header.payload_bytes;
+  early_bytes_ -= kEarlyFrameBytes + owned->header.payload_bytes;
   const Status status = collective_.on_early_data(peer, owned->header, owned->bytes);
   if (!status.ok()) protocol_error(peer, status.text());
 }
@@ -206,8 +208,7 @@ Status StreamQueue::check_deadline(Instant now) const {
 }
 
 void StreamQueue::on_finished() {
-  history_.push_back(current_.call);
-  if (history_.size() > kHistory) history_.pop_front();
+  history_[sequence_ % history_.size()] = current_.call;
   ++sequence_;
   running_ = false;
   complete(std::move(current_), {});

@@ -69,8 +69,8 @@ class StreamQueue final : private CollectiveHost {
   void protocol_error(int peer, const std::string& text);
   std::string operation_name(std::uint64_t sequence) const;
 
-  static constexpr std::size_t kHistory = 256;
   static constexpr std::size_t kMaxEarlyBytes = 64 << 20;
+  static constexpr std::size_t kEarlyFrameBytes = 128;  // what each early frame costs beyond its payload
   static constexpr std::uint64_t kMaxEarlyOperations = 65'536;
 
   const std::uint16_t id_;
@@ -83,7 +83,7 @@ class StreamQueue final : private CollectiveHost {
   bool start_deferred_ = false;
   std::uint64_t sequence_ = 0;  // of the running operation, or of the next one
   Instant deadline_{};
-  std::deque<Call> history_;  // the last finished calls, the newest at the back
+  std::vector<Call> history_;  // the last finished calls, each at its sequence modulo the size: as many as the window lets a rank be ahead
   std::map<EarlyKey, Early> early_;
   std::size_t early_bytes_ = 0;
   std::vector<std::unique_ptr<CallSink>> call_sinks_;

@@ -63,6 +63,10 @@ void World::adopt(std::unique_ptr<Session> session, int rank) {
   session->set_owner(*this);
   session->set_peer(rank);
   sessions_[static_cast<std::size_t>(rank)] = std::move(session);
+  if (failure_.ok()) return;
+  // A link of a meeting that was lost while it was being dialled.
+  sessions_[static_cast<std::size_t>(rank)]->discard_received();
+  send_abort(*sessions_[static_cast<std::size_t>(rank)]);
 }
 
 void World::send_control(int rank, const wire::ControlMessage& message) {
@@ -86,6 +90,7 @@ void World::start(std::uint16_t stream_id, CollectiveTask task) {
 void World::complete_alone(CollectiveTask task) {
   if (!task.output.empty() && task.output.data() != task.input.data() && !task.input.empty())
     std::memcpy(task.output.data(), task.input.data(), std::min(task.output.size(), task.input.size()));
+  if (task.call.divisor != 1.0) options_.kernels->divide(task.call.dtype)(task.output.data(), task.call.elements(), task.call.divisor);
   loop_.defer([completion = std::move(task.completion)] { completion({}); });
 }
 
@@ -152,7 +157,11 @@ PayloadSink* World::on_operation_frame(int peer, const FrameHeader& header) {
 void World::on_control(int peer, ConstBytes payload) {
   const auto message = wire::decode_control(payload);
   if (!message) return fail({Errc::protocol_error, "rank " + std::to_string(peer) + " sent a control message that cannot be read", peer});
-  if (const auto* abort = std::get_if<wire::Abort>(&*message)) return fail(wire::to_status(*abort));
+  if (const auto* abort = std::get_if<wire::Abort>(&*message)) {
+    const Status status = wire::to_status(*abort);
+    const bool known = status.rank() >= 0 && status.rank() < options_.size;
+    return fail({status.code(), status.text(), known ? status.rank() : -1});
+  }
   // A copy: the handler may take itself away.
   if (const ControlHandler handler = control_handler_) return handler(peer, *message);
   fail({Errc::protocol_error, "rank " + std::to_string(peer) + " sent a control message that belongs to the start of a group", peer});
@@ -183,15 +192,17 @@ void World::fail(const Status& status) {
   if (!failure_.ok()) return;
   failure_ = status;
   end_operations(status);
-  const std::string payload = wire::encode_control(wire::to_abort(status));
+  for (auto& session : sessions_)
+    if (session && !session->closed() && !session->goodbye_received()) send_abort(*session);
+  if (failure_handler_) loop_.defer([handler = std::exchange(failure_handler_, nullptr), status] { handler(status); });
+}
+
+void World::send_abort(Session& session) {
+  const std::string payload = wire::encode_control(wire::to_abort(failure_));
   FrameHeader header;
   header.kind = FrameKind::control;
-  for (auto& session : sessions_) {
-    if (!session || session->closed() || session->goodbye_received()) continue;
-    session->send_owned(header, std::as_bytes(std::span(payload)));
-    session->finish_sending();
-  }
-  if (failure_handler_) loop_.defer([handler = std::exchange(failure_handler_, nullptr), status] { handler(status); });
+  session.send_owned(header, std::as_bytes(std::span(payload)));
+  session.finish_sending();
 }
 
 void World::end_operations(const Status& status) {
@@ -286,7 +297,8 @@ void World::check_silence(Instant now) {
       return fail({Errc::peer_lost, "rank " + std::to_string(session->peer()) + " has been silent for " + seconds_text(silence) + "; it hangs, or its network does",
                    session->peer()});
     }
-    if (now - session->last_sent() < options_.heartbeat_timeout / kHeartbeatsPerTimeout) continue;
+    // What is on its way shows life as well as a heartbeat behind it.
+    if (session->has_unsent() || now - session->last_sent() < options_.heartbeat_timeout / kHeartbeatsPerTimeout) continue;
     FrameHeader heartbeat;
     heartbeat.kind = FrameKind::heartbeat;
     session->send_owned(heartbeat, {});

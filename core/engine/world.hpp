@@ -59,6 +59,8 @@ class World final : private SessionOwner, private StreamHost {
   PayloadSink* on_operation_frame(int peer, const FrameHeader& header);
   void on_control(int peer, ConstBytes payload);
   void on_goodbye(int peer);
+  /// Tells a peer why the world has failed, as the last thing.
+  void send_abort(Session& session);
   StreamQueue& stream(std::uint16_t id);
   Mailbox& mailbox(std::uint16_t id);
   void complete_alone(CollectiveTask task);

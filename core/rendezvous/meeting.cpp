@@ -13,6 +13,7 @@ constexpr std::size_t kMaxStrangers = 256;
 constexpr std::size_t kMaxHelloBytes = 4096;
 constexpr Duration kDialTimeout = Duration::seconds(5);
 constexpr Duration kMaxPause = Duration::seconds(1);
+constexpr Duration kRejectedTime = Duration::seconds(1);
 
 std::string rank_text(std::uint64_t rank) { return "rank " + std::to_string(rank); }
 
@@ -184,7 +185,7 @@ void Meeting::drop_stranger(Session& session) {
 }
 
 void Meeting::reject(Session& session, const Status& status) {
-  std::shared_ptr<Session> taken = take_stranger(session);
+  std::unique_ptr<Session> taken = take_stranger(session);
   if (!taken) return;
   const std::string payload = wire::encode_control(wire::to_abort(status));
   FrameHeader header;
@@ -192,14 +193,17 @@ void Meeting::reject(Session& session, const Status& status) {
   taken->send_owned(header, std::as_bytes(std::span(payload)));
   taken->discard_received();
   taken->finish_sending();
-  // Long enough for the reason to get through.
-  loop_.after(Duration::seconds(1), [taken] { taken->close(); });
+  rejected_.push_back(std::move(taken));
+  loop_.after(kRejectedTime, [this, alive = alive_] {
+    if (*alive) rejected_.pop_front();
+  });
 }
 
 void Meeting::on_stranger_spoke(Session& session, ConstBytes payload) {
   const auto message = wire::decode_control(payload);
   const auto* hello = message ? std::get_if<wire::Hello>(&*message) : nullptr;
-  if (hello == nullptr) return drop_stranger(session);
+  const bool spoke_before = std::any_of(held_.begin(), held_.end(), [&](const auto& entry) { return entry.first == &session; });
+  if (hello == nullptr || spoke_before) return drop_stranger(session);
   if (Status status = check_hello(*hello); !status.ok()) {
     const bool same_world_wrong_size = status.code() == Errc::mismatch;
     reject(session, status);
@@ -307,7 +311,8 @@ void Meeting::on_roster(const wire::Roster& roster) {
     add_dial(peer, {*address});
   }
   for (std::size_t i = 0; i < dials_.size(); ++i) dial(i);
-  for (const auto& [session, hello] : std::exchange(held_, {})) on_link(*session, hello);
+  for (const auto& [session, hello] : std::exchange(held_, {}))
+    if (world_.failure().ok()) on_link(*session, hello);
   report_ready_if_complete();
 }
 
@@ -370,7 +375,10 @@ void Meeting::finish(const Status& status) {
   world_.set_control_handler(nullptr);
   world_.set_failure_handler(nullptr);
   listeners_.clear();
-  while (!strangers_.empty()) drop_stranger(*strangers_.back().session);
+  while (!strangers_.empty()) {
+    Session& stranger = *strangers_.back().session;
+    status.ok() ? drop_stranger(stranger) : reject(stranger, status);
+  }
   loop_.defer([on_met = std::exchange(on_met_, nullptr), status] { on_met(status); });
 }
 

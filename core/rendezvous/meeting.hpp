@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -87,6 +88,7 @@ class Meeting final : private SessionOwner {
   std::function<void(const Status&)> on_met_;
   std::vector<std::unique_ptr<Listener>> listeners_;
   std::vector<Stranger> strangers_;
+  std::deque<std::unique_ptr<Session>> rejected_;  // until the reason has had time to get through
   std::vector<Dial> dials_;
   std::vector<std::optional<Address>> joined_;       // rank 0: where the others listen
   std::vector<bool> linked_;                         // by rank: the link is there and both sides know it

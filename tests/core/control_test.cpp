@@ -1,0 +1,150 @@
+#include <catch2/catch.hpp>
+
+#include "control.pb.h"
+#include "core/wire/control.hpp"
+#include "transport/sim/sim_random.hpp"
+
+using namespace ringlet;
+using wire::ControlMessage;
+
+namespace reference = ringlet_reference;
+
+namespace {
+
+std::string random_text(SimRandom& random) {
+  std::string text(random.below(4) == 0 ? random.below(300) : random.below(6), 'x');
+  for (char& letter : text) letter = static_cast<char>('a' + random.below(26));
+  return text;
+}
+
+std::uint32_t random_number(SimRandom& random) {
+  return static_cast<std::uint32_t>(random.below(3) == 0 ? 0 : random.next() >> random.below(64));
+}
+
+std::uint64_t random_id(SimRandom& random) { return random.below(3) == 0 ? 0 : random.next(); }
+
+ControlMessage random_message(SimRandom& random) {
+  switch (random.below(6)) {
+    case 0:
+      return wire::Hello{random.below(2) == 0 ? wire::Hello::Purpose::join : wire::Hello::Purpose::link, random_number(random), random_number(random), random_text(random),
+                         random_number(random), random_id(random)};
+    case 1: {
+      wire::Roster roster;
+      roster.world_id = random_id(random);
+      for (auto count = random.below(6); count > 0; --count) roster.members.push_back({random_number(random), random_text(random), random_number(random)});
+      return roster;
+    }
+    case 2: return wire::Welcome{random_number(random)};
+    case 3: return wire::Ready{};
+    case 4: return wire::Begin{};
+    default: return wire::Abort{random_number(random), static_cast<std::int32_t>(random_number(random)), random_text(random)};
+  }
+}
+
+reference::ControlMessage to_reference(const ControlMessage& message) {
+  reference::ControlMessage out;
+  if (const auto* hello = std::get_if<wire::Hello>(&message)) {
+    auto* to = out.mutable_hello();
+    to->set_purpose(hello->purpose == wire::Hello::Purpose::link ? reference::Hello::LINK : reference::Hello::JOIN);
+    to->set_rank(hello->rank);
+    to->set_world_size(hello->world_size);
+    to->set_host(hello->host);
+    to->set_port(hello->port);
+    to->set_world_id(hello->world_id);
+  } else if (const auto* roster = std::get_if<wire::Roster>(&message)) {
+    auto* to = out.mutable_roster();
+    to->set_world_id(roster->world_id);
+    for (const auto& member : roster->members) {
+      auto* added = to->add_members();
+      added->set_rank(member.rank);
+      added->set_host(member.host);
+      added->set_port(member.port);
+    }
+  } else if (const auto* welcome = std::get_if<wire::Welcome>(&message)) {
+    out.mutable_welcome()->set_rank(welcome->rank);
+  } else if (std::holds_alternative<wire::Ready>(message)) {
+    out.mutable_ready();
+  } else if (std::holds_alternative<wire::Begin>(message)) {
+    out.mutable_begin();
+  } else if (const auto* abort = std::get_if<wire::Abort>(&message)) {
+    auto* to = out.mutable_abort();
+    to->set_code(abort->code);
+    to->set_rank(abort->rank);
+    to->set_text(abort->text);
+  }
+  return out;
+}
+
+std::optional<ControlMessage> decode(const std::string& bytes) { return wire::decode_control(std::as_bytes(std::span(bytes))); }
+
+}  // namespace
+
+TEST_CASE("control messages are byte for byte what protoc's classes write and read") {
+  SimRandom random(1);
+  for (int round = 0; round < 5000; ++round) {
+    const ControlMessage message = random_message(random);
+    const reference::ControlMessage expected = to_reference(message);
+    const std::string ours = wire::encode_control(message);
+    REQUIRE(ours == expected.SerializeAsString());
+    reference::ControlMessage parsed;
+    REQUIRE(parsed.ParseFromString(ours));
+    REQUIRE(parsed.SerializeAsString() == ours);
+    REQUIRE(decode(expected.SerializeAsString()) == message);
+  }
+}
+
+TEST_CASE("messages without fields keep their kind") {
+  for (const ControlMessage& message : {ControlMessage(wire::Ready{}), ControlMessage(wire::Begin{}), ControlMessage(wire::Welcome{0}), ControlMessage(wire::Hello{}),
+                                        ControlMessage(wire::Roster{0, {wire::Member{}}}), ControlMessage(wire::Abort{0, 0, ""})}) {
+    CHECK(wire::encode_control(message).size() >= 2);
+    CHECK(decode(wire::encode_control(message)) == message);
+  }
+}
+
+TEST_CASE("unknown fields are skipped, unknown kinds refused") {
+  const std::string unknown{"\xfa\x3f\x03xyz", 6};  // field 1023, three bytes
+  SimRandom random(2);
+  for (int round = 0; round < 500; ++round) {
+    const ControlMessage message = random_message(random);
+    REQUIRE(decode(unknown + wire::encode_control(message) + unknown) == message);
+  }
+  reference::ControlMessage inner;
+  inner.mutable_welcome()->set_rank(4);
+  inner.mutable_welcome()->GetReflection()->MutableUnknownFields(inner.mutable_welcome())->AddFixed32(99, 7);
+  inner.mutable_welcome()->GetReflection()->MutableUnknownFields(inner.mutable_welcome())->AddVarint(98, 7);
+  CHECK(decode(inner.SerializeAsString()) == ControlMessage(wire::Welcome{4}));
+  CHECK_FALSE(decode(unknown));
+  CHECK_FALSE(decode(""));
+}
+
+TEST_CASE("of several kinds the last counts, as Protobuf says") {
+  const std::string both = wire::encode_control(wire::Ready{}) + wire::encode_control(wire::Welcome{3});
+  CHECK(decode(both) == ControlMessage(wire::Welcome{3}));
+}
+
+TEST_CASE("truncated and random control messages never crash, and agree with protoc on what is readable") {
+  google::protobuf::SetLogHandler(nullptr);  // it prints each text that is not UTF-8
+  SimRandom random(3);
+  for (int round = 0; round < 3000; ++round) {
+    std::string bytes = wire::encode_control(random_message(random));
+    for (std::size_t length = 0; length < std::min<std::size_t>(bytes.size(), 40); ++length) (void)decode(bytes.substr(0, length));
+    for (auto changes = 1 + random.below(4); changes > 0; --changes) bytes[random.below(bytes.size())] = static_cast<char>(random.next());
+    const auto ours = decode(bytes);
+    reference::ControlMessage theirs;
+    if (theirs.ParseFromString(bytes) && theirs.kind_case() != reference::ControlMessage::KIND_NOT_SET) CHECK(ours.has_value());
+  }
+  for (int round = 0; round < 20'000; ++round) {
+    std::string bytes(random.below(40), 'x');
+    for (char& letter : bytes) letter = static_cast<char>(random.below(2) == 0 ? random.below(48) : random.next());
+    (void)decode(bytes);
+  }
+}
+
+TEST_CASE("an abort carries a status, whatever its numbers") {
+  const Status status{Errc::timed_out, "too late", 3};
+  CHECK(wire::to_status(wire::to_abort(status)) == status);
+  CHECK(wire::to_status({0, 2, "odd"}).code() == Errc::protocol_error);
+  CHECK(wire::to_status({200, 2, "odd"}).code() == Errc::protocol_error);
+  CHECK(wire::to_status({1, 2, std::string(100'000, 'x')}).text().size() == 4096);
+  CHECK(wire::to_abort({Errc::mismatch, std::string(100'000, 'x'), 2}).text.size() == 4096);
+}

@@ -1,0 +1,131 @@
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "core/wire/call_record.hpp"
+#include "core/wire/frame.hpp"
+#include "transport/sim/sim_random.hpp"
+
+using namespace ringlet;
+
+namespace {
+
+std::array<std::byte, kFrameHeaderBytes> encoded(const FrameHeader& header) {
+  std::array<std::byte, kFrameHeaderBytes> bytes{};
+  encode(header, bytes.data());
+  return bytes;
+}
+
+Status decoded(const std::array<std::byte, kFrameHeaderBytes>& bytes) {
+  FrameHeader header;
+  return decode(bytes.data(), header);
+}
+
+}  // namespace
+
+TEST_CASE("a frame header is these bytes") {
+  const FrameHeader header{0x010203, FrameKind::data, 1, 0x0405, 0x06070809, 0x0a0b0c0d, 0x1112131415161718, 0x2122232425262728};
+  const auto bytes = encoded(header);
+  const std::array<unsigned char, kFrameHeaderBytes> expected{0x03, 0x02, 0x01, 0x00, 3,    1,    0x05, 0x04, 0x09, 0x08, 0x07, 0x06, 0x0d, 0x0c, 0x0b, 0x0a,
+                                                              0x18, 0x17, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11, 0x28, 0x27, 0x26, 0x25, 0x24, 0x23, 0x22, 0x21};
+  CHECK(std::memcmp(bytes.data(), expected.data(), bytes.size()) == 0);
+  FrameHeader back;
+  CHECK(decode(bytes.data(), back).ok());
+  CHECK(back == header);
+}
+
+TEST_CASE("frames of unknown kinds and over their limits are refused") {
+  for (int kind = 0; kind < 256; ++kind) {
+    FrameHeader header;
+    header.kind = static_cast<FrameKind>(kind);
+    const Status status = decoded(encoded(header));
+    CHECK(status.ok() == (kind >= 1 && kind <= 9));
+    if (!status.ok()) CHECK_THAT(status.text(), Catch::Contains(std::to_string(kind)));
+    const bool bulk = header.kind == FrameKind::data || header.kind == FrameKind::message;
+    header.payload_bytes = bulk ? kMaxDataPayload : kMaxControlPayload;
+    CHECK(decoded(encoded(header)).ok() == status.ok());
+    ++header.payload_bytes;
+    CHECK(decoded(encoded(header)).code() == Errc::protocol_error);
+    header.payload_bytes = UINT32_MAX;
+    CHECK(decoded(encoded(header)).code() == Errc::protocol_error);
+  }
+}
+
+TEST_CASE("the preface carries magic and version") {
+  auto preface = encode_preface();
+  CHECK(check_preface(preface.data()).ok());
+  for (std::size_t i = 0; i < preface.size(); ++i) {
+    auto other = preface;
+    other[i] ^= std::byte{0x40};
+    CHECK(check_preface(other.data()).code() == Errc::protocol_error);
+  }
+  preface[4] = std::byte{9};
+  CHECK_THAT(check_preface(preface.data()).text(), Catch::Contains("version 9") && Catch::Contains("version 1"));
+}
+
+TEST_CASE("a call record keeps every field") {
+  Call call{CollectiveKind::broadcast, DType::bf16, ReduceOp::min, Algorithm::ring, 7, 1ULL << 40, 3, 0.1};
+  const CallRecord record = encode_call(call);
+  CHECK(decode_call(record) == call);
+  CHECK_FALSE(decode_call(ConstBytes(record).first(31)));
+  CHECK_FALSE(decode_call({}));
+  const std::array<unsigned, 4> limits{kCollectiveKindCount, kDTypeCount, kReduceOpCount, kAlgorithmCount};
+  for (std::size_t field = 0; field < limits.size(); ++field) {
+    for (unsigned value = 0; value < 256; ++value) {
+      CallRecord changed = record;
+      changed[field] = static_cast<std::byte>(value);
+      CHECK(decode_call(changed).has_value() == (value < limits[field]));
+    }
+  }
+}
+
+TEST_CASE("a call that cannot be divided or counted equals itself on the wire") {
+  Call call;
+  call.divisor = std::nan("");
+  const auto back = decode_call(encode_call(call));
+  REQUIRE(back);
+  CHECK(encode_call(*back) == encode_call(call));
+}
+
+TEST_CASE("a message shape keeps dtype and extents") {
+  for (const Shape& shape : {Shape{}, Shape{0}, Shape{3, 4}, Shape{1, 1, 1, 1, 1, 1, 1, 9}}) {
+    const MessageShape message{DType::f16, shape};
+    const auto record = encode_message_shape(message);
+    CHECK(record.size == 8 + 8 * shape.axes());
+    CHECK(decode_message_shape(ConstBytes(record.bytes).first(record.size)) == message);
+    CHECK_FALSE(decode_message_shape(ConstBytes(record.bytes).first(record.size - 1)));
+  }
+}
+
+TEST_CASE("impossible message shapes are refused") {
+  const auto record_of = [](std::initializer_list<std::uint64_t> extents, int dtype = 0, int axes = -1) {
+    std::vector<std::byte> bytes(8 + 8 * extents.size());
+    bytes[0] = static_cast<std::byte>(dtype);
+    bytes[1] = static_cast<std::byte>(axes < 0 ? static_cast<int>(extents.size()) : axes);
+    std::size_t at = 8;
+    for (const auto extent : extents) detail::store_le(bytes.data() + std::exchange(at, at + 8), extent);
+    return bytes;
+  };
+  CHECK(decode_message_shape(record_of({1ULL << 62})));
+  CHECK_FALSE(decode_message_shape(record_of({1ULL << 62}, 2)));
+  CHECK_FALSE(decode_message_shape(record_of({1ULL << 63})));
+  CHECK_FALSE(decode_message_shape(record_of({UINT64_MAX})));
+  CHECK_FALSE(decode_message_shape(record_of({1ULL << 32, 1ULL << 32})));
+  CHECK_FALSE(decode_message_shape(record_of({1ULL << 32, 0, 1ULL << 32, 1ULL << 32})));
+  CHECK_FALSE(decode_message_shape(record_of({1}, kDTypeCount)));
+  CHECK_FALSE(decode_message_shape(record_of({1}, 0, 2)));
+  CHECK_FALSE(decode_message_shape(record_of({1, 1, 1, 1, 1, 1, 1, 1, 1})));
+}
+
+TEST_CASE("random bytes never crash the decoders") {
+  SimRandom random(5);
+  for (int round = 0; round < 20'000; ++round) {
+    std::vector<std::byte> bytes(random.below(90));
+    for (auto& byte : bytes) byte = static_cast<std::byte>(random.below(4) == 0 ? random.next() : random.below(3));
+    if (const auto shape = decode_message_shape(bytes)) CHECK(describe(*shape).size() > 3);
+    if (const auto call = decode_call(bytes)) CHECK_FALSE(describe(*call).empty());
+    if (bytes.size() < kFrameHeaderBytes) continue;
+    FrameHeader header;
+    (void)decode(bytes.data(), header);
+    (void)check_preface(bytes.data());
+  }
+}

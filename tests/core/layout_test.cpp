@@ -1,0 +1,50 @@
+#include <catch2/catch.hpp>
+
+#include "core/plan/call.hpp"
+#include "core/plan/chunk_layout.hpp"
+
+using namespace ringlet;
+
+TEST_CASE("chunks and rows follow each other and cover everything") {
+  for (int size = 1; size <= 9; ++size) {
+    for (std::size_t count = 0; count <= 200; ++count) {
+      std::size_t chunk_end = 0;
+      std::size_t row_end = 0;
+      for (int rank = 0; rank < size; ++rank) {
+        const ElementRange chunk = chunk_of(count, size, rank);
+        REQUIRE(chunk.begin == chunk_end);
+        REQUIRE(chunk.end >= chunk.begin);
+        REQUIRE((chunk.end == count || chunk.end % kChunkGranule == 0));
+        chunk_end = chunk.end;
+        const ElementRange rows = rows_of(count, size, rank);
+        REQUIRE(rows.begin == row_end);
+        const auto ranks = static_cast<std::size_t>(size);
+        REQUIRE(rows.count() == count / ranks + (static_cast<std::size_t>(rank) < count % ranks ? 1 : 0));
+        row_end = rows.end;
+      }
+      REQUIRE(chunk_end == count);
+      REQUIRE(row_end == count);
+    }
+  }
+}
+
+TEST_CASE("chunks of the largest counts do not overflow") {
+  constexpr std::size_t kCount = SIZE_MAX / 32;
+  CHECK(chunk_of(kCount, 1000, 999).end == kCount);
+  CHECK(chunk_of(kCount, 1000, 500).begin == chunk_of(kCount, 1000, 499).end);
+}
+
+TEST_CASE("the algorithm follows from kind, size and bytes alone") {
+  const AlgorithmLimits limits{1000, 5000};
+  using Kind = CollectiveKind;
+  CHECK(choose_algorithm(Kind::all_reduce, 1000, 2, limits) == Algorithm::exchange);
+  CHECK(choose_algorithm(Kind::all_reduce, 1001, 2, limits) == Algorithm::direct);
+  CHECK(choose_algorithm(Kind::all_reduce, 333, 4, limits) == Algorithm::exchange);
+  CHECK(choose_algorithm(Kind::all_reduce, 334, 4, limits) == Algorithm::direct);
+  CHECK(choose_algorithm(Kind::all_reduce, 5000, 4, limits) == Algorithm::direct);
+  CHECK(choose_algorithm(Kind::all_reduce, 5001, 4, limits) == Algorithm::ring);
+  CHECK(choose_algorithm(Kind::reduce_scatter, 1, 2, limits) == Algorithm::direct);
+  CHECK(choose_algorithm(Kind::all_gather, 5001, 2, limits) == Algorithm::ring);
+  CHECK(choose_algorithm(Kind::broadcast, 0, 2, limits) == Algorithm::direct);
+  CHECK(choose_algorithm(Kind::barrier, 0, 9, limits) == Algorithm::exchange);
+}
