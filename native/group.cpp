@@ -104,8 +104,12 @@ Work Group::recv_async(TensorView values, int source, const CallOptions& options
   return {world_, world_->start_receive(options, make_receive(values, source, world_->options()))};
 }
 
-std::string_view Group::all_reduce_algorithm(std::size_t bytes) const {
-  return name_of(choose_algorithm(CollectiveKind::all_reduce, bytes, size(), world_->options().limits));
+std::string_view Group::algorithm(std::string_view operation, std::size_t bytes) const {
+  for (std::size_t i = 0; i < kCollectiveKindCount; ++i) {
+    const auto kind = static_cast<CollectiveKind>(i);
+    if (kind != CollectiveKind::barrier && name_of(kind) == operation) return name_of(choose_algorithm(kind, bytes, size(), world_->options().limits));
+  }
+  throw InvalidArgument({Errc::invalid_argument, "there is no operation '" + std::string(operation) + "'; all_reduce, reduce_scatter, all_gather and broadcast have algorithms"});
 }
 
 }  // namespace ringlet

@@ -108,8 +108,9 @@ class Group {
   void recv(TensorView values, int source, const CallOptions& options = {});
   [[nodiscard]] Work recv_async(TensorView values, int source, const CallOptions& options = {});
 
-  /// Name of the algorithm that an all-reduce of this many bytes runs with: the same on every rank, a pure function of group and size.
-  std::string_view all_reduce_algorithm(std::size_t bytes) const;
+  /// How `operation` ("all_reduce", "reduce_scatter", "all_gather", "broadcast") moves a buffer of this many bytes (nccl-tests' count: of an
+  /// all-gather the output): "exchange", "direct" or "ring". The same on every rank. Throws `InvalidArgument` for another name.
+  std::string_view algorithm(std::string_view operation, std::size_t bytes) const;
 
  private:
   std::shared_ptr<native::World> world_;

@@ -1,11 +1,8 @@
 #include <fmt/format.h>
 
-#include <uv.h>
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <array>
-#include <climits>
 #include <cmath>
 #include <cstdio>
 
@@ -71,12 +68,6 @@ std::optional<std::string> convert(LaunchCommandLine& line) {
   line.options.prefix = !line.no_prefix;
   line.options.stdout_to_stderr = line.json;
   return std::nullopt;
-}
-
-std::string own_path() {
-  std::array<char, PATH_MAX> path{};
-  std::size_t length = path.size();
-  return uv_exepath(path.data(), &length) == 0 ? std::string(path.data(), length) : std::string("ringlet");
 }
 
 }  // namespace

@@ -17,6 +17,7 @@ namespace {
 using namespace ringlet::command;
 
 constexpr std::array kSubcommands{
+    Subcommand{"bench", "measure collectives between ranks", run_bench},
     Subcommand{"launch", "run a program as N ranks on this machine", run_launch},
     Subcommand{"version", "print the version", run_version},
 };

@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <uv.h>
+
 #include <CLI/CLI.hpp>
+#include <array>
+#include <climits>
 #include <cstdio>
 
 namespace ringlet::command {
@@ -19,6 +23,12 @@ std::optional<int> parse_options(CLI::App& app, Arguments arguments) {
     return usage_error(name.substr(name.find(' ') + 1), error.what());
   }
   return std::nullopt;
+}
+
+std::string own_path() {
+  std::array<char, PATH_MAX> path{};
+  std::size_t length = path.size();
+  return uv_exepath(path.data(), &length) == 0 ? std::string(path.data(), length) : std::string("ringlet");
 }
 
 int usage_error(std::string_view subcommand, const std::string& what) {

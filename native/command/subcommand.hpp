@@ -24,12 +24,16 @@ struct Subcommand {
   int (*run)(Arguments arguments);  // returns the exit code
 };
 
+int run_bench(Arguments arguments);
 int run_launch(Arguments arguments);
 int run_version(Arguments arguments);
 
 /// Reads the options that `app` declares. Returns an exit code where the command is over: 0 after --help, `kUsageError` after a mistake,
 /// which is then told on stderr.
 std::optional<int> parse_options(CLI::App& app, Arguments arguments);
+
+/// Path of this program's own binary.
+std::string own_path();
 
 /// Tells a mistake in the command line on stderr; returns `kUsageError`.
 int usage_error(std::string_view subcommand, const std::string& what);
