@@ -97,6 +97,7 @@ void a_wake_inside_an_empty_to_send(NetworkPair& pair) {
 }
 
 void bytes_wait_for_the_start(NetworkPair& pair) {
+  constexpr std::size_t kBytes = 80;  // fewer than any link holds while nobody reads
   std::unique_ptr<Link> accepted;
   SuiteUser dialler(1, 2);
   SuiteUser acceptor(2, 1);
@@ -105,14 +106,14 @@ void bytes_wait_for_the_start(NetworkPair& pair) {
   pair.network(0).dial(opened.value()->address(), Duration::seconds(10), [&](Result<std::unique_ptr<Link>> link) {
     REQUIRE(link.ok());
     dialler.use(std::move(link).value());
-    dialler.send(700);
+    dialler.send(kBytes);
     dialler.finish_sending();
   });
-  REQUIRE(pair.drive([&] { return accepted && dialler.bytes_sent == 700; }));
+  REQUIRE(pair.drive([&] { return accepted && dialler.bytes_sent == kBytes; }));
   settle(pair);
   acceptor.use(std::move(accepted));
   REQUIRE(pair.drive([&] { return acceptor.receive_ended_calls == 1; }));
-  CHECK(acceptor.bytes_received == 700);
+  CHECK(acceptor.bytes_received == kBytes);
 }
 
 void links_do_not_hinder_each_other(NetworkPair& pair) {
