@@ -1,3 +1,4 @@
+#include <cpuid.h>
 #include <xmmintrin.h>
 
 #include "simd/target_list.hpp"
@@ -8,7 +9,11 @@ namespace {
 // The compiler's own test also asks whether the operating system saves the registers.
 bool always() noexcept { return true; }
 bool has_sse4_1() noexcept { return __builtin_cpu_supports("sse4.1"); }
-bool has_avx2() noexcept { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c"); }
+bool has_avx2() noexcept {
+  // Not every compiler's test knows F16C by name; it needs no more of the operating system than AVX2 does.
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return __builtin_cpu_supports("avx2") && __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
+}
 bool has_avx512() noexcept {
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
