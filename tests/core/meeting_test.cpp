@@ -1,0 +1,148 @@
+#include <catch2/catch.hpp>
+
+#include "tests/core/raw_peer.hpp"
+#include "tests/core/seeds.hpp"
+#include "tests/core/sim_group.hpp"
+#include "transport/sim/sim_random.hpp"
+
+using namespace ringlet;
+using namespace ringlet::test;
+using Catch::Contains;
+
+namespace {
+
+bool all_met(SimGroup& group) {
+  for (int rank = 0; rank < group.size(); ++rank)
+    if (!group.met(rank)) return false;
+  return true;
+}
+
+GroupSetup setup_of(std::uint64_t seed, bool with_roster) {
+  GroupSetup setup;
+  setup.size = static_cast<int>(2 + seed % 6);
+  setup.seed = seed;
+  setup.with_roster = with_roster;
+  return setup;
+}
+
+}  // namespace
+
+TEST_CASE("ranks meet in any order, with delays, failed dials and strangers") {
+  const bool with_roster = GENERATE(false, true);
+  for (const auto seed : seeds(100)) {
+    CAPTURE(seed, with_roster);
+    GroupSetup setup = setup_of(seed, with_roster);
+    setup.paths.dial_refused_per_mille = 200;
+    setup.paths.dial_hangs_per_mille = seed % 3 == 0 ? 50 : 0;
+    SimGroup group(setup);
+    SimRandom random(seed + 99);
+    for (int rank = 0; rank < setup.size; ++rank)
+      group.node(rank).loop().after(Duration::milliseconds(static_cast<std::int64_t>(random.below(3000))), [&group, rank] { group.start_meeting(rank); });
+    RawPeer stranger(group.sim());
+    if (seed % 2 == 0) {
+      stranger.dial_until_linked(group.listening_address(0), [&] {
+        Values garbage(random.below(300));
+        for (auto& byte : garbage) byte = static_cast<std::byte>(random.next());
+        stranger.send(garbage);
+      });
+    }
+    REQUIRE(group.sim().run_until([&] { return all_met(group); }) == RunEnd::done);
+    for (int rank = 0; rank < setup.size; ++rank) {
+      INFO(group.met(rank)->text());
+      REQUIRE(group.met(rank)->ok());
+    }
+    group.close_cleanly();
+  }
+}
+
+TEST_CASE("a rank that never comes is named by the others") {
+  const bool with_roster = GENERATE(false, true);
+  GroupSetup setup;
+  setup.size = 4;
+  setup.with_roster = with_roster;
+  setup.connect_timeout = Duration::seconds(5);
+  SimGroup group(setup);
+  for (const int rank : {0, 1, 3}) group.start_meeting(rank);
+  REQUIRE(group.sim().run_until([&] { return group.met(0) && group.met(1) && group.met(3); }, {.time = Duration::seconds(8)}) == RunEnd::done);
+  CHECK(group.met(0)->code() == Errc::timed_out);
+  CHECK_THAT(group.met(0)->text(), Contains("rank 2") && Contains("5000 ms"));
+  CHECK(group.met(0)->rank() == 2);
+  for (const int rank : {1, 3}) CHECK(group.met(rank)->code() == Errc::timed_out);
+}
+
+TEST_CASE("another world size is told to every rank that came") {
+  GroupSetup setup;
+  setup.size = 3;
+  SimGroup group(setup);
+  WorldOptions wrong = group.options(2);
+  wrong.size = 5;
+  group.make_world(2, wrong);
+  group.start_meeting(0);
+  group.start_meeting(1);
+  group.node(2).loop().after(Duration::seconds(1), [&] { group.start_meeting(2); });
+  REQUIRE(group.sim().run_until([&] { return all_met(group); }, {.time = Duration::seconds(10)}) == RunEnd::done);
+  for (int rank = 0; rank < 3; ++rank) {
+    CAPTURE(rank);
+    CHECK(group.met(rank)->code() == Errc::mismatch);
+    CHECK_THAT(group.met(rank)->text(), Contains("5") && Contains("3") && Contains("rank 2"));
+  }
+}
+
+TEST_CASE("a second process with a rank that is there is refused, and the others go on") {
+  GroupSetup setup;
+  setup.size = 3;
+  SimGroup group(setup);
+  SimNode& extra = group.sim().add_node();
+  WorldOptions options = group.options(1);
+  World twin(extra.loop(), options);
+  Meeting meeting(extra.loop(), extra.network(), twin, group.meeting_options(1));
+  std::optional<Status> twin_met;
+  group.start_meeting(0);
+  group.start_meeting(1);
+  extra.loop().after(Duration::seconds(1), [&] { meeting.start([&](const Status& status) { twin_met = status; }); });
+  group.node(2).loop().after(Duration::seconds(3), [&] { group.start_meeting(2); });
+  REQUIRE(group.sim().run_until([&] { return all_met(group) && twin_met; }, {.time = Duration::seconds(10)}) == RunEnd::done);
+  for (int rank = 0; rank < 3; ++rank) CHECK(group.met(rank)->ok());
+  CHECK(twin_met->code() == Errc::invalid_argument);
+  CHECK_THAT(twin_met->text(), Contains("rank 1 is already there"));
+}
+
+TEST_CASE("ranks with different hostfiles do not meet") {
+  GroupSetup setup;
+  setup.size = 3;
+  setup.with_roster = true;
+  SimGroup group(setup);
+  group.meeting_options(1).world_id = 78;
+  for (int rank = 0; rank < 3; ++rank) group.start_meeting(rank);
+  REQUIRE(group.sim().run_until([&] { return all_met(group); }, {.time = Duration::seconds(10)}) == RunEnd::done);
+  for (int rank = 0; rank < 3; ++rank) {
+    CAPTURE(rank, group.met(rank)->text());
+    CHECK(group.met(rank)->code() == Errc::mismatch);
+  }
+  CHECK_THAT(group.met(1)->text(), Contains("hostfile"));
+}
+
+TEST_CASE("a rank that dies while the ranks meet is named") {
+  for (const auto seed : seeds(60)) {
+    GroupSetup setup = setup_of(seed, seed % 2 == 0);
+    setup.size = 4;
+    setup.connect_timeout = Duration::seconds(20);
+    SimGroup group(setup);
+    SimRandom random(seed);
+    const int victim = static_cast<int>(random.below(4));
+    CAPTURE(seed, victim);
+    for (int rank = 0; rank < 4; ++rank) group.start_meeting(rank);
+    group.sim().stop(group.node(victim)).in(Duration::microseconds(static_cast<std::int64_t>(random.below(3000))));
+    const auto survivors_know = [&] {
+      for (int rank = 0; rank < 4; ++rank)
+        if (rank != victim && (!group.met(rank) || group.world(rank).failure().ok())) return false;
+      return true;
+    };
+    REQUIRE(group.sim().run_until(survivors_know, {.time = Duration::seconds(30)}) == RunEnd::done);
+    for (int rank = 0; rank < 4; ++rank) {
+      if (rank == victim) continue;
+      INFO(group.world(rank).failure().text());
+      CHECK(group.world(rank).failure().rank() == victim);
+    }
+  }
+}

@@ -1,0 +1,104 @@
+#include <catch2/catch.hpp>
+
+#include "tests/core/seeds.hpp"
+#include "tests/core/sim_group.hpp"
+
+using namespace ringlet;
+using namespace ringlet::test;
+using Catch::Contains;
+
+namespace {
+
+struct Buffers {
+  std::vector<float> in = std::vector<float>(120'000, 1.0F);
+  std::vector<float> out = std::vector<float>(120'000);
+  std::vector<std::int32_t> ints = std::vector<std::int32_t>(1000);
+};
+
+using MakeTask = std::function<Result<CollectiveTask>(Buffers&, const WorldOptions&)>;
+
+struct Disagreement {
+  const char* name;
+  MakeTask most;
+  MakeTask odd;
+  const char* most_text;
+  const char* odd_text;
+};
+
+Result<CollectiveTask> sum(Buffers& b, const WorldOptions& o, std::size_t count, double divisor = 1, ReduceOp op = ReduceOp::sum) {
+  return make_all_reduce(op, TensorView(b.in.data(), DType::f32, count), TensorView(b.in.data(), DType::f32, count), divisor, o);
+}
+
+std::vector<Disagreement> disagreements() {
+  const auto of_count = [](std::size_t count) { return [count](Buffers& b, const WorldOptions& o) { return sum(b, o, count); }; };
+  const auto of_root = [](int root) { return [root](Buffers& b, const WorldOptions& o) { return make_broadcast(TensorView(b.in.data(), DType::f32, 500), root, o); }; };
+  const auto large_root = [](int root) { return [root](Buffers& b, const WorldOptions& o) { return make_broadcast(b.in, root, o); }; };
+  const MakeTask barrier = [](Buffers&, const WorldOptions& o) { return make_barrier(o); };
+  return {
+      {"op", of_count(1000), [](Buffers& b, const WorldOptions& o) { return sum(b, o, 1000, 1, ReduceOp::max); }, "all_reduce(sum, f32 x 1000", "all_reduce(max, f32 x 1000"},
+      {"dtype", of_count(1000), [](Buffers& b, const WorldOptions& o) { return make_all_reduce(ReduceOp::sum, b.ints, b.ints, 1, o); }, "f32 x 1000", "i32 x 1000"},
+      {"count", of_count(1000), of_count(1001), "f32 x 1000,", "f32 x 1001,"},
+      {"algorithm", of_count(10), of_count(120'000), "f32 x 10,", "f32 x 120000,"},
+      {"count in a ring", of_count(110'000), of_count(120'000), "f32 x 110000,", "f32 x 120000,"},
+      {"divisor", of_count(1000), [](Buffers& b, const WorldOptions& o) { return sum(b, o, 1000, 3); }, "f32 x 1000, ", "divided by 3"},
+      {"root", of_root(0), of_root(1), "root 0", "root 1"},
+      {"root in a chain", large_root(0), large_root(1), "root 0", "root 1"},
+      {"kind", barrier, of_count(5), "barrier", "all_reduce"},
+      {"kind in a ring", large_root(0), of_count(120'000), "broadcast", "all_reduce"},
+  };
+}
+
+}  // namespace
+
+TEST_CASE("ranks that disagree all learn who called what") {
+  for (const auto& disagreement : disagreements()) {
+    for (const auto seed : seeds(30)) {
+      CAPTURE(disagreement.name, seed);
+      GroupSetup setup;
+      setup.size = static_cast<int>(2 + seed % 4);
+      setup.seed = seed;
+      SimGroup group(setup);
+      group.meet();
+      std::vector<Buffers> buffers(static_cast<std::size_t>(setup.size));
+      std::vector<Outcome*> outcomes;
+      const int odd = static_cast<int>(seed / 4) % setup.size;
+      for (int rank = 0; rank < setup.size; ++rank) {
+        auto task = (rank == odd ? disagreement.odd : disagreement.most)(buffers[static_cast<std::size_t>(rank)], group.options(rank));
+        outcomes.push_back(&group.start(rank, 0, std::move(task)));
+      }
+      REQUIRE(group.run_until_done(Duration::seconds(5)));
+      // A broadcast's root may be done before it learns of it; the group fails all the same.
+      group.sim().run_for(Duration::seconds(1));
+      for (int rank = 0; rank < setup.size; ++rank) {
+        CAPTURE(rank);
+        const Outcome& outcome = *outcomes[static_cast<std::size_t>(rank)];
+        REQUIRE(outcome.completions == 1);
+        const Status& failure = group.world(rank).failure();
+        REQUIRE(failure.code() == Errc::mismatch);
+        REQUIRE_THAT(failure.text(), Contains(disagreement.most_text) && Contains(disagreement.odd_text) && Contains("rank " + std::to_string(odd)));
+        if (!outcome.status.ok()) REQUIRE(outcome.status == failure);
+      }
+    }
+  }
+}
+
+TEST_CASE("a call that others do not make ends with its deadline and their names") {
+  GroupSetup setup;
+  setup.size = 3;
+  SimGroup group(setup);
+  group.meet();
+  std::vector<Outcome*> outcomes;
+  for (const int rank : {0, 2}) {
+    auto task = make_barrier(group.options(rank));
+    task.timeout = Duration::seconds(1);
+    outcomes.push_back(&group.start(rank, 0, task));
+  }
+  REQUIRE(group.run_until_done(Duration::seconds(2)));
+  for (const Outcome* outcome : outcomes) {
+    CHECK(outcome->status.code() == Errc::timed_out);
+    CHECK(outcome->status.rank() == 1);
+    CHECK_THAT(outcome->status.text(), Contains("barrier") && Contains("1000 ms") && Contains("rank 1 (has not called it)"));
+  }
+  group.sim().run_for(Duration::milliseconds(100));
+  CHECK(group.world(1).failure().code() == Errc::timed_out);
+}

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/wire/frame.hpp"
+#include "tests/core/reference.hpp"
+#include "transport/sim/sim_network.hpp"
+
+namespace ringlet::test {
+
+/// Sends whatever bytes a test likes over a link from a node of its own, and forgets what comes back.
+class RawPeer final : private LinkUser {
+ public:
+  explicit RawPeer(SimWorld& world) : node_(world.add_node()) {}
+
+  void dial_until_linked(const Address& address, std::function<void()> on_linked) {
+    node_.network().dial(address, Duration::seconds(1), [this, address, on_linked](Result<std::unique_ptr<Link>> link) {
+      if (!link.ok()) {
+        node_.loop().after(Duration::milliseconds(30), [this, address, on_linked] { dial_until_linked(address, on_linked); });
+        return;
+      }
+      link_ = std::move(link).value();
+      link_->start(*this);
+      on_linked();
+    });
+  }
+  void send(ConstBytes bytes) {
+    outgoing_.insert(outgoing_.end(), bytes.begin(), bytes.end());
+    if (link_) link_->wake();
+  }
+  void send_preface() {
+    const auto preface = encode_preface();
+    send(preface);
+  }
+  /// `header` says the payload's size itself, so that it may lie.
+  void send_frame(const FrameHeader& header, ConstBytes payload = {}) {
+    std::array<std::byte, kFrameHeaderBytes> bytes{};
+    encode(header, bytes.data());
+    send(bytes);
+    send(payload);
+  }
+  bool linked() const { return link_ != nullptr; }
+  bool ended() const { return ended_; }
+  void close() { link_.reset(); }
+
+ private:
+  std::span<const ConstBytes> to_send() override {
+    part_ = ConstBytes(outgoing_).subspan(sent_);
+    return {&part_, part_.empty() ? 0U : 1U};
+  }
+  void sent(std::size_t bytes) override { sent_ += bytes; }
+  std::span<const Bytes> to_receive() override { return {&space_, 1}; }
+  void received(std::size_t) override {}
+  void receive_ended() override { ended_ = true; }
+  void link_failed(const Status&) override { ended_ = true; }
+
+  SimNode& node_;
+  std::unique_ptr<Link> link_;
+  std::vector<std::byte> outgoing_;
+  std::size_t sent_ = 0;
+  ConstBytes part_;
+  std::array<std::byte, 4096> buffer_{};
+  Bytes space_{buffer_};
+  bool ended_ = false;
+};
+
+}  // namespace ringlet::test
