@@ -1,0 +1,12 @@
+# `cmake --install` and `find_package(Ringlet)`: target Ringlet::ringlet, the headers, the `ringlet` command.
+include(CMakePackageConfigHelpers)
+
+install(TARGETS ringlet EXPORT RingletTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS ringlet_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(DIRECTORY include/ringlet DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(EXPORT RingletTargets NAMESPACE Ringlet:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Ringlet)
+configure_package_config_file(cmake/RingletConfig.cmake.in ${PROJECT_BINARY_DIR}/RingletConfig.cmake
+                              INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Ringlet)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/RingletConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/RingletConfig.cmake ${PROJECT_BINARY_DIR}/RingletConfigVersion.cmake
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Ringlet)

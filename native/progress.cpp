@@ -52,6 +52,22 @@ bool Progress::acquire(const std::atomic<bool>* done, std::optional<Instant> dea
   return true;
 }
 
+bool Progress::acquire_from_helper() {
+  std::unique_lock lock(mutex_);
+  ++uses_;
+  if (owner_ == Owner::helper) {
+    ++waiting_callers_;
+    while (owner_ == Owner::helper) {
+      loop_.wake();
+      callers_.wait(lock);
+    }
+    --waiting_callers_;
+  }
+  if (owner_ == Owner::caller) return false;
+  owner_ = Owner::caller;
+  return true;
+}
+
 void Progress::release() {
   bool tell_helper;
   bool tell_callers;

@@ -40,10 +40,15 @@ class Progress {
   void run_in_background(Task start);
   void background_done();
 
-  /// Runs `start` with the loop held, then turns the loop until `done`.
+  /// Runs `start` with the loop held, then turns the loop until `done`. Where another caller turns it, `start` is left to that one: it may wait for
+  /// the very operation that another rank will only start after this one.
   template <class Start>
   void run_until(Start&& start, const std::atomic<bool>& done) {
-    acquire(nullptr);
+    if (!acquire_from_helper()) {
+      loop_.post([&start] { start(); });
+      wait(done, std::nullopt);
+      return;
+    }
     turn([&] { start(); });
     drive(done, std::nullopt);
     release();
@@ -57,6 +62,8 @@ class Progress {
 
   /// Gets the loop, or returns false because `done` became true or the deadline passed first.
   bool acquire(const std::atomic<bool>* done, std::optional<Instant> deadline = std::nullopt);
+  /// Gets the loop unless a caller has it.
+  bool acquire_from_helper();
   void release();
   void drive(const std::atomic<bool>& done, std::optional<Instant> deadline);
   void help();

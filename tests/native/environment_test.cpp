@@ -1,0 +1,139 @@
+#include "native/environment.hpp"
+
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cstdio>
+#include <fstream>
+#include <map>
+
+using namespace ringlet;
+using Catch::Matchers::Contains;
+
+namespace {
+
+using Values = std::map<std::string, std::string, std::less<>>;
+
+native::WorldConfig configure(const Values& values, const InitOptions& options = {}) {
+  return native::make_world_config(options, [&](std::string_view name) -> std::optional<std::string> {
+    const auto it = values.find(name);
+    return it == values.end() ? std::nullopt : std::optional(it->second);
+  });
+}
+
+/// A file that goes with the object.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(const std::string& text) {
+    const int descriptor = ::mkstemp(name_.data());
+    REQUIRE(descriptor >= 0);
+    ::close(descriptor);
+    std::ofstream(name_) << text;
+  }
+  ~TemporaryFile() { std::remove(name_.c_str()); }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  const std::string& name() const { return name_; }
+
+ private:
+  std::string name_ = "ringlet-hostfile-XXXXXX";
+};
+
+}  // namespace
+
+TEST_CASE("nothing configured is a group of one, or an error if strict") {
+  CHECK(configure({}).options.size == 1);
+  CHECK_THROWS_WITH(configure({}, {.strict = true}), Contains("ringlet launch") && Contains("RINGLET_COORDINATOR"));
+}
+
+TEST_CASE("a coordinator configures rank, size and address") {
+  const auto config = configure({{"RINGLET_RANK", "2"}, {"RINGLET_WORLD_SIZE", "4"}, {"RINGLET_COORDINATOR", "[::1]:5000"}});
+  CHECK(config.options.rank == 2);
+  CHECK(config.options.size == 4);
+  CHECK(config.meeting.coordinator == Address{"::1", 5000});
+  CHECK_FALSE(config.listening_descriptor);
+}
+
+TEST_CASE("options win over the environment") {
+  const auto config = configure({{"RINGLET_RANK", "2"}, {"RINGLET_WORLD_SIZE", "4"}, {"RINGLET_COORDINATOR", "127.0.0.1:5000"}},
+                                {.rank = 1, .world_size = 3, .coordinator = "127.0.0.1:6000", .operation_timeout = std::chrono::milliseconds(50)});
+  CHECK(config.options.rank == 1);
+  CHECK(config.options.size == 3);
+  CHECK(config.meeting.coordinator->port == 6000);
+  CHECK(config.options.operation_timeout == Duration::milliseconds(50));
+}
+
+TEST_CASE("half a configuration names what is missing") {
+  CHECK_THROWS_WITH(configure({{"RINGLET_RANK", "0"}}), Contains("RINGLET_RANK=0 set") && Contains("RINGLET_WORLD_SIZE") && Contains("RINGLET_COORDINATOR"));
+  CHECK_THROWS_WITH(configure({{"RINGLET_RANK", "0"}, {"RINGLET_WORLD_SIZE", "2"}}), Contains("RINGLET_COORDINATOR (or RINGLET_HOSTFILE) missing"));
+  CHECK_THROWS_WITH(configure({{"RINGLET_WORLD_SIZE", "2"}, {"RINGLET_COORDINATOR", "127.0.0.1:5000"}}), Contains("RINGLET_RANK missing"));
+  CHECK_THROWS_WITH(configure({{"RINGLET_COORDINATOR", "127.0.0.1:5000"}}), Contains("RINGLET_RANK and RINGLET_WORLD_SIZE missing"));
+  CHECK_THROWS_WITH(configure({{"RINGLET_HOSTFILE", "hosts.json"}}), Contains("no rank"));
+  CHECK_THROWS_WITH(configure({{"MLX_RANK", "1"}}), Contains("MLX_RANK=1 set"));
+}
+
+TEST_CASE("bad values are refused with name, value and range") {
+  const Values good{{"RINGLET_RANK", "0"}, {"RINGLET_WORLD_SIZE", "2"}, {"RINGLET_COORDINATOR", "127.0.0.1:5000"}};
+  const auto with = [&](const std::string& name, const std::string& value) {
+    Values values = good;
+    values[name] = value;
+    return values;
+  };
+  CHECK_THROWS_WITH(configure(with("RINGLET_RANK", "two")), Contains("RINGLET_RANK is 'two'") && Contains("0 to 1"));
+  CHECK_THROWS_WITH(configure(with("RINGLET_RANK", "2")), Contains("RINGLET_RANK is '2'"));
+  CHECK_THROWS_WITH(configure(with("RINGLET_RANK", "-1")), Contains("RINGLET_RANK is '-1'"));
+  CHECK_THROWS_WITH(configure(with("RINGLET_WORLD_SIZE", "0")), Contains("RINGLET_WORLD_SIZE is '0'"));
+  CHECK_THROWS_WITH(configure(with("RINGLET_WORLD_SIZE", "99999999999999999999")), Contains("RINGLET_WORLD_SIZE"));
+  CHECK_THROWS_WITH(configure(with("RINGLET_COORDINATOR", "127.0.0.1")), Contains("RINGLET_COORDINATOR"));
+  CHECK_THROWS_WITH(configure(with("RINGLET_COORDINATOR", "127.0.0.1:0")), Contains("port"));
+  CHECK_THROWS_WITH(configure(with("RINGLET_SIMD", "mmx")), Contains("RINGLET_SIMD is 'mmx'") && Contains("scalar"));
+  CHECK_THROWS_WITH(configure(with("RINGLET_TIMEOUT_MS", "soon")), Contains("RINGLET_TIMEOUT_MS is 'soon'"));
+  CHECK_THROWS_WITH(configure(with("RINGLET_HOSTFILE", "x")), Contains("keep one"));
+  CHECK_THROWS_WITH(configure(good, {.backend = "carrier-pigeon"}), Contains("carrier-pigeon") && Contains("tcp"));
+}
+
+TEST_CASE("only loopback without the owner's word") {
+  const Values values{{"RINGLET_RANK", "0"}, {"RINGLET_WORLD_SIZE", "2"}, {"RINGLET_COORDINATOR", "10.0.0.7:5000"}};
+  CHECK_THROWS_WITH(configure(values), Contains("10.0.0.7:5000") && Contains("RINGLET_INSECURE=1"));
+  Values forced = values;
+  forced["RINGLET_INSECURE"] = "1";
+  CHECK(configure(forced).options.size == 2);
+}
+
+TEST_CASE("a pinned instruction set is taken") {
+  CHECK(configure({{"RINGLET_SIMD", "scalar"}}).options.kernels->name() == "scalar");
+  CHECK(configure({}).options.kernels == simd::find(""));
+}
+
+TEST_CASE("MLX's rank and hostfile work as they are") {
+  const TemporaryFile file(R"([["127.0.0.1:5000", "127.0.0.1:5001"], ["127.0.0.1:5002"]])");
+  const auto config = configure({{"MLX_RANK", "1"}, {"MLX_HOSTFILE", file.name()}});
+  CHECK(config.options.rank == 1);
+  CHECK(config.options.size == 2);
+  REQUIRE(config.meeting.roster.size() == 2);
+  CHECK(config.meeting.roster[0].size() == 2);
+  CHECK(config.meeting.roster[1][0] == Address{"127.0.0.1", 5002});
+  CHECK_THROWS_WITH(configure({{"MLX_RANK", "2"}, {"MLX_HOSTFILE", file.name()}}), Contains("MLX_RANK is '2'"));
+  CHECK_THROWS_WITH(configure({{"MLX_RANK", "1"}, {"MLX_HOSTFILE", file.name()}, {"RINGLET_WORLD_SIZE", "3"}}), Contains("2 ranks") && Contains("RINGLET_WORLD_SIZE is 3"));
+  CHECK_THROWS_WITH(configure({{"MLX_RANK", "1"}, {"MLX_HOSTFILE", "no-such-file.json"}}), Contains("no-such-file.json"));
+}
+
+TEST_CASE("a bad hostfile is refused with its place") {
+  const auto parse = [](std::string_view text) { return native::parse_hostfile("hosts.json", text); };
+  CHECK_THROWS_WITH(parse(""), Contains("hosts.json") && Contains("not valid JSON"));
+  CHECK_THROWS_WITH(parse("{\"a\": 1}"), Contains("not a list of ranks"));
+  CHECK_THROWS_WITH(parse("[]"), Contains("not a list of ranks"));
+  CHECK_THROWS_WITH(parse("[[\"127.0.0.1:1\"], []]"), Contains("rank 1 has no list of addresses"));
+  CHECK_THROWS_WITH(parse("[[\"127.0.0.1:1\"], [2]]"), Contains("rank 1 has an address that is not a string"));
+  CHECK_THROWS_WITH(parse("[[\"127.0.0.1:1\"], [\"127.0.0.1\"]]"), Contains("rank 1"));
+  CHECK_THROWS_WITH(parse("[[\"127.0.0.1:70000\"]]"), Contains("rank 0"));
+  CHECK_THROWS_WITH(parse("[[\"127.0.0.1:0\"]]"), Contains("needs a port"));
+  CHECK_THROWS_WITH(parse("[[\"127.0.0.1:5\"], [\"127.0.0.1:5\"]]"), Contains("ranks 0 and 1 have the same address"));
+}
+
+TEST_CASE("backends") {
+  CHECK(is_available());
+  CHECK(is_available("tcp"));
+  CHECK_FALSE(is_available("nccl"));
+  CHECK_FALSE(is_available(""));
+}

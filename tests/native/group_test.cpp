@@ -1,0 +1,201 @@
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <numeric>
+#include <thread>
+
+#include "tests/native/ranks.hpp"
+
+using namespace ringlet;
+using Catch::Matchers::Contains;
+
+namespace {
+
+// Catch's assertions are not for several threads at once: ranks throw instead.
+void expect(bool condition, const std::string& what) {
+  if (!condition) throw std::runtime_error(what);
+}
+
+std::vector<float> ramp(int rank, std::size_t count) {
+  std::vector<float> values(count);
+  for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<float>((rank + 1) * static_cast<int>(i % 5 + 1));
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE("all_sum of every size class over TCP") {
+  const int size = GENERATE(2, 3, 4);
+  test::run_ranks(size, [&](Group& world) {
+    for (const std::size_t count : {0, 1, 3, 1000, 40'000, 300'000, 3'000'000}) {
+      auto values = ramp(world.rank(), count);
+      world.all_sum(values);
+      for (std::size_t i = 0; i < count; ++i)
+        expect(values[i] == static_cast<float>(size * (size + 1) / 2 * static_cast<int>(i % 5 + 1)), "wrong sum at " + std::to_string(i) + " of " + std::to_string(count));
+    }
+  });
+}
+
+TEST_CASE("the other collectives over TCP") {
+  test::run_ranks(3, [](Group& world) {
+    const int rank = world.rank();
+    std::vector<std::int32_t> low{rank, 5 - rank};
+    world.all_min(low);
+    expect(low == std::vector<std::int32_t>{0, 3}, "all_min");
+    std::vector<double> product{rank + 1.0};
+    world.all_prod(product);
+    expect(product[0] == 6, "all_prod");
+    std::vector<float> mean{static_cast<float>(rank)};
+    world.all_mean(mean);
+    expect(mean[0] == 1, "all_mean");
+
+    std::vector<std::int64_t> rows{1, 2, 3, 4};  // uneven: rank 0 gets two rows
+    std::vector<std::int64_t> part(rank == 0 ? 2 : 1);
+    world.sum_scatter(rows, part);
+    expect(part.front() == 3 * (rank == 0 ? 1 : rank + 2), "sum_scatter");
+
+    std::vector<std::uint8_t> all(6);
+    world.all_gather(std::vector<std::uint8_t>{static_cast<std::uint8_t>(rank), 9}, all);
+    expect(all == std::vector<std::uint8_t>{0, 9, 1, 9, 2, 9}, "all_gather");
+
+    std::vector<float> from_two(1'000'000, static_cast<float>(rank));
+    world.broadcast(from_two, 2);
+    expect(from_two.front() == 2 && from_two.back() == 2, "broadcast");
+    world.barrier();
+  });
+}
+
+TEST_CASE("send and recv between any two ranks") {
+  test::run_ranks(4, [](Group& world) {
+    for (const std::size_t count : {std::size_t{1}, std::size_t{500'000}}) {
+      std::vector<Work> sends;
+      const auto mine = ramp(world.rank(), count);
+      for (int peer = 0; peer < 4; ++peer)
+        if (peer != world.rank()) sends.push_back(world.send_async(mine, peer));
+      for (int peer = 0; peer < 4; ++peer) {
+        if (peer == world.rank()) continue;
+        std::vector<float> theirs(count);
+        world.recv(theirs, peer);
+        expect(theirs == ramp(peer, count), "message of rank " + std::to_string(peer));
+      }
+      for (auto& send : sends) send.wait();
+    }
+  });
+}
+
+TEST_CASE("operations go on behind the caller and complete in order") {
+  test::run_ranks(2, [](Group& world) {
+    constexpr std::size_t kCount = 200'000;
+    std::vector<std::vector<float>> values(8, ramp(world.rank(), kCount));
+    std::vector<Work> works;
+    for (auto& v : values) works.push_back(world.all_reduce_async(ReduceOp::sum, v, v));
+    while (!works.back().done()) std::this_thread::yield();  // nobody waits: the helper thread must move it
+    for (auto& work : works) {
+      expect(work.done(), "order");
+      work.wait();
+    }
+    for (const auto& v : values) expect(v[1] == 6, "value");
+  });
+}
+
+TEST_CASE("two streams overlap: their operations may be started in any order") {
+  test::run_ranks(2, [](Group& world) {
+    std::vector<float> first{1}, second{static_cast<float>(world.rank())};
+    const auto sum = [&] { return world.all_reduce_async(ReduceOp::sum, first, first, {.stream = {1}}); };
+    const auto max = [&] { return world.all_reduce_async(ReduceOp::max, second, second, {.stream = {2}}); };
+    std::vector<Work> works;
+    works.push_back(world.rank() == 0 ? sum() : max());
+    works.push_back(world.rank() == 0 ? max() : sum());
+    for (auto& work : works) work.wait();
+    expect(first[0] == 2 && second[0] == 1, "values");
+  });
+}
+
+TEST_CASE("many threads of one rank at once") {
+  test::run_ranks(2, [](Group& world) {
+    std::atomic<int> wrong{0};
+    std::vector<std::thread> threads;
+    for (std::uint16_t stream = 0; stream < 4; ++stream) {
+      threads.emplace_back([&, stream] {
+        for (int i = 0; i < 200; ++i) {
+          std::vector<std::int32_t> value{i + stream};
+          world.all_sum(value, {.stream = {stream}});
+          if (value[0] != 2 * (i + stream)) ++wrong;
+        }
+      });
+    }
+    for (auto& thread : threads) thread.join();
+    expect(wrong == 0, "wrong sums");
+  });
+}
+
+TEST_CASE("wait_for gives up and the work goes on") {
+  test::run_ranks(2, [](Group& world) {
+    std::vector<float> value{1};
+    if (world.rank() == 0) {
+      Work work = world.all_reduce_async(ReduceOp::sum, value, value);
+      expect(!work.wait_for(std::chrono::milliseconds(20)), "too early");
+      std::vector<std::uint8_t> go{1};
+      world.send(go, 1);
+      work.wait();
+      expect(value[0] == 2, "sum");
+    } else {
+      std::vector<std::uint8_t> go(1);
+      world.recv(go, 0);
+      world.all_sum(value);
+    }
+  });
+}
+
+TEST_CASE("a group of one needs nobody") {
+  Group alone;
+  CHECK(alone.rank() == 0);
+  CHECK(alone.size() == 1);
+  std::vector<float> values{1, 2};
+  alone.all_sum(values);
+  CHECK(values == std::vector<float>{1, 2});
+  std::vector<float> out(2);
+  Work work = alone.all_reduce_async(ReduceOp::max, values, out);
+  CHECK(work.done());
+  CHECK(out == values);
+  alone.barrier();
+  std::vector<float> gathered(2);
+  alone.all_gather(values, gathered);
+  CHECK(gathered == values);
+  CHECK_THROWS_AS(alone.send(values, 0), InvalidArgument);
+}
+
+TEST_CASE("wrong arguments are refused before anything moves, and the group lives on") {
+  test::run_ranks(2, [](Group& world) {
+    const auto refused = [&](const char* what, const std::function<void()>& call) {
+      try {
+        call();
+      } catch (const InvalidArgument& error) {
+        expect(std::string(error.what()).find(what) != std::string::npos, std::string("text: ") + error.what());
+        return;
+      }
+      throw std::runtime_error(std::string("not refused: ") + what);
+    };
+    std::vector<float> values{1, 2, 3};
+    std::vector<float> shorter(2);
+    std::vector<std::int32_t> integers(3);
+    refused("null", [&] { world.all_sum(TensorView(nullptr, DType::f32, 4)); });
+    refused("unknown dtype number 77", [&] { world.all_sum(TensorView(values.data(), static_cast<DType>(77), 3)); });
+    refused("3 elements but output has 2", [&] { world.all_reduce(ReduceOp::sum, values, shorter); });
+    refused("same dtype", [&] { world.all_reduce(ReduceOp::sum, values, integers); });
+    refused("overlap", [&] { world.all_reduce(ReduceOp::sum, TensorView(values.data(), DType::f32, 2), TensorView(values.data() + 1, DType::f32, 2)); });
+    refused("operation number 9", [&] { world.all_reduce(static_cast<ReduceOp>(9), values, values); });
+    refused("ranks 0 to 1", [&] { world.broadcast(values, 2); });
+    refused("ranks 0 to 1", [&] { world.send(values, -1); });
+    refused("itself", [&] { world.recv(values, world.rank()); });
+    refused("cast to a floating dtype", [&] { world.all_mean(integers); });
+    refused("scalar", [&] { world.sum_scatter(TensorView(values.data(), DType::f32, Shape{}), shorter); });
+    refused("prod", [&] { world.reduce_scatter(ReduceOp::prod, values, shorter); });
+    refused("stream 5000", [&] { world.barrier({.stream = {5000}}); });
+    refused("timeout", [&] { world.barrier({.timeout = std::chrono::milliseconds(0)}); });
+    refused("negative", [&] { Shape{-1}; });
+    refused("impossible shape", [&] { world.all_sum(TensorView(values.data(), DType::f32, Shape{1ll << 40, 1ll << 40})); });
+    refused("no operation 'dance'", [&] { (void)world.algorithm("dance", 1); });
+    world.all_sum(values);
+    expect(values[2] == 6, "the group lives on");
+  });
+}

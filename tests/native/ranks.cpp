@@ -1,0 +1,63 @@
+#include "tests/native/ranks.hpp"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <exception>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+namespace ringlet::test {
+
+namespace {
+
+struct Coordinator {
+  int descriptor;
+  Address address;
+};
+
+Coordinator open_coordinator() {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  const int descriptor = ::socket(AF_INET, SOCK_STREAM, 0);
+  if (descriptor < 0 || ::bind(descriptor, reinterpret_cast<sockaddr*>(&address), length) != 0 || ::listen(descriptor, 128) != 0 ||
+      ::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &length) != 0)
+    throw std::runtime_error("no loopback socket");
+  return {descriptor, {"127.0.0.1", ntohs(address.sin_port)}};
+}
+
+}  // namespace
+
+void run_ranks(int size, const std::function<void(Group&)>& body, const std::function<void(native::WorldConfig&)>& configure) {
+  const Coordinator coordinator = open_coordinator();
+  std::vector<std::exception_ptr> failures(static_cast<std::size_t>(size));
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < size; ++rank) {
+    threads.emplace_back([&, rank] {
+      try {
+        native::WorldConfig config;
+        config.options.rank = rank;
+        config.options.size = size;
+        config.options.kernels = simd::find("");
+        config.options.operation_timeout = Duration::seconds(60);
+        config.meeting.coordinator = coordinator.address;
+        config.meeting.world_id = 4711;
+        if (rank == 0) config.listening_descriptor = coordinator.descriptor;
+        if (configure) configure(config);
+        Group group(std::make_shared<native::World>(config));
+        body(group);
+      } catch (...) {
+        failures[static_cast<std::size_t>(rank)] = std::current_exception();
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  for (const auto& failure : failures)
+    if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace ringlet::test
