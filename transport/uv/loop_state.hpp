@@ -127,8 +127,10 @@ class SocketWatch {
   int socket() const noexcept { return socket_; }
   LoopState& loop() noexcept { return loop_; }
 
-  /// The loop calls flush_output() at the end of the current dispatch.
-  void mark_woken() noexcept { woken_node_.move_to_end_of(loop_.woken_); }
+  /// The loop calls flush_output() at the end of the current dispatch. Nothing once closed, when the loop may be gone.
+  void mark_woken() noexcept {
+    if (!closed()) woken_node_.move_to_end_of(loop_.woken_);
+  }
   /// While on, poll() calls receive_directly().
   void set_direct_receiving(bool on) noexcept;
 

@@ -81,6 +81,7 @@ class LinkSocket final : public SocketWatch {
   bool receiving_ = false;
   bool sending_ = false;       // inside send_all()
   bool send_stalled_ = false;  // the system takes no more for now
+  bool woken_ = false;         // since to_send() was asked last
   bool finish_requested_ = false;
   bool send_ended_ = false;
 };
@@ -95,7 +96,8 @@ void LinkSocket::start(LinkUser& user) {
 }
 
 void LinkSocket::wake() {
-  // While sending, to_send() is asked again anyway; while stalled, as soon as the system takes more.
+  woken_ = true;
+  // While sending, send_all() looks at the flag; while stalled, to_send() is asked as soon as the system takes more.
   if (user_ != nullptr && !sending_ && !send_stalled_ && !send_ended_) mark_woken();
 }
 
@@ -177,6 +179,7 @@ void LinkSocket::send_all() {
   sending_ = true;
   bool stalled = false;
   for (int round = 0; !stalled; ++round) {
+    woken_ = false;
     const auto source = user_->to_send();
     if (user_ == nullptr) return;
     PartList<kMaxSendParts> parts(source);
@@ -199,7 +202,11 @@ void LinkSocket::send_all() {
   }
   sending_ = false;
   send_stalled_ = stalled;
-  if (!stalled && finish_requested_) end_sending();
+  // Woken inside the very to_send() that had nothing: what it meant is asked for after the others.
+  if (!stalled && woken_)
+    mark_woken();
+  else if (!stalled && finish_requested_)
+    end_sending();
   update_interest();
 }
 
