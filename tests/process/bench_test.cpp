@@ -1,0 +1,72 @@
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/launch/command_process.hpp"
+
+using namespace ringlet::test;
+using Catch::Matchers::Contains;
+
+namespace {
+
+std::vector<nlohmann::json> rows_of(const std::string& text) {
+  std::vector<nlohmann::json> rows;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) rows.push_back(nlohmann::json::parse(line));
+  return rows;
+}
+
+}  // namespace
+
+TEST_CASE("bench starts its own ranks, checks every result and prints a row per size") {
+  const std::string operation = GENERATE("all_reduce", "reduce_scatter", "all_gather", "broadcast");
+  const std::string dtype = GENERATE("f32", "bf16", "bool", "complex64", "i8");
+  const Outcome outcome = run_command({"bench", "--ranks", "3", "--op", operation, "--dtype", dtype, "--sizes", "24,4KiB,1MiB", "--seconds", "0.01", "--json"});
+  CAPTURE(operation, dtype, outcome.out, outcome.err);
+  REQUIRE(outcome.exit_code == 0);
+  const auto rows = rows_of(outcome.out);
+  REQUIRE(rows.size() == 3);
+  for (const auto& row : rows) {
+    CHECK(row.at("op") == operation);
+    CHECK(row.at("dtype") == dtype);
+    CHECK(row.at("ranks") == 3);
+    CHECK(row.at("checked") == true);
+    CHECK(row.at("min_us").get<double>() > 0);
+    CHECK(row.at("median_us").get<double>() >= row.at("min_us").get<double>());
+    CHECK(row.contains("p99_us"));
+    CHECK(row.at("busbw_GBs").get<double>() > 0);
+    CHECK(row.at("algbw_GBs").get<double>() > 0);
+    CHECK_FALSE(row.at("algorithm").get<std::string>().empty());
+  }
+  CHECK(rows[0].at("bytes") == 24);
+}
+
+TEST_CASE("bench measures the group that it was launched in") {
+  const Outcome outcome = run_command({"launch", "-n", "2", "--no-prefix", "--", RINGLET_COMMAND, "bench", "--sizes", "4", "--seconds", "0.01", "--json"});
+  CAPTURE(outcome.err);
+  REQUIRE(outcome.exit_code == 0);
+  const auto rows = rows_of(outcome.out);
+  REQUIRE(rows.size() == 1);
+  CHECK(rows[0].at("ranks") == 2);
+  CHECK(rows[0].at("algorithm") == "exchange");
+}
+
+TEST_CASE("bench refuses what it cannot measure") {
+  const auto refused = [](std::vector<std::string> arguments, const std::string& why) {
+    arguments.insert(arguments.begin(), "bench");
+    const Outcome outcome = run_command(arguments);
+    CAPTURE(arguments, outcome.err);
+    CHECK(outcome.exit_code == 2);
+    CHECK_THAT(outcome.err, Contains(why));
+  };
+  refused({"--ranks", "0"}, "--ranks 0");
+  refused({"--ranks", "-3"}, "--ranks -3");
+  refused({"--ranks", "many"}, "many");
+  refused({"--op", "gossip"}, "--op gossip");
+  refused({"--dtype", "f8"}, "--dtype f8");
+  refused({"--sizes", "12,big"}, "'big' is not a size");
+  refused({"--sizes", "99999999999999GiB"}, "is not a size");
+  refused({"--sizes", "2"}, "less than one element of f32");
+  refused({"--sizes", ""}, "--sizes");
+  refused({"--seconds", "-1"}, "--seconds -1");
+}

@@ -1,0 +1,41 @@
+// A rank that runs collectives and messages of all sizes until one fails, and says which rank it blames. Started by kill_test.
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <ringlet/ringlet.hpp>
+
+namespace {
+
+void one_round(ringlet::Group& world, int round) {
+  static const std::size_t kSizes[] = {1, 3000, 100'000, 2'000'000};
+  std::vector<float> values(kSizes[round % 4], 1.0f);
+  switch (round % 3) {
+    case 0: return world.all_sum(values);
+    case 1: return world.broadcast(values, round % world.size());
+    default: {
+      const int next = (world.rank() + 1) % world.size();
+      const int previous = (world.rank() + world.size() - 1) % world.size();
+      std::vector<float> incoming(values.size());
+      ringlet::Work sent = world.send_async(values, next);
+      world.recv(incoming, previous);
+      sent.wait();
+    }
+  }
+}
+
+}  // namespace
+
+int main() {
+  std::printf("pid %d\n", static_cast<int>(::getpid()));
+  std::fflush(stdout);
+  try {
+    ringlet::Group world = ringlet::init({.strict = true});
+    std::printf("met\n");
+    std::fflush(stdout);
+    for (int round = 0;; ++round) one_round(world, round);
+  } catch (const ringlet::Error& error) {
+    std::printf("blames %d: %s\n", error.status().rank(), error.what());
+    return 1;
+  }
+}
