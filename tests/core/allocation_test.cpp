@@ -1,0 +1,161 @@
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <new>
+
+#include "core/engine/requests.hpp"
+#include "core/engine/world.hpp"
+
+namespace {
+std::atomic<std::size_t> allocation_count{0};
+}
+
+void* operator new(std::size_t bytes) {
+  ++allocation_count;
+  if (void* memory = std::malloc(bytes > 0 ? bytes : 1)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+using namespace ringlet;
+
+namespace {
+
+/// Runs what was deferred; timers never fire.
+class StillLoop final : public EventLoop {
+ public:
+  Instant now() const override { return {}; }
+  void defer(Task task) override { tasks_.push_back(std::move(task)); }
+  TimerId after(Duration, Task) override { return ++timers_; }
+  void cancel(TimerId) override {}
+  bool run_one() {
+    if (tasks_.empty()) return false;
+    const Task task = std::move(tasks_.front());
+    tasks_.pop_front();
+    task();
+    return true;
+  }
+
+ private:
+  std::deque<Task> tasks_;
+  TimerId timers_ = 0;
+};
+
+/// One end of a pipe in memory that holds no bytes: what one end sends is put straight where the other wants it.
+class PipeLink final : public Link {
+ public:
+  void connect(PipeLink& other) { other_ = &other; }
+  void start(LinkUser& user) override { user_ = &user; }
+  void wake() override { awake_ = true; }
+  void finish_sending() override {}
+  std::string peer_name() const override { return "pipe"; }
+
+  bool move_some() {
+    if (!awake_) return false;
+    const auto parts = user_->to_send();
+    const auto part = std::find_if(parts.begin(), parts.end(), [](const ConstBytes& bytes) { return !bytes.empty(); });
+    if (part == parts.end()) {
+      awake_ = false;
+      return false;
+    }
+    std::size_t moved = 0;
+    for (const Bytes& place : other_->user_->to_receive()) {
+      const std::size_t bytes = std::min(place.size(), part->size() - moved);
+      if (bytes > 0) std::memcpy(place.data(), part->data() + moved, bytes);
+      moved += bytes;
+    }
+    user_->sent(moved);
+    other_->user_->received(moved);
+    return true;
+  }
+
+ private:
+  LinkUser* user_ = nullptr;
+  PipeLink* other_ = nullptr;
+  bool awake_ = false;
+};
+
+class IgnoringOwner final : public SessionOwner {
+ public:
+  PayloadSink* on_frame(Session&, const FrameHeader&) override { return nullptr; }
+  void on_session_failed(Session&, const Status&) override {}
+  void on_session_ended(Session&) override {}
+};
+
+/// Three worlds joined by pipes.
+class PipeGroup {
+ public:
+  static constexpr int kSize = 3;
+
+  explicit PipeGroup(const WorldOptions& options) {
+    for (int rank = 0; rank < kSize; ++rank) {
+      WorldOptions own = options;
+      own.rank = rank;
+      own.size = kSize;
+      own.kernels = simd::find("");
+      worlds_.push_back(std::make_unique<World>(loop_, own));
+    }
+    for (int rank = 0; rank < kSize; ++rank) {
+      for (int peer = 0; peer < rank; ++peer) {
+        auto one = std::make_unique<PipeLink>();
+        auto other = std::make_unique<PipeLink>();
+        one->connect(*other);
+        other->connect(*one);
+        links_.push_back(one.get());
+        links_.push_back(other.get());
+        worlds_[static_cast<std::size_t>(rank)]->adopt(std::make_unique<Session>(std::move(one), loop_, owner_, options.session), peer);
+        worlds_[static_cast<std::size_t>(peer)]->adopt(std::make_unique<Session>(std::move(other), loop_, owner_, options.session), rank);
+      }
+    }
+  }
+
+  /// Allocations of one all-reduce on all ranks, from its start to its end.
+  std::size_t allocations_of_sum(std::size_t count) {
+    for (auto& own : values_) own.assign(count, 1.0F);
+    const std::size_t before = allocation_count;
+    int done = 0;
+    for (std::size_t rank = 0; rank < kSize; ++rank) {
+      auto task = make_all_reduce(ReduceOp::sum, values_[rank], values_[rank], 1, worlds_[rank]->options());
+      task.value().completion = [&done](const Status& status) { done += status.ok() ? 1 : 100; };
+      worlds_[rank]->start(0, std::move(task).value());
+    }
+    for (bool progress = true; progress;) {
+      progress = loop_.run_one();
+      for (PipeLink* link : links_) progress |= link->move_some();
+    }
+    const std::size_t count_of_run = allocation_count - before;
+    CHECK(done == kSize);
+    for (const auto& own : values_) CHECK(own == std::vector<float>(count, 3.0F));
+    return count_of_run;
+  }
+
+ private:
+  StillLoop loop_;
+  IgnoringOwner owner_;
+  std::vector<std::unique_ptr<World>> worlds_;
+  std::vector<PipeLink*> links_;
+  std::array<std::vector<float>, kSize> values_;
+};
+
+}  // namespace
+
+TEST_CASE("the allocations of a large all-reduce do not depend on the number of segments") {
+  WorldOptions options;
+  options.segment_bytes = 16 << 10;
+  PipeGroup group(options);
+  constexpr std::size_t kFew = 100'000;    // about 9 segments per part
+  constexpr std::size_t kMany = 3'000'000;  // about 250
+  for (const std::size_t warm_up : {kMany, kFew, kMany}) group.allocations_of_sum(warm_up);
+  // A queue of operations takes a new block of memory now and then: the least of a few runs is the steady state.
+  std::size_t few = SIZE_MAX;
+  std::size_t many = SIZE_MAX;
+  for (int round = 0; round < 10; ++round) {
+    few = std::min(few, group.allocations_of_sum(kFew));
+    many = std::min(many, group.allocations_of_sum(kMany));
+  }
+  CHECK(few == many);
+  CHECK(many < 50);
+}
