@@ -49,13 +49,25 @@ void Session::mark_ready(FrameSource& source) {
 
 void Session::mark_queued(FrameSource& source) {
   if (std::exchange(source.queued, true)) return;
-  ready_.push_back(&source);
+  source.next_queued = nullptr;
+  (last_queued_ != nullptr ? last_queued_->next_queued : first_queued_) = &source;
+  last_queued_ = &source;
+}
+
+FrameSource* Session::take_queued() {
+  FrameSource* source = first_queued_;
+  first_queued_ = source->next_queued;
+  if (first_queued_ == nullptr) last_queued_ = nullptr;
+  source->queued = false;
+  return source;
 }
 
 void Session::withdraw(FrameSource& source) {
-  if (!source.queued) return;
-  source.queued = false;
-  std::erase(ready_, &source);
+  if (!std::exchange(source.queued, false)) return;
+  FrameSource* before = nullptr;
+  for (FrameSource* at = first_queued_; at != &source; at = at->next_queued) before = at;
+  (before != nullptr ? before->next_queued : first_queued_) = source.next_queued;
+  if (last_queued_ == &source) last_queued_ = before;
 }
 
 void Session::send_owned(FrameHeader header, ConstBytes payload) {
@@ -87,10 +99,8 @@ void Session::fill_batch() {
     add_to_batch(Kind::owned, frame.header, frame.payload, nullptr);
     bytes += frame.payload.size();
   }
-  while (!ready_.empty() && room()) {
-    FrameSource* source = ready_.front();
-    ready_.pop_front();
-    source->queued = false;
+  while (first_queued_ != nullptr && room()) {
+    FrameSource* source = take_queued();
     const auto frame = source->next_frame();
     if (!frame) continue;
     add_to_batch(Kind::source, frame->header, frame->payload, source);
@@ -126,8 +136,7 @@ void Session::entry_left(std::size_t index) {
 }
 
 void Session::drop_sources() {
-  for (FrameSource* source : ready_) source->queued = false;
-  ready_.clear();
+  while (first_queued_ != nullptr) take_queued();
   if (first_part_ == part_count_) return;
   const BatchEntry& current = batch_[first_part_ / 2];
   const bool untouched = current.kind != BatchEntry::Kind::raw && first_part_ % 2 == 0 && parts_[first_part_].size() == kFrameHeaderBytes;

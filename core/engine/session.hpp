@@ -32,7 +32,9 @@ class FrameSource {
   /// The frame given first of those not yet reported has left, whole.
   virtual void frame_sent(const FrameHeader& header) = 0;
 
-  bool queued = false;  // the session's own: it stands in the session's queue
+  // The session's own: the queue of those that have frames, a list through the sources themselves so that it never allocates.
+  bool queued = false;
+  FrameSource* next_queued = nullptr;
 
  protected:
   ~FrameSource() = default;
@@ -132,6 +134,7 @@ class Session final : private LinkUser {
   void link_failed(const Status& status) override;
 
   void mark_queued(FrameSource& source);
+  FrameSource* take_queued();
   void fill_batch();
   void add_to_batch(BatchEntry::Kind kind, const FrameHeader& header, ConstBytes payload, FrameSource* source);
   void entry_left(std::size_t index);
@@ -149,7 +152,8 @@ class Session final : private LinkUser {
   int peer_ = -1;
 
   // sending
-  std::deque<FrameSource*> ready_;
+  FrameSource* first_queued_ = nullptr;
+  FrameSource* last_queued_ = nullptr;
   std::deque<OwnedFrame> owned_;
   std::vector<std::byte> raw_;  // leaves before all frames: the preface, the rest of a frame whose source is gone
   std::vector<std::byte> raw_in_batch_;

@@ -14,6 +14,7 @@ constexpr std::size_t kMaxHelloBytes = 4096;
 constexpr Duration kDialTimeout = Duration::seconds(5);
 constexpr Duration kMaxPause = Duration::seconds(1);
 constexpr Duration kRejectedTime = Duration::seconds(1);
+constexpr Duration kGrace = Duration::seconds(1);
 
 std::string rank_text(std::uint64_t rank) { return "rank " + std::to_string(rank); }
 
@@ -58,11 +59,7 @@ void Meeting::start(std::function<void(const Status&)> on_met) {
   world_.set_failure_handler([this, alive = alive_](const Status& status) {
     if (*alive) finish(status);
   });
-  deadline_ = loop_.now() + options_.timeout;
-  deadline_timer_ = loop_.after(options_.timeout, [this] {
-    deadline_timer_ = 0;
-    on_deadline();
-  });
+  set_deadline(options_.timeout);
   linked_[static_cast<std::size_t>(rank())] = true;
   roster_known_ = !coordinates() || rank() == 0;
   if (Status status = listen(); !status.ok()) return world_.fail(status);
@@ -353,7 +350,16 @@ std::string Meeting::missing() const {
   return ranks;
 }
 
+void Meeting::set_deadline(Duration delay) {
+  deadline_timer_ = loop_.after(delay, [this] {
+    deadline_timer_ = 0;
+    on_deadline();
+  });
+}
+
 void Meeting::on_deadline() {
+  // Rank 0's own deadline passes about now, and it knows who is missing.
+  if (rank() != 0 && world_.has_session(0) && !std::exchange(grace_given_, true)) return set_deadline(kGrace);
   std::string text = rank_text(static_cast<std::uint64_t>(rank())) + " has not met the others within " + std::to_string(options_.timeout.whole_milliseconds()) + " ms";
   const std::string ranks = missing();
   int culprit = -1;

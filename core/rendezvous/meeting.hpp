@@ -78,6 +78,7 @@ class Meeting final : private SessionOwner {
   void report_ready_if_complete();
   void begin_if_all_ready();
   std::string missing() const;
+  void set_deadline(Duration delay);
   void on_deadline();
   void finish(const Status& status);
 
@@ -96,8 +97,8 @@ class Meeting final : private SessionOwner {
   std::vector<std::pair<Session*, wire::Hello>> held_;  // links that came before the roster
   bool roster_known_ = false;
   bool ready_sent_ = false;
+  bool grace_given_ = false;
   TimerId deadline_timer_ = 0;
-  Instant deadline_{};
   std::shared_ptr<bool> alive_;
 };
 

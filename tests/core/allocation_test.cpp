@@ -1,24 +1,12 @@
-#include <atomic>
+#include <algorithm>
+#include <array>
 #include <catch2/catch.hpp>
-#include <cstdlib>
 #include <cstring>
 #include <deque>
-#include <new>
 
 #include "core/engine/requests.hpp"
 #include "core/engine/world.hpp"
-
-namespace {
-std::atomic<std::size_t> allocation_count{0};
-}
-
-void* operator new(std::size_t bytes) {
-  ++allocation_count;
-  if (void* memory = std::malloc(bytes > 0 ? bytes : 1)) return memory;
-  throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+#include "tests/core/allocation_count.hpp"
 
 using namespace ringlet;
 
@@ -115,7 +103,7 @@ class PipeGroup {
   /// Allocations of one all-reduce on all ranks, from its start to its end.
   std::size_t allocations_of_sum(std::size_t count) {
     for (auto& own : values_) own.assign(count, 1.0F);
-    const std::size_t before = allocation_count;
+    const std::size_t before = test::allocation_count();
     int done = 0;
     for (std::size_t rank = 0; rank < kSize; ++rank) {
       auto task = make_all_reduce(ReduceOp::sum, values_[rank], values_[rank], 1, worlds_[rank]->options());
@@ -126,7 +114,7 @@ class PipeGroup {
       progress = loop_.run_one();
       for (PipeLink* link : links_) progress |= link->move_some();
     }
-    const std::size_t count_of_run = allocation_count - before;
+    const std::size_t count_of_run = test::allocation_count() - before;
     CHECK(done == kSize);
     for (const auto& own : values_) CHECK(own == std::vector<float>(count, 3.0F));
     return count_of_run;

@@ -84,6 +84,7 @@ struct Victim {
   RawPeer peer;
   std::vector<std::vector<float>> values{std::vector<float>(10), std::vector<float>(20), std::vector<float>(100), std::vector<float>(5), std::vector<float>(6)};
   std::vector<Outcome*> outcomes;
+  Values later;
 
   static GroupSetup setup(std::uint64_t seed) {
     GroupSetup setup;
@@ -94,8 +95,11 @@ struct Victim {
     return setup;
   }
   explicit Victim(std::uint64_t seed, const Values& script) : group(setup(seed)), peer(group.sim()) {
+    // What joins goes first; the rest follows when the operations have been started.
+    const auto split = static_cast<std::ptrdiff_t>(std::min(script.size(), Script().join().bytes().size()));
+    later.assign(script.begin() + split, script.end());
     group.start_meeting(0);
-    peer.dial_until_linked(group.listening_address(0), [this, script] { peer.send(script); });
+    peer.dial_until_linked(group.listening_address(0), [this, first = Values(script.begin(), script.begin() + split)] { peer.send(first); });
     group.sim().run_until([&] { return group.met(0).has_value(); }, {.time = Duration::seconds(10)});
   }
   void start_operations() {
@@ -104,6 +108,8 @@ struct Victim {
     outcomes.push_back(&group.start(0, 0, make_barrier(options)));
     outcomes.push_back(&group.receive(0, 0, make_receive(values[3], 1, options)));
     outcomes.push_back(&group.send(0, 0, make_send(values[4], 1, options)));
+    group.sim().run_for(Duration::milliseconds(50));
+    peer.send(later);
   }
   void run() { REQUIRE(group.run_until_done(Duration::seconds(60))); }
 };
@@ -227,6 +233,7 @@ TEST_CASE("data of an operation that has ended is refused") {
 
 TEST_CASE("an abort's numbers are not trusted") {
   Victim victim(1, Script().join().control(wire::Abort{250, 1'000'000, "because"}).bytes());
+  victim.start_operations();
   victim.group.sim().run_for(Duration::seconds(1));
   const Status& failure = victim.group.world(0).failure();
   CHECK(failure.code() == Errc::protocol_error);
