@@ -1,0 +1,111 @@
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/launch/command_process.hpp"
+
+using namespace ringlet::test;
+using Catch::Matchers::Contains;
+
+namespace {
+
+/// A text with something to learn in it.
+std::string write_text(const TemporaryDirectory& directory) {
+  const std::string path = directory.path() + "/text.txt";
+  std::ofstream file(path);
+  for (int line = 0; line < 2000; ++line) file << "rank " << line % 7 << " sends " << line % 5 << " chunks to rank " << (line + 1) % 7 << ", then waits.\n";
+  return path;
+}
+
+Outcome train(int ranks, const std::string& text, std::vector<std::string> more) {
+  std::vector<std::string> arguments{"launch", "-n", std::to_string(ranks), "--no-prefix", "--", TRAIN_TEXT, "--data", text, "--layers", "1", "--width", "32", "--heads", "2",
+                                     "--context", "32"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return run_command(arguments);
+}
+
+std::vector<double> read_losses(const std::string& path) {
+  std::istringstream lines(read_file(path));
+  std::vector<double> losses;
+  for (double step, loss; lines >> step >> loss;) losses.push_back(loss);
+  return losses;
+}
+
+nlohmann::json last_line(const std::string& text) {
+  std::istringstream lines(text);
+  std::string last;
+  for (std::string line; std::getline(lines, line);) last = line;
+  return nlohmann::json::parse(last);
+}
+
+}  // namespace
+
+// 10 sequences do not divide by 3 or 4: the weighted average is part of this.
+TEST_CASE("N ranks on a batch split N ways follow one rank on the whole batch") {
+  const TemporaryDirectory directory;
+  const std::string text = write_text(directory);
+  const auto losses_of = [&](int ranks) {
+    const std::string log = directory.path() + "/losses-" + std::to_string(ranks);
+    const Outcome outcome = train(ranks, text, {"--steps", "50", "--batch", "10", "--log-losses", log});
+    CAPTURE(ranks, outcome.out, outcome.err);
+    REQUIRE(outcome.exit_code == 0);
+    return read_losses(log);
+  };
+  const auto alone = losses_of(1);
+  REQUIRE(alone.size() == 50);
+  CHECK(alone.back() < alone.front());
+  for (const int ranks : {2, 3, 4}) {
+    const auto together = losses_of(ranks);
+    REQUIRE(together.size() == alone.size());
+    for (std::size_t step = 0; step < alone.size(); ++step) {
+      CAPTURE(ranks, step);
+      CHECK(together[step] == Approx(alone[step]).epsilon(1e-5));
+    }
+  }
+}
+
+TEST_CASE("training learns, and every rank ends with the same parameters") {
+  const std::string type = GENERATE("none", "f16", "bf16");
+  const TemporaryDirectory directory;
+  const Outcome outcome = train(3, write_text(directory), {"--steps", "150", "--batch", "9", "--json", "--communication-type", type});
+  CAPTURE(type, outcome.out, outcome.err);
+  REQUIRE(outcome.exit_code == 0);
+  const auto result = last_line(outcome.out);
+  CHECK(result.at("ranks") == 3);
+  CHECK(result.at("steps") == 150);
+  CHECK(result.at("tokens_per_s").get<double>() > 0);
+  CHECK(result.at("val_loss_first").get<double>() > result.at("unigram_entropy").get<double>());
+  CHECK(result.at("val_loss_last").get<double>() < 0.75 * result.at("unigram_entropy").get<double>());
+  CHECK(result.at("communication_share").get<double>() >= 0);
+  CHECK(result.at("communication_share").get<double>() < 1);
+  CHECK_FALSE(result.at("parameter_hash").is_null());
+}
+
+TEST_CASE("the same seed gives the same parameters, another seed others") {
+  const TemporaryDirectory directory;
+  const std::string text = write_text(directory);
+  const auto hash = [&](const char* seed) {
+    const Outcome outcome = train(2, text, {"--steps", "5", "--batch", "4", "--json", "--seed", seed});
+    REQUIRE(outcome.exit_code == 0);
+    return last_line(outcome.out).at("parameter_hash");
+  };
+  CHECK(hash("7") == hash("7"));
+  CHECK(hash("7") != hash("8"));
+}
+
+TEST_CASE("the trainer refuses what it cannot use") {
+  const TemporaryDirectory directory;
+  const std::string text = write_text(directory);
+  const auto refused = [&](int ranks, const std::string& data, std::vector<std::string> more, const std::string& why) {
+    const Outcome outcome = train(ranks, data, std::move(more));
+    CAPTURE(outcome.out, outcome.err);
+    CHECK(outcome.exit_code == 2);
+    CHECK_THAT(outcome.out + outcome.err, Contains(why));
+  };
+  refused(1, directory.path() + "/missing", {}, "missing");
+  refused(1, text, {"--steps", "0"}, "--steps");
+  refused(1, text, {"--batch", "many"}, "many");
+  refused(3, text, {"--batch", "2"}, "batch");
+}
