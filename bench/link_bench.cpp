@@ -64,6 +64,8 @@ struct End {
   template <class Condition>
   void run_until(Condition condition) {
     while (!condition()) {
+      // The other process is gone: nothing more will come.
+      if (user.ended) std::exit(1);
       if (blocking)
         loop.wait();
       else if (!loop.poll())
