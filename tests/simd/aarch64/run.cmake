@@ -10,7 +10,7 @@ foreach(need compiler emulator)
   endif()
 endforeach()
 
-set(options -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64 -DCMAKE_CXX_COMPILER=${compiler} -DCMAKE_BUILD_TYPE=Release
+set(options -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64 -DCMAKE_CXX_COMPILER=${compiler} -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O1
             -DXSIMD=${XSIMD} -DCATCH2=${CATCH2})
 if(ccache)
   list(APPEND options -DCMAKE_CXX_COMPILER_LAUNCHER=${ccache})
