@@ -40,7 +40,7 @@ void a_dial_succeeds_once(NetworkPair& pair) {
   settle(pair);
   CHECK(result.calls == 1);
   REQUIRE(result.link);
-  CHECK(result.link->peer_name() == listener->address().host + ":" + std::to_string(listener->address().port));
+  CHECK(result.link->peer_name() == to_string(listener->address()));
   CHECK_FALSE(accepted->peer_name().empty());
 }
 
