@@ -26,9 +26,12 @@ std::vector<std::string> numbers(const ProgressState& state) {
           fmt::format("{:.1f} % communication", 100 * state.communication_share)};
 }
 
+// The width of the terminal that shows `out`, its own or the launcher's; 0 for none.
 int terminal_width(std::FILE* out) {
   winsize size{};
-  return ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+  if (isatty(fileno(out)) == 1) return ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+  const char* columns = std::getenv("RINGLET_TERMINAL_COLUMNS");
+  return columns != nullptr ? std::atoi(columns) : 0;
 }
 
 }  // namespace
@@ -51,7 +54,7 @@ std::string progress_bar(const ProgressState& state, int width) {
 std::string progress_line(const ProgressState& state) { return fmt::format("step {}", fmt::join(numbers(state), "  ")); }
 
 Progress::Progress(std::FILE* out, int steps, double tokens_per_step)
-    : out_(out), on_terminal_(isatty(fileno(out)) == 1), steps_(steps), tokens_per_step_(tokens_per_step) {}
+    : out_(out), on_terminal_(terminal_width(out) > 0), steps_(steps), tokens_per_step_(tokens_per_step) {}
 
 void Progress::update(int step, double loss, double communication_share) {
   const Clock::time_point now = Clock::now();

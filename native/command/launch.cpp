@@ -1,4 +1,6 @@
 #include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 
@@ -17,7 +19,8 @@ namespace {
 constexpr char kFooter[] = R"(Example:
   ringlet launch -n 4 -- ./train --epochs 3
 
-Each rank gets RINGLET_RANK, RINGLET_WORLD_SIZE and RINGLET_COORDINATOR; ringlet::init() needs nothing else.
+Each rank gets RINGLET_RANK, RINGLET_WORLD_SIZE and RINGLET_COORDINATOR; ringlet::init() needs nothing else. On a terminal also
+RINGLET_TERMINAL_COLUMNS, the width that is left for a rank's own progress bar.
 Exit code: 0 if all ranks exited with 0, else that of the first rank that failed (128 + signal if a signal killed it);
 126 or 127 if PROGRAM cannot be run, 128 + signal after SIGINT or SIGTERM, 2 for a mistake on the command line.)";
 
@@ -48,6 +51,13 @@ void declare(CLI::App& app, LaunchCommandLine& line) {
   app.add_flag("--json", line.json, "At the end print how each rank ended as a line of JSON; the ranks' stdout goes to stderr");
 }
 
+/// The ranks write to pipes, so they cannot see that a person looks on.
+std::optional<int> terminal_columns() {
+  winsize size{};
+  if (::isatty(STDOUT_FILENO) != 1 || ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return std::nullopt;
+  return size.ws_col;
+}
+
 /// Brings the values into the launcher's form; a sentence where one cannot be.
 std::optional<std::string> convert(LaunchCommandLine& line) {
   constexpr double kMostSeconds = 1e6;
@@ -67,6 +77,7 @@ std::optional<std::string> convert(LaunchCommandLine& line) {
   }
   line.options.prefix = !line.no_prefix;
   line.options.stdout_to_stderr = line.json;
+  if (!line.json) line.options.terminal_columns = terminal_columns();
   return std::nullopt;
 }
 

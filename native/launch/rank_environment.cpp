@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 
 extern char** environ;
 
@@ -11,9 +12,12 @@ namespace ringlet::launch {
 
 namespace {
 
-constexpr std::array<std::string_view, 8> kReserved{"RINGLET_RANK",           "RINGLET_WORLD_SIZE", "RINGLET_COORDINATOR",
+constexpr std::array<std::string_view, 9> kReserved{"RINGLET_TERMINAL_COLUMNS","RINGLET_RANK",           "RINGLET_WORLD_SIZE", "RINGLET_COORDINATOR",
                                                     "RINGLET_COORDINATOR_FD", "RINGLET_HOSTFILE",   "MLX_RANK",
                                                     "MLX_HOSTFILE",           "MLX_WORLD_SIZE"};
+
+/// Of "[12] ", as wide as that of the last rank.
+int prefix_columns(int world_size) { return static_cast<int>(std::to_string(world_size - 1).size()) + 3; }
 
 std::string_view name_part(std::string_view entry) { return entry.substr(0, entry.find('=')); }
 
@@ -33,6 +37,10 @@ std::vector<std::string> make_rank_environment(const LaunchOptions& options, int
   result.push_back(fmt::format("RINGLET_WORLD_SIZE={}", options.world_size));
   result.push_back(fmt::format("RINGLET_COORDINATOR=127.0.0.1:{}", coordinator_port));
   if (rank == 0) result.push_back(fmt::format("RINGLET_COORDINATOR_FD={}", coordinator_fd));
+  if (options.terminal_columns) {
+    const int columns = *options.terminal_columns - (options.prefix ? prefix_columns(options.world_size) : 0);
+    result.push_back(fmt::format("RINGLET_TERMINAL_COLUMNS={}", std::max(columns, 0)));
+  }
   for (std::size_t i = 0; i < options.environment.size(); ++i) {
     const auto& [name, value] = options.environment[i];
     const auto same = [&](const auto& later) { return later.first == name; };

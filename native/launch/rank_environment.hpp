@@ -12,7 +12,8 @@ namespace ringlet::launch {
 bool is_reserved_variable(std::string_view name);
 
 /// "NAME=VALUE" strings for one rank: the launcher's own environment without what says where another group meets, then RINGLET_RANK,
-/// RINGLET_WORLD_SIZE, RINGLET_COORDINATOR, on rank 0 RINGLET_COORDINATOR_FD, then the user's additions.
+/// RINGLET_WORLD_SIZE, RINGLET_COORDINATOR, on rank 0 RINGLET_COORDINATOR_FD,
+/// RINGLET_TERMINAL_COLUMNS where a terminal shows their output, then the user's additions.
 std::vector<std::string> make_rank_environment(const LaunchOptions& options, int rank, int coordinator_port, int coordinator_fd);
 
 }  // namespace ringlet::launch
