@@ -12,10 +12,10 @@
 namespace train_text {
 
 struct ModelShape {
-  int layers = 3;
-  int width = 128;
+  int layers = 2;
+  int width = 96;
   int heads = 4;
-  int context = 96;
+  int context = 64;
 };
 
 /// Throws `InputError`, saying which number does not fit and what would.

@@ -15,9 +15,9 @@ namespace {
 
 constexpr const char* kExample =
     "Example: four ranks on this machine\n"
-    "  ringlet run -n 4 -- train_text --steps 300 --batch 16\n"
+    "  ringlet run -n 4 -- train_text --steps 1600 --batch 16\n"
     "Alone, on a text of your own:\n"
-    "  train_text --data poems.txt --context 64";
+    "  train_text --data poems.txt --context 128";
 
 std::string type_name(const std::optional<ringlet::DType>& type) { return std::string(type ? ringlet::name_of(*type) : "none"); }
 

@@ -12,11 +12,11 @@ namespace train_text {
 /// What the user chose. All but the last three must be the same on every rank.
 struct Options {
   ModelShape shape;
-  int steps = 300;
+  int steps = 1600;
   int batch = 16;  // sequences of the whole group
   std::uint64_t seed = 1;
-  double learning_rate = 4e-3;
-  std::int64_t all_reduce_size = 512 << 10;
+  double learning_rate = 6e-3;
+  std::int64_t all_reduce_size = 256 << 10;
   std::optional<ringlet::DType> communication_type;
   std::filesystem::path data;
   bool json = false;
