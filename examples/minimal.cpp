@@ -1,4 +1,4 @@
-// Each rank gives its number, all get the sum: ringlet run -n 4 -- minimal
+// Each rank gives its number, all get the sum: ringlet launch -n 4 -- minimal
 #include <cstdio>
 #include <ringlet/ringlet.hpp>
 #include <vector>

@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kExample =
     "Example: four ranks on this machine\n"
-    "  ringlet run -n 4 -- train_text --steps 1600 --batch 16\n"
+    "  ringlet launch -n 4 -- train_text --steps 1600 --batch 16\n"
     "Alone, on a text of your own:\n"
     "  train_text --data poems.txt --context 128";
 

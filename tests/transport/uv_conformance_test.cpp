@@ -8,7 +8,7 @@ namespace {
 /// Both sides on one loop, or each on its own, over the loopback.
 class UvPair final : public conformance::NetworkPair {
  public:
-  explicit UvPair(bool two_loops) {
+  UvPair(bool two_loops, Address any_port) : any_port_(std::move(any_port)) {
     loops_.push_back(std::make_unique<UvLoop>());
     if (two_loops) loops_.push_back(std::make_unique<UvLoop>());
     for (std::size_t side = 0; side < 2; ++side) networks_.push_back(std::make_unique<UvNetwork>(uv_loop(side)));
@@ -16,7 +16,7 @@ class UvPair final : public conformance::NetworkPair {
 
   EventLoop& loop(std::size_t side) override { return uv_loop(side); }
   Network& network(std::size_t side) override { return *networks_[side]; }
-  Address any_port(std::size_t) override { return test::kAnyPort; }
+  Address any_port(std::size_t) override { return any_port_; }
   void destroy_network(std::size_t side) override { networks_[side].reset(); }
   bool drive(const std::function<bool()>& condition) override {
     if (loops_.size() == 1) return test::drive(*loops_[0], condition);
@@ -31,6 +31,7 @@ class UvPair final : public conformance::NetworkPair {
  private:
   UvLoop& uv_loop(std::size_t side) { return *loops_[side % loops_.size()]; }
 
+  const Address any_port_;
   std::vector<std::unique_ptr<UvLoop>> loops_;
   std::vector<std::unique_ptr<UvNetwork>> networks_;
 };
@@ -39,9 +40,10 @@ class UvPair final : public conformance::NetworkPair {
 
 TEST_CASE("uv conforms") {
   const bool two_loops = GENERATE(false, true);
+  const Address any_port = GENERATE(test::kAnyPort, Address{"::1", 0});
   for (const auto& test : conformance::network_cases()) {
-    DYNAMIC_SECTION(test.name << (two_loops ? ", two loops" : ", one loop")) {
-      UvPair pair(two_loops);
+    DYNAMIC_SECTION(test.name << (two_loops ? ", two loops, " : ", one loop, ") << any_port.host) {
+      UvPair pair(two_loops, any_port);
       test.run(pair);
     }
   }
