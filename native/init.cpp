@@ -1,3 +1,4 @@
+#include <atomic>
 #include <ringlet/group.hpp>
 
 #include "native/environment.hpp"
@@ -10,7 +11,11 @@ Group::Group() : world_(std::make_shared<native::World>(native::make_world_confi
 bool is_available(std::string_view backend) noexcept { return backend == "any" || backend == "tcp"; }
 
 Group init(const InitOptions& options) {
-  return Group(std::make_shared<native::World>(native::make_world_config(options, native::process_variable)));
+  native::WorldConfig config = native::make_world_config(options, native::process_variable);
+  // The inherited socket serves once; a second group listens at the address itself.
+  static std::atomic<bool> taken{false};
+  if (config.listening_descriptor && taken.exchange(true)) config.listening_descriptor.reset();
+  return Group(std::make_shared<native::World>(config));
 }
 
 }  // namespace ringlet

@@ -1,8 +1,10 @@
-// A rank that runs collectives and messages of all sizes until one fails, and says which rank it blames. Started by kill_test.
+// A rank that runs collectives and messages of all sizes until one fails, and says which rank it blames; with --twice, one that forms several
+// groups. Started by kill_test.
 
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstring>
 #include <ringlet/ringlet.hpp>
 
 namespace {
@@ -24,9 +26,23 @@ void one_round(ringlet::Group& world, int round) {
   }
 }
 
+/// One after the other, then a third beside the second.
+int form_two_groups() {
+  std::vector<float> one{1};
+  ringlet::init({.strict = true}).all_sum(one);
+  ringlet::Group second = ringlet::init({.strict = true});
+  second.all_sum(one);
+  ringlet::Group third = ringlet::init({.strict = true});
+  third.all_sum(one);
+  second.all_sum(one);
+  std::printf("sum %g\n", static_cast<double>(one[0]));
+  return 0;
+}
+
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  if (argc > 1 && std::strcmp(argv[1], "--twice") == 0) return form_two_groups();
   std::printf("pid %d\n", static_cast<int>(::getpid()));
   std::fflush(stdout);
   try {

@@ -51,6 +51,13 @@ TEST_CASE("a rank killed at a random moment is named by every other, and by the 
   }
 }
 
+TEST_CASE("a program may form several groups from one configuration") {
+  const Outcome outcome = run_command({"launch", "-n", "3", "--", RINGLET_COLLECTIVE_LOOP, "--twice"});
+  CAPTURE(outcome.out, outcome.err);
+  CHECK(outcome.exit_code == 0);
+  CHECK(sorted_lines(outcome.out) == std::vector<std::string>{"[0] sum 81", "[1] sum 81", "[2] sum 81"});
+}
+
 TEST_CASE("a rank killed while the ranks meet leaves nobody hanging") {
   for (int victim = 0; victim < 3; ++victim) {
     CommandProcess launch({"launch", "-n", "3", "--linger", "0.2", "--", RINGLET_COLLECTIVE_LOOP});
