@@ -1,5 +1,7 @@
-#include <atomic>
+#include <fcntl.h>
+
 #include <ringlet/group.hpp>
+#include <string>
 
 #include "native/environment.hpp"
 #include "native/world.hpp"
@@ -12,9 +14,14 @@ bool is_available(std::string_view backend) noexcept { return backend == "any" |
 
 Group init(const InitOptions& options) {
   native::WorldConfig config = native::make_world_config(options, native::process_variable);
-  // The inherited socket serves once; a second group listens at the address itself.
-  static std::atomic<bool> taken{false};
-  if (config.listening_descriptor && taken.exchange(true)) config.listening_descriptor.reset();
+  if (config.listening_descriptor) {
+    // Every group of this process meets at the inherited socket: each gets a duplicate, and what dials in between waits in its backlog.
+    const int inherited = *config.listening_descriptor;
+    config.listening_descriptor = ::fcntl(inherited, F_DUPFD_CLOEXEC, 0);
+    if (*config.listening_descriptor < 0)
+      throw InvalidArgument({Errc::invalid_argument, "RINGLET_COORDINATOR_FD is '" + std::to_string(inherited) + "', which is not an open descriptor; it is set by `ringlet launch` only"});
+    ::fcntl(inherited, F_SETFD, FD_CLOEXEC);
+  }
   return Group(std::make_shared<native::World>(config));
 }
 
