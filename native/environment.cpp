@@ -51,19 +51,22 @@ std::optional<Setting> text_setting(const std::optional<std::string>& option, co
   return first_set(variables, names);
 }
 
-Duration duration_setting(const std::optional<std::chrono::milliseconds>& option, const char* option_name, const Variables& variables, std::string_view name,
-                          Duration otherwise) {
+Duration duration_setting(const std::optional<std::chrono::milliseconds>& option, const char* option_name, const Variables& variables,
+                          std::string_view name, Duration otherwise) {
   constexpr std::int64_t kMost = 1'000'000'000;
   std::optional<Setting> setting;
-  if (option) setting = Setting{option_name, std::to_string(option->count())};
-  else setting = first_set(variables, {name});
+  if (option)
+    setting = Setting{option_name, std::to_string(option->count())};
+  else
+    setting = first_set(variables, {name});
   return setting ? Duration::milliseconds(parse_integer(*setting, 1, kMost)) : otherwise;
 }
 
 std::string read_file(const Setting& setting) {
   std::ifstream file(setting.value, std::ios::binary);
   std::ostringstream text;
-  if (!file || !(text << file.rdbuf())) refuse(fmt::format("{} is '{}', which cannot be read; check the path", setting.name, setting.value));
+  if (!file || !(text << file.rdbuf()))
+    refuse(fmt::format("{} is '{}', which cannot be read; check the path", setting.name, setting.value));
   return text.str();
 }
 
@@ -100,8 +103,10 @@ void check_exposure(const Address& address, const Variables& variables) {
   if (is_loopback(address)) return;
   const auto forced = first_set(variables, {"RINGLET_INSECURE"});
   if (forced && forced->value == "1") return;
-  refuse(fmt::format("{} can be reached from other machines, and this version cannot check who joins; set RINGLET_INSECURE=1 on a network where you trust every machine, or use 127.0.0.1",
-                     to_string(address)));
+  refuse(
+      fmt::format("{} can be reached from other machines, and this version cannot check who joins; set RINGLET_INSECURE=1 on a network "
+                  "where you trust every machine, or use 127.0.0.1",
+                  to_string(address)));
 }
 
 struct Settings {
@@ -109,11 +114,14 @@ struct Settings {
 };
 
 void use_hostfile(const Settings& settings, const Variables& variables, WorldConfig& config) {
-  if (!settings.rank) refuse(fmt::format("{} is set, but no rank; set RINGLET_RANK (or MLX_RANK) to this process' line of '{}', counted from 0", settings.hostfile->name, settings.hostfile->value));
+  if (!settings.rank)
+    refuse(fmt::format("{} is set, but no rank; set RINGLET_RANK (or MLX_RANK) to this process' line of '{}', counted from 0",
+                       settings.hostfile->name, settings.hostfile->value));
   config.meeting.roster = parse_hostfile(settings.hostfile->value, read_file(*settings.hostfile));
   const auto size = static_cast<std::int64_t>(config.meeting.roster.size());
   if (settings.world_size && parse_integer(*settings.world_size, 1, kMaxWorldSize) != size)
-    refuse(fmt::format("{} is {}, but '{}' has {} ranks; they must agree", settings.world_size->name, settings.world_size->value, settings.hostfile->value, size));
+    refuse(fmt::format("{} is {}, but '{}' has {} ranks; they must agree", settings.world_size->name, settings.world_size->value,
+                       settings.hostfile->value, size));
   config.options.size = static_cast<int>(size);
   config.options.rank = static_cast<int>(parse_integer(*settings.rank, 0, size - 1));
   config.meeting.world_id = hash_of(config.meeting.roster);
@@ -141,12 +149,15 @@ void use_coordinator(const Settings& settings, const Variables& variables, World
   if (config.options.size == 1) return;
   const auto address = parse_address(settings.coordinator->value);
   if (!address.ok()) refuse(fmt::format("{}: {}", settings.coordinator->name, address.status().text()));
-  if (address.value().port == 0) refuse(fmt::format("{} is '{}'; it needs a port from 1 to 65535, so that the others find it", settings.coordinator->name, settings.coordinator->value));
+  if (address.value().port == 0)
+    refuse(fmt::format("{} is '{}'; it needs a port from 1 to 65535, so that the others find it", settings.coordinator->name,
+                       settings.coordinator->value));
   check_exposure(address.value(), variables);
   config.meeting.coordinator = address.value();
   config.meeting.world_id = random_number();
   if (config.options.rank != 0) return;
-  if (const auto descriptor = first_set(variables, {"RINGLET_COORDINATOR_FD"})) config.listening_descriptor = static_cast<int>(parse_integer(*descriptor, 3, 1 << 20));
+  if (const auto descriptor = first_set(variables, {"RINGLET_COORDINATOR_FD"}))
+    config.listening_descriptor = static_cast<int>(parse_integer(*descriptor, 3, 1 << 20));
 }
 
 }  // namespace
@@ -161,12 +172,16 @@ WorldConfig make_world_config(const InitOptions& options, const Variables& varia
   check_backend(options.backend);
   WorldConfig config;
   config.options.kernels = choose_kernels(variables);
-  config.options.operation_timeout = duration_setting(options.operation_timeout, "InitOptions::operation_timeout", variables, "RINGLET_TIMEOUT_MS", config.options.operation_timeout);
-  config.options.heartbeat_timeout =
-      duration_setting(options.heartbeat_timeout, "InitOptions::heartbeat_timeout", variables, "RINGLET_HEARTBEAT_TIMEOUT_MS", config.options.heartbeat_timeout);
-  config.meeting.timeout = duration_setting(options.connect_timeout, "InitOptions::connect_timeout", variables, "RINGLET_CONNECT_TIMEOUT_MS", config.meeting.timeout);
-  if (const auto limit = first_set(variables, {"RINGLET_EXCHANGE_BYTES"})) config.options.limits.exchange_bytes = static_cast<std::size_t>(parse_integer(*limit, 0, INT64_MAX));
-  if (const auto limit = first_set(variables, {"RINGLET_DIRECT_BYTES"})) config.options.limits.direct_bytes = static_cast<std::size_t>(parse_integer(*limit, 0, INT64_MAX));
+  config.options.operation_timeout = duration_setting(options.operation_timeout, "InitOptions::operation_timeout", variables,
+                                                      "RINGLET_TIMEOUT_MS", config.options.operation_timeout);
+  config.options.heartbeat_timeout = duration_setting(options.heartbeat_timeout, "InitOptions::heartbeat_timeout", variables,
+                                                      "RINGLET_HEARTBEAT_TIMEOUT_MS", config.options.heartbeat_timeout);
+  config.meeting.timeout = duration_setting(options.connect_timeout, "InitOptions::connect_timeout", variables,
+                                            "RINGLET_CONNECT_TIMEOUT_MS", config.meeting.timeout);
+  if (const auto limit = first_set(variables, {"RINGLET_EXCHANGE_BYTES"}))
+    config.options.limits.exchange_bytes = static_cast<std::size_t>(parse_integer(*limit, 0, INT64_MAX));
+  if (const auto limit = first_set(variables, {"RINGLET_DIRECT_BYTES"}))
+    config.options.limits.direct_bytes = static_cast<std::size_t>(parse_integer(*limit, 0, INT64_MAX));
 
   Settings settings;
   settings.rank = number_setting(options.rank, "InitOptions::rank", variables, {"RINGLET_RANK", "MLX_RANK"});
@@ -175,19 +190,29 @@ WorldConfig make_world_config(const InitOptions& options, const Variables& varia
   settings.hostfile = text_setting(options.hostfile, "InitOptions::hostfile", variables, {"RINGLET_HOSTFILE", "MLX_HOSTFILE"});
   if (settings.coordinator && settings.hostfile)
     refuse(fmt::format("both {} and {} are set; they are two ways to meet, keep one", settings.coordinator->name, settings.hostfile->name));
-  if (settings.hostfile) use_hostfile(settings, variables, config);
-  else if (settings.rank || settings.world_size || settings.coordinator) use_coordinator(settings, variables, config);
+  if (settings.hostfile)
+    use_hostfile(settings, variables, config);
+  else if (settings.rank || settings.world_size || settings.coordinator)
+    use_coordinator(settings, variables, config);
   else if (options.strict)
-    refuse("no group is configured: start the program with `ringlet launch`, or set RINGLET_RANK, RINGLET_WORLD_SIZE and RINGLET_COORDINATOR, or RINGLET_RANK and RINGLET_HOSTFILE");
+    refuse(
+        "no group is configured: start the program with `ringlet launch`, or set RINGLET_RANK, RINGLET_WORLD_SIZE and RINGLET_COORDINATOR, "
+        "or RINGLET_RANK and RINGLET_HOSTFILE");
   return config;
 }
 
 std::vector<std::vector<Address>> parse_hostfile(const std::string& path, std::string_view text) {
-  const auto wrong = [&](const std::string& why) { refuse(fmt::format("hostfile '{}': {}; it must be a list with one list of \"host:port\" per rank, such as [[\"127.0.0.1:5000\"], [\"127.0.0.1:5001\"]]", path, why)); };
+  const auto wrong = [&](const std::string& why) {
+    refuse(
+        fmt::format("hostfile '{}': {}; it must be a list with one list of \"host:port\" per rank, such as [[\"127.0.0.1:5000\"], "
+                    "[\"127.0.0.1:5001\"]]",
+                    path, why));
+  };
   const auto json = nlohmann::json::parse(text, nullptr, false);
   if (json.is_discarded()) wrong("not valid JSON");
   if (!json.is_array() || json.empty()) wrong("not a list of ranks");
-  if (json.size() > static_cast<std::size_t>(kMaxWorldSize)) wrong(fmt::format("{} ranks, at most {} are possible", json.size(), kMaxWorldSize));
+  if (json.size() > static_cast<std::size_t>(kMaxWorldSize))
+    wrong(fmt::format("{} ranks, at most {} are possible", json.size(), kMaxWorldSize));
   std::vector<std::vector<Address>> roster;
   for (const auto& row : json) {
     const std::size_t rank = roster.size();

@@ -18,8 +18,8 @@ using Variables = std::function<std::optional<std::string>(std::string_view name
 /// The process' environment.
 std::optional<std::string> process_variable(std::string_view name);
 
-/// What init() shall do: `InitOptions` first, then the variables. Throws `InvalidArgument` that names the variable, its value, and what is missing.
-/// Nothing configured: a world of one, or, if strict, an error.
+/// What init() shall do: `InitOptions` first, then the variables. Throws `InvalidArgument` that names the variable, its value, and what is
+/// missing. Nothing configured: a world of one, or, if strict, an error.
 WorldConfig make_world_config(const InitOptions& options, const Variables& variables);
 
 /// A JSON list with one list of "host:port" per rank, MLX's format. Throws `InvalidArgument` with file, rank and reason.

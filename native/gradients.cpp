@@ -101,7 +101,8 @@ void GradientAverager::State::add_in_place(TensorView gradient) {
 void GradientAverager::State::add_in_pieces(TensorView gradient) {
   const DType wire = wire_dtype(gradient.dtype());
   const std::size_t count = gradient.count();
-  const std::size_t piece = options.all_reduce_size > 0 ? std::max<std::size_t>(1, static_cast<std::size_t>(options.all_reduce_size) / size_of(wire)) : count;
+  const std::size_t piece =
+      options.all_reduce_size > 0 ? std::max<std::size_t>(1, static_cast<std::size_t>(options.all_reduce_size) / size_of(wire)) : count;
   for (std::size_t first = 0; first < count; first += piece) {
     auto bucket = take_bucket();
     bucket->open(gradient.dtype(), wire);
@@ -131,7 +132,8 @@ void GradientAverager::add(TensorView gradient) {
   if (state.group.size() == 1 || gradient.count() == 0) return;
   state.begin_step();
   const DType wire = state.wire_dtype(gradient.dtype());
-  if (state.full(gradient.count() * size_of(wire))) return wire == gradient.dtype() ? state.add_in_place(gradient) : state.add_in_pieces(gradient);
+  if (state.full(gradient.count() * size_of(wire)))
+    return wire == gradient.dtype() ? state.add_in_place(gradient) : state.add_in_pieces(gradient);
   Bucket& bucket = state.bucket_for(gradient.dtype());
   bucket.pack(gradient, state.factor, *state.kernels);
   if (!state.full(bucket.wire_bytes())) return;

@@ -9,7 +9,8 @@ namespace {
 
 Result<CollectiveTask> make_all_mean(ConstTensorView input, TensorView output, const WorldOptions& options) {
   if (is_valid(input.dtype()) && !is_floating(input.dtype()))
-    return Status{Errc::invalid_argument, "a mean of " + std::string(name_of(input.dtype())) + " cannot be held in it; cast to a floating dtype first"};
+    return Status{Errc::invalid_argument,
+                  "a mean of " + std::string(name_of(input.dtype())) + " cannot be held in it; cast to a floating dtype first"};
   return make_all_reduce(ReduceOp::sum, input, output, options.size, options);
 }
 
@@ -107,9 +108,11 @@ Work Group::recv_async(TensorView values, int source, const CallOptions& options
 std::string_view Group::algorithm(std::string_view operation, std::size_t bytes) const {
   for (std::size_t i = 0; i < kCollectiveKindCount; ++i) {
     const auto kind = static_cast<CollectiveKind>(i);
-    if (kind != CollectiveKind::barrier && name_of(kind) == operation) return name_of(choose_algorithm(kind, bytes, size(), world_->options().limits));
+    if (kind != CollectiveKind::barrier && name_of(kind) == operation)
+      return name_of(choose_algorithm(kind, bytes, size(), world_->options().limits));
   }
-  throw InvalidArgument({Errc::invalid_argument, "there is no operation '" + std::string(operation) + "'; all_reduce, reduce_scatter, all_gather and broadcast have algorithms"});
+  throw InvalidArgument({Errc::invalid_argument, "there is no operation '" + std::string(operation) +
+                                                     "'; all_reduce, reduce_scatter, all_gather and broadcast have algorithms"});
 }
 
 }  // namespace ringlet

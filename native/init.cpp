@@ -19,7 +19,8 @@ Group init(const InitOptions& options) {
     const int inherited = *config.listening_descriptor;
     config.listening_descriptor = ::fcntl(inherited, F_DUPFD_CLOEXEC, 0);
     if (*config.listening_descriptor < 0)
-      throw InvalidArgument({Errc::invalid_argument, "RINGLET_COORDINATOR_FD is '" + std::to_string(inherited) + "', which is not an open descriptor; it is set by `ringlet launch` only"});
+      throw InvalidArgument({Errc::invalid_argument, "RINGLET_COORDINATOR_FD is '" + std::to_string(inherited) +
+                                                         "', which is not an open descriptor; it is set by `ringlet launch` only"});
     ::fcntl(inherited, F_SETFD, FD_CLOEXEC);
   }
   return Group(std::make_shared<native::World>(config));

@@ -42,8 +42,11 @@ bool Progress::acquire(const std::atomic<bool>* done, std::optional<Instant> dea
     bool in_time = true;
     while (owner_ != Owner::none && !is_done() && in_time) {
       if (owner_ == Owner::helper) loop_.wake();
-      if (!deadline) callers_.wait(lock);
-      else in_time = callers_.wait_until(lock, std::chrono::steady_clock::time_point(std::chrono::nanoseconds(deadline->nanoseconds))) == std::cv_status::no_timeout;
+      if (!deadline)
+        callers_.wait(lock);
+      else
+        in_time = callers_.wait_until(lock, std::chrono::steady_clock::time_point(std::chrono::nanoseconds(deadline->nanoseconds))) ==
+                  std::cv_status::no_timeout;
     }
     --waiting_callers_;
     if (owner_ != Owner::none) return false;

@@ -13,9 +13,9 @@
 
 namespace ringlet::native {
 
-/// Who turns the loop. One thread at a time has it: a thread that waits for an operation turns it itself, so that a short operation costs no
-/// switch of threads; while no caller waits, a thread of our own turns it, so that operations go on behind the caller's computing and heartbeats
-/// are answered. All members may be called from any thread.
+/// Who turns the loop. One thread at a time has it: a thread that waits for an operation turns it itself, so that a short operation costs
+/// no switch of threads; while no caller waits, a thread of our own turns it, so that operations go on behind the caller's computing and
+/// heartbeats are answered. All members may be called from any thread.
 class Progress {
  public:
   /// `helper`: whether there is a thread of our own.
@@ -35,13 +35,13 @@ class Progress {
     release();
   }
 
-  /// As run(), or, where another thread turns the loop at this moment, leaves `start` to it. What it started goes on in the background, behind
-  /// the caller, until background_done() is called for it from the loop.
+  /// As run(), or, where another thread turns the loop at this moment, leaves `start` to it. What it started goes on in the background,
+  /// behind the caller, until background_done() is called for it from the loop.
   void run_in_background(Task start);
   void background_done();
 
-  /// Runs `start` with the loop held, then turns the loop until `done`. Where another caller turns it, `start` is left to that one: it may wait for
-  /// the very operation that another rank will only start after this one.
+  /// Runs `start` with the loop held, then turns the loop until `done`. Where another caller turns it, `start` is left to that one: it may
+  /// wait for the very operation that another rank will only start after this one.
   template <class Start>
   void run_until(Start&& start, const std::atomic<bool>& done) {
     if (!acquire_from_helper()) {
@@ -82,9 +82,9 @@ class Progress {
   std::condition_variable helper_wakes_;
   Owner owner_ = Owner::none;
   std::atomic<int> waiting_callers_{0};
-  std::uint64_t uses_ = 0;        // by callers; tells the helper whether the loop is in use
+  std::uint64_t uses_ = 0;          // by callers; tells the helper whether the loop is in use
   std::atomic<int> background_{0};  // operations that go on without a caller
-  bool helper_dozes_ = false;     // it waits until it is told
+  bool helper_dozes_ = false;       // it waits until it is told
   std::atomic<bool> stopping_{false};
   std::thread helper_;
 };

@@ -1,5 +1,7 @@
 #include "native/world.hpp"
 
+#include <unistd.h>
+
 #include <string>
 #include <utility>
 
@@ -14,9 +16,11 @@ template <class Task>
 Status apply(const CallOptions& call, Result<Task>& task) {
   if (!task.ok()) return task.status();
   if (call.stream.id >= kStreams)
-    return {Errc::invalid_argument, "stream " + std::to_string(call.stream.id) + " does not exist; streams are numbered 0 to " + std::to_string(kStreams - 1)};
+    return {Errc::invalid_argument,
+            "stream " + std::to_string(call.stream.id) + " does not exist; streams are numbered 0 to " + std::to_string(kStreams - 1)};
   if (!call.timeout) return {};
-  if (call.timeout->count() <= 0) return {Errc::invalid_argument, "a timeout of " + std::to_string(call.timeout->count()) + " ms; it must be positive"};
+  if (call.timeout->count() <= 0)
+    return {Errc::invalid_argument, "a timeout of " + std::to_string(call.timeout->count()) + " ms; it must be positive"};
   task.value().timeout = Duration::milliseconds(call.timeout->count());
   return {};
 }
@@ -58,7 +62,10 @@ void World::meet(const WorldConfig& config) {
         };
         if (config.listening_descriptor) {
           auto listener = network_->adopt_listener(*config.listening_descriptor, meeting->acceptor());
-          if (!listener.ok()) return on_met(listener.status());
+          if (!listener.ok()) {
+            ::close(*config.listening_descriptor);
+            return on_met(listener.status());
+          }
           meeting->use_listener(std::move(listener).value());
         }
         meeting->start(on_met);

@@ -21,7 +21,7 @@ struct WorkState {
 struct WorldConfig {
   WorldOptions options;
   MeetingOptions meeting;
-  std::optional<int> listening_descriptor;  // rank 0: inherited, bound to the coordinator's address
+  std::optional<int> listening_descriptor;  // rank 0: listens at the coordinator's address; the world closes it
 };
 
 /// A group as a native program holds it: the core's world with a loop, a network and the threads' rules. Any thread.

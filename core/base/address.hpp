@@ -16,7 +16,8 @@ struct Address {
   friend bool operator==(const Address&, const Address&) = default;
 };
 
-/// "10.0.0.7:5000", "host:5000", "[fe80::1%eth0]:5000". Port 0 (let the system choose) is allowed. Otherwise `invalid_argument` with the text.
+/// "10.0.0.7:5000", "host:5000", "[fe80::1%eth0]:5000". Port 0 (let the system choose) is allowed. Otherwise `invalid_argument` with the
+/// text.
 Result<Address> parse_address(std::string_view text);
 
 /// The inverse of parse_address.

@@ -14,9 +14,12 @@ inline std::optional<std::size_t> checked_bytes(std::span<const std::int64_t> ex
   bool empty = false;
   for (const auto extent : extents) {
     if (extent < 0) return std::nullopt;
-    if (extent == 0) empty = true;
-    else if (product > kLimit / static_cast<std::size_t>(extent)) return std::nullopt;
-    else product *= static_cast<std::size_t>(extent);
+    if (extent == 0)
+      empty = true;
+    else if (product > kLimit / static_cast<std::size_t>(extent))
+      return std::nullopt;
+    else
+      product *= static_cast<std::size_t>(extent);
   }
   return empty ? 0 : product;
 }

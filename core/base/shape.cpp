@@ -5,10 +5,12 @@ namespace ringlet {
 
 Shape::Shape(std::span<const std::int64_t> extents) : axes_(extents.size()) {
   if (axes_ > kMaxAxes)
-    throw InvalidArgument({Errc::invalid_argument, "a shape of " + std::to_string(axes_) + " axes; at most " + std::to_string(kMaxAxes) + " are possible"});
+    throw InvalidArgument(
+        {Errc::invalid_argument, "a shape of " + std::to_string(axes_) + " axes; at most " + std::to_string(kMaxAxes) + " are possible"});
   for (std::size_t axis = 0; axis < axes_; ++axis) {
     if (extents[axis] < 0)
-      throw InvalidArgument({Errc::invalid_argument, "axis " + std::to_string(axis) + " of a shape has the extent " + std::to_string(extents[axis]) + "; it cannot be negative"});
+      throw InvalidArgument({Errc::invalid_argument, "axis " + std::to_string(axis) + " of a shape has the extent " +
+                                                         std::to_string(extents[axis]) + "; it cannot be negative"});
     extents_[axis] = extents[axis];
   }
 }

@@ -116,9 +116,12 @@ std::string Collective::waiting_for(int& culprit) const {
     if (!running_ || (waits.receives_done() && waits.sends_left())) continue;
     if (culprit < 0 || (!waits.called() && has_called(culprit))) culprit = steps.peer;
     text += (text.empty() ? "waiting for rank " : ", rank ") + std::to_string(steps.peer);
-    if (!waits.called()) text += " (has not called it)";
-    else if (waits.receives_done()) text += " (does not take what is sent to it)";
-    else text += " (sent " + std::to_string(waits.received_bytes()) + " of " + std::to_string(waits.expected_bytes()) + " bytes)";
+    if (!waits.called())
+      text += " (has not called it)";
+    else if (waits.receives_done())
+      text += " (does not take what is sent to it)";
+    else
+      text += " (sent " + std::to_string(waits.received_bytes()) + " of " + std::to_string(waits.expected_bytes()) + " bytes)";
   }
   return text;
 }
@@ -305,10 +308,13 @@ Status Collective::Lane::begin_frame(const FrameHeader& header) {
   if (!called_) return refuse("its call has not come");
   if (receives_done()) return refuse("all of it has already come");
   const Receive& receive = current_receive();
-  if (header.transfer != next_receive_) return refuse("transfer " + std::to_string(header.transfer) + " instead of " + std::to_string(next_receive_));
-  if (header.offset != receive_offset_) return refuse("offset " + std::to_string(header.offset) + " instead of " + std::to_string(receive_offset_));
+  if (header.transfer != next_receive_)
+    return refuse("transfer " + std::to_string(header.transfer) + " instead of " + std::to_string(next_receive_));
+  if (header.offset != receive_offset_)
+    return refuse("offset " + std::to_string(header.offset) + " instead of " + std::to_string(receive_offset_));
   const std::size_t left = receive.into.bytes - receive_offset_;
-  if (header.payload_bytes > left) return refuse(std::to_string(header.payload_bytes) + " bytes where " + std::to_string(left) + " are due");
+  if (header.payload_bytes > left)
+    return refuse(std::to_string(header.payload_bytes) + " bytes where " + std::to_string(left) + " are due");
   if (header.payload_bytes == 0 && left > 0) return refuse("an empty frame");
   if (header.payload_bytes % collective_.element_bytes() != 0) return refuse("half an element");
   return {};

@@ -6,8 +6,8 @@
 
 namespace ringlet {
 
-/// How much of operations that a peer has not started yet has been sent to it, in one stream. The peer must keep those bytes; the limit bounds
-/// them. They are given back when the peer's own call of the operation arrives.
+/// How much of operations that a peer has not started yet has been sent to it, in one stream. The peer must keep those bytes; the limit
+/// bounds them. They are given back when the peer's own call of the operation arrives.
 class EagerWindow {
  public:
   /// What each early operation costs beyond its payload: the peer has to remember it.

@@ -12,7 +12,11 @@ namespace ringlet {
 class Mailbox::Outgoing final : public FrameSource {
  public:
   Outgoing(Mailbox& box, std::uint64_t sequence, MessageTask task)
-      : task_(std::move(task)), box_(box), sequence_(sequence), record_(encode_message_shape(task_.shape)), deadline_(box.host_.loop().now() + task_.timeout) {
+      : task_(std::move(task)),
+        box_(box),
+        sequence_(sequence),
+        record_(encode_message_shape(task_.shape)),
+        deadline_(box.host_.loop().now() + task_.timeout) {
     auto& outstanding = peer_box().eager_outstanding;
     const std::size_t bytes = task_.source.size();
     if (bytes <= box.host_.options().eager_bytes && outstanding + bytes <= kEagerWindowBytes) {
@@ -105,8 +109,9 @@ class Mailbox::Incoming final : public PayloadSink {
   Status begin_frame(const FrameHeader& header) const {
     if (!matched_) return {Errc::protocol_error, "bytes of a message that was not accepted"};
     if (header.offset != offset_ || header.payload_bytes > task_.destination.size() - offset_ || header.payload_bytes == 0)
-      return {Errc::protocol_error, "bytes " + std::to_string(header.offset) + "+" + std::to_string(header.payload_bytes) + " of a message of " +
-                                        std::to_string(task_.destination.size()) + " bytes where byte " + std::to_string(offset_) + " is due"};
+      return {Errc::protocol_error, "bytes " + std::to_string(header.offset) + "+" + std::to_string(header.payload_bytes) +
+                                        " of a message of " + std::to_string(task_.destination.size()) + " bytes where byte " +
+                                        std::to_string(offset_) + " is due"};
     return {};
   }
   void take(ConstBytes bytes) {
@@ -221,8 +226,10 @@ class Mailbox::RecordSink final : public PayloadSink {
   void frame_ended() override {
     const auto shape = decode_message_shape({bytes_.data(), size_});
     if (!shape) return box_.protocol_error(peer_, "a message shape that cannot be read");
-    if (header_.kind == FrameKind::offer) box_.on_offer(peer_, header_, *shape);
-    else box_.on_refuse(peer_, header_.sequence, *shape);
+    if (header_.kind == FrameKind::offer)
+      box_.on_offer(peer_, header_, *shape);
+    else
+      box_.on_refuse(peer_, header_.sequence, *shape);
   }
 
  private:
@@ -247,14 +254,17 @@ AcceptSink nothing_follows;
 
 }  // namespace
 
-Mailbox::Mailbox(std::uint16_t stream, StreamHost& host) : stream_(stream), host_(host), boxes_(static_cast<std::size_t>(host.options().size)) {
-  for (int peer = 0; peer < host.options().size; ++peer) boxes_[static_cast<std::size_t>(peer)].record = std::make_unique<RecordSink>(*this, peer);
+Mailbox::Mailbox(std::uint16_t stream, StreamHost& host)
+    : stream_(stream), host_(host), boxes_(static_cast<std::size_t>(host.options().size)) {
+  for (int peer = 0; peer < host.options().size; ++peer)
+    boxes_[static_cast<std::size_t>(peer)].record = std::make_unique<RecordSink>(*this, peer);
 }
 
 Mailbox::~Mailbox() = default;
 
 std::string Mailbox::message_name(int source, int destination, std::uint64_t sequence) const {
-  return "message " + std::to_string(sequence) + " of stream " + std::to_string(stream_) + " from rank " + std::to_string(source) + " to rank " + std::to_string(destination);
+  return "message " + std::to_string(sequence) + " of stream " + std::to_string(stream_) + " from rank " + std::to_string(source) +
+         " to rank " + std::to_string(destination);
 }
 
 void Mailbox::send(MessageTask task) {
@@ -263,7 +273,8 @@ void Mailbox::send(MessageTask task) {
   const std::uint64_t sequence = box.next_out++;
   if (host_.has_left(peer)) {
     host_.fail({Errc::peer_lost, "rank " + std::to_string(peer) + " left the group; nothing can be sent to it", peer});
-    return complete(std::move(task.completion), {Errc::peer_lost, "rank " + std::to_string(peer) + " left the group; nothing can be sent to it", peer});
+    return complete(std::move(task.completion),
+                    {Errc::peer_lost, "rank " + std::to_string(peer) + " left the group; nothing can be sent to it", peer});
   }
   auto& message = box.outgoing[sequence];
   message = std::make_unique<Outgoing>(*this, sequence, std::move(task));
@@ -292,8 +303,10 @@ PayloadSink* Mailbox::on_frame(int peer, const FrameHeader& header) {
       if (header.payload_bytes != 0) break;
       on_accept(peer, header.sequence);
       return &nothing_follows;
-    case FrameKind::message: return on_message(peer, header);
-    default: break;
+    case FrameKind::message:
+      return on_message(peer, header);
+    default:
+      break;
   }
   protocol_error(peer, "a frame about a message that cannot be read");
   return nullptr;
@@ -325,8 +338,9 @@ void Mailbox::match(int peer, std::uint64_t sequence) {
     answer.kind = FrameKind::refuse;
     host_.session(peer).send_owned(answer, ConstBytes(record.bytes).first(record.size));
     const Status status{Errc::mismatch,
-                        message_name(peer, host_.options().rank, sequence) + ": rank " + std::to_string(peer) + " sent " + describe(early->second->shape()) + ", rank " +
-                            std::to_string(host_.options().rank) + " receives " + describe(incoming.task().shape),
+                        message_name(peer, host_.options().rank, sequence) + ": rank " + std::to_string(peer) + " sent " +
+                            describe(early->second->shape()) + ", rank " + std::to_string(host_.options().rank) + " receives " +
+                            describe(incoming.task().shape),
                         peer};
     if (early->second->refuse()) box.early.erase(early);
     return finish(box.incoming, sequence, status);
@@ -363,18 +377,20 @@ PayloadSink* Mailbox::on_message(int peer, const FrameHeader& header) {
 void Mailbox::on_accept(int peer, std::uint64_t sequence) {
   auto& outgoing = boxes_[static_cast<std::size_t>(peer)].outgoing;
   const auto it = outgoing.find(sequence);
-  if (it == outgoing.end() || !it->second->awaits_answer()) return protocol_error(peer, "an answer to a message that does not wait for one");
+  if (it == outgoing.end() || !it->second->awaits_answer())
+    return protocol_error(peer, "an answer to a message that does not wait for one");
   it->second->on_accept();
 }
 
 void Mailbox::on_refuse(int peer, std::uint64_t sequence, const MessageShape& theirs) {
   auto& outgoing = boxes_[static_cast<std::size_t>(peer)].outgoing;
   const auto it = outgoing.find(sequence);
-  if (it == outgoing.end() || !it->second->awaits_answer()) return protocol_error(peer, "an answer to a message that does not wait for one");
+  if (it == outgoing.end() || !it->second->awaits_answer())
+    return protocol_error(peer, "an answer to a message that does not wait for one");
   const int rank = host_.options().rank;
   it->second->on_refuse({Errc::mismatch,
-                         message_name(rank, peer, sequence) + ": rank " + std::to_string(rank) + " sent " + describe(it->second->task().shape) + ", rank " +
-                             std::to_string(peer) + " receives " + describe(theirs),
+                         message_name(rank, peer, sequence) + ": rank " + std::to_string(rank) + " sent " +
+                             describe(it->second->task().shape) + ", rank " + std::to_string(peer) + " receives " + describe(theirs),
                          peer});
 }
 
@@ -386,9 +402,12 @@ void Mailbox::on_peer_left(int peer) {
     if (message->second->refused()) finish(box.outgoing, message->first, Status(message->second->outcome()));
   }
   const bool waiting_to_send = !box.outgoing.empty();
-  const bool waiting_to_receive = std::any_of(box.incoming.begin(), box.incoming.end(), [&](const auto& entry) { return box.early.count(entry.first) == 0; });
+  const bool waiting_to_receive =
+      std::any_of(box.incoming.begin(), box.incoming.end(), [&](const auto& entry) { return box.early.count(entry.first) == 0; });
   if (!waiting_to_send && !waiting_to_receive) return;
-  host_.fail({Errc::peer_lost, "rank " + std::to_string(peer) + " left the group while a message " + (waiting_to_send ? "to" : "from") + " it was under way", peer});
+  host_.fail({Errc::peer_lost,
+              "rank " + std::to_string(peer) + " left the group while a message " + (waiting_to_send ? "to" : "from") + " it was under way",
+              peer});
 }
 
 Status Mailbox::check_deadlines(Instant now) const {

@@ -22,8 +22,8 @@ struct MessageTask {
   Completion completion;
 };
 
-/// Point-to-point messages of one stream, matched in order per peer. A send first offers dtype and shape, with the bytes behind if they are few; the
-/// receiver accepts or refuses once it receives. A refused message is `mismatch` on both sides, and the group lives on.
+/// Point-to-point messages of one stream, matched in order per peer. A send first offers dtype and shape, with the bytes behind if they are
+/// few; the receiver accepts or refuses once it receives. A refused message is `mismatch` on both sides, and the group lives on.
 class Mailbox {
  public:
   Mailbox(std::uint16_t stream, StreamHost& host);

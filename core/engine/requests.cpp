@@ -18,7 +18,8 @@ std::string describe_view(ConstTensorView view) { return std::string(name_of(vie
 Status check_view(const char* call, const char* name, ConstTensorView view) {
   const std::string where = std::string(call) + ": " + name;
   if (!is_valid(view.dtype())) return invalid(where + " has the unknown dtype number " + std::to_string(static_cast<int>(view.dtype())));
-  if (!checked_bytes(view.shape().extents(), size_of(view.dtype()))) return invalid(where + " has the impossible shape " + to_string(view.shape()));
+  if (!checked_bytes(view.shape().extents(), size_of(view.dtype())))
+    return invalid(where + " has the impossible shape " + to_string(view.shape()));
   if (view.data() == nullptr && view.count() > 0) return invalid(where + " is null but has " + std::to_string(view.count()) + " elements");
   return {};
 }
@@ -33,7 +34,8 @@ Status check_pair(const char* call, ConstTensorView input, ConstTensorView outpu
   if (Status status = check_view(call, "input", input); !status.ok()) return status;
   if (Status status = check_view(call, "output", output); !status.ok()) return status;
   if (input.dtype() != output.dtype())
-    return invalid(std::string(call) + ": input is " + describe_view(input) + " but output is " + describe_view(output) + "; both need the same dtype");
+    return invalid(std::string(call) + ": input is " + describe_view(input) + " but output is " + describe_view(output) +
+                   "; both need the same dtype");
   return {};
 }
 
@@ -44,7 +46,8 @@ Status check_op(const char* call, ReduceOp op) {
 
 Status check_rank(const char* call, const char* name, int rank, const WorldOptions& options) {
   if (rank >= 0 && rank < options.size) return {};
-  return invalid(std::string(call) + ": " + name + " is rank " + std::to_string(rank) + ", but the group has ranks 0 to " + std::to_string(options.size - 1));
+  return invalid(std::string(call) + ": " + name + " is rank " + std::to_string(rank) + ", but the group has ranks 0 to " +
+                 std::to_string(options.size - 1));
 }
 
 Bytes bytes_of(TensorView view) { return {view.data(), view.bytes()}; }
@@ -52,7 +55,8 @@ ConstBytes bytes_of(ConstTensorView view) { return {view.data(), view.bytes()}; 
 
 CollectiveTask make_task(Call call, ConstTensorView input, TensorView output, const WorldOptions& options) {
   call.dtype = input.dtype();
-  call.algorithm = choose_algorithm(call.kind, call.kind == CollectiveKind::all_gather ? bytes_of(output).size() : call.bytes(), options.size, options.limits);
+  call.algorithm = choose_algorithm(call.kind, call.kind == CollectiveKind::all_gather ? bytes_of(output).size() : call.bytes(),
+                                    options.size, options.limits);
   return {call, bytes_of(input), bytes_of(output), options.operation_timeout, {}};
 }
 
@@ -64,8 +68,10 @@ Result<CollectiveTask> make_all_reduce(ReduceOp op, ConstTensorView input, Tenso
   if (Status status = check_pair(kCall, input, output); !status.ok()) return status;
   if (input.count() != output.count())
     return invalid("all_reduce: input has " + std::to_string(input.count()) + " elements but output has " + std::to_string(output.count()));
-  if (input.data() != output.data() && overlaps(input, output)) return invalid("all_reduce: input and output overlap; they must be the same memory or apart");
-  if (!std::isfinite(divisor) || divisor == 0.0) return invalid("all_reduce: the divisor is " + std::to_string(divisor) + "; it must be finite and not 0");
+  if (input.data() != output.data() && overlaps(input, output))
+    return invalid("all_reduce: input and output overlap; they must be the same memory or apart");
+  if (!std::isfinite(divisor) || divisor == 0.0)
+    return invalid("all_reduce: the divisor is " + std::to_string(divisor) + "; it must be finite and not 0");
   if (divisor != 1.0 && op != ReduceOp::sum) return invalid("all_reduce: only a sum can be divided, not " + std::string(name_of(op)));
   if (divisor != 1.0 && !is_floating(input.dtype()))
     return invalid("a mean of " + std::string(name_of(input.dtype())) + " cannot be held in it; cast to a floating dtype first");
@@ -94,8 +100,9 @@ Result<CollectiveTask> make_reduce_scatter(ReduceOp op, ConstTensorView input, T
   const ElementRange mine = rows_of(call.rows, options.size, options.rank);
   const std::size_t expected = mine.count() * call.row_elements;
   if (output.count() != expected)
-    return invalid("reduce_scatter: output has " + std::to_string(output.count()) + " elements, but rank " + std::to_string(options.rank) + "'s part of " + to_string(input.shape()) +
-                   " is " + std::to_string(mine.count()) + " rows, " + std::to_string(expected) + " elements");
+    return invalid("reduce_scatter: output has " + std::to_string(output.count()) + " elements, but rank " + std::to_string(options.rank) +
+                   "'s part of " + to_string(input.shape()) + " is " + std::to_string(mine.count()) + " rows, " + std::to_string(expected) +
+                   " elements");
   if (overlaps(input, output)) return invalid("reduce_scatter: input and output overlap; they must be apart");
   return make_task(call, input, output, options);
 }
@@ -104,8 +111,8 @@ Result<CollectiveTask> make_all_gather(ConstTensorView input, TensorView output,
   if (Status status = check_pair("all_gather", input, output); !status.ok()) return status;
   const auto size = static_cast<std::size_t>(options.size);
   if (output.count() != input.count() * size)
-    return invalid("all_gather: output has " + std::to_string(output.count()) + " elements; " + std::to_string(size) + " ranks of " + std::to_string(input.count()) + " need " +
-                   std::to_string(input.count() * size));
+    return invalid("all_gather: output has " + std::to_string(output.count()) + " elements; " + std::to_string(size) + " ranks of " +
+                   std::to_string(input.count()) + " need " + std::to_string(input.count() * size));
   const bool in_own_place = input.bytes() > 0 && input.data() == output.data() + static_cast<std::size_t>(options.rank) * input.bytes();
   if (!in_own_place && overlaps(input, output)) return invalid("all_gather: input overlaps output, and is not this rank's own part of it");
   Call call;

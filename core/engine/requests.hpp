@@ -8,8 +8,8 @@
 
 namespace ringlet {
 
-/// These check a caller's arguments and make the task that World::start takes, without timeout and completion. A failure is `invalid_argument`
-/// with the values that do not fit; nothing has happened then.
+/// These check a caller's arguments and make the task that World::start takes, without timeout and completion. A failure is
+/// `invalid_argument` with the values that do not fit; nothing has happened then.
 
 /// `divisor` 1: a plain reduction; otherwise the owner divides the result by it (sum of a floating dtype only).
 Result<CollectiveTask> make_all_reduce(ReduceOp op, ConstTensorView input, TensorView output, double divisor, const WorldOptions& options);

@@ -131,8 +131,10 @@ void Session::sent(std::size_t bytes) {
 
 void Session::entry_left(std::size_t index) {
   const BatchEntry entry = batch_[index];
-  if (entry.kind == BatchEntry::Kind::source) entry.source->frame_sent(entry.header);
-  else if (entry.kind == BatchEntry::Kind::owned) owned_.pop_front();
+  if (entry.kind == BatchEntry::Kind::source)
+    entry.source->frame_sent(entry.header);
+  else if (entry.kind == BatchEntry::Kind::owned)
+    owned_.pop_front();
 }
 
 void Session::drop_sources() {

@@ -24,7 +24,8 @@ struct OutgoingFrame {
   ConstBytes payload;
 };
 
-/// Something with frames for one session. It marks itself ready; the session then asks it for one frame at a time, in turns with the others.
+/// Something with frames for one session. It marks itself ready; the session then asks it for one frame at a time, in turns with the
+/// others.
 class FrameSource {
  public:
   /// The next frame, or nothing now: then it is forgotten until it marks itself ready again.
@@ -59,7 +60,8 @@ class PayloadSink {
 /// What a session tells. All from the loop; destroying the session inside these calls is not allowed (defer it).
 class SessionOwner {
  public:
-  /// A frame begins. Returns where its payload goes, or null to refuse it: then the owner has called Session::fail() or the session is to drop it.
+  /// A frame begins. Returns where its payload goes, or null to refuse it: then the owner has called Session::fail() or the session is to
+  /// drop it.
   virtual PayloadSink* on_frame(Session& session, const FrameHeader& header) = 0;
   /// The link broke, ended without goodbye, or the peer broke the protocol. Once; nothing is received after it.
   virtual void on_session_failed(Session& session, const Status& status) = 0;

@@ -168,7 +168,8 @@ PayloadSink* StreamQueue::on_data(int peer, const FrameHeader& header) {
     protocol_error(peer, "data of " + operation_name(header.sequence) + " before its call");
     return nullptr;
   }
-  if (early_bytes_ + kEarlyFrameBytes + header.payload_bytes > kMaxEarlyBytes || header.payload_bytes > host_.options().eager_window_bytes) {
+  if (early_bytes_ + kEarlyFrameBytes + header.payload_bytes > kMaxEarlyBytes ||
+      header.payload_bytes > host_.options().eager_window_bytes) {
     protocol_error(peer, "more data than allowed before " + operation_name(header.sequence) + " has started here");
     return nullptr;
   }
@@ -194,7 +195,9 @@ void StreamQueue::early_frame_ended(int peer, EarlyFrame& frame) {
 
 void StreamQueue::on_peer_left(int peer) {
   if (!running_ || collective_.on_peer_left(peer)) return;
-  host_.fail({Errc::peer_lost, "rank " + std::to_string(peer) + " left the group before " + operation_name(sequence_) + ", " + describe(current_.call) + ", was done",
+  host_.fail({Errc::peer_lost,
+              "rank " + std::to_string(peer) + " left the group before " + operation_name(sequence_) + ", " + describe(current_.call) +
+                  ", was done",
               peer});
 }
 
@@ -203,7 +206,8 @@ Status StreamQueue::check_deadline(Instant now) const {
   int culprit = -1;
   const std::string waiting = collective_.waiting_for(culprit);
   return {Errc::timed_out,
-          operation_name(sequence_) + ", " + describe(current_.call) + ", was not done after " + std::to_string(current_.timeout.whole_milliseconds()) + " ms: " + waiting,
+          operation_name(sequence_) + ", " + describe(current_.call) + ", was not done after " +
+              std::to_string(current_.timeout.whole_milliseconds()) + " ms: " + waiting,
           culprit};
 }
 

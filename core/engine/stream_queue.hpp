@@ -27,7 +27,8 @@ class StreamHost {
   ~StreamHost() = default;
 };
 
-/// The operations of one stream: started one after the other, in the order of the calls, numbered from 0. Keeps what peers that are ahead send.
+/// The operations of one stream: started one after the other, in the order of the calls, numbered from 0. Keeps what peers that are ahead
+/// send.
 class StreamQueue final : private CollectiveHost {
  public:
   StreamQueue(std::uint16_t id, StreamHost& host);

@@ -20,7 +20,8 @@ std::string seconds_text(Duration duration) {
 
 WorldOptions within_limits(WorldOptions options) {
   constexpr std::size_t kLargestElement = 8;
-  options.segment_bytes = std::clamp<std::size_t>(options.segment_bytes - options.segment_bytes % kLargestElement, kLargestElement, kMaxDataPayload);
+  options.segment_bytes =
+      std::clamp<std::size_t>(options.segment_bytes - options.segment_bytes % kLargestElement, kLargestElement, kMaxDataPayload);
   // With less, no operation could ever begin before its peer's.
   options.eager_window_bytes = std::max(options.eager_window_bytes, EagerWindow::kOperationBytes);
   return options;
@@ -47,7 +48,8 @@ class World::ControlSink final : public PayloadSink {
   std::vector<std::byte> bytes_;
 };
 
-World::World(EventLoop& loop, const WorldOptions& options) : loop_(loop), options_(within_limits(options)), sessions_(static_cast<std::size_t>(options.size)) {
+World::World(EventLoop& loop, const WorldOptions& options)
+    : loop_(loop), options_(within_limits(options)), sessions_(static_cast<std::size_t>(options.size)) {
   RINGLET_CHECK(options.kernels != nullptr && options.size >= 1 && options.rank >= 0 && options.rank < options.size);
   for (int rank = 0; rank < options.size; ++rank) control_sinks_.push_back(std::make_unique<ControlSink>(*this, rank));
   last_tick_ = loop_.now();
@@ -137,16 +139,22 @@ PayloadSink* World::on_frame(Session& session, const FrameHeader& header) {
       sink.begin();
       return &sink;
     }
-    case FrameKind::goodbye: on_goodbye(peer); return nullptr;
-    case FrameKind::heartbeat: return nullptr;
-    default: return on_operation_frame(peer, header);
+    case FrameKind::goodbye:
+      on_goodbye(peer);
+      return nullptr;
+    case FrameKind::heartbeat:
+      return nullptr;
+    default:
+      return on_operation_frame(peer, header);
   }
 }
 
 PayloadSink* World::on_operation_frame(int peer, const FrameHeader& header) {
   if (header.group != 0 || header.stream >= kMaxStreams) {
     fail({Errc::protocol_error,
-          "rank " + std::to_string(peer) + " sent a frame of group " + std::to_string(header.group) + ", stream " + std::to_string(header.stream) + ", which do not exist", peer});
+          "rank " + std::to_string(peer) + " sent a frame of group " + std::to_string(header.group) + ", stream " +
+              std::to_string(header.stream) + ", which do not exist",
+          peer});
     return nullptr;
   }
   if (header.kind == FrameKind::call) return stream(header.stream).on_call(peer, header);
@@ -242,7 +250,8 @@ void World::close(std::function<void()> on_closed) {
 
 void World::finish_closing_if_done() {
   if (!closing_ || !on_closed_) return;
-  const bool open = std::any_of(sessions_.begin(), sessions_.end(), [](const auto& session) { return session && !session->closed() && !session->receive_has_ended(); });
+  const bool open = std::any_of(sessions_.begin(), sessions_.end(),
+                                [](const auto& session) { return session && !session->closed() && !session->receive_has_ended(); });
   if (!open) finish_closing();
 }
 
@@ -294,8 +303,10 @@ void World::check_silence(Instant now) {
     if (stood_still) session->touch_received(now);
     const Duration silence = now - session->last_received();
     if (silence >= options_.heartbeat_timeout) {
-      return fail({Errc::peer_lost, "rank " + std::to_string(session->peer()) + " has been silent for " + seconds_text(silence) + "; it hangs, or its network does",
-                   session->peer()});
+      return fail(
+          {Errc::peer_lost,
+           "rank " + std::to_string(session->peer()) + " has been silent for " + seconds_text(silence) + "; it hangs, or its network does",
+           session->peer()});
     }
     // What is on its way shows life as well as a heartbeat behind it.
     if (session->has_unsent() || now - session->last_sent() < options_.heartbeat_timeout / kHeartbeatsPerTimeout) continue;

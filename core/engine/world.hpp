@@ -12,8 +12,8 @@
 
 namespace ringlet {
 
-/// All ranks of a program's group, seen from one of them: a session with every other rank, the streams' operations, the watch over time. Belongs to
-/// the loop's thread. Fails as a whole and once: then every operation, pending or new, ends with that status.
+/// All ranks of a program's group, seen from one of them: a session with every other rank, the streams' operations, the watch over time.
+/// Belongs to the loop's thread. Fails as a whole and once: then every operation, pending or new, ends with that status.
 class World final : private SessionOwner, private StreamHost {
  public:
   using ControlHandler = std::function<void(int rank, const wire::ControlMessage&)>;
@@ -37,8 +37,8 @@ class World final : private SessionOwner, private StreamHost {
 
   /// Ends the group for everyone, with this reason. The first call counts.
   void fail(const Status& status) override;
-  /// Leaves the group: takes leave of every rank, waits at most the close timeout until all is sent, then closes the links. Pending operations
-  /// end as `cancelled`. `on_closed` runs once, from the loop.
+  /// Leaves the group: takes leave of every rank, waits at most the close timeout until all is sent, then closes the links. Pending
+  /// operations end as `cancelled`. `on_closed` runs once, from the loop.
   void close(std::function<void()> on_closed);
 
   const Status& failure() const { return failure_; }

@@ -44,8 +44,10 @@ void Bucket::pack(TensorView values, double factor, const simd::Kernels& kernels
     const std::size_t piece = std::min(kPieceElements, count - done);
     std::memcpy(scaled.data(), in + done * element, piece * element);
     kernels.multiply(dtype_)(scaled.data(), piece, factor);
-    if (dtype_ == wire_dtype_) std::memcpy(out + done * element, scaled.data(), piece * element);
-    else kernels.cast(dtype_, wire_dtype_)(out + done * wire_element, scaled.data(), piece);
+    if (dtype_ == wire_dtype_)
+      std::memcpy(out + done * element, scaled.data(), piece * element);
+    else
+      kernels.cast(dtype_, wire_dtype_)(out + done * wire_element, scaled.data(), piece);
   }
 }
 
@@ -54,8 +56,10 @@ TensorView Bucket::packed() { return {buffer_.data(), wire_dtype_, size_ / size_
 void Bucket::unpack(const simd::Kernels& kernels) const {
   for (const auto& [values, offset] : entries_) {
     if (values.count() == 0) continue;
-    if (dtype_ == wire_dtype_) std::memcpy(values.data(), buffer_.data() + offset, values.bytes());
-    else kernels.cast(wire_dtype_, dtype_)(values.data(), buffer_.data() + offset, values.count());
+    if (dtype_ == wire_dtype_)
+      std::memcpy(values.data(), buffer_.data() + offset, values.bytes());
+    else
+      kernels.cast(wire_dtype_, dtype_)(values.data(), buffer_.data() + offset, values.count());
   }
 }
 

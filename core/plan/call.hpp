@@ -29,10 +29,10 @@ struct Call {
   DType dtype = DType::u8;
   ReduceOp op = ReduceOp::sum;
   Algorithm algorithm = Algorithm::exchange;
-  std::int32_t root = 0;             // of a broadcast
-  std::uint64_t rows = 0;            // of the input
+  std::int32_t root = 0;   // of a broadcast
+  std::uint64_t rows = 0;  // of the input
   std::uint64_t row_elements = 1;
-  double divisor = 1.0;              // the owner divides by it, once
+  double divisor = 1.0;  // the owner divides by it, once
 
   std::size_t elements() const { return static_cast<std::size_t>(rows * row_elements); }
   std::size_t bytes() const { return elements() * size_of(dtype); }

@@ -25,11 +25,16 @@ class Planner {
   void run() {
     plan_.clear();
     switch (call_.kind) {
-      case CollectiveKind::all_reduce: return all_reduce();
-      case CollectiveKind::reduce_scatter: return call_.algorithm == Algorithm::ring ? ring_reduce_scatter() : direct_reduce_scatter();
-      case CollectiveKind::all_gather: return all_gather();
-      case CollectiveKind::broadcast: return call_.algorithm == Algorithm::ring ? chain_broadcast() : flat_broadcast();
-      case CollectiveKind::barrier: return exchange();
+      case CollectiveKind::all_reduce:
+        return all_reduce();
+      case CollectiveKind::reduce_scatter:
+        return call_.algorithm == Algorithm::ring ? ring_reduce_scatter() : direct_reduce_scatter();
+      case CollectiveKind::all_gather:
+        return all_gather();
+      case CollectiveKind::broadcast:
+        return call_.algorithm == Algorithm::ring ? chain_broadcast() : flat_broadcast();
+      case CollectiveKind::barrier:
+        return exchange();
     }
   }
 
@@ -84,7 +89,9 @@ class Planner {
     return static_cast<ProgressIndex>(plan_.receives.size() + plan_.combines.size() - 1);
   }
 
-  Receive into_scratch(int slot, std::size_t bytes) const { return {{Buffer::scratch, static_cast<std::size_t>(slot) * bytes, bytes}, {}, Verb::copy, false}; }
+  Receive into_scratch(int slot, std::size_t bytes) const {
+    return {{Buffer::scratch, static_cast<std::size_t>(slot) * bytes, bytes}, {}, Verb::copy, false};
+  }
 
   void exchange() {
     const Region all = whole(Buffer::input);
@@ -171,8 +178,10 @@ class Planner {
       Region& region = partial[static_cast<std::size_t>(s)];
       region = part(Buffer::scratch, at(-2 - s));
       region.offset_bytes = plan_.scratch_bytes;
-      if (s == steps - 1) region = {Buffer::output, 0, region.bytes};
-      else plan_.scratch_bytes += region.bytes;
+      if (s == steps - 1)
+        region = {Buffer::output, 0, region.bytes};
+      else
+        plan_.scratch_bytes += region.bytes;
     }
     with_neighbours(
         at(1), at(-1),
@@ -234,8 +243,10 @@ class Planner {
     }
     if (last) return;
     with(at(1));
-    if (first) send(whole(Buffer::input));
-    else send(whole(Buffer::output), 0);
+    if (first)
+      send(whole(Buffer::input));
+    else
+      send(whole(Buffer::output), 0);
   }
 
   const Call& call_;

@@ -29,8 +29,8 @@ class LinkUser {
   ~LinkUser() = default;
 };
 
-/// An ordered, reliable byte pipe to one peer. Belongs to the loop's thread. Destruction closes it at once, drops what was not sent, and ends
-/// all calls to the user; it is allowed inside a call to the user.
+/// An ordered, reliable byte pipe to one peer. Belongs to the loop's thread. Destruction closes it at once, drops what was not sent, and
+/// ends all calls to the user; it is allowed inside a call to the user.
 class Link {
  public:
   virtual ~Link() = default;

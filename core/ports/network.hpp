@@ -27,8 +27,8 @@ class Network {
   virtual ~Network() = default;
   /// `invalid_argument` with the address and the reason (in use, not one of this machine's, ...). The host must be numeric or "localhost".
   virtual Result<std::unique_ptr<Listener>> listen(const Address& address, Acceptor on_accept) = 0;
-  /// Resolves and connects, trying every address of the host. `on_dialled` runs exactly once: with a link, or with `timed_out` or `peer_lost`,
-  /// the address and the reason. Dropped without a call if the network is destroyed first.
+  /// Resolves and connects, trying every address of the host. `on_dialled` runs exactly once: with a link, or with `timed_out` or
+  /// `peer_lost`, the address and the reason. Dropped without a call if the network is destroyed first.
   virtual void dial(const Address& address, Duration timeout, Dialled on_dialled) = 0;
 };
 

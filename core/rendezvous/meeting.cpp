@@ -75,12 +75,16 @@ Status Meeting::listen() {
     addresses = {*options_.coordinator};
   } else {
     const bool v6 = options_.coordinator->host.find(':') != std::string::npos;
-    if (is_loopback(*options_.coordinator)) addresses = {{v6 ? "::1" : "127.0.0.1", 0}};
-    else addresses = {{v6 ? "::" : "0.0.0.0", 0}};
+    if (is_loopback(*options_.coordinator))
+      addresses = {{v6 ? "::1" : "127.0.0.1", 0}};
+    else
+      addresses = {{v6 ? "::" : "0.0.0.0", 0}};
   }
   for (const auto& address : addresses) {
     auto listener = network_.listen(address, acceptor());
-    if (!listener.ok()) return {listener.status().code(), rank_text(static_cast<std::uint64_t>(rank())) + " cannot listen: " + listener.status().text(), rank()};
+    if (!listener.ok())
+      return {listener.status().code(), rank_text(static_cast<std::uint64_t>(rank())) + " cannot listen: " + listener.status().text(),
+              rank()};
     listeners_.push_back(std::move(listener).value());
   }
   return {};
@@ -122,7 +126,8 @@ void Meeting::on_dialled(std::size_t index, Result<std::unique_ptr<Link>> link) 
     });
     return;
   }
-  world_.adopt(std::make_unique<Session>(std::move(link).value(), loop_, static_cast<SessionOwner&>(*this), world_.options().session), attempt.rank);
+  world_.adopt(std::make_unique<Session>(std::move(link).value(), loop_, static_cast<SessionOwner&>(*this), world_.options().session),
+               attempt.rank);
   world_.send_control(attempt.rank, make_hello());
 }
 
@@ -219,11 +224,13 @@ Status Meeting::check_hello(const wire::Hello& hello) const {
   const std::string who = rank_text(hello.rank);
   if (hello.world_size != static_cast<std::uint32_t>(size()))
     return {Errc::mismatch,
-            who + " was started for a world of " + std::to_string(hello.world_size) + " ranks, " + rank_text(static_cast<std::uint64_t>(rank())) + " for one of " +
-                std::to_string(size()) + "; give all ranks the same world size",
+            who + " was started for a world of " + std::to_string(hello.world_size) + " ranks, " +
+                rank_text(static_cast<std::uint64_t>(rank())) + " for one of " + std::to_string(size()) +
+                "; give all ranks the same world size",
             static_cast<int>(std::min<std::uint32_t>(hello.rank, 1u << 30))};
   if (hello.rank >= hello.world_size)
-    return {Errc::invalid_argument, who + " does not exist in a world of " + std::to_string(hello.world_size) + " ranks, which are numbered from 0"};
+    return {Errc::invalid_argument,
+            who + " does not exist in a world of " + std::to_string(hello.world_size) + " ranks, which are numbered from 0"};
   if (hello.rank == static_cast<std::uint32_t>(rank()) || world_.has_session(static_cast<int>(hello.rank)))
     return {Errc::invalid_argument, who + " is already there; each process needs a rank of its own"};
   return {};
@@ -236,7 +243,9 @@ void Meeting::on_join(Session& session, const wire::Hello& hello) {
   Address address{hello.host, static_cast<std::uint16_t>(hello.port)};
   if (address.host.empty()) {
     const auto seen = parse_address(session.peer_name());
-    if (!seen.ok()) return reject(session, {Errc::invalid_argument, "the coordinator cannot see the address of " + rank_text(hello.rank) + "; give it one"});
+    if (!seen.ok())
+      return reject(session,
+                    {Errc::invalid_argument, "the coordinator cannot see the address of " + rank_text(hello.rank) + "; give it one"});
     address.host = seen.value().host;
   }
   world_.adopt(take_stranger(session), peer);
@@ -251,13 +260,16 @@ void Meeting::on_link(Session& session, const wire::Hello& hello) {
   if (hello.world_id != options_.world_id) {
     const Status status{Errc::mismatch,
                         coordinates() ? rank_text(hello.rank) + " belongs to another world"
-                                      : rank_text(hello.rank) + "'s hostfile differs from that of " + rank_text(static_cast<std::uint64_t>(rank())) + "; give all ranks the same",
+                                      : rank_text(hello.rank) + "'s hostfile differs from that of " +
+                                            rank_text(static_cast<std::uint64_t>(rank())) + "; give all ranks the same",
                         peer};
     reject(session, status);
     if (!coordinates()) world_.fail(status);
     return;
   }
-  if (peer < rank()) return reject(session, {Errc::protocol_error, "the higher rank dials, but " + rank_text(hello.rank) + " dialled " + std::to_string(rank())});
+  if (peer < rank())
+    return reject(session,
+                  {Errc::protocol_error, "the higher rank dials, but " + rank_text(hello.rank) + " dialled " + std::to_string(rank())});
   world_.adopt(take_stranger(session), peer);
   linked_[static_cast<std::size_t>(peer)] = true;
   world_.send_control(peer, wire::Welcome{static_cast<std::uint32_t>(rank())});
@@ -268,7 +280,8 @@ void Meeting::on_link(Session& session, const wire::Hello& hello) {
 
 void Meeting::on_control(int from, const wire::ControlMessage& message) {
   const auto unexpected = [&] {
-    world_.fail({Errc::protocol_error, rank_text(static_cast<std::uint64_t>(from)) + " sent a message that does not belong here while the ranks met", from});
+    world_.fail({Errc::protocol_error,
+                 rank_text(static_cast<std::uint64_t>(from)) + " sent a message that does not belong here while the ranks met", from});
   };
   if (const auto* roster = std::get_if<wire::Roster>(&message)) {
     if (from != 0 || roster_known_) return unexpected();
@@ -277,7 +290,9 @@ void Meeting::on_control(int from, const wire::ControlMessage& message) {
   if (const auto* welcome = std::get_if<wire::Welcome>(&message)) {
     if (static_cast<int>(welcome->rank) != from) {
       return world_.fail({Errc::mismatch,
-                          "at the address of " + rank_text(static_cast<std::uint64_t>(from)) + " answers " + rank_text(welcome->rank) + "; check the addresses", from});
+                          "at the address of " + rank_text(static_cast<std::uint64_t>(from)) + " answers " + rank_text(welcome->rank) +
+                              "; check the addresses",
+                          from});
     }
     linked_[static_cast<std::size_t>(from)] = true;
     return report_ready_if_complete();
@@ -300,11 +315,14 @@ void Meeting::on_roster(const wire::Roster& roster) {
   linked_[0] = true;
   std::vector<std::optional<Address>> addresses(static_cast<std::size_t>(size()));
   for (const auto& member : roster.members)
-    if (member.rank < addresses.size() && member.port > 0 && member.port <= 65'535) addresses[member.rank] = Address{member.host, static_cast<std::uint16_t>(member.port)};
+    if (member.rank < addresses.size() && member.port > 0 && member.port <= 65'535)
+      addresses[member.rank] = Address{member.host, static_cast<std::uint16_t>(member.port)};
   dials_.clear();
   for (int peer = 1; peer < rank(); ++peer) {
     const auto& address = addresses[static_cast<std::size_t>(peer)];
-    if (!address) return world_.fail({Errc::protocol_error, "the coordinator's roster does not have " + rank_text(static_cast<std::uint64_t>(peer)), 0});
+    if (!address)
+      return world_.fail(
+          {Errc::protocol_error, "the coordinator's roster does not have " + rank_text(static_cast<std::uint64_t>(peer)), 0});
     add_dial(peer, {*address});
   }
   for (std::size_t i = 0; i < dials_.size(); ++i) dial(i);
@@ -360,10 +378,12 @@ void Meeting::set_deadline(Duration delay) {
 void Meeting::on_deadline() {
   // Rank 0's own deadline passes about now, and it knows who is missing.
   if (rank() != 0 && world_.has_session(0) && !std::exchange(grace_given_, true)) return set_deadline(kGrace);
-  std::string text = rank_text(static_cast<std::uint64_t>(rank())) + " has not met the others within " + std::to_string(options_.timeout.whole_milliseconds()) + " ms";
+  std::string text = rank_text(static_cast<std::uint64_t>(rank())) + " has not met the others within " +
+                     std::to_string(options_.timeout.whole_milliseconds()) + " ms";
   const std::string ranks = missing();
   int culprit = -1;
-  if (!roster_known_ && world_.has_session(0)) text += ": the coordinator still waits for other ranks";
+  if (!roster_known_ && world_.has_session(0))
+    text += ": the coordinator still waits for other ranks";
   else if (!ranks.empty()) {
     text += ": no connection with rank " + ranks;
     culprit = static_cast<int>(std::find(linked_.begin(), linked_.end(), false) - linked_.begin());

@@ -91,9 +91,9 @@ class Meeting final : private SessionOwner {
   std::vector<Stranger> strangers_;
   std::deque<std::unique_ptr<Session>> rejected_;  // until the reason has had time to get through
   std::vector<Dial> dials_;
-  std::vector<std::optional<Address>> joined_;       // rank 0: where the others listen
-  std::vector<bool> linked_;                         // by rank: the link is there and both sides know it
-  std::vector<bool> ready_;                          // rank 0: who has all links
+  std::vector<std::optional<Address>> joined_;          // rank 0: where the others listen
+  std::vector<bool> linked_;                            // by rank: the link is there and both sides know it
+  std::vector<bool> ready_;                             // rank 0: who has all links
   std::vector<std::pair<Session*, wire::Hello>> held_;  // links that came before the roster
   bool roster_known_ = false;
   bool ready_sent_ = false;

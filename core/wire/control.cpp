@@ -66,13 +66,26 @@ Hello read_hello(pbf_reader reader) {
   Hello hello;
   while (reader.next()) {
     switch (reader.tag_and_type()) {
-      case tag_and_type(1, pbf_wire_type::varint): hello.purpose = reader.get_enum() == 1 ? Hello::Purpose::link : Hello::Purpose::join; break;
-      case tag_and_type(2, pbf_wire_type::varint): hello.rank = reader.get_uint32(); break;
-      case tag_and_type(3, pbf_wire_type::varint): hello.world_size = reader.get_uint32(); break;
-      case tag_and_type(4, pbf_wire_type::length_delimited): hello.host = reader.get_string(); break;
-      case tag_and_type(5, pbf_wire_type::varint): hello.port = reader.get_uint32(); break;
-      case tag_and_type(6, pbf_wire_type::fixed64): hello.world_id = reader.get_fixed64(); break;
-      default: reader.skip();
+      case tag_and_type(1, pbf_wire_type::varint):
+        hello.purpose = reader.get_enum() == 1 ? Hello::Purpose::link : Hello::Purpose::join;
+        break;
+      case tag_and_type(2, pbf_wire_type::varint):
+        hello.rank = reader.get_uint32();
+        break;
+      case tag_and_type(3, pbf_wire_type::varint):
+        hello.world_size = reader.get_uint32();
+        break;
+      case tag_and_type(4, pbf_wire_type::length_delimited):
+        hello.host = reader.get_string();
+        break;
+      case tag_and_type(5, pbf_wire_type::varint):
+        hello.port = reader.get_uint32();
+        break;
+      case tag_and_type(6, pbf_wire_type::fixed64):
+        hello.world_id = reader.get_fixed64();
+        break;
+      default:
+        reader.skip();
     }
   }
   return hello;
@@ -82,10 +95,17 @@ Member read_member(pbf_reader reader) {
   Member member;
   while (reader.next()) {
     switch (reader.tag_and_type()) {
-      case tag_and_type(1, pbf_wire_type::varint): member.rank = reader.get_uint32(); break;
-      case tag_and_type(2, pbf_wire_type::length_delimited): member.host = reader.get_string(); break;
-      case tag_and_type(3, pbf_wire_type::varint): member.port = reader.get_uint32(); break;
-      default: reader.skip();
+      case tag_and_type(1, pbf_wire_type::varint):
+        member.rank = reader.get_uint32();
+        break;
+      case tag_and_type(2, pbf_wire_type::length_delimited):
+        member.host = reader.get_string();
+        break;
+      case tag_and_type(3, pbf_wire_type::varint):
+        member.port = reader.get_uint32();
+        break;
+      default:
+        reader.skip();
     }
   }
   return member;
@@ -95,12 +115,15 @@ std::optional<Roster> read_roster(pbf_reader reader) {
   Roster roster;
   while (reader.next()) {
     switch (reader.tag_and_type()) {
-      case tag_and_type(1, pbf_wire_type::fixed64): roster.world_id = reader.get_fixed64(); break;
+      case tag_and_type(1, pbf_wire_type::fixed64):
+        roster.world_id = reader.get_fixed64();
+        break;
       case tag_and_type(2, pbf_wire_type::length_delimited):
         if (roster.members.size() >= kMaxMembers) return std::nullopt;
         roster.members.push_back(read_member(reader.get_message()));
         break;
-      default: reader.skip();
+      default:
+        reader.skip();
     }
   }
   return roster;
@@ -109,8 +132,10 @@ std::optional<Roster> read_roster(pbf_reader reader) {
 Welcome read_welcome(pbf_reader reader) {
   Welcome welcome;
   while (reader.next()) {
-    if (reader.tag_and_type() == tag_and_type(1, pbf_wire_type::varint)) welcome.rank = reader.get_uint32();
-    else reader.skip();
+    if (reader.tag_and_type() == tag_and_type(1, pbf_wire_type::varint))
+      welcome.rank = reader.get_uint32();
+    else
+      reader.skip();
   }
   return welcome;
 }
@@ -124,10 +149,17 @@ Abort read_abort(pbf_reader reader) {
   abort.rank = 0;
   while (reader.next()) {
     switch (reader.tag_and_type()) {
-      case tag_and_type(1, pbf_wire_type::varint): abort.code = reader.get_uint32(); break;
-      case tag_and_type(2, pbf_wire_type::varint): abort.rank = reader.get_sint32(); break;
-      case tag_and_type(3, pbf_wire_type::length_delimited): abort.text = reader.get_string(); break;
-      default: reader.skip();
+      case tag_and_type(1, pbf_wire_type::varint):
+        abort.code = reader.get_uint32();
+        break;
+      case tag_and_type(2, pbf_wire_type::varint):
+        abort.rank = reader.get_sint32();
+        break;
+      case tag_and_type(3, pbf_wire_type::length_delimited):
+        abort.text = reader.get_string();
+        break;
+      default:
+        reader.skip();
     }
   }
   return abort;
@@ -141,18 +173,31 @@ std::optional<ControlMessage> read_control(pbf_reader reader) {
       continue;
     }
     switch (reader.tag()) {
-      case 1: message = read_hello(reader.get_message()); break;
+      case 1:
+        message = read_hello(reader.get_message());
+        break;
       case 2: {
         auto roster = read_roster(reader.get_message());
         if (!roster) return std::nullopt;
         message = std::move(*roster);
         break;
       }
-      case 3: message = read_welcome(reader.get_message()); break;
-      case 4: read_empty(reader.get_message()); message = Ready{}; break;
-      case 5: read_empty(reader.get_message()); message = Begin{}; break;
-      case 6: message = read_abort(reader.get_message()); break;
-      default: reader.skip();
+      case 3:
+        message = read_welcome(reader.get_message());
+        break;
+      case 4:
+        read_empty(reader.get_message());
+        message = Ready{};
+        break;
+      case 5:
+        read_empty(reader.get_message());
+        message = Begin{};
+        break;
+      case 6:
+        message = read_abort(reader.get_message());
+        break;
+      default:
+        reader.skip();
     }
   }
   return message;

@@ -53,7 +53,8 @@ Status decode(const std::byte* in, FrameHeader& header) {
   const bool bulk = header.kind == FrameKind::data || header.kind == FrameKind::message;
   const std::uint32_t limit = bulk ? kMaxDataPayload : kMaxControlPayload;
   if (header.payload_bytes > limit)
-    return {Errc::protocol_error, "frame of " + std::to_string(header.payload_bytes) + " bytes; at most " + std::to_string(limit) + " are allowed"};
+    return {Errc::protocol_error,
+            "frame of " + std::to_string(header.payload_bytes) + " bytes; at most " + std::to_string(limit) + " are allowed"};
   return {};
 }
 

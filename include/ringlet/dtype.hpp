@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 
 namespace ringlet {
 
@@ -55,31 +56,59 @@ struct DTypeFacts {
   std::string_view name;
   std::size_t bytes;
 };
-inline constexpr std::array<DTypeFacts, kDTypeCount> kDTypeFacts{{{"bool", 1}, {"u8", 1}, {"u16", 2}, {"u32", 4}, {"u64", 8},
-                                                                  {"i8", 1}, {"i16", 2}, {"i32", 4}, {"i64", 8}, {"f16", 2},
-                                                                  {"bf16", 2}, {"f32", 4}, {"f64", 8}, {"complex64", 8}}};
+inline constexpr std::array<DTypeFacts, kDTypeCount> kDTypeFacts{{{"bool", 1},
+                                                                  {"u8", 1},
+                                                                  {"u16", 2},
+                                                                  {"u32", 4},
+                                                                  {"u64", 8},
+                                                                  {"i8", 1},
+                                                                  {"i16", 2},
+                                                                  {"i32", 4},
+                                                                  {"i64", 8},
+                                                                  {"f16", 2},
+                                                                  {"bf16", 2},
+                                                                  {"f32", 4},
+                                                                  {"f64", 8},
+                                                                  {"complex64", 8}}};
 inline constexpr std::array<std::string_view, kReduceOpCount> kReduceOpNames{"sum", "prod", "max", "min"};
 
-template <class T> struct DTypeOf;
-template <> struct DTypeOf<bool> { static constexpr DType value = DType::boolean; };
-template <> struct DTypeOf<std::uint8_t> { static constexpr DType value = DType::u8; };
-template <> struct DTypeOf<std::uint16_t> { static constexpr DType value = DType::u16; };
-template <> struct DTypeOf<std::uint32_t> { static constexpr DType value = DType::u32; };
-template <> struct DTypeOf<std::uint64_t> { static constexpr DType value = DType::u64; };
-template <> struct DTypeOf<std::int8_t> { static constexpr DType value = DType::i8; };
-template <> struct DTypeOf<std::int16_t> { static constexpr DType value = DType::i16; };
-template <> struct DTypeOf<std::int32_t> { static constexpr DType value = DType::i32; };
-template <> struct DTypeOf<std::int64_t> { static constexpr DType value = DType::i64; };
-template <> struct DTypeOf<Float16> { static constexpr DType value = DType::f16; };
-template <> struct DTypeOf<BFloat16> { static constexpr DType value = DType::bf16; };
-template <> struct DTypeOf<float> { static constexpr DType value = DType::f32; };
-template <> struct DTypeOf<double> { static constexpr DType value = DType::f64; };
-template <> struct DTypeOf<Complex64> { static constexpr DType value = DType::complex64; };
+template <class T>
+struct DTypeOf;
+template <>
+struct DTypeOf<bool> : std::integral_constant<DType, DType::boolean> {};
+template <>
+struct DTypeOf<std::uint8_t> : std::integral_constant<DType, DType::u8> {};
+template <>
+struct DTypeOf<std::uint16_t> : std::integral_constant<DType, DType::u16> {};
+template <>
+struct DTypeOf<std::uint32_t> : std::integral_constant<DType, DType::u32> {};
+template <>
+struct DTypeOf<std::uint64_t> : std::integral_constant<DType, DType::u64> {};
+template <>
+struct DTypeOf<std::int8_t> : std::integral_constant<DType, DType::i8> {};
+template <>
+struct DTypeOf<std::int16_t> : std::integral_constant<DType, DType::i16> {};
+template <>
+struct DTypeOf<std::int32_t> : std::integral_constant<DType, DType::i32> {};
+template <>
+struct DTypeOf<std::int64_t> : std::integral_constant<DType, DType::i64> {};
+template <>
+struct DTypeOf<Float16> : std::integral_constant<DType, DType::f16> {};
+template <>
+struct DTypeOf<BFloat16> : std::integral_constant<DType, DType::bf16> {};
+template <>
+struct DTypeOf<float> : std::integral_constant<DType, DType::f32> {};
+template <>
+struct DTypeOf<double> : std::integral_constant<DType, DType::f64> {};
+template <>
+struct DTypeOf<Complex64> : std::integral_constant<DType, DType::complex64> {};
 }  // namespace detail
 
 /// A C++ type that is an element type of tensors.
 template <class T>
-concept Element = requires { detail::DTypeOf<T>::value; };
+concept Element = requires {
+  detail::DTypeOf<T>::value;
+};
 
 template <Element T>
 inline constexpr DType dtype_of = detail::DTypeOf<T>::value;

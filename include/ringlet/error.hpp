@@ -15,12 +15,30 @@ class Error : public std::runtime_error {
   Status status_;
 };
 
-class InvalidArgument : public Error { public: using Error::Error; };
-class MismatchError : public Error { public: using Error::Error; };
-class PeerLost : public Error { public: using Error::Error; };
-class Timeout : public Error { public: using Error::Error; };
-class ProtocolError : public Error { public: using Error::Error; };
-class Cancelled : public Error { public: using Error::Error; };
+class InvalidArgument : public Error {
+ public:
+  using Error::Error;
+};
+class MismatchError : public Error {
+ public:
+  using Error::Error;
+};
+class PeerLost : public Error {
+ public:
+  using Error::Error;
+};
+class Timeout : public Error {
+ public:
+  using Error::Error;
+};
+class ProtocolError : public Error {
+ public:
+  using Error::Error;
+};
+class Cancelled : public Error {
+ public:
+  using Error::Error;
+};
 
 /// Throws the subclass of `Error` that fits the status' code; does nothing where the status is ok.
 void throw_if_failed(const Status& status);

@@ -34,7 +34,8 @@ struct CallOptions {
 class [[nodiscard]] Work {
  public:
   Work() = default;
-  Work(std::shared_ptr<native::World> world, std::shared_ptr<native::WorkState> state) : world_(std::move(world)), state_(std::move(state)) {}
+  Work(std::shared_ptr<native::World> world, std::shared_ptr<native::WorkState> state)
+      : world_(std::move(world)), state_(std::move(state)) {}
   Work(Work&&) noexcept = default;
   Work& operator=(Work&& other) noexcept;
   ~Work();
@@ -81,8 +82,8 @@ class Group {
   void all_mean(ConstTensorView input, TensorView output, const CallOptions& options = {});
   [[nodiscard]] Work all_mean_async(ConstTensorView input, TensorView output, const CallOptions& options = {});
 
-  /// Rank r gets the r-th part of axis 0 of the reduced input. Where the extent of axis 0 does not divide by the group's size, the first ranks
-  /// get one row more. `op` is sum, max or min. `output` must not overlap `input`.
+  /// Rank r gets the r-th part of axis 0 of the reduced input. Where the extent of axis 0 does not divide by the group's size, the first
+  /// ranks get one row more. `op` is sum, max or min. `output` must not overlap `input`.
   void reduce_scatter(ReduceOp op, ConstTensorView input, TensorView output, const CallOptions& options = {});
   [[nodiscard]] Work reduce_scatter_async(ReduceOp op, ConstTensorView input, TensorView output, const CallOptions& options = {});
   void sum_scatter(ConstTensorView input, TensorView output, const CallOptions& options = {}) {
@@ -101,15 +102,16 @@ class Group {
   void barrier(const CallOptions& options = {});
   [[nodiscard]] Work barrier_async(const CallOptions& options = {});
 
-  /// Point to point, matched in order per (source, stream). A send ends once the receiver has matched it and its bytes have left; so two ranks
-  /// that both send first use the async form. Another dtype or shape on the receiving side is a `MismatchError` on both; the group lives on.
+  /// Point to point, matched in order per (source, stream). A send ends once the receiver has matched it and its bytes have left; so two
+  /// ranks that both send first use the async form. Another dtype or shape on the receiving side is a `MismatchError` on both; the group
+  /// lives on.
   void send(ConstTensorView values, int destination, const CallOptions& options = {});
   [[nodiscard]] Work send_async(ConstTensorView values, int destination, const CallOptions& options = {});
   void recv(TensorView values, int source, const CallOptions& options = {});
   [[nodiscard]] Work recv_async(TensorView values, int source, const CallOptions& options = {});
 
-  /// How `operation` ("all_reduce", "reduce_scatter", "all_gather", "broadcast") moves a buffer of this many bytes (nccl-tests' count: of an
-  /// all-gather the output): "exchange", "direct" or "ring". The same on every rank. Throws `InvalidArgument` for another name.
+  /// How `operation` ("all_reduce", "reduce_scatter", "all_gather", "broadcast") moves a buffer of this many bytes (nccl-tests' count: of
+  /// an all-gather the output): "exchange", "direct" or "ring". The same on every rank. Throws `InvalidArgument` for another name.
   std::string_view algorithm(std::string_view operation, std::size_t bytes) const;
 
  private:
@@ -122,8 +124,8 @@ struct InitOptions {
   bool strict = false;
   /// "any" or "tcp".
   std::string backend = "any";
-  std::optional<int> rank{};          // RINGLET_RANK, then MLX_RANK
-  std::optional<int> world_size{};    // RINGLET_WORLD_SIZE
+  std::optional<int> rank{};                 // RINGLET_RANK, then MLX_RANK
+  std::optional<int> world_size{};           // RINGLET_WORLD_SIZE
   std::optional<std::string> coordinator{};  // RINGLET_COORDINATOR: host:port or [v6]:port, where rank 0 listens
   std::optional<std::string> hostfile{};     // RINGLET_HOSTFILE, then MLX_HOSTFILE: a JSON list of each rank's list of addresses
   std::optional<std::chrono::milliseconds> connect_timeout{};    // RINGLET_CONNECT_TIMEOUT_MS, 60 s: all ranks must have met by then

@@ -51,21 +51,16 @@ class BasicTensorView {
   BasicTensorView(Void* data, DType dtype, std::size_t count) : BasicTensorView(data, dtype, Shape{static_cast<std::int64_t>(count)}) {}
 
   template <Element T>
-  BasicTensorView(std::vector<T>& values)
-    requires(!std::same_as<T, bool>)
-      : BasicTensorView(values.data(), dtype_of<T>, values.size()) {}
+  BasicTensorView(std::vector<T>& values) requires(!std::same_as<T, bool>) : BasicTensorView(values.data(), dtype_of<T>, values.size()) {}
   template <Element T>
-  BasicTensorView(const std::vector<T>& values)
-    requires(kConst && !std::same_as<T, bool>)
+  BasicTensorView(const std::vector<T>& values) requires(kConst && !std::same_as<T, bool>)
       : BasicTensorView(values.data(), dtype_of<T>, values.size()) {}
   template <class T, std::size_t kExtent>
-  BasicTensorView(std::span<T, kExtent> values)
-    requires(Element<std::remove_const_t<T>> && (kConst || !std::is_const_v<T>))
+  BasicTensorView(std::span<T, kExtent> values) requires(Element<std::remove_const_t<T>> && (kConst || !std::is_const_v<T>))
       : BasicTensorView(values.data(), dtype_of<std::remove_const_t<T>>, values.size()) {}
   /// A view that may be written is a view that may be read.
   template <bool kOther>
-  BasicTensorView(const BasicTensorView<kOther>& other)
-    requires(kConst && !kOther)
+  BasicTensorView(const BasicTensorView<kOther>& other) requires(kConst && !kOther)
       : BasicTensorView(other.data(), other.dtype(), other.shape()) {}
 
   Byte* data() const noexcept { return data_; }

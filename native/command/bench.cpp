@@ -37,7 +37,8 @@ void declare(CLI::App& app, BenchCommandLine& line) {
   app.add_option("--ranks", line.ranks, "How many ranks to start")->capture_default_str();
   app.add_option("--op", line.operation, "all_reduce, reduce_scatter, all_gather or broadcast")->capture_default_str();
   app.add_option("--sizes", line.sizes, "Bytes, with a comma between: 4, 16KiB, 1MiB, 1GiB")->capture_default_str();
-  app.add_option("--dtype", line.dtype, "bool, u8, u16, u32, u64, i8, i16, i32, i64, f16, bf16, f32, f64 or complex64")->capture_default_str();
+  app.add_option("--dtype", line.dtype, "bool, u8, u16, u32, u64, i8, i16, i32, i64, f16, bf16, f32, f64 or complex64")
+      ->capture_default_str();
   app.add_option("--seconds", line.seconds, "Time to measure each size for, about")->capture_default_str();
   app.add_flag("--json", line.json, "One line of JSON per size");
 }
@@ -48,7 +49,8 @@ std::optional<std::size_t> parse_size(std::string_view text) {
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || number > kMost) return std::nullopt;
   const std::string_view unit = text.substr(static_cast<std::size_t>(stop - text.data()));
-  for (const auto& [name, factor] : {std::pair<std::string_view, std::size_t>{"", 1}, {"B", 1}, {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}})
+  for (const auto& [name, factor] :
+       {std::pair<std::string_view, std::size_t>{"", 1}, {"B", 1}, {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}})
     if (unit == name) return number <= kMost / factor ? std::optional(number * factor) : std::nullopt;
   return std::nullopt;
 }
@@ -56,12 +58,16 @@ std::optional<std::size_t> parse_size(std::string_view text) {
 /// Brings the values into the form of a rank; a sentence where one cannot be.
 std::optional<std::string> convert(const BenchCommandLine& line, BenchPlan& plan) {
   constexpr double kMostSeconds = 3600;
-  if (line.ranks < 1 || line.ranks > launch::kMaxRanks) return fmt::format("--ranks {}: give a number from 1 to {}", line.ranks, launch::kMaxRanks);
-  if (!(line.seconds > 0 && line.seconds <= kMostSeconds)) return fmt::format("--seconds {}: give a number above 0, up to {}", line.seconds, kMostSeconds);
+  if (line.ranks < 1 || line.ranks > launch::kMaxRanks)
+    return fmt::format("--ranks {}: give a number from 1 to {}", line.ranks, launch::kMaxRanks);
+  if (!(line.seconds > 0 && line.seconds <= kMostSeconds))
+    return fmt::format("--seconds {}: give a number above 0, up to {}", line.seconds, kMostSeconds);
   const auto dtype = find_dtype(line.dtype);
   if (!dtype) return fmt::format("--dtype {}: there is no such dtype; `ringlet bench --help` lists them", line.dtype);
   const auto operation = find_bench_operation(line.operation);
-  if (!operation) return fmt::format("--op {}: there is no such operation; all_reduce, reduce_scatter, all_gather and broadcast can be measured", line.operation);
+  if (!operation)
+    return fmt::format("--op {}: there is no such operation; all_reduce, reduce_scatter, all_gather and broadcast can be measured",
+                       line.operation);
   plan.dtype = *dtype;
   plan.operation = *operation;
   plan.seconds = line.seconds;
@@ -70,7 +76,8 @@ std::optional<std::string> convert(const BenchCommandLine& line, BenchPlan& plan
   for (std::string text; std::getline(sizes, text, ',');) {
     const auto bytes = parse_size(text);
     if (!bytes) return fmt::format("--sizes {}: '{}' is not a size; write it as 4, 16KiB, 1MiB or 1GiB", line.sizes, text);
-    if (*bytes < size_of(*dtype)) return fmt::format("--sizes {}: '{}' is less than one element of {}, {} bytes", line.sizes, text, line.dtype, size_of(*dtype));
+    if (*bytes < size_of(*dtype))
+      return fmt::format("--sizes {}: '{}' is less than one element of {}, {} bytes", line.sizes, text, line.dtype, size_of(*dtype));
     plan.sizes.push_back(*bytes);
   }
   if (plan.sizes.empty()) return std::string("--sizes is empty; give at least one, such as 1MiB");

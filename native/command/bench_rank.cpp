@@ -38,7 +38,8 @@ class Elements {
       for (const int rank : ranks) numbers[i] += static_cast<float>(value_of(rank, first + i));
     if (dtype_ == DType::complex64) return fill_complex(numbers, static_cast<float>(ranks.size()));
     if (dtype_ == DType::f32) return copy(numbers);
-    if (const auto cast = simd::find("")->cast(DType::f32, dtype_)) return cast(bytes_.data(), reinterpret_cast<const std::byte*>(numbers.data()), count_);
+    if (const auto cast = simd::find("")->cast(DType::f32, dtype_))
+      return cast(bytes_.data(), reinterpret_cast<const std::byte*>(numbers.data()), count_);
     for (std::size_t i = 0; i < count_; ++i) store_integer(i, static_cast<std::uint64_t>(numbers[i]));
   }
   void clear() { std::fill(bytes_.begin(), bytes_.end(), std::byte{0}); }
@@ -73,7 +74,10 @@ class Elements {
 class Case {
  public:
   Case(Group& group, const BenchPlan& plan, std::size_t bytes)
-      : group_(group), plan_(plan), per_rank_(plan.operation == BenchOperation::all_gather ? elements(bytes) / ranks() : elements(bytes)), input_(plan.dtype, per_rank_),
+      : group_(group),
+        plan_(plan),
+        per_rank_(plan.operation == BenchOperation::all_gather ? elements(bytes) / ranks() : elements(bytes)),
+        input_(plan.dtype, per_rank_),
         output_(plan.dtype, output_elements()) {}
 
   std::size_t bytes() { return std::max(input_.view().bytes(), output_.view().bytes()); }
@@ -92,10 +96,14 @@ class Case {
 
   void call() {
     switch (plan_.operation) {
-      case BenchOperation::all_reduce: return group_.all_sum(input_.view());
-      case BenchOperation::reduce_scatter: return group_.sum_scatter(input_.view(), output_.view());
-      case BenchOperation::all_gather: return group_.all_gather(input_.view(), output_.view());
-      case BenchOperation::broadcast: return group_.broadcast(input_.view(), 0);
+      case BenchOperation::all_reduce:
+        return group_.all_sum(input_.view());
+      case BenchOperation::reduce_scatter:
+        return group_.sum_scatter(input_.view(), output_.view());
+      case BenchOperation::all_gather:
+        return group_.all_gather(input_.view(), output_.view());
+      case BenchOperation::broadcast:
+        return group_.broadcast(input_.view(), 0);
     }
   }
 
@@ -121,7 +129,8 @@ class Case {
       Elements block(plan_.dtype, per_rank_);
       block.fill({static_cast<int>(r)}, 0);
       const TensorView expected = block.view();
-      same = same && (expected.bytes() == 0 || std::memcmp(output_.view().data() + r * expected.bytes(), expected.data(), expected.bytes()) == 0);
+      same = same &&
+             (expected.bytes() == 0 || std::memcmp(output_.view().data() + r * expected.bytes(), expected.data(), expected.bytes()) == 0);
     }
     return same;
   }
@@ -207,13 +216,21 @@ void print(const BenchPlan& plan, const Group& group, const Row& row) {
   const double busbw = algbw * bus_factor(plan.operation, group.size());
   const std::string algorithm(group.size() > 1 ? group.algorithm(operation, row.bytes) : "none");
   if (plan.json) {
-    const nlohmann::ordered_json line{{"op", operation},           {"dtype", ringlet::name_of(plan.dtype)}, {"ranks", group.size()},     {"bytes", row.bytes},
-                                      {"median_us", row.median_us}, {"min_us", row.min_us},                  {"p99_us", row.p99_us},      {"algbw_GBs", algbw},
-                                      {"busbw_GBs", busbw},         {"algorithm", algorithm},                {"checked", row.checked}};
+    const nlohmann::ordered_json line{{"op", operation},
+                                      {"dtype", ringlet::name_of(plan.dtype)},
+                                      {"ranks", group.size()},
+                                      {"bytes", row.bytes},
+                                      {"median_us", row.median_us},
+                                      {"min_us", row.min_us},
+                                      {"p99_us", row.p99_us},
+                                      {"algbw_GBs", algbw},
+                                      {"busbw_GBs", busbw},
+                                      {"algorithm", algorithm},
+                                      {"checked", row.checked}};
     fmt::print("{}\n", line.dump());
   } else {
-    fmt::print("{:>10} {:>12.1f} {:>12.1f} {:>12.1f} {:>11.3f} {:>11.3f}  {:<9} {}\n", size_text(row.bytes), row.median_us, row.min_us, row.p99_us, algbw, busbw, algorithm,
-               row.checked ? "right" : "WRONG");
+    fmt::print("{:>10} {:>12.1f} {:>12.1f} {:>12.1f} {:>11.3f} {:>11.3f}  {:<9} {}\n", size_text(row.bytes), row.median_us, row.min_us,
+               row.p99_us, algbw, busbw, algorithm, row.checked ? "right" : "WRONG");
   }
   std::fflush(stdout);
 }
@@ -233,8 +250,9 @@ int run_bench_rank(const BenchPlan& plan) {
     Group group = init();
     const bool prints = group.rank() == 0;
     if (prints && !plan.json) {
-      fmt::print("{}, {}, {} ranks\n{:>10} {:>12} {:>12} {:>12} {:>11} {:>11}  {:<9} {}\n", name_of(plan.operation), ringlet::name_of(plan.dtype), group.size(), "bytes", "median us",
-                 "min us", "p99 us", "algbw GB/s", "busbw GB/s", "algorithm", "result");
+      fmt::print("{}, {}, {} ranks\n{:>10} {:>12} {:>12} {:>12} {:>11} {:>11}  {:<9} {}\n", name_of(plan.operation),
+                 ringlet::name_of(plan.dtype), group.size(), "bytes", "median us", "min us", "p99 us", "algbw GB/s", "busbw GB/s",
+                 "algorithm", "result");
     }
     bool right = true;
     for (const std::size_t bytes : plan.sizes) {

@@ -12,9 +12,9 @@ namespace ringlet::launch {
 
 namespace {
 
-constexpr std::array<std::string_view, 9> kReserved{"RINGLET_TERMINAL_COLUMNS","RINGLET_RANK",           "RINGLET_WORLD_SIZE", "RINGLET_COORDINATOR",
-                                                    "RINGLET_COORDINATOR_FD", "RINGLET_HOSTFILE",   "MLX_RANK",
-                                                    "MLX_HOSTFILE",           "MLX_WORLD_SIZE"};
+constexpr std::array<std::string_view, 9> kReserved{
+    "RINGLET_TERMINAL_COLUMNS", "RINGLET_RANK", "RINGLET_WORLD_SIZE", "RINGLET_COORDINATOR", "RINGLET_COORDINATOR_FD",
+    "RINGLET_HOSTFILE",         "MLX_RANK",     "MLX_HOSTFILE",       "MLX_WORLD_SIZE"};
 
 /// Of "[12] ", as wide as that of the last rank.
 int prefix_columns(int world_size) { return static_cast<int>(std::to_string(world_size - 1).size()) + 3; }

@@ -134,7 +134,7 @@ TEST_CASE("the allocations of a large all-reduce do not depend on the number of 
   WorldOptions options;
   options.segment_bytes = 16 << 10;
   PipeGroup group(options);
-  constexpr std::size_t kFew = 100'000;    // about 9 segments per part
+  constexpr std::size_t kFew = 100'000;     // about 9 segments per part
   constexpr std::size_t kMany = 3'000'000;  // about 250
   for (const std::size_t warm_up : {kMany, kFew, kMany}) group.allocations_of_sum(warm_up);
   // A queue of operations takes a new block of memory now and then: the least of a few runs is the steady state.

@@ -53,14 +53,17 @@ Result<CollectiveTask> make_task(Operation& operation, int rank, const WorldOpti
       const ConstTensorView input = operation.in_place ? ConstTensorView(output) : input_view(operation, rank);
       return make_all_reduce(call.op, input, output, call.divisor, options);
     }
-    case CollectiveKind::reduce_scatter: return make_reduce_scatter(call.op, input_view(operation, rank), output, options);
+    case CollectiveKind::reduce_scatter:
+      return make_reduce_scatter(call.op, input_view(operation, rank), output, options);
     case CollectiveKind::all_gather: {
       const std::size_t own = operation.inputs[0].size();
       const ConstTensorView part(output.data() + static_cast<std::size_t>(rank) * own, call.dtype, own / size_of(call.dtype));
       return make_all_gather(operation.in_place ? part : input_view(operation, rank), output, options);
     }
-    case CollectiveKind::broadcast: return make_broadcast(output, call.root, options);
-    case CollectiveKind::barrier: break;
+    case CollectiveKind::broadcast:
+      return make_broadcast(output, call.root, options);
+    case CollectiveKind::barrier:
+      break;
   }
   return make_barrier(options);
 }
@@ -69,7 +72,8 @@ void expect_results(Operation& operation, const WorldOptions& options) {
   const auto size = static_cast<std::size_t>(options.size);
   Call& call = operation.call;
   const std::size_t bytes = call.bytes();
-  call.algorithm = choose_algorithm(call.kind, call.kind == CollectiveKind::all_gather ? bytes * size : bytes, options.size, options.limits);
+  call.algorithm =
+      choose_algorithm(call.kind, call.kind == CollectiveKind::all_gather ? bytes * size : bytes, options.size, options.limits);
   const bool reduces = call.kind == CollectiveKind::all_reduce || call.kind == CollectiveKind::reduce_scatter;
   const Values sum = reduces ? reduced(call, operation.inputs) : Values{};
   Values all;
@@ -85,7 +89,8 @@ void expect_results(Operation& operation, const WorldOptions& options) {
       case CollectiveKind::reduce_scatter: {
         const ElementRange rows = rows_of(call.rows, options.size, static_cast<int>(rank));
         const auto width = static_cast<std::ptrdiff_t>(call.row_elements * size_of(call.dtype));
-        expected.assign(sum.begin() + static_cast<std::ptrdiff_t>(rows.begin) * width, sum.begin() + static_cast<std::ptrdiff_t>(rows.end) * width);
+        expected.assign(sum.begin() + static_cast<std::ptrdiff_t>(rows.begin) * width,
+                        sum.begin() + static_cast<std::ptrdiff_t>(rows.end) * width);
         output.resize(expected.size());
         break;
       }
@@ -98,7 +103,8 @@ void expect_results(Operation& operation, const WorldOptions& options) {
         expected = operation.inputs[static_cast<std::size_t>(call.root)];
         output = operation.inputs[rank];
         break;
-      case CollectiveKind::barrier: break;
+      case CollectiveKind::barrier:
+        break;
     }
     operation.expected.push_back(std::move(expected));
     operation.outputs.push_back(std::move(output));
@@ -118,7 +124,8 @@ Operation random_operation(SimRandom& random, const WorldOptions& options, std::
     call.dtype = static_cast<DType>(random.below(kDTypeCount));
     call.rows = random_rows(random, largest / size_of(call.dtype));
     operation.shape = Shape{static_cast<std::int64_t>(call.rows)};
-    if (call.kind == CollectiveKind::broadcast) call.root = static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(options.size)));
+    if (call.kind == CollectiveKind::broadcast)
+      call.root = static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(options.size)));
     if (call.kind == CollectiveKind::all_reduce) {
       call.op = static_cast<ReduceOp>(random.below(4));
       if (call.op == ReduceOp::sum && is_floating(call.dtype) && random.below(2) != 0) call.divisor = options.size;
@@ -185,7 +192,8 @@ std::uint64_t run_seed(std::uint64_t seed, std::size_t largest, int operation_co
       operation.outcomes.resize(static_cast<std::size_t>(setup.size));
       if (random.below(2) != 0) delay = Duration{delay.nanoseconds + static_cast<std::int64_t>(random.below(lag * 1000 + 1))};
       group.node(rank).loop().after(delay, [&group, &operation, rank] {
-        operation.outcomes[static_cast<std::size_t>(rank)] = &group.start(rank, operation.stream, make_task(operation, rank, group.options(rank)));
+        operation.outcomes[static_cast<std::size_t>(rank)] =
+            &group.start(rank, operation.stream, make_task(operation, rank, group.options(rank)));
       });
     }
   }
@@ -261,7 +269,8 @@ TEST_CASE("every kind, operation, dtype and small count gives the promised bits 
       call.rows = combination % kCounts;
       if (variant.mean && !is_floating(call.dtype)) continue;
       if (variant.mean) call.divisor = setup.size;
-      if (call.kind == CollectiveKind::broadcast) call.root = static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(setup.size)));
+      if (call.kind == CollectiveKind::broadcast)
+        call.root = static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(setup.size)));
       operation.shape = Shape{static_cast<std::int64_t>(call.rows)};
       operation.in_place = random.below(2) != 0;
       for (int rank = 0; rank < setup.size; ++rank) operation.inputs.push_back(random_values(call.dtype, call.elements(), random));
@@ -269,7 +278,8 @@ TEST_CASE("every kind, operation, dtype and small count gives the promised bits 
       operations.push_back(std::move(operation));
     }
     for (auto& operation : operations)
-      for (int rank = 0; rank < setup.size; ++rank) operation.outcomes.push_back(&group.start(rank, 0, make_task(operation, rank, group.options(rank))));
+      for (int rank = 0; rank < setup.size; ++rank)
+        operation.outcomes.push_back(&group.start(rank, 0, make_task(operation, rank, group.options(rank))));
     REQUIRE(group.run_until_done());
     for (const auto& operation : operations) check_operation(operation, setup.size);
     group.close_cleanly();

@@ -26,18 +26,27 @@ std::uint64_t random_id(SimRandom& random) { return random.below(3) == 0 ? 0 : r
 ControlMessage random_message(SimRandom& random) {
   switch (random.below(6)) {
     case 0:
-      return wire::Hello{random.below(2) == 0 ? wire::Hello::Purpose::join : wire::Hello::Purpose::link, random_number(random), random_number(random), random_text(random),
-                         random_number(random), random_id(random)};
+      return wire::Hello{random.below(2) == 0 ? wire::Hello::Purpose::join : wire::Hello::Purpose::link,
+                         random_number(random),
+                         random_number(random),
+                         random_text(random),
+                         random_number(random),
+                         random_id(random)};
     case 1: {
       wire::Roster roster;
       roster.world_id = random_id(random);
-      for (auto count = random.below(6); count > 0; --count) roster.members.push_back({random_number(random), random_text(random), random_number(random)});
+      for (auto count = random.below(6); count > 0; --count)
+        roster.members.push_back({random_number(random), random_text(random), random_number(random)});
       return roster;
     }
-    case 2: return wire::Welcome{random_number(random)};
-    case 3: return wire::Ready{};
-    case 4: return wire::Begin{};
-    default: return wire::Abort{random_number(random), static_cast<std::int32_t>(random_number(random)), random_text(random)};
+    case 2:
+      return wire::Welcome{random_number(random)};
+    case 3:
+      return wire::Ready{};
+    case 4:
+      return wire::Begin{};
+    default:
+      return wire::Abort{random_number(random), static_cast<std::int32_t>(random_number(random)), random_text(random)};
   }
 }
 
@@ -94,8 +103,9 @@ TEST_CASE("control messages are byte for byte what protoc's classes write and re
 }
 
 TEST_CASE("messages without fields keep their kind") {
-  for (const ControlMessage& message : {ControlMessage(wire::Ready{}), ControlMessage(wire::Begin{}), ControlMessage(wire::Welcome{0}), ControlMessage(wire::Hello{}),
-                                        ControlMessage(wire::Roster{0, {wire::Member{}}}), ControlMessage(wire::Abort{0, 0, ""})}) {
+  for (const ControlMessage& message :
+       {ControlMessage(wire::Ready{}), ControlMessage(wire::Begin{}), ControlMessage(wire::Welcome{0}), ControlMessage(wire::Hello{}),
+        ControlMessage(wire::Roster{0, {wire::Member{}}}), ControlMessage(wire::Abort{0, 0, ""})}) {
     CHECK(wire::encode_control(message).size() >= 2);
     CHECK(decode(wire::encode_control(message)) == message);
   }

@@ -56,11 +56,16 @@ enum class Fault : std::uint8_t { closes, resets, falls_silent, freezes, kCount 
 void inject(SimGroup& group, Fault fault, int victim, Duration delay) {
   SimWorld& sim = group.sim();
   switch (fault) {
-    case Fault::closes: return sim.stop(group.node(victim), StopKind::closes_links).in(delay);
-    case Fault::resets: return sim.stop(group.node(victim), StopKind::resets_links).in(delay);
-    case Fault::falls_silent: return sim.stop(group.node(victim), StopKind::falls_silent).in(delay);
-    case Fault::freezes: return sim.freeze(group.node(victim)).in(delay);
-    case Fault::kCount: return;
+    case Fault::closes:
+      return sim.stop(group.node(victim), StopKind::closes_links).in(delay);
+    case Fault::resets:
+      return sim.stop(group.node(victim), StopKind::resets_links).in(delay);
+    case Fault::falls_silent:
+      return sim.stop(group.node(victim), StopKind::falls_silent).in(delay);
+    case Fault::freezes:
+      return sim.freeze(group.node(victim)).in(delay);
+    case Fault::kCount:
+      return;
   }
 }
 
@@ -86,7 +91,9 @@ TEST_CASE("when a rank goes, every survivor's operation ends with its name") {
     std::deque<Adder> adders;
     for (int rank = 0; rank < setup.size; ++rank) adders.emplace_back(group, rank, count, 1'000'000);
     inject(group, fault, victim, Duration::microseconds(static_cast<std::int64_t>(random.below(20'000))));
-    const auto survivors_done = [&] { return std::all_of(adders.begin(), adders.end(), [&](const Adder& adder) { return adder.rank() == victim || adder.failed(); }); };
+    const auto survivors_done = [&] {
+      return std::all_of(adders.begin(), adders.end(), [&](const Adder& adder) { return adder.rank() == victim || adder.failed(); });
+    };
     REQUIRE(group.sim().run_until(survivors_done, {.time = Duration::seconds(40)}) == RunEnd::done);
     group.sim().run_for(Duration::seconds(1));
     for (const Adder& adder : adders) {
@@ -120,8 +127,8 @@ TEST_CASE("a cut link is noticed by both its ends, each of which may blame the o
     std::deque<Adder> adders;
     for (int rank = 0; rank < setup.size; ++rank) adders.emplace_back(group, rank, 100, 1'000'000);
     group.sim().cut(group.node(1), group.node(2)).in(Duration::milliseconds(3));
-    REQUIRE(group.sim().run_until([&] { return std::all_of(adders.begin(), adders.end(), [](const Adder& a) { return a.failed(); }); }, {.time = Duration::seconds(10)}) ==
-            RunEnd::done);
+    REQUIRE(group.sim().run_until([&] { return std::all_of(adders.begin(), adders.end(), [](const Adder& a) { return a.failed(); }); },
+                                  {.time = Duration::seconds(10)}) == RunEnd::done);
     for (const Adder& adder : adders) {
       CHECK(adder.last().code() == Errc::peer_lost);
       CHECK((adder.last().rank() == 1 || adder.last().rank() == 2));
@@ -197,7 +204,8 @@ TEST_CASE("a rank that leaves in order ends only what still needs it") {
   group.close(0);
   group.sim().run_for(Duration::milliseconds(100));
   std::vector<Outcome*> others;
-  for (const int rank : {1, 2}) others.push_back(&group.start(rank, 0, make_broadcast(values[static_cast<std::size_t>(rank)], 0, group.options(rank))));
+  for (const int rank : {1, 2})
+    others.push_back(&group.start(rank, 0, make_broadcast(values[static_cast<std::size_t>(rank)], 0, group.options(rank))));
   REQUIRE(group.run_until_done());
   for (const Outcome* outcome : others) CHECK(outcome->status.ok());
   CHECK(values[1] == values[0]);

@@ -45,7 +45,9 @@ class Script {
     return frame(header_of(FrameKind::control, payload.size()), bytes_of(payload));
   }
   Script& join() { return control(wire::Hello{wire::Hello::Purpose::join, 1, 2, "", 5000, 0}).control(wire::Ready{}); }
-  Script& call(std::uint64_t sequence, const Call& call) { return frame(header_of(FrameKind::call, kCallRecordBytes, sequence), encode_call(call)); }
+  Script& call(std::uint64_t sequence, const Call& call) {
+    return frame(header_of(FrameKind::call, kCallRecordBytes, sequence), encode_call(call));
+  }
   Script& data(std::uint64_t sequence, std::uint32_t transfer, std::size_t bytes, std::size_t offset = 0) {
     FrameHeader header = header_of(FrameKind::data, bytes, sequence);
     header.transfer = transfer;
@@ -82,7 +84,8 @@ Call sum_of(std::size_t count, Algorithm algorithm) {
 struct Victim {
   SimGroup group;
   RawPeer peer;
-  std::vector<std::vector<float>> values{std::vector<float>(10), std::vector<float>(20), std::vector<float>(100), std::vector<float>(5), std::vector<float>(6)};
+  std::vector<std::vector<float>> values{std::vector<float>(10), std::vector<float>(20), std::vector<float>(100), std::vector<float>(5),
+                                         std::vector<float>(6)};
   std::vector<Outcome*> outcomes;
   Values later;
 
@@ -99,12 +102,14 @@ struct Victim {
     const auto split = static_cast<std::ptrdiff_t>(std::min(script.size(), Script().join().bytes().size()));
     later.assign(script.begin() + split, script.end());
     group.start_meeting(0);
-    peer.dial_until_linked(group.listening_address(0), [this, first = Values(script.begin(), script.begin() + split)] { peer.send(first); });
+    peer.dial_until_linked(group.listening_address(0),
+                           [this, first = Values(script.begin(), script.begin() + split)] { peer.send(first); });
     group.sim().run_until([&] { return group.met(0).has_value(); }, {.time = Duration::seconds(10)});
   }
   void start_operations() {
     const WorldOptions& options = group.options(0);
-    for (const std::size_t i : {0U, 1U, 2U}) outcomes.push_back(&group.start(0, 0, make_all_reduce(ReduceOp::sum, values[i], values[i], 1, options)));
+    for (const std::size_t i : {0U, 1U, 2U})
+      outcomes.push_back(&group.start(0, 0, make_all_reduce(ReduceOp::sum, values[i], values[i], 1, options)));
     outcomes.push_back(&group.start(0, 0, make_barrier(options)));
     outcomes.push_back(&group.receive(0, 0, make_receive(values[3], 1, options)));
     outcomes.push_back(&group.send(0, 0, make_send(values[4], 1, options)));
@@ -262,15 +267,23 @@ TEST_CASE("no mutation of a session's bytes crashes or hangs a rank") {
       const std::size_t count = std::min<std::size_t>(bytes.size() - at, 1 + random.below(64));
       const auto begin = bytes.begin() + static_cast<std::ptrdiff_t>(at);
       switch (random.below(5)) {
-        case 0: *begin = static_cast<std::byte>(random.next()); break;
-        case 1: *begin ^= static_cast<std::byte>(1u << random.below(8)); break;
-        case 2: bytes.erase(begin, begin + static_cast<std::ptrdiff_t>(count)); break;
+        case 0:
+          *begin = static_cast<std::byte>(random.next());
+          break;
+        case 1:
+          *begin ^= static_cast<std::byte>(1u << random.below(8));
+          break;
+        case 2:
+          bytes.erase(begin, begin + static_cast<std::ptrdiff_t>(count));
+          break;
         case 3: {
           const Values copy(begin, begin + static_cast<std::ptrdiff_t>(count));
           bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(random.below(bytes.size())), copy.begin(), copy.end());
           break;
         }
-        default: bytes.resize(at); break;
+        default:
+          bytes.resize(at);
+          break;
       }
     }
     Victim victim(seed, bytes);

@@ -37,7 +37,8 @@ TEST_CASE("ranks meet in any order, with delays, failed dials and strangers") {
     SimGroup group(setup);
     SimRandom random(seed + 99);
     for (int rank = 0; rank < setup.size; ++rank)
-      group.node(rank).loop().after(Duration::milliseconds(static_cast<std::int64_t>(random.below(3000))), [&group, rank] { group.start_meeting(rank); });
+      group.node(rank).loop().after(Duration::milliseconds(static_cast<std::int64_t>(random.below(3000))),
+                                    [&group, rank] { group.start_meeting(rank); });
     RawPeer stranger(group.sim());
     if (seed % 2 == 0) {
       stranger.dial_until_linked(group.listening_address(0), [&] {
@@ -63,7 +64,8 @@ TEST_CASE("a rank that never comes is named by the others") {
   setup.connect_timeout = Duration::seconds(5);
   SimGroup group(setup);
   for (const int rank : {0, 1, 3}) group.start_meeting(rank);
-  REQUIRE(group.sim().run_until([&] { return group.met(0) && group.met(1) && group.met(3); }, {.time = Duration::seconds(8)}) == RunEnd::done);
+  REQUIRE(group.sim().run_until([&] { return group.met(0) && group.met(1) && group.met(3); }, {.time = Duration::seconds(8)}) ==
+          RunEnd::done);
   CHECK(group.met(0)->code() == Errc::timed_out);
   CHECK_THAT(group.met(0)->text(), Contains("rank 2") && Contains("5000 ms"));
   CHECK(group.met(0)->rank() == 2);

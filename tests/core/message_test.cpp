@@ -28,7 +28,8 @@ struct Message {
 Message random_message(SimRandom& random, int size) {
   Message message;
   message.from = static_cast<int>(random.below(static_cast<std::uint64_t>(size)));
-  message.to = static_cast<int>((static_cast<std::uint64_t>(message.from) + 1 + random.below(static_cast<std::uint64_t>(size - 1))) % static_cast<std::uint64_t>(size));
+  message.to = static_cast<int>((static_cast<std::uint64_t>(message.from) + 1 + random.below(static_cast<std::uint64_t>(size - 1))) %
+                                static_cast<std::uint64_t>(size));
   message.stream = static_cast<std::uint16_t>(random.below(3));
   message.dtype = static_cast<DType>(random.below(kDTypeCount));
   const std::size_t count = random.below(10) == 0 ? random.below(60'000) : random.below(50);
@@ -69,7 +70,8 @@ std::uint64_t run_seed(std::uint64_t seed) {
     });
   }
   const auto finished = [&] {
-    return std::all_of(messages.begin(), messages.end(), [](const Message& m) { return m.send != nullptr && m.send->done() && m.receive != nullptr && m.receive->done(); });
+    return std::all_of(messages.begin(), messages.end(),
+                       [](const Message& m) { return m.send != nullptr && m.send->done() && m.receive != nullptr && m.receive->done(); });
   };
   REQUIRE(group.sim().run_until(finished, {.time = Duration::seconds(3000)}) == RunEnd::done);
   for (const auto& message : messages) {
@@ -120,7 +122,8 @@ TEST_CASE("a refused message names both sides, and the group lives on") {
   REQUIRE(group.run_until_done());
   for (const Outcome* outcome : {&sent, static_cast<Outcome*>(received)}) {
     CHECK(outcome->status.code() == Errc::mismatch);
-    CHECK_THAT(outcome->status.text(), Contains("f32 (" + std::to_string(count) + ",)") && Contains("i32") && Contains("rank 0") && Contains("rank 1"));
+    CHECK_THAT(outcome->status.text(),
+               Contains("f32 (" + std::to_string(count) + ",)") && Contains("i32") && Contains("rank 0") && Contains("rank 1"));
   }
   std::vector<float> more(count);
   Outcome& next_send = group.send(0, 0, make_send(values, 1, group.options(0)));

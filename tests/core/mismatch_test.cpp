@@ -31,12 +31,16 @@ Result<CollectiveTask> sum(Buffers& b, const WorldOptions& o, std::size_t count,
 
 std::vector<Disagreement> disagreements() {
   const auto of_count = [](std::size_t count) { return [count](Buffers& b, const WorldOptions& o) { return sum(b, o, count); }; };
-  const auto of_root = [](int root) { return [root](Buffers& b, const WorldOptions& o) { return make_broadcast(TensorView(b.in.data(), DType::f32, 500), root, o); }; };
+  const auto of_root = [](int root) {
+    return [root](Buffers& b, const WorldOptions& o) { return make_broadcast(TensorView(b.in.data(), DType::f32, 500), root, o); };
+  };
   const auto large_root = [](int root) { return [root](Buffers& b, const WorldOptions& o) { return make_broadcast(b.in, root, o); }; };
   const MakeTask barrier = [](Buffers&, const WorldOptions& o) { return make_barrier(o); };
   return {
-      {"op", of_count(1000), [](Buffers& b, const WorldOptions& o) { return sum(b, o, 1000, 1, ReduceOp::max); }, "all_reduce(sum, f32 x 1000", "all_reduce(max, f32 x 1000"},
-      {"dtype", of_count(1000), [](Buffers& b, const WorldOptions& o) { return make_all_reduce(ReduceOp::sum, b.ints, b.ints, 1, o); }, "f32 x 1000", "i32 x 1000"},
+      {"op", of_count(1000), [](Buffers& b, const WorldOptions& o) { return sum(b, o, 1000, 1, ReduceOp::max); },
+       "all_reduce(sum, f32 x 1000", "all_reduce(max, f32 x 1000"},
+      {"dtype", of_count(1000), [](Buffers& b, const WorldOptions& o) { return make_all_reduce(ReduceOp::sum, b.ints, b.ints, 1, o); },
+       "f32 x 1000", "i32 x 1000"},
       {"count", of_count(1000), of_count(1001), "f32 x 1000,", "f32 x 1001,"},
       {"algorithm", of_count(10), of_count(120'000), "f32 x 10,", "f32 x 120000,"},
       {"count in a ring", of_count(110'000), of_count(120'000), "f32 x 110000,", "f32 x 120000,"},
@@ -75,7 +79,8 @@ TEST_CASE("ranks that disagree all learn who called what") {
         REQUIRE(outcome.completions == 1);
         const Status& failure = group.world(rank).failure();
         REQUIRE(failure.code() == Errc::mismatch);
-        REQUIRE_THAT(failure.text(), Contains(disagreement.most_text) && Contains(disagreement.odd_text) && Contains("rank " + std::to_string(odd)));
+        REQUIRE_THAT(failure.text(),
+                     Contains(disagreement.most_text) && Contains(disagreement.odd_text) && Contains("rank " + std::to_string(odd)));
         if (!outcome.status.ok()) REQUIRE(outcome.status == failure);
       }
     }

@@ -15,7 +15,8 @@ using Content = std::vector<int>;
 /// Replays the plans of all ranks over symbolic memory, step by step, each as soon as what it waits for is done.
 class Replay {
  public:
-  Replay(const Call& call, int size, bool in_place) : call_(call), size_(size), in_place_(in_place), ranks_(static_cast<std::size_t>(size)) {
+  Replay(const Call& call, int size, bool in_place)
+      : call_(call), size_(size), in_place_(in_place), ranks_(static_cast<std::size_t>(size)) {
     for (int rank = 0; rank < size; ++rank) {
       Rank& state = at(rank);
       make_plan(call, rank, size, in_place, state.plan);
@@ -69,15 +70,19 @@ class Replay {
     return content;
   }
   std::size_t output_bytes(int rank) const {
-    if (call_.kind == CollectiveKind::reduce_scatter) return rows_of(call_.rows, size_, rank).count() * call_.row_elements * size_of(call_.dtype);
+    if (call_.kind == CollectiveKind::reduce_scatter)
+      return rows_of(call_.rows, size_, rank).count() * call_.row_elements * size_of(call_.dtype);
     return call_.kind == CollectiveKind::all_gather ? call_.bytes() * static_cast<std::size_t>(size_) : call_.bytes();
   }
-  std::vector<Content>& memory(Rank& state, Buffer buffer) { return state.memory[in_place_ && buffer == Buffer::output ? Buffer::input : buffer]; }
+  std::vector<Content>& memory(Rank& state, Buffer buffer) {
+    return state.memory[in_place_ && buffer == Buffer::output ? Buffer::input : buffer];
+  }
 
   std::vector<Content> read(Rank& state, const Region& region) {
     auto& bytes = memory(state, region.buffer);
     REQUIRE(region.offset_bytes + region.bytes <= bytes.size());
-    std::vector<Content> out(bytes.begin() + static_cast<std::ptrdiff_t>(region.offset_bytes), bytes.begin() + static_cast<std::ptrdiff_t>(region.offset_bytes + region.bytes));
+    std::vector<Content> out(bytes.begin() + static_cast<std::ptrdiff_t>(region.offset_bytes),
+                             bytes.begin() + static_cast<std::ptrdiff_t>(region.offset_bytes + region.bytes));
     for (const auto& content : out) REQUIRE_FALSE(content.empty());
     return out;
   }
@@ -101,14 +106,16 @@ class Replay {
         REQUIRE(other != at(peer).lanes.end());
         REQUIRE(lane.steps.send_count == other->second.steps.receive_count);
         for (std::uint32_t i = 0; i < lane.steps.send_count; ++i)
-          REQUIRE(state.plan.sends[lane.steps.first_send + i].from.bytes == at(peer).plan.receives[other->second.steps.first_receive + i].into.bytes);
+          REQUIRE(state.plan.sends[lane.steps.first_send + i].from.bytes ==
+                  at(peer).plan.receives[other->second.steps.first_receive + i].into.bytes);
       }
       for (const Send& send : state.plan.sends) {
         if (send.after == kAtOnce) continue;
         const auto index = static_cast<std::size_t>(send.after);
         const std::size_t receives = state.plan.receives.size();
         REQUIRE(index < state.done.size());
-        REQUIRE(send.from.bytes == (index < receives ? state.plan.receives[index].into.bytes : state.plan.combines[index - receives].into.bytes));
+        REQUIRE(send.from.bytes ==
+                (index < receives ? state.plan.receives[index].into.bytes : state.plan.combines[index - receives].into.bytes));
       }
     }
   }
@@ -161,9 +168,12 @@ class Replay {
     const bool is_root = call_.kind == CollectiveKind::broadcast && rank == call_.root;
     auto& output = memory(at(rank), is_root ? Buffer::input : Buffer::output);
     for (std::size_t i = 0; i < output.size(); ++i) {
-      if (call_.kind == CollectiveKind::all_gather) REQUIRE(output[i] == unit(static_cast<int>(i / call_.bytes())));
-      else if (call_.kind == CollectiveKind::broadcast) REQUIRE(output[i] == unit(call_.root));
-      else REQUIRE(output[i] == Content(static_cast<std::size_t>(size_), 1));
+      if (call_.kind == CollectiveKind::all_gather)
+        REQUIRE(output[i] == unit(static_cast<int>(i / call_.bytes())));
+      else if (call_.kind == CollectiveKind::broadcast)
+        REQUIRE(output[i] == unit(call_.root));
+      else
+        REQUIRE(output[i] == Content(static_cast<std::size_t>(size_), 1));
     }
   }
 

@@ -17,19 +17,26 @@ void put(Values& values, std::size_t index, T value) {
 
 double random_number(SimRandom& random) {
   switch (random.below(24)) {
-    case 0: return std::nan("");
-    case 1: return INFINITY;
-    case 2: return -INFINITY;
-    case 3: return 0.0;
-    case 4: return -0.0;
-    default: return (static_cast<double>(random.below(1u << 20)) - (1 << 19)) / static_cast<double>(1u << random.below(24));
+    case 0:
+      return std::nan("");
+    case 1:
+      return INFINITY;
+    case 2:
+      return -INFINITY;
+    case 3:
+      return 0.0;
+    case 4:
+      return -0.0;
+    default:
+      return (static_cast<double>(random.below(1u << 20)) - (1 << 19)) / static_cast<double>(1u << random.below(24));
   }
 }
 
 /// Which rank's part holds the element: the ring begins behind its owner.
 int owner_of(const Call& call, std::size_t element, int size) {
   for (int rank = 0; rank < size; ++rank) {
-    ElementRange range = call.kind == CollectiveKind::reduce_scatter ? rows_of(call.rows, size, rank) : chunk_of(call.elements(), size, rank);
+    ElementRange range =
+        call.kind == CollectiveKind::reduce_scatter ? rows_of(call.rows, size, rank) : chunk_of(call.elements(), size, rank);
     if (call.kind == CollectiveKind::reduce_scatter) range = {range.begin * call.row_elements, range.end * call.row_elements};
     if (element >= range.begin && element < range.end) return rank;
   }
@@ -61,7 +68,8 @@ Values reduced(const Call& call, const std::vector<Values>& inputs) {
   const std::size_t width = size_of(call.dtype);
   const auto reduce = scalar->reduce(call.dtype, call.op);
   const bool ring = call.algorithm == Algorithm::ring;
-  const bool widen = !ring && (call.dtype == DType::f16 || call.dtype == DType::bf16) && (call.op == ReduceOp::sum || call.op == ReduceOp::prod);
+  const bool widen =
+      !ring && (call.dtype == DType::f16 || call.dtype == DType::bf16) && (call.op == ReduceOp::sum || call.op == ReduceOp::prod);
   Values out(inputs[0].size());
   for (std::size_t element = 0; element < call.elements(); ++element) {
     std::byte* into = out.data() + element * width;

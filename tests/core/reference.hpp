@@ -14,8 +14,8 @@ using Values = std::vector<std::byte>;
 /// `count` elements with NaNs, infinities and zeros among them.
 Values random_values(DType dtype, std::size_t count, SimRandom& random);
 
-/// The whole reduced buffer, in the order that the call's algorithm promises: by rank, f16 and bf16 gathered in f32 and rounded once (exchange and
-/// direct); or along the ring, rounded at each hop. Uses the scalar kernels one element at a time.
+/// The whole reduced buffer, in the order that the call's algorithm promises: by rank, f16 and bf16 gathered in f32 and rounded once
+/// (exchange and direct); or along the ring, rounded at each hop. Uses the scalar kernels one element at a time.
 Values reduced(const Call& call, const std::vector<Values>& inputs);
 
 }  // namespace ringlet::test

@@ -34,10 +34,12 @@ struct Arrays {
 }  // namespace
 
 TEST_CASE_METHOD(Arrays, "wrong arguments of an all-reduce") {
-  const auto all_reduce = [](ConstTensorView in, TensorView out, ReduceOp op = ReduceOp::sum, double divisor = 1) { return make_all_reduce(op, in, out, divisor, kOptions); };
+  const auto all_reduce = [](ConstTensorView in, TensorView out, ReduceOp op = ReduceOp::sum, double divisor = 1) {
+    return make_all_reduce(op, in, out, divisor, kOptions);
+  };
   CHECK(all_reduce(f10, f10).ok());
   CHECK(all_reduce(f10, g10, ReduceOp::sum, 4).ok());
-  check_invalid(all_reduce(f10, f3), Contains("10") );
+  check_invalid(all_reduce(f10, f3), Contains("10"));
   check_invalid(all_reduce(f10, f3), Contains("3"));
   check_invalid(all_reduce(f10, i10), Contains("i32"));
   check_invalid(all_reduce(absent, f10), Contains("5 elements"));
@@ -55,7 +57,9 @@ TEST_CASE_METHOD(Arrays, "wrong arguments of an all-reduce") {
 }
 
 TEST_CASE_METHOD(Arrays, "wrong arguments of a reduce-scatter") {
-  const auto scatter = [](ConstTensorView in, TensorView out, ReduceOp op = ReduceOp::sum) { return make_reduce_scatter(op, in, out, kOptions); };
+  const auto scatter = [](ConstTensorView in, TensorView out, ReduceOp op = ReduceOp::sum) {
+    return make_reduce_scatter(op, in, out, kOptions);
+  };
   CHECK(scatter(f10, f3).ok());
   check_invalid(scatter(f10, g10), Contains("3 rows"));
   check_invalid(scatter(f10, f3, ReduceOp::prod), Contains("prod"));

@@ -5,7 +5,8 @@
 
 namespace ringlet::test {
 
-SimGroup::SimGroup(const GroupSetup& setup) : setup_(setup), sim_({.seed = setup.seed, .paths = setup.paths}), ranks_(static_cast<std::size_t>(setup.size)) {
+SimGroup::SimGroup(const GroupSetup& setup)
+    : setup_(setup), sim_({.seed = setup.seed, .paths = setup.paths}), ranks_(static_cast<std::size_t>(setup.size)) {
   for (int rank = 0; rank < size(); ++rank) sim_.add_node();
   for (int rank = 0; rank < size(); ++rank) {
     MeetingOptions& options = meeting_options(rank);
@@ -49,7 +50,9 @@ void SimGroup::destroy(int rank) {
 void SimGroup::meet() {
   if (size() == 1) return;
   for (int rank = 0; rank < size(); ++rank) start_meeting(rank);
-  REQUIRE(sim_.run_until([&] { return std::all_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return rank.met.has_value(); }); }) == RunEnd::done);
+  REQUIRE(sim_.run_until([&] {
+    return std::all_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return rank.met.has_value(); });
+  }) == RunEnd::done);
   for (int rank = 0; rank < size(); ++rank) {
     INFO("rank " << rank << ": " << met(rank)->text());
     REQUIRE(met(rank)->ok());
@@ -118,8 +121,8 @@ void SimGroup::close_cleanly() {
     REQUIRE(world(rank).failure().ok());
     close(rank);
   }
-  REQUIRE(sim_.run_until([&] { return std::all_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return rank.closed; }); }, {.time = Duration::seconds(60)}) ==
-          RunEnd::done);
+  REQUIRE(sim_.run_until([&] { return std::all_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return rank.closed; }); },
+                         {.time = Duration::seconds(60)}) == RunEnd::done);
   for (int rank = 0; rank < size(); ++rank) CHECK(world(rank).failure().code() == Errc::cancelled);
 }
 

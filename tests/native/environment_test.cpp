@@ -55,8 +55,9 @@ TEST_CASE("a coordinator configures rank, size and address") {
 }
 
 TEST_CASE("options win over the environment") {
-  const auto config = configure({{"RINGLET_RANK", "2"}, {"RINGLET_WORLD_SIZE", "4"}, {"RINGLET_COORDINATOR", "127.0.0.1:5000"}},
-                                {.rank = 1, .world_size = 3, .coordinator = "127.0.0.1:6000", .operation_timeout = std::chrono::milliseconds(50)});
+  const auto config =
+      configure({{"RINGLET_RANK", "2"}, {"RINGLET_WORLD_SIZE", "4"}, {"RINGLET_COORDINATOR", "127.0.0.1:5000"}},
+                {.rank = 1, .world_size = 3, .coordinator = "127.0.0.1:6000", .operation_timeout = std::chrono::milliseconds(50)});
   CHECK(config.options.rank == 1);
   CHECK(config.options.size == 3);
   CHECK(config.meeting.coordinator->port == 6000);
@@ -64,8 +65,10 @@ TEST_CASE("options win over the environment") {
 }
 
 TEST_CASE("half a configuration names what is missing") {
-  CHECK_THROWS_WITH(configure({{"RINGLET_RANK", "0"}}), Contains("RINGLET_RANK=0 set") && Contains("RINGLET_WORLD_SIZE") && Contains("RINGLET_COORDINATOR"));
-  CHECK_THROWS_WITH(configure({{"RINGLET_RANK", "0"}, {"RINGLET_WORLD_SIZE", "2"}}), Contains("RINGLET_COORDINATOR (or RINGLET_HOSTFILE) missing"));
+  CHECK_THROWS_WITH(configure({{"RINGLET_RANK", "0"}}),
+                    Contains("RINGLET_RANK=0 set") && Contains("RINGLET_WORLD_SIZE") && Contains("RINGLET_COORDINATOR"));
+  CHECK_THROWS_WITH(configure({{"RINGLET_RANK", "0"}, {"RINGLET_WORLD_SIZE", "2"}}),
+                    Contains("RINGLET_COORDINATOR (or RINGLET_HOSTFILE) missing"));
   CHECK_THROWS_WITH(configure({{"RINGLET_WORLD_SIZE", "2"}, {"RINGLET_COORDINATOR", "127.0.0.1:5000"}}), Contains("RINGLET_RANK missing"));
   CHECK_THROWS_WITH(configure({{"RINGLET_COORDINATOR", "127.0.0.1:5000"}}), Contains("RINGLET_RANK and RINGLET_WORLD_SIZE missing"));
   CHECK_THROWS_WITH(configure({{"RINGLET_HOSTFILE", "hosts.json"}}), Contains("no rank"));
@@ -114,7 +117,8 @@ TEST_CASE("MLX's rank and hostfile work as they are") {
   CHECK(config.meeting.roster[0].size() == 2);
   CHECK(config.meeting.roster[1][0] == Address{"127.0.0.1", 5002});
   CHECK_THROWS_WITH(configure({{"MLX_RANK", "2"}, {"MLX_HOSTFILE", file.name()}}), Contains("MLX_RANK is '2'"));
-  CHECK_THROWS_WITH(configure({{"MLX_RANK", "1"}, {"MLX_HOSTFILE", file.name()}, {"RINGLET_WORLD_SIZE", "3"}}), Contains("2 ranks") && Contains("RINGLET_WORLD_SIZE is 3"));
+  CHECK_THROWS_WITH(configure({{"MLX_RANK", "1"}, {"MLX_HOSTFILE", file.name()}, {"RINGLET_WORLD_SIZE", "3"}}),
+                    Contains("2 ranks") && Contains("RINGLET_WORLD_SIZE is 3"));
   CHECK_THROWS_WITH(configure({{"MLX_RANK", "1"}, {"MLX_HOSTFILE", "no-such-file.json"}}), Contains("no-such-file.json"));
 }
 

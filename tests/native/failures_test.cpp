@@ -33,7 +33,8 @@ TEST_CASE("ranks that disagree about the size both learn what each called") {
   test::run_ranks(2, [](Group& world) {
     std::vector<float> values(world.rank() == 0 ? 1000 : 2000, 1.0f);
     const auto error = catch_error<MismatchError>([&] { world.all_sum(values); });
-    expect(contains(error, "rank 0 called all_reduce(sum, f32 x 1000") && contains(error, "rank 1 called all_reduce(sum, f32 x 2000"), error.what());
+    expect(contains(error, "rank 0 called all_reduce(sum, f32 x 1000") && contains(error, "rank 1 called all_reduce(sum, f32 x 2000"),
+           error.what());
   });
   SUCCEED();
 }

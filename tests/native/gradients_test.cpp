@@ -15,7 +15,8 @@ void expect(bool condition, const std::string& what) {
 
 std::vector<float> gradient(int rank, std::size_t index, std::size_t count) {
   std::vector<float> values(count);
-  for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<float>(rank + 1) * 0.5f + static_cast<float>(index) + static_cast<float>(i % 7) * 0.25f;
+  for (std::size_t i = 0; i < count; ++i)
+    values[i] = static_cast<float>(rank + 1) * 0.5f + static_cast<float>(index) + static_cast<float>(i % 7) * 0.25f;
   return values;
 }
 
@@ -62,7 +63,8 @@ TEST_CASE("averages are the means for every bucket size") {
     auto tensors = gradients(world.rank());
     average_gradients(world, views(tensors), {.all_reduce_size = bytes});
     for (std::size_t t = 0; t < tensors.size(); ++t)
-      for (std::size_t i = 0; i < std::min<std::size_t>(tensors[t].size(), 50); ++i) expect(tensors[t][i] == mean_at(ranks, t, i), "tensor " + std::to_string(t));
+      for (std::size_t i = 0; i < std::min<std::size_t>(tensors[t].size(), 50); ++i)
+        expect(tensors[t][i] == mean_at(ranks, t, i), "tensor " + std::to_string(t));
   });
 }
 
@@ -79,7 +81,8 @@ TEST_CASE("a narrower communication type averages to its precision, in place of 
     // Every rank holds the same bits.
     std::vector<float> all(3 * tensors[4].size());
     world.all_gather(tensors[4], all);
-    for (int r = 0; r < 3; ++r) expect(std::equal(tensors[4].begin(), tensors[4].end(), all.begin() + r * static_cast<std::ptrdiff_t>(tensors[4].size())), "bits");
+    for (int r = 0; r < 3; ++r)
+      expect(std::equal(tensors[4].begin(), tensors[4].end(), all.begin() + r * static_cast<std::ptrdiff_t>(tensors[4].size())), "bits");
   });
 }
 
@@ -90,7 +93,8 @@ TEST_CASE("weights make it the mean over samples") {
     const std::array<double, 3> weights{1, 0, 7};
     std::vector<float> values(100, static_cast<float>(4 * world.rank()));
     std::vector<TensorView> one{values};
-    average_gradients(world, one, {.all_reduce_size = bytes, .communication_type = type, .weight = weights[static_cast<std::size_t>(world.rank())]});
+    average_gradients(world, one,
+                      {.all_reduce_size = bytes, .communication_type = type, .weight = weights[static_cast<std::size_t>(world.rank())]});
     for (const float value : values) expect(std::abs(value - 7.0f) < (type ? 0.05f : 1e-5f), "weighted mean " + std::to_string(value));
   });
 }

@@ -30,7 +30,8 @@ TEST_CASE("all_sum of every size class over TCP") {
       auto values = ramp(world.rank(), count);
       world.all_sum(values);
       for (std::size_t i = 0; i < count; ++i)
-        expect(values[i] == static_cast<float>(size * (size + 1) / 2 * static_cast<int>(i % 5 + 1)), "wrong sum at " + std::to_string(i) + " of " + std::to_string(count));
+        expect(values[i] == static_cast<float>(size * (size + 1) / 2 * static_cast<int>(i % 5 + 1)),
+               "wrong sum at " + std::to_string(i) + " of " + std::to_string(count));
     }
   });
 }
@@ -182,7 +183,9 @@ TEST_CASE("wrong arguments are refused before anything moves, and the group live
     refused("unknown dtype number 77", [&] { world.all_sum(TensorView(values.data(), static_cast<DType>(77), 3)); });
     refused("3 elements but output has 2", [&] { world.all_reduce(ReduceOp::sum, values, shorter); });
     refused("same dtype", [&] { world.all_reduce(ReduceOp::sum, values, integers); });
-    refused("overlap", [&] { world.all_reduce(ReduceOp::sum, TensorView(values.data(), DType::f32, 2), TensorView(values.data() + 1, DType::f32, 2)); });
+    refused("overlap", [&] {
+      world.all_reduce(ReduceOp::sum, TensorView(values.data(), DType::f32, 2), TensorView(values.data() + 1, DType::f32, 2));
+    });
     refused("operation number 9", [&] { world.all_reduce(static_cast<ReduceOp>(9), values, values); });
     refused("ranks 0 to 1", [&] { world.broadcast(values, 2); });
     refused("ranks 0 to 1", [&] { world.send(values, -1); });

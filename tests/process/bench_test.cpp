@@ -21,7 +21,8 @@ std::vector<nlohmann::json> rows_of(const std::string& text) {
 TEST_CASE("bench starts its own ranks, checks every result and prints a row per size") {
   const std::string operation = GENERATE("all_reduce", "reduce_scatter", "all_gather", "broadcast");
   const std::string dtype = GENERATE("f32", "bf16", "bool", "complex64", "i8");
-  const Outcome outcome = run_command({"bench", "--ranks", "3", "--op", operation, "--dtype", dtype, "--sizes", "24,4KiB,1MiB", "--seconds", "0.01", "--json"});
+  const Outcome outcome =
+      run_command({"bench", "--ranks", "3", "--op", operation, "--dtype", dtype, "--sizes", "24,4KiB,1MiB", "--seconds", "0.01", "--json"});
   CAPTURE(operation, dtype, outcome.out, outcome.err);
   REQUIRE(outcome.exit_code == 0);
   const auto rows = rows_of(outcome.out);
@@ -42,7 +43,8 @@ TEST_CASE("bench starts its own ranks, checks every result and prints a row per 
 }
 
 TEST_CASE("bench measures the group that it was launched in") {
-  const Outcome outcome = run_command({"launch", "-n", "2", "--no-prefix", "--", RINGLET_COMMAND, "bench", "--sizes", "4", "--seconds", "0.01", "--json"});
+  const Outcome outcome =
+      run_command({"launch", "-n", "2", "--no-prefix", "--", RINGLET_COMMAND, "bench", "--sizes", "4", "--seconds", "0.01", "--json"});
   CAPTURE(outcome.err);
   REQUIRE(outcome.exit_code == 0);
   const auto rows = rows_of(outcome.out);

@@ -1,5 +1,5 @@
-// A rank that runs collectives and messages of all sizes until one fails, and says which rank it blames; with --twice, one that forms several
-// groups. Started by kill_test.
+// A rank that runs collectives and messages of all sizes until one fails, and says which rank it blames; with --twice, one that forms
+// several groups. Started by kill_test.
 
 #include <unistd.h>
 
@@ -13,8 +13,10 @@ void one_round(ringlet::Group& world, int round) {
   static const std::size_t kSizes[] = {1, 3000, 100'000, 2'000'000};
   std::vector<float> values(kSizes[round % 4], 1.0f);
   switch (round % 3) {
-    case 0: return world.all_sum(values);
-    case 1: return world.broadcast(values, round % world.size());
+    case 0:
+      return world.all_sum(values);
+    case 1:
+      return world.broadcast(values, round % world.size());
     default: {
       const int next = (world.rank() + 1) % world.size();
       const int previous = (world.rank() + world.size() - 1) % world.size();

@@ -47,7 +47,8 @@ TEST_CASE("a rank killed at a random moment is named by every other, and by the 
     CHECK(outcome.exit_code == 128 + SIGKILL);
     CHECK(outcome.err.find("rank " + std::to_string(victim)) != std::string::npos);
     for (int rank = 0; rank < ranks; ++rank)
-      if (rank != victim) CHECK(outcome.out.find("[" + std::to_string(rank) + "] blames " + std::to_string(victim) + ":") != std::string::npos);
+      if (rank != victim)
+        CHECK(outcome.out.find("[" + std::to_string(rank) + "] blames " + std::to_string(victim) + ":") != std::string::npos);
   }
 }
 
@@ -70,7 +71,8 @@ TEST_CASE("a rank killed while the ranks meet leaves nobody hanging") {
 }
 
 TEST_CASE("a rank that stands still is named once it has been silent for too long") {
-  CommandProcess launch({"launch", "-n", "3", "--linger", "0.5", "--grace", "0.5", "--", RINGLET_COLLECTIVE_LOOP}, {{"RINGLET_HEARTBEAT_TIMEOUT_MS", "500"}});
+  CommandProcess launch({"launch", "-n", "3", "--linger", "0.5", "--grace", "0.5", "--", RINGLET_COLLECTIVE_LOOP},
+                        {{"RINGLET_HEARTBEAT_TIMEOUT_MS", "500"}});
   launch.wait_for_stdout("met\n", 3);
   const pid_t stopped = pid_of(launch.out(), 1);
   REQUIRE(::kill(stopped, SIGSTOP) == 0);

@@ -15,13 +15,15 @@ namespace {
 std::string write_text(const TemporaryDirectory& directory) {
   const std::string path = directory.path() + "/text.txt";
   std::ofstream file(path);
-  for (int line = 0; line < 2000; ++line) file << "rank " << line % 7 << " sends " << line % 5 << " chunks to rank " << (line + 1) % 7 << ", then waits.\n";
+  for (int line = 0; line < 2000; ++line)
+    file << "rank " << line % 7 << " sends " << line % 5 << " chunks to rank " << (line + 1) % 7 << ", then waits.\n";
   return path;
 }
 
 Outcome train(int ranks, const std::string& text, std::vector<std::string> more) {
-  std::vector<std::string> arguments{"launch", "-n", std::to_string(ranks), "--no-prefix", "--", TRAIN_TEXT, "--data", text, "--layers", "1", "--width", "32", "--heads", "2",
-                                     "--context", "32"};
+  std::vector<std::string> arguments{
+      "launch",  "-n", std::to_string(ranks), "--no-prefix", "--", TRAIN_TEXT, "--data", text, "--layers", "1", "--width", "32",
+      "--heads", "2",  "--context",           "32"};
   arguments.insert(arguments.end(), more.begin(), more.end());
   return run_command(arguments);
 }
