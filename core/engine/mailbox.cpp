@@ -147,7 +147,7 @@ class Mailbox::Incoming final : public PayloadSink {
 };
 
 /// An offered message that no receive waits for yet, or whose refused bytes are still coming.
-class Mailbox::EarlyMessage final : public PayloadSink {
+class Mailbox::EarlyMessage final : public BufferedSink {
  public:
   EarlyMessage(Mailbox& box, int peer, std::uint64_t sequence, const MessageShape& shape, bool eager)
       : shape_(shape), eager_(eager), box_(box), peer_(peer), sequence_(sequence) {}
@@ -165,8 +165,6 @@ class Mailbox::EarlyMessage final : public PayloadSink {
     in_frame_ = true;
     return {};
   }
-  Bytes direct() override { return {}; }
-  void received_direct(std::size_t) override {}
   std::size_t consume(ConstBytes bytes) override {
     received_ += bytes.size();
     if (!refused_) bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
@@ -208,23 +206,16 @@ class Mailbox::EarlyMessage final : public PayloadSink {
   bool refused_ = false;
 };
 
-/// Gathers the record of an offer or a refusal, which may come in pieces.
-class Mailbox::RecordSink final : public PayloadSink {
+/// Takes the record of an offer or a refusal.
+class Mailbox::RecordSink final : public GatheringSink {
  public:
   RecordSink(Mailbox& box, int peer) : box_(box), peer_(peer) {}
   void begin(const FrameHeader& header) {
+    GatheringSink::begin();
     header_ = header;
-    size_ = 0;
-  }
-  Bytes direct() override { return {}; }
-  void received_direct(std::size_t) override {}
-  std::size_t consume(ConstBytes bytes) override {
-    std::memcpy(bytes_.data() + size_, bytes.data(), bytes.size());
-    size_ += bytes.size();
-    return bytes.size();
   }
   void frame_ended() override {
-    const auto shape = decode_message_shape({bytes_.data(), size_});
+    const auto shape = decode_message_shape(gathered());
     if (!shape) return box_.protocol_error(peer_, "a message shape that cannot be read");
     if (header_.kind == FrameKind::offer)
       box_.on_offer(peer_, header_, *shape);
@@ -236,21 +227,11 @@ class Mailbox::RecordSink final : public PayloadSink {
   Mailbox& box_;
   const int peer_;
   FrameHeader header_{};
-  std::array<std::byte, kMaxMessageShapeBytes> bytes_{};
-  std::size_t size_ = 0;
 };
 
 namespace {
 
-class AcceptSink final : public PayloadSink {
- public:
-  Bytes direct() override { return {}; }
-  void received_direct(std::size_t) override {}
-  std::size_t consume(ConstBytes bytes) override { return bytes.size(); }
-  void frame_ended() override {}
-};
-
-AcceptSink nothing_follows;
+DiscardSink nothing_follows;
 
 }  // namespace
 

@@ -13,14 +13,6 @@ namespace {
 /// Below this a payload is read together with what follows it and copied; above it goes straight to its place.
 constexpr std::size_t kDirectBytes = 8 << 10;
 
-class DiscardSink final : public PayloadSink {
- public:
-  Bytes direct() override { return {}; }
-  void received_direct(std::size_t) override {}
-  std::size_t consume(ConstBytes bytes) override { return bytes.size(); }
-  void frame_ended() override {}
-};
-
 DiscardSink discard;
 
 }  // namespace

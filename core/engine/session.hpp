@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/engine/payload_sink.hpp"
 #include "core/ports/event_loop.hpp"
 #include "core/ports/link.hpp"
 #include "core/wire/frame.hpp"
@@ -39,22 +40,6 @@ class FrameSource {
 
  protected:
   ~FrameSource() = default;
-};
-
-/// Where a frame's payload goes.
-class PayloadSink {
- public:
-  /// Memory that wants the next bytes as they are; empty: hand them to consume().
-  virtual Bytes direct() = 0;
-  /// `count` bytes have been put into direct().
-  virtual void received_direct(std::size_t count) = 0;
-  /// Takes what it can of `bytes`, at least one element if there is one; returns how many.
-  virtual std::size_t consume(ConstBytes bytes) = 0;
-  /// The whole payload has been taken.
-  virtual void frame_ended() = 0;
-
- protected:
-  ~PayloadSink() = default;
 };
 
 /// What a session tells. All from the loop; destroying the session inside these calls is not allowed (defer it).

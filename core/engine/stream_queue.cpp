@@ -6,23 +6,16 @@
 
 namespace ringlet {
 
-/// Gathers a call record, which may come in pieces.
-class StreamQueue::CallSink final : public PayloadSink {
+/// Takes a call record.
+class StreamQueue::CallSink final : public GatheringSink {
  public:
   CallSink(StreamQueue& queue, int peer) : queue_(queue), peer_(peer) {}
   void begin(std::uint64_t sequence) {
+    GatheringSink::begin();
     sequence_ = sequence;
-    size_ = 0;
-  }
-  Bytes direct() override { return {}; }
-  void received_direct(std::size_t) override {}
-  std::size_t consume(ConstBytes bytes) override {
-    std::memcpy(bytes_.data() + size_, bytes.data(), bytes.size());
-    size_ += bytes.size();
-    return bytes.size();
   }
   void frame_ended() override {
-    const auto call = decode_call(bytes_);
+    const auto call = decode_call(gathered());
     if (!call) return queue_.protocol_error(peer_, "a call that cannot be read");
     queue_.on_call_decoded(peer_, sequence_, *call);
   }
@@ -31,17 +24,13 @@ class StreamQueue::CallSink final : public PayloadSink {
   StreamQueue& queue_;
   const int peer_;
   std::uint64_t sequence_ = 0;
-  CallRecord bytes_{};
-  std::size_t size_ = 0;
 };
 
 /// A data frame of an operation that has not started here.
-struct StreamQueue::EarlyFrame final : PayloadSink {
+struct StreamQueue::EarlyFrame final : BufferedSink {
   EarlyFrame(StreamQueue& owner, int from, const FrameHeader& frame_header) : queue(owner), peer(from), header(frame_header) {
     bytes.reserve(frame_header.payload_bytes);
   }
-  Bytes direct() override { return {}; }
-  void received_direct(std::size_t) override {}
   std::size_t consume(ConstBytes piece) override {
     bytes.insert(bytes.end(), piece.begin(), piece.end());
     return piece.size();

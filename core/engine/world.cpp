@@ -29,23 +29,14 @@ WorldOptions within_limits(WorldOptions options) {
 
 }  // namespace
 
-/// Gathers a control message.
-class World::ControlSink final : public PayloadSink {
+class World::ControlSink final : public GatheringSink {
  public:
   ControlSink(World& world, int peer) : world_(world), peer_(peer) {}
-  void begin() { bytes_.clear(); }
-  Bytes direct() override { return {}; }
-  void received_direct(std::size_t) override {}
-  std::size_t consume(ConstBytes bytes) override {
-    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
-    return bytes.size();
-  }
-  void frame_ended() override { world_.on_control(peer_, bytes_); }
+  void frame_ended() override { world_.on_control(peer_, gathered()); }
 
  private:
   World& world_;
   const int peer_;
-  std::vector<std::byte> bytes_;
 };
 
 World::World(EventLoop& loop, const WorldOptions& options)

@@ -20,22 +20,15 @@ std::string rank_text(std::uint64_t rank) { return "rank " + std::to_string(rank
 
 }  // namespace
 
-/// Gathers a stranger's first message.
-class Meeting::StrangerSink final : public PayloadSink {
+/// Takes a stranger's first message.
+class Meeting::StrangerSink final : public GatheringSink {
  public:
   StrangerSink(Meeting& meeting, Session& session) : meeting_(meeting), session_(session) {}
-  Bytes direct() override { return {}; }
-  void received_direct(std::size_t) override {}
-  std::size_t consume(ConstBytes bytes) override {
-    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
-    return bytes.size();
-  }
-  void frame_ended() override { meeting_.on_stranger_spoke(session_, std::exchange(bytes_, {})); }
+  void frame_ended() override { meeting_.on_stranger_spoke(session_, gathered()); }
 
  private:
   Meeting& meeting_;
   Session& session_;
-  std::vector<std::byte> bytes_;
 };
 
 Meeting::Meeting(EventLoop& loop, Network& network, World& world, MeetingOptions options)
@@ -158,7 +151,10 @@ Acceptor Meeting::acceptor() {
 PayloadSink* Meeting::on_frame(Session& session, const FrameHeader& header) {
   const auto it = std::find_if(strangers_.begin(), strangers_.end(), [&](const Stranger& s) { return s.session.get() == &session; });
   if (it == strangers_.end()) return nullptr;
-  if (header.kind == FrameKind::control && header.payload_bytes <= kMaxHelloBytes) return it->sink.get();
+  if (header.kind == FrameKind::control && header.payload_bytes <= kMaxHelloBytes) {
+    it->sink->begin();
+    return it->sink.get();
+  }
   drop_stranger(session);
   return nullptr;
 }
