@@ -97,6 +97,7 @@ void Launcher::note_deaths() {
 void Launcher::note_exit(RankProcess& rank) {
   progress_[static_cast<std::size_t>(rank.exit().rank)].noted = true;
   if (!rank.exit().succeeded() && stage_ == Stage::running) note_failure(rank.exit().rank);
+  if (stage_ == Stage::lingering && was_killed_first(rank.exit())) first_failed_ = rank.exit().rank;
   // What the rank started and left behind ends with it.
   rank.check(RankProcess::Clock::now());
   rank.stop(SIGTERM, RankProcess::Clock::now() + options_.grace);
@@ -115,6 +116,12 @@ void Launcher::note_failure(int rank) {
   first_failed_ = rank;
   stage_ = Stage::lingering;
   linger_timer_.start(options_.linger, [this] { stop_ranks(SIGTERM, options_.grace); });
+}
+
+/// A dying process closes its connections before the kernel tells of its death, so a peer may have noticed, exited and been noted before
+/// it. Nobody dies of SIGKILL because a peer did: that rank came first.
+bool Launcher::was_killed_first(const RankExit& exit) const {
+  return exit.signal == SIGKILL && !exit.stopped && ranks_[static_cast<std::size_t>(*first_failed_)]->exit().code.has_value();
 }
 
 std::optional<int> Launcher::read_exec_error() {

@@ -38,6 +38,7 @@ class Launcher {
   void note_deaths();
   void note_exit(RankProcess& rank);
   void note_failure(int rank);
+  bool was_killed_first(const RankExit& exit) const;
   void on_signal(int signal_number);
   void on_output_lost(int error);
   void fail(int exit_code, std::string text);

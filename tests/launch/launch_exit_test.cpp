@@ -63,6 +63,19 @@ TEST_CASE("the other ranks have time to say what they saw") {
   CHECK_THAT(outcome.err, Contains("exited with code 5; after it failed rank 1\n"));
 }
 
+TEST_CASE("a rank killed from outside came first, though a peer's exit was seen before its death") {
+  CommandProcess process(script_arguments({"-n", "2", "--stdin", "1", "--linger", "1000"},
+                                          "if [ $RINGLET_RANK = 0 ]; then echo leaving $$ .; exit 5; fi; read x; kill -KILL $$"));
+  process.wait_for_stdout(" .\n");
+  std::smatch leaving;
+  REQUIRE(std::regex_search(process.out(), leaving, std::regex(R"(leaving (\d+))")));
+  wait_for_death(std::stoi(leaving[1]));
+  process.write_stdin("go\n");
+  const Outcome outcome = process.finish();
+  CHECK(outcome.exit_code == 128 + SIGKILL);
+  CHECK_THAT(outcome.err, Contains("rank 1 (pid ") && Contains("was killed by SIGKILL; after it failed rank 0"));
+}
+
 TEST_CASE("the first rank to fail is named, even if all have failed by the time the launcher looks") {
   CommandProcess process(script_arguments(
       {"-n", "4", "--stdin", "2"},
