@@ -1,4 +1,5 @@
 #include <signal.h>
+#include <sys/stat.h>
 
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -159,8 +160,14 @@ TEST_CASE("the ranks end when the reader of their output goes away") {
 }
 
 TEST_CASE("--json tells how each rank ended, alone on stdout") {
-  const Outcome outcome = run_script({"-n", "3", "--json", "--linger", "0"},
-                                     "echo text; case $RINGLET_RANK in 0) exit 0;; 1) exit 7;; *) exec sleep 1000;; esac");
+  // Rank 1 fails once rank 0 has closed its end, by exiting.
+  const TemporaryDirectory directory;
+  const std::string fifo = directory.path() + "/fifo";
+  REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
+  const Outcome outcome =
+      run_script({"-n", "3", "--json", "--linger", "0"},
+                 "case $RINGLET_RANK in 0) exec 3>$FIFO; echo text; exit 0;; 1) cat $FIFO; echo text; exit 7;; *) exec sleep 1000;; esac",
+                 {{"FIFO", fifo}});
   CHECK(outcome.exit_code == 7);
   CHECK_THAT(outcome.err, Contains("[0] text"));
   const auto report = nlohmann::json::parse(outcome.out);
