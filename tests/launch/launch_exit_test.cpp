@@ -13,6 +13,22 @@ using namespace ringlet::test;
 using Catch::Matchers::Contains;
 using Catch::Matchers::Matches;
 
+namespace {
+
+/// Rank 0 exits with 5; once it is dead, rank 1 runs `script`.
+Outcome after_rank_0_failed(const std::string& script) {
+  CommandProcess process(script_arguments({"-n", "2", "--stdin", "1", "--linger", "1000"},
+                                          "if [ $RINGLET_RANK = 0 ]; then echo leaving $$ .; exit 5; fi; read x; " + script));
+  process.wait_for_stdout(" .\n");
+  std::smatch leaving;
+  REQUIRE(std::regex_search(process.out(), leaving, std::regex(R"(leaving (\d+))")));
+  wait_for_death(std::stoi(leaving[1]));
+  process.write_stdin("go\n");
+  return process.finish();
+}
+
+}  // namespace
+
 TEST_CASE("all ranks well: exit code 0 and not a word") {
   const Outcome outcome = run_script({"-n", "4"}, "exit 0");
   CHECK(outcome.exit_code == 0);
@@ -49,29 +65,14 @@ TEST_CASE("a rank that exits with 0 early stops nothing") {
 }
 
 TEST_CASE("the other ranks have time to say what they saw") {
-  CommandProcess process(
-      script_arguments({"-n", "2", "--stdin", "1", "--linger", "1000"},
-                       "if [ $RINGLET_RANK = 0 ]; then echo leaving $$ .; exit 5; fi; read x; echo lost a peer; exit 1"));
-  process.wait_for_stdout(" .\n");
-  std::smatch leaving;
-  REQUIRE(std::regex_search(process.out(), leaving, std::regex(R"(leaving (\d+))")));
-  wait_for_death(std::stoi(leaving[1]));
-  process.write_stdin("go\n");
-  const Outcome outcome = process.finish();
+  const Outcome outcome = after_rank_0_failed("echo lost a peer; exit 1");
   CHECK(outcome.exit_code == 5);
   CHECK_THAT(outcome.out, Contains("[1] lost a peer"));
   CHECK_THAT(outcome.err, Contains("exited with code 5; after it failed rank 1\n"));
 }
 
 TEST_CASE("a rank killed from outside came first, though a peer's exit was seen before its death") {
-  CommandProcess process(script_arguments({"-n", "2", "--stdin", "1", "--linger", "1000"},
-                                          "if [ $RINGLET_RANK = 0 ]; then echo leaving $$ .; exit 5; fi; read x; kill -KILL $$"));
-  process.wait_for_stdout(" .\n");
-  std::smatch leaving;
-  REQUIRE(std::regex_search(process.out(), leaving, std::regex(R"(leaving (\d+))")));
-  wait_for_death(std::stoi(leaving[1]));
-  process.write_stdin("go\n");
-  const Outcome outcome = process.finish();
+  const Outcome outcome = after_rank_0_failed("kill -KILL $$");
   CHECK(outcome.exit_code == 128 + SIGKILL);
   CHECK_THAT(outcome.err, Contains("rank 1 (pid ") && Contains("was killed by SIGKILL; after it failed rank 0"));
 }
