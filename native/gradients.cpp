@@ -31,7 +31,7 @@ TensorView slice(TensorView values, std::size_t first, std::size_t count) {
 }  // namespace
 
 struct GradientAverager::State {
-  State(Group g, const AverageOptions& o) : group(std::move(g)), options(o) {}
+  State(Group g, const AverageOptions& o, const simd::Kernels* k) : group(std::move(g)), options(o), kernels(k) {}
 
   DType wire_dtype(DType dtype) const { return options.communication_type && is_half_or_real(dtype) ? *options.communication_type : dtype; }
   bool full(std::size_t bytes) const { return options.all_reduce_size <= 0 || bytes >= static_cast<std::size_t>(options.all_reduce_size); }
@@ -50,7 +50,7 @@ struct GradientAverager::State {
 
   Group group;
   AverageOptions options;
-  const simd::Kernels* kernels = simd::find("");
+  const simd::Kernels* kernels;  // the group's
   std::vector<std::unique_ptr<Bucket>> open;  // at most one per dtype, in the order in which they were opened
   std::vector<Started> started;
   std::vector<std::unique_ptr<Bucket>> spare;
@@ -118,7 +118,8 @@ void GradientAverager::State::start(std::unique_ptr<Bucket> bucket) {
 
 GradientAverager::GradientAverager(Group group, const AverageOptions& options) {
   check(options);
-  state_ = std::make_unique<State>(std::move(group), options);
+  const simd::Kernels* kernels = group.world_->options().kernels;
+  state_ = std::make_unique<State>(std::move(group), options, kernels);
 }
 GradientAverager::GradientAverager(GradientAverager&&) noexcept = default;
 GradientAverager& GradientAverager::operator=(GradientAverager&&) noexcept = default;

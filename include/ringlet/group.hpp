@@ -115,6 +115,7 @@ class Group {
   std::string_view algorithm(std::string_view operation, std::size_t bytes) const;
 
  private:
+  friend class GradientAverager;
   std::shared_ptr<native::World> world_;
 };
 
