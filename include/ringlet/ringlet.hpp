@@ -7,3 +7,4 @@
 #include <ringlet/group.hpp>
 #include <ringlet/status.hpp>
 #include <ringlet/tensor.hpp>
+#include <ringlet/tree.hpp>
