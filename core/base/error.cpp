@@ -18,6 +18,8 @@ void throw_if_failed(const Status& status) {
       throw ProtocolError(status);
     case Errc::cancelled:
       throw Cancelled(status);
+    case Errc::io_error:
+      throw IoError(status);
   }
   throw Error(status);
 }

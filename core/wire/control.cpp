@@ -227,7 +227,7 @@ Abort to_abort(const Status& status) {
 }
 
 Status to_status(const Abort& abort) {
-  const bool known = abort.code > 0 && abort.code <= static_cast<std::uint32_t>(Errc::cancelled);
+  const bool known = abort.code > 0 && abort.code <= static_cast<std::uint32_t>(Errc::io_error);
   return {known ? static_cast<Errc>(abort.code) : Errc::protocol_error, abort.text.substr(0, kMaxAbortText), abort.rank};
 }
 

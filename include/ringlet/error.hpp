@@ -39,6 +39,10 @@ class Cancelled : public Error {
  public:
   using Error::Error;
 };
+class IoError : public Error {
+ public:
+  using Error::Error;
+};
 
 /// Throws the subclass of `Error` that fits the status' code; does nothing where the status is ok.
 void throw_if_failed(const Status& status);

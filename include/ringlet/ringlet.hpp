@@ -5,6 +5,7 @@
 #include <ringlet/error.hpp>
 #include <ringlet/gradients.hpp>
 #include <ringlet/group.hpp>
+#include <ringlet/sharding.hpp>
 #include <ringlet/status.hpp>
 #include <ringlet/tensor.hpp>
 #include <ringlet/tree.hpp>

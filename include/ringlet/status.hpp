@@ -16,6 +16,7 @@ enum class Errc : std::uint8_t {
   timed_out = 4,         // a deadline passed
   protocol_error = 5,    // a peer sent what it may not send
   cancelled = 6,         // the group was closed under the call
+  io_error = 7,          // a file cannot be read or written, or is damaged
 };
 
 std::string_view name_of(Errc code) noexcept;

@@ -1,0 +1,104 @@
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <ringlet/error.hpp>
+#include <ringlet/sharding.hpp>
+
+#include "core/plan/chunk_layout.hpp"
+
+namespace ringlet {
+
+namespace {
+
+[[noreturn]] void refuse(std::string text) { throw InvalidArgument({Errc::invalid_argument, std::move(text)}); }
+
+std::vector<std::int64_t> even_bounds(std::int64_t rows, int ranks) {
+  std::vector<std::int64_t> bounds;
+  for (int rank = 0; rank < ranks; ++rank)
+    bounds.push_back(static_cast<std::int64_t>(rows_of(static_cast<std::size_t>(rows), ranks, rank).begin));
+  bounds.push_back(rows);
+  return bounds;
+}
+
+/// Each bound is the rounded share of all weights before it.
+std::vector<std::int64_t> weighted_bounds(std::int64_t rows, std::span<const double> weights, double total) {
+  std::vector<std::int64_t> bounds{0};
+  double before = 0;
+  for (const double weight : weights.first(weights.size() - 1)) {
+    before += weight;
+    bounds.push_back(std::min(rows, static_cast<std::int64_t>(std::llround(static_cast<double>(rows) * (before / total)))));
+  }
+  bounds.push_back(rows);
+  return bounds;
+}
+
+double check_weights(std::span<const double> weights, int ranks) {
+  if (weights.empty()) return 0;
+  if (weights.size() != static_cast<std::size_t>(ranks))
+    refuse(std::to_string(weights.size()) + " shard weights for " + std::to_string(ranks) + " ranks; give one per rank");
+  for (std::size_t rank = 0; rank < weights.size(); ++rank)
+    if (!std::isfinite(weights[rank]) || weights[rank] < 0)
+      refuse("the shard weight of rank " + std::to_string(rank) + " is " + std::to_string(weights[rank]) +
+             "; it must be finite and not negative");
+  const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
+  if (!(total > 0) || !std::isfinite(total))
+    refuse("the shard weights add up to " + std::to_string(total) + "; at least one must be positive");
+  return total;
+}
+
+}  // namespace
+
+ShardLayout::ShardLayout(const Tree& full, int ranks, std::span<const double> weights) : ranks_(ranks) {
+  if (ranks < 1) refuse("a layout over " + std::to_string(ranks) + " ranks; there must be at least one");
+  const double total = check_weights(weights, ranks);
+  for (const Leaf& leaf : full) {
+    const Shape& shape = leaf.values.shape();
+    const std::int64_t rows = shape.axes() == 0 ? 1 : shape[0];
+    positions_.emplace(leaf.name, entries_.size());
+    entries_.push_back({leaf.name, shape, weights.empty() ? even_bounds(rows, ranks) : weighted_bounds(rows, weights, total)});
+  }
+}
+
+const ShardLayout::Entry& ShardLayout::entry(std::string_view name) const {
+  const auto it = positions_.find(std::string(name));
+  if (it == positions_.end()) refuse("the layout has no tensor '" + std::string(name) + "'");
+  return entries_[it->second];
+}
+
+const Shape& ShardLayout::full_shape(std::string_view name) const { return entry(name).shape; }
+
+RowRange ShardLayout::rows(std::string_view name, int rank) const {
+  if (rank < 0 || rank >= ranks_) refuse("rank " + std::to_string(rank) + " of a layout over " + std::to_string(ranks_) + " ranks");
+  const auto& bounds = entry(name).bounds;
+  const auto r = static_cast<std::size_t>(rank);
+  return {bounds[r], bounds[r + 1]};
+}
+
+Shape ShardLayout::shard_shape(std::string_view name, int rank) const {
+  const auto whole = full_shape(name).extents();
+  std::vector<std::int64_t> extents(whole.begin(), whole.end());
+  if (extents.empty()) extents.push_back(1);
+  extents[0] = rows(name, rank).count();
+  return Shape(std::span<const std::int64_t>(extents));
+}
+
+Tree ShardLayout::shard(const Tree& full, int rank) const {
+  return full.map([&](const std::string& name, const TensorView& values) -> TensorView {
+    if (!(values.shape() == full_shape(name)))
+      refuse("'" + name + "' is " + describe(values) + " where the layout has " + to_string(full_shape(name)));
+    const Shape shape = shard_shape(name, rank);
+    std::vector<std::int64_t> strides;
+    for (std::size_t axis = 0; axis < values.shape().axes(); ++axis) strides.push_back(values.stride(axis));
+    if (strides.empty()) strides.push_back(1);
+    const std::int64_t first = rows(name, rank).begin * strides[0];
+    return {values.data() + first * static_cast<std::int64_t>(size_of(values.dtype())), values.dtype(), shape, strides};
+  });
+}
+
+std::size_t ShardLayout::count(int rank) const {
+  std::size_t sum = 0;
+  for (const Entry& tensor : entries_) sum += shard_shape(tensor.name, rank).count();
+  return sum;
+}
+
+}  // namespace ringlet
