@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/gradients/bucket.hpp"
+#include "native/agreement.hpp"
 #include "native/world.hpp"
 
 namespace ringlet {
@@ -17,11 +18,14 @@ namespace {
 
 bool is_half_or_real(DType dtype) { return dtype >= DType::f16 && dtype <= DType::f64; }
 
+void check_weight(std::optional<double> weight) {
+  if (weight && (!std::isfinite(*weight) || *weight < 0)) refuse(fmt::format("weight is {}; it must be finite and not negative", *weight));
+}
+
 void check(const AverageOptions& options) {
   if (options.communication_type && *options.communication_type != DType::f16 && *options.communication_type != DType::bf16)
     refuse(fmt::format("communication_type is {}; f16 and bf16 are possible", name_of(*options.communication_type)));
-  if (options.weight && (!std::isfinite(*options.weight) || *options.weight < 0))
-    refuse(fmt::format("weight is {}; it must be finite and not negative", *options.weight));
+  check_weight(options.weight);
 }
 
 TensorView slice(TensorView values, std::size_t first, std::size_t count) {
@@ -34,7 +38,11 @@ struct GradientAverager::State {
   State(Group g, const AverageOptions& o, const simd::Kernels* k) : group(std::move(g)), options(o), kernels(k) {}
 
   DType wire_dtype(DType dtype) const { return options.communication_type && is_half_or_real(dtype) ? *options.communication_type : dtype; }
-  bool full(std::size_t bytes) const { return options.all_reduce_size <= 0 || bytes >= static_cast<std::size_t>(options.all_reduce_size); }
+  std::int64_t limit() const {
+    return options.first_bucket_size && moved == 0 ? std::min(*options.first_bucket_size, options.all_reduce_size)
+                                                   : options.all_reduce_size;
+  }
+  bool full(std::size_t bytes) const { return limit() <= 0 || bytes >= static_cast<std::size_t>(limit()); }
   void begin_step();
   Bucket& bucket_for(DType dtype);
   std::unique_ptr<Bucket> take_bucket();
@@ -48,21 +56,29 @@ struct GradientAverager::State {
     Work work;                       // ends before the bucket goes
   };
 
+  /// A gradient with gaps: what is averaged in its place, and written back.
+  struct Packed {
+    Tensor values;
+    TensorView gradient;
+  };
+
   Group group;
   AverageOptions options;
-  const simd::Kernels* kernels;  // the group's
+  const simd::Kernels* kernels;               // the group's
   std::vector<std::unique_ptr<Bucket>> open;  // at most one per dtype, in the order in which they were opened
+  std::vector<Packed> packed;
   std::vector<Started> started;
   std::vector<std::unique_ptr<Bucket>> spare;
   double factor = 1.0;
   bool in_step = false;
   std::size_t collectives = 0;
+  std::size_t moved = 0;  // of them, averages
 };
 
 /// With weights every rank needs their sum first; it costs one collective of 8 bytes a step.
 void GradientAverager::State::begin_step() {
   if (std::exchange(in_step, true)) return;
-  collectives = 0;
+  collectives = moved = 0;
   if (!options.weight || group.size() == 1) return;
   double total = *options.weight;
   group.all_sum(std::span(&total, 1), {.stream = options.stream});
@@ -88,6 +104,7 @@ std::unique_ptr<Bucket> GradientAverager::State::take_bucket() {
 
 Work GradientAverager::State::start_average(TensorView values) {
   ++collectives;
+  ++moved;
   const CallOptions call{.stream = options.stream};
   return options.weight ? group.all_reduce_async(ReduceOp::sum, values, values, call) : group.all_mean_async(values, values, call);
 }
@@ -125,6 +142,12 @@ GradientAverager::GradientAverager(GradientAverager&&) noexcept = default;
 GradientAverager& GradientAverager::operator=(GradientAverager&&) noexcept = default;
 GradientAverager::~GradientAverager() = default;
 
+void GradientAverager::set_weight(std::optional<double> weight) {
+  check_weight(weight);
+  if (state_->in_step) refuse("the weight is set within a step; set it before the step's first gradient");
+  state_->options.weight = weight;
+}
+
 void GradientAverager::add(TensorView gradient) {
   State& state = *state_;
   if (!is_valid(gradient.dtype()) || !is_floating(gradient.dtype()))
@@ -132,6 +155,10 @@ void GradientAverager::add(TensorView gradient) {
   if (gradient.data() == nullptr && gradient.count() > 0) refuse(fmt::format("a gradient is null but has {} elements", gradient.count()));
   if (state.group.size() == 1 || gradient.count() == 0) return;
   state.begin_step();
+  if (!gradient.contiguous()) {
+    state.packed.push_back({Tensor::copy_of(gradient), gradient});
+    gradient = state.packed.back().values;
+  }
   const DType wire = state.wire_dtype(gradient.dtype());
   if (state.full(gradient.count() * size_of(wire)))
     return wire == gradient.dtype() ? state.add_in_place(gradient) : state.add_in_pieces(gradient);
@@ -148,6 +175,7 @@ void GradientAverager::finish() {
   State& state = *state_;
   for (auto& bucket : std::exchange(state.open, {})) state.start(std::move(bucket));
   // Works that are left when one fails are waited for as they are destroyed.
+  const auto packed = std::exchange(state.packed, {});
   auto started = std::exchange(state.started, {});
   state.in_step = false;
   state.factor = 1.0;
@@ -157,6 +185,7 @@ void GradientAverager::finish() {
     bucket->unpack(*state.kernels);
     state.spare.push_back(std::move(bucket));
   }
+  for (const auto& [values, gradient] : packed) copy(values, gradient);
 }
 
 std::size_t GradientAverager::collectives() const noexcept { return state_->collectives; }
@@ -164,6 +193,13 @@ std::size_t GradientAverager::collectives() const noexcept { return state_->coll
 void average_gradients(Group group, std::span<const TensorView> gradients, const AverageOptions& options) {
   GradientAverager averager(std::move(group), options);
   for (const TensorView& gradient : gradients) averager.add(gradient);
+  averager.finish();
+}
+
+void average_gradients(Group group, const Tree& gradients, const AverageOptions& options) {
+  native::require_same_tree(group, "average_gradients", gradients, options.stream);
+  GradientAverager averager(std::move(group), options);
+  for (const Leaf& leaf : gradients) averager.add(leaf.values);
   averager.finish();
 }
 

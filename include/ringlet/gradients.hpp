@@ -4,13 +4,18 @@
 #include <memory>
 #include <optional>
 #include <ringlet/group.hpp>
+#include <ringlet/tree.hpp>
 #include <span>
+#include <string_view>
+#include <vector>
 
 namespace ringlet {
 
 struct AverageOptions {
   /// Bytes of gradients that are moved together; <= 0: each tensor by itself. MLX's name and default.
   std::int64_t all_reduce_size = 32 << 20;
+  /// Bytes of the first bucket of a step, where smaller: so that the network is not idle while the first full bucket is still filling.
+  std::optional<std::int64_t> first_bucket_size{};
   /// The dtype that crosses the network: f16 or bf16; unset: each tensor's own.
   std::optional<DType> communication_type{};
   /// This rank's share of the average, such as its number of samples: the result is sum(weight * gradient) / sum(weight).
@@ -29,6 +34,8 @@ class GradientAverager {
   /// Waits for the buckets that have started.
   ~GradientAverager();
 
+  /// This rank's share of the averages from the next step on, as AverageOptions::weight. Throws `InvalidArgument` within a step.
+  void set_weight(std::optional<double> weight);
   /// Takes the next gradient, in the same order on every rank. f16, bf16, f32, f64 or complex64, else `InvalidArgument`.
   void add(TensorView gradient);
   /// Starts what is left, waits for all, writes the averages into the gradients. Throws the first error. Then ready for the next step.
@@ -44,5 +51,46 @@ class GradientAverager {
 /// MLX's `nn.average_gradients`: each gradient becomes its mean over the group, in place. A group of one changes nothing.
 /// Dtypes may be mixed: tensors of one dtype share buckets.
 void average_gradients(Group group, std::span<const TensorView> gradients, const AverageOptions& options = {});
+/// The same for a tree. Names, order, dtypes and shapes are compared between the ranks first: where they differ, every rank throws a
+/// `MismatchError` that names the first difference, and the group lives on.
+void average_gradients(Group group, const Tree& gradients, const AverageOptions& options = {});
+
+struct BucketerOptions {
+  AverageOptions average{.first_bucket_size = 1 << 20};
+  /// Whether finish() may find gradients that were not ready. It then costs one small collective a step to find those that no rank had.
+  bool allow_missing = true;
+};
+
+/// Averages gradients while the backward pass still makes them, whatever order it makes them in: they are registered once, and reported
+/// one by one. Buckets are filled in the reverse of the tree's order, as a backward pass goes, and from the second step on in the order
+/// that rank 0 observed in the first; each starts as soon as it is full and those before it have started. One thread at a time.
+class GradientBucketer {
+ public:
+  /// `gradients` views memory that is used in every step; it is borrowed until the bucketer goes. Collective: throws as average_gradients
+  /// does where the ranks' trees differ.
+  GradientBucketer(Group group, const Tree& gradients, const BucketerOptions& options = {});
+  GradientBucketer(GradientBucketer&&) noexcept;
+  GradientBucketer& operator=(GradientBucketer&&) noexcept;
+  /// Waits for the buckets that have started.
+  ~GradientBucketer();
+
+  /// This rank's share of the averages from the next step on, as AverageOptions::weight. Throws `InvalidArgument` within a step.
+  void set_weight(std::optional<double> weight);
+  /// The gradient is complete and is not touched until finish() has returned. Any order. Throws `InvalidArgument` for a name that is not
+  /// in the tree, and for the second time in a step.
+  void ready(std::string_view name);
+  void ready(std::size_t index);
+  /// Ends the step: what this rank has not reported counts as zeros. Waits for all averages; throws the first error. Where
+  /// `allow_missing` is off, throws `InvalidArgument` naming what is missing, before anything moves.
+  void finish();
+  /// After finish(): the gradients that at least one rank reported in the step, with their averages; the others' memory holds zeros.
+  const Tree& averaged() const noexcept;
+  /// As GradientAverager::collectives: of the averages, without those that agree on order and missing gradients.
+  std::size_t collectives() const noexcept;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 }  // namespace ringlet

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace ringlet::test {
+
+/// For ranks that run as threads, where Catch2's own assertions may not be used.
+inline void expect(bool condition, const std::string& what) {
+  if (!condition) throw std::runtime_error(what);
+}
+
+/// The text of the `Failure` that `action` throws; anything else is an error.
+template <class Failure, class Action>
+std::string failure_of(Action action) {
+  try {
+    action();
+  } catch (const Failure& failure) {
+    return failure.what();
+  }
+  throw std::runtime_error("no failure");
+}
+
+}  // namespace ringlet::test
