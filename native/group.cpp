@@ -81,6 +81,76 @@ Work Group::all_gather_async(ConstTensorView input, TensorView output, const Cal
   return {world_, world_->start(options, make_all_gather(input, output, world_->options()))};
 }
 
+void Group::reduce_scatter_v(ReduceOp op, ConstTensorView input, TensorView output, std::span<const std::int64_t> counts,
+                             const CallOptions& options) {
+  world_->run(options, make_reduce_scatter_v(op, input, output, counts, world_->options()));
+}
+Work Group::reduce_scatter_v_async(ReduceOp op, ConstTensorView input, TensorView output, std::span<const std::int64_t> counts,
+                                   const CallOptions& options) {
+  return {world_, world_->start(options, make_reduce_scatter_v(op, input, output, counts, world_->options()))};
+}
+
+void Group::all_gather_v(ConstTensorView input, TensorView output, std::span<const std::int64_t> counts, const CallOptions& options) {
+  world_->run(options, make_all_gather_v(input, output, counts, world_->options()));
+}
+Work Group::all_gather_v_async(ConstTensorView input, TensorView output, std::span<const std::int64_t> counts, const CallOptions& options) {
+  return {world_, world_->start(options, make_all_gather_v(input, output, counts, world_->options()))};
+}
+
+void Group::reduce(ReduceOp op, ConstTensorView input, TensorView output, int root, const CallOptions& options) {
+  world_->run(options, make_reduce(op, input, output, root, world_->options()));
+}
+Work Group::reduce_async(ReduceOp op, ConstTensorView input, TensorView output, int root, const CallOptions& options) {
+  return {world_, world_->start(options, make_reduce(op, input, output, root, world_->options()))};
+}
+
+void Group::gather(ConstTensorView input, TensorView output, int root, const CallOptions& options) {
+  world_->run(options, make_gather(input, output, root, world_->options()));
+}
+Work Group::gather_async(ConstTensorView input, TensorView output, int root, const CallOptions& options) {
+  return {world_, world_->start(options, make_gather(input, output, root, world_->options()))};
+}
+
+void Group::gather_v(ConstTensorView input, TensorView output, std::span<const std::int64_t> counts, int root, const CallOptions& options) {
+  world_->run(options, make_gather_v(input, output, counts, root, world_->options()));
+}
+Work Group::gather_v_async(ConstTensorView input, TensorView output, std::span<const std::int64_t> counts, int root,
+                           const CallOptions& options) {
+  return {world_, world_->start(options, make_gather_v(input, output, counts, root, world_->options()))};
+}
+
+void Group::scatter(ConstTensorView input, TensorView output, int root, const CallOptions& options) {
+  world_->run(options, make_scatter(input, output, root, world_->options()));
+}
+Work Group::scatter_async(ConstTensorView input, TensorView output, int root, const CallOptions& options) {
+  return {world_, world_->start(options, make_scatter(input, output, root, world_->options()))};
+}
+
+void Group::scatter_v(ConstTensorView input, TensorView output, std::span<const std::int64_t> counts, int root,
+                      const CallOptions& options) {
+  world_->run(options, make_scatter_v(input, output, counts, root, world_->options()));
+}
+Work Group::scatter_v_async(ConstTensorView input, TensorView output, std::span<const std::int64_t> counts, int root,
+                            const CallOptions& options) {
+  return {world_, world_->start(options, make_scatter_v(input, output, counts, root, world_->options()))};
+}
+
+void Group::all_to_all(ConstTensorView input, TensorView output, const CallOptions& options) {
+  world_->run(options, make_all_to_all(input, output, world_->options()));
+}
+Work Group::all_to_all_async(ConstTensorView input, TensorView output, const CallOptions& options) {
+  return {world_, world_->start(options, make_all_to_all(input, output, world_->options()))};
+}
+
+void Group::all_to_all_v(ConstTensorView input, TensorView output, std::span<const std::int64_t> send_counts,
+                         std::span<const std::int64_t> receive_counts, const CallOptions& options) {
+  world_->run(options, make_all_to_all_v(input, output, send_counts, receive_counts, world_->options()));
+}
+Work Group::all_to_all_v_async(ConstTensorView input, TensorView output, std::span<const std::int64_t> send_counts,
+                               std::span<const std::int64_t> receive_counts, const CallOptions& options) {
+  return {world_, world_->start(options, make_all_to_all_v(input, output, send_counts, receive_counts, world_->options()))};
+}
+
 void Group::broadcast(TensorView values, int root, const CallOptions& options) {
   world_->run(options, make_broadcast(values, root, world_->options()));
 }
@@ -106,13 +176,15 @@ Work Group::recv_async(TensorView values, int source, const CallOptions& options
 }
 
 std::string_view Group::algorithm(std::string_view operation, std::size_t bytes) const {
+  const std::string_view even = operation.ends_with("_v") ? operation.substr(0, operation.size() - 2) : operation;
   for (std::size_t i = 0; i < kCollectiveKindCount; ++i) {
     const auto kind = static_cast<CollectiveKind>(i);
-    if (kind != CollectiveKind::barrier && name_of(kind) == operation)
+    if (kind != CollectiveKind::barrier && name_of(kind) == even)
       return name_of(choose_algorithm(kind, bytes, size(), world_->options().limits));
   }
   throw InvalidArgument({Errc::invalid_argument, "there is no operation '" + std::string(operation) +
-                                                     "'; all_reduce, reduce_scatter, all_gather and broadcast have algorithms"});
+                                                     "'; all_reduce, reduce_scatter, all_gather, broadcast, reduce, gather, scatter and "
+                                                     "all_to_all have algorithms"});
 }
 
 }  // namespace ringlet

@@ -28,7 +28,6 @@ void Collective::start(std::uint16_t stream, std::uint64_t sequence, const Colle
   const WorldOptions& options = host_.options();
   running_ = true;
   call_ = task.call;
-  record_ = encode_call(call_);
   stream_ = stream;
   sequence_ = sequence;
   input_ = task.input;
@@ -43,7 +42,20 @@ void Collective::start(std::uint16_t stream, std::uint64_t sequence, const Colle
   if (plan_.copy_from.bytes > 0 && readable(plan_.copy_from) != writable(plan_.copy_to))
     std::memcpy(writable(plan_.copy_to), readable(plan_.copy_from), plan_.copy_from.bytes);
   while (lanes_.size() < static_cast<std::size_t>(options.size)) lanes_.emplace_back(*this);
-  for (const PeerSteps& steps : plan_.peers) lane(steps.peer).start(steps);
+  start_lanes();
+}
+
+void Collective::start_lanes() {
+  // All records before the first lane: a lane that has started may have given its record to the link.
+  records_.clear();
+  std::size_t bytes = 0;
+  for (const PeerSteps& steps : plan_.peers)
+    if (records_.empty() || is_pairwise(call_)) bytes = append_call(call_, steps.peer, records_);
+  std::size_t offset = 0;
+  for (const PeerSteps& steps : plan_.peers) {
+    lane(steps.peer).start(steps, offset, bytes);
+    if (is_pairwise(call_)) offset += bytes;
+  }
 }
 
 void Collective::cancel() { running_ = false; }
@@ -205,8 +217,10 @@ void Collective::finish_piece(std::byte* data, std::size_t count) const {
 
 // --- Lane ---
 
-void Collective::Lane::start(const PeerSteps& steps) {
+void Collective::Lane::start(const PeerSteps& steps, std::size_t call_offset, std::size_t call_bytes) {
   steps_ = steps;
+  call_offset_ = call_offset;
+  call_bytes_ = call_bytes;
   sequence_ = collective_.sequence_;
   session_ = &collective_.host_.session(steps.peer);
   window_ = &collective_.host_.window(steps.peer);
@@ -251,7 +265,7 @@ std::optional<std::size_t> Collective::Lane::sendable() const {
   if (ready < left && ready < segment) return std::nullopt;
   std::size_t bytes = std::min(ready, segment);
   if (!called_) {
-    const std::size_t used = eager_taken_ - EagerWindow::kOperationBytes;
+    const std::size_t used = eager_taken_ - call_cost();
     const std::size_t allowance = collective_.host_.options().eager_bytes;
     bytes = std::min({bytes, allowance - std::min(allowance, used), window_->room()});
     bytes -= bytes % collective_.element_bytes();
@@ -265,15 +279,15 @@ std::optional<OutgoingFrame> Collective::Lane::next_frame() {
   header.sequence = collective_.sequence_;
   if (!call_given_) {
     if (!called_) {
-      if (window_->room() < EagerWindow::kOperationBytes) return std::nullopt;
-      window_->take(EagerWindow::kOperationBytes);
-      eager_taken_ = EagerWindow::kOperationBytes;
+      if (window_->room() < call_cost()) return std::nullopt;
+      window_->take(call_cost());
+      eager_taken_ = call_cost();
     }
     call_given_ = true;
     ++frames_out_;
     header.kind = FrameKind::call;
-    header.payload_bytes = kCallRecordBytes;
-    return OutgoingFrame{header, collective_.record_};
+    header.payload_bytes = static_cast<std::uint32_t>(call_bytes_);
+    return OutgoingFrame{header, ConstBytes(collective_.records_).subspan(call_offset_, call_bytes_)};
   }
   const auto bytes = sendable();
   if (!bytes) return std::nullopt;

@@ -81,6 +81,7 @@ class Collective {
   /// Null where the running plan has no steps with that peer.
   Lane* find_lane(int peer);
   const Lane* find_lane(int peer) const;
+  void start_lanes();
   void advance();
   void run_combine(std::size_t index);
   void combine_block(const Combine& combine, std::size_t offset, std::size_t bytes);
@@ -91,7 +92,7 @@ class Collective {
   CollectiveHost& host_;
   Plan plan_;
   Call call_{};
-  CallRecord record_{};
+  std::vector<std::byte> records_;  // the call as each peer is told it, or once for all
   std::uint16_t stream_ = 0;
   std::uint64_t sequence_ = 0;
   ConstBytes input_;
@@ -111,7 +112,8 @@ class Collective::Lane final : public FrameSource, public PayloadSink {
  public:
   explicit Lane(Collective& collective) : collective_(collective) {}
 
-  void start(const PeerSteps& steps);
+  /// What the peer is told of the call stands in the collective's records.
+  void start(const PeerSteps& steps, std::size_t call_offset, std::size_t call_bytes);
   /// Of the operation that this lane last took part in.
   std::uint64_t sequence() const { return sequence_; }
   bool called() const { return called_; }
@@ -141,7 +143,11 @@ class Collective::Lane final : public FrameSource, public PayloadSink {
   void received_piece(std::size_t bytes);
 
   Collective& collective_;
+  /// What the call costs in the eager window.
+  std::size_t call_cost() const { return EagerWindow::kOperationBytes + call_bytes_ - kCallRecordBytes; }
+
   PeerSteps steps_{};
+  std::size_t call_offset_ = 0, call_bytes_ = 0;
   std::uint64_t sequence_ = UINT64_MAX;
   Session* session_ = nullptr;
   EagerWindow* window_ = nullptr;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <ringlet/tensor.hpp>
+#include <span>
 
 #include "core/base/result.hpp"
 #include "core/engine/mailbox.hpp"
@@ -13,10 +14,28 @@ namespace ringlet {
 
 /// `divisor` 1: a plain reduction; otherwise the owner divides the result by it (sum of a floating dtype only).
 Result<CollectiveTask> make_all_reduce(ReduceOp op, ConstTensorView input, TensorView output, double divisor, const WorldOptions& options);
+Result<CollectiveTask> make_broadcast(TensorView values, int root, const WorldOptions& options);
+/// `output` counts on the root alone; elsewhere it is not looked at.
+Result<CollectiveTask> make_reduce(ReduceOp op, ConstTensorView input, TensorView output, int root, const WorldOptions& options);
+CollectiveTask make_barrier(const WorldOptions& options);
+
+/// The collectives whose buffers have a part for each rank.
 Result<CollectiveTask> make_reduce_scatter(ReduceOp op, ConstTensorView input, TensorView output, const WorldOptions& options);
 Result<CollectiveTask> make_all_gather(ConstTensorView input, TensorView output, const WorldOptions& options);
-Result<CollectiveTask> make_broadcast(TensorView values, int root, const WorldOptions& options);
-CollectiveTask make_barrier(const WorldOptions& options);
+Result<CollectiveTask> make_gather(ConstTensorView input, TensorView output, int root, const WorldOptions& options);
+Result<CollectiveTask> make_scatter(ConstTensorView input, TensorView output, int root, const WorldOptions& options);
+Result<CollectiveTask> make_all_to_all(ConstTensorView input, TensorView output, const WorldOptions& options);
+
+/// Rows, the extent of axis 0, of each rank's part.
+using Counts = std::span<const std::int64_t>;
+Result<CollectiveTask> make_reduce_scatter_v(ReduceOp op, ConstTensorView input, TensorView output, Counts counts,
+                                             const WorldOptions& options);
+Result<CollectiveTask> make_all_gather_v(ConstTensorView input, TensorView output, Counts counts, const WorldOptions& options);
+Result<CollectiveTask> make_gather_v(ConstTensorView input, TensorView output, Counts counts, int root, const WorldOptions& options);
+Result<CollectiveTask> make_scatter_v(ConstTensorView input, TensorView output, Counts counts, int root, const WorldOptions& options);
+Result<CollectiveTask> make_all_to_all_v(ConstTensorView input, TensorView output, Counts send_counts, Counts receive_counts,
+                                         const WorldOptions& options);
+
 Result<MessageTask> make_send(ConstTensorView values, int destination, const WorldOptions& options);
 Result<MessageTask> make_receive(TensorView values, int source, const WorldOptions& options);
 

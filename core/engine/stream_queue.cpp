@@ -6,6 +6,12 @@
 
 namespace ringlet {
 
+namespace {
+
+std::size_t counts_bytes(const Call& call) { return call.counts.size() * sizeof call.counts[0]; }
+
+}  // namespace
+
 /// Takes a call record.
 class StreamQueue::CallSink final : public GatheringSink {
  public:
@@ -89,7 +95,10 @@ void StreamQueue::take_early() {
     auto node = early_.extract({sequence, peer});
     if (node.empty()) continue;
     Early& early = node.mapped();
-    if (early.call) on_call_decoded(peer, sequence, *std::exchange(early.call, std::nullopt));
+    if (early.call) {
+      early_bytes_ -= counts_bytes(*early.call);
+      on_call_decoded(peer, sequence, *std::exchange(early.call, std::nullopt));
+    }
     while (still_running() && !early.frames.empty() && early.frames.front()->complete) {
       const std::unique_ptr<EarlyFrame> frame = std::move(early.frames.front());
       early.frames.pop_front();
@@ -103,7 +112,7 @@ void StreamQueue::take_early() {
 }
 
 PayloadSink* StreamQueue::on_call(int peer, const FrameHeader& header) {
-  if (header.payload_bytes != kCallRecordBytes) {
+  if (header.payload_bytes < kCallRecordBytes || header.payload_bytes > max_call_record_bytes(host_.options().size)) {
     protocol_error(peer, "a call of " + std::to_string(header.payload_bytes) + " bytes");
     return nullptr;
   }
@@ -121,7 +130,7 @@ void StreamQueue::on_call_decoded(int peer, std::uint64_t sequence, const Call& 
     return;
   }
   if (sequence == sequence_ && running_) {
-    if (!(call == current_.call)) return compare(peer, sequence, call, current_.call);
+    if (!agree(current_.call, call, peer)) return compare(peer, sequence, call, current_.call);
     if (collective_.has_called(peer)) return protocol_error(peer, "the same call twice");
     collective_.on_call(peer);
     return;
@@ -129,15 +138,22 @@ void StreamQueue::on_call_decoded(int peer, std::uint64_t sequence, const Call& 
   if (sequence - sequence_ > kMaxEarlyOperations) return protocol_error(peer, "a call too far ahead: " + operation_name(sequence));
   Early& early = early_[{sequence, peer}];
   if (early.call) return protocol_error(peer, "the same call twice");
+  if (early_bytes_ + counts_bytes(call) > kMaxEarlyBytes)
+    return protocol_error(peer, "more calls than may wait for " + operation_name(sequence) + " to start here");
+  early_bytes_ += counts_bytes(call);
   early.call = call;
 }
 
 void StreamQueue::compare(int peer, std::uint64_t sequence, const Call& theirs, const Call& ours) {
-  if (theirs == ours) return;
+  if (agree(ours, theirs, peer)) return;
   const int rank = host_.options().rank;
-  const auto says = [&](int who, const Call& call) { return "rank " + std::to_string(who) + " called " + describe(call); };
+  const auto says = [&](int who, int to, const Call& call) {
+    return "rank " + std::to_string(who) + " called " + describe(call) + (is_pairwise(call) ? " with rank " + std::to_string(to) : "");
+  };
+  const Call mine = between(ours, peer);
   // The lower rank first, so that all say the same.
-  const std::string text = rank < peer ? says(rank, ours) + ", " + says(peer, theirs) : says(peer, theirs) + ", " + says(rank, ours);
+  const std::string text = rank < peer ? says(rank, peer, mine) + ", " + says(peer, rank, theirs) + describe_difference(mine, theirs)
+                                       : says(peer, rank, theirs) + ", " + says(rank, peer, mine) + describe_difference(theirs, mine);
   host_.fail({Errc::mismatch, "ranks disagree about " + operation_name(sequence) + ": " + text, peer});
 }
 

@@ -23,7 +23,8 @@ WorldOptions within_limits(WorldOptions options) {
   options.segment_bytes =
       std::clamp<std::size_t>(options.segment_bytes - options.segment_bytes % kLargestElement, kLargestElement, kMaxDataPayload);
   // With less, no operation could ever begin before its peer's.
-  options.eager_window_bytes = std::max(options.eager_window_bytes, EagerWindow::kOperationBytes);
+  const std::size_t longest_call = EagerWindow::kOperationBytes + max_call_record_bytes(options.size) - kCallRecordBytes;
+  options.eager_window_bytes = std::max(options.eager_window_bytes, longest_call);
   return options;
 }
 

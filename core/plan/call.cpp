@@ -1,12 +1,48 @@
 #include "core/plan/call.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
+#include <span>
 
 namespace ringlet {
 
+namespace {
+
+constexpr std::size_t kDescribedParts = 16;
+
+std::string rows_text(std::span<const std::uint64_t> counts) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(counts.size(), kDescribedParts); ++i) text += (i == 0 ? "" : "+") + std::to_string(counts[i]);
+  if (counts.size() > kDescribedParts) text += "+... (" + std::to_string(counts.size()) + " parts)";
+  return text;
+}
+
+std::string shape_text(const Call& call) {
+  const std::string dtype(name_of(call.dtype));
+  const std::string of_width = call.row_elements == 1 ? "" : " x " + std::to_string(call.row_elements);
+  if (call.counts.empty()) return dtype + " x " + std::to_string(call.rows) + of_width;
+  if (!is_pairwise(call)) return dtype + ", rows " + rows_text(call.counts) + of_width;
+  const std::span<const std::uint64_t> counts = call.counts;
+  const std::size_t ranks = counts.size() / 2;
+  return dtype + ", sends rows " + rows_text(counts.first(ranks)) + of_width + ", receives rows " + rows_text(counts.last(ranks)) +
+         of_width;
+}
+
+bool has_root(CollectiveKind kind) {
+  return kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce || kind == CollectiveKind::gather ||
+         kind == CollectiveKind::scatter;
+}
+
+}  // namespace
+
+bool reduces(CollectiveKind kind) noexcept {
+  return kind == CollectiveKind::all_reduce || kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::reduce;
+}
+
 std::string_view name_of(CollectiveKind kind) noexcept {
-  constexpr std::array<std::string_view, kCollectiveKindCount> kNames{"all_reduce", "reduce_scatter", "all_gather", "broadcast", "barrier"};
+  constexpr std::array<std::string_view, kCollectiveKindCount> kNames{"all_reduce", "reduce_scatter", "all_gather", "broadcast", "barrier",
+                                                                      "reduce",     "gather",         "scatter",    "all_to_all"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
@@ -15,24 +51,47 @@ std::string_view name_of(Algorithm algorithm) noexcept {
   return kNames[static_cast<std::size_t>(algorithm)];
 }
 
+Call between(const Call& call, int peer) {
+  if (!is_pairwise(call)) return call;
+  Call pair = call;
+  const auto p = static_cast<std::size_t>(peer);
+  pair.counts = {call.counts[p], call.counts[call.counts.size() / 2 + p]};
+  return pair;
+}
+
+bool agree(const Call& ours, const Call& theirs, int peer) {
+  if (!is_pairwise(ours) || !is_pairwise(theirs)) return ours == theirs;
+  Call mirrored = between(ours, peer);
+  std::swap(mirrored.counts[0], mirrored.counts[1]);
+  return mirrored == theirs;
+}
+
 std::string describe(const Call& call) {
   std::string text(name_of(call.kind));
   if (call.kind == CollectiveKind::barrier) return text;
-  text += "(";
-  if (call.kind == CollectiveKind::all_reduce || call.kind == CollectiveKind::reduce_scatter) text += std::string(name_of(call.op)) + ", ";
-  text += std::string(name_of(call.dtype)) + " x " + std::to_string(call.rows);
-  if (call.row_elements != 1) text += " x " + std::to_string(call.row_elements);
+  text += call.counts.empty() ? "(" : "_v(";
+  if (reduces(call.kind)) text += std::string(name_of(call.op)) + ", ";
+  text += shape_text(call);
   if (call.divisor != 1.0) {
     char divisor[32];
     std::snprintf(divisor, sizeof divisor, "%.17g", call.divisor);
     text += std::string(", divided by ") + divisor;
   }
-  if (call.kind == CollectiveKind::broadcast) text += ", root " + std::to_string(call.root);
+  if (has_root(call.kind)) text += ", root " + std::to_string(call.root);
   return text + ", " + std::string(name_of(call.algorithm)) + ")";
+}
+
+std::string describe_difference(const Call& one, const Call& other) {
+  if (one.kind != other.kind || one.counts.size() != other.counts.size() || one.counts.size() <= kDescribedParts) return {};
+  const auto [a, b] = std::mismatch(one.counts.begin(), one.counts.end(), other.counts.begin());
+  if (a == one.counts.end()) return {};
+  return "; the parts of rank " + std::to_string(a - one.counts.begin()) + " differ: " + std::to_string(*a) + " and " + std::to_string(*b) +
+         " rows";
 }
 
 Algorithm choose_algorithm(CollectiveKind kind, std::size_t bytes, int size, const AlgorithmLimits& limits) {
   if (kind == CollectiveKind::barrier) return Algorithm::exchange;
+  if (kind == CollectiveKind::gather || kind == CollectiveKind::scatter || kind == CollectiveKind::all_to_all) return Algorithm::direct;
   const auto peers = static_cast<std::size_t>(size > 1 ? size - 1 : 1);
   if (kind == CollectiveKind::all_reduce && bytes <= limits.exchange_bytes / peers) return Algorithm::exchange;
   return bytes <= limits.direct_bytes ? Algorithm::direct : Algorithm::ring;

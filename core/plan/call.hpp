@@ -5,42 +5,67 @@
 #include <ringlet/dtype.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace ringlet {
 
 /// The collectives. The numbers are part of the wire format: append only.
-enum class CollectiveKind : std::uint8_t { all_reduce = 0, reduce_scatter = 1, all_gather = 2, broadcast = 3, barrier = 4 };
-inline constexpr std::size_t kCollectiveKindCount = 5;
+enum class CollectiveKind : std::uint8_t {
+  all_reduce = 0,
+  reduce_scatter = 1,
+  all_gather = 2,
+  broadcast = 3,
+  barrier = 4,
+  reduce = 5,
+  gather = 6,
+  scatter = 7,
+  all_to_all = 8,
+};
+inline constexpr std::size_t kCollectiveKindCount = 9;
 
 /// How a collective moves its bytes. Part of the wire format: append only.
 enum class Algorithm : std::uint8_t {
   exchange = 0,  // everyone sends everything to everyone: one step
-  direct = 1,    // to the owner of each part and back, or from the root to each: two steps or one
-  ring = 2,      // along the ring (broadcast: a chain), pipelined
+  direct = 1,    // to the owner of each part and back, or between the root and each: two steps or one
+  ring = 2,      // along the ring (broadcast, reduce: a chain), pipelined
 };
 inline constexpr std::size_t kAlgorithmCount = 3;
 
 std::string_view name_of(CollectiveKind kind) noexcept;
 std::string_view name_of(Algorithm algorithm) noexcept;
+bool reduces(CollectiveKind kind) noexcept;
 
 /// What a rank calls: the fingerprint that all ranks must agree on. `rows` x `row_elements` is the shape with axis 0 apart from the rest.
+/// With `counts` it is the `_v` form of its kind.
 struct Call {
   CollectiveKind kind = CollectiveKind::barrier;
   DType dtype = DType::u8;
   ReduceOp op = ReduceOp::sum;
   Algorithm algorithm = Algorithm::exchange;
-  std::int32_t root = 0;   // of a broadcast
-  std::uint64_t rows = 0;  // of the input
+  std::int32_t root = 0;   // of broadcast, reduce, gather and scatter
+  std::uint64_t rows = 0;  // of the whole buffer; of gathers, scatter and all_to_all of one part, or, with counts, of all parts
   std::uint64_t row_elements = 1;
   double divisor = 1.0;  // the owner divides by it, once
+  /// Rows of each rank's part. all_to_all: first the rows that go to each rank, then those that come from each; `rows` is 0 then.
+  std::vector<std::uint64_t> counts{};
 
   std::size_t elements() const { return static_cast<std::size_t>(rows * row_elements); }
   std::size_t bytes() const { return elements() * size_of(dtype); }
   friend bool operator==(const Call&, const Call&) = default;
 };
 
-/// "all_reduce(sum, f32 x 1000)".
+/// Whether the ranks' calls differ by nature, so that each pair has to agree about its own two counts: all_to_all_v.
+inline bool is_pairwise(const Call& call) { return call.kind == CollectiveKind::all_to_all && !call.counts.empty(); }
+
+/// What of `call` concerns `peer`: the call itself, or, if pairwise, with two counts: the rows that go to it and those that come from it.
+Call between(const Call& call, int peer);
+/// Whether `peer`, whose call (as `between` gives it there) is `theirs`, and this rank, which calls `ours`, mean the same.
+bool agree(const Call& ours, const Call& theirs, int peer);
+
+/// "all_reduce(sum, f32 x 1000, ring)", "all_gather_v(f32, rows 3+0+5, direct)"; of more than 16 parts the first.
 std::string describe(const Call& call);
+/// How two calls of one kind disagree where `describe` may not show it: "; the parts of rank 17 differ: 3 and 5 rows". Else nothing.
+std::string describe_difference(const Call& one, const Call& other);
 
 /// Where the algorithms change, by bytes of the whole buffer. Part of a group's configuration: equal on all ranks.
 struct AlgorithmLimits {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <span>
 
 namespace ringlet {
 
@@ -27,6 +29,13 @@ constexpr ElementRange chunk_of(std::size_t count, int size, int rank) {
     return std::min(count, (granules / ranks * i + granules % ranks * i / ranks) * kChunkGranule);
   };
   return {boundary(rank), boundary(rank + 1)};
+}
+
+/// The rows of rank `rank` where every rank's number of rows is given, in rank order.
+constexpr ElementRange part_of(std::span<const std::uint64_t> counts, int rank) {
+  ElementRange range;
+  for (int r = 0; r <= rank; ++r) range = {range.end, range.end + static_cast<std::size_t>(counts[static_cast<std::size_t>(r)])};
+  return range;
 }
 
 /// The part of `rows` rows that rank `rank` of `size` gets from a reduce-scatter: the first `rows % size` ranks get one row more.

@@ -7,35 +7,67 @@
 
 namespace ringlet {
 
-CallRecord encode_call(const Call& call) {
-  CallRecord out{};
-  out[0] = static_cast<std::byte>(call.kind);
-  out[1] = static_cast<std::byte>(call.dtype);
-  out[2] = static_cast<std::byte>(call.op);
-  out[3] = static_cast<std::byte>(call.algorithm);
-  detail::store_le(out.data() + 4, static_cast<std::uint32_t>(call.root));
-  detail::store_le(out.data() + 8, call.rows);
-  detail::store_le(out.data() + 16, call.row_elements);
+namespace {
+
+/// Whether a record of this kind may hold so many counts.
+bool counts_fit(CollectiveKind kind, std::size_t counts) {
+  if (counts == 0) return true;
+  switch (kind) {
+    case CollectiveKind::reduce_scatter:
+    case CollectiveKind::all_gather:
+    case CollectiveKind::gather:
+    case CollectiveKind::scatter:
+      return true;
+    case CollectiveKind::all_to_all:
+      return counts == 2;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+std::size_t append_call(const Call& call, int peer, std::vector<std::byte>& out) {
+  const std::size_t start = out.size();
+  const auto append = [&out](std::uint64_t value) {
+    out.resize(out.size() + 8);
+    detail::store_le(out.data() + out.size() - 8, value);
+  };
+  out.resize(start + 8);
+  out[start] = static_cast<std::byte>(call.kind);
+  out[start + 1] = static_cast<std::byte>(call.dtype);
+  out[start + 2] = static_cast<std::byte>(call.op);
+  out[start + 3] = static_cast<std::byte>(call.algorithm);
+  detail::store_le(out.data() + start + 4, static_cast<std::uint32_t>(call.root));
+  append(call.rows);
+  append(call.row_elements);
   std::uint64_t divisor;
   std::memcpy(&divisor, &call.divisor, sizeof divisor);
-  detail::store_le(out.data() + 24, divisor);
-  return out;
+  append(divisor);
+  if (is_pairwise(call))
+    for (const std::uint64_t count : between(call, peer).counts) append(count);
+  else
+    for (const std::uint64_t count : call.counts) append(count);
+  return out.size() - start;
 }
 
 std::optional<Call> decode_call(ConstBytes bytes) {
-  if (bytes.size() != kCallRecordBytes) return std::nullopt;
+  if (bytes.size() < kCallRecordBytes || bytes.size() % 8 != 0) return std::nullopt;
   Call call;
   const auto at = [&](std::size_t index) { return static_cast<std::uint8_t>(bytes[index]); };
+  const auto number = [&](std::size_t index) { return detail::load_le<std::uint64_t>(bytes.data() + index); };
   if (at(0) >= kCollectiveKindCount || at(1) >= kDTypeCount || at(2) >= kReduceOpCount || at(3) >= kAlgorithmCount) return std::nullopt;
   call.kind = static_cast<CollectiveKind>(at(0));
   call.dtype = static_cast<DType>(at(1));
   call.op = static_cast<ReduceOp>(at(2));
   call.algorithm = static_cast<Algorithm>(at(3));
   call.root = static_cast<std::int32_t>(detail::load_le<std::uint32_t>(bytes.data() + 4));
-  call.rows = detail::load_le<std::uint64_t>(bytes.data() + 8);
-  call.row_elements = detail::load_le<std::uint64_t>(bytes.data() + 16);
-  const auto divisor = detail::load_le<std::uint64_t>(bytes.data() + 24);
+  call.rows = number(8);
+  call.row_elements = number(16);
+  const std::uint64_t divisor = number(24);
   std::memcpy(&call.divisor, &divisor, sizeof divisor);
+  if (!counts_fit(call.kind, (bytes.size() - kCallRecordBytes) / 8)) return std::nullopt;
+  for (std::size_t offset = kCallRecordBytes; offset < bytes.size(); offset += 8) call.counts.push_back(number(offset));
   return call;
 }
 

@@ -1,21 +1,26 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <optional>
 #include <ringlet/tensor.hpp>
+#include <vector>
 
 #include "core/base/bytes.hpp"
 #include "core/plan/call.hpp"
 
 namespace ringlet {
 
-/// A call's fingerprint as bytes: kind, dtype, op, algorithm (u8 each), root i32, rows u64, row_elements u64, divisor f64.
+/// A call's fingerprint as bytes: kind, dtype, op, algorithm (u8 each), root i32, rows u64, row_elements u64, divisor f64, then one u64 per
+/// count (`between` the two ranks).
 inline constexpr std::size_t kCallRecordBytes = 32;
-using CallRecord = std::array<std::byte, kCallRecordBytes>;
+/// The longest record between ranks of a group of this size.
+constexpr std::size_t max_call_record_bytes(int size) { return kCallRecordBytes + 8 * static_cast<std::size_t>(std::max(size, 2)); }
 
-CallRecord encode_call(const Call& call);
-/// Nothing for a wrong size or a value out of range.
+/// Appends what `peer` is told of `call`; returns how many bytes that is.
+std::size_t append_call(const Call& call, int peer, std::vector<std::byte>& out);
+/// Nothing for a wrong size, a value out of range, or counts that do not belong to the kind.
 std::optional<Call> decode_call(ConstBytes bytes);
 
 /// What a point-to-point message is, on either side.

@@ -7,6 +7,7 @@
 #include <optional>
 #include <ringlet/error.hpp>
 #include <ringlet/tensor.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -94,6 +95,48 @@ class Group {
   void all_gather(ConstTensorView input, TensorView output, const CallOptions& options = {});
   [[nodiscard]] Work all_gather_async(ConstTensorView input, TensorView output, const CallOptions& options = {});
 
+  /// Parts of given sizes: `counts[r]` is the extent of axis 0, the rows, of rank r's part; 0 is allowed. The same counts on every rank.
+  /// They are read during the call only. Rank r gets rows counts[0]+...+counts[r-1] and following of the reduced input.
+  void reduce_scatter_v(ReduceOp op, ConstTensorView input, TensorView output, std::span<const std::int64_t> counts,
+                        const CallOptions& options = {});
+  [[nodiscard]] Work reduce_scatter_v_async(ReduceOp op, ConstTensorView input, TensorView output, std::span<const std::int64_t> counts,
+                                            const CallOptions& options = {});
+  /// `output` is the concatenation along axis 0 of every rank's `input` of counts[r] rows. In place: `input` is this rank's part of it.
+  void all_gather_v(ConstTensorView input, TensorView output, std::span<const std::int64_t> counts, const CallOptions& options = {});
+  [[nodiscard]] Work all_gather_v_async(ConstTensorView input, TensorView output, std::span<const std::int64_t> counts,
+                                        const CallOptions& options = {});
+
+  /// Reduces `input` over all ranks into `output` of rank `root`; other ranks' `output` is not looked at. In place on the root: `output`
+  /// is `input`.
+  void reduce(ReduceOp op, ConstTensorView input, TensorView output, int root, const CallOptions& options = {});
+  [[nodiscard]] Work reduce_async(ReduceOp op, ConstTensorView input, TensorView output, int root, const CallOptions& options = {});
+
+  /// Rank `root` gets every rank's `input`, concatenated along axis 0; other ranks' `output` is not looked at. Same shape on all ranks, or
+  /// counts[r] rows of rank r. In place on the root: `input` is its own part of `output`.
+  void gather(ConstTensorView input, TensorView output, int root, const CallOptions& options = {});
+  [[nodiscard]] Work gather_async(ConstTensorView input, TensorView output, int root, const CallOptions& options = {});
+  void gather_v(ConstTensorView input, TensorView output, std::span<const std::int64_t> counts, int root, const CallOptions& options = {});
+  [[nodiscard]] Work gather_v_async(ConstTensorView input, TensorView output, std::span<const std::int64_t> counts, int root,
+                                    const CallOptions& options = {});
+
+  /// Rank r gets the r-th part along axis 0 of `input` of rank `root`; other ranks' `input` is not looked at. The rows must divide by the
+  /// group's size, or rank r gets counts[r] of them. In place on the root: `output` is its own part of `input`.
+  void scatter(ConstTensorView input, TensorView output, int root, const CallOptions& options = {});
+  [[nodiscard]] Work scatter_async(ConstTensorView input, TensorView output, int root, const CallOptions& options = {});
+  void scatter_v(ConstTensorView input, TensorView output, std::span<const std::int64_t> counts, int root, const CallOptions& options = {});
+  [[nodiscard]] Work scatter_v_async(ConstTensorView input, TensorView output, std::span<const std::int64_t> counts, int root,
+                                     const CallOptions& options = {});
+
+  /// The r-th part along axis 0 of this rank's `input` goes to rank r; the r-th part of `output` comes from rank r. The rows must divide by
+  /// the group's size. `output` must not overlap `input`.
+  void all_to_all(ConstTensorView input, TensorView output, const CallOptions& options = {});
+  [[nodiscard]] Work all_to_all_async(ConstTensorView input, TensorView output, const CallOptions& options = {});
+  /// send_counts[r] rows go to rank r, receive_counts[r] come from it. What one rank sends the other must expect: else `MismatchError`.
+  void all_to_all_v(ConstTensorView input, TensorView output, std::span<const std::int64_t> send_counts,
+                    std::span<const std::int64_t> receive_counts, const CallOptions& options = {});
+  [[nodiscard]] Work all_to_all_v_async(ConstTensorView input, TensorView output, std::span<const std::int64_t> send_counts,
+                                        std::span<const std::int64_t> receive_counts, const CallOptions& options = {});
+
   /// Copies `values` of rank `root` to every rank.
   void broadcast(TensorView values, int root, const CallOptions& options = {});
   [[nodiscard]] Work broadcast_async(TensorView values, int root, const CallOptions& options = {});
@@ -110,8 +153,9 @@ class Group {
   void recv(TensorView values, int source, const CallOptions& options = {});
   [[nodiscard]] Work recv_async(TensorView values, int source, const CallOptions& options = {});
 
-  /// How `operation` ("all_reduce", "reduce_scatter", "all_gather", "broadcast") moves a buffer of this many bytes (nccl-tests' count: of
-  /// an all-gather the output): "exchange", "direct" or "ring". The same on every rank. Throws `InvalidArgument` for another name.
+  /// How `operation` ("all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "gather", "scatter", "all_to_all"; a `_v` form
+  /// goes as its even form) moves a buffer of this many bytes (nccl-tests' count: of gathers the output, of scatters the input):
+  /// "exchange", "direct" or "ring". The same on every rank. Throws `InvalidArgument` for another name.
   std::string_view algorithm(std::string_view operation, std::size_t bytes) const;
 
  private:

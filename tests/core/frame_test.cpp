@@ -20,6 +20,13 @@ Status decoded(const std::array<std::byte, kFrameHeaderBytes>& bytes) {
   return decode(bytes.data(), header);
 }
 
+std::vector<std::byte> record_of_call(const Call& call, int peer = 0) {
+  std::vector<std::byte> record;
+  const std::size_t bytes = append_call(call, peer, record);
+  CHECK(bytes == record.size());
+  return record;
+}
+
 }  // namespace
 
 TEST_CASE("a frame header is these bytes") {
@@ -64,27 +71,93 @@ TEST_CASE("the preface carries magic and version") {
 }
 
 TEST_CASE("a call record keeps every field") {
-  Call call{CollectiveKind::broadcast, DType::bf16, ReduceOp::min, Algorithm::ring, 7, 1ULL << 40, 3, 0.1};
-  const CallRecord record = encode_call(call);
+  const Call call{CollectiveKind::broadcast, DType::bf16, ReduceOp::min, Algorithm::ring, 7, 1ULL << 40, 3, 0.1};
+  const auto record = record_of_call(call);
+  CHECK(record.size() == kCallRecordBytes);
   CHECK(decode_call(record) == call);
   CHECK_FALSE(decode_call(ConstBytes(record).first(31)));
   CHECK_FALSE(decode_call({}));
   const std::array<unsigned, 4> limits{kCollectiveKindCount, kDTypeCount, kReduceOpCount, kAlgorithmCount};
   for (std::size_t field = 0; field < limits.size(); ++field) {
     for (unsigned value = 0; value < 256; ++value) {
-      CallRecord changed = record;
+      auto changed = record;
       changed[field] = static_cast<std::byte>(value);
       CHECK(decode_call(changed).has_value() == (value < limits[field]));
     }
   }
 }
 
+TEST_CASE("a call record keeps the counts, and only where the kind has them") {
+  Call call;
+  call.counts = {3, 0, 1ULL << 40};
+  for (std::size_t kind = 0; kind < kCollectiveKindCount; ++kind) {
+    call.kind = static_cast<CollectiveKind>(kind);
+    if (call.kind == CollectiveKind::all_to_all) continue;
+    const auto record = record_of_call(call);
+    CHECK(record.size() == kCallRecordBytes + 24);
+    const bool divides = call.kind == CollectiveKind::reduce_scatter || call.kind == CollectiveKind::all_gather ||
+                         call.kind == CollectiveKind::gather || call.kind == CollectiveKind::scatter;
+    const auto back = decode_call(record);
+    CHECK(back.has_value() == divides);
+    if (divides) CHECK(back == call);
+    CHECK_FALSE(decode_call(ConstBytes(record).first(record.size() - 1)));
+  }
+}
+
+TEST_CASE("a pairwise call tells each peer its own two counts") {
+  Call call;
+  call.kind = CollectiveKind::all_to_all;
+  call.counts = {1, 2, 3, 4, 5, 6};
+  CHECK(record_of_call(call, 1).size() == kCallRecordBytes + 16);
+  const auto told = decode_call(record_of_call(call, 1));
+  REQUIRE(told);
+  CHECK(told->counts == std::vector<std::uint64_t>{2, 5});
+  CHECK(*told == between(call, 1));
+  Call theirs = *told;
+  CHECK_FALSE(agree(call, theirs, 1));
+  theirs.counts = {5, 2};
+  CHECK(agree(call, theirs, 1));
+  CHECK_FALSE(agree(call, theirs, 2));
+  theirs.dtype = DType::f32;
+  CHECK_FALSE(agree(call, theirs, 1));
+  // The wire knows no other number of counts of this kind.
+  auto record = record_of_call(call, 1);
+  record.resize(record.size() + 8);
+  CHECK_FALSE(decode_call(record));
+}
+
+TEST_CASE("calls are described with their parts") {
+  Call call;
+  call.kind = CollectiveKind::all_gather;
+  call.dtype = DType::f32;
+  call.algorithm = Algorithm::direct;
+  call.counts = {3, 0, 5};
+  call.rows = 8;
+  CHECK(describe(call) == "all_gather_v(f32, rows 3+0+5, direct)");
+  call.row_elements = 7;
+  call.kind = CollectiveKind::gather;
+  call.root = 2;
+  CHECK(describe(call) == "gather_v(f32, rows 3+0+5 x 7, root 2, direct)");
+  call.kind = CollectiveKind::all_to_all;
+  call.row_elements = 1;
+  call.counts = {3, 0, 5, 1, 0, 2};
+  CHECK(describe(call) == "all_to_all_v(f32, sends rows 3+0+5, receives rows 1+0+2, direct)");
+  call.kind = CollectiveKind::all_gather;
+  call.counts.assign(20, 1);
+  Call other = call;
+  other.counts[17] = 9;
+  CHECK(describe(call) == "all_gather_v(f32, rows 1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+... (20 parts), direct)");
+  CHECK(describe(call) == describe(other));
+  CHECK(describe_difference(call, other) == "; the parts of rank 17 differ: 1 and 9 rows");
+  CHECK(describe_difference(call, call).empty());
+}
+
 TEST_CASE("a call that cannot be divided or counted equals itself on the wire") {
   Call call;
   call.divisor = std::nan("");
-  const auto back = decode_call(encode_call(call));
+  const auto back = decode_call(record_of_call(call));
   REQUIRE(back);
-  CHECK(encode_call(*back) == encode_call(call));
+  CHECK(record_of_call(*back) == record_of_call(call));
 }
 
 TEST_CASE("a message shape keeps dtype and extents") {

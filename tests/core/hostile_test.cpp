@@ -46,7 +46,9 @@ class Script {
   }
   Script& join() { return control(wire::Hello{wire::Hello::Purpose::join, 1, 2, "", 5000, 0}).control(wire::Ready{}); }
   Script& call(std::uint64_t sequence, const Call& call) {
-    return frame(header_of(FrameKind::call, kCallRecordBytes, sequence), encode_call(call));
+    std::vector<std::byte> record;
+    append_call(call, 0, record);
+    return frame(header_of(FrameKind::call, record.size(), sequence), record);
   }
   Script& data(std::uint64_t sequence, std::uint32_t transfer, std::size_t bytes, std::size_t offset = 0) {
     FrameHeader header = header_of(FrameKind::data, bytes, sequence);
@@ -80,12 +82,28 @@ Call sum_of(std::size_t count, Algorithm algorithm) {
   return call;
 }
 
+Call gathered(std::uint64_t first, std::uint64_t second) {
+  Call call = sum_of(first + second, Algorithm::direct);
+  call.kind = CollectiveKind::all_gather;
+  call.counts = {first, second};
+  return call;
+}
+
+/// What rank 1 tells rank 0: the rows for it, the rows from it.
+Call exchanged(std::uint64_t sent, std::uint64_t received) {
+  Call call = gathered(sent, received);
+  call.kind = CollectiveKind::all_to_all;
+  call.rows = 0;
+  return call;
+}
+
 /// Rank 0 of two, with operations pending, and a raw peer in the place of rank 1.
 struct Victim {
   SimGroup group;
   RawPeer peer;
   std::vector<std::vector<float>> values{std::vector<float>(10), std::vector<float>(20), std::vector<float>(100), std::vector<float>(5),
-                                         std::vector<float>(6)};
+                                         std::vector<float>(6),  std::vector<float>(8),  std::vector<float>(5)};
+  const std::vector<std::int64_t> counts{3, 5}, sent{4, 1}, received{4, 4};
   std::vector<Outcome*> outcomes;
   Values later;
 
@@ -111,6 +129,9 @@ struct Victim {
     for (const std::size_t i : {0U, 1U, 2U})
       outcomes.push_back(&group.start(0, 0, make_all_reduce(ReduceOp::sum, values[i], values[i], 1, options)));
     outcomes.push_back(&group.start(0, 0, make_barrier(options)));
+    const ConstTensorView own_part(values[5].data(), DType::f32, 3);
+    outcomes.push_back(&group.start(0, 0, make_all_gather_v(own_part, values[5], counts, options)));
+    outcomes.push_back(&group.start(0, 0, make_all_to_all_v(values[6], values[5], sent, received, options)));
     outcomes.push_back(&group.receive(0, 0, make_receive(values[3], 1, options)));
     outcomes.push_back(&group.send(0, 0, make_send(values[4], 1, options)));
     group.sim().run_for(Duration::milliseconds(50));
@@ -128,6 +149,7 @@ Script good_session() {
   script.offer(0, {DType::f32, Shape{5}}, true).message(0, 20).frame(header_of(FrameKind::accept, 0));
   script.call(2, sum_of(100, Algorithm::ring)).data(2, 0, 100).data(2, 0, 92, 100).data(2, 1, 208);
   script.frame(header_of(FrameKind::heartbeat, 0)).call(3, Call{}).data(3, 0, 0);
+  script.call(4, gathered(3, 5)).data(4, 0, 20).call(5, exchanged(4, 1)).data(5, 0, 16);
   return script;
 }
 
@@ -163,6 +185,9 @@ std::vector<Violation> violations() {
       {"another stream", joined().frame(with_group(header_of(FrameKind::offer, 0), 0, 60'000))},
       {"short call", joined().frame(header_of(FrameKind::call, 31), Values(31))},
       {"unreadable call", joined().frame(header_of(FrameKind::call, 32), Values(32, std::byte{0xff}))},
+      {"long call", joined().frame(header_of(FrameKind::call, 56), Values(56))},
+      {"call with stray counts", joined().frame(header_of(FrameKind::call, 48), Values(48))},
+      {"call with half a count", joined().frame(header_of(FrameKind::call, 36), Values(36))},
       {"call far ahead", joined().call(1ULL << 60, first)},
       {"call twice", joined().call(0, first).call(0, first)},
       {"later call twice", joined().call(7, first).call(7, first)},

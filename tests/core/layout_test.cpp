@@ -1,4 +1,5 @@
 #include <catch2/catch.hpp>
+#include <vector>
 
 #include "core/plan/call.hpp"
 #include "core/plan/chunk_layout.hpp"
@@ -46,5 +47,16 @@ TEST_CASE("the algorithm follows from kind, size and bytes alone") {
   CHECK(choose_algorithm(Kind::reduce_scatter, 1, 2, limits) == Algorithm::direct);
   CHECK(choose_algorithm(Kind::all_gather, 5001, 2, limits) == Algorithm::ring);
   CHECK(choose_algorithm(Kind::broadcast, 0, 2, limits) == Algorithm::direct);
+  CHECK(choose_algorithm(Kind::reduce, 5000, 4, limits) == Algorithm::direct);
+  CHECK(choose_algorithm(Kind::reduce, 5001, 4, limits) == Algorithm::ring);
+  for (const auto kind : {Kind::gather, Kind::scatter, Kind::all_to_all})
+    CHECK(choose_algorithm(kind, 1 << 30, 4, limits) == Algorithm::direct);
   CHECK(choose_algorithm(Kind::barrier, 0, 9, limits) == Algorithm::exchange);
+}
+
+TEST_CASE("given parts follow each other") {
+  const std::vector<std::uint64_t> counts{3, 0, 5};
+  CHECK(part_of(counts, 0) == ElementRange{0, 3});
+  CHECK(part_of(counts, 1) == ElementRange{3, 3});
+  CHECK(part_of(counts, 2) == ElementRange{3, 8});
 }

@@ -35,6 +35,44 @@ std::vector<Disagreement> disagreements() {
     return [root](Buffers& b, const WorldOptions& o) { return make_broadcast(TensorView(b.in.data(), DType::f32, 500), root, o); };
   };
   const auto large_root = [](int root) { return [root](Buffers& b, const WorldOptions& o) { return make_broadcast(b.in, root, o); }; };
+  // Parts of rows of 5: 100 or 20000 rows in all.
+  const auto gathered = [](std::int64_t scale, std::int64_t moved) {
+    return [scale, moved](Buffers& b, const WorldOptions& o) {
+      std::vector<std::int64_t> counts(static_cast<std::size_t>(o.size), 10 * scale);
+      counts.front() += moved;
+      counts.back() = 100 * scale - 10 * scale * (o.size - 1) - moved;
+      const auto mine = counts[static_cast<std::size_t>(o.rank)];
+      return make_all_gather_v(ConstTensorView(b.in.data(), DType::f32, Shape{mine, 5}),
+                               TensorView(b.out.data(), DType::f32, Shape{100 * scale, 5}), counts, o);
+    };
+  };
+  const auto scattered = [](std::int64_t moved) {
+    return [moved](Buffers& b, const WorldOptions& o) {
+      std::vector<std::int64_t> counts(static_cast<std::size_t>(o.size), 20);
+      counts.front() += moved;
+      counts.back() -= moved;
+      const auto mine = counts[static_cast<std::size_t>(o.rank)];
+      return make_reduce_scatter_v(ReduceOp::max, ConstTensorView(b.in.data(), DType::f32, Shape{20 * o.size, 3}),
+                                   TensorView(b.out.data(), DType::f32, Shape{mine, 3}), counts, o);
+    };
+  };
+  const auto reduced = [](int root, std::size_t count) {
+    return [root, count](Buffers& b, const WorldOptions& o) {
+      return make_reduce(ReduceOp::sum, TensorView(b.in.data(), DType::f32, count), TensorView(b.out.data(), DType::f32, count), root, o);
+    };
+  };
+  const auto gathered_at = [](int root) {
+    return [root](Buffers& b, const WorldOptions& o) {
+      const auto size = static_cast<std::size_t>(o.size);
+      return make_gather(TensorView(b.in.data(), DType::f32, 50), TensorView(b.out.data(), DType::f32, 50 * size), root, o);
+    };
+  };
+  const auto to_all = [](std::size_t each) {
+    return [each](Buffers& b, const WorldOptions& o) {
+      const auto count = each * static_cast<std::size_t>(o.size);
+      return make_all_to_all(TensorView(b.in.data(), DType::f32, count), TensorView(b.out.data(), DType::f32, count), o);
+    };
+  };
   const MakeTask barrier = [](Buffers&, const WorldOptions& o) { return make_barrier(o); };
   return {
       {"op", of_count(1000), [](Buffers& b, const WorldOptions& o) { return sum(b, o, 1000, 1, ReduceOp::max); },
@@ -47,6 +85,16 @@ std::vector<Disagreement> disagreements() {
       {"divisor", of_count(1000), [](Buffers& b, const WorldOptions& o) { return sum(b, o, 1000, 3); }, "f32 x 1000, ", "divided by 3"},
       {"root", of_root(0), of_root(1), "root 0", "root 1"},
       {"root in a chain", large_root(0), large_root(1), "root 0", "root 1"},
+      {"counts", gathered(1, 0), gathered(1, 1), "all_gather_v(f32, rows 10+", "all_gather_v(f32, rows 11+"},
+      {"counts in a ring", gathered(200, 0), gathered(200, 7), "rows 2000+", "rows 2007+"},
+      {"counts or none", gathered(1, 0), of_count(500), "all_gather_v(f32, rows 10+", "all_reduce(sum, f32 x 500"},
+      {"counts of a reduction", scattered(0), scattered(3), "reduce_scatter_v(max, f32, rows 20+", "reduce_scatter_v(max, f32, rows 23+"},
+      {"root of a reduction", reduced(0, 100), reduced(1, 100), "root 0", "root 1"},
+      {"root of a chain of reductions", reduced(0, 120'000), reduced(1, 120'000), "root 0", "root 1"},
+      {"count of a reduction", reduced(1, 100), reduced(1, 101), "f32 x 100,", "f32 x 101,"},
+      {"root of a gather", gathered_at(0), gathered_at(1), "root 0", "root 1"},
+      {"gather or all-to-all", gathered_at(1), to_all(50), "gather", "all_to_all"},
+      {"count of an all-to-all", to_all(100), to_all(101), "f32 x 100,", "f32 x 101,"},
       {"kind", barrier, of_count(5), "barrier", "all_reduce"},
       {"kind in a ring", large_root(0), of_count(120'000), "broadcast", "all_reduce"},
   };
@@ -83,6 +131,41 @@ TEST_CASE("ranks that disagree all learn who called what") {
                      Contains(disagreement.most_text) && Contains(disagreement.odd_text) && Contains("rank " + std::to_string(odd)));
         if (!outcome.status.ok()) REQUIRE(outcome.status == failure);
       }
+    }
+  }
+}
+
+TEST_CASE("ranks that disagree about what one sends the other learn both numbers") {
+  for (const auto seed : seeds(30)) {
+    CAPTURE(seed);
+    GroupSetup setup;
+    setup.size = static_cast<int>(3 + seed % 3);
+    setup.seed = seed;
+    SimGroup group(setup);
+    group.meet();
+    const int sender = static_cast<int>(seed) % setup.size;
+    const int receiver = (sender + 1 + static_cast<int>(seed / 6) % (setup.size - 1)) % setup.size;
+    std::vector<Buffers> buffers(static_cast<std::size_t>(setup.size));
+    for (int rank = 0; rank < setup.size; ++rank) {
+      std::vector<std::int64_t> sent(static_cast<std::size_t>(setup.size), 4);
+      std::vector<std::int64_t> received = sent;
+      if (rank == sender) sent[static_cast<std::size_t>(receiver)] = 7;
+      const std::int64_t all = 4 * setup.size;
+      Buffers& own = buffers[static_cast<std::size_t>(rank)];
+      group.start(rank, 0,
+                  make_all_to_all_v(ConstTensorView(own.in.data(), DType::f32, Shape{rank == sender ? all + 3 : all, 3}),
+                                    TensorView(own.out.data(), DType::f32, Shape{all, 3}), sent, received, group.options(rank)));
+    }
+    REQUIRE(group.run_until_done(Duration::seconds(5)));
+    group.sim().run_for(Duration::seconds(1));
+    const auto called = [](int rank, int sent, int peer) {
+      return "rank " + std::to_string(rank) + " called all_to_all_v(f32, sends rows " + std::to_string(sent) +
+             " x 3, receives rows 4 x 3, direct) with rank " + std::to_string(peer);
+    };
+    for (int rank = 0; rank < setup.size; ++rank) {
+      const Status& failure = group.world(rank).failure();
+      REQUIRE(failure.code() == Errc::mismatch);
+      REQUIRE_THAT(failure.text(), Contains(called(sender, 7, receiver)) && Contains(called(receiver, 4, sender)));
     }
   }
 }

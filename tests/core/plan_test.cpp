@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 #include <map>
+#include <numeric>
 #include <vector>
 
 #include "core/plan/chunk_layout.hpp"
@@ -9,19 +10,28 @@ using namespace ringlet;
 
 namespace {
 
-/// What stands in one byte: how often each rank's contribution is in it; empty: nothing was written yet.
-using Content = std::vector<int>;
+/// What stands in one byte: how often each rank's contribution is in it, and which byte of that rank's input it was.
+struct Content {
+  std::vector<int> times;  // by rank; empty: nothing was written yet
+  std::size_t from = 0;
+
+  friend bool operator==(const Content&, const Content&) = default;
+};
 
 /// Replays the plans of all ranks over symbolic memory, step by step, each as soon as what it waits for is done.
 class Replay {
  public:
+  /// all_to_all_v: rows that rank `from` sends to rank `to`.
+  static std::uint64_t traffic(int from, int to) { return static_cast<std::uint64_t>(from * 3 + to * 5) % 4; }
+
   Replay(const Call& call, int size, bool in_place)
       : call_(call), size_(size), in_place_(in_place), ranks_(static_cast<std::size_t>(size)) {
     for (int rank = 0; rank < size; ++rank) {
       Rank& state = at(rank);
-      make_plan(call, rank, size, in_place, state.plan);
+      make_plan(call_of_rank(rank), rank, size, in_place, state.plan);
       state.done.assign(state.plan.receives.size() + state.plan.combines.size(), false);
-      state.memory[Buffer::input].assign(call.bytes(), unit(rank));
+      auto& input = state.memory[Buffer::input];
+      for (std::size_t i = 0; i < input_bytes(rank); ++i) input.push_back(unit(rank, i));
       state.memory[Buffer::output].assign(output_bytes(rank), {});
       state.memory[Buffer::scratch].assign(state.plan.scratch_bytes, {});
       if (state.plan.copy_from.bytes > 0) write(state, state.plan.copy_to, read(state, state.plan.copy_from));
@@ -63,16 +73,67 @@ class Replay {
     std::vector<bool> done;
   };
 
+  Call call_of_rank(int rank) const {
+    Call own = call_;
+    if (!is_pairwise(call_)) return own;
+    own.counts.clear();
+    for (int r = 0; r < size_; ++r) own.counts.push_back(traffic(rank, r));
+    for (int r = 0; r < size_; ++r) own.counts.push_back(traffic(r, rank));
+    return own;
+  }
   Rank& at(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
-  Content unit(int rank) const {
-    Content content(static_cast<std::size_t>(size_));
-    content[static_cast<std::size_t>(rank)] = 1;
+  Content unit(int rank, std::size_t from) const {
+    Content content{std::vector<int>(static_cast<std::size_t>(size_)), from};
+    content.times[static_cast<std::size_t>(rank)] = 1;
     return content;
   }
+  std::size_t width() const { return call_.row_elements * size_of(call_.dtype); }
+  /// Rows that `from` has for `to` where every rank has some for every rank.
+  ElementRange rows_between(int from, int to, Buffer seen_in) const {
+    if (!call_.counts.empty()) {
+      std::vector<std::uint64_t> counts;
+      for (int r = 0; r < size_; ++r) counts.push_back(seen_in == Buffer::input ? traffic(from, r) : traffic(r, to));
+      return part_of(counts, seen_in == Buffer::input ? to : from);
+    }
+    const auto part = static_cast<std::size_t>(seen_in == Buffer::input ? to : from);
+    return {part * call_.rows, (part + 1) * call_.rows};
+  }
+  ElementRange rows_of_rank(int rank) const {
+    if (!call_.counts.empty()) return part_of(call_.counts, rank);
+    if (call_.kind == CollectiveKind::reduce_scatter) return rows_of(call_.rows, size_, rank);
+    const auto part = static_cast<std::size_t>(rank);
+    return {part * call_.rows, (part + 1) * call_.rows};
+  }
+  std::size_t input_bytes(int rank) const {
+    switch (call_.kind) {
+      case CollectiveKind::all_gather:
+      case CollectiveKind::gather:
+        return rows_of_rank(rank).count() * width();
+      case CollectiveKind::scatter:
+        return rank == call_.root ? rows_of_rank(size_ - 1).end * width() : 0;
+      case CollectiveKind::all_to_all:
+        return rows_between(rank, size_ - 1, Buffer::input).end * width();
+      default:
+        return call_.bytes();
+    }
+  }
   std::size_t output_bytes(int rank) const {
-    if (call_.kind == CollectiveKind::reduce_scatter)
-      return rows_of(call_.rows, size_, rank).count() * call_.row_elements * size_of(call_.dtype);
-    return call_.kind == CollectiveKind::all_gather ? call_.bytes() * static_cast<std::size_t>(size_) : call_.bytes();
+    const bool is_root = rank == call_.root;
+    switch (call_.kind) {
+      case CollectiveKind::reduce_scatter:
+      case CollectiveKind::scatter:
+        return rows_of_rank(rank).count() * width();
+      case CollectiveKind::all_gather:
+        return rows_of_rank(size_ - 1).end * width();
+      case CollectiveKind::gather:
+        return is_root ? rows_of_rank(size_ - 1).end * width() : 0;
+      case CollectiveKind::all_to_all:
+        return rows_between(size_ - 1, rank, Buffer::output).end * width();
+      case CollectiveKind::reduce:
+        return is_root ? call_.bytes() : 0;
+      default:
+        return call_.bytes();
+    }
   }
   std::vector<Content>& memory(Rank& state, Buffer buffer) {
     return state.memory[in_place_ && buffer == Buffer::output ? Buffer::input : buffer];
@@ -83,7 +144,7 @@ class Replay {
     REQUIRE(region.offset_bytes + region.bytes <= bytes.size());
     std::vector<Content> out(bytes.begin() + static_cast<std::ptrdiff_t>(region.offset_bytes),
                              bytes.begin() + static_cast<std::ptrdiff_t>(region.offset_bytes + region.bytes));
-    for (const auto& content : out) REQUIRE_FALSE(content.empty());
+    for (const auto& content : out) REQUIRE_FALSE(content.times.empty());
     return out;
   }
   void write(Rank& state, const Region& region, const std::vector<Content>& values) {
@@ -94,8 +155,10 @@ class Replay {
     std::copy(values.begin(), values.end(), bytes.begin() + static_cast<std::ptrdiff_t>(region.offset_bytes));
   }
   static void add(std::vector<Content>& sum, const std::vector<Content>& values) {
-    for (std::size_t i = 0; i < sum.size(); ++i)
-      for (std::size_t r = 0; r < sum[i].size(); ++r) sum[i][r] += values[i][r];
+    for (std::size_t i = 0; i < sum.size(); ++i) {
+      REQUIRE(sum[i].from == values[i].from);
+      for (std::size_t r = 0; r < sum[i].times.size(); ++r) sum[i].times[r] += values[i].times[r];
+    }
   }
 
   void check_pairs() {
@@ -147,14 +210,17 @@ class Replay {
     if (combine.after_sends)
       for (const auto& [peer, lane] : state.lanes)
         if (lane.sent < lane.steps.send_count) return false;
-    std::vector<Content> sum(combine.into.bytes, Content(static_cast<std::size_t>(size_)));
+    std::vector<Content> sum;
     for (std::uint32_t i = 0; i < combine.operand_count; ++i) {
       const auto& operand = state.plan.operands[combine.first_operand + i];
       if (operand.after != kAtOnce && !state.done[static_cast<std::size_t>(operand.after)]) return false;
       const auto values = read(state, operand.from);
       // Rank order: the i-th operand is the i-th rank's.
-      for (const auto& content : values) REQUIRE(content == unit(static_cast<int>(i)));
-      add(sum, values);
+      for (const auto& content : values) REQUIRE(content == unit(static_cast<int>(i), content.from));
+      if (i == 0)
+        sum = values;
+      else
+        add(sum, values);
     }
     write(state, combine.into, sum);
     return state.done[progress] = true;
@@ -165,15 +231,34 @@ class Replay {
       REQUIRE(at(rank).lanes.size() == static_cast<std::size_t>(size_ - 1));
       return;
     }
-    const bool is_root = call_.kind == CollectiveKind::broadcast && rank == call_.root;
-    auto& output = memory(at(rank), is_root ? Buffer::input : Buffer::output);
-    for (std::size_t i = 0; i < output.size(); ++i) {
-      if (call_.kind == CollectiveKind::all_gather)
-        REQUIRE(output[i] == unit(static_cast<int>(i / call_.bytes())));
-      else if (call_.kind == CollectiveKind::broadcast)
-        REQUIRE(output[i] == unit(call_.root));
-      else
-        REQUIRE(output[i] == Content(static_cast<std::size_t>(size_), 1));
+    const bool is_source = call_.kind == CollectiveKind::broadcast && rank == call_.root;
+    auto& output = memory(at(rank), is_source ? Buffer::input : Buffer::output);
+    for (std::size_t i = 0; i < output.size(); ++i) REQUIRE(output[i] == expected(rank, i));
+  }
+
+  /// What byte `i` of a rank's output must be.
+  Content expected(int rank, std::size_t i) const {
+    const Content all{std::vector<int>(static_cast<std::size_t>(size_), 1), i};
+    switch (call_.kind) {
+      case CollectiveKind::all_gather:
+      case CollectiveKind::gather:
+        for (int r = 0; r < size_; ++r)
+          if (i < rows_of_rank(r).end * width()) return unit(r, i - rows_of_rank(r).begin * width());
+        return {};
+      case CollectiveKind::broadcast:
+        return unit(call_.root, i);
+      case CollectiveKind::scatter:
+        return unit(call_.root, rows_of_rank(rank).begin * width() + i);
+      case CollectiveKind::all_to_all:
+        for (int r = 0; r < size_; ++r) {
+          const ElementRange rows = rows_between(r, rank, Buffer::output);
+          if (i < rows.end * width()) return unit(r, rows_between(r, rank, Buffer::input).begin * width() + i - rows.begin * width());
+        }
+        return {};
+      case CollectiveKind::reduce_scatter:
+        return {all.times, rows_of_rank(rank).begin * width() + i};
+      default:
+        return all;
     }
   }
 
@@ -183,16 +268,33 @@ class Replay {
   std::vector<Rank> ranks_;
 };
 
-void replay(CollectiveKind kind, Algorithm algorithm, int size, std::uint64_t rows, std::uint64_t row_elements, int root, bool in_place) {
+void replay(Call call, int size, bool in_place) {
+  call.dtype = DType::u8;
+  CAPTURE(describe(call), size, in_place);
+  Replay(call, size, in_place).run();
+}
+
+Call call_of(CollectiveKind kind, Algorithm algorithm, std::uint64_t rows, std::uint64_t row_elements = 1, int root = 0) {
   Call call;
   call.kind = kind;
   call.algorithm = algorithm;
   call.rows = rows;
   call.row_elements = row_elements;
   call.root = root;
-  call.dtype = DType::u8;
-  CAPTURE(describe(call), size, in_place);
-  Replay(call, size, in_place).run();
+  return call;
+}
+
+/// Shares of every kind: equal, none for some, all for one, and uneven ones.
+std::vector<std::vector<std::uint64_t>> counts_for(int size) {
+  const auto ranks = static_cast<std::size_t>(size);
+  std::vector<std::vector<std::uint64_t>> all{std::vector<std::uint64_t>(ranks, 0), std::vector<std::uint64_t>(ranks, 5)};
+  for (std::size_t seed = 1; seed < 5; ++seed) {
+    all.emplace_back();
+    for (std::size_t r = 0; r < ranks; ++r) all.back().push_back(r * r * seed % 7);
+  }
+  all.emplace_back(ranks, 0).back() = 40;
+  all.emplace_back(ranks, 0).front() = 40;
+  return all;
 }
 
 }  // namespace
@@ -202,13 +304,52 @@ TEST_CASE("the plans of all ranks fit each other and bring every contribution on
   for (int size = 2; size <= 8; ++size) {
     for (const std::uint64_t rows : {0U, 1U, 2U, 5U, 8U, 15U, 16U, 17U, 33U, 64U, 100U, 131U}) {
       for (const auto algorithm : {Algorithm::exchange, Algorithm::direct, Algorithm::ring}) {
-        for (const bool in_place : {false, true}) replay(Kind::all_reduce, algorithm, size, rows, 1, 0, in_place);
+        for (const bool in_place : {false, true}) replay(call_of(Kind::all_reduce, algorithm, rows), size, in_place);
         if (algorithm == Algorithm::exchange) continue;
-        for (const std::uint64_t width : {0U, 1U, 3U}) replay(Kind::reduce_scatter, algorithm, size, rows, width, 0, false);
-        replay(Kind::all_gather, algorithm, size, rows, 1, 0, false);
-        for (int root = 0; root < size; ++root) replay(Kind::broadcast, algorithm, size, rows, 1, root, true);
+        for (const std::uint64_t width : {0U, 1U, 3U}) replay(call_of(Kind::reduce_scatter, algorithm, rows, width), size, false);
+        replay(call_of(Kind::all_gather, algorithm, rows), size, false);
+        for (int root = 0; root < size; ++root) {
+          replay(call_of(Kind::broadcast, algorithm, rows, 1, root), size, true);
+          replay(call_of(Kind::reduce, algorithm, rows, 1, root), size, false);
+        }
       }
     }
-    replay(Kind::barrier, Algorithm::exchange, size, 0, 1, 0, true);
+    replay(call_of(Kind::barrier, Algorithm::exchange, 0), size, true);
+  }
+}
+
+TEST_CASE("the plans of parts put every part in its place") {
+  using Kind = CollectiveKind;
+  for (int size = 2; size <= 8; ++size) {
+    for (const std::uint64_t width : {0U, 1U, 3U}) {
+      for (const std::uint64_t rows : {0U, 1U, 7U, 20U}) {
+        replay(call_of(Kind::all_to_all, Algorithm::direct, rows, width), size, false);
+        for (int root = 0; root < size; ++root) {
+          replay(call_of(Kind::gather, Algorithm::direct, rows, width, root), size, false);
+          replay(call_of(Kind::scatter, Algorithm::direct, rows, width, root), size, false);
+        }
+      }
+      for (const auto& counts : counts_for(size)) {
+        Call call = call_of(Kind::all_gather, Algorithm::direct, std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}), width);
+        call.counts = counts;
+        for (const auto kind : {Kind::all_gather, Kind::reduce_scatter}) {
+          for (const auto algorithm : {Algorithm::direct, Algorithm::ring}) {
+            call.kind = kind;
+            call.algorithm = algorithm;
+            replay(call, size, false);
+          }
+        }
+        call.algorithm = Algorithm::direct;
+        for (call.root = 0; call.root < size; ++call.root) {
+          for (const auto kind : {Kind::gather, Kind::scatter}) {
+            call.kind = kind;
+            replay(call, size, false);
+          }
+        }
+      }
+      Call pairwise = call_of(Kind::all_to_all, Algorithm::direct, 0, width);
+      pairwise.counts.assign(2 * static_cast<std::size_t>(size), 0);
+      replay(pairwise, size, false);
+    }
   }
 }

@@ -34,10 +34,13 @@ double random_number(SimRandom& random) {
 
 /// Which rank's part holds the element: the ring begins behind its owner.
 int owner_of(const Call& call, std::size_t element, int size) {
+  if (call.kind == CollectiveKind::reduce) return call.root;
   for (int rank = 0; rank < size; ++rank) {
-    ElementRange range =
-        call.kind == CollectiveKind::reduce_scatter ? rows_of(call.rows, size, rank) : chunk_of(call.elements(), size, rank);
-    if (call.kind == CollectiveKind::reduce_scatter) range = {range.begin * call.row_elements, range.end * call.row_elements};
+    ElementRange range = chunk_of(call.elements(), size, rank);
+    if (call.kind == CollectiveKind::reduce_scatter) {
+      range = call.counts.empty() ? rows_of(call.rows, size, rank) : part_of(call.counts, rank);
+      range = {range.begin * call.row_elements, range.end * call.row_elements};
+    }
     if (element >= range.begin && element < range.end) return rank;
   }
   return 0;

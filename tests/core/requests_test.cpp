@@ -86,3 +86,86 @@ TEST_CASE_METHOD(Arrays, "wrong arguments of an all-gather, a broadcast and mess
   check_invalid(make_receive(f10, -2, kOptions), Contains("rank -2"));
   check_invalid(make_receive(odd, 0, kOptions), Contains("99"));
 }
+
+TEST_CASE_METHOD(Arrays, "wrong arguments of collectives with counts") {
+  using Rows = std::vector<std::int64_t>;
+  const Rows counts{4, 3, 0, 3};
+  const ConstTensorView three(f3.data(), DType::f32, 3);
+  const auto gather = [&](ConstTensorView in, TensorView out, const Rows& rows) { return make_all_gather_v(in, out, rows, kOptions); };
+  CHECK(gather(three, f10, counts).ok());
+  CHECK(gather(ConstTensorView(f10.data() + 4, DType::f32, 3), f10, counts).ok());
+  check_invalid(gather(ConstTensorView(f10.data() + 3, DType::f32, 3), f10, counts), Contains("overlap"));
+  check_invalid(gather(three, f10, {4, 3, 3}), Contains("3 entries, but the group has 4 ranks"));
+  check_invalid(gather(three, f10, {}), Contains("0 entries"));
+  check_invalid(gather(three, f10, {4, 3, -1, 4}), Contains("rank 2 -1 rows"));
+  check_invalid(gather(three, f10, {INT64_MAX, 3, 0, 1}), Contains("more rows"));
+  check_invalid(gather(three, f10, {INT64_MAX / 2, 3, 0, 1}), Contains("more than memory can hold"));
+  check_invalid(gather(three, f10, {4, 3, 0, 4}), Contains("(10,) has 10 rows, but counts add up to 11"));
+  check_invalid(gather(three, f10, {3, 4, 0, 3}), Contains("rank 1's part is 4 rows, 4 elements"));
+  check_invalid(gather(three, TensorView(f10.data(), DType::f32, Shape{}), counts), Contains("scalar"));
+  check_invalid(gather(three, i10, counts), Contains("i32"));
+
+  const auto scatter = [&](ReduceOp op, TensorView out, const Rows& rows) { return make_reduce_scatter_v(op, f10, out, rows, kOptions); };
+  CHECK(scatter(ReduceOp::sum, f3, counts).ok());
+  check_invalid(scatter(ReduceOp::prod, f3, counts), Contains("prod"));
+  check_invalid(scatter(ReduceOp::sum, f3, {4, 2, 0, 4}), Contains("2 rows"));
+  check_invalid(scatter(ReduceOp::sum, f3, {4, 3, 0, 4}), Contains("11"));
+  check_invalid(scatter(ReduceOp::sum, TensorView(f10.data(), DType::f32, 3), counts), Contains("overlap"));
+}
+
+TEST_CASE_METHOD(Arrays, "wrong arguments of a reduce, a gather and a scatter") {
+  std::vector<float> f12(12);
+  CHECK(make_reduce(ReduceOp::prod, f10, f10, 1, kOptions).ok());
+  CHECK(make_reduce(ReduceOp::sum, f10, absent, 0, kOptions).ok());
+  CHECK(make_reduce(ReduceOp::sum, f10, i10, 0, kOptions).value().output.empty());
+  check_invalid(make_reduce(ReduceOp::sum, f10, f3, 1, kOptions), Contains("10 elements but the root's output has 3"));
+  check_invalid(make_reduce(ReduceOp::sum, f10, i10, 1, kOptions), Contains("i32"));
+  check_invalid(make_reduce(ReduceOp::sum, f10, f10, 4, kOptions), Contains("rank 4"));
+  check_invalid(make_reduce(static_cast<ReduceOp>(9), f10, f10, 1, kOptions), Contains("9"));
+  check_invalid(
+      make_reduce(ReduceOp::sum, ConstTensorView(f10.data(), DType::f32, 9), TensorView(f10.data() + 1, DType::f32, 9), 1, kOptions),
+      Contains("overlap"));
+
+  CHECK(make_gather(f3, f12, 1, kOptions).ok());
+  CHECK(make_gather(ConstTensorView(f12.data() + 3, DType::f32, 3), f12, 1, kOptions).ok());
+  CHECK(make_gather(f3, absent, 0, kOptions).ok());
+  check_invalid(make_gather(f3, f10, 1, kOptions), Contains("10 elements; 4 ranks of 3 need 12"));
+  check_invalid(make_gather(ConstTensorView(f12.data() + 2, DType::f32, 3), f12, 1, kOptions), Contains("overlap"));
+  check_invalid(make_gather(f3, f12, -1, kOptions), Contains("rank -1"));
+
+  CHECK(make_scatter(f12, f3, 1, kOptions).ok());
+  CHECK(make_scatter(f12, TensorView(f12.data() + 3, DType::f32, 3), 1, kOptions).ok());
+  CHECK(make_scatter(absent, f3, 0, kOptions).ok());
+  check_invalid(make_scatter(f10, f3, 1, kOptions), Contains("10 rows of input (10,) do not divide by 4 ranks; use scatter_v"));
+  check_invalid(make_scatter(f12, g10, 1, kOptions), Contains("12 elements; 4 ranks of 10 need 40"));
+  check_invalid(make_scatter(f12, TensorView(f12.data(), DType::f32, 3), 1, kOptions), Contains("overlap"));
+  check_invalid(make_scatter(absent, f3, 1, kOptions), Contains("null"));
+
+  const std::vector<std::int64_t> counts{4, 3, 0, 3};
+  CHECK(make_scatter_v(f10, f3, counts, 1, kOptions).ok());
+  CHECK(make_gather_v(f3, f10, counts, 1, kOptions).ok());
+  CHECK(make_gather_v(f3, {}, counts, 2, kOptions).ok());
+  check_invalid(make_gather_v(f10, f10, counts, 1, kOptions), Contains("3 rows"));
+  check_invalid(make_scatter_v(f12, f3, counts, 1, kOptions), Contains("12 rows, but counts add up to 10"));
+}
+
+TEST_CASE_METHOD(Arrays, "wrong arguments of an all-to-all") {
+  std::vector<float> f8(8), g8(8);
+  CHECK(make_all_to_all(f8, g8, kOptions).ok());
+  check_invalid(make_all_to_all(f8, f8, kOptions), Contains("in place"));
+  check_invalid(make_all_to_all(f10, g10, kOptions), Contains("do not divide by 4 ranks; use all_to_all_v"));
+  check_invalid(make_all_to_all(f8, g10, kOptions), Contains("8 elements but output has 10"));
+  check_invalid(make_all_to_all(ConstTensorView(f8.data(), DType::f32, Shape{}), g8, kOptions), Contains("scalar"));
+
+  using Rows = std::vector<std::int64_t>;
+  const auto exchange = [&](TensorView out, const Rows& sent, const Rows& received) {
+    return make_all_to_all_v(f8, out, sent, received, kOptions);
+  };
+  CHECK(exchange(g10, {1, 3, 0, 4}, {5, 3, 2, 0}).ok());
+  check_invalid(exchange(g10, {1, 3, 0, 5}, {5, 3, 2, 0}), Contains("8 rows, but send_counts add up to 9"));
+  check_invalid(exchange(g10, {1, 3, 0, 4}, {5, 3, 2, 1}), Contains("10 rows, but receive_counts add up to 11"));
+  check_invalid(exchange(g10, {1, 3, 0, 4}, {4, 4, 2, 0}), Contains("sends itself 3 rows but receives 4"));
+  check_invalid(exchange(g10, {1, 3, 4}, {4, 4, 2, 0}), Contains("send_counts has 3 entries"));
+  check_invalid(exchange(TensorView(g10.data(), DType::f32, Shape{5, 2}), {1, 3, 0, 4}, {0, 3, 2, 0}), Contains("(5, 2) 2"));
+  check_invalid(exchange(f8, {1, 3, 0, 4}, {5, 3, 0, 0}), Contains("in place"));
+}

@@ -65,6 +65,59 @@ TEST_CASE("the other collectives over TCP") {
   });
 }
 
+TEST_CASE("collectives of parts and to one rank over TCP") {
+  test::run_ranks(3, [](Group& world) {
+    using I32 = std::vector<std::int32_t>;
+    using Counts = std::vector<std::int64_t>;
+    const int rank = world.rank();
+    for (const std::int64_t scale : {std::int64_t{1}, std::int64_t{300'000}}) {
+      const Counts counts{2 * scale, 0, scale};
+      const auto own = static_cast<std::size_t>(counts[static_cast<std::size_t>(rank)]);
+      const auto whole = static_cast<std::size_t>(3 * scale);
+      const std::size_t first = rank == 2 ? 2 * static_cast<std::size_t>(scale) : 0;
+      I32 gathered(whole, -1);
+      world.all_gather_v(I32(own, rank + 1), gathered, counts);
+      expect(gathered.front() == 1 && gathered[whole - 1] == 3 && gathered[whole / 3] == 1, "all_gather_v");
+      I32 ramp(whole);
+      for (std::size_t i = 0; i < whole; ++i) ramp[i] = static_cast<std::int32_t>(i % 1000) + rank;
+      I32 part(own);
+      world.reduce_scatter_v(ReduceOp::sum, ramp, part, counts);
+      for (std::size_t i = 0; i < own; ++i) expect(part[i] == 3 * static_cast<std::int32_t>((first + i) % 1000) + 3, "reduce_scatter_v");
+      I32 biggest(rank == 1 ? whole : 0);
+      world.reduce(ReduceOp::max, ramp, biggest, 1);
+      for (std::size_t i = 0; i < biggest.size(); ++i) expect(biggest[i] == static_cast<std::int32_t>(i % 1000) + 2, "reduce");
+      I32 at_root(rank == 2 ? whole : 0);
+      world.gather_v(I32(own, rank + 5), at_root, counts, 2);
+      if (rank == 2) expect(at_root.front() == 5 && at_root.back() == 7, "gather_v");
+      part.assign(own, 0);
+      world.scatter_v(rank == 0 ? ramp : I32{}, part, counts, 0);
+      for (std::size_t i = 0; i < own; ++i) expect(part[i] == static_cast<std::int32_t>((first + i) % 1000), "scatter_v");
+
+      I32 from_all(whole);
+      world.all_to_all(ramp, from_all);
+      for (int r = 0; r < 3; ++r) {
+        const auto block = static_cast<std::size_t>(scale);
+        expect(
+            from_all[static_cast<std::size_t>(r) * block] == static_cast<std::int32_t>(static_cast<std::size_t>(rank) * block % 1000) + r,
+            "all_to_all");
+      }
+    }
+    I32 all(3);
+    world.gather(I32{rank}, rank == 0 ? TensorView(all) : TensorView(), 0);
+    if (rank == 0) expect(all == I32{0, 1, 2}, "gather");
+    I32 mine(2);
+    world.scatter(rank == 1 ? I32{1, 2, 3, 4, 5, 6} : I32{}, mine, 1);
+    expect(mine == I32{2 * rank + 1, 2 * rank + 2}, "scatter");
+    // Rank r has r rows for each other rank and none for itself.
+    Counts sent(3, rank), received{0, 1, 2};
+    sent[static_cast<std::size_t>(rank)] = received[static_cast<std::size_t>(rank)] = 0;
+    I32 in_rows(static_cast<std::size_t>(2 * rank), rank), out_rows(static_cast<std::size_t>(3 - rank), -1);
+    Work work = world.all_to_all_v_async(in_rows, out_rows, sent, received);
+    work.wait();
+    expect(out_rows == std::vector<I32>{{1, 2, 2}, {2, 2}, {1}}[static_cast<std::size_t>(rank)], "all_to_all_v");
+  });
+}
+
 TEST_CASE("send and recv between any two ranks") {
   test::run_ranks(4, [](Group& world) {
     for (const std::size_t count : {std::size_t{1}, std::size_t{500'000}}) {
@@ -162,6 +215,22 @@ TEST_CASE("a group of one needs nobody") {
   std::vector<float> gathered(2);
   alone.all_gather(values, gathered);
   CHECK(gathered == values);
+  const std::vector<std::int64_t> counts{2};
+  const auto copied = [&](const char* what, const std::function<void(std::vector<float>&)>& call) {
+    CAPTURE(what);
+    std::vector<float> copy(2);
+    call(copy);
+    CHECK(copy == values);
+  };
+  copied("all_gather_v", [&](auto& copy) { alone.all_gather_v(values, copy, counts); });
+  copied("reduce_scatter_v", [&](auto& copy) { alone.reduce_scatter_v(ReduceOp::min, values, copy, counts); });
+  copied("reduce", [&](auto& copy) { alone.reduce(ReduceOp::prod, values, copy, 0); });
+  copied("gather", [&](auto& copy) { alone.gather(values, copy, 0); });
+  copied("gather_v", [&](auto& copy) { alone.gather_v(values, copy, counts, 0); });
+  copied("scatter", [&](auto& copy) { alone.scatter(values, copy, 0); });
+  copied("scatter_v", [&](auto& copy) { alone.scatter_v(values, copy, counts, 0); });
+  copied("all_to_all", [&](auto& copy) { alone.all_to_all(values, copy); });
+  copied("all_to_all_v", [&](auto& copy) { alone.all_to_all_v(values, copy, counts, counts); });
   CHECK_THROWS_AS(alone.send(values, 0), InvalidArgument);
 }
 
@@ -192,6 +261,12 @@ TEST_CASE("wrong arguments are refused before anything moves, and the group live
     refused("itself", [&] { world.recv(values, world.rank()); });
     refused("cast to a floating dtype", [&] { world.all_mean(integers); });
     refused("scalar", [&] { world.sum_scatter(TensorView(values.data(), DType::f32, Shape{}), shorter); });
+    const std::vector<std::int64_t> counts{2, 1};
+    refused("output (2,) has 2 rows, but counts add up to 3", [&] {
+      const auto rows = static_cast<std::size_t>(counts[static_cast<std::size_t>(world.rank())]);
+      world.all_gather_v(ConstTensorView(values.data(), DType::f32, rows), shorter, counts);
+    });
+    refused("rows of input (3,) do not divide by 2 ranks", [&] { world.all_to_all(values, values); });
     refused("prod", [&] { world.reduce_scatter(ReduceOp::prod, values, shorter); });
     refused("stream 5000", [&] { world.barrier({.stream = {5000}}); });
     refused("timeout", [&] { world.barrier({.timeout = std::chrono::milliseconds(0)}); });

@@ -1,0 +1,72 @@
+#include "core/plan/plan_writer.hpp"
+
+#include <span>
+
+#include "core/plan/chunk_layout.hpp"
+
+namespace ringlet {
+
+namespace {
+
+ElementRange rows_of_part(const Call& call, int size, Buffer buffer, int owner) {
+  if (call.kind == CollectiveKind::reduce_scatter && call.counts.empty()) return rows_of(call.rows, size, owner);
+  if (call.counts.empty()) {
+    const auto rank = static_cast<std::size_t>(owner);
+    return {rank * call.rows, (rank + 1) * call.rows};
+  }
+  const std::span<const std::uint64_t> counts = call.counts;
+  const bool second_half = is_pairwise(call) && buffer == Buffer::output;
+  return part_of(second_half ? counts.last(counts.size() / 2) : counts, owner);
+}
+
+}  // namespace
+
+Region PlanWriter::part(Buffer buffer, int owner) const {
+  const bool by_element = call_.kind == CollectiveKind::all_reduce;
+  const ElementRange range = by_element ? chunk_of(call_.elements(), size_, owner) : rows_of_part(call_, size_, buffer, owner);
+  const std::size_t width = (by_element ? 1 : call_.row_elements) * size_of(call_.dtype);
+  return {buffer, range.begin * width, range.count() * width};
+}
+
+void PlanWriter::with(int peer) {
+  plan_.peers.push_back({peer, static_cast<std::uint32_t>(plan_.sends.size()), 0, static_cast<std::uint32_t>(plan_.receives.size()), 0});
+}
+
+void PlanWriter::send(Region from, ProgressIndex after) {
+  plan_.sends.push_back({from, after});
+  ++plan_.peers.back().send_count;
+}
+
+void PlanWriter::add_receive(const Receive& step) {
+  plan_.receives.push_back(step);
+  ++plan_.peers.back().receive_count;
+}
+
+void PlanWriter::copy(Region from, Region to) {
+  plan_.copy_from = from;
+  plan_.copy_to = to;
+}
+
+void PlanWriter::combine_in_rank_order(Region own, Region into, int stride, bool after_sends) {
+  const auto first = static_cast<std::uint32_t>(plan_.operands.size());
+  const Region contributions = take_scratch(static_cast<std::size_t>(size_ - 1) * own.bytes);
+  int slot = 0;
+  for (int r = 0; r < size_; ++r) {
+    if (r == rank_) {
+      plan_.operands.push_back({own, kAtOnce});
+      continue;
+    }
+    plan_.operands.push_back(
+        {{Buffer::scratch, contributions.offset_bytes + static_cast<std::size_t>(slot) * own.bytes, own.bytes}, slot * stride});
+    ++slot;
+  }
+  plan_.combines.push_back({into, first, static_cast<std::uint32_t>(size_), after_sends});
+}
+
+Region PlanWriter::take_scratch(std::size_t bytes) {
+  const Region region{Buffer::scratch, plan_.scratch_bytes, bytes};
+  plan_.scratch_bytes += bytes;
+  return region;
+}
+
+}  // namespace ringlet

@@ -1,0 +1,67 @@
+#pragma once
+
+#include "core/plan/call.hpp"
+#include "core/plan/plan.hpp"
+
+namespace ringlet {
+
+/// Writes one rank's plan, step by step: the regions of a call's buffers and the verbs that every algorithm is made of.
+class PlanWriter {
+ public:
+  PlanWriter(const Call& call, int rank, int size, Plan& plan) : call_(call), rank_(rank), size_(size), plan_(plan) {}
+
+  const Call& call() const { return call_; }
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  bool is_root() const { return rank_ == call_.root; }
+  /// The rank `offset` places further along the ring.
+  int at(int offset) const { return ((rank_ + offset) % size_ + size_) % size_; }
+
+  Region whole(Buffer buffer) const { return {buffer, 0, call_.bytes()}; }
+  /// The part of `owner` of a buffer that holds all parts. Of all_to_all: the part for it (input), or from it (output).
+  Region part(Buffer buffer, int owner) const;
+  /// This rank's part where `buffer` holds nothing else.
+  Region own_part(Buffer buffer) const { return {buffer, 0, part(buffer, rank_).bytes}; }
+
+  /// Opens the next peer; its sends and receives follow.
+  void with(int peer);
+  /// Opens every other rank in order; `steps(peer, slot)` writes what is done with it, the peers' slots counting from 0.
+  template <class Steps>
+  void with_each_peer(Steps steps) {
+    for (int peer = 0, slot = 0; peer < size_; ++peer) {
+      if (peer == rank_) continue;
+      with(peer);
+      steps(peer, slot++);
+    }
+  }
+  /// With two ranks the neighbours are one peer; its sends and receives are the same lists.
+  template <class Sends, class Receives>
+  void with_neighbours(Sends sends, Receives receives) {
+    with(at(1));
+    sends();
+    if (size_ > 2) with(at(-1));
+    receives();
+  }
+
+  void send(Region from, ProgressIndex after = kAtOnce);
+  void receive(Region into) { add_receive({into, {}, Verb::copy, false}); }
+  void receive_to_reduce(Region into, Region operand, bool finish) { add_receive({into, operand, Verb::reduce, finish}); }
+  /// One of the contributions that combine_in_rank_order() adds.
+  void receive_contribution(int slot, std::size_t bytes) { receive({Buffer::scratch, static_cast<std::size_t>(slot) * bytes, bytes}); }
+  void copy(Region from, Region to);
+
+  /// Adds the ranks' contributions in rank order: this rank's own, and in scratch those of the others, of which receive number
+  /// slot * `stride` brings each. `after_sends`: `into` is also sent from.
+  void combine_in_rank_order(Region own, Region into, int stride, bool after_sends);
+  Region take_scratch(std::size_t bytes);
+
+ private:
+  void add_receive(const Receive& step);
+
+  const Call& call_;
+  const int rank_;
+  const int size_;
+  Plan& plan_;
+};
+
+}  // namespace ringlet

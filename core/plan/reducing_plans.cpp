@@ -1,0 +1,121 @@
+#include <vector>
+
+#include "core/plan/plans.hpp"
+
+namespace ringlet {
+
+namespace {
+
+void direct_all_reduce(PlanWriter& plan) {
+  const Region own = plan.part(Buffer::input, plan.rank());
+  const Region result = plan.part(Buffer::output, plan.rank());
+  // Two receives per peer: its contribution to our part, then its finished part. The combine is numbered behind them.
+  constexpr int kReceivesPerPeer = 2;
+  const ProgressIndex combined = kReceivesPerPeer * (plan.size() - 1);
+  plan.with_each_peer([&](int peer, int slot) {
+    plan.send(plan.part(Buffer::input, peer));
+    plan.send(result, combined);
+    plan.receive_contribution(slot, own.bytes);
+    plan.receive(plan.part(Buffer::output, peer));
+  });
+  plan.combine_in_rank_order(own, result, kReceivesPerPeer, false);
+}
+
+// Step s of the reduce-scatter sends part rank-1-s and reduces into part rank-2-s, so that rank r ends owning part r;
+// step s of the all-gather sends part rank-s and receives part rank-1-s (Patarasuk and Yuan 2009, shifted by one).
+void ring_all_reduce(PlanWriter& plan) {
+  const int steps = plan.size() - 1;
+  plan.with_neighbours(
+      [&] {
+        plan.send(plan.part(Buffer::input, plan.at(-1)));
+        for (int s = 1; s < steps; ++s) plan.send(plan.part(Buffer::output, plan.at(-1 - s)), s - 1);
+        for (int s = 0; s < steps; ++s) plan.send(plan.part(Buffer::output, plan.at(-s)), steps - 1 + s);
+      },
+      [&] {
+        for (int s = 0; s < steps; ++s) {
+          const int chunk = plan.at(-2 - s);
+          plan.receive_to_reduce(plan.part(Buffer::output, chunk), plan.part(Buffer::input, chunk), s == steps - 1);
+        }
+        for (int s = 0; s < steps; ++s) plan.receive(plan.part(Buffer::output, plan.at(-1 - s)));
+      });
+}
+
+void ring_reduce_scatter(PlanWriter& plan) {
+  const int steps = plan.size() - 1;
+  std::vector<Region> partial;
+  for (int s = 0; s < steps - 1; ++s) partial.push_back(plan.take_scratch(plan.part(Buffer::input, plan.at(-2 - s)).bytes));
+  partial.push_back({Buffer::output, 0, plan.part(Buffer::input, plan.rank()).bytes});
+  plan.with_neighbours(
+      [&] {
+        plan.send(plan.part(Buffer::input, plan.at(-1)));
+        for (int s = 1; s < steps; ++s) plan.send(partial[static_cast<std::size_t>(s - 1)], s - 1);
+      },
+      [&] {
+        for (int s = 0; s < steps; ++s)
+          plan.receive_to_reduce(partial[static_cast<std::size_t>(s)], plan.part(Buffer::input, plan.at(-2 - s)), s == steps - 1);
+      });
+}
+
+void direct_reduce_scatter(PlanWriter& plan) {
+  const Region own = plan.part(Buffer::input, plan.rank());
+  plan.with_each_peer([&](int peer, int slot) {
+    plan.send(plan.part(Buffer::input, peer));
+    plan.receive_contribution(slot, own.bytes);
+  });
+  plan.combine_in_rank_order(own, {Buffer::output, 0, own.bytes}, 1, false);
+}
+
+void direct_reduce(PlanWriter& plan) {
+  const Region all = plan.whole(Buffer::input);
+  if (!plan.is_root()) {
+    plan.with(plan.call().root);
+    return plan.send(all);
+  }
+  plan.with_each_peer([&](int, int slot) { plan.receive_contribution(slot, all.bytes); });
+  plan.combine_in_rank_order(all, plan.whole(Buffer::output), 1, false);
+}
+
+// From the root's right neighbour around to the root: no edge carries more than one buffer, whatever the number of ranks.
+void chain_reduce(PlanWriter& plan) {
+  const Region all = plan.whole(Buffer::input);
+  if (plan.at(-1) == plan.call().root) {
+    plan.with(plan.at(1));
+    return plan.send(all);
+  }
+  const Region partial = plan.is_root() ? plan.whole(Buffer::output) : plan.take_scratch(all.bytes);
+  plan.with(plan.at(-1));
+  plan.receive_to_reduce(partial, all, plan.is_root());
+  if (plan.is_root()) return;
+  plan.with(plan.at(1));
+  plan.send(partial, 0);
+}
+
+}  // namespace
+
+void plan_exchange(PlanWriter& plan, bool in_place) {
+  const Region all = plan.whole(Buffer::input);
+  plan.with_each_peer([&](int, int slot) {
+    plan.send(all);
+    plan.receive_contribution(slot, all.bytes);
+  });
+  if (plan.call().kind != CollectiveKind::barrier) plan.combine_in_rank_order(all, plan.whole(Buffer::output), 1, in_place);
+}
+
+void plan_all_reduce(PlanWriter& plan, bool in_place) {
+  switch (plan.call().algorithm) {
+    case Algorithm::exchange:
+      return plan_exchange(plan, in_place);
+    case Algorithm::direct:
+      return direct_all_reduce(plan);
+    case Algorithm::ring:
+      return ring_all_reduce(plan);
+  }
+}
+
+void plan_reduce_scatter(PlanWriter& plan) {
+  plan.call().algorithm == Algorithm::ring ? ring_reduce_scatter(plan) : direct_reduce_scatter(plan);
+}
+
+void plan_reduce(PlanWriter& plan) { plan.call().algorithm == Algorithm::ring ? chain_reduce(plan) : direct_reduce(plan); }
+
+}  // namespace ringlet
