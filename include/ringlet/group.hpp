@@ -95,6 +95,10 @@ class Group {
   void all_gather(ConstTensorView input, TensorView output, const CallOptions& options = {});
   [[nodiscard]] Work all_gather_async(ConstTensorView input, TensorView output, const CallOptions& options = {});
 
+  /// The same into a new tensor: rank r's part of axis 0; every rank's `input` one behind the other, where a scalar becomes (size(),).
+  [[nodiscard]] Tensor sum_scatter(ConstTensorView input, const CallOptions& options = {});
+  [[nodiscard]] Tensor all_gather(ConstTensorView input, const CallOptions& options = {});
+
   /// Parts of given sizes: `counts[r]` is the extent of axis 0, the rows, of rank r's part; 0 is allowed. The same counts on every rank.
   /// They are read during the call only. Rank r gets rows counts[0]+...+counts[r-1] and following of the reduced input.
   void reduce_scatter_v(ReduceOp op, ConstTensorView input, TensorView output, std::span<const std::int64_t> counts,
@@ -152,6 +156,8 @@ class Group {
   [[nodiscard]] Work send_async(ConstTensorView values, int destination, const CallOptions& options = {});
   void recv(TensorView values, int source, const CallOptions& options = {});
   [[nodiscard]] Work recv_async(TensorView values, int source, const CallOptions& options = {});
+  /// Receives a new tensor of the dtype and shape of `like`, whose elements are not looked at.
+  [[nodiscard]] Tensor recv_like(ConstTensorView like, int source, const CallOptions& options = {});
 
   /// How `operation` ("all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "gather", "scatter", "all_to_all"; a `_v` form
   /// goes as its even form) moves a buffer of this many bytes (nccl-tests' count: of gathers the output, of scatters the input):

@@ -19,8 +19,9 @@ constexpr char kFooter[] = R"(Starts its own ranks on this machine, or, inside `
   ringlet launch -n 4 -- ringlet bench --json
 
 Every result is checked. A sample is a batch of calls, one after the other, in the slowest rank's time; median and min are over samples, p99 is over
-single calls on rank 0. Sizes, algbw and busbw are as nccl-tests defines them: all_reduce and broadcast count the buffer, reduce_scatter the whole
-input, all_gather the whole output; busbw = algbw x 2(n-1)/n for all_reduce, x (n-1)/n for reduce_scatter and all_gather, x 1 for broadcast.
+single calls on rank 0. Sizes, algbw and busbw are as nccl-tests defines them: all_reduce, broadcast and reduce count the buffer, reduce_scatter and
+all_to_all the whole input, all_gather the whole output; busbw = algbw x 2(n-1)/n for all_reduce, x (n-1)/n for reduce_scatter, all_gather and
+all_to_all, x 1 for broadcast and reduce.
 Exit code: 0, 1 if a result is wrong or a rank is lost, 2 for a mistake on the command line.)";
 
 struct BenchCommandLine {
@@ -35,7 +36,7 @@ struct BenchCommandLine {
 void declare(CLI::App& app, BenchCommandLine& line) {
   app.footer(kFooter);
   app.add_option("--ranks", line.ranks, "How many ranks to start")->capture_default_str();
-  app.add_option("--op", line.operation, "all_reduce, reduce_scatter, all_gather or broadcast")->capture_default_str();
+  app.add_option("--op", line.operation, "all_reduce, reduce_scatter, all_gather, broadcast, reduce or all_to_all")->capture_default_str();
   app.add_option("--sizes", line.sizes, "Bytes, with a comma between: 4, 16KiB, 1MiB, 1GiB")->capture_default_str();
   app.add_option("--dtype", line.dtype, "bool, u8, u16, u32, u64, i8, i16, i32, i64, f16, bf16, f32, f64 or complex64")
       ->capture_default_str();
@@ -66,8 +67,9 @@ std::optional<std::string> convert(const BenchCommandLine& line, BenchPlan& plan
   if (!dtype) return fmt::format("--dtype {}: there is no such dtype; `ringlet bench --help` lists them", line.dtype);
   const auto operation = find_bench_operation(line.operation);
   if (!operation)
-    return fmt::format("--op {}: there is no such operation; all_reduce, reduce_scatter, all_gather and broadcast can be measured",
-                       line.operation);
+    return fmt::format(
+        "--op {}: there is no such operation; all_reduce, reduce_scatter, all_gather, broadcast, reduce and all_to_all can be measured",
+        line.operation);
   plan.dtype = *dtype;
   plan.operation = *operation;
   plan.seconds = line.seconds;

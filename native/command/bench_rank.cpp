@@ -8,6 +8,7 @@
 #include <cstring>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <ringlet/group.hpp>
 
 #include "native/command/subcommand.hpp"
@@ -19,7 +20,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::array<std::string_view, 4> kNames{"all_reduce", "reduce_scatter", "all_gather", "broadcast"};
+constexpr std::array<std::string_view, 6> kNames{"all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "all_to_all"};
 
 double microseconds_since(Clock::time_point start) { return std::chrono::duration<double, std::micro>(Clock::now() - start).count(); }
 
@@ -76,7 +77,7 @@ class Case {
   Case(Group& group, const BenchPlan& plan, std::size_t bytes)
       : group_(group),
         plan_(plan),
-        per_rank_(plan.operation == BenchOperation::all_gather ? elements(bytes) / ranks() : elements(bytes)),
+        per_rank_(input_elements(elements(bytes))),
         input_(plan.dtype, per_rank_),
         output_(plan.dtype, output_elements()) {}
 
@@ -84,14 +85,21 @@ class Case {
 
   bool check() {
     input_.fill({group_.rank()}, 0);
-    const bool in_place = plan_.operation == BenchOperation::all_reduce || plan_.operation == BenchOperation::broadcast;
-    Elements expected(plan_.dtype, in_place ? per_rank_ : output_elements());
-    std::vector<int> all(ranks());
-    for (std::size_t r = 0; r < all.size(); ++r) all[r] = static_cast<int>(r);
     call();
-    if (plan_.operation == BenchOperation::all_gather) return check_gathered();
-    expected.fill(plan_.operation == BenchOperation::broadcast ? std::vector<int>{0} : all, first_row());
-    return expected == (in_place ? input_ : output_);
+    switch (plan_.operation) {
+      case BenchOperation::all_gather:
+        return check_blocks(per_rank_, 0);
+      case BenchOperation::all_to_all:
+        return check_blocks(per_rank_ / ranks(), per_rank_ / ranks() * static_cast<std::size_t>(group_.rank()));
+      case BenchOperation::all_reduce:
+        return is_sum(input_, per_rank_, all_ranks(), 0);
+      case BenchOperation::broadcast:
+        return is_sum(input_, per_rank_, {0}, 0);
+      case BenchOperation::reduce_scatter:
+      case BenchOperation::reduce:
+        return is_sum(output_, output_elements(), all_ranks(), first_row());
+    }
+    return false;
   }
 
   void call() {
@@ -104,6 +112,10 @@ class Case {
         return group_.all_gather(input_.view(), output_.view());
       case BenchOperation::broadcast:
         return group_.broadcast(input_.view(), 0);
+      case BenchOperation::reduce:
+        return group_.reduce(ReduceOp::sum, input_.view(), output_.view(), 0);
+      case BenchOperation::all_to_all:
+        return group_.all_to_all(input_.view(), output_.view());
     }
   }
 
@@ -118,16 +130,42 @@ class Case {
     const auto rank = static_cast<std::size_t>(group_.rank());
     return per_rank_ / ranks() * rank + std::min(rank, per_rank_ % ranks());
   }
-  std::size_t output_elements() const {
-    if (plan_.operation == BenchOperation::all_gather) return per_rank_ * ranks();
-    if (plan_.operation != BenchOperation::reduce_scatter) return 0;
-    return per_rank_ / ranks() + (static_cast<std::size_t>(group_.rank()) < per_rank_ % ranks() ? 1 : 0);
+  std::size_t input_elements(std::size_t wanted) const {
+    if (plan_.operation == BenchOperation::all_gather) return wanted / ranks();
+    if (plan_.operation == BenchOperation::all_to_all) return std::max<std::size_t>(1, wanted / ranks()) * ranks();
+    return wanted;
   }
-  bool check_gathered() {
+  std::size_t output_elements() const {
+    switch (plan_.operation) {
+      case BenchOperation::all_gather:
+        return per_rank_ * ranks();
+      case BenchOperation::all_to_all:
+        return per_rank_;
+      case BenchOperation::reduce:
+        return group_.rank() == 0 ? per_rank_ : 0;
+      case BenchOperation::reduce_scatter:
+        return per_rank_ / ranks() + (static_cast<std::size_t>(group_.rank()) < per_rank_ % ranks() ? 1 : 0);
+      default:
+        return 0;
+    }
+  }
+  std::vector<int> all_ranks() const {
+    std::vector<int> all(ranks());
+    std::iota(all.begin(), all.end(), 0);
+    return all;
+  }
+  /// Whether `result` is what these ranks' inputs from element `first` on add up to.
+  bool is_sum(const Elements& result, std::size_t count, const std::vector<int>& of_ranks, std::size_t first) const {
+    Elements expected(plan_.dtype, count);
+    expected.fill(of_ranks, first);
+    return result == expected;
+  }
+  /// Whether the output is a block of each rank's input, from its element `first` on.
+  bool check_blocks(std::size_t block_elements, std::size_t first) {
     bool same = true;
     for (std::size_t r = 0; r < ranks(); ++r) {
-      Elements block(plan_.dtype, per_rank_);
-      block.fill({static_cast<int>(r)}, 0);
+      Elements block(plan_.dtype, block_elements);
+      block.fill({static_cast<int>(r)}, first);
       const TensorView expected = block.view();
       same = same &&
              (expected.bytes() == 0 || std::memcmp(output_.view().data() + r * expected.bytes(), expected.data(), expected.bytes()) == 0);
@@ -201,7 +239,7 @@ Row measure(Group& group, const BenchPlan& plan, std::size_t bytes) {
 double bus_factor(BenchOperation operation, int ranks) {
   const double n = ranks;
   if (operation == BenchOperation::all_reduce) return 2 * (n - 1) / n;
-  return operation == BenchOperation::broadcast ? 1 : (n - 1) / n;
+  return operation == BenchOperation::broadcast || operation == BenchOperation::reduce ? 1 : (n - 1) / n;
 }
 
 std::string size_text(std::size_t bytes) {

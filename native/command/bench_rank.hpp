@@ -8,7 +8,7 @@
 
 namespace ringlet::command {
 
-enum class BenchOperation { all_reduce, reduce_scatter, all_gather, broadcast };
+enum class BenchOperation { all_reduce, reduce_scatter, all_gather, broadcast, reduce, all_to_all };
 
 std::string_view name_of(BenchOperation operation) noexcept;
 std::optional<BenchOperation> find_bench_operation(std::string_view name) noexcept;

@@ -136,6 +136,36 @@ TEST_CASE("send and recv between any two ranks") {
   });
 }
 
+TEST_CASE("calls that make the tensor they return") {
+  test::run_ranks(3, [](Group& world) {
+    const int rank = world.rank();
+    std::vector<std::int64_t> rows{10, 11, 20, 21, 30, 31, 40, 41};
+    const Tensor part = world.sum_scatter(ConstTensorView(rows.data(), DType::i64, Shape{4, 2}));  // uneven: rank 0 gets two rows
+    expect(part.shape() == Shape{rank == 0 ? 2 : 1, 2} && part.dtype() == DType::i64, "shape of sum_scatter");
+    expect(part.values<std::int64_t>()[1] == 3 * (rank == 0 ? 11 : 10 * rank + 21), "sum_scatter");
+
+    const std::vector<float> own(6, static_cast<float>(rank));
+    const Tensor all = world.all_gather(ConstTensorView(own.data(), DType::f32, Shape{2, 3}), {.stream = {1}});
+    expect(all.shape() == Shape{6, 3} && all.values<float>()[5] == 0 && all.values<float>()[6] == 1, "all_gather");
+    const Tensor scalars = world.all_gather(ConstTensorView(own.data(), DType::f32, Shape{}));
+    expect(scalars.shape() == Shape{3} && scalars.values<float>()[2] == 2, "all_gather of scalars");
+    expect(world.all_gather(ConstTensorView(own.data(), DType::f32, Shape{0, 3})).shape() == Shape{0, 3}, "all_gather of nothing");
+
+    if (rank == 0) world.send(ConstTensorView(rows.data(), DType::i64, Shape{2, 4}), 2);
+    if (rank == 2) {
+      const Tensor got = world.recv_like(Tensor(DType::i64, Shape{2, 4}), 0);
+      expect(got.shape() == Shape{2, 4} && got.values<std::int64_t>()[7] == 41, "recv_like");
+    }
+    bool refused = false;
+    try {
+      (void)world.sum_scatter(ConstTensorView(own.data(), DType::i32, Shape{}));
+    } catch (const InvalidArgument& error) {
+      refused = std::string(error.what()).find("scalar") != std::string::npos;
+    }
+    expect(refused, "sum_scatter of a scalar");
+  });
+}
+
 TEST_CASE("operations go on behind the caller and complete in order") {
   test::run_ranks(2, [](Group& world) {
     constexpr std::size_t kCount = 200'000;

@@ -19,7 +19,7 @@ std::vector<nlohmann::json> rows_of(const std::string& text) {
 }  // namespace
 
 TEST_CASE("bench starts its own ranks, checks every result and prints a row per size") {
-  const std::string operation = GENERATE("all_reduce", "reduce_scatter", "all_gather", "broadcast");
+  const std::string operation = GENERATE("all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "all_to_all");
   const std::string dtype = GENERATE("f32", "bf16", "bool", "complex64", "i8");
   const Outcome outcome =
       run_command({"bench", "--ranks", "3", "--op", operation, "--dtype", dtype, "--sizes", "24,4KiB,1MiB", "--seconds", "0.01", "--json"});
