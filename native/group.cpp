@@ -1,7 +1,7 @@
 #include <ringlet/group.hpp>
 
 #include "core/engine/requests.hpp"
-#include "native/world.hpp"
+#include "native/shared_group.hpp"
 
 namespace ringlet {
 
@@ -21,21 +21,21 @@ Result<CollectiveTask> make_all_mean(ConstTensorView input, TensorView output, c
 Work& Work::operator=(Work&& other) noexcept {
   if (this != &other) {
     Work old = std::move(*this);  // waits
-    world_ = std::move(other.world_);
+    group_ = std::move(other.group_);
     state_ = std::move(other.state_);
   }
   return *this;
 }
 
 Work::~Work() {
-  if (state_) world_->progress().wait(state_->done, std::nullopt);
+  if (state_) group_->progress().wait(state_->done, std::nullopt);
 }
 
 void Work::wait() { throw_if_failed(status()); }
 
 bool Work::wait_for(std::chrono::milliseconds timeout) {
   if (!state_) return true;
-  if (!world_->progress().wait(state_->done, Duration::milliseconds(timeout.count()))) return false;
+  if (!group_->progress().wait(state_->done, Duration::milliseconds(timeout.count()))) return false;
   throw_if_failed(state_->status);
   return true;
 }
@@ -44,135 +44,140 @@ bool Work::done() const { return !state_ || state_->done.load(std::memory_order_
 
 Status Work::status() {
   if (!state_) return {};
-  world_->progress().wait(state_->done, std::nullopt);
+  group_->progress().wait(state_->done, std::nullopt);
   return state_->status;
 }
 
 // --- Group ---
 
-int Group::rank() const noexcept { return world_->options().rank; }
-int Group::size() const noexcept { return world_->options().size; }
+int Group::rank() const noexcept { return shared_->options().rank; }
+int Group::size() const noexcept { return shared_->options().size; }
 
 void Group::all_reduce(ReduceOp op, ConstTensorView input, TensorView output, const CallOptions& options) {
-  world_->run(options, make_all_reduce(op, input, output, 1.0, world_->options()));
+  shared_->run(options, make_all_reduce(op, input, output, 1.0, shared_->options()));
 }
 Work Group::all_reduce_async(ReduceOp op, ConstTensorView input, TensorView output, const CallOptions& options) {
-  return {world_, world_->start(options, make_all_reduce(op, input, output, 1.0, world_->options()))};
+  return {shared_, shared_->start(options, make_all_reduce(op, input, output, 1.0, shared_->options()))};
 }
 
 void Group::all_mean(ConstTensorView input, TensorView output, const CallOptions& options) {
-  world_->run(options, make_all_mean(input, output, world_->options()));
+  shared_->run(options, make_all_mean(input, output, shared_->options()));
 }
 Work Group::all_mean_async(ConstTensorView input, TensorView output, const CallOptions& options) {
-  return {world_, world_->start(options, make_all_mean(input, output, world_->options()))};
+  return {shared_, shared_->start(options, make_all_mean(input, output, shared_->options()))};
 }
 
 void Group::reduce_scatter(ReduceOp op, ConstTensorView input, TensorView output, const CallOptions& options) {
-  world_->run(options, make_reduce_scatter(op, input, output, world_->options()));
+  shared_->run(options, make_reduce_scatter(op, input, output, shared_->options()));
 }
 Work Group::reduce_scatter_async(ReduceOp op, ConstTensorView input, TensorView output, const CallOptions& options) {
-  return {world_, world_->start(options, make_reduce_scatter(op, input, output, world_->options()))};
+  return {shared_, shared_->start(options, make_reduce_scatter(op, input, output, shared_->options()))};
 }
 
 void Group::all_gather(ConstTensorView input, TensorView output, const CallOptions& options) {
-  world_->run(options, make_all_gather(input, output, world_->options()));
+  shared_->run(options, make_all_gather(input, output, shared_->options()));
 }
 Work Group::all_gather_async(ConstTensorView input, TensorView output, const CallOptions& options) {
-  return {world_, world_->start(options, make_all_gather(input, output, world_->options()))};
+  return {shared_, shared_->start(options, make_all_gather(input, output, shared_->options()))};
 }
 
 void Group::reduce_scatter_v(ReduceOp op, ConstTensorView input, TensorView output, std::span<const std::int64_t> counts,
                              const CallOptions& options) {
-  world_->run(options, make_reduce_scatter_v(op, input, output, counts, world_->options()));
+  shared_->run(options, make_reduce_scatter_v(op, input, output, counts, shared_->options()));
 }
 Work Group::reduce_scatter_v_async(ReduceOp op, ConstTensorView input, TensorView output, std::span<const std::int64_t> counts,
                                    const CallOptions& options) {
-  return {world_, world_->start(options, make_reduce_scatter_v(op, input, output, counts, world_->options()))};
+  return {shared_, shared_->start(options, make_reduce_scatter_v(op, input, output, counts, shared_->options()))};
 }
 
 void Group::all_gather_v(ConstTensorView input, TensorView output, std::span<const std::int64_t> counts, const CallOptions& options) {
-  world_->run(options, make_all_gather_v(input, output, counts, world_->options()));
+  shared_->run(options, make_all_gather_v(input, output, counts, shared_->options()));
 }
 Work Group::all_gather_v_async(ConstTensorView input, TensorView output, std::span<const std::int64_t> counts, const CallOptions& options) {
-  return {world_, world_->start(options, make_all_gather_v(input, output, counts, world_->options()))};
+  return {shared_, shared_->start(options, make_all_gather_v(input, output, counts, shared_->options()))};
 }
 
 void Group::reduce(ReduceOp op, ConstTensorView input, TensorView output, int root, const CallOptions& options) {
-  world_->run(options, make_reduce(op, input, output, root, world_->options()));
+  shared_->run(options, make_reduce(op, input, output, root, shared_->options()));
 }
 Work Group::reduce_async(ReduceOp op, ConstTensorView input, TensorView output, int root, const CallOptions& options) {
-  return {world_, world_->start(options, make_reduce(op, input, output, root, world_->options()))};
+  return {shared_, shared_->start(options, make_reduce(op, input, output, root, shared_->options()))};
 }
 
 void Group::gather(ConstTensorView input, TensorView output, int root, const CallOptions& options) {
-  world_->run(options, make_gather(input, output, root, world_->options()));
+  shared_->run(options, make_gather(input, output, root, shared_->options()));
 }
 Work Group::gather_async(ConstTensorView input, TensorView output, int root, const CallOptions& options) {
-  return {world_, world_->start(options, make_gather(input, output, root, world_->options()))};
+  return {shared_, shared_->start(options, make_gather(input, output, root, shared_->options()))};
 }
 
 void Group::gather_v(ConstTensorView input, TensorView output, std::span<const std::int64_t> counts, int root, const CallOptions& options) {
-  world_->run(options, make_gather_v(input, output, counts, root, world_->options()));
+  shared_->run(options, make_gather_v(input, output, counts, root, shared_->options()));
 }
 Work Group::gather_v_async(ConstTensorView input, TensorView output, std::span<const std::int64_t> counts, int root,
                            const CallOptions& options) {
-  return {world_, world_->start(options, make_gather_v(input, output, counts, root, world_->options()))};
+  return {shared_, shared_->start(options, make_gather_v(input, output, counts, root, shared_->options()))};
 }
 
 void Group::scatter(ConstTensorView input, TensorView output, int root, const CallOptions& options) {
-  world_->run(options, make_scatter(input, output, root, world_->options()));
+  shared_->run(options, make_scatter(input, output, root, shared_->options()));
 }
 Work Group::scatter_async(ConstTensorView input, TensorView output, int root, const CallOptions& options) {
-  return {world_, world_->start(options, make_scatter(input, output, root, world_->options()))};
+  return {shared_, shared_->start(options, make_scatter(input, output, root, shared_->options()))};
 }
 
 void Group::scatter_v(ConstTensorView input, TensorView output, std::span<const std::int64_t> counts, int root,
                       const CallOptions& options) {
-  world_->run(options, make_scatter_v(input, output, counts, root, world_->options()));
+  shared_->run(options, make_scatter_v(input, output, counts, root, shared_->options()));
 }
 Work Group::scatter_v_async(ConstTensorView input, TensorView output, std::span<const std::int64_t> counts, int root,
                             const CallOptions& options) {
-  return {world_, world_->start(options, make_scatter_v(input, output, counts, root, world_->options()))};
+  return {shared_, shared_->start(options, make_scatter_v(input, output, counts, root, shared_->options()))};
 }
 
 void Group::all_to_all(ConstTensorView input, TensorView output, const CallOptions& options) {
-  world_->run(options, make_all_to_all(input, output, world_->options()));
+  shared_->run(options, make_all_to_all(input, output, shared_->options()));
 }
 Work Group::all_to_all_async(ConstTensorView input, TensorView output, const CallOptions& options) {
-  return {world_, world_->start(options, make_all_to_all(input, output, world_->options()))};
+  return {shared_, shared_->start(options, make_all_to_all(input, output, shared_->options()))};
 }
 
 void Group::all_to_all_v(ConstTensorView input, TensorView output, std::span<const std::int64_t> send_counts,
                          std::span<const std::int64_t> receive_counts, const CallOptions& options) {
-  world_->run(options, make_all_to_all_v(input, output, send_counts, receive_counts, world_->options()));
+  shared_->run(options, make_all_to_all_v(input, output, send_counts, receive_counts, shared_->options()));
 }
 Work Group::all_to_all_v_async(ConstTensorView input, TensorView output, std::span<const std::int64_t> send_counts,
                                std::span<const std::int64_t> receive_counts, const CallOptions& options) {
-  return {world_, world_->start(options, make_all_to_all_v(input, output, send_counts, receive_counts, world_->options()))};
+  return {shared_, shared_->start(options, make_all_to_all_v(input, output, send_counts, receive_counts, shared_->options()))};
 }
 
 void Group::broadcast(TensorView values, int root, const CallOptions& options) {
-  world_->run(options, make_broadcast(values, root, world_->options()));
+  shared_->run(options, make_broadcast(values, root, shared_->options()));
 }
 Work Group::broadcast_async(TensorView values, int root, const CallOptions& options) {
-  return {world_, world_->start(options, make_broadcast(values, root, world_->options()))};
+  return {shared_, shared_->start(options, make_broadcast(values, root, shared_->options()))};
 }
 
-void Group::barrier(const CallOptions& options) { world_->run(options, make_barrier(world_->options())); }
-Work Group::barrier_async(const CallOptions& options) { return {world_, world_->start(options, make_barrier(world_->options()))}; }
+void Group::barrier(const CallOptions& options) { shared_->run(options, make_barrier(shared_->options())); }
+Work Group::barrier_async(const CallOptions& options) { return {shared_, shared_->start(options, make_barrier(shared_->options()))}; }
 
 void Group::send(ConstTensorView values, int destination, const CallOptions& options) {
-  world_->run_send(options, make_send(values, destination, world_->options()));
+  shared_->run_send(options, make_send(values, destination, shared_->options()));
 }
 Work Group::send_async(ConstTensorView values, int destination, const CallOptions& options) {
-  return {world_, world_->start_send(options, make_send(values, destination, world_->options()))};
+  return {shared_, shared_->start_send(options, make_send(values, destination, shared_->options()))};
 }
 
 void Group::recv(TensorView values, int source, const CallOptions& options) {
-  world_->run_receive(options, make_receive(values, source, world_->options()));
+  shared_->run_receive(options, make_receive(values, source, shared_->options()));
 }
 Work Group::recv_async(TensorView values, int source, const CallOptions& options) {
-  return {world_, world_->start_receive(options, make_receive(values, source, world_->options()))};
+  return {shared_, shared_->start_receive(options, make_receive(values, source, shared_->options()))};
+}
+
+std::optional<Group> Group::split(int color, int key, const CallOptions& options) const {
+  auto part = shared_->split(options, color, key);
+  return part ? std::optional<Group>(Group(std::move(part))) : std::nullopt;
 }
 
 std::string_view Group::algorithm(std::string_view operation, std::size_t bytes) const {
@@ -180,7 +185,7 @@ std::string_view Group::algorithm(std::string_view operation, std::size_t bytes)
   for (std::size_t i = 0; i < kCollectiveKindCount; ++i) {
     const auto kind = static_cast<CollectiveKind>(i);
     if (kind != CollectiveKind::barrier && name_of(kind) == even)
-      return name_of(choose_algorithm(kind, bytes, size(), world_->options().limits));
+      return name_of(choose_algorithm(kind, bytes, size(), shared_->options().limits));
   }
   throw InvalidArgument({Errc::invalid_argument, "there is no operation '" + std::string(operation) +
                                                      "'; all_reduce, reduce_scatter, all_gather, broadcast, reduce, gather, scatter and "

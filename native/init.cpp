@@ -4,11 +4,19 @@
 #include <string>
 
 #include "native/environment.hpp"
-#include "native/world.hpp"
+#include "native/shared_group.hpp"
 
 namespace ringlet {
 
-Group::Group() : world_(std::make_shared<native::World>(native::make_world_config({}, [](std::string_view) { return std::nullopt; }))) {}
+namespace {
+
+Group form(const native::WorldConfig& config) {
+  return Group(std::make_shared<native::SharedGroup>(std::make_shared<native::World>(config)));
+}
+
+}  // namespace
+
+Group::Group() : Group(form(native::make_world_config({}, [](std::string_view) { return std::nullopt; }))) {}
 
 bool is_available(std::string_view backend) noexcept { return backend == "any" || backend == "tcp"; }
 
@@ -23,7 +31,7 @@ Group init(const InitOptions& options) {
                                                          "', which is not an open descriptor; it is set by `ringlet launch` only"});
     ::fcntl(inherited, F_SETFD, FD_CLOEXEC);
   }
-  return Group(std::make_shared<native::World>(config));
+  return form(config);
 }
 
 }  // namespace ringlet

@@ -58,6 +58,10 @@ void Collective::start_lanes() {
   }
 }
 
+Collective::~Collective() {
+  for (Lane& part : lanes_) part.withdraw();
+}
+
 void Collective::cancel() { running_ = false; }
 
 std::byte* Collective::writable(const Region& region) const {
@@ -112,7 +116,12 @@ void Collective::on_window_opened(int peer) {
   if (Lane* lane = find_lane(peer)) lane->wake_if_sendable();
 }
 
-bool Collective::on_peer_left(int peer) {
+bool Collective::has_all_of(int peer) const {
+  const Lane* lane = find_lane(peer);
+  return lane == nullptr || (lane->called() && lane->receives_done());
+}
+
+bool Collective::on_peer_left_world(int peer) {
   Lane* lane = find_lane(peer);
   if (lane == nullptr) return true;
   if (!lane->absolve()) return false;
@@ -127,7 +136,7 @@ std::string Collective::waiting_for(int& culprit) const {
     const Lane& waits = lane(steps.peer);
     if (!running_ || (waits.receives_done() && waits.sends_left())) continue;
     if (culprit < 0 || (!waits.called() && has_called(culprit))) culprit = steps.peer;
-    text += (text.empty() ? "waiting for rank " : ", rank ") + std::to_string(steps.peer);
+    text += (text.empty() ? "waiting for " : ", ") + host_.members().name_of(steps.peer);
     if (!waits.called())
       text += " (has not called it)";
     else if (waits.receives_done())
@@ -231,6 +240,10 @@ void Collective::Lane::start(const PeerSteps& steps, std::size_t call_offset, st
   session_->mark_ready(*this);
 }
 
+void Collective::Lane::withdraw() {
+  if (session_ != nullptr) session_->withdraw(*this);
+}
+
 void Collective::Lane::on_call() {
   called_ = true;
   if (eager_taken_ > 0) window_->give_back(std::exchange(eager_taken_, 0));
@@ -275,6 +288,7 @@ std::optional<std::size_t> Collective::Lane::sendable() const {
 
 std::optional<OutgoingFrame> Collective::Lane::next_frame() {
   FrameHeader header;
+  header.group = collective_.host_.members().group_id(steps_.peer);
   header.stream = collective_.stream_;
   header.sequence = collective_.sequence_;
   if (!call_given_) {

@@ -9,6 +9,7 @@
 
 #include "core/base/result.hpp"
 #include "core/engine/eager_window.hpp"
+#include "core/engine/membership.hpp"
 #include "core/engine/options.hpp"
 #include "core/engine/session.hpp"
 #include "core/plan/plan.hpp"
@@ -20,6 +21,7 @@ namespace ringlet {
 class CollectiveHost {
  public:
   virtual Session& session(int peer) = 0;
+  virtual const Membership& members() const = 0;
   virtual EagerWindow& window(int peer) = 0;
   /// Every step of the running collective has been done. Once per start().
   virtual void on_finished() = 0;
@@ -42,6 +44,8 @@ struct CollectiveTask {
 class Collective {
  public:
   explicit Collective(CollectiveHost& host) : host_(host) {}
+  /// No frame of an operation may be on its way.
+  ~Collective();
   Collective(const Collective&) = delete;
   Collective& operator=(const Collective&) = delete;
 
@@ -59,8 +63,10 @@ class Collective {
   Status on_early_data(int peer, const FrameHeader& header, ConstBytes payload);
   /// The window to `peer` has room again.
   void on_window_opened(int peer);
-  /// The peer has left the group; its session's sources have been dropped. False if this operation still needs it.
-  bool on_peer_left(int peer);
+  /// The peer has left the world; its session's sources have been dropped. False if this operation still needs it.
+  bool on_peer_left_world(int peer);
+  /// The peer has called this operation and sent its part, or has none in it: what is left goes to it without its help.
+  bool has_all_of(int peer) const;
   /// "waiting for rank 2 (has not called it), rank 3 (sent 40 of 100 bytes)", and the first of these ranks.
   std::string waiting_for(int& culprit) const;
 
@@ -123,6 +129,8 @@ class Collective::Lane final : public FrameSource, public PayloadSink {
   bool sends_left() const { return absolved_ || (call_given_ && data_left()); }
   /// Nothing more has to go to a peer that has left: it was told all it needed. False if it was not.
   bool absolve();
+  /// Takes the lane out of its session's queue.
+  void withdraw();
   bool receives_done() const { return next_receive_ == steps_.receive_count; }
   std::size_t received_bytes() const;
   std::size_t expected_bytes() const;

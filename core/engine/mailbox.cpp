@@ -27,6 +27,7 @@ class Mailbox::Outgoing final : public FrameSource {
 
   std::optional<OutgoingFrame> next_frame() override {
     FrameHeader header;
+    header.group = box_.host_.members().group_id(task_.peer);
     header.stream = box_.stream_;
     header.sequence = sequence_;
     if (!offered_) {
@@ -68,6 +69,7 @@ class Mailbox::Outgoing final : public FrameSource {
   }
 
   bool awaits_answer() const { return offered_ && !accepted_ && !refused_; }
+  bool answered() const { return accepted_ || refused_; }
   bool refused() const { return refused_; }
   const Status& outcome() const { return outcome_; }
   Instant deadline() const { return deadline_; }
@@ -244,18 +246,22 @@ Mailbox::Mailbox(std::uint16_t stream, StreamHost& host)
 Mailbox::~Mailbox() = default;
 
 std::string Mailbox::message_name(int source, int destination, std::uint64_t sequence) const {
-  return "message " + std::to_string(sequence) + " of stream " + std::to_string(stream_) + " from rank " + std::to_string(source) +
-         " to rank " + std::to_string(destination);
+  const Membership& members = host_.members();
+  return "message " + std::to_string(sequence) + " of stream " + std::to_string(stream_) + members.suffix() + " from " +
+         members.name_of(source) + " to " + members.name_of(destination);
 }
 
 void Mailbox::send(MessageTask task) {
   const int peer = task.peer;
   Box& box = boxes_[static_cast<std::size_t>(peer)];
   const std::uint64_t sequence = box.next_out++;
-  if (host_.has_left(peer)) {
-    host_.fail({Errc::peer_lost, "rank " + std::to_string(peer) + " left the group; nothing can be sent to it", peer});
-    return complete(std::move(task.completion),
-                    {Errc::peer_lost, "rank " + std::to_string(peer) + " left the group; nothing can be sent to it", peer});
+  if (host_.departure(peer) != StreamHost::Departure::none) {
+    const Status status{
+        Errc::peer_lost,
+        host_.members().name_of(peer) + " left the group; " + message_name(host_.options().rank, peer, sequence) + " cannot be sent",
+        host_.members().world_rank(peer)};
+    host_.fail(status);
+    return complete(std::move(task.completion), status);
   }
   auto& message = box.outgoing[sequence];
   message = std::make_unique<Outgoing>(*this, sequence, std::move(task));
@@ -269,7 +275,7 @@ void Mailbox::receive(MessageTask task) {
   const bool offered = box.early.count(sequence) != 0;
   box.incoming[sequence] = std::make_unique<Incoming>(*this, sequence, std::move(task));
   if (offered) return match(peer, sequence);
-  if (host_.has_left(peer)) on_peer_left(peer);
+  if (host_.departure(peer) != StreamHost::Departure::none) on_peer_left(peer);
 }
 
 PayloadSink* Mailbox::on_frame(int peer, const FrameHeader& header) {
@@ -312,17 +318,19 @@ void Mailbox::match(int peer, std::uint64_t sequence) {
   const auto early = box.early.find(sequence);
   Incoming& incoming = *box.incoming.at(sequence);
   FrameHeader answer;
+  answer.group = host_.members().group_id(peer);
   answer.stream = stream_;
   answer.sequence = sequence;
   if (!(early->second->shape() == incoming.task().shape)) {
+    const int rank = host_.options().rank;
     const auto record = encode_message_shape(incoming.task().shape);
     answer.kind = FrameKind::refuse;
     host_.session(peer).send_owned(answer, ConstBytes(record.bytes).first(record.size));
     const Status status{Errc::mismatch,
-                        message_name(peer, host_.options().rank, sequence) + ": rank " + std::to_string(peer) + " sent " +
-                            describe(early->second->shape()) + ", rank " + std::to_string(host_.options().rank) + " receives " +
+                        message_name(peer, rank, sequence) + ": " + host_.members().name_of(peer) + " sent " +
+                            describe(early->second->shape()) + ", " + host_.members().name_of(rank) + " receives " +
                             describe(incoming.task().shape),
-                        peer};
+                        host_.members().world_rank(peer)};
     if (early->second->refuse()) box.early.erase(early);
     return finish(box.incoming, sequence, status);
   }
@@ -370,25 +378,29 @@ void Mailbox::on_refuse(int peer, std::uint64_t sequence, const MessageShape& th
     return protocol_error(peer, "an answer to a message that does not wait for one");
   const int rank = host_.options().rank;
   it->second->on_refuse({Errc::mismatch,
-                         message_name(rank, peer, sequence) + ": rank " + std::to_string(rank) + " sent " +
-                             describe(it->second->task().shape) + ", rank " + std::to_string(peer) + " receives " + describe(theirs),
-                         peer});
+                         message_name(rank, peer, sequence) + ": " + host_.members().name_of(rank) + " sent " +
+                             describe(it->second->task().shape) + ", " + host_.members().name_of(peer) + " receives " + describe(theirs),
+                         host_.members().world_rank(peer)});
 }
 
 void Mailbox::on_peer_left(int peer) {
   Box& box = boxes_[static_cast<std::size_t>(peer)];
   // A refused message has ended, even if the rest of its bytes has nowhere to go any more.
-  for (auto next = box.outgoing.begin(); next != box.outgoing.end();) {
+  for (auto next = box.outgoing.begin(); host_.departure(peer) == StreamHost::Departure::from_world && next != box.outgoing.end();) {
     const auto message = next++;
     if (message->second->refused()) finish(box.outgoing, message->first, Status(message->second->outcome()));
   }
-  const bool waiting_to_send = !box.outgoing.empty();
+  // Who leaves the group alone has taken all that it has accepted, and what has been answered ends by itself.
+  const bool waiting_to_send = std::any_of(box.outgoing.begin(), box.outgoing.end(), [&](const auto& entry) {
+    return host_.departure(peer) == StreamHost::Departure::from_world || !entry.second->answered();
+  });
   const bool waiting_to_receive =
       std::any_of(box.incoming.begin(), box.incoming.end(), [&](const auto& entry) { return box.early.count(entry.first) == 0; });
   if (!waiting_to_send && !waiting_to_receive) return;
   host_.fail({Errc::peer_lost,
-              "rank " + std::to_string(peer) + " left the group while a message " + (waiting_to_send ? "to" : "from") + " it was under way",
-              peer});
+              host_.members().name_of(peer) + " left the group while a message of stream " + std::to_string(stream_) +
+                  host_.members().suffix() + (waiting_to_send ? " to" : " from") + " it was under way",
+              host_.members().world_rank(peer)});
 }
 
 Status Mailbox::check_deadlines(Instant now) const {
@@ -400,14 +412,14 @@ Status Mailbox::check_deadlines(Instant now) const {
       return {Errc::timed_out,
               message_name(rank, peer, sequence) + " (" + describe(message->task().shape) + ") was not received after " +
                   std::to_string(message->task().timeout.whole_milliseconds()) + " ms",
-              peer};
+              host_.members().world_rank(peer)};
     }
     for (const auto& [sequence, message] : box.incoming) {
       if (now < message->deadline()) continue;
       return {Errc::timed_out,
               message_name(peer, rank, sequence) + " (" + describe(message->task().shape) + ") did not come within " +
                   std::to_string(message->task().timeout.whole_milliseconds()) + " ms",
-              peer};
+              host_.members().world_rank(peer)};
     }
   }
   return {};
@@ -429,7 +441,7 @@ void Mailbox::complete(Completion completion, const Status& status) {
 }
 
 void Mailbox::protocol_error(int peer, const std::string& text) {
-  host_.fail({Errc::protocol_error, "rank " + std::to_string(peer) + " sent " + text, peer});
+  host_.fail({Errc::protocol_error, host_.members().name_of(peer) + " sent " + text, host_.members().world_rank(peer)});
 }
 
 }  // namespace ringlet

@@ -32,7 +32,7 @@ class Mailbox {
   void send(MessageTask task);
   void receive(MessageTask task);
 
-  // From peers. A null sink: the group has failed.
+  // From peers. A null sink: the world has failed.
   PayloadSink* on_frame(int peer, const FrameHeader& header);
   void on_peer_left(int peer);
   Status check_deadlines(Instant now) const;

@@ -26,6 +26,7 @@ struct WorldOptions {
   std::size_t eager_bytes = 64 << 10;
   std::size_t eager_window_bytes = 256 << 10;
   AlgorithmLimits limits{};
+  std::size_t max_groups = 65'536;  // that a rank may be in at a time, the world among them
   SessionOptions session{};
 };
 

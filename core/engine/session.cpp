@@ -158,6 +158,12 @@ void Session::discard_received() {
   direct_ = false;
 }
 
+void Session::discard_frame_of(std::uint32_t group) {
+  if (!in_frame_ || header_.group != group || !is_of_operation(header_.kind)) return;
+  sink_ = &discard;
+  direct_ = false;
+}
+
 std::span<const Bytes> Session::to_receive() {
   std::size_t count = 0;
   direct_ = false;

@@ -86,6 +86,8 @@ class Session final : private LinkUser {
   void drop_sources();
   /// Everything from now on is read and thrown away; on_frame is not called any more.
   void discard_received();
+  /// Throws away what is left of the frame that is being received, if it belongs to an operation of this group: its sink may go then.
+  void discard_frame_of(std::uint32_t group);
   /// Ends this direction once the queue is empty.
   void finish_sending();
   /// Closes the link without a word to the owner.

@@ -66,7 +66,7 @@ StreamQueue::StreamQueue(std::uint16_t id, StreamHost& host)
 StreamQueue::~StreamQueue() { *alive_ = false; }
 
 std::string StreamQueue::operation_name(std::uint64_t sequence) const {
-  return "operation " + std::to_string(sequence) + " of stream " + std::to_string(id_);
+  return "operation " + std::to_string(sequence) + " of stream " + std::to_string(id_) + host_.members().suffix();
 }
 
 void StreamQueue::add(CollectiveTask task) {
@@ -84,7 +84,7 @@ void StreamQueue::start_next() {
   const std::uint64_t sequence = sequence_;
   take_early();
   for (int peer = 0; peer < host_.options().size && running_ && sequence_ == sequence; ++peer)
-    if (host_.has_left(peer)) on_peer_left(peer);
+    if (host_.departure(peer) != StreamHost::Departure::none) on_peer_left(peer);
 }
 
 void StreamQueue::take_early() {
@@ -148,13 +148,13 @@ void StreamQueue::compare(int peer, std::uint64_t sequence, const Call& theirs, 
   if (agree(ours, theirs, peer)) return;
   const int rank = host_.options().rank;
   const auto says = [&](int who, int to, const Call& call) {
-    return "rank " + std::to_string(who) + " called " + describe(call) + (is_pairwise(call) ? " with rank " + std::to_string(to) : "");
+    return host_.members().name_of(who) + " called " + describe(call) + (is_pairwise(call) ? " with " + host_.members().name_of(to) : "");
   };
   const Call mine = between(ours, peer);
   // The lower rank first, so that all say the same.
   const std::string text = rank < peer ? says(rank, peer, mine) + ", " + says(peer, rank, theirs) + describe_difference(mine, theirs)
                                        : says(peer, rank, theirs) + ", " + says(rank, peer, mine) + describe_difference(theirs, mine);
-  host_.fail({Errc::mismatch, "ranks disagree about " + operation_name(sequence) + ": " + text, peer});
+  host_.fail({Errc::mismatch, "ranks disagree about " + operation_name(sequence) + ": " + text, host_.members().world_rank(peer)});
 }
 
 PayloadSink* StreamQueue::on_data(int peer, const FrameHeader& header) {
@@ -199,11 +199,14 @@ void StreamQueue::early_frame_ended(int peer, EarlyFrame& frame) {
 }
 
 void StreamQueue::on_peer_left(int peer) {
-  if (!running_ || collective_.on_peer_left(peer)) return;
+  if (!running_) return;
+  const bool done_with_it =
+      host_.departure(peer) == StreamHost::Departure::from_world ? collective_.on_peer_left_world(peer) : collective_.has_all_of(peer);
+  if (done_with_it) return;
   host_.fail({Errc::peer_lost,
-              "rank " + std::to_string(peer) + " left the group before " + operation_name(sequence_) + ", " + describe(current_.call) +
+              host_.members().name_of(peer) + " left the group before " + operation_name(sequence_) + ", " + describe(current_.call) +
                   ", was done",
-              peer});
+              host_.members().world_rank(peer)});
 }
 
 Status StreamQueue::check_deadline(Instant now) const {
@@ -213,7 +216,7 @@ Status StreamQueue::check_deadline(Instant now) const {
   return {Errc::timed_out,
           operation_name(sequence_) + ", " + describe(current_.call) + ", was not done after " +
               std::to_string(current_.timeout.whole_milliseconds()) + " ms: " + waiting,
-          culprit};
+          culprit < 0 ? -1 : host_.members().world_rank(culprit)};
 }
 
 void StreamQueue::on_finished() {
@@ -244,7 +247,7 @@ void StreamQueue::fail_all(const Status& status) {
 }
 
 void StreamQueue::protocol_error(int peer, const std::string& text) {
-  host_.fail({Errc::protocol_error, "rank " + std::to_string(peer) + " sent " + text, peer});
+  host_.fail({Errc::protocol_error, host_.members().name_of(peer) + " sent " + text, host_.members().world_rank(peer)});
 }
 
 }  // namespace ringlet

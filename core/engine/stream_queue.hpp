@@ -13,15 +13,19 @@
 
 namespace ringlet {
 
-/// What a stream needs of its world.
+/// What a stream needs of its group. Peers are ranks in the group; the rank of a status is the world's.
 class StreamHost {
  public:
+  /// What a member that takes no part any more has left. Where it is the group alone, the link to it goes on.
+  enum class Departure : std::uint8_t { none, from_group, from_world };
+
   virtual Session& session(int peer) = 0;
+  virtual const Membership& members() const = 0;
   virtual const WorldOptions& options() const = 0;
   virtual EventLoop& loop() = 0;
-  /// Ends the group.
+  /// Ends the world.
   virtual void fail(const Status& status) = 0;
-  virtual bool has_left(int peer) const = 0;
+  virtual Departure departure(int peer) const = 0;
 
  protected:
   ~StreamHost() = default;
@@ -36,7 +40,7 @@ class StreamQueue final : private CollectiveHost {
 
   void add(CollectiveTask task);
 
-  // From peers. A null sink: the group has failed.
+  // From peers. A null sink: the world has failed.
   PayloadSink* on_call(int peer, const FrameHeader& header);
   PayloadSink* on_data(int peer, const FrameHeader& header);
   void on_peer_left(int peer);
@@ -58,6 +62,7 @@ class StreamQueue final : private CollectiveHost {
 
   Session& session(int peer) override { return host_.session(peer); }
   EagerWindow& window(int peer) override { return windows_[static_cast<std::size_t>(peer)]; }
+  const Membership& members() const override { return host_.members(); }
   const WorldOptions& options() const override { return host_.options(); }
   void on_finished() override;
 

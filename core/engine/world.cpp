@@ -1,7 +1,6 @@
 #include "core/engine/world.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "core/base/check.hpp"
@@ -25,6 +24,7 @@ WorldOptions within_limits(WorldOptions options) {
   // With less, no operation could ever begin before its peer's.
   const std::size_t longest_call = EagerWindow::kOperationBytes + max_call_record_bytes(options.size) - kCallRecordBytes;
   options.eager_window_bytes = std::max(options.eager_window_bytes, longest_call);
+  options.max_groups = std::max<std::size_t>(options.max_groups, 1);
   return options;
 }
 
@@ -41,8 +41,12 @@ class World::ControlSink final : public GatheringSink {
 };
 
 World::World(EventLoop& loop, const WorldOptions& options)
-    : loop_(loop), options_(within_limits(options)), sessions_(static_cast<std::size_t>(options.size)) {
+    : loop_(loop),
+      options_(within_limits(options)),
+      sessions_(static_cast<std::size_t>(options.size)),
+      groups_(*this, options_.max_groups) {
   RINGLET_CHECK(options.kernels != nullptr && options.size >= 1 && options.rank >= 0 && options.rank < options.size);
+  group_ = &groups_.create(*groups_.reserve(), Membership::of_world(options.size), options.rank);
   for (int rank = 0; rank < options.size; ++rank) control_sinks_.push_back(std::make_unique<ControlSink>(*this, rank));
   last_tick_ = loop_.now();
   if (options.size > 1) schedule_tick();
@@ -67,57 +71,17 @@ void World::send_control(int rank, const wire::ControlMessage& message) {
   const std::string payload = wire::encode_control(message);
   FrameHeader header;
   header.kind = FrameKind::control;
-  session(rank).send_owned(header, std::as_bytes(std::span(payload)));
+  session_with(rank).send_owned(header, std::as_bytes(std::span(payload)));
 }
 
-// --- operations ---
+// --- groups ---
 
-void World::start(std::uint16_t stream_id, CollectiveTask task) {
-  if (!failure_.ok()) {
-    loop_.defer([completion = std::move(task.completion), status = failure_] { completion(status); });
-    return;
-  }
-  if (options_.size == 1) return complete_alone(std::move(task));
-  stream(stream_id).add(std::move(task));
+void World::split(GroupEngine& parent, std::uint16_t stream, SplitTask task) {
+  split_group(groups_, *this, parent, stream, std::move(task));
 }
 
-void World::complete_alone(CollectiveTask task) {
-  if (!task.output.empty() && task.output.data() != task.input.data() && !task.input.empty())
-    std::memcpy(task.output.data(), task.input.data(), std::min(task.output.size(), task.input.size()));
-  if (task.call.divisor != 1.0) options_.kernels->divide(task.call.dtype)(task.output.data(), task.call.elements(), task.call.divisor);
-  loop_.defer([completion = std::move(task.completion)] { completion({}); });
-}
-
-void World::send(std::uint16_t stream_id, MessageTask task) {
-  if (failure_.ok()) return mailbox(stream_id).send(std::move(task));
-  loop_.defer([completion = std::move(task.completion), status = failure_] { completion(status); });
-}
-
-void World::receive(std::uint16_t stream_id, MessageTask task) {
-  if (failure_.ok()) return mailbox(stream_id).receive(std::move(task));
-  loop_.defer([completion = std::move(task.completion), status = failure_] { completion(status); });
-}
-
-StreamQueue& World::stream(std::uint16_t id) {
-  if (streams_.size() <= id) streams_.resize(id + std::size_t{1});
-  auto& queue = streams_[id];
-  if (!queue) queue = std::make_unique<StreamQueue>(id, static_cast<StreamHost&>(*this));
-  return *queue;
-}
-
-Mailbox& World::mailbox(std::uint16_t id) {
-  auto& box = mailboxes_[id];
-  if (!box) box = std::make_unique<Mailbox>(id, static_cast<StreamHost&>(*this));
-  return *box;
-}
-
-bool World::busy() const {
-  return std::any_of(streams_.begin(), streams_.end(), [](const auto& queue) { return queue && !queue->idle(); }) ||
-         std::any_of(mailboxes_.begin(), mailboxes_.end(), [](const auto& entry) { return !entry.second->idle(); });
-}
-
-bool World::has_left(int peer) const {
-  const auto& session = sessions_[static_cast<std::size_t>(peer)];
+bool World::has_left_world(int rank) const {
+  const auto& session = sessions_[static_cast<std::size_t>(rank)];
   return session && session->goodbye_received();
 }
 
@@ -137,21 +101,8 @@ PayloadSink* World::on_frame(Session& session, const FrameHeader& header) {
     case FrameKind::heartbeat:
       return nullptr;
     default:
-      return on_operation_frame(peer, header);
+      return groups_.on_frame(peer, header);
   }
-}
-
-PayloadSink* World::on_operation_frame(int peer, const FrameHeader& header) {
-  if (header.group != 0 || header.stream >= kMaxStreams) {
-    fail({Errc::protocol_error,
-          "rank " + std::to_string(peer) + " sent a frame of group " + std::to_string(header.group) + ", stream " +
-              std::to_string(header.stream) + ", which do not exist",
-          peer});
-    return nullptr;
-  }
-  if (header.kind == FrameKind::call) return stream(header.stream).on_call(peer, header);
-  if (header.kind == FrameKind::data) return stream(header.stream).on_data(peer, header);
-  return mailbox(header.stream).on_frame(peer, header);
 }
 
 void World::on_control(int peer, ConstBytes payload) {
@@ -168,12 +119,9 @@ void World::on_control(int peer, ConstBytes payload) {
 }
 
 void World::on_goodbye(int peer) {
-  session(peer).drop_sources();
-  session(peer).finish_sending();
-  for (auto& queue : streams_)
-    if (queue && failure_.ok()) queue->on_peer_left(peer);
-  for (auto& [id, box] : mailboxes_)
-    if (failure_.ok()) box->on_peer_left(peer);
+  session_with(peer).drop_sources();
+  session_with(peer).finish_sending();
+  groups_.on_left_world(peer);
 }
 
 void World::on_session_failed(Session& session, const Status& status) {
@@ -211,9 +159,7 @@ void World::end_operations(const Status& status) {
     session->drop_sources();
     session->discard_received();
   }
-  for (auto& queue : streams_)
-    if (queue) queue->fail_all(status);
-  for (auto& [id, box] : mailboxes_) box->fail_all(status);
+  groups_.fail_all(status);
 }
 
 void World::close(std::function<void()> on_closed) {
@@ -273,16 +219,8 @@ void World::tick() {
     return schedule_tick();
   }
   if (failure_.ok()) check_silence(now);
-  for (const auto& queue : streams_) {
-    if (!queue || !failure_.ok()) continue;
-    const Status status = queue->check_deadline(now);
-    if (!status.ok()) fail(status);
-  }
-  for (const auto& [id, box] : mailboxes_) {
-    if (!failure_.ok()) break;
-    const Status status = box->check_deadlines(now);
-    if (!status.ok()) fail(status);
-  }
+  if (failure_.ok())
+    if (const Status status = groups_.check_deadlines(now); !status.ok()) fail(status);
   last_tick_ = now;
   schedule_tick();
 }

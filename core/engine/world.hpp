@@ -1,20 +1,19 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <vector>
 
-#include "core/engine/mailbox.hpp"
+#include "core/engine/group_table.hpp"
 #include "core/engine/options.hpp"
-#include "core/engine/stream_queue.hpp"
+#include "core/engine/split.hpp"
 #include "core/wire/control.hpp"
 
 namespace ringlet {
 
-/// All ranks of a program's group, seen from one of them: a session with every other rank, the streams' operations, the watch over time.
-/// Belongs to the loop's thread. Fails as a whole and once: then every operation, pending or new, ends with that status.
-class World final : private SessionOwner, private StreamHost {
+/// All ranks of a program, seen from one of them: a session with every other rank, the groups that use them, the watch over time.
+/// Belongs to the loop's thread. Fails as a whole and once: then every operation of every group, pending or new, ends with that status.
+class World final : private SessionOwner, private GroupHost {
  public:
   using ControlHandler = std::function<void(int rank, const wire::ControlMessage&)>;
 
@@ -30,40 +29,37 @@ class World final : private SessionOwner, private StreamHost {
   void set_failure_handler(std::function<void(const Status&)> handler) { failure_handler_ = std::move(handler); }
   void send_control(int rank, const wire::ControlMessage& message);
 
-  /// Starts an operation whose arguments have been checked (requests.hpp). Completes exactly once, from the loop.
-  void start(std::uint16_t stream, CollectiveTask task);
-  void send(std::uint16_t stream, MessageTask task);
-  void receive(std::uint16_t stream, MessageTask task);
+  /// The group of all ranks; it is there from the start and until it is left.
+  GroupEngine& group() { return *group_; }
+  /// Forms groups out of `parent` (split.hpp).
+  void split(GroupEngine& parent, std::uint16_t stream, SplitTask task);
+  /// Takes leave of a group, in which no operation may be pending, and destroys it. The world goes on, even without its own group.
+  void leave(GroupEngine& group) { groups_.leave(group); }
 
-  /// Ends the group for everyone, with this reason. The first call counts.
+  /// Ends the world for everyone, with this reason. The first call counts.
   void fail(const Status& status) override;
-  /// Leaves the group: takes leave of every rank, waits at most the close timeout until all is sent, then closes the links. Pending
+  /// Leaves the world: takes leave of every rank, waits at most the close timeout until all is sent, then closes the links. Pending
   /// operations end as `cancelled`. `on_closed` runs once, from the loop.
   void close(std::function<void()> on_closed);
 
-  const Status& failure() const { return failure_; }
-  bool busy() const;
+  const Status& failure() const override { return failure_; }
+  bool busy() const { return !groups_.idle(); }
   const WorldOptions& options() const override { return options_; }
 
  private:
   class ControlSink;
-  static constexpr std::uint16_t kMaxStreams = 1024;
 
   PayloadSink* on_frame(Session& session, const FrameHeader& header) override;
   void on_session_failed(Session& session, const Status& status) override;
   void on_session_ended(Session& session) override;
-  Session& session(int peer) override { return *sessions_[static_cast<std::size_t>(peer)]; }
+  Session& session_with(int rank) override { return *sessions_[static_cast<std::size_t>(rank)]; }
   EventLoop& loop() override { return loop_; }
-  bool has_left(int peer) const override;
+  bool has_left_world(int rank) const override;
 
-  PayloadSink* on_operation_frame(int peer, const FrameHeader& header);
   void on_control(int peer, ConstBytes payload);
   void on_goodbye(int peer);
   /// Tells a peer why the world has failed, as the last thing.
   void send_abort(Session& session);
-  StreamQueue& stream(std::uint16_t id);
-  Mailbox& mailbox(std::uint16_t id);
-  void complete_alone(CollectiveTask task);
   void schedule_tick();
   void tick();
   void check_silence(Instant now);
@@ -75,8 +71,8 @@ class World final : private SessionOwner, private StreamHost {
   const WorldOptions options_;
   std::vector<std::unique_ptr<Session>> sessions_;  // by rank; null for this rank
   std::vector<std::unique_ptr<ControlSink>> control_sinks_;
-  std::vector<std::unique_ptr<StreamQueue>> streams_;  // by id; null where unused
-  std::map<std::uint16_t, std::unique_ptr<Mailbox>> mailboxes_;
+  GroupTable groups_;  // goes before the sessions, which may hold its frame sources
+  GroupEngine* group_ = nullptr;
   ControlHandler control_handler_;
   std::function<void(const Status&)> failure_handler_;
   std::function<void()> on_closed_;

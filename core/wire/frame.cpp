@@ -48,7 +48,7 @@ Status decode(const std::byte* in, FrameHeader& header) {
   header.transfer = detail::load_le<std::uint32_t>(in + 12);
   header.sequence = detail::load_le<std::uint64_t>(in + 16);
   header.offset = detail::load_le<std::uint64_t>(in + 24);
-  if (kind < static_cast<std::uint8_t>(FrameKind::control) || kind > static_cast<std::uint8_t>(FrameKind::goodbye))
+  if (kind < static_cast<std::uint8_t>(FrameKind::control) || kind > static_cast<std::uint8_t>(FrameKind::leave))
     return {Errc::protocol_error, "frame of unknown kind " + std::to_string(kind)};
   const bool bulk = header.kind == FrameKind::data || header.kind == FrameKind::message;
   const std::uint32_t limit = bulk ? kMaxDataPayload : kMaxControlPayload;

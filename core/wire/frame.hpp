@@ -24,7 +24,8 @@ enum class FrameKind : std::uint8_t {
   refuse = 6,     // point to point, receiver: not what I receive; the payload says what I do
   message = 7,    // point to point: a part of the message
   heartbeat = 8,  // still here
-  goodbye = 9,    // this rank leaves the group; nothing follows
+  goodbye = 9,    // this rank leaves the world; nothing follows
+  leave = 10,     // this rank leaves the group; nothing of that group follows
 };
 
 /// Fixed, little-endian, 32 bytes: payload_bytes u32, kind u8, flags u8, stream u16, group u32, transfer u32, sequence u64, offset u64.
@@ -33,7 +34,7 @@ struct FrameHeader {
   FrameKind kind = FrameKind::heartbeat;
   std::uint8_t flags = 0;
   std::uint16_t stream = 0;
-  std::uint32_t group = 0;     // 0 is the world
+  std::uint32_t group = 0;     // the receiver's number of the group; 0 is the world
   std::uint32_t transfer = 0;  // which of the sender's sends to this peer in this collective
   std::uint64_t sequence = 0;  // of the operation in its stream, or of the message in its direction
   std::uint64_t offset = 0;    // of the payload in the transfer
@@ -44,6 +45,9 @@ struct FrameHeader {
 inline constexpr std::size_t kFrameHeaderBytes = 32;
 /// The sender has already sent the whole message behind this offer.
 inline constexpr std::uint8_t kFlagEager = 1;
+
+/// Whether frames of this kind belong to the operations of a group.
+constexpr bool is_of_operation(FrameKind kind) { return kind >= FrameKind::call && kind <= FrameKind::message; }
 
 /// Largest payload of a data or message frame, and of any other frame.
 inline constexpr std::uint32_t kMaxDataPayload = 16u << 20;

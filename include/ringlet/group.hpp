@@ -14,7 +14,7 @@
 namespace ringlet {
 
 namespace native {
-class World;
+class SharedGroup;
 struct WorkState;
 }  // namespace native
 
@@ -35,8 +35,8 @@ struct CallOptions {
 class [[nodiscard]] Work {
  public:
   Work() = default;
-  Work(std::shared_ptr<native::World> world, std::shared_ptr<native::WorkState> state)
-      : world_(std::move(world)), state_(std::move(state)) {}
+  Work(std::shared_ptr<native::SharedGroup> group, std::shared_ptr<native::WorkState> state)
+      : group_(std::move(group)), state_(std::move(state)) {}
   Work(Work&&) noexcept = default;
   Work& operator=(Work&& other) noexcept;
   ~Work();
@@ -51,23 +51,34 @@ class [[nodiscard]] Work {
   Status status();
 
  private:
-  std::shared_ptr<native::World> world_;
+  std::shared_ptr<native::SharedGroup> group_;
   std::shared_ptr<native::WorkState> state_;
 };
 
-/// A set of ranks that call collectives together. A value: copies mean the same group. All calls may come from any thread;
-/// every rank must start the operations of one stream in the same order.
+/// A set of ranks that call collectives together: the world that init() formed, or a part of it that split() made. A value: copies mean
+/// the same group, and works that are pending keep it alive. All calls may come from any thread; every rank must start the operations of
+/// one stream in the same order. Operations of different groups overlap; they share the world's links.
 ///
-/// Blocking calls throw `ringlet::Error`. The first failure (a lost rank, a mismatch, a passed deadline) ends the group: every
-/// pending operation ends with that error, and so does every later call. The contents of an output buffer after an error are unspecified.
+/// Blocking calls throw `ringlet::Error`. The first failure (a lost rank, a mismatch, a passed deadline) ends the world with all its
+/// groups: every pending operation ends with that error, and so does every later call. The contents of an output buffer after an error are
+/// unspecified. Ranks in calls are this group's; `Status::rank()` is always the rank in the world, and the text says both.
+///
+/// When the last value of a group goes, this rank leaves the group. The other members notice only if they still need it: then they get
+/// `PeerLost`. The world lives until the last of its groups has gone, whichever that is.
 class Group {
  public:
   /// A group of this process alone.
   Group();
-  explicit Group(std::shared_ptr<native::World> world) : world_(std::move(world)) {}
+  explicit Group(std::shared_ptr<native::SharedGroup> shared) : shared_(std::move(shared)) {}
 
   int rank() const noexcept;
   int size() const noexcept;
+
+  /// Forms a group of the ranks that give the same `color`, ordered by `key`, then by rank in this group; a negative key stands for that
+  /// rank. A negative colour: this rank is in no group, and gets nullopt. Every rank of this group calls it, as a collective of
+  /// `options.stream`; the timeout holds for each of its two rounds. A rank may be in 65,536 groups at a time, each counting until all its
+  /// ranks have let go of it: otherwise `InvalidArgument` on all ranks, and this group lives on.
+  std::optional<Group> split(int color, int key = -1, const CallOptions& options = {}) const;
 
   /// Reduces `values` over all ranks, in place; every rank ends with the same bits. Same dtype and element count on all ranks.
   void all_sum(TensorView values, const CallOptions& options = {}) { all_reduce(ReduceOp::sum, values, values, options); }
@@ -166,7 +177,7 @@ class Group {
 
  private:
   friend class GradientAverager;
-  std::shared_ptr<native::World> world_;
+  std::shared_ptr<native::SharedGroup> shared_;
 };
 
 /// How to form or join a group. What is unset comes from the environment.

@@ -29,7 +29,7 @@ class [[nodiscard]] Status {
 
   bool ok() const noexcept { return code_ == Errc::ok; }
   Errc code() const noexcept { return code_; }
-  /// The rank that caused it, counted in the world; -1 where none did or none is known.
+  /// The rank that caused it, always counted in the world, whichever group failed; -1 where none did or none is known.
   int rank() const noexcept { return rank_; }
   const std::string& text() const noexcept { return text_; }
 

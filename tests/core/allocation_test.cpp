@@ -108,7 +108,7 @@ class PipeGroup {
     for (std::size_t rank = 0; rank < kSize; ++rank) {
       auto task = make_all_reduce(ReduceOp::sum, values_[rank], values_[rank], 1, worlds_[rank]->options());
       task.value().completion = [&done](const Status& status) { done += status.ok() ? 1 : 100; };
-      worlds_[rank]->start(0, std::move(task).value());
+      worlds_[rank]->group().start(0, std::move(task).value());
     }
     for (bool progress = true; progress;) {
       progress = loop_.run_one();

@@ -31,7 +31,7 @@ class Adder {
     task.value().timeout = Duration::seconds(30);
     task.value().completion = [this](const Status& status) { on_done(status); };
     ++started_;
-    group_.world(rank_).start(0, std::move(task).value());
+    group_.world(rank_).group().start(0, std::move(task).value());
   }
   void on_done(const Status& status) {
     ++completions_;

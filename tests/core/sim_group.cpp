@@ -74,34 +74,72 @@ Completion SimGroup::completion_of(int rank, Outcome& outcome) {
   };
 }
 
-Outcome& SimGroup::start(int rank, std::uint16_t stream, Result<CollectiveTask> task) {
+Outcome& SimGroup::start_in(GroupEngine& group, int rank, std::uint16_t stream, Result<CollectiveTask> task) {
   INFO(task.status().text());
   REQUIRE(task.ok());
   Outcome& outcome = new_outcome(rank);
   task.value().completion = completion_of(rank, outcome);
-  world(rank).start(stream, std::move(task).value());
+  group.start(stream, std::move(task).value());
   CHECK_FALSE(outcome.done());
   return outcome;
 }
 
-Outcome& SimGroup::send(int rank, std::uint16_t stream, Result<MessageTask> task) {
+Outcome& SimGroup::send_in(GroupEngine& group, int rank, std::uint16_t stream, Result<MessageTask> task) {
   INFO(task.status().text());
   REQUIRE(task.ok());
   Outcome& outcome = new_outcome(rank);
   task.value().completion = completion_of(rank, outcome);
-  world(rank).send(stream, std::move(task).value());
+  group.send(stream, std::move(task).value());
   CHECK_FALSE(outcome.done());
   return outcome;
 }
 
-Outcome& SimGroup::receive(int rank, std::uint16_t stream, Result<MessageTask> task) {
+Outcome& SimGroup::receive_in(GroupEngine& group, int rank, std::uint16_t stream, Result<MessageTask> task) {
   INFO(task.status().text());
   REQUIRE(task.ok());
   Outcome& outcome = new_outcome(rank);
   task.value().completion = completion_of(rank, outcome);
-  world(rank).receive(stream, std::move(task).value());
+  group.receive(stream, std::move(task).value());
   CHECK_FALSE(outcome.done());
   return outcome;
+}
+
+Outcome& SimGroup::start_split(GroupEngine& parent, int rank, std::uint16_t stream, int color, int key, GroupEngine*& made,
+                               Duration timeout) {
+  Outcome& outcome = new_outcome(rank);
+  made = nullptr;
+  SplitTask task;
+  task.color = color;
+  task.key = key;
+  task.timeout = timeout;
+  task.completion = [&made, completion = completion_of(rank, outcome)](const Status& status, GroupEngine* group) {
+    made = group;
+    completion(status);
+  };
+  world(rank).split(parent, stream, std::move(task));
+  CHECK_FALSE(outcome.done());
+  return outcome;
+}
+
+std::vector<GroupEngine*> SimGroup::split(const std::vector<GroupEngine*>& parents, const std::vector<int>& colors,
+                                          const std::vector<int>& keys) {
+  std::vector<GroupEngine*> made(parents.size());
+  std::vector<Outcome*> outcomes;
+  for (std::size_t rank = 0; rank < parents.size(); ++rank)
+    if (parents[rank] != nullptr)
+      outcomes.push_back(&start_split(*parents[rank], static_cast<int>(rank), 0, colors[rank], keys.empty() ? -1 : keys[rank], made[rank]));
+  REQUIRE(run_until_done());
+  for (const Outcome* outcome : outcomes) {
+    INFO(outcome->status.text());
+    REQUIRE(outcome->status.ok());
+  }
+  return made;
+}
+
+std::vector<GroupEngine*> SimGroup::groups() {
+  std::vector<GroupEngine*> all;
+  for (int rank = 0; rank < size(); ++rank) all.push_back(&world(rank).group());
+  return all;
 }
 
 bool SimGroup::run_until_done(Duration limit) {

@@ -54,9 +54,27 @@ class SimGroup {
   /// Starts all meetings at once and requires that all succeed.
   void meet();
 
-  Outcome& start(int rank, std::uint16_t stream, Result<CollectiveTask> task);
-  Outcome& send(int rank, std::uint16_t stream, Result<MessageTask> task);
-  Outcome& receive(int rank, std::uint16_t stream, Result<MessageTask> task);
+  Outcome& start(int rank, std::uint16_t stream, Result<CollectiveTask> task) {
+    return start_in(world(rank).group(), rank, stream, std::move(task));
+  }
+  Outcome& send(int rank, std::uint16_t stream, Result<MessageTask> task) {
+    return send_in(world(rank).group(), rank, stream, std::move(task));
+  }
+  Outcome& receive(int rank, std::uint16_t stream, Result<MessageTask> task) {
+    return receive_in(world(rank).group(), rank, stream, std::move(task));
+  }
+  /// In any group of the rank, which is counted in the world.
+  Outcome& start_in(GroupEngine& group, int rank, std::uint16_t stream, Result<CollectiveTask> task);
+  Outcome& send_in(GroupEngine& group, int rank, std::uint16_t stream, Result<MessageTask> task);
+  Outcome& receive_in(GroupEngine& group, int rank, std::uint16_t stream, Result<MessageTask> task);
+  /// `made` is set when the split completes.
+  Outcome& start_split(GroupEngine& parent, int rank, std::uint16_t stream, int color, int key, GroupEngine*& made,
+                       Duration timeout = Duration::seconds(600));
+  /// Splits a group on all its ranks and requires that it succeeds. By rank in the world; null: the rank is not in the group. No keys: -1.
+  std::vector<GroupEngine*> split(const std::vector<GroupEngine*>& parents, const std::vector<int>& colors,
+                                  const std::vector<int>& keys = {});
+  /// The world's own group, by rank.
+  std::vector<GroupEngine*> groups();
   /// Until every operation started so far has completed; false where virtual time ran out.
   bool run_until_done(Duration limit = Duration::seconds(3000));
   /// Closes every world, requires that this ends and that no failure was seen anywhere.

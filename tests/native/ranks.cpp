@@ -48,7 +48,7 @@ void run_ranks(int size, const std::function<void(Group&)>& body, const std::fun
         config.meeting.world_id = 4711;
         if (rank == 0) config.listening_descriptor = coordinator.descriptor;
         if (configure) configure(config);
-        Group group(std::make_shared<native::World>(config));
+        Group group(std::make_shared<native::SharedGroup>(std::make_shared<native::World>(config)));
         body(group);
       } catch (...) {
         failures[static_cast<std::size_t>(rank)] = std::current_exception();

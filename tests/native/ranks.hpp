@@ -3,7 +3,7 @@
 #include <functional>
 #include <ringlet/ringlet.hpp>
 
-#include "native/world.hpp"
+#include "native/shared_group.hpp"
 
 namespace ringlet::test {
 

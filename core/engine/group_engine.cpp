@@ -1,0 +1,124 @@
+#include "core/engine/group_engine.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "core/base/check.hpp"
+
+namespace ringlet {
+
+namespace {
+
+WorldOptions options_of(const WorldOptions& world, int rank, int size) {
+  WorldOptions options = world;
+  options.rank = rank;
+  options.size = size;
+  return options;
+}
+
+}  // namespace
+
+GroupEngine::GroupEngine(GroupHost& host, Membership members, int rank)
+    : host_(host),
+      members_(std::move(members)),
+      options_(options_of(host.options(), rank, members_.size())),
+      left_(static_cast<std::size_t>(members_.size())) {
+  RINGLET_CHECK(rank >= 0 && rank < members_.size() && members_.world_rank(rank) == host.options().rank);
+}
+
+GroupEngine::~GroupEngine() = default;
+
+void GroupEngine::start(std::uint16_t stream_id, CollectiveTask task) {
+  if (!host_.failure().ok()) return complete_failed(std::move(task.completion));
+  if (options_.size == 1) return complete_alone(std::move(task));
+  stream(stream_id).add(std::move(task));
+}
+
+void GroupEngine::complete_alone(CollectiveTask task) {
+  if (!task.output.empty() && task.output.data() != task.input.data() && !task.input.empty())
+    std::memcpy(task.output.data(), task.input.data(), std::min(task.output.size(), task.input.size()));
+  if (task.call.divisor != 1.0) options_.kernels->divide(task.call.dtype)(task.output.data(), task.call.elements(), task.call.divisor);
+  loop().defer([completion = std::move(task.completion)] { completion({}); });
+}
+
+void GroupEngine::complete_failed(Completion completion) {
+  loop().defer([completion = std::move(completion), status = host_.failure()] { completion(status); });
+}
+
+void GroupEngine::send(std::uint16_t stream_id, MessageTask task) {
+  if (!host_.failure().ok()) return complete_failed(std::move(task.completion));
+  mailbox(stream_id).send(std::move(task));
+}
+
+void GroupEngine::receive(std::uint16_t stream_id, MessageTask task) {
+  if (!host_.failure().ok()) return complete_failed(std::move(task.completion));
+  mailbox(stream_id).receive(std::move(task));
+}
+
+StreamQueue& GroupEngine::stream(std::uint16_t id) {
+  if (streams_.size() <= id) streams_.resize(id + std::size_t{1});
+  auto& queue = streams_[id];
+  if (!queue) queue = std::make_unique<StreamQueue>(id, static_cast<StreamHost&>(*this));
+  return *queue;
+}
+
+Mailbox& GroupEngine::mailbox(std::uint16_t id) {
+  auto& box = mailboxes_[id];
+  if (!box) box = std::make_unique<Mailbox>(id, static_cast<StreamHost&>(*this));
+  return *box;
+}
+
+bool GroupEngine::idle() const {
+  return std::all_of(streams_.begin(), streams_.end(), [](const auto& queue) { return !queue || queue->idle(); }) &&
+         std::all_of(mailboxes_.begin(), mailboxes_.end(), [](const auto& entry) { return entry.second->idle(); });
+}
+
+PayloadSink* GroupEngine::on_frame(int peer, const FrameHeader& header) {
+  if (header.stream >= kMaxStreams) {
+    host_.fail(
+        {Errc::protocol_error,
+         members_.name_of(peer) + " sent a frame of stream " + std::to_string(header.stream) + members_.suffix() + ", which does not exist",
+         members_.world_rank(peer)});
+    return nullptr;
+  }
+  if (header.kind == FrameKind::call) return stream(header.stream).on_call(peer, header);
+  if (header.kind == FrameKind::data) return stream(header.stream).on_data(peer, header);
+  return mailbox(header.stream).on_frame(peer, header);
+}
+
+StreamHost::Departure GroupEngine::departure(int peer) const {
+  if (host_.has_left_world(members_.world_rank(peer))) return Departure::from_world;
+  return left_[static_cast<std::size_t>(peer)] ? Departure::from_group : Departure::none;
+}
+
+void GroupEngine::on_left(int peer) {
+  left_[static_cast<std::size_t>(peer)] = true;
+  tell_departure(peer);
+}
+
+void GroupEngine::on_left_world(int peer) { tell_departure(peer); }
+
+void GroupEngine::tell_departure(int peer) {
+  for (auto& queue : streams_)
+    if (queue && host_.failure().ok()) queue->on_peer_left(peer);
+  for (auto& [id, box] : mailboxes_)
+    if (host_.failure().ok()) box->on_peer_left(peer);
+}
+
+Status GroupEngine::check_deadlines(Instant now) const {
+  Status status;
+  for (const auto& queue : streams_)
+    if (queue && status.ok()) status = queue->check_deadline(now);
+  for (const auto& [id, box] : mailboxes_)
+    if (status.ok()) status = box->check_deadlines(now);
+  return status;
+}
+
+void GroupEngine::fail_all(const Status& status) {
+  for (auto& queue : streams_)
+    if (queue) queue->fail_all(status);
+  for (auto& [id, box] : mailboxes_) box->fail_all(status);
+}
+
+}  // namespace ringlet

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "core/engine/mailbox.hpp"
+#include "core/engine/stream_queue.hpp"
+
+namespace ringlet {
+
+/// What a group needs of the world that it is a part of. Ranks are the world's.
+class GroupHost {
+ public:
+  virtual Session& session_with(int world_rank) = 0;
+  virtual EventLoop& loop() = 0;
+  virtual const WorldOptions& options() const = 0;
+  /// Ends the world with all its groups.
+  virtual void fail(const Status& status) = 0;
+  virtual const Status& failure() const = 0;
+  virtual bool has_left_world(int world_rank) const = 0;
+
+ protected:
+  ~GroupHost() = default;
+};
+
+/// One group, seen from one of its ranks: its streams and mailboxes. The operations' ranks are the group's; a status names the world's.
+/// Belongs to the loop's thread; its table owns it (group_table.hpp).
+class GroupEngine final : private StreamHost {
+ public:
+  static constexpr std::uint16_t kMaxStreams = 1024;
+
+  /// `rank` is this rank's in the group.
+  GroupEngine(GroupHost& host, Membership members, int rank);
+  ~GroupEngine();
+
+  const Membership& members() const override { return members_; }
+  /// The world's, with rank and size of this group. Does not change: may be read by any thread while the group lives.
+  const WorldOptions& options() const override { return options_; }
+  /// This rank's number of the group; 0 is the world.
+  std::uint32_t id() const { return members_.group_id(options_.rank); }
+
+  /// Starts an operation whose arguments have been checked (requests.hpp). Completes exactly once, from the loop.
+  void start(std::uint16_t stream, CollectiveTask task);
+  void send(std::uint16_t stream, MessageTask task);
+  void receive(std::uint16_t stream, MessageTask task);
+  /// No operation is pending.
+  bool idle() const;
+
+  // From the table; ranks are the group's.
+  /// A frame of an operation, from a member that has not left. A null sink: the frame is refused, the world has failed.
+  PayloadSink* on_frame(int peer, const FrameHeader& header);
+  /// The member takes no part any more. Ends the world if it is still needed here.
+  void on_left(int peer);
+  /// The member has left the world; its session's sources have been dropped.
+  void on_left_world(int peer);
+  bool has_left(int peer) const { return departure(peer) != Departure::none; }
+  /// `timed_out` where an operation's deadline has passed.
+  Status check_deadlines(Instant now) const;
+  void fail_all(const Status& status);
+
+ private:
+  Session& session(int peer) override { return host_.session_with(members_.world_rank(peer)); }
+  EventLoop& loop() override { return host_.loop(); }
+  void fail(const Status& status) override { host_.fail(status); }
+  Departure departure(int peer) const override;
+  StreamQueue& stream(std::uint16_t id);
+  Mailbox& mailbox(std::uint16_t id);
+  void tell_departure(int peer);
+  void complete_alone(CollectiveTask task);
+  void complete_failed(Completion completion);
+
+  GroupHost& host_;
+  const Membership members_;
+  const WorldOptions options_;
+  std::vector<bool> left_;                             // by rank: has left this group, and maybe not the world
+  std::vector<std::unique_ptr<StreamQueue>> streams_;  // by id; null where unused
+  std::map<std::uint16_t, std::unique_ptr<Mailbox>> mailboxes_;
+};
+
+}  // namespace ringlet

@@ -1,0 +1,121 @@
+#include "core/engine/group_table.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/check.hpp"
+
+namespace ringlet {
+
+GroupTable::GroupTable(GroupHost& host, std::size_t limit) : host_(host), limit_(limit) {}
+
+std::optional<std::uint32_t> GroupTable::reserve() {
+  if (!free_.empty()) {
+    const std::uint32_t id = free_.back();
+    free_.pop_back();
+    return id;
+  }
+  if (slots_.size() >= limit_) return std::nullopt;
+  slots_.emplace_back();
+  return static_cast<std::uint32_t>(slots_.size() - 1);
+}
+
+void GroupTable::release(std::uint32_t id) { free_.push_back(id); }
+
+GroupEngine& GroupTable::create(std::uint32_t id, Membership members, int rank) {
+  Slot& slot = slots_[id];
+  RINGLET_CHECK(!slot.group && slot.awaited.empty() && members.group_id(rank) == id);
+  slot.group = std::make_unique<GroupEngine>(host_, std::move(members), rank);
+  return *slot.group;
+}
+
+void GroupTable::leave(GroupEngine& group) {
+  RINGLET_CHECK(group.idle());
+  const std::uint32_t id = group.id();
+  FrameHeader leave;
+  leave.kind = FrameKind::leave;
+  for (int rank = 0; rank < group.members().size() && host_.failure().ok(); ++rank) {
+    const int peer = group.members().world_rank(rank);
+    if (rank == group.options().rank || host_.has_left_world(peer)) continue;
+    Session& session = host_.session_with(peer);
+    session.discard_frame_of(id);
+    // Who has left before waits for this, to use its number of the group again.
+    leave.group = group.members().group_id(rank);
+    session.send_owned(leave, {});
+    if (!group.has_left(rank)) slots_[id].awaited.push_back(peer);
+  }
+  drop(id);
+}
+
+void GroupTable::discard(GroupEngine& group) { drop(group.id()); }
+
+void GroupTable::drop(std::uint32_t id) {
+  slots_[id].group.reset();
+  if (slots_[id].awaited.empty()) free_.push_back(id);
+}
+
+PayloadSink* GroupTable::on_frame(int peer, const FrameHeader& header) {
+  if (header.group >= slots_.size()) {
+    unknown_group(peer, header.group);
+    return nullptr;
+  }
+  GroupEngine* group = slots_[header.group].group.get();
+  return group != nullptr ? on_group_frame(*group, peer, header) : on_late_frame(peer, header);
+}
+
+PayloadSink* GroupTable::on_group_frame(GroupEngine& group, int peer, const FrameHeader& header) {
+  const auto rank = group.members().rank_of(peer);
+  if (!rank || group.has_left(*rank)) {
+    unknown_group(peer, header.group);
+    return nullptr;
+  }
+  if (header.kind != FrameKind::leave) return group.on_frame(*rank, header);
+  group.on_left(*rank);
+  return nullptr;
+}
+
+PayloadSink* GroupTable::on_late_frame(int peer, const FrameHeader& header) {
+  const auto& awaited = slots_[header.group].awaited;
+  if (std::find(awaited.begin(), awaited.end(), peer) == awaited.end())
+    unknown_group(peer, header.group);
+  else if (header.kind == FrameKind::leave)
+    forget_member(header.group, peer);
+  return nullptr;
+}
+
+void GroupTable::forget_member(std::uint32_t id, int peer) {
+  Slot& slot = slots_[id];
+  if (std::erase(slot.awaited, peer) > 0 && slot.awaited.empty()) free_.push_back(id);
+}
+
+void GroupTable::unknown_group(int peer, std::uint32_t id) {
+  host_.fail({Errc::protocol_error,
+              "rank " + std::to_string(peer) + " sent a frame of group " + std::to_string(id) + ", which it is not in", peer});
+}
+
+void GroupTable::on_left_world(int peer) {
+  for (std::uint32_t id = 0; id < slots_.size(); ++id) {
+    forget_member(id, peer);
+    GroupEngine* group = slots_[id].group.get();
+    if (group == nullptr) continue;
+    if (const auto rank = group->members().rank_of(peer)) group->on_left_world(*rank);
+  }
+}
+
+bool GroupTable::idle() const {
+  return std::all_of(slots_.begin(), slots_.end(), [](const Slot& slot) { return !slot.group || slot.group->idle(); });
+}
+
+Status GroupTable::check_deadlines(Instant now) const {
+  Status status;
+  for (const Slot& slot : slots_)
+    if (slot.group && status.ok()) status = slot.group->check_deadlines(now);
+  return status;
+}
+
+void GroupTable::fail_all(const Status& status) {
+  for (Slot& slot : slots_)
+    if (slot.group) slot.group->fail_all(status);
+}
+
+}  // namespace ringlet

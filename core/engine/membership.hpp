@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ringlet {
+
+/// Who is in a group, and by which number each of them knows it. A value.
+class Membership {
+ public:
+  struct Member {
+    int world_rank = 0;
+    std::uint32_t group_id = 0;  // that rank's own number of the group: frames to it carry it
+  };
+
+  /// Every rank of the world at its own place; the world's number is 0 everywhere.
+  static Membership of_world(int world_size);
+  /// Part of a world, in the order of the ranks in the group.
+  Membership(std::vector<Member> members, int world_size);
+
+  int size() const { return static_cast<int>(members_.size()); }
+  int world_rank(int rank) const { return members_[static_cast<std::size_t>(rank)].world_rank; }
+  std::uint32_t group_id(int rank) const { return members_[static_cast<std::size_t>(rank)].group_id; }
+  /// The rank in the group of a rank of the world, which must exist; nothing if it is not in the group.
+  std::optional<int> rank_of(int world_rank) const;
+
+  /// "rank 1", or "rank 1 (rank 5 of the world)" where the two differ.
+  std::string name_of(int rank) const;
+  /// Behind the name of something: "" for the world, " of the group of ranks 1, 3, 5" otherwise, in numbers of the world.
+  const std::string& suffix() const { return suffix_; }
+
+ private:
+  Membership(std::vector<Member> members, int world_size, std::string suffix);
+
+  std::vector<Member> members_;        // by rank in the group
+  std::vector<std::int32_t> rank_of_;  // by rank in the world; -1: not a member
+  std::string suffix_;
+};
+
+}  // namespace ringlet

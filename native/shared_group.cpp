@@ -1,0 +1,113 @@
+#include "native/shared_group.hpp"
+
+#include <string>
+#include <utility>
+
+namespace ringlet::native {
+
+namespace {
+
+/// Checks what requests.hpp does not see, and fills the task's deadline in.
+Status apply(const CallOptions& call, Duration& timeout) {
+  if (call.stream.id >= GroupEngine::kMaxStreams)
+    return {Errc::invalid_argument, "stream " + std::to_string(call.stream.id) + " does not exist; streams are numbered 0 to " +
+                                        std::to_string(GroupEngine::kMaxStreams - 1)};
+  if (!call.timeout) return {};
+  if (call.timeout->count() <= 0)
+    return {Errc::invalid_argument, "a timeout of " + std::to_string(call.timeout->count()) + " ms; it must be positive"};
+  timeout = Duration::milliseconds(call.timeout->count());
+  return {};
+}
+
+template <class Task>
+Status apply(const CallOptions& call, Result<Task>& task) {
+  return task.ok() ? apply(call, task.value().timeout) : task.status();
+}
+
+std::shared_ptr<WorkState> failed(Status status) {
+  auto state = std::make_shared<WorkState>();
+  state->status = std::move(status);
+  state->done = true;
+  return state;
+}
+
+void finish(WorkState& state, const Status& status) {
+  state.status = status;
+  state.done.store(true, std::memory_order_release);
+}
+
+}  // namespace
+
+SharedGroup::SharedGroup(std::shared_ptr<World> world) : world_(std::move(world)), engine_(world_->core().group()) {}
+
+SharedGroup::~SharedGroup() {
+  // In the background: another thread may turn the loop, and wait for a rank that waits for this one.
+  progress().run_in_background([&core = world_->core(), &progress = progress(), &engine = engine_] {
+    core.leave(engine);
+    progress.background_done();
+  });
+}
+
+template <class Task, class Give>
+std::shared_ptr<WorkState> SharedGroup::start_task(const CallOptions& call, Result<Task> task, Give give) {
+  if (Status status = apply(call, task); !status.ok()) return failed(std::move(status));
+  auto state = std::make_shared<WorkState>();
+  task.value().completion = [state, &progress = progress()](const Status& status) {
+    finish(*state, status);
+    progress.background_done();
+  };
+  progress().run_in_background([give, value = std::move(task).value()]() mutable { give(std::move(value)); });
+  return state;
+}
+
+template <class Task, class Give>
+void SharedGroup::run_task(const CallOptions& call, Result<Task> task, Give give) {
+  throw_if_failed(apply(call, task));
+  WorkState state;
+  task.value().completion = [&state](const Status& status) { finish(state, status); };
+  progress().run_until([&] { give(std::move(task).value()); }, state.done);
+  throw_if_failed(state.status);
+}
+
+std::shared_ptr<WorkState> SharedGroup::start(const CallOptions& call, Result<CollectiveTask> task) {
+  return start_task(call, std::move(task), [this, id = call.stream.id](CollectiveTask value) { engine_.start(id, std::move(value)); });
+}
+
+std::shared_ptr<WorkState> SharedGroup::start_send(const CallOptions& call, Result<MessageTask> task) {
+  return start_task(call, std::move(task), [this, id = call.stream.id](MessageTask value) { engine_.send(id, std::move(value)); });
+}
+
+std::shared_ptr<WorkState> SharedGroup::start_receive(const CallOptions& call, Result<MessageTask> task) {
+  return start_task(call, std::move(task), [this, id = call.stream.id](MessageTask value) { engine_.receive(id, std::move(value)); });
+}
+
+void SharedGroup::run(const CallOptions& call, Result<CollectiveTask> task) {
+  run_task(call, std::move(task), [this, id = call.stream.id](CollectiveTask value) { engine_.start(id, std::move(value)); });
+}
+
+void SharedGroup::run_send(const CallOptions& call, Result<MessageTask> task) {
+  run_task(call, std::move(task), [this, id = call.stream.id](MessageTask value) { engine_.send(id, std::move(value)); });
+}
+
+void SharedGroup::run_receive(const CallOptions& call, Result<MessageTask> task) {
+  run_task(call, std::move(task), [this, id = call.stream.id](MessageTask value) { engine_.receive(id, std::move(value)); });
+}
+
+std::shared_ptr<SharedGroup> SharedGroup::split(const CallOptions& call, int color, int key) {
+  SplitTask task;
+  task.color = color;
+  task.key = key;
+  task.timeout = options().operation_timeout;
+  throw_if_failed(apply(call, task.timeout));
+  WorkState state;
+  GroupEngine* made = nullptr;
+  task.completion = [&](const Status& status, GroupEngine* engine) {
+    made = engine;
+    finish(state, status);
+  };
+  progress().run_until([&] { world_->core().split(engine_, call.stream.id, std::move(task)); }, state.done);
+  throw_if_failed(state.status);
+  return made != nullptr ? std::shared_ptr<SharedGroup>(new SharedGroup(world_, *made)) : nullptr;
+}
+
+}  // namespace ringlet::native

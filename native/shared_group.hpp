@@ -1,0 +1,53 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <ringlet/group.hpp>
+
+#include "native/world.hpp"
+
+namespace ringlet::native {
+
+/// How an operation ended. Written once, by whoever turns the loop; read after `done`.
+struct WorkState {
+  std::atomic<bool> done{false};
+  Status status;
+};
+
+/// What all values of one group and its works share: the core's group, and the world that it is a part of, which it keeps alive. Any
+/// thread.
+class SharedGroup {
+ public:
+  /// The group of all ranks of a world. Once per world.
+  explicit SharedGroup(std::shared_ptr<World> world);
+  /// Leaves the group, in which no operation may be pending.
+  ~SharedGroup();
+  SharedGroup(const SharedGroup&) = delete;
+  SharedGroup& operator=(const SharedGroup&) = delete;
+
+  const WorldOptions& options() const { return engine_.options(); }
+  Progress& progress() { return world_->progress(); }
+
+  /// Starts `task` and returns its handle's state; `run` starts and waits. Both take failed requests, which they hand on.
+  std::shared_ptr<WorkState> start(const CallOptions& call, Result<CollectiveTask> task);
+  std::shared_ptr<WorkState> start_send(const CallOptions& call, Result<MessageTask> task);
+  std::shared_ptr<WorkState> start_receive(const CallOptions& call, Result<MessageTask> task);
+  void run(const CallOptions& call, Result<CollectiveTask> task);
+  void run_send(const CallOptions& call, Result<MessageTask> task);
+  void run_receive(const CallOptions& call, Result<MessageTask> task);
+
+  /// Null where `color` is negative.
+  std::shared_ptr<SharedGroup> split(const CallOptions& call, int color, int key);
+
+ private:
+  SharedGroup(std::shared_ptr<World> world, GroupEngine& engine) : world_(std::move(world)), engine_(engine) {}
+  template <class Task, class Give>
+  std::shared_ptr<WorkState> start_task(const CallOptions& call, Result<Task> task, Give give);
+  template <class Task, class Give>
+  void run_task(const CallOptions& call, Result<Task> task, Give give);
+
+  const std::shared_ptr<World> world_;
+  GroupEngine& engine_;
+};
+
+}  // namespace ringlet::native
