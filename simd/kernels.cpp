@@ -24,6 +24,9 @@ class TableKernels final : public Kernels {
   FoldFn sum_of_squares(DType dtype) const noexcept override { return table_.sum_of_squares[number_of(dtype)]; }
   FoldFn abs_max(DType dtype) const noexcept override { return table_.abs_max[number_of(dtype)]; }
   MapFn canonical_nan(DType dtype) const noexcept override { return table_.canonical_nan[number_of(dtype)]; }
+  UpdateFn update(DType dtype, UpdateRule rule) const noexcept override {
+    return table_.update[number_of(dtype)][static_cast<std::size_t>(rule)];
+  }
 
  private:
   std::string_view name_;

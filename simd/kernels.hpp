@@ -20,6 +20,50 @@ using FoldFn = double (*)(const std::byte* data, std::size_t count);
 /// In place, element by element.
 using MapFn = void (*)(std::byte* data, std::size_t count);
 
+/// What one optimizer step does to a parameter p with the gradient g and its state s, element by element (r: rate, d: decay, k: gain):
+/// sgd, momentum, nesterov, with h = g + penalty p:  p -= r h;  s0 = d0 s0 + k0 h, p -= r s0;  the same s0, p -= r (h + d0 s0)
+/// root_mean_square:  s0 = d0 s0 + k0 g^2, p -= r g / (sqrt(s0) + epsilon)
+/// adadelta:  s0 = d0 s0 + k0 g^2, c = sqrt(s1 + epsilon) / sqrt(s0 + epsilon) g, s1 = d0 s1 + k0 c^2, p -= r c
+/// adam:      s0 = d0 s0 + k0 g, s1 = d1 s1 + k1 g^2, p = keep p - r s0 / (correction sqrt(s1) + epsilon)
+/// adamax:    s0 = d0 s0 + k0 g, s1 = max(d1 s1, |g|), p -= r s0 / (s1 + epsilon)
+/// lion:      c = d0 s0 + k0 g, s0 = d1 s0 + k1 g, p = keep p - r sign(c)
+enum class UpdateRule : std::uint8_t { sgd, momentum, nesterov, root_mean_square, adadelta, adam, adamax, lion };
+inline constexpr std::size_t kUpdateRuleCount = 8;
+
+/// How many arrays of state a rule has.
+constexpr std::size_t slots_of(UpdateRule rule) noexcept {
+  switch (rule) {
+    case UpdateRule::sgd:
+      return 0;
+    case UpdateRule::momentum:
+    case UpdateRule::nesterov:
+    case UpdateRule::root_mean_square:
+    case UpdateRule::lion:
+      return 1;
+    default:
+      return 2;
+  }
+}
+
+/// Those that a rule does not mention are not read. Each is rounded to the arithmetic type before it is used.
+struct UpdateCoefficients {
+  double rate = 0;
+  double keep = 1;
+  double penalty = 0;
+  double decay[2]{};
+  double gain[2]{};
+  double correction = 1;
+  double epsilon = 0;
+};
+
+/// Arrays of one dtype that do not overlap; `parameters` and `state` are changed.
+struct UpdateArrays {
+  std::byte* parameters;
+  const std::byte* gradients;
+  std::byte* state[2];
+};
+using UpdateFn = void (*)(const UpdateArrays& arrays, std::size_t count, const UpdateCoefficients& coefficients);
+
 /// The kernels of one instruction set. Every target gives the same bits for the same input (NaN results: NaN everywhere, payload open).
 /// Pure functions: any thread.
 class Kernels {
@@ -39,6 +83,8 @@ class Kernels {
   virtual FoldFn abs_max(DType dtype) const noexcept = 0;
   /// Gives every NaN the one positive quiet pattern without payload (0x7fc00000 in f32). f16, bf16, f32, f64, complex64; else null.
   virtual MapFn canonical_nan(DType dtype) const noexcept = 0;
+  /// f32, f64; null for the others. Only operations that are rounded exactly, none of them fused.
+  virtual UpdateFn update(DType dtype, UpdateRule rule) const noexcept = 0;
 
  protected:
   ~Kernels() = default;

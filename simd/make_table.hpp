@@ -6,6 +6,7 @@
 #include "simd/map.hpp"
 #include "simd/reduce.hpp"
 #include "simd/table.hpp"
+#include "simd/update.hpp"
 
 namespace ringlet::simd {
 namespace {
@@ -20,6 +21,12 @@ constexpr void fill_row(Table& table, std::size_t row, TypeList<All...>) {
     table.divide[row] = scale<Arch, T, Scaling::divide>;
     table.sum_of_squares[row] = sum_of_squares<Arch, T>;
     table.canonical_nan[row] = canonical_nan<Arch, T>;
+  }
+  if constexpr (std::floating_point<T>) {
+    [&]<std::size_t... rule>(std::index_sequence<rule...>) {
+      ((table.update[row][rule] = update<Arch, T, static_cast<UpdateRule>(rule)>), ...);
+    }
+    (std::make_index_sequence<kUpdateRuleCount>());
   }
   if constexpr (Real<T>) {
     table.abs_max[row] = abs_max<Arch, T>;

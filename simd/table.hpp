@@ -6,8 +6,8 @@
 
 namespace ringlet::simd {
 
-/// All kernels of one instruction set, by the numbers of DType and ReduceOp; null where there is none. Plain data, so that the unit
-/// that is compiled for the instruction set holds nothing but kernels and this.
+/// All kernels of one instruction set, by the numbers of DType, ReduceOp and UpdateRule; null where there is none. Plain data, so that the
+/// unit that is compiled for the instruction set holds nothing but kernels and this.
 struct Table {
   ReduceFn reduce[kDTypeCount][kReduceOpCount];
   ScaleFn multiply[kDTypeCount];
@@ -16,6 +16,7 @@ struct Table {
   FoldFn sum_of_squares[kDTypeCount];
   FoldFn abs_max[kDTypeCount];
   MapFn canonical_nan[kDTypeCount];
+  UpdateFn update[kDTypeCount][kUpdateRuleCount];
 };
 
 // Each is defined in targets/ by the unit of that name, if CMake chose it for this platform.

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "simd/kernels.hpp"
+#include "tests/simd/each_target.hpp"
 #include "tests/simd/samples.hpp"
 
 using namespace ringlet;
@@ -10,46 +11,11 @@ using namespace ringlet::test;
 
 namespace {
 
-constexpr std::size_t kMaxShift = 64;
-constexpr std::byte kGuard{0xa5};
-
-/// Elements at an address of the wanted misalignment, with guard bytes on both sides.
-class Placed {
- public:
-  Placed(const Bytes& elements, std::size_t shift)
-      : shift_(shift), size_(elements.size()), memory_(elements.size() + 3 * kMaxShift, kGuard) {
-    std::copy(elements.begin(), elements.end(), memory_.begin() + begin());
-  }
-  std::byte* data() { return memory_.data() + begin(); }
-  Bytes elements() const { return Bytes(memory_.begin() + begin(), memory_.begin() + begin() + static_cast<std::ptrdiff_t>(size_)); }
-  bool guards_hold() const {
-    for (std::size_t i = 0; i < memory_.size(); ++i) {
-      const auto at = static_cast<std::ptrdiff_t>(i);
-      if ((at < begin() || at >= begin() + static_cast<std::ptrdiff_t>(size_)) && memory_[i] != kGuard) return false;
-    }
-    return true;
-  }
-
- private:
-  std::ptrdiff_t begin() const { return static_cast<std::ptrdiff_t>(kMaxShift + shift_); }
-
-  std::size_t shift_;
-  std::size_t size_;
-  Bytes memory_;
-};
-
 std::vector<std::size_t> lengths() {
   std::vector<std::size_t> all;
   for (std::size_t n = 0; n <= 200; ++n) all.push_back(n);
   for (std::size_t n : {255, 256, 257, 511, 1'000, 1'031, 4'099, 20'011}) all.push_back(n);
   return all;
-}
-
-/// Calls `visit(kernels, scalar)` for each target but the scalar one.
-template <class Visit>
-void for_each_target(Visit visit) {
-  const auto all = simd::available();
-  for (const simd::Kernels* kernels : all.subspan(1)) visit(*kernels, *all.front());
 }
 
 bool same_number(double left, double right) { return std::memcmp(&left, &right, sizeof left) == 0 || (left != left && right != right); }

@@ -73,7 +73,41 @@ constexpr std::uint64_t kGolden[kDTypeCount] = {0x4b161af438736d2d, 0x8291c65bce
                                                 0x178e1b8683cd6916, 0xd4d362339930f174, 0x99855d360d681b29, 0x7c3a48dfc77fbe1c,
                                                 0x6634013d88bae5be, 0x6509ed0b3b3f2d03};
 
+/// Numbers without infinities and NaNs, second moments without a sign, so that no rule's results are mostly NaN.
+std::uint64_t hash_of_updates(const simd::Kernels& kernels, DType dtype) {
+  Random random(2'027);
+  const auto make = [&](std::byte mask) {
+    Bytes elements = make_elements(dtype, kCount, random);
+    for (std::size_t i = size_of(dtype) - 1; i < elements.size(); i += size_of(dtype)) elements[i] &= mask;
+    return elements;
+  };
+  const std::byte finite{0xbf}, positive{0x3f};
+  Hash hash;
+  for (std::size_t rule = 0; rule < simd::kUpdateRuleCount; ++rule) {
+    const bool root_of_first = static_cast<simd::UpdateRule>(rule) == simd::UpdateRule::root_mean_square ||
+                               static_cast<simd::UpdateRule>(rule) == simd::UpdateRule::adadelta;
+    Bytes parameters = make(finite), gradients = make(finite), first = make(root_of_first ? positive : finite), second = make(positive);
+    for (int step = 0; step < 3; ++step) {
+      kernels.update(dtype, static_cast<simd::UpdateRule>(rule))(
+          {parameters.data(), gradients.data(), {first.data(), second.data()}}, kCount,
+          {.rate = 0.3, .keep = 0.97, .penalty = 0.01, .decay = {0.9, 0.99}, .gain = {0.1, 0.01}, .correction = 2.7, .epsilon = 1e-8});
+    }
+    for (const Bytes& result : {parameters, first, second}) hash.add(dtype, result);
+  }
+  return hash.value();
+}
+
+constexpr std::uint64_t kGoldenUpdates[] = {0x7571f41d15b3a21a, 0xd1ab015f1fec069b};
+
 }  // namespace
+
+TEST_CASE("optimizer updates give the golden bits on every target of every machine") {
+  for (const simd::Kernels* kernels : simd::available()) {
+    INFO(kernels->name());
+    CHECK(hash_of_updates(*kernels, DType::f32) == kGoldenUpdates[0]);
+    CHECK(hash_of_updates(*kernels, DType::f64) == kGoldenUpdates[1]);
+  }
+}
 
 TEST_CASE("all kernels give the golden bits on every target of every machine") {
   for (const simd::Kernels* kernels : simd::available()) {
