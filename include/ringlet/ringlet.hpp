@@ -5,6 +5,8 @@
 #include <ringlet/error.hpp>
 #include <ringlet/gradients.hpp>
 #include <ringlet/group.hpp>
+#include <ringlet/optimizers.hpp>
+#include <ringlet/schedules.hpp>
 #include <ringlet/sharding.hpp>
 #include <ringlet/status.hpp>
 #include <ringlet/tensor.hpp>

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <deque>
+#include <ringlet/optimizers.hpp>
 
 #include "core/engine/requests.hpp"
 #include "core/engine/world.hpp"
@@ -146,4 +147,16 @@ TEST_CASE("the allocations of a large all-reduce do not depend on the number of 
   }
   CHECK(few == many);
   CHECK(many < 50);
+}
+
+TEST_CASE("an optimizer's step takes memory the first time only") {
+  std::vector<float> weight(3'000), bias(10);
+  std::vector<BFloat16> weight_gradient(3'000), bias_gradient(10);
+  const Tree parameters{{"weight", weight}, {"bias", bias}}, gradients{{"weight", weight_gradient}, {"bias", bias_gradient}};
+  AdamW optimizer(0.1, {.bias_correction = true});
+  optimizer.apply_gradients(gradients, parameters);
+  const std::size_t before = test::allocation_count();
+  clip_grad_norm(gradients, 1.0);
+  for (int step = 0; step < 5; ++step) optimizer.apply_gradients(gradients, parameters);
+  CHECK(test::allocation_count() == before);
 }

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace ringlet {
+
+/// A number that changes from step to step, such as a learning rate. It is asked with the number of steps that were taken before, 0 at
+/// first. Ranks that apply the same gradients stay equal only if it gives the same number on all of them; those below do, on every machine:
+/// they use no function of the mathematical library.
+using Schedule = std::function<double(std::uint64_t step)>;
+
+// Names, parameters and formulas are MLX's. All throw `InvalidArgument` for numbers that are not finite.
+
+/// init * decay_rate^step
+Schedule exponential_decay(double init, double decay_rate);
+
+/// init * decay_rate^(step / step_size), rounded down. `step_size` is at least 1.
+Schedule step_decay(double init, double decay_rate, std::uint64_t step_size);
+
+/// Half a period of a cosine from `init` to `end`, which is kept after `decay_steps`, at least 1.
+Schedule cosine_decay(double init, std::uint64_t decay_steps, double end = 0);
+
+/// A straight line from `init` to `end`, which is kept after `steps`, at least 1.
+Schedule linear_schedule(double init, double end, std::uint64_t steps);
+
+/// One schedule after the other: schedule i + 1 begins at boundary i and counts its steps from there. Throws `InvalidArgument` where there
+/// is no schedule, an empty one, not one boundary fewer than schedules, or a boundary below the one before.
+Schedule join_schedules(std::vector<Schedule> schedules, std::vector<std::uint64_t> boundaries);
+
+}  // namespace ringlet
