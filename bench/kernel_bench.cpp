@@ -1,35 +1,41 @@
-// How fast the fastest target reduces, against a plain loop that the compiler vectorises for this machine. Contestants take turns within
-// one run, so that a change of clock or load hits them all alike.
+// How fast the fastest target reduces and updates, against plain loops that the compiler vectorises for this machine. Contestants take
+// turns within one run, so that a change of clock or load hits them all alike.
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <ctime>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "simd/kernels.hpp"
 
-/// data[i] = data[i] + other[i], in a file of its own that is compiled for this machine alone.
+// In a file of their own that is compiled for this machine alone: data[i] = data[i] + other[i], and a step of AdamW.
 void plain_sum_f32(float* __restrict data, const float* __restrict other, std::size_t count);
+void plain_adamw_f32(float* __restrict parameters, const float* __restrict gradients, float* __restrict m, float* __restrict v,
+                     std::size_t count);
 
 namespace {
 
 using ringlet::DType;
 using ringlet::ReduceOp;
 
+/// The addresses of four arrays of f64.
+using Places = std::array<std::byte*, 4>;
+
 struct Contestant {
   std::string name;
-  DType dtype;
-  ringlet::simd::ReduceFn reduce;
-  std::vector<double> picoseconds;  // per element, one entry per turn
+  std::size_t plain;          // which contestant it is compared with
+  std::size_t element_bytes;  // read and written, per element
+  std::function<void(const Places&, std::size_t count)> run;
+  std::vector<double> picoseconds{};  // per element, one entry per turn
 };
 
-void plain_sum(std::byte* out, const std::byte*, const std::byte* b, std::size_t count) {
-  plain_sum_f32(reinterpret_cast<float*>(out), reinterpret_cast<const float*>(b), count);
-}
+float* floats(std::byte* bytes) { return reinterpret_cast<float*>(bytes); }
 
 double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -37,18 +43,20 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-/// Two arrays on their own pages, `shift` bytes past the page's start. All zeros: sums stay zero, however often they are taken.
-struct Arrays {
-  Arrays(std::size_t bytes, std::size_t shift) : memory(2 * bytes + 4 * kPage), shift_(shift), bytes_(bytes) {}
-  std::byte* first() { return aligned() + shift_; }
-  std::byte* second() { return aligned() + (bytes_ / kPage + 1) * kPage + kPage / 2 + shift_; }
+/// Arrays on their own pages, `shift` bytes past the page's start. All zeros: sums stay zero, however often they are taken.
+class Arrays {
+ public:
+  Arrays(std::size_t bytes, std::size_t shift) : distance_((bytes / kPage + 1) * kPage + kPage / 2), memory_(4 * distance_ + 2 * kPage) {
+    std::byte* page = memory_.data() + (kPage - reinterpret_cast<std::uintptr_t>(memory_.data()) % kPage) % kPage;
+    for (std::size_t i = 0; i < places_.size(); ++i) places_[i] = page + i * distance_ + shift;
+  }
+  const Places& places() const { return places_; }
 
  private:
   static constexpr std::size_t kPage = 4096;
-  std::byte* aligned() { return memory.data() + (kPage - reinterpret_cast<std::uintptr_t>(memory.data()) % kPage) % kPage; }
-  std::vector<std::byte> memory;
-  std::size_t shift_;
-  std::size_t bytes_;
+  std::size_t distance_;
+  std::vector<std::byte> memory_;
+  Places places_{};
 };
 
 void take_turns(std::vector<Contestant>& contestants, std::size_t count, std::size_t shift, int turns) {
@@ -58,7 +66,7 @@ void take_turns(std::vector<Contestant>& contestants, std::size_t count, std::si
     for (Contestant& contestant : contestants) {
       // Processor time: what other programs take from this one is no property of a kernel.
       const std::clock_t start = std::clock();
-      for (std::size_t i = 0; i < repeats; ++i) contestant.reduce(arrays.first(), arrays.first(), arrays.second(), count);
+      for (std::size_t i = 0; i < repeats; ++i) contestant.run(arrays.places(), count);
       const double picoseconds = static_cast<double>(std::clock() - start) * (1e12 / CLOCKS_PER_SEC);
       if (turn >= 0) contestant.picoseconds.push_back(picoseconds / static_cast<double>(repeats * count));
     }
@@ -66,23 +74,39 @@ void take_turns(std::vector<Contestant>& contestants, std::size_t count, std::si
 }
 
 std::vector<Contestant> make_contestants(const ringlet::simd::Kernels& kernels) {
-  std::vector<Contestant> all{{"plain f32 sum", DType::f32, plain_sum, {}}};
+  constexpr std::size_t kPlainSum = 0, kPlainAdamW = 1;
+  constexpr std::size_t kSumBytes = 3, kAdamWBytes = 7;  // times the size of an element
+  std::vector<Contestant> all{{"plain f32 sum", kPlainSum, kSumBytes * sizeof(float),
+                               [](const Places& at, std::size_t count) { plain_sum_f32(floats(at[0]), floats(at[1]), count); }},
+                              {"plain f32 adamw", kPlainAdamW, kAdamWBytes * sizeof(float), [](const Places& at, std::size_t count) {
+                                 plain_adamw_f32(floats(at[0]), floats(at[1]), floats(at[2]), floats(at[3]), count);
+                               }}};
   const auto add = [&](DType dtype, ReduceOp op) {
-    all.push_back({fmt::format("{} {}", name_of(dtype), name_of(op)), dtype, kernels.reduce(dtype, op), {}});
+    all.push_back({fmt::format("{} {}", name_of(dtype), name_of(op)), kPlainSum, kSumBytes * size_of(dtype),
+                   [reduce = kernels.reduce(dtype, op)](const Places& at, std::size_t count) { reduce(at[0], at[0], at[1], count); }});
   };
   for (DType dtype : {DType::f32, DType::f16, DType::bf16, DType::f64, DType::i32, DType::i8, DType::complex64}) add(dtype, ReduceOp::sum);
   add(DType::f32, ReduceOp::prod);
   for (DType dtype : {DType::f32, DType::f16, DType::bf16}) add(dtype, ReduceOp::max);
+  for (DType dtype : {DType::f32, DType::f64}) {
+    const ringlet::simd::UpdateCoefficients adamw{
+        .rate = 1e-3, .keep = 0.99999, .decay = {0.9, 0.999}, .gain = {0.1, 0.001}, .epsilon = 1e-8};
+    all.push_back({fmt::format("{} adamw", name_of(dtype)), kPlainAdamW, kAdamWBytes * size_of(dtype),
+                   [adamw, update = kernels.update(dtype, ringlet::simd::UpdateRule::adam)](const Places& at, std::size_t count) {
+                     update({at[0], at[1], {at[2], at[3]}}, count, adamw);
+                   }});
+  }
   return all;
 }
 
 void report(const ringlet::simd::Kernels& kernels, const char* place, std::size_t count, std::size_t shift,
             std::vector<Contestant>& contestants, bool json) {
-  const double plain = median(contestants.front().picoseconds);
   if (!json) fmt::print("\n{}, {}: {} elements, {} bytes past a page\n", kernels.name(), place, count, shift);
   for (const Contestant& contestant : contestants) {
     const double time = median(contestant.picoseconds);
-    const double gigabytes = 3e3 * static_cast<double>(size_of(contestant.dtype)) / time;
+    const Contestant& plain = contestants[contestant.plain];
+    const double ratio = time / median(plain.picoseconds);
+    const double gigabytes = 1e3 * static_cast<double>(contestant.element_bytes) / time;
     if (json) {
       const nlohmann::json row{{"target", kernels.name()},
                                {"place", place},
@@ -91,10 +115,11 @@ void report(const ringlet::simd::Kernels& kernels, const char* place, std::size_
                                {"kernel", contestant.name},
                                {"ps_per_element", time},
                                {"gigabytes_per_s", gigabytes},
-                               {"ratio_to_plain_f32", time / plain}};
+                               {"plain", plain.name},
+                               {"ratio_to_plain", ratio}};
       fmt::print("{}\n", row.dump());
     } else {
-      fmt::print("  {:<16}{:9.1f} ps/element{:9.1f} GB/s{:8.2f} x plain f32\n", contestant.name, time, gigabytes, time / plain);
+      fmt::print("  {:<16}{:9.1f} ps/element{:9.1f} GB/s{:8.2f} x {}\n", contestant.name, time, gigabytes, ratio, plain.name);
     }
   }
 }
@@ -102,7 +127,7 @@ void report(const ringlet::simd::Kernels& kernels, const char* place, std::size_
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Times the reduction kernels in the caches and in memory");
+  CLI::App app("Times the reduction and update kernels in the caches and in memory");
   std::string target;
   bool json = false;
   int turns = 21;
