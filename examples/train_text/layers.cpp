@@ -23,12 +23,12 @@ Eigen::Map<Row<T>> as_row(T* data, int columns) {
 }  // namespace
 
 template <class T>
-Linear<T>::Linear(ParameterStore<T>& store, int inputs, int outputs, double deviation)
+Linear<T>::Linear(ParameterStore<T>& store, const std::string& name, int inputs, int outputs, double deviation)
     : store_(store),
       inputs_(inputs),
       outputs_(outputs),
-      weight_(store.add_normal(static_cast<std::size_t>(inputs) * static_cast<std::size_t>(outputs), deviation, true)),
-      bias_(store.add_constant(static_cast<std::size_t>(outputs), T(0))) {}
+      weight_(store.add_normal(name + ".weight", static_cast<std::size_t>(inputs) * static_cast<std::size_t>(outputs), deviation)),
+      bias_(store.add_constant(name + ".bias", static_cast<std::size_t>(outputs), T(0))) {}
 
 template <class T>
 void Linear<T>::forward(const Matrix<T>& input, Matrix<T>& output) {
@@ -44,11 +44,11 @@ void Linear<T>::backward(const Matrix<T>& input, const Matrix<T>& output_gradien
 }
 
 template <class T>
-LayerNorm<T>::LayerNorm(ParameterStore<T>& store, int features)
+LayerNorm<T>::LayerNorm(ParameterStore<T>& store, const std::string& name, int features)
     : store_(store),
       features_(features),
-      gain_(store.add_constant(static_cast<std::size_t>(features), T(1))),
-      bias_(store.add_constant(static_cast<std::size_t>(features), T(0))) {}
+      gain_(store.add_constant(name + ".gain", static_cast<std::size_t>(features), T(1))),
+      bias_(store.add_constant(name + ".bias", static_cast<std::size_t>(features), T(0))) {}
 
 template <class T>
 void LayerNorm<T>::forward(const Matrix<T>& input, Matrix<T>& output) {
@@ -97,12 +97,12 @@ void Gelu<T>::backward(const Matrix<T>& input, Matrix<T>& gradient) const {
 }
 
 template <class T>
-Embedding<T>::Embedding(ParameterStore<T>& store, int context, int features)
+Embedding<T>::Embedding(ParameterStore<T>& store, const std::string& name, int context, int features)
     : store_(store),
       context_(context),
       features_(features),
-      bytes_(store.add_normal(static_cast<std::size_t>(kByteValues) * static_cast<std::size_t>(features), 0.1, false)),
-      positions_(store.add_normal(static_cast<std::size_t>(context) * static_cast<std::size_t>(features), 0.1, false)) {}
+      bytes_(store.add_normal(name + ".bytes", static_cast<std::size_t>(kByteValues) * static_cast<std::size_t>(features), 0.1)),
+      positions_(store.add_normal(name + ".positions", static_cast<std::size_t>(context) * static_cast<std::size_t>(features), 0.1)) {}
 
 template <class T>
 void Embedding<T>::forward(const Batch& batch, Matrix<T>& output) {

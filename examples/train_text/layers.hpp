@@ -21,7 +21,7 @@ using Column = Eigen::Matrix<T, Eigen::Dynamic, 1>;
 template <class T>
 class Linear {
  public:
-  Linear(ParameterStore<T>& store, int inputs, int outputs, double deviation);
+  Linear(ParameterStore<T>& store, const std::string& name, int inputs, int outputs, double deviation);
   void forward(const Matrix<T>& input, Matrix<T>& output);
   /// `input` is what forward was given.
   void backward(const Matrix<T>& input, const Matrix<T>& output_gradient, Matrix<T>& input_gradient);
@@ -38,7 +38,7 @@ class Linear {
 template <class T>
 class LayerNorm {
  public:
-  LayerNorm(ParameterStore<T>& store, int features);
+  LayerNorm(ParameterStore<T>& store, const std::string& name, int features);
   void forward(const Matrix<T>& input, Matrix<T>& output);
   /// Adds to `input_gradient`: the layer stands at the beginning of a residual branch.
   void backward_add(const Matrix<T>& output_gradient, Matrix<T>& input_gradient);
@@ -68,7 +68,7 @@ class Gelu {
 template <class T>
 class Embedding {
  public:
-  Embedding(ParameterStore<T>& store, int context, int features);
+  Embedding(ParameterStore<T>& store, const std::string& name, int context, int features);
   void forward(const Batch& batch, Matrix<T>& output);
   void backward(const Batch& batch, const Matrix<T>& output_gradient);
 

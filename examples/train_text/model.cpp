@@ -25,11 +25,11 @@ double branch_deviation(int inputs, int layers) { return deviation_for(inputs) /
 // x += projection(attention(norm(x)))
 template <class T>
 struct AttentionBranch {
-  AttentionBranch(ParameterStore<T>& store, const ModelShape& shape)
-      : norm(store, shape.width),
-        to_qkv(store, shape.width, 3 * shape.width, deviation_for(shape.width)),
+  AttentionBranch(ParameterStore<T>& store, const std::string& name, const ModelShape& shape)
+      : norm(store, name + ".norm", shape.width),
+        to_qkv(store, name + ".qkv", shape.width, 3 * shape.width, deviation_for(shape.width)),
         attention(shape.heads),
-        projection(store, shape.width, shape.width, branch_deviation(shape.width, shape.layers)) {}
+        projection(store, name + ".projection", shape.width, shape.width, branch_deviation(shape.width, shape.layers)) {}
 
   void forward(int length, Matrix<T>& x) {
     norm.forward(x, normed);
@@ -55,10 +55,10 @@ struct AttentionBranch {
 // x += contract(gelu(expand(norm(x))))
 template <class T>
 struct MlpBranch {
-  MlpBranch(ParameterStore<T>& store, const ModelShape& shape)
-      : norm(store, shape.width),
-        expand(store, shape.width, 4 * shape.width, deviation_for(shape.width)),
-        contract(store, 4 * shape.width, shape.width, branch_deviation(4 * shape.width, shape.layers)) {}
+  MlpBranch(ParameterStore<T>& store, const std::string& name, const ModelShape& shape)
+      : norm(store, name + ".norm", shape.width),
+        expand(store, name + ".expand", shape.width, 4 * shape.width, deviation_for(shape.width)),
+        contract(store, name + ".contract", 4 * shape.width, shape.width, branch_deviation(4 * shape.width, shape.layers)) {}
 
   void forward(Matrix<T>& x) {
     norm.forward(x, normed);
@@ -100,8 +100,12 @@ void check_shape(const ModelShape& shape) {
 template <class T>
 struct Transformer<T>::Layers {
   struct Block {
-    Block(ParameterStore<T>& store, const ModelShape& shape)
-        : attention_begin(store.count()), attention(store, shape), mlp_begin(store.count()), mlp(store, shape), end(store.count()) {}
+    Block(ParameterStore<T>& store, const std::string& name, const ModelShape& shape)
+        : attention_begin(store.count()),
+          attention(store, name + ".attention", shape),
+          mlp_begin(store.count()),
+          mlp(store, name + ".mlp", shape),
+          end(store.count()) {}
 
     std::size_t attention_begin;
     AttentionBranch<T> attention;
@@ -110,12 +114,12 @@ struct Transformer<T>::Layers {
     std::size_t end;
   };
 
-  Layers(const ModelShape& shape, std::uint64_t seed) : store(seed), embedding(store, shape.context, shape.width) {
+  Layers(const ModelShape& shape, std::uint64_t seed) : store(seed), embedding(store, "embedding", shape.context, shape.width) {
     blocks.reserve(static_cast<std::size_t>(shape.layers));
-    for (int i = 0; i < shape.layers; ++i) blocks.emplace_back(store, shape);
+    for (int i = 0; i < shape.layers; ++i) blocks.emplace_back(store, fmt::format("blocks.{}", i), shape);
     head_begin = store.count();
-    norm.emplace(store, shape.width);
-    head.emplace(store, shape.width, kByteValues, kHeadDeviation);
+    norm.emplace(store, "norm", shape.width);
+    head.emplace(store, "head", shape.width, kByteValues, kHeadDeviation);
   }
 
   std::span<T> gradients(std::size_t begin, std::size_t end) { return store.gradients().subspan(begin, end - begin); }

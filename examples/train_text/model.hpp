@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "adamw.hpp"
 #include "batches.hpp"
+#include "parameter_store.hpp"
 
 namespace train_text {
 

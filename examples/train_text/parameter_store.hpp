@@ -3,12 +3,20 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
-#include "adamw.hpp"
 #include "random.hpp"
 
 namespace train_text {
+
+/// A tensor: elements [first, first + count) of the parameters. `name` has the names of the levels that it belongs to, joined by dots.
+struct ParameterRange {
+  std::string name;
+  std::size_t first = 0;
+  std::size_t count = 0;
+};
 
 /// All parameters in one array and all gradients in another, so that either can be moved, hashed or updated as a whole. The layers take
 /// their parts in the order of the forward pass and keep the offsets.
@@ -18,13 +26,19 @@ class ParameterStore {
   explicit ParameterStore(std::uint64_t seed) : seed_(seed) {}
 
   /// Adds a tensor of normally distributed values; returns its offset.
-  std::size_t add_normal(std::size_t count, double deviation, bool decays) {
-    const std::size_t first = add(count, T(0), decays);
+  std::size_t add_normal(std::string name, std::size_t count, double deviation) {
+    const std::size_t first = add_constant(std::move(name), count, T(0));
     for (std::size_t i = 0; i < count; ++i) values_[first + i] = static_cast<T>(deviation * normal_at(seed_, first, i));
     return first;
   }
-  /// Adds a tensor of equal values, which does not decay; returns its offset.
-  std::size_t add_constant(std::size_t count, T value) { return add(count, value, false); }
+  /// Adds a tensor of equal values; returns its offset.
+  std::size_t add_constant(std::string name, std::size_t count, T value) {
+    const std::size_t first = values_.size();
+    values_.resize(first + count, value);
+    gradients_.resize(first + count);
+    ranges_.push_back({std::move(name), first, count});
+    return first;
+  }
 
   std::size_t count() const { return values_.size(); }
   std::span<T> values() { return values_; }
@@ -34,14 +48,6 @@ class ParameterStore {
   const std::vector<ParameterRange>& ranges() const { return ranges_; }
 
  private:
-  std::size_t add(std::size_t count, T value, bool decays) {
-    const std::size_t first = values_.size();
-    values_.resize(first + count, value);
-    gradients_.resize(first + count);
-    ranges_.push_back({first, count, decays});
-    return first;
-  }
-
   std::uint64_t seed_;
   std::vector<T> values_;
   std::vector<T> gradients_;

@@ -47,7 +47,9 @@ Trainer::Trainer(const Options& options, const Corpus& corpus, ringlet::Group gr
       corpus_(corpus),
       group_(group),
       model_(options.shape, options.seed),
-      optimizer_(model_.parameter_ranges()),
+      parameters_(tree_of(model_.parameter_ranges(), model_.parameters())),
+      gradients_(tree_of(model_.parameter_ranges(), model_.gradients())),
+      optimizer_(make_optimizer(learning_rate_schedule(options.steps, options.learning_rate))),
       averager_(group, average_options(options, group.rank(), group.size())) {
   check_agreement();
   group_.broadcast(model_.parameters(), 0);
@@ -88,7 +90,8 @@ double Trainer::train_on(int step) {
     loss_sum.wait();
   });
 
-  optimizer_.step(model_.parameters(), model_.gradients(), learning_rate_at(step, options_.steps, options_.learning_rate));
+  ringlet::clip_grad_norm(gradients_, kMaxNorm);
+  optimizer_.apply_gradients(gradients_, parameters_);
   return loss[0];
 }
 

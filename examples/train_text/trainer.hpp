@@ -4,11 +4,11 @@
 #include <ringlet/ringlet.hpp>
 #include <vector>
 
-#include "adamw.hpp"
 #include "corpus.hpp"
 #include "model.hpp"
 #include "options.hpp"
 #include "stopwatch.hpp"
+#include "training.hpp"
 
 namespace train_text {
 
@@ -46,7 +46,9 @@ class Trainer {
   const Corpus& corpus_;
   ringlet::Group group_;
   Transformer<float> model_;
-  AdamW optimizer_;
+  ringlet::Tree parameters_;
+  ringlet::Tree gradients_;
+  ringlet::MultiOptimizer optimizer_;
   ringlet::GradientAverager averager_;
   Stopwatch training_;
   Stopwatch communication_;

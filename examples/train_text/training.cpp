@@ -1,0 +1,33 @@
+#include "training.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <string_view>
+
+namespace train_text {
+
+ringlet::Tree tree_of(const std::vector<ParameterRange>& ranges, std::span<float> values) {
+  ringlet::Tree tree;
+  for (const ParameterRange& range : ranges) tree.add(range.name, values.subspan(range.first, range.count));
+  return tree;
+}
+
+ringlet::MultiOptimizer make_optimizer(const ringlet::LearningRate& learning_rate) {
+  const auto adamw = [&](double weight_decay) {
+    return std::make_shared<ringlet::AdamW>(
+        learning_rate, ringlet::AdamWOptions{.betas = {0.9, 0.99}, .weight_decay = weight_decay, .bias_correction = true});
+  };
+  const auto decays = [](std::string_view name, ringlet::ConstTensorView) { return name.ends_with(".weight"); };
+  return ringlet::MultiOptimizer({adamw(0.1), adamw(0.0)}, {decays});
+}
+
+ringlet::Schedule learning_rate_schedule(int steps, double peak) {
+  constexpr double kFloor = 0.05;
+  const auto rise = static_cast<std::uint64_t>(std::max(steps / 20, 1));
+  const auto fall = static_cast<std::uint64_t>(std::max(steps - steps / 20, 1));
+  const double first = peak / static_cast<double>(rise);
+  return ringlet::join_schedules({ringlet::linear_schedule(first, peak + first, rise), ringlet::linear_schedule(peak, kFloor * peak, fall)},
+                                 {rise});
+}
+
+}  // namespace train_text
