@@ -8,7 +8,7 @@
 
 #include "core/gradients/bucket.hpp"
 #include "native/agreement.hpp"
-#include "native/shared_group.hpp"
+#include "native/group_access.hpp"
 
 namespace ringlet {
 
@@ -135,8 +135,8 @@ void GradientAverager::State::start(std::unique_ptr<Bucket> bucket) {
 
 GradientAverager::GradientAverager(Group group, const AverageOptions& options) {
   check(options);
-  const simd::Kernels* kernels = group.shared_->options().kernels;
-  state_ = std::make_unique<State>(std::move(group), options, kernels);
+  const simd::Kernels& kernels = native::GroupAccess::kernels(group);
+  state_ = std::make_unique<State>(std::move(group), options, &kernels);
 }
 GradientAverager::GradientAverager(GradientAverager&&) noexcept = default;
 GradientAverager& GradientAverager::operator=(GradientAverager&&) noexcept = default;

@@ -32,6 +32,7 @@ std::shared_ptr<WorkState> failed(Status status) {
 }
 
 void finish(WorkState& state, const Status& status) {
+  if (status.ok()) state.packing.write_back();
   state.status = status;
   state.done.store(true, std::memory_order_release);
 }
@@ -49,9 +50,10 @@ SharedGroup::~SharedGroup() {
 }
 
 template <class Task, class Give>
-std::shared_ptr<WorkState> SharedGroup::start_task(const CallOptions& call, Result<Task> task, Give give) {
+std::shared_ptr<WorkState> SharedGroup::start_task(const CallOptions& call, Result<Task> task, Packing packing, Give give) {
   if (Status status = apply(call, task); !status.ok()) return failed(std::move(status));
   auto state = std::make_shared<WorkState>();
+  state->packing = std::move(packing);
   task.value().completion = [state, &progress = progress()](const Status& status) {
     finish(*state, status);
     progress.background_done();
@@ -69,16 +71,19 @@ void SharedGroup::run_task(const CallOptions& call, Result<Task> task, Give give
   throw_if_failed(state.status);
 }
 
-std::shared_ptr<WorkState> SharedGroup::start(const CallOptions& call, Result<CollectiveTask> task) {
-  return start_task(call, std::move(task), [this, id = call.stream.id](CollectiveTask value) { engine_.start(id, std::move(value)); });
+std::shared_ptr<WorkState> SharedGroup::start(const CallOptions& call, Result<CollectiveTask> task, Packing packing) {
+  return start_task(call, std::move(task), std::move(packing),
+                    [this, id = call.stream.id](CollectiveTask value) { engine_.start(id, std::move(value)); });
 }
 
-std::shared_ptr<WorkState> SharedGroup::start_send(const CallOptions& call, Result<MessageTask> task) {
-  return start_task(call, std::move(task), [this, id = call.stream.id](MessageTask value) { engine_.send(id, std::move(value)); });
+std::shared_ptr<WorkState> SharedGroup::start_send(const CallOptions& call, Result<MessageTask> task, Packing packing) {
+  return start_task(call, std::move(task), std::move(packing),
+                    [this, id = call.stream.id](MessageTask value) { engine_.send(id, std::move(value)); });
 }
 
-std::shared_ptr<WorkState> SharedGroup::start_receive(const CallOptions& call, Result<MessageTask> task) {
-  return start_task(call, std::move(task), [this, id = call.stream.id](MessageTask value) { engine_.receive(id, std::move(value)); });
+std::shared_ptr<WorkState> SharedGroup::start_receive(const CallOptions& call, Result<MessageTask> task, Packing packing) {
+  return start_task(call, std::move(task), std::move(packing),
+                    [this, id = call.stream.id](MessageTask value) { engine_.receive(id, std::move(value)); });
 }
 
 void SharedGroup::run(const CallOptions& call, Result<CollectiveTask> task) {

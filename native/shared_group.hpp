@@ -4,6 +4,7 @@
 #include <memory>
 #include <ringlet/group.hpp>
 
+#include "native/packing.hpp"
 #include "native/world.hpp"
 
 namespace ringlet::native {
@@ -12,6 +13,7 @@ namespace ringlet::native {
 struct WorkState {
   std::atomic<bool> done{false};
   Status status;
+  Packing packing;  // of what the operation moves
 };
 
 /// What all values of one group and its works share: the core's group, and the world that it is a part of, which it keeps alive. Any
@@ -28,10 +30,11 @@ class SharedGroup {
   const WorldOptions& options() const { return engine_.options(); }
   Progress& progress() { return world_->progress(); }
 
-  /// Starts `task` and returns its handle's state; `run` starts and waits. Both take failed requests, which they hand on.
-  std::shared_ptr<WorkState> start(const CallOptions& call, Result<CollectiveTask> task);
-  std::shared_ptr<WorkState> start_send(const CallOptions& call, Result<MessageTask> task);
-  std::shared_ptr<WorkState> start_receive(const CallOptions& call, Result<MessageTask> task);
+  /// Starts `task` and returns its handle's state; `run` starts and waits. Both take failed requests, which they hand on. `packing` lives
+  /// until the end, and is written back if that is success.
+  std::shared_ptr<WorkState> start(const CallOptions& call, Result<CollectiveTask> task, Packing packing = {});
+  std::shared_ptr<WorkState> start_send(const CallOptions& call, Result<MessageTask> task, Packing packing);
+  std::shared_ptr<WorkState> start_receive(const CallOptions& call, Result<MessageTask> task, Packing packing);
   void run(const CallOptions& call, Result<CollectiveTask> task);
   void run_send(const CallOptions& call, Result<MessageTask> task);
   void run_receive(const CallOptions& call, Result<MessageTask> task);
@@ -42,7 +45,7 @@ class SharedGroup {
  private:
   SharedGroup(std::shared_ptr<World> world, GroupEngine& engine) : world_(std::move(world)), engine_(engine) {}
   template <class Task, class Give>
-  std::shared_ptr<WorkState> start_task(const CallOptions& call, Result<Task> task, Give give);
+  std::shared_ptr<WorkState> start_task(const CallOptions& call, Result<Task> task, Packing packing, Give give);
   template <class Task, class Give>
   void run_task(const CallOptions& call, Result<Task> task, Give give);
 

@@ -14,6 +14,7 @@ Status check_view(const char* call, const char* name, ConstTensorView view) {
   if (!checked_bytes(view.shape().extents(), size_of(view.dtype())))
     return invalid(where + " has the impossible shape " + to_string(view.shape()));
   if (view.data() == nullptr && view.count() > 0) return invalid(where + " is null but has " + std::to_string(view.count()) + " elements");
+  if (!view.contiguous()) return invalid(where + " has gaps between its elements; pack it first");
   return {};
 }
 

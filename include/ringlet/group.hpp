@@ -15,6 +15,7 @@ namespace ringlet {
 
 namespace native {
 class SharedGroup;
+struct GroupAccess;
 struct WorkState;
 }  // namespace native
 
@@ -176,7 +177,7 @@ class Group {
   std::string_view algorithm(std::string_view operation, std::size_t bytes) const;
 
  private:
-  friend class GradientAverager;
+  friend struct native::GroupAccess;
   std::shared_ptr<native::SharedGroup> shared_;
 };
 

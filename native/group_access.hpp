@@ -1,0 +1,14 @@
+#pragma once
+
+#include <ringlet/group.hpp>
+
+#include "simd/kernels.hpp"
+
+namespace ringlet::native {
+
+/// What the library's own parts may see of a group.
+struct GroupAccess {
+  static const simd::Kernels& kernels(const Group& group);
+};
+
+}  // namespace ringlet::native
