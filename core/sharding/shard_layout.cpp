@@ -5,8 +5,22 @@
 #include <ringlet/sharding.hpp>
 
 #include "core/plan/chunk_layout.hpp"
+#include "core/sharding/rows.hpp"
 
 namespace ringlet {
+
+TensorView rows_of(const TensorView& tensor, RowRange rows) {
+  std::vector<std::int64_t> extents(tensor.shape().extents().begin(), tensor.shape().extents().end());
+  std::vector<std::int64_t> strides;
+  for (std::size_t axis = 0; axis < extents.size(); ++axis) strides.push_back(tensor.stride(axis));
+  if (extents.empty()) {
+    extents.push_back(1);
+    strides.push_back(1);
+  }
+  extents[0] = rows.count();
+  const std::int64_t first = rows.begin * strides[0] * static_cast<std::int64_t>(size_of(tensor.dtype()));
+  return {tensor.data() + first, tensor.dtype(), Shape(std::span<const std::int64_t>(extents)), strides};
+}
 
 namespace {
 
@@ -86,12 +100,7 @@ Tree ShardLayout::shard(const Tree& full, int rank) const {
   return full.map([&](const std::string& name, const TensorView& values) -> TensorView {
     if (!(values.shape() == full_shape(name)))
       refuse("'" + name + "' is " + describe(values) + " where the layout has " + to_string(full_shape(name)));
-    const Shape shape = shard_shape(name, rank);
-    std::vector<std::int64_t> strides;
-    for (std::size_t axis = 0; axis < values.shape().axes(); ++axis) strides.push_back(values.stride(axis));
-    if (strides.empty()) strides.push_back(1);
-    const std::int64_t first = rows(name, rank).begin * strides[0];
-    return {values.data() + first * static_cast<std::int64_t>(size_of(values.dtype())), values.dtype(), shape, strides};
+    return rows_of(values, rows(name, rank));
   });
 }
 

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <ringlet/sharding.hpp>
+#include <ringlet/tensor.hpp>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "simd/kernels.hpp"
+
+namespace ringlet {
+
+/// What a bucket packs into. Grows as needed; handed from one bucket to the next.
+struct BucketMemory {
+  std::vector<std::byte> packed;
+  std::vector<std::byte> reduced;
+};
+
+/// Tensors that move together between their full form and the ranks' shards. Packed, they stand rank after rank, and within a rank's part
+/// tensor after tensor, so that one reduce-scatter or all-gather moves them all.
+class ShardBucket {
+ public:
+  /// `names`: the bucket's tensors, of `layout`. What moves is of `wire_dtype`.
+  ShardBucket(const ShardLayout& layout, std::vector<std::string> names, DType wire_dtype);
+
+  const std::vector<std::string>& names() const { return names_; }
+  /// Elements of each rank's part.
+  std::span<const std::int64_t> counts() const { return counts_; }
+
+  /// From here to take_memory() the bucket packs into `memory`.
+  void lend_memory(BucketMemory memory) { memory_ = std::move(memory); }
+  BucketMemory take_memory() { return std::exchange(memory_, {}); }
+
+  /// Packs full tensors, cast to the wire dtype.
+  void pack_full(const Tree& full, const simd::Kernels& kernels);
+  /// Packs a rank's shards into its part, cast to the wire dtype.
+  void pack_shards(const Tree& shards, int rank, const simd::Kernels& kernels);
+  /// Writes what is packed into full tensors, cast to their dtypes.
+  void unpack_full(const Tree& full, const simd::Kernels& kernels);
+
+  /// All parts, and one rank's part of them, as flat tensors of the wire dtype.
+  TensorView packed();
+  TensorView part(int rank);
+  /// Where a reduce-scatter puts this rank's part; written to the shards' tensors, cast to their dtypes.
+  TensorView reduced(int rank);
+  void unpack_reduced(const Tree& shards, const simd::Kernels& kernels);
+
+ private:
+  struct Piece {
+    std::size_t first;  // element of what is packed
+    RowRange rows;
+  };
+  const Piece& piece(std::size_t tensor, int rank) const { return pieces_[static_cast<std::size_t>(rank) * names_.size() + tensor]; }
+  const DType wire_dtype_;
+  const std::vector<std::string> names_;
+  std::vector<std::int64_t> counts_;
+  std::vector<std::int64_t> firsts_;  // element at which each rank's part begins
+  std::vector<Piece> pieces_;         // by rank, then tensor
+  BucketMemory memory_;
+};
+
+}  // namespace ringlet

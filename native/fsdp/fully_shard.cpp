@@ -1,0 +1,199 @@
+#include <fmt/format.h>
+
+#include <ringlet/fsdp.hpp>
+#include <utility>
+
+#include "native/agreement.hpp"
+#include "native/fsdp/checks.hpp"
+#include "native/fsdp/shard_moves.hpp"
+
+namespace ringlet {
+
+namespace {
+
+[[noreturn]] void refuse(std::string text) { throw InvalidArgument({Errc::invalid_argument, std::move(text)}); }
+
+/// All of a module's tensors of one dtype move at once.
+constexpr std::int64_t kWholeModule = INT64_MAX;
+
+Tree make_tensors(const Tree& like, const std::function<Shape(const std::string&)>& shape, std::optional<DType> dtype,
+                  std::vector<Tensor>& memory) {
+  memory.clear();
+  return like.map([&](const std::string& name, const TensorView& values) -> TensorView {
+    memory.emplace_back(dtype.value_or(values.dtype()), shape(name));
+    return memory.back().view();
+  });
+}
+
+}  // namespace
+
+/// A module's full parameters, or the gather that brings them.
+struct FullyShard::Gathered {
+  std::vector<Tensor> memory;
+  Tree parameters;
+  std::vector<Work> works;  // after the memory: works end before what they write goes
+};
+
+const Tree& FullyShard::Unsharded::parameters() const noexcept { return gathered_->parameters; }
+
+struct FullyShard::State {
+  /// Tensors as one module has them. Names are the module's own.
+  struct Module {
+    Module(std::string n, const Tree& full, int ranks, std::span<const double> weights)
+        : name(std::move(n)),
+          outline(
+              full.map([](const std::string&, const TensorView& values) { return TensorView(nullptr, values.dtype(), values.shape()); })),
+          layout(full, ranks, weights) {}
+
+    std::string name;
+    Tree outline;
+    ShardLayout layout;
+    std::vector<Tensor> shard_memory, gradient_memory;
+    Tree shards, gradients;
+    std::vector<ShardBucket> gathers, reductions;
+    std::vector<Work> reducing;
+    bool reduced = false;  // in this step
+    std::weak_ptr<Gathered> gathered;
+  };
+
+  State(Group g, const FullyShardOptions& o) : group(g), options(o), mover(std::move(g), std::nullopt, o.stream) {}
+
+  Module& module(std::size_t index) {
+    if (index >= modules.size()) refuse(fmt::format("there is no module {}; {} were added", index, modules.size()));
+    return *modules[index];
+  }
+  std::shared_ptr<Gathered> start_gather(Module& module);
+  void finish_gather(Module& module, Gathered& gathered);
+  Unsharded use(std::size_t index, int direction);
+  void collect_gradients();
+
+  Group group;
+  const FullyShardOptions options;
+  native::ShardMover mover;
+  std::vector<std::unique_ptr<Module>> modules;
+  std::vector<std::shared_ptr<Gathered>> ahead;  // by module: gathered before its turn
+  Tree parameters, gradients;
+};
+
+std::shared_ptr<FullyShard::Gathered> FullyShard::State::start_gather(Module& module) {
+  if (auto alive = module.gathered.lock()) return alive;
+  auto gathered = std::make_shared<Gathered>();
+  module.gathered = gathered;
+  if (group.size() == 1 && !options.compute_dtype) {
+    gathered->parameters = module.outline.map([&](const std::string& name, const TensorView& values) {
+      return TensorView(module.shards.at(name).data(), values.dtype(), values.shape());
+    });
+    return gathered;
+  }
+  gathered->parameters = make_tensors(
+      module.outline, [&](const std::string& name) { return module.layout.full_shape(name); }, options.compute_dtype, gathered->memory);
+  for (ShardBucket& bucket : module.gathers) gathered->works.push_back(mover.start_gather(bucket, module.shards));
+  return gathered;
+}
+
+void FullyShard::State::finish_gather(Module& module, Gathered& gathered) {
+  auto works = std::exchange(gathered.works, {});
+  for (std::size_t i = 0; i < works.size(); ++i) {
+    works[i].wait();
+    mover.finish_gather(module.gathers[i], gathered.parameters);
+  }
+}
+
+FullyShard::Unsharded FullyShard::State::use(std::size_t index, int direction) {
+  Module& wanted = module(index);
+  std::shared_ptr<Gathered> gathered = start_gather(wanted);
+  ahead[index].reset();
+  for (int step = 1; step <= options.prefetch; ++step) {
+    const std::int64_t next = static_cast<std::int64_t>(index) + step * direction;
+    if (next < 0 || next >= static_cast<std::int64_t>(modules.size())) break;
+    const auto n = static_cast<std::size_t>(next);
+    if (!ahead[n]) ahead[n] = start_gather(*modules[n]);
+  }
+  finish_gather(wanted, *gathered);
+  return Unsharded(std::move(gathered));
+}
+
+FullyShard::FullyShard(Group group, const FullyShardOptions& options) {
+  native::check_real_dtype("compute_dtype", options.compute_dtype);
+  native::check_real_dtype("reduce_dtype", options.reduce_dtype);
+  if (options.prefetch < 0) refuse(fmt::format("prefetch is {}; it must not be negative", options.prefetch));
+  if (!options.shard_weights.empty()) static_cast<void>(ShardLayout({}, group.size(), options.shard_weights));
+  state_ = std::make_unique<State>(std::move(group), options);
+}
+FullyShard::FullyShard(FullyShard&&) noexcept = default;
+FullyShard& FullyShard::operator=(FullyShard&&) noexcept = default;
+FullyShard::~FullyShard() = default;
+
+std::size_t FullyShard::add(std::string name, const Tree& parameters) {
+  State& state = *state_;
+  native::check_gradients(parameters, state.options.compute_dtype || state.options.reduce_dtype);
+  Tree named;
+  named.add(name, parameters);
+  native::require_same_tree(state.group, "FullyShard::add", named, state.options.stream);
+  auto module = std::make_unique<State::Module>(std::move(name), parameters, state.group.size(), state.options.shard_weights);
+  const int rank = state.group.rank();
+  module->shards = make_tensors(
+      module->outline, [&](const std::string& tensor) { return module->layout.shard_shape(tensor, rank); }, std::nullopt,
+      module->shard_memory);
+  const Tree rows = module->layout.shard(parameters, rank);
+  for (std::size_t i = 0; i < rows.size(); ++i) copy(rows[i].values, module->shards[i].values);
+  module->gathers = native::make_buckets(parameters, module->layout, kWholeModule, state.options.compute_dtype);
+  Tree all = state.parameters;
+  all.add(module->name, module->shards);
+  state.parameters = std::move(all);
+  state.modules.push_back(std::move(module));
+  state.ahead.emplace_back();
+  return state.modules.size() - 1;
+}
+
+std::size_t FullyShard::modules() const noexcept { return state_->modules.size(); }
+
+FullyShard::Unsharded FullyShard::forward(std::size_t module) { return state_->use(module, 1); }
+FullyShard::Unsharded FullyShard::backward(std::size_t module) { return state_->use(module, -1); }
+
+void FullyShard::reduce_gradients(std::size_t index, const Tree& gradients) {
+  State& state = *state_;
+  State::Module& module = state.module(index);
+  if (module.reduced) refuse(fmt::format("the gradients of module '{}' were given already in this step", module.name));
+  native::check_gradients(gradients, true);
+  native::check_same_shapes(gradients, module.outline);
+  if (module.gradients.empty()) {
+    module.gradients = make_tensors(
+        module.outline, [&](const std::string& tensor) { return module.shards.at(tensor).shape(); }, std::nullopt, module.gradient_memory);
+    module.reductions = native::make_buckets(gradients, module.layout, kWholeModule, state.options.reduce_dtype);
+  }
+  module.reduced = true;
+  for (ShardBucket& bucket : module.reductions) module.reducing.push_back(state.mover.start_reduce(bucket, gradients));
+}
+
+void FullyShard::finish() {
+  State& state = *state_;
+  state.gradients = Tree();
+  for (auto& module : state.modules) {
+    module->gathered.reset();
+    if (!std::exchange(module->reduced, false)) continue;
+    auto works = std::exchange(module->reducing, {});
+    for (std::size_t i = 0; i < works.size(); ++i) {
+      works[i].wait();
+      state.mover.finish_reduce(module->reductions[i], module->gradients);
+    }
+    state.gradients.add(module->name, module->gradients);
+  }
+  // What was gathered ahead and not used holds parameters of before the optimizer's step.
+  for (std::size_t i = 0; i < state.ahead.size(); ++i) {
+    if (!state.ahead[i]) continue;
+    state.finish_gather(*state.modules[i], *state.ahead[i]);
+    state.ahead[i].reset();
+  }
+}
+
+const Tree& FullyShard::parameters() const noexcept { return state_->parameters; }
+const Tree& FullyShard::gradients() const noexcept { return state_->gradients; }
+
+ShardLayout FullyShard::layout() const {
+  Tree all;
+  for (const auto& module : state_->modules) all.add(module->name, module->outline);
+  return {all, state_->group.size(), state_->options.shard_weights};
+}
+
+}  // namespace ringlet
