@@ -3,6 +3,7 @@
 // Everything a program needs.
 #include <ringlet/dtype.hpp>
 #include <ringlet/error.hpp>
+#include <ringlet/fsdp.hpp>
 #include <ringlet/gradients.hpp>
 #include <ringlet/group.hpp>
 #include <ringlet/optimizers.hpp>
@@ -10,4 +11,5 @@
 #include <ringlet/sharding.hpp>
 #include <ringlet/status.hpp>
 #include <ringlet/tensor.hpp>
+#include <ringlet/tensor_parallel.hpp>
 #include <ringlet/tree.hpp>
