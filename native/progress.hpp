@@ -72,6 +72,8 @@ class Progress {
   template <class Start>
   void turn(Start&& start) {
     const simd::FloatEnvironment environment;
+    // Whoever had the loop may have let go of it without what was posted to it; that was started earlier.
+    loop_.flush();
     start();
     loop_.flush();
   }

@@ -136,7 +136,8 @@ bool LoopState::drain() {
 bool LoopState::flush() {
   if (in_turn_) return false;
   const Turn turn(*this);
-  return drain();
+  const bool any = run_posted();
+  return drain() || any;
 }
 
 bool LoopState::receive_directly() {
