@@ -181,6 +181,24 @@ TEST_CASE("operations go on behind the caller and complete in order") {
   });
 }
 
+TEST_CASE("what is started without waiting comes before what is started later") {
+  test::run_ranks(2, [](Group& world) {
+    // The helper thread must be about to start the first while the caller starts the second: now and then it is.
+    for (int i = 0; i < 20'000; ++i) {
+      std::vector<std::int32_t> first{1}, second{1, 2};
+      Work work = world.all_reduce_async(ReduceOp::sum, first, first);
+      if (i % 2 == 0) {
+        world.all_max(second);
+      } else {
+        Work other = world.all_reduce_async(ReduceOp::max, second, second);
+        other.wait();
+      }
+      work.wait();
+      expect(first[0] == 2, "sum");
+    }
+  });
+}
+
 TEST_CASE("two streams overlap: their operations may be started in any order") {
   test::run_ranks(2, [](Group& world) {
     std::vector<float> first{1}, second{static_cast<float>(world.rank())};

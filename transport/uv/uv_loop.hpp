@@ -40,8 +40,8 @@ class UvLoop final : public EventLoop {
   bool poll();
   /// One turn that blocks until something happened, a timer ran, or post() or wake() came. May return early with nothing done.
   void wait();
-  /// Runs posted and deferred tasks and writes what woken links have to send, without looking for new events; returns whether there was any. Between
-  /// turns this pushes out what was just started; inside a turn it does nothing, since the turn does it.
+  /// Runs posted and deferred tasks and writes what woken links have to send, without looking for new events; returns whether there was
+  /// any. Between turns this pushes out what was just started; inside a turn it does nothing, since the turn does it.
   bool flush();
 
   /// For the other classes of this folder.
