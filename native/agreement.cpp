@@ -8,6 +8,9 @@
 #include <algorithm>
 #include <sstream>
 
+#include "native/group_access.hpp"
+#include "native/shared_group.hpp"
+
 namespace ringlet::native {
 
 namespace {
@@ -53,10 +56,12 @@ void require_same_tree(Group& group, std::string_view call, const Tree& tree, St
   if (group.size() == 1) return;
   const std::string own = written(tree);
   const std::uint64_t hash = XXH3_64bits(own.data(), own.size());
+  SharedGroup& shared = GroupAccess::shared(group);
+  if (shared.has_agreed_on(hash)) return;
   std::vector<std::uint64_t> hashes(static_cast<std::size_t>(group.size()));
   group.all_gather(std::span(&hash, 1), hashes, {.stream = stream});
   const auto other = std::find_if(hashes.begin(), hashes.end(), [&](std::uint64_t value) { return value != hashes[0]; });
-  if (other == hashes.end()) return;
+  if (other == hashes.end()) return shared.agree_on(hash);
   const auto rank = static_cast<int>(other - hashes.begin());
   const Tree first = tree_of(group, tree, 0, stream);
   const Tree second = tree_of(group, tree, rank, stream);

@@ -69,6 +69,7 @@ Status Work::status() {
 // --- Group ---
 
 const simd::Kernels& native::GroupAccess::kernels(const Group& group) { return *group.shared_->options().kernels; }
+native::SharedGroup& native::GroupAccess::shared(const Group& group) { return *group.shared_; }
 
 int Group::rank() const noexcept { return shared_->options().rank; }
 int Group::size() const noexcept { return shared_->options().size; }

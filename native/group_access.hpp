@@ -6,9 +6,12 @@
 
 namespace ringlet::native {
 
+class SharedGroup;
+
 /// What the library's own parts may see of a group.
 struct GroupAccess {
   static const simd::Kernels& kernels(const Group& group);
+  static SharedGroup& shared(const Group& group);
 };
 
 }  // namespace ringlet::native

@@ -1,8 +1,11 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
+#include <mutex>
 #include <ringlet/group.hpp>
+#include <unordered_set>
 
 #include "native/packing.hpp"
 #include "native/world.hpp"
@@ -39,6 +42,10 @@ class SharedGroup {
   void run_send(const CallOptions& call, Result<MessageTask> task);
   void run_receive(const CallOptions& call, Result<MessageTask> task);
 
+  /// Whether all ranks have been found to agree on what has this hash, and that they have.
+  bool has_agreed_on(std::uint64_t hash);
+  void agree_on(std::uint64_t hash);
+
   /// Null where `color` is negative.
   std::shared_ptr<SharedGroup> split(const CallOptions& call, int color, int key);
 
@@ -51,6 +58,8 @@ class SharedGroup {
 
   const std::shared_ptr<World> world_;
   GroupEngine& engine_;
+  std::mutex agreed_mutex_;
+  std::unordered_set<std::uint64_t> agreed_;
 };
 
 }  // namespace ringlet::native

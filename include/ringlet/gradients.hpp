@@ -51,8 +51,8 @@ class GradientAverager {
 /// MLX's `nn.average_gradients`: each gradient becomes its mean over the group, in place. A group of one changes nothing.
 /// Dtypes may be mixed: tensors of one dtype share buckets.
 void average_gradients(Group group, std::span<const TensorView> gradients, const AverageOptions& options = {});
-/// The same for a tree. Names, order, dtypes and shapes are compared between the ranks first: where they differ, every rank throws a
-/// `MismatchError` that names the first difference, and the group lives on.
+/// The same for a tree. At the first call with it, names, order, dtypes and shapes are compared between the ranks: where they differ, every
+/// rank throws a `MismatchError` that names the first difference, and the group lives on.
 void average_gradients(Group group, const Tree& gradients, const AverageOptions& options = {});
 
 struct BucketerOptions {
