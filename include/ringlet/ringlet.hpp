@@ -1,6 +1,7 @@
 #pragma once
 
 // Everything a program needs.
+#include <ringlet/checkpoint.hpp>
 #include <ringlet/dtype.hpp>
 #include <ringlet/error.hpp>
 #include <ringlet/fsdp.hpp>

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace ringlet::native {
+
+/// XXH3-128 of bytes that come in pieces.
+class Checksum {
+ public:
+  static constexpr std::size_t kDigits = 32;
+
+  Checksum();
+  ~Checksum();
+  Checksum(const Checksum&) = delete;
+  Checksum& operator=(const Checksum&) = delete;
+
+  void update(std::span<const std::byte> bytes);
+  /// Lower-case hexadecimal, as xxh128sum prints it.
+  std::string hex() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+std::string checksum_of(std::string_view text);
+
+}  // namespace ringlet::native

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <new>
+#include <ringlet/group.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ringlet::native {
+
+/// Runs local work (nothing collective) and returns its failure, which the other ranks must hear of, as a status.
+template <class Work>
+Status attempt(Work&& work) {
+  try {
+    std::forward<Work>(work)();
+    return {};
+  } catch (const Error& error) {
+    return error.status();
+  } catch (const std::bad_alloc&) {
+    return {Errc::io_error, "memory is short"};
+  } catch (const std::exception& error) {
+    return {Errc::io_error, error.what()};
+  }
+}
+
+/// How the ranks of a group tell each other texts and failures. All members are collective and throw what the group throws.
+class Exchange {
+ public:
+  Exchange(Group& group, const CallOptions& call) : group_(group), call_(call) {}
+
+  Group& group() const { return group_; }
+  const CallOptions& call() const { return call_; }
+
+  /// Every rank's text, in rank order.
+  std::vector<std::string> gather(const std::string& mine) const;
+  /// The text of rank `root`.
+  std::string broadcast(const std::string& text, int root) const;
+  /// Throws, on all ranks alike, the failure of the lowest rank that has one, after it has run `undo`. Not run where the group itself
+  /// fails.
+  void require_ok(const Status& mine, const std::function<void()>& undo = {}) const;
+  /// Throws a `MismatchError` on all ranks where the lines of `mine` are not those of rank 0, naming the first that differs.
+  void require_same(const std::string& mine) const;
+
+ private:
+  Group& group_;
+  CallOptions call_;
+};
+
+}  // namespace ringlet::native

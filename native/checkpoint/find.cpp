@@ -1,0 +1,88 @@
+#include "native/checkpoint/find.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "native/checkpoint/file.hpp"
+#include "native/checkpoint/folders.hpp"
+
+namespace ringlet::native {
+
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+/// A sighting and, on the rank that has it, the manifest's text.
+struct Look {
+  std::vector<Sighting> sightings;
+  std::vector<std::string> manifests;
+};
+
+Sighting look_at(const fs::path& directory, const StepFolder& folder, std::string& text) {
+  Sighting sighting{folder.step, folder.in_place, folder.name, {}, {}, {}, {}};
+  const fs::path path = directory / folder.name / kManifestName;
+  const Status status = attempt([&] {
+    text = read_file(path, kMaxManifestBytes);
+    Manifest manifest;
+    const Status sound = attempt([&] { manifest = parse_manifest(text); });
+    if (!sound.ok()) throw_io_error(path, sound.text());
+    if (manifest.step != folder.step) throw_io_error(path, fmt::format("it is of step {}, not of its folder's", manifest.step));
+    sighting.id = manifest.id;
+    sighting.directories = manifest.directories;
+    for (std::size_t file = 0; file < manifest.files.size(); ++file) {
+      std::error_code ignored;
+      sighting.files.push_back(fs::exists(directory / folder.name / file_name(file, manifest.files.size()), ignored));
+    }
+  });
+  if (!status.ok()) sighting.error = status.text();
+  return sighting;
+}
+
+Look look(const fs::path& directory, std::optional<std::uint64_t> wanted) {
+  Look seen;
+  for (const StepFolder& folder : list_step_folders(directory)) {
+    if (wanted && folder.step != *wanted) continue;
+    std::string text;
+    seen.sightings.push_back(look_at(directory, folder, text));
+    seen.manifests.push_back(std::move(text));
+  }
+  return seen;
+}
+
+std::string to_text(const std::vector<Sighting>& sightings) {
+  json list = json::array();
+  for (const Sighting& s : sightings) list.push_back({s.step, s.in_place, s.folder, s.error, s.id, s.files, s.directories});
+  return list.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+std::vector<Sighting> parse_sightings(const std::string& text) {
+  std::vector<Sighting> sightings;
+  for (const json& s : json::parse(text))
+    sightings.push_back({s.at(0).get<std::uint64_t>(), s.at(1).get<bool>(), s.at(2).get<std::string>(), s.at(3).get<std::string>(),
+                         s.at(4).get<std::string>(), s.at(5).get<std::vector<bool>>(), s.at(6).get<std::vector<std::vector<int>>>()});
+  return sightings;
+}
+
+}  // namespace
+
+std::optional<Found> find(const Exchange& exchange, const fs::path& directory, std::optional<std::uint64_t> wanted) {
+  Look mine;
+  exchange.require_ok(attempt([&] { mine = look(directory, wanted); }));
+  std::vector<std::vector<Sighting>> all;
+  for (const std::string& text : exchange.gather(to_text(mine.sightings))) all.push_back(parse_sightings(text));
+  const auto choice = choose(all, wanted);
+  if (!choice) return std::nullopt;
+  const auto is_chosen = [&](const Sighting& s) { return s.step == choice->step && s.id == choice->id && s.error.empty(); };
+  const auto mine_at = std::find_if(mine.sightings.begin(), mine.sightings.end(), is_chosen);
+  const auto holder = std::find_if(all.begin(), all.end(),
+                                   [&](const auto& sightings) { return std::any_of(sightings.begin(), sightings.end(), is_chosen); });
+  const bool have = mine_at != mine.sightings.end();
+  const std::string text = exchange.broadcast(have ? mine.manifests[static_cast<std::size_t>(mine_at - mine.sightings.begin())] : "",
+                                              static_cast<int>(holder - all.begin()));
+  return Found{parse_manifest(text), have ? directory / mine_at->folder : fs::path(), choice->seen_by};
+}
+
+}  // namespace ringlet::native

@@ -1,0 +1,67 @@
+#include "native/checkpoint/safetensors.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+namespace ringlet::native {
+
+namespace {
+
+constexpr std::size_t kMaxHeaderBytes = 100'000'000;  // of the format
+
+constexpr std::array<std::string_view, kDTypeCount> kNames{"BOOL", "U8",  "U16", "U32",  "U64", "I8",  "I16",
+                                                           "I32",  "I64", "F16", "BF16", "F32", "F64", "C64"};
+
+/// A scalar that is there stays one; else the tensor with these rows alone.
+std::vector<std::int64_t> piece_shape(const GroupTensor& tensor, RowRange rows) {
+  const auto full = tensor.entry->full_shape.extents();
+  std::vector<std::int64_t> shape(full.begin(), full.end());
+  if (!shape.empty()) shape[0] = rows.count();
+  return shape;
+}
+
+}  // namespace
+
+std::vector<PlacedPiece> place_pieces(const std::vector<GroupTensor>& tensors, int rank, int ranks) {
+  std::vector<PlacedPiece> pieces;
+  for (std::size_t t = 0; t < tensors.size(); ++t) {
+    const RowRange rows = tensors[t].written_by(rank, ranks);
+    const std::uint64_t length = static_cast<std::uint64_t>(rows.count()) * tensors[t].row_bytes;
+    if (length > 0) pieces.push_back({t, rows, 0, length});
+  }
+  const auto element_bytes = [&](const PlacedPiece& piece) { return size_of(tensors[piece.tensor].entry->values.dtype()); };
+  std::stable_sort(pieces.begin(), pieces.end(),
+                   [&](const PlacedPiece& a, const PlacedPiece& b) { return element_bytes(a) > element_bytes(b); });
+  std::uint64_t offset = 0;
+  for (PlacedPiece& piece : pieces) {
+    piece.offset = offset;
+    offset += piece.length;
+  }
+  return pieces;
+}
+
+std::string safetensors_header(const std::vector<GroupTensor>& tensors, const std::vector<PlacedPiece>& pieces, std::uint64_t step) {
+  nlohmann::json header;
+  header["__metadata__"] = {{"format", "ringlet"}, {"step", std::to_string(step)}};
+  for (const PlacedPiece& piece : pieces) {
+    const GroupTensor& tensor = tensors[piece.tensor];
+    header[tensor.entry->name] = {{"dtype", kNames[static_cast<std::size_t>(tensor.entry->values.dtype())]},
+                                  {"shape", piece_shape(tensor, piece.rows)},
+                                  {"data_offsets", {piece.offset, piece.offset + piece.length}}};
+  }
+  std::string text = header.dump();
+  text.resize((text.size() + 7) / 8 * 8, ' ');
+  if (text.size() > kMaxHeaderBytes)
+    throw InvalidArgument(
+        {Errc::invalid_argument,
+         fmt::format("{} tensors make a header of {} bytes; a safetensors file allows {}; use more ranks or fewer tensors", pieces.size(),
+                     text.size(), kMaxHeaderBytes)});
+  std::string length;
+  for (std::size_t byte = 0; byte < 8; ++byte) length.push_back(static_cast<char>(text.size() >> (8 * byte) & 0xff));
+  return length + text;
+}
+
+}  // namespace ringlet::native

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <ringlet/ringlet.hpp>
+#include <vector>
+
+namespace ringlet::test {
+
+/// A directory that is removed with all that is in it.
+class ScratchDirectory {
+ public:
+  ScratchDirectory();
+  ScratchDirectory(const ScratchDirectory&) = delete;
+  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
+  ~ScratchDirectory();
+  const std::filesystem::path& path() const { return path_; }
+  /// A directory of a rank's own.
+  std::filesystem::path of(int rank) const { return path_ / ("disk" + std::to_string(rank)); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// A training state: replicated tensors of every dtype (a scalar, no rows, a transposed one among them), shards and two slots of an
+/// optimizer. Every byte follows from `seed`, the tensor and its place in it; a seed of 0 leaves all zero.
+class TrainingState {
+ public:
+  TrainingState(int rank, int ranks, unsigned seed, const std::vector<double>& weights = {}, std::int64_t large_rows = 11);
+
+  Checkpoint checkpoint();
+  /// The first tensor whose bytes are not those of `seed`; empty if all are right.
+  std::string wrong(unsigned seed) const;
+
+ private:
+  struct Whole {
+    std::string name;
+    DType dtype;
+    Shape shape;
+  };
+  Tensor expected(const Whole& whole, unsigned seed) const;
+  Tensor shard_of(const Whole& whole, unsigned seed) const;
+
+  int rank_;
+  std::vector<Whole> replicated_;
+  std::vector<Whole> sharded_;
+  std::unique_ptr<ShardLayout> layout_;
+  std::vector<Tensor> memory_;
+  Tree parameters_;
+  Tree shards_;
+  Tree slots_;
+};
+
+/// Catch's assertions are not for several threads at once: ranks throw instead.
+void expect(bool condition, const std::string& what);
+
+/// Runs a save of `ranks` ranks of the state of `seed`.
+void save_state(int ranks, const std::function<std::filesystem::path(int)>& directory_of, std::uint64_t step, unsigned seed,
+                const std::vector<double>& weights = {}, int keep = 2);
+/// Loads into `ranks` ranks and checks every byte against `seed`; returns the step.
+std::optional<std::uint64_t> load_state(int ranks, const std::function<std::filesystem::path(int)>& directory_of, unsigned seed,
+                                        const std::vector<double>& weights = {}, std::optional<std::uint64_t> step = {});
+/// What every rank is told, which must be the same `IoError`, by a load that fails; it must leave the tensors and the group as they were.
+std::string load_error(int ranks, const std::function<std::filesystem::path(int)>& directory_of, std::optional<std::uint64_t> step = {});
+
+}  // namespace ringlet::test
