@@ -143,6 +143,14 @@ std::optional<std::uint64_t> load_state(int ranks, const std::function<std::file
   return steps[0];
 }
 
+std::optional<std::uint64_t> latest_of(int ranks, const std::function<std::filesystem::path(int)>& directory_of) {
+  std::vector<std::optional<std::uint64_t>> steps(static_cast<std::size_t>(ranks));
+  run_ranks(ranks,
+            [&](Group& world) { steps[static_cast<std::size_t>(world.rank())] = latest_checkpoint(world, directory_of(world.rank())); });
+  for (const auto& step : steps) expect(step == steps[0], "ranks see different steps");
+  return steps[0];
+}
+
 std::string load_error(int ranks, const std::function<std::filesystem::path(int)>& directory_of, std::optional<std::uint64_t> step) {
   std::mutex mutex;
   std::vector<std::string> errors;

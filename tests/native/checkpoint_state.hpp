@@ -60,6 +60,8 @@ void save_state(int ranks, const std::function<std::filesystem::path(int)>& dire
 /// Loads into `ranks` ranks and checks every byte against `seed`; returns the step.
 std::optional<std::uint64_t> load_state(int ranks, const std::function<std::filesystem::path(int)>& directory_of, unsigned seed,
                                         const std::vector<double>& weights = {}, std::optional<std::uint64_t> step = {});
+/// What `latest_checkpoint` says on all ranks.
+std::optional<std::uint64_t> latest_of(int ranks, const std::function<std::filesystem::path(int)>& directory_of);
 /// What every rank is told, which must be the same `IoError`, by a load that fails; it must leave the tensors and the group as they were.
 std::string load_error(int ranks, const std::function<std::filesystem::path(int)>& directory_of, std::optional<std::uint64_t> step = {});
 

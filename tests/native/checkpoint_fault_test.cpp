@@ -1,0 +1,171 @@
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <fstream>
+
+#include "native/checkpoint/save.hpp"
+#include "tests/native/checkpoint_state.hpp"
+#include "tests/native/ranks.hpp"
+
+using namespace ringlet;
+using namespace ringlet::test;
+using native::SaveMoment;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Saves `seed` as `step` on two ranks; every rank must get an `IoError` that begins with `who` and contains `what`, and the group lives
+/// on.
+void failing_save(const std::function<fs::path(int)>& directory_of, std::uint64_t step, unsigned seed, const std::string& who,
+                  const std::string& what, const std::function<native::SaveHook(int)>& hook_of = {}, std::int64_t rows = 11) {
+  run_ranks(2, [&](Group& world) {
+    TrainingState state(world.rank(), 2, seed, {}, rows);
+    Checkpoint checkpoint = state.checkpoint();
+    try {
+      native::save(world, directory_of(world.rank()), checkpoint, {.step = step}, hook_of ? hook_of(world.rank()) : native::SaveHook());
+    } catch (const IoError& error) {
+      const std::string text = error.what();
+      expect(text.starts_with(who) && text.find(what) != std::string::npos, text);
+      world.barrier();
+      return;
+    }
+    throw std::runtime_error("the save did not fail");
+  });
+}
+
+bool has_leftovers(const fs::path& directory) {
+  for (const auto& entry : fs::recursive_directory_iterator(directory)) {
+    const auto name = entry.path().filename().string();
+    if (name.starts_with(".") || name.find("replaced") != std::string::npos) return true;
+  }
+  return false;
+}
+
+/// A small file system of its own, if the system lets us have one.
+class SmallDisk {
+ public:
+  explicit SmallDisk(fs::path at) : at_(std::move(at)) {
+    fs::create_directories(at_);
+#ifdef __linux__
+    mounted_ = ::mount("none", at_.c_str(), "tmpfs", 0, "size=256k") == 0;
+#endif
+  }
+  SmallDisk(const SmallDisk&) = delete;
+  SmallDisk& operator=(const SmallDisk&) = delete;
+  ~SmallDisk() {
+#ifdef __linux__
+    if (mounted_) ::umount(at_.c_str());
+#endif
+  }
+  bool mounted() const { return mounted_; }
+
+ private:
+  fs::path at_;
+  bool mounted_ = false;
+};
+
+}  // namespace
+
+TEST_CASE("a save that fails on one rank at any moment changes nothing, and every rank hears why") {
+  const auto moment = GENERATE(SaveMoment::folder_created, SaveMoment::block_written, SaveMoment::file_written,
+                               SaveMoment::manifest_written, SaveMoment::replaced_set_aside, SaveMoment::renamed);
+  const int culprit = GENERATE(0, 1);
+  const bool shared = GENERATE(true, false);
+  const std::uint64_t step = GENERATE(2u, 1u);  // 1: in place of the one that is there
+  // Rank 1 renames nothing where rank 0 leads, and nothing is set aside where nothing was there.
+  if (shared && culprit == 1 && moment >= SaveMoment::replaced_set_aside) return;
+  if (step == 2 && moment == SaveMoment::replaced_set_aside) return;
+  CAPTURE(static_cast<int>(moment), culprit, shared, step);
+  const ScratchDirectory scratch;
+  const auto directory_of = [&](int rank) { return shared ? scratch.path() : scratch.of(rank); };
+  save_state(2, directory_of, 1, 4);
+  failing_save(directory_of, step, 5, "rank " + std::to_string(culprit) + ": ", "the test's disk", [&](int rank) -> native::SaveHook {
+    if (rank != culprit) return {};
+    return [moment](SaveMoment reached) {
+      if (reached == moment) throw IoError({Errc::io_error, "the test's disk"});
+    };
+  });
+  CHECK_FALSE(has_leftovers(scratch.path()));
+  CHECK(load_state(2, directory_of, 4) == 1u);
+  save_state(2, directory_of, step, 6);
+  CHECK(load_state(2, directory_of, 6) == step);
+}
+
+TEST_CASE("once all ranks have renamed, the new checkpoint counts, whatever happens to the old ones") {
+  const ScratchDirectory scratch;
+  const auto here = [&](int) { return scratch.path(); };
+  save_state(2, here, 1, 4);
+  run_ranks(2, [&](Group& world) {
+    TrainingState state(world.rank(), 2, 5);
+    Checkpoint checkpoint = state.checkpoint();
+    checkpoint.set("seed", 5u).set("rate", 0.5).set("name", "run").set("offset", -5);
+    native::save(world, scratch.path(), checkpoint, {.step = 2, .keep = 1}, [](SaveMoment reached) {
+      if (reached == SaveMoment::agreed) throw IoError({Errc::io_error, "the test's disk"});
+    });
+  });
+  CHECK(load_state(3, here, 5) == 2u);
+  CHECK(load_state(3, here, 4, {}, 1) == 1u);
+}
+
+TEST_CASE("a full disk and a directory that cannot be are errors on every rank") {
+  const ScratchDirectory scratch;
+  const auto directory_of = [&](int rank) { return scratch.of(rank); };
+  std::ofstream(scratch.of(1)) << "in the way";
+  failing_save(directory_of, 1, 4, "rank 1: " + scratch.of(1).string(), "cannot be created");
+  fs::remove(scratch.of(1));
+  const SmallDisk disk(scratch.of(1));
+  if (!disk.mounted()) {
+    WARN("no small file system can be mounted here: the full disk is not tested");
+    return;
+  }
+  save_state(2, directory_of, 1, 4);
+  failing_save(directory_of, 2, 5, "rank 1: " + scratch.of(1).string(), "No space left on device", {}, 30'000);
+  CHECK_FALSE(has_leftovers(scratch.path()));
+  CHECK(load_state(2, directory_of, 4) == 1u);
+}
+
+TEST_CASE("where only some disks have the new checkpoint, the last whole one is loaded") {
+  const ScratchDirectory scratch;
+  const auto directory_of = [&](int rank) { return scratch.of(rank); };
+  save_state(3, directory_of, 1, 4);
+  save_state(3, directory_of, 2, 5);
+  const int lost = GENERATE(0, 1, 2);
+  fs::remove_all(scratch.of(lost) / "step-00000002");
+  CHECK(load_state(3, directory_of, 4) == 1u);
+  CHECK(load_error(3, directory_of, 2).find("is seen by no rank") != std::string::npos);
+  save_state(3, directory_of, 2, 6);
+  CHECK(load_state(3, directory_of, 6) == 2u);
+}
+
+TEST_CASE("a rank that is lost in the middle of a save leaves the last checkpoint loadable") {
+  const auto moment = GENERATE(SaveMoment::folder_created, SaveMoment::file_written, SaveMoment::manifest_written, SaveMoment::renamed);
+  const int victim = GENERATE(0, 2);
+  const ScratchDirectory scratch;
+  const auto directory_of = [&](int rank) { return scratch.of(rank); };
+  save_state(3, directory_of, 1, 4);
+  std::atomic<int> told{0};
+  run_ranks(3, [&](Group& world) {
+    TrainingState state(world.rank(), 3, 5);
+    Checkpoint checkpoint = state.checkpoint();
+    checkpoint.set("seed", 5u).set("rate", 0.5).set("name", "run").set("offset", -5);
+    struct Gone {};
+    try {
+      native::save(world, directory_of(world.rank()), checkpoint, {.step = 2}, [&](SaveMoment reached) {
+        if (world.rank() == victim && reached == moment) throw Gone();
+      });
+    } catch (const Gone&) {
+      world = Group();
+    } catch (const PeerLost&) {
+      ++told;
+    }
+  });
+  CHECK(told == 2);
+  const auto step = latest_of(3, directory_of);
+  CHECK(step == (moment == SaveMoment::renamed ? step : 1u));
+  CHECK(load_state(3, directory_of, step == 1u ? 4 : 5) == step);
+  save_state(3, directory_of, 3, 6);
+  CHECK_FALSE(has_leftovers(scratch.path()));
+  CHECK(load_state(3, directory_of, 6) == 3u);
+}
