@@ -138,13 +138,18 @@ std::string Collective::waiting_for(int& culprit) const {
     if (culprit < 0 || (!waits.called() && has_called(culprit))) culprit = steps.peer;
     text += (text.empty() ? "waiting for " : ", ") + host_.members().name_of(steps.peer);
     if (!waits.called())
-      text += " (has not called it)";
+      text += steps.call_with_first_send ? " (has sent nothing yet)" : " (has not called it)";
     else if (waits.receives_done())
       text += " (does not take what is sent to it)";
     else
       text += " (sent " + std::to_string(waits.received_bytes()) + " of " + std::to_string(waits.expected_bytes()) + " bytes)";
   }
   return text;
+}
+
+bool Collective::may_wait_itself(int peer) const {
+  const Lane* lane = find_lane(peer);
+  return lane != nullptr && lane->may_wait_itself();
 }
 
 void Collective::advance() {
@@ -292,6 +297,7 @@ std::optional<OutgoingFrame> Collective::Lane::next_frame() {
   header.stream = collective_.stream_;
   header.sequence = collective_.sequence_;
   if (!call_given_) {
+    if (steps_.call_with_first_send && !collective_.progress(collective_.plan_.sends[steps_.first_send].after).done) return std::nullopt;
     if (!called_) {
       if (window_->room() < call_cost()) return std::nullopt;
       window_->take(call_cost());

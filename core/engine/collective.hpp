@@ -69,6 +69,8 @@ class Collective {
   bool has_all_of(int peer) const;
   /// "waiting for rank 2 (has not called it), rank 3 (sent 40 of 100 bytes)", and the first of these ranks.
   std::string waiting_for(int& culprit) const;
+  /// Whether that rank, for which this one waits, has perhaps started and waits for another.
+  bool may_wait_itself(int peer) const;
 
  private:
   class Lane;
@@ -123,6 +125,7 @@ class Collective::Lane final : public FrameSource, public PayloadSink {
   /// Of the operation that this lane last took part in.
   std::uint64_t sequence() const { return sequence_; }
   bool called() const { return called_; }
+  bool may_wait_itself() const { return called_ || steps_.call_with_first_send; }
   void on_call();
   Status begin_frame(const FrameHeader& header);
   void wake_if_sendable();

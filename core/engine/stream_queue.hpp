@@ -75,6 +75,7 @@ class StreamQueue final : private CollectiveHost {
   void protocol_error(int peer, const std::string& text);
   std::string operation_name(std::uint64_t sequence) const;
 
+  static constexpr Duration kGrace = Duration::milliseconds(150);
   static constexpr std::size_t kMaxEarlyBytes = 64 << 20;
   static constexpr std::size_t kEarlyFrameBytes = 128;  // what each early frame costs beyond its payload
   static constexpr std::uint64_t kMaxEarlyOperations = 65'536;

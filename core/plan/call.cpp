@@ -47,7 +47,7 @@ std::string_view name_of(CollectiveKind kind) noexcept {
 }
 
 std::string_view name_of(Algorithm algorithm) noexcept {
-  constexpr std::array<std::string_view, kAlgorithmCount> kNames{"exchange", "direct", "ring"};
+  constexpr std::array<std::string_view, kAlgorithmCount> kNames{"exchange", "direct", "ring", "doubling"};
   return kNames[static_cast<std::size_t>(algorithm)];
 }
 
@@ -90,10 +90,12 @@ std::string describe_difference(const Call& one, const Call& other) {
 }
 
 Algorithm choose_algorithm(CollectiveKind kind, std::size_t bytes, int size, const AlgorithmLimits& limits) {
-  if (kind == CollectiveKind::barrier) return Algorithm::exchange;
+  const bool is_power_of_two = (size & (size - 1)) == 0;
+  const Algorithm of_small = size >= 4 && is_power_of_two ? Algorithm::doubling : Algorithm::exchange;
+  if (kind == CollectiveKind::barrier) return of_small;
   if (kind == CollectiveKind::gather || kind == CollectiveKind::scatter || kind == CollectiveKind::all_to_all) return Algorithm::direct;
   const auto peers = static_cast<std::size_t>(size > 1 ? size - 1 : 1);
-  if (kind == CollectiveKind::all_reduce && bytes <= limits.exchange_bytes / peers) return Algorithm::exchange;
+  if (kind == CollectiveKind::all_reduce && bytes <= limits.exchange_bytes / peers) return of_small;
   return bytes <= limits.direct_bytes ? Algorithm::direct : Algorithm::ring;
 }
 

@@ -28,8 +28,9 @@ enum class Algorithm : std::uint8_t {
   exchange = 0,  // everyone sends everything to everyone: one step
   direct = 1,    // to the owner of each part and back, or between the root and each: two steps or one
   ring = 2,      // along the ring (broadcast, reduce: a chain), pipelined
+  doubling = 3,  // step s: all that was gathered so far, with rank ^ 2^s; the number of ranks is a power of two
 };
-inline constexpr std::size_t kAlgorithmCount = 3;
+inline constexpr std::size_t kAlgorithmCount = 4;
 
 std::string_view name_of(CollectiveKind kind) noexcept;
 std::string_view name_of(Algorithm algorithm) noexcept;
@@ -69,7 +70,7 @@ std::string describe_difference(const Call& one, const Call& other);
 
 /// Where the algorithms change, by bytes of the whole buffer. Part of a group's configuration: equal on all ranks.
 struct AlgorithmLimits {
-  std::size_t exchange_bytes = 32 << 10;  // up to here, divided by the number of peers beyond two ranks
+  std::size_t exchange_bytes = 32 << 10;  // up to here, divided by the number of peers: exchange, or doubling from four ranks on
   std::size_t direct_bytes = 256 << 10;
 };
 

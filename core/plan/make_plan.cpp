@@ -21,6 +21,7 @@ void make_plan(const Call& call, int rank, int size, bool in_place, Plan& plan) 
   PlanWriter writer(call, rank, size, plan);
   switch (call.kind) {
     case CollectiveKind::all_reduce:
+    case CollectiveKind::barrier:
       return plan_all_reduce(writer, in_place);
     case CollectiveKind::reduce_scatter:
       return plan_reduce_scatter(writer);
@@ -28,8 +29,6 @@ void make_plan(const Call& call, int rank, int size, bool in_place, Plan& plan) 
       return plan_all_gather(writer);
     case CollectiveKind::broadcast:
       return plan_broadcast(writer);
-    case CollectiveKind::barrier:
-      return plan_exchange(writer, in_place);
     case CollectiveKind::reduce:
       return plan_reduce(writer);
     case CollectiveKind::gather:

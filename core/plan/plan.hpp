@@ -56,6 +56,7 @@ struct PeerSteps {
   int peer = 0;
   std::uint32_t first_send = 0, send_count = 0;
   std::uint32_t first_receive = 0, receive_count = 0;
+  bool call_with_first_send = false;  // the peer is told of the call when the first send may leave, in one message; else at once
 };
 
 /// All steps of one collective for one rank, computed before the first byte moves. A value; clearing keeps its memory for the next one.

@@ -29,7 +29,16 @@ Region PlanWriter::part(Buffer buffer, int owner) const {
 }
 
 void PlanWriter::with(int peer) {
-  plan_.peers.push_back({peer, static_cast<std::uint32_t>(plan_.sends.size()), 0, static_cast<std::uint32_t>(plan_.receives.size()), 0});
+  PeerSteps steps;
+  steps.peer = peer;
+  steps.first_send = static_cast<std::uint32_t>(plan_.sends.size());
+  steps.first_receive = static_cast<std::uint32_t>(plan_.receives.size());
+  plan_.peers.push_back(steps);
+}
+
+void PlanWriter::with_late_call(int peer) {
+  with(peer);
+  plan_.peers.back().call_with_first_send = true;
 }
 
 void PlanWriter::send(Region from, ProgressIndex after) {
@@ -47,18 +56,24 @@ void PlanWriter::copy(Region from, Region to) {
   plan_.copy_to = to;
 }
 
+int PlanWriter::slot_of(int peer) const {
+  if (call_.algorithm != Algorithm::doubling) return peer < rank_ ? peer : peer - 1;
+  int number = 0;
+  for (int gray = peer ^ rank_; gray != 0; gray >>= 1) number ^= gray;
+  return number - 1;
+}
+
 void PlanWriter::combine_in_rank_order(Region own, Region into, int stride, bool after_sends) {
   const auto first = static_cast<std::uint32_t>(plan_.operands.size());
   const Region contributions = take_scratch(static_cast<std::size_t>(size_ - 1) * own.bytes);
-  int slot = 0;
   for (int r = 0; r < size_; ++r) {
     if (r == rank_) {
       plan_.operands.push_back({own, kAtOnce});
       continue;
     }
-    plan_.operands.push_back(
-        {{Buffer::scratch, contributions.offset_bytes + static_cast<std::size_t>(slot) * own.bytes, own.bytes}, slot * stride});
-    ++slot;
+    const int slot = slot_of(r);
+    const std::size_t offset = contributions.offset_bytes + static_cast<std::size_t>(slot) * own.bytes;
+    plan_.operands.push_back({{Buffer::scratch, offset, own.bytes}, slot * stride});
   }
   plan_.combines.push_back({into, first, static_cast<std::uint32_t>(size_), after_sends});
 }

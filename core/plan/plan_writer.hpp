@@ -25,6 +25,8 @@ class PlanWriter {
 
   /// Opens the next peer; its sends and receives follow.
   void with(int peer);
+  /// The same, but the peer is not told of the call before the first send may leave.
+  void with_late_call(int peer);
   /// Opens every other rank in order; `steps(peer, slot)` writes what is done with it, the peers' slots counting from 0.
   template <class Steps>
   void with_each_peer(Steps steps) {
@@ -51,12 +53,14 @@ class PlanWriter {
   void copy(Region from, Region to);
 
   /// Adds the ranks' contributions in rank order: this rank's own, and in scratch those of the others, of which receive number
-  /// slot * `stride` brings each. `after_sends`: `into` is also sent from.
+  /// slot * `stride` brings each. The slots follow the ranks, or, of a doubling, the order of coming. `after_sends`: `into` is also sent
+  /// from.
   void combine_in_rank_order(Region own, Region into, int stride, bool after_sends);
   Region take_scratch(std::size_t bytes);
 
  private:
   void add_receive(const Receive& step);
+  int slot_of(int peer) const;
 
   const Call& call_;
   const int rank_;

@@ -6,7 +6,7 @@ namespace ringlet {
 
 // One function per kind of collective; each writes the call's own algorithm.
 
-void plan_exchange(PlanWriter& plan, bool in_place);
+/// Or a barrier: an exchange or a doubling of nothing.
 void plan_all_reduce(PlanWriter& plan, bool in_place);
 void plan_reduce_scatter(PlanWriter& plan);
 void plan_reduce(PlanWriter& plan);

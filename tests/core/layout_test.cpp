@@ -40,7 +40,9 @@ TEST_CASE("the algorithm follows from kind, size and bytes alone") {
   using Kind = CollectiveKind;
   CHECK(choose_algorithm(Kind::all_reduce, 1000, 2, limits) == Algorithm::exchange);
   CHECK(choose_algorithm(Kind::all_reduce, 1001, 2, limits) == Algorithm::direct);
-  CHECK(choose_algorithm(Kind::all_reduce, 333, 4, limits) == Algorithm::exchange);
+  CHECK(choose_algorithm(Kind::all_reduce, 333, 4, limits) == Algorithm::doubling);
+  CHECK(choose_algorithm(Kind::all_reduce, 100, 8, limits) == Algorithm::doubling);
+  CHECK(choose_algorithm(Kind::all_reduce, 100, 6, limits) == Algorithm::exchange);
   CHECK(choose_algorithm(Kind::all_reduce, 334, 4, limits) == Algorithm::direct);
   CHECK(choose_algorithm(Kind::all_reduce, 5000, 4, limits) == Algorithm::direct);
   CHECK(choose_algorithm(Kind::all_reduce, 5001, 4, limits) == Algorithm::ring);
@@ -51,6 +53,8 @@ TEST_CASE("the algorithm follows from kind, size and bytes alone") {
   CHECK(choose_algorithm(Kind::reduce, 5001, 4, limits) == Algorithm::ring);
   for (const auto kind : {Kind::gather, Kind::scatter, Kind::all_to_all})
     CHECK(choose_algorithm(kind, 1 << 30, 4, limits) == Algorithm::direct);
+  CHECK(choose_algorithm(Kind::barrier, 0, 4, limits) == Algorithm::doubling);
+  CHECK(choose_algorithm(Kind::barrier, 0, 2, limits) == Algorithm::exchange);
   CHECK(choose_algorithm(Kind::barrier, 0, 9, limits) == Algorithm::exchange);
 }
 

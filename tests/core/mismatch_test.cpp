@@ -190,3 +190,27 @@ TEST_CASE("a call that others do not make ends with its deadline and their names
   group.sim().run_for(Duration::milliseconds(100));
   CHECK(group.world(1).failure().code() == Errc::timed_out);
 }
+
+TEST_CASE("whoever does not come is named, though some wait for a rank that waits itself") {
+  for (const int size : {4, 8}) {
+    for (int missing = 0; missing < size; ++missing) {
+      CAPTURE(size, missing);
+      GroupSetup setup;
+      setup.size = size;
+      SimGroup group(setup);
+      group.meet();
+      std::vector<Outcome*> outcomes;
+      for (int rank = 0; rank < size; ++rank) {
+        if (rank == missing) continue;
+        auto task = make_barrier(group.options(rank));
+        task.timeout = Duration::seconds(1);
+        outcomes.push_back(&group.start(rank, 0, task));
+      }
+      REQUIRE(group.run_until_done(Duration::seconds(2)));
+      for (const Outcome* outcome : outcomes) {
+        CHECK(outcome->status.code() == Errc::timed_out);
+        CHECK(outcome->status.rank() == missing);
+      }
+    }
+  }
+}
