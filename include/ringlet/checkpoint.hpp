@@ -25,10 +25,10 @@ class Checkpoint {
  public:
   /// A tensor of the whole group, and the part of it that this rank holds.
   struct Entry {
-    std::string name;
-    TensorView values;
-    Shape full_shape;
-    std::vector<std::int64_t> bounds;  // rank r holds the rows bounds[r] to bounds[r + 1]; none: every rank holds all
+    std::string name;                  ///< with the name that it was added under: "model.layers.0.weight"
+    TensorView values;                 ///< this rank's part
+    Shape full_shape;                  ///< of the tensor as a whole
+    std::vector<std::int64_t> bounds;  ///< rank r holds the rows bounds[r] to bounds[r + 1]; none: every rank holds all
   };
 
   /// Tensors that every rank holds whole and that are equal on all ranks; they are called "name.leaf". Each rank writes its share of their
@@ -42,6 +42,7 @@ class Checkpoint {
   Checkpoint& add_slots(std::string_view name, const Tree& slots, const ShardLayout& layout);
 
   /// Sets a value; equal on all ranks when it is saved. Texts are UTF-8.
+  ///@{
   template <std::integral T>
   Checkpoint& set(std::string name, T value) {
     using Wide = std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>;
@@ -49,6 +50,7 @@ class Checkpoint {
   }
   Checkpoint& set(std::string name, double value) { return put(std::move(name), value); }
   Checkpoint& set(std::string name, std::string value) { return put(std::move(name), std::move(value)); }
+  ///@}
 
   /// Null where there is none of that name.
   const CheckpointValue* find(std::string_view name) const;
@@ -62,7 +64,9 @@ class Checkpoint {
     return *typed;
   }
 
+  /// The tensors, in the order in which they were added.
   const std::vector<Entry>& entries() const noexcept { return entries_; }
+  /// The values, by name.
   const std::map<std::string, CheckpointValue, std::less<>>& values() const noexcept { return values_; }
   /// Replaces all values.
   void set_values(std::map<std::string, CheckpointValue, std::less<>> values) { values_ = std::move(values); }
@@ -78,28 +82,30 @@ class Checkpoint {
   std::map<std::string, CheckpointValue, std::less<>> values_;
 };
 
+/// How save_checkpoint saves.
 struct SaveOptions {
   /// The training step that the checkpoint is of: its name. One that is there already is replaced.
   std::uint64_t step = 0;
   /// How many checkpoints stay, with this one; older ones are removed once it is safe on all ranks. At least 1. Later steps stay.
   int keep = 2;
-  Stream stream{};
+  Stream stream{};  ///< of all its collectives
   /// Of each operation between ranks, the wait for the slowest disk among them; unset: the group's.
   std::optional<std::chrono::milliseconds> timeout{};
 };
 
+/// What save_checkpoint has written.
 struct SaveReport {
-  /// The checkpoint's folder.
-  std::filesystem::path path;
-  /// By this rank, and by all.
-  std::uint64_t bytes = 0;
-  std::uint64_t total_bytes = 0;
+  std::filesystem::path path;     ///< the checkpoint's folder
+  std::uint64_t bytes = 0;        ///< by this rank
+  std::uint64_t total_bytes = 0;  ///< by all ranks
 };
 
+/// What load_checkpoint loads.
 struct LoadOptions {
   /// Unset: the newest step that is whole.
   std::optional<std::uint64_t> step{};
-  Stream stream{};
+  Stream stream{};  ///< of all its collectives
+  /// As SaveOptions::timeout.
   std::optional<std::chrono::milliseconds> timeout{};
 };
 

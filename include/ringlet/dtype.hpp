@@ -12,43 +12,53 @@ namespace ringlet {
 
 /// IEEE 754 binary16, as its bits. Arithmetic on it is done in f32 and rounded once (nearest, ties to even).
 struct Float16 {
-  std::uint16_t bits;
+  std::uint16_t bits;  ///< sign, 5 bits of exponent, 10 of fraction
+  /// Of the bits: -0 is not +0, and a NaN equals itself.
   friend bool operator==(const Float16&, const Float16&) = default;
 };
 
 /// bfloat16: the upper half of an f32, as its bits.
 struct BFloat16 {
-  std::uint16_t bits;
+  std::uint16_t bits;  ///< sign, 8 bits of exponent, 7 of fraction
+  /// As Float16's.
   friend bool operator==(const BFloat16&, const BFloat16&) = default;
 };
 
+/// Two f32: real, imaginary.
 using Complex64 = std::complex<float>;
 
 /// Element type of a tensor. The numbers are part of the wire format and of the C API: append only.
 enum class DType : std::uint8_t {
-  boolean = 0,  // one byte; zero is false, all else true; results are 0 or 1
-  u8 = 1,
-  u16 = 2,
-  u32 = 3,
-  u64 = 4,
-  i8 = 5,
-  i16 = 6,
-  i32 = 7,
-  i64 = 8,
-  f16 = 9,
-  bf16 = 10,
-  f32 = 11,
-  f64 = 12,
-  complex64 = 13,  // two f32: real, imaginary
+  boolean = 0,     ///< bool: one byte; zero is false, all else true; results are 0 or 1
+  u8 = 1,          ///< std::uint8_t
+  u16 = 2,         ///< std::uint16_t
+  u32 = 3,         ///< std::uint32_t
+  u64 = 4,         ///< std::uint64_t
+  i8 = 5,          ///< std::int8_t
+  i16 = 6,         ///< std::int16_t
+  i32 = 7,         ///< std::int32_t
+  i64 = 8,         ///< std::int64_t
+  f16 = 9,         ///< Float16
+  bf16 = 10,       ///< BFloat16
+  f32 = 11,        ///< float
+  f64 = 12,        ///< double
+  complex64 = 13,  ///< Complex64
 };
 
+/// Dtypes are numbered from 0 to one below this.
 inline constexpr std::size_t kDTypeCount = 14;
 
 /// How two elements are reduced. Integer sums and products wrap. max and min give NaN where either is NaN, hold -0 < +0, and
-/// order complex numbers by real, then imaginary part. On booleans sum and max are OR, prod and min are AND.
+/// order complex numbers by real, then imaginary part.
 /// The numbers are part of the wire format: append only.
-enum class ReduceOp : std::uint8_t { sum = 0, prod = 1, max = 2, min = 3 };
+enum class ReduceOp : std::uint8_t {
+  sum = 0,   ///< OR of booleans
+  prod = 1,  ///< AND of booleans
+  max = 2,   ///< OR of booleans
+  min = 3,   ///< AND of booleans
+};
 
+/// Operations are numbered from 0 to one below this.
 inline constexpr std::size_t kReduceOpCount = 4;
 
 namespace detail {
@@ -110,26 +120,33 @@ concept Element = requires {
   detail::DTypeOf<T>::value;
 };
 
+/// The dtype of elements of type T.
 template <Element T>
 inline constexpr DType dtype_of = detail::DTypeOf<T>::value;
 
-/// Whether `value` names a dtype; a number from outside (the wire, C) is asked this before anything else.
+/// Whether `value` names a dtype or an operation; a number from outside (the wire, C) is asked this before anything else.
+///@{
 constexpr bool is_valid(DType value) noexcept { return static_cast<std::size_t>(value) < kDTypeCount; }
 constexpr bool is_valid(ReduceOp value) noexcept { return static_cast<std::size_t>(value) < kReduceOpCount; }
+///@}
 
 /// Bytes of one element; `dtype` must be valid.
 constexpr std::size_t size_of(DType dtype) noexcept { return detail::kDTypeFacts[static_cast<std::size_t>(dtype)].bytes; }
 
+/// f16, bf16, f32, f64 or complex64.
 constexpr bool is_floating(DType dtype) noexcept { return dtype >= DType::f16 && dtype <= DType::complex64; }
 
-/// "f32", "bool", ...; "unknown" where the value is not valid.
+/// "f32", "bool", "sum", ...; "unknown" where the value is not valid.
+///@{
 constexpr std::string_view name_of(DType dtype) noexcept {
   return is_valid(dtype) ? detail::kDTypeFacts[static_cast<std::size_t>(dtype)].name : std::string_view("unknown");
 }
 constexpr std::string_view name_of(ReduceOp op) noexcept {
   return is_valid(op) ? detail::kReduceOpNames[static_cast<std::size_t>(op)] : std::string_view("unknown");
 }
+///@}
 
+/// The dtype that name_of calls so; nothing where there is none.
 constexpr std::optional<DType> find_dtype(std::string_view name) noexcept {
   for (std::size_t i = 0; i < kDTypeCount; ++i)
     if (detail::kDTypeFacts[i].name == name) return static_cast<DType>(i);

@@ -13,6 +13,7 @@
 
 namespace ringlet {
 
+/// How FsdpUpdater shards and moves.
 struct FsdpOptions {
   /// Ranks that hold the same shard, one of each FSDP group: gradients are averaged over both (hybrid sharding). Its ranks are the ones
   /// of equal rank in their FSDP groups.
@@ -25,7 +26,7 @@ struct FsdpOptions {
   std::optional<DType> reduce_dtype{};
   /// Each rank's share of the rows, such as its memory: one per rank of the FSDP group, the same on every rank. Empty: even shares.
   std::vector<double> shard_weights{};
-  Stream stream{};
+  Stream stream{};  ///< of all its collectives
 };
 
 /// Takes a step on shards: updates `parameters` in place by `gradients` of the same names and shapes.
@@ -39,8 +40,11 @@ class FsdpUpdater {
  public:
   /// Throws `InvalidArgument` for options that do not fit.
   FsdpUpdater(Group fsdp_group, const FsdpOptions& options = {});
+  /// What is moved from can only be assigned to, or go.
+  ///@{
   FsdpUpdater(FsdpUpdater&&) noexcept;
   FsdpUpdater& operator=(FsdpUpdater&&) noexcept;
+  ///@}
   ~FsdpUpdater();
 
   /// One step. `gradients` and `parameters` are full tensors with the same names, order and shapes, on every rank (else
@@ -71,6 +75,7 @@ std::optional<double> fsdp_apply_gradients(Group fsdp_group, const Tree& gradien
 /// by min(max_norm / (norm + 1e-6), 1). Returns the norm before. Squares are added in f64, so no dtype overflows. Collective.
 double clip_grad_norm_sharded(Group group, const Tree& gradients, double max_norm, Stream stream = {});
 
+/// How FullyShard shards and moves.
 struct FullyShardOptions {
   /// The floating dtype that parameters are gathered and used in; unset: their own.
   std::optional<DType> compute_dtype{};
@@ -80,7 +85,7 @@ struct FullyShardOptions {
   std::vector<double> shard_weights{};
   /// Gathers that run ahead of the module in use. At least 0; each needs memory for one more module.
   int prefetch = 1;
-  Stream stream{};
+  Stream stream{};  ///< of all its collectives
 };
 
 /// Parameters that live as shards (MLX's `nn.fully_shard`): a module's are gathered for as long as they are used, in its forward and in its
@@ -105,18 +110,24 @@ class FullyShard {
 
   /// Throws `InvalidArgument` for options that do not fit.
   FullyShard(Group group, const FullyShardOptions& options = {});
+  /// What is moved from can only be assigned to, or go.
+  ///@{
   FullyShard(FullyShard&&) noexcept;
   FullyShard& operator=(FullyShard&&) noexcept;
+  ///@}
   ~FullyShard();
 
   /// Adds the next module in the order of the forward pass and copies this rank's rows of its parameters, whose full tensors are not
   /// needed afterwards. Throws `MismatchError` on every rank where the ranks' trees differ. Returns its number, from 0. Collective.
   std::size_t add(std::string name, const Tree& parameters);
+  /// Modules added so far.
   std::size_t modules() const noexcept;
 
   /// Waits until the module's parameters are gathered. `forward` starts gathering the next module, `backward` the one before.
+  ///@{
   Unsharded forward(std::size_t module);
   Unsharded backward(std::size_t module);
+  ///@}
   /// Starts to average the module's full gradients over the ranks. Names and shapes are the parameters'; they are read during the call
   /// only. Once per module and step.
   void reduce_gradients(std::size_t module, const Tree& gradients);
@@ -126,8 +137,10 @@ class FullyShard {
 
   /// This rank's shards, named "module.parameter", and, after finish(), the averaged gradients of the step's modules for them: what an
   /// optimizer's `apply_gradients` takes. The memory is owned by this object; gradients are valid until the next reduce_gradients().
+  ///@{
   const Tree& parameters() const noexcept;
   const Tree& gradients() const noexcept;
+  ///@}
   /// Of all modules added so far: for checkpoints.
   ShardLayout layout() const;
 

@@ -11,6 +11,7 @@
 
 namespace ringlet {
 
+/// How gradients are averaged.
 struct AverageOptions {
   /// Bytes of gradients that are moved together; <= 0: each tensor by itself. MLX's name and default.
   std::int64_t all_reduce_size = 32 << 20;
@@ -21,16 +22,20 @@ struct AverageOptions {
   /// This rank's share of the average, such as its number of samples: the result is sum(weight * gradient) / sum(weight).
   /// Unset on all ranks: the plain mean. Finite, >= 0, and > 0 on at least one rank; set on all ranks or on none.
   std::optional<double> weight{};
-  Stream stream{};
+  Stream stream{};  ///< of all its collectives
 };
 
 /// Averages gradients over the group while they are still being made: a bucket starts as soon as it is full.
 /// One thread at a time. The views' memory is borrowed from `add` until `finish` has returned.
 class GradientAverager {
  public:
+  /// Throws `InvalidArgument` for a communication_type or weight that does not fit.
   GradientAverager(Group group, const AverageOptions& options = {});
+  /// What is moved from can only be assigned to, or go.
+  ///@{
   GradientAverager(GradientAverager&&) noexcept;
   GradientAverager& operator=(GradientAverager&&) noexcept;
+  ///@}
   /// Waits for the buckets that have started.
   ~GradientAverager();
 
@@ -55,7 +60,9 @@ void average_gradients(Group group, std::span<const TensorView> gradients, const
 /// rank throws a `MismatchError` that names the first difference, and the group lives on.
 void average_gradients(Group group, const Tree& gradients, const AverageOptions& options = {});
 
+/// How GradientBucketer averages.
 struct BucketerOptions {
+  /// As of GradientAverager; the first bucket is 1 MiB, so that the network starts early.
   AverageOptions average{.first_bucket_size = 1 << 20};
   /// Whether finish() may find gradients that were not ready. It then costs one small collective a step to find those that no rank had.
   bool allow_missing = true;
@@ -69,8 +76,11 @@ class GradientBucketer {
   /// `gradients` views memory that is used in every step; it is borrowed until the bucketer goes. Collective: throws as average_gradients
   /// does where the ranks' trees differ.
   GradientBucketer(Group group, const Tree& gradients, const BucketerOptions& options = {});
+  /// What is moved from can only be assigned to, or go.
+  ///@{
   GradientBucketer(GradientBucketer&&) noexcept;
   GradientBucketer& operator=(GradientBucketer&&) noexcept;
+  ///@}
   /// Waits for the buckets that have started.
   ~GradientBucketer();
 
@@ -78,8 +88,10 @@ class GradientBucketer {
   void set_weight(std::optional<double> weight);
   /// The gradient is complete and is not touched until finish() has returned. Any order. Throws `InvalidArgument` for a name that is not
   /// in the tree, and for the second time in a step.
+  ///@{
   void ready(std::string_view name);
   void ready(std::size_t index);
+  ///@}
   /// Ends the step: what this rank has not reported counts as zeros. Waits for all averages; throws the first error. Where
   /// `allow_missing` is off, throws `InvalidArgument` naming what is missing, before anything moves.
   void finish();

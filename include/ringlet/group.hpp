@@ -22,11 +22,12 @@ struct WorkState;
 /// Operations of one stream run in the order in which they were started; operations of two streams overlap.
 /// Every rank must use the same stream number for the same operation.
 struct Stream {
-  std::uint16_t id = 0;
+  std::uint16_t id = 0;  ///< 0 to 1023
 };
 
+/// What every operation can be told.
 struct CallOptions {
-  Stream stream{};
+  Stream stream{};  ///< where the operation waits for its turn
   /// How long the operation may take from the moment it starts; unset: the group's `operation_timeout`.
   std::optional<std::chrono::milliseconds> timeout{};
 };
@@ -35,11 +36,17 @@ struct CallOptions {
 /// the destructor waits for that (the operation's deadline bounds it). All members may be called from any one thread at a time.
 class [[nodiscard]] Work {
  public:
+  /// Nothing was started: done, in success.
   Work() = default;
+  /// Ringlet's own: Group's calls make works.
   Work(std::shared_ptr<native::SharedGroup> group, std::shared_ptr<native::WorkState> state)
       : group_(std::move(group)), state_(std::move(state)) {}
+  /// What is moved from is done. Assignment first waits for the operation that it takes the place of.
+  ///@{
   Work(Work&&) noexcept = default;
   Work& operator=(Work&& other) noexcept;
+  ///@}
+  /// Waits for the end; throws nothing.
   ~Work();
 
   /// Waits for the end; throws the operation's error.
@@ -70,9 +77,12 @@ class Group {
  public:
   /// A group of this process alone.
   Group();
+  /// Ringlet's own: init() and split() make groups.
   explicit Group(std::shared_ptr<native::SharedGroup> shared) : shared_(std::move(shared)) {}
 
+  /// This process' number in the group, from 0.
   int rank() const noexcept;
+  /// How many ranks the group has.
   int size() const noexcept;
 
   /// Forms a group of the ranks that give the same `color`, ordered by `key`, then by rank in this group; a negative key stands for that
@@ -82,92 +92,125 @@ class Group {
   std::optional<Group> split(int color, int key = -1, const CallOptions& options = {}) const;
 
   /// Reduces `values` over all ranks, in place; every rank ends with the same bits. Same dtype and element count on all ranks.
+  ///@{
   void all_sum(TensorView values, const CallOptions& options = {}) { all_reduce(ReduceOp::sum, values, values, options); }
   void all_prod(TensorView values, const CallOptions& options = {}) { all_reduce(ReduceOp::prod, values, values, options); }
   void all_max(TensorView values, const CallOptions& options = {}) { all_reduce(ReduceOp::max, values, values, options); }
   void all_min(TensorView values, const CallOptions& options = {}) { all_reduce(ReduceOp::min, values, values, options); }
+  ///@}
   /// The mean over all ranks, in place: the sum is divided once, by the rank that owns the part. Floating dtypes only.
   void all_mean(TensorView values, const CallOptions& options = {}) { all_mean(values, values, options); }
 
   /// Out of place: `output` has the dtype and element count of `input`, and is `input` itself or does not overlap it.
+  ///@{
   void all_reduce(ReduceOp op, ConstTensorView input, TensorView output, const CallOptions& options = {});
   [[nodiscard]] Work all_reduce_async(ReduceOp op, ConstTensorView input, TensorView output, const CallOptions& options = {});
+  ///@}
+  /// The mean out of place, as all_reduce.
+  ///@{
   void all_mean(ConstTensorView input, TensorView output, const CallOptions& options = {});
   [[nodiscard]] Work all_mean_async(ConstTensorView input, TensorView output, const CallOptions& options = {});
+  ///@}
 
   /// Rank r gets the r-th part of axis 0 of the reduced input. Where the extent of axis 0 does not divide by the group's size, the first
   /// ranks get one row more. `op` is sum, max or min. `output` must not overlap `input`.
+  ///@{
   void reduce_scatter(ReduceOp op, ConstTensorView input, TensorView output, const CallOptions& options = {});
   [[nodiscard]] Work reduce_scatter_async(ReduceOp op, ConstTensorView input, TensorView output, const CallOptions& options = {});
   void sum_scatter(ConstTensorView input, TensorView output, const CallOptions& options = {}) {
     reduce_scatter(ReduceOp::sum, input, output, options);
   }
+  ///@}
 
   /// Concatenates every rank's `input` along axis 0, in rank order. Same shape on all ranks; `output` has size() times the elements.
+  ///@{
   void all_gather(ConstTensorView input, TensorView output, const CallOptions& options = {});
   [[nodiscard]] Work all_gather_async(ConstTensorView input, TensorView output, const CallOptions& options = {});
+  ///@}
 
   /// The same into a new tensor: rank r's part of axis 0; every rank's `input` one behind the other, where a scalar becomes (size(),).
+  ///@{
   [[nodiscard]] Tensor sum_scatter(ConstTensorView input, const CallOptions& options = {});
   [[nodiscard]] Tensor all_gather(ConstTensorView input, const CallOptions& options = {});
+  ///@}
 
   /// Parts of given sizes: `counts[r]` is the extent of axis 0, the rows, of rank r's part; 0 is allowed. The same counts on every rank.
   /// They are read during the call only. Rank r gets rows counts[0]+...+counts[r-1] and following of the reduced input.
+  ///@{
   void reduce_scatter_v(ReduceOp op, ConstTensorView input, TensorView output, std::span<const std::int64_t> counts,
                         const CallOptions& options = {});
   [[nodiscard]] Work reduce_scatter_v_async(ReduceOp op, ConstTensorView input, TensorView output, std::span<const std::int64_t> counts,
                                             const CallOptions& options = {});
+  ///@}
   /// `output` is the concatenation along axis 0 of every rank's `input` of counts[r] rows. In place: `input` is this rank's part of it.
+  ///@{
   void all_gather_v(ConstTensorView input, TensorView output, std::span<const std::int64_t> counts, const CallOptions& options = {});
   [[nodiscard]] Work all_gather_v_async(ConstTensorView input, TensorView output, std::span<const std::int64_t> counts,
                                         const CallOptions& options = {});
+  ///@}
 
   /// Reduces `input` over all ranks into `output` of rank `root`; other ranks' `output` is not looked at. In place on the root: `output`
   /// is `input`.
+  ///@{
   void reduce(ReduceOp op, ConstTensorView input, TensorView output, int root, const CallOptions& options = {});
   [[nodiscard]] Work reduce_async(ReduceOp op, ConstTensorView input, TensorView output, int root, const CallOptions& options = {});
+  ///@}
 
   /// Rank `root` gets every rank's `input`, concatenated along axis 0; other ranks' `output` is not looked at. Same shape on all ranks, or
   /// counts[r] rows of rank r. In place on the root: `input` is its own part of `output`.
+  ///@{
   void gather(ConstTensorView input, TensorView output, int root, const CallOptions& options = {});
   [[nodiscard]] Work gather_async(ConstTensorView input, TensorView output, int root, const CallOptions& options = {});
   void gather_v(ConstTensorView input, TensorView output, std::span<const std::int64_t> counts, int root, const CallOptions& options = {});
   [[nodiscard]] Work gather_v_async(ConstTensorView input, TensorView output, std::span<const std::int64_t> counts, int root,
                                     const CallOptions& options = {});
+  ///@}
 
   /// Rank r gets the r-th part along axis 0 of `input` of rank `root`; other ranks' `input` is not looked at. The rows must divide by the
   /// group's size, or rank r gets counts[r] of them. In place on the root: `output` is its own part of `input`.
+  ///@{
   void scatter(ConstTensorView input, TensorView output, int root, const CallOptions& options = {});
   [[nodiscard]] Work scatter_async(ConstTensorView input, TensorView output, int root, const CallOptions& options = {});
   void scatter_v(ConstTensorView input, TensorView output, std::span<const std::int64_t> counts, int root, const CallOptions& options = {});
   [[nodiscard]] Work scatter_v_async(ConstTensorView input, TensorView output, std::span<const std::int64_t> counts, int root,
                                      const CallOptions& options = {});
+  ///@}
 
   /// The r-th part along axis 0 of this rank's `input` goes to rank r; the r-th part of `output` comes from rank r. The rows must divide by
   /// the group's size. `output` must not overlap `input`.
+  ///@{
   void all_to_all(ConstTensorView input, TensorView output, const CallOptions& options = {});
   [[nodiscard]] Work all_to_all_async(ConstTensorView input, TensorView output, const CallOptions& options = {});
+  ///@}
   /// send_counts[r] rows go to rank r, receive_counts[r] come from it. What one rank sends the other must expect: else `MismatchError`.
+  ///@{
   void all_to_all_v(ConstTensorView input, TensorView output, std::span<const std::int64_t> send_counts,
                     std::span<const std::int64_t> receive_counts, const CallOptions& options = {});
   [[nodiscard]] Work all_to_all_v_async(ConstTensorView input, TensorView output, std::span<const std::int64_t> send_counts,
                                         std::span<const std::int64_t> receive_counts, const CallOptions& options = {});
+  ///@}
 
   /// Copies `values` of rank `root` to every rank.
+  ///@{
   void broadcast(TensorView values, int root, const CallOptions& options = {});
   [[nodiscard]] Work broadcast_async(TensorView values, int root, const CallOptions& options = {});
+  ///@}
 
   /// Returns once every rank has called it.
+  ///@{
   void barrier(const CallOptions& options = {});
   [[nodiscard]] Work barrier_async(const CallOptions& options = {});
+  ///@}
 
   /// Point to point, matched in order per (source, stream). A send ends once the receiver has matched it and its bytes have left; so two
   /// ranks that both send first use the async form. Another dtype or shape on the receiving side is a `MismatchError` on both; the group
   /// lives on.
+  ///@{
   void send(ConstTensorView values, int destination, const CallOptions& options = {});
   [[nodiscard]] Work send_async(ConstTensorView values, int destination, const CallOptions& options = {});
   void recv(TensorView values, int source, const CallOptions& options = {});
   [[nodiscard]] Work recv_async(TensorView values, int source, const CallOptions& options = {});
+  ///@}
   /// Receives a new tensor of the dtype and shape of `like`, whose elements are not looked at.
   [[nodiscard]] Tensor recv_like(ConstTensorView like, int source, const CallOptions& options = {});
 
@@ -187,13 +230,13 @@ struct InitOptions {
   bool strict = false;
   /// "any" or "tcp".
   std::string backend = "any";
-  std::optional<int> rank{};                 // RINGLET_RANK, then MLX_RANK
-  std::optional<int> world_size{};           // RINGLET_WORLD_SIZE
-  std::optional<std::string> coordinator{};  // RINGLET_COORDINATOR: host:port or [v6]:port, where rank 0 listens
-  std::optional<std::string> hostfile{};     // RINGLET_HOSTFILE, then MLX_HOSTFILE: a JSON list of each rank's list of addresses
-  std::optional<std::chrono::milliseconds> connect_timeout{};    // RINGLET_CONNECT_TIMEOUT_MS, 60 s: all ranks must have met by then
-  std::optional<std::chrono::milliseconds> operation_timeout{};  // RINGLET_TIMEOUT_MS, 10 min: of an operation, from its start
-  std::optional<std::chrono::milliseconds> heartbeat_timeout{};  // RINGLET_HEARTBEAT_TIMEOUT_MS, 10 s: silence after which a peer is lost
+  std::optional<int> rank{};                 ///< RINGLET_RANK, then MLX_RANK
+  std::optional<int> world_size{};           ///< RINGLET_WORLD_SIZE
+  std::optional<std::string> coordinator{};  ///< RINGLET_COORDINATOR: host:port or [v6]:port, where rank 0 listens
+  std::optional<std::string> hostfile{};     ///< RINGLET_HOSTFILE, then MLX_HOSTFILE: a JSON list of each rank's list of addresses
+  std::optional<std::chrono::milliseconds> connect_timeout{};    ///< RINGLET_CONNECT_TIMEOUT_MS, 60 s: all ranks must have met by then
+  std::optional<std::chrono::milliseconds> operation_timeout{};  ///< RINGLET_TIMEOUT_MS, 10 min: of an operation, from its start
+  std::optional<std::chrono::milliseconds> heartbeat_timeout{};  ///< RINGLET_HEARTBEAT_TIMEOUT_MS, 10 s: silence after which a peer is lost
 };
 
 /// Whether the named backend can be used here. Unknown names are false.

@@ -23,13 +23,17 @@ concept OptimizerLike = requires(T& optimizer, const Tree& gradients, const Tree
 /// A number, or a schedule that is asked at each step.
 class LearningRate {
  public:
+  /// The same number at each step.
   LearningRate(double value) : value_(value) {}
   /// Throws `InvalidArgument` where it is empty.
+  ///@{
   LearningRate(Schedule schedule);
   template <class Function>
   requires(!std::convertible_to<Function, double> && std::is_invocable_r_v<double, Function&, std::uint64_t>)
       LearningRate(Function schedule)
       : LearningRate(Schedule(std::move(schedule))) {}
+  ///@}
+  /// At the step that comes after `step` others.
   double at(std::uint64_t step) const { return schedule_ ? schedule_(step) : value_; }
 
  private:
@@ -98,6 +102,7 @@ class ElementwiseOptimizer : public Optimizer {
   void set_learning_rate(LearningRate learning_rate) final;
 
  protected:
+  /// The subclasses' formula; checks `learning_rate` and `state_dtype`.
   ElementwiseOptimizer(UpdateFormula formula, LearningRate learning_rate, std::optional<DType> state_dtype);
 
  private:
@@ -111,97 +116,113 @@ class ElementwiseOptimizer : public Optimizer {
 // formulas p is a parameter, g its gradient, t the number of the step counted from 1. `state_dtype` is f16, bf16, f32 or f64: say f32 to
 // keep exact state for gradients of 16 bits; unset: the gradient's own dtype.
 
+/// Of SGD.
 struct SGDOptions {
-  double momentum = 0;      ///< >= 0
-  double weight_decay = 0;  ///< >= 0
-  double dampening = 0;     ///< in [0, 1]
-  bool nesterov = false;    ///< needs momentum, and no dampening
-  std::optional<DType> state_dtype{};
+  double momentum = 0;                 ///< >= 0
+  double weight_decay = 0;             ///< >= 0
+  double dampening = 0;                ///< in [0, 1]
+  bool nesterov = false;               ///< needs momentum, and no dampening
+  std::optional<DType> state_dtype{};  ///< f16, bf16, f32 or f64; unset: the gradient's own
 };
 /// h = g + weight_decay p; without momentum p -= rate h, and there is no state. Else v = momentum v + (1 - dampening) h and p -= rate v, or
 /// with Nesterov's momentum p -= rate (h + momentum v).
 class SGD final : public detail::ElementwiseOptimizer {
  public:
+  /// Throws `InvalidArgument` for options or a learning rate outside their bounds.
   explicit SGD(LearningRate learning_rate, const SGDOptions& options = {});
 };
 
+/// Of RMSprop.
 struct RMSpropOptions {
-  double alpha = 0.99;  ///< in [0, 1)
-  double eps = 1e-8;    ///< > 0
-  std::optional<DType> state_dtype{};
+  double alpha = 0.99;                 ///< in [0, 1)
+  double eps = 1e-8;                   ///< > 0
+  std::optional<DType> state_dtype{};  ///< f16, bf16, f32 or f64; unset: the gradient's own
 };
 /// v = alpha v + (1 - alpha) g^2; p -= rate g / (sqrt(v) + eps)
 class RMSprop final : public detail::ElementwiseOptimizer {
  public:
+  /// Throws `InvalidArgument` for options or a learning rate outside their bounds.
   explicit RMSprop(LearningRate learning_rate, const RMSpropOptions& options = {});
 };
 
+/// Of Adagrad.
 struct AdagradOptions {
-  double eps = 1e-8;  ///< > 0
-  std::optional<DType> state_dtype{};
+  double eps = 1e-8;                   ///< > 0
+  std::optional<DType> state_dtype{};  ///< f16, bf16, f32 or f64; unset: the gradient's own
 };
 /// v += g^2; p -= rate g / (sqrt(v) + eps)
 class Adagrad final : public detail::ElementwiseOptimizer {
  public:
+  /// Throws `InvalidArgument` for options or a learning rate outside their bounds.
   explicit Adagrad(LearningRate learning_rate, const AdagradOptions& options = {});
 };
 
+/// Of AdaDelta.
 struct AdaDeltaOptions {
-  double rho = 0.9;   ///< in [0, 1)
-  double eps = 1e-6;  ///< > 0
-  std::optional<DType> state_dtype{};
+  double rho = 0.9;                    ///< in [0, 1)
+  double eps = 1e-6;                   ///< > 0
+  std::optional<DType> state_dtype{};  ///< f16, bf16, f32 or f64; unset: the gradient's own
 };
 /// v = rho v + (1 - rho) g^2; d = sqrt(u + eps) / sqrt(v + eps) g; u = rho u + (1 - rho) d^2; p -= rate d
 class AdaDelta final : public detail::ElementwiseOptimizer {
  public:
+  /// Throws `InvalidArgument` for options or a learning rate outside their bounds.
   explicit AdaDelta(LearningRate learning_rate, const AdaDeltaOptions& options = {});
 };
 
+/// Of Adam.
 struct AdamOptions {
   std::array<double, 2> betas{0.9, 0.999};  ///< each in [0, 1)
   double eps = 1e-8;                        ///< > 0
   bool bias_correction = false;             ///< MLX's default; PyTorch always corrects
-  std::optional<DType> state_dtype{};
+  std::optional<DType> state_dtype{};       ///< f16, bf16, f32 or f64; unset: the gradient's own
 };
 /// m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g^2; p -= rate m / (sqrt(v) + eps). With bias correction rate is divided by
 /// 1 - beta1^t and sqrt(v) by sqrt(1 - beta2^t).
 class Adam final : public detail::ElementwiseOptimizer {
  public:
+  /// Throws `InvalidArgument` for options or a learning rate outside their bounds.
   explicit Adam(LearningRate learning_rate, const AdamOptions& options = {});
 };
 
+/// Of AdamW.
 struct AdamWOptions {
-  std::array<double, 2> betas{0.9, 0.999};
-  double eps = 1e-8;
-  double weight_decay = 0.01;  ///< >= 0
-  bool bias_correction = false;
-  std::optional<DType> state_dtype{};
+  std::array<double, 2> betas{0.9, 0.999};  ///< each in [0, 1)
+  double eps = 1e-8;                        ///< > 0
+  double weight_decay = 0.01;               ///< >= 0
+  bool bias_correction = false;             ///< as Adam's
+  std::optional<DType> state_dtype{};       ///< f16, bf16, f32 or f64; unset: the gradient's own
 };
 /// Adam on p (1 - rate weight_decay).
 class AdamW final : public detail::ElementwiseOptimizer {
  public:
+  /// Throws `InvalidArgument` for options or a learning rate outside their bounds.
   explicit AdamW(LearningRate learning_rate, const AdamWOptions& options = {});
 };
 
+/// Of Adamax.
 struct AdamaxOptions {
-  std::array<double, 2> betas{0.9, 0.999};
-  double eps = 1e-8;
-  std::optional<DType> state_dtype{};
+  std::array<double, 2> betas{0.9, 0.999};  ///< each in [0, 1)
+  double eps = 1e-8;                        ///< > 0
+  std::optional<DType> state_dtype{};       ///< f16, bf16, f32 or f64; unset: the gradient's own
 };
 /// m = beta1 m + (1 - beta1) g; v = max(beta2 v, |g|); p -= rate m / (v + eps)
 class Adamax final : public detail::ElementwiseOptimizer {
  public:
+  /// Throws `InvalidArgument` for options or a learning rate outside their bounds.
   explicit Adamax(LearningRate learning_rate, const AdamaxOptions& options = {});
 };
 
+/// Of Lion.
 struct LionOptions {
-  std::array<double, 2> betas{0.9, 0.99};
-  double weight_decay = 0;  ///< >= 0
-  std::optional<DType> state_dtype{};
+  std::array<double, 2> betas{0.9, 0.99};  ///< each in [0, 1)
+  double weight_decay = 0;                 ///< >= 0
+  std::optional<DType> state_dtype{};      ///< f16, bf16, f32 or f64; unset: the gradient's own
 };
 /// c = beta1 m + (1 - beta1) g; m = beta2 m + (1 - beta2) g; p = p (1 - rate weight_decay) - rate sign(c)
 class Lion final : public detail::ElementwiseOptimizer {
  public:
+  /// Throws `InvalidArgument` for options or a learning rate outside their bounds.
   explicit Lion(LearningRate learning_rate, const LionOptions& options = {});
 };
 

@@ -14,3 +14,6 @@
 #include <ringlet/tensor.hpp>
 #include <ringlet/tensor_parallel.hpp>
 #include <ringlet/tree.hpp>
+
+/// All that is public. `ringlet::detail` and `ringlet::native` are not.
+namespace ringlet {}

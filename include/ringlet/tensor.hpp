@@ -17,18 +17,25 @@ namespace ringlet {
 /// Extents of a tensor, outermost axis first, at most eight. No axes at all is a scalar: one element.
 class Shape {
  public:
-  static constexpr std::size_t kMaxAxes = 8;
+  static constexpr std::size_t kMaxAxes = 8;  ///< As many as anyone uses; so a shape needs no memory of its own.
 
+  /// A scalar's.
   constexpr Shape() = default;
   /// Throws `InvalidArgument` for more than eight axes or a negative extent.
+  ///@{
   Shape(std::initializer_list<std::int64_t> extents) : Shape(std::span<const std::int64_t>(extents.begin(), extents.size())) {}
   explicit Shape(std::span<const std::int64_t> extents);
+  ///@}
 
+  /// Number of axes, 0 for a scalar.
   std::size_t axes() const noexcept { return axes_; }
+  /// Of an axis below axes().
   std::int64_t operator[](std::size_t axis) const noexcept { return extents_[axis]; }
+  /// Of all axes; valid as long as the shape is.
   std::span<const std::int64_t> extents() const noexcept { return {extents_.data(), axes_}; }
-  /// Number of elements.
+  /// Number of elements: the product of the extents, 1 for a scalar.
   std::size_t count() const noexcept;
+  /// Same axes, same extents.
   friend bool operator==(const Shape&, const Shape&) = default;
 
  private:
@@ -39,16 +46,20 @@ class Shape {
 /// "(3, 4)", "()" for a scalar.
 std::string to_string(const Shape& shape);
 
-/// Elements in memory that the caller owns: row-major without gaps, or, where strides are given, any regular spacing. A view is cheap to
-/// copy and never owns. Needs no alignment beyond what the element type needs in the caller's own code. Group's calls and gradients take
-/// views with gaps too: they are packed into a buffer once, and results are written back from it.
+/// Elements in memory that the caller owns, `kConst`: not to be written. Row-major without gaps, or, where strides are given, any regular
+/// spacing. A view is cheap to copy and never owns. Needs no alignment beyond what the element type needs in the caller's own code. Group's
+/// calls and gradients take views with gaps too: they are packed into a buffer once, and results are written back from it.
 template <bool kConst>
 class BasicTensorView {
  public:
+  /// What data() points to: bytes that may be written, or that may not.
   using Byte = std::conditional_t<kConst, const std::byte, std::byte>;
+  /// What a view is made of: any memory that may be written, or that may not.
   using Void = std::conditional_t<kConst, const void, void>;
 
+  /// No elements: f32 of shape (0,).
   constexpr BasicTensorView() = default;
+  /// Row-major without gaps. Checks nothing: the call that is given the view does.
   BasicTensorView(Void* data, DType dtype, Shape shape) : data_(static_cast<Byte*>(data)), dtype_(dtype), shape_(shape) {}
   /// One axis of `count` elements.
   BasicTensorView(Void* data, DType dtype, std::size_t count) : BasicTensorView(data, dtype, Shape{static_cast<std::int64_t>(count)}) {}
@@ -59,6 +70,8 @@ class BasicTensorView {
     set_strides(strides);
   }
 
+  /// One axis: all elements of a vector or a span, of the dtype that is theirs. Where vector or span become invalid, so does the view.
+  ///@{
   template <Element T>
   BasicTensorView(std::vector<T>& values) requires(!std::same_as<T, bool>) : BasicTensorView(values.data(), dtype_of<T>, values.size()) {}
   template <Element T>
@@ -67,20 +80,25 @@ class BasicTensorView {
   template <class T, std::size_t kExtent>
   BasicTensorView(std::span<T, kExtent> values) requires(Element<std::remove_const_t<T>> && (kConst || !std::is_const_v<T>))
       : BasicTensorView(values.data(), dtype_of<std::remove_const_t<T>>, values.size()) {}
+  ///@}
   /// A view that may be written is a view that may be read.
   template <bool kOther>
   BasicTensorView(const BasicTensorView<kOther>& other) requires(kConst && !kOther)
       : data_(other.data_), dtype_(other.dtype_), shape_(other.shape_), strides_(other.strides_), contiguous_(other.contiguous_) {}
 
+  /// The element of all indexes 0.
   Byte* data() const noexcept { return data_; }
+  /// Of each element.
   DType dtype() const noexcept { return dtype_; }
+  /// Extents, outermost axis first.
   const Shape& shape() const noexcept { return shape_; }
+  /// Number of elements.
   std::size_t count() const noexcept { return shape_.count(); }
   /// Of the elements, without gaps. `dtype` must be valid.
   std::size_t bytes() const noexcept { return count() * size_of(dtype_); }
   /// Row-major without gaps.
   bool contiguous() const noexcept { return contiguous_; }
-  /// In elements.
+  /// Elements from one index of the axis to the next.
   std::int64_t stride(std::size_t axis) const noexcept { return contiguous_ ? row_major_stride(axis) : strides_[axis]; }
 
  private:
@@ -96,7 +114,9 @@ class BasicTensorView {
   bool contiguous_ = true;
 };
 
+/// Elements that may be written.
 using TensorView = BasicTensorView<false>;
+/// Elements that are only read. A TensorView is one, too.
 using ConstTensorView = BasicTensorView<true>;
 extern template class BasicTensorView<false>;
 extern template class BasicTensorView<true>;
@@ -113,18 +133,25 @@ class Tensor {
   /// All zero. Throws `InvalidArgument` for an unknown dtype or a shape whose bytes cannot be counted, `std::bad_alloc` where memory is
   /// short.
   Tensor(DType dtype, const Shape& shape);
-  /// The same shape, dtype and elements, packed.
+  /// The same shape, dtype and elements, packed. `values` is borrowed for the call alone. Throws as the constructor does.
   static Tensor copy_of(ConstTensorView values);
 
+  /// As its view's.
+  ///@{
   DType dtype() const noexcept { return view_.dtype(); }
   const Shape& shape() const noexcept { return view_.shape(); }
   std::size_t count() const noexcept { return view_.count(); }
   std::size_t bytes() const noexcept { return view_.bytes(); }
+  ///@}
+  /// All elements; valid until the tensor is moved from, assigned to, or gone.
+  ///@{
   TensorView view() noexcept { return view_; }
   ConstTensorView view() const noexcept { return view_; }
   operator TensorView() noexcept { return view_; }
   operator ConstTensorView() const noexcept { return view_; }
-  /// The elements as `T`s. Throws `InvalidArgument` where the dtype is another.
+  ///@}
+  /// The elements as `T`s, valid as view() is. Throws `InvalidArgument` where the dtype is another.
+  ///@{
   template <Element T>
   std::span<T> values() {
     check_dtype(dtype_of<T>);
@@ -135,13 +162,17 @@ class Tensor {
     check_dtype(dtype_of<T>);
     return {reinterpret_cast<const T*>(view_.data()), count()};
   }
+  ///@}
 
+  /// What is moved from is left with nothing.
+  ///@{
   Tensor(Tensor&& other) noexcept : memory_(std::move(other.memory_)), view_(std::exchange(other.view_, {})) {}
   Tensor& operator=(Tensor&& other) noexcept {
     memory_ = std::move(other.memory_);
     view_ = std::exchange(other.view_, {});
     return *this;
   }
+  ///@}
 
  private:
   struct Free {

@@ -13,6 +13,7 @@ namespace ringlet {
 /// Enters layers whose weights are split along the output: every rank has the same input.
 class AllToSharded {
  public:
+  /// Of the ranks that share the layers.
   explicit AllToSharded(Group group, Stream stream = {}) : group_(std::move(group)), stream_(stream) {}
   /// The input as it is.
   void forward(TensorView) const noexcept {}
@@ -31,9 +32,11 @@ class AllToSharded {
 /// Leaves layers whose weights are split along the input: each rank has a part of the sum that every output is.
 class ShardedToAll {
  public:
+  /// Of the ranks that share the layers.
   explicit ShardedToAll(Group group, Stream stream = {}) : group_(std::move(group)), stream_(stream) {}
   /// In place, the sum over all ranks, the same bits on every one. A bias is added after it, once.
   void forward(TensorView partial_output) { group_.all_sum(partial_output, {.stream = stream_}); }
+  /// As `forward`, while this rank computes. `partial_output` is borrowed until the work has ended.
   [[nodiscard]] Work forward_async(TensorView partial_output) {
     return group_.all_reduce_async(ReduceOp::sum, partial_output, partial_output, {.stream = stream_});
   }

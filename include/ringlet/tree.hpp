@@ -13,31 +13,39 @@ namespace ringlet {
 
 /// A tensor with its path in a tree: the names of the levels, outermost first, joined by dots ("layers.0.weight").
 struct Leaf {
-  std::string name;
-  TensorView values;
+  std::string name;   ///< "layers.0.weight"
+  TensorView values;  ///< in the caller's memory
 };
 
 /// Named tensors in the caller's memory: a model's parameters, its gradients, an optimizer's state. Order is that of insertion and must
 /// be the same on every rank. A value: copies view the same memory. Not thread-safe while it is changed.
 class Tree {
  public:
+  /// Empty.
   Tree() = default;
-  Tree(std::initializer_list<Leaf> leaves) : Tree(std::span<const Leaf>(leaves.begin(), leaves.size())) {}
   /// Unflattens: throws as `add` does.
+  ///@{
+  Tree(std::initializer_list<Leaf> leaves) : Tree(std::span<const Leaf>(leaves.begin(), leaves.size())) {}
   explicit Tree(std::span<const Leaf> leaves);
+  ///@}
 
   /// Appends a leaf. Throws `InvalidArgument` for a name that is empty or has an empty level ("a..b"), stands in the tree already, or would
   /// be a leaf and a level at once ("a" beside "a.b").
   Tree& add(std::string name, TensorView values);
-  /// Appends all leaves of `children` below `name`.
+  /// Appends all leaves of `children` below `name`. Throws as the other `add` does; what came before the leaf at fault stays.
   Tree& add(std::string_view name, const Tree& children);
 
   /// Flattens: the leaves with their whole names, in order. Valid until the tree changes.
+  ///@{
   std::span<const Leaf> leaves() const noexcept { return leaves_; }
   auto begin() const noexcept { return leaves_.begin(); }
   auto end() const noexcept { return leaves_.end(); }
+  ///@}
+  /// Number of leaves.
   std::size_t size() const noexcept { return leaves_.size(); }
+  /// Whether there is no leaf.
   bool empty() const noexcept { return leaves_.empty(); }
+  /// A leaf by its position, below size().
   const Leaf& operator[](std::size_t index) const noexcept { return leaves_[index]; }
   /// Null where there is none of that name.
   const TensorView* find(std::string_view name) const;
@@ -52,8 +60,10 @@ class Tree {
   std::vector<std::string> children() const;
 
   /// Elements, and bytes without gaps, of all leaves.
+  ///@{
   std::size_t count() const noexcept;
   std::size_t bytes() const noexcept;
+  ///@}
 
   /// A tree of the same names whose tensors are `function(name, values)`.
   template <class Function>
