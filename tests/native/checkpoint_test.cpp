@@ -183,3 +183,63 @@ TEST_CASE("what cannot be saved is refused on every rank, whoever is wrong") {
   CHECK_THROWS_WITH(checkpoint.add_sharded("s", Tree{{"v", w}}, layout), Contains("no tensor 'v'"));
   CHECK_THROWS_WITH(checkpoint.add_slots("o", Tree{{"w", w}}, layout), Contains("\"parameter.slot\""));
 }
+
+namespace {
+
+/// Shards of two parameters, their optimizer, and gradients that depend on the element and the step alone.
+struct ShardedTraining {
+  ShardedTraining(int shard_rank, int ranks, const std::vector<double>& weights)
+      : rank(shard_rank),
+        w(DType::f32, Shape{7, 3}),
+        b(DType::f32, Shape{5}),
+        layout(Tree{{"layer.w", w}, {"layer.b", b}}, ranks, weights) {
+    for (Tensor* tensor : {&w, &b}) std::iota(tensor->values<float>().begin(), tensor->values<float>().end(), 0.5f);
+    parameters = layout.shard(full(), rank);
+    optimizer.init(parameters);
+  }
+  Tree full() { return Tree{{"layer.w", w}, {"layer.b", b}}; }
+  void step() {
+    Tensor gw = Tensor::copy_of(w), gb = Tensor::copy_of(b);
+    for (Tensor* tensor : {&gw, &gb})
+      for (std::size_t i = 0; i < tensor->count(); ++i)
+        tensor->values<float>()[i] = 0.25f * static_cast<float>(i) - static_cast<float>(optimizer.step());
+    optimizer.apply_gradients(layout.shard(Tree{{"layer.w", gw}, {"layer.b", gb}}, rank), parameters);
+  }
+  Checkpoint checkpoint() {
+    Checkpoint state;
+    return state.add_sharded("parameters", parameters, layout).add_slots("optimizer", optimizer.state(), layout);
+  }
+
+  int rank;
+  Tensor w, b;
+  ShardLayout layout;
+  Tree parameters;
+  AdamW optimizer{0.1};
+};
+
+}  // namespace
+
+TEST_CASE("training goes on from a checkpoint of sharded parameters and their optimizer as if it had not stopped") {
+  const ScratchDirectory scratch;
+  ShardedTraining whole(0, 1, {});
+  for (int i = 0; i < 4; ++i) whole.step();
+  run_ranks(3, [&](Group& world) {
+    ShardedTraining training(world.rank(), 3, {0, 1, 2});
+    for (int i = 0; i < 2; ++i) training.step();
+    save_checkpoint(world, scratch.of(world.rank()), training.checkpoint(), {.step = training.optimizer.step()});
+  });
+  run_ranks(4, [&](Group& world) {
+    ShardedTraining training(world.rank(), 4, {});
+    Checkpoint state = training.checkpoint();
+    const auto step = load_checkpoint(world, scratch.of(world.rank()), state);
+    expect(step == 2u, "step");
+    training.optimizer.set_step(*step);
+    for (int i = 0; i < 2; ++i) training.step();
+    for (const Leaf& leaf : training.layout.shard(whole.full(), world.rank())) {
+      const Tensor mine = Tensor::copy_of(training.parameters.at(leaf.name));
+      const Tensor wanted = Tensor::copy_of(leaf.values);
+      expect(std::equal(mine.values<float>().begin(), mine.values<float>().end(), wanted.values<float>().begin()), leaf.name);
+    }
+  });
+  SUCCEED();
+}
