@@ -1,0 +1,142 @@
+/* Groups, works, and what goes wrong. */
+
+#include "cases.h"
+#include "check.h"
+
+void test_groups(const world* w) {
+  ringlet_group* part = NULL;
+  int32_t rank = -1, size = -1;
+  const int64_t one = 1;
+  float value = (float)w->rank;
+  const ringlet_tensor values = floats(&value, &one);
+
+  /* The last rank alone, the others in reverse order. */
+  CHECK_OK(ringlet_group_split(w->group, w->rank == w->size - 1 ? 1 : 0, w->size - w->rank, NULL, &part));
+  CHECK_OK(ringlet_group_rank(part, &rank));
+  CHECK_OK(ringlet_group_size(part, &size));
+  CHECK(size == (w->rank == w->size - 1 ? 1 : w->size - 1));
+  CHECK(rank == (w->rank == w->size - 1 ? 0 : w->size - 2 - w->rank));
+  CHECK_OK(ringlet_all_reduce(part, RINGLET_SUM, &values, &values, NULL));
+  CHECK(value == (w->rank == w->size - 1 ? (float)(w->size - 1) : (float)((w->size - 1) * (w->size - 2) / 2)));
+
+  ringlet_group* copy = NULL;
+  CHECK_OK(ringlet_group_copy(part, &copy));
+  ringlet_group_free(part);
+  CHECK_OK(ringlet_barrier(copy, NULL));
+  ringlet_group_free(copy);
+
+  CHECK_OK(ringlet_group_split(w->group, w->rank == 0 ? -1 : 0, -1, NULL, &part));
+  CHECK((part == NULL) == (w->rank == 0));
+  ringlet_group_free(part);
+
+  const char* algorithm = NULL;
+  CHECK_OK(ringlet_group_algorithm(w->group, "all_reduce", 64 << 20, &algorithm));
+  CHECK(strcmp(algorithm, "ring") == 0);
+  CHECK_CODE(ringlet_group_algorithm(w->group, "gossip", 4, &algorithm), RINGLET_INVALID_ARGUMENT);
+  CHECK_MESSAGE("'gossip'");
+
+  CHECK_OK(ringlet_group_of_one(&part));
+  CHECK_OK(ringlet_all_reduce(part, RINGLET_SUM, &values, &values, NULL));
+  ringlet_group_free(part);
+}
+
+/* A receive that cannot end yet, beside collectives of another stream. */
+void test_works(const world* w) {
+  ringlet_call_options options;
+  CHECK_OK(ringlet_call_options_init(&options, sizeof options));
+  options.stream = 1;
+  const int64_t one = 1;
+  float value = 0;
+  const ringlet_tensor values = floats(&value, &one);
+  ringlet_work* work = NULL;
+  int32_t done = 1;
+  if (w->rank == 0) {
+    CHECK_OK(ringlet_recv_async(w->group, &values, 1, &options, &work));
+    CHECK_OK(ringlet_work_wait_for(work, 0, &done));
+    CHECK(done == 0);
+  }
+  CHECK_OK(ringlet_barrier(w->group, NULL));
+  if (w->rank == 1) {
+    value = 42;
+    CHECK_OK(ringlet_send(w->group, &values, 0, &options));
+  }
+  if (w->rank == 0) {
+    options.timeout_ms = 60000;
+    CHECK_OK(ringlet_work_wait_for(work, 60000, &done));
+    CHECK(done == 1 && value == 42);
+    ringlet_work_free(work);
+  }
+}
+
+/* Mistakes that one rank makes and sees alone. */
+void test_arguments(const world* w) {
+  const int64_t three = 3, four = 4, negative = -1, huge[2] = {INT64_MAX, INT64_MAX};
+  float elements[4] = {0};
+  const ringlet_tensor good = floats(elements, &three), longer = floats(elements, &four);
+  ringlet_tensor bad = good;
+  ringlet_call_options options;
+  ringlet_work* work = NULL;
+
+  CHECK_CODE(ringlet_all_reduce(w->group, 4, &good, &good, NULL), RINGLET_INVALID_ARGUMENT);
+  CHECK_MESSAGE("operation number 4");
+  CHECK_CODE(ringlet_all_reduce(w->group, RINGLET_SUM, &good, NULL, NULL), RINGLET_INVALID_ARGUMENT);
+  CHECK_MESSAGE("ringlet_all_reduce: output is NULL");
+  CHECK(ringlet_error_rank() == -1);
+  CHECK_CODE(ringlet_all_reduce(w->group, RINGLET_SUM, &good, &longer, NULL), RINGLET_INVALID_ARGUMENT);
+  CHECK_MESSAGE("input has 3 elements but output has 4");
+  bad.dtype = 256 + RINGLET_F32;
+  CHECK_CODE(ringlet_broadcast(w->group, &bad, 0, NULL), RINGLET_INVALID_ARGUMENT);
+  CHECK_MESSAGE("dtype number 267");
+  bad = good;
+  bad.axes = -1;
+  CHECK_CODE(ringlet_broadcast(w->group, &bad, 0, NULL), RINGLET_INVALID_ARGUMENT);
+  bad.axes = 9;
+  CHECK_CODE(ringlet_broadcast(w->group, &bad, 0, NULL), RINGLET_INVALID_ARGUMENT);
+  CHECK_MESSAGE("9 axes");
+  bad = good;
+  bad.shape = NULL;
+  CHECK_CODE(ringlet_broadcast(w->group, &bad, 0, NULL), RINGLET_INVALID_ARGUMENT);
+  bad.shape = &negative;
+  CHECK_CODE(ringlet_broadcast(w->group, &bad, 0, NULL), RINGLET_INVALID_ARGUMENT);
+  CHECK_MESSAGE("extent -1");
+  bad.axes = 2;
+  bad.shape = huge;
+  bad.strides = huge;
+  CHECK_CODE(ringlet_broadcast(w->group, &bad, 0, NULL), RINGLET_INVALID_ARGUMENT);
+  CHECK_MESSAGE("impossible shape");
+  bad = good;
+  bad.data = NULL;
+  CHECK_CODE(ringlet_broadcast(w->group, &bad, 0, NULL), RINGLET_INVALID_ARGUMENT);
+  CHECK_CODE(ringlet_broadcast(w->group, &good, w->size, NULL), RINGLET_INVALID_ARGUMENT);
+  CHECK_CODE(ringlet_all_gather_v(w->group, &good, &good, NULL, NULL), RINGLET_INVALID_ARGUMENT);
+  CHECK_MESSAGE("counts is NULL");
+
+  memset(&options, 0, sizeof options);
+  CHECK_CODE(ringlet_barrier(w->group, &options), RINGLET_INVALID_ARGUMENT);
+  CHECK_MESSAGE("struct_size");
+  CHECK_OK(ringlet_call_options_init(&options, sizeof options));
+  options.stream = 65536;
+  CHECK_CODE(ringlet_barrier(w->group, &options), RINGLET_INVALID_ARGUMENT);
+  options.stream = 0;
+  options.timeout_ms = -5;
+  CHECK_CODE(ringlet_barrier_async(w->group, &options, &work), RINGLET_INVALID_ARGUMENT);
+  CHECK_MESSAGE("timeout_ms is -5");
+  CHECK(work == NULL);
+  /* Nothing of the above has disturbed the group. */
+  CHECK_OK(ringlet_barrier(w->group, NULL));
+  CHECK(strcmp(ringlet_error_message(), "") == 0);
+}
+
+void test_mismatch(const world* w) {
+  const int64_t three = 3, four = 4;
+  float elements[4] = {0};
+  const ringlet_tensor values = floats(elements, w->rank == 1 ? &four : &three);
+  /* Once one rank has left the barrier, every rank's earlier calls have ended; it may itself be overtaken by the others' mismatch. */
+  int32_t code = ringlet_barrier(w->group, NULL);
+  CHECK(code == RINGLET_OK || code == RINGLET_MISMATCH);
+  code = ringlet_all_reduce(w->group, RINGLET_SUM, &values, &values, NULL);
+  CHECK(code == RINGLET_MISMATCH);
+  CHECK_MESSAGE("all_reduce");
+  CHECK(strcmp(ringlet_code_name(code), "mismatch") == 0);
+  CHECK_CODE(ringlet_barrier(w->group, NULL), RINGLET_MISMATCH);
+}

@@ -1,0 +1,3 @@
+#include <ringlet/ringlet.h>
+
+static_assert(RINGLET_OK == 0);

@@ -1,0 +1,109 @@
+#include <ringlet/ringlet.h>
+
+#include <array>
+#include <catch2/catch.hpp>
+#include <cstdio>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <sstream>
+#include <string>
+
+namespace {
+
+template <class... Arguments>
+std::function<int32_t()> with_zeros(int32_t (*function)(Arguments...)) {
+  return [function] { return function(Arguments{}...); };
+}
+
+template <class Handle>
+std::function<int32_t()> freeing(void (*handle_free)(Handle*)) {
+  return [handle_free] {
+    handle_free(nullptr);
+    return RINGLET_OK;
+  };
+}
+
+struct Function {
+  std::function<int32_t()> call;  // with NULL and 0 for all arguments
+  int32_t code = RINGLET_INVALID_ARGUMENT;
+};
+
+#define FUNCTION(name)          \
+  {                             \
+#name, { with_zeros(name) } \
+  }
+#define FREE(name)                       \
+  {                                      \
+#name, { freeing(name), RINGLET_OK } \
+  }
+#define FUNCTION_AND_ASYNC(name) FUNCTION(name), FUNCTION(name##_async)
+
+const std::map<std::string, Function> kFunctions{
+    {"ringlet_version", {[] { return ringlet_version() == nullptr ? 1 : 0; }, RINGLET_OK}},
+    {"ringlet_error_message", {[] { return ringlet_error_message() == nullptr ? 1 : 0; }, RINGLET_OK}},
+    {"ringlet_error_rank", {[] { return ringlet_error_rank(); }, -1}},
+    {"ringlet_code_name", {[] { return ringlet_code_name(0) == nullptr ? 1 : 0; }, RINGLET_OK}},
+    {"ringlet_is_available", {[] { return ringlet_is_available(nullptr) == 1 ? 0 : 1; }, RINGLET_OK}},
+    FUNCTION(ringlet_call_options_init),
+    FUNCTION(ringlet_init_options_init),
+    FUNCTION(ringlet_init),
+    FUNCTION(ringlet_group_of_one),
+    FUNCTION(ringlet_group_copy),
+    FREE(ringlet_group_free),
+    FUNCTION(ringlet_group_rank),
+    FUNCTION(ringlet_group_size),
+    FUNCTION(ringlet_group_split),
+    FUNCTION(ringlet_group_algorithm),
+    FUNCTION(ringlet_work_wait),
+    FUNCTION(ringlet_work_wait_for),
+    FUNCTION(ringlet_work_done),
+    FREE(ringlet_work_free),
+    FUNCTION_AND_ASYNC(ringlet_all_reduce),
+    FUNCTION_AND_ASYNC(ringlet_all_mean),
+    FUNCTION_AND_ASYNC(ringlet_reduce_scatter),
+    FUNCTION_AND_ASYNC(ringlet_reduce_scatter_v),
+    FUNCTION_AND_ASYNC(ringlet_all_gather),
+    FUNCTION_AND_ASYNC(ringlet_all_gather_v),
+    FUNCTION_AND_ASYNC(ringlet_broadcast),
+    FUNCTION_AND_ASYNC(ringlet_barrier),
+    FUNCTION_AND_ASYNC(ringlet_reduce),
+    FUNCTION_AND_ASYNC(ringlet_gather),
+    FUNCTION_AND_ASYNC(ringlet_gather_v),
+    FUNCTION_AND_ASYNC(ringlet_scatter),
+    FUNCTION_AND_ASYNC(ringlet_scatter_v),
+    FUNCTION_AND_ASYNC(ringlet_all_to_all),
+    FUNCTION_AND_ASYNC(ringlet_all_to_all_v),
+    FUNCTION_AND_ASYNC(ringlet_send),
+    FUNCTION_AND_ASYNC(ringlet_recv),
+};
+
+/// What the library defines for others.
+std::set<std::string> exported_symbols() {
+  const std::unique_ptr<FILE, int (*)(FILE*)> nm(::popen(RINGLET_NM " -D --defined-only --format=posix " RINGLET_LIBRARY, "r"), ::pclose);
+  REQUIRE(nm);
+  std::string text;
+  std::array<char, 4096> part{};
+  while (const std::size_t bytes = std::fread(part.data(), 1, part.size(), nm.get())) text.append(part.data(), bytes);
+  std::set<std::string> names;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) names.insert(line.substr(0, line.find(' ')));
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("every C function survives NULL for all its arguments") {
+  for (const auto& [name, function] : kFunctions) {
+    CAPTURE(name, ringlet_error_message());
+    CHECK(function.call() == function.code);
+    if (function.code == RINGLET_INVALID_ARGUMENT) CHECK_THAT(ringlet_error_message(), Catch::Matchers::StartsWith(name + ": "));
+  }
+}
+
+TEST_CASE("the library exports the C API and nothing else") {
+  std::set<std::string> listed;
+  for (const auto& entry : kFunctions) listed.insert(entry.first);
+  CHECK(exported_symbols() == listed);
+}
