@@ -129,13 +129,22 @@ bool Collective::on_peer_left_world(int peer) {
   return true;
 }
 
-std::string Collective::waiting_for(int& culprit) const {
-  std::string text;
-  culprit = -1;
+int Collective::waits_for() const {
+  int found = -1;
   for (const PeerSteps& steps : plan_.peers) {
     const Lane& waits = lane(steps.peer);
     if (!running_ || (waits.receives_done() && waits.sends_left())) continue;
-    if (culprit < 0 || (!waits.called() && has_called(culprit))) culprit = steps.peer;
+    if (!waits.called()) return steps.peer;
+    if (found < 0 || (lane(found).receives_done() && !waits.receives_done())) found = steps.peer;
+  }
+  return found;
+}
+
+std::string Collective::waiting_for() const {
+  std::string text;
+  for (const PeerSteps& steps : plan_.peers) {
+    const Lane& waits = lane(steps.peer);
+    if (!running_ || (waits.receives_done() && waits.sends_left())) continue;
     text += (text.empty() ? "waiting for " : ", ") + host_.members().name_of(steps.peer);
     if (!waits.called())
       text += steps.call_with_first_send ? " (has sent nothing yet)" : " (has not called it)";

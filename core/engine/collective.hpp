@@ -67,8 +67,10 @@ class Collective {
   bool on_peer_left_world(int peer);
   /// The peer has called this operation and sent its part, or has none in it: what is left goes to it without its help.
   bool has_all_of(int peer) const;
-  /// "waiting for rank 2 (has not called it), rank 3 (sent 40 of 100 bytes)", and the first of these ranks.
-  std::string waiting_for(int& culprit) const;
+  /// "waiting for rank 2 (has not called it), rank 3 (sent 40 of 100 bytes)".
+  std::string waiting_for() const;
+  /// One of these ranks: rather one that has not called, then one whose bytes are missing. -1: none.
+  int waits_for() const;
   /// Whether that rank, for which this one waits, has perhaps started and waits for another.
   bool may_wait_itself(int peer) const;
 

@@ -106,13 +106,21 @@ void GroupEngine::tell_departure(int peer) {
     if (host_.failure().ok()) box->on_peer_left(peer);
 }
 
-Status GroupEngine::check_deadlines(Instant now) const {
+Status GroupEngine::check_messages(Instant now) const {
   Status status;
-  for (const auto& queue : streams_)
-    if (queue && status.ok()) status = queue->check_deadline(now);
   for (const auto& [id, box] : mailboxes_)
     if (status.ok()) status = box->check_deadlines(now);
   return status;
+}
+
+std::optional<std::uint16_t> GroupEngine::overdue_stream(Instant now) const {
+  const auto found = std::find_if(streams_.begin(), streams_.end(), [&](const auto& queue) { return queue && queue->overdue(now); });
+  return found == streams_.end() ? std::nullopt : std::optional(static_cast<std::uint16_t>(found - streams_.begin()));
+}
+
+Standing GroupEngine::standing(std::uint32_t stream_id, std::uint64_t sequence) const {
+  const bool used = stream_id < streams_.size() && streams_[stream_id] != nullptr;
+  return used ? streams_[stream_id]->standing(sequence) : Standing{};
 }
 
 void GroupEngine::fail_all(const Status& status) {

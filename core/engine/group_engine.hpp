@@ -3,10 +3,12 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/engine/mailbox.hpp"
 #include "core/engine/stream_queue.hpp"
+#include "core/wire/control.hpp"
 
 namespace ringlet {
 
@@ -20,6 +22,7 @@ class GroupHost {
   virtual void fail(const Status& status) = 0;
   virtual const Status& failure() const = 0;
   virtual bool has_left_world(int world_rank) const = 0;
+  virtual void send_control(int world_rank, const wire::ControlMessage& message) = 0;
 
  protected:
   ~GroupHost() = default;
@@ -56,8 +59,14 @@ class GroupEngine final : private StreamHost {
   /// The member has left the world; its session's sources have been dropped.
   void on_left_world(int peer);
   bool has_left(int peer) const { return departure(peer) != Departure::none; }
-  /// `timed_out` where an operation's deadline has passed.
-  Status check_deadlines(Instant now) const;
+  /// `timed_out` where a message's deadline has passed.
+  Status check_messages(Instant now) const;
+  /// A stream whose running operation's deadline has passed.
+  std::optional<std::uint16_t> overdue_stream(Instant now) const;
+  /// How this rank stands towards an operation; of a stream that was never used it has called none.
+  Standing standing(std::uint32_t stream, std::uint64_t sequence) const;
+  /// `timed_out` of a stream's running operation.
+  Status timeout(std::uint16_t stream, const Holdup& holdup) const { return streams_[stream]->timeout(holdup); }
   void fail_all(const Status& status);
 
  private:

@@ -106,11 +106,32 @@ bool GroupTable::idle() const {
   return std::all_of(slots_.begin(), slots_.end(), [](const Slot& slot) { return !slot.group || slot.group->idle(); });
 }
 
-Status GroupTable::check_deadlines(Instant now) const {
+Status GroupTable::check_messages(Instant now) const {
   Status status;
   for (const Slot& slot : slots_)
-    if (slot.group && status.ok()) status = slot.group->check_deadlines(now);
+    if (slot.group && status.ok()) status = slot.group->check_messages(now);
   return status;
+}
+
+std::optional<GroupTable::Overdue> GroupTable::overdue(Instant now) const {
+  for (const Slot& slot : slots_)
+    if (const auto stream = slot.group ? slot.group->overdue_stream(now) : std::nullopt) return Overdue{slot.group.get(), *stream};
+  return std::nullopt;
+}
+
+wire::Answer GroupTable::answer(int peer, const wire::Question& question) const {
+  wire::Answer answer;
+  answer.number = question.number;
+  answer.sequence = question.sequence;
+  const GroupEngine* group = question.group < slots_.size() ? slots_[question.group].group.get() : nullptr;
+  if (group == nullptr || !group->members().rank_of(peer)) return answer;
+  const Standing standing = group->standing(question.stream, question.sequence);
+  if (standing.kind == Standing::Kind::done) answer.standing = wire::Answer::Standing::done;
+  if (standing.kind != Standing::Kind::waits) return answer;
+  answer.standing = wire::Answer::Standing::waits;
+  answer.rank = static_cast<std::uint32_t>(group->members().world_rank(standing.peer));
+  answer.sequence = standing.sequence;
+  return answer;
 }
 
 void GroupTable::fail_all(const Status& status) {

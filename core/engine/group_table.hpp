@@ -33,8 +33,18 @@ class GroupTable {
   PayloadSink* on_frame(int peer, const FrameHeader& header);
   void on_left_world(int peer);
 
+  /// How this rank stands towards the operation of a member's question. Of a group that it has left it has called none.
+  wire::Answer answer(int peer, const wire::Question& question) const;
+
   bool idle() const;
-  Status check_deadlines(Instant now) const;
+  /// `timed_out` where a message's deadline has passed.
+  Status check_messages(Instant now) const;
+  /// A stream whose running operation's deadline has passed.
+  struct Overdue {
+    GroupEngine* group;
+    std::uint16_t stream;
+  };
+  std::optional<Overdue> overdue(Instant now) const;
   void fail_all(const Status& status);
 
  private:

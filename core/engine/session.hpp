@@ -96,6 +96,8 @@ class Session final : private LinkUser {
   bool closed() const { return link_ == nullptr; }
   /// Something waits for the link to take it.
   bool has_unsent() const { return first_part_ < part_count_ || !owned_.empty(); }
+  /// Frames of send_owned() that have not left whole.
+  std::size_t unsent_owned() const { return owned_.size(); }
   bool receive_has_ended() const { return receive_ended_; }
   bool goodbye_received() const { return goodbye_received_; }
   Instant last_received() const { return last_received_; }

@@ -209,16 +209,26 @@ void StreamQueue::on_peer_left(int peer) {
               host_.members().world_rank(peer)});
 }
 
-Status StreamQueue::check_deadline(Instant now) const {
-  if (!running_ || now < deadline_) return {};
-  int culprit = -1;
-  const std::string waiting = collective_.waiting_for(culprit);
-  // That rank's own deadline passes about now, and it knows better whom all wait for.
-  if (culprit >= 0 && collective_.may_wait_itself(culprit) && now < deadline_ + kGrace) return {};
-  return {Errc::timed_out,
-          operation_name(sequence_) + ", " + describe(current_.call) + ", was not done after " +
-              std::to_string(current_.timeout.whole_milliseconds()) + " ms: " + waiting,
-          culprit < 0 ? -1 : host_.members().world_rank(culprit)};
+Standing StreamQueue::standing(std::uint64_t sequence) const {
+  const std::uint64_t called = sequence_ + (running_ ? 1 : 0) + waiting_.size();
+  if (running_ && sequence >= sequence_ && collective_.waits_for() >= 0) return {Standing::Kind::waits, sequence_, collective_.waits_for()};
+  return {sequence < called ? Standing::Kind::done : Standing::Kind::not_called, sequence_, -1};
+}
+
+Status StreamQueue::timeout(const Holdup& holdup) const {
+  const Membership& members = host_.members();
+  std::string text = operation_name(sequence_) + ", " + describe(current_.call) + ", was not done after " +
+                     std::to_string(current_.timeout.whole_milliseconds()) + " ms: " + collective_.waiting_for();
+  int culprit = collective_.waits_for();
+  if (holdup.kind == Holdup::Kind::unknown || (holdup.peer == culprit && !collective_.may_wait_itself(culprit)))
+    return {Errc::timed_out, text, culprit < 0 ? -1 : members.world_rank(culprit)};
+  culprit = holdup.peer;
+  text += "; " + members.name_of(culprit);
+  if (holdup.kind == Holdup::Kind::does_not_answer)
+    text += " does not answer";
+  else
+    text += " has not called " + (holdup.sequence == sequence_ ? "it" : operation_name(holdup.sequence));
+  return {Errc::timed_out, text, members.world_rank(culprit)};
 }
 
 void StreamQueue::on_finished() {

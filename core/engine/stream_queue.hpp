@@ -31,6 +31,20 @@ class StreamHost {
   ~StreamHost() = default;
 };
 
+/// How a rank stands towards an operation of a stream.
+struct Standing {
+  enum class Kind : std::uint8_t { not_called, waits, done } kind = Kind::not_called;
+  std::uint64_t sequence = 0;  // of the operation that the stream is in, which may be an earlier one
+  int peer = -1;               // whom it waits for
+};
+
+/// What is known about why an operation was not done in time; nothing: only what this rank sees itself.
+struct Holdup {
+  enum class Kind : std::uint8_t { unknown, has_not_called, does_not_answer } kind = Kind::unknown;
+  int peer = -1;
+  std::uint64_t sequence = 0;  // of the operation that it has not called
+};
+
 /// The operations of one stream: started one after the other, in the order of the calls, numbered from 0. Keeps what peers that are ahead
 /// send.
 class StreamQueue final : private CollectiveHost {
@@ -44,8 +58,11 @@ class StreamQueue final : private CollectiveHost {
   PayloadSink* on_call(int peer, const FrameHeader& header);
   PayloadSink* on_data(int peer, const FrameHeader& header);
   void on_peer_left(int peer);
-  /// `timed_out` where the running operation's deadline has passed.
-  Status check_deadline(Instant now) const;
+  /// The running operation's deadline has passed.
+  bool overdue(Instant now) const { return running_ && now >= deadline_; }
+  Standing standing(std::uint64_t sequence) const;
+  /// `timed_out` of the running operation.
+  Status timeout(const Holdup& holdup) const;
   /// Ends every operation with `status`. Sessions must have dropped their sources before.
   void fail_all(const Status& status);
   bool idle() const { return !running_ && waiting_.empty(); }
@@ -75,7 +92,6 @@ class StreamQueue final : private CollectiveHost {
   void protocol_error(int peer, const std::string& text);
   std::string operation_name(std::uint64_t sequence) const;
 
-  static constexpr Duration kGrace = Duration::milliseconds(150);
   static constexpr std::size_t kMaxEarlyBytes = 64 << 20;
   static constexpr std::size_t kEarlyFrameBytes = 128;  // what each early frame costs beyond its payload
   static constexpr std::uint64_t kMaxEarlyOperations = 65'536;

@@ -11,6 +11,7 @@ namespace {
 
 constexpr Duration kTick = Duration::milliseconds(50);
 constexpr int kHeartbeatsPerTimeout = 4;
+constexpr std::size_t kMaxUnreadAnswers = 64;
 
 std::string seconds_text(Duration duration) {
   const std::int64_t tenths = duration.whole_milliseconds() / 100;
@@ -44,7 +45,8 @@ World::World(EventLoop& loop, const WorldOptions& options)
     : loop_(loop),
       options_(within_limits(options)),
       sessions_(static_cast<std::size_t>(options.size)),
-      groups_(*this, options_.max_groups) {
+      groups_(*this, options_.max_groups),
+      inquiry_(*this) {
   RINGLET_CHECK(options.kernels != nullptr && options.size >= 1 && options.rank >= 0 && options.rank < options.size);
   group_ = &groups_.create(*groups_.reserve(), Membership::of_world(options.size), options.rank);
   for (int rank = 0; rank < options.size; ++rank) control_sinks_.push_back(std::make_unique<ControlSink>(*this, rank));
@@ -80,6 +82,11 @@ void World::split(GroupEngine& parent, std::uint16_t stream, SplitTask task) {
   split_group(groups_, *this, parent, stream, std::move(task));
 }
 
+void World::leave(GroupEngine& group) {
+  inquiry_.forget(group);
+  groups_.leave(group);
+}
+
 bool World::has_left_world(int rank) const {
   const auto& session = sessions_[static_cast<std::size_t>(rank)];
   return session && session->goodbye_received();
@@ -113,9 +120,16 @@ void World::on_control(int peer, ConstBytes payload) {
     const bool known = status.rank() >= 0 && status.rank() < options_.size;
     return fail({status.code(), status.text(), known ? status.rank() : -1});
   }
+  if (const auto* question = std::get_if<wire::Question>(&*message)) return on_question(peer, *question);
+  if (const auto* answer = std::get_if<wire::Answer>(&*message)) return inquiry_.on_answer(peer, *answer);
   // A copy: the handler may take itself away.
   if (const ControlHandler handler = control_handler_) return handler(peer, *message);
   fail({Errc::protocol_error, "rank " + std::to_string(peer) + " sent a control message that belongs to the start of a group", peer});
+}
+
+void World::on_question(int peer, const wire::Question& question) {
+  // Who asks more than it reads answers of gets none.
+  if (session_with(peer).unsent_owned() < kMaxUnreadAnswers) send_control(peer, groups_.answer(peer, question));
 }
 
 void World::on_goodbye(int peer) {
@@ -159,6 +173,7 @@ void World::end_operations(const Status& status) {
     session->drop_sources();
     session->discard_received();
   }
+  inquiry_.stop();
   groups_.fail_all(status);
 }
 
@@ -219,10 +234,15 @@ void World::tick() {
     return schedule_tick();
   }
   if (failure_.ok()) check_silence(now);
-  if (failure_.ok())
-    if (const Status status = groups_.check_deadlines(now); !status.ok()) fail(status);
+  if (failure_.ok()) check_deadlines(now);
   last_tick_ = now;
   schedule_tick();
+}
+
+void World::check_deadlines(Instant now) {
+  if (const Status status = groups_.check_messages(now); !status.ok()) return fail(status);
+  if (inquiry_.active()) return inquiry_.on_tick(now);
+  if (const auto overdue = groups_.overdue(now)) inquiry_.start(*overdue->group, overdue->stream);
 }
 
 void World::check_silence(Instant now) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/engine/group_table.hpp"
+#include "core/engine/inquiry.hpp"
 #include "core/engine/options.hpp"
 #include "core/engine/split.hpp"
 #include "core/wire/control.hpp"
@@ -27,14 +28,14 @@ class World final : private SessionOwner, private GroupHost {
   void set_control_handler(ControlHandler handler) { control_handler_ = std::move(handler); }
   /// Runs once if the world fails.
   void set_failure_handler(std::function<void(const Status&)> handler) { failure_handler_ = std::move(handler); }
-  void send_control(int rank, const wire::ControlMessage& message);
+  void send_control(int rank, const wire::ControlMessage& message) override;
 
   /// The group of all ranks; it is there from the start and until it is left.
   GroupEngine& group() { return *group_; }
   /// Forms groups out of `parent` (split.hpp).
   void split(GroupEngine& parent, std::uint16_t stream, SplitTask task);
   /// Takes leave of a group, in which no operation may be pending, and destroys it. The world goes on, even without its own group.
-  void leave(GroupEngine& group) { groups_.leave(group); }
+  void leave(GroupEngine& group);
 
   /// Ends the world for everyone, with this reason. The first call counts.
   void fail(const Status& status) override;
@@ -57,12 +58,14 @@ class World final : private SessionOwner, private GroupHost {
   bool has_left_world(int rank) const override;
 
   void on_control(int peer, ConstBytes payload);
+  void on_question(int peer, const wire::Question& question);
   void on_goodbye(int peer);
   /// Tells a peer why the world has failed, as the last thing.
   void send_abort(Session& session);
   void schedule_tick();
   void tick();
   void check_silence(Instant now);
+  void check_deadlines(Instant now);
   void finish_closing_if_done();
   void finish_closing();
   void end_operations(const Status& status);
@@ -73,6 +76,7 @@ class World final : private SessionOwner, private GroupHost {
   std::vector<std::unique_ptr<ControlSink>> control_sinks_;
   GroupTable groups_;  // goes before the sessions, which may hold its frame sources
   GroupEngine* group_ = nullptr;
+  Inquiry inquiry_;
   ControlHandler control_handler_;
   std::function<void(const Status&)> failure_handler_;
   std::function<void()> on_closed_;

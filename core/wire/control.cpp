@@ -20,6 +20,9 @@ using protozero::tag_and_type;
 void put_uint(pbf_writer& writer, protozero::pbf_tag_type tag, std::uint32_t value) {
   if (value != 0) writer.add_uint32(tag, value);
 }
+void put_uint64(pbf_writer& writer, protozero::pbf_tag_type tag, std::uint64_t value) {
+  if (value != 0) writer.add_uint64(tag, value);
+}
 void put_text(pbf_writer& writer, protozero::pbf_tag_type tag, const std::string& value) {
   if (!value.empty()) writer.add_string(tag, value);
 }
@@ -60,6 +63,19 @@ void write(pbf_writer& writer, const Abort& abort) {
   put_uint(writer, 1, abort.code);
   if (abort.rank != 0) writer.add_sint32(2, abort.rank);
   put_text(writer, 3, abort.text);
+}
+
+void write(pbf_writer& writer, const Question& question) {
+  put_uint(writer, 1, question.number);
+  put_uint(writer, 2, question.group);
+  put_uint(writer, 3, question.stream);
+  put_uint64(writer, 4, question.sequence);
+}
+void write(pbf_writer& writer, const Answer& answer) {
+  put_uint(writer, 1, answer.number);
+  if (answer.standing != Answer::Standing::not_called) writer.add_enum(2, static_cast<std::int32_t>(answer.standing));
+  put_uint(writer, 3, answer.rank);
+  put_uint64(writer, 4, answer.sequence);
 }
 
 Hello read_hello(pbf_reader reader) {
@@ -165,6 +181,58 @@ Abort read_abort(pbf_reader reader) {
   return abort;
 }
 
+Question read_question(pbf_reader reader) {
+  Question question;
+  while (reader.next()) {
+    switch (reader.tag_and_type()) {
+      case tag_and_type(1, pbf_wire_type::varint):
+        question.number = reader.get_uint32();
+        break;
+      case tag_and_type(2, pbf_wire_type::varint):
+        question.group = reader.get_uint32();
+        break;
+      case tag_and_type(3, pbf_wire_type::varint):
+        question.stream = reader.get_uint32();
+        break;
+      case tag_and_type(4, pbf_wire_type::varint):
+        question.sequence = reader.get_uint64();
+        break;
+      default:
+        reader.skip();
+    }
+  }
+  return question;
+}
+
+/// A standing that this version does not know says no more than `done`.
+Answer::Standing to_standing(std::int32_t number) {
+  if (number == 0) return Answer::Standing::not_called;
+  return number == 1 ? Answer::Standing::waits : Answer::Standing::done;
+}
+
+Answer read_answer(pbf_reader reader) {
+  Answer answer;
+  while (reader.next()) {
+    switch (reader.tag_and_type()) {
+      case tag_and_type(1, pbf_wire_type::varint):
+        answer.number = reader.get_uint32();
+        break;
+      case tag_and_type(2, pbf_wire_type::varint):
+        answer.standing = to_standing(reader.get_enum());
+        break;
+      case tag_and_type(3, pbf_wire_type::varint):
+        answer.rank = reader.get_uint32();
+        break;
+      case tag_and_type(4, pbf_wire_type::varint):
+        answer.sequence = reader.get_uint64();
+        break;
+      default:
+        reader.skip();
+    }
+  }
+  return answer;
+}
+
 std::optional<ControlMessage> read_control(pbf_reader reader) {
   std::optional<ControlMessage> message;  // of several, the last counts: Protobuf's rule for oneof
   while (reader.next()) {
@@ -195,6 +263,12 @@ std::optional<ControlMessage> read_control(pbf_reader reader) {
         break;
       case 6:
         message = read_abort(reader.get_message());
+        break;
+      case 7:
+        message = read_question(reader.get_message());
+        break;
+      case 8:
+        message = read_answer(reader.get_message());
         break;
       default:
         reader.skip();

@@ -56,7 +56,24 @@ struct Abort {
   friend bool operator==(const Abort&, const Abort&) = default;
 };
 
-using ControlMessage = std::variant<Hello, Roster, Welcome, Ready, Begin, Abort>;
+struct Question {
+  std::uint32_t number = 0;
+  std::uint32_t group = 0;
+  std::uint32_t stream = 0;
+  std::uint64_t sequence = 0;
+  friend bool operator==(const Question&, const Question&) = default;
+};
+
+struct Answer {
+  enum class Standing : std::uint8_t { not_called = 0, waits = 1, done = 2 };
+  std::uint32_t number = 0;
+  Standing standing = Standing::not_called;
+  std::uint32_t rank = 0;
+  std::uint64_t sequence = 0;
+  friend bool operator==(const Answer&, const Answer&) = default;
+};
+
+using ControlMessage = std::variant<Hello, Roster, Welcome, Ready, Begin, Abort, Question, Answer>;
 
 std::string encode_control(const ControlMessage& message);
 /// Nothing where the bytes are not such a message, or it is of a kind that this version does not know.

@@ -24,7 +24,7 @@ std::uint32_t random_number(SimRandom& random) {
 std::uint64_t random_id(SimRandom& random) { return random.below(3) == 0 ? 0 : random.next(); }
 
 ControlMessage random_message(SimRandom& random) {
-  switch (random.below(6)) {
+  switch (random.below(8)) {
     case 0:
       return wire::Hello{random.below(2) == 0 ? wire::Hello::Purpose::join : wire::Hello::Purpose::link,
                          random_number(random),
@@ -45,6 +45,11 @@ ControlMessage random_message(SimRandom& random) {
       return wire::Ready{};
     case 4:
       return wire::Begin{};
+    case 5:
+      return wire::Question{random_number(random), random_number(random), random_number(random), random_id(random)};
+    case 6:
+      return wire::Answer{random_number(random), static_cast<wire::Answer::Standing>(random.below(3)), random_number(random),
+                          random_id(random)};
     default:
       return wire::Abort{random_number(random), static_cast<std::int32_t>(random_number(random)), random_text(random)};
   }
@@ -80,6 +85,18 @@ reference::ControlMessage to_reference(const ControlMessage& message) {
     to->set_code(abort->code);
     to->set_rank(abort->rank);
     to->set_text(abort->text);
+  } else if (const auto* question = std::get_if<wire::Question>(&message)) {
+    auto* to = out.mutable_question();
+    to->set_number(question->number);
+    to->set_group(question->group);
+    to->set_stream(question->stream);
+    to->set_sequence(question->sequence);
+  } else if (const auto* answer = std::get_if<wire::Answer>(&message)) {
+    auto* to = out.mutable_answer();
+    to->set_number(answer->number);
+    to->set_standing(static_cast<reference::Answer::Standing>(answer->standing));
+    to->set_rank(answer->rank);
+    to->set_sequence(answer->sequence);
   }
   return out;
 }

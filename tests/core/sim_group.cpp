@@ -164,6 +164,12 @@ void SimGroup::close_cleanly() {
   for (int rank = 0; rank < size(); ++rank) CHECK(world(rank).failure().code() == Errc::cancelled);
 }
 
+std::vector<int> world_ranks(const GroupEngine& group) {
+  std::vector<int> ranks;
+  for (int rank = 0; rank < group.members().size(); ++rank) ranks.push_back(group.members().world_rank(rank));
+  return ranks;
+}
+
 PathOptions rough_paths() {
   PathOptions paths;
   paths.split_per_mille = {0, 500};

@@ -100,6 +100,9 @@ class SimGroup {
   std::size_t pending_ = 0;
 };
 
+/// A group's members in their order.
+std::vector<int> world_ranks(const GroupEngine& group);
+
 /// A network with small buffers and many splits, drawn from the seed.
 PathOptions rough_paths();
 
