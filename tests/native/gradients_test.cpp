@@ -35,26 +35,7 @@ float mean_at(int ranks, std::size_t index, std::size_t i) {
   return sum / static_cast<float>(ranks);
 }
 
-std::size_t collectives_for(Group& world, std::int64_t all_reduce_size) {
-  std::vector<std::vector<float>> ten(10, std::vector<float>(10, static_cast<float>(world.rank())));
-  GradientAverager averager(world, {.all_reduce_size = all_reduce_size});
-  for (auto& tensor : ten) averager.add(tensor);
-  averager.finish();
-  for (const auto& tensor : ten)
-    for (const float value : tensor) expect(value == static_cast<float>(world.size() - 1) / 2, "mean");
-  return averager.collectives();
-}
-
 }  // namespace
-
-TEST_CASE("ten tensors of ten values take 1, 2 or 10 collectives") {
-  test::run_ranks(2, [](Group& world) {
-    expect(collectives_for(world, 32 << 20) == 1, "default");
-    expect(collectives_for(world, 200) == 2, "200 bytes");
-    expect(collectives_for(world, 0) == 10, "0");
-    expect(collectives_for(world, -5) == 10, "negative");
-  });
-}
 
 TEST_CASE("averages are the means for every bucket size") {
   const int ranks = GENERATE(2, 3);
