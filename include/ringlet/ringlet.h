@@ -18,5 +18,9 @@
  */
 
 #include <ringlet/c/base.h>
+#include <ringlet/c/checkpoint.h>
 #include <ringlet/c/collectives.h>
+#include <ringlet/c/fsdp.h>
+#include <ringlet/c/gradients.h>
 #include <ringlet/c/group.h>
+#include <ringlet/c/optimizers.h>

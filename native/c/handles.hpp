@@ -1,8 +1,13 @@
 #pragma once
 
-#include <ringlet/c/group.h>
+#include <ringlet/c/fsdp.h>
 
-#include <ringlet/group.hpp>
+#include <memory>
+#include <ringlet/ringlet.hpp>
+
+#include "native/c/exported_tree.hpp"
+
+// What several files of the C API know of its handles.
 
 struct ringlet_group {
   ringlet::Group value;
@@ -10,4 +15,13 @@ struct ringlet_group {
 
 struct ringlet_work {
   ringlet::Work value;
+};
+
+struct ringlet_optimizer {
+  std::unique_ptr<ringlet::Optimizer> value;
+  ringlet::c::ExportedTree state{};
+};
+
+struct ringlet_shard_layout {
+  ringlet::ShardLayout value;
 };

@@ -19,5 +19,11 @@ void test_messages(const world* w);
 void test_groups(const world* w);
 void test_works(const world* w);
 void test_arguments(const world* w);
+void test_averages(const world* w);
+void test_optimizers(const world* w);
+void test_fsdp(const world* w);
+void test_fully_shard(const world* w);
+/* Saves into `directory`, which is empty. */
+void test_checkpoints(const world* w, const char* directory);
 /* Ends the group. */
 void test_mismatch(const world* w);

@@ -1,4 +1,4 @@
-/* A rank that calls everything of the C API, in C99. Started by `ringlet launch`. */
+/* A rank that calls everything of the C API, in C99. Started by `ringlet launch`, with an empty directory. */
 
 #include "cases.h"
 #include "check.h"
@@ -8,8 +8,9 @@ ringlet_tensor floats(float* elements, const int64_t* count) {
   return tensor;
 }
 
-int main(void) {
+int main(int argc, char** argv) {
   world w;
+  CHECK(argc == 2);
   ringlet_init_options options;
   CHECK_OK(ringlet_init_options_init(&options, sizeof options));
   options.strict = 1;
@@ -23,6 +24,11 @@ int main(void) {
   test_groups(&w);
   test_works(&w);
   test_arguments(&w);
+  test_averages(&w);
+  test_optimizers(&w);
+  test_fsdp(&w);
+  test_fully_shard(&w);
+  test_checkpoints(&w, argv[1]);
   test_mismatch(&w);
   ringlet_group_free(w.group);
   printf("rank %d of %d is done\n", (int)w.rank, (int)w.size);

@@ -1,10 +1,12 @@
 #pragma once
 
-/** @file Codes, errors, dtypes and tensors. */
+/** @file
+ * Codes, errors, dtypes and tensors. */
 
 #include <stddef.h>
 #include <stdint.h>
 
+/** What others may link to. */
 #if defined(_WIN32)
 #define RINGLET_API
 #else
@@ -66,8 +68,8 @@ typedef struct ringlet_tensor {
 /** A tensor of a model, with its path: the names of the levels, outermost first, joined by dots ("layers.0.weight"). Arrays of these are
  * trees: names are not empty and each is there once; number and order are the same on every rank. */
 typedef struct ringlet_named_tensor {
-  const char* name;
-  ringlet_tensor tensor;
+  const char* name;      /**< its path */
+  ringlet_tensor tensor; /**< its elements */
 } ringlet_named_tensor;
 
 /** The library's version, "0.1.0". Never fails. */

@@ -1,6 +1,7 @@
 #pragma once
 
-/** @file Groups, and handles of operations that were started. */
+/** @file
+ * Groups, and handles of operations that were started. */
 
 #include <ringlet/c/base.h>
 
@@ -18,15 +19,16 @@ typedef struct ringlet_work ringlet_work;
 
 /** Of every operation. */
 typedef struct ringlet_call_options {
-  size_t struct_size;
+  size_t struct_size; /**< set by the function that fills in the defaults */
   int64_t timeout_ms; /**< how long the operation may take from its start; 0: the group's */
   int32_t stream;     /**< operations of one stream run in order, those of two overlap; the same number on every rank; from 0 */
 } ringlet_call_options;
+/** Fills in the defaults; struct_size is `sizeof *options`. */
 RINGLET_API int32_t ringlet_call_options_init(ringlet_call_options* options, size_t struct_size);
 
 /** How to form or join a group. What is unset comes from the environment variable named beside it. */
 typedef struct ringlet_init_options {
-  size_t struct_size;
+  size_t struct_size;           /**< set by the function that fills in the defaults */
   int32_t strict;               /**< not 0: an error that says what is missing, instead of a group of one, where nothing is configured */
   int32_t rank;                 /**< -1 is unset: RINGLET_RANK, then MLX_RANK */
   int32_t world_size;           /**< -1 is unset: RINGLET_WORLD_SIZE */
@@ -37,6 +39,7 @@ typedef struct ringlet_init_options {
   int64_t operation_timeout_ms; /**< 0 is unset: RINGLET_TIMEOUT_MS, else 10 min: of an operation, from its start */
   int64_t heartbeat_timeout_ms; /**< 0 is unset: RINGLET_HEARTBEAT_TIMEOUT_MS, else 10 s: silence after which a peer is lost */
 } ringlet_init_options;
+/** Fills in the defaults; struct_size is `sizeof *options`. */
 RINGLET_API int32_t ringlet_init_options_init(ringlet_init_options* options, size_t struct_size);
 
 /** 1 where the backend ("any", "tcp"; NULL is "any") can be used here, else 0. Never fails. */
@@ -54,6 +57,7 @@ RINGLET_API void ringlet_group_free(ringlet_group* group);
 
 /** This process' number in the group, from 0. */
 RINGLET_API int32_t ringlet_group_rank(const ringlet_group* group, int32_t* rank);
+/** How many ranks the group has. */
 RINGLET_API int32_t ringlet_group_size(const ringlet_group* group, int32_t* size);
 
 /** Forms a group of the ranks that give the same `color`, ordered by `key`, then by rank in this group; a negative key stands for that
@@ -63,7 +67,7 @@ RINGLET_API int32_t ringlet_group_split(ringlet_group* group, int32_t color, int
                                         ringlet_group** part);
 
 /** How `operation` ("all_reduce", "broadcast", ...: the functions' names without prefix) moves a buffer of this many bytes: `*algorithm`
- * becomes "exchange", "direct" or "ring", valid for ever. */
+ * becomes "exchange", "doubling", "direct" or "ring", valid for ever. */
 RINGLET_API int32_t ringlet_group_algorithm(const ringlet_group* group, const char* operation, size_t bytes, const char** algorithm);
 
 /** Waits for the end and returns the operation's code. May be called again. */
