@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
@@ -153,7 +154,8 @@ TEST_CASE("bf16 256+1+1+1 above 256 KiB is rounded at each hop as in MLX, with t
   test::run_ranks(4, [](Group& world) {
     std::vector<BFloat16> values(kCounts[2], world.rank() == 0 ? kBrain256 : kBrain1);
     world.all_sum(values);
-    for (const BFloat16 value : values) expect(value == kBrain260 || value == kBrain256 || value.bits == 0x4381, "256, 258 or 260");
+    const auto count = [&](BFloat16 value) { return std::count(values.begin(), values.end(), value); };
+    expect(count(kBrain256) > 0 && count(kBrain260) > 0, "it depends on the index");
     const Tensor all = world.all_gather(values);
     const auto bits = all.values<BFloat16>();
     for (std::size_t r = 0; r < 4; ++r)
