@@ -83,7 +83,7 @@ struct FullyShardOptions {
   std::optional<DType> reduce_dtype{};
   /// As FsdpOptions::shard_weights.
   std::vector<double> shard_weights{};
-  /// Gathers that run ahead of the module in use. At least 0; each needs memory for one more module.
+  /// Gathers that run ahead of the module in use, and reductions that run behind it. At least 0; each needs memory for one more module.
   int prefetch = 1;
   Stream stream{};  ///< of all its collectives
 };
@@ -129,7 +129,8 @@ class FullyShard {
   Unsharded backward(std::size_t module);
   ///@}
   /// Starts to average the module's full gradients over the ranks. Names and shapes are the parameters'; they are read during the call
-  /// only. Once per module and step.
+  /// only. Where more than `prefetch` modules' averages are under way, it waits for the oldest and throws its error. Once per module and
+  /// step.
   void reduce_gradients(std::size_t module, const Tree& gradients);
   /// Ends the step: waits for all its gradients and throws the first error. What is gathered from here on are the parameters as they are
   /// then; an `Unsharded` of before keeps the old ones.

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <deque>
 #include <ringlet/fsdp.hpp>
 #include <utility>
 
@@ -52,7 +53,7 @@ struct FullyShard::State {
     Tree shards, gradients;
     std::vector<ShardBucket> gathers, reductions;
     std::vector<Work> reducing;
-    bool reduced = false;  // in this step
+    bool given = false;  // this step's gradients
     std::weak_ptr<Gathered> gathered;
   };
 
@@ -65,13 +66,14 @@ struct FullyShard::State {
   std::shared_ptr<Gathered> start_gather(Module& module);
   void finish_gather(Module& module, Gathered& gathered);
   Unsharded use(std::size_t index, int direction);
-  void collect_gradients();
+  void finish_reduction(Module& module);
 
   Group group;
   const FullyShardOptions options;
   native::ShardMover mover;
   std::vector<std::unique_ptr<Module>> modules;
   std::vector<std::shared_ptr<Gathered>> ahead;  // by module: gathered before its turn
+  std::deque<Module*> reducing;                  // whose gradients are under way, the oldest first
   Tree parameters, gradients;
 };
 
@@ -96,6 +98,14 @@ void FullyShard::State::finish_gather(Module& module, Gathered& gathered) {
   for (std::size_t i = 0; i < works.size(); ++i) {
     works[i].wait();
     mover.finish_gather(module.gathers[i], gathered.parameters);
+  }
+}
+
+void FullyShard::State::finish_reduction(Module& module) {
+  auto works = std::exchange(module.reducing, {});
+  for (std::size_t i = 0; i < works.size(); ++i) {
+    works[i].wait();
+    mover.finish_reduce(module.reductions[i], module.gradients);
   }
 }
 
@@ -154,7 +164,7 @@ FullyShard::Unsharded FullyShard::backward(std::size_t module) { return state_->
 void FullyShard::reduce_gradients(std::size_t index, const Tree& gradients) {
   State& state = *state_;
   State::Module& module = state.module(index);
-  if (module.reduced) refuse(fmt::format("the gradients of module '{}' were given already in this step", module.name));
+  if (module.given) refuse(fmt::format("the gradients of module '{}' were given already in this step", module.name));
   native::check_gradients(gradients, true);
   native::check_same_shapes(gradients, module.outline);
   if (module.gradients.empty()) {
@@ -162,22 +172,23 @@ void FullyShard::reduce_gradients(std::size_t index, const Tree& gradients) {
         module.outline, [&](const std::string& tensor) { return module.shards.at(tensor).shape(); }, std::nullopt, module.gradient_memory);
     module.reductions = native::make_buckets(gradients, module.layout, kWholeModule, state.options.reduce_dtype);
   }
-  module.reduced = true;
+  // Each reduction holds a copy of its module's full gradients: as many at a time as there are full parameters.
+  while (state.reducing.size() > static_cast<std::size_t>(state.options.prefetch)) {
+    state.finish_reduction(*state.reducing.front());
+    state.reducing.pop_front();
+  }
+  module.given = true;
+  state.reducing.push_back(&module);
   for (ShardBucket& bucket : module.reductions) module.reducing.push_back(state.mover.start_reduce(bucket, gradients));
 }
 
 void FullyShard::finish() {
   State& state = *state_;
+  for (State::Module* module : std::exchange(state.reducing, {})) state.finish_reduction(*module);
   state.gradients = Tree();
   for (auto& module : state.modules) {
     module->gathered.reset();
-    if (!std::exchange(module->reduced, false)) continue;
-    auto works = std::exchange(module->reducing, {});
-    for (std::size_t i = 0; i < works.size(); ++i) {
-      works[i].wait();
-      state.mover.finish_reduce(module->reductions[i], module->gradients);
-    }
-    state.gradients.add(module->name, module->gradients);
+    if (std::exchange(module->given, false)) state.gradients.add(module->name, module->gradients);
   }
   // What was gathered ahead and not used holds parameters of before the optimizer's step.
   for (std::size_t i = 0; i < state.ahead.size(); ++i) {
