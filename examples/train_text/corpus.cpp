@@ -89,8 +89,8 @@ double unigram_entropy(std::span<const std::uint8_t> text) {
   return entropy;
 }
 
-std::uint64_t hash_of(std::span<const std::byte> bytes) {
-  std::uint64_t hash = 0xcbf29ce484222325U;
+std::uint64_t hash_of(std::span<const std::byte> bytes, std::uint64_t before) {
+  std::uint64_t hash = before;
   for (const std::byte byte : bytes) hash = (hash ^ std::to_integer<std::uint64_t>(byte)) * 0x100000001b3U;
   return hash;
 }

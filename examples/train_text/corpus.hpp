@@ -32,7 +32,8 @@ class Corpus {
 /// Nats per byte of the best guess that knows how often each byte occurs and nothing else. A model has to beat it.
 double unigram_entropy(std::span<const std::uint8_t> text);
 
-/// FNV-1a, 64 bits: equal bytes, equal hash, on every machine.
-std::uint64_t hash_of(std::span<const std::byte> bytes);
+inline constexpr std::uint64_t kHashOfNothing = 0xcbf29ce484222325U;
+/// FNV-1a, 64 bits: equal bytes, equal hash, on every machine. `before`: the hash of the bytes that came before these.
+std::uint64_t hash_of(std::span<const std::byte> bytes, std::uint64_t before = kHashOfNothing);
 
 }  // namespace train_text

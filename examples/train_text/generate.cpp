@@ -24,11 +24,11 @@ std::uint8_t draw(const std::vector<float>& logits, double temperature, std::uin
 
 }  // namespace
 
-std::string generate(Transformer<float>& model, std::string_view prompt, const SamplingOptions& options) {
+std::string generate(Transformer<float>& model, ModuleMemory<float>& memory, std::string_view prompt, const SamplingOptions& options) {
   std::vector<std::uint8_t> text(prompt.begin(), prompt.end());
   for (int i = 0; i < options.bytes; ++i) {
     const std::uint64_t random_bits = random_at(options.seed, 0, static_cast<std::uint64_t>(i));
-    text.push_back(draw(model.next_byte_logits(text), options.temperature, random_bits));
+    text.push_back(draw(model.next_byte_logits(text, memory), options.temperature, random_bits));
   }
   return {text.begin() + static_cast<std::ptrdiff_t>(prompt.size()), text.end()};
 }

@@ -11,50 +11,59 @@ constexpr int kByteValues = 256;
 constexpr double kGelu = 0.7978845608028654;
 constexpr double kCubic = 0.044715;
 
+// Gradients may be written, values only be read.
 template <class T>
 Eigen::Map<Matrix<T>> as_matrix(T* data, int rows, int columns) {
+  return {data, rows, columns};
+}
+template <class T>
+Eigen::Map<const Matrix<T>> as_matrix(const T* data, int rows, int columns) {
   return {data, rows, columns};
 }
 template <class T>
 Eigen::Map<Row<T>> as_row(T* data, int columns) {
   return {data, columns};
 }
+template <class T>
+Eigen::Map<const Row<T>> as_row(const T* data, int columns) {
+  return {data, columns};
+}
 
 }  // namespace
 
 template <class T>
-Linear<T>::Linear(ParameterStore<T>& store, const std::string& name, int inputs, int outputs, double deviation)
-    : store_(store),
+Linear<T>::Linear(Module<T>& module, const std::string& name, int inputs, int outputs, double deviation)
+    : module_(module),
       inputs_(inputs),
       outputs_(outputs),
-      weight_(store.add_normal(name + ".weight", static_cast<std::size_t>(inputs) * static_cast<std::size_t>(outputs), deviation)),
-      bias_(store.add_constant(name + ".bias", static_cast<std::size_t>(outputs), T(0))) {}
+      weight_(module.add(name + ".weight", {inputs, outputs}, 0, deviation)),
+      bias_(module.add(name + ".bias", {outputs}, 0, 0)) {}
 
 template <class T>
 void Linear<T>::forward(const Matrix<T>& input, Matrix<T>& output) {
-  output.noalias() = input * as_matrix(store_.value(weight_), inputs_, outputs_);
-  output.rowwise() += as_row(store_.value(bias_), outputs_);
+  output.noalias() = input * as_matrix(module_.value(weight_), inputs_, outputs_);
+  output.rowwise() += as_row(module_.value(bias_), outputs_);
 }
 
 template <class T>
 void Linear<T>::backward(const Matrix<T>& input, const Matrix<T>& output_gradient, Matrix<T>& input_gradient) {
-  as_matrix(store_.gradient(weight_), inputs_, outputs_).noalias() = input.transpose() * output_gradient;
-  as_row(store_.gradient(bias_), outputs_) = output_gradient.colwise().sum();
-  input_gradient.noalias() = output_gradient * as_matrix(store_.value(weight_), inputs_, outputs_).transpose();
+  as_matrix(module_.gradient(weight_), inputs_, outputs_).noalias() = input.transpose() * output_gradient;
+  as_row(module_.gradient(bias_), outputs_) = output_gradient.colwise().sum();
+  input_gradient.noalias() = output_gradient * as_matrix(module_.value(weight_), inputs_, outputs_).transpose();
 }
 
 template <class T>
-LayerNorm<T>::LayerNorm(ParameterStore<T>& store, const std::string& name, int features)
-    : store_(store),
+LayerNorm<T>::LayerNorm(Module<T>& module, const std::string& name, int features)
+    : module_(module),
       features_(features),
-      gain_(store.add_constant(name + ".gain", static_cast<std::size_t>(features), T(1))),
-      bias_(store.add_constant(name + ".bias", static_cast<std::size_t>(features), T(0))) {}
+      gain_(module.add(name + ".gain", {features}, 1, 0)),
+      bias_(module.add(name + ".bias", {features}, 0, 0)) {}
 
 template <class T>
 void LayerNorm<T>::forward(const Matrix<T>& input, Matrix<T>& output) {
   constexpr T kEpsilon = T(1e-5);
-  const auto gain = as_row(store_.value(gain_), features_);
-  const auto bias = as_row(store_.value(bias_), features_);
+  const auto gain = as_row(module_.value(gain_), features_);
+  const auto bias = as_row(module_.value(bias_), features_);
   normalised_.resize(input.rows(), input.cols());
   inverse_deviation_.resize(input.rows());
   output.resize(input.rows(), input.cols());
@@ -69,9 +78,9 @@ void LayerNorm<T>::forward(const Matrix<T>& input, Matrix<T>& output) {
 
 template <class T>
 void LayerNorm<T>::backward_add(const Matrix<T>& output_gradient, Matrix<T>& input_gradient) {
-  const auto gain = as_row(store_.value(gain_), features_);
-  as_row(store_.gradient(gain_), features_) = output_gradient.cwiseProduct(normalised_).colwise().sum();
-  as_row(store_.gradient(bias_), features_) = output_gradient.colwise().sum();
+  const auto gain = as_row(module_.value(gain_), features_);
+  as_row(module_.gradient(gain_), features_) = output_gradient.cwiseProduct(normalised_).colwise().sum();
+  as_row(module_.gradient(bias_), features_) = output_gradient.colwise().sum();
   Row<T> scaled(features_);
   for (Eigen::Index token = 0; token < output_gradient.rows(); ++token) {
     const auto normalised = normalised_.row(token);
@@ -97,17 +106,17 @@ void Gelu<T>::backward(const Matrix<T>& input, Matrix<T>& gradient) const {
 }
 
 template <class T>
-Embedding<T>::Embedding(ParameterStore<T>& store, const std::string& name, int context, int features)
-    : store_(store),
+Embedding<T>::Embedding(Module<T>& module, int context, int features)
+    : module_(module),
       context_(context),
       features_(features),
-      bytes_(store.add_normal(name + ".bytes", static_cast<std::size_t>(kByteValues) * static_cast<std::size_t>(features), 0.1)),
-      positions_(store.add_normal(name + ".positions", static_cast<std::size_t>(context) * static_cast<std::size_t>(features), 0.1)) {}
+      bytes_(module.add("bytes", {kByteValues, features}, 0, 0.1)),
+      positions_(module.add("positions", {context, features}, 0, 0.1)) {}
 
 template <class T>
 void Embedding<T>::forward(const Batch& batch, Matrix<T>& output) {
-  const auto bytes = as_matrix(store_.value(bytes_), kByteValues, features_);
-  const auto positions = as_matrix(store_.value(positions_), context_, features_);
+  const auto bytes = as_matrix(module_.value(bytes_), kByteValues, features_);
+  const auto positions = as_matrix(module_.value(positions_), context_, features_);
   output.resize(static_cast<Eigen::Index>(batch.sequences) * batch.length, features_);
   for (int sequence = 0, token = 0; sequence < batch.sequences; ++sequence) {
     for (int position = 0; position < batch.length; ++position, ++token) {
@@ -118,8 +127,8 @@ void Embedding<T>::forward(const Batch& batch, Matrix<T>& output) {
 
 template <class T>
 void Embedding<T>::backward(const Batch& batch, const Matrix<T>& output_gradient) {
-  auto bytes = as_matrix(store_.gradient(bytes_), kByteValues, features_);
-  auto positions = as_matrix(store_.gradient(positions_), context_, features_);
+  auto bytes = as_matrix(module_.gradient(bytes_), kByteValues, features_);
+  auto positions = as_matrix(module_.gradient(positions_), context_, features_);
   bytes.setZero();
   positions.setZero();
   for (int sequence = 0, token = 0; sequence < batch.sequences; ++sequence) {

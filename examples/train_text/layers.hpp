@@ -3,11 +3,12 @@
 #include <Eigen/Core>
 
 #include "batches.hpp"
-#include "parameter_store.hpp"
+#include "module.hpp"
 
 // The layers of the model. Activations have one row per token. A layer's forward pass keeps what its backward pass needs; the backward
-// pass takes the loss' gradient by the output, writes the gradients of its parameters into the store (it overwrites, it does not add) and
-// gives the gradient by the input. Included only by the model's own sources: Eigen's code is compiled with their flags.
+// pass takes the loss' gradient by the output, writes the gradients of its parameters into its module's memory (it overwrites, it does not
+// add) and gives the gradient by the input. The module has values during both passes, and memory for gradients during the backward pass.
+// Included only by the model's own sources: Eigen's code is compiled with their flags.
 namespace train_text {
 
 template <class T>
@@ -21,13 +22,13 @@ using Column = Eigen::Matrix<T, Eigen::Dynamic, 1>;
 template <class T>
 class Linear {
  public:
-  Linear(ParameterStore<T>& store, const std::string& name, int inputs, int outputs, double deviation);
+  Linear(Module<T>& module, const std::string& name, int inputs, int outputs, double deviation);
   void forward(const Matrix<T>& input, Matrix<T>& output);
   /// `input` is what forward was given.
   void backward(const Matrix<T>& input, const Matrix<T>& output_gradient, Matrix<T>& input_gradient);
 
  private:
-  ParameterStore<T>& store_;
+  Module<T>& module_;
   int inputs_;
   int outputs_;
   std::size_t weight_;
@@ -38,13 +39,13 @@ class Linear {
 template <class T>
 class LayerNorm {
  public:
-  LayerNorm(ParameterStore<T>& store, const std::string& name, int features);
+  LayerNorm(Module<T>& module, const std::string& name, int features);
   void forward(const Matrix<T>& input, Matrix<T>& output);
   /// Adds to `input_gradient`: the layer stands at the beginning of a residual branch.
   void backward_add(const Matrix<T>& output_gradient, Matrix<T>& input_gradient);
 
  private:
-  ParameterStore<T>& store_;
+  Module<T>& module_;
   int features_;
   std::size_t gain_;
   std::size_t bias_;
@@ -68,12 +69,12 @@ class Gelu {
 template <class T>
 class Embedding {
  public:
-  Embedding(ParameterStore<T>& store, const std::string& name, int context, int features);
+  Embedding(Module<T>& module, int context, int features);
   void forward(const Batch& batch, Matrix<T>& output);
   void backward(const Batch& batch, const Matrix<T>& output_gradient);
 
  private:
-  ParameterStore<T>& store_;
+  Module<T>& module_;
   int context_;
   int features_;
   std::size_t bytes_;

@@ -7,7 +7,6 @@
 #include <ringlet/ringlet.hpp>
 
 #include "corpus.hpp"
-#include "generate.hpp"
 #include "input_error.hpp"
 #include "options.hpp"
 #include "progress.hpp"
@@ -46,12 +45,15 @@ int run(const Options& options) {
   Trainer trainer(options, corpus, group);
   std::ofstream loss_log = reports ? open_loss_log(options) : std::ofstream();
   if (reports) {
-    fmt::print(out, "{} parameters, {} bytes of text, {} rank{}, {} sequences of {} bytes per step\n", trainer.model().parameters().size(),
+    fmt::print(out, "{} parameters, {} bytes of text, {} rank{}, {} sequences of {} bytes per step\n", trainer.model().parameter_count(),
                corpus.text().size(), group.size(), group.size() == 1 ? "" : "s", options.batch, options.shape.context);
     std::fflush(out);
   }
 
   Report report{.ranks = group.size(), .steps = options.steps, .unigram_entropy = unigram_entropy(corpus.text())};
+  report.mode = name_of(options.mode);
+  report.parameter_bytes_per_rank = trainer.placement().parameter_bytes();
+  report.optimizer_bytes_per_rank = trainer.placement().optimizer_bytes();
   report.first_validation_loss = trainer.validation_loss();
   const double tokens_per_step = static_cast<double>(options.batch) * options.shape.context;
   Progress progress(out, options.steps, tokens_per_step);
@@ -69,7 +71,12 @@ int run(const Options& options) {
   const std::vector<std::uint64_t> hashes = trainer.parameter_hashes();
   if (const std::string text = disagreement(hashes); !text.empty()) throw std::runtime_error(text);
   report.parameter_hash = hashes[0];
-  if (reports) fmt::print("{}\n", options.json ? json_line(report) : summary(report, generate(trainer.model(), "\n")));
+  if (options.json) {
+    if (reports) fmt::print("{}\n", json_line(report));
+    return kSuccess;
+  }
+  const std::string sample = trainer.sample("\n");
+  if (reports) fmt::print("{}\n", summary(report, sample));
   return kSuccess;
 }
 

@@ -25,11 +25,11 @@ double branch_deviation(int inputs, int layers) { return deviation_for(inputs) /
 // x += projection(attention(norm(x)))
 template <class T>
 struct AttentionBranch {
-  AttentionBranch(ParameterStore<T>& store, const std::string& name, const ModelShape& shape)
-      : norm(store, name + ".norm", shape.width),
-        to_qkv(store, name + ".qkv", shape.width, 3 * shape.width, deviation_for(shape.width)),
+  AttentionBranch(Module<T>& module, const std::string& name, const ModelShape& shape)
+      : norm(module, name + ".norm", shape.width),
+        to_qkv(module, name + ".qkv", shape.width, 3 * shape.width, deviation_for(shape.width)),
         attention(shape.heads),
-        projection(store, name + ".projection", shape.width, shape.width, branch_deviation(shape.width, shape.layers)) {}
+        projection(module, name + ".projection", shape.width, shape.width, branch_deviation(shape.width, shape.layers)) {}
 
   void forward(int length, Matrix<T>& x) {
     norm.forward(x, normed);
@@ -55,10 +55,10 @@ struct AttentionBranch {
 // x += contract(gelu(expand(norm(x))))
 template <class T>
 struct MlpBranch {
-  MlpBranch(ParameterStore<T>& store, const std::string& name, const ModelShape& shape)
-      : norm(store, name + ".norm", shape.width),
-        expand(store, name + ".expand", shape.width, 4 * shape.width, deviation_for(shape.width)),
-        contract(store, name + ".contract", 4 * shape.width, shape.width, branch_deviation(4 * shape.width, shape.layers)) {}
+  MlpBranch(Module<T>& module, const std::string& name, const ModelShape& shape)
+      : norm(module, name + ".norm", shape.width),
+        expand(module, name + ".expand", shape.width, 4 * shape.width, deviation_for(shape.width)),
+        contract(module, name + ".contract", 4 * shape.width, shape.width, branch_deviation(4 * shape.width, shape.layers)) {}
 
   void forward(Matrix<T>& x) {
     norm.forward(x, normed);
@@ -100,46 +100,57 @@ void check_shape(const ModelShape& shape) {
 template <class T>
 struct Transformer<T>::Layers {
   struct Block {
-    Block(ParameterStore<T>& store, const std::string& name, const ModelShape& shape)
-        : attention_begin(store.count()),
-          attention(store, name + ".attention", shape),
-          mlp_begin(store.count()),
-          mlp(store, name + ".mlp", shape),
-          end(store.count()) {}
+    Block(Module<T>& its_module, const ModelShape& shape)
+        : module(its_module), attention(module, "attention", shape), mlp_begin(module.tensors().size()), mlp(module, "mlp", shape) {}
 
-    std::size_t attention_begin;
+    Module<T>& module;
     AttentionBranch<T> attention;
-    std::size_t mlp_begin;
+    std::size_t mlp_begin;  // the first tensor of the MLP
     MlpBranch<T> mlp;
-    std::size_t end;
   };
 
-  Layers(const ModelShape& shape, std::uint64_t seed) : store(seed), embedding(store, "embedding", shape.context, shape.width) {
-    blocks.reserve(static_cast<std::size_t>(shape.layers));
-    for (int i = 0; i < shape.layers; ++i) blocks.emplace_back(store, fmt::format("blocks.{}", i), shape);
-    head_begin = store.count();
-    norm.emplace(store, "norm", shape.width);
-    head.emplace(store, "head", shape.width, kByteValues, kHeadDeviation);
+  Layers(const ModelShape& shape, std::uint64_t chosen_seed)
+      : seed(chosen_seed), embedding(add_module("embedding"), shape.context, shape.width) {
+    for (int i = 0; i < shape.layers; ++i) blocks.emplace_back(add_module(fmt::format("blocks.{}", i)), shape);
+    Module<T>& last = add_module("head");
+    norm.emplace(last, "norm", shape.width);
+    output.emplace(last, "output", shape.width, kByteValues, kHeadDeviation);
   }
 
-  std::span<T> gradients(std::size_t begin, std::size_t end) { return store.gradients().subspan(begin, end - begin); }
+  // Once a module is added, the ones before have all their tensors.
+  Module<T>& add_module(std::string name) {
+    std::size_t first = 0;
+    for (const Module<T>& module : modules) first += module.count();
+    return modules.emplace_back(std::move(name), seed, first);
+  }
 
-  void logits_of(const Batch& batch) {
+  void logits_of(const Batch& batch, ModuleMemory<T>& memory) {
+    std::size_t module = 0;
+    memory.begin_forward(module++);
     embedding.forward(batch, x);
     for (Block& block : blocks) {
+      memory.begin_forward(module++);
       block.attention.forward(batch.length, x);
       block.mlp.forward(x);
     }
+    memory.begin_forward(module);
     norm->forward(x, normed);
-    head->forward(normed, logits);
+    output->forward(normed, logits);
   }
 
-  ParameterStore<T> store;
+  void backward_of_block(Block& block, int length, ModuleMemory<T>& memory) {
+    block.mlp.backward(gradient);
+    memory.gradients_ready(block.module.gradients(block.mlp_begin, block.module.tensors().size()));
+    block.attention.backward(length, gradient);
+    memory.gradients_ready(block.module.gradients(0, block.mlp_begin));
+  }
+
+  std::uint64_t seed;
+  std::deque<Module<T>> modules;  // keeps them where they are
   Embedding<T> embedding;
-  std::vector<Block> blocks;
-  std::size_t head_begin = 0;
+  std::deque<Block> blocks;
   std::optional<LayerNorm<T>> norm;
-  std::optional<Linear<T>> head;
+  std::optional<Linear<T>> output;
   Matrix<T> x, normed, logits, gradient;
 };
 
@@ -153,48 +164,51 @@ template <class T>
 Transformer<T>::~Transformer() = default;
 
 template <class T>
-std::span<T> Transformer<T>::parameters() {
-  return layers_->store.values();
+std::deque<Module<T>>& Transformer<T>::modules() {
+  return layers_->modules;
 }
 
 template <class T>
-std::span<T> Transformer<T>::gradients() {
-  return layers_->store.gradients();
+std::size_t Transformer<T>::parameter_count() const {
+  std::size_t count = 0;
+  for (const Module<T>& module : layers_->modules) count += module.count();
+  return count;
 }
 
 template <class T>
-const std::vector<ParameterRange>& Transformer<T>::parameter_ranges() const {
-  return layers_->store.ranges();
-}
-
-template <class T>
-double Transformer<T>::forward(const Batch& batch) {
-  layers_->logits_of(batch);
+double Transformer<T>::forward(const Batch& batch, ModuleMemory<T>& memory) {
+  layers_->logits_of(batch, memory);
   return cross_entropy(batch, layers_->logits);
 }
 
 template <class T>
-void Transformer<T>::backward(const Batch& batch, const GradientReady& ready) {
+void Transformer<T>::backward(const Batch& batch, ModuleMemory<T>& memory, double scale) {
   Layers& all = *layers_;
-  all.head->backward(all.normed, all.logits, all.x);
+  const auto all_gradients = [&](std::size_t module) { return all.modules[module].gradients(0, all.modules[module].tensors().size()); };
+  std::size_t module = all.modules.size() - 1;
+  memory.begin_backward(module);
+  all.logits *= static_cast<T>(scale);
+  all.output->backward(all.normed, all.logits, all.x);
   all.gradient.setZero(all.x.rows(), all.x.cols());
   all.norm->backward_add(all.x, all.gradient);
-  ready(all.gradients(all.head_begin, all.store.count()));
+  memory.gradients_ready(all_gradients(module));
+  memory.end_backward(module);
   for (auto block = all.blocks.rbegin(); block != all.blocks.rend(); ++block) {
-    block->mlp.backward(all.gradient);
-    ready(all.gradients(block->mlp_begin, block->end));
-    block->attention.backward(batch.length, all.gradient);
-    ready(all.gradients(block->attention_begin, block->mlp_begin));
+    memory.begin_backward(--module);
+    all.backward_of_block(*block, batch.length, memory);
+    memory.end_backward(module);
   }
+  memory.begin_backward(--module);
   all.embedding.backward(batch, all.gradient);
-  ready(all.gradients(0, all.blocks.front().attention_begin));
+  memory.gradients_ready(all_gradients(module));
+  memory.end_backward(module);
 }
 
 template <class T>
-std::vector<T> Transformer<T>::next_byte_logits(std::span<const std::uint8_t> text) {
+std::vector<T> Transformer<T>::next_byte_logits(std::span<const std::uint8_t> text, ModuleMemory<T>& memory) {
   const auto seen = text.last(std::min(text.size(), static_cast<std::size_t>(shape_.context)));
   Batch batch{.sequences = 1, .length = static_cast<int>(seen.size()), .rows = {seen.begin(), seen.end()}};
-  layers_->logits_of(batch);
+  layers_->logits_of(batch, memory);
   const auto last = layers_->logits.row(batch.length - 1);
   return {last.begin(), last.end()};
 }

@@ -1,13 +1,13 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <deque>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "batches.hpp"
-#include "parameter_store.hpp"
+#include "module.hpp"
 
 namespace train_text {
 
@@ -21,34 +21,46 @@ struct ModelShape {
 /// Throws `InputError`, saying which number does not fit and what would.
 void check_shape(const ModelShape& shape);
 
+/// Gives a model's modules their memory when they need it. What it lends to a module it may take away once another module begins. The
+/// methods as they stand here do nothing: enough where the modules have memory all the time.
+template <class T>
+class ModuleMemory {
+ public:
+  virtual ~ModuleMemory() = default;
+  /// Module number `module` is about to run and needs its values; in the backward pass, memory for its gradients too.
+  virtual void begin_forward(std::size_t /*module*/) {}
+  virtual void begin_backward(std::size_t /*module*/) {}
+  /// These gradients of the module that runs are complete: they can travel while the rest is computed. Every gradient is reported once per
+  /// pass, the output end first, always in the same order.
+  virtual void gradients_ready(std::span<T> /*gradients*/) {}
+  /// All gradients of the module are complete. Modules end in the opposite order of the forward pass.
+  virtual void end_backward(std::size_t /*module*/) {}
+};
+
 /// A language model over bytes: embedding, pre-norm transformer blocks (causal attention, then an MLP with GELU), layer norm, output
-/// projection. T is float; the tests also use double. One thread at a time.
+/// projection. Its modules are the embedding, each block, and the head, which is the last norm and the projection. T is float; the tests
+/// also use double. One thread at a time.
 template <class T>
 class Transformer {
  public:
-  /// Called with a part of `gradients()` that is complete and will not change before the next forward pass.
-  using GradientReady = std::function<void(std::span<T>)>;
-
-  /// Parameters are drawn from `seed`. Throws `InputError` as `check_shape` does.
+  /// Plans the modules; they have no memory yet. `seed` chooses their initial values. Throws `InputError` as `check_shape` does.
   Transformer(const ModelShape& shape, std::uint64_t seed);
   ~Transformer();
   Transformer(const Transformer&) = delete;
   Transformer& operator=(const Transformer&) = delete;
 
-  std::span<T> parameters();
-  std::span<T> gradients();
-  /// The parameters' tensors, in order and without gaps.
-  const std::vector<ParameterRange>& parameter_ranges() const;
+  /// In the order of the forward pass.
+  std::deque<Module<T>>& modules();
+  /// Parameters of all modules.
+  std::size_t parameter_count() const;
 
   /// Mean cross-entropy over the batch, in nats per byte. The batch has at least one sequence, none longer than the context.
-  double forward(const Batch& batch);
-  /// Fills `gradients()` with the gradient of the last forward pass' loss. Every part of it is reported once, the output end first, always
-  /// in the same order, as soon as it is ready: so that it can travel while the rest is computed. Destroys what forward left.
-  void backward(
-      const Batch& batch, const GradientReady& ready = [](std::span<T>) {});
+  double forward(const Batch& batch, ModuleMemory<T>& memory);
+  /// Writes `scale` times the gradients of the last forward pass' loss into the modules' memory. Destroys what forward left.
+  void backward(const Batch& batch, ModuleMemory<T>& memory, double scale = 1);
 
   /// The unnormalised log-probabilities of the byte after `text`, whose last `context` bytes count. `text` is not empty.
-  std::vector<T> next_byte_logits(std::span<const std::uint8_t> text);
+  std::vector<T> next_byte_logits(std::span<const std::uint8_t> text, ModuleMemory<T>& memory);
 
  private:
   struct Layers;

@@ -17,6 +17,11 @@ std::string indented_and_printable(std::string_view text) {
   return out;
 }
 
+std::string readable_bytes(std::size_t bytes) {
+  const double kibibytes = static_cast<double>(bytes) / 1024;
+  return kibibytes < 1024 ? fmt::format("{:.1f} KiB", kibibytes) : fmt::format("{:.1f} MiB", kibibytes / 1024);
+}
+
 }  // namespace
 
 std::string summary(const Report& report, std::string_view sample) {
@@ -25,6 +30,8 @@ std::string summary(const Report& report, std::string_view sample) {
   };
   std::string text = fmt::format("\n{}, {} steps in {:.1f} s: {:.0f} tokens/s, {:.1f} % of the time waiting for communication\n\n",
                                  ranks(""), report.steps, report.seconds, report.tokens_per_second, 100 * report.communication_share);
+  text += fmt::format("  mode                             {}: {} of parameters and {} of optimizer state per rank\n", report.mode,
+                      readable_bytes(report.parameter_bytes_per_rank), readable_bytes(report.optimizer_bytes_per_rank));
   text += fmt::format("  unigram entropy of the text      {:.3f} nats per byte\n", report.unigram_entropy);
   text += fmt::format("  held-out loss before training    {:.3f}\n", report.first_validation_loss);
   text += fmt::format("  held-out loss after training     {:.3f}, {:.0f} % of the entropy\n", report.last_validation_loss,
@@ -42,7 +49,10 @@ std::string json_line(const Report& report) {
                                     {"val_loss_first", report.first_validation_loss},
                                     {"val_loss_last", report.last_validation_loss},
                                     {"parameter_hash", fmt::format("{:016x}", report.parameter_hash)},
-                                    {"communication_share", report.communication_share}};
+                                    {"communication_share", report.communication_share},
+                                    {"mode", report.mode},
+                                    {"parameter_bytes_per_rank", report.parameter_bytes_per_rank},
+                                    {"optimizer_bytes_per_rank", report.optimizer_bytes_per_rank}};
   return line.dump();
 }
 

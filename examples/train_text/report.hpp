@@ -17,6 +17,10 @@ struct Report {
   double first_validation_loss = 0;
   double last_validation_loss = 0;
   std::uint64_t parameter_hash = 0;
+  std::string_view mode{};  // its name, which outlives the report
+  // What rank 0 keeps; no rank keeps more.
+  std::size_t parameter_bytes_per_rank = 0;
+  std::size_t optimizer_bytes_per_rank = 0;
 };
 
 /// A few lines for a person.

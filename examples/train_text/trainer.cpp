@@ -6,6 +6,7 @@
 #include <span>
 
 #include "batches.hpp"
+#include "generate.hpp"
 #include "input_error.hpp"
 
 namespace train_text {
@@ -29,30 +30,16 @@ std::vector<std::size_t> ranks_unlike_the_first(const std::vector<std::uint64_t>
   return ranks;
 }
 
-ringlet::AverageOptions average_options(const Options& options, int rank, int ranks) {
-  if (options.batch < ranks) {
-    throw InputError(
-        fmt::format("--batch {} leaves some of the {} ranks without a sequence: give at least {}", options.batch, ranks, ranks));
-  }
-  ringlet::AverageOptions average{.all_reduce_size = options.all_reduce_size, .communication_type = options.communication_type};
-  // A rank that saw more sequences counts for more. Where all saw as many, the plain mean says the same.
-  if (options.batch % ranks != 0) average.weight = slice_of(options.batch, rank, ranks).count;
-  return average;
-}
-
 }  // namespace
 
 Trainer::Trainer(const Options& options, const Corpus& corpus, ringlet::Group group)
-    : options_(options),
-      corpus_(corpus),
-      group_(group),
-      model_(options.shape, options.seed),
-      parameters_(tree_of(model_.parameter_ranges(), model_.parameters())),
-      gradients_(tree_of(model_.parameter_ranges(), model_.gradients())),
-      optimizer_(make_optimizer(learning_rate_schedule(options.steps, options.learning_rate))),
-      averager_(group, average_options(options, group.rank(), group.size())) {
+    : options_(options), corpus_(corpus), group_(std::move(group)), model_(options.shape, options.seed) {
+  if (options.batch < group_.size()) {
+    throw InputError(fmt::format("--batch {} leaves some of the {} ranks without a sequence: give at least {}", options.batch,
+                                 group_.size(), group_.size()));
+  }
   check_agreement();
-  group_.broadcast(model_.parameters(), 0);
+  placement_ = make_placement(options, model_, group_);
 }
 
 void Trainer::check_agreement() {
@@ -78,35 +65,36 @@ double Trainer::step(int step) {
 double Trainer::train_on(int step) {
   const Slice slice = slice_of(options_.batch, group_.rank(), group_.size());
   const Batch batch = training_batch(corpus_, options_.shape.context, options_.seed, static_cast<std::uint64_t>(step), slice);
+  const double communicated_before = placement_->communication_seconds();
 
   // Each sequence has the same number of bytes, so the mean over the batch weighs each rank's mean by its sequences.
-  std::vector<double> loss{model_.forward(batch) * slice.count / options_.batch};
+  std::vector<double> loss{model_.forward(batch, *placement_) * slice.count / options_.batch};
   ringlet::Work loss_sum = group_.all_reduce_async(ringlet::ReduceOp::sum, loss, loss, {.stream = kLossStream});
+  model_.backward(batch, *placement_, placement_->gradient_scale());
+  placement_->apply_gradients();
+  waiting_for_losses_.time([&] { loss_sum.wait(); });
 
-  // The averager sends what the backward pass has finished while the rest is computed.
-  model_.backward(batch, [&](std::span<float> gradient) { communication_.time([&] { averager_.add(gradient); }); });
-  communication_.time([&] {
-    averager_.finish();
-    loss_sum.wait();
-  });
-
-  ringlet::clip_grad_norm(gradients_, kMaxNorm);
-  optimizer_.apply_gradients(gradients_, parameters_);
+  communication_seconds_ += placement_->communication_seconds() - communicated_before;
   return loss[0];
 }
 
 double Trainer::validation_loss() {
   const int windows = validation_windows(corpus_, options_.shape.context);
   const Slice slice = slice_of(windows, group_.rank(), group_.size());
-  std::vector<double> loss{0};
-  if (slice.count > 0) loss[0] = model_.forward(validation_batch(corpus_, options_.shape.context, slice)) * slice.count / windows;
+  // A rank without a window runs the model too, with one that does not count: the others may need its shards.
+  const Batch batch = validation_batch(corpus_, options_.shape.context, slice.count > 0 ? slice : Slice{0, 1});
+  std::vector<double> loss{model_.forward(batch, *placement_) * slice.count / windows};
   group_.all_sum(loss);
   return loss[0];
 }
 
-std::vector<std::uint64_t> Trainer::parameter_hashes() { return gather(group_, hash_of(std::as_bytes(model_.parameters()))); }
+std::vector<std::uint64_t> Trainer::parameter_hashes() { return gather(group_, placement_->parameter_hash()); }
 
-double Trainer::communication_share() const { return training_.seconds() > 0 ? communication_.seconds() / training_.seconds() : 0.0; }
+std::string Trainer::sample(std::string_view prompt) { return generate(model_, *placement_, prompt); }
+
+double Trainer::communication_share() const {
+  return training_.seconds() > 0 ? (communication_seconds_ + waiting_for_losses_.seconds()) / training_.seconds() : 0.0;
+}
 
 double Trainer::mean_communication_share() {
   std::vector<double> share{communication_share()};

@@ -1,27 +1,30 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <ringlet/ringlet.hpp>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "corpus.hpp"
 #include "model.hpp"
 #include "options.hpp"
+#include "placement.hpp"
 #include "stopwatch.hpp"
-#include "training.hpp"
 
 namespace train_text {
 
-/// One rank's part of data-parallel training. All members are collective: every rank calls them in the same order.
+/// One rank's part of training. All members are collective: every rank calls them in the same order.
 /// They throw `ringlet::Error` where the group fails.
 class Trainer {
  public:
   /// Checks that all ranks have the same text and options (else `InputError`, naming the ranks) and gives all of them the parameters of
-  /// rank 0. `options` and `corpus` must outlive the trainer.
+  /// rank 0, where `options.mode` wants them. `options` and `corpus` must outlive the trainer.
   Trainer(const Options& options, const Corpus& corpus, ringlet::Group group);
 
-  /// Step number `step`, counted from 0: each rank takes its part of the batch, the gradients are averaged, every rank applies the average.
-  /// Returns the loss over the whole batch.
+  /// Step number `step`, counted from 0: each rank takes its part of the batch, the gradients are averaged and applied. Returns the loss
+  /// over the whole batch.
   double step(int step);
 
   /// Mean loss over the held-out windows, which the ranks share.
@@ -36,7 +39,11 @@ class Trainer {
   double mean_communication_share();
   double training_seconds() const { return training_.seconds(); }
 
-  Transformer<float>& model() { return model_; }
+  /// What the model writes after `prompt`. Every rank gets the same.
+  std::string sample(std::string_view prompt);
+
+  const Transformer<float>& model() const { return model_; }
+  const Placement& placement() const { return *placement_; }
 
  private:
   void check_agreement();
@@ -46,12 +53,10 @@ class Trainer {
   const Corpus& corpus_;
   ringlet::Group group_;
   Transformer<float> model_;
-  ringlet::Tree parameters_;
-  ringlet::Tree gradients_;
-  ringlet::MultiOptimizer optimizer_;
-  ringlet::GradientAverager averager_;
+  std::unique_ptr<Placement> placement_;
   Stopwatch training_;
-  Stopwatch communication_;
+  Stopwatch waiting_for_losses_;
+  double communication_seconds_ = 0;
 };
 
 }  // namespace train_text

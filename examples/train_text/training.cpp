@@ -4,13 +4,28 @@
 #include <memory>
 #include <string_view>
 
+#include "batches.hpp"
+
 namespace train_text {
 
-ringlet::Tree tree_of(const std::vector<ParameterRange>& ranges, std::span<float> values) {
+ringlet::Tree tree_of(const Module<float>& module, std::span<float> values) {
   ringlet::Tree tree;
-  for (const ParameterRange& range : ranges) tree.add(range.name, values.subspan(range.first, range.count));
+  for (const ParameterTensor& tensor : module.tensors()) {
+    tree.add(tensor.name, ringlet::TensorView(values.data() + tensor.first, ringlet::DType::f32, ringlet::Shape(std::span(tensor.shape))));
+  }
   return tree;
 }
+
+ringlet::Tree tree_of(const std::deque<Module<float>>& modules, std::span<float> values) {
+  ringlet::Tree tree;
+  for (const Module<float>& module : modules) {
+    tree.add(module.name(), tree_of(module, values.first(module.count())));
+    values = values.subspan(module.count());
+  }
+  return tree;
+}
+
+double share_of_mean(int batch, int rank, int ranks) { return static_cast<double>(slice_of(batch, rank, ranks).count) * ranks / batch; }
 
 ringlet::MultiOptimizer make_optimizer(const ringlet::LearningRate& learning_rate) {
   const auto adamw = [&](double weight_decay) {

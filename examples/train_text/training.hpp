@@ -1,20 +1,22 @@
 #pragma once
 
+#include <deque>
 #include <ringlet/ringlet.hpp>
 #include <span>
-#include <vector>
 
-#include "parameter_store.hpp"
+#include "module.hpp"
 
-// How the parameters change. Data-parallel ranks never exchange parameters after the first broadcast: they stay equal because each applies
-// the same averaged gradients, and the library's optimizers and schedules give the same bits on every machine.
+// How the parameters change. The library's optimizers and schedules give the same bits on every machine.
 namespace train_text {
 
-/// Gradients are scaled down to this global norm.
-inline constexpr double kMaxNorm = 1.0;
+/// Views of `values` (a module's parameters, or their gradients) by the names of its tensors.
+ringlet::Tree tree_of(const Module<float>& module, std::span<float> values);
+/// The same of all modules, one behind the other: "module.tensor".
+ringlet::Tree tree_of(const std::deque<Module<float>>& modules, std::span<float> values);
 
-/// Views of `values` (the parameters, or their gradients) by the names of `ranges`.
-ringlet::Tree tree_of(const std::vector<ParameterRange>& ranges, std::span<float> values);
+/// What a rank's mean over its sequences is multiplied by so that the mean over all ranks is that over the batch: 1 where the ranks share
+/// it evenly.
+double share_of_mean(int batch, int rank, int ranks);
 
 /// AdamW; what is named ".weight" decays, embeddings, gains and biases do not.
 ringlet::MultiOptimizer make_optimizer(const ringlet::LearningRate& learning_rate);

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <flat_parameters.hpp>
+#include <functional>
 #include <generate.hpp>
 #include <input_error.hpp>
 #include <model.hpp>
@@ -13,6 +15,27 @@ namespace {
 
 constexpr ModelShape kTiny{.layers = 2, .width = 8, .heads = 2, .context = 6};
 
+/// A model that has all its memory.
+template <class T>
+struct Replica : ModuleMemory<T> {
+  Replica(const ModelShape& shape, std::uint64_t seed) : model(shape, seed), memory(model.modules()) {}
+  void begin_forward(std::size_t module) override { begun.push_back(module); }
+  void begin_backward(std::size_t module) override { begun.push_back(module); }
+  void gradients_ready(std::span<T> gradients) override { on_ready(gradients); }
+  void end_backward(std::size_t module) override { ended.push_back(module); }
+
+  double forward(const Batch& batch) { return model.forward(batch, *this); }
+  void backward(const Batch& batch, double scale = 1) { model.backward(batch, *this, scale); }
+  std::vector<T> next_byte_logits(std::span<const std::uint8_t> text) { return model.next_byte_logits(text, *this); }
+  std::span<T> values() { return memory.values(); }
+  std::span<T> gradients() { return memory.gradients(); }
+
+  Transformer<T> model;
+  FlatParameters<T> memory;
+  std::function<void(std::span<T>)> on_ready = [](std::span<T>) {};
+  std::vector<std::size_t> begun, ended;
+};
+
 Batch random_batch(int sequences, int length, std::uint64_t seed) {
   Batch batch{.sequences = sequences, .length = length, .rows = {}};
   for (int i = 0; i < sequences * (length + 1); ++i) {
@@ -24,10 +47,10 @@ Batch random_batch(int sequences, int length, std::uint64_t seed) {
 }  // namespace
 
 TEST_CASE("backward agrees with central differences of forward, for every parameter") {
-  Transformer<double> model(kTiny, 11);
+  Replica<double> model(kTiny, 11);
   const Batch batch = random_batch(3, kTiny.context, 5);
   // Gains of 1 and biases of 0 would hide mistakes.
-  const auto parameters = model.parameters();
+  const auto parameters = model.values();
   for (std::size_t i = 0; i < parameters.size(); ++i) parameters[i] += 0.2 * normal_at(99, 0, i);
   model.forward(batch);
   model.backward(batch);
@@ -51,8 +74,8 @@ TEST_CASE("backward agrees with central differences of forward, for every parame
 }
 
 TEST_CASE("float and double agree") {
-  Transformer<double> exact(kTiny, 3);
-  Transformer<float> model(kTiny, 3);
+  Replica<double> exact(kTiny, 3);
+  Replica<float> model(kTiny, 3);
   const Batch batch = random_batch(4, kTiny.context, 8);
   CHECK(model.forward(batch) == Approx(exact.forward(batch)).epsilon(1e-5));
   model.backward(batch);
@@ -63,22 +86,49 @@ TEST_CASE("float and double agree") {
 }
 
 TEST_CASE("every gradient is reported once, the output end first, and stays as it was reported") {
-  Transformer<float> model(kTiny, 3);
+  Replica<float> model(kTiny, 3);
   const Batch batch = random_batch(2, kTiny.context, 8);
   model.forward(batch);
   std::vector<float> reported;
   const float* next_end = model.gradients().data() + model.gradients().size();
-  model.backward(batch, [&](std::span<float> part) {
+  model.on_ready = [&](std::span<float> part) {
     CHECK(part.data() + part.size() == next_end);
     next_end = part.data();
     reported.insert(reported.begin(), part.begin(), part.end());
-  });
+  };
+  model.backward(batch);
   CHECK(next_end == model.gradients().data());
   CHECK(std::ranges::equal(reported, model.gradients()));
 }
 
+TEST_CASE("modules begin in order, backwards in the opposite one, and end there") {
+  Replica<float> model(kTiny, 3);
+  const Batch batch = random_batch(2, kTiny.context, 8);
+  model.forward(batch);
+  model.backward(batch);
+  CHECK(model.begun == std::vector<std::size_t>{0, 1, 2, 3, 3, 2, 1, 0});
+  CHECK(model.ended == std::vector<std::size_t>{3, 2, 1, 0});
+}
+
+TEST_CASE("a scaled backward pass gives scaled gradients") {
+  Replica<double> model(kTiny, 3);
+  const Batch batch = random_batch(2, kTiny.context, 8);
+  model.forward(batch);
+  model.backward(batch);
+  const std::vector<double> plain(model.gradients().begin(), model.gradients().end());
+  model.forward(batch);
+  model.backward(batch, 0.75);
+  for (std::size_t i = 0; i < plain.size(); ++i) REQUIRE(model.gradients()[i] == Approx(0.75 * plain[i]).epsilon(1e-9).margin(1e-15));
+}
+
+TEST_CASE("a model without memory says so") {
+  Transformer<float> model(kTiny, 3);
+  ModuleMemory<float> none;
+  CHECK_THROWS_WITH(model.forward(random_batch(2, kTiny.context, 8), none), Catch::Contains("embedding"));
+}
+
 TEST_CASE("a token does not see what follows it") {
-  Transformer<double> model(kTiny, 3);
+  Replica<double> model(kTiny, 3);
   const std::vector<std::uint8_t> text{'a', 'b', 'c', 'd', 'e', 'f'};
   for (std::size_t seen = 1; seen < text.size(); ++seen) {
     // The loss over `seen` tokens must not change when the tokens come in a longer row.
@@ -94,7 +144,7 @@ TEST_CASE("a token does not see what follows it") {
 }
 
 TEST_CASE("an untrained model knows about as much as nothing") {
-  Transformer<float> model({.layers = 2, .width = 32, .heads = 4, .context = 16}, 1);
+  Replica<float> model({.layers = 2, .width = 32, .heads = 4, .context = 16}, 1);
   CHECK(model.forward(random_batch(8, 16, 2)) == Approx(std::log(256.0)).margin(1.0));
 }
 
@@ -107,9 +157,9 @@ TEST_CASE("a shape that does not fit is an error that names the numbers") {
 }
 
 TEST_CASE("generated text has the asked length, is repeatable, and outgrows the context") {
-  Transformer<float> model(kTiny, 3);
-  const std::string text = generate(model, "ab", {.bytes = 20, .temperature = 1, .seed = 4});
+  Replica<float> model(kTiny, 3);
+  const std::string text = generate(model.model, model, "ab", {.bytes = 20, .temperature = 1, .seed = 4});
   CHECK(text.size() == 20);
-  CHECK(text == generate(model, "ab", {.bytes = 20, .temperature = 1, .seed = 4}));
-  CHECK(text != generate(model, "ab", {.bytes = 20, .temperature = 1, .seed = 5}));
+  CHECK(text == generate(model.model, model, "ab", {.bytes = 20, .temperature = 1, .seed = 4}));
+  CHECK(text != generate(model.model, model, "ab", {.bytes = 20, .temperature = 1, .seed = 5}));
 }

@@ -18,7 +18,10 @@ constexpr Report kReport{.ranks = 4,
                          .unigram_entropy = 3.0,
                          .first_validation_loss = 5.5,
                          .last_validation_loss = 1.5,
-                         .parameter_hash = 0xabcdef};
+                         .parameter_hash = 0xabcdef,
+                         .mode = "fsdp",
+                         .parameter_bytes_per_rank = 2048,
+                         .optimizer_bytes_per_rank = 3 << 20};
 
 }  // namespace
 
@@ -37,7 +40,7 @@ TEST_CASE("the report as JSON is one line with every key") {
   const std::string line = json_line(kReport);
   CHECK(line.find('\n') == std::string::npos);
   const auto parsed = nlohmann::json::parse(line);
-  CHECK(parsed.size() == 8);
+  CHECK(parsed.size() == 11);
   CHECK(parsed.at("ranks") == 4);
   CHECK(parsed.at("steps") == 10);
   CHECK(parsed.at("tokens_per_s") == 500.0);
@@ -46,11 +49,15 @@ TEST_CASE("the report as JSON is one line with every key") {
   CHECK(parsed.at("val_loss_last") == 1.5);
   CHECK(parsed.at("parameter_hash") == "0000000000abcdef");
   CHECK(parsed.at("communication_share") == 0.25);
+  CHECK(parsed.at("mode") == "fsdp");
+  CHECK(parsed.at("parameter_bytes_per_rank") == 2048);
+  CHECK(parsed.at("optimizer_bytes_per_rank") == 3 << 20);
 }
 
 TEST_CASE("the summary names the losses and keeps control characters off the terminal") {
   const std::string text = summary(kReport, "int x;\n\x1b[2J");
-  CHECK_THAT(text,
-             Catch::Contains("4 ranks, 10 steps") && Catch::Contains("1.500, 50 % of the entropy") && Catch::Contains("equal on all 4"));
+  CHECK_THAT(text, Catch::Contains("4 ranks, 10 steps") && Catch::Contains("1.500, 50 % of the entropy") &&
+                       Catch::Contains("equal on all 4") &&
+                       Catch::Contains("fsdp: 2.0 KiB of parameters and 3.0 MiB of optimizer state per rank"));
   CHECK_THAT(text, Catch::Contains("int x;\n    ?[2J"));
 }

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <deque>
+#include <span>
+#include <vector>
+
+#include "module.hpp"
+
+namespace train_text {
+
+/// All parameters in one array and all gradients in another, lent to the modules for good: for whoever has the memory. Modules stand in
+/// their order, tensors in theirs, without gaps. The modules must not be used after this is gone.
+template <class T>
+class FlatParameters {
+ public:
+  /// Fills in the modules' initial values.
+  explicit FlatParameters(std::deque<Module<T>>& modules) {
+    std::size_t count = 0;
+    for (const Module<T>& module : modules) count += module.count();
+    values_.resize(count);
+    gradients_.resize(count);
+    std::size_t first = 0;
+    for (Module<T>& module : modules) {
+      module.initialise(values().subspan(first, module.count()));
+      std::vector<const T*> tensors;
+      for (const ParameterTensor& tensor : module.tensors()) tensors.push_back(values_.data() + first + tensor.first);
+      module.lend_values(std::move(tensors));
+      module.lend_gradients(gradients().subspan(first, module.count()));
+      first += module.count();
+    }
+  }
+  FlatParameters(const FlatParameters&) = delete;
+  FlatParameters& operator=(const FlatParameters&) = delete;
+
+  std::span<T> values() { return values_; }
+  std::span<T> gradients() { return gradients_; }
+
+ private:
+  std::vector<T> values_;
+  std::vector<T> gradients_;
+};
+
+}  // namespace train_text

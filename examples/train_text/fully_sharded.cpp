@@ -1,0 +1,77 @@
+#include "fully_sharded.hpp"
+
+#include <algorithm>
+
+#include "batches.hpp"
+#include "corpus.hpp"
+#include "training.hpp"
+
+namespace train_text {
+
+FullySharded::FullySharded(const Options& options, Transformer<float>& model, ringlet::Group group)
+    : Placement(options),
+      modules_(model.modules()),
+      group_(group),
+      sharded_(group, {.reduce_dtype = options.communication_type}),
+      gradient_scale_(share_of_mean(options.batch, group.rank(), group.size())) {
+  // One module after the other: at no time are there all full parameters.
+  for (const Module<float>& module : modules_) {
+    std::vector<float> values(module.count());
+    module.initialise(values);
+    group_.broadcast(values, 0);
+    sharded_.add(module.name(), tree_of(module, values));
+    gradients_.resize(std::max(gradients_.size(), module.count()));
+  }
+  optimizer_.init(sharded_.parameters());
+}
+
+void FullySharded::begin_forward(std::size_t module) {
+  release();
+  communication_.time([&] { use({module, sharded_.forward(module)}); });
+}
+
+void FullySharded::begin_backward(std::size_t module) {
+  // The last module of the forward pass is the first of the backward pass and need not be gathered again.
+  if (in_use_ && in_use_->module != module) release();
+  communication_.time([&] { use({module, sharded_.backward(module)}); });
+  modules_[module].lend_gradients(std::span(gradients_).first(modules_[module].count()));
+}
+
+void FullySharded::end_backward(std::size_t module) {
+  const std::span<float> gradients = std::span(gradients_).first(modules_[module].count());
+  communication_.time([&] { sharded_.reduce_gradients(module, tree_of(modules_[module], gradients)); });
+  modules_[module].lend_gradients({});
+}
+
+void FullySharded::use(InUse wanted) {
+  std::vector<const float*> values;
+  for (const ringlet::Leaf& leaf : wanted.parameters.parameters()) values.push_back(reinterpret_cast<const float*>(leaf.values.data()));
+  modules_[wanted.module].lend_values(std::move(values));
+  in_use_ = std::move(wanted);
+}
+
+void FullySharded::release() {
+  if (in_use_) modules_[in_use_->module].lend_values({});
+  in_use_.reset();
+}
+
+void FullySharded::apply_gradients() {
+  release();
+  communication_.time([&] {
+    sharded_.finish();
+    if (max_norm_) ringlet::clip_grad_norm_sharded(group_, sharded_.gradients(), *max_norm_);
+  });
+  optimizer_.apply_gradients(sharded_.gradients(), sharded_.parameters());
+}
+
+std::uint64_t FullySharded::parameter_hash() {
+  release();
+  std::uint64_t hash = kHashOfNothing;
+  for (std::size_t module = 0; module < modules_.size(); ++module) {
+    const ringlet::FullyShard::Unsharded full = sharded_.forward(module);
+    for (const ringlet::Leaf& leaf : full.parameters()) hash = hash_of({leaf.values.data(), leaf.values.bytes()}, hash);
+  }
+  return hash;
+}
+
+}  // namespace train_text

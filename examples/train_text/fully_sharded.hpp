@@ -1,0 +1,40 @@
+#pragma once
+
+#include <vector>
+
+#include "placement.hpp"
+
+namespace train_text {
+
+/// FSDP with sharded parameters: a rank keeps its shards of parameters and optimizer state and nothing else. A module's full parameters are
+/// gathered when it runs, while the next module's are on their way, and its gradients are averaged into shards as soon as they are
+/// complete. So a model may be larger than a rank's memory, as long as a few of its modules are not.
+class FullySharded final : public Placement {
+ public:
+  FullySharded(const Options& options, Transformer<float>& model, ringlet::Group group);
+
+  void begin_forward(std::size_t module) override;
+  void begin_backward(std::size_t module) override;
+  void end_backward(std::size_t module) override;
+  double gradient_scale() const override { return gradient_scale_; }
+  void apply_gradients() override;
+  std::size_t parameter_bytes() const override { return sharded_.parameters().bytes(); }
+  std::uint64_t parameter_hash() override;
+
+ private:
+  struct InUse {
+    std::size_t module;
+    ringlet::FullyShard::Unsharded parameters;
+  };
+  void use(InUse wanted);
+  void release();
+
+  std::deque<Module<float>>& modules_;
+  ringlet::Group group_;
+  ringlet::FullyShard sharded_;
+  std::optional<InUse> in_use_;
+  std::vector<float> gradients_;  // of the module that runs; as large as the largest
+  double gradient_scale_;
+};
+
+}  // namespace train_text

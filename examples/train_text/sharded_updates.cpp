@@ -1,0 +1,30 @@
+#include "sharded_updates.hpp"
+
+#include "batches.hpp"
+#include "training.hpp"
+
+namespace train_text {
+
+ShardedUpdates::ShardedUpdates(const Options& options, Transformer<float>& model, ringlet::Group group)
+    : Placement(options),
+      memory_(model.modules()),
+      parameters_(tree_of(model.modules(), memory_.values())),
+      gradients_(tree_of(model.modules(), memory_.gradients())),
+      layout_(parameters_, group.size()),
+      updater_(group, {.communication_size = options.all_reduce_size, .max_norm = max_norm_, .reduce_dtype = options.communication_type}),
+      gradient_scale_(share_of_mean(options.batch, group.rank(), group.size())) {
+  group.broadcast(memory_.values(), 0);
+  optimizer_.init(layout_.shard(parameters_, group.rank()));
+}
+
+void ShardedUpdates::apply_gradients() {
+  communication_.time([&] {
+    updater_.apply_gradients(gradients_, parameters_, [&](const ringlet::Tree& gradients, const ringlet::Tree& parameters) {
+      updating_.time([&] { optimizer_.apply_gradients(gradients, parameters); });
+    });
+  });
+}
+
+std::uint64_t ShardedUpdates::parameter_hash() { return hash_of(std::as_bytes(memory_.values())); }
+
+}  // namespace train_text

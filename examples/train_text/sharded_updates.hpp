@@ -1,0 +1,30 @@
+#pragma once
+
+#include "flat_parameters.hpp"
+#include "placement.hpp"
+
+namespace train_text {
+
+/// FSDP with full parameters: every rank has all parameters and gradients, but updates only its shard of them and keeps the optimizer
+/// state for that shard alone.
+class ShardedUpdates final : public Placement {
+ public:
+  ShardedUpdates(const Options& options, Transformer<float>& model, ringlet::Group group);
+
+  double gradient_scale() const override { return gradient_scale_; }
+  void apply_gradients() override;
+  std::size_t parameter_bytes() const override { return parameters_.bytes(); }
+  std::uint64_t parameter_hash() override;
+  double communication_seconds() const override { return communication_.seconds() - updating_.seconds(); }
+
+ private:
+  FlatParameters<float> memory_;
+  ringlet::Tree parameters_;
+  ringlet::Tree gradients_;
+  ringlet::ShardLayout layout_;
+  ringlet::FsdpUpdater updater_;
+  double gradient_scale_;
+  Stopwatch updating_;
+};
+
+}  // namespace train_text

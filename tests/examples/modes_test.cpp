@@ -1,0 +1,130 @@
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <input_error.hpp>
+#include <trainer.hpp>
+
+#include "small_text.hpp"
+#include "tests/native/expect.hpp"
+#include "tests/native/ranks.hpp"
+
+using namespace train_text;
+using ringlet::test::expect;
+
+namespace {
+
+/// What rank 0 saw.
+struct Run {
+  std::vector<double> losses;
+  double validation_loss = 0;
+  std::string sample;
+  std::vector<std::size_t> parameter_bytes, optimizer_bytes;  // by rank
+};
+
+Run train(const Options& options, int ranks) {
+  const Corpus corpus = small_corpus();
+  Run run;
+  run.parameter_bytes.resize(static_cast<std::size_t>(ranks));
+  run.optimizer_bytes.resize(static_cast<std::size_t>(ranks));
+  ringlet::test::run_ranks(ranks, [&](ringlet::Group& group) {
+    Trainer trainer(options, corpus, group);
+    std::vector<double> losses;
+    for (int step = 0; step < options.steps; ++step) losses.push_back(trainer.step(step));
+    const double validation_loss = trainer.validation_loss();
+    const std::string sample = trainer.sample("one ");
+    const std::vector<std::uint64_t> hashes = trainer.parameter_hashes();
+    expect(std::ranges::count(hashes, hashes[0]) == ranks, "the parameters are equal on all ranks");
+    const auto rank = static_cast<std::size_t>(group.rank());
+    run.parameter_bytes[rank] = trainer.placement().parameter_bytes();
+    run.optimizer_bytes[rank] = trainer.placement().optimizer_bytes();
+    if (rank == 0) {
+      run.losses = losses;
+      run.validation_loss = validation_loss;
+      run.sample = sample;
+    }
+  });
+  return run;
+}
+
+std::size_t sum_of(const std::vector<std::size_t>& bytes) {
+  std::size_t sum = 0;
+  for (const std::size_t rank : bytes) sum += rank;
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("the loss falls on a small text") {
+  Options options = small_options();
+  options.steps = 500;
+  const Run run = train(options, 1);
+  CHECK(run.losses.front() > 4);
+  CHECK(run.losses.back() < 0.6 * unigram_entropy(small_corpus().text()));
+}
+
+TEST_CASE("every mode follows one rank that has the whole batch and all parameters") {
+  const Run alone = train(small_options(), 1);
+  const Mode mode = GENERATE(Mode::data_parallel, Mode::fsdp, Mode::fully_shard);
+  const int ranks = GENERATE(1, 2, 3, 4);
+  CAPTURE(name_of(mode), ranks);
+  const Run run = train(small_options(mode), ranks);
+  REQUIRE(run.losses.size() == alone.losses.size());
+  for (std::size_t step = 0; step < alone.losses.size(); ++step) CHECK(run.losses[step] == Approx(alone.losses[step]).epsilon(2e-5));
+  CHECK(run.validation_loss == Approx(alone.validation_loss).epsilon(2e-5));
+  CHECK(run.sample == alone.sample);
+
+  const bool shards_parameters = mode == Mode::fully_shard;
+  const bool shards_state = mode != Mode::data_parallel;
+  const std::size_t all = alone.parameter_bytes[0];
+  const auto copies = static_cast<std::size_t>(ranks);
+  CHECK(sum_of(run.parameter_bytes) == (shards_parameters ? 1 : copies) * all);
+  CHECK(sum_of(run.optimizer_bytes) == (shards_state ? 1 : copies) * 2 * all);
+  if (shards_parameters) CHECK(static_cast<double>(run.parameter_bytes[0]) < 1.1 * static_cast<double>(all) / ranks);
+}
+
+TEST_CASE("the gradients' norm is clipped alike in every mode, or not at all") {
+  const double clip_norm = GENERATE(0.0, 0.05);
+  const auto losses_of = [&](Mode mode, int ranks) {
+    Options options = small_options(mode);
+    options.clip_norm = clip_norm;
+    options.steps = 20;
+    return train(options, ranks).losses;
+  };
+  const std::vector<double> plain = losses_of(Mode::data_parallel, 1);
+  for (const Mode mode : {Mode::data_parallel, Mode::fsdp, Mode::fully_shard}) {
+    CAPTURE(clip_norm, name_of(mode));
+    const std::vector<double> clipped = losses_of(mode, 2);
+    for (std::size_t step = 0; step < plain.size(); ++step) CHECK(clipped[step] == Approx(plain[step]).epsilon(2e-5));
+  }
+}
+
+TEST_CASE("a fully sharded rank has no full parameters outside of its passes") {
+  const Corpus corpus = small_corpus();
+  const Options options = small_options(Mode::fully_shard);
+  ringlet::test::run_ranks(2, [&](ringlet::Group& group) {
+    Transformer<float> model(options.shape, options.seed);
+    const auto placement = make_placement(options, model, group);
+    const auto with_values = [&] { return std::ranges::count_if(model.modules(), [](const auto& module) { return module.has_values(); }); };
+    const Batch batch = training_batch(corpus, options.shape.context, 1, 0, {0, 4});
+    expect(with_values() == 0, "before");
+    model.forward(batch, *placement);
+    expect(with_values() == 1, "the last module stays for the backward pass");
+    model.backward(batch, *placement);
+    expect(with_values() == 1, "one module at a time");
+    placement->apply_gradients();
+    expect(with_values() == 0, "after");
+  });
+}
+
+TEST_CASE("ranks that were started in different modes say so") {
+  const Corpus corpus = small_corpus();
+  ringlet::test::run_ranks(2, [&](ringlet::Group& group) {
+    const Options options = small_options(group.rank() == 0 ? Mode::fsdp : Mode::fully_shard);
+    std::string text;
+    try {
+      Trainer(options, corpus, group);
+    } catch (const InputError& error) {
+      text = error.what();
+    }
+    expect(text.find("rank 0 and rank 1 were started with different options") != std::string::npos, text);
+  });
+}

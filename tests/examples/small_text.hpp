@@ -1,0 +1,27 @@
+#pragma once
+
+#include <corpus.hpp>
+#include <options.hpp>
+#include <string_view>
+
+namespace train_text {
+
+/// A model that learns something in a second.
+inline Options small_options(Mode mode = Mode::data_parallel) {
+  Options options;
+  options.shape = {.layers = 2, .width = 16, .heads = 2, .context = 12};
+  options.mode = mode;
+  options.steps = 50;
+  options.batch = 10;  // divides neither by 3 nor by 4
+  options.seed = 21;
+  options.learning_rate = 3e-3;
+  return options;
+}
+
+inline Corpus small_corpus(std::string_view verse = "one two three four, who is at the door; five six seven eight, open up the gate. ") {
+  Bytes text;
+  for (int i = 0; i < 30; ++i) text.insert(text.end(), verse.begin(), verse.end());
+  return {std::move(text), small_options().shape.context};
+}
+
+}  // namespace train_text
