@@ -35,6 +35,10 @@ void DataParallel::apply_gradients() {
   optimizer_.apply_gradients(gradients_, parameters_);
 }
 
+void DataParallel::add_to(ringlet::Checkpoint& checkpoint) {
+  checkpoint.add("parameters", parameters_).add("optimizer", optimizer_.state());
+}
+
 std::uint64_t DataParallel::parameter_hash() { return hash_of(std::as_bytes(memory_.values())); }
 
 }  // namespace train_text

@@ -14,6 +14,7 @@ class DataParallel final : public Placement {
   void gradients_ready(std::span<float> gradients) override;
   void apply_gradients() override;
   std::size_t parameter_bytes() const override { return parameters_.bytes(); }
+  void add_to(ringlet::Checkpoint& checkpoint) override;
   std::uint64_t parameter_hash() override;
 
  private:

@@ -64,6 +64,11 @@ void FullySharded::apply_gradients() {
   optimizer_.apply_gradients(sharded_.gradients(), sharded_.parameters());
 }
 
+void FullySharded::add_to(ringlet::Checkpoint& checkpoint) {
+  const ringlet::ShardLayout layout = sharded_.layout();
+  checkpoint.add_sharded("parameters", sharded_.parameters(), layout).add_slots("optimizer", optimizer_.state(), layout);
+}
+
 std::uint64_t FullySharded::parameter_hash() {
   release();
   std::uint64_t hash = kHashOfNothing;

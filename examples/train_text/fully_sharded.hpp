@@ -19,6 +19,7 @@ class FullySharded final : public Placement {
   double gradient_scale() const override { return gradient_scale_; }
   void apply_gradients() override;
   std::size_t parameter_bytes() const override { return sharded_.parameters().bytes(); }
+  void add_to(ringlet::Checkpoint& checkpoint) override;
   std::uint64_t parameter_hash() override;
 
  private:

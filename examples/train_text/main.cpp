@@ -23,7 +23,7 @@ constexpr int kWrongInput = 2;
 std::ofstream open_loss_log(const Options& options) {
   std::ofstream log;
   if (options.log_losses.empty()) return log;
-  log.open(options.log_losses);
+  log.open(options.log_losses, options.resume ? std::ios::app : std::ios::out);
   if (!log) throw InputError(fmt::format("cannot write {}: choose another file for --log-losses", options.log_losses.string()));
   return log;
 }
@@ -43,29 +43,34 @@ int run(const Options& options) {
   std::FILE* out = options.json ? stderr : stdout;
 
   Trainer trainer(options, corpus, group);
-  std::ofstream loss_log = reports ? open_loss_log(options) : std::ofstream();
   if (reports) {
     fmt::print(out, "{} parameters, {} bytes of text, {} rank{}, {} sequences of {} bytes per step\n", trainer.model().parameter_count(),
                corpus.text().size(), group.size(), group.size() == 1 ? "" : "s", options.batch, options.shape.context);
     std::fflush(out);
   }
 
-  Report report{.ranks = group.size(), .steps = options.steps, .unigram_entropy = unigram_entropy(corpus.text())};
+  const int first_step = trainer.begin();
+  std::ofstream loss_log = reports ? open_loss_log(options) : std::ofstream();
+  const int steps = options.steps - first_step;
+  if (reports && options.resume) fmt::print(out, "{} steps are done; {} are left\n", first_step, steps);
+
+  Report report{.ranks = group.size(), .steps = steps, .unigram_entropy = unigram_entropy(corpus.text())};
   report.mode = name_of(options.mode);
   report.parameter_bytes_per_rank = trainer.placement().parameter_bytes();
   report.optimizer_bytes_per_rank = trainer.placement().optimizer_bytes();
   report.first_validation_loss = trainer.validation_loss();
   const double tokens_per_step = static_cast<double>(options.batch) * options.shape.context;
-  Progress progress(out, options.steps, tokens_per_step);
-  for (int step = 0; step < options.steps; ++step) {
+  Progress progress(out, first_step, options.steps, tokens_per_step);
+  for (int step = first_step; step < options.steps; ++step) {
     const double loss = trainer.step(step);
     if (!std::isfinite(loss)) throw std::runtime_error(fmt::format("the loss of step {} is {}: try a smaller --learning-rate", step, loss));
     if (loss_log.is_open()) loss_log << fmt::format("{} {}\n", step, loss);
     if (reports) progress.update(step + 1, loss, trainer.communication_share());
+    trainer.save_if_due(step + 1);
   }
   report.last_validation_loss = trainer.validation_loss();
   report.seconds = trainer.training_seconds();
-  report.tokens_per_second = options.steps * tokens_per_step / report.seconds;
+  if (steps > 0) report.tokens_per_second = steps * tokens_per_step / report.seconds;
   report.communication_share = trainer.mean_communication_share();
 
   const std::vector<std::uint64_t> hashes = trainer.parameter_hashes();

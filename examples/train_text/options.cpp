@@ -19,7 +19,10 @@ constexpr const char* kExample =
     "Alone, on a text of your own:\n"
     "  train_text --data poems.txt --context 128\n"
     "A larger model, of which each of four ranks keeps a quarter:\n"
-    "  ringlet launch -n 4 -- train_text --fully-shard --layers 6 --width 256";
+    "  ringlet launch -n 4 -- train_text --fully-shard --layers 6 --width 256\n"
+    "With checkpoints, and on from the newest one with three ranks:\n"
+    "  ringlet launch -n 4 -- train_text --checkpoint saved --checkpoint-every 200\n"
+    "  ringlet launch -n 3 -- train_text --checkpoint saved --checkpoint-every 200 --resume";
 
 Mode chosen_mode(bool fsdp, bool fully_shard) {
   if (fsdp && fully_shard) throw InputError("--fsdp and --fully-shard are two modes of training: choose one of them");
@@ -34,6 +37,9 @@ void check(const Options& options) {
   if (!(options.learning_rate > 0) || !std::isfinite(options.learning_rate)) {
     throw InputError(fmt::format("--learning-rate must be above 0, not {}", options.learning_rate));
   }
+  if (options.checkpoint_every < 1)
+    throw InputError(fmt::format("--checkpoint-every must be at least 1, not {}", options.checkpoint_every));
+  if (options.resume && options.checkpoint.empty()) throw InputError("--resume needs --checkpoint DIR, the folder to go on from");
   if (!(options.clip_norm >= 0) || !std::isfinite(options.clip_norm)) {
     throw InputError(fmt::format("--clip-norm must be 0 (no clipping) or more, not {}", options.clip_norm));
   }
@@ -84,7 +90,12 @@ std::optional<Options> parse_options(int argc, char** argv) {
       ->check(CLI::IsMember({"none", "f16", "bf16"}))
       ->capture_default_str();
   app.add_flag("--json", options.json, "Rank 0 ends with one line of JSON on stdout; all else goes to stderr");
-  app.add_option("--log-losses", options.log_losses, "Rank 0 writes each step's number and mean loss to this file");
+  app.add_option("--log-losses", options.log_losses, "Rank 0 writes each step's number and mean loss to this file; --resume appends");
+  app.add_option("--checkpoint", options.checkpoint, "Folder for checkpoints, shared by the ranks or on each machine; the newest two stay");
+  CLI::Option* every =
+      app.add_option("--checkpoint-every", options.checkpoint_every, "Steps between checkpoints; the last step has one too")
+          ->capture_default_str();
+  app.add_flag("--resume", options.resume, "Goes on from the newest checkpoint; the mode and the number of ranks may be others");
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
@@ -96,14 +107,17 @@ std::optional<Options> parse_options(int argc, char** argv) {
   options.mode = chosen_mode(fsdp, fully_shard);
   options.communication_type = ringlet::find_dtype(communication_type);
   check(options);
+  if (every->count() > 0 && options.checkpoint.empty())
+    throw InputError("--checkpoint-every needs --checkpoint DIR, the folder to save in");
   return options;
 }
 
 std::uint64_t hash_of_shared(const Options& options) {
   const ModelShape& shape = options.shape;
-  const std::string text = fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {}", name_of(options.mode), shape.layers, shape.width,
+  const std::string text = fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", name_of(options.mode), shape.layers, shape.width,
                                        shape.heads, shape.context, options.steps, options.batch, options.seed, options.learning_rate,
-                                       options.clip_norm, options.all_reduce_size, type_name(options.communication_type), options.json);
+                                       options.clip_norm, options.all_reduce_size, type_name(options.communication_type), options.json,
+                                       !options.checkpoint.empty(), options.checkpoint_every, options.resume);
   return hash_of(std::as_bytes(std::span(text)));
 }
 

@@ -19,7 +19,7 @@ enum class Mode {
 /// "data-parallel", "fsdp" or "fully-shard".
 std::string_view name_of(Mode mode);
 
-/// What the user chose. All but the last two must be the same on every rank.
+/// What the user chose. All but the last three must be the same on every rank.
 struct Options {
   ModelShape shape;
   Mode mode = Mode::data_parallel;
@@ -31,6 +31,9 @@ struct Options {
   std::int64_t all_reduce_size = 256 << 10;
   std::optional<ringlet::DType> communication_type;
   bool json = false;
+  int checkpoint_every = 100;  // steps; where there is a folder for checkpoints
+  bool resume = false;
+  std::filesystem::path checkpoint;  // the folder; empty: none. Given to all ranks or to none
   std::filesystem::path data;
   std::filesystem::path log_losses;
 };

@@ -24,6 +24,9 @@ class Placement : public ModuleMemory<float> {
   /// What this rank keeps between two steps.
   virtual std::size_t parameter_bytes() const = 0;
   std::size_t optimizer_bytes() const { return optimizer_.state_bytes(); }
+  ringlet::Optimizer& optimizer() { return optimizer_; }
+  /// Adds the parameters and the optimizer's state, to be saved or loaded, by names that are the same in every mode. They are borrowed.
+  virtual void add_to(ringlet::Checkpoint& checkpoint) = 0;
   /// Of all parameters as this rank sees them: equal on all ranks if all went well, and in all modes that have the same parameters.
   virtual std::uint64_t parameter_hash() = 0;
   /// Time that this rank has spent on moving parameters and gradients and on waiting for the others.

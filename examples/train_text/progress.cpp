@@ -53,14 +53,14 @@ std::string progress_bar(const ProgressState& state, int width) {
 
 std::string progress_line(const ProgressState& state) { return fmt::format("step {}", fmt::join(numbers(state), "  ")); }
 
-Progress::Progress(std::FILE* out, int steps, double tokens_per_step)
-    : out_(out), on_terminal_(terminal_width(out) > 0), steps_(steps), tokens_per_step_(tokens_per_step) {}
+Progress::Progress(std::FILE* out, int first_step, int steps, double tokens_per_step)
+    : out_(out), on_terminal_(terminal_width(out) > 0), first_step_(first_step), steps_(steps), tokens_per_step_(tokens_per_step) {}
 
 void Progress::update(int step, double loss, double communication_share) {
   const Clock::time_point now = Clock::now();
   const bool last = step == steps_;
   if (now < next_drawing_ && !last) return;
-  const double per_step = std::chrono::duration<double>(now - start_).count() / step;
+  const double per_step = std::chrono::duration<double>(now - start_).count() / (step - first_step_);
   const ProgressState state{.step = step,
                             .steps = steps_,
                             .loss = loss,

@@ -24,7 +24,8 @@ std::string progress_line(const ProgressState& state);
 /// Shows how far training has come: on a terminal one line that is redrawn, elsewhere a line every few seconds.
 class Progress {
  public:
-  Progress(std::FILE* out, int steps, double tokens_per_step);
+  /// `first_step`: how many of the steps were done before this run.
+  Progress(std::FILE* out, int first_step, int steps, double tokens_per_step);
   /// After each step; draws if it is time to, and always after the last.
   void update(int step, double loss, double communication_share);
 
@@ -33,6 +34,7 @@ class Progress {
 
   std::FILE* out_;
   bool on_terminal_;
+  int first_step_;
   int steps_;
   double tokens_per_step_;
   Clock::time_point start_ = Clock::now();

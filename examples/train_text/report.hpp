@@ -9,7 +9,7 @@ namespace train_text {
 /// What a run came to. Losses and entropy are in nats per byte.
 struct Report {
   int ranks = 0;
-  int steps = 0;
+  int steps = 0;  // that this run took
   double seconds = 0;
   double tokens_per_second = 0;
   double communication_share = 0;

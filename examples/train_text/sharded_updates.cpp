@@ -25,6 +25,10 @@ void ShardedUpdates::apply_gradients() {
   });
 }
 
+void ShardedUpdates::add_to(ringlet::Checkpoint& checkpoint) {
+  checkpoint.add("parameters", parameters_).add_slots("optimizer", optimizer_.state(), layout_);
+}
+
 std::uint64_t ShardedUpdates::parameter_hash() { return hash_of(std::as_bytes(memory_.values())); }
 
 }  // namespace train_text

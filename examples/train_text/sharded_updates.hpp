@@ -14,6 +14,7 @@ class ShardedUpdates final : public Placement {
   double gradient_scale() const override { return gradient_scale_; }
   void apply_gradients() override;
   std::size_t parameter_bytes() const override { return parameters_.bytes(); }
+  void add_to(ringlet::Checkpoint& checkpoint) override;
   std::uint64_t parameter_hash() override;
   double communication_seconds() const override { return communication_.seconds() - updating_.seconds(); }
 

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "batches.hpp"
+#include "checkpoints.hpp"
 #include "generate.hpp"
 #include "input_error.hpp"
 
@@ -33,7 +34,11 @@ std::vector<std::size_t> ranks_unlike_the_first(const std::vector<std::uint64_t>
 }  // namespace
 
 Trainer::Trainer(const Options& options, const Corpus& corpus, ringlet::Group group)
-    : options_(options), corpus_(corpus), group_(std::move(group)), model_(options.shape, options.seed) {
+    : options_(options),
+      corpus_(corpus),
+      group_(std::move(group)),
+      text_hash_(hash_of(std::as_bytes(corpus.text()))),
+      model_(options.shape, options.seed) {
   if (options.batch < group_.size()) {
     throw InputError(fmt::format("--batch {} leaves some of the {} ranks without a sequence: give at least {}", options.batch,
                                  group_.size(), group_.size()));
@@ -43,7 +48,7 @@ Trainer::Trainer(const Options& options, const Corpus& corpus, ringlet::Group gr
 }
 
 void Trainer::check_agreement() {
-  const auto texts = gather(group_, hash_of(std::as_bytes(corpus_.text())));
+  const auto texts = gather(group_, text_hash_);
   const auto options = gather(group_, hash_of_shared(options_));
   if (const auto others = ranks_unlike_the_first(options); !others.empty()) {
     throw InputError(
@@ -52,8 +57,19 @@ void Trainer::check_agreement() {
   if (const auto others = ranks_unlike_the_first(texts); !others.empty()) {
     throw InputError(
         fmt::format("the text of rank {} is not the text of rank 0 (here: {} bytes, hash {:016x}): give all ranks the same --data",
-                    fmt::join(others, ", "), corpus_.text().size(), hash_of(std::as_bytes(corpus_.text()))));
+                    fmt::join(others, ", "), corpus_.text().size(), text_hash_));
   }
+}
+
+int Trainer::begin() {
+  if (options_.checkpoint.empty()) return 0;
+  if (options_.resume) return resume_training(options_, text_hash_, *placement_, group_);
+  require_no_checkpoint(options_, group_);
+  return 0;
+}
+
+void Trainer::save_if_due(int steps_done) {
+  if (checkpoint_is_due(options_, steps_done)) save_training(options_, text_hash_, *placement_, group_, steps_done);
 }
 
 double Trainer::step(int step) {

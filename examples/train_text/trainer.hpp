@@ -23,6 +23,12 @@ class Trainer {
   /// rank 0, where `options.mode` wants them. `options` and `corpus` must outlive the trainer.
   Trainer(const Options& options, const Corpus& corpus, ringlet::Group group);
 
+  /// The first step to take: 0, or with `options.resume` what follows the newest checkpoint, which is loaded. Throws `InputError` where
+  /// the checkpoint does not fit, or where there is one without `options.resume`.
+  int begin();
+  /// Saves a checkpoint if one is due after so many steps.
+  void save_if_due(int steps_done);
+
   /// Step number `step`, counted from 0: each rank takes its part of the batch, the gradients are averaged and applied. Returns the loss
   /// over the whole batch.
   double step(int step);
@@ -52,6 +58,7 @@ class Trainer {
   const Options& options_;
   const Corpus& corpus_;
   ringlet::Group group_;
+  std::uint64_t text_hash_;
   Transformer<float> model_;
   std::unique_ptr<Placement> placement_;
   Stopwatch training_;

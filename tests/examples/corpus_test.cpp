@@ -2,40 +2,15 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <corpus.hpp>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <input_error.hpp>
 #include <string>
 
-using namespace train_text;
-namespace fs = std::filesystem;
+#include "folder.hpp"
 
+using namespace train_text;
 namespace {
 
 Bytes bytes_of(std::string_view text) { return {text.begin(), text.end()}; }
-
-// A folder of its own for each test, removed at the end.
-class Folder {
- public:
-  Folder() {
-    std::string pattern = (fs::temp_directory_path() / "train_text_test_XXXXXX").string();
-    REQUIRE(mkdtemp(pattern.data()) != nullptr);
-    path_ = pattern;
-  }
-  ~Folder() { fs::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-
-  void write(const std::string& name, std::string_view text) const {
-    fs::create_directories((path_ / name).parent_path());
-    std::ofstream(path_ / name, std::ios::binary) << text;
-  }
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 Bytes counted_text(std::size_t bytes) {
   Bytes text(bytes);

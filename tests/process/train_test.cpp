@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -97,6 +98,53 @@ TEST_CASE("the same seed gives the same parameters, another seed others") {
   CHECK(hash("7") != hash("8"));
 }
 
+TEST_CASE("modes that shard keep a part on each rank and learn the same") {
+  const TemporaryDirectory directory;
+  const std::string text = write_text(directory);
+  const auto result_of = [&](std::vector<std::string> mode) {
+    mode.insert(mode.end(), {"--steps", "20", "--batch", "10", "--json"});
+    const Outcome outcome = train(4, text, mode);
+    CAPTURE(outcome.out, outcome.err);
+    REQUIRE(outcome.exit_code == 0);
+    return last_line(outcome.out);
+  };
+  const auto plain = result_of({});
+  const auto fsdp = result_of({"--fsdp"});
+  const auto full = result_of({"--fully-shard"});
+  CHECK(plain.at("mode") == "data-parallel");
+  CHECK(fsdp.at("mode") == "fsdp");
+  CHECK(full.at("mode") == "fully-shard");
+  for (const auto& sharded : {fsdp, full})
+    CHECK(sharded.at("val_loss_last").get<double>() == Approx(plain.at("val_loss_last").get<double>()).epsilon(2e-5));
+  const double parameters = plain.at("parameter_bytes_per_rank").get<double>();
+  CHECK(plain.at("optimizer_bytes_per_rank").get<double>() == 2 * parameters);
+  CHECK(fsdp.at("parameter_bytes_per_rank").get<double>() == parameters);
+  CHECK(fsdp.at("optimizer_bytes_per_rank").get<double>() < 0.51 * parameters);
+  CHECK(full.at("parameter_bytes_per_rank").get<double>() < 0.26 * parameters);
+  CHECK(full.at("optimizer_bytes_per_rank").get<double>() < 0.51 * parameters);
+}
+
+TEST_CASE("a run goes on from its newest checkpoint with another number of ranks, in another mode") {
+  const TemporaryDirectory directory;
+  const std::string text = write_text(directory);
+  const std::string saved = directory.path() + "/saved";
+  const auto losses_of = [&](int ranks, std::vector<std::string> more) {
+    const std::string log = directory.path() + "/losses-" + std::to_string(ranks);
+    more.insert(more.end(), {"--steps", "20", "--batch", "10", "--checkpoint", saved, "--checkpoint-every", "10", "--log-losses", log});
+    const Outcome outcome = train(ranks, text, more);
+    CAPTURE(ranks, outcome.out, outcome.err);
+    REQUIRE(outcome.exit_code == 0);
+    return read_losses(log);
+  };
+  const auto whole = losses_of(4, {"--fsdp"});
+  REQUIRE(whole.size() == 20);
+  // As if the run had ended before its last step.
+  REQUIRE(std::filesystem::remove_all(saved + "/step-00000020") > 0);
+  const auto rest = losses_of(3, {"--fully-shard", "--resume"});
+  REQUIRE(rest.size() == 10);
+  for (std::size_t step = 0; step < rest.size(); ++step) CHECK(rest[step] == Approx(whole[10 + step]).epsilon(2e-5));
+}
+
 TEST_CASE("the trainer refuses what it cannot use") {
   const TemporaryDirectory directory;
   const std::string text = write_text(directory);
@@ -110,4 +158,10 @@ TEST_CASE("the trainer refuses what it cannot use") {
   refused(1, text, {"--steps", "0"}, "--steps");
   refused(1, text, {"--batch", "many"}, "many");
   refused(3, text, {"--batch", "2"}, "batch");
+  refused(1, text, {"--fsdp", "--fully-shard"}, "choose one");
+  refused(1, text, {"--clip-norm", "-1"}, "--clip-norm");
+  refused(1, text, {"--resume"}, "--checkpoint DIR");
+  refused(1, text, {"--checkpoint-every", "5"}, "--checkpoint DIR");
+  refused(1, text, {"--checkpoint", directory.path(), "--checkpoint-every", "0"}, "at least 1");
+  refused(2, text, {"--checkpoint", directory.path() + "/none", "--resume"}, "no checkpoint in " + directory.path() + "/none");
 }

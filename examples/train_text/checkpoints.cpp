@@ -1,0 +1,82 @@
+#include "checkpoints.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "input_error.hpp"
+
+namespace train_text {
+namespace {
+
+// What decides about the course of training, and so must not change in the middle of it.
+std::vector<std::pair<std::string, std::string>> settings_of(const Options& options, std::uint64_t text_hash) {
+  const auto text = [](auto value) { return fmt::format("{}", value); };
+  return {{"layers", text(options.shape.layers)}, {"width", text(options.shape.width)},
+          {"heads", text(options.shape.heads)},   {"context", text(options.shape.context)},
+          {"steps", text(options.steps)},         {"batch", text(options.batch)},
+          {"seed", text(options.seed)},           {"learning-rate", text(options.learning_rate)},
+          {"clip-norm", text(options.clip_norm)}, {"text-hash", fmt::format("{:016x}", text_hash)}};
+}
+
+void check_settings(const Options& options, std::uint64_t text_hash, const ringlet::Checkpoint& saved, std::uint64_t step) {
+  const auto refuse = [&](const std::string& what) {
+    throw InputError(
+        fmt::format("the checkpoint of step {} in {} was saved {}: resume with what it was saved with, or start anew in another "
+                    "folder",
+                    step, options.checkpoint.string(), what));
+  };
+  for (const auto& [name, value] : settings_of(options, text_hash)) {
+    const auto& before = saved.get<std::string>(name);
+    if (before == value) continue;
+    refuse(name == "text-hash" ? fmt::format("from another text (hash {}, not {})", before, value)
+                               : fmt::format("with --{} {}, not {}", name, before, value));
+  }
+}
+
+}  // namespace
+
+bool checkpoint_is_due(const Options& options, int steps_done) {
+  return !options.checkpoint.empty() && (steps_done % options.checkpoint_every == 0 || steps_done == options.steps);
+}
+
+void save_training(const Options& options, std::uint64_t text_hash, Placement& placement, const ringlet::Group& group, int steps_done) {
+  ringlet::Checkpoint checkpoint;
+  placement.add_to(checkpoint);
+  for (auto& [name, value] : settings_of(options, text_hash)) checkpoint.set(name, value);
+  ringlet::save_checkpoint(group, options.checkpoint, checkpoint, {.step = static_cast<std::uint64_t>(steps_done)});
+}
+
+int resume_training(const Options& options, std::uint64_t text_hash, Placement& placement, const ringlet::Group& group) {
+  ringlet::Checkpoint checkpoint;
+  placement.add_to(checkpoint);
+  std::optional<std::uint64_t> step;
+  try {
+    step = ringlet::load_checkpoint(group, options.checkpoint, checkpoint);
+  } catch (const ringlet::MismatchError& error) {
+    throw InputError(
+        fmt::format("the checkpoint in {} is of another model ({}): resume with the --layers, --width and --context that it was "
+                    "saved with",
+                    options.checkpoint.string(), error.what()));
+  }
+  if (!step) {
+    throw InputError(
+        fmt::format("there is no checkpoint in {} to resume from: name another folder with --checkpoint, or start without "
+                    "--resume",
+                    options.checkpoint.string()));
+  }
+  check_settings(options, text_hash, checkpoint, *step);
+  placement.optimizer().set_step(*step);
+  return static_cast<int>(*step);
+}
+
+void require_no_checkpoint(const Options& options, const ringlet::Group& group) {
+  if (const auto step = ringlet::latest_checkpoint(group, options.checkpoint)) {
+    throw InputError(fmt::format("{} holds a checkpoint of step {} already: go on from it with --resume, or name another folder",
+                                 options.checkpoint.string(), *step));
+  }
+}
+
+}  // namespace train_text
