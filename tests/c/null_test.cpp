@@ -159,14 +159,19 @@ const std::map<std::string, Function> kFunctions{
 
 /// What the library defines for others.
 std::set<std::string> exported_symbols() {
-  const std::unique_ptr<FILE, int (*)(FILE*)> nm(::popen(RINGLET_NM " -D --defined-only --format=posix " RINGLET_LIBRARY, "r"), ::pclose);
+  const std::unique_ptr<FILE, int (*)(FILE*)> nm(::popen(RINGLET_LIST_EXPORTS, "r"), ::pclose);
   REQUIRE(nm);
   std::string text;
   std::array<char, 4096> part{};
   while (const std::size_t bytes = std::fread(part.data(), 1, part.size(), nm.get())) text.append(part.data(), bytes);
   std::set<std::string> names;
   std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) names.insert(line.substr(0, line.find(' ')));
+#ifdef __APPLE__
+  constexpr std::size_t kFirst = 1;  // Mach-O puts an underscore before every C name
+#else
+  constexpr std::size_t kFirst = 0;
+#endif
+  for (std::string line; std::getline(lines, line);) names.insert(line.substr(kFirst, line.find(' ') - kFirst));
   return names;
 }
 
