@@ -1,3 +1,4 @@
+#include <cstring>
 #include <ringlet/group.hpp>
 
 #include "core/engine/requests.hpp"
@@ -29,7 +30,13 @@ Result<CollectiveTask> make_all_mean(ConstTensorView input, TensorView output, c
   if (is_valid(input.dtype()) && !is_floating(input.dtype()))
     return Status{Errc::invalid_argument,
                   "a mean of " + std::string(name_of(input.dtype())) + " cannot be held in it; cast to a floating dtype first"};
-  return make_all_reduce(ReduceOp::sum, input, output, options.size, options);
+  auto task = make_all_reduce(ReduceOp::sum, input, output, options.size, options);
+  if (!task.ok() || input.dtype() != DType::f16 || task.value().call.algorithm != Algorithm::ring) return task;
+  // The ring rounds at each hop, where a sum of f16 would overflow: it adds what has been divided.
+  if (input.data() != output.data()) std::memcpy(output.data(), input.data(), input.bytes());
+  const simd::FloatEnvironment environment;
+  options.kernels->divide(DType::f16)(output.data(), output.count(), options.size);
+  return make_all_reduce(ReduceOp::sum, output, output, 1.0, options);
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ class ShardBucket {
   /// `names`: the bucket's tensors, of `layout`. What moves is of `wire_dtype`.
   ShardBucket(const ShardLayout& layout, std::vector<std::string> names, DType wire_dtype);
 
-  const std::vector<std::string>& names() const { return names_; }
+  DType wire_dtype() const { return wire_dtype_; }
   /// Elements of each rank's part.
   std::span<const std::int64_t> counts() const { return counts_; }
 

@@ -98,7 +98,8 @@ class Group {
   void all_max(TensorView values, const CallOptions& options = {}) { all_reduce(ReduceOp::max, values, values, options); }
   void all_min(TensorView values, const CallOptions& options = {}) { all_reduce(ReduceOp::min, values, values, options); }
   ///@}
-  /// The mean over all ranks, in place: the sum is divided once, by the rank that owns the part. Floating dtypes only.
+  /// The mean over all ranks, in place: the sum is divided once, by the rank that owns the part; on the ring, f16 is divided before it is
+  /// added, so that no size of buffer overflows. Floating dtypes only.
   void all_mean(TensorView values, const CallOptions& options = {}) { all_mean(values, values, options); }
 
   /// Out of place: `output` has the dtype and element count of `input`, and is `input` itself or does not overlap it.

@@ -40,6 +40,11 @@ std::vector<ShardBucket> make_buckets(const Tree& full, const ShardLayout& layou
 ShardMover::ShardMover(Group group, std::optional<Group> dp_group, Stream stream)
     : group_(std::move(group)), dp_group_(std::move(dp_group)), stream_(stream) {}
 
+void ShardMover::divide(TensorView sum) const {
+  const int ranks = group_.size() * (dp_group_ ? dp_group_->size() : 1);
+  GroupAccess::kernels(group_).divide(sum.dtype())(sum.data(), sum.count(), ranks);
+}
+
 void ShardMover::lend(ShardBucket& bucket) {
   if (spare_.empty()) return;
   bucket.lend_memory(std::move(spare_.back()));
@@ -50,6 +55,7 @@ Work ShardMover::start_reduce(ShardBucket& bucket, const Tree& full) {
   lend(bucket);
   const simd::FloatEnvironment environment;
   bucket.pack_full(full, GroupAccess::kernels(group_));
+  if (bucket.wire_dtype() == DType::f16) divide(bucket.packed());
   return group_.reduce_scatter_v_async(ReduceOp::sum, bucket.packed(), bucket.reduced(group_.rank()), bucket.counts(), {.stream = stream_});
 }
 
@@ -57,9 +63,8 @@ void ShardMover::finish_reduce(ShardBucket& bucket, const Tree& shards) {
   const simd::FloatEnvironment environment;
   const simd::Kernels& kernels = GroupAccess::kernels(group_);
   const TensorView reduced = bucket.reduced(group_.rank());
-  const int ranks = group_.size() * (dp_group_ ? dp_group_->size() : 1);
-  // Between the two sums, as MLX does: a narrow dtype overflows later.
-  kernels.divide(reduced.dtype())(reduced.data(), reduced.count(), ranks);
+  // Between the two sums, as MLX does; f16, whose sums overflow, before both.
+  if (bucket.wire_dtype() != DType::f16) divide(reduced);
   if (dp_group_) dp_group_->all_sum(reduced, {.stream = stream_});
   bucket.unpack_reduced(shards, kernels);
   take_back(bucket);

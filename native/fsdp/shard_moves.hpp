@@ -35,6 +35,8 @@ class ShardMover {
  private:
   template <class Start, class Finish>
   void in_turns(std::vector<ShardBucket>& buckets, Start start, Finish finish);
+  /// By the number of ranks whose average is taken.
+  void divide(TensorView sum) const;
   void lend(ShardBucket& bucket);
   void take_back(ShardBucket& bucket) { spare_.push_back(bucket.take_memory()); }
 

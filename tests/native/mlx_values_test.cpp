@@ -83,33 +83,28 @@ TEST_CASE("a sum of f16 overflows as in MLX: 40000 + 40000 is infinite") {
   });
 }
 
-TEST_CASE("a mean of f16 up to 256 KiB does not overflow, in MLX it does: it is summed and divided in f32") {
-  test::run_ranks(2, [](Group& world) {
-    for (const std::size_t count : kSmallCounts) {
-      std::vector<Float16> values(count, kHalf40000);
-      world.all_mean(values);
-      expect_all(values, kHalf40000, "all_mean");
-      average_gradients(world, Tree{{"g", values}});
-      expect_all(values, kHalf40000, "average_gradients");
-    }
-  });
-}
-
-TEST_CASE("a mean of f16 above 256 KiB overflows as in MLX: the sum is rounded at each hop") {
-  test::run_ranks(2, [](Group& world) {
-    std::vector<Float16> values(kCounts[2], kHalf40000);
-    world.all_mean(values);
-    expect_all(values, kHalfInfinity, "all_mean");
-  });
-}
-
-TEST_CASE("a weighted average of f16 does not overflow at any size: it is multiplied first") {
+TEST_CASE("a mean of f16 does not overflow, in MLX it does: it is summed in f32, or divided first") {
   test::run_ranks(2, [](Group& world) {
     for (const std::size_t count : kCounts) {
-      std::vector<Float16> values(count, kHalf40000);
+      std::vector<Float16> values(count, kHalf40000), out(count);
+      world.all_mean(values, out);
+      expect_all(out, kHalf40000, "all_mean");
+      world.all_mean_async(values, values).wait();
+      expect_all(values, kHalf40000, "all_mean in place");
+      average_gradients(world, Tree{{"g", values}});
+      expect_all(values, kHalf40000, "average_gradients");
       average_gradients(world, Tree{{"g", values}}, {.weight = 1.0});
       expect_all(values, kHalf40000, "weighted average");
     }
+  });
+}
+
+TEST_CASE("FSDP's averages of f16 do not overflow") {
+  test::run_ranks(2, [](Group& world) {
+    std::vector<Float16> gradient(1000, kHalf40000), parameter(1000);
+    SGD optimizer(1.0);
+    fsdp_apply_gradients(world, Tree{{"w", gradient}}, Tree{{"w", parameter}}, optimizer);
+    expect_all(parameter, Float16{static_cast<std::uint16_t>(kHalf40000.bits | 0x8000)}, "minus the mean");
   });
 }
 
