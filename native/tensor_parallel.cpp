@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <numeric>
 #include <ringlet/tensor_parallel.hpp>
 
 namespace ringlet {
@@ -25,12 +24,14 @@ Tensor shard_axis(const Group& group, ConstTensorView full, std::size_t axis, st
   if (axis >= full.shape().axes()) refuse(fmt::format("shard_axis: axis {} of a tensor of shape {}", axis, to_string(full.shape())));
   const std::int64_t extent = full.shape()[axis];
   const std::vector<std::int64_t> parts = segments.empty() ? std::vector{extent} : std::vector(segments.begin(), segments.end());
-  for (const std::int64_t part : parts)
+  std::int64_t rest = extent;
+  for (const std::int64_t part : parts) {
     if (part < 0 || part % group.size() != 0)
       refuse(fmt::format("shard_axis: {} of axis {} do not divide by {} ranks", part, axis, group.size()));
-  if (std::accumulate(parts.begin(), parts.end(), std::int64_t{0}) != extent)
-    refuse(fmt::format("shard_axis: the segments add up to {}, but axis {} has {}",
-                       std::accumulate(parts.begin(), parts.end(), std::int64_t{0}), axis, extent));
+    if (part > rest) refuse(fmt::format("shard_axis: the segments add up to more than the {} of axis {}", extent, axis));
+    rest -= part;
+  }
+  if (rest != 0) refuse(fmt::format("shard_axis: the segments add up to {}, but axis {} has {}", extent - rest, axis, extent));
   std::vector<std::int64_t> extents(full.shape().extents().begin(), full.shape().extents().end());
   extents[axis] = extent / group.size();
   Tensor shard(full.dtype(), Shape(std::span<const std::int64_t>(extents)));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <ringlet/tensor.hpp>
 #include <span>
 #include <vector>
 
@@ -17,13 +18,14 @@ class FlatParameters {
   explicit FlatParameters(std::deque<Module<T>>& modules) {
     std::size_t count = 0;
     for (const Module<T>& module : modules) count += module.count();
-    values_.resize(count);
-    gradients_.resize(count);
+    const ringlet::Shape shape{static_cast<std::int64_t>(count)};
+    values_memory_ = ringlet::Tensor(ringlet::dtype_of<T>, shape);
+    gradients_memory_ = ringlet::Tensor(ringlet::dtype_of<T>, shape);
     std::size_t first = 0;
     for (Module<T>& module : modules) {
       module.initialise(values().subspan(first, module.count()));
       std::vector<const T*> tensors;
-      for (const ParameterTensor& tensor : module.tensors()) tensors.push_back(values_.data() + first + tensor.first);
+      for (const ParameterTensor& tensor : module.tensors()) tensors.push_back(values().data() + first + tensor.first);
       module.lend_values(std::move(tensors));
       module.lend_gradients(gradients().subspan(first, module.count()));
       first += module.count();
@@ -32,12 +34,13 @@ class FlatParameters {
   FlatParameters(const FlatParameters&) = delete;
   FlatParameters& operator=(const FlatParameters&) = delete;
 
-  std::span<T> values() { return values_; }
-  std::span<T> gradients() { return gradients_; }
+  std::span<T> values() { return values_memory_.values<T>(); }
+  std::span<T> gradients() { return gradients_memory_.values<T>(); }
 
  private:
-  std::vector<T> values_;
-  std::vector<T> gradients_;
+  // Aligned: which elements Eigen computes with fused multiply-add, and so the last bits, depends on the alignment.
+  ringlet::Tensor values_memory_;
+  ringlet::Tensor gradients_memory_;
 };
 
 }  // namespace train_text

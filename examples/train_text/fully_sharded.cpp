@@ -15,13 +15,15 @@ FullySharded::FullySharded(const Options& options, Transformer<float>& model, ri
       sharded_(group, {.reduce_dtype = options.communication_type}),
       gradient_scale_(share_of_mean(options.batch, group.rank(), group.size())) {
   // One module after the other: at no time are there all full parameters.
+  std::size_t largest = 0;
   for (const Module<float>& module : modules_) {
     std::vector<float> values(module.count());
     module.initialise(values);
     group_.broadcast(values, 0);
     sharded_.add(module.name(), tree_of(module, values));
-    gradients_.resize(std::max(gradients_.size(), module.count()));
+    largest = std::max(largest, module.count());
   }
+  gradients_ = ringlet::Tensor(ringlet::DType::f32, ringlet::Shape{static_cast<std::int64_t>(largest)});
   optimizer_.init(sharded_.parameters());
 }
 
@@ -34,11 +36,11 @@ void FullySharded::begin_backward(std::size_t module) {
   // The last module of the forward pass is the first of the backward pass and need not be gathered again.
   if (in_use_ && in_use_->module != module) release();
   communication_.time([&] { use({module, sharded_.backward(module)}); });
-  modules_[module].lend_gradients(std::span(gradients_).first(modules_[module].count()));
+  modules_[module].lend_gradients(gradients_.values<float>().first(modules_[module].count()));
 }
 
 void FullySharded::end_backward(std::size_t module) {
-  const std::span<float> gradients = std::span(gradients_).first(modules_[module].count());
+  const std::span<float> gradients = gradients_.values<float>().first(modules_[module].count());
   communication_.time([&] { sharded_.reduce_gradients(module, tree_of(modules_[module], gradients)); });
   modules_[module].lend_gradients({});
 }

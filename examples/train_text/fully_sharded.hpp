@@ -34,7 +34,7 @@ class FullySharded final : public Placement {
   ringlet::Group group_;
   ringlet::FullyShard sharded_;
   std::optional<InUse> in_use_;
-  std::vector<float> gradients_;  // of the module that runs; as large as the largest
+  ringlet::Tensor gradients_;  // of the module that runs; as large as the largest. Aligned, as in FlatParameters
   double gradient_scale_;
 };
 

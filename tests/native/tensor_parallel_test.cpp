@@ -94,5 +94,6 @@ TEST_CASE("axes that do not divide are refused") {
     refused(0, {}, "5 of axis 0 do not divide by 2 ranks");
     refused(2, {}, "axis 2 of a tensor of shape (5, 3)");
     refused(0, {2, 2}, "add up to 4, but axis 0 has 5");
+    refused(0, {INT64_MAX - 1, INT64_MAX - 1}, "add up to more than the 5 of axis 0");
   });
 }

@@ -85,7 +85,7 @@ typedef struct ringlet_fully_shard_options {
   size_t shard_weight_count;   /**< of them: 0, or the group's size */
   int32_t compute_dtype;       /**< the floating dtype that parameters are gathered and used in; RINGLET_NO_DTYPE: their own */
   int32_t reduce_dtype;        /**< the floating dtype that gradients are reduced in; RINGLET_NO_DTYPE: their own */
-  int32_t prefetch;            /**< 1: gathers that run ahead of the module in use; each needs memory for one more module */
+  int32_t prefetch;            /**< 1: gathers ahead of the module in use, and reductions behind it; each takes one module's memory */
   int32_t stream;              /**< of all collectives */
 } ringlet_fully_shard_options;
 /** Fills in the defaults; struct_size is `sizeof *options`. */
