@@ -166,14 +166,6 @@ void wait_for_death(pid_t process) {
   REQUIRE(ready == 1);
 }
 
-TemporaryDirectory::TemporaryDirectory() {
-  std::string pattern = std::filesystem::temp_directory_path() / "ringlet-launch-XXXXXX";
-  REQUIRE(::mkdtemp(pattern.data()) != nullptr);
-  path_ = pattern;
-}
-
-TemporaryDirectory::~TemporaryDirectory() { std::filesystem::remove_all(path_); }
-
 std::string read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   REQUIRE(file.good());

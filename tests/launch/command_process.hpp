@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "tests/temporary_directory.hpp"
+
 namespace ringlet::test {
 
 /// How one run of the command ended.
@@ -63,19 +65,6 @@ std::vector<std::string> sorted_lines(const std::string& text);
 
 /// Waits until the process has died, reaped or not.
 void wait_for_death(pid_t process);
-
-/// A directory that is removed with all that is in it.
-class TemporaryDirectory {
- public:
-  TemporaryDirectory();
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-  ~TemporaryDirectory();
-  const std::string& path() const noexcept { return path_; }
-
- private:
-  std::string path_;
-};
 
 std::string read_file(const std::string& path);
 

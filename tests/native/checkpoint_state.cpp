@@ -1,7 +1,5 @@
 #include "tests/native/checkpoint_state.hpp"
 
-#include <stdlib.h>
-
 #include <cstring>
 #include <mutex>
 
@@ -28,17 +26,6 @@ TensorView transposed(Tensor& tensor) {
 }
 
 }  // namespace
-
-ScratchDirectory::ScratchDirectory() {
-  std::string name = (std::filesystem::temp_directory_path() / "ringlet-checkpoint-XXXXXX").string();
-  if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no scratch directory");
-  path_ = name;
-}
-
-ScratchDirectory::~ScratchDirectory() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
 
 TrainingState::TrainingState(int rank, int ranks, unsigned seed, const std::vector<double>& weights, std::int64_t large_rows)
     : rank_(rank) {

@@ -5,21 +5,19 @@
 #include <ringlet/ringlet.hpp>
 #include <vector>
 
+#include "tests/temporary_directory.hpp"
+
 namespace ringlet::test {
 
-/// A directory that is removed with all that is in it.
+/// A directory for checkpoints, with a place for each rank.
 class ScratchDirectory {
  public:
-  ScratchDirectory();
-  ScratchDirectory(const ScratchDirectory&) = delete;
-  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
-  ~ScratchDirectory();
-  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path path() const { return directory_.path(); }
   /// A directory of a rank's own.
-  std::filesystem::path of(int rank) const { return path_ / ("disk" + std::to_string(rank)); }
+  std::filesystem::path of(int rank) const { return path() / ("disk" + std::to_string(rank)); }
 
  private:
-  std::filesystem::path path_;
+  TemporaryDirectory directory_;
 };
 
 /// A training state: replicated tensors of every dtype (a scalar, no rows, a transposed one among them), shards and two slots of an

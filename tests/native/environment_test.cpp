@@ -1,11 +1,10 @@
 #include "native/environment.hpp"
 
-#include <unistd.h>
-
 #include <catch2/catch.hpp>
-#include <cstdio>
 #include <fstream>
 #include <map>
+
+#include "tests/temporary_directory.hpp"
 
 using namespace ringlet;
 using Catch::Matchers::Contains;
@@ -24,19 +23,12 @@ native::WorldConfig configure(const Values& values, const InitOptions& options =
 /// A file that goes with the object.
 class TemporaryFile {
  public:
-  explicit TemporaryFile(const std::string& text) {
-    const int descriptor = ::mkstemp(name_.data());
-    REQUIRE(descriptor >= 0);
-    ::close(descriptor);
-    std::ofstream(name_) << text;
-  }
-  ~TemporaryFile() { std::remove(name_.c_str()); }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  explicit TemporaryFile(const std::string& text) { std::ofstream(name_) << text; }
   const std::string& name() const { return name_; }
 
  private:
-  std::string name_ = "ringlet-hostfile-XXXXXX";
+  test::TemporaryDirectory directory_;
+  std::string name_ = directory_.path() + "/hosts.json";
 };
 
 }  // namespace
