@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 #include <memory>
 
+#include "tests/core/seeds.hpp"
 #include "tests/native/expect.hpp"
 #include "tests/native/ranks.hpp"
 #include "tests/native/regression.hpp"
@@ -66,7 +67,7 @@ TEST_CASE("FSDP follows plain data parallelism over 100 steps") {
       options.dp_group = world.split(world.rank() / 2);
     }
     FsdpUpdater updater(fsdp_group, options);
-    for (int step = 0; step < 100; ++step) {
+    for (int step = 0; step < static_cast<int>(test::share_of(100)); ++step) {
       sharded.compute_gradients(world.rank(), step);
       plain.compute_gradients(world.rank(), step);
       const auto norm = updater.apply_gradients(sharded.gradients(), sharded.parameters(),
