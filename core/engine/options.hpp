@@ -17,6 +17,8 @@ using Completion = std::function<void(const Status&)>;
 struct WorldOptions {
   int rank = 0;
   int size = 1;
+  /// How many of the ranks cannot be dialled (browsers): the last ones, so rank 0 is never one.
+  int guests = 0;
   const simd::Kernels* kernels = nullptr;  // not null; outlives the world
   Duration operation_timeout = Duration::seconds(600);
   Duration heartbeat_timeout = Duration::seconds(10);

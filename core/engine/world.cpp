@@ -48,6 +48,7 @@ World::World(EventLoop& loop, const WorldOptions& options)
       groups_(*this, options_.max_groups),
       inquiry_(*this) {
   RINGLET_CHECK(options.kernels != nullptr && options.size >= 1 && options.rank >= 0 && options.rank < options.size);
+  RINGLET_CHECK(options.guests >= 0 && options.guests < options.size);
   group_ = &groups_.create(*groups_.reserve(), Membership::of_world(options.size), options.rank);
   for (int rank = 0; rank < options.size; ++rank) control_sinks_.push_back(std::make_unique<ControlSink>(*this, rank));
   last_tick_ = loop_.now();

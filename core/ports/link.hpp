@@ -16,7 +16,8 @@ class LinkUser {
   virtual std::span<const ConstBytes> to_send() = 0;
   /// The first `bytes` of the parts have left (or are copied); 0 never occurs.
   virtual void sent(std::size_t bytes) = 0;
-  /// Where the next bytes go, in order: one or two parts, never empty in total. Asked anew after each received().
+  /// Where the next bytes go, in order: at most two parts. Asked anew after each received(). Nothing: the link receives no more, and leaves
+  /// what comes to the peer's patience, until the next wake(); it may tell of a failure meanwhile, but not of the peer's end.
   virtual std::span<const Bytes> to_receive() = 0;
   /// `bytes` (> 0) have been put into the parts of the last to_receive(), filling them in order.
   virtual void received(std::size_t bytes) = 0;
@@ -34,9 +35,11 @@ class LinkUser {
 class Link {
  public:
   virtual ~Link() = default;
-  /// Begins to call `user`, which outlives the link. Once, before anything else.
+  /// Begins to call `user`, which outlives the link or is followed by another: called again, also inside received() or sent(), the link
+  /// leaves the user that it had and calls it no more. No byte is lost or doubled; what the former user had given and what had not left
+  /// stays unsent. Where the peer has ended its direction, the new user is told, too. Not after link_failed(), and wake() follows as ever.
   virtual void start(LinkUser& user) = 0;
-  /// There may be something to send: the link pulls it soon, after the current callback, as often as the peer takes it.
+  /// There may be something to send, or room to receive: the link asks soon, after the current callback, as often as the peer takes it.
   virtual void wake() = 0;
   /// Ends this direction once to_send() has run empty. Receiving goes on. Later wakes do nothing.
   virtual void finish_sending() = 0;

@@ -1,3 +1,5 @@
+#include <deque>
+
 #include "tests/conformance/suite_user.hpp"
 
 namespace ringlet::conformance {
@@ -136,6 +138,82 @@ void links_do_not_hinder_each_other(NetworkPair& pair) {
   REQUIRE(pair.drive([&] { return users.acceptor.bytes_received == 50'000; }));
 }
 
+/// Goes on with the link where `former` is.
+void take_over(SuiteUser& former, SuiteUser& next) {
+  next.bytes_received = former.bytes_received;
+  next.bytes_sent = next.bytes_to_send = former.bytes_sent;
+  next.use(std::move(former.link));
+}
+
+void one_user_after_another(NetworkPair& pair) {
+  LinkedUsers users(pair);
+  std::deque<SuiteUser> heirs;
+  // Each reads exactly what is its own and hands the link on inside received() to one that answers.
+  const auto hand_on = [&](SuiteUser& user, std::size_t share, const auto& self) -> void {
+    user.receive_limit = user.bytes_received + share;
+    user.on_call = [&, share, self](Call call) {
+      if (call != Call::received || user.bytes_received < user.receive_limit) return;
+      SuiteUser& heir = heirs.emplace_back(2U, 1U);
+      take_over(user, heir);
+      if (heirs.size() < 20) self(heir, share * 2 % 1009, self);
+      heir.send(100);
+    };
+  };
+  hand_on(users.acceptor, 40, hand_on);
+  users.dialler.send(100'000);
+  REQUIRE(pair.drive([&] { return heirs.size() == 20 && heirs.back().bytes_received == 100'000; }));
+  REQUIRE(pair.drive([&] { return users.dialler.bytes_received == heirs.back().bytes_sent && heirs.back().bytes_sent >= 100; }));
+}
+
+void one_user_after_another_inside_sent(NetworkPair& pair) {
+  LinkedUsers users(pair);
+  SuiteUser heir(1, 2);
+  users.dialler.on_call = [&](Call call) {
+    if (call != Call::sent || users.dialler.bytes_sent < 5000) return;
+    take_over(users.dialler, heir);
+    heir.send(7000);
+  };
+  users.dialler.send(5000);
+  users.acceptor.send(9000);
+  REQUIRE(pair.drive([&] { return users.acceptor.bytes_received == 12'000 && heir.bytes_received == 9000; }));
+}
+
+void a_new_user_hears_of_the_end(NetworkPair& pair) {
+  LinkedUsers users(pair);
+  users.dialler.send(50);
+  users.dialler.finish_sending();
+  REQUIRE(pair.drive([&] { return users.acceptor.receive_ended_calls == 1; }));
+  SuiteUser heir(2, 1);
+  take_over(users.acceptor, heir);
+  REQUIRE(pair.drive([&] { return heir.receive_ended_calls == 1; }));
+  heir.send(3000);
+  REQUIRE(pair.drive([&] { return users.dialler.bytes_received == 3000; }));
+}
+
+void no_room_until_a_wake(NetworkPair& pair) {
+  LinkedUsers users(pair);
+  users.dialler.longest_part = 100'000;
+  users.acceptor.receive_limit = 0;
+  users.dialler.send(30'000'000);
+  users.dialler.finish_sending();
+  REQUIRE(pair.drive([&] { return users.dialler.bytes_sent > 0; }));
+  settle(pair);
+  CHECK(users.acceptor.bytes_received == 0);
+  CHECK(users.dialler.bytes_sent < users.dialler.bytes_to_send);
+  // Sending goes on meanwhile.
+  users.acceptor.receive_limit = 1000;
+  users.acceptor.send(2000);
+  REQUIRE(pair.drive([&] { return users.acceptor.bytes_received == 1000 && users.dialler.bytes_received == 2000; }));
+  settle(pair);
+  CHECK(users.acceptor.bytes_received == 1000);
+  users.dialler.bytes_to_send = users.dialler.bytes_sent + 1000;
+  users.acceptor.longest_part = 100'000;
+  users.acceptor.receive_limit = SIZE_MAX;
+  users.acceptor.wake();
+  REQUIRE(pair.drive([&] { return users.acceptor.receive_ended_calls == 1; }));
+  CHECK(users.acceptor.bytes_received == users.dialler.bytes_to_send);
+}
+
 }  // namespace
 
 std::vector<Case> link_cases() {
@@ -148,6 +226,10 @@ std::vector<Case> link_cases() {
           {"wakes inside every call", wakes_inside_every_call},
           {"a wake inside an empty to_send", a_wake_inside_an_empty_to_send},
           {"bytes wait for the start", bytes_wait_for_the_start},
+          {"one user after another", one_user_after_another},
+          {"one user after another inside sent", one_user_after_another_inside_sent},
+          {"a new user hears of the end", a_new_user_hears_of_the_end},
+          {"no room until a wake", no_room_until_a_wake},
           {"links do not hinder each other", links_do_not_hinder_each_other}};
 }
 

@@ -75,8 +75,9 @@ void SuiteUser::sent(std::size_t bytes) {
 
 std::span<const Bytes> SuiteUser::to_receive() {
   enter(Call::to_receive);
-  const std::size_t first = 1 + random_below(longest_part);
-  const std::size_t second = receive_parts == 1 ? 0 : 1 + random_below(longest_part);
+  const std::size_t room = receive_limit - bytes_received;
+  const std::size_t first = std::min(room, 1 + random_below(longest_part));
+  const std::size_t second = receive_parts == 1 ? 0 : std::min(room - first, 1 + random_below(longest_part));
   wanted_ = first + second;
   incoming_.assign(wanted_, std::byte{0});
   receive_parts_ = {Bytes(incoming_).first(first), Bytes(incoming_).last(second)};

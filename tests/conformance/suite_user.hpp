@@ -21,6 +21,7 @@ class SuiteUser final : public LinkUser {
   std::size_t bytes_to_send = 0;
   std::size_t longest_part = 1000;
   std::size_t receive_parts = 2;
+  std::size_t receive_limit = SIZE_MAX;  // asks for no byte beyond so many; none left: it has no room
   std::size_t bytes_sent = 0;
   std::size_t bytes_received = 0;
   int to_send_calls = 0;

@@ -1,8 +1,7 @@
 #include "transport/sim/wires.hpp"
 
 #include <algorithm>
-
-#include "core/base/check.hpp"
+#include <utility>
 
 namespace ringlet::sim {
 
@@ -38,15 +37,18 @@ void Wires::run(const Event& event) {
 }
 
 void Wires::start(Connection& connection, std::size_t side, LinkUser& user) {
-  RINGLET_CHECK(connection.ends[side].user == nullptr);
-  if (connection.ends[side].closed) return;
-  connection.ends[side].user = &user;
+  End& end = connection.ends[side];
+  if (end.closed) return;
+  end.user = &user;
+  end.full = end.receive_ended = false;
   schedule_deliver(connection, side);
 }
 
 void Wires::wake(Connection& connection, std::size_t side) {
   End& end = connection.ends[side];
-  if (end.closed || end.reset || connection.pipes[side].fin_queued) return;
+  if (end.closed) return;
+  if (std::exchange(end.full, false)) schedule_deliver(connection, side);
+  if (end.reset || connection.pipes[side].fin_queued) return;
   end.hungry = true;
   schedule_pull(connection, side);
 }
@@ -183,7 +185,7 @@ void Wires::arrive(Connection& connection, std::size_t side) {
 void Wires::deliver(Connection& connection, std::size_t side) {
   End& end = connection.ends[side];
   Pipe& in = connection.pipes[1 - side];
-  while (end.user != nullptr && in.unread > 0) {
+  while (end.user != nullptr && in.unread > 0 && !end.full) {
     if (!deliver_once(connection, side)) return;
   }
   if (end.user == nullptr) return;
@@ -193,7 +195,7 @@ void Wires::deliver(Connection& connection, std::size_t side) {
     end.user = nullptr;
     return user.link_failed(Status(Errc::peer_lost, "the connection was reset by the peer"));
   }
-  if (in.fin_arrived && !end.receive_ended) {
+  if (in.fin_arrived && !end.receive_ended && !end.full) {
     trace(connection, side, 3, 0);
     end.receive_ended = true;
     end.user->receive_ended();
@@ -207,7 +209,8 @@ bool Wires::deliver_once(Connection& connection, std::size_t side) {
   const std::span<const Bytes> parts = end.user->to_receive();
   if (end.user == nullptr) return false;
   const std::size_t wanted = total_size(parts);
-  RINGLET_CHECK(wanted > 0);
+  end.full = wanted == 0;
+  if (end.full) return true;
   const std::size_t most = std::min(wanted, in.unread);
   const std::size_t bytes = piece_of(most, in.split_per_mille);
   std::size_t left = bytes;

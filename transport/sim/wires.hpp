@@ -56,6 +56,7 @@ struct End {
   bool closed = false;  // by the user or by the node's stop
   bool reset = false;   // an RST has come; `unread` bytes may still be handed over
   bool hungry = false;  // to_send() may have something
+  bool full = false;    // to_receive() had no room
   bool finishing = false;
   bool pull_scheduled = false, deliver_scheduled = false;  // an event is queued or held, or is running
   bool receive_ended = false;

@@ -68,6 +68,7 @@ class LinkSocket final : public SocketWatch {
   bool receive_directly() override { return receive_batch(); }
 
   bool receive_batch();
+  void pause_receiving(bool paused);
   Received receive_once(int& error);
   void end_receiving();
   void send_all();
@@ -79,26 +80,32 @@ class LinkSocket final : public SocketWatch {
   std::string peer_name_;
   LinkUser* user_ = nullptr;  // null before start() and after the last call
   bool receiving_ = false;
-  bool sending_ = false;       // inside send_all()
-  bool send_stalled_ = false;  // the system takes no more for now
-  bool woken_ = false;         // since to_send() was asked last
+  bool receive_paused_ = false;  // the user had no room
+  bool sending_ = false;         // inside send_all()
+  bool send_stalled_ = false;    // the system takes no more for now
+  bool woken_ = false;           // since to_send() was asked last
   bool finish_requested_ = false;
   bool send_ended_ = false;
 };
 
 void LinkSocket::start(LinkUser& user) {
-  assert(user_ == nullptr);
   if (closed()) return;
   user_ = &user;
+  // Of an end that the former user was told of, the socket tells again.
   receiving_ = true;
-  set_direct_receiving(true);
+  pause_receiving(false);
+}
+
+void LinkSocket::pause_receiving(bool paused) {
+  receive_paused_ = paused;
+  set_direct_receiving(!paused);
   update_interest();
 }
 
 void LinkSocket::wake() {
   woken_ = true;
   // While sending, send_all() looks at the flag; while stalled, to_send() is asked as soon as the system takes more.
-  if (user_ != nullptr && !sending_ && !send_stalled_ && !send_ended_) mark_woken();
+  if (user_ != nullptr && (receive_paused_ || (!sending_ && !send_stalled_ && !send_ended_))) mark_woken();
 }
 
 void LinkSocket::finish_sending() {
@@ -112,7 +119,7 @@ void LinkSocket::abandon() {
 }
 
 void LinkSocket::update_interest() {
-  set_interest((receiving_ ? static_cast<int>(UV_READABLE) : 0) | (send_stalled_ ? static_cast<int>(UV_WRITABLE) : 0));
+  set_interest((receiving_ && !receive_paused_ ? static_cast<int>(UV_READABLE) : 0) | (send_stalled_ ? static_cast<int>(UV_WRITABLE) : 0));
 }
 
 void LinkSocket::on_ready(int events, bool broken) {
@@ -129,7 +136,10 @@ LinkSocket::Received LinkSocket::receive_once(int& error) {
   const auto destination = user_->to_receive();
   if (user_ == nullptr) return Received::none;
   PartList<kMaxReceiveParts> parts(destination);
-  assert(parts.bytes > 0);
+  if (parts.bytes == 0) {
+    pause_receiving(true);
+    return Received::none;
+  }
   auto message = parts.message();
   ssize_t count;
   do count = recvmsg(socket(), &message, MSG_DONTWAIT);
@@ -144,7 +154,7 @@ LinkSocket::Received LinkSocket::receive_once(int& error) {
 }
 
 bool LinkSocket::receive_batch() {
-  if (!receiving_) return false;
+  if (!receiving_ || receive_paused_) return false;
   for (int round = 0; round < kReceivesPerTurn; ++round) {
     int error = 0;
     const auto outcome = receive_once(error);
@@ -171,6 +181,7 @@ void LinkSocket::end_receiving() {
 }
 
 void LinkSocket::flush_output() {
+  if (user_ != nullptr && receiving_ && receive_paused_) pause_receiving(false);
   if (user_ != nullptr && !send_stalled_) send_all();
 }
 
