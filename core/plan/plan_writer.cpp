@@ -12,7 +12,8 @@ ElementRange rows_of_part(const Call& call, int size, Buffer buffer, int owner) 
   if (call.kind == CollectiveKind::reduce_scatter && call.counts.empty()) return rows_of(call.rows, size, owner);
   if (call.counts.empty()) {
     const auto rank = static_cast<std::size_t>(owner);
-    return {rank * call.rows, (rank + 1) * call.rows};
+    const auto rows = static_cast<std::size_t>(call.rows);
+    return {rank * rows, (rank + 1) * rows};
   }
   const std::span<const std::uint64_t> counts = call.counts;
   const bool second_half = is_pairwise(call) && buffer == Buffer::output;

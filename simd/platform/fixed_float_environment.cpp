@@ -4,6 +4,6 @@ namespace ringlet::simd {
 
 // WebAssembly has one rounding mode and keeps subnormals: nothing to set.
 FloatEnvironment::FloatEnvironment() noexcept : saved_(0) {}
-FloatEnvironment::~FloatEnvironment() = default;
+FloatEnvironment::~FloatEnvironment() { static_cast<void>(saved_); }
 
 }  // namespace ringlet::simd
