@@ -1,0 +1,60 @@
+import { keepAwake } from './keep_awake.js';
+import type { News, Order } from './news.js';
+import { forgetToken, rememberToken, takeToken } from './token.js';
+import { PageView } from './view/page_view.js';
+import { browserName } from './view/words.js';
+import { watchPresence } from './presence.js';
+
+const view = new PageView();
+const presence = watchPresence((text) => view.note(text));
+let worker: Worker | undefined;
+let token = takeToken();
+
+function join(): void {
+  worker?.terminate();
+  view.reset();
+  const started = new Worker('worker.js', { type: 'module' });
+  worker = started;
+  started.addEventListener('message', (event: MessageEvent<News>) => hear(started, event.data));
+  started.addEventListener('error', (event) => {
+    event.preventDefault();
+    const failure = { code: 'io_error', message: event.message, rank: -1, during: 'joining', slept: false } as const;
+    hear(started, { kind: 'failed', failure });
+  });
+  const order: Order = { kind: 'join', url: `${location.origin}/`, token: token ?? '', name: browserName(navigator.userAgent) };
+  started.postMessage(order);
+}
+
+function hear(from: Worker, news: News): void {
+  if (from !== worker) return;
+  view.tell(news, presence.wasOffline());
+  if (news.kind === 'joined') keepAwake(() => view.isTraining);
+  if (news.kind === 'failed') {
+    if (news.failure.code === 'authentication') forgetToken();
+    from.terminate();
+  }
+}
+
+document.getElementById('token-form')?.addEventListener('submit', (event) => {
+  event.preventDefault();
+  token = (document.getElementById('token') as HTMLInputElement).value.trim();
+  rememberToken(token);
+  join();
+});
+document.getElementById('again')?.addEventListener('click', join);
+addEventListener('beforeunload', (event) => {
+  if (!view.isTraining) return;
+  event.preventDefault();
+  // What older browsers look at.
+  event.returnValue = true;
+});
+// The same page opened by another link: only the fragment changes, and nothing is loaded.
+addEventListener('hashchange', () => {
+  const other = takeToken();
+  if (other === undefined || view.isTraining) return;
+  token = other;
+  join();
+});
+
+if (token === undefined) view.askForToken('Join the training', 'This page needs the token of the group.');
+else join();

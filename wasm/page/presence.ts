@@ -1,0 +1,31 @@
+const offlineMemoryMs = 60_000;
+const worthMentioningMs = 3_000;
+
+/** Whether this tab is in front and has a network. */
+export interface Presence {
+  /** Now or within the last minute. */
+  wasOffline(): boolean;
+}
+
+/** Tells in words when the tab was in the background, or the device has no network; empty words when all is well again. */
+export function watchPresence(note: (text: string) => void): Presence {
+  let hiddenSince = 0;
+  let offlineUntil = -Infinity;
+  document.addEventListener('visibilitychange', () => {
+    if (document.visibilityState === 'hidden') {
+      hiddenSince = Date.now();
+      return note('This tab is in the background. Browsers slow such tabs down, or stop them: bring it to the front.');
+    }
+    const away = Date.now() - hiddenSince;
+    note(away < worthMentioningMs ? '' : `This tab was in the background for ${Math.round(away / 1000)} seconds. Keep it in front: browsers slow down what is behind.`);
+  });
+  addEventListener('offline', () => {
+    offlineUntil = Infinity;
+    note('This device has no network now. If it does not come back within seconds, the training stops.');
+  });
+  addEventListener('online', () => {
+    offlineUntil = Date.now();
+    note('');
+  });
+  return { wasOffline: () => Date.now() - offlineUntil < offlineMemoryMs };
+}

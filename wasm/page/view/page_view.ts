@@ -1,0 +1,165 @@
+import type { News, Numbers, TrainingFailure } from '../news.js';
+import { LossChart } from './chart.js';
+import { drawRing, ringText, type RingPicture } from './ring.js';
+import { bytesText, explain, numberText } from './words.js';
+
+type State = 'idle' | 'joining' | 'waiting' | 'training' | 'finished' | 'failed';
+
+const stateNames: Readonly<Record<State, string>> = {
+  idle: 'not joined',
+  joining: 'joining',
+  waiting: 'waiting',
+  training: 'training',
+  finished: 'finished',
+  failed: 'stopped',
+};
+
+/** What the user sees: everything that the Worker tells, in words, numbers, a drawing and a chart. Holds no decision but those of display. */
+export class PageView {
+  readonly #chart: LossChart;
+  #picture: RingPicture | undefined;
+  #state: State = 'idle';
+  #steps = 0;
+
+  constructor() {
+    this.#chart = new LossChart(byId('chart'));
+  }
+
+  /** Whether leaving the page now would cost the others their training. */
+  get isTraining(): boolean {
+    return this.#state === 'training';
+  }
+
+  /** Asks for the token; `message` says why. */
+  askForToken(headline: string, detail: string): void {
+    this.#say(headline, detail);
+    show('again', false);
+    show('token-form', true);
+    byId<HTMLInputElement>('token').focus();
+  }
+
+  /** Back to the beginning, for another try. */
+  reset(): void {
+    this.#chart.clear();
+    this.#picture = undefined;
+    for (const id of ['token-form', 'again', 'steps', 'place', 'progress', 'numbers', 'sample']) show(id, false);
+    this.#set('joining');
+    this.#say('Joining', 'Looking for the group.');
+  }
+
+  /** A remark that stays until the next one; empty: none. */
+  note(text: string): void {
+    write('note', text);
+    show('note', text !== '');
+  }
+
+  /** Shows the news. `offline`: the device had no network not long before. */
+  tell(news: News, offline: boolean): void {
+    switch (news.kind) {
+      case 'connecting':
+        this.#set('joining');
+        return this.#say('Joining', 'Looking for the group.');
+      case 'waiting':
+        this.#set('waiting');
+        return this.#say(`${news.here} of ${news.size} are here`, 'Training begins when all have come. Leave this tab open and in front.');
+      case 'joined':
+        return this.#joined({ order: news.order, guests: news.guests, mine: news.rank, lost: -1 });
+      case 'prepared':
+        return this.#prepared(news.step, news.steps, news.batch, news.parameters);
+      case 'step':
+        return this.#step(news.step, news.loss, news.numbers);
+      case 'validation':
+        this.#chart.addValidation(news.step, news.loss);
+        return this.#describeChart();
+      case 'text':
+        show('sample', true);
+        return write('text', news.text);
+      case 'finished':
+        this.#set('finished');
+        return this.#say('Finished', `All ranks hold the same model (${news.parameterHash}). You may close this tab.`);
+      case 'failed':
+        return this.#failed(news.failure, offline);
+    }
+  }
+
+  #joined(picture: RingPicture): void {
+    this.#picture = picture;
+    show('place', true);
+    this.#drawRing();
+    this.#set('training');
+    this.#say('Everybody is here', 'The text and the settings are on their way.');
+  }
+
+  #prepared(step: number, steps: number, batch: number, parameters: number): void {
+    this.#steps = steps;
+    const bar = byId<HTMLProgressElement>('steps');
+    bar.max = steps;
+    bar.value = step;
+    for (const id of ['steps', 'progress', 'numbers']) show(id, true);
+    this.#say('Training', `A model of ${numberText(parameters)} parameters, ${steps} steps of ${batch} samples. Keep this tab in front.`);
+  }
+
+  #step(step: number, loss: number, numbers: Numbers): void {
+    byId<HTMLProgressElement>('steps').value = step;
+    this.#chart.addTraining(step, loss);
+    this.#describeChart();
+    write('step', `${step} of ${this.#steps}`);
+    write('tokens', numberText(numbers.tokensPerSecond));
+    write('share', `${numbers.samples} of ${numbers.batch}`);
+    write('communication', `${Math.round(100 * numbers.communicationShare)} %`);
+    write('sent', bytesText(numbers.sent));
+    write('received', bytesText(numbers.received));
+  }
+
+  #failed(failure: TrainingFailure, offline: boolean): void {
+    const words = explain(failure, this.#picture?.mine ?? -1, offline);
+    this.#set('failed');
+    if (this.#picture !== undefined && failure.rank >= 0) {
+      this.#picture = { ...this.#picture, lost: failure.rank };
+      this.#drawRing();
+    }
+    this.#say(words.headline, `${words.advice} (${failure.message})`);
+    if (words.askForToken) this.askForToken(words.headline, words.advice);
+    else show('again', words.mayTryAgain);
+  }
+
+  #drawRing(): void {
+    if (this.#picture === undefined) return;
+    drawRing(byId('ring'), this.#picture);
+    write('ring-text', ringText(this.#picture));
+  }
+
+  #describeChart(): void {
+    const text = this.#chart.text();
+    write('chart-text', text);
+    byId('chart').setAttribute('aria-label', text);
+  }
+
+  #set(state: State): void {
+    this.#state = state;
+    for (const id of ['state', 'news']) byId(id).dataset['state'] = state;
+    write('state', stateNames[state]);
+    document.title = `${stateNames[state]} – Ringlet`;
+  }
+
+  #say(headline: string, detail: string): void {
+    write('headline', headline);
+    write('detail', detail);
+  }
+}
+
+function byId<T extends HTMLElement = HTMLElement>(id: string): T {
+  const found = document.getElementById(id);
+  if (found === null) throw new Error(`the page has no element '${id}'`);
+  return found as T;
+}
+
+function show(id: string, visible: boolean): void {
+  byId(id).hidden = !visible;
+}
+
+// Unchanged text is left alone, since writing it makes screen readers speak again.
+function write(id: string, text: string): void {
+  const element = byId(id);
+  if (element.textContent !== text) element.textContent = text;
+}

@@ -1,0 +1,32 @@
+// Runs the tests of one folder below tests/ with Node's own runner: node scripts/test.mjs unit [--filter WORD]
+import { spawnSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+
+const root = resolve(dirname(fileURLToPath(import.meta.url)), '..');
+const [folder = 'unit', flag, word = ''] = process.argv.slice(2);
+if (flag !== undefined && flag !== '--filter') {
+  console.error(`test: '${flag}' is not an option; usage: node scripts/test.mjs FOLDER [--filter WORD]`);
+  process.exit(2);
+}
+const sources = readdirSync(join(root, 'tests', folder))
+  .filter((name) => name.endsWith('.test.ts') && name.includes(word))
+  .map((name) => join(root, 'tests', folder, name));
+// Below node_modules' folder, so that the packages which stay outside the bundles are found.
+const output = join(root, 'node_modules', '.ringlet-tests', folder);
+await build({
+  entryPoints: sources,
+  outdir: output,
+  outExtension: { '.js': '.mjs' },
+  bundle: true,
+  platform: 'node',
+  format: 'esm',
+  packages: 'external',
+  sourcemap: 'inline',
+  logLevel: 'warning',
+});
+const files = sources.map((source) => join(output, source.split('/').pop().replace(/\.ts$/, '.mjs')));
+const run = spawnSync(process.execPath, ['--enable-source-maps', '--test', '--test-concurrency=1', ...files], { stdio: 'inherit' });
+process.exit(run.status ?? 1);

@@ -1,0 +1,205 @@
+import type { Engine, JoinRequest, Membership, Operation, Progress, Seat, SplitRequest, Traffic } from '../engine.js';
+import { Cancelled, failureOf } from '../errors.js';
+import type { Platform } from '../platform.js';
+import type { WasmSource } from '../wasm_source.js';
+import { type Host, type Listener, makeHost } from './host.js';
+import type { RingletModule } from './module.js';
+import { ModuleMemory } from './module_memory.js';
+import { PlacedOperation } from './operations.js';
+import { type Completion, Tickets } from './tickets.js';
+
+/** Makes an instance of a module. */
+export type ModuleFactory = (options: {
+  host: Host;
+  instantiateWasm(imports: WebAssembly.Imports, receive: (instance: WebAssembly.Instance, module: WebAssembly.Module) => void): object;
+}) => Promise<RingletModule>;
+
+const trafficInterval = 250;
+
+/** The core, as a wasm module in this realm: one instance for one world. */
+export class LocalEngine implements Engine {
+  readonly memory: ModuleMemory;
+  readonly module: RingletModule;
+  readonly #tickets = new Tickets();
+  readonly #onProgress: (progress: Progress) => void;
+  // Operations under way of each group: one that still works cannot be left.
+  readonly #busy = new Map<number, { count: number; idle: (() => void)[] }>();
+  #seat: Seat = { rank: -1, size: 0, guests: 0 };
+  #world = 0;
+  #group = 0;
+  #closing: Promise<void> | undefined;
+  #closed = false;
+  #traffic: Traffic = { sent: 0, received: 0 };
+  #toldTraffic = 0;
+  readonly #listener: Listener = {
+    completed: (ticket, code, rank, value, text) => this.#tickets.complete(ticket, { code, rank, text, value }),
+    seat: (_world, rank, size, guests, present) => {
+      this.#seat = { rank, size, guests };
+      this.#tell({ kind: 'waiting', here: present, size });
+    },
+    failed: (_world, code, rank, text) => this.#tell({ kind: 'failed', failure: failureOf(code, text, rank) }),
+  };
+
+  private constructor(module: RingletModule, onProgress: (progress: Progress) => void) {
+    this.module = module;
+    this.memory = new ModuleMemory(module);
+    this.#onProgress = onProgress;
+  }
+
+  /** Instantiates the module. The world is there once join() has ended well. */
+  static async make(
+    platform: Platform,
+    factory: ModuleFactory,
+    source: WasmSource | undefined,
+    secure: boolean,
+    onProgress: (progress: Progress) => void,
+  ): Promise<LocalEngine> {
+    const compiled = await platform.compile(source);
+    let engine: LocalEngine | undefined;
+    const host = makeHost(platform, secure, () => {
+      if (engine === undefined) throw new Error('the module told news before it was asked for any');
+      return engine.#listener;
+    });
+    const module = await new Promise<RingletModule>((resolve, reject) => {
+      factory({
+        host,
+        instantiateWasm: (imports, receive) => {
+          WebAssembly.instantiate(compiled, imports).then((instance) => receive(instance, compiled), reject);
+          return {};
+        },
+      }).then(resolve, reject);
+    });
+    engine = new LocalEngine(module, onProgress);
+    return engine;
+  }
+
+  get seat(): Seat {
+    return this.#seat;
+  }
+
+  get traffic(): Traffic {
+    if (this.#world > 0 && !this.#closed) {
+      // The world's handle is void once it has been left.
+      this.#traffic = { sent: this.module._ringlet_bytes_sent(this.#world), received: this.module._ringlet_bytes_received(this.#world) };
+    }
+    return this.#traffic;
+  }
+
+  /** Joins the world. Once. */
+  async join(request: JoinRequest): Promise<Membership> {
+    this.#tell({ kind: 'connecting' });
+    const texts = [request.host, request.token, request.name].map((text) => this.memory.putText(text)) as [number, number, number];
+    const times = [request.connectTimeout, request.operationTimeout, request.heartbeatTimeout].map((time) => Math.ceil(time ?? 0));
+    this.#group = await this.#tickets.open(
+      (ticket) => {
+        const [host, token, name] = texts;
+        const [connect, operation, heartbeat] = times as [number, number, number];
+        const world = this.module._ringlet_join(ticket, host, request.port, token, name, connect, operation, heartbeat);
+        this.#world = Math.max(world, 0);
+        return this.#refusal(-Math.min(world, 0));
+      },
+      ({ value }) => {
+        for (const text of texts) this.memory.release(text);
+        return value;
+      },
+    );
+    const membership = this.#membershipOf(this.#group);
+    this.#tell({ kind: 'joined', ...this.#seat });
+    return membership;
+  }
+
+  run(operation: Operation): Promise<Uint8Array | undefined> {
+    if (this.#closing !== undefined) return Promise.reject(this.#cancelled());
+    const placed = new PlacedOperation(this.memory, operation, this.module._ringlet_group_rank(operation.group));
+    return this.track(
+      operation.group,
+      (ticket) => placed.start(this.module, ticket),
+      ({ code }) => {
+        const result = code === 0 ? placed.result() : undefined;
+        placed.release();
+        return result;
+      },
+    );
+  }
+
+  split({ group, color, key, stream, timeout }: SplitRequest): Promise<Membership | undefined> {
+    if (this.#closing !== undefined) return Promise.reject(this.#cancelled());
+    return this.track(
+      group,
+      (ticket) => this.module._ringlet_split(ticket, group, stream, Math.ceil(timeout ?? 0), color, key),
+      ({ code, value }) => (code === 0 && value > 0 ? this.#membershipOf(value) : undefined),
+    );
+  }
+
+  async leave(group: number): Promise<void> {
+    if (group === this.#group) return this.close();
+    await this.#idle(group);
+    if (this.#closing === undefined) this.module._ringlet_group_leave(group);
+  }
+
+  /** Leaves the world, or ends joining. Never rejects; may be called again. */
+  close(): Promise<void> {
+    this.#closing ??= this.#leaveWorld();
+    return this.#closing;
+  }
+
+  /**
+   * Starts an operation of a group: `start` calls the module with a ticket and returns its code. `finish` runs once it has ended, or at once
+   * where it did not start, and makes what the promise has.
+   */
+  track<T>(group: number, start: (ticket: number) => number, finish: (completion: Completion) => T): Promise<T> {
+    const busy = this.#busy.get(group) ?? { count: 0, idle: [] };
+    this.#busy.set(group, busy);
+    ++busy.count;
+    return this.#tickets.open(
+      (ticket) => this.#refusal(start(ticket)),
+      (completion) => {
+        if (--busy.count === 0) {
+          this.#busy.delete(group);
+          for (const resume of busy.idle) resume();
+        }
+        this.#tellTraffic();
+        return finish(completion);
+      },
+    );
+  }
+
+  async #leaveWorld(): Promise<void> {
+    void this.traffic;
+    if (this.#world > 0) {
+      this.#closed = true;
+      await this.#tickets.open((ticket) => this.#refusal(this.module._ringlet_leave(ticket, this.#world)), () => undefined).catch(() => undefined);
+    }
+    this.#tickets.completeAll({ code: 6, rank: -1, text: 'the group was left', value: 0 });
+  }
+
+  #idle(group: number): Promise<void> {
+    const busy = this.#busy.get(group);
+    return busy === undefined ? Promise.resolve() : new Promise((resolve) => busy.idle.push(resolve));
+  }
+
+  #membershipOf(group: number): Membership {
+    return { group, rank: this.module._ringlet_group_rank(group), size: this.module._ringlet_group_size(group) };
+  }
+
+  #refusal(code: number): Completion | undefined {
+    if (code === 0) return undefined;
+    return { code, rank: this.module._ringlet_error_rank(), text: this.memory.text(this.module._ringlet_error_text()), value: 0 };
+  }
+
+  #cancelled(): Cancelled {
+    return new Cancelled('the group has been left; join again');
+  }
+
+  // Not from within the module's callbacks, which the caller's errors must not reach.
+  #tell(progress: Progress): void {
+    queueMicrotask(() => this.#onProgress(progress));
+  }
+
+  #tellTraffic(): void {
+    const now = performance.now();
+    if (now - this.#toldTraffic < trafficInterval) return;
+    this.#toldTraffic = now;
+    this.#tell({ kind: 'traffic', ...this.traffic });
+  }
+}

@@ -1,0 +1,55 @@
+/**
+ * The exports of a module, as wasm/cpp/exports.hpp declares them, which says what they mean. Pointers and handles are numbers; whatever takes
+ * time completes through the host by its ticket.
+ */
+export interface RingletModule {
+  /** The whole memory; another view after each growth. */
+  readonly HEAPU8: Uint8Array;
+
+  _ringlet_error_text(): number;
+  _ringlet_error_rank(): number;
+  _ringlet_allocate(bytes: number): number;
+  _ringlet_release(pointer: number): void;
+
+  _ringlet_join(
+    ticket: number,
+    host: number,
+    port: number,
+    token: number,
+    name: number,
+    connectTimeout: number,
+    operationTimeout: number,
+    heartbeatTimeout: number,
+  ): number;
+  _ringlet_leave(ticket: number, world: number): number;
+  _ringlet_bytes_sent(world: number): number;
+  _ringlet_bytes_received(world: number): number;
+
+  _ringlet_group_rank(group: number): number;
+  _ringlet_group_size(group: number): number;
+  _ringlet_split(ticket: number, group: number, stream: number, timeout: number, color: number, key: number): number;
+  _ringlet_group_leave(group: number): number;
+  _ringlet_group_algorithm(group: number, operation: number, bytes: number): number;
+
+  _ringlet_all_reduce(...call: [...Call, op: number, dtype: number, input: number, output: number, ...Rows]): number;
+  _ringlet_all_mean(...call: [...Call, dtype: number, input: number, output: number, ...Rows]): number;
+  _ringlet_reduce_scatter(...call: [...Call, op: number, dtype: number, input: number, output: number, ...Rows, counts: number]): number;
+  _ringlet_all_gather(...call: [...Call, dtype: number, input: number, output: number, ...Rows, counts: number]): number;
+  _ringlet_broadcast(...call: [...Call, dtype: number, values: number, ...Rows, root: number]): number;
+  _ringlet_reduce(...call: [...Call, op: number, dtype: number, input: number, output: number, ...Rows, root: number]): number;
+  _ringlet_gather(...call: [...Call, dtype: number, input: number, output: number, ...Rows, counts: number, root: number]): number;
+  _ringlet_scatter(...call: [...Call, dtype: number, input: number, output: number, ...Rows, counts: number, root: number]): number;
+  _ringlet_all_to_all(...call: [...Call, dtype: number, input: number, output: number, ...Rows]): number;
+  _ringlet_all_to_all_v(
+    ...call: [...Call, dtype: number, input: number, output: number, rowElements: number, sendCounts: number, receiveCounts: number]
+  ): number;
+  _ringlet_barrier(...call: Call): number;
+  _ringlet_send(...call: [...Call, dtype: number, values: number, shape: number, axes: number, destination: number]): number;
+  _ringlet_receive(...call: [...Call, dtype: number, values: number, shape: number, axes: number, source: number]): number;
+}
+
+/** What every operation begins with. */
+export type Call = [ticket: number, group: number, stream: number, timeout: number];
+
+/** Axis 0, and the elements of one of its rows. */
+export type Rows = [rows: number, rowElements: number];

@@ -1,0 +1,14 @@
+import makeModule from 'ringlet-module';
+import { browserPlatform } from './browser_platform.js';
+import type { Group } from './group.js';
+import { type JoinOptions, joinOn } from './join.js';
+
+export * from './api.js';
+
+/**
+ * Joins the group whose rank 0 listens at `options.url`, and waits until all ranks are there. Throws `InvalidArgument`,
+ * `AuthenticationError`, `Timeout`, `PeerLost` or `ProtocolError` where they do not meet.
+ */
+export function join(options: JoinOptions): Promise<Group> {
+  return joinOn(browserPlatform, makeModule, options);
+}

@@ -1,0 +1,39 @@
+import { readFile } from 'node:fs/promises';
+import { Worker } from 'node:worker_threads';
+import { WebSocket } from 'ws';
+import type { Platform, Socket } from './platform.js';
+import type { Channel } from './remote/messages.js';
+import type { WasmSource } from './wasm_source.js';
+
+export const nodePlatform: Platform = {
+  name: `Node on ${process.platform}`,
+  openSocket(url: string): Socket {
+    // Not the global one that newer Nodes have: it copies each message once more.
+    const socket = new WebSocket(url, { perMessageDeflate: false });
+    socket.binaryType = 'nodebuffer';
+    return socket as unknown as Socket;
+  },
+  async compile(source: WasmSource | undefined): Promise<WebAssembly.Module> {
+    if (source instanceof WebAssembly.Module) return source;
+    if (source instanceof ArrayBuffer || ArrayBuffer.isView(source)) return WebAssembly.compile(source as BufferSource);
+    const url = source ?? new URL('./ringlet.wasm', import.meta.url);
+    const isRemote = /^https?:/.test(url.toString());
+    return WebAssembly.compile(isRemote ? await (await fetch(url)).arrayBuffer() : await readFile(fileOf(url)));
+  },
+  startWorker(): Channel {
+    const worker = new Worker(new URL('./worker-node.js', import.meta.url));
+    return {
+      post: (message, transfer) => worker.postMessage(message, [...transfer]),
+      onMessage: (handler) => void worker.on('message', (message) => handler(message as never)),
+      onFailure: (handler) => {
+        worker.on('error', (error) => handler(error.message));
+        worker.on('messageerror', (error) => handler(error.message));
+      },
+      end: () => void worker.terminate(),
+    };
+  },
+};
+
+function fileOf(url: string | URL): string | URL {
+  return typeof url === 'string' && url.startsWith('file:') ? new URL(url) : url;
+}

@@ -1,0 +1,29 @@
+import { InvalidArgument } from './errors.js';
+
+/** Rows of each rank's part: even, the first ranks one more where they do not divide. */
+export function evenRows(rows: number, ranks: number): number[] {
+  const least = Math.floor(rows / ranks);
+  return Array.from({ length: ranks }, (_, rank) => least + (rank < rows % ranks ? 1 : 0));
+}
+
+/** Of `rows` rows that look like those of `shape`. */
+export function partShape(shape: readonly number[], rows: number): readonly number[] {
+  if (shape.length === 0) throw new InvalidArgument('a scalar has no axis 0 that could be divided; give it the shape [1]');
+  return [rows, ...shape.slice(1)];
+}
+
+/** Of every rank's part, one behind the other; a scalar becomes one row. */
+export function allGatherShape(shape: readonly number[], ranks: number, counts: readonly number[] | undefined): readonly number[] {
+  const [rows = 1, ...rest] = shape;
+  return [counts === undefined ? rows * ranks : counts.reduce((sum, count) => sum + count, 0), ...rest];
+}
+
+/** Throws `InvalidArgument` where there is not one whole number from 0 per rank. */
+export function checkedCounts(name: string, counts: readonly number[] | undefined, ranks: number): readonly number[] | undefined {
+  if (counts === undefined) return undefined;
+  if (counts.length !== ranks) throw new InvalidArgument(`${name} has ${counts.length} numbers, but the group has ${ranks} ranks; give one for each`);
+  for (const count of counts) {
+    if (!Number.isSafeInteger(count) || count < 0) throw new InvalidArgument(`${name} has ${count}; give the rows of each rank, whole numbers from 0`);
+  }
+  return [...counts];
+}

@@ -1,0 +1,105 @@
+import type { Engine, JoinRequest, Membership, Operation, Progress, Seat, SplitRequest, Traffic } from '../engine.js';
+import { Cancelled, type Failure, toError } from '../errors.js';
+import type { WasmSource } from '../wasm_source.js';
+import type { Channel, Reply, Request } from './messages.js';
+
+type Waiting = { resolve(value: never): void; reject(error: Error): void };
+// What is common to all requests is filled in by the engine.
+type WithoutId<T> = T extends { readonly id: number } ? Omit<T, 'id'> : never;
+
+/** The core in a Worker of its own: nothing of it runs in this realm. */
+export class RemoteEngine implements Engine {
+  readonly memory = undefined;
+  readonly #channel: Channel;
+  readonly #onProgress: (progress: Progress) => void;
+  readonly #waiting = new Map<number, Waiting>();
+  #last = 0;
+  #seat: Seat = { rank: -1, size: 0, guests: 0 };
+  #traffic: Traffic = { sent: 0, received: 0 };
+  #world = -1;
+  #closing: Promise<void> | undefined;
+
+  constructor(channel: Channel, onProgress: (progress: Progress) => void) {
+    this.#channel = channel;
+    this.#onProgress = onProgress;
+    channel.onMessage((reply: Reply) => this.#hear(reply));
+    channel.onFailure((message) => this.#failAll({ code: 'io_error', message: `the group's Worker ended: ${message}`, rank: -1 }));
+  }
+
+  get seat(): Seat {
+    return this.#seat;
+  }
+
+  get traffic(): Traffic {
+    return this.#traffic;
+  }
+
+  /** Joins the world. Once. */
+  async join(request: JoinRequest, wasm: WasmSource | undefined): Promise<Membership> {
+    const membership = await this.#ask<Membership>({ kind: 'join', request, wasm: wasm instanceof URL ? wasm.href : wasm });
+    this.#world = membership.group;
+    return membership;
+  }
+
+  async run(operation: Operation): Promise<Uint8Array | undefined> {
+    const { output } = operation;
+    const target = output?.at;
+    if (!(target instanceof Uint8Array)) return this.#ask({ kind: 'run', operation });
+    const bytes = await this.#ask<Uint8Array>({ kind: 'run', operation: { ...operation, output: { ...output!, at: undefined } } });
+    target.set(bytes);
+    return undefined;
+  }
+
+  split(request: SplitRequest): Promise<Membership | undefined> {
+    return this.#ask({ kind: 'split', request });
+  }
+
+  async leave(group: number): Promise<void> {
+    if (group === this.#world) return this.close();
+    if (this.#closing === undefined) await this.#ask({ kind: 'leave', group }).catch(() => undefined);
+  }
+
+  /** Leaves the world, or ends joining, then ends the Worker. Never rejects; may be called again. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    await this.#send({ kind: 'leave', group: this.#world }).catch(() => undefined);
+    this.#channel.end();
+    this.#failAll({ code: 'cancelled', message: 'the group was left', rank: -1 });
+  }
+
+  #ask<T>(request: WithoutId<Request>): Promise<T> {
+    if (this.#closing !== undefined) return Promise.reject(new Cancelled('the group has been left; join again'));
+    return this.#send(request);
+  }
+
+  #send<T>(request: WithoutId<Request>): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      const id = ++this.#last;
+      this.#waiting.set(id, { resolve, reject });
+      this.#channel.post({ ...request, id } as Request, []);
+    });
+  }
+
+  #hear(reply: Reply): void {
+    if (reply.kind === 'progress') return this.#note(reply.progress);
+    const waiting = this.#waiting.get(reply.id);
+    this.#waiting.delete(reply.id);
+    if (reply.kind === 'done') waiting?.resolve(reply.value as never);
+    else waiting?.reject(toError(reply.failure));
+  }
+
+  #note(progress: Progress): void {
+    if (progress.kind === 'joined') this.#seat = { rank: progress.rank, size: progress.size, guests: progress.guests };
+    if (progress.kind === 'traffic') this.#traffic = { sent: progress.sent, received: progress.received };
+    this.#onProgress(progress);
+  }
+
+  #failAll(failure: Failure): void {
+    for (const { reject } of this.#waiting.values()) reject(toError(failure));
+    this.#waiting.clear();
+  }
+}

@@ -1,0 +1,40 @@
+import { isTypedArray } from './dtypes.js';
+import { InvalidArgument } from './errors.js';
+import { asTensor, Tensor, type Values } from './tensors.js';
+
+/** Named tensors, nested as a model is: objects and arrays of objects, arrays and, at the ends, values. */
+export type Tree = Values | readonly Tree[] | { readonly [name: string]: Tree };
+
+/** A tensor with its path: the names of the levels, outermost first, joined by dots ("layers.0.weight"). */
+export interface Leaf {
+  readonly name: string;
+  readonly tensor: Tensor;
+}
+
+/**
+ * The leaves in the order of the objects' keys and the arrays' elements, which must be the same on every rank. Throws `InvalidArgument` for
+ * a leaf without a name, a name that occurs twice, and for what is neither level nor values.
+ */
+export function flatten(tree: Tree): Leaf[] {
+  const leaves: Leaf[] = [];
+  const names = new Set<string>();
+  collect(tree, '', leaves, names);
+  return leaves;
+}
+
+function collect(tree: Tree, name: string, leaves: Leaf[], names: Set<string>): void {
+  if (isTypedArray(tree) || tree instanceof Tensor) {
+    if (name === '') throw new InvalidArgument('a tree has names: give { weight: array } instead of the array alone');
+    if (names.has(name)) throw new InvalidArgument(`two leaves of the tree are called '${name}'`);
+    names.add(name);
+    leaves.push({ name, tensor: asTensor(tree) });
+    return;
+  }
+  if (typeof tree !== 'object' || tree === null || ArrayBuffer.isView(tree)) {
+    throw new InvalidArgument(`'${name}' of the tree is neither a level nor a typed array nor a Tensor`);
+  }
+  for (const [level, below] of Object.entries(tree as { readonly [name: string]: Tree })) {
+    if (level.split('.').includes('')) throw new InvalidArgument(`'${level}' below '${name}' is no name: a level of it is empty`);
+    collect(below, name === '' ? level : `${name}.${level}`, leaves, names);
+  }
+}
