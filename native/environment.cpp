@@ -10,6 +10,8 @@
 #include <random>
 #include <sstream>
 
+#include "native/token.hpp"
+
 namespace ringlet::native {
 
 namespace {
@@ -99,34 +101,60 @@ const simd::Kernels* choose_kernels(const Variables& variables) {
 }
 
 /// Without a shared secret anyone on the network could join, so only this machine may, unless its owner says otherwise.
-void check_exposure(const Address& address, const Variables& variables) {
-  if (is_loopback(address)) return;
+void check_exposure(const Address& address, const Variables& variables, const WorldConfig& config) {
+  if (is_loopback(address) || !config.token.empty()) return;
   const auto forced = first_set(variables, {"RINGLET_INSECURE"});
   if (forced && forced->value == "1") return;
   refuse(
-      fmt::format("{} can be reached from other machines, and this version cannot check who joins; set RINGLET_INSECURE=1 on a network "
-                  "where you trust every machine, or use 127.0.0.1",
+      fmt::format("{} can be reached from other machines, and there is no token to check who joins; make one with `ringlet token` and give "
+                  "it to all ranks (RINGLET_TOKEN, RINGLET_TOKEN_FILE), or use 127.0.0.1; where you trust every machine on the network, "
+                  "RINGLET_INSECURE=1 does without",
                   to_string(address)));
 }
 
+std::string read_token(const InitOptions& options, const Variables& variables) {
+  if (const auto token = text_setting(options.token, "InitOptions::token", variables, {"RINGLET_TOKEN"}))
+    return check_token(token->name, token->value);
+  if (const auto file = first_set(variables, {"RINGLET_TOKEN_FILE"}))
+    return check_token(fmt::format("'{}' ({})", file->value, file->name), read_file(*file));
+  return {};
+}
+
 struct Settings {
-  std::optional<Setting> rank, world_size, coordinator, hostfile;
+  std::optional<Setting> rank, world_size, coordinator, hostfile, listen, guests;
 };
+
+/// Of a world of `size` ranks. Rank 0 cannot be a guest.
+int guests_of(const Settings& settings, std::int64_t size) {
+  return settings.guests ? static_cast<int>(parse_integer(*settings.guests, 0, size - 1)) : 0;
+}
+
+/// A native rank's own number; the guests' are given out by rank 0.
+int rank_of(const Settings& settings, const WorldOptions& options) {
+  return static_cast<int>(parse_integer(*settings.rank, 0, options.size - options.guests - 1));
+}
 
 void use_hostfile(const Settings& settings, const Variables& variables, WorldConfig& config) {
   if (!settings.rank)
     refuse(fmt::format("{} is set, but no rank; set RINGLET_RANK (or MLX_RANK) to this process' line of '{}', counted from 0",
                        settings.hostfile->name, settings.hostfile->value));
   config.meeting.roster = parse_hostfile(settings.hostfile->value, read_file(*settings.hostfile));
-  const auto size = static_cast<std::int64_t>(config.meeting.roster.size());
+  if (settings.listen)
+    refuse(fmt::format("{} and {} are set, but '{}' says already where each rank listens; keep one", settings.listen->name,
+                       settings.hostfile->name, settings.hostfile->value));
+  const auto natives = static_cast<std::int64_t>(config.meeting.roster.size());
+  if (settings.guests) config.options.guests = static_cast<int>(parse_integer(*settings.guests, 0, kMaxWorldSize - natives));
+  const auto size = natives + config.options.guests;
   if (settings.world_size && parse_integer(*settings.world_size, 1, kMaxWorldSize) != size)
-    refuse(fmt::format("{} is {}, but '{}' has {} ranks; they must agree", settings.world_size->name, settings.world_size->value,
-                       settings.hostfile->value, size));
+    refuse(fmt::format("{} is {}, but '{}' has {} ranks{}; they must agree", settings.world_size->name, settings.world_size->value,
+                       settings.hostfile->value, natives,
+                       config.options.guests > 0 ? fmt::format(", which makes {} with the guests", size) : ""));
   config.options.size = static_cast<int>(size);
-  config.options.rank = static_cast<int>(parse_integer(*settings.rank, 0, size - 1));
+  config.options.rank = rank_of(settings, config.options);
   config.meeting.world_id = hash_of(config.meeting.roster);
   if (size > 1)
-    for (const auto& address : config.meeting.roster[static_cast<std::size_t>(config.options.rank)]) check_exposure(address, variables);
+    for (const auto& address : config.meeting.roster[static_cast<std::size_t>(config.options.rank)])
+      check_exposure(address, variables, config);
 }
 
 void use_coordinator(const Settings& settings, const Variables& variables, WorldConfig& config) {
@@ -145,14 +173,16 @@ void use_coordinator(const Settings& settings, const Variables& variables, World
     refuse(fmt::format("half a configuration: {} set, {} missing; set all of them, or none for a group of one", present, missing));
   }
   config.options.size = static_cast<int>(parse_integer(*settings.world_size, 1, kMaxWorldSize));
-  config.options.rank = static_cast<int>(parse_integer(*settings.rank, 0, config.options.size - 1));
+  config.options.guests = guests_of(settings, config.options.size);
+  config.options.rank = rank_of(settings, config.options);
   if (config.options.size == 1) return;
   const auto address = parse_address(settings.coordinator->value);
   if (!address.ok()) refuse(fmt::format("{}: {}", settings.coordinator->name, address.status().text()));
   if (address.value().port == 0)
     refuse(fmt::format("{} is '{}'; it needs a port from 1 to 65535, so that the others find it", settings.coordinator->name,
                        settings.coordinator->value));
-  check_exposure(address.value(), variables);
+  if (settings.listen) config.meeting.listen_host = settings.listen->value;
+  check_exposure({config.meeting.listen_host.value_or(address.value().host), address.value().port}, variables, config);
   config.meeting.coordinator = address.value();
   config.meeting.world_id = random_number();
   if (config.options.rank != 0) return;
@@ -183,11 +213,15 @@ WorldConfig make_world_config(const InitOptions& options, const Variables& varia
   if (const auto limit = first_set(variables, {"RINGLET_DIRECT_BYTES"}))
     config.options.limits.direct_bytes = static_cast<std::size_t>(parse_integer(*limit, 0, INT64_MAX));
 
+  config.token = read_token(options, variables);
+
   Settings settings;
   settings.rank = number_setting(options.rank, "InitOptions::rank", variables, {"RINGLET_RANK", "MLX_RANK"});
   settings.world_size = number_setting(options.world_size, "InitOptions::world_size", variables, {"RINGLET_WORLD_SIZE"});
   settings.coordinator = text_setting(options.coordinator, "InitOptions::coordinator", variables, {"RINGLET_COORDINATOR"});
   settings.hostfile = text_setting(options.hostfile, "InitOptions::hostfile", variables, {"RINGLET_HOSTFILE", "MLX_HOSTFILE"});
+  settings.listen = text_setting(options.listen, "InitOptions::listen", variables, {"RINGLET_LISTEN"});
+  settings.guests = number_setting(options.guests, "InitOptions::guests", variables, {"RINGLET_GUESTS"});
   if (settings.coordinator && settings.hostfile)
     refuse(fmt::format("both {} and {} are set; they are two ways to meet, keep one", settings.coordinator->name, settings.hostfile->name));
   if (settings.hostfile)

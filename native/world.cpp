@@ -9,6 +9,8 @@ namespace ringlet::native {
 World::World(const WorldConfig& config) : options_(config.options), progress_(config.options.size > 1) {
   progress_.run([&] {
     network_ = std::make_unique<UvNetwork>(progress_.loop());
+    authenticator_ = std::make_unique<TokenAuthenticator>(config.token);
+    reception_ = std::make_unique<Reception>(progress_.loop(), *authenticator_);
     core_ = std::make_unique<ringlet::World>(progress_.loop(), options_);
   });
   if (options_.size == 1) return;
@@ -25,26 +27,26 @@ World::~World() { close(); }
 void World::meet(const WorldConfig& config) {
   std::atomic<bool> done{false};
   Status outcome;
-  std::unique_ptr<Meeting> meeting;
   progress_.run_until(
       [&] {
-        meeting = std::make_unique<Meeting>(progress_.loop(), *network_, *core_, config.meeting);
+        meeting_ = std::make_unique<Meeting>(progress_.loop(), *network_, *authenticator_, *reception_, *core_, config.meeting);
         const auto on_met = [&](const Status& status) {
           outcome = status;
           done = true;
         };
         if (config.listening_descriptor) {
-          auto listener = network_->adopt_listener(*config.listening_descriptor, meeting->acceptor());
+          auto listener = network_->adopt_listener(*config.listening_descriptor, reception_->acceptor());
           if (!listener.ok()) {
             ::close(*config.listening_descriptor);
             return on_met(listener.status());
           }
-          meeting->use_listener(std::move(listener).value());
+          meeting_->use_listener(std::move(listener).value());
         }
-        meeting->start(on_met);
+        meeting_->start(on_met);
       },
       done);
-  progress_.run([&] { meeting.reset(); });
+  // Where there are guests it goes on telling latecomers that the group is complete.
+  if (options_.guests == 0) progress_.run([&] { meeting_.reset(); });
   throw_if_failed(outcome);
 }
 
@@ -53,6 +55,8 @@ void World::close() {
   std::atomic<bool> closed{false};
   progress_.run_until([&] { core_->close([&closed] { closed = true; }); }, closed);
   progress_.run([&] {
+    meeting_.reset();
+    reception_.reset();
     core_.reset();
     network_.reset();
   });

@@ -7,6 +7,7 @@
 #include "core/engine/world.hpp"
 #include "core/rendezvous/meeting.hpp"
 #include "native/progress.hpp"
+#include "transport/crypto/token_authenticator.hpp"
 #include "transport/uv/uv_network.hpp"
 
 namespace ringlet::native {
@@ -15,6 +16,7 @@ namespace ringlet::native {
 struct WorldConfig {
   WorldOptions options;
   MeetingOptions meeting;
+  std::string token{};                      // empty: none
   std::optional<int> listening_descriptor;  // rank 0: listens at the coordinator's address; the world closes it
 };
 
@@ -40,6 +42,9 @@ class World {
   const WorldOptions options_;
   Progress progress_;
   std::unique_ptr<UvNetwork> network_;
+  std::unique_ptr<TokenAuthenticator> authenticator_;
+  std::unique_ptr<Reception> reception_;
+  std::unique_ptr<Meeting> meeting_;
   std::unique_ptr<ringlet::World> core_;
 };
 

@@ -19,8 +19,6 @@ DiscardSink discard;
 
 Session::Session(std::unique_ptr<Link> link, EventLoop& loop, SessionOwner& owner, const SessionOptions& options)
     : loop_(loop), owner_(&owner), options_(options), link_(std::move(link)), buffer_(options.receive_buffer_bytes) {
-  const auto preface = encode_preface();
-  raw_.assign(preface.begin(), preface.end());
   RINGLET_CHECK(options.receive_buffer_bytes >= 4 * kFrameHeaderBytes);
   last_sent_ = last_received_ = loop_.now();
   link_->start(*this);
@@ -187,7 +185,7 @@ std::span<const Bytes> Session::to_receive() {
     begin_ = 0;
   }
   Bytes space = Bytes(buffer_).subspan(end_);
-  if (header_only_ && !in_frame_ && preface_received_) space = space.first(kFrameHeaderBytes - (end_ - begin_));
+  if (header_only_ && !in_frame_) space = space.first(kFrameHeaderBytes - (end_ - begin_));
   receive_parts_[count++] = space;
   return {receive_parts_.data(), count};
 }
@@ -209,26 +207,12 @@ void Session::received(std::size_t bytes) {
 
 void Session::parse() {
   while (link_) {
-    if (!preface_received_) {
-      if (!parse_preface()) return;
-    } else if (!in_frame_) {
+    if (!in_frame_) {
       if (!parse_header()) return;
     } else if (!take_payload()) {
       return;
     }
   }
-}
-
-bool Session::parse_preface() {
-  if (end_ - begin_ < kPrefaceBytes) return false;
-  const Status status = check_preface(buffer_.data() + begin_);
-  if (!status.ok()) {
-    fail(status);
-    return false;
-  }
-  begin_ += kPrefaceBytes;
-  preface_received_ = true;
-  return true;
 }
 
 bool Session::parse_header() {

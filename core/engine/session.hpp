@@ -62,7 +62,7 @@ struct SessionOptions {
   std::size_t batch_bytes = 1 << 20;  // of payload handed to the link at once
 };
 
-/// The frames to and from one peer over its link. Belongs to the loop's thread.
+/// The frames to and from one peer over its link, which is authenticated. Belongs to the loop's thread.
 class Session final : private LinkUser {
  public:
   Session(std::unique_ptr<Link> link, EventLoop& loop, SessionOwner& owner, const SessionOptions& options);
@@ -130,7 +130,6 @@ class Session final : private LinkUser {
   void add_to_batch(BatchEntry::Kind kind, const FrameHeader& header, ConstBytes payload, FrameSource* source);
   void entry_left(std::size_t index);
   void parse();
-  bool parse_preface();
   bool parse_header();
   bool take_payload();
   void end_frame();
@@ -146,7 +145,7 @@ class Session final : private LinkUser {
   FrameSource* first_queued_ = nullptr;
   FrameSource* last_queued_ = nullptr;
   std::deque<OwnedFrame> owned_;
-  std::vector<std::byte> raw_;  // leaves before all frames: the preface, the rest of a frame whose source is gone
+  std::vector<std::byte> raw_;  // leaves before all frames: the rest of a frame whose source is gone
   std::vector<std::byte> raw_in_batch_;
   std::array<BatchEntry, kMaxBatchFrames> batch_{};
   std::array<std::array<std::byte, kFrameHeaderBytes>, kMaxBatchFrames> headers_{};
@@ -161,7 +160,6 @@ class Session final : private LinkUser {
   FrameHeader header_{};
   PayloadSink* sink_ = nullptr;
   std::size_t payload_left_ = 0;
-  bool preface_received_ = false;
   bool in_frame_ = false;
   bool direct_ = false;       // the first receive part is the sink's memory
   bool header_only_ = false;  // bulk payloads follow each other: do not read past the next header

@@ -11,10 +11,10 @@ namespace {
 
 constexpr std::size_t kMaxStrangers = 256;
 constexpr std::size_t kMaxHelloBytes = 4096;
-constexpr Duration kDialTimeout = Duration::seconds(5);
 constexpr Duration kMaxPause = Duration::seconds(1);
 constexpr Duration kRejectedTime = Duration::seconds(1);
 constexpr Duration kGrace = Duration::seconds(1);
+constexpr int kMostRefusals = 3;
 
 std::string rank_text(std::uint64_t rank) { return "rank " + std::to_string(rank); }
 
@@ -31,18 +31,24 @@ class Meeting::StrangerSink final : public GatheringSink {
   Session& session_;
 };
 
-Meeting::Meeting(EventLoop& loop, Network& network, World& world, MeetingOptions options)
+Meeting::Meeting(EventLoop& loop, Network& network, Authenticator& authenticator, Reception& reception, World& world,
+                 MeetingOptions options)
     : loop_(loop),
       network_(network),
+      reception_(reception),
       world_(world),
+      dialler_(loop, network, authenticator),
       options_(std::move(options)),
       joined_(static_cast<std::size_t>(world.options().size)),
       linked_(static_cast<std::size_t>(world.options().size)),
       ready_(static_cast<std::size_t>(world.options().size)),
-      alive_(std::make_shared<bool>(true)) {}
+      alive_(std::make_shared<bool>(true)) {
+  reception_.set_on_link([this](std::unique_ptr<Link> link) { on_stranger(std::move(link)); });
+}
 
 Meeting::~Meeting() {
   *alive_ = false;
+  reception_.set_on_link(nullptr);
   if (deadline_timer_ != 0) loop_.cancel(deadline_timer_);
 }
 
@@ -65,7 +71,9 @@ Status Meeting::listen() {
   if (!coordinates()) {
     addresses = options_.roster[static_cast<std::size_t>(rank())];
   } else if (rank() == 0) {
-    addresses = {*options_.coordinator};
+    addresses = {{options_.listen_host.value_or(options_.coordinator->host), options_.coordinator->port}};
+  } else if (options_.listen_host) {
+    addresses = {{*options_.listen_host, 0}};
   } else {
     const bool v6 = options_.coordinator->host.find(':') != std::string::npos;
     if (is_loopback(*options_.coordinator))
@@ -74,7 +82,7 @@ Status Meeting::listen() {
       addresses = {{v6 ? "::" : "0.0.0.0", 0}};
   }
   for (const auto& address : addresses) {
-    auto listener = network_.listen(address, acceptor());
+    auto listener = network_.listen(address, reception_.acceptor());
     if (!listener.ok())
       return {listener.status().code(), rank_text(static_cast<std::uint64_t>(rank())) + " cannot listen: " + listener.status().text(),
               rank()};
@@ -103,22 +111,31 @@ void Meeting::add_dial(int peer, std::vector<Address> addresses) {
 void Meeting::dial(std::size_t index) {
   Dial& attempt = dials_[index];
   const Address address = attempt.addresses[attempt.next++ % attempt.addresses.size()];
-  network_.dial(address, kDialTimeout, [this, alive = alive_, index](Result<std::unique_ptr<Link>> link) {
+  LinkRequest request;
+  request.from = static_cast<std::uint32_t>(rank());
+  request.to = static_cast<std::uint32_t>(attempt.rank);
+  dialler_.dial(address, DialTimes{}, request, [this, alive = alive_, index](Result<std::unique_ptr<Link>> link) {
     if (*alive && on_met_) on_dialled(index, std::move(link));
   });
 }
 
-void Meeting::on_dialled(std::size_t index, Result<std::unique_ptr<Link>> link) {
+void Meeting::on_dial_failed(std::size_t index, const Status& status) {
   Dial& attempt = dials_[index];
-  if (!link.ok()) {
-    attempt.last_error = link.status().text();
-    const Duration pause = attempt.pause;
-    attempt.pause = std::min(attempt.pause * 2, kMaxPause);
-    loop_.after(pause, [this, alive = alive_, index] {
-      if (*alive && on_met_) dial(index);
-    });
-    return;
-  }
+  attempt.last_error = status.text();
+  attempt.refusals = status.code() == Errc::mismatch ? attempt.refusals + 1 : 0;
+  // Once may be a rank that went away at that moment; what speaks no Ringlet, or another version, will not change its mind.
+  if (attempt.refusals >= kMostRefusals || status.code() == Errc::protocol_error)
+    return world_.fail({status.code(), rank_text(static_cast<std::uint64_t>(rank())) + " cannot join: " + status.text(), attempt.rank});
+  const Duration pause = attempt.pause;
+  attempt.pause = std::min(attempt.pause * 2, kMaxPause);
+  loop_.after(pause, [this, alive = alive_, index] {
+    if (*alive && on_met_) dial(index);
+  });
+}
+
+void Meeting::on_dialled(std::size_t index, Result<std::unique_ptr<Link>> link) {
+  if (!link.ok()) return on_dial_failed(index, link.status());
+  const Dial& attempt = dials_[index];
   world_.adopt(std::make_unique<Session>(std::move(link).value(), loop_, static_cast<SessionOwner&>(*this), world_.options().session),
                attempt.rank);
   world_.send_control(attempt.rank, make_hello());
@@ -139,13 +156,11 @@ wire::Hello Meeting::make_hello() const {
 
 // --- strangers ---
 
-Acceptor Meeting::acceptor() {
-  return [this, alive = alive_](std::unique_ptr<Link> link) {
-    if (!*alive || !on_met_ || strangers_.size() >= kMaxStrangers) return;
-    auto session = std::make_unique<Session>(std::move(link), loop_, static_cast<SessionOwner&>(*this), world_.options().session);
-    auto sink = std::make_unique<StrangerSink>(*this, *session);
-    strangers_.push_back({std::move(session), std::move(sink)});
-  };
+void Meeting::on_stranger(std::unique_ptr<Link> link) {
+  if (!on_met_ || strangers_.size() >= kMaxStrangers) return;
+  auto session = std::make_unique<Session>(std::move(link), loop_, static_cast<SessionOwner&>(*this), world_.options().session);
+  auto sink = std::make_unique<StrangerSink>(*this, *session);
+  strangers_.push_back({std::move(session), std::move(sink)});
 }
 
 PayloadSink* Meeting::on_frame(Session& session, const FrameHeader& header) {
@@ -388,6 +403,9 @@ void Meeting::on_deadline() {
   }
   for (const Dial& attempt : dials_)
     if (!world_.has_session(attempt.rank) && !attempt.last_error.empty()) text += "; " + attempt.last_error;
+  if (const auto& refusals = reception_.refusals(); refusals.count > 0)
+    text += "; connections refused because they have another token, or none: " + std::to_string(refusals.count) + ", the last from " +
+            refusals.last;
   world_.fail({Errc::timed_out, text, culprit});
 }
 

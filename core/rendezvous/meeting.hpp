@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "core/engine/world.hpp"
-#include "core/ports/network.hpp"
+#include "core/rendezvous/dialler.hpp"
+#include "core/rendezvous/reception.hpp"
 
 namespace ringlet {
 
@@ -17,6 +18,8 @@ struct MeetingOptions {
   std::optional<Address> coordinator;
   /// Each rank's addresses, all of which it listens on; others try them in order.
   std::vector<std::vector<Address>> roster;
+  /// With a coordinator: the host where this rank listens. Unset: rank 0 at the coordinator's address, the others where it can be reached.
+  std::optional<std::string> listen_host;
   Duration timeout = Duration::seconds(60);
   /// Tells this world from others: random on rank 0 of a coordinator, a hash of the roster otherwise.
   std::uint64_t world_id = 0;
@@ -26,11 +29,11 @@ struct MeetingOptions {
 /// Belongs to the loop's thread.
 class Meeting final : private SessionOwner {
  public:
-  Meeting(EventLoop& loop, Network& network, World& world, MeetingOptions options);
+  /// Takes the links that `reception` authenticates while it lives. All outlive it.
+  Meeting(EventLoop& loop, Network& network, Authenticator& authenticator, Reception& reception, World& world, MeetingOptions options);
   ~Meeting();
 
-  /// What rank 0's listener calls, where a listening socket was inherited; then use_listener() before start().
-  Acceptor acceptor();
+  /// Where a listening socket was inherited: a listener that gives its links to the reception. Before start().
   void use_listener(std::unique_ptr<Listener> listener) { listeners_.push_back(std::move(listener)); }
 
   /// `on_met` runs once, from the loop: ok, or why the ranks have not met. The world has failed then.
@@ -49,6 +52,7 @@ class Meeting final : private SessionOwner {
     std::vector<Address> addresses{};
     std::size_t next = 0;
     Duration pause = Duration::milliseconds(20);
+    int refusals = 0;  // in a row
     std::string last_error{};
   };
 
@@ -64,6 +68,8 @@ class Meeting final : private SessionOwner {
   void add_dial(int peer, std::vector<Address> addresses);
   void dial(std::size_t index);
   void on_dialled(std::size_t index, Result<std::unique_ptr<Link>> link);
+  void on_dial_failed(std::size_t index, const Status& status);
+  void on_stranger(std::unique_ptr<Link> link);
   wire::Hello make_hello() const;
   void on_stranger_spoke(Session& session, ConstBytes payload);
   void on_join(Session& session, const wire::Hello& hello);
@@ -84,7 +90,9 @@ class Meeting final : private SessionOwner {
 
   EventLoop& loop_;
   Network& network_;
+  Reception& reception_;
   World& world_;
+  Dialler dialler_;
   MeetingOptions options_;
   std::function<void(const Status&)> on_met_;
   std::vector<std::unique_ptr<Listener>> listeners_;

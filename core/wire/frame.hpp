@@ -10,9 +10,9 @@
 
 namespace ringlet {
 
-/// A connection opens with these bytes: magic "RNGL", version (u16), zero (u16); both directions.
+/// Each side of a connection opens its handshake (core/rendezvous/handshake.hpp) with these bytes: magic "RNGL", version (u16), zero (u16).
 inline constexpr std::size_t kPrefaceBytes = 8;
-inline constexpr std::uint16_t kWireVersion = 1;
+inline constexpr std::uint16_t kWireVersion = 2;
 
 /// What a frame carries. Append only.
 enum class FrameKind : std::uint8_t {

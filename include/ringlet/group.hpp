@@ -235,6 +235,12 @@ struct InitOptions {
   std::optional<int> world_size{};           ///< RINGLET_WORLD_SIZE
   std::optional<std::string> coordinator{};  ///< RINGLET_COORDINATOR: host:port or [v6]:port, where rank 0 listens
   std::optional<std::string> hostfile{};     ///< RINGLET_HOSTFILE, then MLX_HOSTFILE: a JSON list of each rank's list of addresses
+  std::optional<std::string> listen{};       ///< RINGLET_LISTEN: where this rank listens (a host, no port); unset: as the coordinator does
+  /// RINGLET_GUESTS, 0: how many of the ranks are browsers, which join through rank 0. They are the last ones.
+  std::optional<int> guests{};
+  /// RINGLET_TOKEN, then the file RINGLET_TOKEN_FILE: what all ranks prove to know; at least 16 characters. `ringlet token` makes one.
+  /// Without it ranks listen on this machine only.
+  std::optional<std::string> token{};
   std::optional<std::chrono::milliseconds> connect_timeout{};    ///< RINGLET_CONNECT_TIMEOUT_MS, 60 s: all ranks must have met by then
   std::optional<std::chrono::milliseconds> operation_timeout{};  ///< RINGLET_TIMEOUT_MS, 10 min: of an operation, from its start
   std::optional<std::chrono::milliseconds> heartbeat_timeout{};  ///< RINGLET_HEARTBEAT_TIMEOUT_MS, 10 s: silence after which a peer is lost

@@ -26,6 +26,7 @@ struct Subcommand {
 
 int run_bench(Arguments arguments);
 int run_launch(Arguments arguments);
+int run_token(Arguments arguments);
 int run_version(Arguments arguments);
 
 /// Reads the options that `app` declares. Returns an exit code where the command is over: 0 after --help, `kUsageError` after a mistake,

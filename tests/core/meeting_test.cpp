@@ -97,7 +97,9 @@ TEST_CASE("a second process with a rank that is there is refused, and the others
   SimNode& extra = group.sim().add_node();
   WorldOptions options = group.options(1);
   World twin(extra.loop(), options);
-  Meeting meeting(extra.loop(), extra.network(), twin, group.meeting_options(1));
+  TestAuthenticator authenticator(9, kSimToken);
+  Reception reception(extra.loop(), authenticator);
+  Meeting meeting(extra.loop(), extra.network(), authenticator, reception, twin, group.meeting_options(1));
   std::optional<Status> twin_met;
   group.start_meeting(0);
   group.start_meeting(1);
@@ -107,6 +109,22 @@ TEST_CASE("a second process with a rank that is there is refused, and the others
   for (int rank = 0; rank < 3; ++rank) CHECK(group.met(rank)->ok());
   CHECK(twin_met->code() == Errc::invalid_argument);
   CHECK_THAT(twin_met->text(), Contains("rank 1 is already there"));
+}
+
+TEST_CASE("a rank with another token cannot join and says why; the others say who was refused") {
+  const std::string token = GENERATE("another token", "");
+  GroupSetup setup;
+  setup.size = 3;
+  setup.with_roster = GENERATE(false, true);
+  setup.connect_timeout = Duration::seconds(5);
+  SimGroup group(setup);
+  group.set_token(2, token);
+  for (int rank = 0; rank < 3; ++rank) group.start_meeting(rank);
+  REQUIRE(group.sim().run_until([&] { return all_met(group); }, {.time = Duration::seconds(8)}) == RunEnd::done);
+  CHECK(group.met(2)->code() == Errc::mismatch);
+  CHECK_THAT(group.met(2)->text(), Contains("rank 2 cannot join") && Contains("tokens differ") && Contains("RINGLET_TOKEN"));
+  CHECK(group.met(0)->code() == Errc::timed_out);
+  CHECK_THAT(group.met(0)->text(), Contains("no connection with rank 2") && Contains("another token") && Contains(group.node(2).host()));
 }
 
 TEST_CASE("ranks with different hostfiles do not meet") {

@@ -7,8 +7,10 @@
 #include <optional>
 #include <vector>
 
+#include "core/rendezvous/handshake.hpp"
 #include "core/wire/frame.hpp"
 #include "tests/core/reference.hpp"
+#include "tests/core/test_authenticator.hpp"
 #include "transport/sim/sim_network.hpp"
 
 namespace ringlet::test {
@@ -24,18 +26,16 @@ class RawPeer final : private LinkUser {
         node_.loop().after(Duration::milliseconds(30), [this, address, on_linked] { dial_until_linked(address, on_linked); });
         return;
       }
-      link_ = std::move(link).value();
-      link_->start(*this);
+      if (authenticator_) return authenticate(std::move(link).value(), on_linked);
+      use(std::move(link).value());
       on_linked();
     });
   }
+  /// From now on it begins with a handshake.
+  void use_token(const std::string& token) { authenticator_ = std::make_unique<TestAuthenticator>(1, token); }
   void send(ConstBytes bytes) {
     outgoing_.insert(outgoing_.end(), bytes.begin(), bytes.end());
     if (link_) link_->wake();
-  }
-  void send_preface() {
-    const auto preface = encode_preface();
-    send(preface);
   }
   /// `header` says the payload's size itself, so that it may lie.
   void send_frame(const FrameHeader& header, ConstBytes payload = {}) {
@@ -46,9 +46,24 @@ class RawPeer final : private LinkUser {
   }
   bool linked() const { return link_ != nullptr; }
   bool ended() const { return ended_; }
+  void finish_sending() { link_->finish_sending(); }
   void close() { link_.reset(); }
 
  private:
+  void use(std::unique_ptr<Link> link) {
+    link_ = std::move(link);
+    link_->start(*this);
+    link_->wake();
+  }
+  void authenticate(std::unique_ptr<Link> link, const std::function<void()>& on_linked) {
+    handshake_ = std::make_unique<DialHandshake>(std::move(link), *authenticator_, LinkRequest{},
+                                                 [this, on_linked](Result<std::unique_ptr<Link>> authenticated) {
+                                                   if (!authenticated.ok()) return;
+                                                   use(std::move(authenticated).value());
+                                                   on_linked();
+                                                 });
+  }
+
   std::span<const ConstBytes> to_send() override {
     part_ = ConstBytes(outgoing_).subspan(sent_);
     return {&part_, part_.empty() ? 0U : 1U};
@@ -60,6 +75,8 @@ class RawPeer final : private LinkUser {
   void link_failed(const Status&) override { ended_ = true; }
 
   SimNode& node_;
+  std::unique_ptr<TestAuthenticator> authenticator_;
+  std::unique_ptr<DialHandshake> handshake_;
   std::unique_ptr<Link> link_;
   std::vector<std::byte> outgoing_;
   std::size_t sent_ = 0;

@@ -14,6 +14,7 @@ SimGroup::SimGroup(const GroupSetup& setup)
     options.world_id = 77;
     if (!setup.with_roster) options.coordinator = listening_address(0);
     for (int peer = 0; setup.with_roster && peer < size(); ++peer) options.roster.push_back({listening_address(peer)});
+    set_token(rank, kSimToken);
     make_world(rank, setup.world);
   }
 }
@@ -28,13 +29,22 @@ void SimGroup::make_world(int rank, const WorldOptions& options) {
   own.rank = rank;
   if (own.size == 1) own.size = size();
   if (own.kernels == nullptr) own.kernels = simd::find("");
-  entry.world = std::make_unique<World>(node(rank).loop(), own);
   entry.meeting.reset();
+  entry.world = std::make_unique<World>(node(rank).loop(), own);
+}
+
+void SimGroup::set_token(int rank, const std::string& token) {
+  Rank& entry = ranks_[static_cast<std::size_t>(rank)];
+  entry.meeting.reset();
+  entry.reception.reset();
+  entry.authenticator = std::make_unique<TestAuthenticator>(setup_.seed * 1000 + static_cast<std::uint64_t>(rank), token);
+  entry.reception = std::make_unique<Reception>(node(rank).loop(), *entry.authenticator);
 }
 
 void SimGroup::start_meeting(int rank) {
   Rank& entry = ranks_[static_cast<std::size_t>(rank)];
-  entry.meeting = std::make_unique<Meeting>(node(rank).loop(), node(rank).network(), *entry.world, entry.meeting_options);
+  entry.meeting = std::make_unique<Meeting>(node(rank).loop(), node(rank).network(), *entry.authenticator, *entry.reception, *entry.world,
+                                            entry.meeting_options);
   entry.meeting->start([&entry](const Status& status) {
     REQUIRE_FALSE(entry.met.has_value());
     entry.met = status;
@@ -44,6 +54,7 @@ void SimGroup::start_meeting(int rank) {
 void SimGroup::destroy(int rank) {
   Rank& entry = ranks_[static_cast<std::size_t>(rank)];
   entry.meeting.reset();
+  entry.reception.reset();
   entry.world.reset();
 }
 

@@ -8,9 +8,13 @@
 #include "core/engine/requests.hpp"
 #include "core/engine/world.hpp"
 #include "core/rendezvous/meeting.hpp"
+#include "tests/core/test_authenticator.hpp"
 #include "transport/sim/sim_network.hpp"
 
 namespace ringlet::test {
+
+/// What all ranks have where a test says nothing else.
+inline const std::string kSimToken = "a token that all have";
 
 /// How an operation ended.
 struct Outcome {
@@ -48,6 +52,9 @@ class SimGroup {
   /// What a rank is started with; change it before start_meeting().
   MeetingOptions& meeting_options(int rank) { return ranks_[static_cast<std::size_t>(rank)].meeting_options; }
   void make_world(int rank, const WorldOptions& options);
+  void set_token(int rank, const std::string& token);
+  TestAuthenticator& authenticator(int rank) { return *ranks_[static_cast<std::size_t>(rank)].authenticator; }
+  Reception& reception(int rank) { return *ranks_[static_cast<std::size_t>(rank)].reception; }
   void start_meeting(int rank);
   /// The rank's process goes: meeting and world are destroyed.
   void destroy(int rank);
@@ -85,6 +92,8 @@ class SimGroup {
  private:
   struct Rank {
     std::unique_ptr<World> world;
+    std::unique_ptr<TestAuthenticator> authenticator;
+    std::unique_ptr<Reception> reception;
     std::unique_ptr<Meeting> meeting;
     MeetingOptions meeting_options;
     std::optional<Status> met;

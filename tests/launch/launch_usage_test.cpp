@@ -41,7 +41,7 @@ TEST_CASE("a mistake on the command line is told with its value, exit code 2") {
       {{"launch", "-n", "2", "--cwd", "/no/such", "--", "true"}, "--cwd /no/such: there is no such directory"},
       {{"version", "3"}, "3"},
       {{"lanch"}, "did you mean `launch`?"},
-      {{"xyzzy"}, "launch, version"},
+      {{"xyzzy"}, "launch, token, version"},
   };
   for (const Mistake& mistake : mistakes) {
     const Outcome outcome = run_command(mistake.arguments);
@@ -54,7 +54,7 @@ TEST_CASE("a mistake on the command line is told with its value, exit code 2") {
 
 TEST_CASE("help has an example for each subcommand") {
   for (const std::vector<std::string>& arguments :
-       {std::vector<std::string>{"--help"}, {"-h"}, {"help"}, {"launch", "--help"}, {"launch", "-h"}, {"version", "--help"}}) {
+       {std::vector<std::string>{"--help"}, {"-h"}, {"help"}, {"launch", "--help"}, {"launch", "-h"}, {"token", "--help"}, {"version", "--help"}}) {
     const Outcome outcome = run_command(arguments);
     CAPTURE(arguments);
     CHECK(outcome.exit_code == 0);
@@ -64,6 +64,12 @@ TEST_CASE("help has an example for each subcommand") {
   const Outcome bare = run_command({});
   CHECK(bare.exit_code == 2);
   CHECK_THAT(bare.err, Contains("Subcommands:"));
+}
+
+TEST_CASE("each token is another") {
+  const std::string token = run_command({"token"}).out;
+  CHECK(token.size() == 35);
+  CHECK(run_command({"token"}).out != token);
 }
 
 TEST_CASE("the version is printed") {

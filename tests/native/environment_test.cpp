@@ -93,6 +93,50 @@ TEST_CASE("only loopback without the owner's word") {
   Values forced = values;
   forced["RINGLET_INSECURE"] = "1";
   CHECK(configure(forced).options.size == 2);
+  CHECK_THROWS_WITH(configure(values), Contains("`ringlet token`"));
+  Values with_token = values;
+  with_token["RINGLET_TOKEN"] = "a token of all ranks";
+  CHECK(configure(with_token).token == "a token of all ranks");
+}
+
+TEST_CASE("the token comes from option, variable or file") {
+  const TemporaryFile file("  the token in the file\n");
+  CHECK(configure({}).token.empty());
+  CHECK(configure({{"RINGLET_TOKEN_FILE", file.name()}}).token == "the token in the file");
+  CHECK(configure({{"RINGLET_TOKEN_FILE", file.name()}, {"RINGLET_TOKEN", "the variable's token"}}).token == "the variable's token");
+  InitOptions options;
+  options.token = "the option's own token";
+  CHECK(configure({{"RINGLET_TOKEN", "the variable's token"}}, options).token == "the option's own token");
+  CHECK_THROWS_WITH(configure({{"RINGLET_TOKEN", "short one"}}),
+                    Contains("RINGLET_TOKEN") && Contains("9 characters") && !Contains("short"));
+  CHECK_THROWS_WITH(configure({{"RINGLET_TOKEN_FILE", "no-such.token"}}), Contains("RINGLET_TOKEN_FILE is 'no-such.token'"));
+}
+
+TEST_CASE("guests are the last ranks, and never this one") {
+  const Values values{
+      {"RINGLET_RANK", "1"}, {"RINGLET_WORLD_SIZE", "4"}, {"RINGLET_COORDINATOR", "127.0.0.1:5000"}, {"RINGLET_GUESTS", "2"}};
+  CHECK(configure(values).options.guests == 2);
+  CHECK(configure(values).options.size == 4);
+  const auto with = [&](const std::string& name, const std::string& value) {
+    Values changed = values;
+    changed[name] = value;
+    return changed;
+  };
+  CHECK_THROWS_WITH(configure(with("RINGLET_RANK", "2")), Contains("RINGLET_RANK is '2'") && Contains("0 to 1"));
+  CHECK_THROWS_WITH(configure(with("RINGLET_GUESTS", "4")), Contains("RINGLET_GUESTS is '4'") && Contains("0 to 3"));
+  const TemporaryFile file(R"([["127.0.0.1:5000"], ["127.0.0.1:5002"]])");
+  const Values hosts{{"RINGLET_RANK", "1"}, {"RINGLET_HOSTFILE", file.name()}, {"RINGLET_GUESTS", "3"}};
+  CHECK(configure(hosts).options.size == 5);
+  CHECK(configure(hosts).options.guests == 3);
+}
+
+TEST_CASE("where to listen can be said, and counts for who may join") {
+  const Values values{
+      {"RINGLET_RANK", "1"}, {"RINGLET_WORLD_SIZE", "4"}, {"RINGLET_COORDINATOR", "127.0.0.1:5000"}, {"RINGLET_LISTEN", "0.0.0.0"}};
+  CHECK_THROWS_WITH(configure(values), Contains("0.0.0.0") && Contains("RINGLET_TOKEN"));
+  Values with_token = values;
+  with_token["RINGLET_TOKEN"] = "a token of all ranks";
+  CHECK(configure(with_token).meeting.listen_host == "0.0.0.0");
 }
 
 TEST_CASE("a pinned instruction set is taken") {

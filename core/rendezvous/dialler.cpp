@@ -1,0 +1,45 @@
+#include "core/rendezvous/dialler.hpp"
+
+#include <string>
+#include <utility>
+
+namespace ringlet {
+
+Dialler::Dialler(EventLoop& loop, Network& network, Authenticator& authenticator)
+    : loop_(loop), network_(network), authenticator_(authenticator), alive_(std::make_shared<bool>(true)) {}
+
+Dialler::~Dialler() {
+  *alive_ = false;
+  for (const auto& [id, attempt] : attempts_) loop_.cancel(attempt.timer);
+}
+
+void Dialler::dial(const Address& address, const DialTimes& times, const LinkRequest& request, Dialled on_dialled) {
+  const auto connected = [this, alive = alive_, timeout = times.handshake, request,
+                          on_dialled = std::move(on_dialled)](Result<std::unique_ptr<Link>> link) {
+    if (!*alive) return;
+    if (!link.ok()) return on_dialled(std::move(link));
+    open(std::move(link).value(), timeout, request, on_dialled);
+  };
+  network_.dial(address, times.connect, connected);
+}
+
+void Dialler::open(std::unique_ptr<Link> link, Duration timeout, const LinkRequest& request, Dialled on_dialled) {
+  const std::uint64_t id = ++last_id_;
+  const std::string who = link->peer_name();
+  Attempt& attempt = attempts_[id];
+  attempt.on_dialled = std::move(on_dialled);
+  attempt.timer = loop_.after(timeout, [this, id, who, timeout] {
+    end(id, Status(Errc::timed_out,
+                   who + " has not authenticated the connection within " + std::to_string(timeout.whole_milliseconds()) + " ms"));
+  });
+  attempt.handshake = std::make_unique<DialHandshake>(std::move(link), authenticator_, request,
+                                                      [this, id](Result<std::unique_ptr<Link>> outcome) { end(id, std::move(outcome)); });
+}
+
+void Dialler::end(std::uint64_t id, Result<std::unique_ptr<Link>> outcome) {
+  const auto attempt = attempts_.extract(id);
+  loop_.cancel(attempt.mapped().timer);
+  attempt.mapped().on_dialled(std::move(outcome));
+}
+
+}  // namespace ringlet

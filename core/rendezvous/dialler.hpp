@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+
+#include "core/ports/event_loop.hpp"
+#include "core/ports/network.hpp"
+#include "core/rendezvous/handshake.hpp"
+
+namespace ringlet {
+
+/// How long the parts of a dial may take.
+struct DialTimes {
+  Duration connect = Duration::seconds(5);
+  Duration handshake = Duration::seconds(10);
+};
+
+/// Dials authenticated links. Belongs to the loop's thread; what is under way is dropped without a call when it is destroyed.
+class Dialler {
+ public:
+  /// All outlive it.
+  Dialler(EventLoop& loop, Network& network, Authenticator& authenticator);
+  ~Dialler();
+  Dialler(const Dialler&) = delete;
+  Dialler& operator=(const Dialler&) = delete;
+
+  /// `on_dialled` runs once, from the loop: a link, to be started before it returns, or the reason: `timed_out` or `peer_lost` of the
+  /// network, or a status of DialHandshake.
+  void dial(const Address& address, const DialTimes& times, const LinkRequest& request, Dialled on_dialled);
+
+ private:
+  struct Attempt {
+    std::unique_ptr<DialHandshake> handshake;
+    Dialled on_dialled;
+    TimerId timer = 0;
+  };
+
+  void open(std::unique_ptr<Link> link, Duration timeout, const LinkRequest& request, Dialled on_dialled);
+  void end(std::uint64_t id, Result<std::unique_ptr<Link>> outcome);
+
+  EventLoop& loop_;
+  Network& network_;
+  Authenticator& authenticator_;
+  std::map<std::uint64_t, Attempt> attempts_;
+  std::uint64_t last_id_ = 0;
+  std::shared_ptr<bool> alive_;
+};
+
+}  // namespace ringlet

@@ -1,0 +1,243 @@
+#include "core/rendezvous/handshake.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "core/base/check.hpp"
+
+namespace ringlet {
+
+namespace {
+
+constexpr std::size_t kHelloBytes = kPrefaceBytes + kNonceBytes;
+constexpr std::string_view kDialler = "ringlet dialler";
+constexpr std::string_view kAcceptor = "ringlet acceptor";
+
+std::array<std::byte, kRequestBytes> encode(const LinkRequest& request) {
+  std::array<std::byte, kRequestBytes> out{};
+  out[0] = static_cast<std::byte>(request.kind);
+  detail::store_le(out.data() + 4, request.from);
+  detail::store_le(out.data() + 8, request.to);
+  detail::store_le(out.data() + 16, request.world_id);
+  return out;
+}
+
+std::optional<LinkRequest> decode_request(const std::byte* in) {
+  LinkRequest request;
+  request.kind = in[0] == std::byte{1} ? LinkRequest::Kind::relay : LinkRequest::Kind::link;
+  request.from = detail::load_le<std::uint32_t>(in + 4);
+  request.to = detail::load_le<std::uint32_t>(in + 8);
+  request.world_id = detail::load_le<std::uint64_t>(in + 16);
+  // A kind or an option that this version does not know is refused, not guessed.
+  const auto again = encode(request);
+  if (!std::equal(again.begin(), again.end(), in)) return std::nullopt;
+  return request;
+}
+
+}  // namespace
+
+Handshake::Handshake(std::unique_ptr<Link> link, Authenticator& authenticator, Done on_done)
+    : authenticator_(authenticator), link_(std::move(link)), on_done_(std::move(on_done)) {}
+
+void Handshake::start() {
+  link_->start(*this);
+  link_->wake();
+}
+
+void Handshake::send(ConstBytes bytes) {
+  outgoing_.insert(outgoing_.end(), bytes.begin(), bytes.end());
+  link_->wake();
+}
+
+void Handshake::expect(std::size_t bytes) {
+  RINGLET_CHECK(bytes <= kMostReceived);
+  expected_ = bytes;
+  received_ = 0;
+  link_->wake();
+}
+
+void Handshake::drain() {
+  draining_ = true;
+  link_->finish_sending();
+}
+
+void Handshake::finish() {
+  const Done on_done = std::exchange(on_done_, nullptr);
+  on_done(std::move(link_));
+}
+
+void Handshake::fail(Errc code, std::string text) {
+  if (!on_done_) return;
+  const Done on_done = std::exchange(on_done_, nullptr);
+  const std::unique_ptr<Link> dropped = std::move(link_);
+  on_done(Status(code, std::move(text)));
+}
+
+Proof Handshake::sign(std::string_view role) const {
+  std::vector<std::byte> message;
+  const auto add = [&](ConstBytes bytes) { message.insert(message.end(), bytes.begin(), bytes.end()); };
+  add(std::as_bytes(std::span(role)));
+  add(transcript_.dialler_preface);
+  add(transcript_.acceptor_preface);
+  add(transcript_.dialler_nonce);
+  add(transcript_.acceptor_nonce);
+  add(transcript_.request);
+  return authenticator_.sign(message);
+}
+
+bool Handshake::check_proof(std::string_view role, ConstBytes proof) const {
+  const Proof expected = sign(role);
+  // In constant time: how much of a guess was right must not show.
+  std::byte difference{};
+  for (std::size_t i = 0; i < expected.size(); ++i) difference |= expected[i] ^ proof[i];
+  return difference == std::byte{};
+}
+
+std::span<const ConstBytes> Handshake::to_send() {
+  send_part_ = ConstBytes(outgoing_).subspan(sent_);
+  return {&send_part_, send_part_.empty() ? 0u : 1u};
+}
+
+void Handshake::sent(std::size_t bytes) {
+  sent_ += bytes;
+  if (sent_ == outgoing_.size()) on_sent();
+}
+
+std::span<const Bytes> Handshake::to_receive() {
+  receive_part_ = draining_ ? Bytes(incoming_) : Bytes(incoming_).first(expected_).subspan(received_);
+  return {&receive_part_, receive_part_.empty() ? 0u : 1u};
+}
+
+void Handshake::received(std::size_t bytes) {
+  if (draining_) return;
+  received_ += bytes;
+  on_received(received_ == expected_);
+}
+
+// --- dialler ---
+
+DialHandshake::DialHandshake(std::unique_ptr<Link> link, Authenticator& authenticator, const LinkRequest& request, Done on_done)
+    : Handshake(std::move(link), authenticator, std::move(on_done)), request_(request) {
+  transcript_.dialler_preface = encode_preface();
+  authenticator_.fill_random(transcript_.dialler_nonce);
+  transcript_.request = encode(request);
+  start();
+  send(transcript_.dialler_preface);
+  send(transcript_.dialler_nonce);
+  expect(kHelloBytes);
+}
+
+void DialHandshake::on_received(bool all) {
+  if (state_ == State::hello) {
+    // Another version may have nothing to say behind its preface.
+    if (incoming().size() >= kPrefaceBytes) {
+      if (const Status status = check_preface(incoming().data()); !status.ok()) {
+        return fail(status.code(), peer_name() + ": " + status.text());
+      }
+    }
+    if (all) on_hello();
+    return;
+  }
+  if (!all) return;
+  if (!check_proof(kAcceptor, incoming()))
+    fail(Errc::mismatch, peer_name() + " does not know this group's token; give all ranks the same (RINGLET_TOKEN, RINGLET_TOKEN_FILE)");
+  else
+    finish();
+}
+
+void DialHandshake::on_hello() {
+  const auto hello = incoming();
+  std::copy_n(hello.begin(), kPrefaceBytes, transcript_.acceptor_preface.begin());
+  std::copy_n(hello.begin() + kPrefaceBytes, kNonceBytes, transcript_.acceptor_nonce.begin());
+  state_ = State::proof;
+  send(transcript_.request);
+  send(sign(kDialler));
+  expect(sizeof(Proof));
+}
+
+void DialHandshake::on_closed(const std::string& text) {
+  const std::string who = peer_name();
+  if (state_ == State::hello) return fail(Errc::peer_lost, who + " did not open the connection as a rank does: " + text);
+  if (request_.kind == LinkRequest::Kind::relay)
+    return fail(Errc::peer_lost, who + " gave up waiting for rank " + std::to_string(request_.to) + ", to which it was to relay: " + text);
+  fail(Errc::mismatch, who +
+                           " closed the connection during authentication: the tokens differ, or one side has none; give all ranks the same "
+                           "(RINGLET_TOKEN, RINGLET_TOKEN_FILE)");
+}
+
+// --- acceptor ---
+
+AcceptHandshake::AcceptHandshake(std::unique_ptr<Link> link, ConstBytes first, Authenticator& authenticator, OnRequest on_request,
+                                 Done on_done)
+    : Handshake(std::move(link), authenticator, std::move(on_done)),
+      on_request_(std::move(on_request)),
+      first_(first.begin(), first.end()) {
+  RINGLET_CHECK(first.size() <= kPrefaceBytes);
+  start();
+  expect(kHelloBytes - first_.size());
+}
+
+void AcceptHandshake::accept() {
+  RINGLET_CHECK(state_ == State::waiting);
+  state_ = State::accepted;
+  expect(0);
+  send(sign(kAcceptor));
+}
+
+void AcceptHandshake::on_received(bool all) {
+  switch (state_) {
+    case State::hello:
+      return on_hello(all);
+    case State::request:
+      if (all) on_request_received();
+      return;
+    default:
+      fail(Errc::protocol_error, "it went on before it was let in");
+  }
+}
+
+void AcceptHandshake::on_hello(bool all) {
+  std::vector<std::byte> hello = first_;
+  hello.insert(hello.end(), incoming().begin(), incoming().end());
+  if (hello.size() < kPrefaceBytes) return;
+  transcript_.acceptor_preface = encode_preface();
+  if (!check_preface(hello.data()).ok()) {
+    // The other version's own error will name both.
+    state_ = State::refused;
+    send(transcript_.acceptor_preface);
+    return drain();
+  }
+  if (!all) return;
+  std::copy_n(hello.begin(), kPrefaceBytes, transcript_.dialler_preface.begin());
+  std::copy_n(hello.begin() + kPrefaceBytes, kNonceBytes, transcript_.dialler_nonce.begin());
+  authenticator_.fill_random(transcript_.acceptor_nonce);
+  state_ = State::request;
+  send(transcript_.acceptor_preface);
+  send(transcript_.acceptor_nonce);
+  expect(kRequestBytes + sizeof(Proof));
+}
+
+void AcceptHandshake::on_request_received() {
+  std::copy_n(incoming().begin(), kRequestBytes, transcript_.request.begin());
+  if (!check_proof(kDialler, incoming().subspan(kRequestBytes))) return fail(Errc::mismatch, "it does not know the token");
+  const auto request = decode_request(transcript_.request.data());
+  if (!request) return fail(Errc::protocol_error, "it asks for something that this version does not know");
+  state_ = State::waiting;
+  // One byte of room shows whether it goes or speaks before its turn.
+  expect(1);
+  const OnRequest on_request = std::exchange(on_request_, nullptr);
+  on_request(*request);
+}
+
+void AcceptHandshake::on_sent() {
+  if (state_ == State::accepted) finish();
+}
+
+void AcceptHandshake::on_closed(const std::string& text) {
+  if (state_ == State::refused) return fail(Errc::protocol_error, "it speaks another version");
+  fail(Errc::peer_lost, text);
+}
+
+}  // namespace ringlet

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "core/ports/authenticator.hpp"
+
+namespace ringlet::native {
+
+/// Shorter ones could be guessed.
+inline constexpr std::size_t kLeastTokenCharacters = 16;
+
+/// `text` without white space around it. Throws `InvalidArgument` that names `source`, and never the text, where it is too short.
+std::string check_token(const std::string& source, std::string_view text);
+
+/// A fresh token of 140 random bits, in groups that a person can copy: "2k4x-…".
+std::string make_token(Authenticator& authenticator);
+
+}  // namespace ringlet::native

@@ -1,0 +1,290 @@
+#include "core/rendezvous/handshake.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "core/rendezvous/dialler.hpp"
+#include "tests/core/raw_peer.hpp"
+#include "tests/core/seeds.hpp"
+#include "tests/sim/byte_user.hpp"
+#include "transport/sim/sim_network.hpp"
+
+using namespace ringlet;
+using namespace ringlet::test;
+using Catch::Contains;
+
+namespace {
+
+const LinkRequest kRequest{LinkRequest::Kind::relay, 3, 0xfffffffeu, 0x0123456789abcdefu};
+
+/// Passes bytes on between two links as they come, so that a test can look at them and change them.
+class Wiretap {
+ public:
+  struct Way final : LinkUser {
+    Wiretap* tap = nullptr;
+    Way* other = nullptr;
+    std::unique_ptr<Link> link;
+    std::vector<std::byte> seen;  // by this end
+    std::vector<std::byte> outgoing;
+    std::size_t sent_bytes = 0;
+    std::array<std::byte, 1> byte{};
+    Bytes room{byte};
+    ConstBytes part;
+
+    std::span<const ConstBytes> to_send() override {
+      part = ConstBytes(outgoing).subspan(sent_bytes);
+      return {&part, part.empty() ? 0u : 1u};
+    }
+    void sent(std::size_t bytes) override { sent_bytes += bytes; }
+    std::span<const Bytes> to_receive() override { return {&room, 1}; }
+    void received(std::size_t) override {
+      const std::size_t at = seen.size();
+      seen.push_back(byte[0]);
+      other->outgoing.push_back(tap->change ? tap->change(this == &tap->from_dialler, at, byte[0]) : byte[0]);
+      if (other->link) other->link->wake();
+    }
+    void receive_ended() override {
+      if (other->link) other->link->finish_sending();
+    }
+    void link_failed(const Status&) override { other->link.reset(); }
+  };
+
+  std::function<std::byte(bool from_dialler, std::size_t at, std::byte byte)> change;
+  Way from_dialler, from_acceptor;
+
+  Wiretap() {
+    from_dialler.tap = from_acceptor.tap = this;
+    from_dialler.other = &from_acceptor;
+    from_acceptor.other = &from_dialler;
+  }
+};
+
+struct Two {
+  SimWorld world;
+  SimNode& dialling = world.add_node();
+  SimNode& accepting = world.add_node();
+  SimNode& between = world.add_node();
+  TestAuthenticator dialler_authenticator, acceptor_authenticator;
+  Dialler dialler{dialling.loop(), dialling.network(), dialler_authenticator};
+  Wiretap tap;
+  std::unique_ptr<Listener> listener, tap_listener;
+  std::unique_ptr<AcceptHandshake> handshake;
+  std::optional<LinkRequest> request;
+  std::optional<Status> dialled, accepted;
+  ByteUser dialler_user, acceptor_user;
+  LinkRequest wanted = kRequest;
+  bool accept = true;
+
+  Two(std::uint64_t seed, const PathOptions& paths, const std::string& token, const std::string& other_token)
+      : world({.seed = seed, .paths = paths}), dialler_authenticator(seed, token), acceptor_authenticator(seed + 1, other_token) {
+    listener = std::move(accepting.network().listen({accepting.host(), 0}, [this](std::unique_ptr<Link> link) {
+                 handshake = std::make_unique<AcceptHandshake>(
+                     std::move(link), ConstBytes{}, acceptor_authenticator,
+                     [this](const LinkRequest& asked) {
+                       request = asked;
+                       if (accept) handshake->accept();
+                     },
+                     [this](Result<std::unique_ptr<Link>> outcome) {
+                       accepted = outcome.status();
+                       if (outcome.ok()) acceptor_user.use(std::move(outcome).value());
+                     });
+               })).value();
+    tap_listener = std::move(between.network().listen({between.host(), 0}, [this](std::unique_ptr<Link> link) {
+                     tap.from_dialler.link = std::move(link);
+                     between.network().dial(listener->address(), Duration::seconds(5), [this](Result<std::unique_ptr<Link>> onward) {
+                       tap.from_acceptor.link = std::move(onward).value();
+                       tap.from_acceptor.link->start(tap.from_acceptor);
+                       tap.from_dialler.link->start(tap.from_dialler);
+                     });
+                   })).value();
+  }
+  void dial(const Address& address) {
+    dialler.dial(address, DialTimes{}, wanted, [this](Result<std::unique_ptr<Link>> outcome) {
+      dialled = outcome.status();
+      if (outcome.ok()) dialler_user.use(std::move(outcome).value());
+    });
+  }
+  void run() { world.run_until_idle({.time = Duration::seconds(60)}); }
+};
+
+PathOptions byte_by_byte() {
+  PathOptions paths;
+  paths.send_buffer_bytes = paths.receive_buffer_bytes = {1, 3};
+  return paths;
+}
+
+}  // namespace
+
+TEST_CASE("both sides prove that they know the token and hand the link on untouched") {
+  const bool small = GENERATE(false, true);
+  for (const auto seed : seeds(60)) {
+    CAPTURE(seed, small);
+    Two two(seed, small ? byte_by_byte() : PathOptions{}, "token", "token");
+    two.dial(two.listener->address());
+    // Both send at once, hard behind the handshake.
+    REQUIRE(two.world.run_until([&] { return two.dialled && two.accepted; }) == RunEnd::done);
+    REQUIRE(two.dialled->ok());
+    REQUIRE(two.accepted->ok());
+    CHECK(*two.request == kRequest);
+    two.dialler_user.send(5000);
+    two.acceptor_user.send(7000);
+    REQUIRE(two.world.run_until([&] { return two.acceptor_user.incoming.size() == 5000 && two.dialler_user.incoming.size() == 7000; }) ==
+            RunEnd::done);
+    CHECK(two.acceptor_user.incoming == two.dialler_user.outgoing);
+    CHECK(two.dialler_user.incoming == two.acceptor_user.outgoing);
+  }
+}
+
+TEST_CASE("the acceptor may keep the dialler waiting") {
+  Two two(1, PathOptions{}, "token", "token");
+  two.accept = false;
+  two.dial(two.listener->address());
+  two.world.run_for(Duration::seconds(5));
+  REQUIRE(two.request);
+  CHECK_FALSE(two.dialled);
+  CHECK_FALSE(two.accepted);
+  two.handshake->accept();
+  two.world.run_for(Duration::seconds(1));
+  CHECK(two.dialled->ok());
+  CHECK(two.accepted->ok());
+}
+
+TEST_CASE("a dialler that goes while it waits is noticed") {
+  Two two(1, PathOptions{}, "token", "token");
+  two.accept = false;
+  two.dial(two.listener->address());
+  two.world.run_for(Duration::seconds(1));
+  two.world.stop(two.dialling).now();
+  two.world.run_for(Duration::seconds(1));
+  REQUIRE(two.accepted);
+  CHECK(two.accepted->code() == Errc::peer_lost);
+}
+
+TEST_CASE("another token, or none on one side, is refused without a byte") {
+  const std::pair<std::string, std::string> tokens =
+      GENERATE(std::pair<std::string, std::string>{"one token", "other token"}, std::pair<std::string, std::string>{"", "other token"},
+               std::pair<std::string, std::string>{"one token", ""});
+  for (const auto seed : seeds(20)) {
+    CAPTURE(seed, tokens.first, tokens.second);
+    Two two(seed, PathOptions{}, tokens.first, tokens.second);
+    two.wanted.kind = LinkRequest::Kind::link;
+    two.dial(two.tap_listener->address());
+    two.run();
+    REQUIRE(two.dialled);
+    CHECK(two.dialled->code() == Errc::mismatch);
+    CHECK_THAT(two.dialled->text(), Contains("tokens differ, or one side has none") && Contains("RINGLET_TOKEN_FILE"));
+    CHECK_THAT(two.dialled->text(), !Contains("one token") && !Contains("other token"));
+    REQUIRE(two.accepted);
+    CHECK(two.accepted->code() == Errc::mismatch);
+    CHECK_FALSE(two.request);
+    CHECK(two.tap.from_acceptor.seen.size() == kPrefaceBytes + kNonceBytes);
+  }
+}
+
+TEST_CASE("every byte of the handshake counts") {
+  const std::size_t dialler_bytes = kPrefaceBytes + kNonceBytes + kRequestBytes + sizeof(Proof);
+  const std::size_t acceptor_bytes = kPrefaceBytes + kNonceBytes + sizeof(Proof);
+  for (std::size_t at = 0; at < dialler_bytes + acceptor_bytes; ++at) {
+    CAPTURE(at);
+    Two two(at, PathOptions{}, "token", "token");
+    const bool of_dialler = at < dialler_bytes;
+    const std::size_t place = of_dialler ? at : at - dialler_bytes;
+    two.tap.change = [&](bool from_dialler, std::size_t byte_at, std::byte byte) {
+      return from_dialler == of_dialler && byte_at == place ? byte ^ std::byte{4} : byte;
+    };
+    two.dial(two.tap_listener->address());
+    two.run();
+    REQUIRE(two.dialled);
+    CHECK_FALSE(two.dialled->ok());
+    // What the acceptor has said is only found wrong by the dialler; by then the acceptor has proved itself to nobody.
+    if (of_dialler || place < kPrefaceBytes + kNonceBytes) CHECK_FALSE(two.request);
+    CHECK(two.tap.from_dialler.seen.size() <= dialler_bytes);
+    CHECK(two.tap.from_acceptor.seen.size() <= acceptor_bytes);
+  }
+}
+
+TEST_CASE("a recorded handshake opens nothing a second time") {
+  std::vector<std::byte> recorded;
+  {
+    Two two(1, PathOptions{}, "token", "token");
+    two.dial(two.tap_listener->address());
+    two.run();
+    REQUIRE(two.accepted->ok());
+    recorded = two.tap.from_dialler.seen;
+  }
+  Two two(2, PathOptions{}, "token", "token");
+  RawPeer replayer(two.world);
+  replayer.dial_until_linked(two.listener->address(), [&] { replayer.send(recorded); });
+  two.run();
+  REQUIRE(two.accepted);
+  CHECK(two.accepted->code() == Errc::mismatch);
+}
+
+TEST_CASE("another version is named by both sides' own error") {
+  Two two(1, PathOptions{}, "token", "token");
+  SECTION("the acceptor's") {
+    two.tap.change = [](bool from_dialler, std::size_t at, std::byte byte) { return !from_dialler && at == 4 ? std::byte{7} : byte; };
+  }
+  SECTION("the dialler's: the acceptor still says its own") {
+    two.tap.change = [](bool from_dialler, std::size_t at, std::byte byte) {
+      if (at != 4) return byte;
+      return from_dialler ? std::byte{7} : std::byte{7};
+    };
+  }
+  two.dial(two.tap_listener->address());
+  two.run();
+  REQUIRE(two.dialled);
+  CHECK(two.dialled->code() == Errc::protocol_error);
+  CHECK_THAT(two.dialled->text(), Contains("version 7") && Contains("version 2"));
+  CHECK_FALSE(two.request);
+}
+
+TEST_CASE("a handshake that is cut off anywhere ends in an error") {
+  std::vector<std::byte> whole;
+  {
+    Two two(1, PathOptions{}, "token", "token");
+    two.dial(two.tap_listener->address());
+    two.run();
+    whole = two.tap.from_dialler.seen;
+  }
+  for (std::size_t length = 0; length < whole.size(); ++length) {
+    CAPTURE(length);
+    Two two(1, PathOptions{}, "token", "token");
+    RawPeer peer(two.world);
+    peer.dial_until_linked(two.listener->address(), [&] {
+      peer.send(ConstBytes(whole).first(length));
+      peer.finish_sending();
+    });
+    two.run();
+    REQUIRE(two.accepted);
+    CHECK(two.accepted->code() == Errc::peer_lost);
+  }
+}
+
+TEST_CASE("an acceptor that says nothing is given up") {
+  Two two(1, PathOptions{}, "token", "token");
+  two.world.freeze(two.accepting).now();
+  two.dial(two.listener->address());
+  two.run();
+  REQUIRE(two.dialled);
+  CHECK(two.dialled->code() == Errc::timed_out);
+  CHECK_THAT(two.dialled->text(), Contains("10000 ms"));
+}
+
+TEST_CASE("what is no rank is told from one that is") {
+  SimWorld world(1);
+  SimNode& node = world.add_node();
+  SimNode& other = world.add_node();
+  TestAuthenticator authenticator(1);
+  Dialler dialler(node.loop(), node.network(), authenticator);
+  ByteUser stranger;
+  const auto listener = std::move(other.network().listen({other.host(), 0}, [&](std::unique_ptr<Link> link) {
+                          stranger.use(std::move(link));
+                          stranger.send(100);
+                        })).value();
+  std::optional<Status> dialled;
+  dialler.dial(listener->address(), DialTimes{}, LinkRequest{}, [&](Result<std::unique_ptr<Link>> outcome) { dialled = outcome.status(); });
+  world.run_until_idle({.time = Duration::seconds(60)});
+  REQUIRE(dialled);
+  CHECK(dialled->code() == Errc::protocol_error);
+  CHECK_THAT(dialled->text(), Contains("does not speak Ringlet's protocol"));
+}
