@@ -121,14 +121,18 @@ void Session::sent(std::size_t bytes) {
 
 void Session::entry_left(std::size_t index) {
   const BatchEntry entry = batch_[index];
-  if (entry.kind == BatchEntry::Kind::source)
-    entry.source->frame_sent(entry.header);
-  else if (entry.kind == BatchEntry::Kind::owned)
+  if (entry.kind == BatchEntry::Kind::source) {
+    if (entry.source != nullptr) entry.source->frame_sent(entry.header);
+  } else if (entry.kind == BatchEntry::Kind::owned) {
     owned_.pop_front();
+  }
 }
 
 void Session::drop_sources() {
   while (first_queued_ != nullptr) take_queued();
+  for (BatchEntry& entry : batch_) entry.source = nullptr;
+  // Where the peer reads this memory itself, it gets a copy of all that it was promised.
+  if (const std::size_t kept = link_ ? link_->recall() : 0; kept > 0) sent(kept);
   if (first_part_ == part_count_) return;
   const BatchEntry& current = batch_[first_part_ / 2];
   const bool untouched = current.kind != BatchEntry::Kind::raw && first_part_ % 2 == 0 && parts_[first_part_].size() == kFrameHeaderBytes;

@@ -3,6 +3,8 @@
 #include <memory>
 #include <ringlet/status.hpp>
 #include <span>
+#include <string>
+#include <string_view>
 
 #include "core/base/bytes.hpp"
 
@@ -12,7 +14,8 @@ namespace ringlet {
 /// All calls come from the loop's thread, never inside a call that the user makes on the link.
 class LinkUser {
  public:
-  /// Parts to send now, in order; empty when there is nothing. Borrowed until the link has called sent() or returned to its loop.
+  /// Parts to send now, in order; empty when there is nothing. Borrowed until sent() has counted them, to_send() is asked anew, the user
+  /// calls Link::recall(), or the link is gone.
   virtual std::span<const ConstBytes> to_send() = 0;
   /// The first `bytes` of the parts have left (or are copied); 0 never occurs.
   virtual void sent(std::size_t bytes) = 0;
@@ -43,8 +46,13 @@ class Link {
   virtual void wake() = 0;
   /// Ends this direction once to_send() has run empty. Receiving goes on. Later wakes do nothing.
   virtual void finish_sending() = 0;
+  /// What to_send() has lent is about to go. The link keeps a copy of what it still needs, the first so many bytes of the parts, which
+  /// leave as if sent() had counted them: it will not. 0 for a link that takes bytes only inside its own calls.
+  virtual std::size_t recall() { return 0; }
   /// For people: "127.0.0.1:40123".
   virtual std::string peer_name() const = 0;
+  /// What carries the bulk of the bytes: "tcp", "memory".
+  virtual std::string_view medium() const { return "tcp"; }
 };
 
 }  // namespace ringlet

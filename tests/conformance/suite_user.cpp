@@ -37,6 +37,17 @@ void SuiteUser::finish_sending() {
   calling_ = false;
 }
 
+void SuiteUser::recall() {
+  calling_ = true;
+  const std::size_t kept = link->recall();
+  calling_ = false;
+  expect(kept <= offered_, "recall() keeps of what was offered");
+  bytes_sent += kept;
+  offered_ = poisoned_ = 0;
+  std::fill(outgoing_.begin(), outgoing_.end(), std::byte{0xee});
+  outgoing_ = {};
+}
+
 std::span<const ConstBytes> SuiteUser::to_send() {
   enter(Call::to_send);
   ++to_send_calls;

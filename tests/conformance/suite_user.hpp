@@ -35,6 +35,8 @@ class SuiteUser final : public LinkUser {
   void wake();
   void send(std::size_t more_bytes);
   void finish_sending();
+  /// Takes back what the link has been lent, and spoils it.
+  void recall();
   bool closed_by_peer() const { return receive_ended_calls + link_failed_calls > 0; }
 
   std::span<const ConstBytes> to_send() override;

@@ -1,0 +1,123 @@
+#include <random>
+
+#include "tests/local/pulled_network.hpp"
+#include "tests/transport/loopback.hpp"
+#include "transport/local/memory_shortcut.hpp"
+
+using namespace ringlet;
+using namespace ringlet::test;
+
+namespace {
+
+std::mt19937 words{11};
+
+void fill_random(Bytes out) {
+  for (std::byte& byte : out) byte = static_cast<std::byte>(words());
+}
+
+/// Memory of processes that says another number for this one, as in another namespace.
+class StrangeMemory final : public PeerMemory {
+ public:
+  std::uint64_t own_process() const override { return 0x7fffffff; }
+  bool read(std::uint64_t process, std::uint64_t from, std::span<const Bytes> into, std::uint64_t then_from, Bytes then) override {
+    return memory_->read(process, from, into, then_from, then);
+  }
+
+ private:
+  std::unique_ptr<PeerMemory> memory_ = local::open_peer_memory();
+};
+
+/// Two ends on one loop, each with a shortcut.
+struct Introduced {
+  Pair pair;
+  local::MemoryShortcut dialler;
+  local::MemoryShortcut acceptor;
+  PatternUser one{1, 2, 3'000'000};
+  PatternUser two{2, 1, 2'000'000};
+  std::array<std::string, 2> mediums;
+
+  Introduced(PeerMemory* dialler_memory, PeerMemory* acceptor_memory)
+      : dialler(pair.loop, dialler_memory, fill_random), acceptor(pair.loop, acceptor_memory, fill_random) {
+    take(acceptor, std::move(pair.accepted), LinkSide::acceptor, two, mediums[1]);
+    take(dialler, std::move(pair.dialled), LinkSide::dialler, one, mediums[0]);
+    REQUIRE(drive(pair.loop, [&] { return !mediums[0].empty() && !mediums[1].empty(); }));
+  }
+  void take(local::MemoryShortcut& shortcut, std::unique_ptr<Link> link, LinkSide side, PatternUser& user, std::string& medium) {
+    shortcut.take(std::move(link), side, [&](Result<std::unique_ptr<Link>> taken) {
+      medium = taken.ok() ? std::string(taken.value()->medium()) : taken.status().text();
+      if (taken.ok()) user.start_on(std::move(taken).value());
+    });
+  }
+  void exchange() {
+    REQUIRE(drive(pair.loop, [&] { return one.received_bytes == 2'000'000 && two.received_bytes == 3'000'000; }));
+    CHECK((one.intact && two.intact));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("two that can read each other do") {
+  const auto memory = local::open_peer_memory();
+  if (!memory) return;
+  Introduced both(memory.get(), memory.get());
+  CHECK(both.mediums[0] == "memory");
+  CHECK(both.mediums[1] == "memory");
+  both.exchange();
+}
+
+TEST_CASE("where one of the two cannot, or will not, both stay as they were") {
+  const auto memory = local::open_peer_memory();
+  StrangeMemory strange;
+  FaultyMemory faulty;
+  faulty.fail_per_mille = 1000;
+  PeerMemory* const other = GENERATE_REF(static_cast<PeerMemory*>(nullptr), &strange, &faulty);
+  const bool dialler = GENERATE(false, true);
+  Introduced both(dialler ? other : memory.get(), dialler ? memory.get() : other);
+  CHECK(both.mediums[0] == "tcp");
+  CHECK(both.mediums[1] == "tcp");
+  both.exchange();
+}
+
+TEST_CASE("only loopback addresses are worth asking") {
+  class Named final : public Link {
+   public:
+    explicit Named(std::string name) : name_(std::move(name)) {}
+    void start(LinkUser&) override {}
+    void wake() override {}
+    void finish_sending() override {}
+    std::string peer_name() const override { return name_; }
+
+   private:
+    std::string name_;
+  };
+  UvLoop loop;
+  const auto memory = local::open_peer_memory();
+  const local::MemoryShortcut shortcut(loop, memory.get(), fill_random);
+  const bool possible = memory != nullptr;
+  CHECK(shortcut.offers(Named("127.0.0.1:5000")) == possible);
+  CHECK(shortcut.offers(Named("[::1]:5000")) == possible);
+  CHECK_FALSE(shortcut.offers(Named("192.168.1.7:5000")));
+  CHECK_FALSE(shortcut.offers(Named("something")));
+  CHECK_FALSE(local::MemoryShortcut(loop, nullptr, fill_random).offers(Named("127.0.0.1:5000")));
+}
+
+TEST_CASE("a peer that goes before it has introduced itself is a failure") {
+  const auto memory = local::open_peer_memory();
+  Pair pair;
+  local::MemoryShortcut shortcut(pair.loop, memory.get(), fill_random);
+  std::optional<Status> outcome;
+  shortcut.take(std::move(pair.accepted), LinkSide::acceptor, [&](Result<std::unique_ptr<Link>> taken) { outcome = taken.status(); });
+  pair.dialled.reset();
+  REQUIRE(drive(pair.loop, [&] { return outcome.has_value(); }));
+  CHECK(outcome->code() == Errc::peer_lost);
+}
+
+TEST_CASE("a peer that says nothing is given up") {
+  const auto memory = local::open_peer_memory();
+  Pair pair;
+  local::MemoryShortcut shortcut(pair.loop, memory.get(), fill_random);
+  std::optional<Status> outcome;
+  shortcut.take(std::move(pair.accepted), LinkSide::acceptor, [&](Result<std::unique_ptr<Link>> taken) { outcome = taken.status(); });
+  REQUIRE(drive(pair.loop, [&] { return outcome.has_value(); }));
+  CHECK(outcome->code() == Errc::timed_out);
+}

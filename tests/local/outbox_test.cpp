@@ -1,0 +1,103 @@
+#include "transport/local/outbox.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace ringlet;
+using namespace ringlet::local;
+
+namespace {
+
+std::vector<Record> records_in(ConstBytes bytes) {
+  std::vector<Record> records;
+  while (!bytes.empty()) {
+    records.push_back(decode_record(bytes.data()));
+    const std::size_t data = records.back().kind == RecordKind::data ? records.back().length : 0;
+    bytes = bytes.subspan(record_bytes(bytes.data()) + data);
+  }
+  return records;
+}
+
+}  // namespace
+
+TEST_CASE("records survive being written and read") {
+  for (const RecordKind kind : {RecordKind::data, RecordKind::pull, RecordKind::last_pull, RecordKind::taken, RecordKind::unreadable,
+                                RecordKind::restart, RecordKind::end}) {
+    std::array<std::byte, kLongestRecordBytes> bytes{};
+    const Record record{kind, 0x1234567, 0xfedcba9876543210, 77};
+    const std::size_t written = encode_record(record, bytes.data());
+    CHECK(written == record_bytes(bytes.data()));
+    const Record read = decode_record(bytes.data());
+    CHECK(read.kind == kind);
+    CHECK(read.length == record.length);
+    if (record_bytes(bytes.data()) > kShortRecordBytes) CHECK(read.first == record.first);
+    if (record_bytes(bytes.data()) == kLongestRecordBytes) CHECK(read.second == record.second);
+  }
+  std::array<std::byte, kLongestRecordBytes> unknown{};
+  CHECK(record_bytes(unknown.data()) == 0);
+  unknown[4] = std::byte{8};
+  CHECK(record_bytes(unknown.data()) == 0);
+}
+
+TEST_CASE("short parts are copied together, long ones are lent, the last of them asks for an answer") {
+  const std::vector<std::byte> memory(1000);
+  const ConstBytes all(memory);
+  const std::array<ConstBytes, 6> parts{all.first(10),        all.subspan(10, 20),   all.subspan(30, 0),
+                                        all.subspan(30, 300), all.subspan(330, 400), all.subspan(730, 5)};
+  Outbox outbox(100);
+  CHECK(outbox.announce(parts, 9) == 735);
+  CHECK(outbox.awaits_answer());
+  const auto records = records_in(outbox.unsent());
+  REQUIRE(records.size() == 4);
+  CHECK((records[0].kind == RecordKind::data && records[0].length == 30));
+  CHECK((records[1].kind == RecordKind::pull && records[1].length == 300 && records[1].second == 9));
+  CHECK((records[2].kind == RecordKind::last_pull && records[2].length == 400));
+  CHECK(records[2].first == reinterpret_cast<std::uintptr_t>(memory.data() + 330));
+  CHECK((records[3].kind == RecordKind::data && records[3].length == 5));
+
+  CHECK_FALSE(outbox.on_taken(735));
+  CHECK_FALSE(outbox.on_unreadable(731));
+  CHECK(outbox.on_taken(730) == 735);
+  CHECK_FALSE(outbox.awaits_answer());
+  CHECK_FALSE(outbox.on_taken(730));
+}
+
+TEST_CASE("what is copied at once is bounded, and needs no answer") {
+  const std::vector<std::byte> memory(1 << 20);
+  Outbox outbox(2 << 20);
+  const ConstBytes part(memory);
+  const std::size_t announced = outbox.announce({&part, 1}, 1);
+  CHECK(announced > 0);
+  CHECK(announced < memory.size());
+  CHECK_FALSE(outbox.awaits_answer());
+  CHECK(outbox.batch_under_way());
+  CHECK(outbox.left(1) == 0);
+  const bool kept = GENERATE(false, true);
+  if (kept) CHECK(outbox.keep() == announced);
+  CHECK(outbox.left(outbox.unsent().size()) == (kept ? 0 : announced));
+  CHECK_FALSE(outbox.batch_under_way());
+}
+
+TEST_CASE("an unreadable batch goes on from where the peer got to") {
+  const bool kept = GENERATE(false, true);
+  std::vector<std::byte> memory(1000);
+  for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<std::byte>(i % 251);
+  const std::array<ConstBytes, 2> parts{ConstBytes(memory).first(600), ConstBytes(memory).subspan(600)};
+  Outbox outbox(100);
+  CHECK(outbox.announce(parts, 1) == 1000);
+  CHECK(outbox.left(outbox.unsent().size()) == 0);
+  if (kept) CHECK(outbox.keep() == 1000);
+  if (kept) CHECK(outbox.keep() == 0);
+  CHECK(outbox.on_unreadable(700).value_or(1) == (kept ? 0U : 700U));
+  const auto records = records_in(outbox.unsent());
+  REQUIRE_FALSE(records.empty());
+  CHECK(records[0].kind == RecordKind::restart);
+  if (kept) {
+    REQUIRE(records.size() == 2);
+    CHECK(records[1].length == 300);
+    CHECK(outbox.unsent().back() == memory.back());
+  }
+  CHECK(outbox.left(outbox.unsent().size()) == 0);
+  // Nothing is lent any more.
+  CHECK(outbox.announce(parts, 2) == 1000);
+  CHECK_FALSE(outbox.awaits_answer());
+}

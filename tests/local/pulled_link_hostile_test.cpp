@@ -1,0 +1,107 @@
+#include <catch2/catch.hpp>
+
+#include "tests/local/pulled_network.hpp"
+#include "tests/sim/two_nodes.hpp"
+#include "transport/local/record.hpp"
+
+using namespace ringlet;
+using namespace ringlet::test;
+using namespace ringlet::local;
+
+namespace {
+
+std::vector<std::byte> bytes_of(std::initializer_list<Record> records) {
+  std::vector<std::byte> bytes;
+  for (const Record& record : records) {
+    std::array<std::byte, kLongestRecordBytes> encoded;
+    const std::size_t length = encode_record(record, encoded.data());
+    bytes.insert(bytes.end(), encoded.begin(), encoded.begin() + static_cast<std::ptrdiff_t>(length));
+  }
+  return bytes;
+}
+
+/// A pulled link at one end, and one who writes what it likes at the other.
+struct Attacked {
+  TwoNodes nodes{SimOptions{.seed = 1, .paths = PathOptions::calm()}};
+  FaultyMemory memory;
+  ByteUser victim;
+  PeerMark peer;
+  std::unique_ptr<Mark> peer_mark = std::make_unique<Mark>();
+
+  Attacked() {
+    nodes.connect();
+    peer = {memory.own_process(), reinterpret_cast<std::uintptr_t>(peer_mark.get()), peer_mark->word};
+    victim.use(std::make_unique<PulledLink>(std::move(nodes.acceptor.link), memory, std::make_unique<Mark>(), peer, 100));
+  }
+  void write(std::vector<std::byte> bytes) {
+    nodes.dialler.outgoing.insert(nodes.dialler.outgoing.end(), bytes.begin(), bytes.end());
+    nodes.dialler.link->wake();
+    REQUIRE(nodes.world.run_until_idle() == RunEnd::idle);
+  }
+  void expect_break() {
+    REQUIRE(victim.failure);
+    CHECK(victim.failure->code() == Errc::protocol_error);
+    CHECK_FALSE(victim.failure->text().empty());
+  }
+};
+
+}  // namespace
+
+TEST_CASE("records that break the protocol end the link") {
+  Attacked attacked;
+  SECTION("of an unknown kind") { attacked.write(std::vector<std::byte>(kShortRecordBytes, std::byte{200})); }
+  SECTION("without bytes") { attacked.write(bytes_of({{.kind = RecordKind::data, .length = 0}})); }
+  SECTION("too long") { attacked.write(bytes_of({{.kind = RecordKind::pull, .length = kMaxRecordLength + 1}})); }
+  SECTION("an answer to nothing") { attacked.write(bytes_of({{.kind = RecordKind::taken, .first = 0}})); }
+  SECTION("an interruption of nothing") { attacked.write(bytes_of({{.kind = RecordKind::unreadable, .first = 0}})); }
+  SECTION("a restart of nothing") { attacked.write(bytes_of({{.kind = RecordKind::restart}})); }
+  SECTION("a second end") { attacked.write(bytes_of({{.kind = RecordKind::end}, {.kind = RecordKind::end}})); }
+  SECTION("bytes behind the end") { attacked.write(bytes_of({{.kind = RecordKind::end}, {.kind = RecordKind::data, .length = 1}})); }
+  attacked.expect_break();
+}
+
+TEST_CASE("an answer may not name what was not lent") {
+  Attacked attacked;
+  attacked.victim.outgoing.resize(5000);
+  attacked.victim.link->wake();
+  REQUIRE(attacked.nodes.world.run_until_idle() == RunEnd::idle);
+  CHECK(attacked.victim.sent_bytes == 0);
+  attacked.write(bytes_of({{.kind = GENERATE(RecordKind::taken, RecordKind::unreadable), .first = GENERATE(5001U, ~0ULL)}}));
+  attacked.expect_break();
+}
+
+TEST_CASE("addresses that cannot be read deliver nothing") {
+  Attacked attacked;
+  std::vector<std::byte> memory(3000, std::byte{5});
+  const auto address = reinterpret_cast<std::uintptr_t>(memory.data());
+  SECTION("nowhere") { attacked.write(bytes_of({{RecordKind::last_pull, 3000, 16, 1}})); }
+  SECTION("in another epoch") { attacked.write(bytes_of({{RecordKind::last_pull, 3000, address, 2}})); }
+  SECTION("beside another mark") {
+    attacked.peer_mark->word[3] = std::byte{1};
+    attacked.write(bytes_of({{RecordKind::last_pull, 3000, address, 1}}));
+  }
+  CHECK(attacked.victim.incoming.empty());
+  CHECK_FALSE(attacked.victim.failure);
+  // What follows is skipped until the restart, and then taken.
+  auto rest = bytes_of({{.kind = RecordKind::data, .length = 2}});
+  rest.resize(rest.size() + 2, std::byte{1});
+  const auto more =
+      bytes_of({{RecordKind::last_pull, 3000, address, 1}, {.kind = RecordKind::restart}, {.kind = RecordKind::data, .length = 3}});
+  rest.insert(rest.end(), more.begin(), more.end());
+  rest.resize(rest.size() + 3, std::byte{9});
+  attacked.write(rest);
+  CHECK(attacked.victim.incoming == std::vector<std::byte>(3, std::byte{9}));
+}
+
+TEST_CASE("who asks for answers without reading them is dropped") {
+  Attacked attacked;
+  attacked.nodes.world.freeze(attacked.nodes.one).when([&] { return attacked.memory.reads > 3; });
+  std::vector<std::byte> memory(10, std::byte{5});
+  std::vector<std::byte> flood;
+  for (int i = 0; i < 100'000; ++i) {
+    const auto one = bytes_of({{RecordKind::last_pull, 10, reinterpret_cast<std::uintptr_t>(memory.data()), 1}});
+    flood.insert(flood.end(), one.begin(), one.end());
+  }
+  attacked.write(flood);
+  attacked.expect_break();
+}

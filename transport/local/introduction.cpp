@@ -1,0 +1,106 @@
+#include "transport/local/introduction.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "core/wire/frame.hpp"
+
+namespace ringlet::local {
+
+Introduction::Introduction(std::unique_ptr<Link> link, LinkSide side, PeerMemory* memory, const MarkWord& challenge, Done done)
+    : side_(side), memory_(memory), challenge_(challenge), done_(std::move(done)) {
+  found_.link = std::move(link);
+  found_.mark = std::make_unique<Mark>();
+}
+
+void Introduction::begin() {
+  found_.link->start(*this);
+  expect(kGreetingBytes);
+  if (side_ == LinkSide::dialler) greet();
+}
+
+void Introduction::expect(std::size_t bytes) {
+  expected_ = bytes;
+  missing_ = Bytes(in_).first(bytes);
+}
+
+// Process u64 (0: takes no part), address of the mark u64, random word, zero u64.
+void Introduction::greet() {
+  detail::store_le<std::uint64_t>(out_.data(), memory_ != nullptr ? memory_->own_process() : 0);
+  detail::store_le<std::uint64_t>(out_.data() + 8, memory_ != nullptr ? reinterpret_cast<std::uintptr_t>(found_.mark.get()) : 0);
+  std::copy(challenge_.begin(), challenge_.end(), out_.begin() + 16);
+  unsent_ = out_;
+  found_.link->wake();
+}
+
+// Whether this side can read the other's mark, u64.
+void Introduction::judge() {
+  MarkWord seen{};
+  const Bytes into(seen);
+  std::array<std::byte, sizeof(std::uint64_t)> epoch;
+  readable_ = memory_ != nullptr && peer_takes_part_ &&
+              memory_->read(found_.peer.process, found_.peer.address, {&into, 1}, found_.peer.address + sizeof(MarkWord), epoch) &&
+              seen == challenge_;
+  detail::store_le<std::uint64_t>(out_.data(), readable_ ? 1 : 0);
+  unsent_ = ConstBytes(out_).first(kVerdictBytes);
+  found_.link->wake();
+}
+
+void Introduction::on_greeting() {
+  found_.peer.process = detail::load_le<std::uint64_t>(in_.data());
+  found_.peer.address = detail::load_le<std::uint64_t>(in_.data() + 8);
+  found_.peer.word = challenge_;
+  peer_takes_part_ = found_.peer.process != 0;
+  std::copy_n(in_.begin() + 16, found_.mark->word.size(), found_.mark->word.begin());
+  if (side_ == LinkSide::acceptor)
+    greet();
+  else
+    judge();
+  expect(kVerdictBytes);
+}
+
+void Introduction::on_verdict() {
+  const bool peer_can_read = detail::load_le<std::uint64_t>(in_.data()) == 1;
+  finished_ = true;
+  if (side_ == LinkSide::acceptor) judge();
+  found_.readable = peer_can_read && readable_;
+  if (side_ == LinkSide::dialler) finish();
+}
+
+std::span<const ConstBytes> Introduction::to_send() { return {&unsent_, unsent_.empty() ? 0U : 1U}; }
+
+void Introduction::sent(std::size_t bytes) {
+  unsent_ = unsent_.subspan(bytes);
+  if (unsent_.empty() && finished_) finish();
+}
+
+std::span<const Bytes> Introduction::to_receive() { return {&missing_, missing_.empty() ? 0U : 1U}; }
+
+void Introduction::received(std::size_t bytes) {
+  missing_ = missing_.subspan(bytes);
+  if (!missing_.empty()) return;
+  if (expected_ == kGreetingBytes)
+    on_greeting();
+  else
+    on_verdict();
+}
+
+void Introduction::receive_ended() {
+  give_up({Errc::peer_lost, found_.link->peer_name() + " closed the connection before it had introduced itself"});
+}
+
+void Introduction::link_failed(const Status& status) { give_up(status); }
+
+void Introduction::finish() {
+  const Done done = std::move(done_);
+  done(std::move(found_));
+}
+
+void Introduction::give_up(const Status& status) {
+  const Done done = std::move(done_);
+  found_.link.reset();
+  done(status);
+}
+
+}  // namespace ringlet::local

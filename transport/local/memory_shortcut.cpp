@@ -1,0 +1,56 @@
+#include "transport/local/memory_shortcut.hpp"
+
+#include <utility>
+
+#include "core/base/address.hpp"
+#include "transport/local/pulled_link.hpp"
+
+namespace ringlet::local {
+
+namespace {
+
+constexpr Duration kIntroductionTime = Duration::seconds(5);
+
+}  // namespace
+
+MemoryShortcut::MemoryShortcut(EventLoop& loop, PeerMemory* memory, FillRandom fill_random)
+    : loop_(loop), memory_(memory), fill_random_(std::move(fill_random)) {}
+
+MemoryShortcut::~MemoryShortcut() {
+  for (const Pending& pending : pending_) loop_.cancel(pending.deadline);
+}
+
+bool MemoryShortcut::offers(const Link& link) const {
+  if (memory_ == nullptr) return false;
+  const auto peer = parse_address(link.peer_name());
+  return peer.ok() && is_loopback(peer.value());
+}
+
+void MemoryShortcut::take(std::unique_ptr<Link> link, LinkSide side, Taken taken) {
+  const auto pending = pending_.emplace(pending_.end());
+  MarkWord challenge;
+  fill_random_(challenge);
+  PeerMemory* const memory = offers(*link) ? memory_ : nullptr;
+  const std::string name = link->peer_name();
+  pending->taken = std::move(taken);
+  pending->introduction = std::make_unique<Introduction>(
+      std::move(link), side, memory, challenge, [this, pending](Result<Acquaintance> found) { on_introduced(pending, std::move(found)); });
+  pending->deadline = loop_.after(kIntroductionTime, [introduction = pending->introduction.get(), name] {
+    introduction->give_up({Errc::timed_out, name + " did not introduce itself in time"});
+  });
+  pending->introduction->begin();
+}
+
+void MemoryShortcut::on_introduced(std::list<Pending>::iterator pending, Result<Acquaintance> found) {
+  loop_.cancel(pending->deadline);
+  const Taken taken = std::move(pending->taken);
+  // It may not go inside its own call.
+  loop_.defer([introduction = std::shared_ptr<Introduction>(std::move(pending->introduction))] {});
+  pending_.erase(pending);
+  if (!found.ok()) return taken(found.status());
+  Acquaintance& peer = found.value();
+  if (!peer.readable) return taken(std::move(peer.link));
+  taken(Result<std::unique_ptr<Link>>(std::make_unique<PulledLink>(std::move(peer.link), *memory_, std::move(peer.mark), peer.peer)));
+}
+
+}  // namespace ringlet::local

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <functional>
+#include <list>
+#include <memory>
+
+#include "core/ports/event_loop.hpp"
+#include "core/ports/shortcut.hpp"
+#include "transport/local/introduction.hpp"
+
+namespace ringlet::local {
+
+/// Between processes of one machine that see each other on a loopback address: each reads the other's memory.
+class MemoryShortcut final : public Shortcut {
+ public:
+  using FillRandom = std::function<void(Bytes)>;
+
+  /// All outlive it. `memory`: null where this process takes no part; it then still answers those who ask.
+  MemoryShortcut(EventLoop& loop, PeerMemory* memory, FillRandom fill_random);
+  ~MemoryShortcut() override;
+
+  bool offers(const Link& link) const override;
+  void take(std::unique_ptr<Link> link, LinkSide side, Taken taken) override;
+
+ private:
+  struct Pending {
+    std::unique_ptr<Introduction> introduction;
+    TimerId deadline = 0;
+    Taken taken;
+  };
+
+  void on_introduced(std::list<Pending>::iterator pending, Result<Acquaintance> found);
+
+  EventLoop& loop_;
+  PeerMemory* const memory_;
+  const FillRandom fill_random_;
+  std::list<Pending> pending_;
+};
+
+}  // namespace ringlet::local

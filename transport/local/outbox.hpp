@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/base/bytes.hpp"
+#include "transport/local/record.hpp"
+
+namespace ringlet::local {
+
+/// The sending half of a PulledLink: the records that wait for the inner link, and the batch of the user's parts that the peer is told of.
+/// There is at most one batch with lent parts, until the peer has answered.
+class Outbox {
+ public:
+  /// Parts of `pull_bytes` and more are lent, shorter ones are copied.
+  explicit Outbox(std::size_t pull_bytes) : pull_bytes_(pull_bytes) {}
+
+  /// What the inner link is to take next.
+  ConstBytes unsent() const { return ConstBytes(bytes_).subspan(begin_); }
+  /// The inner link has taken so many of them. Returns how many bytes of the user's, all of a batch that was copied, have left by that.
+  std::size_t left(std::size_t bytes);
+  void put(const Record& record);
+  /// Puts records for as many of the parts as one batch may have, and returns how many bytes those are. Not while a batch is under way.
+  std::size_t announce(std::span<const ConstBytes> parts, std::uint64_t epoch);
+
+  /// There is a batch of which left() or an answer has not told yet.
+  bool batch_under_way() const { return batch_bytes_ + copied_bytes_ > 0; }
+  /// The peer has not said yet whether it has taken what the last batch lends.
+  bool awaits_answer() const { return batch_bytes_ > 0; }
+  /// Copies the batch, unless it did before; from now on nothing of it is lent, and neither left() nor an answer tells of it. Returns how
+  /// many bytes it has.
+  std::size_t keep();
+  /// The peer's answer that all has been taken. Returns how many bytes of the user's have left by that; nothing for an answer out of place.
+  std::optional<std::size_t> on_taken(std::uint64_t position);
+  /// The peer's answer that it has taken all up to `position` only. What is kept goes on from there, and no part is lent any more. Returns
+  /// as on_taken().
+  std::optional<std::size_t> on_unreadable(std::uint64_t position);
+
+ private:
+  void append(ConstBytes part);
+  std::size_t end_batch();
+
+  const std::size_t pull_bytes_;
+  bool lends_ = true;
+  std::vector<std::byte> bytes_;
+  std::size_t begin_ = 0;                 // of what has not left of bytes_
+  std::optional<std::size_t> open_data_;  // in bytes_: a data record that can still grow
+  std::optional<std::size_t> last_pull_;  // in bytes_: of the batch that is being announced
+  std::uint64_t position_ = 0;            // of the direction: all before it has been announced
+  std::uint64_t answer_at_ = 0;           // the position that `taken` will name
+  std::size_t copied_bytes_ = 0;          // of the batch, where nothing of it is lent
+  std::size_t batch_bytes_ = 0;           // the last so many bytes before position_ await an answer
+  std::vector<ConstBytes> lent_;          // the user's parts of the batch
+  std::vector<std::byte> kept_;           // a copy of them
+  bool has_kept_ = false;
+};
+
+}  // namespace ringlet::local

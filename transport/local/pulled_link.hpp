@@ -1,0 +1,104 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/ports/link.hpp"
+#include "core/ports/peer_memory.hpp"
+#include "transport/local/mark.hpp"
+#include "transport/local/outbox.hpp"
+
+namespace ringlet::local {
+
+/// Shorter parts cost less copied than an answer does.
+inline constexpr std::size_t kPullBytes = 32 << 10;
+
+/// A link between two processes of one machine. What it carries over the link below is short parts and where long ones stand: the receiver
+/// reads those out of the sender's memory, straight into their place, and answers. Both ends have one.
+///
+/// It differs from other links in this: it is started once; and while its user has no room to receive, sending waits, too. Where the peer's
+/// memory turns out to be unreadable, or was recalled before it was read, it goes on as an ordinary link would, with nothing lost.
+class PulledLink final : public Link, private LinkUser {
+ public:
+  /// `memory` outlives it. `mark`: this side's, which the peer knows; `peer`: the other's.
+  PulledLink(std::unique_ptr<Link> inner, PeerMemory& memory, std::unique_ptr<Mark> mark, const PeerMark& peer,
+             std::size_t pull_bytes = kPullBytes);
+  ~PulledLink() override;
+  PulledLink(const PulledLink&) = delete;
+  PulledLink& operator=(const PulledLink&) = delete;
+
+  void start(LinkUser& user) override;
+  void wake() override;
+  void finish_sending() override;
+  std::size_t recall() override;
+  std::string peer_name() const override { return peer_name_; }
+  std::string_view medium() const override { return "memory"; }
+
+ private:
+  /// Knows whether the user has destroyed this, or it has failed, meanwhile.
+  class Watch;
+  /// The record of this direction that is being received.
+  struct Incoming {
+    Record record{};
+    std::size_t left = 0;
+  };
+
+  std::span<const ConstBytes> to_send() override;
+  void sent(std::size_t bytes) override;
+  std::span<const Bytes> to_receive() override;
+  void received(std::size_t bytes) override;
+  void receive_ended() override;
+  void link_failed(const Status& status) override;
+
+  // These return false where this object is lost, parse() and those that it calls also where the user has no room.
+  bool ask_user();
+  void end_if_both_have();
+  bool resume();
+  bool parse();
+  bool on_record(const Record& record);
+  bool on_answer(std::optional<std::size_t> left);
+  bool on_end();
+  bool take_data();
+  bool take_pulled();
+  bool read_peer(std::size_t bytes);
+  bool answer(RecordKind kind);
+  std::size_t ask_for_room(std::size_t most);
+  bool break_protocol(const char* what);
+  void fail(const Status& status);
+  void end_lending();
+
+  std::unique_ptr<Link> inner_;
+  PeerMemory& memory_;
+  std::unique_ptr<Mark> mark_;
+  const PeerMark peer_;
+  const std::string peer_name_;
+  LinkUser* user_ = nullptr;                                          // null before start() and after the last call
+  const std::shared_ptr<bool> gone_ = std::make_shared<bool>(false);  // destroyed, or failed
+
+  // sending
+  Outbox outbox_;
+  ConstBytes unsent_;
+  bool woken_ = false;  // since the user was asked last
+  bool finish_requested_ = false;
+  bool end_sent_ = false;
+
+  // receiving
+  std::vector<std::byte> buffer_;
+  std::size_t begin_ = 0, end_ = 0;  // unread bytes of buffer_
+  Incoming incoming_{};
+  std::uint64_t position_ = 0;  // of the peer's direction: the user has all before it
+  std::array<Bytes, 3> room_{};
+  std::size_t room_parts_ = 0;
+  std::size_t direct_bytes_ = 0;  // of the inner link's next bytes go straight to the user
+  int unsent_answers_ = 0;
+  bool full_ = false;  // the user had no room
+  bool skipping_ = false;
+  bool peer_ended_ = false;
+  bool inner_ended_ = false;
+};
+
+}  // namespace ringlet::local

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "core/wire/frame.hpp"
+
+namespace ringlet::local {
+
+/// What goes over the inner link of a PulledLink. Append only.
+enum class RecordKind : std::uint8_t {
+  data = 1,        // so many bytes follow
+  pull = 2,        // the next so many bytes of the direction stand at this address, in this epoch
+  last_pull = 3,   // the same; wants an answer: `taken` or `unreadable`
+  taken = 4,       // all up to this position has been taken
+  unreadable = 5,  // all up to this position has been taken, and nothing more will be before `restart`
+  restart = 6,     // goes on at the position of `unreadable`
+  end = 7,         // of the direction
+};
+
+/// Little-endian: length u32, kind u8, three zero bytes; `pull` and `last_pull` go on with address u64 and epoch u64, `taken` and
+/// `unreadable` with position u64.
+struct Record {
+  RecordKind kind = RecordKind::end;
+  std::uint32_t length = 0;
+  std::uint64_t first = 0;   // address or position
+  std::uint64_t second = 0;  // epoch
+};
+
+inline constexpr std::size_t kShortRecordBytes = 8;
+inline constexpr std::size_t kLongestRecordBytes = 24;
+inline constexpr std::uint32_t kMaxRecordLength = 64u << 20;
+
+/// By the first kShortRecordBytes; 0 for one that breaks the protocol.
+inline std::size_t record_bytes(const std::byte* in) {
+  switch (static_cast<RecordKind>(in[4])) {
+    case RecordKind::pull:
+    case RecordKind::last_pull:
+      return kLongestRecordBytes;
+    case RecordKind::taken:
+    case RecordKind::unreadable:
+      return kShortRecordBytes + 8;
+    case RecordKind::data:
+    case RecordKind::restart:
+    case RecordKind::end:
+      return kShortRecordBytes;
+  }
+  return 0;
+}
+
+/// `in` has record_bytes(in).
+inline Record decode_record(const std::byte* in) {
+  const std::size_t bytes = record_bytes(in);
+  Record record;
+  record.length = detail::load_le<std::uint32_t>(in);
+  record.kind = static_cast<RecordKind>(in[4]);
+  if (bytes > kShortRecordBytes) record.first = detail::load_le<std::uint64_t>(in + 8);
+  if (bytes == kLongestRecordBytes) record.second = detail::load_le<std::uint64_t>(in + 16);
+  return record;
+}
+
+/// `out` has kLongestRecordBytes; returns how many of them the record takes.
+inline std::size_t encode_record(const Record& record, std::byte* out) {
+  detail::store_le(out, record.length);
+  detail::store_le(out + 4, static_cast<std::uint32_t>(record.kind));
+  const std::size_t bytes = record_bytes(out);
+  if (bytes > kShortRecordBytes) detail::store_le(out + 8, record.first);
+  if (bytes == kLongestRecordBytes) detail::store_le(out + 16, record.second);
+  return bytes;
+}
+
+}  // namespace ringlet::local
