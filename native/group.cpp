@@ -267,11 +267,13 @@ std::optional<Group> Group::split(int color, int key, const CallOptions& options
 }
 
 std::string_view Group::algorithm(std::string_view operation, std::size_t bytes) const {
+  const WorldOptions& world = shared_->options();
   const std::string_view even = operation.ends_with("_v") ? operation.substr(0, operation.size() - 2) : operation;
   for (std::size_t i = 0; i < kCollectiveKindCount; ++i) {
-    const auto kind = static_cast<CollectiveKind>(i);
-    if (kind != CollectiveKind::barrier && name_of(kind) == even)
-      return name_of(choose_algorithm(kind, bytes, size(), shared_->options().limits));
+    Call call;
+    call.kind = static_cast<CollectiveKind>(i);
+    if (call.kind != CollectiveKind::barrier && name_of(call.kind) == even)
+      return name_of(choose_algorithm(call, bytes, size(), world.topology, world.limits, world.placement));
   }
   throw InvalidArgument({Errc::invalid_argument, "there is no operation '" + std::string(operation) +
                                                      "'; all_reduce, reduce_scatter, all_gather, broadcast, reduce, gather, scatter and "

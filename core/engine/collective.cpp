@@ -36,9 +36,10 @@ void Collective::start(std::uint16_t stream, std::uint64_t sequence, const Colle
   reduce_ = kernels.reduce(call_.dtype, call_.op);
   divide_ = call_.divisor != 1.0 ? kernels.divide(call_.dtype) : nullptr;
   canonical_nan_ = kernels.canonical_nan(call_.dtype);
-  make_plan(call_, options.rank, options.size, input_.data() == output_.data(), plan_);
+  make_plan(call_, options.rank, options.size, options.topology, input_.data() == output_.data(), plan_);
   if (scratch_.size() < plan_.scratch_bytes) scratch_.resize(plan_.scratch_bytes);
   progress_.assign(plan_.receives.size() + plan_.combines.size(), {});
+  combined_ = 0;
   if (plan_.copy_from.bytes > 0 && readable(plan_.copy_from) != writable(plan_.copy_to))
     std::memcpy(writable(plan_.copy_to), readable(plan_.copy_from), plan_.copy_from.bytes);
   while (lanes_.size() < static_cast<std::size_t>(options.size)) lanes_.emplace_back(*this);
@@ -162,11 +163,8 @@ bool Collective::may_wait_itself(int peer) const {
 }
 
 void Collective::advance() {
-  bool complete = true;
-  for (std::size_t i = 0; i < plan_.combines.size(); ++i) {
-    run_combine(i);
-    complete &= progress_[plan_.receives.size() + i].done;
-  }
+  while (combined_ < plan_.combines.size() && run_combine(combined_)) ++combined_;
+  bool complete = combined_ == plan_.combines.size();
   for (const PeerSteps& steps : plan_.peers) {
     Lane& part = lane(steps.peer);
     part.wake_if_sendable();
@@ -182,10 +180,10 @@ bool Collective::sends_have_left() const {
   return std::all_of(plan_.peers.begin(), plan_.peers.end(), [&](const PeerSteps& steps) { return lane(steps.peer).sends_left(); });
 }
 
-void Collective::run_combine(std::size_t index) {
+bool Collective::run_combine(std::size_t index) {
   const Combine& combine = plan_.combines[index];
   Progress& done = progress_[plan_.receives.size() + index];
-  if (done.done || (combine.after_sends && !sends_have_left())) return;
+  if (combine.after_sends && !sends_have_left()) return false;
   std::size_t ready = combine.into.bytes;
   bool all = true;
   for (std::uint32_t i = 0; i < combine.operand_count; ++i) {
@@ -194,14 +192,14 @@ void Collective::run_combine(std::size_t index) {
     all &= operand.done;
   }
   ready -= ready % element_bytes();
-  if (!all && ready - done.bytes < kCombineBytes) return;
+  if (!all && ready - done.bytes < kCombineBytes) return false;
   const std::size_t block = kBlockElements * element_bytes();
   while (done.bytes < ready) {
     const std::size_t bytes = std::min(block, ready - done.bytes);
     combine_block(combine, done.bytes, bytes);
     done.bytes += bytes;
   }
-  done.done = all;
+  return done.done = all;
 }
 
 // f16 and bf16 are widened, reduced over all ranks, divided in f32 and rounded once.
@@ -287,7 +285,7 @@ std::optional<std::size_t> Collective::Lane::sendable() const {
   const Progress source = collective_.progress(send.after);
   if (send.from.bytes == 0) return source.done ? std::optional<std::size_t>(0) : std::nullopt;
   const std::size_t segment = collective_.host_.options().segment_bytes;
-  const std::size_t ready = std::min(source.bytes, send.from.bytes) - send_offset_;
+  const std::size_t ready = (source.done ? send.from.bytes : std::min(source.bytes, send.from.bytes)) - send_offset_;
   const std::size_t left = send.from.bytes - send_offset_;
   if (ready < left && ready < segment) return std::nullopt;
   std::size_t bytes = std::min(ready, segment);

@@ -93,7 +93,8 @@ class Collective {
   const Lane* find_lane(int peer) const;
   void start_lanes();
   void advance();
-  void run_combine(std::size_t index);
+  /// As far as its operands have come; true when it is done.
+  bool run_combine(std::size_t index);
   void combine_block(const Combine& combine, std::size_t offset, std::size_t bytes);
   void finish_piece(std::byte* data, std::size_t count) const;
   bool sends_have_left() const;
@@ -109,6 +110,7 @@ class Collective {
   Bytes output_;
   std::vector<std::byte> scratch_;
   std::vector<Progress> progress_;
+  std::size_t combined_ = 0;  // combines that are done
   // By rank, and they stand still: a session may still have a lane in its queue when the next operation begins.
   std::deque<Lane> lanes_;
   bool running_ = false;

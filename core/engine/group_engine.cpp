@@ -10,10 +10,14 @@ namespace ringlet {
 
 namespace {
 
-WorldOptions options_of(const WorldOptions& world, int rank, int size) {
+WorldOptions options_of(const WorldOptions& world, const Membership& members, int rank) {
   WorldOptions options = world;
   options.rank = rank;
-  options.size = size;
+  options.size = members.size();
+  std::vector<bool> is_guest;
+  for (int member = 0; member < members.size(); ++member) is_guest.push_back(world.topology.is_guest(members.world_rank(member)));
+  options.topology = Topology(is_guest, world.leaf_limits);
+  options.guests = options.topology.guests();
   return options;
 }
 
@@ -22,7 +26,7 @@ WorldOptions options_of(const WorldOptions& world, int rank, int size) {
 GroupEngine::GroupEngine(GroupHost& host, Membership members, int rank)
     : host_(host),
       members_(std::move(members)),
-      options_(options_of(host.options(), rank, members_.size())),
+      options_(options_of(host.options(), members_, rank)),
       left_(static_cast<std::size_t>(members_.size())) {
   RINGLET_CHECK(rank >= 0 && rank < members_.size() && members_.world_rank(rank) == host.options().rank);
 }

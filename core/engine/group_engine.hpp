@@ -39,7 +39,7 @@ class GroupEngine final : private StreamHost {
   ~GroupEngine();
 
   const Membership& members() const override { return members_; }
-  /// The world's, with rank and size of this group. Does not change: may be read by any thread while the group lives.
+  /// The world's, with rank, size and guests of this group. Does not change: may be read by any thread while the group lives.
   const WorldOptions& options() const override { return options_; }
   /// This rank's number of the group; 0 is the world.
   std::uint32_t id() const { return members_.group_id(options_.rank); }

@@ -6,7 +6,7 @@
 
 #include "core/base/time.hpp"
 #include "core/engine/session.hpp"
-#include "core/plan/call.hpp"
+#include "core/plan/placement.hpp"
 #include "simd/kernels.hpp"
 
 namespace ringlet {
@@ -28,6 +28,9 @@ struct WorldOptions {
   std::size_t eager_bytes = 64 << 10;
   std::size_t eager_window_bytes = 256 << 10;
   AlgorithmLimits limits{};
+  Placement placement{};
+  LeafLimits leaf_limits{};
+  Topology topology{};              // filled in by the world and its groups: who of them is a guest
   std::size_t max_groups = 65'536;  // that a rank may be in at a time, the world among them
   SessionOptions session{};
 };

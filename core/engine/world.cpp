@@ -19,6 +19,8 @@ std::string seconds_text(Duration duration) {
 }
 
 WorldOptions within_limits(WorldOptions options) {
+  RINGLET_CHECK(options.kernels != nullptr && options.size >= 1 && options.rank >= 0 && options.rank < options.size);
+  RINGLET_CHECK(options.guests >= 0 && options.guests < options.size);
   constexpr std::size_t kLargestElement = 8;
   options.segment_bytes =
       std::clamp<std::size_t>(options.segment_bytes - options.segment_bytes % kLargestElement, kLargestElement, kMaxDataPayload);
@@ -26,6 +28,7 @@ WorldOptions within_limits(WorldOptions options) {
   const std::size_t longest_call = EagerWindow::kOperationBytes + max_call_record_bytes(options.size) - kCallRecordBytes;
   options.eager_window_bytes = std::max(options.eager_window_bytes, longest_call);
   options.max_groups = std::max<std::size_t>(options.max_groups, 1);
+  options.topology = Topology::of_world(options.size, options.guests, options.leaf_limits);
   return options;
 }
 
@@ -47,8 +50,6 @@ World::World(EventLoop& loop, const WorldOptions& options)
       sessions_(static_cast<std::size_t>(options.size)),
       groups_(*this, options_.max_groups),
       inquiry_(*this) {
-  RINGLET_CHECK(options.kernels != nullptr && options.size >= 1 && options.rank >= 0 && options.rank < options.size);
-  RINGLET_CHECK(options.guests >= 0 && options.guests < options.size);
   group_ = &groups_.create(*groups_.reserve(), Membership::of_world(options.size), options.rank);
   for (int rank = 0; rank < options.size; ++rank) control_sinks_.push_back(std::make_unique<ControlSink>(*this, rank));
   last_tick_ = loop_.now();

@@ -47,7 +47,7 @@ std::string_view name_of(CollectiveKind kind) noexcept {
 }
 
 std::string_view name_of(Algorithm algorithm) noexcept {
-  constexpr std::array<std::string_view, kAlgorithmCount> kNames{"exchange", "direct", "ring", "doubling"};
+  constexpr std::array<std::string_view, kAlgorithmCount> kNames{"exchange", "direct", "ring", "doubling", "leaves"};
   return kNames[static_cast<std::size_t>(algorithm)];
 }
 

@@ -29,8 +29,9 @@ enum class Algorithm : std::uint8_t {
   direct = 1,    // to the owner of each part and back, or between the root and each: two steps or one
   ring = 2,      // along the ring (broadcast, reduce: a chain), pipelined
   doubling = 3,  // step s: all that was gathered so far, with rank ^ 2^s; the number of ranks is a power of two
+  leaves = 4,    // as direct, but natives own all parts: nothing passes between two guests (all_reduce, barrier, reduce, broadcast)
 };
-inline constexpr std::size_t kAlgorithmCount = 4;
+inline constexpr std::size_t kAlgorithmCount = 5;
 
 std::string_view name_of(CollectiveKind kind) noexcept;
 std::string_view name_of(Algorithm algorithm) noexcept;
@@ -74,7 +75,7 @@ struct AlgorithmLimits {
   std::size_t direct_bytes = 256 << 10;
 };
 
-/// The algorithm of a call: a pure function, so that it is the same on every rank and does not change from run to run.
+/// The algorithm of a call among native ranks: a pure function, so that it is the same on every rank and does not change from run to run.
 Algorithm choose_algorithm(CollectiveKind kind, std::size_t bytes, int size, const AlgorithmLimits& limits);
 
 }  // namespace ringlet

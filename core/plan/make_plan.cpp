@@ -15,10 +15,10 @@ void Plan::clear() {
   scratch_bytes = 0;
 }
 
-void make_plan(const Call& call, int rank, int size, bool in_place, Plan& plan) {
+void make_plan(const Call& call, int rank, int size, const Topology& topology, bool in_place, Plan& plan) {
   RINGLET_CHECK(size >= 2 && rank >= 0 && rank < size);
   plan.clear();
-  PlanWriter writer(call, rank, size, plan);
+  PlanWriter writer(call, rank, size, topology, plan);
   switch (call.kind) {
     case CollectiveKind::all_reduce:
     case CollectiveKind::barrier:

@@ -49,7 +49,10 @@ void plan_all_gather(PlanWriter& plan) {
   plan.call().algorithm == Algorithm::ring ? ring_all_gather(plan) : direct_all_gather(plan);
 }
 
-void plan_broadcast(PlanWriter& plan) { plan.call().algorithm == Algorithm::ring ? chain_broadcast(plan) : flat_broadcast(plan); }
+void plan_broadcast(PlanWriter& plan) {
+  if (plan.call().algorithm == Algorithm::leaves) return plan_leaves_broadcast(plan);
+  plan.call().algorithm == Algorithm::ring ? chain_broadcast(plan) : flat_broadcast(plan);
+}
 
 void plan_gather(PlanWriter& plan) {
   const Region own = plan.own_part(Buffer::input);

@@ -29,7 +29,7 @@ inline constexpr ProgressIndex kAtOnce = -1;
 
 struct Send {
   Region from;
-  ProgressIndex after = kAtOnce;  // only bytes below that progress may leave; the sizes are equal
+  ProgressIndex after = kAtOnce;  // only bytes below that progress may leave; all of them once it is done
 };
 
 struct Receive {
@@ -39,7 +39,8 @@ struct Receive {
   bool finish = false;  // this reduction is the last: divide and canonicalise at once
 };
 
-/// Reduces regions of equal size, in order, into `into`, and finishes. May run as far as every operand has come.
+/// Reduces regions of equal size, in order, into `into`, and finishes. May run as far as every operand has come; a plan's combines run one
+/// after the other.
 struct Combine {
   struct Operand {
     Region from;

@@ -64,19 +64,27 @@ int PlanWriter::slot_of(int peer) const {
   return number - 1;
 }
 
+void PlanWriter::combine(Region into, bool after_sends) {
+  plan_.combines.push_back({into, static_cast<std::uint32_t>(plan_.operands.size()), 0, after_sends});
+}
+
+void PlanWriter::add_operand(Region from, ProgressIndex after) {
+  plan_.operands.push_back({from, after});
+  ++plan_.combines.back().operand_count;
+}
+
 void PlanWriter::combine_in_rank_order(Region own, Region into, int stride, bool after_sends) {
-  const auto first = static_cast<std::uint32_t>(plan_.operands.size());
   const Region contributions = take_scratch(static_cast<std::size_t>(size_ - 1) * own.bytes);
+  combine(into, after_sends);
   for (int r = 0; r < size_; ++r) {
     if (r == rank_) {
-      plan_.operands.push_back({own, kAtOnce});
+      add_operand(own, kAtOnce);
       continue;
     }
     const int slot = slot_of(r);
     const std::size_t offset = contributions.offset_bytes + static_cast<std::size_t>(slot) * own.bytes;
-    plan_.operands.push_back({{Buffer::scratch, offset, own.bytes}, slot * stride});
+    add_operand({Buffer::scratch, offset, own.bytes}, slot * stride);
   }
-  plan_.combines.push_back({into, first, static_cast<std::uint32_t>(size_), after_sends});
 }
 
 Region PlanWriter::take_scratch(std::size_t bytes) {

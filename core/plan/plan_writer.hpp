@@ -2,20 +2,23 @@
 
 #include "core/plan/call.hpp"
 #include "core/plan/plan.hpp"
+#include "core/plan/topology.hpp"
 
 namespace ringlet {
 
 /// Writes one rank's plan, step by step: the regions of a call's buffers and the verbs that every algorithm is made of.
 class PlanWriter {
  public:
-  PlanWriter(const Call& call, int rank, int size, Plan& plan) : call_(call), rank_(rank), size_(size), plan_(plan) {}
+  PlanWriter(const Call& call, int rank, int size, const Topology& topology, Plan& plan)
+      : call_(call), rank_(rank), size_(size), topology_(topology), plan_(plan) {}
 
   const Call& call() const { return call_; }
   int rank() const { return rank_; }
   int size() const { return size_; }
+  const Topology& topology() const { return topology_; }
   bool is_root() const { return rank_ == call_.root; }
   /// The rank `offset` places further along the ring.
-  int at(int offset) const { return ((rank_ + offset) % size_ + size_) % size_; }
+  int at(int offset) const { return topology_.along_ring(rank_, offset, size_); }
 
   Region whole(Buffer buffer) const { return {buffer, 0, call_.bytes()}; }
   /// The part of `owner` of a buffer that holds all parts. Of all_to_all: the part for it (input), or from it (output).
@@ -51,10 +54,18 @@ class PlanWriter {
   /// One of the contributions that combine_in_rank_order() adds.
   void receive_contribution(int slot, std::size_t bytes) { receive({Buffer::scratch, static_cast<std::size_t>(slot) * bytes, bytes}); }
   void copy(Region from, Region to);
+  /// The number of the next receive.
+  ProgressIndex next_receive() const { return static_cast<ProgressIndex>(plan_.receives.size()); }
+  /// The number of the first receive from the peer that was opened as number `slot`.
+  ProgressIndex first_receive(int slot) const {
+    return static_cast<ProgressIndex>(plan_.peers[static_cast<std::size_t>(slot)].first_receive);
+  }
 
+  /// Opens the next combine; its operands follow. `after_sends`: `into` is also sent from.
+  void combine(Region into, bool after_sends);
+  void add_operand(Region from, ProgressIndex after);
   /// Adds the ranks' contributions in rank order: this rank's own, and in scratch those of the others, of which receive number
-  /// slot * `stride` brings each. The slots follow the ranks, or, of a doubling, the order of coming. `after_sends`: `into` is also sent
-  /// from.
+  /// slot * `stride` brings each. The slots follow the ranks, or, of a doubling, the order of coming.
   void combine_in_rank_order(Region own, Region into, int stride, bool after_sends);
   Region take_scratch(std::size_t bytes);
 
@@ -65,6 +76,7 @@ class PlanWriter {
   const Call& call_;
   const int rank_;
   const int size_;
+  const Topology& topology_;
   Plan& plan_;
 };
 

@@ -129,6 +129,8 @@ void plan_all_reduce(PlanWriter& plan, bool in_place) {
       return ring_all_reduce(plan);
     case Algorithm::doubling:
       return doubling(plan, in_place);
+    case Algorithm::leaves:
+      return plan_leaves_reduction(plan);
   }
 }
 
@@ -136,6 +138,9 @@ void plan_reduce_scatter(PlanWriter& plan) {
   plan.call().algorithm == Algorithm::ring ? ring_reduce_scatter(plan) : direct_reduce_scatter(plan);
 }
 
-void plan_reduce(PlanWriter& plan) { plan.call().algorithm == Algorithm::ring ? chain_reduce(plan) : direct_reduce(plan); }
+void plan_reduce(PlanWriter& plan) {
+  if (plan.call().algorithm == Algorithm::leaves) return plan_leaves_reduction(plan);
+  plan.call().algorithm == Algorithm::ring ? chain_reduce(plan) : direct_reduce(plan);
+}
 
 }  // namespace ringlet

@@ -217,7 +217,7 @@ class Group {
 
   /// How `operation` ("all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "gather", "scatter", "all_to_all"; a `_v` form
   /// goes as its even form) moves a buffer of this many bytes (nccl-tests' count: of gathers the output, of scatters the input):
-  /// "exchange", "doubling", "direct" or "ring". The same on every rank. Throws `InvalidArgument` for another name.
+  /// "exchange", "doubling", "direct", "ring" or "leaves". The same on every rank. Throws `InvalidArgument` for another name.
   std::string_view algorithm(std::string_view operation, std::size_t bytes) const;
 
  private:

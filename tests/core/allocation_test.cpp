@@ -134,6 +134,9 @@ class PipeGroup {
 TEST_CASE("the allocations of a large all-reduce do not depend on the number of segments") {
   WorldOptions options;
   options.segment_bytes = 16 << 10;
+  options.guests = GENERATE(0, 1, 2);
+  options.placement.policy = PlacementPolicy::leaves;
+  CAPTURE(options.guests);
   PipeGroup group(options);
   constexpr std::size_t kFew = 100'000;     // about 9 segments per part
   constexpr std::size_t kMany = 3'000'000;  // about 250

@@ -18,6 +18,10 @@ WorldOptions random_options(SimRandom& random, int size) {
     options.session.receive_buffer_bytes = pick<std::size_t>(random, {128, 200, 1000, 16384});
     options.session.batch_bytes = pick<std::size_t>(random, {1, 500, 100000});
   }
+  options.guests = random.below(2) != 0 ? static_cast<int>(random.below(static_cast<std::uint64_t>(size))) : 0;
+  options.placement.policy = static_cast<PlacementPolicy>(random.below(kPlacementPolicyCount));
+  if (random.below(2) != 0)
+    options.leaf_limits = {pick<std::size_t>(random, {1, 20, 1000}), pick<std::size_t>(random, {0, 100, 5000}), 3000, 16};
   options.limits.exchange_bytes = pick<std::size_t>(random, {0, 64, 1000, 32 << 10});
   options.limits.direct_bytes = options.limits.exchange_bytes + pick<std::size_t>(random, {0, 100, 2000, 256 << 10});
   return options;
@@ -34,7 +38,7 @@ std::uint64_t run_seed(std::uint64_t seed, std::size_t largest, int operation_co
   SimGroup group(setup);
   group.meet();
   std::vector<Operation> operations;
-  for (int i = 0; i < operation_count; ++i) operations.push_back(random_operation(random, setup.world, largest));
+  for (int i = 0; i < operation_count; ++i) operations.push_back(random_operation(random, group.options(0), largest));
   const auto lag = random.below(3) * 300;
   for (int rank = 0; rank < setup.size; ++rank) {
     Duration delay{};
@@ -128,7 +132,7 @@ TEST_CASE("every kind, operation, dtype and small count gives the promised bits 
       operation.in_place = random.below(2) != 0;
       operation.with_counts = variant.with_counts;
       if (has_parts(call.kind) || call.kind == Kind::all_to_all) choose_parts(operation, call.rows, setup.size, random);
-      complete(operation, random, setup.world);
+      complete(operation, random, group.options(0));
       operations.push_back(std::move(operation));
     }
     for (auto& operation : operations)

@@ -10,11 +10,13 @@ namespace {
 
 /// Ranks that sum, one of which comes late or not at all.
 struct Latecomer {
-  explicit Latecomer(int size, std::uint64_t seed = 0) : sim(setup_of(size, seed)) { sim.meet(); }
-  static GroupSetup setup_of(int size, std::uint64_t seed) {
+  explicit Latecomer(int size, std::uint64_t seed = 0, int guests = 0) : sim(setup_of(size, seed, guests)) { sim.meet(); }
+  static GroupSetup setup_of(int size, std::uint64_t seed, int guests) {
     GroupSetup setup;
     setup.size = size;
     setup.seed = seed;
+    setup.world.guests = guests;
+    setup.world.placement.policy = PlacementPolicy::leaves;
     return setup;
   }
   Outcome& start_sum(GroupEngine& group, int rank, std::size_t count, Duration timeout = Duration::seconds(1)) {
@@ -54,6 +56,19 @@ TEST_CASE("every rank names the one that has not called, however far along the r
     const std::string name = "rank " + std::to_string(late);
     for (const Outcome* outcome : ranks.outcomes)
       CHECK_THAT(outcome->status.text(), Contains(name + " (has not called it)") || Contains("; " + name + " has not called it"));
+  }
+}
+
+TEST_CASE("by leaves every rank names the one that has not called, though guests hear of it from natives only") {
+  const int guests = GENERATE(2, 3, 5);
+  const std::size_t count = GENERATE(10, 20'000, 200'000);
+  for (int late = 0; late < 6; ++late) {
+    CAPTURE(guests, count, late);
+    Latecomer ranks(6, static_cast<std::uint64_t>(late), guests);
+    for (int rank = 0; rank < 6; ++rank)
+      if (rank != late) ranks.start_sum(ranks.sim.world(rank).group(), rank, count);
+    REQUIRE(ranks.sim.run_until_done(Duration::seconds(3)));
+    ranks.check(late, "was not done after 1000 ms: waiting for rank ");
   }
 }
 

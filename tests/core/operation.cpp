@@ -167,11 +167,11 @@ void complete(Operation& operation, SimRandom& random, const WorldOptions& optio
   Call& call = operation.call;
   if (has_parts(call.kind)) call.rows = static_cast<std::uint64_t>(sum_of(operation.parts));
   if (has_parts(call.kind) && operation.with_counts) call.counts.assign(operation.parts.begin(), operation.parts.end());
-  call.algorithm = choose_algorithm(call.kind, call.bytes(), options.size, options.limits);
+  call.algorithm = choose_algorithm(call, call.bytes(), options.size, options.topology, options.limits, options.placement);
   for (int rank = 0; rank < options.size; ++rank)
     operation.inputs.push_back(
         random_values(call.dtype, static_cast<std::size_t>(input_rows(operation, rank)) * call.row_elements, random));
-  const Values sum = reduces(call.kind) ? reduced(call, operation.inputs) : Values{};
+  const Values sum = reduces(call.kind) ? reduced(call, operation.inputs, options.topology) : Values{};
   const Values all = concatenation(operation.inputs);
   for (int rank = 0; rank < options.size; ++rank) {
     const auto r = static_cast<std::size_t>(rank);

@@ -65,7 +65,7 @@ Values random_values(DType dtype, std::size_t count, SimRandom& random) {
   return values;
 }
 
-Values reduced(const Call& call, const std::vector<Values>& inputs) {
+Values reduced(const Call& call, const std::vector<Values>& inputs, const Topology& topology) {
   const auto* scalar = simd::find("scalar");
   const int size = static_cast<int>(inputs.size());
   const std::size_t width = size_of(call.dtype);
@@ -76,8 +76,11 @@ Values reduced(const Call& call, const std::vector<Values>& inputs) {
   Values out(inputs[0].size());
   for (std::size_t element = 0; element < call.elements(); ++element) {
     std::byte* into = out.data() + element * width;
-    const int first = ring ? owner_of(call, element, size) + 1 : 0;
-    const auto value_of = [&](int step) { return inputs[static_cast<std::size_t>((first + step) % size)].data() + element * width; };
+    const int owner = ring ? owner_of(call, element, size) : 0;
+    const auto value_of = [&](int step) {
+      const int rank = ring ? topology.along_ring(owner, step + 1, size) : step;
+      return inputs[static_cast<std::size_t>(rank)].data() + element * width;
+    };
     if (widen) {
       float sum;
       float next;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/plan/call.hpp"
+#include "core/plan/topology.hpp"
 #include "transport/sim/sim_random.hpp"
 
 namespace ringlet::test {
@@ -15,7 +16,7 @@ using Values = std::vector<std::byte>;
 Values random_values(DType dtype, std::size_t count, SimRandom& random);
 
 /// The whole reduced buffer, in the order that the call's algorithm promises: by rank, f16 and bf16 gathered in f32 and rounded once
-/// (exchange and direct); or along the ring, rounded at each hop. Uses the scalar kernels one element at a time.
-Values reduced(const Call& call, const std::vector<Values>& inputs);
+/// (exchange, direct, leaves); or along the ring, rounded at each hop. Uses the scalar kernels one element at a time.
+Values reduced(const Call& call, const std::vector<Values>& inputs, const Topology& topology);
 
 }  // namespace ringlet::test

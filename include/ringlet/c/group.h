@@ -67,7 +67,7 @@ RINGLET_API int32_t ringlet_group_split(ringlet_group* group, int32_t color, int
                                         ringlet_group** part);
 
 /** How `operation` ("all_reduce", "broadcast", ...: the functions' names without prefix) moves a buffer of this many bytes: `*algorithm`
- * becomes "exchange", "doubling", "direct" or "ring", valid for ever. */
+ * becomes "exchange", "doubling", "direct", "ring" or "leaves", valid for ever. */
 RINGLET_API int32_t ringlet_group_algorithm(const ringlet_group* group, const char* operation, size_t bytes, const char** algorithm);
 
 /** Waits for the end and returns the operation's code. May be called again. */

@@ -1,0 +1,164 @@
+#include "core/plan/placement.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+namespace ringlet {
+
+namespace {
+
+constexpr std::array<std::string_view, kPlacementPolicyCount> kPolicyNames{"auto", "ring", "leaves"};
+
+/// What one call asks of the group.
+struct Load {
+  double native_bytes = 0, guest_bytes = 0;  // through the busiest rank of either sort, in its busier direction
+  double native_hops = 0, guest_hops = 0;    // links that the last byte passes one after the other
+};
+
+/// The numbers that loads are made of.
+struct Shape {
+  Shape(const Call& call, std::size_t whole, int ranks, const Topology& topology)
+      : size(ranks), guests(topology.guests()), natives(ranks - topology.guests()), bytes(static_cast<double>(whole)) {
+    root_is_guest = topology.is_guest(call.root);
+    relayed_edges = topology.relayed_edges();
+    const double wanted = std::max(1.0, static_cast<double>(whole / std::max<std::size_t>(topology.leaf_limits().owned_bytes, 1)));
+    owners = std::min(wanted, std::max(natives, 1.0));
+  }
+
+  double others() const { return size - 1; }
+  /// What each native relays of so many bytes between guests.
+  double relayed(double between_guests) const { return natives > 0 ? between_guests / natives : 0; }
+  /// The links between the two ranks of a group that are furthest from each other.
+  Load furthest(double times) const { return {0, 0, guests == 0 ? times : 0, times * std::min(guests, 2.0)}; }
+  /// All edges of the ring, so many times.
+  Load around(double times) const {
+    const double crossing = 2 * (guests - relayed_edges);
+    return {0, 0, times * (size - relayed_edges - crossing), times * (crossing + 2 * relayed_edges)};
+  }
+  /// Every ordered pair of guests has `bytes_each` between them.
+  double relayed_pairs(double bytes_each) const { return relayed(guests * (guests - 1) * bytes_each); }
+
+  double size, guests, natives;
+  double bytes;
+  double relayed_edges = 0, owners = 1;
+  bool root_is_guest = false;
+};
+
+Load with_bytes(Load hops, double native_bytes, double guest_bytes) {
+  return {native_bytes, guest_bytes, hops.native_hops, hops.guest_hops};
+}
+
+/// Each rank sends every other `bytes_each`, in `times` rounds.
+Load all_pairs(const Shape& shape, double bytes_each, double times) {
+  const double own = shape.others() * bytes_each * times;
+  return with_bytes(shape.furthest(times), own + times * shape.relayed_pairs(bytes_each), own);
+}
+
+/// Every edge of the ring carries `rounds` times what (size - 1) / size of the buffer is.
+Load ring(const Shape& shape, double rounds) {
+  const double share = rounds * shape.others() / shape.size;
+  const double edge = share * shape.bytes;
+  return with_bytes(shape.around(share), edge + shape.relayed(shape.relayed_edges * edge), edge);
+}
+
+Load leaves_all_reduce(const Shape& shape) {
+  const double part = shape.bytes / shape.owners;
+  const Load hops{0, 0, shape.guests == 0 ? 2.0 : 0.0, shape.guests == 0 ? 0.0 : 2.0};
+  return with_bytes(hops, part * (shape.others() + shape.owners - 1), shape.bytes);
+}
+
+/// Of a broadcast or a reduce: the same, in opposite directions.
+Load leaves_rooted(const Shape& shape) {
+  const double part = shape.bytes / shape.owners;
+  const Load hops{0, 0, shape.root_is_guest ? 0.0 : 1.0, shape.root_is_guest ? 2.0 : 1.0};
+  return with_bytes(hops, part * (shape.others() + (shape.root_is_guest ? 0 : shape.owners - 1)), shape.bytes);
+}
+
+Load flat_rooted(const Shape& shape) {
+  const double all = shape.others() * shape.bytes;
+  const Load hops = shape.root_is_guest ? shape.furthest(1) : Load{0, 0, 0, 1};
+  return shape.root_is_guest ? with_bytes(hops, shape.bytes + shape.relayed((shape.guests - 1) * shape.bytes), all)
+                             : with_bytes(hops, all, shape.bytes);
+}
+
+Load chain(const Shape& shape) {
+  return with_bytes(shape.around(shape.others() / shape.size), shape.bytes + shape.relayed(shape.relayed_edges * shape.bytes), shape.bytes);
+}
+
+bool is_rooted(CollectiveKind kind) { return kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce; }
+
+bool has_leaves(CollectiveKind kind) { return kind == CollectiveKind::all_reduce || kind == CollectiveKind::barrier || is_rooted(kind); }
+
+Load load_of(CollectiveKind kind, Algorithm algorithm, const Shape& shape) {
+  const bool rooted = is_rooted(kind);
+  const double rounds = kind == CollectiveKind::all_reduce ? 2 : 1;
+  switch (algorithm) {
+    case Algorithm::leaves:
+      return rooted ? leaves_rooted(shape) : leaves_all_reduce(shape);
+    case Algorithm::ring:
+      return rooted ? chain(shape) : ring(shape, rounds);
+    case Algorithm::direct:
+      return rooted ? flat_rooted(shape) : all_pairs(shape, shape.bytes / shape.size, rounds);
+    default:
+      return all_pairs(shape, shape.bytes, 1);
+  }
+}
+
+std::string milliseconds(double ns) {
+  char text[32];
+  std::snprintf(text, sizeof text, ns < 10e6 ? "%.1f ms" : "%.0f ms", ns / 1e6);
+  return text;
+}
+
+std::string counted(int number, const char* one, const char* many) { return std::to_string(number) + " " + (number == 1 ? one : many); }
+
+}  // namespace
+
+std::string_view name_of(PlacementPolicy policy) noexcept { return kPolicyNames[static_cast<std::size_t>(policy)]; }
+
+std::optional<PlacementPolicy> find_placement_policy(std::string_view name) noexcept {
+  const auto found = std::find(kPolicyNames.begin(), kPolicyNames.end(), name);
+  if (found == kPolicyNames.end()) return std::nullopt;
+  return static_cast<PlacementPolicy>(found - kPolicyNames.begin());
+}
+
+double estimated_ns(const Call& call, Algorithm algorithm, std::size_t bytes, int size, const Topology& topology,
+                    const Placement& placement) {
+  const Load load = load_of(call.kind, algorithm, Shape(call, bytes, size, topology));
+  const double moving = std::max(load.native_bytes * placement.native.ns_per_byte, load.guest_bytes * placement.guest.ns_per_byte);
+  return load.native_hops * placement.native.latency_ns + load.guest_hops * placement.guest.latency_ns + moving;
+}
+
+Algorithm choose_algorithm(const Call& call, std::size_t bytes, int size, const Topology& topology, const AlgorithmLimits& limits,
+                           const Placement& placement) {
+  Algorithm as_natives = choose_algorithm(call.kind, bytes, size, limits);
+  if (!topology.has_guests()) return as_natives;
+  // Steps of a doubling between two guests would each cost two links.
+  if (as_natives == Algorithm::doubling) as_natives = Algorithm::exchange;
+  if (!has_leaves(call.kind) || topology.natives(size) == 0 || placement.policy == PlacementPolicy::ring) return as_natives;
+  if (placement.policy == PlacementPolicy::leaves) return Algorithm::leaves;
+  const auto estimate = [&](Algorithm algorithm) { return estimated_ns(call, algorithm, bytes, size, topology, placement); };
+  return estimate(Algorithm::leaves) <= estimate(as_natives) ? Algorithm::leaves : as_natives;
+}
+
+std::string describe_placement(int size, const Topology& topology, const AlgorithmLimits& limits, const Placement& placement) {
+  constexpr std::size_t kLargeBytes = 64 << 20;
+  Call call;
+  call.kind = CollectiveKind::all_reduce;
+  const Algorithm chosen = choose_algorithm(call, kLargeBytes, size, topology, limits, placement);
+  std::string text = counted(topology.natives(size), "native rank", "native ranks");
+  if (size == 1) return text + ": nothing to move";
+  if (!topology.has_guests()) return text + ": large all-reduces by " + std::string(name_of(chosen));
+  const auto estimate = [&](Algorithm algorithm) {
+    return milliseconds(estimated_ns(call, algorithm, kLargeBytes, size, topology, placement));
+  };
+  const Algorithm other = chosen == Algorithm::leaves ? Algorithm::ring : Algorithm::leaves;
+  text += ", " + counted(topology.guests(), "browser", "browsers") + ": large all-reduces by " + std::string(name_of(chosen)) + " (";
+  if (placement.policy != PlacementPolicy::automatic) text += "as the placement is set; ";
+  text += "estimated " + estimate(chosen) + " for 64 MiB";
+  if (topology.natives(size) > 0) text += "; " + std::string(name_of(other)) + " " + estimate(other);
+  return text + ")";
+}
+
+}  // namespace ringlet
