@@ -35,10 +35,10 @@ Slice slice_of(int total, int rank, int ranks);
 /// ranks share it.
 Batch training_batch(const Corpus& corpus, int context, std::uint64_t seed, std::uint64_t step, Slice slice);
 
-/// How many windows of the held-out text are evaluated.
-int validation_windows(const Corpus& corpus, int context);
+/// How many windows of the held-out text are evaluated: as many as it has, at most `most`.
+int validation_windows(const Corpus& corpus, int context, int most);
 
-/// The windows `slice` of the held-out text: evenly spaced, always the same.
-Batch validation_batch(const Corpus& corpus, int context, Slice slice);
+/// Of so many `windows` of the held-out text those of the `slice`: evenly spaced, always the same.
+Batch validation_batch(const Corpus& corpus, int context, int windows, Slice slice);
 
 }  // namespace train_text

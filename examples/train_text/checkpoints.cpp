@@ -11,14 +11,10 @@
 namespace train_text {
 namespace {
 
-// What decides about the course of training, and so must not change in the middle of it.
 std::vector<std::pair<std::string, std::string>> settings_of(const Options& options, std::uint64_t text_hash) {
-  const auto text = [](auto value) { return fmt::format("{}", value); };
-  return {{"layers", text(options.shape.layers)}, {"width", text(options.shape.width)},
-          {"heads", text(options.shape.heads)},   {"context", text(options.shape.context)},
-          {"steps", text(options.steps)},         {"batch", text(options.batch)},
-          {"seed", text(options.seed)},           {"learning-rate", text(options.learning_rate)},
-          {"clip-norm", text(options.clip_norm)}, {"text-hash", fmt::format("{:016x}", text_hash)}};
+  auto settings = lasting_values(options);
+  settings.emplace_back("text-hash", fmt::format("{:016x}", text_hash));
+  return settings;
 }
 
 void check_settings(const Options& options, std::uint64_t text_hash, const ringlet::Checkpoint& saved, std::uint64_t step) {
@@ -37,10 +33,6 @@ void check_settings(const Options& options, std::uint64_t text_hash, const ringl
 }
 
 }  // namespace
-
-bool checkpoint_is_due(const Options& options, int steps_done) {
-  return !options.checkpoint.empty() && (steps_done % options.checkpoint_every == 0 || steps_done == options.steps);
-}
 
 void save_training(const Options& options, std::uint64_t text_hash, Placement& placement, const ringlet::Group& group, int steps_done) {
   ringlet::Checkpoint checkpoint;

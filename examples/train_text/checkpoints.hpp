@@ -11,9 +11,6 @@
 // modes, so a run may go on in another mode and on another number of ranks. All of this is collective.
 namespace train_text {
 
-/// Whether a checkpoint is to be saved when `steps_done` steps are done: every so often, and at the end.
-bool checkpoint_is_due(const Options& options, int steps_done);
-
 /// Throws `ringlet::Error` where a rank cannot write; the checkpoint before is good then.
 void save_training(const Options& options, std::uint64_t text_hash, Placement& placement, const ringlet::Group& group, int steps_done);
 

@@ -1,79 +1,23 @@
 #include "corpus.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <fstream>
-#include <iterator>
-#include <string>
-#include <string_view>
 
 #include "input_error.hpp"
 
 namespace train_text {
-namespace {
 
-namespace fs = std::filesystem;
-
-constexpr std::array<std::string_view, 14> kTextEndings{".c",  ".cmake", ".cpp",   ".css", ".h",  ".hpp", ".html",
-                                                        ".js", ".md",    ".proto", ".py",  ".sh", ".ts",  ".txt"};
-
-bool is_text_file(const fs::directory_entry& entry) {
-  return entry.is_regular_file() && !entry.is_symlink() && std::ranges::count(kTextEndings, entry.path().extension().string()) > 0;
-}
-
-bool is_skipped_folder(const fs::path& folder) {
-  const std::string name = folder.filename().string();
-  return name.starts_with(".") || name.starts_with("build") || name == "node_modules";
-}
-
-std::vector<fs::path> text_files_under(const fs::path& folder) {
-  std::vector<fs::path> files;
-  for (auto entry = fs::recursive_directory_iterator(folder); entry != fs::recursive_directory_iterator(); ++entry) {
-    if (entry->is_directory() && is_skipped_folder(entry->path())) {
-      entry.disable_recursion_pending();
-    } else if (is_text_file(*entry)) {
-      files.push_back(entry->path().lexically_relative(folder));
-    }
-  }
-  // As strings: the order of fs::path and of directories differs between systems.
-  std::ranges::sort(files, {}, [](const fs::path& path) { return path.generic_string(); });
-  return files;
-}
-
-void append_file(const fs::path& file, Bytes& text) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) throw InputError(fmt::format("cannot read {}: check that the file exists and may be read", file.string()));
-  text.insert(text.end(), std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
-}
-
-}  // namespace
-
-Bytes load_text(const fs::path& path) {
-  std::error_code ignored;
-  if (!fs::exists(path, ignored)) throw InputError(fmt::format("there is no file or folder {}: name the text with --data", path.string()));
-  Bytes text;
-  try {
-    if (fs::is_directory(path)) {
-      for (const fs::path& file : text_files_under(path)) append_file(path / file, text);
-    } else {
-      append_file(path, text);
-    }
-  } catch (const fs::filesystem_error& error) {
-    throw InputError(fmt::format("cannot read {}: {}", path.string(), error.code().message()));
-  }
-  if (text.empty()) throw InputError(fmt::format("{} holds no text: name another file or folder with --data", path.string()));
-  return text;
+std::string problem_of_text(std::size_t bytes, int context) {
+  const std::size_t needed = 2 * (static_cast<std::size_t>(context) + 1);
+  if (bytes >= needed) return {};
+  return "the text has " + std::to_string(bytes) + " bytes, but a context of " + std::to_string(context) + " needs at least " +
+         std::to_string(needed) + ": give a longer text or a smaller --context";
 }
 
 Corpus::Corpus(Bytes text, int context) : text_(std::move(text)) {
+  if (const std::string problem = problem_of_text(text_.size(), context); !problem.empty()) throw InputError(problem);
   const std::size_t window = static_cast<std::size_t>(context) + 1;
-  if (text_.size() < 2 * window) {
-    throw InputError(fmt::format("the text has {} bytes, but a context of {} needs at least {}: give a longer text or a smaller --context",
-                                 text_.size(), context, 2 * window));
-  }
   training_bytes_ = text_.size() - std::max(text_.size() / 10, window);
 }
 
@@ -93,6 +37,12 @@ std::uint64_t hash_of(std::span<const std::byte> bytes, std::uint64_t before) {
   std::uint64_t hash = before;
   for (const std::byte byte : bytes) hash = (hash ^ std::to_integer<std::uint64_t>(byte)) * 0x100000001b3U;
   return hash;
+}
+
+std::string in_hexadecimal(std::uint64_t hash) {
+  std::string text;
+  for (int shift = 60; shift >= 0; shift -= 4) text += "0123456789abcdef"[(hash >> shift) & 15];
+  return text;
 }
 
 }  // namespace train_text

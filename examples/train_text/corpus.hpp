@@ -2,22 +2,22 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace train_text {
 
 using Bytes = std::vector<std::uint8_t>;
 
-/// The bytes of a file; or, for a folder, of every text file under it (endings of source and documentation), in the order of their
-/// relative paths. Hidden folders, build folders and node_modules are left out. Throws `InputError` for what is missing or unreadable.
-Bytes load_text(const std::filesystem::path& path);
+/// Empty where a text of so many bytes has room for training and for evaluation; else one sentence.
+std::string problem_of_text(std::size_t bytes, int context);
 
 /// The training text and its held-out tail.
 class Corpus {
  public:
-  /// Holds out the last tenth, at least one window of `context` + 1 bytes. Throws `InputError` where the text is too short for both parts.
+  /// Holds out the last tenth, at least one window of `context` + 1 bytes. Throws `InputError` with the text's problem, if it has
+  /// one.
   Corpus(Bytes text, int context);
 
   std::span<const std::uint8_t> text() const { return text_; }
@@ -35,5 +35,7 @@ double unigram_entropy(std::span<const std::uint8_t> text);
 inline constexpr std::uint64_t kHashOfNothing = 0xcbf29ce484222325U;
 /// FNV-1a, 64 bits: equal bytes, equal hash, on every machine. `before`: the hash of the bytes that came before these.
 std::uint64_t hash_of(std::span<const std::byte> bytes, std::uint64_t before = kHashOfNothing);
+/// 16 digits.
+std::string in_hexadecimal(std::uint64_t hash);
 
 }  // namespace train_text

@@ -1,26 +1,29 @@
 #pragma once
 
-#include "flat_parameters.hpp"
-#include "placement.hpp"
+#include <ringlet/gradients.hpp>
+#include <ringlet/group.hpp>
+
+#include "replica.hpp"
 
 namespace train_text {
 
-/// Every rank has all parameters, all gradients and the whole optimizer state. Gradients are averaged while the backward pass computes the
-/// rest; then every rank applies the same average, and so the ranks stay equal.
-class DataParallel final : public Placement {
+/// A native rank's replica. Among native ranks gradients are averaged while the backward pass computes the rest; beside browsers, which
+/// cannot, all of them after it, by the very call that browsers make.
+class DataParallel final : public Replica {
  public:
-  DataParallel(const Options& options, Transformer<float>& model, ringlet::Group group);
+  DataParallel(const Settings& settings, Transformer<float>& model, ringlet::Group group);
 
+  void begin_gradients(int samples, int batch, int ranks) override;
   void gradients_ready(std::span<float> gradients) override;
-  void apply_gradients() override;
-  std::size_t parameter_bytes() const override { return parameters_.bytes(); }
+  void average() override;
   void add_to(ringlet::Checkpoint& checkpoint) override;
-  std::uint64_t parameter_hash() override;
 
  private:
-  FlatParameters<float> memory_;
-  ringlet::Tree parameters_;
-  ringlet::Tree gradients_;
+  ringlet::Group group_;
+  ringlet::AverageOptions options_;
+  bool weighted_;
+  bool overlapped_;
+  ringlet::Tree parts_;
   ringlet::GradientAverager averager_;
 };
 

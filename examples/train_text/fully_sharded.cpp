@@ -1,19 +1,15 @@
 #include "fully_sharded.hpp"
 
 #include <algorithm>
+#include <ringlet/checkpoint.hpp>
 
-#include "batches.hpp"
 #include "corpus.hpp"
 #include "training.hpp"
 
 namespace train_text {
 
-FullySharded::FullySharded(const Options& options, Transformer<float>& model, ringlet::Group group)
-    : Placement(options),
-      modules_(model.modules()),
-      group_(group),
-      sharded_(group, {.reduce_dtype = options.communication_type}),
-      gradient_scale_(share_of_mean(options.batch, group.rank(), group.size())) {
+FullySharded::FullySharded(const Settings& settings, Transformer<float>& model, ringlet::Group group)
+    : Placement(settings), modules_(model.modules()), group_(group), sharded_(group, {.reduce_dtype = settings.communication_type}) {
   // One module after the other: at no time are there all full parameters.
   std::size_t largest = 0;
   for (const Module<float>& module : modules_) {
@@ -26,6 +22,8 @@ FullySharded::FullySharded(const Options& options, Transformer<float>& model, ri
   gradients_ = ringlet::Tensor(ringlet::DType::f32, ringlet::Shape{static_cast<std::int64_t>(largest)});
   optimizer_.init(sharded_.parameters());
 }
+
+void FullySharded::begin_gradients(int samples, int batch, int ranks) { gradient_scale_ = share_of_mean(samples, batch, ranks); }
 
 void FullySharded::begin_forward(std::size_t module) {
   release();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <ringlet/fsdp.hpp>
 #include <vector>
 
 #include "placement.hpp"
@@ -11,11 +12,12 @@ namespace train_text {
 /// complete. So a model may be larger than a rank's memory, as long as a few of its modules are not.
 class FullySharded final : public Placement {
  public:
-  FullySharded(const Options& options, Transformer<float>& model, ringlet::Group group);
+  FullySharded(const Settings& settings, Transformer<float>& model, ringlet::Group group);
 
   void begin_forward(std::size_t module) override;
   void begin_backward(std::size_t module) override;
   void end_backward(std::size_t module) override;
+  void begin_gradients(int samples, int batch, int ranks) override;
   double gradient_scale() const override { return gradient_scale_; }
   void apply_gradients() override;
   std::size_t parameter_bytes() const override { return sharded_.parameters().bytes(); }
@@ -35,7 +37,7 @@ class FullySharded final : public Placement {
   ringlet::FullyShard sharded_;
   std::optional<InUse> in_use_;
   ringlet::Tensor gradients_;  // of the module that runs; as large as the largest. Aligned, as in FlatParameters
-  double gradient_scale_;
+  double gradient_scale_ = 1;
 };
 
 }  // namespace train_text

@@ -9,7 +9,7 @@ namespace train_text {
 namespace {
 
 std::uint8_t draw(const std::vector<float>& logits, double temperature, std::uint64_t random_bits) {
-  const float largest = *std::ranges::max_element(logits);
+  const float largest = *std::max_element(logits.begin(), logits.end());
   std::vector<double> weights;
   double total = 0;
   for (const float logit : logits) total += weights.emplace_back(std::exp(static_cast<double>(logit - largest) / temperature));
@@ -19,18 +19,25 @@ std::uint8_t draw(const std::vector<float>& logits, double temperature, std::uin
     if (left < 0) return static_cast<std::uint8_t>(byte);
   }
   // Rounding can leave a little over: then the likeliest byte.
-  return static_cast<std::uint8_t>(std::ranges::max_element(logits) - logits.begin());
+  return static_cast<std::uint8_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
 }
 
 }  // namespace
 
-std::string generate(Transformer<float>& model, ModuleMemory<float>& memory, std::string_view prompt, const SamplingOptions& options) {
-  std::vector<std::uint8_t> text(prompt.begin(), prompt.end());
-  for (int i = 0; i < options.bytes; ++i) {
-    const std::uint64_t random_bits = random_at(options.seed, 0, static_cast<std::uint64_t>(i));
-    text.push_back(draw(model.next_byte_logits(text, memory), options.temperature, random_bits));
+Writer::Writer(std::string_view prompt, const SamplingOptions& options)
+    : options_(options), prompt_bytes_(prompt.size()), text_(prompt.begin(), prompt.end()) {}
+
+void Writer::write(Transformer<float>& model, ModuleMemory<float>& memory, int bytes) {
+  for (int i = 0; i < bytes; ++i) {
+    const std::uint64_t random_bits = random_at(options_.seed, 0, written().size());
+    text_.push_back(draw(model.next_byte_logits(text_, memory), options_.temperature, random_bits));
   }
-  return {text.begin() + static_cast<std::ptrdiff_t>(prompt.size()), text.end()};
+}
+
+std::string generate(Transformer<float>& model, ModuleMemory<float>& memory, std::string_view prompt, const SamplingOptions& options) {
+  Writer writer(prompt, options);
+  writer.write(model, memory, options.bytes);
+  return {writer.written().begin(), writer.written().end()};
 }
 
 }  // namespace train_text

@@ -1,16 +1,20 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
+#include <optional>
 #include <ringlet/ringlet.hpp>
+#include <string_view>
+#include <utility>
 
 #include "corpus.hpp"
 #include "input_error.hpp"
+#include "opening.hpp"
 #include "options.hpp"
 #include "progress.hpp"
 #include "report.hpp"
+#include "text_files.hpp"
 #include "trainer.hpp"
 
 namespace train_text {
@@ -28,60 +32,98 @@ std::ofstream open_loss_log(const Options& options) {
   return log;
 }
 
-// Empty if they agree.
-std::string disagreement(const std::vector<std::uint64_t>& hashes) {
-  if (std::ranges::count(hashes, hashes[0]) == static_cast<std::ptrdiff_t>(hashes.size())) return {};
-  std::string text = "the ranks ended with different parameters:";
-  for (std::size_t rank = 0; rank < hashes.size(); ++rank) text += fmt::format("\n  rank {}: {:016x}", rank, hashes[rank]);
-  return text;
+// Where the environment says that this is rank 0, it reads its text before it meets the others: a mistyped name should not cost them a
+// wait.
+bool is_first_rank() {
+  const auto says_another = [](const char* variable) {
+    const char* rank = std::getenv(variable);
+    return rank != nullptr && std::string_view(rank) != "0";
+  };
+  return !says_another("RINGLET_RANK") && !says_another("MLX_RANK");
 }
 
-int run(const Options& options) {
-  const Corpus corpus(load_text(options.data), options.shape.context);
+/// What rank 0 says about a run, and the others do not.
+class Reporter {
+ public:
+  Reporter(const Options& options, const Corpus& corpus, const ringlet::Group& group)
+      : options_(options), out_(options.json ? stderr : stdout), speaks_(group.rank() == 0) {
+    report_.ranks = group.size();
+    report_.unigram_entropy = unigram_entropy(corpus.text());
+    report_.mode = name_of(options.mode);
+    if (speaks_) loss_log_ = open_loss_log(options);
+  }
+
+  void begin(const Trainer& trainer, std::size_t text_bytes) {
+    if (!speaks_) return;
+    fmt::print(out_, "{} parameters, {} bytes of text, {} rank{}, {} sequences of {} bytes per step\n", trainer.model().parameter_count(),
+               text_bytes, report_.ranks, report_.ranks == 1 ? "" : "s", options_.batch, options_.shape.context);
+    std::fflush(out_);
+  }
+
+  void after(Act act, const Trainer& trainer) {
+    if (act == Act::beginning) began(trainer);
+    if (act == Act::validation_sum) validated(trainer.run().validation_loss());
+    if (act == Act::loss_sum) took_step(trainer.run());
+  }
+
+  void end(const Trainer& trainer) {
+    const Run& run = trainer.run();
+    report_.seconds = run.training_seconds();
+    if (report_.steps > 0) report_.tokens_per_second = report_.steps * tokens_per_step() / report_.seconds;
+    report_.communication_share = run.mean_waiting_share();
+    report_.parameter_hash = run.hashes()[0];
+    report_.parameter_bytes_per_rank = trainer.placement().parameter_bytes();
+    report_.optimizer_bytes_per_rank = trainer.placement().optimizer_bytes();
+    if (speaks_) fmt::print("{}\n", options_.json ? json_line(report_) : summary(report_, trainer.sample()));
+  }
+
+ private:
+  double tokens_per_step() const { return static_cast<double>(options_.batch) * options_.shape.context; }
+
+  void began(const Trainer& trainer) {
+    steps_done_ = trainer.first_step();
+    report_.steps = options_.steps - steps_done_;
+    if (!speaks_) return;
+    if (options_.resume) fmt::print(out_, "{} steps are done; {} are left\n", steps_done_, report_.steps);
+    progress_.emplace(out_, steps_done_, options_.steps, tokens_per_step());
+  }
+
+  void validated(double loss) {
+    if (!std::exchange(validated_, true)) report_.first_validation_loss = loss;
+    report_.last_validation_loss = loss;
+  }
+
+  void took_step(const Run& run) {
+    ++steps_done_;
+    if (!speaks_) return;
+    if (loss_log_.is_open()) loss_log_ << fmt::format("{} {}\n", steps_done_ - 1, run.loss());
+    progress_->update(steps_done_, run.loss(), run.waiting_share());
+  }
+
+  const Options& options_;
+  std::FILE* out_;
+  bool speaks_;
+  Report report_;
+  std::ofstream loss_log_;
+  std::optional<Progress> progress_;
+  int steps_done_ = 0;
+  bool validated_ = false;
+};
+
+int run(Options own) {
+  std::optional<Bytes> text;
+  if (is_first_rank()) text = load_text(own.data);
   ringlet::Group group = ringlet::init();
-  const bool reports = group.rank() == 0;
-  std::FILE* out = options.json ? stderr : stdout;
+  const Opening opening = open_run(group, own, [&] { return text ? *std::move(text) : load_text(own.data); });
+  if (!opening.overruled.empty())
+    fmt::print(stderr, "train_text: rank 0 decides about the settings; other than was given to rank {}, {}\n", group.rank(),
+               opening.overruled);
 
-  Trainer trainer(options, corpus, group);
-  if (reports) {
-    fmt::print(out, "{} parameters, {} bytes of text, {} rank{}, {} sequences of {} bytes per step\n", trainer.model().parameter_count(),
-               corpus.text().size(), group.size(), group.size() == 1 ? "" : "s", options.batch, options.shape.context);
-    std::fflush(out);
-  }
-
-  const int first_step = trainer.begin();
-  std::ofstream loss_log = reports ? open_loss_log(options) : std::ofstream();
-  const int steps = options.steps - first_step;
-  if (reports && options.resume) fmt::print(out, "{} steps are done; {} are left\n", first_step, steps);
-
-  Report report{.ranks = group.size(), .steps = steps, .unigram_entropy = unigram_entropy(corpus.text())};
-  report.mode = name_of(options.mode);
-  report.parameter_bytes_per_rank = trainer.placement().parameter_bytes();
-  report.optimizer_bytes_per_rank = trainer.placement().optimizer_bytes();
-  report.first_validation_loss = trainer.validation_loss();
-  const double tokens_per_step = static_cast<double>(options.batch) * options.shape.context;
-  Progress progress(out, first_step, options.steps, tokens_per_step);
-  for (int step = first_step; step < options.steps; ++step) {
-    const double loss = trainer.step(step);
-    if (!std::isfinite(loss)) throw std::runtime_error(fmt::format("the loss of step {} is {}: try a smaller --learning-rate", step, loss));
-    if (loss_log.is_open()) loss_log << fmt::format("{} {}\n", step, loss);
-    if (reports) progress.update(step + 1, loss, trainer.communication_share());
-    trainer.save_if_due(step + 1);
-  }
-  report.last_validation_loss = trainer.validation_loss();
-  report.seconds = trainer.training_seconds();
-  if (steps > 0) report.tokens_per_second = steps * tokens_per_step / report.seconds;
-  report.communication_share = trainer.mean_communication_share();
-
-  const std::vector<std::uint64_t> hashes = trainer.parameter_hashes();
-  if (const std::string text = disagreement(hashes); !text.empty()) throw std::runtime_error(text);
-  report.parameter_hash = hashes[0];
-  if (options.json) {
-    if (reports) fmt::print("{}\n", json_line(report));
-    return kSuccess;
-  }
-  const std::string sample = trainer.sample("\n");
-  if (reports) fmt::print("{}\n", summary(report, sample));
+  Reporter reporter(opening.options, opening.corpus, group);
+  Trainer trainer(opening.options, opening.corpus, group);
+  reporter.begin(trainer, opening.corpus.text().size());
+  for (Act act = Act::beginning; act != Act::end; reporter.after(act, trainer)) act = trainer.advance();
+  reporter.end(trainer);
   return kSuccess;
 }
 
@@ -91,8 +133,8 @@ int run(const Options& options) {
 int main(int argc, char** argv) {
   using namespace train_text;
   try {
-    const std::optional<Options> options = parse_options(argc, argv);
-    return options ? run(*options) : kSuccess;
+    std::optional<Options> options = parse_options(argc, argv);
+    return options ? run(*std::move(options)) : kSuccess;
   } catch (const InputError& error) {
     fmt::print(stderr, "train_text: {}\n", error.what());
     return kWrongInput;

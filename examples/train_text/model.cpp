@@ -1,10 +1,9 @@
 #include "model.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <utility>
 
 #include "attention.hpp"
 #include "input_error.hpp"
@@ -83,18 +82,25 @@ struct MlpBranch {
 
 }  // namespace
 
-void check_shape(const ModelShape& shape) {
-  const auto at_least_one = [](const char* option, int value) {
-    if (value < 1) throw InputError(fmt::format("{} must be at least 1, not {}", option, value));
-  };
-  at_least_one("--layers", shape.layers);
-  at_least_one("--width", shape.width);
-  at_least_one("--heads", shape.heads);
-  at_least_one("--context", shape.context);
-  if (shape.width % shape.heads != 0) {
-    throw InputError(
-        fmt::format("--width {} cannot be shared by --heads {}: choose a width that is a multiple of the heads", shape.width, shape.heads));
+std::string problem_of(const ModelShape& shape) {
+  // No parameter count overflows below these.
+  constexpr int kMost = 1 << 16;
+  constexpr double kMostParameters = 1U << 29;
+  const std::pair<const char*, int> numbers[] = {
+      {"--layers", shape.layers}, {"--width", shape.width}, {"--heads", shape.heads}, {"--context", shape.context}};
+  for (const auto& [option, value] : numbers) {
+    if (value < 1) return std::string(option) + " must be at least 1, not " + std::to_string(value);
+    if (value > kMost) return std::string(option) + " must be at most " + std::to_string(kMost) + ", not " + std::to_string(value);
   }
+  if (shape.width % shape.heads != 0) {
+    return "--width " + std::to_string(shape.width) + " cannot be shared by --heads " + std::to_string(shape.heads) +
+           ": choose a width that is a multiple of the heads";
+  }
+  const double width = shape.width;
+  if (width * (shape.layers * (12 * width + 13) + shape.context + 2 * kByteValues) > kMostParameters)
+    return "--layers " + std::to_string(shape.layers) + " of --width " + std::to_string(shape.width) +
+           " make more parameters than this program can number: choose a smaller model";
+  return {};
 }
 
 template <class T>
@@ -111,7 +117,7 @@ struct Transformer<T>::Layers {
 
   Layers(const ModelShape& shape, std::uint64_t chosen_seed)
       : seed(chosen_seed), embedding(add_module("embedding"), shape.context, shape.width) {
-    for (int i = 0; i < shape.layers; ++i) blocks.emplace_back(add_module(fmt::format("blocks.{}", i)), shape);
+    for (int i = 0; i < shape.layers; ++i) blocks.emplace_back(add_module("blocks." + std::to_string(i)), shape);
     Module<T>& last = add_module("head");
     norm.emplace(last, "norm", shape.width);
     output.emplace(last, "output", shape.width, kByteValues, kHeadDeviation);
@@ -156,7 +162,7 @@ struct Transformer<T>::Layers {
 
 template <class T>
 Transformer<T>::Transformer(const ModelShape& shape, std::uint64_t seed) : shape_(shape) {
-  check_shape(shape);
+  if (const std::string problem = problem_of(shape); !problem.empty()) throw InputError(problem);
   layers_ = std::make_unique<Layers>(shape, seed);
 }
 
@@ -173,6 +179,25 @@ std::size_t Transformer<T>::parameter_count() const {
   std::size_t count = 0;
   for (const Module<T>& module : layers_->modules) count += module.count();
   return count;
+}
+
+template <class T>
+std::vector<GradientPart> Transformer<T>::gradient_parts() const {
+  std::vector<GradientPart> parts;
+  std::size_t end = parameter_count();
+  const auto add = [&](std::string name, std::size_t count) {
+    end -= count;
+    parts.push_back({std::move(name), end, count});
+  };
+  const auto& modules = layers_->modules;
+  add(modules.back().name(), modules.back().count());
+  for (auto block = layers_->blocks.rbegin(); block != layers_->blocks.rend(); ++block) {
+    const std::size_t mlp_first = block->module.tensors()[block->mlp_begin].first;
+    add(block->module.name() + ".mlp", block->module.count() - mlp_first);
+    add(block->module.name() + ".attention", mlp_first);
+  }
+  add(modules.front().name(), modules.front().count());
+  return parts;
 }
 
 template <class T>

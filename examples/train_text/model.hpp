@@ -4,6 +4,7 @@
 #include <deque>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "batches.hpp"
@@ -18,8 +19,16 @@ struct ModelShape {
   int context = 64;
 };
 
-/// Throws `InputError`, saying which number does not fit and what would.
-void check_shape(const ModelShape& shape);
+/// Empty where a model can have this shape; else one sentence that says which number does not fit and what would.
+std::string problem_of(const ModelShape& shape);
+
+/// Gradients that are complete at the same time. Their elements stand from `first` on where those of all modules stand one behind the
+/// other.
+struct GradientPart {
+  std::string name;  // the module's, or of a part of it
+  std::size_t first = 0;
+  std::size_t count = 0;
+};
 
 /// Gives a model's modules their memory when they need it. What it lends to a module it may take away once another module begins. The
 /// methods as they stand here do nothing: enough where the modules have memory all the time.
@@ -43,7 +52,8 @@ class ModuleMemory {
 template <class T>
 class Transformer {
  public:
-  /// Plans the modules; they have no memory yet. `seed` chooses their initial values. Throws `InputError` as `check_shape` does.
+  /// Plans the modules; they have no memory yet. `seed` chooses their initial values. Throws `InputError` with the
+  /// shape's problem, if it has one.
   Transformer(const ModelShape& shape, std::uint64_t seed);
   ~Transformer();
   Transformer(const Transformer&) = delete;
@@ -53,6 +63,8 @@ class Transformer {
   std::deque<Module<T>>& modules();
   /// Parameters of all modules.
   std::size_t parameter_count() const;
+  /// What a backward pass reports as ready, in that order.
+  std::vector<GradientPart> gradient_parts() const;
 
   /// Mean cross-entropy over the batch, in nats per byte. The batch has at least one sequence, none longer than the context.
   double forward(const Batch& batch, ModuleMemory<T>& memory);

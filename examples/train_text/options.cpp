@@ -7,7 +7,6 @@
 #include <iostream>
 #include <string>
 
-#include "corpus.hpp"
 #include "input_error.hpp"
 
 namespace train_text {
@@ -32,32 +31,33 @@ Mode chosen_mode(bool fsdp, bool fully_shard) {
 std::string type_name(const std::optional<ringlet::DType>& type) { return std::string(type ? ringlet::name_of(*type) : "none"); }
 
 void check(const Options& options) {
-  if (options.steps < 1) throw InputError(fmt::format("--steps must be at least 1, not {}", options.steps));
-  if (options.batch < 1) throw InputError(fmt::format("--batch must be at least 1, not {}", options.batch));
-  if (!(options.learning_rate > 0) || !std::isfinite(options.learning_rate)) {
-    throw InputError(fmt::format("--learning-rate must be above 0, not {}", options.learning_rate));
-  }
-  if (options.checkpoint_every < 1)
-    throw InputError(fmt::format("--checkpoint-every must be at least 1, not {}", options.checkpoint_every));
+  if (const std::string problem = problem_of(options); !problem.empty()) throw InputError(problem);
   if (options.resume && options.checkpoint.empty()) throw InputError("--resume needs --checkpoint DIR, the folder to go on from");
-  if (!(options.clip_norm >= 0) || !std::isfinite(options.clip_norm)) {
-    throw InputError(fmt::format("--clip-norm must be 0 (no clipping) or more, not {}", options.clip_norm));
-  }
-  check_shape(options.shape);
 }
 
 }  // namespace
 
-std::string_view name_of(Mode mode) {
-  switch (mode) {
-    case Mode::data_parallel:
-      return "data-parallel";
-    case Mode::fsdp:
-      return "fsdp";
-    case Mode::fully_shard:
-      break;
-  }
-  return "fully-shard";
+std::vector<std::pair<std::string, std::string>> lasting_values(const Settings& settings) {
+  const auto text = [](auto value) { return fmt::format("{}", value); };
+  return {{"layers", text(settings.shape.layers)}, {"width", text(settings.shape.width)},
+          {"heads", text(settings.shape.heads)},   {"context", text(settings.shape.context)},
+          {"steps", text(settings.steps)},         {"batch", text(settings.batch)},
+          {"seed", text(settings.seed)},           {"learning-rate", text(settings.learning_rate)},
+          {"clip-norm", text(settings.clip_norm)}};
+}
+
+std::vector<std::pair<std::string, std::string>> named_values(const Settings& settings) {
+  auto values = lasting_values(settings);
+  const auto yes_or_no = [](bool value) { return std::string(value ? "yes" : "no"); };
+  values.insert(values.end(), {{"fsdp", yes_or_no(settings.mode == Mode::fsdp)},
+                               {"fully-shard", yes_or_no(settings.mode == Mode::fully_shard)},
+                               {"all-reduce-size", fmt::format("{}", settings.all_reduce_size)},
+                               {"communication-type", type_name(settings.communication_type)},
+                               {"shares", std::string(name_of(settings.shares))},
+                               {"check-every", fmt::format("{}", settings.check_every)},
+                               {"checkpoint-every", fmt::format("{}", settings.checkpoint_every)},
+                               {"resume", yes_or_no(settings.resume)}});
+  return values;
 }
 
 std::optional<Options> parse_options(int argc, char** argv) {
@@ -65,11 +65,14 @@ std::optional<Options> parse_options(int argc, char** argv) {
   options.data = TRAIN_TEXT_DEFAULT_DATA;
   std::string communication_type = type_name(options.communication_type);
 
+  std::string shares = "auto";
   bool fsdp = false;
   bool fully_shard = false;
 
-  CLI::App app("Trains a small language model over bytes. The ranks of a Ringlet group share each batch, and, if wanted, the model.",
-               "train_text");
+  CLI::App app(
+      "Trains a small language model over bytes. The ranks of a Ringlet group share each batch, and, if wanted, the model. Rank 0's "
+      "options and text count for all; of another rank's only its own folder for checkpoints does.",
+      "train_text");
   app.footer(kExample);
   app.add_option("--data", options.data, "Text file, or folder of sources and documents")->capture_default_str();
   app.add_option("--steps", options.steps, "Updates of the parameters")->capture_default_str();
@@ -85,6 +88,13 @@ std::optional<Options> parse_options(int argc, char** argv) {
   app.add_option("--context", options.shape.context, "Bytes of text that the model sees")->capture_default_str();
   app.add_option("--all-reduce-size", options.all_reduce_size,
                  "Bytes of gradients moved together; 0: each part by itself (--fully-shard: a module's together)")
+      ->capture_default_str();
+  app.add_option("--shares", shares,
+                 "even: the ranks share a batch evenly; measured: the slower a rank, the fewer sequences it takes; auto: measured beside "
+                 "browsers, else even")
+      ->check(CLI::IsMember({"auto", "even", "measured"}))
+      ->capture_default_str();
+  app.add_option("--check-every", options.check_every, "Steps between two comparisons of the ranks' parameters; 0: only at the end")
       ->capture_default_str();
   app.add_option("--communication-type", communication_type, "Type of the gradients on the network: none keeps f32")
       ->check(CLI::IsMember({"none", "f16", "bf16"}))
@@ -106,19 +116,22 @@ std::optional<Options> parse_options(int argc, char** argv) {
   }
   options.mode = chosen_mode(fsdp, fully_shard);
   options.communication_type = ringlet::find_dtype(communication_type);
+  options.shares_follow_guests = shares == "auto";
+  options.shares = shares == "measured" ? Shares::measured : Shares::even;
+  options.saves = !options.checkpoint.empty();
+  if (options.json) options.sample_bytes = 0;
+  for (const auto& [name, value] : named_values(options)) {
+    if (app.get_option("--" + name)->count() > 0) options.given.push_back(name);
+  }
   check(options);
   if (every->count() > 0 && options.checkpoint.empty())
     throw InputError("--checkpoint-every needs --checkpoint DIR, the folder to save in");
   return options;
 }
 
-std::uint64_t hash_of_shared(const Options& options) {
-  const ModelShape& shape = options.shape;
-  const std::string text = fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", name_of(options.mode), shape.layers, shape.width,
-                                       shape.heads, shape.context, options.steps, options.batch, options.seed, options.learning_rate,
-                                       options.clip_norm, options.all_reduce_size, type_name(options.communication_type), options.json,
-                                       !options.checkpoint.empty(), options.checkpoint_every, options.resume);
-  return hash_of(std::as_bytes(std::span(text)));
+void set_guests(Options& options, int guests) {
+  options.guests = guests;
+  if (options.shares_follow_guests) options.shares = guests > 0 ? Shares::measured : Shares::even;
 }
 
 }  // namespace train_text

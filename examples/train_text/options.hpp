@@ -1,47 +1,34 @@
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <optional>
-#include <ringlet/dtype.hpp>
-#include <string_view>
+#include <string>
+#include <utility>
+#include <vector>
 
-#include "model.hpp"
+#include "settings.hpp"
 
 namespace train_text {
 
-/// Where the parameters and the optimizer's state are kept.
-enum class Mode {
-  data_parallel,  // all of both on every rank
-  fsdp,           // all parameters on every rank, the optimizer's state in shards
-  fully_shard,    // both in shards
-};
-/// "data-parallel", "fsdp" or "fully-shard".
-std::string_view name_of(Mode mode);
-
-/// What the user chose. All but the last three must be the same on every rank.
-struct Options {
-  ModelShape shape;
-  Mode mode = Mode::data_parallel;
-  int steps = 1600;
-  int batch = 16;  // sequences of the whole group
-  std::uint64_t seed = 1;
-  double learning_rate = 6e-3;
-  double clip_norm = 1.0;  // 0: gradients are not clipped
-  std::int64_t all_reduce_size = 256 << 10;
-  std::optional<ringlet::DType> communication_type;
+/// What the user chose: the settings, of which rank 0's count, and what is each rank's own.
+struct Options : Settings {
   bool json = false;
-  int checkpoint_every = 100;  // steps; where there is a folder for checkpoints
-  bool resume = false;
-  std::filesystem::path checkpoint;  // the folder; empty: none. Given to all ranks or to none
-  std::filesystem::path data;
+  std::filesystem::path checkpoint;  // the folder; empty: rank 0's, if it has one
+  std::filesystem::path data;        // only rank 0's is read
   std::filesystem::path log_losses;
+  bool shares_follow_guests = true;  // until they are known
+  std::vector<std::string> given;    // the names of the settings that stand on the command line
 };
+
+/// The settings as text, by the names of their options.
+std::vector<std::pair<std::string, std::string>> named_values(const Settings& settings);
+/// Those of them that decide about the course of training, and so must not change in the middle of it.
+std::vector<std::pair<std::string, std::string>> lasting_values(const Settings& settings);
 
 /// Reads the command line. Empty where only help was asked for, which has been printed then. Throws `InputError` for what makes no sense.
 std::optional<Options> parse_options(int argc, char** argv);
 
-/// Equal for ranks whose options let them train together.
-std::uint64_t hash_of_shared(const Options& options);
+/// Once the group is there: how many of its ranks are browsers.
+void set_guests(Options& options, int guests);
 
 }  // namespace train_text

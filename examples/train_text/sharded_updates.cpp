@@ -1,21 +1,24 @@
 #include "sharded_updates.hpp"
 
-#include "batches.hpp"
+#include <ringlet/checkpoint.hpp>
+
+#include "corpus.hpp"
 #include "training.hpp"
 
 namespace train_text {
 
-ShardedUpdates::ShardedUpdates(const Options& options, Transformer<float>& model, ringlet::Group group)
-    : Placement(options),
+ShardedUpdates::ShardedUpdates(const Settings& settings, Transformer<float>& model, ringlet::Group group)
+    : Placement(settings),
       memory_(model.modules()),
       parameters_(tree_of(model.modules(), memory_.values())),
       gradients_(tree_of(model.modules(), memory_.gradients())),
       layout_(parameters_, group.size()),
-      updater_(group, {.communication_size = options.all_reduce_size, .max_norm = max_norm_, .reduce_dtype = options.communication_type}),
-      gradient_scale_(share_of_mean(options.batch, group.rank(), group.size())) {
-  group.broadcast(memory_.values(), 0);
+      updater_(group,
+               {.communication_size = settings.all_reduce_size, .max_norm = max_norm_, .reduce_dtype = settings.communication_type}) {
   optimizer_.init(layout_.shard(parameters_, group.rank()));
 }
+
+void ShardedUpdates::begin_gradients(int samples, int batch, int ranks) { gradient_scale_ = share_of_mean(samples, batch, ranks); }
 
 void ShardedUpdates::apply_gradients() {
   communication_.time([&] {

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <ringlet/fsdp.hpp>
+#include <ringlet/sharding.hpp>
+
 #include "flat_parameters.hpp"
 #include "placement.hpp"
 
@@ -9,9 +12,11 @@ namespace train_text {
 /// state for that shard alone.
 class ShardedUpdates final : public Placement {
  public:
-  ShardedUpdates(const Options& options, Transformer<float>& model, ringlet::Group group);
+  ShardedUpdates(const Settings& settings, Transformer<float>& model, ringlet::Group group);
 
+  void begin_gradients(int samples, int batch, int ranks) override;
   double gradient_scale() const override { return gradient_scale_; }
+  std::span<float> values() override { return memory_.values(); }
   void apply_gradients() override;
   std::size_t parameter_bytes() const override { return parameters_.bytes(); }
   void add_to(ringlet::Checkpoint& checkpoint) override;
@@ -24,7 +29,7 @@ class ShardedUpdates final : public Placement {
   ringlet::Tree gradients_;
   ringlet::ShardLayout layout_;
   ringlet::FsdpUpdater updater_;
-  double gradient_scale_;
+  double gradient_scale_ = 1;
   Stopwatch updating_;
 };
 

@@ -2,68 +2,56 @@
 
 #include <cstdint>
 #include <memory>
-#include <ringlet/ringlet.hpp>
+#include <optional>
+#include <ringlet/group.hpp>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "corpus.hpp"
-#include "model.hpp"
 #include "options.hpp"
 #include "placement.hpp"
-#include "stopwatch.hpp"
+#include "run.hpp"
 
 namespace train_text {
 
-/// One rank's part of training. All members are collective: every rank calls them in the same order.
-/// They throw `ringlet::Error` where the group fails.
+/// A native rank's part of a run: carries out the acts of its `Run`, one after the other, with blocking calls. All members are collective:
+/// every rank calls them in the same order. They throw `ringlet::Error` where the group fails.
 class Trainer {
  public:
-  /// Checks that all ranks have the same text and options (else `InputError`, naming the ranks) and gives all of them the parameters of
-  /// rank 0, where `options.mode` wants them. `options` and `corpus` must outlive the trainer.
+  /// `options` and `corpus` are the same on all ranks (see opening.hpp) and must outlive the trainer.
   Trainer(const Options& options, const Corpus& corpus, ringlet::Group group);
+  ~Trainer();
 
-  /// The first step to take: 0, or with `options.resume` what follows the newest checkpoint, which is loaded. Throws `InputError` where
-  /// the checkpoint does not fit, or where there is one without `options.resume`.
-  int begin();
-  /// Saves a checkpoint if one is due after so many steps.
-  void save_if_due(int steps_done);
+  /// Carries out what comes next and says what it was; `Act::end` where nothing is left. The first one loads the newest checkpoint, with
+  /// `options.resume`: throws `InputError` where it does not fit, or where there is one without `options.resume`. Throws
+  /// `std::runtime_error` on all ranks alike where training cannot go on: ranks whose parameters differ, a loss that is not finite.
+  Act advance();
 
-  /// Step number `step`, counted from 0: each rank takes its part of the batch, the gradients are averaged and applied. Returns the loss
-  /// over the whole batch.
-  double step(int step);
-
-  /// Mean loss over the held-out windows, which the ranks share.
-  double validation_loss();
-
-  /// The hash of each rank's parameters. They are equal if all went well.
-  std::vector<std::uint64_t> parameter_hashes();
-
-  /// This rank's share of the time of all steps so far that went into waiting for the group.
-  double communication_share() const;
-  /// The mean of `communication_share` over all ranks.
-  double mean_communication_share();
-  double training_seconds() const { return training_.seconds(); }
-
-  /// What the model writes after `prompt`. Every rank gets the same.
-  std::string sample(std::string_view prompt);
-
+  const Run& run() const { return *run_; }
+  Run& run() { return *run_; }
+  /// After `beginning`: how many steps were done before.
+  int first_step() const { return first_step_; }
   const Transformer<float>& model() const { return model_; }
+  Placement& placement() { return *placement_; }
   const Placement& placement() const { return *placement_; }
+  /// What the model wrote, after `Act::sample`.
+  const std::string& sample() const { return sample_; }
 
  private:
-  void check_agreement();
-  double train_on(int step);
+  void begin();
+  bool has_checkpoints() const;
+  ringlet::Group saving_group() const;
+  void carry_out_exchange();
+  void save();
 
   const Options& options_;
-  const Corpus& corpus_;
   ringlet::Group group_;
   std::uint64_t text_hash_;
   Transformer<float> model_;
   std::unique_ptr<Placement> placement_;
-  Stopwatch training_;
-  Stopwatch waiting_for_losses_;
-  double communication_seconds_ = 0;
+  std::unique_ptr<Run> run_;
+  std::optional<ringlet::Work> loss_sum_;  // under way since the loss was known
+  int first_step_ = 0;
+  std::string sample_;
 };
 
 }  // namespace train_text

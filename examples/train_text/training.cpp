@@ -4,8 +4,6 @@
 #include <memory>
 #include <string_view>
 
-#include "batches.hpp"
-
 namespace train_text {
 
 ringlet::Tree tree_of(const Module<float>& module, std::span<float> values) {
@@ -25,7 +23,15 @@ ringlet::Tree tree_of(const std::deque<Module<float>>& modules, std::span<float>
   return tree;
 }
 
-double share_of_mean(int batch, int rank, int ranks) { return static_cast<double>(slice_of(batch, rank, ranks).count) * ranks / batch; }
+ringlet::Tree tree_of_parts(const std::vector<GradientPart>& parts, std::span<float> values) {
+  ringlet::Tree tree;
+  for (const GradientPart& part : parts) tree.add(part.name, values.subspan(part.first, part.count));
+  return tree;
+}
+
+double share_of_mean(int samples, int batch, int ranks) { return static_cast<double>(samples) * ranks / batch; }
+
+bool shares_are_weighted(const Settings& settings, int ranks) { return settings.shares == Shares::measured || settings.batch % ranks != 0; }
 
 ringlet::MultiOptimizer make_optimizer(const ringlet::LearningRate& learning_rate) {
   const auto adamw = [&](double weight_decay) {

@@ -1,10 +1,13 @@
 #pragma once
 
 #include <deque>
-#include <ringlet/ringlet.hpp>
+#include <ringlet/optimizers.hpp>
+#include <ringlet/tree.hpp>
 #include <span>
+#include <vector>
 
-#include "module.hpp"
+#include "model.hpp"
+#include "settings.hpp"
 
 // How the parameters change. The library's optimizers and schedules give the same bits on every machine.
 namespace train_text {
@@ -14,9 +17,15 @@ ringlet::Tree tree_of(const Module<float>& module, std::span<float> values);
 /// The same of all modules, one behind the other: "module.tensor".
 ringlet::Tree tree_of(const std::deque<Module<float>>& modules, std::span<float> values);
 
-/// What a rank's mean over its sequences is multiplied by so that the mean over all ranks is that over the batch: 1 where the ranks share
+/// The parts of `values` (the gradients of all modules, one behind the other), by their names and in their order.
+ringlet::Tree tree_of_parts(const std::vector<GradientPart>& parts, std::span<float> values);
+
+/// What a rank's mean over its `samples` is multiplied by so that the mean over all ranks is that over the batch: 1 where the ranks share
 /// it evenly.
-double share_of_mean(int batch, int rank, int ranks);
+double share_of_mean(int samples, int batch, int ranks);
+
+/// Whether a rank that saw more sequences counts for more in the average. Where all see as many, the plain mean says the same.
+bool shares_are_weighted(const Settings& settings, int ranks);
 
 /// AdamW; what is named ".weight" decays, embeddings, gains and biases do not.
 ringlet::MultiOptimizer make_optimizer(const ringlet::LearningRate& learning_rate);

@@ -4,6 +4,7 @@
 #include <corpus.hpp>
 #include <input_error.hpp>
 #include <string>
+#include <text_files.hpp>
 
 #include "folder.hpp"
 
@@ -107,9 +108,10 @@ TEST_CASE("the global batch of a step is the same however many ranks share it") 
 TEST_CASE("validation windows span the held-out text and stay within it") {
   const std::size_t bytes = GENERATE(34, 400, 5000, 100000);
   const Corpus corpus(counted_text(bytes), 16);
-  const int windows = validation_windows(corpus, 16);
+  const int windows = validation_windows(corpus, 16, 96);
   REQUIRE(windows >= 1);
-  const Batch batch = validation_batch(corpus, 16, {0, windows});
+  REQUIRE(windows <= 96);
+  const Batch batch = validation_batch(corpus, 16, windows, {0, windows});
   CHECK(batch.sequences == windows);
   CHECK(std::equal(batch.rows.begin(), batch.rows.begin() + 17, corpus.held_out().begin()));
   if (windows > 1) CHECK(std::equal(batch.rows.end() - 17, batch.rows.end(), corpus.held_out().end() - 17));

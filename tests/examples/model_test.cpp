@@ -90,14 +90,21 @@ TEST_CASE("every gradient is reported once, the output end first, and stays as i
   const Batch batch = random_batch(2, kTiny.context, 8);
   model.forward(batch);
   std::vector<float> reported;
+  const std::vector<GradientPart> parts = model.model.gradient_parts();
+  std::size_t next_part = 0;
   const float* next_end = model.gradients().data() + model.gradients().size();
   model.on_ready = [&](std::span<float> part) {
     CHECK(part.data() + part.size() == next_end);
     next_end = part.data();
+    REQUIRE(next_part < parts.size());
+    CHECK(part.data() == model.gradients().data() + parts[next_part].first);
+    CHECK(part.size() == parts[next_part].count);
+    ++next_part;
     reported.insert(reported.begin(), part.begin(), part.end());
   };
   model.backward(batch);
   CHECK(next_end == model.gradients().data());
+  CHECK(next_part == parts.size());
   CHECK(std::ranges::equal(reported, model.gradients()));
 }
 
@@ -149,10 +156,15 @@ TEST_CASE("an untrained model knows about as much as nothing") {
 }
 
 TEST_CASE("a shape that does not fit is an error that names the numbers") {
-  CHECK_THROWS_WITH(check_shape({.layers = 2, .width = 30, .heads = 4, .context = 8}),
-                    Catch::Contains("30") && Catch::Contains("--heads 4"));
-  CHECK_THROWS_WITH(check_shape({.layers = 0, .width = 32, .heads = 4, .context = 8}), Catch::Contains("--layers"));
-  CHECK_THROWS_WITH(check_shape({.layers = 1, .width = 32, .heads = 0, .context = 8}), Catch::Contains("--heads"));
+  const auto problem = [](int layers, int width, int heads, int context) {
+    return problem_of({.layers = layers, .width = width, .heads = heads, .context = context});
+  };
+  CHECK(problem(2, 32, 4, 8).empty());
+  CHECK_THAT(problem(2, 30, 4, 8), Catch::Contains("30") && Catch::Contains("--heads 4"));
+  CHECK_THAT(problem(0, 32, 4, 8), Catch::Contains("--layers"));
+  CHECK_THAT(problem(1, 32, 0, 8), Catch::Contains("--heads"));
+  CHECK_THAT(problem(1, 32, 4, 100'000), Catch::Contains("--context") && Catch::Contains("100000"));
+  CHECK_THAT(problem(60'000, 60'000, 4, 8), Catch::Contains("smaller model"));
   CHECK_THROWS_AS(Transformer<float>({.layers = 1, .width = 32, .heads = 4, .context = -8}, 1), InputError);
 }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <input_error.hpp>
+#include <modes.hpp>
 #include <trainer.hpp>
 
 #include "small_text.hpp"
@@ -13,36 +14,40 @@ using ringlet::test::expect;
 namespace {
 
 /// What rank 0 saw.
-struct Run {
+struct Outcome {
   std::vector<double> losses;
   double validation_loss = 0;
   std::string sample;
   std::vector<std::size_t> parameter_bytes, optimizer_bytes;  // by rank
+  std::vector<std::vector<int>> counts;                       // by step
 };
 
-Run train(const Options& options, int ranks) {
+/// `slowness`, by rank, is how many seconds a sample counts as, if there are any.
+Outcome train(const Options& options, int ranks, const std::vector<double>& slowness = {}) {
   const Corpus corpus = small_corpus();
-  Run run;
-  run.parameter_bytes.resize(static_cast<std::size_t>(ranks));
-  run.optimizer_bytes.resize(static_cast<std::size_t>(ranks));
+  Outcome outcome;
+  outcome.parameter_bytes.resize(static_cast<std::size_t>(ranks));
+  outcome.optimizer_bytes.resize(static_cast<std::size_t>(ranks));
   ringlet::test::run_ranks(ranks, [&](ringlet::Group& group) {
     Trainer trainer(options, corpus, group);
-    std::vector<double> losses;
-    for (int step = 0; step < options.steps; ++step) losses.push_back(trainer.step(step));
-    const double validation_loss = trainer.validation_loss();
-    const std::string sample = trainer.sample("one ");
-    const std::vector<std::uint64_t> hashes = trainer.parameter_hashes();
-    expect(std::ranges::count(hashes, hashes[0]) == ranks, "the parameters are equal on all ranks");
     const auto rank = static_cast<std::size_t>(group.rank());
-    run.parameter_bytes[rank] = trainer.placement().parameter_bytes();
-    run.optimizer_bytes[rank] = trainer.placement().optimizer_bytes();
+    if (!slowness.empty()) trainer.run().keep_time_by([&](int samples, double) { return samples * slowness[rank]; });
+    for (Act act = Act::beginning; act != Act::end;) {
+      act = trainer.advance();
+      if (rank != 0 || act != Act::loss_sum) continue;
+      outcome.losses.push_back(trainer.run().loss());
+      outcome.counts.push_back(trainer.run().counts());
+    }
+    const std::vector<std::uint64_t>& hashes = trainer.run().hashes();
+    expect(std::ranges::count(hashes, hashes[0]) == ranks, "the parameters are equal on all ranks");
+    outcome.parameter_bytes[rank] = trainer.placement().parameter_bytes();
+    outcome.optimizer_bytes[rank] = trainer.placement().optimizer_bytes();
     if (rank == 0) {
-      run.losses = losses;
-      run.validation_loss = validation_loss;
-      run.sample = sample;
+      outcome.validation_loss = trainer.run().validation_loss();
+      outcome.sample = trainer.sample();
     }
   });
-  return run;
+  return outcome;
 }
 
 std::size_t sum_of(const std::vector<std::size_t>& bytes) {
@@ -56,17 +61,17 @@ std::size_t sum_of(const std::vector<std::size_t>& bytes) {
 TEST_CASE("the loss falls on a small text") {
   Options options = small_options();
   options.steps = 500;
-  const Run run = train(options, 1);
+  const Outcome run = train(options, 1);
   CHECK(run.losses.front() > 4);
   CHECK(run.losses.back() < 0.6 * unigram_entropy(small_corpus().text()));
 }
 
 TEST_CASE("every mode follows one rank that has the whole batch and all parameters") {
-  const Run alone = train(small_options(), 1);
+  const Outcome alone = train(small_options(), 1);
   const Mode mode = GENERATE(Mode::data_parallel, Mode::fsdp, Mode::fully_shard);
   const int ranks = GENERATE(1, 2, 3, 4);
   CAPTURE(name_of(mode), ranks);
-  const Run run = train(small_options(mode), ranks);
+  const Outcome run = train(small_options(mode), ranks);
   REQUIRE(run.losses.size() == alone.losses.size());
   for (std::size_t step = 0; step < alone.losses.size(); ++step) CHECK(run.losses[step] == Approx(alone.losses[step]).epsilon(2e-5));
   CHECK(run.validation_loss == Approx(alone.validation_loss).epsilon(2e-5));
@@ -115,16 +120,56 @@ TEST_CASE("a fully sharded rank has no full parameters outside of its passes") {
   });
 }
 
-TEST_CASE("ranks that were started in different modes say so") {
+TEST_CASE("measured shares follow the speeds in every mode, and the losses one rank that has the whole batch") {
+  const Outcome alone = train(small_options(), 1);
+  const Mode mode = GENERATE(Mode::data_parallel, Mode::fsdp, Mode::fully_shard);
+  CAPTURE(name_of(mode));
+  Options options = small_options(mode);
+  options.shares = Shares::measured;
+  const Outcome run = train(options, 3, {1e-3, 4e-3, 1e-3});
+  CHECK(run.counts[0] == std::vector<int>{4, 3, 3});
+  CHECK(run.counts[1] == std::vector<int>{5, 1, 4});
+  CHECK(run.counts[49] == std::vector<int>{5, 1, 4});
+  REQUIRE(run.losses.size() == alone.losses.size());
+  for (std::size_t step = 0; step < alone.losses.size(); ++step) CHECK(run.losses[step] == Approx(alone.losses[step]).epsilon(2e-5));
+  CHECK(run.validation_loss == Approx(alone.validation_loss).epsilon(2e-5));
+}
+
+TEST_CASE("ranks without any sequence take part in every mode") {
+  Options options = small_options();
+  options.batch = 2;
+  options.steps = 20;
+  const Outcome alone = train(options, 1);
+  options.mode = GENERATE(Mode::data_parallel, Mode::fsdp, Mode::fully_shard);
+  CAPTURE(name_of(options.mode));
+  options.shares = Shares::measured;
+  const Outcome run = train(options, 4);
+  for (std::size_t step = 0; step < alone.losses.size(); ++step) {
+    CHECK(std::ranges::count(run.counts[step], 0) >= 2);
+    CHECK(run.losses[step] == Approx(alone.losses[step]).epsilon(2e-5));
+  }
+}
+
+TEST_CASE("ranks whose parameters differ are found at the next comparison, and named") {
   const Corpus corpus = small_corpus();
-  ringlet::test::run_ranks(2, [&](ringlet::Group& group) {
-    const Options options = small_options(group.rank() == 0 ? Mode::fsdp : Mode::fully_shard);
-    std::string text;
+  Options options = small_options();
+  options.check_every = 5;
+  const int wrong = GENERATE(0, 1, 2);
+  CAPTURE(wrong);
+  ringlet::test::run_ranks(3, [&](ringlet::Group& group) {
+    Trainer trainer(options, corpus, group);
+    std::string problem;
+    int compared = 0;
     try {
-      Trainer(options, corpus, group);
-    } catch (const InputError& error) {
-      text = error.what();
+      for (Act act = Act::beginning; act != Act::end;) {
+        act = trainer.advance();
+        if (act == Act::hashes) compared = trainer.run().steps_compared();
+        if (act == Act::apply && trainer.run().step() == 7 && group.rank() == wrong) trainer.placement().values()[3] += 1e-6F;
+      }
+    } catch (const std::runtime_error& error) {
+      problem = error.what();
     }
-    expect(text.find("rank 0 and rank 1 were started with different options") != std::string::npos, text);
+    expect(compared == 5, "the parameters were equal after 5 steps");
+    expect(problem.find("after 10 steps the parameters of rank " + std::to_string(wrong) + " (") == 0, problem);
   });
 }

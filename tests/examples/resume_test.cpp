@@ -29,12 +29,12 @@ std::vector<double> train(const Options& options, int ranks, int until = kSteps)
   std::vector<double> losses;
   ringlet::test::run_ranks(ranks, [&](ringlet::Group& group) {
     Trainer trainer(options, corpus, group);
-    for (int step = trainer.begin(); step < until; ++step) {
-      const double loss = trainer.step(step);
-      if (group.rank() == 0) losses.push_back(loss);
-      trainer.save_if_due(step + 1);
+    for (Act act = Act::beginning; act != Act::end && trainer.run().step() < until;) {
+      act = trainer.advance();
+      if (act == Act::loss_sum && group.rank() == 0) losses.push_back(trainer.run().loss());
     }
-    const std::vector<std::uint64_t> hashes = trainer.parameter_hashes();
+    if (until < kSteps) return;
+    const std::vector<std::uint64_t>& hashes = trainer.run().hashes();
     expect(std::ranges::count(hashes, hashes[0]) == ranks, "the parameters are equal on all ranks");
   });
   return losses;
@@ -42,12 +42,14 @@ std::vector<double> train(const Options& options, int ranks, int until = kSteps)
 
 void save_half_way(Options options, int ranks, const Folder& folder) {
   options.checkpoint = folder.path();
+  options.saves = true;
   options.checkpoint_every = kHalf;
   train(options, ranks, kHalf + 3);
 }
 
 std::vector<double> resume(Options options, int ranks, const Folder& folder) {
   options.checkpoint = folder.path();
+  options.saves = true;
   options.resume = true;
   return train(options, ranks);
 }
@@ -61,12 +63,13 @@ void check_second_half(const std::vector<double>& resumed, const std::vector<dou
 std::string refusal(const Options& options, const Folder& folder, const Corpus& corpus = small_corpus()) {
   Options resumed = options;
   resumed.checkpoint = folder.path();
+  resumed.saves = true;
   resumed.resume = true;
   std::string text;
   ringlet::test::run_ranks(2, [&](ringlet::Group& group) {
     Trainer trainer(resumed, corpus, group);
     try {
-      trainer.begin();
+      trainer.advance();
     } catch (const InputError& error) {
       if (group.rank() == 0) text = error.what();
     }
@@ -100,6 +103,7 @@ TEST_CASE("the last step is saved too, and there is nothing left to do then") {
   const Folder folder;
   Options options = options_for(Mode::fsdp);
   options.checkpoint = folder.path();
+  options.saves = true;
   train(options, 2);
   CHECK(resume(options_for(Mode::fsdp), 2, folder).empty());
 }

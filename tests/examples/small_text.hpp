@@ -6,7 +6,7 @@
 
 namespace train_text {
 
-/// A model that learns something in a second.
+/// A model that learns something in a second. Its ranks are compared often.
 inline Options small_options(Mode mode = Mode::data_parallel) {
   Options options;
   options.shape = {.layers = 2, .width = 16, .heads = 2, .context = 12};
@@ -15,6 +15,7 @@ inline Options small_options(Mode mode = Mode::data_parallel) {
   options.batch = 10;  // divides neither by 3 nor by 4
   options.seed = 21;
   options.learning_rate = 3e-3;
+  options.check_every = 10;
   return options;
 }
 

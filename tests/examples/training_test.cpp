@@ -1,3 +1,4 @@
+#include <batches.hpp>
 #include <catch2/catch.hpp>
 #include <flat_parameters.hpp>
 #include <model.hpp>
@@ -31,9 +32,9 @@ TEST_CASE("the shares of the mean add up to one mean") {
   const int batch = GENERATE(4, 7, 10);
   const int ranks = GENERATE(1, 2, 3, 4);
   double sum = 0;
-  for (int rank = 0; rank < ranks; ++rank) sum += share_of_mean(batch, rank, ranks);
+  for (int rank = 0; rank < ranks; ++rank) sum += share_of_mean(slice_of(batch, rank, ranks).count, batch, ranks);
   CHECK(sum == Approx(ranks));
-  if (batch % ranks == 0) CHECK(share_of_mean(batch, 0, ranks) == 1);
+  if (batch % ranks == 0) CHECK(share_of_mean(batch / ranks, batch, ranks) == 1);
 }
 
 TEST_CASE("the learning rate rises to its peak and falls to its floor") {

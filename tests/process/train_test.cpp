@@ -145,6 +145,20 @@ TEST_CASE("a run goes on from its newest checkpoint with another number of ranks
   for (std::size_t step = 0; step < rest.size(); ++step) CHECK(rest[step] == Approx(whole[10 + step]).epsilon(2e-5));
 }
 
+TEST_CASE("rank 0's options and text count for all, and a rank that was given others says so") {
+  const TemporaryDirectory directory;
+  const std::string text = write_text(directory);
+  const std::string shared =
+      std::string(TRAIN_TEXT) + " --layers 1 --width 32 --heads 2 --context 32 --steps 12 --batch 9 --shares measured --check-every 3";
+  const std::string script = "if [ $RINGLET_RANK = 0 ]; then exec " + shared + " --json --data " + text + "; else exec " + TRAIN_TEXT +
+                             " --steps 5 --data " + directory.path() + "/missing; fi";
+  const Outcome outcome = run_command({"launch", "-n", "3", "--no-prefix", "--", "sh", "-c", script});
+  CAPTURE(outcome.out, outcome.err);
+  REQUIRE(outcome.exit_code == 0);
+  CHECK(last_line(outcome.out).at("steps") == 12);
+  CHECK_THAT(outcome.err, Contains("rank 0 decides") && Contains("given to rank 2, --steps is 12, not 5"));
+}
+
 TEST_CASE("the trainer refuses what it cannot use") {
   const TemporaryDirectory directory;
   const std::string text = write_text(directory);
@@ -158,6 +172,8 @@ TEST_CASE("the trainer refuses what it cannot use") {
   refused(1, text, {"--steps", "0"}, "--steps");
   refused(1, text, {"--batch", "many"}, "many");
   refused(3, text, {"--batch", "2"}, "batch");
+  refused(1, text, {"--check-every", "-1"}, "--check-every");
+  refused(1, text, {"--shares", "uneven"}, "uneven");
   refused(1, text, {"--fsdp", "--fully-shard"}, "choose one");
   refused(1, text, {"--clip-norm", "-1"}, "--clip-norm");
   refused(1, text, {"--resume"}, "--checkpoint DIR");

@@ -1,0 +1,79 @@
+#include "course.hpp"
+
+#include <array>
+
+namespace train_text {
+namespace {
+
+// Often at first, when nothing is known.
+bool speeds_are_due(const Settings& settings, int steps_done) {
+  if (settings.shares != Shares::measured || steps_done == settings.steps) return false;
+  const bool power_of_two = (steps_done & (steps_done - 1)) == 0;
+  return steps_done % settings.measure_every == 0 || (steps_done < settings.measure_every && power_of_two);
+}
+
+// The end has its own comparison.
+bool check_is_due(const Settings& settings, int steps_done) {
+  return settings.check_every > 0 && steps_done % settings.check_every == 0 && steps_done != settings.steps;
+}
+
+bool checkpoint_is_due(const Settings& settings, int steps_done) {
+  return settings.saves && (steps_done % settings.checkpoint_every == 0 || steps_done == settings.steps);
+}
+
+}  // namespace
+
+std::string_view name_of(Act act) {
+  constexpr std::array<std::string_view, 15> kNames{"beginning", "parameters", "state",   "validation", "validation_sum",
+                                                    "gradients", "average",    "apply",   "loss_sum",   "speeds",
+                                                    "hashes",    "checkpoint", "waiting", "sample",     "end"};
+  return kNames[static_cast<std::size_t>(act)];
+}
+
+bool is_exchange(Act act) {
+  switch (act) {
+    case Act::beginning:
+    case Act::parameters:
+    case Act::state:
+    case Act::validation_sum:
+    case Act::loss_sum:
+    case Act::speeds:
+    case Act::hashes:
+    case Act::waiting:
+      return true;
+    default:
+      return false;
+  }
+}
+
+Course::Course(const Settings& settings) : settings_(settings), acts_{Act::beginning} {}
+
+void Course::begin_at(int step) {
+  step_ = step;
+  acts_.push_back(Act::parameters);
+  if (settings_.guests > 0 && step > 0) acts_.push_back(Act::state);
+  acts_.push_back(Act::validation);
+  acts_.push_back(Act::validation_sum);
+}
+
+void Course::go_on() {
+  if (act() == Act::end) return;
+  if (++next_ < acts_.size()) return;
+  if (step_planned_) ++step_;
+  step_planned_ = step_ < settings_.steps;
+  acts_.clear();
+  next_ = 0;
+  if (step_planned_) return plan_step();
+  plan_end();
+}
+
+void Course::plan_step() {
+  acts_ = {Act::gradients, Act::average, Act::apply, Act::loss_sum};
+  if (speeds_are_due(settings_, step_ + 1)) acts_.push_back(Act::speeds);
+  if (check_is_due(settings_, step_ + 1)) acts_.push_back(Act::hashes);
+  if (checkpoint_is_due(settings_, step_ + 1)) acts_.push_back(Act::checkpoint);
+}
+
+void Course::plan_end() { acts_ = {Act::validation, Act::validation_sum, Act::hashes, Act::waiting, Act::sample, Act::end}; }
+
+}  // namespace train_text

@@ -1,0 +1,84 @@
+#include "opening.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "input_error.hpp"
+
+namespace train_text {
+namespace {
+
+std::string problem_of_batch(const Settings& settings, int ranks) {
+  if (settings.shares == Shares::measured || settings.batch >= ranks) return {};
+  return fmt::format("--batch {} leaves some of the {} ranks without a sequence: give at least {}, or --shares measured", settings.batch,
+                     ranks, ranks);
+}
+
+// What follows the record: the folder and the text, or the reason.
+struct Sent {
+  Announcement announcement;
+  Bytes body;
+};
+
+Sent refusal(const Settings& settings, std::string_view reason) {
+  return {{.settings = settings, .refused = true, .text_bytes = reason.size()}, Bytes(reason.begin(), reason.end())};
+}
+
+Sent what_rank_0_sends(const Options& own, int ranks, const std::function<Bytes()>& load) {
+  try {
+    if (const std::string problem = problem_of(own); !problem.empty()) return refusal(own, problem);
+    if (const std::string problem = problem_of_batch(own, ranks); !problem.empty()) return refusal(own, problem);
+    Bytes text = load();
+    if (const std::string problem = problem_of_text(text.size(), own.shape.context); !problem.empty()) return refusal(own, problem);
+    if (text.size() > kMostTextBytes)
+      return refusal(
+          own, fmt::format("the text has {} bytes, and {} are possible: name a smaller one with --data", text.size(), kMostTextBytes));
+    // Browsers have no files, and the name of a folder is none of their business.
+    const std::string folder = own.guests == 0 ? own.checkpoint.string() : std::string();
+    text.insert(text.begin(), folder.begin(), folder.end());
+    return {{.settings = own, .folder_bytes = static_cast<std::uint32_t>(folder.size()), .text_bytes = text.size() - folder.size()},
+            std::move(text)};
+  } catch (const InputError& error) {
+    return refusal(own, error.what());
+  }
+}
+
+std::string overruled_options(const Options& own, const Settings& settings) {
+  const auto mine = named_values(own);
+  const auto theirs = named_values(settings);
+  std::string text;
+  for (std::size_t i = 0; i < mine.size(); ++i) {
+    if (mine[i] == theirs[i] || std::ranges::count(own.given, mine[i].first) == 0) continue;
+    text += fmt::format("{}--{} is {}, not {}", text.empty() ? "" : "; ", mine[i].first, theirs[i].second, mine[i].second);
+  }
+  return text;
+}
+
+}  // namespace
+
+Opening open_run(ringlet::Group& group, const Options& own, const std::function<Bytes()>& load) {
+  const bool sends = group.rank() == 0;
+  Sent sent;
+  if (sends) sent = what_rank_0_sends(own, group.size(), load);
+  Record record = encode(sent.announcement);
+  group.broadcast(ringlet::TensorView(record.data(), ringlet::DType::u8, record.size()), 0);
+  Decoded decoded = decode(record);
+  if (!decoded.problem.empty()) throw InputError(decoded.problem);
+
+  const Announcement& announcement = decoded.announcement;
+  Bytes& body = sent.body;
+  body.resize(announcement.folder_bytes + static_cast<std::size_t>(announcement.text_bytes));
+  group.broadcast(body, 0);
+  if (announcement.refused) throw InputError(std::string(body.begin(), body.end()));
+
+  Options options = own;
+  static_cast<Settings&>(options) = announcement.settings;
+  const auto text_begin = body.begin() + announcement.folder_bytes;
+  if (options.checkpoint.empty()) options.checkpoint = std::string(body.begin(), text_begin);
+  body.erase(body.begin(), text_begin);
+  std::string overruled = sends ? std::string() : overruled_options(own, options);
+  return {std::move(options), Corpus(std::move(body), announcement.settings.shape.context), std::move(overruled)};
+}
+
+}  // namespace train_text

@@ -1,0 +1,44 @@
+#pragma once
+
+#include "flat_parameters.hpp"
+#include "placement.hpp"
+
+namespace train_text {
+
+/// Every rank has all parameters, all gradients and the whole optimizer state, and applies the same average; so the ranks stay equal. What
+/// native ranks and browsers have in common.
+class Replica : public Placement {
+ public:
+  Replica(const Settings& settings, Transformer<float>& model);
+
+  std::span<float> values() override { return memory_.values(); }
+  void apply_gradients() override;
+  std::size_t parameter_bytes() const override { return parameters_.bytes(); }
+  std::uint64_t parameter_hash() override;
+
+ protected:
+  FlatParameters<float> memory_;
+  ringlet::Tree parameters_;
+  ringlet::Tree gradients_;
+};
+
+/// A replica whose share is computed a few samples at a time, so that the thread can do something else in between. The group averages
+/// `parts()` and nothing is averaged behind the back of the one who drives it.
+class SlicedReplica final : public Replica {
+ public:
+  SlicedReplica(const Settings& settings, Transformer<float>& model);
+
+  void begin_gradients(int samples, int batch, int ranks) override;
+  void end_slice(double part_of_share) override;
+  bool passes_without_samples() const override { return false; }
+  void apply_gradients() override;
+  /// The gradients of the whole share, once all slices have ended, in the order in which they are averaged.
+  const ringlet::Tree& parts() const { return parts_; }
+
+ private:
+  ringlet::Tensor sums_memory_;
+  std::span<float> sums_;
+  ringlet::Tree parts_;
+};
+
+}  // namespace train_text

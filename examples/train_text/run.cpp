@@ -1,0 +1,231 @@
+#include "run.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "batches.hpp"
+#include "training.hpp"
+
+namespace train_text {
+namespace {
+
+constexpr std::uint16_t kMainStream = 0;
+// Not the stream of the gradients: the loss need not wait for them, nor they for it.
+constexpr std::uint16_t kLossStream = 1;
+
+template <class T>
+ringlet::TensorView view_of(T& number) {
+  return {&number, ringlet::dtype_of<T>, 1};
+}
+
+double seconds_between(std::chrono::steady_clock::time_point begin, std::chrono::steady_clock::time_point end) {
+  return std::chrono::duration<double>(end - begin).count();
+}
+
+}  // namespace
+
+Run::Run(const Settings& settings, const Corpus& corpus, int rank, int ranks, Transformer<float>& model, Placement& placement)
+    : settings_(settings),
+      corpus_(corpus),
+      rank_(rank),
+      ranks_(ranks),
+      model_(model),
+      placement_(placement),
+      timekeeper_([](int /*samples*/, double seconds) { return seconds; }),
+      course_(settings),
+      speeds_(ranks),
+      counts_(speeds_.counts(settings.batch)),
+      all_seconds_(static_cast<std::size_t>(ranks)),
+      all_hashes_(static_cast<std::size_t>(ranks)) {}
+
+bool Run::weighted() const { return shares_are_weighted(settings_, ranks_); }
+
+int Run::windows() const { return validation_windows(corpus_, settings_.shape.context, settings_.validation_windows); }
+
+Slice Run::slice_of_validation() const { return slice_of(speeds_.counts(windows()), rank_); }
+
+bool Run::work(int samples) {
+  bool done = true;
+  if (act() == Act::validation) done = validate(samples);
+  if (act() == Act::gradients) done = compute_gradients(samples);
+  if (act() == Act::apply) placement_.apply_gradients();
+  if (done) go_on();
+  return done;
+}
+
+void Run::go_on() {
+  computed_ = 0;
+  course_.go_on();
+}
+
+void Run::pass() { go_on(); }
+
+bool Run::validate(int samples) {
+  const Slice mine = slice_of_validation();
+  if (computed_ == 0) sum_ = 0;
+  const int count = std::min(samples, mine.count - computed_);
+  if (count > 0 || (mine.count == 0 && placement_.passes_without_samples())) {
+    // A rank without a window runs the model too, with one that does not count: the others may need its shards.
+    const Slice now = count > 0 ? Slice{mine.first + computed_, count} : Slice{0, 1};
+    sum_ += model_.forward(validation_batch(corpus_, settings_.shape.context, windows(), now), placement_) * count / windows();
+  }
+  computed_ += count;
+  return computed_ == mine.count;
+}
+
+bool Run::compute_gradients(int samples) {
+  const Slice mine = slice_of_batch();
+  if (computed_ == 0) begin_step();
+  const int count = std::min(samples, mine.count - computed_);
+  if (count > 0 || placement_.passes_without_samples()) {
+    const Slice now = count > 0 ? Slice{mine.first + computed_, count} : Slice{0, 1};
+    const Batch batch = training_batch(corpus_, settings_.shape.context, settings_.seed, static_cast<std::uint64_t>(step()), now);
+    // Each sequence has the same number of bytes, so the mean over the batch weighs each rank's mean by its sequences.
+    loss_sum_ += model_.forward(batch, placement_) * count / settings_.batch;
+    if (computed_ + count == mine.count && on_loss) on_loss();
+    model_.backward(batch, placement_, count > 0 ? placement_.gradient_scale() : 0.0);
+    placement_.end_slice(count > 0 ? static_cast<double>(count) / mine.count : 0.0);
+  }
+  computed_ += count;
+  if (computed_ < mine.count) return false;
+  const double communicated = placement_.communication_seconds() - act_communication_before_;
+  if (mine.count > 0) {
+    seconds_since_speeds_ += timekeeper_(mine.count, std::max(seconds_between(act_began_, Clock::now()) - communicated, 0.0));
+    samples_since_speeds_ += mine.count;
+  }
+  return true;
+}
+
+void Run::begin_step() {
+  step_began_ = act_began_ = Clock::now();
+  step_communication_before_ = act_communication_before_ = placement_.communication_seconds();
+  loss_sum_ = 0;
+  placement_.begin_gradients(share(), settings_.batch, ranks_);
+}
+
+void Run::end_step() {
+  training_seconds_ += seconds_between(step_began_, Clock::now());
+  waiting_seconds_ += placement_.communication_seconds() - step_communication_before_;
+}
+
+void Run::begin_average() { wait_began_ = Clock::now(); }
+
+void Run::averaged() {
+  waiting_seconds_ += seconds_between(wait_began_, Clock::now());
+  go_on();
+}
+
+double Run::seconds_per_sample() const { return samples_since_speeds_ > 0 ? seconds_since_speeds_ / samples_since_speeds_ : my_seconds_; }
+
+Exchange Run::exchange_of_loss() { return {Exchange::Kind::all_sum, view_of(loss_sum_), view_of(loss_sum_), kLossStream}; }
+
+Exchange Run::exchange() {
+  using Kind = Exchange::Kind;
+  wait_began_ = Clock::now();
+  const auto broadcast = [](ringlet::TensorView values) { return Exchange{Kind::broadcast, values, values, kMainStream}; };
+  switch (act()) {
+    case Act::beginning:
+      return broadcast(view_of(beginning_));
+    case Act::parameters:
+      return broadcast(placement_.values());
+    case Act::state:
+      pack_state();
+      return broadcast(state_);
+    case Act::loss_sum:
+      return exchange_of_loss();
+    case Act::speeds:
+      my_seconds_ = samples_since_speeds_ > 0 ? seconds_per_sample() : 0.0;
+      samples_since_speeds_ = 0;
+      seconds_since_speeds_ = 0;
+      return {Kind::all_gather, view_of(my_seconds_), all_seconds_, kMainStream};
+    case Act::hashes:
+      my_hash_ = placement_.parameter_hash();
+      return {Kind::all_gather, view_of(my_hash_), all_hashes_, kMainStream};
+    case Act::waiting:
+      sum_ = waiting_share();
+      break;
+    default:
+      break;
+  }
+  return {Kind::all_sum, view_of(sum_), view_of(sum_), kMainStream};
+}
+
+std::string Run::exchanged() {
+  std::string problem;
+  switch (act()) {
+    case Act::beginning:
+      if (beginning_ < 0 || beginning_ > settings_.steps) return "rank 0 cannot begin: it says why";
+      placement_.optimizer().set_step(static_cast<std::uint64_t>(beginning_));
+      course_.begin_at(static_cast<int>(beginning_));
+      break;
+    case Act::state:
+      unpack_state();
+      break;
+    case Act::validation_sum:
+      validation_loss_ = sum_;
+      break;
+    case Act::loss_sum:
+      loss_ = loss_sum_;
+      waiting_seconds_ += seconds_between(wait_began_, Clock::now());
+      end_step();
+      if (!std::isfinite(loss_)) {
+        problem = "the loss of step " + std::to_string(step()) + " is " + std::to_string(loss_) + ": try a smaller --learning-rate";
+      }
+      break;
+    case Act::speeds:
+      speeds_.observe(all_seconds_);
+      counts_ = speeds_.counts(settings_.batch);
+      break;
+    case Act::hashes:
+      problem = compare_hashes();
+      break;
+    case Act::waiting:
+      mean_waiting_share_ = sum_ / ranks_;
+      break;
+    default:
+      break;
+  }
+  go_on();
+  return problem;
+}
+
+std::string Run::compare_hashes() {
+  steps_compared_ = step() < settings_.steps ? step() + 1 : step();
+  // Most ranks are taken to be right; of two, rank 0.
+  std::uint64_t usual = all_hashes_[0];
+  std::ptrdiff_t most = 0;
+  for (const std::uint64_t hash : all_hashes_) {
+    const auto same = std::count(all_hashes_.begin(), all_hashes_.end(), hash);
+    if (same <= most) continue;
+    usual = hash;
+    most = same;
+  }
+  std::string others;
+  for (std::size_t rank = 0; rank < all_hashes_.size(); ++rank) {
+    if (all_hashes_[rank] == usual) continue;
+    others += (others.empty() ? "" : ", ") + std::to_string(rank) + " (" + in_hexadecimal(all_hashes_[rank]) + ")";
+  }
+  if (others.empty()) return {};
+  return "after " + std::to_string(steps_compared_) + " steps the parameters of rank " + others + " are not those of the other ranks (" +
+         in_hexadecimal(usual) + "): it runs another build, or its memory or arithmetic is at fault";
+}
+
+void Run::pack_state() {
+  state_.clear();
+  for (const ringlet::Leaf& leaf : placement_.optimizer().state()) {
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(leaf.values.data());
+    state_.insert(state_.end(), bytes, bytes + leaf.values.bytes());
+  }
+}
+
+void Run::unpack_state() {
+  const std::uint8_t* next = state_.data();
+  for (const ringlet::Leaf& leaf : placement_.optimizer().state()) {
+    std::memcpy(leaf.values.data(), next, leaf.values.bytes());
+    next += leaf.values.bytes();
+  }
+  state_ = {};
+}
+
+}  // namespace train_text

@@ -1,0 +1,185 @@
+#include "settings.hpp"
+
+#include <bit>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+
+namespace train_text {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "records are little-endian");
+
+constexpr std::uint32_t kMagic = 0x54584554;  // "TEXT"
+constexpr std::uint32_t kVersion = 1;
+constexpr std::uint8_t kNoType = 255;
+// Far beyond what anyone trains with this program, and nothing overflows below them.
+constexpr int kMostSteps = 1'000'000'000;
+constexpr int kMostSequences = 1 << 20;
+constexpr std::uint32_t kMostFolderBytes = 4096;
+
+class Writer {
+ public:
+  template <class T>
+  void operator()(const T& value) {
+    std::memcpy(record.data() + end_, &value, sizeof(T));
+    end_ += sizeof(T);
+  }
+  void operator()(const std::optional<ringlet::DType>& type) { (*this)(type ? static_cast<std::uint8_t>(*type) : kNoType); }
+
+  Record record{};
+
+ private:
+  std::size_t end_ = 0;
+};
+
+class Reader {
+ public:
+  explicit Reader(std::span<const std::byte> record) : left_(record) {}
+  template <class T>
+  void operator()(T& value) {
+    std::memcpy(&value, left_.data(), sizeof(T));
+    left_ = left_.subspan(sizeof(T));
+  }
+  void operator()(bool& value) {
+    std::uint8_t byte = 0;
+    (*this)(byte);
+    value = byte != 0;
+  }
+  void operator()(std::optional<ringlet::DType>& type) {
+    std::uint8_t byte = kNoType;
+    (*this)(byte);
+    if (byte == kNoType) return type.reset();
+    type = static_cast<ringlet::DType>(byte);
+  }
+
+ private:
+  std::span<const std::byte> left_;
+};
+
+// The record's layout behind magic and version. What is added later goes to the end, and makes a new version.
+template <class Visitor, class Value>
+void visit_fields(Visitor& visit, Value& announcement) {
+  auto& settings = announcement.settings;
+  visit(announcement.text_bytes);
+  visit(settings.seed);
+  visit(settings.learning_rate);
+  visit(settings.clip_norm);
+  visit(settings.all_reduce_size);
+  visit(announcement.folder_bytes);
+  visit(settings.shape.layers);
+  visit(settings.shape.width);
+  visit(settings.shape.heads);
+  visit(settings.shape.context);
+  visit(settings.steps);
+  visit(settings.batch);
+  visit(settings.measure_every);
+  visit(settings.check_every);
+  visit(settings.validation_windows);
+  visit(settings.sample_bytes);
+  visit(settings.checkpoint_every);
+  visit(settings.guests);
+  visit(settings.mode);
+  visit(settings.shares);
+  visit(settings.communication_type);
+  visit(announcement.refused);
+  visit(settings.saves);
+  visit(settings.resume);
+}
+
+std::string text_of(double value) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%g", value);
+  return text.data();
+}
+
+std::string out_of(const char* option, int least, int most, int value) {
+  if (value >= least && value <= most) return {};
+  const std::string name(option);
+  return value < least ? name + " must be at least " + std::to_string(least) + ", not " + std::to_string(value)
+                       : name + " must be at most " + std::to_string(most) + ", not " + std::to_string(value);
+}
+
+std::string problem_of_numbers(const Settings& settings) {
+  for (const std::string& problem : {out_of("--steps", 1, kMostSteps, settings.steps), out_of("--batch", 1, kMostSequences, settings.batch),
+                                     out_of("--check-every", 0, kMostSteps, settings.check_every),
+                                     out_of("--checkpoint-every", 1, kMostSteps, settings.checkpoint_every),
+                                     out_of("the number of steps between two measurements", 1, kMostSteps, settings.measure_every),
+                                     out_of("the number of windows to evaluate", 1, kMostSequences, settings.validation_windows),
+                                     out_of("the number of bytes to write", 0, kMostSteps, settings.sample_bytes),
+                                     out_of("the number of browsers", 0, kMostSequences, settings.guests)}) {
+    if (!problem.empty()) return problem;
+  }
+  if (!(settings.learning_rate > 0) || !std::isfinite(settings.learning_rate))
+    return "--learning-rate must be above 0, not " + text_of(settings.learning_rate);
+  if (!(settings.clip_norm >= 0) || !std::isfinite(settings.clip_norm))
+    return "--clip-norm must be 0 (no clipping) or more, not " + text_of(settings.clip_norm);
+  return {};
+}
+
+}  // namespace
+
+std::string_view name_of(Mode mode) {
+  switch (mode) {
+    case Mode::data_parallel:
+      return "data-parallel";
+    case Mode::fsdp:
+      return "fsdp";
+    case Mode::fully_shard:
+      break;
+  }
+  return "fully-shard";
+}
+
+std::string_view name_of(Shares shares) { return shares == Shares::even ? "even" : "measured"; }
+
+std::string problem_of(const Settings& settings) {
+  if (std::string problem = problem_of_numbers(settings); !problem.empty()) return problem;
+  if (std::string problem = problem_of(settings.shape); !problem.empty()) return problem;
+  if (settings.guests > 0 && settings.mode != Mode::data_parallel) {
+    return std::string(settings.mode == Mode::fsdp ? "--fsdp" : "--fully-shard") +
+           " needs native ranks only, but browsers take part: leave it out, or start without browsers";
+  }
+  return {};
+}
+
+Record encode(const Announcement& announcement) {
+  Writer writer;
+  writer(kMagic);
+  writer(kVersion);
+  visit_fields(writer, announcement);
+  return writer.record;
+}
+
+Decoded decode(std::span<const std::byte> record) {
+  Decoded decoded;
+  const auto unusable = [&](std::string why) {
+    decoded.problem = "rank 0 sent settings that cannot be used: " + std::move(why);
+    return decoded;
+  };
+  if (record.size() != kRecordBytes) return unusable("they have " + std::to_string(record.size()) + " bytes");
+  Reader reader(record);
+  std::uint32_t magic = 0;
+  std::uint32_t version = 0;
+  reader(magic);
+  reader(version);
+  if (magic != kMagic) return unusable("rank 0 runs another program");
+  if (version != kVersion) {
+    return unusable("they are of version " + std::to_string(version) + ", and this rank knows version " + std::to_string(kVersion) +
+                    ": run the same release everywhere");
+  }
+  Announcement& announcement = decoded.announcement;
+  visit_fields(reader, announcement);
+  const Settings& settings = announcement.settings;
+  if (announcement.text_bytes > kMostTextBytes) return unusable("the text has " + std::to_string(announcement.text_bytes) + " bytes");
+  if (announcement.folder_bytes > kMostFolderBytes) return unusable("a folder's name is too long");
+  if (announcement.refused) return decoded;
+  if (settings.mode > Mode::fully_shard || settings.shares > Shares::measured) return unusable("a mode is unknown");
+  if (settings.communication_type && *settings.communication_type != ringlet::DType::f16 &&
+      *settings.communication_type != ringlet::DType::bf16)
+    return unusable("a type for the network is unknown");
+  if (std::string problem = problem_of(settings); !problem.empty()) return unusable(std::move(problem));
+  return decoded;
+}
+
+}  // namespace train_text

@@ -1,0 +1,274 @@
+#include "tab_trainer.hpp"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "generate.hpp"
+#include "replica.hpp"
+#include "run.hpp"
+
+namespace train_text {
+namespace {
+
+// Values, gradients, their sums and two slots of the optimizer, and room for activations.
+constexpr double kBytesPerParameter = 6 * sizeof(float);
+constexpr double kMostBytes = 1.5 * (1U << 30);
+
+std::string problem_of_size(std::size_t parameters) {
+  const double bytes = kBytesPerParameter * static_cast<double>(parameters);
+  if (bytes <= kMostBytes) return {};
+  return "a browser has no room for a model of " + std::to_string(parameters) + " parameters: start a smaller one";
+}
+
+/// Once settings and text are there.
+struct Training {
+  Training(const Settings& settings, Bytes text, int rank, int ranks)
+      : corpus(std::move(text), settings.shape.context),
+        model(settings.shape, settings.seed),
+        replica(settings, model),
+        run(settings, corpus, rank, ranks, model, replica) {}
+
+  Corpus corpus;
+  Transformer<float> model;
+  SlicedReplica replica;
+  Run run;
+};
+
+TrainTextExchange broadcast_of_bytes(std::span<std::byte> bytes) {
+  return {bytes.data(), bytes.size(), bytes.data(), bytes.size(), static_cast<std::uint32_t>(ringlet::DType::u8), 0};
+}
+
+std::int32_t kind_of(Exchange::Kind kind) {
+  switch (kind) {
+    case Exchange::Kind::broadcast:
+      return TRAIN_TEXT_BROADCAST;
+    case Exchange::Kind::all_sum:
+      return TRAIN_TEXT_ALL_SUM;
+    case Exchange::Kind::all_gather:
+      break;
+  }
+  return TRAIN_TEXT_ALL_GATHER;
+}
+
+}  // namespace
+}  // namespace train_text
+
+using namespace train_text;
+
+/// First the record, then what it announces, then the run.
+struct TrainText {
+  TrainText(int its_rank, int its_ranks) : rank(its_rank), ranks(its_ranks) { prepare(); }
+
+  void compute(int samples);
+  void done();
+  const double* refresh_numbers();
+
+  int rank;
+  int ranks;
+  std::int32_t next = TRAIN_TEXT_BROADCAST;
+  std::string problem;
+  TrainTextExchange exchange{};
+  TrainTextAverage average{};
+  std::unique_ptr<Training> training;
+  Writer writer{"\n"};
+  std::array<double, TRAIN_TEXT_NUMBERS> numbers{};
+  std::string hash;
+
+ private:
+  void take_record();
+  void take_body();
+  void prepare();
+  void prepare_run();
+  void prepare_average();
+
+  Record record_{};
+  std::optional<Announcement> announcement_;
+  Bytes body_;
+  std::vector<const char*> names_;
+  std::vector<float*> values_;
+  std::vector<std::size_t> counts_;
+  int steps_done_ = 0;
+  int validations_ = 0;
+  double tokens_ = 0;
+};
+
+void TrainText::compute(int samples) {
+  Run& run = training->run;
+  const Act act = run.act();
+  const int share = run.share();
+  if (!run.work(std::max(samples, 1))) return;
+  if (act == Act::gradients) tokens_ += static_cast<double>(share) * run.settings().shape.context;
+  prepare();
+}
+
+void TrainText::done() {
+  if (training) {
+    Run& run = training->run;
+    const Act act = run.act();
+    if (act == Act::average) {
+      run.averaged();
+    } else {
+      problem = run.exchanged();
+    }
+    if (act == Act::beginning) steps_done_ = run.step();
+    if (act == Act::loss_sum) ++steps_done_;
+    if (act == Act::validation_sum) ++validations_;
+  } else if (announcement_) {
+    take_body();
+  } else {
+    take_record();
+  }
+  prepare();
+}
+
+void TrainText::take_record() {
+  Decoded decoded = decode(record_);
+  problem = std::move(decoded.problem);
+  if (!problem.empty()) return;
+  announcement_ = decoded.announcement;
+  body_.resize(announcement_->folder_bytes + static_cast<std::size_t>(announcement_->text_bytes));
+}
+
+void TrainText::take_body() {
+  if (announcement_->refused) {
+    problem.assign(body_.begin(), body_.end());
+    return;
+  }
+  const Settings& settings = announcement_->settings;
+  body_.erase(body_.begin(), body_.begin() + announcement_->folder_bytes);
+  if (settings.mode != Mode::data_parallel)
+    problem = "browsers take part in data-parallel training only, and this is " + std::string(name_of(settings.mode));
+  if (problem.empty()) problem = problem_of_text(body_.size(), settings.shape.context);
+  if (problem.empty()) problem = problem_of_size(Transformer<float>(settings.shape, settings.seed).parameter_count());
+  if (problem.empty()) training = std::make_unique<Training>(settings, std::exchange(body_, {}), rank, ranks);
+}
+
+void TrainText::prepare() {
+  if (!problem.empty()) {
+    next = TRAIN_TEXT_FAILED;
+  } else if (!announcement_) {
+    exchange = broadcast_of_bytes(record_);
+  } else if (!training) {
+    exchange = broadcast_of_bytes(std::as_writable_bytes(std::span(body_)));
+  } else {
+    prepare_run();
+  }
+}
+
+void TrainText::prepare_run() {
+  Run& run = training->run;
+  // A tab saves nothing, and writes when it is asked to.
+  while (run.act() == Act::checkpoint || run.act() == Act::sample) run.pass();
+  if (is_exchange(run.act())) {
+    const Exchange wanted = run.exchange();
+    next = kind_of(wanted.kind);
+    exchange = {wanted.input.data(),
+                wanted.input.count(),
+                wanted.output.data(),
+                wanted.output.count(),
+                static_cast<std::uint32_t>(wanted.output.dtype()),
+                wanted.stream};
+  } else if (run.act() == Act::average) {
+    next = TRAIN_TEXT_AVERAGE;
+    prepare_average();
+    run.begin_average();
+  } else {
+    next = run.act() == Act::end ? TRAIN_TEXT_END : TRAIN_TEXT_COMPUTE;
+  }
+}
+
+void TrainText::prepare_average() {
+  const Run& run = training->run;
+  names_.clear();
+  values_.clear();
+  counts_.clear();
+  for (const ringlet::Leaf& leaf : training->replica.parts()) {
+    names_.push_back(leaf.name.c_str());
+    values_.push_back(reinterpret_cast<float*>(leaf.values.data()));
+    counts_.push_back(leaf.values.count());
+  }
+  const auto& type = run.settings().communication_type;
+  average = {.names = names_.data(),
+             .values = values_.data(),
+             .counts = counts_.data(),
+             .leaves = names_.size(),
+             .communication_dtype = type ? static_cast<std::int32_t>(*type) : -1,
+             .stream = 0,
+             .all_reduce_size = static_cast<double>(run.settings().all_reduce_size),
+             .weight = run.weighted() ? run.share() : -1.0};
+}
+
+const double* TrainText::refresh_numbers() {
+  numbers[TRAIN_TEXT_RANKS] = ranks;
+  numbers[TRAIN_TEXT_CHECKED_STEP] = -1;
+  if (!training) return numbers.data();
+  const Run& run = training->run;
+  const Settings& settings = run.settings();
+  numbers[TRAIN_TEXT_STEP] = steps_done_;
+  numbers[TRAIN_TEXT_STEPS] = settings.steps;
+  numbers[TRAIN_TEXT_LOSS] = run.loss();
+  numbers[TRAIN_TEXT_VALIDATIONS] = validations_;
+  numbers[TRAIN_TEXT_VALIDATION_LOSS] = run.validation_loss();
+  numbers[TRAIN_TEXT_BATCH] = settings.batch;
+  numbers[TRAIN_TEXT_SHARE] = run.share();
+  numbers[TRAIN_TEXT_CONTEXT] = settings.shape.context;
+  numbers[TRAIN_TEXT_PARAMETERS] = static_cast<double>(training->model.parameter_count());
+  numbers[TRAIN_TEXT_TEXT_BYTES] = static_cast<double>(training->corpus.text().size());
+  numbers[TRAIN_TEXT_TOKENS] = tokens_;
+  numbers[TRAIN_TEXT_SECONDS] = run.training_seconds();
+  numbers[TRAIN_TEXT_WAITING_SHARE] = run.waiting_share();
+  numbers[TRAIN_TEXT_SECONDS_PER_SAMPLE] = run.seconds_per_sample();
+  numbers[TRAIN_TEXT_CHECKED_STEP] = run.steps_compared();
+  return numbers.data();
+}
+
+TrainText* train_text_create(std::int32_t rank, std::int32_t ranks) { return new TrainText(rank, ranks); }
+
+void train_text_destroy(TrainText* trainer) { delete trainer; }
+
+std::int32_t train_text_next(const TrainText* trainer) { return trainer->next; }
+
+std::int32_t train_text_compute(TrainText* trainer, std::int32_t samples) {
+  if (trainer->next != TRAIN_TEXT_COMPUTE) return 1;
+  const Act act = trainer->training->run.act();
+  trainer->compute(samples);
+  return trainer->next != TRAIN_TEXT_COMPUTE || trainer->training->run.act() != act ? 1 : 0;
+}
+
+const TrainTextExchange* train_text_exchange(TrainText* trainer) {
+  const bool is_next = trainer->next >= TRAIN_TEXT_BROADCAST && trainer->next <= TRAIN_TEXT_ALL_GATHER;
+  return is_next ? &trainer->exchange : nullptr;
+}
+
+const TrainTextAverage* train_text_average(TrainText* trainer) { return trainer->next == TRAIN_TEXT_AVERAGE ? &trainer->average : nullptr; }
+
+void train_text_done(TrainText* trainer) {
+  if (trainer->next >= TRAIN_TEXT_BROADCAST && trainer->next <= TRAIN_TEXT_AVERAGE) trainer->done();
+}
+
+const char* train_text_problem(const TrainText* trainer) { return trainer->problem.c_str(); }
+
+const double* train_text_numbers(TrainText* trainer) { return trainer->refresh_numbers(); }
+
+const std::int32_t* train_text_counts(const TrainText* trainer) {
+  return trainer->training ? trainer->training->run.counts().data() : nullptr;
+}
+
+const char* train_text_hash(TrainText* trainer) {
+  const bool compared = trainer->training && trainer->training->run.steps_compared() >= 0;
+  trainer->hash = compared ? in_hexadecimal(trainer->training->run.hashes()[0]) : std::string();
+  return trainer->hash.c_str();
+}
+
+std::size_t train_text_write(TrainText* trainer, std::int32_t bytes) {
+  if (trainer->training) trainer->writer.write(trainer->training->model, trainer->training->replica, std::max(bytes, 0));
+  return trainer->writer.written().size();
+}
+
+void train_text_write_anew(TrainText* trainer) { trainer->writer = Writer("\n"); }
+
+const std::uint8_t* train_text_written(const TrainText* trainer) { return trainer->writer.written().data(); }

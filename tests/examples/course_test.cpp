@@ -1,0 +1,115 @@
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <course.hpp>
+#include <random.hpp>
+#include <settings.hpp>
+#include <string>
+
+using namespace train_text;
+using Catch::Matchers::Contains;
+
+namespace {
+
+std::string course_of(const Settings& settings, int first_step) {
+  Course course(settings);
+  std::string text;
+  for (; course.act() != Act::end; course.go_on()) {
+    if (course.act() == Act::beginning) course.begin_at(first_step);
+    text += std::string(text.empty() ? "" : " ") + std::string(name_of(course.act()));
+  }
+  CHECK(course.step() == settings.steps);
+  return text;
+}
+
+Settings unusual_settings() {
+  return {.shape = {.layers = 3, .width = 40, .heads = 5, .context = 17},
+          .mode = Mode::fsdp,
+          .steps = 123,
+          .batch = 45,
+          .seed = 0x123456789abcdef0,
+          .learning_rate = 1.5e-7,
+          .clip_norm = 0,
+          .all_reduce_size = -1,
+          .communication_type = ringlet::DType::bf16,
+          .shares = Shares::measured,
+          .measure_every = 6,
+          .check_every = 0,
+          .validation_windows = 7,
+          .sample_bytes = 0,
+          .saves = true,
+          .checkpoint_every = 8,
+          .resume = true,
+          .guests = 0};
+}
+
+}  // namespace
+
+TEST_CASE("a run's course") {
+  const std::string ends = " validation validation_sum hashes waiting sample";
+  const std::string step = " gradients average apply loss_sum";
+  Settings settings;
+  settings.steps = 2;
+  CHECK(course_of(settings, 0) == "beginning parameters validation validation_sum" + step + step + ends);
+  CHECK(course_of(settings, 2) == "beginning parameters validation validation_sum" + ends);
+
+  settings.guests = 1;
+  settings.steps = 5;
+  settings.shares = Shares::measured;
+  settings.measure_every = 3;
+  settings.check_every = 2;
+  settings.saves = true;
+  settings.checkpoint_every = 4;
+  CHECK(course_of(settings, 1) == "beginning parameters state validation validation_sum" + step + " speeds hashes" + step + " speeds" +
+                                      step + " hashes checkpoint" + step + " checkpoint" + ends);
+}
+
+TEST_CASE("settings arrive as they were sent") {
+  const Announcement sent{.settings = unusual_settings(), .refused = false, .folder_bytes = 21, .text_bytes = 1U << 29};
+  const Decoded decoded = decode(encode(sent));
+  REQUIRE(decoded.problem.empty());
+  CHECK(encode(decoded.announcement) == encode(sent));
+  CHECK(decoded.announcement.settings.communication_type == ringlet::DType::bf16);
+  CHECK(decoded.announcement.settings.learning_rate == 1.5e-7);
+  CHECK(decoded.announcement.settings.shape.context == 17);
+  CHECK(decoded.announcement.text_bytes == 1U << 29);
+}
+
+TEST_CASE("a record that cannot be used is a sentence that says why") {
+  const auto problem_with = [](auto change) {
+    Announcement announcement;
+    change(announcement);
+    return decode(encode(announcement)).problem;
+  };
+  CHECK(problem_with([](Announcement&) {}).empty());
+  CHECK_THAT(problem_with([](Announcement& a) { a.settings.steps = 0; }), Contains("--steps must be at least 1, not 0"));
+  CHECK_THAT(problem_with([](Announcement& a) { a.settings.shape.width = 1 << 30; }), Contains("--width"));
+  CHECK_THAT(problem_with([](Announcement& a) { a.settings.learning_rate = std::nan(""); }), Contains("--learning-rate"));
+  CHECK_THAT(problem_with([](Announcement& a) { a.text_bytes = ~std::uint64_t{0}; }), Contains("text"));
+  CHECK_THAT(problem_with([](Announcement& a) { a.folder_bytes = 1U << 31; }), Contains("folder"));
+  CHECK_THAT(problem_with([](Announcement& a) { a.settings.communication_type = static_cast<ringlet::DType>(77); }), Contains("type"));
+  CHECK_THAT(problem_with([](Announcement& a) {
+               a.settings.guests = 1;
+               a.settings.mode = Mode::fully_shard;
+             }),
+             Contains("--fully-shard needs native ranks only"));
+  Record record = encode({});
+  record[4] = std::byte{9};
+  CHECK_THAT(decode(record).problem, Contains("version 9") && Contains("version 1"));
+  record[0] = std::byte{0};
+  CHECK_THAT(decode(record).problem, Contains("another program"));
+  CHECK_THAT(decode(std::span(record).first(10)).problem, Contains("10 bytes"));
+}
+
+TEST_CASE("any bytes are settings that can be used, or a sentence") {
+  const std::uint64_t seed = GENERATE(range(0, 300));
+  CAPTURE(seed);
+  Record record = encode({.settings = unusual_settings()});
+  for (std::uint64_t i = 0; i <= random_at(seed, 0, 0) % 4; ++i)
+    record[random_at(seed, 1, i) % 120] = static_cast<std::byte>(random_at(seed, 2, i));
+  const Decoded decoded = decode(record);
+  if (decoded.problem.empty() && !decoded.announcement.refused) {
+    CHECK(problem_of(decoded.announcement.settings).empty());
+    CHECK(decoded.announcement.text_bytes <= kMostTextBytes);
+  }
+}

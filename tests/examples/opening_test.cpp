@@ -1,0 +1,81 @@
+#include <catch2/catch.hpp>
+#include <input_error.hpp>
+#include <opening.hpp>
+#include <string>
+
+#include "small_text.hpp"
+#include "tests/native/expect.hpp"
+#include "tests/native/ranks.hpp"
+
+using namespace train_text;
+using ringlet::test::expect;
+
+namespace {
+
+Bytes no_text() { throw std::logic_error("only rank 0 reads a text"); }
+
+/// The reason that every rank gets.
+void check_refusal(const Options& options, Bytes text, const std::string& reason) {
+  ringlet::test::run_ranks(3, [&](ringlet::Group& group) {
+    std::string problem;
+    try {
+      open_run(group, options, [&] { return text; });
+    } catch (const InputError& error) {
+      problem = error.what();
+    }
+    expect(problem.find(reason) != std::string::npos, "rank " + std::to_string(group.rank()) + ": " + problem);
+  });
+}
+
+}  // namespace
+
+TEST_CASE("rank 0's settings and text count for all, and what is not a setting stays") {
+  const Corpus corpus = small_corpus();
+  const Bytes text(corpus.text().begin(), corpus.text().end());
+  Options first = small_options(Mode::fsdp);
+  first.seed = ~std::uint64_t{0};
+  first.checkpoint = "of rank 0";
+  first.saves = true;
+  ringlet::test::run_ranks(3, [&](ringlet::Group& group) {
+    Options own = first;
+    if (group.rank() > 0) {
+      own = Options();
+      own.steps = 7;
+      own.given = {"steps", "seed"};
+      own.log_losses = "mine";
+      if (group.rank() == 2) own.checkpoint = "of rank 2";
+    }
+    const Opening opening = open_run(group, own, group.rank() == 0 ? [&] { return text; } : std::function<Bytes()>(no_text));
+    const Options& options = opening.options;
+    expect(named_values(options) == named_values(first), "the settings");
+    expect(options.saves, "whether there are checkpoints");
+    expect(options.checkpoint == (group.rank() == 2 ? "of rank 2" : "of rank 0"), "the folder");
+    expect(options.log_losses == own.log_losses, "the log");
+    expect(std::equal(text.begin(), text.end(), opening.corpus.text().begin(), opening.corpus.text().end()), "the text");
+    const std::string overruled = group.rank() == 0 ? "" : "--steps is 50, not 7; --seed is 18446744073709551615, not 1";
+    expect(opening.overruled == overruled, opening.overruled);
+  });
+}
+
+TEST_CASE("where rank 0 cannot begin, every rank says why") {
+  const Bytes text(1000, 'a');
+  Options options = small_options();
+  check_refusal(options, Bytes(20, 'a'), "the text has 20 bytes");
+  options.batch = 2;
+  check_refusal(options, text, "--batch 2 leaves some of the 3 ranks without a sequence");
+  options = small_options(Mode::fsdp);
+  set_guests(options, 1);
+  check_refusal(options, text, "--fsdp needs native ranks only");
+}
+
+TEST_CASE("shares are measured beside browsers, unless something was chosen") {
+  Options options;
+  set_guests(options, 0);
+  CHECK(options.shares == Shares::even);
+  set_guests(options, 2);
+  CHECK(options.shares == Shares::measured);
+  options.shares_follow_guests = false;
+  options.shares = Shares::even;
+  set_guests(options, 2);
+  CHECK(options.shares == Shares::even);
+}
