@@ -1,4 +1,3 @@
-#include <cstring>
 #include <ringlet/group.hpp>
 
 #include "core/engine/requests.hpp"
@@ -24,19 +23,6 @@ Work start(const std::shared_ptr<native::SharedGroup>& group, const CallOptions&
   Packing packing;
   auto task = make(packing, group->options());
   return {group, group->start(options, std::move(task), std::move(packing))};
-}
-
-Result<CollectiveTask> make_all_mean(ConstTensorView input, TensorView output, const WorldOptions& options) {
-  if (is_valid(input.dtype()) && !is_floating(input.dtype()))
-    return Status{Errc::invalid_argument,
-                  "a mean of " + std::string(name_of(input.dtype())) + " cannot be held in it; cast to a floating dtype first"};
-  auto task = make_all_reduce(ReduceOp::sum, input, output, options.size, options);
-  if (!task.ok() || input.dtype() != DType::f16 || task.value().call.algorithm != Algorithm::ring) return task;
-  // The ring rounds at each hop, where a sum of f16 would overflow: it adds what has been divided.
-  if (input.data() != output.data()) std::memcpy(output.data(), input.data(), input.bytes());
-  const simd::FloatEnvironment environment;
-  options.kernels->divide(DType::f16)(output.data(), output.count(), options.size);
-  return make_all_reduce(ReduceOp::sum, output, output, 1.0, options);
 }
 
 }  // namespace
@@ -77,6 +63,9 @@ Status Work::status() {
 
 const simd::Kernels& native::GroupAccess::kernels(const Group& group) { return *group.shared_->options().kernels; }
 native::SharedGroup& native::GroupAccess::shared(const Group& group) { return *group.shared_; }
+Work native::GroupAccess::start(const Group& group, const CallOptions& call, Result<CollectiveTask> task) {
+  return {group.shared_, group.shared_->start(call, std::move(task))};
+}
 
 int Group::rank() const noexcept { return shared_->options().rank; }
 int Group::size() const noexcept { return shared_->options().size; }

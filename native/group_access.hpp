@@ -2,6 +2,8 @@
 
 #include <ringlet/group.hpp>
 
+#include "core/base/result.hpp"
+#include "core/engine/collective.hpp"
 #include "simd/kernels.hpp"
 
 namespace ringlet::native {
@@ -12,6 +14,7 @@ class SharedGroup;
 struct GroupAccess {
   static const simd::Kernels& kernels(const Group& group);
   static SharedGroup& shared(const Group& group);
+  static Work start(const Group& group, const CallOptions& call, Result<CollectiveTask> task);
 };
 
 }  // namespace ringlet::native

@@ -98,19 +98,6 @@ void SharedGroup::run_receive(const CallOptions& call, Result<MessageTask> task)
   run_task(call, std::move(task), [this, id = call.stream.id](MessageTask value) { engine_.receive(id, std::move(value)); });
 }
 
-bool SharedGroup::has_agreed_on(std::uint64_t hash) {
-  const std::lock_guard lock(agreed_mutex_);
-  return agreed_.contains(hash);
-}
-
-void SharedGroup::agree_on(std::uint64_t hash) {
-  constexpr std::size_t kMostRemembered = 4096;
-  const std::lock_guard lock(agreed_mutex_);
-  // Every rank has seen the same agreements in the same order, so all forget at once.
-  if (agreed_.size() == kMostRemembered) agreed_.clear();
-  agreed_.insert(hash);
-}
-
 std::shared_ptr<SharedGroup> SharedGroup::split(const CallOptions& call, int color, int key) {
   SplitTask task;
   task.color = color;

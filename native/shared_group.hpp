@@ -5,8 +5,8 @@
 #include <memory>
 #include <mutex>
 #include <ringlet/group.hpp>
-#include <unordered_set>
 
+#include "core/gradients/agreements.hpp"
 #include "native/packing.hpp"
 #include "native/world.hpp"
 
@@ -17,6 +17,22 @@ struct WorkState {
   std::atomic<bool> done{false};
   Status status;
   Packing packing;  // of what the operation moves
+};
+
+/// The group's, for all threads.
+class SharedAgreements final : public Agreements {
+ public:
+  bool contains(std::uint64_t hash) const override {
+    const std::lock_guard lock(mutex_);
+    return Agreements::contains(hash);
+  }
+  void add(std::uint64_t hash) override {
+    const std::lock_guard lock(mutex_);
+    Agreements::add(hash);
+  }
+
+ private:
+  mutable std::mutex mutex_;
 };
 
 /// What all values of one group and its works share: the core's group, and the world that it is a part of, which it keeps alive. Any
@@ -42,9 +58,9 @@ class SharedGroup {
   void run_send(const CallOptions& call, Result<MessageTask> task);
   void run_receive(const CallOptions& call, Result<MessageTask> task);
 
-  /// Whether all ranks have been found to agree on what has this hash, and that they have.
-  bool has_agreed_on(std::uint64_t hash);
-  void agree_on(std::uint64_t hash);
+  /// What does not change of the core's group may be read: options and members.
+  const GroupEngine& engine() const { return engine_; }
+  Agreements& agreements() { return agreements_; }
 
   /// Null where `color` is negative.
   std::shared_ptr<SharedGroup> split(const CallOptions& call, int color, int key);
@@ -58,8 +74,7 @@ class SharedGroup {
 
   const std::shared_ptr<World> world_;
   GroupEngine& engine_;
-  std::mutex agreed_mutex_;
-  std::unordered_set<std::uint64_t> agreed_;
+  SharedAgreements agreements_;
 };
 
 }  // namespace ringlet::native

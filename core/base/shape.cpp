@@ -1,18 +1,34 @@
+#include <algorithm>
 #include <ringlet/error.hpp>
 #include <ringlet/tensor.hpp>
 
+#include "core/base/checked_shape.hpp"
+
 namespace ringlet {
 
-Shape::Shape(std::span<const std::int64_t> extents) : axes_(extents.size()) {
-  if (axes_ > kMaxAxes)
-    throw InvalidArgument(
-        {Errc::invalid_argument, "a shape of " + std::to_string(axes_) + " axes; at most " + std::to_string(kMaxAxes) + " are possible"});
-  for (std::size_t axis = 0; axis < axes_; ++axis) {
+namespace {
+
+Status check_extents(std::span<const std::int64_t> extents) {
+  if (extents.size() > Shape::kMaxAxes)
+    return {Errc::invalid_argument,
+            "a shape of " + std::to_string(extents.size()) + " axes; at most " + std::to_string(Shape::kMaxAxes) + " are possible"};
+  for (std::size_t axis = 0; axis < extents.size(); ++axis)
     if (extents[axis] < 0)
-      throw InvalidArgument({Errc::invalid_argument, "axis " + std::to_string(axis) + " of a shape has the extent " +
-                                                         std::to_string(extents[axis]) + "; it cannot be negative"});
-    extents_[axis] = extents[axis];
-  }
+      return {Errc::invalid_argument,
+              "axis " + std::to_string(axis) + " of a shape has the extent " + std::to_string(extents[axis]) + "; it cannot be negative"};
+  return {};
+}
+
+}  // namespace
+
+Result<Shape> checked_shape(std::span<const std::int64_t> extents) {
+  if (Status status = check_extents(extents); !status.ok()) return status;
+  return Shape(extents);
+}
+
+Shape::Shape(std::span<const std::int64_t> extents) : axes_(extents.size()) {
+  throw_if_failed(check_extents(extents));
+  std::copy(extents.begin(), extents.end(), extents_.begin());
 }
 
 std::size_t Shape::count() const noexcept {

@@ -20,16 +20,23 @@ Tree::Tree(std::span<const Leaf> leaves) {
   for (const Leaf& leaf : leaves) add(leaf.name, leaf.values);
 }
 
-Tree& Tree::add(std::string name, TensorView values) {
-  if (has_empty_level(name)) refuse("the tree's name '" + name + "' is empty or has an empty level; write \"layers.0.weight\"");
+Status Tree::accepts(std::string_view name) const {
+  const auto refused = [](std::string text) { return Status(Errc::invalid_argument, std::move(text)); };
+  const std::string quoted = "'" + std::string(name) + "'";
+  if (has_empty_level(name)) return refused("the tree's name " + quoted + " is empty or has an empty level; write \"layers.0.weight\"");
   const auto stands = positions_.find(name);
   if (stands != positions_.end())
-    refuse("the tree has '" + name + "' already" + (stands->second == kLevel ? ", as a level above other tensors" : ""));
-  for (auto dot = name.find('.'); dot != std::string::npos; dot = name.find('.', dot + 1)) {
-    const auto above = positions_.find(std::string_view(name).substr(0, dot));
+    return refused("the tree has " + quoted + " already" + (stands->second == kLevel ? ", as a level above other tensors" : ""));
+  for (auto dot = name.find('.'); dot != std::string_view::npos; dot = name.find('.', dot + 1)) {
+    const auto above = positions_.find(name.substr(0, dot));
     if (above != positions_.end() && above->second != kLevel)
-      refuse("the tree has a tensor '" + above->first + "', so there can be no '" + name + "' below it");
+      return refused("the tree has a tensor '" + above->first + "', so there can be no " + quoted + " below it");
   }
+  return {};
+}
+
+Tree& Tree::add(std::string name, TensorView values) {
+  throw_if_failed(accepts(name));
   for (auto dot = name.find('.'); dot != std::string::npos; dot = name.find('.', dot + 1)) positions_.emplace(name.substr(0, dot), kLevel);
   positions_.emplace(name, leaves_.size());
   leaves_.push_back({std::move(name), values});

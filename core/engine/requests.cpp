@@ -1,6 +1,7 @@
 #include "core/engine/requests.hpp"
 
 #include <cmath>
+#include <cstring>
 #include <string>
 
 #include "core/engine/request_checks.hpp"
@@ -27,6 +28,17 @@ Result<CollectiveTask> make_all_reduce(ReduceOp op, ConstTensorView input, Tenso
   call.dtype = input.dtype();
   call.divisor = divisor;
   return make_task(call, input, output, options);
+}
+
+Result<CollectiveTask> make_all_mean(ConstTensorView input, TensorView output, const WorldOptions& options) {
+  if (is_valid(input.dtype()) && !is_floating(input.dtype()))
+    return invalid("a mean of " + std::string(name_of(input.dtype())) + " cannot be held in it; cast to a floating dtype first");
+  auto task = make_all_reduce(ReduceOp::sum, input, output, options.size, options);
+  if (!task.ok() || input.dtype() != DType::f16 || task.value().call.algorithm != Algorithm::ring) return task;
+  if (input.data() != output.data()) std::memcpy(output.data(), input.data(), input.bytes());
+  const simd::FloatEnvironment environment;
+  options.kernels->divide(DType::f16)(output.data(), output.count(), options.size);
+  return make_all_reduce(ReduceOp::sum, output, output, 1.0, options);
 }
 
 Result<CollectiveTask> make_broadcast(TensorView values, int root, const WorldOptions& options) {

@@ -14,6 +14,9 @@ namespace ringlet {
 
 /// `divisor` 1: a plain reduction; otherwise the owner divides the result by it (sum of a floating dtype only).
 Result<CollectiveTask> make_all_reduce(ReduceOp op, ConstTensorView input, TensorView output, double divisor, const WorldOptions& options);
+/// The mean over the group. Where the ring would round a sum of f16 at each hop, and overflow, the elements are divided before: then
+/// `output` is written by this call already.
+Result<CollectiveTask> make_all_mean(ConstTensorView input, TensorView output, const WorldOptions& options);
 Result<CollectiveTask> make_broadcast(TensorView values, int root, const WorldOptions& options);
 /// `output` counts on the root alone; elsewhere it is not looked at.
 Result<CollectiveTask> make_reduce(ReduceOp op, ConstTensorView input, TensorView output, int root, const WorldOptions& options);

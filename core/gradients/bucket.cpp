@@ -22,13 +22,20 @@ void Bucket::open(DType dtype, DType wire_dtype) {
 
 void Bucket::pack(TensorView values, double factor, const simd::Kernels& kernels) {
   RINGLET_CHECK(values.dtype() == dtype_);
+  entries_.push_back({values, size_});
+  size_ += values.count() * size_of(wire_dtype_);
+  if (buffer_.size() < size_) buffer_.resize(size_);
+  std::byte* out = buffer_.data() + entries_.back().offset;
+  if (values.contiguous())
+    pack_elements(values, out, factor, kernels);
+  else
+    pack_elements(Tensor::copy_of(values), out, factor, kernels);
+}
+
+void Bucket::pack_elements(ConstTensorView values, std::byte* out, double factor, const simd::Kernels& kernels) const {
   const std::size_t count = values.count();
   const std::size_t element = size_of(dtype_);
   const std::size_t wire_element = size_of(wire_dtype_);
-  entries_.push_back({values, size_});
-  size_ += count * wire_element;
-  if (buffer_.size() < size_) buffer_.resize(size_);
-  std::byte* out = buffer_.data() + entries_.back().offset;
   const std::byte* in = values.data();
   if (factor == 1.0) {
     if (dtype_ == wire_dtype_) {
@@ -56,11 +63,21 @@ TensorView Bucket::packed() { return {buffer_.data(), wire_dtype_, size_ / size_
 void Bucket::unpack(const simd::Kernels& kernels) const {
   for (const auto& [values, offset] : entries_) {
     if (values.count() == 0) continue;
-    if (dtype_ == wire_dtype_)
-      std::memcpy(values.data(), buffer_.data() + offset, values.bytes());
-    else
-      kernels.cast(wire_dtype_, dtype_)(values.data(), buffer_.data() + offset, values.count());
+    if (values.contiguous()) {
+      unpack_elements(buffer_.data() + offset, values, kernels);
+    } else {
+      Tensor unpacked(dtype_, values.shape());
+      unpack_elements(buffer_.data() + offset, unpacked, kernels);
+      copy(unpacked, values);
+    }
   }
+}
+
+void Bucket::unpack_elements(const std::byte* in, TensorView values, const simd::Kernels& kernels) const {
+  if (dtype_ == wire_dtype_)
+    std::memcpy(values.data(), in, values.bytes());
+  else
+    kernels.cast(wire_dtype_, dtype_)(values.data(), in, values.count());
 }
 
 }  // namespace ringlet

@@ -13,8 +13,8 @@ class Bucket {
  public:
   /// Empties the bucket. `wire_dtype` is what moves: `dtype` itself, or a float dtype that it can be cast to.
   void open(DType dtype, DType wire_dtype);
-  /// Takes `values`, which is borrowed until unpack(), scaled by `factor` (1: as it is). f16, bf16, f32, f64 or complex64; the bucket's
-  /// dtype.
+  /// Takes `values`, which is borrowed until unpack() and may have gaps, scaled by `factor` (1: as it is). f16, bf16, f32, f64 or
+  /// complex64; the bucket's dtype.
   void pack(TensorView values, double factor, const simd::Kernels& kernels);
   /// What is moved, in place.
   TensorView packed();
@@ -30,6 +30,9 @@ class Bucket {
     TensorView values;
     std::size_t offset;  // in bytes, of the packed values
   };
+
+  void pack_elements(ConstTensorView values, std::byte* out, double factor, const simd::Kernels& kernels) const;
+  void unpack_elements(const std::byte* in, TensorView values, const simd::Kernels& kernels) const;
 
   DType dtype_ = DType::f32;
   DType wire_dtype_ = DType::f32;

@@ -1,20 +1,14 @@
 #pragma once
 
 #include <cmath>
-#include <cstdio>
 #include <ringlet/error.hpp>
 #include <string>
+
+#include "core/base/number_text.hpp"
 
 namespace ringlet {
 
 [[noreturn]] inline void refuse(std::string text) { throw InvalidArgument({Errc::invalid_argument, std::move(text)}); }
-
-/// As short as it can be: 0.1, 1e-08.
-inline std::string number_text(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.12g", value);
-  return text;
-}
 
 /// `owner` and `name` say whose option it is: "Adam", "eps".
 inline void require(bool holds, const std::string& owner, const std::string& name, double value, const char* what) {

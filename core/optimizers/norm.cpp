@@ -1,8 +1,10 @@
 #include "core/optimizers/norm.hpp"
 
+#include <cmath>
+#include <ringlet/error.hpp>
 #include <ringlet/optimizers.hpp>
 
-#include "core/optimizers/checks.hpp"
+#include "core/base/number_text.hpp"
 #include "simd/kernels.hpp"
 
 namespace ringlet {
@@ -12,17 +14,17 @@ namespace {
 // All targets give the same bits.
 const simd::Kernels& kernels() { return *simd::available().back(); }
 
-void check_dtypes(const Tree& tree) {
-  for (const auto& [name, values] : tree)
-    if (kernels().sum_of_squares(values.dtype()) == nullptr)
-      refuse("clip_grad_norm: the gradient '" + name + "' is " + std::string(name_of(values.dtype())) +
-             "; it must be f16, bf16, f32, f64 or complex64");
-}
-
 }  // namespace
 
+Status check_norm_dtypes(const Tree& tree) {
+  for (const auto& [name, values] : tree)
+    if (!is_valid(values.dtype()) || kernels().sum_of_squares(values.dtype()) == nullptr)
+      return {Errc::invalid_argument, "clip_grad_norm: the gradient '" + name + "' is " + std::string(name_of(values.dtype())) +
+                                          "; it must be f16, bf16, f32, f64 or complex64"};
+  return {};
+}
+
 double sum_of_squares(const Tree& tree) {
-  check_dtypes(tree);
   const simd::FloatEnvironment environment;
   double sum = 0;
   for (const auto& [name, values] : tree) {
@@ -32,8 +34,9 @@ double sum_of_squares(const Tree& tree) {
   return sum;
 }
 
-void check_max_norm(double max_norm) {
-  if (!(max_norm >= 0)) refuse("clip_grad_norm: max_norm is " + number_text(max_norm) + "; it must not be negative");
+Status check_max_norm(double max_norm) {
+  if (max_norm >= 0) return {};
+  return {Errc::invalid_argument, "clip_grad_norm: max_norm is " + number_text(max_norm) + "; it must not be negative"};
 }
 
 void clip_to_norm(const Tree& gradients, double norm, double max_norm) {
@@ -53,7 +56,8 @@ void clip_to_norm(const Tree& gradients, double norm, double max_norm) {
 }
 
 double clip_grad_norm(const Tree& gradients, double max_norm) {
-  check_max_norm(max_norm);
+  throw_if_failed(check_max_norm(max_norm));
+  throw_if_failed(check_norm_dtypes(gradients));
   const simd::FloatEnvironment environment;
   const double norm = std::sqrt(sum_of_squares(gradients));
   clip_to_norm(gradients, norm, max_norm);

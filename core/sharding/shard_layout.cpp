@@ -5,6 +5,7 @@
 #include <ringlet/sharding.hpp>
 
 #include "core/plan/chunk_layout.hpp"
+#include "core/sharding/checks.hpp"
 #include "core/sharding/rows.hpp"
 
 namespace ringlet {
@@ -46,25 +47,12 @@ std::vector<std::int64_t> weighted_bounds(std::int64_t rows, std::span<const dou
   return bounds;
 }
 
-double check_weights(std::span<const double> weights, int ranks) {
-  if (weights.empty()) return 0;
-  if (weights.size() != static_cast<std::size_t>(ranks))
-    refuse(std::to_string(weights.size()) + " shard weights for " + std::to_string(ranks) + " ranks; give one per rank");
-  for (std::size_t rank = 0; rank < weights.size(); ++rank)
-    if (!std::isfinite(weights[rank]) || weights[rank] < 0)
-      refuse("the shard weight of rank " + std::to_string(rank) + " is " + std::to_string(weights[rank]) +
-             "; it must be finite and not negative");
-  const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
-  if (!(total > 0) || !std::isfinite(total))
-    refuse("the shard weights add up to " + std::to_string(total) + "; at least one must be positive");
-  return total;
-}
-
 }  // namespace
 
 ShardLayout::ShardLayout(const Tree& full, int ranks, std::span<const double> weights) : ranks_(ranks) {
   if (ranks < 1) refuse("a layout over " + std::to_string(ranks) + " ranks; there must be at least one");
-  const double total = check_weights(weights, ranks);
+  throw_if_failed(check_shard_weights(weights, ranks));
+  const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
   for (const Leaf& leaf : full) {
     const Shape& shape = leaf.values.shape();
     const std::int64_t rows = shape.axes() == 0 ? 1 : shape[0];

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <ringlet/error.hpp>
+#include <ringlet/stream.hpp>
 #include <ringlet/tensor.hpp>
 #include <span>
 #include <string>
@@ -18,12 +19,6 @@ class SharedGroup;
 struct GroupAccess;
 struct WorkState;
 }  // namespace native
-
-/// Operations of one stream run in the order in which they were started; operations of two streams overlap.
-/// Every rank must use the same stream number for the same operation.
-struct Stream {
-  std::uint16_t id = 0;  ///< 0 to 1023
-};
 
 /// What every operation can be told.
 struct CallOptions {

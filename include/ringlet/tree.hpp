@@ -2,6 +2,7 @@
 
 #include <concepts>
 #include <initializer_list>
+#include <ringlet/status.hpp>
 #include <ringlet/tensor.hpp>
 #include <span>
 #include <string>
@@ -34,6 +35,9 @@ class Tree {
   Tree& add(std::string name, TensorView values);
   /// Appends all leaves of `children` below `name`. Throws as the other `add` does; what came before the leaf at fault stays.
   Tree& add(std::string_view name, const Tree& children);
+
+  /// Whether a leaf of this name can be added: ok, or what `add` would throw.
+  Status accepts(std::string_view name) const;
 
   /// Flattens: the leaves with their whole names, in order. Valid until the tree changes.
   ///@{

@@ -4,9 +4,11 @@
 #include <ringlet/fsdp.hpp>
 #include <utility>
 
+#include "core/sharding/checks.hpp"
+#include "core/sharding/shard_moves.hpp"
 #include "native/agreement.hpp"
-#include "native/fsdp/checks.hpp"
-#include "native/fsdp/shard_moves.hpp"
+#include "native/group_access.hpp"
+#include "native/shared_group.hpp"
 
 namespace ringlet {
 
@@ -57,8 +59,9 @@ struct FullyShard::State {
     std::weak_ptr<Gathered> gathered;
   };
 
-  State(Group g, const FullyShardOptions& o) : group(g), options(o), mover(std::move(g), std::nullopt, o.stream) {}
+  State(Group g, const FullyShardOptions& o) : group(std::move(g)), options(o), mover(native::GroupAccess::shared(group).options()) {}
 
+  Work start(Result<CollectiveTask> task) const { return native::GroupAccess::start(group, {.stream = options.stream}, std::move(task)); }
   Module& module(std::size_t index) {
     if (index >= modules.size()) refuse(fmt::format("there is no module {}; {} were added", index, modules.size()));
     return *modules[index];
@@ -70,7 +73,7 @@ struct FullyShard::State {
 
   Group group;
   const FullyShardOptions options;
-  native::ShardMover mover;
+  ShardMover mover;
   std::vector<std::unique_ptr<Module>> modules;
   std::vector<std::shared_ptr<Gathered>> ahead;  // by module: gathered before its turn
   std::deque<Module*> reducing;                  // whose gradients are under way, the oldest first
@@ -89,7 +92,7 @@ std::shared_ptr<FullyShard::Gathered> FullyShard::State::start_gather(Module& mo
   }
   gathered->parameters = make_tensors(
       module.outline, [&](const std::string& name) { return module.layout.full_shape(name); }, options.compute_dtype, gathered->memory);
-  for (ShardBucket& bucket : module.gathers) gathered->works.push_back(mover.start_gather(bucket, module.shards));
+  for (ShardBucket& bucket : module.gathers) gathered->works.push_back(start(mover.start_gather(bucket, module.shards)));
   return gathered;
 }
 
@@ -105,6 +108,7 @@ void FullyShard::State::finish_reduction(Module& module) {
   auto works = std::exchange(module.reducing, {});
   for (std::size_t i = 0; i < works.size(); ++i) {
     works[i].wait();
+    mover.on_reduced(module.reductions[i]);
     mover.finish_reduce(module.reductions[i], module.gradients);
   }
 }
@@ -124,10 +128,10 @@ FullyShard::Unsharded FullyShard::State::use(std::size_t index, int direction) {
 }
 
 FullyShard::FullyShard(Group group, const FullyShardOptions& options) {
-  native::check_real_dtype("compute_dtype", options.compute_dtype);
-  native::check_real_dtype("reduce_dtype", options.reduce_dtype);
+  throw_if_failed(check_real_dtype("compute_dtype", options.compute_dtype));
+  throw_if_failed(check_real_dtype("reduce_dtype", options.reduce_dtype));
   if (options.prefetch < 0) refuse(fmt::format("prefetch is {}; it must not be negative", options.prefetch));
-  if (!options.shard_weights.empty()) static_cast<void>(ShardLayout({}, group.size(), options.shard_weights));
+  throw_if_failed(check_shard_weights(options.shard_weights, group.size()));
   state_ = std::make_unique<State>(std::move(group), options);
 }
 FullyShard::FullyShard(FullyShard&&) noexcept = default;
@@ -136,7 +140,7 @@ FullyShard::~FullyShard() = default;
 
 std::size_t FullyShard::add(std::string name, const Tree& parameters) {
   State& state = *state_;
-  native::check_gradients(parameters, state.options.compute_dtype || state.options.reduce_dtype);
+  throw_if_failed(check_gradients(parameters, state.options.compute_dtype || state.options.reduce_dtype));
   Tree named;
   named.add(name, parameters);
   native::require_same_tree(state.group, "FullyShard::add", named, state.options.stream);
@@ -147,7 +151,7 @@ std::size_t FullyShard::add(std::string name, const Tree& parameters) {
       module->shard_memory);
   const Tree rows = module->layout.shard(parameters, rank);
   for (std::size_t i = 0; i < rows.size(); ++i) copy(rows[i].values, module->shards[i].values);
-  module->gathers = native::make_buckets(parameters, module->layout, kWholeModule, state.options.compute_dtype);
+  module->gathers = make_buckets(parameters, module->layout, kWholeModule, state.options.compute_dtype);
   Tree all = state.parameters;
   all.add(module->name, module->shards);
   state.parameters = std::move(all);
@@ -165,12 +169,12 @@ void FullyShard::reduce_gradients(std::size_t index, const Tree& gradients) {
   State& state = *state_;
   State::Module& module = state.module(index);
   if (module.given) refuse(fmt::format("the gradients of module '{}' were given already in this step", module.name));
-  native::check_gradients(gradients, true);
-  native::check_same_shapes(gradients, module.outline);
+  throw_if_failed(check_gradients(gradients, true));
+  throw_if_failed(check_same_shapes(gradients, module.outline));
   if (module.gradients.empty()) {
     module.gradients = make_tensors(
         module.outline, [&](const std::string& tensor) { return module.shards.at(tensor).shape(); }, std::nullopt, module.gradient_memory);
-    module.reductions = native::make_buckets(gradients, module.layout, kWholeModule, state.options.reduce_dtype);
+    module.reductions = make_buckets(gradients, module.layout, kWholeModule, state.options.reduce_dtype);
   }
   // Each reduction holds a copy of its module's full gradients: as many at a time as there are full parameters.
   while (state.reducing.size() > static_cast<std::size_t>(state.options.prefetch)) {
@@ -179,7 +183,7 @@ void FullyShard::reduce_gradients(std::size_t index, const Tree& gradients) {
   }
   module.given = true;
   state.reducing.push_back(&module);
-  for (ShardBucket& bucket : module.reductions) module.reducing.push_back(state.mover.start_reduce(bucket, gradients));
+  for (ShardBucket& bucket : module.reductions) module.reducing.push_back(state.start(state.mover.start_reduce(bucket, gradients)));
 }
 
 void FullyShard::finish() {

@@ -1,0 +1,103 @@
+#include "core/engine/procedure_run.hpp"
+
+#include <deque>
+#include <string>
+#include <utility>
+
+#include "core/base/check.hpp"
+
+namespace ringlet {
+
+namespace {
+
+/// A procedure under way; the completions of its collectives share it.
+class ProcedureRun : public std::enable_shared_from_this<ProcedureRun> {
+ public:
+  ProcedureRun(std::shared_ptr<Procedure> procedure, std::vector<GroupEngine*> groups, std::uint16_t stream, Completion completion)
+      : procedure_(std::move(procedure)), groups_(std::move(groups)), stream_(stream), completion_(std::move(completion)) {}
+
+  /// Goes as far as it can without waiting; true once it is at its end.
+  bool advance();
+  void finish() {
+    procedure_.reset();
+    completion_(failure_);
+  }
+
+ private:
+  /// Whether what next() said last has been done.
+  bool may_go_on();
+  bool ended() const { return ended_ && under_way_ == 0; }
+  void obey(Procedure::Action action);
+  void start(CollectiveTask task, std::size_t group, std::shared_ptr<bool> done);
+
+  std::shared_ptr<Procedure> procedure_;
+  const std::vector<GroupEngine*> groups_;
+  const std::uint16_t stream_;
+  const Completion completion_;
+  std::deque<std::shared_ptr<bool>> started_;  // whether it is done, the oldest first
+  std::shared_ptr<bool> awaited_;
+  std::size_t under_way_ = 0;
+  bool ended_ = false;
+  Status failure_;
+};
+
+bool ProcedureRun::may_go_on() {
+  if (ended_ || (awaited_ && !*awaited_)) return false;
+  awaited_.reset();
+  return true;
+}
+
+bool ProcedureRun::advance() {
+  while (may_go_on()) obey(procedure_->next());
+  if (!ended()) return false;
+  if (!failure_.ok()) procedure_->abandon();
+  return true;
+}
+
+void ProcedureRun::obey(Procedure::Action action) {
+  if (auto* run = std::get_if<Procedure::Run>(&action)) {
+    awaited_ = std::make_shared<bool>(false);
+    start(std::move(run->task), run->group, awaited_);
+  } else if (auto* begin = std::get_if<Procedure::Start>(&action)) {
+    started_.push_back(std::make_shared<bool>(false));
+    start(std::move(begin->task), begin->group, started_.back());
+  } else if (std::holds_alternative<Procedure::WaitForOldest>(action)) {
+    RINGLET_CHECK(!started_.empty());
+    awaited_ = std::move(started_.front());
+    started_.pop_front();
+  } else {
+    ended_ = true;
+    if (failure_.ok()) failure_ = std::get_if<Procedure::Done>(&action)->status;
+  }
+}
+
+void ProcedureRun::start(CollectiveTask task, std::size_t group, std::shared_ptr<bool> done) {
+  ++under_way_;
+  task.completion = [self = shared_from_this(), done = std::move(done)](const Status& status) {
+    *done = true;
+    --self->under_way_;
+    if (!status.ok()) {
+      if (self->failure_.ok()) self->failure_ = status;
+      self->ended_ = true;
+    }
+    if (self->advance()) self->finish();
+  };
+  groups_[group]->start(stream_, std::move(task));
+}
+
+}  // namespace
+
+void run_procedure(EventLoop& loop, std::shared_ptr<Procedure> procedure, std::vector<GroupEngine*> groups, std::uint16_t stream,
+                   Completion completion) {
+  if (stream >= GroupEngine::kMaxStreams) {
+    loop.defer([completion = std::move(completion), stream] {
+      completion({Errc::invalid_argument, "stream " + std::to_string(stream) + " does not exist; streams are numbered 0 to " +
+                                              std::to_string(GroupEngine::kMaxStreams - 1)});
+    });
+    return;
+  }
+  const auto run = std::make_shared<ProcedureRun>(std::move(procedure), std::move(groups), stream, std::move(completion));
+  if (run->advance()) loop.defer([run] { run->finish(); });
+}
+
+}  // namespace ringlet

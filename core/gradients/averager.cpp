@@ -1,0 +1,229 @@
+#include "core/gradients/averager.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "core/base/number_text.hpp"
+#include "core/engine/request_checks.hpp"
+#include "core/engine/requests.hpp"
+
+namespace ringlet {
+
+namespace {
+
+bool is_half_or_real(DType dtype) { return dtype >= DType::f16 && dtype <= DType::f64; }
+
+Status check_weight(std::optional<double> weight) {
+  if (!weight || (std::isfinite(*weight) && *weight >= 0)) return {};
+  return invalid("weight is " + number_text(*weight) + "; it must be finite and not negative");
+}
+
+TensorView slice(TensorView values, std::size_t first, std::size_t count) {
+  return {values.data() + first * size_of(values.dtype()), values.dtype(), count};
+}
+
+}  // namespace
+
+Status Averager::check(const AverageOptions& options) {
+  if (options.communication_type && *options.communication_type != DType::f16 && *options.communication_type != DType::bf16)
+    return invalid("communication_type is " + std::string(name_of(*options.communication_type)) + "; f16 and bf16 are possible");
+  return check_weight(options.weight);
+}
+
+Averager::Averager(const WorldOptions& group, const AverageOptions& options, std::size_t most_buckets)
+    : group_(group), options_(options), most_buckets_(most_buckets) {}
+
+Status Averager::set_weight(std::optional<double> weight) {
+  if (Status status = check_weight(weight); !status.ok()) return status;
+  if (in_step_) return invalid("the weight is set within a step; set it before the step's first gradient");
+  options_.weight = weight;
+  return {};
+}
+
+Status Averager::add(TensorView gradient) {
+  if (!is_valid(gradient.dtype()) || !is_floating(gradient.dtype()))
+    return invalid("a gradient of dtype " + std::string(name_of(gradient.dtype())) +
+                   " cannot be averaged; cast it to a floating dtype first");
+  if (gradient.data() == nullptr && gradient.count() > 0)
+    return invalid("a gradient is null but has " + std::to_string(gradient.count()) + " elements");
+  if (group_.size == 1 || gradient.count() == 0) return {};
+  begin_step();
+  added_.push_back(gradient);
+  return {};
+}
+
+void Averager::begin_step() {
+  if (std::exchange(in_step_, true)) return;
+  collectives_ = averages_ = 0;
+  factor_ = 1.0;
+  weighted_ = !options_.weight;
+}
+
+void Averager::end_step() {
+  in_step_ = false;
+  closed_ = false;
+}
+
+void Averager::abandon() {
+  awaited_ = Awaited::nothing;
+  added_.clear();
+  cut_.reset();
+  open_.clear();
+  under_way_.clear();
+  buckets_under_way_ = 0;
+  end_step();
+}
+
+Procedure::Action Averager::next() {
+  const Awaited ended = std::exchange(awaited_, Awaited::nothing);
+  if (ended == Awaited::oldest) end_oldest();
+  if (ended == Awaited::weights)
+    if (Status status = take_weights(); !status.ok()) return Done{std::move(status)};
+  if (!added_.empty() && !weighted_) return sum_weights();
+  while (cut_ || !added_.empty()) {
+    if (buckets_under_way_ >= most_buckets_) return wait_for_oldest();
+    if (auto move = take_gradient()) return start_move(std::move(*move));
+  }
+  if (!closed_) return Done{};
+  if (auto move = close_bucket()) return start_move(std::move(*move));
+  if (!under_way_.empty()) return wait_for_oldest();
+  end_step();
+  return Done{};
+}
+
+/// With weights every rank needs their sum first; it costs one collective of 8 bytes a step.
+Procedure::Action Averager::sum_weights() {
+  awaited_ = Awaited::weights;
+  ++collectives_;
+  total_weight_ = *options_.weight;
+  const std::span<double> total(&total_weight_, 1);
+  return run(make_all_reduce(ReduceOp::sum, total, total, 1.0, group_));
+}
+
+Status Averager::take_weights() {
+  if (!(total_weight_ > 0)) return invalid("the weights of all ranks are 0; at least one must be positive");
+  weighted_ = true;
+  factor_ = *options_.weight / total_weight_;
+  return {};
+}
+
+DType Averager::wire_dtype(DType dtype) const {
+  return options_.communication_type && is_half_or_real(dtype) ? *options_.communication_type : dtype;
+}
+
+bool Averager::full(std::size_t bytes) const {
+  const std::int64_t limit = options_.first_bucket_size && averages_ == 0 ? std::min(*options_.first_bucket_size, options_.all_reduce_size)
+                                                                          : options_.all_reduce_size;
+  return limit <= 0 || bytes >= static_cast<std::size_t>(limit);
+}
+
+/// What can start once the next gradient, or the next piece of one, has been taken; nothing: it waits in a bucket for more.
+std::optional<Averager::Move> Averager::take_gradient() {
+  if (cut_) return take_piece();
+  const TensorView gradient = added_.front();
+  added_.pop_front();
+  return full(gradient.count() * size_of(wire_dtype(gradient.dtype()))) ? take_whole(gradient) : fill_bucket(gradient);
+}
+
+std::optional<Averager::Move> Averager::take_whole(TensorView gradient) {
+  Tensor packed;
+  TensorView values = gradient;
+  if (!gradient.contiguous()) values = packed = Tensor::copy_of(gradient);
+  if (wire_dtype(gradient.dtype()) != gradient.dtype()) {
+    cut_ = Cut{values, 0, std::move(packed), gradient};
+    return take_piece();
+  }
+  if (factor_ != 1.0) group_.kernels->multiply(values.dtype())(values.data(), values.count(), factor_);
+  return Move{nullptr, values, std::move(packed), gradient};
+}
+
+/// A tensor larger than a bucket that is cast on the way goes bucket by bucket, so that the copies stay small.
+Averager::Move Averager::take_piece() {
+  const TensorView& values = cut_->values;
+  const std::size_t wire_bytes = size_of(wire_dtype(values.dtype()));
+  const std::size_t left = values.count() - cut_->done;
+  const std::size_t piece = options_.all_reduce_size > 0
+                                ? std::clamp<std::size_t>(static_cast<std::size_t>(options_.all_reduce_size) / wire_bytes, 1, left)
+                                : left;
+  Move move;
+  move.bucket = new_bucket(values.dtype());
+  move.bucket->pack(slice(values, cut_->done, piece), factor_, *group_.kernels);
+  cut_->done += piece;
+  if (piece == left) {
+    move.packed = std::move(cut_->packed);
+    move.gradient = cut_->gradient;
+    cut_.reset();
+  }
+  return move;
+}
+
+std::optional<Averager::Move> Averager::fill_bucket(TensorView gradient) {
+  Bucket& bucket = bucket_for(gradient.dtype());
+  bucket.pack(gradient, factor_, *group_.kernels);
+  if (!full(bucket.wire_bytes())) return std::nullopt;
+  const auto it = std::find_if(open_.begin(), open_.end(), [&](const auto& open) { return open.get() == &bucket; });
+  Move move;
+  move.bucket = std::move(*it);
+  open_.erase(it);
+  return move;
+}
+
+std::optional<Averager::Move> Averager::close_bucket() {
+  if (open_.empty()) return std::nullopt;
+  Move move;
+  move.bucket = std::move(open_.front());
+  open_.erase(open_.begin());
+  return move;
+}
+
+Bucket& Averager::bucket_for(DType dtype) {
+  const auto it = std::find_if(open_.begin(), open_.end(), [&](const auto& bucket) { return bucket->dtype() == dtype; });
+  if (it != open_.end()) return **it;
+  open_.push_back(new_bucket(dtype));
+  return *open_.back();
+}
+
+std::unique_ptr<Bucket> Averager::new_bucket(DType dtype) {
+  std::unique_ptr<Bucket> bucket;
+  if (spare_.empty()) {
+    bucket = std::make_unique<Bucket>();
+  } else {
+    bucket = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  bucket->open(dtype, wire_dtype(dtype));
+  return bucket;
+}
+
+Procedure::Action Averager::start_move(Move move) {
+  ++collectives_;
+  ++averages_;
+  if (move.bucket) {
+    ++buckets_under_way_;
+    move.values = move.bucket->packed();
+  }
+  const TensorView values = move.values;
+  under_way_.push_back(std::move(move));
+  return start(options_.weight ? make_all_reduce(ReduceOp::sum, values, values, 1.0, group_) : make_all_mean(values, values, group_));
+}
+
+Procedure::Action Averager::wait_for_oldest() {
+  awaited_ = Awaited::oldest;
+  return WaitForOldest{};
+}
+
+void Averager::end_oldest() {
+  Move move = std::move(under_way_.front());
+  under_way_.pop_front();
+  if (move.bucket) {
+    --buckets_under_way_;
+    move.bucket->unpack(*group_.kernels);
+    spare_.push_back(std::move(move.bucket));
+  }
+  if (move.packed.count() > 0) copy(move.packed, move.gradient);
+}
+
+}  // namespace ringlet

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <ringlet/tree.hpp>
+#include <string>
+#include <vector>
+
+#include "core/engine/group_engine.hpp"
+#include "core/engine/procedure.hpp"
+#include "core/gradients/agreements.hpp"
+
+namespace ringlet {
+
+/// Compares names, order, dtypes and shapes of the ranks' trees: where they differ, every rank ends with the same `mismatch`, which names
+/// the first difference, and the group lives on. One all-gather of 8 bytes a rank where they agree, and nothing where they have agreed on
+/// such a tree before. In one group.
+class TreeAgreement final : public Procedure {
+ public:
+  /// `call` says what the trees were given to. Of `tree` names, dtypes and shapes are looked at, now. `group` and `agreements`, the
+  /// group's, outlive this.
+  TreeAgreement(const GroupEngine& group, Agreements& agreements, std::string call, const Tree& tree);
+  Action next() override;
+
+ private:
+  enum class Stage : std::uint8_t { begin, compare, length, text, describe };
+  /// Of the two ranks whose trees are compared.
+  static constexpr std::size_t kSides = 2;
+
+  Action compare();
+  Action tell_length();
+  Action tell_text();
+  Status describe() const;
+  Status unreadable(std::size_t side, const std::string& what) const;
+
+  const GroupEngine& group_;
+  Agreements& agreements_;
+  const std::string call_;
+  const std::string own_;
+  std::uint64_t hash_ = 0;
+  Stage stage_ = Stage::begin;
+  std::vector<std::uint64_t> hashes_;  // by rank
+  int ranks_[kSides]{};                // whose trees differ; in this group
+  std::string texts_[kSides];
+  std::size_t side_ = 0;
+  std::uint64_t length_ = 0;
+};
+
+}  // namespace ringlet

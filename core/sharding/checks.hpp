@@ -1,0 +1,23 @@
+#pragma once
+
+#include <optional>
+#include <ringlet/dtype.hpp>
+#include <ringlet/status.hpp>
+#include <ringlet/tree.hpp>
+#include <span>
+#include <string_view>
+
+namespace ringlet {
+
+// These give `invalid_argument`, naming the value that does not fit, and `what` it is of.
+
+/// f16, bf16, f32 or f64.
+Status check_real_dtype(std::string_view what, std::optional<DType> dtype);
+/// Every tensor is of f16, bf16, f32, f64, or, where nothing is cast, complex64, and none is null.
+Status check_gradients(const Tree& gradients, bool cast);
+/// The same names, order and shapes; dtypes may differ.
+Status check_same_shapes(const Tree& gradients, const Tree& parameters);
+/// None, or one per rank, finite, not negative, not all 0.
+Status check_shard_weights(std::span<const double> weights, int ranks);
+
+}  // namespace ringlet

@@ -1,0 +1,112 @@
+#include "core/sharding/shard_moves.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/engine/requests.hpp"
+
+namespace ringlet {
+
+namespace {
+
+/// Buckets that are packed and under way at a time: their copies are all the memory that moving takes.
+constexpr std::size_t kInFlight = 3;
+
+}  // namespace
+
+std::vector<ShardBucket> make_buckets(const Tree& full, const ShardLayout& layout, std::int64_t communication_size,
+                                      std::optional<DType> wire_dtype) {
+  struct Open {
+    DType wire;
+    std::vector<std::string> names;
+    std::int64_t bytes;
+  };
+  std::vector<Open> open;
+  std::vector<ShardBucket> buckets;
+  for (const auto& [name, values] : full) {
+    const DType wire = wire_dtype.value_or(values.dtype());
+    auto it = std::find_if(open.begin(), open.end(), [&](const Open& bucket) { return bucket.wire == wire; });
+    if (it == open.end()) it = open.insert(open.end(), {wire, {}, 0});
+    it->names.push_back(name);
+    it->bytes += static_cast<std::int64_t>(values.count() * size_of(wire));
+    if (communication_size > 0 && it->bytes < communication_size) continue;
+    buckets.emplace_back(layout, std::move(it->names), wire);
+    open.erase(it);
+  }
+  for (Open& rest : open) buckets.emplace_back(layout, std::move(rest.names), rest.wire);
+  return buckets;
+}
+
+void ShardMover::divide(TensorView sum) const { group_.kernels->divide(sum.dtype())(sum.data(), sum.count(), averaged_ranks_); }
+
+void ShardMover::lend(ShardBucket& bucket) {
+  if (spare_.empty()) return;
+  bucket.lend_memory(std::move(spare_.back()));
+  spare_.pop_back();
+}
+
+Result<CollectiveTask> ShardMover::start_reduce(ShardBucket& bucket, const Tree& full) {
+  lend(bucket);
+  const simd::FloatEnvironment environment;
+  bucket.pack_full(full, *group_.kernels);
+  if (bucket.wire_dtype() == DType::f16) divide(bucket.packed());
+  return make_reduce_scatter_v(ReduceOp::sum, bucket.packed(), bucket.reduced(group_.rank), bucket.counts(), group_);
+}
+
+TensorView ShardMover::on_reduced(ShardBucket& bucket) const {
+  const simd::FloatEnvironment environment;
+  const TensorView reduced = bucket.reduced(group_.rank);
+  // Between the two sums, as MLX does; f16, whose sums overflow, before both.
+  if (bucket.wire_dtype() != DType::f16) divide(reduced);
+  return reduced;
+}
+
+void ShardMover::finish_reduce(ShardBucket& bucket, const Tree& shards) {
+  const simd::FloatEnvironment environment;
+  bucket.unpack_reduced(shards, *group_.kernels);
+  take_back(bucket);
+}
+
+Result<CollectiveTask> ShardMover::start_gather(ShardBucket& bucket, const Tree& shards) {
+  lend(bucket);
+  const simd::FloatEnvironment environment;
+  bucket.pack_shards(shards, group_.rank, *group_.kernels);
+  return make_all_gather_v(bucket.part(group_.rank), bucket.packed(), bucket.counts(), group_);
+}
+
+void ShardMover::finish_gather(ShardBucket& bucket, const Tree& full) {
+  const simd::FloatEnvironment environment;
+  bucket.unpack_full(full, *group_.kernels);
+  take_back(bucket);
+}
+
+Procedure::Action ShardMove::next() {
+  const Awaited ended = std::exchange(awaited_, Awaited::nothing);
+  if (ended == Awaited::oldest && direction_ == Direction::reduce) {
+    const TensorView reduced = mover_.on_reduced(buckets_[finished_]);
+    if (replicas_ != nullptr) {
+      awaited_ = Awaited::replicas;
+      return run(make_all_reduce(ReduceOp::sum, reduced, reduced, 1.0, *replicas_), 1);
+    }
+  }
+  if (ended != Awaited::nothing) finish_oldest();
+  if (started_ < buckets_.size() && started_ - finished_ < kInFlight) return start_next();
+  if (finished_ == started_) return Done{};
+  awaited_ = Awaited::oldest;
+  return WaitForOldest{};
+}
+
+Procedure::Action ShardMove::start_next() {
+  ShardBucket& bucket = buckets_[started_++];
+  return start(direction_ == Direction::reduce ? mover_.start_reduce(bucket, full_) : mover_.start_gather(bucket, shards_));
+}
+
+void ShardMove::finish_oldest() {
+  ShardBucket& bucket = buckets_[finished_++];
+  if (direction_ == Direction::reduce)
+    mover_.finish_reduce(bucket, shards_);
+  else
+    mover_.finish_gather(bucket, full_);
+}
+
+}  // namespace ringlet

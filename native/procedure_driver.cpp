@@ -1,0 +1,35 @@
+#include "native/procedure_driver.hpp"
+
+#include <utility>
+
+#include "native/group_access.hpp"
+#include "native/shared_group.hpp"
+
+namespace ringlet::native {
+
+ProcedureDriver::ProcedureDriver(std::vector<Group> groups, Stream stream) : groups_(std::move(groups)), call_{.stream = stream} {}
+
+void ProcedureDriver::drive(Procedure& procedure) {
+  try {
+    for (;;) {
+      Procedure::Action action = procedure.next();
+      if (auto* run = std::get_if<Procedure::Run>(&action)) {
+        GroupAccess::shared(groups_[run->group]).run(call_, std::move(run->task));
+      } else if (auto* start = std::get_if<Procedure::Start>(&action)) {
+        under_way_.push_back(GroupAccess::start(groups_[start->group], call_, std::move(start->task)));
+      } else if (std::holds_alternative<Procedure::WaitForOldest>(action)) {
+        Work oldest = std::move(under_way_.front());
+        under_way_.pop_front();
+        oldest.wait();
+      } else {
+        return throw_if_failed(std::get_if<Procedure::Done>(&action)->status);
+      }
+    }
+  } catch (...) {
+    under_way_.clear();  // waits
+    procedure.abandon();
+    throw;
+  }
+}
+
+}  // namespace ringlet::native
