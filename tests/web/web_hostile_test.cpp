@@ -1,0 +1,218 @@
+#include <random>
+
+#include "tests/web/web_sim.hpp"
+
+using namespace ringlet;
+using namespace ringlet::test;
+using Catch::Matchers::Contains;
+
+namespace {
+
+struct Attack {
+  std::string what;
+  std::string bytes;
+  unsigned code;
+};
+
+std::vector<Attack> attacks() {
+  const std::string unmasked = server_frame(kBinary, "abc");
+  std::string overlong = frame(kBinary, std::string(126, 'x')), very_overlong = frame(kBinary, std::string(65536, 'x'));
+  overlong[3] = 5;
+  very_overlong[7] = 0;
+  std::string negative = very_overlong;
+  negative[2] = '\x80';
+  std::string huge = very_overlong.substr(0, 14);
+  huge[2] = '\x7f';
+  const std::string part = frame(0x02, "part");
+  std::vector<Attack> list{
+      {"not masked", unmasked, 1002},
+      {"reserved bit 1", frame(0xc2, "x"), 1002},
+      {"reserved bit 2", frame(0xa2, "x"), 1002},
+      {"reserved bit 3", frame(0x92, "x"), 1002},
+      {"continuation of nothing", frame(0x80, "x"), 1002},
+      {"message in a message", part + frame(kBinary, "x"), 1002},
+      {"text in a message", part + frame(kText, "x"), 1002},
+      {"ping in fragments", frame(0x09, "x"), 1002},
+      {"long ping", frame(kPing, std::string(126, 'x')), 1002},
+      {"long close", frame(kClose, close_payload(1000, std::string(124, 'x'))), 1002},
+      {"length in 2 bytes too many", overlong, 1002},
+      {"length in 8 bytes too many", very_overlong, 1002},
+      {"negative length", negative, 1002},
+      {"huge length", huge, 1009},
+      {"huge message", frame(0x02, std::string(900, 'x')) + frame(0x00, std::string(101, 'x')), 1009},
+      {"text", frame(kText, "hello"), 1003},
+      {"empty text", frame(kText, ""), 1003},
+      {"text in fragments", frame(0x01, "h\xc3") + frame(kPing, "") + frame(0x80, "\xa4"), 1003},
+      {"long text", frame(kText, std::string(5000, 'x')), 1009},
+      {"wrong UTF-8", frame(kText, "\xff"), 1007},
+      {"surrogate", frame(kText, "\xed\xa0\x80"), 1007},
+      {"overlong UTF-8", frame(kText, "\xc0\xaf"), 1007},
+      {"cut UTF-8", frame(kText, "\xe2\x82"), 1007},
+      {"half a close code", frame(kClose, "\x03"), 1002},
+      {"wrong UTF-8 in the reason", frame(kClose, close_payload(1000, "\xc3")), 1007},
+      {"data after close", frame(kClose, close_payload(1000)) + frame(kBinary, "x"), 1002},
+      {"close after close", frame(kClose, close_payload(1000)) + frame(kClose, close_payload(1000)), 1002},
+  };
+  for (const unsigned opcode : {3U, 4U, 5U, 6U, 7U, 0xbU, 0xcU, 0xdU, 0xeU, 0xfU})
+    list.push_back({"opcode " + std::to_string(opcode), frame(0x80U | opcode, ""), 1002});
+  for (const unsigned code : {0U, 999U, 1004U, 1005U, 1006U, 1015U, 1016U, 1100U, 2000U, 2999U, 5000U, 65535U})
+    list.push_back({"close code " + std::to_string(code), frame(kClose, close_payload(code)), 1002});
+  return list;
+}
+
+web::WebOptions strict() {
+  web::WebOptions options;
+  options.web_socket.max_message_bytes = 1000;
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("a client that breaks RFC 6455 gets the code and is dropped") {
+  const std::uint64_t seed = GENERATE(range<std::uint64_t>(0, 4));
+  for (const Attack& attack : attacks()) {
+    CAPTURE(seed, attack.what);
+    web::WebOptions options = strict();
+    if (attack.what == "long text") options.web_socket.max_message_bytes = 100'000;
+    WebSim sim(seed, options, seed == 0 ? PathOptions::calm() : PathOptions{});
+    const auto [client, server] = sim.open_socket();
+    WebSim::say(client, frame(kBinary, "before") + attack.bytes + frame(kBinary, "behind"));
+    REQUIRE(sim.world.run_until([&, c = &client] { return c->ended || c->failure; }) == RunEnd::done);
+    CHECK(WebSim::heard(client).find(server_frame(kClose, close_payload(attack.code))) != std::string::npos);
+    client.link.reset();
+    CHECK(sim.world.run_until_idle() == RunEnd::idle);
+    REQUIRE(server.failure);
+    CHECK(server.failure->code() == Errc::protocol_error);
+    CHECK_THAT(server.failure->text(), Contains("broke the WebSocket protocol: it sent "));
+    CHECK(text_of(server.incoming).find("before") == 0);
+    CHECK(text_of(server.incoming).find("behind") == std::string::npos);
+  }
+}
+
+TEST_CASE("a client that breaks RFC 6455 and stays is dropped after a second") {
+  WebSim sim;
+  const auto [client, server] = sim.open_socket();
+  const auto begin = sim.world.now();
+  WebSim::say(client, frame(0xf2, "x"));
+  REQUIRE(sim.world.run_until([s = &server] { return s->failure.has_value(); }) == RunEnd::done);
+  CHECK((sim.world.now() - begin) < Duration::milliseconds(1100));
+}
+
+TEST_CASE("pings are answered between messages, and not without end") {
+  WebSim sim;
+  const auto [client, server] = sim.open_socket();
+  WebSim::say(client, frame(0x02, "ab") + frame(kPing, "are you there") + frame(kPong, "unasked") + frame(0x80, "cd") + frame(kPing, ""));
+  REQUIRE(sim.hears(client, server_frame(kPong, "are you there") + server_frame(kPong, "")));
+  REQUIRE(sim.world.run_until([s = &server] { return text_of(s->incoming) == "abcd"; }) == RunEnd::done);
+
+  // One that does not read the answers.
+  client.link.reset();
+  std::string pings;
+  for (int count = 0; count < 100'000; ++count) pings += frame(kPing, std::string(100, 'p'));
+  PathOptions narrow = PathOptions::calm();
+  narrow.receive_buffer_bytes = narrow.send_buffer_bytes = {4096, 4096};
+  WebSim other(1, {}, narrow);
+  const auto [deaf, victim] = other.open_socket();
+  other.world.stall(other.server_node, other.client_node, Duration::seconds(1000)).now();
+  WebSim::say(deaf, pings);
+  REQUIRE(other.world.run_until([v = &victim] { return v->failure.has_value(); }) == RunEnd::done);
+  CHECK_THAT(victim.failure->text(), Contains("more pings than it takes answers to"));
+}
+
+TEST_CASE("both sides can end a WebSocket in order") {
+  const bool server_first = GENERATE(false, true);
+  const std::uint64_t seed = GENERATE(range<std::uint64_t>(0, 10));
+  CAPTURE(server_first, seed);
+  WebSim sim(seed, {}, PathOptions{});
+  const auto [client, server] = sim.open_socket();
+  server.send(50'000);
+  if (server_first) server.link->finish_sending();
+  WebSim::say(client, frame(kBinary, "last words") + frame(kClose, close_payload(4001, "gr\xc3\xbc\xc3\x9f")));
+  REQUIRE(sim.world.run_until([s = &server] { return s->ended; }) == RunEnd::done);
+  CHECK(text_of(server.incoming) == "last words");
+  server.link->finish_sending();
+  REQUIRE(sim.world.run_until([c = &client] { return c->ended; }) == RunEnd::done);
+  const std::string last = server_frame(kClose, close_payload(server_first ? 1000 : 4001));
+  const std::string heard = WebSim::heard(client);
+  CHECK(heard.size() > 50'000);
+  if (!server_first) CHECK(heard.substr(heard.size() - last.size()) == last);
+  CHECK_FALSE(server.failure);
+  client.link.reset();
+  CHECK(sim.world.run_until_idle() == RunEnd::idle);
+}
+
+TEST_CASE("a connection that ends in the middle of a message is a failure, between messages an end") {
+  WebSim sim;
+  const auto [client, server] = sim.open_socket();
+  WebSim::say(client, frame(kBinary, "whole"));
+  client.link->finish_sending();
+  REQUIRE(sim.world.run_until([s = &server] { return s->ended || s->failure; }) == RunEnd::done);
+  CHECK(server.ended);
+  for (const std::string& cut : {frame(kBinary, "half").substr(0, 8), std::string("\x82"), frame(0x02, "a fragment")}) {
+    const auto [other, victim] = sim.open_socket();
+    WebSim::say(other, cut);
+    other.link->finish_sending();
+    REQUIRE(sim.world.run_until([s = &victim] { return s->ended || s->failure; }) == RunEnd::done);
+    REQUIRE(victim.failure);
+    CHECK_THAT(victim.failure->text(), Contains("in the middle of a message"));
+  }
+}
+
+TEST_CASE("a client whose network goes away is given up") {
+  WebSim sim;
+  ByteUser& client = sim.connect();
+  WebSim::say(client, upgrade_request().substr(0, 100));
+  sim.world.isolate(sim.client_node).in(Duration::milliseconds(10));
+  sim.world.run_for(Duration::seconds(11));
+  CHECK(sim.front.connection_count() == 0);
+  CHECK(sim.web_sockets.empty());
+}
+
+TEST_CASE("no mutation of a session hangs or breaks the server") {
+  const std::uint64_t seed = GENERATE(range<std::uint64_t>(0, 400));
+  CAPTURE(seed);
+  std::mt19937_64 random(seed);
+  std::string session = "GET / HTTP/1.1\r\nHost: ring:1\r\nAccept-Encoding: gzip\r\n\r\n" + upgrade_request("Origin: http://ring:1\r\n");
+  const std::size_t head = session.size();
+  for (int count = 0; count < 6; ++count) {
+    session += frame(0x02, std::string(random() % 300, 'a')) + frame(kPing, "p") + frame(0x80, std::string(random() % 700, 'b'));
+    session += frame(kBinary, std::string(random() % 70'000, 'c'));
+  }
+  session += frame(kClose, close_payload(1000, "bye"));
+  for (std::uint64_t count = random() % 4; count-- > 0;) {
+    // Half of the blows land in the requests, the others anywhere.
+    const std::size_t at = random() % (random() % 2 == 0 ? head : session.size());
+    switch (random() % 4) {
+      case 0:
+        session[at] = static_cast<char>(random());
+        break;
+      case 1:
+        session[at] = static_cast<char>(session[at] ^ (1 << random() % 8));
+        break;
+      case 2:
+        session.erase(at, random() % 20);
+        break;
+      default:
+        session.insert(at, session.substr(random() % session.size(), random() % 20));
+        break;
+    }
+  }
+  if (random() % 3 == 0) session.resize(random() % session.size());
+  WebSim sim(seed, {}, PathOptions{});
+  ByteUser& client = sim.connect();
+  // Frames wait for the upgrade, as RFC 6455 has it; what is wrong comes all the same.
+  const std::size_t first = std::min(session.size(), head);
+  WebSim::say(client, std::string_view(session).substr(0, first));
+  sim.world.run_for(Duration::seconds(1));
+  if (client.link && !client.failure) {
+    WebSim::say(client, std::string_view(session).substr(first));
+    client.link->finish_sending();
+  }
+  const auto over = [&] {
+    bool done = sim.front.connection_count() == 0;
+    for (const ByteUser& user : sim.web_sockets) done = done && (user.ended || user.failure);
+    return done;
+  };
+  REQUIRE(sim.world.run_until(over, {.events = 5'000'000, .time = Duration::seconds(100)}) == RunEnd::done);
+  CHECK(sim.web_sockets.size() <= 1);
+}

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/ports/event_loop.hpp"
+#include "core/ports/link.hpp"
+#include "transport/web/http_answer.hpp"
+
+namespace ringlet::web {
+
+struct ExchangeLimits {
+  std::size_t max_head_bytes = 8 << 10;
+  /// From the end of one answer, or from the beginning, to the last byte of the next request's head.
+  Duration request_timeout = Duration::seconds(10);
+  /// For the peer to take the whole answer.
+  Duration answer_timeout = Duration::seconds(60);
+  /// For the peer to close after the last answer; ending sooner could destroy what it has not read.
+  Duration close_timeout = Duration::seconds(2);
+};
+
+/// One HTTP connection: reads requests and answers them one after the other, until one of them makes it a WebSocket.
+class HttpExchange final : private LinkUser {
+ public:
+  class Owner {
+   public:
+    virtual Answer answer(const HttpRequest& request) = 0;
+    /// The connection is over. Destroys the exchange.
+    virtual void over(HttpExchange& exchange) = 0;
+    /// The answer that makes it a WebSocket has left. Destroys the exchange.
+    virtual void upgraded(HttpExchange& exchange, std::unique_ptr<Link> link) = 0;
+
+   protected:
+    ~Owner() = default;
+  };
+
+  /// `owner` outlives it.
+  HttpExchange(EventLoop& loop, std::unique_ptr<Link> link, const ExchangeLimits& limits, Owner& owner);
+  ~HttpExchange();
+  HttpExchange(const HttpExchange&) = delete;
+  HttpExchange& operator=(const HttpExchange&) = delete;
+
+  /// `first_bytes` have been read from the link already.
+  void start(ConstBytes first_bytes);
+
+ private:
+  enum class Stage { reading, answering, closing };
+
+  std::span<const ConstBytes> to_send() override;
+  void sent(std::size_t bytes) override;
+  std::span<const Bytes> to_receive() override;
+  void received(std::size_t bytes) override;
+  void receive_ended() override;
+  void link_failed(const Status& status) override;
+
+  void take_input();
+  void begin_answer(Answer answer);
+  void end_answer();
+  void enter(Stage stage, Duration timeout);
+
+  EventLoop& loop_;
+  std::unique_ptr<Link> link_;
+  const ExchangeLimits limits_;
+  Owner& owner_;
+  Stage stage_ = Stage::reading;
+  TimerId deadline_ = 0;
+  std::optional<RequestParser> parser_;
+  std::vector<std::byte> input_;  // received and not yet understood
+  std::vector<std::byte> buffer_;
+  Bytes room_;
+  Answer answer_;
+  std::size_t answer_sent_ = 0;
+  std::vector<ConstBytes> parts_;
+};
+
+}  // namespace ringlet::web

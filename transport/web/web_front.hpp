@@ -1,0 +1,48 @@
+#pragma once
+
+#include <functional>
+#include <list>
+#include <memory>
+
+#include "core/ports/event_loop.hpp"
+#include "core/ports/link.hpp"
+#include "transport/web/http_exchange.hpp"
+#include "transport/web/page_bundle.hpp"
+#include "transport/web/web_socket_link.hpp"
+
+namespace ringlet::web {
+
+struct WebOptions {
+  UpgradeRules upgrade;
+  /// HTTP connections at a time; where one more comes, the one that is there longest goes.
+  std::size_t max_connections = 64;
+  ExchangeLimits exchange;
+  WebSocketLimits web_socket;
+};
+
+/// Serves the worker page to browsers and makes links of their WebSockets. It owns a connection until it is a WebSocket. Belongs to the
+/// loop's thread; dies before the loop.
+class WebFront final : public HttpExchange::Owner {
+ public:
+  /// `on_web_socket` runs on the loop, with a link that has not been started, and may destroy the front.
+  WebFront(EventLoop& loop, PageBundle page, WebOptions options, std::function<void(std::unique_ptr<Link>)> on_web_socket);
+  WebFront(const WebFront&) = delete;
+  WebFront& operator=(const WebFront&) = delete;
+
+  /// Takes over a connection from which `first_bytes` have been read. Inside a call to the link's former user, too.
+  void receive(std::unique_ptr<Link> connection, ConstBytes first_bytes);
+  std::size_t connection_count() const { return exchanges_.size(); }
+
+ private:
+  Answer answer(const HttpRequest& request) override;
+  void over(HttpExchange& exchange) override;
+  void upgraded(HttpExchange& exchange, std::unique_ptr<Link> link) override;
+
+  EventLoop& loop_;
+  const PageBundle page_;
+  const WebOptions options_;
+  const std::function<void(std::unique_ptr<Link>)> on_web_socket_;
+  std::list<HttpExchange> exchanges_;  // oldest first
+};
+
+}  // namespace ringlet::web

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/ports/event_loop.hpp"
+#include "core/ports/link.hpp"
+#include "transport/web/frame_reader.hpp"
+
+namespace ringlet::web {
+
+struct WebSocketLimits {
+  std::uint64_t max_message_bytes = 64 << 20;
+  /// A binary message that is sent has at most so many bytes; the browser hands over whole messages only.
+  std::size_t max_sent_bytes = 256 << 10;
+  /// Of pongs that the peer does not take.
+  std::size_t max_control_bytes = 8 << 10;
+  /// How long a peer that broke the protocol may take to read why.
+  Duration close_timeout = Duration::seconds(1);
+};
+
+/// The server's end of a WebSocket, after the upgrade, as a link: the bytes of binary messages in their order, whatever the messages. A
+/// peer that breaks RFC 6455, or sends text, gets a closing frame with the code; then the user gets link_failed(). finish_sending() sends a
+/// closing frame, too, and one from the peer, or the connection's end between two messages, is receive_ended(). What sent() reported may be
+/// copied here (the rest of a message that the connection took a part of, so at most `max_sent_bytes`); it is lost if the link is destroyed
+/// then.
+class WebSocketLink final : public Link, private LinkUser {
+ public:
+  /// Takes the connection over: no byte of the socket's frames may have been received before. Until start() nothing is read.
+  WebSocketLink(EventLoop& loop, std::unique_ptr<Link> connection, const WebSocketLimits& limits = {});
+  ~WebSocketLink() override;
+
+  void start(LinkUser& user) override;
+  void wake() override;
+  void finish_sending() override;
+  std::string peer_name() const override { return peer_name_; }
+
+ private:
+  std::span<const ConstBytes> to_send() override;
+  void sent(std::size_t bytes) override;
+  std::span<const Bytes> to_receive() override;
+  void received(std::size_t bytes) override;
+  void receive_ended() override;
+  void link_failed(const Status& status) override;
+
+  enum class Progress : std::uint8_t { going_on, waiting, destroyed };
+
+  template <class Call>
+  bool survives(Call call);
+  void deliver_later();
+  bool deliver();
+  Progress deliver_payload();
+  void take_ping();
+  void take_close();
+  bool tell_end();
+  bool offer_frame(std::span<const ConstBytes> parts);
+  std::span<const ConstBytes> offer_owned();
+  void frame_sent(std::size_t bytes);
+  void owned_sent(std::size_t bytes);
+  void queue_control(std::uint8_t opcode, ConstBytes payload);
+  void queue_close(CloseCode code);
+  void refuse(CloseCode code, const std::string& what);
+  void fail();
+  ConstBytes undelivered() const { return ConstBytes(buffer_).subspan(begin_, end_ - begin_); }
+
+  EventLoop& loop_;
+  const WebSocketLimits limits_;
+  const std::string peer_name_;
+  LinkUser* user_ = nullptr;
+  bool* destroyed_ = nullptr;  // of the call to the user that is running
+
+  FrameReader reader_;
+  std::vector<std::byte> buffer_;
+  std::size_t begin_ = 0, end_ = 0;  // of what was received and not handed on: the user has no room
+  Bytes room_;                       // what to_receive() gave
+  TimerId delivery_ = 0;
+
+  std::array<std::byte, 10> head_{};  // of the frame that is offered
+  std::size_t head_size_ = 0;
+  std::vector<ConstBytes> parts_;
+  std::size_t offered_ = 0;       // payload of the frame that is offered; 0 while `owned_` is
+  std::vector<std::byte> owned_;  // goes before anything else: the rest of a frame, then control frames
+  std::size_t owned_sent_ = 0;
+  std::size_t control_bytes_ = 0;  // in `owned_`
+
+  bool woken_ = false;  // since the user's to_send() was asked last
+  bool finish_requested_ = false;
+  bool close_queued_ = false;
+  bool close_sent_ = false;
+  bool peer_ended_ = false;
+  bool end_told_ = false;
+  std::optional<Status> failure_;  // what the user will be told once the peer has been, or can't be
+  TimerId close_timer_ = 0;
+  std::unique_ptr<Link> connection_;  // null once the user was, or only waits to be, told of the failure
+};
+
+}  // namespace ringlet::web
