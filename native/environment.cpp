@@ -129,6 +129,29 @@ int guests_of(const Settings& settings, std::int64_t size) {
   return settings.guests ? static_cast<int>(parse_integer(*settings.guests, 0, size - 1)) : 0;
 }
 
+/// "http://a:1,http://b:2".
+std::vector<std::string> split_list(std::string_view text) {
+  std::vector<std::string> entries;
+  while (!text.empty()) {
+    const auto comma = std::min(text.find(','), text.size());
+    if (comma > 0) entries.emplace_back(text.substr(0, comma));
+    text.remove_prefix(std::min(comma + 1, text.size()));
+  }
+  return entries;
+}
+
+void use_web_settings(const Variables& variables, WorldConfig& config) {
+  if (config.options.guests == 0) return;
+  if (const auto origins = first_set(variables, {"RINGLET_ORIGINS"})) config.web.allowed_origins = split_list(origins->value);
+  const auto& roster = config.meeting.roster;
+  const auto* rank0 = config.meeting.coordinator ? &*config.meeting.coordinator : roster.empty() ? nullptr : &roster.front().front();
+  if (config.options.rank != 0) {
+    if (rank0 != nullptr) config.web.page_port = rank0->port;
+  } else if (const auto descriptor = first_set(variables, {"RINGLET_PAGE_FD"})) {
+    config.web.page_descriptor = static_cast<int>(parse_integer(*descriptor, 3, 1 << 20));
+  }
+}
+
 /// A native rank's own number; the guests' are given out by rank 0.
 int rank_of(const Settings& settings, const WorldOptions& options) {
   return static_cast<int>(parse_integer(*settings.rank, 0, options.size - options.guests - 1));
@@ -232,6 +255,7 @@ WorldConfig make_world_config(const InitOptions& options, const Variables& varia
     refuse(
         "no group is configured: start the program with `ringlet launch`, or set RINGLET_RANK, RINGLET_WORLD_SIZE and RINGLET_COORDINATOR, "
         "or RINGLET_RANK and RINGLET_HOSTFILE");
+  use_web_settings(variables, config);
   return config;
 }
 

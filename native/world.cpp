@@ -7,10 +7,12 @@
 namespace ringlet::native {
 
 World::World(const WorldConfig& config) : options_(config.options), progress_(config.options.size > 1) {
+  auto page = read_page(config.web);
   progress_.run([&] {
     network_ = std::make_unique<UvNetwork>(progress_.loop());
     authenticator_ = std::make_unique<TokenAuthenticator>(config.token);
     reception_ = std::make_unique<Reception>(progress_.loop(), *authenticator_);
+    if (options_.guests > 0) web_front_ = open_web_door(progress_.loop(), *reception_, std::move(page), config.web);
     core_ = std::make_unique<ringlet::World>(progress_.loop(), options_);
   });
   if (options_.size == 1) return;
@@ -56,6 +58,7 @@ void World::close() {
   progress_.run_until([&] { core_->close([&closed] { closed = true; }); }, closed);
   progress_.run([&] {
     meeting_.reset();
+    web_front_.reset();
     reception_.reset();
     core_.reset();
     network_.reset();

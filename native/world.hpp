@@ -7,6 +7,7 @@
 #include "core/engine/world.hpp"
 #include "core/rendezvous/meeting.hpp"
 #include "native/progress.hpp"
+#include "native/web_door.hpp"
 #include "transport/crypto/token_authenticator.hpp"
 #include "transport/uv/uv_network.hpp"
 
@@ -18,6 +19,7 @@ struct WorldConfig {
   MeetingOptions meeting;
   std::string token{};                      // empty: none
   std::optional<int> listening_descriptor;  // rank 0: listens at the coordinator's address; the world closes it
+  WebConfig web{};                          // where there are guests
 };
 
 /// A world as a native program holds it: the core's with a loop, a network and the threads' rules. It lives as long as any of its groups
@@ -44,6 +46,7 @@ class World {
   std::unique_ptr<UvNetwork> network_;
   std::unique_ptr<TokenAuthenticator> authenticator_;
   std::unique_ptr<Reception> reception_;
+  std::unique_ptr<web::WebFront> web_front_;
   std::unique_ptr<Meeting> meeting_;
   std::unique_ptr<ringlet::World> core_;
 };

@@ -1,0 +1,56 @@
+#include "native/web_door.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <ringlet/error.hpp>
+#include <utility>
+
+namespace ringlet::native {
+
+namespace {
+
+constexpr std::int64_t kMaxPageBytes = 256 << 20;
+
+[[noreturn]] void refuse(int descriptor, const std::string& reason) {
+  throw InvalidArgument({Errc::invalid_argument, fmt::format("RINGLET_PAGE_FD is {}: {}", descriptor, reason)});
+}
+
+}  // namespace
+
+web::PageBundle read_page(const WebConfig& config) {
+  if (!config.page_descriptor) return {};
+  const int descriptor = *config.page_descriptor;
+  struct stat status {};
+  if (::fstat(descriptor, &status) != 0) refuse(descriptor, std::strerror(errno));
+  if (!S_ISREG(status.st_mode) || status.st_size > kMaxPageBytes)
+    refuse(descriptor, fmt::format("it must be a file of at most {} bytes; it is set by `ringlet serve`", kMaxPageBytes));
+  std::vector<std::byte> packed(static_cast<std::size_t>(status.st_size));
+  std::size_t done = 0;
+  while (done < packed.size()) {
+    const ssize_t count = ::pread(descriptor, packed.data() + done, packed.size() - done, static_cast<off_t>(done));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) refuse(descriptor, count == 0 ? "it became shorter" : std::strerror(errno));
+    done += static_cast<std::size_t>(count);
+  }
+  ::close(descriptor);
+  auto page = web::PageBundle::unpack(std::move(packed));
+  if (!page.ok()) refuse(descriptor, page.status().text());
+  return std::move(page).value();
+}
+
+std::unique_ptr<web::WebFront> open_web_door(EventLoop& loop, Reception& reception, web::PageBundle page, const WebConfig& config) {
+  web::WebOptions options;
+  options.upgrade.allowed_origins = config.allowed_origins;
+  options.upgrade.page_port = config.page_port;
+  auto front = std::make_unique<web::WebFront>(loop, std::move(page), std::move(options),
+                                               [&reception](std::unique_ptr<Link> link) { reception.receive_upgraded(std::move(link)); });
+  reception.set_on_other_protocol(
+      [&front = *front](std::unique_ptr<Link> link, const Reception::FirstBytes& first) { front.receive(std::move(link), first); });
+  return front;
+}
+
+}  // namespace ringlet::native
