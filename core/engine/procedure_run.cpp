@@ -13,8 +13,13 @@ namespace {
 /// A procedure under way; the completions of its collectives share it.
 class ProcedureRun : public std::enable_shared_from_this<ProcedureRun> {
  public:
-  ProcedureRun(std::shared_ptr<Procedure> procedure, std::vector<GroupEngine*> groups, std::uint16_t stream, Completion completion)
-      : procedure_(std::move(procedure)), groups_(std::move(groups)), stream_(stream), completion_(std::move(completion)) {}
+  ProcedureRun(std::shared_ptr<Procedure> procedure, std::vector<GroupEngine*> groups, std::uint16_t stream, Completion completion,
+               std::optional<Duration> timeout)
+      : procedure_(std::move(procedure)),
+        groups_(std::move(groups)),
+        stream_(stream),
+        completion_(std::move(completion)),
+        timeout_(timeout) {}
 
   /// Goes as far as it can without waiting; true once it is at its end.
   bool advance();
@@ -34,6 +39,7 @@ class ProcedureRun : public std::enable_shared_from_this<ProcedureRun> {
   const std::vector<GroupEngine*> groups_;
   const std::uint16_t stream_;
   const Completion completion_;
+  const std::optional<Duration> timeout_;
   std::deque<std::shared_ptr<bool>> started_;  // whether it is done, the oldest first
   std::shared_ptr<bool> awaited_;
   std::size_t under_way_ = 0;
@@ -73,6 +79,7 @@ void ProcedureRun::obey(Procedure::Action action) {
 
 void ProcedureRun::start(CollectiveTask task, std::size_t group, std::shared_ptr<bool> done) {
   ++under_way_;
+  if (timeout_) task.timeout = *timeout_;
   task.completion = [self = shared_from_this(), done = std::move(done)](const Status& status) {
     *done = true;
     --self->under_way_;
@@ -88,7 +95,7 @@ void ProcedureRun::start(CollectiveTask task, std::size_t group, std::shared_ptr
 }  // namespace
 
 void run_procedure(EventLoop& loop, std::shared_ptr<Procedure> procedure, std::vector<GroupEngine*> groups, std::uint16_t stream,
-                   Completion completion) {
+                   Completion completion, std::optional<Duration> timeout) {
   if (stream >= GroupEngine::kMaxStreams) {
     loop.defer([completion = std::move(completion), stream] {
       completion({Errc::invalid_argument, "stream " + std::to_string(stream) + " does not exist; streams are numbered 0 to " +
@@ -96,7 +103,7 @@ void run_procedure(EventLoop& loop, std::shared_ptr<Procedure> procedure, std::v
     });
     return;
   }
-  const auto run = std::make_shared<ProcedureRun>(std::move(procedure), std::move(groups), stream, std::move(completion));
+  const auto run = std::make_shared<ProcedureRun>(std::move(procedure), std::move(groups), stream, std::move(completion), timeout);
   if (run->advance()) loop.defer([run] { run->finish(); });
 }
 

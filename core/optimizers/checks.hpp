@@ -3,6 +3,7 @@
 #include <cmath>
 #include <ringlet/error.hpp>
 #include <string>
+#include <utility>
 
 #include "core/base/number_text.hpp"
 
@@ -10,22 +11,31 @@ namespace ringlet {
 
 [[noreturn]] inline void refuse(std::string text) { throw InvalidArgument({Errc::invalid_argument, std::move(text)}); }
 
-/// `owner` and `name` say whose option it is: "Adam", "eps".
-inline void require(bool holds, const std::string& owner, const std::string& name, double value, const char* what) {
-  if (!holds) refuse(owner + ": " + name + " is " + number_text(value) + "; it must be " + what);
-}
-inline void require_finite(const std::string& owner, const std::string& name, double value) {
-  require(std::isfinite(value), owner, name, value, "finite");
-}
-inline void require_not_negative(const std::string& owner, const std::string& name, double value) {
-  require(std::isfinite(value) && value >= 0, owner, name, value, "finite and not negative");
-}
-inline void require_positive(const std::string& owner, const std::string& name, double value) {
-  require(std::isfinite(value) && value > 0, owner, name, value, "finite and above 0");
-}
-/// A share of what was before.
-inline void require_fraction(const std::string& owner, const std::string& name, double value) {
-  require(value >= 0 && value < 1, owner, name, value, "at least 0 and below 1");
-}
+/// The first of `owner`'s options that does not fit: "Adam", "eps".
+class OptionChecks {
+ public:
+  explicit OptionChecks(std::string owner) : owner_(std::move(owner)) {}
+
+  OptionChecks& require(bool holds, const char* name, double value, const char* what) {
+    if (!holds && status_.ok())
+      status_ = {Errc::invalid_argument, owner_ + ": " + name + " is " + number_text(value) + "; it must be " + what};
+    return *this;
+  }
+  OptionChecks& finite(const char* name, double value) { return require(std::isfinite(value), name, value, "finite"); }
+  OptionChecks& not_negative(const char* name, double value) {
+    return require(std::isfinite(value) && value >= 0, name, value, "finite and not negative");
+  }
+  OptionChecks& positive(const char* name, double value) {
+    return require(std::isfinite(value) && value > 0, name, value, "finite and above 0");
+  }
+  /// A share of what was before.
+  OptionChecks& fraction(const char* name, double value) { return require(value >= 0 && value < 1, name, value, "at least 0 and below 1"); }
+
+  const Status& status() const { return status_; }
+
+ private:
+  const std::string owner_;
+  Status status_;
+};
 
 }  // namespace ringlet

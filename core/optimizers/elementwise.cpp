@@ -2,6 +2,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/optimizers/check_optimizer.hpp"
 #include "core/optimizers/checks.hpp"
 #include "core/optimizers/formula.hpp"
 #include "core/optimizers/update_leaf.hpp"
@@ -11,6 +12,14 @@ namespace ringlet {
 namespace {
 
 bool is_real(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f32 || dtype == DType::f64; }
+
+Status refused(std::string text) { return {Errc::invalid_argument, std::move(text)}; }
+
+Status check_rate(const std::string& owner, double value, std::uint64_t step) {
+  if (std::isfinite(value) && value >= 0) return {};
+  return refused(owner + ": the learning rate of step " + std::to_string(step) + " is " + number_text(value) +
+                 "; it must be finite and not negative");
+}
 
 }  // namespace
 
@@ -28,9 +37,8 @@ struct ElementwiseOptimizer::State {
     std::array<Tensor, 2> slots;
   };
 
-  double checked_rate() const;
-  void check_state(const Leaf& leaf, const char* role) const;
-  const TensorView& parameter_of(const Leaf& gradient, const Tree& parameters) const;
+  Status check_state(const Leaf& leaf, const char* role) const;
+  Status check_leaf(const Leaf& gradient, const TensorView* parameter) const;
   Entry& entry_for(const Leaf& leaf);
   std::size_t slots() const { return simd::slots_of(formula.rule); }
 
@@ -44,38 +52,35 @@ struct ElementwiseOptimizer::State {
   std::vector<LeafUpdate> updates{};  // of the step under way; kept for its memory
 };
 
-double ElementwiseOptimizer::State::checked_rate() const {
-  const double value = rate.at(step);
-  if (!(std::isfinite(value) && value >= 0))
-    refuse(formula.name + ": the learning rate of step " + std::to_string(step) + " is " + number_text(value) +
-           "; it must be finite and not negative");
-  return value;
+Status check_optimizer(const std::string& owner, const LearningRate& learning_rate, std::optional<DType> state_dtype) {
+  if (state_dtype && !is_real(*state_dtype))
+    return refused(owner + ": state_dtype is " + std::string(name_of(*state_dtype)) + "; it must be f16, bf16, f32 or f64");
+  return check_rate(owner, learning_rate.at(0), 0);
 }
 
 /// `role` says what the leaf is.
-void ElementwiseOptimizer::State::check_state(const Leaf& leaf, const char* role) const {
-  const std::string_view dtype = name_of(leaf.values.dtype());
+Status ElementwiseOptimizer::State::check_state(const Leaf& leaf, const char* role) const {
+  const auto who = [&] { return formula.name + ": the " + role + " '" + leaf.name + "' "; };
   if (!is_real(leaf.values.dtype()))
-    refuse(formula.name + ": the " + role + " '" + leaf.name + "' is " + std::string(dtype) + "; it must be f16, bf16, f32 or f64");
+    return refused(who() + "is " + std::string(name_of(leaf.values.dtype())) + "; it must be f16, bf16, f32 or f64");
   const auto position = positions.find(leaf.name);
-  if (position == positions.end()) return;
+  if (position == positions.end()) return {};
   const Shape& shape = entries[position->second].shape;
-  if (!(shape == leaf.values.shape()))
-    refuse(formula.name + ": the " + role + " '" + leaf.name + "' has the shape " + to_string(leaf.values.shape()) + " but its state " +
-           to_string(shape) + "; give the slice of before, or use a new optimizer");
+  if (shape == leaf.values.shape()) return {};
+  return refused(who() + "has the shape " + to_string(leaf.values.shape()) + " but its state " + to_string(shape) +
+                 "; give the slice of before, or use a new optimizer");
 }
 
-const TensorView& ElementwiseOptimizer::State::parameter_of(const Leaf& gradient, const Tree& parameters) const {
-  check_state(gradient, "gradient");
-  const TensorView* parameter = parameters.find(gradient.name);
-  if (parameter == nullptr) refuse(formula.name + ": the gradient '" + gradient.name + "' has no parameter of that name");
+Status ElementwiseOptimizer::State::check_leaf(const Leaf& gradient, const TensorView* parameter) const {
+  if (Status status = check_state(gradient, "gradient"); !status.ok()) return status;
+  const auto who = [&] { return formula.name + ": the gradient '" + gradient.name + "' "; };
+  if (parameter == nullptr) return refused(who() + "has no parameter of that name");
   if (!(parameter->shape() == gradient.values.shape()))
-    refuse(formula.name + ": the gradient '" + gradient.name + "' is " + describe(gradient.values) + " but its parameter " +
-           describe(*parameter) + "; both need the same shape");
+    return refused(who() + "is " + describe(gradient.values) + " but its parameter " + describe(*parameter) + "; both need the same shape");
   if (!is_real(parameter->dtype()))
-    refuse(formula.name + ": the parameter '" + gradient.name + "' is " + std::string(name_of(parameter->dtype())) +
-           "; it must be f16, bf16, f32 or f64");
-  return *parameter;
+    return refused(formula.name + ": the parameter '" + gradient.name + "' is " + std::string(name_of(parameter->dtype())) +
+                   "; it must be f16, bf16, f32 or f64");
+  return {};
 }
 
 /// Makes it where there is none.
@@ -91,20 +96,27 @@ ElementwiseOptimizer::State::Entry& ElementwiseOptimizer::State::entry_for(const
 
 ElementwiseOptimizer::ElementwiseOptimizer(UpdateFormula formula, LearningRate learning_rate, std::optional<DType> state_dtype)
     : state_(new State{std::move(formula), std::move(learning_rate), state_dtype}) {
-  if (state_dtype && !is_real(*state_dtype))
-    refuse(state_->formula.name + ": state_dtype is " + std::string(name_of(*state_dtype)) + "; it must be f16, bf16, f32 or f64");
-  state_->checked_rate();
+  throw_if_failed(check_optimizer(state_->formula.name, state_->rate, state_dtype));
 }
 
 ElementwiseOptimizer::~ElementwiseOptimizer() = default;
 
 void ElementwiseOptimizer::apply_gradients(const Tree& gradients, const Tree& parameters) {
+  throw_if_failed(try_apply_gradients(gradients, parameters));
+}
+
+Status ElementwiseOptimizer::try_apply_gradients(const Tree& gradients, const Tree& parameters) {
   State& s = *state_;
   // A caller's rounding, or flushing of small numbers, would change the bits; the schedule is computed in the same mode.
   const simd::FloatEnvironment environment;
-  const double rate = s.checked_rate();
+  const double rate = s.rate.at(s.step);
+  if (Status status = check_rate(s.formula.name, rate, s.step); !status.ok()) return status;
   s.updates.clear();
-  for (const Leaf& gradient : gradients) s.updates.push_back({s.parameter_of(gradient, parameters), gradient.values, {}});
+  for (const Leaf& gradient : gradients) {
+    const TensorView* parameter = parameters.find(gradient.name);
+    if (Status status = s.check_leaf(gradient, parameter); !status.ok()) return status;
+    s.updates.push_back({*parameter, gradient.values, {}});
+  }
   if (s.slots() != 0) {
     for (std::size_t i = 0; i < gradients.size(); ++i) {
       State::Entry& entry = s.entry_for(gradients[i]);
@@ -117,10 +129,11 @@ void ElementwiseOptimizer::apply_gradients(const Tree& gradients, const Tree& pa
   for (const LeafUpdate& update : s.updates) update_leaf(update, s.formula.rule, coefficients, kernels);
   ++s.step;
   s.last_rate = rate;
+  return {};
 }
 
 void ElementwiseOptimizer::init(const Tree& parameters) {
-  for (const Leaf& parameter : parameters) state_->check_state(parameter, "parameter");
+  for (const Leaf& parameter : parameters) throw_if_failed(state_->check_state(parameter, "parameter"));
   if (state_->slots() == 0) return;
   for (const Leaf& parameter : parameters) state_->entry_for(parameter);
 }
@@ -148,17 +161,22 @@ void ElementwiseOptimizer::set_step(std::uint64_t step) {
   state_->last_rate.reset();
 }
 
-double ElementwiseOptimizer::learning_rate() const { return state_->last_rate ? *state_->last_rate : state_->checked_rate(); }
+double ElementwiseOptimizer::learning_rate() const {
+  if (state_->last_rate) return *state_->last_rate;
+  const double rate = state_->rate.at(state_->step);
+  throw_if_failed(check_rate(state_->formula.name, rate, state_->step));
+  return rate;
+}
 
 void ElementwiseOptimizer::set_learning_rate(LearningRate learning_rate) {
-  std::swap(state_->rate, learning_rate);
-  try {
-    state_->checked_rate();
-  } catch (...) {
-    std::swap(state_->rate, learning_rate);
-    throw;
-  }
+  throw_if_failed(try_set_learning_rate(std::move(learning_rate)));
+}
+
+Status ElementwiseOptimizer::try_set_learning_rate(LearningRate learning_rate) {
+  if (Status status = check_rate(state_->formula.name, learning_rate.at(state_->step), state_->step); !status.ok()) return status;
+  state_->rate = std::move(learning_rate);
   state_->last_rate.reset();
+  return {};
 }
 
 }  // namespace detail

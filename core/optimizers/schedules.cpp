@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <initializer_list>
 #include <ringlet/schedules.hpp>
 #include <utility>
 
@@ -8,6 +9,12 @@
 namespace ringlet {
 
 namespace {
+
+void require_finite(const char* owner, std::initializer_list<std::pair<const char*, double>> numbers) {
+  OptionChecks checks(owner);
+  for (const auto& [name, value] : numbers) checks.finite(name, value);
+  throw_if_failed(checks.status());
+}
 
 void require_steps(const std::string& owner, const std::string& name, std::uint64_t steps) {
   if (steps == 0) refuse(owner + ": " + name + " is 0; it must be at least 1");
@@ -27,21 +34,18 @@ double cosine_of_half_turn(double part) {
 }  // namespace
 
 Schedule exponential_decay(double init, double decay_rate) {
-  require_finite("exponential_decay", "init", init);
-  require_finite("exponential_decay", "decay_rate", decay_rate);
+  require_finite("exponential_decay", {{"init", init}, {"decay_rate", decay_rate}});
   return [=](std::uint64_t step) { return init * power(decay_rate, step); };
 }
 
 Schedule step_decay(double init, double decay_rate, std::uint64_t step_size) {
-  require_finite("step_decay", "init", init);
-  require_finite("step_decay", "decay_rate", decay_rate);
+  require_finite("step_decay", {{"init", init}, {"decay_rate", decay_rate}});
   require_steps("step_decay", "step_size", step_size);
   return [=](std::uint64_t step) { return init * power(decay_rate, step / step_size); };
 }
 
 Schedule cosine_decay(double init, std::uint64_t decay_steps, double end) {
-  require_finite("cosine_decay", "init", init);
-  require_finite("cosine_decay", "end", end);
+  require_finite("cosine_decay", {{"init", init}, {"end", end}});
   require_steps("cosine_decay", "decay_steps", decay_steps);
   return [=](std::uint64_t step) {
     if (step >= decay_steps) return end;
@@ -51,8 +55,7 @@ Schedule cosine_decay(double init, std::uint64_t decay_steps, double end) {
 }
 
 Schedule linear_schedule(double init, double end, std::uint64_t steps) {
-  require_finite("linear_schedule", "init", init);
-  require_finite("linear_schedule", "end", end);
+  require_finite("linear_schedule", {{"init", init}, {"end", end}});
   require_steps("linear_schedule", "steps", steps);
   return [=](std::uint64_t step) {
     if (step >= steps) return end;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <ringlet/schedules.hpp>
+#include <ringlet/status.hpp>
 #include <ringlet/tree.hpp>
 #include <string_view>
 #include <vector>
@@ -100,6 +101,12 @@ class ElementwiseOptimizer : public Optimizer {
   void set_step(std::uint64_t step) final;
   double learning_rate() const final;
   void set_learning_rate(LearningRate learning_rate) final;
+
+  /// As apply_gradients and set_learning_rate, but what those throw is returned. Ringlet's own: for where exceptions are off.
+  ///@{
+  Status try_apply_gradients(const Tree& gradients, const Tree& parameters);
+  Status try_set_learning_rate(LearningRate learning_rate);
+  ///@}
 
  protected:
   /// The subclasses' formula; checks `learning_rate` and `state_dtype`.

@@ -1,7 +1,9 @@
 // Names, state, steps, learning rates and errors, which all optimizers share.
 #include <catch2/catch.hpp>
+#include <limits>
 #include <ringlet/error.hpp>
 
+#include "core/optimizers/check_optimizer.hpp"
 #include "tests/core/optimizers/rules.hpp"
 
 using namespace ringlet;
@@ -208,4 +210,21 @@ TEST_CASE("a MultiOptimizer that cannot be is refused") {
   CHECK_THROWS_AS(MultiOptimizer({nullptr}, {}), InvalidArgument);
   CHECK_THROWS_WITH(MultiOptimizer({optimizer}, {all}), Contains("1 filters"));
   CHECK_THROWS_AS(MultiOptimizer({optimizer, optimizer}, {nullptr}), InvalidArgument);
+}
+
+TEST_CASE("what constructors and steps throw can be had as a status") {
+  CHECK(check_optimizer(0.1, AdamWOptions{}).ok());
+  CHECK(check_optimizer(0.1, SGDOptions{.nesterov = true}).text() == "SGD: momentum is 0; it must be above 0 with nesterov");
+  CHECK(check_optimizer(-1.0, LionOptions{}).text() == "Lion: the learning rate of step 0 is -1; it must be finite and not negative");
+  CHECK(check_optimizer(0.1, RMSpropOptions{.state_dtype = DType::i8}).text() ==
+        "RMSprop: state_dtype is i8; it must be f16, bf16, f32 or f64");
+  CHECK_THROWS_WITH(RMSprop(0.1, {.state_dtype = DType::i8}), "RMSprop: state_dtype is i8; it must be f16, bf16, f32 or f64");
+  Model model;
+  Adagrad optimizer(0.1);
+  CHECK_THAT(optimizer.try_apply_gradients({{"other", model.bias_gradient}}, model.parameters()).text(),
+             Contains("'other' has no parameter"));
+  CHECK_FALSE(optimizer.try_set_learning_rate(std::numeric_limits<double>::infinity()).ok());
+  CHECK(optimizer.step() == 0);
+  CHECK(optimizer.try_apply_gradients(model.gradients(), model.parameters()).ok());
+  CHECK(optimizer.step() == 1);
 }
