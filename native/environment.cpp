@@ -17,6 +17,7 @@ namespace ringlet::native {
 namespace {
 
 constexpr int kMaxWorldSize = 1024;
+constexpr Duration kPatienceWithGuests = Duration::seconds(600);
 
 [[noreturn]] void refuse(std::string text) { throw InvalidArgument({Errc::invalid_argument, std::move(text)}); }
 
@@ -229,8 +230,6 @@ WorldConfig make_world_config(const InitOptions& options, const Variables& varia
                                                       "RINGLET_TIMEOUT_MS", config.options.operation_timeout);
   config.options.heartbeat_timeout = duration_setting(options.heartbeat_timeout, "InitOptions::heartbeat_timeout", variables,
                                                       "RINGLET_HEARTBEAT_TIMEOUT_MS", config.options.heartbeat_timeout);
-  config.meeting.timeout = duration_setting(options.connect_timeout, "InitOptions::connect_timeout", variables,
-                                            "RINGLET_CONNECT_TIMEOUT_MS", config.meeting.timeout);
   if (const auto limit = first_set(variables, {"RINGLET_EXCHANGE_BYTES"}))
     config.options.limits.exchange_bytes = static_cast<std::size_t>(parse_integer(*limit, 0, INT64_MAX));
   if (const auto limit = first_set(variables, {"RINGLET_DIRECT_BYTES"}))
@@ -256,6 +255,10 @@ WorldConfig make_world_config(const InitOptions& options, const Variables& varia
         "no group is configured: start the program with `ringlet launch`, or set RINGLET_RANK, RINGLET_WORLD_SIZE and RINGLET_COORDINATOR, "
         "or RINGLET_RANK and RINGLET_HOSTFILE");
   use_web_settings(variables, config);
+  // Guests come when a person opens a page.
+  config.meeting.timeout =
+      duration_setting(options.connect_timeout, "InitOptions::connect_timeout", variables, "RINGLET_CONNECT_TIMEOUT_MS",
+                       config.options.guests > 0 ? kPatienceWithGuests : config.meeting.timeout);
   return config;
 }
 

@@ -31,7 +31,7 @@ void World::meet(const WorldConfig& config) {
   Status outcome;
   progress_.run_until(
       [&] {
-        meeting_ = std::make_unique<Meeting>(progress_.loop(), *network_, *authenticator_, *reception_, *core_, config.meeting);
+        meeting_ = std::make_unique<Meeting>(progress_.loop(), *network_, *authenticator_, reception_.get(), *core_, config.meeting);
         const auto on_met = [&](const Status& status) {
           outcome = status;
           done = true;
@@ -56,6 +56,11 @@ void World::close() {
   if (!core_) return;
   std::atomic<bool> closed{false};
   progress_.run_until([&] { core_->close([&closed] { closed = true; }); }, closed);
+  if (options_.guests > 0) {
+    // Guests that are not done yet need this rank's relays.
+    std::atomic<bool> ended{false};
+    progress_.run_until([&] { reception_->when_relays_end(options_.close_timeout, [&ended] { ended = true; }); }, ended);
+  }
   progress_.run([&] {
     meeting_.reset();
     web_front_.reset();

@@ -15,6 +15,7 @@ struct Duration {
   constexpr std::int64_t whole_milliseconds() const { return nanoseconds / 1'000'000; }
 
   friend constexpr auto operator<=>(const Duration&, const Duration&) = default;
+  friend constexpr Duration operator+(Duration one, Duration other) { return {one.nanoseconds + other.nanoseconds}; }
   friend constexpr Duration operator/(Duration value, std::int64_t divisor) { return {value.nanoseconds / divisor}; }
   friend constexpr Duration operator*(Duration value, std::int64_t factor) { return {value.nanoseconds * factor}; }
 };

@@ -33,6 +33,12 @@ struct WorldOptions {
   Topology topology{};              // filled in by the world and its groups: who of them is a guest
   std::size_t max_groups = 65'536;  // that a rank may be in at a time, the world among them
   SessionOptions session{};
+
+  int natives() const { return size - guests; }
+  bool is_guest(int of_rank) const { return of_rank >= natives(); }
+  /// Whether the link between the two passes through relay_of(): guests cannot dial each other.
+  bool is_relayed(int one, int other) const { return is_guest(one) && is_guest(other); }
+  int relay_of(int one, int other) const { return (one + other) % natives(); }
 };
 
 }  // namespace ringlet

@@ -12,6 +12,8 @@ namespace {
 constexpr Duration kTick = Duration::milliseconds(50);
 constexpr int kHeartbeatsPerTimeout = 4;
 constexpr std::size_t kMaxUnreadAnswers = 64;
+// How long a guest waits for word of why a relayed link broke, before it blames the other guest.
+constexpr Duration kWordOfRelay = Duration::milliseconds(500);
 
 std::string seconds_text(Duration duration) {
   const std::int64_t tenths = duration.whole_milliseconds() / 100;
@@ -48,6 +50,8 @@ World::World(EventLoop& loop, const WorldOptions& options)
     : loop_(loop),
       options_(within_limits(options)),
       sessions_(static_cast<std::size_t>(options.size)),
+      names_(static_cast<std::size_t>(options.size)),
+      cut_off_(static_cast<std::size_t>(options.size)),
       groups_(*this, options_.max_groups),
       inquiry_(*this) {
   group_ = &groups_.create(*groups_.reserve(), Membership::of_world(options.size), options.rank);
@@ -58,6 +62,19 @@ World::World(EventLoop& loop, const WorldOptions& options)
 
 World::~World() {
   if (tick_timer_ != 0) loop_.cancel(tick_timer_);
+  if (word_timer_ != 0) loop_.cancel(word_timer_);
+}
+
+std::string World::text_of(int rank) const {
+  const std::string& name = names_[static_cast<std::size_t>(rank)];
+  return "rank " + std::to_string(rank) + (name.empty() ? "" : " (" + name + ")");
+}
+
+Status World::with_name(const Status& status) const {
+  const int rank = status.rank();
+  if (rank < 0 || rank >= options_.size || rank_name(rank).empty() || status.text().find(rank_name(rank)) != std::string::npos)
+    return status;
+  return {status.code(), status.text() + "; rank " + std::to_string(rank) + " is " + rank_name(rank), rank};
 }
 
 void World::adopt(std::unique_ptr<Session> session, int rank) {
@@ -91,7 +108,7 @@ void World::leave(GroupEngine& group) {
 
 bool World::has_left_world(int rank) const {
   const auto& session = sessions_[static_cast<std::size_t>(rank)];
-  return session && session->goodbye_received();
+  return (session && session->goodbye_received()) || cut_off_[static_cast<std::size_t>(rank)];
 }
 
 // --- frames ---
@@ -142,10 +159,28 @@ void World::on_goodbye(int peer) {
 
 void World::on_session_failed(Session& session, const Status& status) {
   const int peer = session.peer();
-  const std::string who = "rank " + std::to_string(peer);
-  if (status.code() == Errc::protocol_error) return fail({Errc::protocol_error, who + " broke the protocol: " + status.text(), peer});
-  fail({Errc::peer_lost, "lost " + who + ": " + status.text(), peer});
+  if (status.code() == Errc::protocol_error)
+    return fail({Errc::protocol_error, text_of(peer) + " broke the protocol: " + status.text(), peer});
+  const Status lost{Errc::peer_lost, "lost " + text_of(peer) + ": " + status.text(), peer};
+  if (relayed(peer) && failure_.ok()) return on_relayed_link_lost(peer, lost);
+  fail(lost);
   finish_closing_if_done();
+}
+
+/// The relay may be to blame as well as the peer: the break of its own link, or an Abort from one who knows better, says which. Where the
+/// relay has taken leave, the peer is out of reach, and who needs it will hear so.
+void World::on_relayed_link_lost(int peer, const Status& status) {
+  const int relay = options_.relay_of(options_.rank, peer);
+  if (has_left_world(relay)) {
+    cut_off_[static_cast<std::size_t>(peer)] = true;
+    sessions_[static_cast<std::size_t>(peer)]->close();
+    return groups_.on_left_world(peer);
+  }
+  if (word_timer_ != 0) return;
+  word_timer_ = loop_.after(kWordOfRelay, [this, status] {
+    word_timer_ = 0;
+    fail(status);
+  });
 }
 
 void World::on_session_ended(Session&) { finish_closing_if_done(); }
@@ -154,11 +189,11 @@ void World::on_session_ended(Session&) { finish_closing_if_done(); }
 
 void World::fail(const Status& status) {
   if (!failure_.ok()) return;
-  failure_ = status;
-  end_operations(status);
+  failure_ = with_name(status);
+  end_operations(failure_);
   for (auto& session : sessions_)
     if (session && !session->closed() && !session->goodbye_received()) send_abort(*session);
-  if (failure_handler_) loop_.defer([handler = std::exchange(failure_handler_, nullptr), status] { handler(status); });
+  if (failure_handler_) loop_.defer([handler = std::exchange(failure_handler_, nullptr), reason = failure_] { handler(reason); });
 }
 
 void World::send_abort(Session& session) {
@@ -247,18 +282,23 @@ void World::check_deadlines(Instant now) {
   if (const auto overdue = groups_.overdue(now)) inquiry_.start(*overdue->group, overdue->stream);
 }
 
+/// A relay that hangs silences the guests behind it, too: it is to be the first that is missed.
+Duration World::patience_with(int peer) const {
+  const Duration timeout = options_.heartbeat_timeout;
+  return relayed(peer) ? timeout + timeout / kHeartbeatsPerTimeout * 2 : timeout;
+}
+
 void World::check_silence(Instant now) {
   // If this process itself stood still, what the others sent meanwhile has not been read yet.
   const bool stood_still = now - last_tick_ > options_.heartbeat_timeout / 2;
   for (auto& session : sessions_) {
-    if (!session || session->closed() || session->goodbye_received()) continue;
+    if (!session || session->closed() || session->receive_has_ended() || session->goodbye_received()) continue;
     if (stood_still) session->touch_received(now);
     const Duration silence = now - session->last_received();
-    if (silence >= options_.heartbeat_timeout) {
-      return fail(
-          {Errc::peer_lost,
-           "rank " + std::to_string(session->peer()) + " has been silent for " + seconds_text(silence) + "; it hangs, or its network does",
-           session->peer()});
+    if (silence >= patience_with(session->peer())) {
+      return fail({Errc::peer_lost,
+                   text_of(session->peer()) + " has been silent for " + seconds_text(silence) + "; it hangs, or its network does",
+                   session->peer()});
     }
     // What is on its way shows life as well as a heartbeat behind it.
     if (session->has_unsent() || now - session->last_sent() < options_.heartbeat_timeout / kHeartbeatsPerTimeout) continue;

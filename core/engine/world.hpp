@@ -29,6 +29,9 @@ class World final : private SessionOwner, private GroupHost {
   /// Runs once if the world fails.
   void set_failure_handler(std::function<void(const Status&)> handler) { failure_handler_ = std::move(handler); }
   void send_control(int rank, const wire::ControlMessage& message) override;
+  /// What people know the rank by; statuses that blame it say so.
+  void set_rank_name(int rank, std::string name) { names_[static_cast<std::size_t>(rank)] = std::move(name); }
+  const std::string& rank_name(int rank) const { return names_[static_cast<std::size_t>(rank)]; }
 
   /// The group of all ranks; it is there from the start and until it is left.
   GroupEngine& group() { return *group_; }
@@ -60,10 +63,16 @@ class World final : private SessionOwner, private GroupHost {
   void on_control(int peer, ConstBytes payload);
   void on_question(int peer, const wire::Question& question);
   void on_goodbye(int peer);
+  /// "rank 3 (Chromium on Linux, 10.0.0.9:4711)".
+  std::string text_of(int rank) const;
+  Status with_name(const Status& status) const;
+  bool relayed(int peer) const { return options_.is_relayed(options_.rank, peer); }
+  void on_relayed_link_lost(int peer, const Status& status);
   /// Tells a peer why the world has failed, as the last thing.
   void send_abort(Session& session);
   void schedule_tick();
   void tick();
+  Duration patience_with(int peer) const;
   void check_silence(Instant now);
   void check_deadlines(Instant now);
   void finish_closing_if_done();
@@ -74,7 +83,9 @@ class World final : private SessionOwner, private GroupHost {
   const WorldOptions options_;
   std::vector<std::unique_ptr<Session>> sessions_;  // by rank; null for this rank
   std::vector<std::unique_ptr<ControlSink>> control_sinks_;
-  GroupTable groups_;  // goes before the sessions, which may hold its frame sources
+  std::vector<std::string> names_;  // by rank; empty: none is known
+  std::vector<bool> cut_off_;       // by rank: its link went with the relay, which has left the world
+  GroupTable groups_;               // goes before the sessions, which may hold its frame sources
   GroupEngine* group_ = nullptr;
   Inquiry inquiry_;
   ControlHandler control_handler_;
@@ -85,6 +96,7 @@ class World final : private SessionOwner, private GroupHost {
   Instant close_deadline_{};
   Instant last_tick_{};
   TimerId tick_timer_ = 0;
+  TimerId word_timer_ = 0;  // a relayed link broke, and who is to blame has not been heard
 };
 
 }  // namespace ringlet

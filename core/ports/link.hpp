@@ -44,7 +44,7 @@ class Link {
   virtual void start(LinkUser& user) = 0;
   /// There may be something to send, or room to receive: the link asks soon, after the current callback, as often as the peer takes it.
   virtual void wake() = 0;
-  /// Ends this direction once to_send() has run empty. Receiving goes on. Later wakes do nothing.
+  /// Ends this direction once to_send() has run empty. Receiving goes on. Later wakes send nothing.
   virtual void finish_sending() = 0;
   /// What to_send() has lent is about to go. The link keeps a copy of what it still needs, the first so many bytes of the parts, which
   /// leave as if sent() had counted them: it will not. 0 for a link that takes bytes only inside its own calls.

@@ -10,6 +10,7 @@
 #include "core/engine/world.hpp"
 #include "core/rendezvous/dialler.hpp"
 #include "core/rendezvous/reception.hpp"
+#include "core/rendezvous/seats.hpp"
 
 namespace ringlet {
 
@@ -23,14 +24,20 @@ struct MeetingOptions {
   Duration timeout = Duration::seconds(60);
   /// Tells this world from others: random on rank 0 of a coordinator, a hash of the roster otherwise.
   std::uint64_t world_id = 0;
+  std::string name{};  // a guest's, for people
+  /// On a guest, while it waits: how many ranks are there now.
+  std::function<void(int present)> on_present{};
 };
 
-/// Brings the ranks of a world together: every pair gets one link, dialled by the higher rank, and no rank goes on before all have all.
+/// Brings the ranks of a world together: every pair gets one link, and no rank goes on before all have all. Of two native ranks the higher
+/// dials; a guest dials every native rank; two guests both dial a native rank, which relays. A guest's world has its session with rank 0
+/// already (guest_entry.hpp), and its options name rank 0 as the coordinator, as the guest has reached it.
+/// While it lives, in a world with guests also after all have met, it tells newcomers that the group is complete.
 /// Belongs to the loop's thread.
 class Meeting final : private SessionOwner {
  public:
-  /// Takes the links that `reception` authenticates while it lives. All outlive it.
-  Meeting(EventLoop& loop, Network& network, Authenticator& authenticator, Reception& reception, World& world, MeetingOptions options);
+  /// Takes the links that `reception`, null on a guest, authenticates while it lives. All outlive it.
+  Meeting(EventLoop& loop, Network& network, Authenticator& authenticator, Reception* reception, World& world, MeetingOptions options);
   ~Meeting();
 
   /// Where a listening socket was inherited: a listener that gives its links to the reception. Before start().
@@ -40,7 +47,16 @@ class Meeting final : private SessionOwner {
   void start(std::function<void(const Status&)> on_met);
 
  private:
-  class StrangerSink;
+  /// Takes a stranger's first message.
+  class StrangerSink final : public GatheringSink {
+   public:
+    StrangerSink(Meeting& meeting, Session& session) : meeting_(meeting), session_(session) {}
+    void frame_ended() override { meeting_.on_stranger_spoke(session_, gathered()); }
+
+   private:
+    Meeting& meeting_;
+    Session& session_;
+  };
   /// A connection that was accepted and has not said yet who it is.
   struct Stranger {
     std::unique_ptr<Session> session;
@@ -49,6 +65,7 @@ class Meeting final : private SessionOwner {
   /// Attempts to reach one rank.
   struct Dial {
     int rank = 0;
+    bool relayed = false;  // the addresses are the relay's
     std::vector<Address> addresses{};
     std::size_t next = 0;
     Duration pause = Duration::milliseconds(20);
@@ -63,14 +80,23 @@ class Meeting final : private SessionOwner {
   bool coordinates() const { return options_.coordinator.has_value(); }
   int rank() const { return world_.options().rank; }
   int size() const { return world_.options().size; }
+  int natives() const { return world_.options().natives(); }
+  bool is_guest() const { return world_.options().is_guest(rank()); }
   Status listen();
   void begin_dialling();
-  void add_dial(int peer, std::vector<Address> addresses);
+  void add_dial(int peer, std::vector<Address> addresses, bool relayed = false);
   void dial(std::size_t index);
   void on_dialled(std::size_t index, Result<std::unique_ptr<Link>> link);
   void on_dial_failed(std::size_t index, const Status& status);
   void on_stranger(std::unique_ptr<Link> link);
   wire::Hello make_hello() const;
+  void on_guest(Session& session, const wire::Hello& hello);
+  int present() const;
+  void tell_guests();
+  std::vector<Address> address_in(const wire::Member& member) const;
+  bool is_here(int native) const;
+  wire::Roster make_roster() const;
+  Status group_is_complete() const;
   void on_stranger_spoke(Session& session, ConstBytes payload);
   void on_join(Session& session, const wire::Hello& hello);
   void on_link(Session& session, const wire::Hello& hello);
@@ -78,9 +104,11 @@ class Meeting final : private SessionOwner {
   void on_control(int from, const wire::ControlMessage& message);
   void on_roster(const wire::Roster& roster);
   void reject(Session& session, const Status& status);
+  /// Tells why, as the last thing.
+  void send_off(std::unique_ptr<Session> session, const Status& status);
   std::unique_ptr<Session> take_stranger(Session& session);
   void drop_stranger(Session& session);
-  void send_roster_if_complete();
+  void begin_linking_if_complete();
   void report_ready_if_complete();
   void begin_if_all_ready();
   std::string missing() const;
@@ -90,7 +118,7 @@ class Meeting final : private SessionOwner {
 
   EventLoop& loop_;
   Network& network_;
-  Reception& reception_;
+  Reception* reception_;
   World& world_;
   Dialler dialler_;
   MeetingOptions options_;
@@ -103,7 +131,10 @@ class Meeting final : private SessionOwner {
   std::vector<bool> linked_;                            // by rank: the link is there and both sides know it
   std::vector<bool> ready_;                             // rank 0: who has all links
   std::vector<std::pair<Session*, wire::Hello>> held_;  // links that came before the roster
+  std::unique_ptr<Seats> seats_;                        // rank 0, until the group is complete
   bool roster_known_ = false;
+  bool complete_ = false;  // rank 0: everyone is there, and was told of the others
+  bool met_ = false;       // and newcomers are told so
   bool ready_sent_ = false;
   bool grace_given_ = false;
   TimerId deadline_timer_ = 0;

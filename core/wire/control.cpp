@@ -46,11 +46,14 @@ void write(pbf_writer& writer, const Hello& hello) {
   put_text(writer, 4, hello.host);
   put_uint(writer, 5, hello.port);
   put_fixed(writer, 6, hello.world_id);
+  put_uint(writer, 7, hello.guests);
+  put_text(writer, 8, hello.name);
 }
 void write(pbf_writer& writer, const Member& member) {
   put_uint(writer, 1, member.rank);
   put_text(writer, 2, member.host);
   put_uint(writer, 3, member.port);
+  put_text(writer, 4, member.name);
 }
 void write(pbf_writer& writer, const Roster& roster) {
   put_fixed(writer, 1, roster.world_id);
@@ -78,12 +81,26 @@ void write(pbf_writer& writer, const Answer& answer) {
   put_uint64(writer, 4, answer.sequence);
 }
 
+void write(pbf_writer& writer, const Seat& seat) {
+  put_uint(writer, 1, seat.rank);
+  put_uint(writer, 2, seat.world_size);
+  put_uint(writer, 3, seat.guests);
+  put_uint(writer, 4, seat.present);
+  put_uint(writer, 5, seat.heartbeat_timeout_ms);
+}
+
+/// A purpose that this version does not know is taken for the first, whose other fields will not fit.
+Hello::Purpose to_purpose(std::int32_t number) {
+  if (number == 1) return Hello::Purpose::link;
+  return number == 2 ? Hello::Purpose::guest : Hello::Purpose::join;
+}
+
 Hello read_hello(pbf_reader reader) {
   Hello hello;
   while (reader.next()) {
     switch (reader.tag_and_type()) {
       case tag_and_type(1, pbf_wire_type::varint):
-        hello.purpose = reader.get_enum() == 1 ? Hello::Purpose::link : Hello::Purpose::join;
+        hello.purpose = to_purpose(reader.get_enum());
         break;
       case tag_and_type(2, pbf_wire_type::varint):
         hello.rank = reader.get_uint32();
@@ -99,6 +116,12 @@ Hello read_hello(pbf_reader reader) {
         break;
       case tag_and_type(6, pbf_wire_type::fixed64):
         hello.world_id = reader.get_fixed64();
+        break;
+      case tag_and_type(7, pbf_wire_type::varint):
+        hello.guests = reader.get_uint32();
+        break;
+      case tag_and_type(8, pbf_wire_type::length_delimited):
+        hello.name = reader.get_string();
         break;
       default:
         reader.skip();
@@ -119,6 +142,9 @@ Member read_member(pbf_reader reader) {
         break;
       case tag_and_type(3, pbf_wire_type::varint):
         member.port = reader.get_uint32();
+        break;
+      case tag_and_type(4, pbf_wire_type::length_delimited):
+        member.name = reader.get_string();
         break;
       default:
         reader.skip();
@@ -233,6 +259,32 @@ Answer read_answer(pbf_reader reader) {
   return answer;
 }
 
+Seat read_seat(pbf_reader reader) {
+  Seat seat;
+  while (reader.next()) {
+    switch (reader.tag_and_type()) {
+      case tag_and_type(1, pbf_wire_type::varint):
+        seat.rank = reader.get_uint32();
+        break;
+      case tag_and_type(2, pbf_wire_type::varint):
+        seat.world_size = reader.get_uint32();
+        break;
+      case tag_and_type(3, pbf_wire_type::varint):
+        seat.guests = reader.get_uint32();
+        break;
+      case tag_and_type(4, pbf_wire_type::varint):
+        seat.present = reader.get_uint32();
+        break;
+      case tag_and_type(5, pbf_wire_type::varint):
+        seat.heartbeat_timeout_ms = reader.get_uint32();
+        break;
+      default:
+        reader.skip();
+    }
+  }
+  return seat;
+}
+
 std::optional<ControlMessage> read_control(pbf_reader reader) {
   std::optional<ControlMessage> message;  // of several, the last counts: Protobuf's rule for oneof
   while (reader.next()) {
@@ -269,6 +321,9 @@ std::optional<ControlMessage> read_control(pbf_reader reader) {
         break;
       case 8:
         message = read_answer(reader.get_message());
+        break;
+      case 9:
+        message = read_seat(reader.get_message());
         break;
       default:
         reader.skip();

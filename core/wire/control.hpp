@@ -13,13 +13,15 @@
 namespace ringlet::wire {
 
 struct Hello {
-  enum class Purpose : std::uint8_t { join = 0, link = 1 };
+  enum class Purpose : std::uint8_t { join = 0, link = 1, guest = 2 };
   Purpose purpose = Purpose::join;
   std::uint32_t rank = 0;
   std::uint32_t world_size = 0;
   std::string host;
   std::uint32_t port = 0;
   std::uint64_t world_id = 0;
+  std::uint32_t guests = 0;
+  std::string name{};
   friend bool operator==(const Hello&, const Hello&) = default;
 };
 
@@ -27,6 +29,7 @@ struct Member {
   std::uint32_t rank = 0;
   std::string host;
   std::uint32_t port = 0;
+  std::string name{};
   friend bool operator==(const Member&, const Member&) = default;
 };
 
@@ -73,7 +76,16 @@ struct Answer {
   friend bool operator==(const Answer&, const Answer&) = default;
 };
 
-using ControlMessage = std::variant<Hello, Roster, Welcome, Ready, Begin, Abort, Question, Answer>;
+struct Seat {
+  std::uint32_t rank = 0;
+  std::uint32_t world_size = 0;
+  std::uint32_t guests = 0;
+  std::uint32_t present = 0;
+  std::uint32_t heartbeat_timeout_ms = 0;
+  friend bool operator==(const Seat&, const Seat&) = default;
+};
+
+using ControlMessage = std::variant<Hello, Roster, Welcome, Ready, Begin, Abort, Question, Answer, Seat>;
 
 std::string encode_control(const ControlMessage& message);
 /// Nothing where the bytes are not such a message, or it is of a kind that this version does not know.

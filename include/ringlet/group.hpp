@@ -236,7 +236,8 @@ struct InitOptions {
   /// RINGLET_TOKEN, then the file RINGLET_TOKEN_FILE: what all ranks prove to know; at least 16 characters. `ringlet token` makes one.
   /// Without it ranks listen on this machine only.
   std::optional<std::string> token{};
-  std::optional<std::chrono::milliseconds> connect_timeout{};    ///< RINGLET_CONNECT_TIMEOUT_MS, 60 s: all ranks must have met by then
+  /// RINGLET_CONNECT_TIMEOUT_MS, 60 s, with guests 10 min: all ranks must have met by then
+  std::optional<std::chrono::milliseconds> connect_timeout{};
   std::optional<std::chrono::milliseconds> operation_timeout{};  ///< RINGLET_TIMEOUT_MS, 10 min: of an operation, from its start
   std::optional<std::chrono::milliseconds> heartbeat_timeout{};  ///< RINGLET_HEARTBEAT_TIMEOUT_MS, 10 s: silence after which a peer is lost
 };

@@ -24,19 +24,21 @@ std::uint32_t random_number(SimRandom& random) {
 std::uint64_t random_id(SimRandom& random) { return random.below(3) == 0 ? 0 : random.next(); }
 
 ControlMessage random_message(SimRandom& random) {
-  switch (random.below(8)) {
+  switch (random.below(9)) {
     case 0:
-      return wire::Hello{random.below(2) == 0 ? wire::Hello::Purpose::join : wire::Hello::Purpose::link,
+      return wire::Hello{static_cast<wire::Hello::Purpose>(random.below(3)),
                          random_number(random),
                          random_number(random),
                          random_text(random),
                          random_number(random),
-                         random_id(random)};
+                         random_id(random),
+                         random_number(random),
+                         random_text(random)};
     case 1: {
       wire::Roster roster;
       roster.world_id = random_id(random);
       for (auto count = random.below(6); count > 0; --count)
-        roster.members.push_back({random_number(random), random_text(random), random_number(random)});
+        roster.members.push_back({random_number(random), random_text(random), random_number(random), random_text(random)});
       return roster;
     }
     case 2:
@@ -50,6 +52,8 @@ ControlMessage random_message(SimRandom& random) {
     case 6:
       return wire::Answer{random_number(random), static_cast<wire::Answer::Standing>(random.below(3)), random_number(random),
                           random_id(random)};
+    case 7:
+      return wire::Seat{random_number(random), random_number(random), random_number(random), random_number(random), random_number(random)};
     default:
       return wire::Abort{random_number(random), static_cast<std::int32_t>(random_number(random)), random_text(random)};
   }
@@ -59,12 +63,14 @@ reference::ControlMessage to_reference(const ControlMessage& message) {
   reference::ControlMessage out;
   if (const auto* hello = std::get_if<wire::Hello>(&message)) {
     auto* to = out.mutable_hello();
-    to->set_purpose(hello->purpose == wire::Hello::Purpose::link ? reference::Hello::LINK : reference::Hello::JOIN);
+    to->set_purpose(static_cast<reference::Hello::Purpose>(hello->purpose));
     to->set_rank(hello->rank);
     to->set_world_size(hello->world_size);
     to->set_host(hello->host);
     to->set_port(hello->port);
     to->set_world_id(hello->world_id);
+    to->set_guests(hello->guests);
+    to->set_name(hello->name);
   } else if (const auto* roster = std::get_if<wire::Roster>(&message)) {
     auto* to = out.mutable_roster();
     to->set_world_id(roster->world_id);
@@ -73,6 +79,7 @@ reference::ControlMessage to_reference(const ControlMessage& message) {
       added->set_rank(member.rank);
       added->set_host(member.host);
       added->set_port(member.port);
+      added->set_name(member.name);
     }
   } else if (const auto* welcome = std::get_if<wire::Welcome>(&message)) {
     out.mutable_welcome()->set_rank(welcome->rank);
@@ -97,6 +104,13 @@ reference::ControlMessage to_reference(const ControlMessage& message) {
     to->set_standing(static_cast<reference::Answer::Standing>(answer->standing));
     to->set_rank(answer->rank);
     to->set_sequence(answer->sequence);
+  } else if (const auto* seat = std::get_if<wire::Seat>(&message)) {
+    auto* to = out.mutable_seat();
+    to->set_rank(seat->rank);
+    to->set_world_size(seat->world_size);
+    to->set_guests(seat->guests);
+    to->set_present(seat->present);
+    to->set_heartbeat_timeout_ms(seat->heartbeat_timeout_ms);
   }
   return out;
 }

@@ -99,7 +99,7 @@ TEST_CASE("a second process with a rank that is there is refused, and the others
   World twin(extra.loop(), options);
   TestAuthenticator authenticator(9, kSimToken);
   Reception reception(extra.loop(), authenticator);
-  Meeting meeting(extra.loop(), extra.network(), authenticator, reception, twin, group.meeting_options(1));
+  Meeting meeting(extra.loop(), extra.network(), authenticator, &reception, twin, group.meeting_options(1));
   std::optional<Status> twin_met;
   group.start_meeting(0);
   group.start_meeting(1);

@@ -6,20 +6,25 @@
 namespace ringlet::test {
 
 SimGroup::SimGroup(const GroupSetup& setup)
-    : setup_(setup), sim_({.seed = setup.seed, .paths = setup.paths}), ranks_(static_cast<std::size_t>(setup.size)) {
-  for (int rank = 0; rank < size(); ++rank) sim_.add_node();
-  for (int rank = 0; rank < size(); ++rank) {
+    : setup_(setup),
+      sim_({.seed = setup.seed, .paths = setup.paths}),
+      guests_(static_cast<std::size_t>(setup_.world.guests)),
+      ranks_(static_cast<std::size_t>(setup.size)) {
+  for (Rank& rank : ranks_) rank.node = &sim_.add_node();
+  const int natives = size() - setup_.world.guests;
+  for (int rank = 0; rank < natives; ++rank) {
     MeetingOptions& options = meeting_options(rank);
     options.timeout = setup.connect_timeout;
     options.world_id = 77;
     if (!setup.with_roster) options.coordinator = listening_address(0);
-    for (int peer = 0; setup.with_roster && peer < size(); ++peer) options.roster.push_back({listening_address(peer)});
+    for (int peer = 0; setup.with_roster && peer < natives; ++peer) options.roster.push_back({listening_address(peer)});
     set_token(rank, kSimToken);
     make_world(rank, setup.world);
   }
 }
 
 SimGroup::~SimGroup() {
+  for (Guest& guest : guests_) guest.entry.reset();
   for (int rank = 0; rank < size(); ++rank) destroy(rank);
 }
 
@@ -28,6 +33,7 @@ void SimGroup::make_world(int rank, const WorldOptions& options) {
   WorldOptions own = options;
   own.rank = rank;
   if (own.size == 1) own.size = size();
+  if (own.size == size() && own.guests == 0) own.guests = setup_.world.guests;
   if (own.kernels == nullptr) own.kernels = simd::find("");
   entry.meeting.reset();
   entry.world = std::make_unique<World>(node(rank).loop(), own);
@@ -43,12 +49,61 @@ void SimGroup::set_token(int rank, const std::string& token) {
 
 void SimGroup::start_meeting(int rank) {
   Rank& entry = ranks_[static_cast<std::size_t>(rank)];
-  entry.meeting = std::make_unique<Meeting>(node(rank).loop(), node(rank).network(), *entry.authenticator, *entry.reception, *entry.world,
-                                            entry.meeting_options);
-  entry.meeting->start([&entry](const Status& status) {
+  entry.meeting = std::make_unique<Meeting>(node(rank).loop(), node(rank).network(), *entry.authenticator, entry.reception.get(),
+                                            *entry.world, entry.meeting_options);
+  start(*entry.meeting, entry);
+}
+
+void SimGroup::start(Meeting& meeting, Rank& entry) {
+  meeting.start([&entry](const Status& status) {
     REQUIRE_FALSE(entry.met.has_value());
     entry.met = status;
   });
+}
+
+void SimGroup::start_guest(int number) {
+  Guest& guest = guests_[static_cast<std::size_t>(number)];
+  SimNode& own = guest_node(number);
+  guest.authenticator = std::make_unique<TestAuthenticator>(setup_.seed * 1000 + 500 + static_cast<std::uint64_t>(number), kSimToken);
+  GuestEntryOptions options;
+  options.coordinator = {sim_.node(0).host(), 5000};
+  options.name = "guest " + std::to_string(number);
+  options.timeout = setup_.connect_timeout;
+  options.session = setup_.world.session;
+  guest.entry = std::make_unique<GuestEntry>(own.loop(), own.network(), *guest.authenticator, options,
+                                             [this, number](Result<GuestEntry::Entry> entry) {
+                                               if (entry.ok()) return on_seat(number, std::move(entry).value());
+                                               guests_[static_cast<std::size_t>(number)].refused = entry.status();
+                                             });
+}
+
+void SimGroup::on_seat(int number, GuestEntry::Entry seated) {
+  Guest& guest = guests_[static_cast<std::size_t>(number)];
+  guest.rank = static_cast<int>(seated.seat.rank);
+  guest.present = static_cast<int>(seated.seat.present);
+  Rank& entry = ranks_[seated.seat.rank];
+  entry.node = &guest_node(number);
+  entry.met.reset();
+  entry.closed = false;
+  WorldOptions options = setup_.world;
+  options.kernels = simd::find("");
+  entry.world = std::make_unique<World>(entry.node->loop(), seated.world_options(options));
+  entry.world->adopt(std::move(seated.session), 0);
+  MeetingOptions& meeting = entry.meeting_options;
+  meeting.coordinator = {sim_.node(0).host(), 5000};
+  meeting.timeout = setup_.connect_timeout;
+  meeting.name = "guest " + std::to_string(number);
+  meeting.on_present = [&guest](int present) { guest.present = present; };
+  entry.meeting =
+      std::make_unique<Meeting>(entry.node->loop(), entry.node->network(), *guest.authenticator, nullptr, *entry.world, meeting);
+  start(*entry.meeting, entry);
+}
+
+void SimGroup::leave_guest(int number) {
+  Guest& guest = guests_[static_cast<std::size_t>(number)];
+  guest.entry.reset();
+  if (guest.rank >= 0) destroy(guest.rank);
+  guest.rank = -1;
 }
 
 void SimGroup::destroy(int rank) {
@@ -60,7 +115,8 @@ void SimGroup::destroy(int rank) {
 
 void SimGroup::meet() {
   if (size() == 1) return;
-  for (int rank = 0; rank < size(); ++rank) start_meeting(rank);
+  for (int rank = 0; rank < size() - setup_.world.guests; ++rank) start_meeting(rank);
+  for (int number = 0; number < setup_.world.guests; ++number) start_guest(number);
   REQUIRE(sim_.run_until([&] {
     return std::all_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return rank.met.has_value(); });
   }) == RunEnd::done);

@@ -7,6 +7,7 @@
 
 #include "core/engine/requests.hpp"
 #include "core/engine/world.hpp"
+#include "core/rendezvous/guest_entry.hpp"
 #include "core/rendezvous/meeting.hpp"
 #include "tests/core/test_authenticator.hpp"
 #include "transport/sim/sim_network.hpp"
@@ -35,7 +36,7 @@ struct GroupSetup {
   Duration connect_timeout = Duration::seconds(60);
 };
 
-/// Worlds of `size` ranks over a simulated network, one node each.
+/// Worlds of `size` ranks over a simulated network, one node each. A guest stands on the node that has got the rank's seat, from then on.
 class SimGroup {
  public:
   explicit SimGroup(const GroupSetup& setup);
@@ -43,7 +44,8 @@ class SimGroup {
 
   int size() const { return setup_.size; }
   SimWorld& sim() { return sim_; }
-  SimNode& node(int rank) { return sim_.node(static_cast<std::size_t>(rank)); }
+  SimNode& node(int rank) { return *ranks_[static_cast<std::size_t>(rank)].node; }
+  bool has_world(int rank) const { return ranks_[static_cast<std::size_t>(rank)].world != nullptr; }
   World& world(int rank) { return *ranks_[static_cast<std::size_t>(rank)].world; }
   const WorldOptions& options(int rank) { return world(rank).options(); }
   const std::optional<Status>& met(int rank) const { return ranks_[static_cast<std::size_t>(rank)].met; }
@@ -56,6 +58,16 @@ class SimGroup {
   TestAuthenticator& authenticator(int rank) { return *ranks_[static_cast<std::size_t>(rank)].authenticator; }
   Reception& reception(int rank) { return *ranks_[static_cast<std::size_t>(rank)].reception; }
   void start_meeting(int rank);
+  /// Guest number `number`, from 0, comes; which rank it gets shows later.
+  void start_guest(int number);
+  /// Of a guest that has not got a seat: why.
+  const std::optional<Status>& refused(int number) const { return guests_[static_cast<std::size_t>(number)].refused; }
+  SimNode& guest_node(int number) { return sim_.node(static_cast<std::size_t>(setup_.size - setup_.world.guests + number)); }
+  /// Its seat's rank, or -1.
+  int guest_rank(int number) const { return guests_[static_cast<std::size_t>(number)].rank; }
+  /// How many ranks were there, as told last.
+  int guest_present(int number) const { return guests_[static_cast<std::size_t>(number)].present; }
+  void leave_guest(int number);
   /// The rank's process goes: meeting and world are destroyed.
   void destroy(int rank);
   /// Starts all meetings at once and requires that all succeed.
@@ -91,6 +103,7 @@ class SimGroup {
 
  private:
   struct Rank {
+    SimNode* node = nullptr;
     std::unique_ptr<World> world;
     std::unique_ptr<TestAuthenticator> authenticator;
     std::unique_ptr<Reception> reception;
@@ -99,11 +112,21 @@ class SimGroup {
     std::optional<Status> met;
     bool closed = false;
   };
+  struct Guest {
+    std::unique_ptr<TestAuthenticator> authenticator;
+    std::unique_ptr<GuestEntry> entry;
+    std::optional<Status> refused;
+    int rank = -1;
+    int present = 0;
+  };
+  void start(Meeting& meeting, Rank& entry);
+  void on_seat(int number, GuestEntry::Entry entry);
   Outcome& new_outcome(int rank);
   Completion completion_of(int rank, Outcome& outcome);
 
   GroupSetup setup_;
   SimWorld sim_;
+  std::vector<Guest> guests_;
   std::vector<Rank> ranks_;
   std::deque<Outcome> outcomes_;
   std::size_t pending_ = 0;

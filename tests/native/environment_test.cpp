@@ -116,6 +116,7 @@ TEST_CASE("guests are the last ranks, and never this one") {
   const Values values{
       {"RINGLET_RANK", "1"}, {"RINGLET_WORLD_SIZE", "4"}, {"RINGLET_COORDINATOR", "127.0.0.1:5000"}, {"RINGLET_GUESTS", "2"}};
   CHECK(configure(values).options.guests == 2);
+  CHECK(configure(values).meeting.timeout == Duration::seconds(600));
   CHECK(configure(values).options.size == 4);
   const auto with = [&](const std::string& name, const std::string& value) {
     Values changed = values;

@@ -1,0 +1,131 @@
+#include "core/rendezvous/guest_entry.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/engine/payload_sink.hpp"
+
+namespace ringlet {
+
+namespace {
+
+constexpr std::size_t kMaxAnswerBytes = 8192;
+constexpr std::uint32_t kMaxWorldSize = 1 << 20;
+constexpr Duration kMaxPause = Duration::seconds(1);
+
+bool is_consistent(const wire::Seat& seat) {
+  return seat.world_size <= kMaxWorldSize && seat.guests < seat.world_size && seat.rank < seat.world_size &&
+         seat.rank >= seat.world_size - seat.guests && seat.heartbeat_timeout_ms > 0;
+}
+
+}  // namespace
+
+WorldOptions GuestEntry::Entry::world_options(WorldOptions own) const {
+  own.rank = static_cast<int>(seat.rank);
+  own.size = static_cast<int>(seat.world_size);
+  own.guests = static_cast<int>(seat.guests);
+  own.heartbeat_timeout = Duration::milliseconds(seat.heartbeat_timeout_ms);
+  return own;
+}
+
+class GuestEntry::Sink final : public GatheringSink {
+ public:
+  explicit Sink(GuestEntry& entry) : entry_(entry) {}
+  void frame_ended() override { entry_.on_message(gathered()); }
+
+ private:
+  GuestEntry& entry_;
+};
+
+GuestEntry::GuestEntry(EventLoop& loop, Network& network, Authenticator& authenticator, GuestEntryOptions options, OnSeat on_seat)
+    : loop_(loop),
+      options_(std::move(options)),
+      on_seat_(std::move(on_seat)),
+      dialler_(loop, network, authenticator),
+      alive_(std::make_shared<bool>(true)) {
+  deadline_timer_ = loop_.after(options_.timeout, [this] {
+    deadline_timer_ = 0;
+    finish(Status(Errc::timed_out, "no seat at " + to_string(options_.coordinator) + " within " +
+                                       std::to_string(options_.timeout.whole_milliseconds()) + " ms" +
+                                       (last_error_.empty() ? "" : ": " + last_error_)));
+  });
+  dial();
+}
+
+GuestEntry::~GuestEntry() {
+  *alive_ = false;
+  if (deadline_timer_ != 0) loop_.cancel(deadline_timer_);
+}
+
+void GuestEntry::dial() {
+  dialler_.dial(options_.coordinator, DialTimes{}, LinkRequest{},
+                [this](Result<std::unique_ptr<Link>> link) { on_dialled(std::move(link)); });
+}
+
+void GuestEntry::on_dialled(Result<std::unique_ptr<Link>> link) {
+  if (!on_seat_) return;
+  if (!link.ok()) {
+    const Status status = link.status();
+    // Neither a token nor a version changes by waiting.
+    if (status.code() == Errc::mismatch || status.code() == Errc::protocol_error) return finish(status);
+    return retry(status.text());
+  }
+  session_ = std::make_unique<Session>(std::move(link).value(), loop_, static_cast<SessionOwner&>(*this), options_.session);
+  sink_ = std::make_shared<Sink>(*this);
+  wire::Hello hello;
+  hello.purpose = wire::Hello::Purpose::guest;
+  hello.name = options_.name;
+  const std::string payload = wire::encode_control(hello);
+  FrameHeader header;
+  header.kind = FrameKind::control;
+  session_->send_owned(header, std::as_bytes(std::span(payload)));
+}
+
+PayloadSink* GuestEntry::on_frame(Session&, const FrameHeader& header) {
+  if (!session_) return nullptr;
+  if (header.kind == FrameKind::control && header.payload_bytes <= kMaxAnswerBytes) {
+    sink_->begin();
+    return sink_.get();
+  }
+  finish(Status(Errc::protocol_error, "rank 0 answered with something else than a seat", 0));
+  return nullptr;
+}
+
+void GuestEntry::on_message(ConstBytes payload) {
+  if (!on_seat_) return;
+  const auto message = wire::decode_control(payload);
+  if (message) {
+    if (const auto* abort = std::get_if<wire::Abort>(&*message)) return finish(wire::to_status(*abort));
+    if (const auto* seat = std::get_if<wire::Seat>(&*message); seat != nullptr && is_consistent(*seat))
+      return finish(Entry{*seat, std::move(session_)});
+  }
+  finish(Status(Errc::protocol_error, "rank 0 answered with something else than a seat", 0));
+}
+
+void GuestEntry::on_session_failed(Session&, const Status& status) { retry(status.text()); }
+
+void GuestEntry::on_session_ended(Session&) { retry("rank 0 closed the connection"); }
+
+void GuestEntry::retry(const std::string& reason) {
+  if (!on_seat_) return;
+  last_error_ = reason;
+  if (session_) {
+    session_->close();
+    loop_.defer([gone = std::shared_ptr<Session>(std::move(session_))] {});
+  }
+  loop_.after(std::exchange(pause_, std::min(pause_ * 2, kMaxPause)), [this, alive = alive_] {
+    if (*alive && on_seat_) dial();
+  });
+}
+
+void GuestEntry::finish(Result<Entry> outcome) {
+  if (!on_seat_) return;
+  if (deadline_timer_ != 0) loop_.cancel(std::exchange(deadline_timer_, 0));
+  // Both may be in a call of theirs.
+  if (session_) session_->close();
+  loop_.defer([gone = std::shared_ptr<Session>(std::move(session_)), sink = std::move(sink_)] {});
+  const OnSeat on_seat = std::exchange(on_seat_, nullptr);
+  on_seat(std::move(outcome));
+}
+
+}  // namespace ringlet

@@ -1,0 +1,100 @@
+#include "core/rendezvous/seats.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace ringlet {
+
+namespace {
+
+constexpr int kHeartbeatsPerTimeout = 4;
+constexpr std::size_t kMostNameBytes = 80;
+
+}  // namespace
+
+std::string name_for_people(const std::string& name, const std::string& peer_name) {
+  std::string shown = name.substr(0, kMostNameBytes);
+  // Not in the middle of a UTF-8 sequence.
+  if (name.size() > kMostNameBytes)
+    while (!shown.empty() && (static_cast<unsigned char>(name[shown.size()]) & 0xc0u) == 0x80u) shown.pop_back();
+  for (char& letter : shown)
+    if (static_cast<unsigned char>(letter) < 0x20 || letter == 0x7f) letter = ' ';
+  return shown.empty() ? peer_name : shown + ", " + peer_name;
+}
+
+Seats::Seats(EventLoop& loop, const WorldOptions& options, std::function<void()> on_changed)
+    : loop_(loop), options_(options), on_changed_(std::move(on_changed)), guests_(static_cast<std::size_t>(options.guests)) {
+  schedule_tick();
+}
+
+Seats::~Seats() { loop_.cancel(timer_); }
+
+bool Seats::sit(std::unique_ptr<Session>& session, const std::string& name) {
+  const auto seat = std::find_if(guests_.begin(), guests_.end(), [](const Guest& guest) { return guest.session == nullptr; });
+  if (seat == guests_.end()) return false;
+  session->set_owner(*this);
+  seat->name = name_for_people(name, session->peer_name());
+  seat->session = std::move(session);
+  return true;
+}
+
+int Seats::taken() const {
+  return static_cast<int>(std::count_if(guests_.begin(), guests_.end(), [](const Guest& guest) { return guest.session != nullptr; }));
+}
+
+void Seats::tell(int present) {
+  wire::Seat seat;
+  seat.world_size = static_cast<std::uint32_t>(options_.size);
+  seat.guests = static_cast<std::uint32_t>(options_.guests);
+  seat.present = static_cast<std::uint32_t>(present);
+  seat.heartbeat_timeout_ms = static_cast<std::uint32_t>(options_.heartbeat_timeout.whole_milliseconds());
+  FrameHeader header;
+  header.kind = FrameKind::control;
+  for (std::size_t i = 0; i < guests_.size(); ++i) {
+    if (!guests_[i].session) continue;
+    seat.rank = static_cast<std::uint32_t>(options_.natives()) + static_cast<std::uint32_t>(i);
+    const std::string payload = wire::encode_control(seat);
+    guests_[i].session->send_owned(header, std::as_bytes(std::span(payload)));
+  }
+}
+
+std::vector<Seats::Guest> Seats::release() { return std::exchange(guests_, {}); }
+
+/// A guest that waits has nothing to say but that it is there.
+PayloadSink* Seats::on_frame(Session& session, const FrameHeader&) {
+  free_seat_of(session);
+  return nullptr;
+}
+
+void Seats::on_session_failed(Session& session, const Status&) { free_seat_of(session); }
+
+void Seats::on_session_ended(Session& session) { free_seat_of(session); }
+
+void Seats::free_seat_of(Session& session) {
+  const auto seat = std::find_if(guests_.begin(), guests_.end(), [&](const Guest& guest) { return guest.session.get() == &session; });
+  if (seat == guests_.end()) return;
+  std::shared_ptr<Session> gone = std::move(seat->session);
+  gone->close();
+  // A session may not go inside its own call.
+  loop_.defer([gone] {});
+  on_changed_();
+}
+
+void Seats::schedule_tick() {
+  timer_ = loop_.after(options_.heartbeat_timeout / kHeartbeatsPerTimeout, [this] { tick(); });
+}
+
+void Seats::tick() {
+  FrameHeader heartbeat;
+  heartbeat.kind = FrameKind::heartbeat;
+  std::vector<Session*> silent;
+  for (const Guest& guest : guests_) {
+    if (!guest.session) continue;
+    guest.session->send_owned(heartbeat, {});
+    if (loop_.now() - guest.session->last_received() >= options_.heartbeat_timeout) silent.push_back(guest.session.get());
+  }
+  schedule_tick();
+  for (Session* session : silent) free_seat_of(*session);
+}
+
+}  // namespace ringlet

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/engine/options.hpp"
+#include "core/engine/session.hpp"
+#include "core/wire/control.hpp"
+
+namespace ringlet {
+
+/// The guests at rank 0 until the group is complete: each has the lowest seat that was free. One that goes, or falls silent, frees its
+/// seat. Belongs to the loop's thread.
+class Seats final : private SessionOwner {
+ public:
+  /// `on_changed` runs when a guest has gone.
+  Seats(EventLoop& loop, const WorldOptions& options, std::function<void()> on_changed);
+  ~Seats();
+
+  /// Gives a guest that has asked for one a seat. False where none is free; then the session stays the caller's.
+  bool sit(std::unique_ptr<Session>& session, const std::string& name);
+  int taken() const;
+  bool full() const { return taken() == options_.guests; }
+  /// Tells all guests where they sit and how many ranks are there.
+  void tell(int present);
+
+  struct Guest {
+    std::unique_ptr<Session> session;
+    std::string name;  // with its address
+  };
+  /// All guests, by seat; without a session where a seat is free. They are the caller's from now on, and the seats are closed.
+  std::vector<Guest> release();
+
+ private:
+  PayloadSink* on_frame(Session& session, const FrameHeader& header) override;
+  void on_session_failed(Session& session, const Status& status) override;
+  void on_session_ended(Session& session) override;
+  void free_seat_of(Session& session);
+  void schedule_tick();
+  void tick();
+
+  EventLoop& loop_;
+  const WorldOptions& options_;
+  std::function<void()> on_changed_;
+  std::vector<Guest> guests_;  // by seat
+  TimerId timer_ = 0;
+};
+
+/// `name` as a status can show it: printable, of bounded length, with the address.
+std::string name_for_people(const std::string& name, const std::string& peer_name);
+
+}  // namespace ringlet

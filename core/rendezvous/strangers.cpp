@@ -1,0 +1,183 @@
+// The part of a meeting that deals with those who have come in and not said yet who they are.
+#include <algorithm>
+#include <utility>
+
+#include "core/rendezvous/meeting.hpp"
+
+namespace ringlet {
+
+namespace {
+
+constexpr std::size_t kMaxStrangers = 256;
+constexpr std::size_t kMaxHelloBytes = 4096;
+constexpr Duration kRejectedTime = Duration::seconds(1);
+
+std::string rank_text(std::uint64_t rank) { return "rank " + std::to_string(rank); }
+
+}  // namespace
+
+void Meeting::on_stranger(std::unique_ptr<Link> link) {
+  if ((!on_met_ && !met_) || strangers_.size() + rejected_.size() >= kMaxStrangers) return;
+  auto session = std::make_unique<Session>(std::move(link), loop_, static_cast<SessionOwner&>(*this), world_.options().session);
+  auto sink = std::make_unique<StrangerSink>(*this, *session);
+  strangers_.push_back({std::move(session), std::move(sink)});
+  if (met_) reject(*strangers_.back().session, group_is_complete());
+}
+
+Status Meeting::group_is_complete() const {
+  return {Errc::invalid_argument, "the group is complete: all its " + std::to_string(size()) +
+                                      " ranks have met; who comes later has to wait "
+                                      "for the next one"};
+}
+
+PayloadSink* Meeting::on_frame(Session& session, const FrameHeader& header) {
+  const auto it = std::find_if(strangers_.begin(), strangers_.end(), [&](const Stranger& s) { return s.session.get() == &session; });
+  if (it == strangers_.end()) return nullptr;
+  if (header.kind == FrameKind::control && header.payload_bytes <= kMaxHelloBytes) {
+    it->sink->begin();
+    return it->sink.get();
+  }
+  drop_stranger(session);
+  return nullptr;
+}
+
+void Meeting::on_session_failed(Session& session, const Status&) { drop_stranger(session); }
+
+void Meeting::on_session_ended(Session& session) { drop_stranger(session); }
+
+/// A session may not go inside its own call: it is closed now and destroyed later.
+std::unique_ptr<Session> Meeting::take_stranger(Session& session) {
+  const auto it = std::find_if(strangers_.begin(), strangers_.end(), [&](const Stranger& s) { return s.session.get() == &session; });
+  if (it == strangers_.end()) return nullptr;
+  std::unique_ptr<Session> taken = std::move(it->session);
+  std::shared_ptr<StrangerSink> sink = std::move(it->sink);
+  strangers_.erase(it);
+  loop_.defer([sink] {});
+  return taken;
+}
+
+void Meeting::drop_stranger(Session& session) {
+  std::shared_ptr<Session> taken = take_stranger(session);
+  if (!taken) return;
+  taken->close();
+  std::erase_if(held_, [&](const auto& entry) { return entry.first == &session; });
+  loop_.defer([taken] {});
+}
+
+void Meeting::reject(Session& session, const Status& status) {
+  if (std::unique_ptr<Session> taken = take_stranger(session)) send_off(std::move(taken), status);
+}
+
+void Meeting::send_off(std::unique_ptr<Session> session, const Status& status) {
+  const std::string payload = wire::encode_control(wire::to_abort(status));
+  FrameHeader header;
+  header.kind = FrameKind::control;
+  session->set_owner(*this);
+  session->send_owned(header, std::as_bytes(std::span(payload)));
+  session->discard_received();
+  session->finish_sending();
+  rejected_.push_back(std::move(session));
+  loop_.after(kRejectedTime, [this, alive = alive_] {
+    if (*alive) rejected_.pop_front();
+  });
+}
+
+void Meeting::on_stranger_spoke(Session& session, ConstBytes payload) {
+  const auto message = wire::decode_control(payload);
+  const auto* hello = message ? std::get_if<wire::Hello>(&*message) : nullptr;
+  const bool spoke_before = std::any_of(held_.begin(), held_.end(), [&](const auto& entry) { return entry.first == &session; });
+  if (hello == nullptr || spoke_before) return drop_stranger(session);
+  if (hello->purpose == wire::Hello::Purpose::guest) return on_guest(session, *hello);
+  if (Status status = check_hello(*hello); !status.ok()) {
+    const bool same_world_wrong_size = status.code() == Errc::mismatch;
+    reject(session, status);
+    if (same_world_wrong_size) world_.fail(status);
+    return;
+  }
+  if (hello->purpose == wire::Hello::Purpose::join) return on_join(session, *hello);
+  if (!roster_known_) {
+    held_.push_back({&session, *hello});
+    return;
+  }
+  on_link(session, *hello);
+}
+
+Status Meeting::check_hello(const wire::Hello& hello) const {
+  const std::string who = rank_text(hello.rank);
+  if (hello.world_size != static_cast<std::uint32_t>(size()))
+    return {Errc::mismatch,
+            who + " was started for a world of " + std::to_string(hello.world_size) + " ranks, " +
+                rank_text(static_cast<std::uint64_t>(rank())) + " for one of " + std::to_string(size()) +
+                "; give all ranks the same world size",
+            static_cast<int>(std::min<std::uint32_t>(hello.rank, 1u << 30))};
+  if (hello.guests != static_cast<std::uint32_t>(world_.options().guests))
+    return {Errc::mismatch,
+            who + " was started for " + std::to_string(hello.guests) + " guests, " + rank_text(static_cast<std::uint64_t>(rank())) +
+                " for " + std::to_string(world_.options().guests) + "; give all ranks the same (RINGLET_GUESTS)",
+            static_cast<int>(hello.rank)};
+  if (hello.rank >= hello.world_size)
+    return {Errc::invalid_argument,
+            who + " does not exist in a world of " + std::to_string(hello.world_size) + " ranks, which are numbered from 0"};
+  if (hello.rank == static_cast<std::uint32_t>(rank()) || world_.has_session(static_cast<int>(hello.rank)))
+    return {Errc::invalid_argument, who + " is already there; each process needs a rank of its own"};
+  return {};
+}
+
+void Meeting::on_guest(Session& session, const wire::Hello& hello) {
+  if (rank() != 0)
+    return reject(session,
+                  {Errc::invalid_argument, "guests get their seat from rank 0; this is " + rank_text(static_cast<std::uint64_t>(rank()))});
+  if (world_.options().guests == 0)
+    return reject(session, {Errc::invalid_argument, "this group takes no guests; start its ranks with RINGLET_GUESTS"});
+  if (!seats_ || seats_->full())
+    return reject(session,
+                  {Errc::invalid_argument, "all seats for guests are taken: the group takes " + std::to_string(world_.options().guests)});
+  auto taken = take_stranger(session);
+  seats_->sit(taken, hello.name);
+  begin_linking_if_complete();
+}
+
+void Meeting::on_join(Session& session, const wire::Hello& hello) {
+  if (!coordinates() || rank() != 0 || world_.options().is_guest(static_cast<int>(hello.rank)) || hello.port == 0 || hello.port > 65'535)
+    return reject(session, {Errc::invalid_argument, "this rank is not the coordinator of rank " + std::to_string(hello.rank)});
+  const int peer = static_cast<int>(hello.rank);
+  Address address{hello.host, static_cast<std::uint16_t>(hello.port)};
+  if (address.host.empty()) {
+    const auto seen = parse_address(session.peer_name());
+    if (!seen.ok())
+      return reject(session,
+                    {Errc::invalid_argument, "the coordinator cannot see the address of " + rank_text(hello.rank) + "; give it one"});
+    address.host = seen.value().host;
+  }
+  world_.adopt(take_stranger(session), peer);
+  joined_[static_cast<std::size_t>(peer)] = address;
+  linked_[static_cast<std::size_t>(peer)] = true;
+  begin_linking_if_complete();
+}
+
+void Meeting::on_link(Session& session, const wire::Hello& hello) {
+  const int peer = static_cast<int>(hello.rank);
+  if (Status status = check_hello(hello); !status.ok()) return reject(session, status);  // it may have been held
+  if (hello.world_id != options_.world_id) {
+    const Status status{Errc::mismatch,
+                        coordinates() ? rank_text(hello.rank) + " belongs to another world"
+                                      : rank_text(hello.rank) + "'s hostfile differs from that of " +
+                                            rank_text(static_cast<std::uint64_t>(rank())) + "; give all ranks the same",
+                        peer};
+    reject(session, status);
+    if (!coordinates()) world_.fail(status);
+    return;
+  }
+  if (peer < rank())
+    return reject(session,
+                  {Errc::protocol_error, "the higher rank dials, but " + rank_text(hello.rank) + " dialled " + std::to_string(rank())});
+  if (world_.options().is_guest(peer) && world_.rank_name(peer).empty())
+    world_.set_rank_name(peer, name_for_people(hello.name, session.peer_name()));
+  world_.adopt(take_stranger(session), peer);
+  linked_[static_cast<std::size_t>(peer)] = true;
+  world_.send_control(peer, wire::Welcome{static_cast<std::uint32_t>(rank())});
+  begin_linking_if_complete();
+  report_ready_if_complete();
+}
+
+}  // namespace ringlet

@@ -1,0 +1,82 @@
+#include "tests/native/guest.hpp"
+
+#include <utility>
+
+namespace ringlet::test {
+
+NativeGuest::NativeGuest(const Address& coordinator, const std::string& token, const std::string& name)
+    : authenticator_(token), coordinator_(coordinator), name_(name) {}
+
+NativeGuest::~NativeGuest() {
+  meeting_.reset();
+  world_.reset();
+}
+
+void NativeGuest::drive(const std::function<bool()>& done) {
+  loop_.flush();
+  while (!done()) loop_.wait();
+}
+
+Status NativeGuest::meet() {
+  std::optional<Status> outcome;
+  GuestEntryOptions options;
+  options.coordinator = coordinator_;
+  options.name = name_;
+  const GuestEntry entry(loop_, network_, authenticator_, options, [&](Result<GuestEntry::Entry> seated) {
+    if (!seated.ok()) {
+      outcome = seated.status();
+      return;
+    }
+    WorldOptions own;
+    own.kernels = simd::find("");
+    own.operation_timeout = Duration::seconds(60);
+    world_ = std::make_unique<World>(loop_, seated.value().world_options(own));
+    world_->adopt(std::move(seated).value().session, 0);
+    MeetingOptions waiting;
+    waiting.coordinator = coordinator_;
+    waiting.name = name_;
+    meeting_ = std::make_unique<Meeting>(loop_, network_, authenticator_, nullptr, *world_, waiting);
+    meeting_->start([&outcome](const Status& status) { outcome = status; });
+  });
+  drive([&] { return outcome.has_value(); });
+  return *outcome;
+}
+
+Status NativeGuest::complete(const std::function<void(Completion)>& start) {
+  std::optional<Status> outcome;
+  start([&outcome](const Status& status) { outcome = status; });
+  drive([&] { return outcome.has_value(); });
+  return *outcome;
+}
+
+Status NativeGuest::run(Result<CollectiveTask> task) {
+  if (!task.ok()) return task.status();
+  return complete([&](Completion completion) {
+    task.value().completion = std::move(completion);
+    world_->group().start(0, std::move(task).value());
+  });
+}
+
+Status NativeGuest::send(Result<MessageTask> task) {
+  if (!task.ok()) return task.status();
+  return complete([&](Completion completion) {
+    task.value().completion = std::move(completion);
+    world_->group().send(0, std::move(task).value());
+  });
+}
+
+Status NativeGuest::receive(Result<MessageTask> task) {
+  if (!task.ok()) return task.status();
+  return complete([&](Completion completion) {
+    task.value().completion = std::move(completion);
+    world_->group().receive(0, std::move(task).value());
+  });
+}
+
+void NativeGuest::close() {
+  bool closed = false;
+  world_->close([&closed] { closed = true; });
+  drive([&] { return closed; });
+}
+
+}  // namespace ringlet::test

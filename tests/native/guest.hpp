@@ -1,0 +1,46 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/engine/requests.hpp"
+#include "core/rendezvous/guest_entry.hpp"
+#include "core/rendezvous/meeting.hpp"
+#include "transport/crypto/token_authenticator.hpp"
+#include "transport/uv/uv_network.hpp"
+
+namespace ringlet::test {
+
+/// A guest over TCP: what a browser's tab is, but for the language. It dials only. Of one thread.
+class NativeGuest {
+ public:
+  NativeGuest(const Address& coordinator, const std::string& token, const std::string& name);
+  ~NativeGuest();
+  NativeGuest(const NativeGuest&) = delete;
+
+  /// Until all have met, or why not.
+  Status meet();
+  int rank() const { return world_->options().rank; }
+  const WorldOptions& options() const { return world_->options(); }
+  /// Runs one operation to its end.
+  Status run(Result<CollectiveTask> task);
+  Status send(Result<MessageTask> task);
+  Status receive(Result<MessageTask> task);
+  void close();
+
+ private:
+  void drive(const std::function<bool()>& done);
+  Status complete(const std::function<void(Completion)>& start);
+
+  UvLoop loop_;
+  UvNetwork network_{loop_};
+  TokenAuthenticator authenticator_;
+  const Address coordinator_;
+  const std::string name_;
+  std::unique_ptr<World> world_;
+  std::unique_ptr<Meeting> meeting_;
+};
+
+}  // namespace ringlet::test
