@@ -49,6 +49,8 @@ void run_ranks(int size, const std::function<void(Group&)>& body, const std::fun
         if (rank == 0) config.listening_descriptor = coordinator.descriptor;
         if (configure) configure(config);
         Group group(std::make_shared<native::SharedGroup>(std::make_shared<native::World>(config)));
+        // Else a rank that still waits for the word to begin may meet the failure of one that has begun.
+        group.barrier();
         body(group);
       } catch (...) {
         failures[static_cast<std::size_t>(rank)] = std::current_exception();
