@@ -113,14 +113,6 @@ void check_exposure(const Address& address, const Variables& variables, const Wo
                   to_string(address)));
 }
 
-std::string read_token(const InitOptions& options, const Variables& variables) {
-  if (const auto token = text_setting(options.token, "InitOptions::token", variables, {"RINGLET_TOKEN"}))
-    return check_token(token->name, token->value);
-  if (const auto file = first_set(variables, {"RINGLET_TOKEN_FILE"}))
-    return check_token(fmt::format("'{}' ({})", file->value, file->name), read_file(*file));
-  return {};
-}
-
 struct Settings {
   std::optional<Setting> rank, world_size, coordinator, hostfile, listen, guests;
 };
@@ -220,6 +212,14 @@ std::optional<std::string> process_variable(std::string_view name) {
   const char* value = std::getenv(std::string(name).c_str());
   if (value == nullptr || *value == '\0') return std::nullopt;
   return std::string(value);
+}
+
+std::string read_token(const InitOptions& options, const Variables& variables) {
+  if (const auto token = text_setting(options.token, "InitOptions::token", variables, {"RINGLET_TOKEN"}))
+    return check_token(token->name, token->value);
+  if (const auto file = first_set(variables, {"RINGLET_TOKEN_FILE"}))
+    return check_token(fmt::format("'{}' ({})", file->value, file->name), read_file(*file));
+  return {};
 }
 
 WorldConfig make_world_config(const InitOptions& options, const Variables& variables) {

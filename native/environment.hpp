@@ -18,6 +18,9 @@ using Variables = std::function<std::optional<std::string>(std::string_view name
 /// The process' environment.
 std::optional<std::string> process_variable(std::string_view name);
 
+/// The group's token; empty where none is set. Throws `InvalidArgument` where it is too short or its file cannot be read.
+std::string read_token(const InitOptions& options, const Variables& variables);
+
 /// What init() shall do: `InitOptions` first, then the variables. Throws `InvalidArgument` that names the variable, its value, and what is
 /// missing. Nothing configured: a world of one, or, if strict, an error.
 WorldConfig make_world_config(const InitOptions& options, const Variables& variables);

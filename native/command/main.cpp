@@ -19,6 +19,7 @@ using namespace ringlet::command;
 constexpr std::array kSubcommands{
     Subcommand{"bench", "measure collectives between ranks", run_bench},
     Subcommand{"launch", "run a program as N ranks on this machine", run_launch},
+    Subcommand{"serve", "run a program as ranks that browsers join", run_serve},
     Subcommand{"token", "make a token that lets ranks join", run_token},
     Subcommand{"version", "print the version", run_version},
 };

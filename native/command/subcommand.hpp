@@ -26,6 +26,7 @@ struct Subcommand {
 
 int run_bench(Arguments arguments);
 int run_launch(Arguments arguments);
+int run_serve(Arguments arguments);
 int run_token(Arguments arguments);
 int run_version(Arguments arguments);
 

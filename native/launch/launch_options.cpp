@@ -10,6 +10,10 @@ namespace ringlet::launch {
 std::optional<std::string> find_mistake(const LaunchOptions& options) {
   if (options.world_size < 1 || options.world_size > kMaxRanks)
     return fmt::format("-n {}: the number of ranks must be from 1 to {}", options.world_size, kMaxRanks);
+  if (options.guests < 0 || options.guests > kMaxGuests)
+    return fmt::format("--browsers {}: the number of browsers must be from 0 to {}", options.guests, kMaxGuests);
+  if (options.listen_at.port < 0 || options.listen_at.port > 65535)
+    return fmt::format("--port {}: a port is from 0 to 65535", options.listen_at.port);
   if (options.command.empty() || options.command.front().empty())
     return "no program to start: put it after `--`, as in `ringlet launch -n 4 -- ./train`";
   if (options.stdin_rank && (*options.stdin_rank < 0 || *options.stdin_rank >= options.world_size))

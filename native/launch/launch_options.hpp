@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -10,6 +11,13 @@ namespace ringlet::launch {
 
 /// More ranks than this on one machine are taken for a slip of the keyboard; it also bounds descriptors (four per rank).
 inline constexpr int kMaxRanks = 224;
+inline constexpr int kMaxGuests = 256;
+
+/// A numeric address of this machine, or one that stands for all, and a port; 0: any that is free.
+struct ListenAt {
+  std::string host = "127.0.0.1";
+  int port = 0;
+};
 
 /// What to start, and how its output and its end are handled.
 struct LaunchOptions {
@@ -24,6 +32,10 @@ struct LaunchOptions {
   bool stdout_to_stderr = false;                // for a caller that prints something of its own on stdout
   std::chrono::milliseconds linger{2000};       // from the first failure to SIGTERM for the other ranks
   std::chrono::milliseconds grace{5000};        // from SIGTERM to SIGKILL
+  ListenAt listen_at;                           // where the ranks meet, and those of other machines and browsers come in
+  int guests = 0;                               // ranks beyond those started here, which come in by themselves
+  std::optional<int> page_fd;                   // rank 0 inherits it: the packed page that it serves
+  std::function<void(int)> on_listening;        // gets the port before the ranks are started
   std::string helper_path;                      // the `ringlet` binary, which starts itself as guard and as each rank's first image
 };
 

@@ -57,13 +57,14 @@ void Launcher::start() {
   guard_.emplace(loop_.get(), options_.helper_path, [this] {
     output_->say("the guard process was ended; should the launcher be killed now, processes of the ranks can stay behind");
   });
-  const CoordinatorSocket coordinator = open_coordinator_socket();
+  const CoordinatorSocket coordinator = open_coordinator_socket(options_.listen_at);
+  if (options_.on_listening) options_.on_listening(coordinator.port);
   std::array<uv_file, 2> ends{};
   if (const int error = uv_pipe(ends.data(), UV_NONBLOCK_PIPE, 0); error != 0)
     throw LaunchError(1, std::string("cannot open a pipe: ") + uv_strerror(error));
   failures_.reset(ends[0]);
   const UniqueFd failure_writer(ends[1]);
-  const RankStart start{options_, failure_writer.get(), guard_->registration_fd(), coordinator.socket.get(), coordinator.port};
+  const RankStart start{options_, failure_writer.get(), guard_->registration_fd(), coordinator};
   for (int rank = 0; rank < options_.world_size; ++rank) start_rank(rank, start);
 }
 

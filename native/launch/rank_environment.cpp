@@ -12,9 +12,10 @@ namespace ringlet::launch {
 
 namespace {
 
-constexpr std::array<std::string_view, 9> kReserved{
-    "RINGLET_TERMINAL_COLUMNS", "RINGLET_RANK", "RINGLET_WORLD_SIZE", "RINGLET_COORDINATOR", "RINGLET_COORDINATOR_FD",
-    "RINGLET_HOSTFILE",         "MLX_RANK",     "MLX_HOSTFILE",       "MLX_WORLD_SIZE"};
+constexpr std::array<std::string_view, 12> kReserved{
+    "RINGLET_TERMINAL_COLUMNS", "RINGLET_RANK",     "RINGLET_WORLD_SIZE", "RINGLET_COORDINATOR",
+    "RINGLET_COORDINATOR_FD",   "RINGLET_HOSTFILE", "MLX_RANK",           "MLX_HOSTFILE",
+    "MLX_WORLD_SIZE",           "RINGLET_GUESTS",   "RINGLET_LISTEN",     "RINGLET_PAGE_FD"};
 
 /// Of "[12] ", as wide as that of the last rank.
 int prefix_columns(int world_size) { return static_cast<int>(std::to_string(world_size - 1).size()) + 3; }
@@ -25,7 +26,7 @@ std::string_view name_part(std::string_view entry) { return entry.substr(0, entr
 
 bool is_reserved_variable(std::string_view name) { return std::find(kReserved.begin(), kReserved.end(), name) != kReserved.end(); }
 
-std::vector<std::string> make_rank_environment(const LaunchOptions& options, int rank, int coordinator_port, int coordinator_fd) {
+std::vector<std::string> make_rank_environment(const LaunchOptions& options, int rank, const CoordinatorSocket& coordinator) {
   const auto replaced = [&](std::string_view name) {
     return is_reserved_variable(name) ||
            std::any_of(options.environment.begin(), options.environment.end(), [&](const auto& added) { return added.first == name; });
@@ -34,9 +35,14 @@ std::vector<std::string> make_rank_environment(const LaunchOptions& options, int
   for (char** entry = environ; *entry != nullptr; ++entry)
     if (!replaced(name_part(*entry))) result.emplace_back(*entry);
   result.push_back(fmt::format("RINGLET_RANK={}", rank));
-  result.push_back(fmt::format("RINGLET_WORLD_SIZE={}", options.world_size));
-  result.push_back(fmt::format("RINGLET_COORDINATOR=127.0.0.1:{}", coordinator_port));
-  if (rank == 0) result.push_back(fmt::format("RINGLET_COORDINATOR_FD={}", coordinator_fd));
+  result.push_back(fmt::format("RINGLET_WORLD_SIZE={}", options.world_size + options.guests));
+  result.push_back(fmt::format("RINGLET_COORDINATOR={}", coordinator.address));
+  if (rank == 0) result.push_back(fmt::format("RINGLET_COORDINATOR_FD={}", coordinator.socket.get()));
+  if (rank == 0 && options.page_fd) result.push_back(fmt::format("RINGLET_PAGE_FD={}", *options.page_fd));
+  if (options.guests > 0) {
+    result.push_back(fmt::format("RINGLET_GUESTS={}", options.guests));
+    result.push_back(fmt::format("RINGLET_LISTEN={}", options.listen_at.host));
+  }
   if (options.terminal_columns) {
     const int columns = *options.terminal_columns - (options.prefix ? prefix_columns(options.world_size) : 0);
     result.push_back(fmt::format("RINGLET_TERMINAL_COLUMNS={}", std::max(columns, 0)));

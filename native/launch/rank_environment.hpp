@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "native/launch/coordinator_socket.hpp"
 #include "native/launch/launch_options.hpp"
 
 namespace ringlet::launch {
@@ -12,8 +13,8 @@ namespace ringlet::launch {
 bool is_reserved_variable(std::string_view name);
 
 /// "NAME=VALUE" strings for one rank: the launcher's own environment without what says where another group meets, then RINGLET_RANK,
-/// RINGLET_WORLD_SIZE, RINGLET_COORDINATOR, on rank 0 RINGLET_COORDINATOR_FD,
+/// RINGLET_WORLD_SIZE, RINGLET_COORDINATOR, with guests RINGLET_GUESTS and RINGLET_LISTEN, on rank 0 the descriptors that it inherits,
 /// RINGLET_TERMINAL_COLUMNS where a terminal shows their output, then the user's additions.
-std::vector<std::string> make_rank_environment(const LaunchOptions& options, int rank, int coordinator_port, int coordinator_fd);
+std::vector<std::string> make_rank_environment(const LaunchOptions& options, int rank, const CoordinatorSocket& coordinator);
 
 }  // namespace ringlet::launch

@@ -48,9 +48,11 @@ std::vector<uv_stdio_container_t> make_stdio(const RankStart& start, int rank, c
   if (start.options.stdin_rank == rank) inherit(STDIN_FILENO, STDIN_FILENO);
   inherit(STDOUT_FILENO, out.write_end.get());
   inherit(STDERR_FILENO, err.write_end.get());
-  inherit(static_cast<std::size_t>(start.failure_fd), start.failure_fd);
-  inherit(static_cast<std::size_t>(start.guard_fd), start.guard_fd);
-  if (rank == 0) inherit(static_cast<std::size_t>(start.coordinator_fd), start.coordinator_fd);
+  const auto inherit_here = [&](int fd) { inherit(static_cast<std::size_t>(fd), fd); };
+  inherit_here(start.failure_fd);
+  inherit_here(start.guard_fd);
+  if (rank == 0) inherit_here(start.coordinator.socket.get());
+  if (rank == 0 && start.options.page_fd) inherit_here(*start.options.page_fd);
   return stdio;
 }
 
@@ -61,7 +63,7 @@ RankProcess::Pipes RankProcess::start(const RankStart& start, std::function<void
   Pipe out = open_pipe();
   Pipe err = open_pipe();
   std::vector<uv_stdio_container_t> stdio = make_stdio(start, exit_.rank, out, err);
-  std::vector<std::string> environment = make_rank_environment(launch, exit_.rank, start.coordinator_port, start.coordinator_fd);
+  std::vector<std::string> environment = make_rank_environment(launch, exit_.rank, start.coordinator);
   std::vector<std::string> arguments{launch.helper_path,
                                      kRankCommand,
                                      std::to_string(exit_.rank),

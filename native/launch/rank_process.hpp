@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "native/launch/coordinator_socket.hpp"
 #include "native/launch/launch_options.hpp"
 #include "native/launch/unique_fd.hpp"
 #include "native/launch/uv_handles.hpp"
@@ -16,8 +17,7 @@ struct RankStart {
   const LaunchOptions& options;
   int failure_fd;  // the helper reports here that it cannot become the program
   int guard_fd;    // the helper registers its process group here
-  int coordinator_fd;
-  int coordinator_port;
+  const CoordinatorSocket& coordinator;
 };
 
 /// One rank: a process that leads its own session and process group, and whatever it starts within that group.

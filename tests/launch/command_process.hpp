@@ -35,8 +35,9 @@ class CommandProcess {
   /// Reads until stdout contains `text` `count` times.
   void wait_for_stdout(const std::string& text, int count = 1);
   void wait_for_stderr(const std::string& text);
-  /// What has been read of stdout so far.
+  /// What has been read of stdout and stderr so far.
   const std::string& out() const noexcept { return out_; }
+  const std::string& err() const noexcept { return err_; }
   /// Reads to the end, waits until no process is left, and returns how the command ended.
   Outcome finish();
 
