@@ -14,9 +14,10 @@ inline std::optional<std::size_t> checked_bytes(std::span<const std::int64_t> ex
   bool empty = false;
   for (const auto extent : extents) {
     if (extent < 0) return std::nullopt;
+    // Extents have 64 bits wherever std::size_t has fewer.
     if (extent == 0)
       empty = true;
-    else if (product > kLimit / static_cast<std::size_t>(extent))
+    else if (static_cast<std::uint64_t>(extent) > kLimit / product)
       return std::nullopt;
     else
       product *= static_cast<std::size_t>(extent);

@@ -78,7 +78,7 @@ void Handshake::fail(Errc code, std::string text) {
 Proof Handshake::sign(std::string_view role) const {
   std::vector<std::byte> message;
   const auto add = [&](ConstBytes bytes) { message.insert(message.end(), bytes.begin(), bytes.end()); };
-  add(std::as_bytes(std::span(role)));
+  add(std::as_bytes(std::span(role.data(), role.size())));
   add(transcript_.dialler_preface);
   add(transcript_.acceptor_preface);
   add(transcript_.dialler_nonce);

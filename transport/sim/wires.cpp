@@ -147,7 +147,7 @@ void Wires::schedule_transmit(Connection& connection, std::size_t side, Instant 
 
 void Wires::fly(Connection& connection, std::size_t side, std::size_t bytes) {
   Pipe& out = connection.pipes[side];
-  const auto nanoseconds = static_cast<std::int64_t>(bytes * 1'000'000'000 / out.bytes_per_second);
+  const auto nanoseconds = static_cast<std::int64_t>(std::uint64_t{bytes} * 1'000'000'000 / out.bytes_per_second);
   out.busy_until = std::max(out.busy_until, clock_.now()) + Duration{nanoseconds};
   out.last_arrival = std::max(out.busy_until + out.latency + clock_.random().in(Range<Duration>{{}, out.jitter}), out.last_arrival);
   out.flying.push_back(bytes);
