@@ -13,6 +13,8 @@ function(ringlet_link_headers folder header)
 endfunction()
 ringlet_link_headers(xsimd xsimd.hpp)
 ringlet_link_headers(protozero pbf_reader.hpp)
+find_path(xxhash_INCLUDE_DIR xxhash.h PATHS /usr/include /usr/local/include /opt/homebrew/include NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH REQUIRED)
+file(CREATE_LINK ${xxhash_INCLUDE_DIR}/xxhash.h ${wasm_headers}/xxhash.h SYMBOLIC)
 find_file(XXHASH_HEADER xxhash.h PATHS ${header_folders} NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH REQUIRED)
 file(CREATE_LINK ${XXHASH_HEADER} ${wasm_headers}/xxhash.h SYMBOLIC)
 if(RINGLET_TESTS)
@@ -35,3 +37,16 @@ set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_CXX_COMPILER_LAUNCHER}")
 if(CCACHE_PROGRAM)
   list(INSERT CMAKE_CXX_COMPILER_LAUNCHER 3 CCACHE_COMPILERTYPE=clang)
 endif()
+
+# ringlet_wasm_module(train_text a.cpp b.cpp): bin/train_text.mjs, an ES module whose default export is the factory of a module with Ringlet's
+# exports (wasm/cpp/exports.hpp) and those of the sources, which put RINGLET_EXPORT before them; and bin/train_text.wasm. The factory's argument
+# has the `host` (wasm/cpp/imports.js) and either `wasmBinary` or `instantiateWasm`: the module looks for no file itself.
+function(ringlet_wasm_module name)
+  add_executable(${name} ${ARGN})
+  target_link_libraries(${name} PRIVATE ringlet_flags ringlet_wasm ringlet_core ringlet_simd)
+  target_link_options(${name} PRIVATE -O3 --no-entry -fwasm-exceptions -sMODULARIZE -sEXPORT_ES6 -sUSE_ES6_IMPORT_META=0
+    -sENVIRONMENT=web,worker -sALLOW_MEMORY_GROWTH -sFILESYSTEM=0 -sTOTAL_STACK=1MB
+    "SHELL:-sEXPORTED_RUNTIME_METHODS=UTF8ToString,stringToUTF8,lengthBytesUTF8"
+    "SHELL:--js-library ${PROJECT_SOURCE_DIR}/wasm/cpp/imports.js")
+  set_target_properties(${name} PROPERTIES SUFFIX .mjs LINK_DEPENDS ${PROJECT_SOURCE_DIR}/wasm/cpp/imports.js)
+endfunction()

@@ -14,86 +14,119 @@
 // Views of the module's memory are valid during the call only. The host's callbacks may call exports.
 
 mergeInto(LibraryManager.library, {
-  $ringletSockets: new Map(),
-  // Tells the module about one socket, and keeps what has come until the module takes it.
-  $RingletSocket__deps: ['$ringletSockets', '$stringToUTF8', '$lengthBytesUTF8', 'malloc', 'free'],
-  $RingletSocket: class {
-    constructor(id, url) {
-      this.chunks = [];
-      this.offset = 0;
-      this.socket = Module['host'].openSocket(url);
-      this.socket.onopen = () => _ringlet_on_socket_opened(id);
-      this.socket.onerror = () => {};
-      this.socket.onclose = (event) => this.tell(id, event.wasClean, event.code, event.reason);
-      this.socket.onmessage = (event) => {
-        const data = event.data;
-        if (typeof data === 'string') return this.tell(id, false, 1003, 'the peer sent text');
-        const bytes = data instanceof ArrayBuffer ? new Uint8Array(data) : data;
-        if (bytes.length === 0) return;
-        this.chunks.push(bytes);
-        _ringlet_on_socket_message(id, bytes.length);
-      };
+  // By the module's number: the socket, and what has come until the module takes it.
+  $ringletSockets: 'new Map()',
+
+  $ringletTellClosed: function (id, clean, code, reason) {
+    const room = lengthBytesUTF8(reason) + 1;
+    const text = _ringlet_allocate(room);
+    stringToUTF8(reason, text, room);
+    _ringlet_on_socket_closed(id, clean ? 1 : 0, code, text);
+    _ringlet_release(text);
+  },
+
+  ringlet_socket_open__deps: ['$ringletSockets', '$ringletTellClosed'],
+  ringlet_socket_open: function (id, url) {
+    const entry = { socket: undefined, chunks: [], offset: 0 };
+    ringletSockets.set(id, entry);
+    let socket;
+    try {
+      socket = Module['host'].openSocket(UTF8ToString(url));
+    } catch (error) {
+      queueMicrotask(() => ringletTellClosed(id, false, 0, String(error.message)));
+      return;
     }
-    tell(id, clean, code, reason) {
-      const room = lengthBytesUTF8(reason) + 1;
-      const text = _malloc(room);
-      stringToUTF8(reason, text, room);
-      _ringlet_on_socket_closed(id, clean ? 1 : 0, code, text);
-      _free(text);
-    }
-    take(to, bytes) {
-      while (bytes > 0) {
-        const chunk = this.chunks[0];
-        const part = Math.min(bytes, chunk.length - this.offset);
-        HEAPU8.set(chunk.subarray(this.offset, this.offset + part), to);
-        to += part;
-        bytes -= part;
-        this.offset += part;
-        if (this.offset === chunk.length) {
-          this.chunks.shift();
-          this.offset = 0;
-        }
+    entry.socket = socket;
+    socket.onopen = () => _ringlet_on_socket_opened(id);
+    socket.onerror = () => {};
+    socket.onclose = (event) => ringletTellClosed(id, event.wasClean, event.code, event.reason);
+    socket.onmessage = (event) => {
+      const data = event.data;
+      if (typeof data === 'string') {
+        ringletTellClosed(id, false, 1003, 'the other side sent text');
+        return;
+      }
+      const bytes = data instanceof ArrayBuffer ? new Uint8Array(data) : data;
+      if (bytes.length === 0) return;
+      entry.chunks.push(bytes);
+      _ringlet_on_socket_message(id, bytes.length);
+    };
+  },
+
+  ringlet_socket_send__deps: ['$ringletSockets'],
+  ringlet_socket_send: function (id, from, bytes) {
+    ringletSockets.get(id).socket.send(HEAPU8.subarray(from, from + bytes));
+  },
+
+  ringlet_socket_buffered__deps: ['$ringletSockets'],
+  ringlet_socket_buffered: function (id) {
+    return ringletSockets.get(id).socket.bufferedAmount;
+  },
+
+  ringlet_socket_take__deps: ['$ringletSockets'],
+  ringlet_socket_take: function (id, to, bytes) {
+    const entry = ringletSockets.get(id);
+    while (bytes > 0) {
+      const chunk = entry.chunks[0];
+      const part = Math.min(bytes, chunk.length - entry.offset);
+      HEAPU8.set(chunk.subarray(entry.offset, entry.offset + part), to);
+      to += part;
+      bytes -= part;
+      entry.offset += part;
+      if (entry.offset === chunk.length) {
+        entry.chunks.shift();
+        entry.offset = 0;
       }
     }
-    // The module has forgotten the socket: nothing is told any more.
-    close() {
-      this.socket.onopen = this.socket.onmessage = this.socket.onclose = null;
-      this.socket.close(1000);
-    }
   },
 
-  ringlet_socket_open__deps: ['$ringletSockets', '$RingletSocket'],
-  ringlet_socket_open: (id, url) => ringletSockets.set(id, new RingletSocket(id, UTF8ToString(url))),
-  ringlet_socket_send__deps: ['$ringletSockets'],
-  ringlet_socket_send: (id, from, bytes) => ringletSockets.get(id).socket.send(HEAPU8.subarray(from, from + bytes)),
-  ringlet_socket_buffered__deps: ['$ringletSockets'],
-  ringlet_socket_buffered: (id) => ringletSockets.get(id).socket.bufferedAmount,
-  ringlet_socket_take__deps: ['$ringletSockets'],
-  ringlet_socket_take: (id, to, bytes) => ringletSockets.get(id).take(to, bytes),
-  // Sends what is queued, then says goodbye.
+  // What was sent leaves first.
   ringlet_socket_finish__deps: ['$ringletSockets'],
-  ringlet_socket_finish: (id) => ringletSockets.get(id).socket.close(1000),
-  ringlet_socket_close__deps: ['$ringletSockets'],
-  ringlet_socket_close: (id) => {
-    ringletSockets.get(id).close();
-    ringletSockets.delete(id);
+  ringlet_socket_finish: function (id) {
+    ringletSockets.get(id).socket.close(1000);
   },
 
-  ringlet_now: () => Module['host'].now(),
-  $ringletTimer: { handle: undefined },
+  ringlet_socket_close__deps: ['$ringletSockets'],
+  ringlet_socket_close: function (id) {
+    const socket = ringletSockets.get(id).socket;
+    ringletSockets.delete(id);
+    if (!socket) return;
+    socket.onopen = socket.onmessage = socket.onclose = null;
+    socket.close(1000);
+  },
+
+  ringlet_now: function () {
+    return Module['host'].now();
+  },
+
+  $ringletTimer: '{}',
   ringlet_set_timer__deps: ['$ringletTimer'],
-  ringlet_set_timer: (milliseconds) => {
+  ringlet_set_timer: function (milliseconds) {
     ringletTimer.handle = Module['host'].setTimer(() => _ringlet_on_timer(), milliseconds);
   },
   ringlet_clear_timer__deps: ['$ringletTimer'],
-  ringlet_clear_timer: () => Module['host'].clearTimer(ringletTimer.handle),
-  ringlet_turn_soon: () => queueMicrotask(() => _ringlet_on_turn()),
+  ringlet_clear_timer: function () {
+    Module['host'].clearTimer(ringletTimer.handle);
+  },
+  ringlet_turn_soon: function () {
+    queueMicrotask(() => _ringlet_on_turn());
+  },
 
-  ringlet_random: (out, bytes) => Module['host'].random(HEAPU8.subarray(out, out + bytes)),
-  ringlet_sign: (key, keyBytes, message, messageBytes, out) =>
-    HEAPU8.set(Module['host'].sign(HEAPU8.subarray(key, key + keyBytes), HEAPU8.subarray(message, message + messageBytes)), out),
+  ringlet_random: function (out, bytes) {
+    Module['host'].random(HEAPU8.subarray(out, out + bytes));
+  },
+  ringlet_sign: function (key, keyBytes, message, messageBytes, out) {
+    const proof = Module['host'].sign(HEAPU8.subarray(key, key + keyBytes), HEAPU8.subarray(message, message + messageBytes));
+    HEAPU8.set(proof, out);
+  },
 
-  ringlet_tell_completed: (ticket, code, rank, value, text) => Module['host'].completed(ticket, code, rank, value, UTF8ToString(text)),
-  ringlet_tell_seat: (world, rank, size, guests, present) => Module['host'].seat(world, rank, size, guests, present),
-  ringlet_tell_failed: (world, code, rank, text) => Module['host'].failed(world, code, rank, UTF8ToString(text)),
+  ringlet_tell_completed: function (ticket, code, rank, value, text) {
+    Module['host'].completed(ticket, code, rank, value, UTF8ToString(text));
+  },
+  ringlet_tell_seat: function (world, rank, size, guests, present) {
+    Module['host'].seat(world, rank, size, guests, present);
+  },
+  ringlet_tell_failed: function (world, code, rank, text) {
+    Module['host'].failed(world, code, rank, UTF8ToString(text));
+  },
 });

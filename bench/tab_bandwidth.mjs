@@ -1,0 +1,119 @@
+#!/usr/bin/env node
+// Megabytes per second between a tab, or Node, and a native rank, beside a bare WebSocket, in turns.
+import { spawn } from 'node:child_process';
+import { createHmac, randomFillSync } from 'node:crypto';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { startNatives, token } from '../tests/wasm/natives.mjs';
+import { measure } from './tab_client.mjs';
+
+const require = createRequire(new URL('../wasm/package.json', import.meta.url));
+const { WebSocket, WebSocketServer } = require('ws');
+const here = fileURLToPath(new URL('.', import.meta.url));
+
+if (process.argv[2] === 'serve-bare') await serveBare();
+else await main();
+
+/** The other side of the bare measurement, in a process of its own. */
+async function serveBare() {
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1', perMessageDeflate: false, maxPayload: 1 << 30 });
+  await once(server, 'listening');
+  console.log(server.address().port);
+  server.on('connection', (socket) => {
+    let left = 0;
+    socket.on('message', async (data, isBinary) => {
+      if (isBinary) {
+        left -= data.length;
+        if (left <= 0) socket.send('received');
+        return;
+      }
+      const request = JSON.parse(data);
+      left = request.receive ?? 0;
+      const message = Buffer.alloc(256 << 10);
+      for (let at = 0; at < (request.send ?? 0); at += message.length) {
+        if (socket.bufferedAmount < 4 << 20) socket.send(message);
+        else await new Promise((sent) => socket.send(message, sent));
+      }
+    });
+  });
+}
+
+async function main() {
+  const [where = 'node', module = 'build/wasm/bin/ringlet.mjs', program = 'build/release/tests/native_rank'] = process.argv.slice(2);
+  if (!['node', 'chromium'].includes(where)) {
+    console.log(`Usage: bench/tab_bandwidth.mjs node|chromium [MODULE [NATIVE_RANK]]
+
+Prints medians in MB/s, each way, of messages of 8 MiB between a native rank and a rank in Node or in headless Chromium, and of a bare WebSocket to a
+server in Node. Build with
+  cmake --preset wasm && cmake --build --preset wasm --target ringlet
+  cmake --preset release && cmake --build --preset release --target native_rank`);
+    process.exit(where === '--help' || where === '-h' ? 0 : 2);
+  }
+  const options = { bytes: 8 << 20, messages: 16, turns: 9, token };
+  const bare = spawn(process.execPath, [fileURLToPath(import.meta.url), 'serve-bare'], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const world = await startNatives(resolve(program), 1, 1, ['exchange', ...[options.bytes, options.messages, options.turns].map(String)]);
+  try {
+    const [line] = await once(bare.stdout, 'data');
+    const all = { ...options, ringPort: world.port, barePort: Number(line) };
+    report(where, await (where === 'node' ? measureInNode(resolve(module), all) : measureInTab(resolve(module), all)));
+  } finally {
+    world.stop();
+    bare.kill();
+  }
+}
+
+function report(where, rows) {
+  const median = (values) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)];
+  for (const way of ['up', 'down']) {
+    const [ring, bare] = ['ring', 'bare'].map((kind) => median(rows.map((row) => row[kind][way])));
+    console.log(`${where} ${way}: ${ring.toFixed(0)} MB/s, bare ${bare.toFixed(0)} MB/s: ${((100 * ring) / bare).toFixed(0)} %`);
+  }
+}
+
+async function measureInNode(module, options) {
+  const { default: makeModule } = await import(module);
+  return measure(
+    {
+      openSocket: (url) => Object.assign(new WebSocket(url, { perMessageDeflate: false }), { binaryType: 'nodebuffer' }),
+      random: (bytes) => randomFillSync(bytes),
+      sign: (key, message) => createHmac('sha256', key).update(message).digest(),
+      makeModule: (host) => makeModule({ host, wasmBinary: readFileSync(module.replace(/\.mjs$/, '.wasm')) }),
+    },
+    options,
+  );
+}
+
+async function measureInTab(module, options) {
+  const { build } = require('esbuild');
+  const { chromium } = require('playwright-core');
+  const bundle = await build({
+    entryPoints: [resolve(here, 'tab_page.mjs')],
+    bundle: true,
+    write: false,
+    format: 'esm',
+    alias: { 'ringlet-module': module },
+    nodePaths: [resolve(here, '../wasm/node_modules')],
+  });
+  const browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+    args: ['--no-sandbox', '--disable-gpu', '--disable-quic'],
+  });
+  try {
+    const page = await browser.newPage();
+    // The page has to be of the native rank's own origin.
+    await page.route(`http://127.0.0.1:${options.ringPort}/**`, (route) => {
+      const { pathname } = new URL(route.request().url());
+      if (pathname === '/page.mjs') return route.fulfill({ contentType: 'text/javascript', body: bundle.outputFiles[0].text });
+      if (pathname === '/ringlet.wasm') return route.fulfill({ contentType: 'application/wasm', body: readFileSync(module.replace(/\.mjs$/, '.wasm')) });
+      return route.fulfill({ contentType: 'text/html', body: '<!doctype html><script type="module" src="/page.mjs"></script>' });
+    });
+    await page.goto(`http://127.0.0.1:${options.ringPort}/`);
+    await page.waitForFunction(() => globalThis.measureTab !== undefined);
+    return await page.evaluate((given) => globalThis.measureTab(given), options);
+  } finally {
+    await browser.close();
+  }
+}

@@ -1,0 +1,96 @@
+// What tab_bandwidth.mjs runs in Node and in a tab: bytes to a native rank and back, as messages of a world, and bare.
+
+const messageBytes = 256 << 10;
+const highWater = 4 << 20;
+
+/** Megabytes per second both ways between this and a bare WebSocket server. */
+async function measureBare(platform, port, bytes, limit) {
+  const socket = platform.openSocket(`ws://127.0.0.1:${port}/`);
+  await new Promise((resolve, reject) => {
+    socket.onopen = resolve;
+    socket.onerror = () => reject(new Error('the bare server does not answer'));
+  });
+  const message = new Uint8Array(messageBytes);
+  let done;
+  let left = 0;
+  socket.onmessage = ({ data }) => {
+    left -= data.byteLength ?? 0;
+    if (typeof data === 'string' || left <= 0) done();
+  };
+  const until = (awaited) => new Promise((resolve) => { left = awaited; done = resolve; });
+  const started = performance.now();
+  const sent = until(Infinity);
+  socket.send(JSON.stringify({ receive: bytes }));
+  for (let at = 0; at < bytes; at += messageBytes) {
+    while (socket.bufferedAmount >= limit) await new Promise((resolve) => setTimeout(resolve, 1));
+    socket.send(message);
+  }
+  await sent;
+  const turned = performance.now();
+  const received = until(bytes);
+  socket.send(JSON.stringify({ send: bytes }));
+  await received;
+  const ended = performance.now();
+  socket.close();
+  return { up: bytes / (turned - started) / 1e3, down: bytes / (ended - turned) / 1e3 };
+}
+
+/** A module that has joined the world. */
+async function join(platform, port, token) {
+  const tickets = new Map();
+  let last = 0;
+  const host = {
+    ...platform,
+    now: () => performance.now(),
+    setTimer: (callback, milliseconds) => setTimeout(callback, milliseconds),
+    clearTimer: (timer) => clearTimeout(timer),
+    completed: (ticket, code, rank, value, text) => {
+      const { resolve, reject } = tickets.get(ticket);
+      tickets.delete(ticket);
+      if (code === 0) resolve(value);
+      else reject(new Error(text));
+    },
+    seat: () => {},
+    failed: () => {},
+  };
+  const module = await platform.makeModule(host);
+  const text = (value) => {
+    const bytes = new TextEncoder().encode(`${value}\0`);
+    const pointer = module._ringlet_allocate(bytes.length);
+    module.HEAPU8.set(bytes, pointer);
+    return pointer;
+  };
+  const start = (name, ...rest) =>
+    new Promise((resolve, reject) => {
+      tickets.set(++last, { resolve, reject });
+      module[name](last, ...rest);
+    });
+  const group = await start('_ringlet_join', text('127.0.0.1'), port, text(token), text('bandwidth'), 0, 0);
+  return { module, group, start };
+}
+
+async function measureRing({ module, group, start }, bytes, messages) {
+  const values = module._ringlet_allocate(bytes);
+  const shape = module._ringlet_allocate(4);
+  new DataView(module.HEAPU8.buffer).setUint32(shape, bytes, true);
+  const started = performance.now();
+  for (let i = 0; i < messages; ++i) await start('_ringlet_send', group, 0, 0, 1, values, shape, 1, 0);
+  await start('_ringlet_barrier', group, 0, 0);
+  const turned = performance.now();
+  for (let i = 0; i < messages; ++i) await start('_ringlet_receive', group, 0, 0, 1, values, shape, 1, 0);
+  await start('_ringlet_barrier', group, 0, 0);
+  const ended = performance.now();
+  module._ringlet_release(values);
+  module._ringlet_release(shape);
+  const all = bytes * messages;
+  return { up: all / (turned - started) / 1e3, down: all / (ended - turned) / 1e3 };
+}
+
+/** Turns of both; one row each. */
+export async function measure(platform, { ringPort, barePort, token, bytes, messages, turns }) {
+  const world = await join(platform, ringPort, token);
+  const rows = [];
+  for (let turn = 0; turn < turns; ++turn)
+    rows.push({ ring: await measureRing(world, bytes, messages), bare: await measureBare(platform, barePort, bytes * messages, highWater) });
+  return rows;
+}

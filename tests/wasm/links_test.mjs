@@ -1,0 +1,169 @@
+// Worlds of modules in this process, whose links are pipes between WebSockets: the browser's loop, links and exports.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Rank, WebSocketServer } from './rank.mjs';
+
+const module = process.env.RINGLET_TEST_MODULE;
+const timeout = 60_000;
+
+/** A server that joins the first two that come: what one sends the other gets, in messages of other sizes. */
+async function openPipe(rng) {
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1', perMessageDeflate: false });
+  await new Promise((resolve) => server.once('listening', resolve));
+  const ends = [];
+  const early = [[], []];
+  server.on('connection', (socket) => {
+    const side = ends.push(socket) - 1;
+    const cut = (data) => {
+      const to = ends[1 - side];
+      if (!to) return early[side].push(data);
+      for (let at = 0; at < data.length; ) {
+        const bytes = rng === undefined ? data.length : 1 + Math.floor(rng() * 70_000);
+        to.send(data.subarray(at, at + bytes));
+        at += bytes;
+      }
+    };
+    socket.on('message', cut);
+    socket.on('close', (code) => ends[1 - side]?.close(code === 1005 ? 1000 : code === 1006 ? 1011 : code));
+    if (side === 1) for (const data of early[0].splice(0)) socket.send(data);
+  });
+  return { port: server.address().port, ends, close: () => server.close() };
+}
+
+function seeded(seed) {
+  let state = seed;
+  return () => (state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0) / 2 ** 32;
+}
+
+async function makeWorld(size, rng, limit = timeout) {
+  const ranks = await Promise.all(Array.from({ length: size }, () => Rank.make(module)));
+  const pipes = new Map();
+  const worlds = ranks.map((rank, index) => rank.call('test_world', index, size, limit));
+  const dials = [];
+  for (let one = 0; one < size; ++one)
+    for (let other = one + 1; other < size; ++other) {
+      const pipe = await openPipe(rng);
+      pipes.set(`${one} ${other}`, pipe);
+      dials.push(ranks[one].start('test_dial', worlds[one], other, pipe.port), ranks[other].start('test_dial', worlds[other], one, pipe.port));
+    }
+  await Promise.all(dials);
+  const groups = ranks.map((rank, index) => rank.call('ringlet_world_group', worlds[index]));
+  const end = async () => {
+    await Promise.all(ranks.map((rank, index) => rank.start('ringlet_leave', worlds[index])));
+    for (const pipe of pipes.values()) pipe.close();
+  };
+  return { ranks, worlds, groups, pipes, end };
+}
+
+const f32 = 11;
+
+test('every collective gives what it should, from nothing to many messages', { timeout }, async () => {
+  for (const size of [1, 2, 3, 4]) {
+    const { ranks, groups, end } = await makeWorld(size, seeded(size));
+    for (const count of [0, 1, 5, 1000, 300_000]) {
+      const all = (name, make) => Promise.all(ranks.map((rank, index) => rank.start(name, groups[index], 0, 0, ...make(rank, index))));
+      const values = (rank) => Float32Array.from({ length: count }, (_, i) => (i % 1000) + rank);
+      const inputs = ranks.map((rank, index) => rank.put(values(index)));
+      const total = Float32Array.from({ length: count }, (_, i) => (i % 1000) * size + (size * (size - 1)) / 2);
+
+      await all('ringlet_all_reduce', (_, i) => [0, f32, inputs[i], inputs[i], count, 1]);
+      for (const [i, rank] of ranks.entries()) assert.deepEqual(rank.get(Float32Array, inputs[i], count), total);
+
+      const gathered = ranks.map((rank) => rank.put(count * size * 4));
+      await all('ringlet_all_gather', (_, i) => [f32, inputs[i], gathered[i], count, 1, 0]);
+      for (const [i, rank] of ranks.entries())
+        for (let part = 0; part < size; ++part) assert.deepEqual(rank.get(Float32Array, gathered[i] + part * count * 4, count), total);
+
+      const scattered = ranks.map((rank) => rank.put(count * 4));
+      await all('ringlet_reduce_scatter', (_, i) => [2, f32, inputs[i], scattered[i], count, 1, 0]);
+      const first = Math.ceil(count / size);
+      assert.deepEqual(ranks[0].get(Float32Array, scattered[0], first), total.subarray(0, first));
+
+      await all('ringlet_broadcast', (_, i) => [f32, i === size - 1 ? inputs[i] : scattered[i], count, 1, size - 1]);
+      await all('ringlet_reduce', (_, i) => [0, f32, inputs[i], scattered[i], count, 1, 0]);
+      assert.deepEqual(ranks[0].get(Float32Array, scattered[0], count), total.map((value) => value * size));
+      await all('ringlet_gather', (_, i) => [f32, inputs[i], gathered[i], count, 1, 0, 0]);
+      await all('ringlet_scatter', (_, i) => [f32, gathered[i], scattered[i], count, 1, 0, 0]);
+      for (const [i, rank] of ranks.entries()) assert.deepEqual(rank.get(Float32Array, scattered[i], count), total);
+      await all('ringlet_all_to_all', (_, i) => [f32, gathered[0] && gathered[i], ranks[i].put(count * size * 4), count * size, 1]);
+      await all('ringlet_barrier', () => []);
+      for (const [i, rank] of ranks.entries()) rank.free(inputs[i], gathered[i], scattered[i]);
+    }
+    await end();
+  }
+});
+
+test('messages keep their order, and another shape is an error on both sides that the group outlives', { timeout }, async () => {
+  const { ranks, groups, end } = await makeWorld(2, seeded(7));
+  const shape = ranks.map((rank) => rank.put(Uint32Array.of(50_000, 4)));
+  const from = ranks[0].put(Float32Array.from({ length: 200_000 }, (_, i) => i));
+  const to = ranks[1].put(800_000);
+  for (let round = 0; round < 3; ++round) {
+    await Promise.all([
+      ranks[0].start('ringlet_send', groups[0], 0, 0, f32, from, shape[0], 2, 1),
+      ranks[1].start('ringlet_receive', groups[1], 0, 0, f32, to, shape[1], 2, 0),
+    ]);
+    assert.deepEqual(ranks[1].get(Float32Array, to, 200_000), ranks[0].get(Float32Array, from, 200_000));
+    const outcome = await Promise.allSettled([
+      ranks[0].start('ringlet_send', groups[0], 0, 0, f32, from, shape[0], 2, 1),
+      ranks[1].start('ringlet_receive', groups[1], 0, 0, f32, to, shape[1], 1, 0),
+    ]);
+    for (const { reason } of outcome) assert.equal(reason.code, 2);
+  }
+  await end();
+});
+
+test('a split gives groups, which can be left', { timeout }, async () => {
+  const { ranks, groups, end } = await makeWorld(3);
+  const parts = await Promise.all(ranks.map((rank, i) => rank.start('ringlet_split', groups[i], 0, 0, i === 1 ? -1 : 0, -i)));
+  assert.equal(parts[1], 0);
+  assert.deepEqual([0, 2].map((i) => ranks[i].call('ringlet_group_size', parts[i])), [2, 2]);
+  const places = [0, 2].map((i) => ranks[i].put(Int32Array.of(i)));
+  await Promise.all([0, 2].map((i, at) => ranks[i].start('ringlet_all_reduce', parts[i], 0, 0, 0, 7, places[at], places[at], 1, 1)));
+  assert.deepEqual(ranks[2].get(Int32Array, places[1], 1), Int32Array.of(2));
+  for (const i of [0, 2]) assert.equal(ranks[i].call('ringlet_group_leave', parts[i]), 0);
+  assert.equal(ranks[0].call('ringlet_group_leave', parts[0]), 1);
+  await end();
+});
+
+test('a mistake is refused before anything moves', { timeout }, async () => {
+  const { ranks, groups, end } = await makeWorld(2);
+  const place = ranks[0].put(64);
+  const refused = (name, ...rest) => assert.rejects(ranks[0].start(name, ...rest), { code: 1 });
+  await refused('ringlet_all_reduce', groups[0], 0, 0, 0, 99, place, place, 1, 1);
+  await refused('ringlet_all_reduce', groups[0], 0, 0, 9, f32, place, place, 1, 1);
+  await refused('ringlet_all_reduce', groups[0], 1024, 0, 0, f32, place, place, 1, 1);
+  await refused('ringlet_all_reduce', groups[0], 0, -1, 0, f32, place, place, 1, 1);
+  await refused('ringlet_all_reduce', 12_345, 0, 0, 0, f32, place, place, 1, 1);
+  await refused('ringlet_all_reduce', groups[0], 0, 0, 0, f32, place, place, 0x7fffffff, 0x7fffffff);
+  await refused('ringlet_send', groups[0], 0, 0, f32, place, place, 9, 1);
+  await refused('ringlet_broadcast', groups[0], 0, 0, f32, place, 1, 1, 2);
+  assert.equal(ranks[0].pending, 0);
+  await end();
+});
+
+test('ranks that disagree, that are late or that go are named', { timeout }, async () => {
+  {
+    const { ranks, groups, pipes } = await makeWorld(3);
+    const places = ranks.map((rank) => rank.put(64));
+    const outcome = await Promise.allSettled(
+      ranks.map((rank, i) => rank.start('ringlet_all_reduce', groups[i], 0, 0, 0, i === 1 ? 7 : f32, places[i], places[i], 4, 1)),
+    );
+    for (const { reason } of outcome) assert.equal(reason.code, 2);
+    for (const rank of ranks) assert.equal(rank.failures.length, 1);
+    for (const pipe of pipes.values()) pipe.close();
+  }
+  {
+    const { ranks, groups, pipes } = await makeWorld(2);
+    const late = ranks[0].start('ringlet_barrier', groups[0], 0, 200);
+    await assert.rejects(late, { code: 4, rank: 1 });
+    for (const pipe of pipes.values()) pipe.close();
+  }
+  {
+    const { ranks, groups, pipes } = await makeWorld(2);
+    const pending = ranks[0].start('ringlet_barrier', groups[0], 0, 0);
+    for (const socket of pipes.get('0 1').ends) socket.terminate();
+    await assert.rejects(pending, { code: 3, rank: 1 });
+    pipes.get('0 1').close();
+  }
+});

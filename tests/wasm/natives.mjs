@@ -1,0 +1,47 @@
+// Native ranks as processes, for tests: a world of `natives` of them at a port that the system chose.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+
+export const token = 'a token for tests only';
+
+/** Starts them. `output(rank)` ends with what that rank printed, once it has ended well. */
+export async function startNatives(program, natives, guests, args = []) {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address();
+  const processes = Array.from({ length: natives }, (_, rank) => {
+    const child = spawn(program, args, {
+      stdio: ['ignore', 'pipe', 'inherit', ...(rank === 0 ? [server._handle.fd] : [])],
+      env: {
+        ...process.env,
+        RINGLET_RANK: String(rank),
+        RINGLET_WORLD_SIZE: String(natives + guests),
+        RINGLET_GUESTS: String(guests),
+        RINGLET_COORDINATOR: `127.0.0.1:${port}`,
+        RINGLET_TOKEN: token,
+        ...(rank === 0 ? { RINGLET_COORDINATOR_FD: '3' } : {}),
+      },
+    });
+    const printed = [];
+    child.stdout.on('data', (data) => printed.push(data));
+    const ended = new Promise((resolve) => child.on('close', (code, signal) => resolve(code ?? signal)));
+    return { child, ended, printed };
+  });
+  server.close();
+  return {
+    port,
+    async output(rank) {
+      const { ended, printed } = processes[rank];
+      const code = await ended;
+      if (code !== 0) throw new Error(`native rank ${rank} ended with ${code}`);
+      return Buffer.concat(printed).toString();
+    },
+    kill(rank) {
+      processes[rank].child.kill('SIGKILL');
+    },
+    stop() {
+      for (const { child } of processes) child.kill('SIGKILL');
+    },
+  };
+}

@@ -1,0 +1,114 @@
+// A module as one rank, for tests: its host, its memory, and its operations as promises.
+import { createHmac, randomFillSync } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+
+const require = createRequire(new URL('../../wasm/package.json', import.meta.url));
+export const { WebSocket, WebSocketServer } = require('ws');
+
+export const dtypes = ['bool', 'u8', 'u16', 'u32', 'u64', 'i8', 'i16', 'i32', 'i64', 'f16', 'bf16', 'f32', 'f64', 'complex64'];
+export const sizes = [1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8, 8];
+export const ops = ['sum', 'prod', 'max', 'min'];
+
+export class Failure extends Error {
+  constructor(code, rank, text) {
+    super(`${text} (code ${code}, rank ${rank})`);
+    Object.assign(this, { code, rank });
+  }
+}
+
+export class Rank {
+  #tickets = new Map();
+  #lastTicket = 0;
+  seats = [];
+  failures = [];
+
+  /** `module`: path of the .mjs beside its .wasm. */
+  static async make(module) {
+    const rank = new Rank();
+    const host = {
+      now: () => performance.now(),
+      setTimer: setTimeout,
+      clearTimer: clearTimeout,
+      openSocket: (url) => {
+        const socket = new WebSocket(url, { perMessageDeflate: false });
+        socket.binaryType = 'nodebuffer';
+        return socket;
+      },
+      random: (bytes) => randomFillSync(bytes),
+      sign: (key, message) => createHmac('sha256', key).update(message).digest(),
+      completed: (ticket, code, culprit, value, text) => {
+        const { resolve, reject } = rank.#tickets.get(ticket);
+        rank.#tickets.delete(ticket);
+        if (code === 0) resolve(value);
+        else reject(new Failure(code, culprit, text));
+      },
+      seat: (world, ...seat) => rank.seats.push(seat),
+      failed: (world, code, culprit, text) => rank.failures.push(new Failure(code, culprit, text)),
+    };
+    const { default: factory } = await import(module);
+    rank.module = await factory({ host, wasmBinary: readFileSync(module.replace(/\.mjs$/, '.wasm')) });
+    return rank;
+  }
+
+  get pending() {
+    return this.#tickets.size;
+  }
+
+  /** What completes by its ticket: the export's name and what follows the ticket. */
+  start(name, ...rest) {
+    return this.#open((ticket) => this.module[`_${name}`](ticket, ...rest) ?? 0);
+  }
+
+  /** Joins as a guest; the group of all ranks. */
+  join(port, token, name = 'Node', timeout = 60_000, host = '127.0.0.1') {
+    const texts = [host, token, name].map((text) => this.text(text));
+    return this.#open((ticket) => {
+      this.world = this.module._ringlet_join(ticket, texts[0], port, texts[1], texts[2], timeout, timeout);
+      return -Math.min(this.world, 0);
+    }).finally(() => this.free(...texts));
+  }
+  leave() {
+    return this.start('ringlet_leave', this.world);
+  }
+
+  #open(begin) {
+    return new Promise((resolve, reject) => {
+      const ticket = ++this.#lastTicket;
+      this.#tickets.set(ticket, { resolve, reject });
+      const code = begin(ticket);
+      if (code === 0) return;
+      this.#tickets.delete(ticket);
+      reject(this.failure(code));
+    });
+  }
+
+  /** What ends at once, and returns a handle or minus a code. */
+  call(name, ...rest) {
+    const value = this.module[`_${name}`](...rest);
+    if (value < 0) throw this.failure(-value);
+    return value;
+  }
+
+  failure(code) {
+    return new Failure(code, this.module._ringlet_error_rank(), this.module.UTF8ToString(this.module._ringlet_error_text()));
+  }
+
+  /** Memory of the module's with these bytes; of a number, that many. */
+  put(bytes) {
+    const count = typeof bytes === 'number' ? bytes : bytes.byteLength;
+    const pointer = this.module._ringlet_allocate(count) >>> 0;
+    if (typeof bytes !== 'number') this.module.HEAPU8.set(new Uint8Array(bytes.buffer, bytes.byteOffset, count), pointer);
+    return pointer;
+  }
+  text(text) {
+    return this.put(new TextEncoder().encode(`${text}\0`));
+  }
+  /** A copy of what is there, as an array of that type. */
+  get(Type, pointer, count) {
+    return new Type(this.module.HEAPU8.slice(pointer, pointer + count * Type.BYTES_PER_ELEMENT).buffer);
+  }
+  free(...pointers) {
+    for (const pointer of pointers) this.module._ringlet_release(pointer);
+  }
+}

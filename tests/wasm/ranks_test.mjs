@@ -1,0 +1,222 @@
+// Modules under Node as ranks of worlds with native ones: the same operations as native_rank.cpp calls, with the same bits on all.
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { test as nodeTest } from 'node:test';
+import { startNatives, token } from './natives.mjs';
+import { dtypes, ops, Rank, sizes } from './rank.mjs';
+
+const { RINGLET_TEST_MODULE: module, RINGLET_NATIVE_RANK: program } = process.env;
+const timeout = 120_000;
+const skip = existsSync(program) ? false : `${program} has not been built`;
+const test = (name, options, run) => nodeTest(name, { ...options, skip }, run);
+
+function* numbers(rank, stage) {
+  let state = Math.imul(0x9e3779b9, rank * 1_000 + stage + 1) | 1;
+  for (;;) {
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    yield state | 0;
+  }
+}
+
+function makeBits(dtype, count, rank, stage) {
+  const bytes = new Uint8Array(count * sizes[dtype]);
+  const from = numbers(rank, stage);
+  for (let i = 0; i < bytes.length; ++i) bytes[i] = (from.next().value >>> 8) & (dtype === 0 ? 1 : 255);
+  return bytes;
+}
+
+function makeValues(count, rank, stage) {
+  const from = numbers(rank, stage);
+  // Rounded once to a float, then divided exactly, as the other program does.
+  return Float32Array.from({ length: count }, () => Math.fround(from.next().value) / 2 ** 31);
+}
+
+function hash(bytes) {
+  let value = 0x811c9dc5;
+  for (const byte of bytes) value = Math.imul(value ^ byte, 0x01000193);
+  return (value >>> 0).toString(16).padStart(8, '0');
+}
+
+const [f32, i32, sum] = [11, 7, 0];
+
+/** A module as a guest: what native_rank.cpp calls, and the lines that it prints. */
+class Guest {
+  #stage = 0;
+  lines = [];
+
+  static async join(port, name) {
+    const guest = new Guest();
+    guest.rank = await Rank.make(module);
+    guest.group = await guest.rank.join(port, token, name);
+    guest.number = guest.rank.call('ringlet_group_rank', guest.group);
+    guest.size = guest.rank.call('ringlet_group_size', guest.group);
+    return guest;
+  }
+
+  run(name, ...rest) {
+    return this.rank.start(name, this.group, 0, 0, ...rest);
+  }
+  print(name, pointer, bytes) {
+    this.lines.push(`${name} ${hash(this.rank.module.HEAPU8.subarray(pointer, pointer + bytes))}`);
+  }
+  values(count, rank = this.number) {
+    return this.rank.put(makeValues(count, rank, ++this.#stage));
+  }
+
+  async reduceEverything() {
+    for (const [dtype, name] of dtypes.entries())
+      for (const [op, opName] of ops.entries())
+        for (const count of [1, 1_000, 40_000]) {
+          const bits = makeBits(dtype, count, this.number, ++this.#stage);
+          const values = this.rank.put(bits);
+          await this.run('ringlet_all_reduce', op, dtype, values, values, count, 1);
+          this.print(`${name} ${opName} ${count}`, values, bits.length);
+          this.rank.free(values);
+        }
+  }
+
+  async moveEverything() {
+    const { size, rank } = this;
+    for (const count of [5, 60_000]) {
+      let own = this.values(count);
+      const [all, swapped, part] = [size * count * 4, size * count * 4, count * 4].map((bytes) => rank.put(bytes));
+      await this.run('ringlet_all_mean', f32, own, own, count, 1);
+      this.print('all_mean', own, count * 4);
+      own = this.values(count);
+      await this.run('ringlet_all_gather', f32, own, all, count, 1, 0);
+      this.print('all_gather', all, size * count * 4);
+      await this.run('ringlet_reduce_scatter', sum, f32, all, part, size * count, 1, 0);
+      await this.run('ringlet_all_gather', f32, part, all, count, 1, 0);
+      this.print('reduce_scatter', all, size * count * 4);
+      await this.run('ringlet_broadcast', f32, own, count, 1, size - 1);
+      this.print('broadcast', own, count * 4);
+      await this.run('ringlet_all_to_all', f32, all, swapped, size * count, 1);
+      await this.run('ringlet_all_to_all', f32, swapped, all, size * count, 1);
+      this.print('all_to_all', all, size * count * 4);
+      await this.run('ringlet_gather', f32, own, all, count, 1, 0, 0);
+      await this.run('ringlet_scatter', f32, all, own, count, 1, 0, 0);
+      this.print('gather and scatter', own, count * 4);
+      const shape = rank.put(Uint32Array.of(count));
+      const sending = this.run('ringlet_send', f32, own, shape, 1, (this.number + 1) % size);
+      await this.run('ringlet_receive', f32, part, shape, 1, (this.number + size - 1) % size);
+      await sending;
+      this.print('send and recv', part, count * 4);
+    }
+    const half = await rank.start('ringlet_split', this.group, 0, 0, this.number % 2, -1);
+    const number = rank.put(Int32Array.of(rank.call('ringlet_group_size', half)));
+    await this.run('ringlet_broadcast', i32, number, 1, 1, 0);
+    this.print('split', number, 4);
+    assert.equal(rank.call('ringlet_group_leave', half), 0);
+    await this.run('ringlet_barrier');
+  }
+
+  tree(...leaves) {
+    const tree = this.rank.call('ringlet_tree');
+    for (const [name, values, count] of leaves) {
+      const [text, shape] = [this.rank.text(name), this.rank.put(Uint32Array.of(count))];
+      assert.equal(this.rank.call('ringlet_tree_add', tree, text, f32, values, shape, 1), 0);
+      this.rank.free(text, shape);
+    }
+    return tree;
+  }
+
+  async train() {
+    const { rank, group } = this;
+    const [a, b] = [this.values(3_001, 0), this.values(17, 0)];
+    const parameters = this.tree(['layers.0.weight', a, 3_001], ['layers.0.bias', b, 17]);
+    const formula = rank.text('AdamW');
+    const optimizer = rank.call('ringlet_optimizer', formula, 0.01, 0, 0, -1);
+    const fsdp = rank.call('ringlet_fsdp', group, 0, 32 << 20, 1, -1, 0);
+    for (let step = 0; step < 3; ++step) {
+      const [da, db] = [this.values(3_001), this.values(17)];
+      const gradients = this.tree(['layers.0.weight', da, 3_001], ['layers.0.bias', db, 17]);
+      await rank.start('ringlet_average_gradients', group, 0, gradients, 32 << 20, -1, this.number + 1);
+      this.print('average_gradients', da, 3_001 * 4);
+      await rank.start('ringlet_fsdp_apply', fsdp, 0, gradients, parameters, optimizer);
+      assert.ok(rank.call('ringlet_fsdp_norm', fsdp) > 0);
+      this.print('fsdp_apply_gradients', a, 3_001 * 4);
+      assert.equal(rank.call('ringlet_object_release', gradients), 0);
+    }
+  }
+
+  async runAll() {
+    await this.reduceEverything();
+    await this.moveEverything();
+    await this.train();
+    await this.rank.leave();
+    return this.lines;
+  }
+}
+
+for (const [natives, guests] of [
+  [1, 1],
+  [2, 2],
+  [1, 3],
+  [3, 1],
+])
+  test(`${natives} native and ${guests} wasm ranks have the same bits`, { timeout }, async () => {
+    const world = await startNatives(program, natives, guests);
+    try {
+      const tabs = await Promise.all(Array.from({ length: guests }, (_, i) => Guest.join(world.port, `tab ${i}`)));
+      assert.deepEqual(tabs.map((tab) => tab.number).sort(), Array.from({ length: guests }, (_, i) => natives + i));
+      assert.ok(tabs.every((tab) => tab.size === natives + guests));
+      assert.deepEqual(tabs[0].rank.seats.at(-1).slice(1), [natives + guests, guests, natives + guests]);
+      const printed = await Promise.all(tabs.map((tab) => tab.runAll()));
+      for (let rank = 0; rank < natives; ++rank) {
+        const lines = (await world.output(rank)).trim().split('\n');
+        for (const [i, theirs] of printed.entries()) {
+          // A message is another on every rank, and a send's neighbour's.
+          const differ = lines.filter((line, at) => line !== theirs[at] && !line.startsWith('send and recv'));
+          assert.deepEqual(differ, [], `rank ${rank} beside tab ${i}`);
+          assert.equal(lines.length, theirs.length);
+        }
+      }
+    } finally {
+      world.stop();
+    }
+  });
+
+test('another token is refused, and the world goes on waiting', { timeout }, async () => {
+  const world = await startNatives(program, 1, 1);
+  try {
+    const stranger = await Rank.make(module);
+    await assert.rejects(stranger.join(world.port, 'another token than theirs'), { code: 2 });
+    const tab = await Guest.join(world.port);
+    await tab.runAll();
+    await world.output(0);
+  } finally {
+    world.stop();
+  }
+});
+
+test('one who waits can leave, and is told when there is no seat', { timeout }, async () => {
+  const world = await startNatives(program, 1, 2);
+  try {
+    const early = await Rank.make(module);
+    const joining = early.join(world.port, token);
+    while (early.seats.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    const left = assert.rejects(joining, { code: 6 });
+    await early.leave();
+    await left;
+    const tabs = await Promise.all([Guest.join(world.port), Guest.join(world.port)]);
+    const late = await Rank.make(module);
+    await assert.rejects(late.join(world.port, token), /complete/);
+    await Promise.all(tabs.map((tab) => tab.runAll()));
+  } finally {
+    world.stop();
+  }
+});
+
+test('a native rank that is killed is named', { timeout }, async () => {
+  const world = await startNatives(program, 2, 1);
+  try {
+    const tab = await Guest.join(world.port);
+    world.kill(1);
+    await assert.rejects(tab.runAll(), { code: 3, rank: 1 });
+    assert.equal(tab.rank.failures.length, 1);
+  } finally {
+    world.stop();
+  }
+});

@@ -1,0 +1,91 @@
+#include "wasm/cpp/browser_world.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "wasm/cpp/imports.hpp"
+#include "wasm/cpp/registry.hpp"
+
+namespace ringlet::browser {
+
+WorldOptions world_options() {
+  WorldOptions options;
+  options.kernels = simd::find("");
+  return options;
+}
+
+BrowserLoop& BrowserWorld::loop_of_module() { return loop(); }
+
+void BrowserWorld::make_core(const WorldOptions& options) {
+  core_ = std::make_unique<World>(loop(), options);
+  tell_failures();
+}
+
+void BrowserWorld::join(const JoinOptions& options, OnJoined on_joined) {
+  options_ = options;
+  on_joined_ = std::move(on_joined);
+  deadline_ = loop().now() + options.timeout;
+  authenticator_ = std::make_unique<BrowserAuthenticator>(options.token);
+  GuestEntryOptions entry;
+  entry.coordinator = options.coordinator;
+  entry.name = options.name;
+  entry.timeout = options.timeout;
+  entry_ = std::make_unique<GuestEntry>(loop(), network_, *authenticator_, entry,
+                                        [this](Result<GuestEntry::Entry> seated) { on_seat(std::move(seated)); });
+}
+
+void BrowserWorld::on_seat(Result<GuestEntry::Entry> seated) {
+  entry_.reset();
+  if (!seated.ok()) return finish_joining(seated.status());
+  WorldOptions own = world_options();
+  own.operation_timeout = options_.operation_timeout;
+  GuestEntry::Entry& entry = seated.value();
+  core_ = std::make_unique<World>(loop(), entry.world_options(own));
+  core_->adopt(std::move(entry.session), 0);
+  tell_seat(static_cast<int>(entry.seat.present));
+  // Being told may have made the host leave.
+  if (closing_) return;
+  meet(std::max(deadline_ - loop().now(), Duration::milliseconds(1)));
+}
+
+void BrowserWorld::meet(Duration timeout) {
+  MeetingOptions meeting;
+  meeting.coordinator = options_.coordinator;
+  meeting.timeout = timeout;
+  meeting.name = options_.name;
+  meeting.on_present = [this](int present) { tell_seat(present); };
+  meeting_ = std::make_unique<Meeting>(loop(), network_, *authenticator_, nullptr, *core_, std::move(meeting));
+  meeting_->start([this](const Status& status) {
+    if (status.ok()) tell_failures();
+    finish_joining(status);
+  });
+}
+
+void BrowserWorld::tell_seat(int present) {
+  const WorldOptions& options = core_->options();
+  ringlet_tell_seat(handle_, options.rank, options.size, options.guests, present);
+}
+
+void BrowserWorld::finish_joining(const Status& status) {
+  if (on_joined_) std::exchange(on_joined_, nullptr)(status);
+}
+
+void BrowserWorld::tell_failures() {
+  core_->set_failure_handler([handle = handle_](const Status& status) {
+    ringlet_tell_failed(handle, static_cast<int32_t>(status.code()), status.rank(), status.text().c_str());
+  });
+}
+
+void BrowserWorld::close(std::function<void()> on_closed) {
+  closing_ = true;
+  // Not inside the host's own call.
+  loop().defer([this, on_closed = std::move(on_closed)]() mutable {
+    entry_.reset();
+    meeting_.reset();
+    finish_joining({Errc::cancelled, "left before all ranks had met"});
+    if (core_ != nullptr) return core_->close(std::move(on_closed));
+    on_closed();
+  });
+}
+
+}  // namespace ringlet::browser

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+/// What imports.js implements. Each returns at once.
+extern "C" {
+double ringlet_now();                         // milliseconds
+void ringlet_set_timer(double milliseconds);  // ringlet_on_timer() after that; one at a time
+void ringlet_clear_timer();
+void ringlet_turn_soon();  // ringlet_on_turn() once what JavaScript does now has ended
+
+void ringlet_socket_open(int32_t socket, const char* url);
+void ringlet_socket_send(int32_t socket, const std::byte* from, size_t bytes);  // copies
+double ringlet_socket_buffered(int32_t socket);                                 // bytes sent that have not left
+void ringlet_socket_take(int32_t socket, std::byte* to, size_t bytes);          // of what has come, in order
+void ringlet_socket_finish(int32_t socket);
+void ringlet_socket_close(int32_t socket);  // last; nothing is told of it any more
+
+void ringlet_random(std::byte* out, size_t bytes);
+void ringlet_sign(const char* key, size_t key_bytes, const std::byte* message, size_t message_bytes, std::byte* out);
+
+void ringlet_tell_completed(int32_t ticket, int32_t code, int32_t rank, int32_t value, const char* text);
+void ringlet_tell_seat(int32_t world, int32_t rank, int32_t size, int32_t guests, int32_t present);
+void ringlet_tell_failed(int32_t world, int32_t code, int32_t rank, const char* text);
+}

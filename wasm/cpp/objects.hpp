@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <ringlet/optimizers.hpp>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/sharding/fsdp_step.hpp"
+
+namespace ringlet::browser {
+
+/// FSDP over groups, and what it works with at the moment.
+struct Fsdp {
+  std::shared_ptr<Agreements> agreements;  // goes after the step
+  std::shared_ptr<FsdpStep> step;
+  std::vector<int32_t> groups;  // handles
+  bool busy = false;
+};
+
+/// Trees, optimizers and FSDP, as JavaScript holds them. A handle is not used again.
+class Objects {
+ public:
+  using Object = std::variant<std::shared_ptr<Tree>, std::shared_ptr<Optimizer>, std::shared_ptr<Fsdp>>;
+
+  int32_t add(Object object) {
+    objects_.emplace(++last_handle_, std::move(object));
+    return last_handle_;
+  }
+  /// Null where the handle is none, or is of something else.
+  template <class Kind>
+  std::shared_ptr<Kind> find(int32_t handle) const {
+    const auto found = objects_.find(handle);
+    if (found == objects_.end()) return nullptr;
+    const auto* object = std::get_if<std::shared_ptr<Kind>>(&found->second);
+    return object == nullptr ? nullptr : *object;
+  }
+  bool remove(int32_t handle) { return objects_.erase(handle) != 0; }
+
+ private:
+  int32_t last_handle_ = 0;
+  std::map<int32_t, Object> objects_;
+};
+
+}  // namespace ringlet::browser
