@@ -69,6 +69,7 @@ Work native::GroupAccess::start(const Group& group, const CallOptions& call, Res
 
 int Group::rank() const noexcept { return shared_->options().rank; }
 int Group::size() const noexcept { return shared_->options().size; }
+int Group::guests() const noexcept { return shared_->options().guests; }
 
 void Group::all_reduce(ReduceOp op, ConstTensorView input, TensorView output, const CallOptions& options) {
   run(*shared_, options, [&](Packing& packing, const WorldOptions& world) {

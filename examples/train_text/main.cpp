@@ -114,6 +114,7 @@ int run(Options own) {
   std::optional<Bytes> text;
   if (is_first_rank()) text = load_text(own.data);
   ringlet::Group group = ringlet::init();
+  set_guests(own, group.guests());
   const Opening opening = open_run(group, own, [&] { return text ? *std::move(text) : load_text(own.data); });
   if (!opening.overruled.empty())
     fmt::print(stderr, "train_text: rank 0 decides about the settings; other than was given to rank {}, {}\n", group.rank(),

@@ -79,6 +79,8 @@ class Group {
   int rank() const noexcept;
   /// How many ranks the group has.
   int size() const noexcept;
+  /// How many of them are guests: browsers, which joined through rank 0 of the world.
+  int guests() const noexcept;
 
   /// Forms a group of the ranks that give the same `color`, ordered by `key`, then by rank in this group; a negative key stands for that
   /// rank. A negative colour: this rank is in no group, and gets nullopt. Every rank of this group calls it, as a collective of
