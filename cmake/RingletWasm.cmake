@@ -23,7 +23,6 @@ if(RINGLET_TESTS)
 endif()
 if(RINGLET_EXAMPLES)
   ringlet_link_headers(Eigen Core)
-  ringlet_link_headers(fmt format.h)
 endif()
 include_directories(SYSTEM ${wasm_headers})
 
