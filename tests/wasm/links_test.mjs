@@ -144,26 +144,26 @@ test('a mistake is refused before anything moves', { timeout }, async () => {
 
 test('ranks that disagree, that are late or that go are named', { timeout }, async () => {
   {
-    const { ranks, groups, pipes } = await makeWorld(3);
+    const { ranks, groups, end } = await makeWorld(3);
     const places = ranks.map((rank) => rank.put(64));
     const outcome = await Promise.allSettled(
       ranks.map((rank, i) => rank.start('ringlet_all_reduce', groups[i], 0, 0, 0, i === 1 ? 7 : f32, places[i], places[i], 4, 1)),
     );
     for (const { reason } of outcome) assert.equal(reason.code, 2);
     for (const rank of ranks) assert.equal(rank.failures.length, 1);
-    for (const pipe of pipes.values()) pipe.close();
+    await end();
   }
   {
-    const { ranks, groups, pipes } = await makeWorld(2);
+    const { ranks, groups, end } = await makeWorld(2);
     const late = ranks[0].start('ringlet_barrier', groups[0], 0, 200);
     await assert.rejects(late, { code: 4, rank: 1 });
-    for (const pipe of pipes.values()) pipe.close();
+    await end();
   }
   {
-    const { ranks, groups, pipes } = await makeWorld(2);
+    const { ranks, groups, pipes, end } = await makeWorld(2);
     const pending = ranks[0].start('ringlet_barrier', groups[0], 0, 0);
     for (const socket of pipes.get('0 1').ends) socket.terminate();
     await assert.rejects(pending, { code: 3, rank: 1 });
-    pipes.get('0 1').close();
+    await end();
   }
 });

@@ -183,6 +183,7 @@ test('another token is refused, and the world goes on waiting', { timeout }, asy
   try {
     const stranger = await Rank.make(module);
     await assert.rejects(stranger.join(world.port, 'another token than theirs'), { code: 2 });
+    await stranger.leave();
     const tab = await Guest.join(world.port);
     await tab.runAll();
     await world.output(0);
@@ -203,6 +204,7 @@ test('one who waits can leave, and is told when there is no seat', { timeout }, 
     const tabs = await Promise.all([Guest.join(world.port), Guest.join(world.port)]);
     const late = await Rank.make(module);
     await assert.rejects(late.join(world.port, token), /complete/);
+    await late.leave();
     await Promise.all(tabs.map((tab) => tab.runAll()));
   } finally {
     world.stop();
@@ -216,6 +218,7 @@ test('a native rank that is killed is named', { timeout }, async () => {
     world.kill(1);
     await assert.rejects(tab.runAll(), { code: 3, rank: 1 });
     assert.equal(tab.rank.failures.length, 1);
+    await tab.rank.leave();
   } finally {
     world.stop();
   }
