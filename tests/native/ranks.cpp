@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <exception>
+#include <latch>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -35,9 +36,11 @@ Coordinator open_coordinator() {
 void run_ranks(int size, const std::function<void(Group&)>& body, const std::function<void(native::WorldConfig&)>& configure) {
   const Coordinator coordinator = open_coordinator();
   std::vector<std::exception_ptr> failures(static_cast<std::size_t>(size));
+  std::latch all_have_met(size);
   std::vector<std::thread> threads;
   for (int rank = 0; rank < size; ++rank) {
     threads.emplace_back([&, rank] {
+      bool arrived = false;
       try {
         native::WorldConfig config;
         config.options.rank = rank;
@@ -50,10 +53,12 @@ void run_ranks(int size, const std::function<void(Group&)>& body, const std::fun
         if (configure) configure(config);
         Group group(std::make_shared<native::SharedGroup>(std::make_shared<native::World>(config)));
         // Else a rank that still waits for the word to begin may meet the failure of one that has begun.
-        group.barrier();
+        arrived = true;
+        all_have_met.arrive_and_wait();
         body(group);
       } catch (...) {
         failures[static_cast<std::size_t>(rank)] = std::current_exception();
+        if (!arrived) all_have_met.count_down();
       }
     });
   }
