@@ -67,8 +67,8 @@ std::vector<std::byte> choose_page(const std::optional<std::string>& folder) {
   const auto page = embedded_page();
   if (page.empty())
     throw std::runtime_error(
-        "this `ringlet` was built without the trainer's page; build the page first (npm ci && node scripts/build.mjs in wasm/), then build "
-        "`ringlet` again, or serve a folder of your own with --page DIR");
+        "this `ringlet` was built without the trainer's page; build the page first (wasm/build), then build `ringlet` again, or serve a "
+        "folder of your own with --page DIR");
   return {page.begin(), page.end()};
 }
 

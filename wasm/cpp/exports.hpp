@@ -55,12 +55,16 @@ RINGLET_EXPORT int32_t ringlet_group_rank(int32_t group);
 RINGLET_EXPORT int32_t ringlet_group_size(int32_t group);
 /// The rank in the world of a rank of the group.
 RINGLET_EXPORT int32_t ringlet_group_world_rank(int32_t group, int32_t rank);
+/// The rank that stands `offset` places further along the group's ring, which begins at rank 0; -1 where there is none.
+RINGLET_EXPORT int32_t ringlet_group_along_ring(int32_t group, int32_t rank, int32_t offset);
+/// How the group moves what has more than one way, a sentence for people; until the next call. Null where there is no such group.
+RINGLET_EXPORT const char* ringlet_group_placement(int32_t group);
 /// Completes with the new group as value, or 0 where `color` is negative. A negative key: the rank in the group.
 RINGLET_EXPORT int32_t ringlet_split(int32_t ticket, int32_t group, int32_t stream, int32_t timeout_ms, int32_t color, int32_t key);
 /// Leaves a group, in which no operation may be pending; its handle is void then.
 RINGLET_EXPORT int32_t ringlet_group_leave(int32_t group);
-/// How a buffer of this many bytes is moved by "all_reduce", ...: "exchange", "doubling", "direct", "ring"; null where there is no such
-/// operation.
+/// How a buffer of this many bytes is moved by "all_reduce", ...: "exchange", "doubling", "direct", "ring", "leaves"; null where there is
+/// no such operation.
 RINGLET_EXPORT const char* ringlet_group_algorithm(int32_t group, const char* operation, size_t bytes);
 
 // ---- collectives

@@ -1,4 +1,4 @@
-#include "core/plan/call.hpp"
+#include "core/plan/placement.hpp"
 #include "wasm/cpp/browser_world.hpp"
 #include "wasm/cpp/exports.hpp"
 #include "wasm/cpp/registry.hpp"
@@ -86,6 +86,22 @@ int32_t ringlet_group_world_rank(int32_t group, int32_t rank) {
   return found->engine.members().world_rank(rank);
 }
 
+int32_t ringlet_group_along_ring(int32_t group, int32_t rank, int32_t offset) {
+  const auto* found = registry().find_group(group);
+  if (found == nullptr || rank < 0 || rank >= found->engine.options().size) return -1;
+  const WorldOptions& options = found->engine.options();
+  return options.topology.along_ring(rank, offset, options.size);
+}
+
+const char* ringlet_group_placement(int32_t group) {
+  static std::string text;
+  const auto* found = registry().find_group(group);
+  if (found == nullptr) return nullptr;
+  const WorldOptions& options = found->engine.options();
+  text = describe_placement(options.size, options.topology, options.limits, options.placement);
+  return text.c_str();
+}
+
 int32_t ringlet_split(int32_t ticket, int32_t group, int32_t stream, int32_t timeout_ms, int32_t color, int32_t key) {
   const browser::OperationOptions options{ticket, group, stream, timeout_ms};
   const auto found = browser::check(options);
@@ -116,9 +132,11 @@ const char* ringlet_group_algorithm(int32_t group, const char* operation, size_t
   const auto* found = registry().find_group(group);
   if (found == nullptr) return nullptr;
   const WorldOptions& options = found->engine.options();
-  for (std::size_t kind = 0; kind < kCollectiveKindCount; ++kind)
-    if (const auto collective = static_cast<CollectiveKind>(kind);
-        name_of(collective) == operation && collective != CollectiveKind::barrier)
-      return name_of(choose_algorithm(collective, bytes, options.size, options.limits)).data();
+  for (std::size_t kind = 0; kind < kCollectiveKindCount; ++kind) {
+    Call call;
+    call.kind = static_cast<CollectiveKind>(kind);
+    if (call.kind != CollectiveKind::barrier && name_of(call.kind) == operation)
+      return name_of(choose_algorithm(call, bytes, options.size, options.topology, options.limits, options.placement)).data();
+  }
   return nullptr;
 }

@@ -14,7 +14,14 @@ export type Order = {
 export type News =
   | { readonly kind: 'connecting' }
   | { readonly kind: 'waiting'; readonly here: number; readonly size: number }
-  | { readonly kind: 'joined'; readonly rank: number; readonly size: number; readonly guests: number; readonly order: readonly number[] }
+  | {
+      readonly kind: 'joined';
+      readonly rank: number;
+      readonly size: number;
+      readonly guests: number;
+      readonly order: readonly number[];
+      readonly placement: string;
+    }
   | { readonly kind: 'prepared'; readonly step: number; readonly steps: number; readonly batch: number; readonly parameters: number }
   | { readonly kind: 'step'; readonly step: number; readonly loss: number; readonly numbers: Numbers }
   | { readonly kind: 'validation'; readonly step: number; readonly loss: number }

@@ -17,7 +17,11 @@ export function watchPresence(note: (text: string) => void): Presence {
       return note('This tab is in the background. Browsers slow such tabs down, or stop them: bring it to the front.');
     }
     const away = Date.now() - hiddenSince;
-    note(away < worthMentioningMs ? '' : `This tab was in the background for ${Math.round(away / 1000)} seconds. Keep it in front: browsers slow down what is behind.`);
+    note(
+      away < worthMentioningMs
+        ? ''
+        : `This tab was in the background for ${Math.round(away / 1000)} seconds. Keep it in front: browsers slow down what is behind.`,
+    );
   });
   addEventListener('offline', () => {
     offlineUntil = Infinity;

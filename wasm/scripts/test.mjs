@@ -1,4 +1,4 @@
-// Runs the tests of one folder below tests/ with Node's own runner: node scripts/test.mjs unit [--filter WORD]
+// Runs the tests of one folder below tests/ with Node's own runner: node scripts/test.mjs unit [--filter PATTERN], by the tests' names.
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -12,10 +12,10 @@ if (flag !== undefined && flag !== '--filter') {
   process.exit(2);
 }
 const sources = readdirSync(join(root, 'tests', folder))
-  .filter((name) => name.endsWith('.test.ts') && name.includes(word))
+  .filter((name) => name.endsWith('.test.ts'))
   .map((name) => join(root, 'tests', folder, name));
 // Below node_modules' folder, so that the packages which stay outside the bundles are found.
-const output = join(root, 'node_modules', '.ringlet-tests', folder);
+const output = join(root, 'node_modules', '.tests', folder);
 await build({
   entryPoints: sources,
   outdir: output,
@@ -28,5 +28,18 @@ await build({
   logLevel: 'warning',
 });
 const files = sources.map((source) => join(output, source.split('/').pop().replace(/\.ts$/, '.mjs')));
-const run = spawnSync(process.execPath, ['--enable-source-maps', '--test', '--test-concurrency=1', ...files], { stdio: 'inherit' });
+const run = spawnSync(
+  process.execPath,
+  [
+    '--enable-source-maps',
+    ...(word === '' ? [] : ['--test-name-pattern', word]),
+    '--test',
+    '--test-concurrency=1',
+    '--test-timeout=400000',
+    ...files,
+  ],
+  {
+    stdio: 'inherit',
+  },
+);
 process.exit(run.status ?? 1);

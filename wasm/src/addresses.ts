@@ -28,8 +28,10 @@ export function parseAddress(url: string | URL): Address {
     throw new InvalidArgument(`'${withoutFragment(String(url))}' is no address; give a link such as http://192.168.1.5:4711/`);
   }
   const scheme = schemes[parsed.protocol];
-  if (scheme === undefined || parsed.hostname === '') {
-    throw new InvalidArgument(`'${withoutFragment(parsed.href)}' is not an address of http or ws; give a link such as http://192.168.1.5:4711/`);
+  if (scheme === undefined || parsed.hostname === '' || parsed.port === '0') {
+    throw new InvalidArgument(
+      `'${withoutFragment(parsed.href)}' is not an address of http or ws; give a link such as http://192.168.1.5:4711/`,
+    );
   }
   return {
     host: parsed.hostname.replace(/^\[(.*)\]$/, '$1'),

@@ -1,6 +1,6 @@
 export type { CallOptions, ValueOptions } from './calls.js';
 export type { DType, ReduceOp, TypedArray } from './dtypes.js';
-export type { Progress, Seat, Traffic } from './engine.js';
+export type { Placement, Progress, Seat, Traffic } from './engine.js';
 export {
   AbortError,
   AuthenticationError,
@@ -13,8 +13,29 @@ export {
   RingletError,
   Timeout,
 } from './errors.js';
+export type { AverageOptions, FsdpOptions } from './gradients.js';
 export { Group } from './group.js';
-export type { JoinOptions } from './join.js';
+export type { AloneOptions, JoinOptions } from './join.js';
+export {
+  AdaDelta,
+  type AdaDeltaOptions,
+  Adagrad,
+  type AdagradOptions,
+  Adam,
+  Adamax,
+  type AdamaxOptions,
+  type AdamOptions,
+  AdamW,
+  type AdamWOptions,
+  type LearningRate,
+  Lion,
+  type LionOptions,
+  Optimizer,
+  RMSprop,
+  type RMSpropOptions,
+  SGD,
+  type SGDOptions,
+} from './optimizers.js';
 export { Tensor, type Values } from './tensors.js';
 export type { Tree } from './trees.js';
 export { WasmTensor } from './wasm_tensors.js';

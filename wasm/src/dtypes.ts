@@ -1,21 +1,7 @@
 import { InvalidArgument } from './errors.js';
 
 /** Element types, by the names that the C++ library gives. */
-export type DType =
-  | 'bool'
-  | 'u8'
-  | 'u16'
-  | 'u32'
-  | 'u64'
-  | 'i8'
-  | 'i16'
-  | 'i32'
-  | 'i64'
-  | 'f16'
-  | 'bf16'
-  | 'f32'
-  | 'f64'
-  | 'complex64';
+export type DType = 'bool' | 'u8' | 'u16' | 'u32' | 'u64' | 'i8' | 'i16' | 'i32' | 'i64' | 'f16' | 'bf16' | 'f32' | 'f64' | 'complex64';
 
 /** The arrays that elements come in. f16 and bf16 are the bits of Uint16Array, bool is Uint8Array, complex64 pairs in Float32Array. */
 export type TypedArray =

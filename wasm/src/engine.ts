@@ -31,7 +31,7 @@ export type Progress =
   | ({ readonly kind: 'traffic' } & Traffic)
   | { readonly kind: 'failed'; readonly failure: Failure };
 
-/** What joining needs. */
+/** What joining needs; a `port` of 0 is nobody's: then the world is this side alone. */
 export interface JoinRequest {
   readonly host: string;
   readonly port: number;
@@ -41,7 +41,6 @@ export interface JoinRequest {
   /** Milliseconds; undefined: the core's default. */
   readonly connectTimeout: number | undefined;
   readonly operationTimeout: number | undefined;
-  readonly heartbeatTimeout: number | undefined;
 }
 
 export type Kind =
@@ -72,6 +71,14 @@ export interface Result {
   readonly at: Uint8Array | number | undefined;
 }
 
+/** How a group's ranks stand, and how what has more than one way is moved. */
+export interface Placement {
+  /** The group's ranks in the order of the ring, from rank 0 on. */
+  readonly ring: readonly number[];
+  /** A sentence for people: "2 native ranks, 2 browsers: large all-reduces by leaves (...)". */
+  readonly text: string;
+}
+
 /** One call of a group, with nothing in it that could not be sent to a Worker. */
 export interface Operation {
   readonly kind: Kind;
@@ -97,9 +104,52 @@ export interface SplitRequest {
   readonly timeout: number | undefined;
 }
 
+/** A tensor of a tree: bytes are read and, where results come back, written. */
+export interface NamedOperand extends Operand {
+  readonly name: string;
+}
+
+/** Gradients that are to be averaged in place. */
+export interface AverageRequest {
+  readonly group: number;
+  readonly stream: number;
+  readonly leaves: readonly NamedOperand[];
+  readonly allReduceSize: number;
+  readonly communicationType: DType | undefined;
+  readonly weight: number | undefined;
+}
+
+/** The optimizers' formulas, by MLX's names. */
+export type Formula = 'SGD' | 'RMSprop' | 'Adagrad' | 'AdaDelta' | 'Adam' | 'AdamW' | 'Adamax' | 'Lion';
+
+/** An optimizer as the core is told of it at each step; the state belongs to its `id`. */
+export interface OptimizerStep {
+  readonly id: number;
+  readonly formula: Formula;
+  readonly learningRate: number;
+  /** The formula's other numbers, in the order of its options in the C++ library; true is 1. */
+  readonly numbers: readonly number[];
+  readonly stateDtype: DType | undefined;
+}
+
+/** One step on shards: `parameters` are updated in place. */
+export interface FsdpRequest {
+  readonly group: number;
+  /** Ranks that hold the same shard. */
+  readonly dpGroup: number | undefined;
+  readonly stream: number;
+  readonly gradients: readonly NamedOperand[];
+  readonly parameters: readonly NamedOperand[];
+  readonly optimizer: OptimizerStep;
+  readonly communicationSize: number;
+  readonly maxNorm: number | undefined;
+  readonly reduceDtype: DType | undefined;
+  readonly shardWeights: readonly number[] | undefined;
+}
+
 /** The wasm module's memory, where this realm can reach it. */
 export interface EngineMemory extends WasmMemory {
-  /** Zeros, aligned to 64 bytes. Throws `RangeError` where memory is short. */
+  /** Zeros, aligned to 16 bytes. Throws `RangeError` where memory is short. */
   allocate(bytes: number): number;
 }
 
@@ -113,8 +163,16 @@ export interface Engine {
   readonly memory: EngineMemory | undefined;
   /** The output, where it has no place of its own. */
   run(operation: Operation): Promise<Uint8Array | undefined>;
+  /** Ends when the averages are in the leaves' places. */
+  average(request: AverageRequest): Promise<void>;
+  /** Ends when the parameters are updated; gives the norm of the gradients before clipping, where they are clipped. */
+  applyFsdp(request: FsdpRequest): Promise<number | undefined>;
   /** Undefined where the colour is negative. */
   split(request: SplitRequest): Promise<Membership | undefined>;
+  /** How a buffer of so many bytes is moved; undefined where there is no such operation. */
+  algorithm(group: number, operation: string, bytes: number): Promise<string | undefined>;
+  /** How the group's ranks stand and what that means. */
+  placement(group: number): Promise<Placement>;
   /** Never rejects. */
   leave(group: number): Promise<void>;
 }

@@ -1,14 +1,6 @@
 /** What kind of thing went wrong, by the names that the C++ library gives. */
 export type ErrorCode =
-  | 'invalid_argument'
-  | 'mismatch'
-  | 'peer_lost'
-  | 'timed_out'
-  | 'protocol_error'
-  | 'cancelled'
-  | 'io_error'
-  | 'aborted'
-  | 'authentication';
+  'invalid_argument' | 'mismatch' | 'peer_lost' | 'timed_out' | 'protocol_error' | 'cancelled' | 'io_error' | 'aborted' | 'authentication';
 
 /** Of every error of this package. `message` is one sentence for a person: what was wrong, with which value, and what to do. */
 export class RingletError extends Error {

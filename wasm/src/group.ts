@@ -1,10 +1,13 @@
 import { type CallOptions, checkCall, checkSignal, type ValueOptions, waitFor } from './calls.js';
-import { type DType, factsOf, numberOf, type ReduceOp, type TypedArray } from './dtypes.js';
-import type { Engine, Kind, Membership, Operand, Operation, Result, Seat, Traffic } from './engine.js';
+import { Caller } from './caller.js';
+import type { DType, ReduceOp, TypedArray } from './dtypes.js';
+import type { Engine, Membership, Seat, Traffic, Placement } from './engine.js';
 import { InvalidArgument } from './errors.js';
-import { allGatherShape, checkedCounts, evenRows, partShape } from './parts.js';
-import { asTensor, checkedShape, countOf, shapeText, Tensor, type Values } from './tensors.js';
-import { WasmTensor } from './wasm_tensors.js';
+import { type AverageOptions, averageSettings, type FsdpOptions, fsdpSettings } from './gradients.js';
+import type { Optimizer } from './optimizers.js';
+import { allGatherShape, checkedCounts, checkedRank, evenRows, partShape } from './parts.js';
+import { asTensor, checkedShape, type Tensor, type Values } from './tensors.js';
+import type { Tree } from './trees.js';
 
 /** Rows, the extent of axis 0, of each rank's part. */
 type Counts = { readonly counts?: readonly number[] | undefined };
@@ -20,12 +23,14 @@ type Counts = { readonly counts?: readonly number[] | undefined };
 export class Group {
   readonly #engine: Engine;
   readonly #membership: Membership;
+  readonly #caller: Caller;
   #left: Promise<void> | undefined;
 
   /** Of the package: `join` and `split` make groups. */
   constructor(engine: Engine, membership: Membership) {
     this.#engine = engine;
     this.#membership = membership;
+    this.#caller = new Caller(engine, membership.group);
   }
 
   /** This side's number in the group, from 0. */
@@ -67,13 +72,13 @@ export class Group {
 
   async allReduce<T extends Values>(op: ReduceOp, values: T, options: ValueOptions = {}): Promise<T> {
     const input = asTensor(values, options);
-    return this.#values('all_reduce', values, { op, input, shape: input.shape }, options);
+    return this.#caller.values('all_reduce', values, { op, input, shape: input.shape }, options);
   }
 
   /** The mean over all ranks: the sum is divided once, by the rank that owns the part. Floating dtypes only. */
   async allMean<T extends Values>(values: T, options: ValueOptions = {}): Promise<T> {
     const input = asTensor(values, options);
-    return this.#values('all_mean', values, { input, shape: input.shape }, options);
+    return this.#caller.values('all_mean', values, { input, shape: input.shape }, options);
   }
 
   /**
@@ -85,7 +90,7 @@ export class Group {
     const counts = checkedCounts('counts', options.counts, this.size);
     const rows = counts ?? evenRows(input.shape[0] ?? 0, this.size);
     const shape = partShape(input.shape, rows[this.rank] ?? 0);
-    return this.#values('reduce_scatter', values, { op, input, shape, counts }, options);
+    return this.#caller.values('reduce_scatter', values, { op, input, shape, counts }, options);
   }
 
   /** MLX's name for `reduceScatter('sum', ...)`. */
@@ -97,20 +102,20 @@ export class Group {
   async allGather<T extends Values>(values: T, options: ValueOptions & Counts = {}): Promise<T> {
     const input = asTensor(values, options);
     const counts = checkedCounts('counts', options.counts, this.size);
-    return this.#values('all_gather', values, { input, shape: allGatherShape(input.shape, this.size, counts), counts }, options);
+    return this.#caller.values('all_gather', values, { input, shape: allGatherShape(input.shape, this.size, counts), counts }, options);
   }
 
   /** The values of rank `root`, on every rank. Elsewhere `values` only say how many there are, and of which dtype. */
   async broadcast<T extends Values>(values: T, root: number, options: ValueOptions = {}): Promise<T> {
     const input = asTensor(values, options);
-    return this.#values('broadcast', values, { input, shape: input.shape, peer: root }, options);
+    return this.#caller.values('broadcast', values, { input, shape: input.shape, peer: root }, options);
   }
 
   /** What is reduced over all ranks, on rank `root`; undefined elsewhere. */
   async reduce<T extends Values>(op: ReduceOp, values: T, root: number, options: ValueOptions = {}): Promise<T | undefined> {
     const input = asTensor(values, options);
     const shape = this.rank === root ? input.shape : undefined;
-    return this.#valuesOrNone('reduce', values, { op, input, shape, peer: root }, options);
+    return this.#caller.valuesOrNone('reduce', values, { op, input, shape, peer: root }, options);
   }
 
   /** Every rank's values, one behind the other along axis 0, on rank `root`; undefined elsewhere. As `allGather` otherwise. */
@@ -118,7 +123,7 @@ export class Group {
     const input = asTensor(values, options);
     const counts = checkedCounts('counts', options.counts, this.size);
     const shape = this.rank === root ? allGatherShape(input.shape, this.size, counts) : undefined;
-    return this.#valuesOrNone('gather', values, { input, shape, peer: root, counts }, options);
+    return this.#caller.valuesOrNone('gather', values, { input, shape, peer: root, counts }, options);
   }
 
   /**
@@ -128,9 +133,9 @@ export class Group {
   async scatter<T extends Values>(values: T, root: number, options: ValueOptions & Counts = {}): Promise<T> {
     const input = asTensor(values, options);
     const counts = checkedCounts('counts', options.counts, this.size);
-    if (this.rank !== root) return this.#values('scatter', values, { shape: input.shape, like: input, peer: root, counts }, options);
+    if (this.rank !== root) return this.#caller.values('scatter', values, { shape: input.shape, like: input, peer: root, counts }, options);
     const rows = counts?.[this.rank] ?? Math.floor((input.shape[0] ?? 0) / this.size);
-    return this.#values('scatter', values, { input, shape: partShape(input.shape, rows), peer: root, counts }, options);
+    return this.#caller.values('scatter', values, { input, shape: partShape(input.shape, rows), peer: root, counts }, options);
   }
 
   /**
@@ -149,12 +154,12 @@ export class Group {
     }
     const rows = receiveCounts?.reduce((sum, count) => sum + count, 0);
     const shape = rows === undefined ? input.shape : partShape(input.shape, rows);
-    return this.#values('all_to_all', values, { input, shape, counts, receiveCounts }, options);
+    return this.#caller.values('all_to_all', values, { input, shape, counts, receiveCounts }, options);
   }
 
   /** Ends once every rank has called it. */
   async barrier(options: CallOptions = {}): Promise<void> {
-    await this.#run('barrier', {}, options);
+    await this.#caller.run('barrier', {}, options);
   }
 
   /**
@@ -162,22 +167,63 @@ export class Group {
    * dtype or shape there is a `MismatchError` on both sides; the group lives on.
    */
   async send(values: Values, destination: number, options: Omit<ValueOptions, 'into'> = {}): Promise<void> {
-    await this.#run('send', { input: this.#operand(asTensor(values, options)), peer: destination }, options);
+    await this.#caller.run('send', { input: this.#caller.operand(asTensor(values, options)), peer: checkedRank(destination) }, options);
   }
 
-  /** Receives what `source` sends, which must have this dtype and shape. */
-  async recv(shape: number | readonly number[], dtype: DType, source: number, options: CallOptions & { readonly into?: Values } = {}): Promise<Values> {
+  /** Receives what `source` sends, which must have this dtype and shape: so many elements as an array, or a `Tensor` of a shape. */
+  async recv(count: number, dtype: DType, source: number, options?: CallOptions): Promise<TypedArray>;
+  async recv(shape: readonly number[], dtype: DType, source: number, options?: CallOptions): Promise<Tensor>;
+  async recv(shape: number | readonly number[], dtype: DType, source: number, options: CallOptions = {}): Promise<Values> {
+    const like = this.#caller.plainTensor(dtype, [0]);
+    const values = typeof shape === 'number' ? like.data : like;
     const extents = checkedShape(typeof shape === 'number' ? [shape] : shape);
-    const facts = factsOf(dtype);
-    const like = options.into ?? new Tensor(new facts.Array(new ArrayBuffer(0)), { dtype, shape: [0] });
-    const [result, finish] = this.#result(like, dtype, extents, options.into);
-    return finish(await this.#run('recv', { output: result, peer: source }, options));
+    const [output, finish] = this.#caller.result(values, dtype, extents, undefined);
+    return finish(await this.#caller.run('recv', { output, peer: checkedRank(source) }, options));
   }
 
   /** Receives values of the dtype and shape of `like`, whose elements are not looked at. */
   async recvLike<T extends Values>(like: T, source: number, options: ValueOptions = {}): Promise<T> {
     const tensor = asTensor(like, options);
-    return this.#values('recv', like, { shape: tensor.shape, like: tensor, peer: source }, options);
+    return this.#caller.values('recv', like, { shape: tensor.shape, like: tensor, peer: source }, options);
+  }
+
+  /**
+   * Each gradient of the tree becomes its mean over the group, in place; the tree comes back. A group of one changes nothing. Floating
+   * dtypes, which may be mixed. At the first call names, order, dtypes and shapes are compared between the ranks: where they differ, every
+   * rank gets a `MismatchError`, and the group lives on.
+   */
+  async averageGradients<T extends Tree>(gradients: T, options: AverageOptions = {}): Promise<T> {
+    const request = { ...averageSettings(options), group: this.#membership.group, leaves: this.#caller.leaves(gradients) };
+    checkSignal('average_gradients', options.signal);
+    await waitFor('average_gradients', this.#engine.average(request), options.signal);
+    return gradients;
+  }
+
+  /**
+   * FSDP's step over full parameters: gradients are averaged into shards, the optimizer changes this rank's rows of every parameter, and the
+   * updated rows are gathered into `parameters`, in place. Both trees have the same names, order and shapes. Gives the global norm of the
+   * gradients before clipping where there is a `maxNorm`.
+   */
+  async fsdpApplyGradients(
+    gradients: Tree,
+    parameters: Tree,
+    optimizer: Optimizer,
+    options: FsdpOptions & { readonly dpGroup?: Group } = {},
+  ): Promise<number | undefined> {
+    const request = {
+      ...fsdpSettings(options),
+      group: this.#membership.group,
+      dpGroup: options.dpGroup === undefined ? undefined : options.dpGroup.#membership.group,
+      gradients: this.#caller.leaves(gradients),
+      parameters: this.#caller.leaves(parameters),
+      optimizer: optimizer.next(),
+    };
+    checkSignal('fsdp_apply_gradients', options.signal);
+    const step = this.#engine.applyFsdp(request).then((norm) => {
+      optimizer.advance();
+      return norm;
+    });
+    return waitFor('fsdp_apply_gradients', step, options.signal);
   }
 
   /**
@@ -185,8 +231,12 @@ export class Group {
    * rank. A negative colour: this side is in no group, and gets undefined. Every rank of this group calls it.
    */
   async split(color: number, key = -1, options: CallOptions = {}): Promise<Group | undefined> {
-    for (const [name, value] of [['color', color], ['key', key]] as const) {
-      if (!Number.isInteger(value) || Math.abs(value) > 0x7fffffff) throw new InvalidArgument(`${value} is no ${name}; give a whole number of 32 bits`);
+    for (const [name, value] of [
+      ['color', color],
+      ['key', key],
+    ] as const) {
+      if (!Number.isInteger(value) || Math.abs(value) > 0x7fffffff)
+        throw new InvalidArgument(`${value} is no ${name}; give a whole number of 32 bits`);
     }
     const { stream, timeout } = checkCall(options);
     checkSignal('split', options.signal);
@@ -196,14 +246,28 @@ export class Group {
   }
 
   /**
+   * How `operation` ("all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "gather", "scatter", "all_to_all") moves a buffer
+   * of so many bytes: "exchange", "doubling", "direct", "ring", ...; the same on every rank.
+   */
+  async algorithm(operation: string, bytes: number): Promise<string> {
+    const name = await this.#engine.algorithm(this.#membership.group, operation, bytes);
+    if (name === undefined)
+      throw new InvalidArgument(`'${operation}' is no operation that could be asked about; give for example all_reduce`);
+    return name;
+  }
+
+  /** How the ranks stand in the ring, and how what has more than one way is moved, chosen by what the links cost. */
+  placement(): Promise<Placement> {
+    return this.#engine.placement(this.#membership.group);
+  }
+
+  /**
    * A tensor in the memory of the wasm module: calls read and write it where it is. In a group whose module runs in a Worker of its own
    * that memory cannot be reached, and the tensor is an ordinary one.
    */
   alloc(dtype: DType, shape: number | readonly number[]): Tensor {
     const extents = checkedShape(typeof shape === 'number' ? [shape] : shape);
-    const memory = this.#engine.memory;
-    if (memory === undefined) return this.#plainTensor(dtype, extents);
-    return new WasmTensor(memory, memory.allocate(countOf(extents) * factsOf(dtype).bytes), dtype, extents, true);
+    return this.#caller.tensor(dtype, extents);
   }
 
   /**
@@ -214,103 +278,4 @@ export class Group {
     this.#left ??= this.#engine.leave(this.#membership.group);
     return this.#left;
   }
-
-  #plainTensor(dtype: DType, shape: readonly number[]): Tensor {
-    const facts = factsOf(dtype);
-    return new Tensor(new facts.Array(new ArrayBuffer(countOf(shape) * facts.bytes)), { dtype, shape });
-  }
-
-  async #values<T extends Values>(kind: Kind, values: T, call: ValueCall & { shape: readonly number[] }, options: ValueOptions): Promise<T> {
-    return (await this.#valuesOrNone(kind, values, call, options)) as T;
-  }
-
-  /** What `values` are, array or tensor, the result is, too. */
-  async #valuesOrNone<T extends Values>(kind: Kind, values: T, call: ValueCall, options: ValueOptions): Promise<T | undefined> {
-    const { input, like, shape, ...rest } = call;
-    const dtype = (input ?? like)?.dtype;
-    const parts: Partial<Operation> = {
-      ...defined(rest),
-      ...(rest.op === undefined ? {} : { op: checkedOp(rest.op) }),
-      ...(input === undefined ? {} : { input: this.#operand(input) }),
-    };
-    if (shape === undefined || dtype === undefined) {
-      await this.#run(kind, parts, options);
-      return undefined;
-    }
-    const [output, finish] = this.#result(values, dtype, shape, options.into);
-    return finish(await this.#run(kind, { ...parts, output }, options)) as T;
-  }
-
-  async #run(kind: Kind, parts: Partial<Operation>, options: CallOptions): Promise<Uint8Array | undefined> {
-    const { stream, timeout } = checkCall(options);
-    checkSignal(kind, options.signal);
-    const operation: Operation = { ...parts, kind, group: this.#membership.group, stream, timeout };
-    return waitFor(kind, this.#engine.run(operation), options.signal);
-  }
-
-  #operand(tensor: Tensor): Operand {
-    return { dtype: tensor.dtype, shape: tensor.shape, at: this.#place(tensor) };
-  }
-
-  #place(tensor: Tensor): Uint8Array | number {
-    const memory = this.#engine.memory;
-    if (tensor instanceof WasmTensor && memory !== undefined && tensor.isIn(memory)) return tensor.pointer;
-    return bytesOf(tensor.data);
-  }
-
-  /** Where the result goes, and what makes of it, once it is there, what the caller gets. */
-  #result(like: Values, dtype: DType, shape: readonly number[], into: Values | undefined): [Result, (bytes: Uint8Array | undefined) => Values] {
-    if (into !== undefined) {
-      const target = into instanceof Tensor ? into : new Tensor(into, { dtype });
-      if (target.dtype !== dtype || target.count !== countOf(shape)) {
-        throw new InvalidArgument(
-          `the result is ${dtype} ${shapeText(shape)}, but \`into\` is ${target.dtype} ${shapeText(target.shape)}: it must have as many elements, of the same dtype`,
-        );
-      }
-      return [{ dtype, shape, at: this.#place(target) }, () => into];
-    }
-    if (like instanceof WasmTensor && this.#engine.memory !== undefined) {
-      const made = this.alloc(dtype, shape) as WasmTensor;
-      return [{ dtype, shape, at: made.pointer }, () => made];
-    }
-    const facts = factsOf(dtype);
-    const finish = (bytes: Uint8Array | undefined): Values => {
-      const array: TypedArray = bytes === undefined ? new facts.Array(new ArrayBuffer(0)) : new facts.Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / facts.Array.BYTES_PER_ELEMENT);
-      return like instanceof Tensor ? new Tensor(array, { dtype, shape }) : array;
-    };
-    return [{ dtype, shape, at: undefined }, finish];
-  }
-}
-
-interface ValueCall {
-  readonly op?: ReduceOp;
-  readonly input?: Tensor;
-  readonly like?: Tensor;
-  readonly shape?: readonly number[] | undefined;
-  readonly peer?: number;
-  readonly counts?: readonly number[] | undefined;
-  readonly receiveCounts?: readonly number[] | undefined;
-}
-
-function checkedOp(op: ReduceOp): ReduceOp {
-  numberOf(op);
-  return op;
-}
-
-function defined(call: Pick<ValueCall, 'peer' | 'counts' | 'receiveCounts'>): Partial<Operation> {
-  const { peer, counts, receiveCounts } = call;
-  return {
-    ...(peer === undefined ? {} : { peer: checkedRank(peer) }),
-    ...(counts === undefined ? {} : { counts }),
-    ...(receiveCounts === undefined ? {} : { receiveCounts }),
-  };
-}
-
-function checkedRank(rank: number): number {
-  if (!Number.isInteger(rank) || Math.abs(rank) > 0x7fffffff) throw new InvalidArgument(`${rank} is no rank; give a whole number`);
-  return rank;
-}
-
-function bytesOf(array: TypedArray): Uint8Array {
-  return new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
 }

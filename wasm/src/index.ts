@@ -1,7 +1,7 @@
 import makeModule from 'ringlet-module';
 import { browserPlatform } from './browser_platform.js';
 import type { Group } from './group.js';
-import { type JoinOptions, joinOn } from './join.js';
+import { type AloneOptions, aloneOn, type JoinOptions, joinOn } from './join.js';
 
 export * from './api.js';
 
@@ -11,4 +11,9 @@ export * from './api.js';
  */
 export function join(options: JoinOptions): Promise<Group> {
   return joinOn(browserPlatform, makeModule, options);
+}
+
+/** A group of one, for programs that also run alone. */
+export function alone(options: AloneOptions = {}): Promise<Group> {
+  return aloneOn(browserPlatform, makeModule, options);
 }

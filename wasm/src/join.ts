@@ -27,11 +27,12 @@ export interface JoinOptions {
   readonly connectTimeout?: number | undefined;
   /** Milliseconds that an operation may take from its start; 600,000 unless given. */
   readonly operationTimeout?: number | undefined;
-  /** Milliseconds of silence after which a peer is lost; 10,000 unless given. */
-  readonly heartbeatTimeout?: number | undefined;
   /** Where `ringlet.wasm` is, or what it is; unset: beside the package's own script. */
   readonly wasm?: WasmSource | undefined;
 }
+
+/** How to be a group of one. */
+export type AloneOptions = Pick<JoinOptions, 'dedicatedWorker' | 'wasm' | 'onProgress'>;
 
 /** What joining makes: an engine, and how it joins and ends. */
 interface Joining {
@@ -42,8 +43,22 @@ interface Joining {
 
 /** Joins on a platform, with a module's factory. */
 export async function joinOn(platform: Platform, factory: ModuleFactory, options: JoinOptions): Promise<Group> {
+  return start(platform, factory, options, requestOf(platform, options));
+}
+
+/** A group of this side alone. */
+export function aloneOn(platform: Platform, factory: ModuleFactory, options: AloneOptions): Promise<Group> {
+  const none = { connectTimeout: undefined, operationTimeout: undefined };
+  return start(platform, factory, options, { host: '', port: 0, secure: false, token: '', name: platform.name, ...none });
+}
+
+async function start(
+  platform: Platform,
+  factory: ModuleFactory,
+  options: AloneOptions & Pick<JoinOptions, 'signal'>,
+  request: JoinRequest,
+): Promise<Group> {
   const { signal } = options;
-  const request = requestOf(platform, options);
   const onProgress = options.onProgress ?? (() => undefined);
   if (signal?.aborted) throw new AbortError('joining was not started: its AbortSignal had fired before', signal.reason);
 
@@ -92,7 +107,8 @@ function workerChannel(platform: Platform, worker: true | Worker): Channel {
   return worker === true ? platform.startWorker() : browserChannel(worker);
 }
 
-function requestOf(platform: Platform, options: JoinOptions): JoinRequest {
+/** What the options ask for; throws `InvalidArgument` where they do not fit. */
+export function requestOf(platform: Platform, options: JoinOptions): JoinRequest {
   const address = parseAddress(options.url);
   return {
     host: address.host,
@@ -102,7 +118,6 @@ function requestOf(platform: Platform, options: JoinOptions): JoinRequest {
     name: options.name ?? platform.name,
     connectTimeout: checkedTime('connectTimeout', options.connectTimeout),
     operationTimeout: checkedTime('operationTimeout', options.operationTimeout),
-    heartbeatTimeout: checkedTime('heartbeatTimeout', options.heartbeatTimeout),
   };
 }
 

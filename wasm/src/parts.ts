@@ -21,9 +21,17 @@ export function allGatherShape(shape: readonly number[], ranks: number, counts: 
 /** Throws `InvalidArgument` where there is not one whole number from 0 per rank. */
 export function checkedCounts(name: string, counts: readonly number[] | undefined, ranks: number): readonly number[] | undefined {
   if (counts === undefined) return undefined;
-  if (counts.length !== ranks) throw new InvalidArgument(`${name} has ${counts.length} numbers, but the group has ${ranks} ranks; give one for each`);
+  if (counts.length !== ranks)
+    throw new InvalidArgument(`${name} has ${counts.length} numbers, but the group has ${ranks} ranks; give one for each`);
   for (const count of counts) {
-    if (!Number.isSafeInteger(count) || count < 0) throw new InvalidArgument(`${name} has ${count}; give the rows of each rank, whole numbers from 0`);
+    if (!Number.isSafeInteger(count) || count < 0)
+      throw new InvalidArgument(`${name} has ${count}; give the rows of each rank, whole numbers from 0`);
   }
   return [...counts];
+}
+
+/** Throws `InvalidArgument` for what is no whole number; whether there is such a rank the core says. */
+export function checkedRank(rank: number): number {
+  if (!Number.isInteger(rank) || Math.abs(rank) > 0x7fffffff) throw new InvalidArgument(`${rank} is no rank; give a whole number`);
+  return rank;
 }

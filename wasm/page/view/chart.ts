@@ -82,7 +82,13 @@ export class LossChart {
       series: [
         { label: 'step' },
         { label: 'training', stroke: colour('--accent'), width: 2, points: { show: false }, spanGaps: true },
-        { label: 'validation', stroke: colour('--second'), width: 2, points: { show: true, size: 6, fill: colour('--second') }, spanGaps: true },
+        {
+          label: 'validation',
+          stroke: colour('--second'),
+          width: 2,
+          points: { show: true, size: 6, fill: colour('--second') },
+          spanGaps: true,
+        },
       ],
     };
   }

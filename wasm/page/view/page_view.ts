@@ -63,7 +63,7 @@ export class PageView {
         this.#set('waiting');
         return this.#say(`${news.here} of ${news.size} are here`, 'Training begins when all have come. Leave this tab open and in front.');
       case 'joined':
-        return this.#joined({ order: news.order, guests: news.guests, mine: news.rank, lost: -1 });
+        return this.#joined({ order: news.order, guests: news.guests, mine: news.rank, lost: -1 }, news.placement);
       case 'prepared':
         return this.#prepared(news.step, news.steps, news.batch, news.parameters);
       case 'step':
@@ -82,8 +82,9 @@ export class PageView {
     }
   }
 
-  #joined(picture: RingPicture): void {
+  #joined(picture: RingPicture, placement: string): void {
     this.#picture = picture;
+    write('placement-text', placement);
     show('place', true);
     this.#drawRing();
     this.#set('training');

@@ -54,7 +54,10 @@ export function drawRing(target: HTMLElement, picture: RingPicture): void {
 function drawRank(rank: number, [x, y]: [number, number], scale: number, picture: RingPicture): SVGElement {
   const guest = rank >= picture.order.length - picture.guests;
   const states = ['rank', rank === picture.mine ? 'mine' : '', rank === picture.lost ? 'lost' : ''];
-  const group = element('g', { class: states.filter((state) => state !== '').join(' '), transform: `translate(${x} ${y}) scale(${scale})` });
+  const group = element('g', {
+    class: states.filter((state) => state !== '').join(' '),
+    transform: `translate(${x} ${y}) scale(${scale})`,
+  });
   const shape = guest
     ? element('rect', { x: -nodeRadius, y: -nodeRadius, width: 2 * nodeRadius, height: 2 * nodeRadius, rx: 6 })
     : element('circle', { r: nodeRadius });
@@ -66,7 +69,8 @@ function drawRank(rank: number, [x, y]: [number, number], scale: number, picture
 
 function element(name: string, attributes: Readonly<Record<string, string | number>>): SVGElement {
   const made = document.createElementNS(namespace, name) as SVGElement;
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, typeof value === 'number' ? value.toFixed(2).replace(/\.00$/, '') : value);
+  for (const [key, value] of Object.entries(attributes))
+    made.setAttribute(key, typeof value === 'number' ? value.toFixed(2).replace(/\.00$/, '') : value);
   return made;
 }
 

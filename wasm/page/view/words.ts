@@ -26,7 +26,8 @@ function explainJoining(failure: TrainingFailure): Explanation {
   if (/complete/i.test(failure.message)) {
     return {
       headline: 'The group is complete',
-      advice: 'It has all the tabs that it waits for, or has started already. Ask whoever started the training to start it with one browser more.',
+      advice:
+        'It has all the tabs that it waits for, or has started already. Ask whoever started the training to start it with one browser more.',
       ...common,
     };
   }
@@ -59,11 +60,19 @@ function explainTraining(failure: TrainingFailure, mine: number, away: boolean):
   }
   if (failure.code === 'peer_lost' || (failure.code === 'timed_out' && failure.rank >= 0)) {
     const who = failure.rank >= 0 ? `Rank ${failure.rank}` : 'Another rank';
-    return { headline: `${who} was lost`, advice: `It was closed, or its network broke, and the training stopped for all. ${again}`, ...common };
+    return {
+      headline: `${who} was lost`,
+      advice: `It was closed, or its network broke, and the training stopped for all. ${again}`,
+      ...common,
+    };
   }
   if (failure.code === 'timed_out') return { headline: 'The others took too long', advice: again, ...common };
   if (failure.code === 'mismatch') {
-    return { headline: 'The ranks do not fit together', advice: 'Reload this page, so that it is the one that the training serves now, and start again.', ...common };
+    return {
+      headline: 'The ranks do not fit together',
+      advice: 'Reload this page, so that it is the one that the training serves now, and start again.',
+      ...common,
+    };
   }
   if (failure.code === 'cancelled') return { headline: 'The training was stopped', advice: again, ...common };
   return { headline: 'The training stopped', advice: again, ...common };

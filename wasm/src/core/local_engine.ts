@@ -1,11 +1,25 @@
-import type { Engine, JoinRequest, Membership, Operation, Progress, Seat, SplitRequest, Traffic } from '../engine.js';
-import { Cancelled, failureOf } from '../errors.js';
+import type {
+  AverageRequest,
+  Engine,
+  FsdpRequest,
+  JoinRequest,
+  Membership,
+  Operation,
+  Progress,
+  Seat,
+  SplitRequest,
+  Traffic,
+  Placement,
+} from '../engine.js';
+import { AuthenticationError, Cancelled, failureOf, MismatchError } from '../errors.js';
 import type { Platform } from '../platform.js';
 import type { WasmSource } from '../wasm_source.js';
+import { type GradientCall, GradientCalls } from './gradient_calls.js';
 import { type Host, type Listener, makeHost } from './host.js';
 import type { RingletModule } from './module.js';
 import { ModuleMemory } from './module_memory.js';
 import { PlacedOperation } from './operations.js';
+import { StreamOrder } from './stream_order.js';
 import { type Completion, Tickets } from './tickets.js';
 
 /** Makes an instance of a module. */
@@ -15,12 +29,21 @@ export type ModuleFactory = (options: {
 }) => Promise<RingletModule>;
 
 const trafficInterval = 250;
+const left: Completion = { code: 6, rank: -1, text: 'the group was left', value: 0 };
+
+/** While joining, ranks can only disagree about the token or about each other's version; undefined where it is not the token. */
+function tokenError(error: unknown): AuthenticationError | undefined {
+  if (!(error instanceof MismatchError) || !/\btokens?\b/.test(error.message)) return undefined;
+  return new AuthenticationError(error.message, error.rank);
+}
 
 /** The core, as a wasm module in this realm: one instance for one world. */
 export class LocalEngine implements Engine {
   readonly memory: ModuleMemory;
   readonly module: RingletModule;
   readonly #tickets = new Tickets();
+  readonly #order = new StreamOrder();
+  readonly #gradients: GradientCalls;
   readonly #onProgress: (progress: Progress) => void;
   // Operations under way of each group: one that still works cannot be left.
   readonly #busy = new Map<number, { count: number; idle: (() => void)[] }>();
@@ -43,6 +66,7 @@ export class LocalEngine implements Engine {
   private constructor(module: RingletModule, onProgress: (progress: Progress) => void) {
     this.module = module;
     this.memory = new ModuleMemory(module);
+    this.#gradients = new GradientCalls(module, this.memory);
     this.#onProgress = onProgress;
   }
 
@@ -85,16 +109,17 @@ export class LocalEngine implements Engine {
     return this.#traffic;
   }
 
-  /** Joins the world. Once. */
+  /** Joins the world, or makes one of this side alone. Once. */
   async join(request: JoinRequest): Promise<Membership> {
+    if (request.port === 0) return this.#beAlone();
     this.#tell({ kind: 'connecting' });
     const texts = [request.host, request.token, request.name].map((text) => this.memory.putText(text)) as [number, number, number];
-    const times = [request.connectTimeout, request.operationTimeout, request.heartbeatTimeout].map((time) => Math.ceil(time ?? 0));
-    this.#group = await this.#tickets.open(
+    const times = [request.connectTimeout, request.operationTimeout].map((time) => Math.ceil(time ?? 0));
+    const joining = this.#tickets.open(
       (ticket) => {
         const [host, token, name] = texts;
-        const [connect, operation, heartbeat] = times as [number, number, number];
-        const world = this.module._ringlet_join(ticket, host, request.port, token, name, connect, operation, heartbeat);
+        const [connect, operation] = times as [number, number];
+        const world = this.module._ringlet_join(ticket, host, request.port, token, name, connect, operation);
         this.#world = Math.max(world, 0);
         return this.#refusal(-Math.min(world, 0));
       },
@@ -103,16 +128,34 @@ export class LocalEngine implements Engine {
         return value;
       },
     );
+    this.#group = await joining.catch((error: unknown) => {
+      throw tokenError(error) ?? error;
+    });
     const membership = this.#membershipOf(this.#group);
     this.#tell({ kind: 'joined', ...this.#seat });
     return membership;
   }
 
+  async algorithm(group: number, operation: string, bytes: number): Promise<string | undefined> {
+    const text = this.memory.putText(operation);
+    const name = this.module._ringlet_group_algorithm(group, text, bytes);
+    this.memory.release(text);
+    return name === 0 ? undefined : this.memory.text(name);
+  }
+
+  async placement(group: number): Promise<Placement> {
+    const size = this.module._ringlet_group_size(group);
+    const ring = Array.from({ length: Math.max(size, 0) }, (_, place) => this.module._ringlet_group_along_ring(group, 0, place));
+    const text = this.module._ringlet_group_placement(group);
+    return { ring, text: text === 0 ? '' : this.memory.text(text) };
+  }
+
   run(operation: Operation): Promise<Uint8Array | undefined> {
     if (this.#closing !== undefined) return Promise.reject(this.#cancelled());
     const placed = new PlacedOperation(this.memory, operation, this.module._ringlet_group_rank(operation.group));
-    return this.track(
-      operation.group,
+    return this.#track(
+      operation,
+      false,
       (ticket) => placed.start(this.module, ticket),
       ({ code }) => {
         const result = code === 0 ? placed.result() : undefined;
@@ -122,10 +165,20 @@ export class LocalEngine implements Engine {
     );
   }
 
-  split({ group, color, key, stream, timeout }: SplitRequest): Promise<Membership | undefined> {
+  average(request: AverageRequest): Promise<void> {
+    return this.#runGradients(request, this.#gradients.average(request));
+  }
+
+  applyFsdp(request: FsdpRequest): Promise<number | undefined> {
+    return this.#runGradients(request, this.#gradients.fsdp(request));
+  }
+
+  split(request: SplitRequest): Promise<Membership | undefined> {
     if (this.#closing !== undefined) return Promise.reject(this.#cancelled());
-    return this.track(
-      group,
+    const { group, color, key, stream, timeout } = request;
+    return this.#track(
+      request,
+      false,
       (ticket) => this.module._ringlet_split(ticket, group, stream, Math.ceil(timeout ?? 0), color, key),
       ({ code, value }) => (code === 0 && value > 0 ? this.#membershipOf(value) : undefined),
     );
@@ -134,7 +187,9 @@ export class LocalEngine implements Engine {
   async leave(group: number): Promise<void> {
     if (group === this.#group) return this.close();
     await this.#idle(group);
-    if (this.#closing === undefined) this.module._ringlet_group_leave(group);
+    if (this.#closing !== undefined) return;
+    this.#gradients.forget(group);
+    this.module._ringlet_group_leave(group);
   }
 
   /** Leaves the world, or ends joining. Never rejects; may be called again. */
@@ -144,33 +199,60 @@ export class LocalEngine implements Engine {
   }
 
   /**
-   * Starts an operation of a group: `start` calls the module with a ticket and returns its code. `finish` runs once it has ended, or at once
-   * where it did not start, and makes what the promise has.
+   * Starts an operation when its stream lets it: `start` calls the module with a ticket and returns its code. `finish` runs once it has
+   * ended, or where it did not start, and makes what the promise has.
    */
-  track<T>(group: number, start: (ticket: number) => number, finish: (completion: Completion) => T): Promise<T> {
+  #track<T>(
+    { group, stream }: Pick<Operation, 'group' | 'stream'>,
+    isProcedure: boolean,
+    start: (ticket: number) => number,
+    finish: (completion: Completion) => T,
+  ): Promise<T> {
     const busy = this.#busy.get(group) ?? { count: 0, idle: [] };
     this.#busy.set(group, busy);
     ++busy.count;
-    return this.#tickets.open(
-      (ticket) => this.#refusal(start(ticket)),
-      (completion) => {
-        if (--busy.count === 0) {
-          this.#busy.delete(group);
-          for (const resume of busy.idle) resume();
-        }
-        this.#tellTraffic();
-        return finish(completion);
-      },
+    const end = (completion: Completion): T => {
+      if (--busy.count === 0) {
+        this.#busy.delete(group);
+        for (const resume of busy.idle) resume();
+      }
+      this.#tellTraffic();
+      return finish(completion);
+    };
+    return this.#order.start(group, stream, isProcedure, () =>
+      this.#tickets.open((ticket) => (this.#closing === undefined ? this.#refusal(start(ticket)) : left), end),
     );
+  }
+
+  #runGradients<T>(request: Pick<Operation, 'group' | 'stream'>, call: GradientCall<T>): Promise<T> {
+    return this.#track(
+      request,
+      true,
+      (ticket) => call.start(ticket),
+      ({ code }) => call.finish(code === 0),
+    );
+  }
+
+  #beAlone(): Membership {
+    this.#world = this.module._ringlet_world_of_one();
+    this.#group = this.module._ringlet_world_group(this.#world);
+    this.#seat = { rank: 0, size: 1, guests: 0 };
+    this.#tell({ kind: 'joined', ...this.#seat });
+    return this.#membershipOf(this.#group);
   }
 
   async #leaveWorld(): Promise<void> {
     void this.traffic;
     if (this.#world > 0) {
       this.#closed = true;
-      await this.#tickets.open((ticket) => this.#refusal(this.module._ringlet_leave(ticket, this.#world)), () => undefined).catch(() => undefined);
+      await this.#tickets
+        .open(
+          (ticket) => this.#refusal(this.module._ringlet_leave(ticket, this.#world)),
+          () => undefined,
+        )
+        .catch(() => undefined);
     }
-    this.#tickets.completeAll({ code: 6, rank: -1, text: 'the group was left', value: 0 });
+    this.#tickets.completeAll(left);
   }
 
   #idle(group: number): Promise<void> {

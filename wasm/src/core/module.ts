@@ -19,14 +19,17 @@ export interface RingletModule {
     name: number,
     connectTimeout: number,
     operationTimeout: number,
-    heartbeatTimeout: number,
   ): number;
+  _ringlet_world_of_one(): number;
+  _ringlet_world_group(world: number): number;
   _ringlet_leave(ticket: number, world: number): number;
   _ringlet_bytes_sent(world: number): number;
   _ringlet_bytes_received(world: number): number;
 
   _ringlet_group_rank(group: number): number;
   _ringlet_group_size(group: number): number;
+  _ringlet_group_along_ring(group: number, rank: number, offset: number): number;
+  _ringlet_group_placement(group: number): number;
   _ringlet_split(ticket: number, group: number, stream: number, timeout: number, color: number, key: number): number;
   _ringlet_group_leave(group: number): number;
   _ringlet_group_algorithm(group: number, operation: number, bytes: number): number;
@@ -46,6 +49,31 @@ export interface RingletModule {
   _ringlet_barrier(...call: Call): number;
   _ringlet_send(...call: [...Call, dtype: number, values: number, shape: number, axes: number, destination: number]): number;
   _ringlet_receive(...call: [...Call, dtype: number, values: number, shape: number, axes: number, source: number]): number;
+
+  _ringlet_tree(): number;
+  _ringlet_tree_add(tree: number, name: number, dtype: number, data: number, shape: number, axes: number): number;
+  _ringlet_average_gradients(
+    ticket: number,
+    group: number,
+    stream: number,
+    tree: number,
+    allReduceSize: number,
+    communicationDtype: number,
+    weight: number,
+  ): number;
+  _ringlet_optimizer(formula: number, learningRate: number, numbers: number, count: number, stateDtype: number): number;
+  _ringlet_optimizer_set_learning_rate(optimizer: number, learningRate: number): number;
+  _ringlet_fsdp(
+    group: number,
+    replicas: number,
+    communicationSize: number,
+    maxNorm: number,
+    reduceDtype: number,
+    shardWeights: number,
+  ): number;
+  _ringlet_fsdp_apply(ticket: number, fsdp: number, stream: number, gradients: number, parameters: number, optimizer: number): number;
+  _ringlet_fsdp_norm(fsdp: number): number;
+  _ringlet_object_release(object: number): number;
 }
 
 /** What every operation begins with. */

@@ -17,7 +17,9 @@ export class PlacedOperation {
     this.#memory = memory;
     this.#operation = operation;
     try {
-      [this.#input, this.#output] = isInPlace(operation) ? this.#placeBoth(rank) : [this.#place(operation.input), this.#room(operation.output)];
+      [this.#input, this.#output] = isInPlace(operation)
+        ? this.#placeBoth(rank)
+        : [this.#place(operation.input), this.#room(operation.output)];
     } catch (error) {
       this.release();
       throw error;
@@ -49,7 +51,15 @@ export class PlacedOperation {
       case 'gather':
         return module._ringlet_gather(...call, dtype, input, output, ...rows, this.#numbers(counts), peer);
       case 'scatter':
-        return module._ringlet_scatter(...call, dtype, input, output, ...rowsOf(this.#operation.output?.shape ?? []), this.#numbers(counts), peer);
+        return module._ringlet_scatter(
+          ...call,
+          dtype,
+          input,
+          output,
+          ...rowsOf(this.#operation.output?.shape ?? []),
+          this.#numbers(counts),
+          peer,
+        );
       case 'all_to_all':
         return counts === undefined
           ? module._ringlet_all_to_all(...call, dtype, input, output, ...rows)

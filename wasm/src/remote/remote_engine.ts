@@ -1,7 +1,20 @@
-import type { Engine, JoinRequest, Membership, Operation, Progress, Seat, SplitRequest, Traffic } from '../engine.js';
+import type {
+  AverageRequest,
+  Engine,
+  FsdpRequest,
+  JoinRequest,
+  Membership,
+  NamedOperand,
+  Operation,
+  Progress,
+  Seat,
+  SplitRequest,
+  Traffic,
+  Placement,
+} from '../engine.js';
 import { Cancelled, type Failure, toError } from '../errors.js';
 import type { WasmSource } from '../wasm_source.js';
-import type { Channel, Reply, Request } from './messages.js';
+import type { Channel, Reply, Request, Written } from './messages.js';
 
 type Waiting = { resolve(value: never): void; reject(error: Error): void };
 // What is common to all requests is filled in by the engine.
@@ -42,16 +55,44 @@ export class RemoteEngine implements Engine {
   }
 
   async run(operation: Operation): Promise<Uint8Array | undefined> {
-    const { output } = operation;
-    const target = output?.at;
-    if (!(target instanceof Uint8Array)) return this.#ask({ kind: 'run', operation });
-    const bytes = await this.#ask<Uint8Array>({ kind: 'run', operation: { ...operation, output: { ...output!, at: undefined } } });
-    target.set(bytes);
+    const { input, output } = operation;
+    // Only the elements, and not the whole buffer that they may be a small part of; moved, and so copied once.
+    const bytes = input?.at instanceof Uint8Array ? input.at.slice() : undefined;
+    const detached: Operation = {
+      ...operation,
+      ...(input === undefined || bytes === undefined ? {} : { input: { ...input, at: bytes } }),
+      ...(output === undefined ? {} : { output: { ...output, at: undefined } }),
+    };
+    const result = await this.#ask<Uint8Array | undefined>({ kind: 'run', operation: detached }, bytes === undefined ? [] : [bytes.buffer]);
+    if (!(output?.at instanceof Uint8Array) || result === undefined) return result;
+    output.at.set(result);
     return undefined;
+  }
+
+  async average(request: AverageRequest): Promise<void> {
+    const copies = copyLeaves(request.leaves);
+    const { leaves } = await this.#ask<Written>({ kind: 'average', request: { ...request, leaves: copies } }, buffersOf(copies));
+    writeBack(request.leaves, leaves);
+  }
+
+  async applyFsdp(request: FsdpRequest): Promise<number | undefined> {
+    const [gradients, parameters] = [copyLeaves(request.gradients), copyLeaves(request.parameters)];
+    const detached = { ...request, gradients, parameters };
+    const { leaves, norm } = await this.#ask<Written>({ kind: 'fsdp', request: detached }, buffersOf([...gradients, ...parameters]));
+    writeBack(request.parameters, leaves);
+    return norm;
   }
 
   split(request: SplitRequest): Promise<Membership | undefined> {
     return this.#ask({ kind: 'split', request });
+  }
+
+  algorithm(group: number, operation: string, bytes: number): Promise<string | undefined> {
+    return this.#ask({ kind: 'algorithm', group, operation, bytes });
+  }
+
+  placement(group: number): Promise<Placement> {
+    return this.#ask({ kind: 'placement', group });
   }
 
   async leave(group: number): Promise<void> {
@@ -71,16 +112,16 @@ export class RemoteEngine implements Engine {
     this.#failAll({ code: 'cancelled', message: 'the group was left', rank: -1 });
   }
 
-  #ask<T>(request: WithoutId<Request>): Promise<T> {
+  #ask<T>(request: WithoutId<Request>, transfer: ArrayBuffer[] = []): Promise<T> {
     if (this.#closing !== undefined) return Promise.reject(new Cancelled('the group has been left; join again'));
-    return this.#send(request);
+    return this.#send(request, transfer);
   }
 
-  #send<T>(request: WithoutId<Request>): Promise<T> {
+  #send<T>(request: WithoutId<Request>, transfer: ArrayBuffer[] = []): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const id = ++this.#last;
       this.#waiting.set(id, { resolve, reject });
-      this.#channel.post({ ...request, id } as Request, []);
+      this.#channel.post({ ...request, id } as Request, transfer);
     });
   }
 
@@ -102,4 +143,18 @@ export class RemoteEngine implements Engine {
     for (const { reject } of this.#waiting.values()) reject(toError(failure));
     this.#waiting.clear();
   }
+}
+
+type Copy = NamedOperand & { readonly at: Uint8Array<ArrayBuffer> };
+
+function copyLeaves(leaves: readonly NamedOperand[]): Copy[] {
+  return leaves.map((leaf) => ({ ...leaf, at: (leaf.at as Uint8Array).slice() }));
+}
+
+function buffersOf(copies: readonly Copy[]): ArrayBuffer[] {
+  return copies.map(({ at }) => at.buffer);
+}
+
+function writeBack(leaves: readonly NamedOperand[], results: readonly Uint8Array[]): void {
+  leaves.forEach(({ at }, index) => (at as Uint8Array).set(results[index] ?? []));
 }

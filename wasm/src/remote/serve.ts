@@ -1,7 +1,8 @@
 import { LocalEngine, type ModuleFactory } from '../core/local_engine.js';
+import type { NamedOperand } from '../engine.js';
 import { Cancelled, toFailure } from '../errors.js';
 import type { Platform } from '../platform.js';
-import type { Channel, Reply, Request } from './messages.js';
+import type { Channel, Reply, Request, Value, Written } from './messages.js';
 
 /** The Worker's side: holds one world for the page that started it. */
 export function serve(channel: Channel, platform: Platform, factory: ModuleFactory): void {
@@ -13,7 +14,7 @@ export function serve(channel: Channel, platform: Platform, factory: ModuleFacto
     return engine;
   };
   // Operations are started inside this call: the order of messages is the order of the operations.
-  const start = (request: Request): Promise<unknown> => {
+  const start = (request: Request): Promise<Value> => {
     switch (request.kind) {
       case 'join':
         making = LocalEngine.make(platform, factory, request.wasm, request.request.secure, (progress) =>
@@ -25,20 +26,33 @@ export function serve(channel: Channel, platform: Platform, factory: ModuleFacto
         });
       case 'run':
         return joined().run(request.operation);
+      case 'average':
+        return joined()
+          .average(request.request)
+          .then((): Written => ({ leaves: bytesOf(request.request.leaves) }));
+      case 'fsdp':
+        return joined()
+          .applyFsdp(request.request)
+          .then((norm): Written => ({ leaves: bytesOf(request.request.parameters), norm }));
       case 'split':
         return joined().split(request.request);
+      case 'algorithm':
+        return joined().algorithm(request.group, request.operation, request.bytes);
+      case 'placement':
+        return joined().placement(request.group);
       case 'leave':
-        return request.group < 0 ? leaveWorld() : joined().leave(request.group);
+        return request.group < 0
+          ? leaveWorld()
+          : joined()
+              .leave(request.group)
+              .then(() => undefined);
     }
   };
-  const leaveWorld = async (): Promise<void> => (await making)?.close();
+  const leaveWorld = async (): Promise<undefined> => void (await (await making)?.close());
 
   channel.onMessage((request: Request) => {
     const answer = (reply: Reply, transfer: ArrayBuffer[]): void => channel.post(reply, transfer);
-    const done = (value: unknown): void => {
-      const transfer = value instanceof Uint8Array ? [value.buffer as ArrayBuffer] : [];
-      answer({ kind: 'done', id: request.id, value: value as never }, transfer);
-    };
+    const done = (value: Value): void => answer({ kind: 'done', id: request.id, value }, transferOf(value));
     const failed = (error: unknown): void => answer({ kind: 'failed', id: request.id, failure: toFailure(error) }, []);
     try {
       start(request).then(done, failed);
@@ -46,4 +60,13 @@ export function serve(channel: Channel, platform: Platform, factory: ModuleFacto
       failed(error);
     }
   });
+}
+
+function bytesOf(leaves: readonly NamedOperand[]): Uint8Array[] {
+  return leaves.map(({ at }) => at as Uint8Array);
+}
+
+function transferOf(value: Value): ArrayBuffer[] {
+  if (value instanceof Uint8Array) return [value.buffer as ArrayBuffer];
+  return typeof value === 'object' && 'leaves' in value ? value.leaves.map(({ buffer }) => buffer as ArrayBuffer) : [];
 }

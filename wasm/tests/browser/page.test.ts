@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
-import type { Server } from 'node:http';
+import { readdirSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { after, before, test } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import { desktop, openPage, phone, screenshot, startChromium } from './chromium.js';
@@ -10,20 +11,27 @@ import { scriptedWorker } from './scripted_worker.js';
 // The page alone: what its Worker tells comes from a script.
 const folder = resolve(process.env['RINGLET_PAGE'] ?? 'build/page');
 let browser: Browser;
-let server: Server;
+let stop: () => void;
 let url: string;
 
 before(async () => {
   browser = await startChromium();
-  ({ server, url } = await servePage(folder, { 'worker.js': scriptedWorker }));
+  ({ stop, url } = await servePage(folder, { 'worker.js': scriptedWorker }));
 });
 
 after(async () => {
   await browser.close();
-  server.close();
+  stop();
 });
 
 const text = (page: Page, id: string): Promise<string> => page.locator(`#${id}`).innerText();
+
+test('page and module together are less than 500 KB to download', (context) => {
+  const sizes = readdirSync(folder).map((name) => gzipSync(readFileSync(resolve(folder, name))).length);
+  const bytes = sizes.reduce((sum, size) => sum + size, 0);
+  context.diagnostic(`${bytes} bytes, compressed`);
+  assert.ok(bytes < 500_000, `${bytes} bytes`);
+});
 
 /** Whether nothing stands out of the window. */
 async function fits(page: Page): Promise<boolean> {
@@ -109,7 +117,10 @@ test('a complete group is told as such', async () => {
 
 test('leaving is warned of while training goes on, and not after it', async () => {
   const { page } = await openPage(browser, { viewport: phone });
-  for (const [token, expected] of [['training', 1], ['finished', 0]] as const) {
+  for (const [token, expected] of [
+    ['training', 1],
+    ['finished', 0],
+  ] as const) {
     await page.goto('about:blank');
     await page.goto(`${url}#token=${token}`);
     await page.locator('#sample').waitFor();

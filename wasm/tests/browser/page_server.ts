@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
+import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { extname, join } from 'node:path';
 
@@ -17,18 +17,25 @@ export const contentPolicy =
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /** Serves a folder on loopback, with other contents for some of its files. */
-export async function servePage(folder: string, instead: Readonly<Record<string, string>> = {}): Promise<{ url: string; server: Server }> {
+export async function servePage(folder: string, instead: Readonly<Record<string, string>> = {}): Promise<{ url: string; stop(): void }> {
   const server = createServer((request, response) => {
     const path = new URL(request.url ?? '/', 'http://localhost').pathname;
     const name = path === '/' ? 'index.html' : path.slice(1);
     try {
       const body = instead[name] ?? readFileSync(join(folder, name.replaceAll('..', '')));
-      response.writeHead(200, { 'content-type': types[extname(name)] ?? 'application/octet-stream', 'content-security-policy': contentPolicy });
+      response.writeHead(200, {
+        'content-type': types[extname(name)] ?? 'application/octet-stream',
+        'content-security-policy': contentPolicy,
+      });
       response.end(body);
     } catch {
       response.writeHead(404).end();
     }
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, server };
+  const stop = (): void => {
+    server.close();
+    server.closeAllConnections();
+  };
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, stop };
 }

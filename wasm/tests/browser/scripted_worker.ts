@@ -13,7 +13,14 @@ const training: News[] = [
   { kind: 'connecting' },
   { kind: 'waiting', here: 1, size: 4 },
   { kind: 'waiting', here: 2, size: 4 },
-  { kind: 'joined', rank: 2, size: 4, guests: 2, order: [0, 2, 1, 3] },
+  {
+    kind: 'joined',
+    rank: 2,
+    size: 4,
+    guests: 2,
+    order: [0, 2, 1, 3],
+    placement: '2 native ranks, 2 browsers: large all-reduces by leaves',
+  },
   { kind: 'prepared', step: 0, steps: 200, batch: 16, parameters: 112_896 },
   ...Array.from({ length: 120 }, (_, at): News[] => {
     const step = at + 1;

@@ -3,7 +3,12 @@ import { test } from 'node:test';
 import { parseAddress, tokenOf } from '../../src/addresses.js';
 
 test('links and WebSocket addresses say where to join', () => {
-  assert.deepEqual(parseAddress('http://192.168.1.5:4711/#token=a%2Bb+c='), { host: '192.168.1.5', port: 4711, secure: false, token: 'a+b+c=' });
+  assert.deepEqual(parseAddress('http://192.168.1.5:4711/#token=a%2Bb+c='), {
+    host: '192.168.1.5',
+    port: 4711,
+    secure: false,
+    token: 'a+b+c=',
+  });
   assert.deepEqual(parseAddress('ws://[fe80::1]:9/ring'), { host: 'fe80::1', port: 9, secure: false, token: undefined });
   assert.deepEqual(parseAddress(new URL('wss://example.com')), { host: 'example.com', port: 443, secure: true, token: undefined });
   assert.equal(parseAddress('http://localhost').port, 80);
@@ -11,7 +16,10 @@ test('links and WebSocket addresses say where to join', () => {
 
 test('other addresses are refused, without their token', () => {
   for (const url of ['ftp://host/#token=secret', 'host:1234#token=secret', '', 'http://#token=secret']) {
-    assert.throws(() => parseAddress(url), (error: Error) => error.name === 'InvalidArgument' && !error.message.includes('secret'));
+    assert.throws(
+      () => parseAddress(url),
+      (error: Error) => error.name === 'InvalidArgument' && !error.message.includes('secret'),
+    );
   }
 });
 

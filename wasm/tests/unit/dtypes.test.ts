@@ -10,7 +10,10 @@ test('dtypes have the numbers and sizes of the C++ library', () => {
     assert.equal(factsOf(name).number, number);
     assert.equal(sizeOf(name), expected[name]);
   });
-  assert.deepEqual(dtypes.filter((name) => factsOf(name).floating), ['f16', 'bf16', 'f32', 'f64', 'complex64']);
+  assert.deepEqual(
+    dtypes.filter((name) => factsOf(name).floating),
+    ['f16', 'bf16', 'f32', 'f64', 'complex64'],
+  );
 });
 
 test('an array has its own dtype, or one that it can hold', () => {
@@ -20,7 +23,10 @@ test('an array has its own dtype, or one that it can hold', () => {
   assert.equal(dtypeOf(new Uint8Array(1), 'bool'), 'bool');
   assert.equal(dtypeOf(new BigInt64Array(1)), 'i64');
   assert.equal(dtypeOf(Buffer.alloc(1)), 'u8');
-  assert.throws(() => dtypeOf(new Float32Array(1), 'f16'), { name: 'InvalidArgument', message: 'dtype f16 is held by a Uint16Array, not by a Float32Array' });
+  assert.throws(() => dtypeOf(new Float32Array(1), 'f16'), {
+    name: 'InvalidArgument',
+    message: 'dtype f16 is held by a Uint16Array, not by a Float32Array',
+  });
   assert.throws(() => dtypeOf(new Float32Array(1), 'float' as never), /'float' is no dtype; the dtypes are bool, u8/);
 });
 

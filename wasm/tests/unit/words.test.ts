@@ -4,7 +4,14 @@ import type { TrainingFailure } from '../../page/news.js';
 import { isRelayed, ringText } from '../../page/view/ring.js';
 import { browserName, bytesText, explain } from '../../page/view/words.js';
 
-const failure = (part: Partial<TrainingFailure>): TrainingFailure => ({ code: 'peer_lost', message: 'text', rank: -1, during: 'training', slept: false, ...part });
+const failure = (part: Partial<TrainingFailure>): TrainingFailure => ({
+  code: 'peer_lost',
+  message: 'text',
+  rank: -1,
+  during: 'training',
+  slept: false,
+  ...part,
+});
 
 test('each failure is told in plain words, with what to do', () => {
   const headline = (part: Partial<TrainingFailure>, mine = 3, offline = false): string => explain(failure(part), mine, offline).headline;
@@ -24,13 +31,23 @@ test('each failure is told in plain words, with what to do', () => {
 });
 
 test('bytes are told with three digits', () => {
-  assert.deepEqual([0, 999, 1000, 12_345, 999_600, 123_456_789].map(bytesText), ['0 B', '999 B', '1.00 KB', '12.3 KB', '1.00 MB', '123 MB']);
+  assert.deepEqual([0, 999, 1000, 12_345, 999_600, 123_456_789].map(bytesText), [
+    '0 B',
+    '999 B',
+    '1.00 KB',
+    '12.3 KB',
+    '1.00 MB',
+    '123 MB',
+  ]);
 });
 
 test('the ring is told in a sentence, and browsers beside each other are relayed', () => {
   const picture = { order: [0, 2, 1, 3], guests: 2, mine: 2, lost: -1 };
   assert.equal(ringText(picture), 'This tab is rank 2 of 4, between rank 0 and rank 1. 2 native ranks, 2 browsers.');
-  assert.equal(ringText({ order: [0, 1], guests: 1, mine: 1, lost: -1 }), 'This tab is rank 1 of 2, beside rank 0. 1 native rank, 1 browser.');
+  assert.equal(
+    ringText({ order: [0, 1], guests: 1, mine: 1, lost: -1 }),
+    'This tab is rank 1 of 2, beside rank 0. 1 native rank, 1 browser.',
+  );
   assert.equal(isRelayed(2, 3, picture), true);
   assert.equal(isRelayed(2, 1, picture), false);
 });
@@ -38,7 +55,10 @@ test('the ring is told in a sentence, and browsers beside each other are relayed
 test('browsers are named', () => {
   const linux = 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) HeadlessChrome/120.0 Safari/537.36';
   assert.equal(browserName(linux), 'Chromium on Linux');
-  assert.equal(browserName('Mozilla/5.0 (iPhone; CPU iPhone OS 17_0 like Mac OS X) AppleWebKit/605 Version/17.0 Mobile/15E Safari/604.1'), 'Safari on an iPhone');
+  assert.equal(
+    browserName('Mozilla/5.0 (iPhone; CPU iPhone OS 17_0 like Mac OS X) AppleWebKit/605 Version/17.0 Mobile/15E Safari/604.1'),
+    'Safari on an iPhone',
+  );
   assert.equal(browserName('Mozilla/5.0 (Android 14; Mobile; rv:120.0) Gecko/120.0 Firefox/120.0'), 'Firefox on Android');
   assert.equal(browserName(''), 'a browser');
 });

@@ -1,0 +1,108 @@
+import type { ModuleMemory } from '../src/core/module_memory.js';
+import { type DType, dtypes, sizeOf } from '../src/dtypes.js';
+import { WasmTensor } from '../src/wasm_tensors.js';
+import { numberNames, type TrainerModule, type TrainerNumbers } from './trainer_module.js';
+
+/** A collective that the trainer asks for: of a broadcast, from rank 0, the output alone counts. */
+export interface Exchange {
+  readonly input: WasmTensor;
+  readonly output: WasmTensor;
+  readonly stream: number;
+}
+
+/** The average of gradients that it asks for. */
+export interface Average {
+  readonly gradients: Readonly<Record<string, WasmTensor>>;
+  readonly communicationType: DType | undefined;
+  readonly allReduceSize: number;
+  readonly weight: number | undefined;
+  readonly stream: number;
+}
+
+/** One rank's part of a run: it never waits, and says what comes next. Tensors hold until the next compute() or done(). */
+export class Trainer {
+  readonly #module: TrainerModule;
+  readonly #memory: ModuleMemory;
+  readonly #trainer: number;
+
+  constructor(module: TrainerModule, memory: ModuleMemory, rank: number, ranks: number) {
+    this.#module = module;
+    this.#memory = memory;
+    this.#trainer = module._train_text_create(rank, ranks);
+  }
+
+  /** One of `next`. */
+  get next(): number {
+    return this.#module._train_text_next(this.#trainer);
+  }
+
+  get problem(): string {
+    return this.#memory.text(this.#module._train_text_problem(this.#trainer));
+  }
+
+  /** Of the parameters, when all ranks compared theirs the last time. */
+  get hash(): string {
+    return this.#memory.text(this.#module._train_text_hash(this.#trainer));
+  }
+
+  get numbers(): TrainerNumbers {
+    const values = new Float64Array(this.#memory.buffer, this.#module._train_text_numbers(this.#trainer), numberNames.length);
+    return Object.fromEntries(numberNames.map((name, at) => [name, values[at] ?? 0])) as Record<(typeof numberNames)[number], number>;
+  }
+
+  /** Computes at most so many samples; true when there are no more of the same. */
+  compute(samples: number): boolean {
+    return this.#module._train_text_compute(this.#trainer, samples) !== 0;
+  }
+
+  exchange(): Exchange {
+    const at = this.#words(this.#module._train_text_exchange(this.#trainer), 6);
+    const [input = 0, inputCount = 0, output = 0, outputCount = 0, number = 0, stream = 0] = at;
+    const dtype = dtypes[number] ?? 'u8';
+    return { input: this.#tensor(input, dtype, inputCount), output: this.#tensor(output, dtype, outputCount), stream };
+  }
+
+  average(): Average {
+    const at = this.#module._train_text_average(this.#trainer);
+    const [names = 0, values = 0, counts = 0, leaves = 0, communication = 0, stream = 0] = this.#words(at, 6);
+    const [allReduceSize = 0, weight = 0] = new Float64Array(this.#memory.buffer, at + 24, 2);
+    const gradients: Record<string, WasmTensor> = {};
+    const [name, value, count] = [names, values, counts].map((column) => this.#words(column, leaves)) as [number[], number[], number[]];
+    for (let leaf = 0; leaf < leaves; ++leaf) {
+      gradients[this.#memory.text(name[leaf] ?? 0)] = this.#tensor(value[leaf] ?? 0, 'f32', count[leaf] ?? 0);
+    }
+    const communicationType = dtypes[communication];
+    return { gradients, communicationType, allReduceSize, weight: weight < 0 ? undefined : weight, stream };
+  }
+
+  /** The collective is done. */
+  done(): void {
+    this.#module._train_text_done(this.#trainer);
+  }
+
+  /** Lets the model write so many bytes more, and returns all that it has written since writeAnew(). */
+  write(bytes: number): string {
+    const written = this.#module._train_text_write(this.#trainer, bytes);
+    // A copy, since decoders take no memory that may grow everywhere.
+    const text = new TextDecoder().decode(this.#memory.view(this.#module._train_text_written(this.#trainer), written).slice());
+    // A model that has learnt little writes bytes that are no text.
+    return text.replace(/[^\P{C}\n\t]|\uFFFD/gu, '·');
+  }
+
+  writeAnew(): void {
+    this.#module._train_text_write_anew(this.#trainer);
+  }
+
+  destroy(): void {
+    this.#module._train_text_destroy(this.#trainer);
+  }
+
+  #words(pointer: number, count: number): number[] {
+    return [...new Uint32Array(this.#memory.buffer, pointer, count)];
+  }
+
+  #tensor(pointer: number, dtype: DType, count: number): WasmTensor {
+    // What is empty may have no address that its elements could stand at.
+    return new WasmTensor(this.#memory, count === 0 ? sizeOf(dtype) : pointer, dtype, [count], false);
+  }
+}

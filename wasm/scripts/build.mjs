@@ -1,0 +1,95 @@
+// Builds the npm package and the page from what the preset `wasm` has built.
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+
+const root = resolve(dirname(fileURLToPath(import.meta.url)), '..');
+const usage = `Usage: node scripts/build.mjs [--modules DIR] [--output DIR]
+
+Builds the npm package into OUTPUT/npm and the trainer's page into OUTPUT/page.
+
+  --modules DIR   where the preset wasm has put ringlet.mjs, ringlet.wasm, train_text.mjs and train_text.wasm (../build/wasm/bin)
+  --output DIR    ../build
+  --help          this text
+
+Example: npm ci && node scripts/build.mjs`;
+
+function readOptions(words) {
+  const options = { modules: join(root, '../build/wasm/bin'), output: join(root, '../build') };
+  for (let at = 0; at < words.length; at += 2) {
+    const name = /^--(modules|output)$/.exec(words[at])?.[1];
+    if (words[at] === '--help') {
+      console.log(usage);
+      process.exit(0);
+    }
+    if (name === undefined || words[at + 1] === undefined) {
+      console.error(`build: '${words[at]}' is not an option, or lacks its value; see --help`);
+      process.exit(2);
+    }
+    options[name] = resolve(words[at + 1]);
+  }
+  return options;
+}
+
+const { modules, output } = readOptions(process.argv.slice(2));
+for (const file of ['ringlet.mjs', 'ringlet.wasm', 'train_text.mjs', 'train_text.wasm']) {
+  if (existsSync(join(modules, file))) continue;
+  console.error(`build: ${join(modules, file)} is missing; build it first: cmake --preset wasm && cmake --build --preset wasm`);
+  process.exit(1);
+}
+
+/** Builds into a folder beside the old one and puts it in its place as the last thing, so that no half of it is ever seen. */
+async function replace(folder, make) {
+  const fresh = `${folder}.new`;
+  rmSync(fresh, { recursive: true, force: true });
+  mkdirSync(fresh, { recursive: true });
+  await make(fresh);
+  rmSync(folder, { recursive: true, force: true });
+  renameSync(fresh, folder);
+}
+
+const shared = { bundle: true, format: 'esm', target: ['es2022'], logLevel: 'warning', legalComments: 'inline' };
+const moduleAlias = (name) => ({ alias: { 'ringlet-module': join(modules, `${name}.mjs`) } });
+// What Emscripten's loader has for other surroundings than the one it is bundled for.
+const nodeOnly = { external: ['node:*', 'fs', 'path', 'url', 'module', 'crypto', 'ws', 'worker_threads'] };
+
+async function buildPackage(folder) {
+  const dist = join(folder, 'dist');
+  const source = (names) => names.map((name) => join(root, 'src', `${name}.ts`));
+  const common = { ...shared, ...moduleAlias('ringlet'), ...nodeOnly, outdir: dist, splitting: true };
+  await build({ ...common, entryPoints: source(['index', 'worker']), platform: 'browser', chunkNames: 'browser-[hash]' });
+  await build({ ...common, entryPoints: source(['node', 'worker-node']), platform: 'node', chunkNames: 'node-[hash]' });
+  copyFileSync(join(modules, 'ringlet.wasm'), join(dist, 'ringlet.wasm'));
+  execFileSync(
+    process.execPath,
+    [join(root, 'node_modules/typescript/bin/tsc'), '-p', join(root, 'tsconfig.types.json'), '--outDir', dist],
+    {
+      stdio: 'inherit',
+    },
+  );
+  const { scripts, devDependencies, ...manifest } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest, undefined, 2)}\n`);
+  copyFileSync(join(root, 'README.md'), join(folder, 'README.md'));
+}
+
+async function buildPage(folder) {
+  await build({
+    ...shared,
+    ...moduleAlias('train_text'),
+    ...nodeOnly,
+    entryPoints: ['page.ts', 'worker.ts', 'page.css'].map((name) => join(root, 'page', name)),
+    outdir: folder,
+    platform: 'browser',
+    minify: true,
+    legalComments: 'eof',
+    define: { 'import.meta.url': 'self.location.href' },
+  });
+  for (const file of ['index.html', 'icon.svg']) copyFileSync(join(root, 'page', file), join(folder, file));
+  copyFileSync(join(modules, 'train_text.wasm'), join(folder, 'train_text.wasm'));
+}
+
+await replace(join(output, 'npm'), buildPackage);
+await replace(join(output, 'page'), buildPage);
+console.log(`build: ${join(output, 'npm')} and ${join(output, 'page')}`);

@@ -1,0 +1,141 @@
+import { type CallOptions, checkCall, checkSignal, type ValueOptions, waitFor } from './calls.js';
+import { type DType, factsOf, numberOf, type ReduceOp, type TypedArray } from './dtypes.js';
+import type { Engine, EngineMemory, Kind, NamedOperand, Operand, Operation, Result } from './engine.js';
+import { InvalidArgument } from './errors.js';
+import { checkedRank } from './parts.js';
+import { countOf, shapeText, Tensor, type Values } from './tensors.js';
+import { flatten, type Tree } from './trees.js';
+import { WasmTensor } from './wasm_tensors.js';
+
+/** What a call needs besides options. Without `shape` nothing comes out; `like` says of which dtype it is where there is no input. */
+export interface ValueCall {
+  readonly op?: ReduceOp;
+  readonly input?: Tensor;
+  readonly like?: Tensor;
+  readonly shape?: readonly number[] | undefined;
+  readonly peer?: number;
+  readonly counts?: readonly number[] | undefined;
+  readonly receiveCounts?: readonly number[] | undefined;
+}
+
+/** Makes operations of what a group's caller gives, and of their results what the caller gets. */
+export class Caller {
+  readonly #engine: Engine;
+  readonly #group: number;
+
+  constructor(engine: Engine, group: number) {
+    this.#engine = engine;
+    this.#group = group;
+  }
+
+  /** Zeros in the module's memory, where this realm can reach it, else in its own. */
+  tensor(dtype: DType, shape: readonly number[]): Tensor {
+    const memory = this.#engine.memory;
+    return memory === undefined ? this.plainTensor(dtype, shape) : allocate(memory, dtype, shape);
+  }
+
+  /** Zeros in this realm's memory. */
+  plainTensor(dtype: DType, shape: readonly number[]): Tensor {
+    const facts = factsOf(dtype);
+    return new Tensor(new facts.Array(new ArrayBuffer(countOf(shape) * facts.bytes)), { dtype, shape });
+  }
+
+  /** Calls, and gives what comes out as what `values` are: array or tensor. */
+  async values<T extends Values>(kind: Kind, values: T, call: ValueCall & { shape: readonly number[] }, options: ValueOptions): Promise<T> {
+    return (await this.valuesOrNone(kind, values, call, options)) as T;
+  }
+
+  /** The same, without a result where the call has no `shape`. */
+  async valuesOrNone<T extends Values>(kind: Kind, values: T, call: ValueCall, options: ValueOptions): Promise<T | undefined> {
+    const { input, like, shape, ...rest } = call;
+    const dtype = (input ?? like)?.dtype;
+    const parts: Partial<Operation> = {
+      ...defined(rest),
+      ...(rest.op === undefined ? {} : { op: checkedOp(rest.op) }),
+      ...(input === undefined ? {} : { input: this.operand(input) }),
+    };
+    if (shape === undefined || dtype === undefined) {
+      await this.run(kind, parts, options);
+      return undefined;
+    }
+    const [output, finish] = this.result(values, dtype, shape, options.into);
+    return finish(await this.run(kind, { ...parts, output }, options)) as T;
+  }
+
+  /** Calls, and gives the bytes that come out where the output has no place of its own. */
+  async run(kind: Kind, parts: Partial<Operation>, options: CallOptions): Promise<Uint8Array | undefined> {
+    const { stream, timeout } = checkCall(options);
+    checkSignal(kind, options.signal);
+    const operation: Operation = { ...parts, kind, group: this.#group, stream, timeout };
+    return waitFor(kind, this.#engine.run(operation), options.signal);
+  }
+
+  /** Elements for a call. */
+  operand(tensor: Tensor): Operand {
+    return { dtype: tensor.dtype, shape: tensor.shape, at: this.place(tensor) };
+  }
+
+  /** Tensors of a tree for a call. */
+  leaves(tree: Tree): NamedOperand[] {
+    return flatten(tree).map(({ name, tensor }) => ({ name, ...this.operand(tensor) }));
+  }
+
+  place(tensor: Tensor): Uint8Array | number {
+    const memory = this.#engine.memory;
+    if (tensor instanceof WasmTensor && memory !== undefined && tensor.isIn(memory)) return tensor.pointer;
+    return bytesOf(tensor.data);
+  }
+
+  /** Where the result goes, and what makes of it, once it is there, what the caller gets. */
+  result(
+    like: Values,
+    dtype: DType,
+    shape: readonly number[],
+    into: Values | undefined,
+  ): [Result, (bytes: Uint8Array | undefined) => Values] {
+    if (into !== undefined) {
+      const target = into instanceof Tensor ? into : new Tensor(into, { dtype });
+      if (target.dtype !== dtype || target.count !== countOf(shape)) {
+        throw new InvalidArgument(
+          `the result is ${dtype} ${shapeText(shape)}, but \`into\` is ${target.dtype} ${shapeText(target.shape)}: it must have as many elements, of the same dtype`,
+        );
+      }
+      return [{ dtype, shape, at: this.place(target) }, () => into];
+    }
+    if (like instanceof WasmTensor && this.#engine.memory !== undefined) {
+      const made = allocate(this.#engine.memory, dtype, shape);
+      return [{ dtype, shape, at: made.pointer }, () => made];
+    }
+    const facts = factsOf(dtype);
+    const finish = (bytes: Uint8Array | undefined): Values => {
+      const array: TypedArray =
+        bytes === undefined
+          ? new facts.Array(new ArrayBuffer(0))
+          : new facts.Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / facts.Array.BYTES_PER_ELEMENT);
+      return like instanceof Tensor ? new Tensor(array, { dtype, shape }) : array;
+    };
+    return [{ dtype, shape, at: undefined }, finish];
+  }
+}
+
+function allocate(memory: EngineMemory, dtype: DType, shape: readonly number[]): WasmTensor {
+  return new WasmTensor(memory, memory.allocate(countOf(shape) * factsOf(dtype).bytes), dtype, shape, true);
+}
+
+function checkedOp(op: ReduceOp): ReduceOp {
+  numberOf(op);
+  return op;
+}
+
+function defined(call: Pick<ValueCall, 'peer' | 'counts' | 'receiveCounts'>): Partial<Operation> {
+  const { peer, counts, receiveCounts } = call;
+  return {
+    ...(peer === undefined ? {} : { peer: checkedRank(peer) }),
+    ...(counts === undefined ? {} : { counts }),
+    ...(receiveCounts === undefined ? {} : { receiveCounts }),
+  };
+}
+
+function bytesOf(array: TypedArray): Uint8Array {
+  return new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+}

@@ -1,0 +1,162 @@
+import { type DType, factsOf } from '../dtypes.js';
+import type { AverageRequest, FsdpRequest, NamedOperand, OptimizerStep } from '../engine.js';
+import type { RingletModule } from './module.js';
+import type { ModuleMemory } from './module_memory.js';
+
+/** A tree's tensors in the module's memory while an operation goes on. */
+class PlacedTree {
+  readonly handle: number;
+  readonly #module: RingletModule;
+  readonly #memory: ModuleMemory;
+  readonly #leaves: readonly NamedOperand[];
+  readonly #places: number[] = [];
+  #refused = 0;
+
+  /** Copies what is not in the module's memory yet. Throws `RangeError` where memory is short. */
+  constructor(module: RingletModule, memory: ModuleMemory, leaves: readonly NamedOperand[]) {
+    this.#module = module;
+    this.#memory = memory;
+    this.#leaves = leaves;
+    this.handle = module._ringlet_tree();
+    try {
+      for (const leaf of leaves) this.#add(leaf);
+    } catch (error) {
+      this.release();
+      throw error;
+    }
+  }
+
+  /** The code with which the module refused a leaf; 0 where it took all. */
+  get refused(): number {
+    return this.#refused;
+  }
+
+  /** Copies the tensors to where they came from. */
+  writeBack(): void {
+    this.#leaves.forEach(({ at }, index) => {
+      if (at instanceof Uint8Array) at.set(this.#memory.view(this.#places[index] ?? 0, at.byteLength));
+    });
+  }
+
+  release(): void {
+    this.#module._ringlet_object_release(this.handle);
+    this.#leaves.forEach(({ at }, index) => {
+      const place = this.#places[index];
+      if (place !== undefined && typeof at !== 'number') this.#memory.release(place);
+    });
+  }
+
+  #add({ name, dtype, shape, at }: NamedOperand): void {
+    if (this.#refused !== 0) return;
+    const place = typeof at === 'number' ? at : this.#memory.put(at);
+    this.#places.push(place);
+    const [text, extents] = [this.#memory.putText(name), this.#memory.putNumbers(shape)];
+    this.#refused = this.#module._ringlet_tree_add(this.handle, text, factsOf(dtype).number, place, extents, shape.length);
+    this.#memory.release(extents);
+    this.#memory.release(text);
+  }
+}
+
+/** An operation on trees that is about to start: `start` calls the module and returns its code, `finish` takes what it did. */
+export interface GradientCall<T> {
+  start(ticket: number): number;
+  /** Once, in success or failure. */
+  finish(succeeded: boolean): T;
+}
+
+/** Averages and FSDP's steps, with what the module keeps for them from step to step. */
+export class GradientCalls {
+  readonly #module: RingletModule;
+  readonly #memory: ModuleMemory;
+  // By what they were made for: the group comes first.
+  readonly #shardings = new Map<string, number>();
+  readonly #optimizers = new Map<number, number>();
+
+  constructor(module: RingletModule, memory: ModuleMemory) {
+    this.#module = module;
+    this.#memory = memory;
+  }
+
+  average(request: AverageRequest): GradientCall<void> {
+    const { group, stream, allReduceSize, communicationType, weight } = request;
+    const tree = new PlacedTree(this.#module, this.#memory, request.leaves);
+    return {
+      start: (ticket) =>
+        tree.refused ||
+        this.#module._ringlet_average_gradients(
+          ticket,
+          group,
+          stream,
+          tree.handle,
+          allReduceSize,
+          numberOf(communicationType),
+          weight ?? NaN,
+        ),
+      finish: (succeeded) => {
+        if (succeeded) tree.writeBack();
+        tree.release();
+      },
+    };
+  }
+
+  fsdp(request: FsdpRequest): GradientCall<number | undefined> {
+    const gradients = new PlacedTree(this.#module, this.#memory, request.gradients);
+    const parameters = new PlacedTree(this.#module, this.#memory, request.parameters);
+    let sharding = 0;
+    return {
+      start: (ticket) => {
+        if (gradients.refused || parameters.refused) return gradients.refused || parameters.refused;
+        sharding = this.#sharding(request);
+        if (sharding < 0) return -sharding;
+        const optimizer = this.#optimizer(request.optimizer);
+        if (optimizer < 0) return -optimizer;
+        return this.#module._ringlet_fsdp_apply(ticket, sharding, request.stream, gradients.handle, parameters.handle, optimizer);
+      },
+      finish: (succeeded) => {
+        if (succeeded) parameters.writeBack();
+        gradients.release();
+        parameters.release();
+        const norm = succeeded ? this.#module._ringlet_fsdp_norm(sharding) : NaN;
+        return Number.isNaN(norm) && request.maxNorm === undefined ? undefined : norm;
+      },
+    };
+  }
+
+  /** Lets go of what was kept for a group. */
+  forget(group: number): void {
+    for (const [key, sharding] of this.#shardings) {
+      if (!key.startsWith(`${group} `)) continue;
+      this.#shardings.delete(key);
+      this.#module._ringlet_object_release(sharding);
+    }
+  }
+
+  /** Its handle, or a code with a minus. */
+  #sharding({ group, dpGroup = 0, communicationSize, maxNorm = NaN, reduceDtype, shardWeights }: FsdpRequest): number {
+    const key = [group, dpGroup, communicationSize, maxNorm, reduceDtype, shardWeights?.join()].join(' ');
+    const known = this.#shardings.get(key);
+    if (known !== undefined) return known;
+    const weights = shardWeights === undefined ? 0 : this.#memory.put(new Uint8Array(Float64Array.from(shardWeights).buffer));
+    const made = this.#module._ringlet_fsdp(group, dpGroup, communicationSize, maxNorm, numberOf(reduceDtype), weights);
+    if (weights !== 0) this.#memory.release(weights);
+    if (made > 0) this.#shardings.set(key, made);
+    return made;
+  }
+
+  /** Its handle, set to the step's learning rate, or a code with a minus. */
+  #optimizer({ id, formula, learningRate, numbers, stateDtype }: OptimizerStep): number {
+    const known = this.#optimizers.get(id);
+    if (known !== undefined) return -this.#module._ringlet_optimizer_set_learning_rate(known, learningRate) || known;
+    const name = this.#memory.putText(formula);
+    const values = this.#memory.put(new Uint8Array(Float64Array.from(numbers).buffer));
+    const made = this.#module._ringlet_optimizer(name, learningRate, values, numbers.length, numberOf(stateDtype));
+    this.#memory.release(values);
+    this.#memory.release(name);
+    if (made > 0) this.#optimizers.set(id, made);
+    return made;
+  }
+}
+
+function numberOf(dtype: DType | undefined): number {
+  return dtype === undefined ? -1 : factsOf(dtype).number;
+}

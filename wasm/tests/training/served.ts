@@ -1,0 +1,107 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+
+const programs = resolve(process.env['RINGLET_BIN'] ?? 'build/release/bin');
+const page = resolve(process.env['RINGLET_PAGE'] ?? 'build/page');
+
+/** What to serve. */
+export interface ServeOptions {
+  readonly ranks: number;
+  readonly browsers: number;
+  readonly steps: number;
+  /** Milliseconds of silence after which a rank is lost. */
+  readonly heartbeatTimeout?: number;
+}
+
+/** Native ranks that wait for browsers and train with them. */
+export class Served {
+  readonly #process: ChildProcess;
+  readonly #folder: string;
+  readonly #ended: Promise<number | null>;
+  #output = '';
+  #errors = '';
+  #waiting: (() => void)[] = [];
+
+  private constructor(process: ChildProcess, folder: string) {
+    this.#process = process;
+    this.#folder = folder;
+    process.stdout?.on('data', (data: Buffer) => this.#hear((this.#output += data.toString())));
+    process.stderr?.on('data', (data: Buffer) => this.#hear((this.#errors += data.toString())));
+    this.#ended = once(process, 'exit').then(([code]) => {
+      this.#hear('');
+      return code as number | null;
+    });
+  }
+
+  static start({ ranks, browsers, steps, heartbeatTimeout = 10_000 }: ServeOptions): Served {
+    const folder = mkdtempSync(join(tmpdir(), 'ringlet-training-'));
+    const text = join(folder, 'text.txt');
+    writeFileSync(text, 'The quick brown fox jumps over the lazy dog, and the dog sleeps on. '.repeat(400));
+    const serve = ['serve', '--ranks', String(ranks), '--browsers', String(browsers), '--host', '127.0.0.1', '--port', '0', '--page', page];
+    const train = [
+      join(programs, 'train_text'),
+      '--data',
+      text,
+      '--steps',
+      String(steps),
+      '--batch',
+      '8',
+      '--context',
+      '32',
+      '--check-every',
+      '5',
+      '--json',
+    ];
+    const process_ = spawn(join(programs, 'ringlet'), [...serve, '--', ...train], {
+      env: { ...process.env, RINGLET_HEARTBEAT_TIMEOUT_MS: String(heartbeatTimeout) },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    return new Served(process_, folder);
+  }
+
+  /** The link that is printed for browsers. */
+  async link(): Promise<string> {
+    const pattern = /http:\/\/127\.0\.0\.1:\d+\/#token=\S+/;
+    await this.#until(() => pattern.test(this.text));
+    return pattern.exec(this.text)?.[0] ?? '';
+  }
+
+  /** All that was printed. */
+  get text(): string {
+    return this.#output + this.#errors;
+  }
+
+  /** The exit code, once all native ranks have ended. */
+  get exitCode(): Promise<number | null> {
+    return this.#ended;
+  }
+
+  /** The line of JSON that rank 0 ends with. */
+  async report(): Promise<Readonly<Record<string, unknown>>> {
+    await this.#ended;
+    const line = this.#output.split('\n').find((text) => text.includes('"parameter_hash"'));
+    if (line === undefined) throw new Error(`the native ranks made no report:\n${this.text}`);
+    return JSON.parse(line.slice(line.indexOf('{'))) as Readonly<Record<string, unknown>>;
+  }
+
+  /** Ends it where it still runs. */
+  async stop(): Promise<void> {
+    if (this.#process.exitCode === null && this.#process.signalCode === null) this.#process.kill('SIGTERM');
+    await this.#ended;
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  #hear(_: string): void {
+    for (const wake of this.#waiting.splice(0)) wake();
+  }
+
+  async #until(condition: () => boolean): Promise<void> {
+    while (!condition()) {
+      if (this.#process.exitCode !== null) throw new Error(`the native ranks ended with code ${this.#process.exitCode}:\n${this.text}`);
+      await new Promise<void>((wake) => this.#waiting.push(wake));
+    }
+  }
+}

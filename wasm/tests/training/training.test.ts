@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict';
+import { after, before, test as nodeTest, type TestContext } from 'node:test';
+import type { Browser, Page } from 'playwright-core';
+import { desktop, openPage, phone, screenshot, startChromium, type WatchedPage } from '../browser/chromium.js';
+import { Served, type ServeOptions } from './served.js';
+
+// Long enough for a machine that is busy with other things.
+const test = (name: string, run: (context: TestContext) => Promise<void>): unknown => nodeTest(name, { timeout: 240_000 }, run);
+
+let browser: Browser;
+before(async () => {
+  browser = await startChromium();
+});
+after(() => browser.close());
+
+interface Setting {
+  readonly served: Served;
+  readonly tabs: readonly WatchedPage[];
+}
+
+/** Native ranks, and as many tabs as they wait for; ended with the test. */
+async function begin(context: TestContext, options: ServeOptions, where = browser): Promise<Setting> {
+  const served = Served.start(options);
+  context.after(() => served.stop());
+  const link = await served.link();
+  const tabs: WatchedPage[] = [];
+  for (let tab = 0; tab < options.browsers; ++tab) {
+    const opened = await openPage(where, { viewport: tab === 0 ? phone : desktop });
+    context.after(() => opened.page.context().close());
+    await opened.page.goto(link);
+    tabs.push(opened);
+  }
+  return { served, tabs };
+}
+
+const headline = (page: Page, text: string): Promise<void> => page.getByRole('heading', { name: text }).waitFor({ timeout: 120_000 });
+/** Waits until some steps have been taken. */
+const underWay = (page: Page): Promise<void> => page.locator('#step', { hasText: /^[1-9]\d* of/ }).waitFor({ timeout: 60_000 });
+const noComplaints = (tabs: readonly WatchedPage[]): void => tabs.forEach(({ complaints }) => assert.deepEqual(complaints, []));
+
+async function trainsToTheEnd(context: TestContext, options: ServeOptions, name: string): Promise<void> {
+  const { served, tabs } = await begin(context, options);
+  for (const { page } of tabs) await underWay(page);
+  await Promise.all(tabs.map(({ page }, tab) => screenshot(page, `${name}-training-tab${tab}`)));
+  const details = await Promise.all(
+    tabs.map(async ({ page }) => {
+      await headline(page, 'Finished');
+      return page.locator('#detail').innerText();
+    }),
+  );
+  assert.equal(await served.exitCode, 0, served.text);
+  const report = await served.report();
+  assert.equal(report['ranks'], options.ranks + options.browsers);
+  for (const detail of details) assert.ok(detail.includes(String(report['parameter_hash'])), `${detail}\n${JSON.stringify(report)}`);
+  assert.ok(Number(report['val_loss_last']) < 0.8 * Number(report['val_loss_first']), JSON.stringify(report));
+  for (const { page } of tabs) assert.notEqual(await page.locator('#text').innerText(), '');
+  await Promise.all(tabs.map(({ page }, tab) => screenshot(page, `${name}-finished-tab${tab}`)));
+  noComplaints(tabs);
+}
+
+test('two native ranks and two tabs train one model', (context) =>
+  trainsToTheEnd(context, { ranks: 2, browsers: 2, steps: 40 }, '2-natives-2-tabs'));
+
+test('one native rank and three tabs train one model, some links relayed', (context) =>
+  trainsToTheEnd(context, { ranks: 1, browsers: 3, steps: 40 }, '1-native-3-tabs'));
+
+test('a tab that is closed ends the training for all, who are told its rank', async (context) => {
+  const { served, tabs } = await begin(context, { ranks: 2, browsers: 2, steps: 100_000 });
+  const [stays, goes] = tabs as [WatchedPage, WatchedPage];
+  await underWay(goes.page);
+  const rank = /This tab is rank (\d+)/.exec(await goes.page.locator('#ring-text').innerText())?.[1];
+  await goes.page.context().close();
+  await headline(stays.page, `Rank ${rank} was lost`);
+  assert.notEqual(await served.exitCode, 0);
+  assert.match(served.text, new RegExp(`rank ${rank}\\b`));
+  await screenshot(stays.page, 'a-tab-was-closed');
+  noComplaints([stays]);
+});
+
+test('a tab that is reloaded cannot come back into the same training, and says so', async (context) => {
+  const { served, tabs } = await begin(context, { ranks: 1, browsers: 1, steps: 100_000 });
+  const [{ page }] = tabs as [WatchedPage];
+  await underWay(page);
+  page.on('dialog', (dialog) => void dialog.accept());
+  await page.reload();
+  assert.notEqual(await served.exitCode, 0);
+  await page.getByRole('button', { name: 'Join again' }).waitFor({ timeout: 60_000 });
+});
+
+test('a tab that stands still is missed within the deadline, and explains itself when it wakes up', async (context) => {
+  // A browser of its own, whose pages' processes can be stopped as a phone that sleeps stops them.
+  const sleeper = await startChromium();
+  context.after(() => sleeper.close());
+  const { served, tabs } = await begin(context, { ranks: 1, browsers: 1, steps: 100_000, heartbeatTimeout: 2000 }, sleeper);
+  const [{ page }] = tabs as [WatchedPage];
+  await underWay(page);
+  const devtools = await sleeper.newBrowserCDPSession();
+  const { processInfo } = await devtools.send('SystemInfo.getProcessInfo');
+  const renderers = processInfo.filter(({ type }) => type === 'renderer').map(({ id }) => id);
+  for (const id of renderers) process.kill(id, 'SIGSTOP');
+  assert.notEqual(await served.exitCode, 0);
+  assert.match(served.text, /rank 1\b/);
+  for (const id of renderers) process.kill(id, 'SIGCONT');
+  await headline(page, 'This tab was away for too long');
+  await screenshot(page, 'a-tab-stood-still');
+});
+
+test('training goes on in a tab that is in the background', async (context) => {
+  const { served, tabs } = await begin(context, { ranks: 1, browsers: 1, steps: 60, heartbeatTimeout: 2000 });
+  const [{ page, complaints }] = tabs as [WatchedPage];
+  await underWay(page);
+  const devtools = await page.context().newCDPSession(page);
+  await devtools.send('Page.setWebLifecycleState', { state: 'frozen' });
+  assert.equal(await served.exitCode, 0, served.text);
+  await devtools.send('Page.setWebLifecycleState', { state: 'active' });
+  await headline(page, 'Finished');
+  assert.deepEqual(complaints, []);
+});
+
+test('a device without network says so', async (context) => {
+  const { tabs } = await begin(context, { ranks: 1, browsers: 1, steps: 100_000, heartbeatTimeout: 2000 });
+  const [{ page }] = tabs as [WatchedPage];
+  await underWay(page);
+  await page.context().setOffline(true);
+  await page.getByText('This device has no network now').waitFor({ timeout: 60_000 });
+});
+
+test('a wrong token is refused, and the group goes on waiting for the right one', async (context) => {
+  const served = Served.start({ ranks: 1, browsers: 1, steps: 10 });
+  context.after(() => served.stop());
+  const link = await served.link();
+  const { page, complaints } = await openPage(browser, { viewport: phone });
+  context.after(() => page.context().close());
+  await page.goto(link.replace(/#.*/, '#token=somebody-elses'));
+  await headline(page, 'The token is not the one of this group');
+  await page.getByLabel('Token of the group').fill(link.replace(/.*#token=/, ''));
+  await page.getByRole('button', { name: 'Join' }).click();
+  await headline(page, 'Finished');
+  assert.equal(await served.exitCode, 0, served.text);
+  assert.deepEqual(complaints, []);
+});
