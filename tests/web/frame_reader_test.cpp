@@ -104,7 +104,9 @@ TEST_CASE("any stream of frames gets the same verdict as from wslay, however it 
   std::mt19937_64 random(seed);
   std::string stream;
   for (std::uint64_t count = 1 + random() % 8; count-- > 0;) {
-    const std::string payload(random() % (random() % 5 == 0 ? 70'000 : 200), static_cast<char>('a' + count));
+    // One draw a statement: the order within an expression is the compiler's.
+    const std::uint64_t most = random() % 5 == 0 ? 70'000 : 200;
+    const std::string payload(random() % most, static_cast<char>('a' + count));
     switch (random() % 10) {
       case 0:
         stream += frame(kPing, payload.substr(0, 125));
@@ -112,16 +114,19 @@ TEST_CASE("any stream of frames gets the same verdict as from wslay, however it 
       case 1:
         stream += frame(0x02, payload) + frame(kPing, "between") + frame(0x80, payload.substr(0, 10));
         break;
-      case 2:
-        stream += frame(random() % 2 == 0 ? kClose : kText, close_payload(1000 + random() % 20, "why"));
+      case 2: {
+        const unsigned first_byte = random() % 2 == 0 ? kClose : kText;
+        stream += frame(first_byte, close_payload(1000 + random() % 20, "why"));
         break;
+      }
       default:
         stream += frame(kBinary, payload);
         break;
     }
   }
   for (std::uint64_t count = random() % 3; count-- > 0;) {
-    const std::size_t at = random() % std::min<std::size_t>(stream.size(), random() % 2 == 0 ? 20 : stream.size());
+    const std::size_t within = random() % 2 == 0 ? std::min<std::size_t>(stream.size(), 20) : stream.size();
+    const std::size_t at = random() % within;
     stream[at] = static_cast<char>(stream[at] ^ (1 << random() % 8));
   }
   bool malformed = false;
@@ -131,7 +136,9 @@ TEST_CASE("any stream of frames gets the same verdict as from wslay, however it 
   const bool registered = theirs.code == 1002 && whole.code >= 1012 && whole.code <= 1014;                        // since RFC 6455
   const bool long_text = (theirs.code == 1003 || theirs.code == 1007 || theirs.code == 0) && whole.code == 1009;  // a limit of ours
   const bool late_text = theirs.code == 1007 && (whole.code == 0 || whole.code == 1002);  // we wait for the end of a text
-  if (!half_code && !registered && !long_text && !late_text) CHECK(whole.code == theirs.code);
+  // wslay judges whole heads, we their first two bytes.
+  const bool cut_head = theirs.code == 0 && whole.code == 1002 && wslays(stream + std::string(12, '\0'), malformed).code == 1002;
+  if (!half_code && !registered && !long_text && !late_text && !cut_head) CHECK(whole.code == theirs.code);
   CHECK(whole.messages.substr(0, theirs.messages.size()) == theirs.messages);
   if (theirs.code == whole.code) CHECK(whole.pings == theirs.pings);
   for (const std::size_t piece : {std::size_t{1}, std::size_t{3}, 1 + random() % 100, std::size_t{4096}}) {

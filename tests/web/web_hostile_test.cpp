@@ -175,13 +175,15 @@ TEST_CASE("no mutation of a session hangs or breaks the server") {
   std::string session = "GET / HTTP/1.1\r\nHost: ring:1\r\nAccept-Encoding: gzip\r\n\r\n" + upgrade_request("Origin: http://ring:1\r\n");
   const std::size_t head = session.size();
   for (int count = 0; count < 6; ++count) {
-    session += frame(0x02, std::string(random() % 300, 'a')) + frame(kPing, "p") + frame(0x80, std::string(random() % 700, 'b'));
+    session += frame(0x02, std::string(random() % 300, 'a')) + frame(kPing, "p");
+    session += frame(0x80, std::string(random() % 700, 'b'));
     session += frame(kBinary, std::string(random() % 70'000, 'c'));
   }
   session += frame(kClose, close_payload(1000, "bye"));
   for (std::uint64_t count = random() % 4; count-- > 0;) {
     // Half of the blows land in the requests, the others anywhere.
-    const std::size_t at = random() % (random() % 2 == 0 ? head : session.size());
+    const std::size_t within = random() % 2 == 0 ? head : session.size();
+    const std::size_t at = random() % within;
     switch (random() % 4) {
       case 0:
         session[at] = static_cast<char>(random());
@@ -192,9 +194,11 @@ TEST_CASE("no mutation of a session hangs or breaks the server") {
       case 2:
         session.erase(at, random() % 20);
         break;
-      default:
-        session.insert(at, session.substr(random() % session.size(), random() % 20));
+      default: {
+        const std::size_t from = random() % session.size();
+        session.insert(at, session.substr(from, random() % 20));
         break;
+      }
     }
   }
   if (random() % 3 == 0) session.resize(random() % session.size());
