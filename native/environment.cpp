@@ -140,9 +140,14 @@ void use_web_settings(const Variables& variables, WorldConfig& config) {
   const auto* rank0 = config.meeting.coordinator ? &*config.meeting.coordinator : roster.empty() ? nullptr : &roster.front().front();
   if (config.options.rank != 0) {
     if (rank0 != nullptr) config.web.page_port = rank0->port;
-  } else if (const auto descriptor = first_set(variables, {"RINGLET_PAGE_FD"})) {
-    config.web.page_descriptor = static_cast<int>(parse_integer(*descriptor, 3, 1 << 20));
+    return;
   }
+  const auto descriptor = [&](std::string_view name) -> std::optional<int> {
+    const auto setting = first_set(variables, {name});
+    return setting ? std::optional(static_cast<int>(parse_integer(*setting, 3, 1 << 20))) : std::nullopt;
+  };
+  config.web.page_descriptor = descriptor("RINGLET_PAGE_FD");
+  config.web.presence_descriptor = descriptor("RINGLET_PRESENCE_FD");
 }
 
 /// A native rank's own number; the guests' are given out by rank 0.

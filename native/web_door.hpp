@@ -14,6 +14,7 @@ namespace ringlet::native {
 /// How browsers come in.
 struct WebConfig {
   std::optional<int> page_descriptor{};      // rank 0: a file with the page, packed; the world closes it
+  std::optional<int> presence_descriptor{};  // rank 0: presence.hpp; the world closes it
   std::vector<std::string> allowed_origins;  // of pages that are not rank 0's
   std::optional<std::uint16_t> page_port{};  // on the other ranks: the one that rank 0 serves the page at
 };

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "native/presence.hpp"
+
 namespace ringlet::native {
 
 World::World(const WorldConfig& config) : options_(config.options), progress_(config.options.size > 1) {
@@ -29,9 +31,12 @@ World::~World() { close(); }
 void World::meet(const WorldConfig& config) {
   std::atomic<bool> done{false};
   Status outcome;
+  const auto presence = std::make_shared<PresenceReport>(config.web.presence_descriptor);
+  MeetingOptions options = config.meeting;
+  options.on_guests = [presence](const std::vector<std::string>& names) { presence->tell(names); };
   progress_.run_until(
       [&] {
-        meeting_ = std::make_unique<Meeting>(progress_.loop(), *network_, *authenticator_, reception_.get(), *core_, config.meeting);
+        meeting_ = std::make_unique<Meeting>(progress_.loop(), *network_, *authenticator_, reception_.get(), *core_, std::move(options));
         const auto on_met = [&](const Status& status) {
           outcome = status;
           done = true;
@@ -47,8 +52,11 @@ void World::meet(const WorldConfig& config) {
         meeting_->start(on_met);
       },
       done);
-  // Where there are guests it goes on telling latecomers that the group is complete.
-  if (options_.guests == 0) progress_.run([&] { meeting_.reset(); });
+  progress_.run([&] {
+    presence->end();
+    // Where there are guests it goes on telling latecomers that the group is complete.
+    if (options_.guests == 0) meeting_.reset();
+  });
   throw_if_failed(outcome);
 }
 

@@ -245,7 +245,9 @@ int Meeting::present() const {
 }
 
 void Meeting::tell_guests() {
-  if (seats_) seats_->tell(present());
+  if (!seats_) return;
+  seats_->tell(present());
+  if (options_.on_guests) options_.on_guests(seats_->names());
 }
 
 void Meeting::begin_linking_if_complete() {

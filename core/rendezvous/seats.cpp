@@ -42,6 +42,13 @@ int Seats::taken() const {
   return static_cast<int>(std::count_if(guests_.begin(), guests_.end(), [](const Guest& guest) { return guest.session != nullptr; }));
 }
 
+std::vector<std::string> Seats::names() const {
+  std::vector<std::string> result;
+  for (const Guest& guest : guests_)
+    if (guest.session) result.push_back(guest.name);
+  return result;
+}
+
 void Seats::tell(int present) {
   wire::Seat seat;
   seat.world_size = static_cast<std::uint32_t>(options_.size);

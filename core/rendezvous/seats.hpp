@@ -23,6 +23,7 @@ class Seats final : private SessionOwner {
   bool sit(std::unique_ptr<Session>& session, const std::string& name);
   int taken() const;
   bool full() const { return taken() == options_.guests; }
+  std::vector<std::string> names() const;
   /// Tells all guests where they sit and how many ranks are there.
   void tell(int present);
 

@@ -122,6 +122,7 @@ int run_serve(Arguments arguments) {
     fmt::print(stderr, "ringlet serve: {}\n", error.what());
     return 1;
   }
+  options.teller = "ringlet serve";
   options.page_fd = page.get();
   // What the user gives with --env stands behind it, and holds.
   options.environment.insert(options.environment.begin(),

@@ -29,6 +29,7 @@ struct LaunchOptions {
   std::optional<int> stdin_rank;                // inherits the launcher's stdin; the others read /dev/null
   bool prefix = true;                           // "[rank] " before each line
   std::optional<int> terminal_columns;          // width of the terminal that shows the ranks' output; told to them, less the prefix
+  std::string teller = "ringlet launch";        // before the launcher's own lines
   bool stdout_to_stderr = false;                // for a caller that prints something of its own on stdout
   std::chrono::milliseconds linger{2000};       // from the first failure to SIGTERM for the other ranks
   std::chrono::milliseconds grace{5000};        // from SIGTERM to SIGKILL

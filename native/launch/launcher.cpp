@@ -64,8 +64,27 @@ void Launcher::start() {
     throw LaunchError(1, std::string("cannot open a pipe: ") + uv_strerror(error));
   failures_.reset(ends[0]);
   const UniqueFd failure_writer(ends[1]);
-  const RankStart start{options_, failure_writer.get(), guard_->registration_fd(), coordinator};
+  const UniqueFd presence_writer = options_.guests > 0 ? watch_guests() : UniqueFd();
+  RankStart start{options_, failure_writer.get(), guard_->registration_fd(), coordinator, {}};
+  start.inherited_by_rank_0.push_back({"RINGLET_COORDINATOR_FD", coordinator.socket.get()});
+  if (options_.page_fd) start.inherited_by_rank_0.push_back({"RINGLET_PAGE_FD", *options_.page_fd});
+  if (presence_writer) start.inherited_by_rank_0.push_back({"RINGLET_PRESENCE_FD", presence_writer.get()});
   for (int rank = 0; rank < options_.world_size; ++rank) start_rank(rank, start);
+}
+
+/// The end that rank 0 inherits.
+UniqueFd Launcher::watch_guests() {
+  std::array<uv_os_sock_t, 2> ends{};
+  if (const int error = uv_socketpair(SOCK_STREAM, 0, ends.data(), UV_NONBLOCK_PIPE, 0); error != 0)
+    throw LaunchError(1, std::string("cannot open a pair of sockets: ") + uv_strerror(error));
+  UniqueFd reader(ends[0]);
+  UniqueFd writer(ends[1]);
+  const auto on_bytes = [this](std::string_view bytes) {
+    for (const std::string& sentence : guests_->feed(bytes)) output_->say(sentence);
+  };
+  guests_.emplace(options_.guests);
+  presence_.emplace(loop_.get(), std::move(reader), on_bytes, [] {});
+  return writer;
 }
 
 void Launcher::start_rank(int rank, const RankStart& start) {

@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "native/launch/guard.hpp"
+#include "native/launch/guest_list.hpp"
 #include "native/launch/launch_options.hpp"
+#include "native/launch/pipe_reader.hpp"
 #include "native/launch/rank_output.hpp"
 #include "native/launch/rank_process.hpp"
 #include "native/launch/uv_handles.hpp"
@@ -33,6 +35,7 @@ class Launcher {
   enum class Stage { running, lingering, stopping };
 
   void start();
+  UniqueFd watch_guests();
   void start_rank(int rank, const RankStart& start);
   void watch_signals();
   void note_deaths();
@@ -55,6 +58,8 @@ class Launcher {
   std::vector<std::unique_ptr<UvSignal>> signals_;
   std::optional<Guard> guard_;
   std::optional<RankOutput> output_;
+  std::optional<GuestList> guests_;
+  std::optional<PipeReader> presence_;
   std::vector<std::unique_ptr<RankProcess>> ranks_;
   struct Progress {
     bool noted = false;      // its exit has been dealt with

@@ -12,10 +12,10 @@ namespace ringlet::launch {
 
 namespace {
 
-constexpr std::array<std::string_view, 12> kReserved{
-    "RINGLET_TERMINAL_COLUMNS", "RINGLET_RANK",     "RINGLET_WORLD_SIZE", "RINGLET_COORDINATOR",
-    "RINGLET_COORDINATOR_FD",   "RINGLET_HOSTFILE", "MLX_RANK",           "MLX_HOSTFILE",
-    "MLX_WORLD_SIZE",           "RINGLET_GUESTS",   "RINGLET_LISTEN",     "RINGLET_PAGE_FD"};
+constexpr std::array<std::string_view, 13> kReserved{
+    "RINGLET_TERMINAL_COLUMNS", "RINGLET_RANK",    "RINGLET_WORLD_SIZE", "RINGLET_COORDINATOR", "RINGLET_COORDINATOR_FD",
+    "RINGLET_HOSTFILE",         "MLX_RANK",        "MLX_HOSTFILE",       "MLX_WORLD_SIZE",      "RINGLET_GUESTS",
+    "RINGLET_LISTEN",           "RINGLET_PAGE_FD", "RINGLET_PRESENCE_FD"};
 
 /// Of "[12] ", as wide as that of the last rank.
 int prefix_columns(int world_size) { return static_cast<int>(std::to_string(world_size - 1).size()) + 3; }
@@ -26,7 +26,7 @@ std::string_view name_part(std::string_view entry) { return entry.substr(0, entr
 
 bool is_reserved_variable(std::string_view name) { return std::find(kReserved.begin(), kReserved.end(), name) != kReserved.end(); }
 
-std::vector<std::string> make_rank_environment(const LaunchOptions& options, int rank, const CoordinatorSocket& coordinator) {
+std::vector<std::string> make_rank_environment(const LaunchOptions& options, int rank, const std::string& coordinator) {
   const auto replaced = [&](std::string_view name) {
     return is_reserved_variable(name) ||
            std::any_of(options.environment.begin(), options.environment.end(), [&](const auto& added) { return added.first == name; });
@@ -36,9 +36,7 @@ std::vector<std::string> make_rank_environment(const LaunchOptions& options, int
     if (!replaced(name_part(*entry))) result.emplace_back(*entry);
   result.push_back(fmt::format("RINGLET_RANK={}", rank));
   result.push_back(fmt::format("RINGLET_WORLD_SIZE={}", options.world_size + options.guests));
-  result.push_back(fmt::format("RINGLET_COORDINATOR={}", coordinator.address));
-  if (rank == 0) result.push_back(fmt::format("RINGLET_COORDINATOR_FD={}", coordinator.socket.get()));
-  if (rank == 0 && options.page_fd) result.push_back(fmt::format("RINGLET_PAGE_FD={}", *options.page_fd));
+  result.push_back(fmt::format("RINGLET_COORDINATOR={}", coordinator));
   if (options.guests > 0) {
     result.push_back(fmt::format("RINGLET_GUESTS={}", options.guests));
     result.push_back(fmt::format("RINGLET_LISTEN={}", options.listen_at.host));

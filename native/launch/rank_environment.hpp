@@ -4,7 +4,6 @@
 #include <string_view>
 #include <vector>
 
-#include "native/launch/coordinator_socket.hpp"
 #include "native/launch/launch_options.hpp"
 
 namespace ringlet::launch {
@@ -13,8 +12,8 @@ namespace ringlet::launch {
 bool is_reserved_variable(std::string_view name);
 
 /// "NAME=VALUE" strings for one rank: the launcher's own environment without what says where another group meets, then RINGLET_RANK,
-/// RINGLET_WORLD_SIZE, RINGLET_COORDINATOR, with guests RINGLET_GUESTS and RINGLET_LISTEN, on rank 0 the descriptors that it inherits,
+/// RINGLET_WORLD_SIZE, RINGLET_COORDINATOR, with guests RINGLET_GUESTS and RINGLET_LISTEN,
 /// RINGLET_TERMINAL_COLUMNS where a terminal shows their output, then the user's additions.
-std::vector<std::string> make_rank_environment(const LaunchOptions& options, int rank, const CoordinatorSocket& coordinator);
+std::vector<std::string> make_rank_environment(const LaunchOptions& options, int rank, const std::string& coordinator);
 
 }  // namespace ringlet::launch

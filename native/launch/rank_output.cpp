@@ -79,7 +79,7 @@ void RankOutput::end_rank(int rank) {
   }
 }
 
-void RankOutput::say(const std::string& text) { err_.write("ringlet launch: " + text + "\n"); }
+void RankOutput::say(const std::string& text) { err_.write(options_.teller + ": " + text + "\n"); }
 
 void RankOutput::discard() {
   for (OutputStream* stream : {&err_, separate_out_ ? &*separate_out_ : nullptr}) {

@@ -51,8 +51,8 @@ std::vector<uv_stdio_container_t> make_stdio(const RankStart& start, int rank, c
   const auto inherit_here = [&](int fd) { inherit(static_cast<std::size_t>(fd), fd); };
   inherit_here(start.failure_fd);
   inherit_here(start.guard_fd);
-  if (rank == 0) inherit_here(start.coordinator.socket.get());
-  if (rank == 0 && start.options.page_fd) inherit_here(*start.options.page_fd);
+  if (rank == 0)
+    for (const InheritedFd& inherited : start.inherited_by_rank_0) inherit_here(inherited.fd);
   return stdio;
 }
 
@@ -63,7 +63,10 @@ RankProcess::Pipes RankProcess::start(const RankStart& start, std::function<void
   Pipe out = open_pipe();
   Pipe err = open_pipe();
   std::vector<uv_stdio_container_t> stdio = make_stdio(start, exit_.rank, out, err);
-  std::vector<std::string> environment = make_rank_environment(launch, exit_.rank, start.coordinator);
+  std::vector<std::string> environment = make_rank_environment(launch, exit_.rank, start.coordinator.address);
+  if (exit_.rank == 0)
+    for (const InheritedFd& inherited : start.inherited_by_rank_0)
+      environment.push_back(fmt::format("{}={}", inherited.variable, inherited.fd));
   std::vector<std::string> arguments{launch.helper_path,
                                      kRankCommand,
                                      std::to_string(exit_.rank),

@@ -12,12 +12,19 @@
 
 namespace ringlet::launch {
 
+/// A descriptor that rank 0 gets, and the variable that tells it the number.
+struct InheritedFd {
+  const char* variable;
+  int fd;
+};
+
 /// What all ranks of a launch get from it. The descriptors are borrowed until the ranks have been started.
 struct RankStart {
   const LaunchOptions& options;
   int failure_fd;  // the helper reports here that it cannot become the program
   int guard_fd;    // the helper registers its process group here
   const CoordinatorSocket& coordinator;
+  std::vector<InheritedFd> inherited_by_rank_0;
 };
 
 /// One rank: a process that leads its own session and process group, and whatever it starts within that group.

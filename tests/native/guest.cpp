@@ -4,8 +4,8 @@
 
 namespace ringlet::test {
 
-NativeGuest::NativeGuest(const Address& coordinator, const std::string& token, const std::string& name)
-    : authenticator_(token), coordinator_(coordinator), name_(name) {}
+NativeGuest::NativeGuest(const Address& coordinator, const std::string& token, const std::string& name, const MakeNetwork& make_network)
+    : network_(make_network(loop_)), authenticator_(token), coordinator_(coordinator), name_(name) {}
 
 NativeGuest::~NativeGuest() {
   meeting_.reset();
@@ -22,7 +22,7 @@ Status NativeGuest::meet() {
   GuestEntryOptions options;
   options.coordinator = coordinator_;
   options.name = name_;
-  const GuestEntry entry(loop_, network_, authenticator_, options, [&](Result<GuestEntry::Entry> seated) {
+  const GuestEntry entry(loop_, *network_, authenticator_, options, [&](Result<GuestEntry::Entry> seated) {
     if (!seated.ok()) {
       outcome = seated.status();
       return;
@@ -35,7 +35,7 @@ Status NativeGuest::meet() {
     MeetingOptions waiting;
     waiting.coordinator = coordinator_;
     waiting.name = name_;
-    meeting_ = std::make_unique<Meeting>(loop_, network_, authenticator_, nullptr, *world_, waiting);
+    meeting_ = std::make_unique<Meeting>(loop_, *network_, authenticator_, nullptr, *world_, waiting);
     meeting_->start([&outcome](const Status& status) { outcome = status; });
   });
   drive([&] { return outcome.has_value(); });

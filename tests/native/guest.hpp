@@ -13,10 +13,14 @@
 
 namespace ringlet::test {
 
-/// A guest over TCP: what a browser's tab is, but for the language. It dials only. Of one thread.
+/// A guest over TCP, or what else dials: what a browser's tab is, but for the language. Of one thread.
 class NativeGuest {
  public:
-  NativeGuest(const Address& coordinator, const std::string& token, const std::string& name);
+  using MakeNetwork = std::function<std::unique_ptr<Network>(UvLoop& loop)>;
+
+  NativeGuest(
+      const Address& coordinator, const std::string& token, const std::string& name,
+      const MakeNetwork& make_network = [](UvLoop& loop) { return std::make_unique<UvNetwork>(loop); });
   ~NativeGuest();
   NativeGuest(const NativeGuest&) = delete;
 
@@ -35,7 +39,7 @@ class NativeGuest {
   Status complete(const std::function<void(Completion)>& start);
 
   UvLoop loop_;
-  UvNetwork network_{loop_};
+  std::unique_ptr<Network> network_;
   TokenAuthenticator authenticator_;
   const Address coordinator_;
   const std::string name_;
