@@ -14,8 +14,8 @@ namespace ringlet {
 /// returns. `completion` runs once, from the loop, with the first failure if there was one, when nothing is under way any more; the
 /// procedure has been let go of then. `loop` is the groups'; they live until the completion has run.
 ///
-/// Until then nothing else may be started on this stream (stream_turns.hpp): other ranks run the procedure's collectives one behind the
-/// other. `timeout` is of each collective; unset: the groups'.
+/// Until then nothing else may be started on this stream: other ranks run the procedure's collectives one behind the other. `timeout` is of
+/// each collective; unset: the groups'.
 void run_procedure(EventLoop& loop, std::shared_ptr<Procedure> procedure, std::vector<GroupEngine*> groups, std::uint16_t stream,
                    Completion completion, std::optional<Duration> timeout = std::nullopt);
 

@@ -2,7 +2,6 @@
 #include <cmath>
 #include <cstring>
 
-#include "core/engine/stream_turns.hpp"
 #include "core/gradients/tree_average.hpp"
 #include "simd/kernels.hpp"
 #include "tests/core/operation.hpp"
@@ -303,27 +302,6 @@ TEST_CASE("buckets start while gradients are still added, and few are under way 
     AverageOfAll average(group, views, {.all_reduce_size = 400, .communication_type = DType::bf16});
     CHECK(asked(average) == Asked{"start", "start", "start", "start", "wait", "start", "wait", "wait", "wait", "wait", "done"});
   }
-}
-
-TEST_CASE("what is called behind a procedure on its stream starts when that has ended") {
-  StreamTurns turns;
-  std::string started;
-  const auto says = [&](char letter) { return [&started, letter] { started += letter; }; };
-  turns.add(0, says('a'));
-  CHECK(turns.idle());
-  turns.add_procedure(0, says('P'));
-  turns.add(0, says('b'));
-  turns.add_procedure(0, says('Q'));
-  turns.add(0, says('c'));
-  turns.add(1, says('x'));
-  CHECK(started == "aPx");
-  turns.end(0);
-  CHECK(started == "aPxbQ");
-  turns.add(0, says('d'));
-  CHECK_FALSE(turns.idle());
-  turns.end(0);
-  CHECK(started == "aPxbQcd");
-  CHECK(turns.idle());
 }
 
 TEST_CASE("a procedure's collectives have the timeout that it was given") {
