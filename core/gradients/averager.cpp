@@ -33,8 +33,8 @@ Status Averager::check(const AverageOptions& options) {
   return check_weight(options.weight);
 }
 
-Averager::Averager(const WorldOptions& group, const AverageOptions& options, std::size_t most_buckets)
-    : group_(group), options_(options), most_buckets_(most_buckets) {}
+Averager::Averager(const WorldOptions& group, const AverageOptions& options, std::size_t most_bytes)
+    : group_(group), options_(options), most_bytes_(most_bytes) {}
 
 Status Averager::set_weight(std::optional<double> weight) {
   if (Status status = check_weight(weight); !status.ok()) return status;
@@ -73,7 +73,7 @@ void Averager::abandon() {
   cut_.reset();
   open_.clear();
   under_way_.clear();
-  buckets_under_way_ = 0;
+  bytes_under_way_ = 0;
   end_step();
 }
 
@@ -84,7 +84,7 @@ Procedure::Action Averager::next() {
     if (Status status = take_weights(); !status.ok()) return Done{std::move(status)};
   if (!added_.empty() && !weighted_) return sum_weights();
   while (cut_ || !added_.empty()) {
-    if (buckets_under_way_ >= most_buckets_) return wait_for_oldest();
+    if (bytes_under_way_ >= most_bytes_) return wait_for_oldest();
     if (auto move = take_gradient()) return start_move(std::move(*move));
   }
   if (!closed_) return Done{};
@@ -202,7 +202,7 @@ Procedure::Action Averager::start_move(Move move) {
   ++collectives_;
   ++averages_;
   if (move.bucket) {
-    ++buckets_under_way_;
+    bytes_under_way_ += move.bucket->wire_bytes();
     move.values = move.bucket->packed();
   }
   const TensorView values = move.values;
@@ -219,7 +219,7 @@ void Averager::end_oldest() {
   Move move = std::move(under_way_.front());
   under_way_.pop_front();
   if (move.bucket) {
-    --buckets_under_way_;
+    bytes_under_way_ -= move.bucket->wire_bytes();
     move.bucket->unpack(*group_.kernels);
     spare_.push_back(std::move(move.bucket));
   }

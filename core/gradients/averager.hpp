@@ -19,15 +19,15 @@ namespace ringlet {
 /// until Done: full buckets have started then. After close() that Done ends the step: every gradient holds its average.
 class Averager final : public Procedure {
  public:
-  /// No bound on the buckets under way.
+  /// No bound on what is copied.
   static constexpr std::size_t kUnbounded = SIZE_MAX;
 
   /// `invalid_argument` for what does not fit.
   static Status check(const AverageOptions& options);
 
-  /// Options have been checked. `group` outlives this. Where `most_buckets` are under way, the oldest is waited for, and written back,
-  /// before another is filled: they are all the memory that averaging takes, but for gradients with gaps.
-  Averager(const WorldOptions& group, const AverageOptions& options, std::size_t most_buckets = kUnbounded);
+  /// Options have been checked. `group` outlives this. Where buckets of `most_bytes` are under way, the oldest is waited for, and written
+  /// back, before another is filled: they are all the memory that averaging takes, but for gradients with gaps.
+  Averager(const WorldOptions& group, const AverageOptions& options, std::size_t most_bytes = kUnbounded);
 
   /// This rank's share from the next step on; refused within a step.
   Status set_weight(std::optional<double> weight);
@@ -79,7 +79,7 @@ class Averager final : public Procedure {
 
   const WorldOptions& group_;
   AverageOptions options_;
-  const std::size_t most_buckets_;
+  const std::size_t most_bytes_;
 
   Awaited awaited_ = Awaited::nothing;
   bool in_step_ = false;
@@ -92,7 +92,7 @@ class Averager final : public Procedure {
   std::vector<std::unique_ptr<Bucket>> open_;  // at most one per dtype, in the order in which they were opened
   std::deque<Move> under_way_;                 // the oldest first
   std::vector<std::unique_ptr<Bucket>> spare_;
-  std::size_t buckets_under_way_ = 0;
+  std::size_t bytes_under_way_ = 0;  // of buckets
   std::size_t collectives_ = 0;
   std::size_t averages_ = 0;  // of them
 };

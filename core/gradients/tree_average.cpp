@@ -6,9 +6,6 @@ namespace ringlet {
 
 namespace {
 
-/// One moves, the next stands ready for the stream, the others cover what packing and unpacking take.
-constexpr std::size_t kMostBuckets = 4;
-
 std::vector<TensorView> views_of(const Tree& tree) {
   std::vector<TensorView> views;
   views.reserve(tree.size());
@@ -18,8 +15,9 @@ std::vector<TensorView> views_of(const Tree& tree) {
 
 }  // namespace
 
-AverageOfAll::AverageOfAll(const WorldOptions& group, std::span<const TensorView> gradients, const AverageOptions& options)
-    : gradients_(gradients.begin(), gradients.end()), options_(options), averager_(group, options, kMostBuckets) {}
+AverageOfAll::AverageOfAll(const WorldOptions& group, std::span<const TensorView> gradients, const AverageOptions& options,
+                           std::size_t most_bytes)
+    : gradients_(gradients.begin(), gradients.end()), options_(options), averager_(group, options, most_bytes) {}
 
 Procedure::Action AverageOfAll::next() {
   if (!std::exchange(added_, true))

@@ -8,12 +8,14 @@
 
 namespace ringlet {
 
-/// Averages of gradients that are all there: what is wrong with one is found before anything moves, and only a few buckets are under way
-/// at a time.
+/// Averages of gradients that are all there: what is wrong with one is found before anything moves, and what is copied is bounded.
 class AverageOfAll final : public Procedure {
  public:
   /// What `gradients` view is borrowed until the end; `group` outlives this.
-  AverageOfAll(const WorldOptions& group, std::span<const TensorView> gradients, const AverageOptions& options);
+  /// `most_bytes` as Averager's; the default is a few buckets of the default size: one moves, the next stands ready for the stream, the
+  /// others cover what packing and unpacking take.
+  AverageOfAll(const WorldOptions& group, std::span<const TensorView> gradients, const AverageOptions& options,
+               std::size_t most_bytes = 128 << 20);
   Action next() override;
   void abandon() override { averager_.abandon(); }
 
