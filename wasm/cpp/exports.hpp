@@ -130,11 +130,15 @@ RINGLET_EXPORT int32_t ringlet_optimizer_set_learning_rate(int32_t optimizer, do
 /// One step on this rank alone.
 RINGLET_EXPORT int32_t ringlet_optimizer_apply(int32_t optimizer, int32_t gradients, int32_t parameters);
 
+/// Bytes of the state that it keeps; NaN for a handle that is none.
+RINGLET_EXPORT double ringlet_optimizer_state_bytes(int32_t optimizer);
+
 /// FSDP over `group` with the options of ringlet/fsdp.hpp. `replicas`: the group of the ranks that hold the same shard, or 0. `max_norm`
 /// NaN: nothing is clipped. `reduce_dtype` -1: each gradient's own. `shard_weights`: one per rank of the group, or null.
 RINGLET_EXPORT int32_t ringlet_fsdp(int32_t group, int32_t replicas, double communication_size, double max_norm, int32_t reduce_dtype,
                                     const double* shard_weights);
-/// Takes a step on full parameters: averages the gradients into shards, lets the optimizer change this rank's rows, gathers the rest.
+/// Takes a step on full parameters: averages the gradients into shards, lets the optimizer change this rank's rows, gathers the rest. One
+/// step at a time.
 RINGLET_EXPORT int32_t ringlet_fsdp_apply(int32_t ticket, int32_t fsdp, int32_t stream, int32_t gradients, int32_t parameters,
                                           int32_t optimizer);
 /// The gradients' norm before clipping, of the last step; NaN where nothing is clipped.

@@ -1,8 +1,9 @@
-// The one file of this folder that catches: trees and optimizers throw at their callers.
+#include <algorithm>
 #include <cmath>
 #include <optional>
-#include <ringlet/error.hpp>
 
+#include "core/base/arithmetic.hpp"
+#include "core/base/checked_shape.hpp"
 #include "core/engine/procedure_run.hpp"
 #include "core/gradients/tree_average.hpp"
 #include "wasm/cpp/exports.hpp"
@@ -20,31 +21,49 @@ browser::Objects& objects() {
   return all;
 }
 
-/// What `call`, which may throw, says in the end.
-template <class Call>
-Status status_of(Call call) {
-  try {
-    call();
-    return {};
-  } catch (const Error& error) {
-    return error.status();
-  }
-}
+Status refused(std::string text) { return {Errc::invalid_argument, std::move(text)}; }
+Status no_object(const char* what) { return refused(std::string("this is no ") + what + ", or it has been released"); }
 
-Status no_object(const char* what) { return {Errc::invalid_argument, std::string("this is no ") + what + ", or it has been released"}; }
-
+/// -1: none was given.
 Status check_dtype(const char* name, int32_t dtype) {
-  if (dtype == -1 || is_valid(static_cast<DType>(dtype))) return {};
-  return {Errc::invalid_argument, std::string(name) + " is " + std::to_string(dtype) + ", which is no dtype"};
+  if (dtype == -1 || (dtype >= 0 && dtype < static_cast<int32_t>(kDTypeCount))) return {};
+  return refused(std::string(name) + " is " + std::to_string(dtype) + ", which is no dtype");
 }
 
 std::optional<DType> optional_dtype(int32_t dtype) { return dtype == -1 ? std::nullopt : std::optional(static_cast<DType>(dtype)); }
 
 std::optional<double> optional_number(double value) { return std::isnan(value) ? std::nullopt : std::optional(value); }
 
-int32_t run(int32_t stream, std::shared_ptr<Procedure> procedure, std::vector<GroupEngine*> groups, Completion completion) {
-  run_procedure(browser::loop(), std::move(procedure), std::move(groups), static_cast<std::uint16_t>(stream), std::move(completion));
-  return browser::report({});
+/// A number of bytes as JavaScript has it.
+std::int64_t bytes_of(double value) {
+  constexpr double kMost = 1e15;
+  return static_cast<std::int64_t>(std::isnan(value) ? 0 : std::clamp(value, -1.0, kMost));
+}
+
+Result<TensorView> tensor_of(const std::string& name, int32_t dtype, void* data, const uint32_t* shape, int32_t axes) {
+  if (dtype < 0 || dtype >= static_cast<int32_t>(kDTypeCount))
+    return refused("'" + name + "' is of the unknown dtype number " + std::to_string(dtype));
+  if (axes < 0 || axes > static_cast<int32_t>(Shape::kMaxAxes))
+    return refused("'" + name + "' has " + std::to_string(axes) + " axes; at most " + std::to_string(Shape::kMaxAxes) + " are possible");
+  const std::vector<std::int64_t> extents(shape, shape + axes);
+  const auto checked = checked_shape(extents);
+  if (!checked.ok()) return checked.status();
+  if (!checked_bytes(extents, size_of(static_cast<DType>(dtype))))
+    return refused("'" + name + "' has the impossible shape " + to_string(checked.value()));
+  const TensorView view(data, static_cast<DType>(dtype), checked.value());
+  if (data == nullptr && view.count() > 0) return refused("'" + name + "' is null but has " + std::to_string(view.count()) + " elements");
+  return view;
+}
+
+/// The groups of an FSDP, which may have been left since it was made.
+Result<std::vector<GroupEngine*>> groups_of(const Fsdp& fsdp, int32_t stream) {
+  std::vector<GroupEngine*> groups;
+  for (const int32_t handle : fsdp.groups) {
+    const auto group = browser::check({0, handle, stream, 0});
+    if (!group.ok()) return group.status();
+    groups.push_back(&group.value()->engine);
+  }
+  return groups;
 }
 
 }  // namespace
@@ -57,78 +76,76 @@ int32_t ringlet_tree() {
 int32_t ringlet_tree_add(int32_t tree, const char* name, int32_t dtype, void* data, const uint32_t* shape, int32_t axes) {
   const auto found = objects().find<Tree>(tree);
   if (found == nullptr) return browser::report(no_object("tree"));
-  const std::vector<std::int64_t> extents(shape, shape + std::max(axes, 0));
-  return browser::report(
-      status_of([&] { found->add(name, TensorView(data, static_cast<DType>(dtype), Shape(std::span<const std::int64_t>(extents)))); }));
+  if (Status status = found->accepts(name); !status.ok()) return browser::report(status);
+  const auto values = tensor_of(name, dtype, data, shape, axes);
+  if (values.ok()) found->add(name, values.value());
+  return browser::report(values.status());
 }
 
 int32_t ringlet_average_gradients(int32_t ticket, int32_t group, int32_t stream, int32_t tree, double all_reduce_size,
                                   int32_t communication_dtype, double weight) {
-  const browser::OperationOptions call{ticket, group, stream, 0};
-  const auto entry = browser::check(call);
+  const auto entry = browser::check({ticket, group, stream, 0});
   if (!entry.ok()) return browser::report(entry.status());
   const auto gradients = objects().find<Tree>(tree);
   if (gradients == nullptr) return browser::report(no_object("tree"));
   if (Status status = check_dtype("communication_type", communication_dtype); !status.ok()) return browser::report(status);
   AverageOptions options;
-  options.all_reduce_size = static_cast<std::int64_t>(all_reduce_size);
+  options.all_reduce_size = bytes_of(all_reduce_size);
   options.communication_type = optional_dtype(communication_dtype);
   options.weight = optional_number(weight);
-  options.stream.id = static_cast<std::uint16_t>(stream);
   if (Status status = Averager::check(options); !status.ok()) return browser::report(status);
   GroupEngine& engine = entry.value()->engine;
-  auto average = std::make_shared<TreeAverage>(engine, *entry.value()->agreements, *gradients, options);
-  // The agreements live as long as what uses them.
-  return run(stream, std::move(average), {&engine},
-             [ticket, kept = entry.value()->agreements](const Status& status) { browser::tell_completed(ticket, status); });
+  const auto agreements = entry.value()->agreements;
+  run_procedure(browser::loop(), std::make_shared<TreeAverage>(engine, *agreements, *gradients, options), {&engine},
+                static_cast<std::uint16_t>(stream),
+                [ticket, agreements](const Status& status) { browser::tell_completed(ticket, status); });
+  return browser::report({});
 }
 
 int32_t ringlet_optimizer(const char* formula, double learning_rate, const double* numbers, int32_t count, int32_t state_dtype) {
   if (Status status = check_dtype("state_dtype", state_dtype); !status.ok()) return browser::report_handle(status);
-  std::shared_ptr<Optimizer> optimizer;
-  const Status status = status_of([&] {
-    optimizer = browser::make_optimizer(formula, learning_rate, {numbers, static_cast<std::size_t>(count)}, optional_dtype(state_dtype));
-  });
-  if (!status.ok()) return browser::report_handle(status);
-  if (optimizer == nullptr) return browser::report_handle({Errc::invalid_argument, std::string("there is no optimizer ") + formula});
+  auto optimizer = browser::make_optimizer(formula, learning_rate, {numbers, static_cast<std::size_t>(count)}, optional_dtype(state_dtype));
+  if (!optimizer.ok()) return browser::report_handle(optimizer.status());
   browser::report({});
-  return objects().add(std::move(optimizer));
+  return objects().add(std::move(optimizer).value());
 }
 
 int32_t ringlet_optimizer_set_learning_rate(int32_t optimizer, double learning_rate) {
-  const auto found = objects().find<Optimizer>(optimizer);
-  if (found == nullptr) return browser::report(no_object("optimizer"));
-  return browser::report(status_of([&] { found->set_learning_rate(learning_rate); }));
+  const auto found = objects().find<browser::AnyOptimizer>(optimizer);
+  return browser::report(found == nullptr ? no_object("optimizer") : found->try_set_learning_rate(learning_rate));
 }
 
 int32_t ringlet_optimizer_apply(int32_t optimizer, int32_t gradients, int32_t parameters) {
-  const auto found = objects().find<Optimizer>(optimizer);
+  const auto found = objects().find<browser::AnyOptimizer>(optimizer);
   const auto from = objects().find<Tree>(gradients), to = objects().find<Tree>(parameters);
   if (found == nullptr) return browser::report(no_object("optimizer"));
   if (from == nullptr || to == nullptr) return browser::report(no_object("tree"));
-  return browser::report(status_of([&] { found->apply_gradients(*from, *to); }));
+  return browser::report(found->try_apply_gradients(*from, *to));
+}
+
+double ringlet_optimizer_state_bytes(int32_t optimizer) {
+  const auto found = objects().find<browser::AnyOptimizer>(optimizer);
+  return found == nullptr ? NAN : static_cast<double>(found->state_bytes());
 }
 
 int32_t ringlet_fsdp(int32_t group, int32_t replicas, double communication_size, double max_norm, int32_t reduce_dtype,
                      const double* shard_weights) {
-  const auto sharding = browser::check({0, group, 0, 0});
-  if (!sharding.ok()) return browser::report_handle(sharding.status());
-  auto* const same_shard = replicas == 0 ? nullptr : browser::registry().find_group(replicas);
-  if (replicas != 0 && same_shard == nullptr) return browser::report_handle(no_object("group"));
+  auto fsdp = std::make_shared<Fsdp>();
+  fsdp->groups.push_back(group);
+  if (replicas != 0) fsdp->groups.push_back(replicas);
+  const auto groups = groups_of(*fsdp, 0);
+  if (!groups.ok()) return browser::report_handle(groups.status());
   if (Status status = check_dtype("reduce_dtype", reduce_dtype); !status.ok()) return browser::report_handle(status);
-  GroupEngine& engine = sharding.value()->engine;
+  GroupEngine& engine = *groups.value().front();
   const int ranks = engine.options().size;
   FsdpSettings settings;
-  settings.communication_size = static_cast<std::int64_t>(communication_size);
+  settings.communication_size = bytes_of(communication_size);
   settings.max_norm = optional_number(max_norm);
   settings.reduce_dtype = optional_dtype(reduce_dtype);
   if (shard_weights != nullptr) settings.shard_weights.assign(shard_weights, shard_weights + ranks);
   if (Status status = FsdpStep::check(settings, ranks); !status.ok()) return browser::report_handle(status);
-  auto fsdp = std::make_shared<Fsdp>();
-  fsdp->agreements = sharding.value()->agreements;
-  fsdp->groups.push_back(group);
-  if (same_shard != nullptr) fsdp->groups.push_back(replicas);
-  fsdp->step = std::make_shared<FsdpStep>(engine, *fsdp->agreements, same_shard == nullptr ? nullptr : &same_shard->engine.options(),
+  fsdp->agreements = browser::registry().find_group(group)->agreements;
+  fsdp->step = std::make_shared<FsdpStep>(engine, *fsdp->agreements, replicas == 0 ? nullptr : &groups.value().back()->options(),
                                           std::move(settings));
   browser::report({});
   return objects().add(std::move(fsdp));
@@ -137,24 +154,21 @@ int32_t ringlet_fsdp(int32_t group, int32_t replicas, double communication_size,
 int32_t ringlet_fsdp_apply(int32_t ticket, int32_t fsdp, int32_t stream, int32_t gradients, int32_t parameters, int32_t optimizer) {
   const auto found = objects().find<Fsdp>(fsdp);
   const auto from = objects().find<Tree>(gradients), to = objects().find<Tree>(parameters);
-  const auto update = objects().find<Optimizer>(optimizer);
+  const auto update = objects().find<browser::AnyOptimizer>(optimizer);
   if (found == nullptr) return browser::report(no_object("fsdp"));
   if (from == nullptr || to == nullptr) return browser::report(no_object("tree"));
   if (update == nullptr) return browser::report(no_object("optimizer"));
-  if (found->busy) return browser::report({Errc::invalid_argument, "the last step of this fsdp has not completed"});
-  std::vector<GroupEngine*> groups;
-  for (const int32_t group : found->groups) {
-    const auto entry = browser::check({ticket, group, stream, 0});
-    if (!entry.ok()) return browser::report(entry.status());
-    groups.push_back(&entry.value()->engine);
-  }
+  if (found->busy) return browser::report(refused("this fsdp takes a step already; wait for it"));
+  auto groups = groups_of(*found, stream);
+  if (!groups.ok()) return browser::report(groups.status());
+  found->step->begin(*from, *to, [update](const Tree& shards, const Tree& values) { return update->try_apply_gradients(shards, values); });
   found->busy = true;
-  found->step->begin(
-      *from, *to, [update](const Tree& shards, const Tree& values) { return status_of([&] { update->apply_gradients(shards, values); }); });
-  return run(stream, found->step, std::move(groups), [ticket, found](const Status& status) {
-    found->busy = false;
-    browser::tell_completed(ticket, status);
-  });
+  run_procedure(browser::loop(), found->step, std::move(groups).value(), static_cast<std::uint16_t>(stream),
+                [ticket, found](const Status& status) {
+                  found->busy = false;
+                  browser::tell_completed(ticket, status);
+                });
+  return browser::report({});
 }
 
 double ringlet_fsdp_norm(int32_t fsdp) {

@@ -12,6 +12,9 @@
 
 namespace ringlet::browser {
 
+/// Any of ringlet/optimizers.hpp that treats each element by itself.
+using AnyOptimizer = ringlet::detail::ElementwiseOptimizer;
+
 /// FSDP over groups, and what it works with at the moment.
 struct Fsdp {
   std::shared_ptr<Agreements> agreements;  // goes after the step
@@ -23,7 +26,7 @@ struct Fsdp {
 /// Trees, optimizers and FSDP, as JavaScript holds them. A handle is not used again.
 class Objects {
  public:
-  using Object = std::variant<std::shared_ptr<Tree>, std::shared_ptr<Optimizer>, std::shared_ptr<Fsdp>>;
+  using Object = std::variant<std::shared_ptr<Tree>, std::shared_ptr<AnyOptimizer>, std::shared_ptr<Fsdp>>;
 
   int32_t add(Object object) {
     objects_.emplace(++last_handle_, std::move(object));

@@ -1,5 +1,10 @@
 #include "wasm/cpp/optimizers.hpp"
 
+#include <array>
+#include <string>
+
+#include "core/optimizers/check_optimizer.hpp"
+
 namespace ringlet::browser {
 
 namespace {
@@ -17,6 +22,7 @@ class Numbers {
   void read(std::array<double, 2>& into) {
     for (double& each : into) read(each);
   }
+  bool empty() const { return values_.empty(); }
 
  private:
   double take() {
@@ -37,18 +43,24 @@ void read(Numbers& from, AdamWOptions& o) { from.read(o.betas), from.read(o.eps)
 void read(Numbers& from, AdamaxOptions& o) { from.read(o.betas), from.read(o.eps); }
 void read(Numbers& from, LionOptions& o) { from.read(o.betas), from.read(o.weight_decay); }
 
+Status refused(std::string text) { return {Errc::invalid_argument, std::move(text)}; }
+
+using Made = Result<std::shared_ptr<AnyOptimizer>>;
+
 template <class Kind, class Options>
-std::shared_ptr<Optimizer> make(double learning_rate, std::span<const double> numbers, std::optional<DType> state_dtype) {
+Made make(double learning_rate, std::span<const double> numbers, std::optional<DType> state_dtype) {
   Options options;
   Numbers from(numbers);
   read(from, options);
+  if (!from.empty()) return refused("the optimizer is given " + std::to_string(numbers.size()) + " options, more than it has");
   options.state_dtype = state_dtype;
-  return std::make_shared<Kind>(learning_rate, options);
+  if (Status status = check_optimizer(learning_rate, options); !status.ok()) return status;
+  return std::shared_ptr<AnyOptimizer>(std::make_shared<Kind>(learning_rate, options));
 }
 
 struct Formula {
   std::string_view name;
-  std::shared_ptr<Optimizer> (*make)(double learning_rate, std::span<const double> numbers, std::optional<DType> state_dtype);
+  Made (*make)(double learning_rate, std::span<const double> numbers, std::optional<DType> state_dtype);
 };
 
 constexpr Formula kFormulas[] = {
@@ -64,11 +76,14 @@ constexpr Formula kFormulas[] = {
 
 }  // namespace
 
-std::shared_ptr<Optimizer> make_optimizer(std::string_view formula, double learning_rate, std::span<const double> numbers,
-                                          std::optional<DType> state_dtype) {
-  for (const Formula& known : kFormulas)
+Result<std::shared_ptr<AnyOptimizer>> make_optimizer(std::string_view formula, double learning_rate, std::span<const double> numbers,
+                                                     std::optional<DType> state_dtype) {
+  std::string names;
+  for (const Formula& known : kFormulas) {
     if (known.name == formula) return known.make(learning_rate, numbers, state_dtype);
-  return nullptr;
+    names += (names.empty() ? "" : ", ") + std::string(known.name);
+  }
+  return refused("there is no optimizer '" + std::string(formula) + "'; there are " + names);
 }
 
 }  // namespace ringlet::browser
