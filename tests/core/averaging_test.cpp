@@ -19,6 +19,7 @@ std::size_t parts_of(DType dtype) { return dtype == DType::complex64 ? 2 : 1; }
 DType part_dtype(DType dtype) { return dtype == DType::complex64 ? DType::f32 : dtype; }
 
 void write(TensorView packed, const std::vector<double>& numbers) {
+  if (numbers.empty()) return;
   std::vector<float> narrow(numbers.begin(), numbers.end());
   if (packed.dtype() == DType::f64)
     std::memcpy(packed.data(), numbers.data(), packed.bytes());
@@ -34,6 +35,7 @@ std::vector<double> read(ConstTensorView view) {
   const std::size_t count = view.count() * parts_of(view.dtype());
   std::vector<double> wide(count);
   std::vector<float> narrow(count);
+  if (count == 0) return wide;
   if (view.dtype() == DType::f64) {
     std::memcpy(wide.data(), elements, packed.bytes());
     return wide;
