@@ -15,7 +15,7 @@ constexpr Duration kMaxPause = Duration::seconds(1);
 
 bool is_consistent(const wire::Seat& seat) {
   return seat.world_size <= kMaxWorldSize && seat.guests < seat.world_size && seat.rank < seat.world_size &&
-         seat.rank >= seat.world_size - seat.guests && seat.heartbeat_timeout_ms > 0;
+         seat.rank >= seat.world_size - seat.guests && seat.heartbeat_timeout_ms > 0 && seat.wait_ms > 0;
 }
 
 }  // namespace

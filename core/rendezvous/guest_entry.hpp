@@ -11,9 +11,9 @@
 namespace ringlet {
 
 struct GuestEntryOptions {
-  Address coordinator;  // rank 0
-  std::string name;     // for people: "Chromium on Linux"
-  Duration timeout = Duration::seconds(60);
+  Address coordinator;                       // rank 0
+  std::string name;                          // for people: "Chromium on Linux"
+  Duration timeout = Duration::seconds(60);  // until it has a seat
   SessionOptions session{};
 };
 
@@ -27,6 +27,8 @@ class GuestEntry final : private SessionOwner {
 
     /// `own` with what the seat says: rank, size, guests and the world's heartbeat timeout.
     WorldOptions world_options(WorldOptions own) const;
+    /// How long rank 0 waits for the others.
+    Duration wait() const { return Duration::milliseconds(seat.wait_ms); }
   };
   /// Runs once, from the loop. The entry may be destroyed inside it. A failure is rank 0's reason for having no seat, a status of
   /// DialHandshake, or `timed_out` with the last reason.

@@ -51,7 +51,8 @@ void Meeting::start(std::function<void(const Status&)> on_met) {
   linked_[static_cast<std::size_t>(rank())] = true;
   roster_known_ = !coordinates() || rank() == 0;
   if (is_guest()) return;  // rank 0 has its word, and will give it the roster
-  if (rank() == 0 && world_.options().guests > 0) seats_ = std::make_unique<Seats>(loop_, world_.options(), [this] { tell_guests(); });
+  if (rank() == 0 && world_.options().guests > 0)
+    seats_ = std::make_unique<Seats>(loop_, world_.options(), loop_.now() + options_.timeout, [this] { tell_guests(); });
   if (Status status = listen(); !status.ok()) return world_.fail(status);
   begin_dialling();
 }

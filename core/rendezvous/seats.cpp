@@ -22,8 +22,12 @@ std::string name_for_people(const std::string& name, const std::string& peer_nam
   return shown.empty() ? peer_name : shown + ", " + peer_name;
 }
 
-Seats::Seats(EventLoop& loop, const WorldOptions& options, std::function<void()> on_changed)
-    : loop_(loop), options_(options), on_changed_(std::move(on_changed)), guests_(static_cast<std::size_t>(options.guests)) {
+Seats::Seats(EventLoop& loop, const WorldOptions& options, Instant deadline, std::function<void()> on_changed)
+    : loop_(loop),
+      options_(options),
+      deadline_(deadline),
+      on_changed_(std::move(on_changed)),
+      guests_(static_cast<std::size_t>(options.guests)) {
   schedule_tick();
 }
 
@@ -55,6 +59,8 @@ void Seats::tell(int present) {
   seat.guests = static_cast<std::uint32_t>(options_.guests);
   seat.present = static_cast<std::uint32_t>(present);
   seat.heartbeat_timeout_ms = static_cast<std::uint32_t>(options_.heartbeat_timeout.whole_milliseconds());
+  const auto wait = std::max((deadline_ - loop_.now()).whole_milliseconds(), std::int64_t{1});
+  seat.wait_ms = static_cast<std::uint32_t>(std::min<std::int64_t>(wait, UINT32_MAX));
   FrameHeader header;
   header.kind = FrameKind::control;
   for (std::size_t i = 0; i < guests_.size(); ++i) {

@@ -15,8 +15,8 @@ namespace ringlet {
 /// seat. Belongs to the loop's thread.
 class Seats final : private SessionOwner {
  public:
-  /// `on_changed` runs when a guest has gone.
-  Seats(EventLoop& loop, const WorldOptions& options, std::function<void()> on_changed);
+  /// Guests wait for the others until `deadline`. `on_changed` runs when a guest has gone.
+  Seats(EventLoop& loop, const WorldOptions& options, Instant deadline, std::function<void()> on_changed);
   ~Seats();
 
   /// Gives a guest that has asked for one a seat. False where none is free; then the session stays the caller's.
@@ -44,6 +44,7 @@ class Seats final : private SessionOwner {
 
   EventLoop& loop_;
   const WorldOptions& options_;
+  const Instant deadline_;
   std::function<void()> on_changed_;
   std::vector<Guest> guests_;  // by seat
   TimerId timer_ = 0;

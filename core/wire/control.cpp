@@ -87,6 +87,7 @@ void write(pbf_writer& writer, const Seat& seat) {
   put_uint(writer, 3, seat.guests);
   put_uint(writer, 4, seat.present);
   put_uint(writer, 5, seat.heartbeat_timeout_ms);
+  put_uint(writer, 6, seat.wait_ms);
 }
 
 /// A purpose that this version does not know is taken for the first, whose other fields will not fit.
@@ -277,6 +278,9 @@ Seat read_seat(pbf_reader reader) {
         break;
       case tag_and_type(5, pbf_wire_type::varint):
         seat.heartbeat_timeout_ms = reader.get_uint32();
+        break;
+      case tag_and_type(6, pbf_wire_type::varint):
+        seat.wait_ms = reader.get_uint32();
         break;
       default:
         reader.skip();

@@ -82,6 +82,7 @@ struct Seat {
   std::uint32_t guests = 0;
   std::uint32_t present = 0;
   std::uint32_t heartbeat_timeout_ms = 0;
+  std::uint32_t wait_ms = 0;
   friend bool operator==(const Seat&, const Seat&) = default;
 };
 

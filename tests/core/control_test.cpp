@@ -53,7 +53,8 @@ ControlMessage random_message(SimRandom& random) {
       return wire::Answer{random_number(random), static_cast<wire::Answer::Standing>(random.below(3)), random_number(random),
                           random_id(random)};
     case 7:
-      return wire::Seat{random_number(random), random_number(random), random_number(random), random_number(random), random_number(random)};
+      return wire::Seat{random_number(random), random_number(random), random_number(random),
+                        random_number(random), random_number(random), random_number(random)};
     default:
       return wire::Abort{random_number(random), static_cast<std::int32_t>(random_number(random)), random_text(random)};
   }
@@ -111,6 +112,7 @@ reference::ControlMessage to_reference(const ControlMessage& message) {
     to->set_guests(seat->guests);
     to->set_present(seat->present);
     to->set_heartbeat_timeout_ms(seat->heartbeat_timeout_ms);
+    to->set_wait_ms(seat->wait_ms);
   }
   return out;
 }

@@ -68,7 +68,7 @@ void SimGroup::start_guest(int number) {
   GuestEntryOptions options;
   options.coordinator = {sim_.node(0).host(), 5000};
   options.name = "guest " + std::to_string(number);
-  options.timeout = setup_.connect_timeout;
+  options.timeout = setup_.entry_timeout;
   options.session = setup_.world.session;
   guest.entry = std::make_unique<GuestEntry>(own.loop(), own.network(), *guest.authenticator, options,
                                              [this, number](Result<GuestEntry::Entry> entry) {
@@ -88,10 +88,10 @@ void SimGroup::on_seat(int number, GuestEntry::Entry seated) {
   WorldOptions options = setup_.world;
   options.kernels = simd::find("");
   entry.world = std::make_unique<World>(entry.node->loop(), seated.world_options(options));
-  entry.world->adopt(std::move(seated.session), 0);
   MeetingOptions& meeting = entry.meeting_options;
+  meeting.timeout = seated.wait();
+  entry.world->adopt(std::move(seated.session), 0);
   meeting.coordinator = {sim_.node(0).host(), 5000};
-  meeting.timeout = setup_.connect_timeout;
   meeting.name = "guest " + std::to_string(number);
   meeting.on_present = [&guest](int present) { guest.present = present; };
   entry.meeting =

@@ -34,6 +34,7 @@ struct GroupSetup {
   PathOptions paths{};
   WorldOptions world{};
   Duration connect_timeout = Duration::seconds(60);
+  Duration entry_timeout = Duration::seconds(10);  // of guests
 };
 
 /// Worlds of `size` ranks over a simulated network, one node each. A guest stands on the node that has got the rank's seat, from then on.

@@ -31,8 +31,9 @@ Status NativeGuest::meet() {
     own.kernels = simd::find("");
     own.operation_timeout = Duration::seconds(60);
     world_ = std::make_unique<World>(loop_, seated.value().world_options(own));
-    world_->adopt(std::move(seated).value().session, 0);
     MeetingOptions waiting;
+    waiting.timeout = seated.value().wait();
+    world_->adopt(std::move(seated).value().session, 0);
     waiting.coordinator = coordinator_;
     waiting.name = name_;
     meeting_ = std::make_unique<Meeting>(loop_, *network_, authenticator_, nullptr, *world_, waiting);

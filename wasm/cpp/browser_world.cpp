@@ -24,7 +24,6 @@ void BrowserWorld::make_core(const WorldOptions& options) {
 void BrowserWorld::join(const JoinOptions& options, OnJoined on_joined) {
   options_ = options;
   on_joined_ = std::move(on_joined);
-  deadline_ = loop().now() + options.timeout;
   authenticator_ = std::make_unique<BrowserAuthenticator>(options.token);
   GuestEntryOptions entry;
   entry.coordinator = options.coordinator;
@@ -45,7 +44,7 @@ void BrowserWorld::on_seat(Result<GuestEntry::Entry> seated) {
   tell_seat(static_cast<int>(entry.seat.present));
   // Being told may have made the host leave.
   if (closing_) return;
-  meet(std::max(deadline_ - loop().now(), Duration::milliseconds(1)));
+  meet(entry.wait());
 }
 
 void BrowserWorld::meet(Duration timeout) {

@@ -18,7 +18,7 @@ struct JoinOptions {
   Address coordinator;  // rank 0
   std::string token;
   std::string name;  // for people
-  Duration timeout = Duration::seconds(60);
+  Duration timeout = Duration::seconds(60);  // until it has a seat; rank 0 says how long to wait for the others
   Duration operation_timeout = WorldOptions{}.operation_timeout;
 };
 
@@ -56,7 +56,6 @@ class BrowserWorld {
   BrowserNetwork network_;
   JoinOptions options_;
   OnJoined on_joined_;  // until it has run
-  Instant deadline_{};
   std::unique_ptr<BrowserAuthenticator> authenticator_;
   std::unique_ptr<GuestEntry> entry_;
   std::unique_ptr<World> core_;

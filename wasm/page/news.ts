@@ -43,13 +43,16 @@ export interface Numbers {
   readonly received: number;
 }
 
+/** Looking for rank 0, waiting there for the others, training with them. */
+export type Phase = 'looking' | 'waiting' | 'training';
+
 export interface TrainingFailure {
   readonly code: ErrorCode;
   readonly message: string;
   /** The culprit's; -1 where none is known. */
   readonly rank: number;
   /** What was going on. */
-  readonly during: 'joining' | 'training';
+  readonly during: Phase;
   /** Whether the Worker had stood still for seconds just before. */
   readonly slept: boolean;
 }

@@ -18,7 +18,7 @@ function join(): void {
   started.addEventListener('message', (event: MessageEvent<News>) => hear(started, event.data));
   started.addEventListener('error', (event) => {
     event.preventDefault();
-    const failure = { code: 'io_error', message: event.message, rank: -1, during: 'joining', slept: false } as const;
+    const failure = { code: 'io_error', message: event.message, rank: -1, during: 'looking', slept: false } as const;
     hear(started, { kind: 'failed', failure });
   });
   const order: Order = { kind: 'join', url: `${location.origin}/`, token: token ?? '', name: browserName(navigator.userAgent) };

@@ -6,7 +6,7 @@ import { toFailure } from '../src/errors.js';
 import { Group } from '../src/group.js';
 import { requestOf } from '../src/join.js';
 import type { WorkerScope } from '../src/remote/worker_channel.js';
-import type { News, Order } from './news.js';
+import type { News, Order, Phase } from './news.js';
 import { Trainer } from './trainer.js';
 import type { TrainerModule } from './trainer_module.js';
 import { train } from './training.js';
@@ -15,6 +15,8 @@ const scope = self as unknown as WorkerScope;
 const tell = (news: News): void => scope.postMessage(news, []);
 const tickMs = 1000;
 const sleepMs = 5000;
+// The page came from there a moment ago.
+const connectTimeout = 20_000;
 
 let lastTick = performance.now();
 setInterval(() => (lastTick = performance.now()), tickMs);
@@ -22,10 +24,14 @@ setInterval(() => (lastTick = performance.now()), tickMs);
 scope.addEventListener('message', (event: MessageEvent<Order>) => void run(event.data));
 
 async function run(order: Order): Promise<void> {
-  let during: 'joining' | 'training' = 'joining';
+  let during: Phase = 'looking';
+  const relay = (progress: Progress): void => {
+    if (progress.kind === 'waiting') during = 'waiting';
+    if (progress.kind === 'connecting' || progress.kind === 'waiting') tell(progress);
+  };
   try {
     const engine = await LocalEngine.make(browserPlatform, makeModule, new URL('train_text.wasm', self.location.href), false, relay);
-    const membership = await engine.join(requestOf(browserPlatform, order));
+    const membership = await engine.join(requestOf(browserPlatform, { ...order, connectTimeout }));
     during = 'training';
     const { rank, size } = membership;
     const group = new Group(engine, membership);
@@ -40,8 +46,4 @@ async function run(order: Order): Promise<void> {
     const slept = performance.now() - lastTick > sleepMs;
     tell({ kind: 'failed', failure: { ...toFailure(error), during, slept } });
   }
-}
-
-function relay(progress: Progress): void {
-  if (progress.kind === 'connecting' || progress.kind === 'waiting') tell(progress);
 }

@@ -23,7 +23,7 @@ export interface JoinOptions {
   readonly onProgress?: ((progress: Progress) => void) | undefined;
   /** Runs the core in a Worker of its own: true, or a Worker of yours whose script is `import 'ringlet/worker'`. */
   readonly dedicatedWorker?: boolean | Worker | undefined;
-  /** Milliseconds until all ranks must have met; 60,000 unless given. */
+  /** Milliseconds until rank 0 must have given this rank a seat; 60,000 unless given. How long all wait for the last one is rank 0's to say. */
   readonly connectTimeout?: number | undefined;
   /** Milliseconds that an operation may take from its start; 600,000 unless given. */
   readonly operationTimeout?: number | undefined;

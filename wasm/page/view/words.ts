@@ -18,7 +18,7 @@ export function explain(failure: TrainingFailure, mine: number, offline: boolean
       mayTryAgain: false,
     };
   }
-  return failure.during === 'joining' ? explainJoining(failure) : explainTraining(failure, mine, failure.slept || offline);
+  return failure.during === 'training' ? explainTraining(failure, mine, failure.slept || offline) : explainJoining(failure);
 }
 
 function explainJoining(failure: TrainingFailure): Explanation {
@@ -31,14 +31,14 @@ function explainJoining(failure: TrainingFailure): Explanation {
       ...common,
     };
   }
-  if (failure.code === 'timed_out') {
+  if (failure.code === 'timed_out' && failure.during === 'waiting') {
     return {
       headline: 'Not everybody came in time',
       advice: 'Ask whoever started the training to start it again, then join again.',
       ...common,
     };
   }
-  if (failure.code === 'peer_lost') {
+  if (failure.code === 'peer_lost' || failure.code === 'timed_out') {
     return {
       headline: 'The group cannot be reached',
       advice: 'Check that this device is in the same network, and that the training still waits for browsers. Then join again.',

@@ -16,8 +16,8 @@ export const contentPolicy =
   "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self'; connect-src 'self' ws:; worker-src 'self'; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/** Serves a folder on loopback, with other contents for some of its files. */
-export async function servePage(folder: string, instead: Readonly<Record<string, string>> = {}): Promise<{ url: string; stop(): void }> {
+/** Serves a folder on loopback, with other contents for some of its files; port 0 is any that is free. */
+export async function servePage(folder: string, instead: Readonly<Record<string, string>> = {}, port = 0): Promise<{ url: string; stop(): void }> {
   const server = createServer((request, response) => {
     const path = new URL(request.url ?? '/', 'http://localhost').pathname;
     const name = path === '/' ? 'index.html' : path.slice(1);
@@ -32,7 +32,7 @@ export async function servePage(folder: string, instead: Readonly<Record<string,
       response.writeHead(404).end();
     }
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
   const stop = (): void => {
     server.close();
     server.closeAllConnections();

@@ -40,8 +40,8 @@ export const scripts: Readonly<Record<string, News[]>> = {
   waiting: training.slice(0, 3),
   training,
   finished: [...training, { kind: 'finished', parameterHash: '0123456789abcdef' }],
-  wrong: [{ kind: 'connecting' }, failed({ code: 'authentication', message: 'the token is not the one of this world', during: 'joining' })],
-  complete: [{ kind: 'connecting' }, failed({ message: 'the group is complete', during: 'joining' })],
+  wrong: [{ kind: 'connecting' }, failed({ code: 'authentication', message: 'the token is not the one of this world', during: 'looking' })],
+  complete: [{ kind: 'connecting' }, failed({ message: 'the group is complete', during: 'looking' })],
   lost: [...training, failed({ rank: 1 })],
 };
 

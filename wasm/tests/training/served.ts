@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
 const programs = resolve(process.env['RINGLET_BIN'] ?? 'build/release/bin');
-const page = resolve(process.env['RINGLET_PAGE'] ?? 'build/page');
+/** The page's files. */
+export const pageFolder = resolve(process.env['RINGLET_PAGE'] ?? 'build/page');
 
 /** What to serve. */
 export interface ServeOptions {
@@ -40,7 +41,7 @@ export class Served {
     const folder = mkdtempSync(join(tmpdir(), 'ringlet-training-'));
     const text = join(folder, 'text.txt');
     writeFileSync(text, 'The quick brown fox jumps over the lazy dog, and the dog sleeps on. '.repeat(400));
-    const serve = ['serve', '--ranks', String(ranks), '--browsers', String(browsers), '--host', '127.0.0.1', '--port', '0', '--page', page];
+    const serve = ['serve', '--ranks', String(ranks), '--browsers', String(browsers), '--host', '127.0.0.1', '--port', '0', '--page', pageFolder];
     const train = [
       join(programs, 'train_text'),
       '--data',

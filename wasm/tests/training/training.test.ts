@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, test as nodeTest, type TestContext } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import { desktop, openPage, phone, screenshot, startChromium, type WatchedPage } from '../browser/chromium.js';
-import { Served, type ServeOptions } from './served.js';
+import { servePage } from '../browser/page_server.js';
+import { pageFolder, Served, type ServeOptions } from './served.js';
 
 // Long enough for a machine that is busy with other things.
 const test = (name: string, run: (context: TestContext) => Promise<void>): unknown => nodeTest(name, { timeout: 240_000 }, run);
@@ -81,10 +82,24 @@ test('a tab that is reloaded cannot come back into the same training, and says s
   const { served, tabs } = await begin(context, { ranks: 1, browsers: 1, steps: 100_000 });
   const [{ page }] = tabs as [WatchedPage];
   await underWay(page);
-  page.on('dialog', (dialog) => void dialog.accept());
-  await page.reload();
+  const link = await served.link();
+  let warnings = 0;
+  page.on('dialog', (dialog) => {
+    ++warnings;
+    void dialog.accept();
+  });
+  // The files that it asks for anew may come or not, since what serves them is about to end.
+  await page.reload({ waitUntil: 'commit' }).catch(() => undefined);
+  assert.equal(warnings, 1);
   assert.notEqual(await served.exitCode, 0);
-  await page.getByRole('button', { name: 'Join again' }).waitFor({ timeout: 60_000 });
+  assert.match(served.text, /rank 1\b/);
+  // As out of a cache.
+  const files = await servePage(pageFolder, {}, Number(new URL(link).port));
+  context.after(() => files.stop());
+  await page.goto(link);
+  await page.reload();
+  await headline(page, 'The group cannot be reached');
+  await page.getByRole('button', { name: 'Join again' }).waitFor();
 });
 
 test('a tab that stands still is missed within the deadline, and explains itself when it wakes up', async (context) => {

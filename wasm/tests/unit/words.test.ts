@@ -22,10 +22,11 @@ test('each failure is told in plain words, with what to do', () => {
   assert.equal(headline({ rank: 0 }, 3, true), 'This tab was away for too long');
   assert.equal(headline({ code: 'cancelled' }), 'The training was stopped');
   assert.equal(headline({ code: 'mismatch' }), 'The ranks do not fit together');
-  assert.equal(headline({ during: 'joining', message: 'the group is complete' }, -1), 'The group is complete');
-  assert.equal(headline({ during: 'joining' }, -1), 'The group cannot be reached');
-  assert.equal(headline({ during: 'joining', code: 'timed_out' }, -1), 'Not everybody came in time');
-  const wrong = explain(failure({ during: 'joining', code: 'authentication' }), -1, false);
+  assert.equal(headline({ during: 'looking', message: 'the group is complete' }, -1), 'The group is complete');
+  assert.equal(headline({ during: 'looking' }, -1), 'The group cannot be reached');
+  assert.equal(headline({ during: 'looking', code: 'timed_out' }, -1), 'The group cannot be reached');
+  assert.equal(headline({ during: 'waiting', code: 'timed_out' }, -1), 'Not everybody came in time');
+  const wrong = explain(failure({ during: 'looking', code: 'authentication' }), -1, false);
   assert.deepEqual([wrong.askForToken, wrong.mayTryAgain], [true, false]);
   assert.match(explain(failure({ rank: 2 }), 3, false).advice, /start it again, then join again/);
 });
