@@ -65,6 +65,15 @@ Duration duration_setting(const std::optional<std::chrono::milliseconds>& option
   return setting ? Duration::milliseconds(parse_integer(*setting, 1, kMost)) : otherwise;
 }
 
+bool switch_setting(const std::optional<bool>& option, const Variables& variables, std::string_view name, bool otherwise) {
+  if (option) return *option;
+  const auto setting = first_set(variables, {name});
+  if (!setting) return otherwise;
+  if (setting->value != "on" && setting->value != "off")
+    refuse(fmt::format("{} is '{}'; it must be 'on' or 'off'", setting->name, setting->value));
+  return setting->value == "on";
+}
+
 std::string read_file(const Setting& setting) {
   std::ifstream file(setting.value, std::ios::binary);
   std::ostringstream text;
@@ -235,6 +244,7 @@ WorldConfig make_world_config(const InitOptions& options, const Variables& varia
                                                       "RINGLET_TIMEOUT_MS", config.options.operation_timeout);
   config.options.heartbeat_timeout = duration_setting(options.heartbeat_timeout, "InitOptions::heartbeat_timeout", variables,
                                                       "RINGLET_HEARTBEAT_TIMEOUT_MS", config.options.heartbeat_timeout);
+  config.peer_memory = switch_setting(options.peer_memory, variables, "RINGLET_PEER_MEMORY", config.peer_memory);
   if (const auto limit = first_set(variables, {"RINGLET_EXCHANGE_BYTES"}))
     config.options.limits.exchange_bytes = static_cast<std::size_t>(parse_integer(*limit, 0, INT64_MAX));
   if (const auto limit = first_set(variables, {"RINGLET_DIRECT_BYTES"}))

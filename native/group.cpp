@@ -256,6 +256,8 @@ std::optional<Group> Group::split(int color, int key, const CallOptions& options
   return part ? std::optional<Group>(Group(std::move(part))) : std::nullopt;
 }
 
+std::string_view Group::links() const { return shared_->links(); }
+
 std::string_view Group::algorithm(std::string_view operation, std::size_t bytes) const {
   const WorldOptions& world = shared_->options();
   const std::string_view even = operation.ends_with("_v") ? operation.substr(0, operation.size() - 2) : operation;

@@ -98,6 +98,12 @@ void SharedGroup::run_receive(const CallOptions& call, Result<MessageTask> task)
   run_task(call, std::move(task), [this, id = call.stream.id](MessageTask value) { engine_.receive(id, std::move(value)); });
 }
 
+std::string_view SharedGroup::links() {
+  std::string_view found;
+  progress().run([&] { found = engine_.links(); });
+  return found;
+}
+
 std::shared_ptr<SharedGroup> SharedGroup::split(const CallOptions& call, int color, int key) {
   SplitTask task;
   task.color = color;

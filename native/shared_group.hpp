@@ -48,6 +48,8 @@ class SharedGroup {
 
   const WorldOptions& options() const { return engine_.options(); }
   Progress& progress() { return world_->progress(); }
+  /// As Group::links().
+  std::string_view links();
 
   /// Starts `task` and returns its handle's state; `run` starts and waits. Both take failed requests, which they hand on. `packing` lives
   /// until the end, and is written back if that is success.

@@ -13,7 +13,11 @@ World::World(const WorldConfig& config) : options_(config.options), progress_(co
   progress_.run([&] {
     network_ = std::make_unique<UvNetwork>(progress_.loop());
     authenticator_ = std::make_unique<TokenAuthenticator>(config.token);
+    if (config.peer_memory) peer_memory_ = local::open_peer_memory();
+    shortcut_ = std::make_unique<local::MemoryShortcut>(progress_.loop(), peer_memory_.get(),
+                                                        [this](Bytes out) { authenticator_->fill_random(out); });
     reception_ = std::make_unique<Reception>(progress_.loop(), *authenticator_);
+    reception_->set_shortcut(shortcut_.get());
     if (options_.guests > 0) web_front_ = open_web_door(progress_.loop(), *reception_, std::move(page), config.web);
     core_ = std::make_unique<ringlet::World>(progress_.loop(), options_);
   });
@@ -36,6 +40,7 @@ void World::meet(const WorldConfig& config) {
   options.on_guests = [presence](const std::vector<std::string>& names) { presence->tell(names); };
   progress_.run_until(
       [&] {
+        options.shortcut = shortcut_.get();
         meeting_ = std::make_unique<Meeting>(progress_.loop(), *network_, *authenticator_, reception_.get(), *core_, std::move(options));
         const auto on_met = [&](const Status& status) {
           outcome = status;
@@ -73,6 +78,7 @@ void World::close() {
     meeting_.reset();
     web_front_.reset();
     reception_.reset();
+    shortcut_.reset();
     core_.reset();
     network_.reset();
   });

@@ -9,6 +9,8 @@
 #include "native/progress.hpp"
 #include "native/web_door.hpp"
 #include "transport/crypto/token_authenticator.hpp"
+#include "transport/local/memory_shortcut.hpp"
+#include "transport/local/peer_memory.hpp"
 #include "transport/uv/uv_network.hpp"
 
 namespace ringlet::native {
@@ -18,6 +20,7 @@ struct WorldConfig {
   WorldOptions options;
   MeetingOptions meeting;
   std::string token{};                      // empty: none
+  bool peer_memory = true;                  // ranks of this machine may read each other's memory
   std::optional<int> listening_descriptor;  // rank 0: listens at the coordinator's address; the world closes it
   WebConfig web{};                          // where there are guests
 };
@@ -45,6 +48,8 @@ class World {
   Progress progress_;
   std::unique_ptr<UvNetwork> network_;
   std::unique_ptr<TokenAuthenticator> authenticator_;
+  std::unique_ptr<PeerMemory> peer_memory_;
+  std::unique_ptr<Shortcut> shortcut_;
   std::unique_ptr<Reception> reception_;
   std::unique_ptr<web::WebFront> web_front_;
   std::unique_ptr<Meeting> meeting_;

@@ -33,6 +33,17 @@ GroupEngine::GroupEngine(GroupHost& host, Membership members, int rank)
 
 GroupEngine::~GroupEngine() = default;
 
+std::string_view GroupEngine::links() {
+  std::string_view found = "none";
+  for (int peer = 0; peer < members_.size(); ++peer) {
+    if (peer == options_.rank) continue;
+    const std::string_view medium = session(peer).medium();
+    if (medium.empty() || medium == found) continue;
+    found = found == "none" ? medium : "mixed";
+  }
+  return found;
+}
+
 void GroupEngine::start(std::uint16_t stream_id, CollectiveTask task) {
   if (!host_.failure().ok()) return complete_failed(std::move(task.completion));
   if (options_.size == 1) return complete_alone(std::move(task));

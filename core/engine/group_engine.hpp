@@ -48,6 +48,8 @@ class GroupEngine final : private StreamHost {
   void start(std::uint16_t stream, CollectiveTask task);
   void send(std::uint16_t stream, MessageTask task);
   void receive(std::uint16_t stream, MessageTask task);
+  /// What carries the bytes to the other members: "tcp", "memory", "mixed", or "none" where there is nobody.
+  std::string_view links();
   /// No operation is pending.
   bool idle() const;
 

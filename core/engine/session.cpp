@@ -25,9 +25,12 @@ Session::Session(std::unique_ptr<Link> link, EventLoop& loop, SessionOwner& owne
   link_->wake();
 }
 
-Session::~Session() = default;
+// The link goes first: until then the peer may read what it was lent.
+Session::~Session() { link_.reset(); }
 
 std::string Session::peer_name() const { return link_ ? link_->peer_name() : "(closed)"; }
+
+std::string_view Session::medium() const { return link_ ? link_->medium() : std::string_view(); }
 
 // --- sending ---
 

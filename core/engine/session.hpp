@@ -8,6 +8,7 @@
 #include <optional>
 #include <ringlet/status.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/engine/payload_sink.hpp"
@@ -75,6 +76,8 @@ class Session final : private LinkUser {
   int peer() const { return peer_; }
   void set_peer(int rank) { peer_ = rank; }
   std::string peer_name() const;
+  /// The link's; empty once it is closed.
+  std::string_view medium() const;
 
   /// Puts `source` in the queue of those that have frames, unless it is there.
   void mark_ready(FrameSource& source);

@@ -51,6 +51,8 @@ class Link {
   virtual std::size_t recall() { return 0; }
   /// For people: "127.0.0.1:40123".
   virtual std::string peer_name() const = 0;
+  /// This end's, as the peer's peer_name() has it where nothing between the two translates; empty where it is not known.
+  virtual std::string own_name() const { return {}; }
   /// What carries the bulk of the bytes: "tcp", "memory".
   virtual std::string_view medium() const { return "tcp"; }
 };

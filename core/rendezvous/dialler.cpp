@@ -5,8 +5,8 @@
 
 namespace ringlet {
 
-Dialler::Dialler(EventLoop& loop, Network& network, Authenticator& authenticator)
-    : loop_(loop), network_(network), authenticator_(authenticator), alive_(std::make_shared<bool>(true)) {}
+Dialler::Dialler(EventLoop& loop, Network& network, Authenticator& authenticator, Shortcut* shortcut)
+    : loop_(loop), network_(network), authenticator_(authenticator), shortcut_(shortcut), alive_(std::make_shared<bool>(true)) {}
 
 Dialler::~Dialler() {
   *alive_ = false;
@@ -23,11 +23,12 @@ void Dialler::dial(const Address& address, const DialTimes& times, const LinkReq
   network_.dial(address, times.connect, connected);
 }
 
-void Dialler::open(std::unique_ptr<Link> link, Duration timeout, const LinkRequest& request, Dialled on_dialled) {
+void Dialler::open(std::unique_ptr<Link> link, Duration timeout, LinkRequest request, Dialled on_dialled) {
   const std::uint64_t id = ++last_id_;
   const std::string who = link->peer_name();
   Attempt& attempt = attempts_[id];
   attempt.on_dialled = std::move(on_dialled);
+  attempt.shortcut = request.shortcut = request.kind == LinkRequest::Kind::link && shortcut_ != nullptr && shortcut_->offers(*link);
   attempt.timer = loop_.after(timeout, [this, id, who, timeout] {
     end(id, Status(Errc::timed_out,
                    who + " has not authenticated the connection within " + std::to_string(timeout.whole_milliseconds()) + " ms"));
@@ -39,7 +40,11 @@ void Dialler::open(std::unique_ptr<Link> link, Duration timeout, const LinkReque
 void Dialler::end(std::uint64_t id, Result<std::unique_ptr<Link>> outcome) {
   const auto attempt = attempts_.extract(id);
   loop_.cancel(attempt.mapped().timer);
-  attempt.mapped().on_dialled(std::move(outcome));
+  const Dialled on_dialled = std::move(attempt.mapped().on_dialled);
+  if (!outcome.ok() || !attempt.mapped().shortcut) return on_dialled(std::move(outcome));
+  shortcut_->take(std::move(outcome).value(), LinkSide::dialler, [alive = alive_, on_dialled](Result<std::unique_ptr<Link>> link) {
+    if (*alive) on_dialled(std::move(link));
+  });
 }
 
 }  // namespace ringlet

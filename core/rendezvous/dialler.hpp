@@ -6,6 +6,7 @@
 
 #include "core/ports/event_loop.hpp"
 #include "core/ports/network.hpp"
+#include "core/ports/shortcut.hpp"
 #include "core/rendezvous/handshake.hpp"
 
 namespace ringlet {
@@ -19,8 +20,8 @@ struct DialTimes {
 /// Dials authenticated links. Belongs to the loop's thread; what is under way is dropped without a call when it is destroyed.
 class Dialler {
  public:
-  /// All outlive it.
-  Dialler(EventLoop& loop, Network& network, Authenticator& authenticator);
+  /// All outlive it. `shortcut`: null where it asks for none.
+  Dialler(EventLoop& loop, Network& network, Authenticator& authenticator, Shortcut* shortcut = nullptr);
   ~Dialler();
   Dialler(const Dialler&) = delete;
   Dialler& operator=(const Dialler&) = delete;
@@ -34,14 +35,16 @@ class Dialler {
     std::unique_ptr<DialHandshake> handshake;
     Dialled on_dialled;
     TimerId timer = 0;
+    bool shortcut = false;  // asked for
   };
 
-  void open(std::unique_ptr<Link> link, Duration timeout, const LinkRequest& request, Dialled on_dialled);
+  void open(std::unique_ptr<Link> link, Duration timeout, LinkRequest request, Dialled on_dialled);
   void end(std::uint64_t id, Result<std::unique_ptr<Link>> outcome);
 
   EventLoop& loop_;
   Network& network_;
   Authenticator& authenticator_;
+  Shortcut* const shortcut_;
   std::map<std::uint64_t, Attempt> attempts_;
   std::uint64_t last_id_ = 0;
   std::shared_ptr<bool> alive_;

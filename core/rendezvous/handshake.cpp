@@ -18,6 +18,7 @@ constexpr std::string_view kAcceptor = "ringlet acceptor";
 std::array<std::byte, kRequestBytes> encode(const LinkRequest& request) {
   std::array<std::byte, kRequestBytes> out{};
   out[0] = static_cast<std::byte>(request.kind);
+  out[1] = static_cast<std::byte>(request.shortcut);
   detail::store_le(out.data() + 4, request.from);
   detail::store_le(out.data() + 8, request.to);
   detail::store_le(out.data() + 16, request.world_id);
@@ -27,6 +28,7 @@ std::array<std::byte, kRequestBytes> encode(const LinkRequest& request) {
 std::optional<LinkRequest> decode_request(const std::byte* in) {
   LinkRequest request;
   request.kind = in[0] == std::byte{1} ? LinkRequest::Kind::relay : LinkRequest::Kind::link;
+  request.shortcut = request.kind == LinkRequest::Kind::link && in[1] == std::byte{1};
   request.from = detail::load_le<std::uint32_t>(in + 4);
   request.to = detail::load_le<std::uint32_t>(in + 8);
   request.world_id = detail::load_le<std::uint64_t>(in + 16);

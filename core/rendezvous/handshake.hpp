@@ -23,7 +23,7 @@ namespace ringlet {
 // Each side reads exactly these bytes; what follows is the next user's of the link.
 
 inline constexpr std::size_t kNonceBytes = 32;
-/// Little-endian: kind u8, 3 bytes zero, from u32, to u32, 4 bytes zero, world_id u64.
+/// Little-endian: kind u8, shortcut u8, 2 bytes zero, from u32, to u32, 4 bytes zero, world_id u64.
 inline constexpr std::size_t kRequestBytes = 24;
 
 /// What a dialler wants.
@@ -36,6 +36,7 @@ struct LinkRequest {
   std::uint32_t from = 0;  // relay: the dialler's rank
   std::uint32_t to = 0;
   std::uint64_t world_id = 0;
+  bool shortcut = false;  // link: both look for one behind the handshake (core/ports/shortcut.hpp)
 
   friend bool operator==(const LinkRequest&, const LinkRequest&) = default;
 };

@@ -24,7 +24,7 @@ Meeting::Meeting(EventLoop& loop, Network& network, Authenticator& authenticator
       network_(network),
       reception_(reception),
       world_(world),
-      dialler_(loop, network, authenticator),
+      dialler_(loop, network, authenticator, options.shortcut),
       options_(std::move(options)),
       joined_(static_cast<std::size_t>(world.options().size)),
       linked_(static_cast<std::size_t>(world.options().size)),

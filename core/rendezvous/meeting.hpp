@@ -29,6 +29,8 @@ struct MeetingOptions {
   std::function<void(int present)> on_present{};
   /// On rank 0, while it waits for guests: who of them is there, by seat, whenever that may have changed.
   std::function<void(const std::vector<std::string>& names)> on_guests{};
+  /// What its dials ask for; null: nothing. Outlives the meeting.
+  Shortcut* shortcut = nullptr;
 };
 
 /// Brings the ranks of a world together: every pair gets one link, and no rank goes on before all have all. Of two native ranks the higher

@@ -113,10 +113,11 @@ void Reception::on_opened(Id id, std::unique_ptr<Link> link, const FirstBytes& f
 }
 
 void Reception::on_request(Id id, const LinkRequest& request) {
-  if (request.kind == LinkRequest::Kind::link)
-    newcomers_.at(id).handshake->accept();
-  else
-    on_relay_request(id, request);
+  if (request.kind == LinkRequest::Kind::relay) return on_relay_request(id, request);
+  Newcomer& newcomer = newcomers_.at(id);
+  if (request.shortcut && (shortcut_ == nullptr || newcomer.upgraded)) return drop(id);
+  newcomer.shortcut = request.shortcut;
+  newcomer.handshake->accept();
 }
 
 // --- relays ---
@@ -189,6 +190,10 @@ void Reception::on_authenticated(Id id, Result<std::unique_ptr<Link>> link) {
       relay->second->attach(newcomer.side, std::move(link).value());
     else
       relay->second->give_up(newcomer.side);
+  } else if (link.ok() && newcomer.shortcut) {
+    shortcut_->take(std::move(link).value(), LinkSide::acceptor, [this, alive = alive_](Result<std::unique_ptr<Link>> taken) {
+      if (*alive && taken.ok() && on_link_) on_link_(std::move(taken).value());
+    });
   } else if (link.ok()) {
     if (on_link_) on_link_(std::move(link).value());
   } else if (link.status().code() == Errc::mismatch) {

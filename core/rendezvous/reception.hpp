@@ -12,6 +12,7 @@
 #include "core/engine/options.hpp"
 #include "core/ports/event_loop.hpp"
 #include "core/ports/network.hpp"
+#include "core/ports/shortcut.hpp"
 #include "core/rendezvous/handshake.hpp"
 #include "core/rendezvous/relay.hpp"
 
@@ -62,6 +63,10 @@ class Reception {
   /// Gets each link that does not begin with Ringlet's magic, and its first four bytes. Unset: they are dropped.
   void set_on_other_protocol(OnOtherProtocol on_other) { on_other_protocol_ = std::move(on_other); }
 
+  /// Who dials may ask for a shortcut; null, as at first: who asks for one is dropped, as are those of receive_upgraded(). It outlives
+  /// this.
+  void set_shortcut(Shortcut* shortcut) { shortcut_ = shortcut; }
+
   /// Newcomers that have not authenticated themselves.
   std::size_t pending() const { return newcomers_.size() - waiting_.size(); }
   const Refusals& refusals() const { return refusals_; }
@@ -75,6 +80,7 @@ class Reception {
     std::unique_ptr<AcceptHandshake> handshake;
     std::string name, host;
     bool upgraded = false;
+    bool shortcut = false;  // asked for
     TimerId timer = 0;
     std::optional<RelayKey> waits;  // authenticated, for the one that it wants a link with
     Id relay = 0;                   // then the relay that its link belongs to
@@ -94,6 +100,7 @@ class Reception {
   EventLoop& loop_;
   Authenticator& authenticator_;
   const ReceptionOptions options_;
+  Shortcut* shortcut_ = nullptr;
   OnLink on_link_;
   OnOtherProtocol on_other_protocol_;
   std::map<Id, Newcomer> newcomers_;

@@ -217,6 +217,10 @@ class Group {
   /// "exchange", "doubling", "direct", "ring" or "leaves". The same on every rank. Throws `InvalidArgument` for another name.
   std::string_view algorithm(std::string_view operation, std::size_t bytes) const;
 
+  /// How this rank's bytes reach the others: "tcp", "memory" (ranks of one machine read each other's), "mixed", or "none" in a group of
+  /// one.
+  std::string_view links() const;
+
  private:
   friend struct native::GroupAccess;
   std::shared_ptr<native::SharedGroup> shared_;
@@ -238,6 +242,8 @@ struct InitOptions {
   /// RINGLET_TOKEN, then the file RINGLET_TOKEN_FILE: what all ranks prove to know; at least 16 characters. `ringlet token` makes one.
   /// Without it ranks listen on this machine only.
   std::optional<std::string> token{};
+  /// RINGLET_PEER_MEMORY (on, off): ranks of one machine may read each other's memory, where the system lets them, which is faster.
+  std::optional<bool> peer_memory{};
   /// RINGLET_CONNECT_TIMEOUT_MS, 60 s, with guests 10 min: all ranks must have met by then
   std::optional<std::chrono::milliseconds> connect_timeout{};
   std::optional<std::chrono::milliseconds> operation_timeout{};  ///< RINGLET_TIMEOUT_MS, 10 min: of an operation, from its start

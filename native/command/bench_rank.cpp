@@ -248,7 +248,16 @@ std::string size_text(std::size_t bytes) {
   return fmt::format("{} B", bytes);
 }
 
-void print(const BenchPlan& plan, const Group& group, const Row& row) {
+/// Over all ranks.
+std::string_view links_of(Group& group) {
+  const std::string_view own = group.links();
+  std::array<float, 2> seen{own == "memory" || own == "mixed" ? 1.0F : 0.0F, own == "tcp" || own == "mixed" ? 1.0F : 0.0F};
+  group.all_max(std::span(seen));
+  if (seen[0] > 0) return seen[1] > 0 ? "mixed" : "memory";
+  return seen[1] > 0 ? "tcp" : "none";
+}
+
+void print(const BenchPlan& plan, const Group& group, std::string_view links, const Row& row) {
   const std::string_view operation = name_of(plan.operation);
   const double algbw = static_cast<double>(row.bytes) / row.median_us / 1e3;
   const double busbw = algbw * bus_factor(plan.operation, group.size());
@@ -264,6 +273,7 @@ void print(const BenchPlan& plan, const Group& group, const Row& row) {
                                       {"algbw_GBs", algbw},
                                       {"busbw_GBs", busbw},
                                       {"algorithm", algorithm},
+                                      {"links", links},
                                       {"checked", row.checked}};
     fmt::print("{}\n", line.dump());
   } else {
@@ -287,16 +297,17 @@ int run_bench_rank(const BenchPlan& plan) {
   try {
     Group group = init();
     const bool prints = group.rank() == 0;
+    const std::string_view links = links_of(group);
     if (prints && !plan.json) {
-      fmt::print("{}, {}, {} ranks\n{:>10} {:>12} {:>12} {:>12} {:>11} {:>11}  {:<9} {}\n", name_of(plan.operation),
-                 ringlet::name_of(plan.dtype), group.size(), "bytes", "median us", "min us", "p99 us", "algbw GB/s", "busbw GB/s",
+      fmt::print("{}, {}, {} ranks, links: {}\n{:>10} {:>12} {:>12} {:>12} {:>11} {:>11}  {:<9} {}\n", name_of(plan.operation),
+                 ringlet::name_of(plan.dtype), group.size(), links, "bytes", "median us", "min us", "p99 us", "algbw GB/s", "busbw GB/s",
                  "algorithm", "result");
     }
     bool right = true;
     for (const std::size_t bytes : plan.sizes) {
       const Row row = measure(group, plan, bytes);
       right = right && row.checked;
-      if (prints) print(plan, group, row);
+      if (prints) print(plan, group, links, row);
     }
     if (!right && prints) fmt::print(stderr, "ringlet bench: a result is wrong\n");
     return right ? 0 : 1;

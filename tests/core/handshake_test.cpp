@@ -238,6 +238,21 @@ TEST_CASE("another version is named by both sides' own error") {
   CHECK_FALSE(two.request);
 }
 
+TEST_CASE("a relay has no shortcut") {
+  Two two(1, PathOptions{}, "token", "token");
+  std::unique_ptr<DialHandshake> handshake;
+  std::optional<Status> outcome;
+  two.dialling.network().dial(two.listener->address(), Duration::seconds(5), [&](Result<std::unique_ptr<Link>> link) {
+    const LinkRequest request{.kind = LinkRequest::Kind::relay, .from = 2, .to = 3, .shortcut = true};
+    handshake = std::make_unique<DialHandshake>(std::move(link).value(), two.dialler_authenticator, request,
+                                                [&](Result<std::unique_ptr<Link>> ended) { outcome = ended.status(); });
+  });
+  two.run();
+  CHECK_FALSE(two.request);
+  REQUIRE(outcome);
+  CHECK_FALSE(outcome->ok());
+}
+
 TEST_CASE("a handshake that is cut off anywhere ends in an error") {
   std::vector<std::byte> whole;
   {

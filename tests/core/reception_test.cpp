@@ -51,6 +51,17 @@ struct Hall {
   }
 };
 
+/// Hands on the links that it is given.
+class CountingShortcut final : public Shortcut {
+ public:
+  std::vector<LinkSide> sides;
+  bool offers(const Link&) const override { return true; }
+  void take(std::unique_ptr<Link> link, LinkSide side, Taken taken) override {
+    sides.push_back(side);
+    taken(std::move(link));
+  }
+};
+
 }  // namespace
 
 TEST_CASE("the reception tells who speaks what") {
@@ -143,4 +154,32 @@ TEST_CASE("a reception may go at any time") {
     hall.reception.reset();
     hall.world.run_for(Duration::seconds(1));
   }
+}
+
+TEST_CASE("both look for a shortcut where the dialler asks for one; who has none to offer, or was reached by another protocol, drops it") {
+  Hall hall;
+  CountingShortcut own, theirs;
+  const bool upgraded = GENERATE(false, true);
+  const bool offered = upgraded || GENERATE(true, false);
+  const bool has_one = offered && !upgraded;
+  if (offered) hall.reception->set_shortcut(&own);
+  if (upgraded) {
+    hall.listener.reset();
+    const auto upgrade = [&](std::unique_ptr<Link> link) { hall.reception->receive_upgraded(std::move(link)); };
+    hall.listener = std::move(hall.node.network().listen({hall.node.host(), 5000}, upgrade)).value();
+  }
+  SimNode& other = hall.world.add_node();
+  Dialler dialler(other.loop(), other.network(), hall.authenticator, &theirs);
+  ByteUser user;
+  std::optional<Status> outcome;
+  dialler.dial(hall.listener->address(), {}, {}, [&](Result<std::unique_ptr<Link>> link) {
+    outcome = link.status();
+    if (link.ok()) user.use(std::move(link).value());
+  });
+  hall.world.run_for(Duration::seconds(1));
+  REQUIRE(outcome);
+  CHECK(outcome->ok() == has_one);
+  CHECK(hall.links.size() == (has_one ? 1 : 0));
+  CHECK(own.sides == (has_one ? std::vector{LinkSide::acceptor} : std::vector<LinkSide>{}));
+  CHECK(theirs.sides == (has_one ? std::vector{LinkSide::dialler} : std::vector<LinkSide>{}));
 }

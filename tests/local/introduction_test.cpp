@@ -1,5 +1,6 @@
 #include <random>
 
+#include "core/rendezvous/relay.hpp"
 #include "tests/local/pulled_network.hpp"
 #include "tests/transport/loopback.hpp"
 #include "transport/local/memory_shortcut.hpp"
@@ -30,14 +31,16 @@ class StrangeMemory final : public PeerMemory {
 /// Two ends on one loop, each with a shortcut.
 struct Introduced {
   Pair pair;
+  std::unique_ptr<Relay> third;  // passes all bytes on between two connections
   local::MemoryShortcut dialler;
   local::MemoryShortcut acceptor;
   PatternUser one{1, 2, 3'000'000};
   PatternUser two{2, 1, 2'000'000};
   std::array<std::string, 2> mediums;
 
-  Introduced(PeerMemory* dialler_memory, PeerMemory* acceptor_memory)
+  Introduced(PeerMemory* dialler_memory, PeerMemory* acceptor_memory, bool through_third = false)
       : dialler(pair.loop, dialler_memory, fill_random), acceptor(pair.loop, acceptor_memory, fill_random) {
+    if (through_third) put_third_between();
     take(acceptor, std::move(pair.accepted), LinkSide::acceptor, two, mediums[1]);
     take(dialler, std::move(pair.dialled), LinkSide::dialler, one, mediums[0]);
     REQUIRE(drive(pair.loop, [&] { return !mediums[0].empty() && !mediums[1].empty(); }));
@@ -47,6 +50,16 @@ struct Introduced {
       medium = taken.ok() ? std::string(taken.value()->medium()) : taken.status().text();
       if (taken.ok()) user.start_on(std::move(taken).value());
     });
+  }
+  void put_third_between() {
+    third = std::make_unique<Relay>(pair.loop, [] {});
+    third->attach(0, std::move(pair.accepted));
+    const auto listener = pair.network.listen(kAnyPort, [this](std::unique_ptr<Link> link) { pair.accepted = std::move(link); });
+    std::unique_ptr<Link> onward;
+    pair.network.dial(listener.value()->address(), kPatience,
+                      [&](Result<std::unique_ptr<Link>> link) { onward = std::move(link).value(); });
+    REQUIRE(drive(pair.loop, [&] { return onward && pair.accepted; }));
+    third->attach(1, std::move(onward));
   }
   void exchange() {
     REQUIRE(drive(pair.loop, [&] { return one.received_bytes == 2'000'000 && two.received_bytes == 3'000'000; }));
@@ -73,6 +86,14 @@ TEST_CASE("where one of the two cannot, or will not, both stay as they were") {
   PeerMemory* const other = GENERATE_REF(static_cast<PeerMemory*>(nullptr), &strange, &faulty);
   const bool dialler = GENERATE(false, true);
   Introduced both(dialler ? other : memory.get(), dialler ? memory.get() : other);
+  CHECK(both.mediums[0] == "tcp");
+  CHECK(both.mediums[1] == "tcp");
+  both.exchange();
+}
+
+TEST_CASE("a third one that passes on what two say of themselves does not make them read each other") {
+  const auto memory = local::open_peer_memory();
+  Introduced both(memory.get(), memory.get(), true);
   CHECK(both.mediums[0] == "tcp");
   CHECK(both.mediums[1] == "tcp");
   both.exchange();

@@ -140,6 +140,13 @@ TEST_CASE("where to listen can be said, and counts for who may join") {
   CHECK(configure(with_token).meeting.listen_host == "0.0.0.0");
 }
 
+TEST_CASE("reading memory of ranks of this machine can be switched off") {
+  CHECK_FALSE(configure({{"RINGLET_PEER_MEMORY", "off"}}).peer_memory);
+  CHECK(configure({{"RINGLET_PEER_MEMORY", "on"}}).peer_memory);
+  CHECK(configure({}).peer_memory);
+  CHECK_THROWS_WITH(configure({{"RINGLET_PEER_MEMORY", "yes"}}), Contains("RINGLET_PEER_MEMORY is 'yes'") && Contains("'off'"));
+}
+
 TEST_CASE("a pinned instruction set is taken") {
   CHECK(configure({{"RINGLET_SIMD", "scalar"}}).options.kernels->name() == "scalar");
   CHECK(configure({}).options.kernels == simd::find(""));

@@ -38,8 +38,32 @@ TEST_CASE("bench starts its own ranks, checks every result and prints a row per 
     CHECK(row.at("busbw_GBs").get<double>() > 0);
     CHECK(row.at("algbw_GBs").get<double>() > 0);
     CHECK_FALSE(row.at("algorithm").get<std::string>().empty());
+    CHECK_FALSE(row.at("links").get<std::string>().empty());
   }
   CHECK(rows[0].at("bytes") == 24);
+}
+
+TEST_CASE("ranks of one machine read each other's memory unless told not to") {
+  const std::string setting = GENERATE("", "on", "off");
+  CommandProcess bench({"bench", "--ranks", "3", "--sizes", "4,64KiB,3MiB", "--seconds", "0.01", "--json"},
+                       {{"RINGLET_PEER_MEMORY", setting}});
+  const Outcome outcome = bench.finish();
+  CAPTURE(setting, outcome.err);
+  REQUIRE(outcome.exit_code == 0);
+  for (const auto& row : rows_of(outcome.out)) {
+    CHECK(row.at("checked") == true);
+    CHECK(row.at("links") == (setting == "off" ? "tcp" : RINGLET_LOCAL_LINKS));
+  }
+}
+
+TEST_CASE("where one rank keeps its memory to itself, its links are plain") {
+  const Outcome outcome = run_command({"launch", "-n", "2", "--no-prefix", "--", "sh", "-c",
+                                       "RINGLET_PEER_MEMORY=$( [ $RINGLET_RANK = 1 ] && echo off || echo on ) exec \"$0\" bench --sizes "
+                                       "1MiB --seconds 0.01 --json",
+                                       RINGLET_COMMAND});
+  CAPTURE(outcome.err);
+  REQUIRE(outcome.exit_code == 0);
+  CHECK(rows_of(outcome.out).at(0).at("links") == "tcp");
 }
 
 TEST_CASE("bench measures the group that it was launched in") {

@@ -12,6 +12,10 @@ Introduction::Introduction(std::unique_ptr<Link> link, LinkSide side, PeerMemory
     : side_(side), memory_(memory), challenge_(challenge), done_(std::move(done)) {
   found_.link = std::move(link);
   found_.mark = std::make_unique<Mark>();
+  const std::string own = found_.link->own_name(), peer = found_.link->peer_name();
+  const std::string ends = side == LinkSide::dialler ? own + " " + peer : peer + " " + own;
+  if (own.empty() || ends.size() > found_.mark->ends.size()) memory_ = nullptr;
+  std::copy_n(ends.begin(), std::min(ends.size(), found_.mark->ends.size()), found_.mark->ends.begin());
 }
 
 void Introduction::begin() {
@@ -36,12 +40,14 @@ void Introduction::greet() {
 
 // Whether this side can read the other's mark, u64.
 void Introduction::judge() {
-  MarkWord seen{};
-  const Bytes into(seen);
-  std::array<std::byte, sizeof(std::uint64_t)> epoch;
+  const Mark& own = *found_.mark;
+  std::array<std::byte, kMarkHeadBytes> head{};
+  std::array<char, sizeof own.ends> ends{};
+  const Bytes into(head);
   readable_ = memory_ != nullptr && peer_takes_part_ &&
-              memory_->read(found_.peer.process, found_.peer.address, {&into, 1}, found_.peer.address + sizeof(MarkWord), epoch) &&
-              seen == challenge_;
+              memory_->read(found_.peer.process, found_.peer.address, {&into, 1}, found_.peer.address + kMarkHeadBytes,
+                            std::as_writable_bytes(std::span(ends))) &&
+              std::equal(challenge_.begin(), challenge_.end(), head.begin()) && ends == own.ends;
   detail::store_le<std::uint64_t>(out_.data(), readable_ ? 1 : 0);
   unsent_ = ConstBytes(out_).first(kVerdictBytes);
   found_.link->wake();

@@ -23,9 +23,10 @@ struct Acquaintance {
 };
 
 /// How the two ends of a link find out whether each can read the other's memory. Each tells who it is, where its mark stands and a random
-/// word, which the other writes into its mark: so what is read must belong to the process at the other end, and to no third one. Messages
-/// of fixed sizes in turns: the dialler's greeting, the acceptor's, the dialler's verdict, the acceptor's. Who does not want to be read
-/// says so in its greeting.
+/// word, which the other writes into its mark beside the names of the connection's ends: so what is read belongs to the process at the
+/// other end of this very connection, and to none that the peer only points to, though it may talk to that one, too. Messages of fixed
+/// sizes in turns: the dialler's greeting, the acceptor's, the dialler's verdict, the acceptor's. Who does not want to be read says so in
+/// its greeting.
 class Introduction final : private LinkUser {
  public:
   using Done = std::function<void(Result<Acquaintance>)>;
@@ -57,7 +58,7 @@ class Introduction final : private LinkUser {
 
   Acquaintance found_;
   const LinkSide side_;
-  PeerMemory* const memory_;
+  PeerMemory* memory_;
   const MarkWord challenge_;
   Done done_;
   bool peer_takes_part_ = false;

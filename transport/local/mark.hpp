@@ -16,8 +16,10 @@ using MarkWord = std::array<std::byte, 16>;
 struct Mark {
   MarkWord word{};
   std::atomic<std::uint64_t> epoch{1};
+  std::array<char, 64> ends{};  // of the connection, the dialler's name first: what this process itself says that it is at one end of
 };
-static_assert(sizeof(Mark) == 24 && std::atomic<std::uint64_t>::is_always_lock_free && std::is_standard_layout_v<Mark>);
+inline constexpr std::size_t kMarkHeadBytes = sizeof(MarkWord) + sizeof(std::uint64_t);  // what is read again and again
+static_assert(sizeof(Mark) == kMarkHeadBytes + 64 && std::atomic<std::uint64_t>::is_always_lock_free && std::is_standard_layout_v<Mark>);
 
 /// Where a peer's mark stands, and the word that it holds.
 struct PeerMark {

@@ -10,6 +10,7 @@ namespace ringlet::local {
 namespace {
 
 constexpr Duration kIntroductionTime = Duration::seconds(5);
+constexpr std::size_t kMaxPending = 1024;
 
 }  // namespace
 
@@ -27,6 +28,11 @@ bool MemoryShortcut::offers(const Link& link) const {
 }
 
 void MemoryShortcut::take(std::unique_ptr<Link> link, LinkSide side, Taken taken) {
+  if (pending_.size() >= kMaxPending) {
+    const Status status(Errc::peer_lost, "too many connections look for a shortcut at once; " + link->peer_name() + " was dropped");
+    loop_.defer([taken = std::move(taken), status] { taken(status); });
+    return;
+  }
   const auto pending = pending_.emplace(pending_.end());
   MarkWord challenge;
   fill_random_(challenge);

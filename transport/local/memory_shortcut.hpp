@@ -11,7 +11,7 @@
 namespace ringlet::local {
 
 /// Between processes of one machine that see each other on a loopback address: each reads the other's memory.
-class MemoryShortcut final : public Shortcut {
+class MemoryShortcut : public Shortcut {
  public:
   using FillRandom = std::function<void(Bytes)>;
 

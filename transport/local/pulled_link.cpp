@@ -283,7 +283,7 @@ bool PulledLink::take_pulled() {
 
 /// Whether what now stands in room_ was lent until all of it was read.
 bool PulledLink::read_peer(std::size_t bytes) {
-  std::array<std::byte, sizeof(Mark)> seen;
+  std::array<std::byte, kMarkHeadBytes> seen;
   const auto room = std::span<const Bytes>(room_).first(room_parts_);
   if (total(room) != bytes || !memory_.read(peer_.process, incoming_.record.first, room, peer_.address, seen)) return false;
   std::uint64_t epoch = 0;

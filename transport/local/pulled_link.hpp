@@ -36,6 +36,7 @@ class PulledLink final : public Link, private LinkUser {
   void finish_sending() override;
   std::size_t recall() override;
   std::string peer_name() const override { return peer_name_; }
+  std::string own_name() const override { return inner_ ? inner_->own_name() : std::string(); }
   std::string_view medium() const override { return "memory"; }
 
  private:

@@ -129,7 +129,7 @@ void Switchboard::accept(const Event& event) {
   if (open == listeners_.end()) return wires_.close(*connection, 1, Wires::Farewell::reset);
   const std::shared_ptr<Acceptor> on_accept = open->second.on_accept;
   clock_.trace(connection->serial);
-  (*on_accept)(wires_.make_link(*connection, 1, name(connection->ends[0])));
+  (*on_accept)(wires_.make_link(*connection, 1, name(connection->ends[1]), name(connection->ends[0])));
 }
 
 void Switchboard::end_dial(const Event& event) {
@@ -139,7 +139,7 @@ void Switchboard::end_dial(const Event& event) {
   if (dial.connection == nullptr) {
     return dial.on_dialled(Status(Errc::peer_lost, "cannot reach " + text_of(dial.address) + ": " + dial.failure));
   }
-  dial.on_dialled(wires_.make_link(*dial.connection, 0, name(dial.connection->ends[1])));
+  dial.on_dialled(wires_.make_link(*dial.connection, 0, name(dial.connection->ends[0]), name(dial.connection->ends[1])));
 }
 
 void Switchboard::time_out(const Event& event) {

@@ -9,8 +9,8 @@ namespace {
 
 class SimLink final : public Link {
  public:
-  SimLink(Wires& wires, Connection& connection, std::size_t side, std::string peer_name)
-      : wires_(wires), connection_(connection), side_(side), peer_name_(std::move(peer_name)) {}
+  SimLink(Wires& wires, Connection& connection, std::size_t side, std::string own_name, std::string peer_name)
+      : wires_(wires), connection_(connection), side_(side), own_name_(std::move(own_name)), peer_name_(std::move(peer_name)) {}
   SimLink(const SimLink&) = delete;
   SimLink& operator=(const SimLink&) = delete;
   ~SimLink() override { wires_.release(connection_, side_); }
@@ -19,12 +19,13 @@ class SimLink final : public Link {
   void wake() override { wires_.wake(connection_, side_); }
   void finish_sending() override { wires_.finish_sending(connection_, side_); }
   std::string peer_name() const override { return peer_name_; }
+  std::string own_name() const override { return own_name_; }
 
  private:
   Wires& wires_;
   Connection& connection_;  // lives at least until both ends are released
   std::size_t side_;
-  std::string peer_name_;
+  const std::string own_name_, peer_name_;
 };
 
 }  // namespace
@@ -71,9 +72,9 @@ Connection* Wires::find(std::uint32_t index, std::uint32_t generation) {
   return connection.in_use && connection.generation == generation ? &connection : nullptr;
 }
 
-std::unique_ptr<Link> Wires::make_link(Connection& connection, std::size_t side, std::string peer_name) {
+std::unique_ptr<Link> Wires::make_link(Connection& connection, std::size_t side, std::string own_name, std::string peer_name) {
   connection.ends[side].held = true;
-  return std::make_unique<SimLink>(*this, connection, side, std::move(peer_name));
+  return std::make_unique<SimLink>(*this, connection, side, std::move(own_name), std::move(peer_name));
 }
 
 void Wires::release(Connection& connection, std::size_t side) {

@@ -83,7 +83,7 @@ class Wires {
                       std::uint16_t listener_port, const PathOptions& back, bool cut);
   /// Null where the connection is gone.
   Connection* find(std::uint32_t index, std::uint32_t generation);
-  std::unique_ptr<Link> make_link(Connection& connection, std::size_t side, std::string peer_name);
+  std::unique_ptr<Link> make_link(Connection& connection, std::size_t side, std::string own_name, std::string peer_name);
   void run(const Event& event);
   /// Forgets the connections that both ends have left. Between two events only.
   void sweep();

@@ -49,7 +49,8 @@ struct PartList {
 /// What stands behind a UvLink and outlives it until uv has let go.
 class LinkSocket final : public SocketWatch {
  public:
-  LinkSocket(LoopState& loop, std::string peer_name) : SocketWatch(loop), peer_name_(std::move(peer_name)) {}
+  LinkSocket(LoopState& loop, std::string own_name, std::string peer_name)
+      : SocketWatch(loop), own_name_(std::move(own_name)), peer_name_(std::move(peer_name)) {}
 
   int open(int socket) { return SocketWatch::open(socket); }
   void start(LinkUser& user);
@@ -57,6 +58,7 @@ class LinkSocket final : public SocketWatch {
   void finish_sending();
   /// The owner lets go: no more calls to the user.
   void abandon();
+  const std::string& own_name() const noexcept { return own_name_; }
   const std::string& peer_name() const noexcept { return peer_name_; }
 
  private:
@@ -76,7 +78,7 @@ class LinkSocket final : public SocketWatch {
   void fail(int error);
   void update_interest();
 
-  std::string peer_name_;
+  const std::string own_name_, peer_name_;
   LinkUser* user_ = nullptr;  // null before start() and after the last call
   bool receiving_ = false;
   bool receive_paused_ = false;  // the user had no room
@@ -254,6 +256,7 @@ class UvLink final : public Link {
   void wake() override { socket_.wake(); }
   void finish_sending() override { socket_.finish_sending(); }
   std::string peer_name() const override { return socket_.peer_name(); }
+  std::string own_name() const override { return socket_.own_name(); }
 
  private:
   LinkSocket& socket_;
@@ -263,7 +266,7 @@ class UvLink final : public Link {
 
 Result<std::unique_ptr<Link>> open_link(LoopState& loop, int socket) {
   set_stream_options(socket);
-  auto* state = new LinkSocket(loop, to_string(to_address(remote_address(socket))));
+  auto* state = new LinkSocket(loop, to_string(to_address(local_address(socket))), to_string(to_address(remote_address(socket))));
   auto link = std::make_unique<UvLink>(*state);
   const int error = state->open(socket);
   if (error == 0) return Result<std::unique_ptr<Link>>(std::move(link));
