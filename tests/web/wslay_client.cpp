@@ -1,8 +1,9 @@
 #include "tests/web/wslay_client.hpp"
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cstring>
+
+#include "tests/native/expect.hpp"
 
 namespace ringlet::test {
 
@@ -68,7 +69,7 @@ WslayClient::WslayClient(EventLoop& loop, std::unique_ptr<Link> connection, Cons
     return 0;
   };
   wslay_frame_context_ptr context = nullptr;
-  REQUIRE(wslay_frame_context_init(&context, &callbacks, this) == 0);
+  expect(wslay_frame_context_init(&context, &callbacks, this) == 0, "wslay does not start");
   context_.reset(context);
   connection_->start(*this);
 }
@@ -135,17 +136,17 @@ void WslayClient::decode() {
     wslay_frame_iocb frame{};
     const auto result = wslay_frame_recv(context_.get(), &frame);
     if (result == WSLAY_ERR_WANT_READ) return;
-    REQUIRE(result >= 0);
-    REQUIRE(frame.mask == 0);
-    REQUIRE(frame.rsv == 0);
-    REQUIRE((!ended_ || frame.opcode == WSLAY_CONNECTION_CLOSE));
+    expect(result >= 0, "the server broke RFC 6455");
+    expect(frame.mask == 0, "the server masked a frame");
+    expect(frame.rsv == 0, "the server set reserved bits");
+    expect(!ended_ || frame.opcode == WSLAY_CONNECTION_CLOSE, "the server sent more after its end");
     const auto data = std::as_bytes(std::span(frame.data, frame.data_length));
     if (frame.opcode == WSLAY_BINARY_FRAME)
       decoded_.insert(decoded_.end(), data.begin(), data.end());
     else if (frame.opcode == WSLAY_CONNECTION_CLOSE)
       ended_ = true;
     else
-      REQUIRE(frame.opcode == WSLAY_PONG);
+      expect(frame.opcode == WSLAY_PONG, "the server sent a frame that is no pong");
   }
 }
 
@@ -224,7 +225,7 @@ void WslayClient::write_frame(std::uint8_t opcode, bool fin, ConstBytes payload)
   frame.payload_length = payload.size();
   frame.data = reinterpret_cast<const std::uint8_t*>(payload.data());
   frame.data_length = payload.size();
-  REQUIRE(wslay_frame_send(context_.get(), &frame) == static_cast<ssize_t>(payload.size()));
+  expect(wslay_frame_send(context_.get(), &frame) == static_cast<ssize_t>(payload.size()), "wslay does not send");
 }
 
 void WslayClient::sent(std::size_t bytes) {
