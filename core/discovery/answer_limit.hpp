@@ -1,0 +1,46 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "core/base/ip_address.hpp"
+#include "core/base/time.hpp"
+
+namespace ringlet::discovery {
+
+/// How many answers go out: four at once and two a second to each address, 64 at once and 64 a second to all. A query that comes several
+/// times, by several interfaces, is answered once. Since an answer is no longer than its query either, nobody gains by asking in another's
+/// name.
+class AnswerLimit {
+ public:
+  /// Whether this query may be answered; if so, it counts.
+  bool allow(std::uint64_t instance, std::uint64_t sequence, const IpAddress& from, Instant now);
+
+ private:
+  struct Bucket {
+    double tokens;
+    Instant filled;
+    void fill(double per_second, double most, Instant now);
+  };
+  struct Asker {
+    IpAddress address;
+    Bucket bucket;
+  };
+  struct Query {
+    std::uint64_t instance = 0;
+    std::uint64_t sequence = 0;
+    friend bool operator==(const Query&, const Query&) = default;
+  };
+  static constexpr double kMostToAll = 64, kMostToOne = 4, kToAllPerSecond = 64, kToOnePerSecond = 2;
+  static constexpr std::size_t kAskers = 64;
+
+  Bucket& bucket_of(const IpAddress& address, Instant now);
+
+  Bucket all_{kMostToAll, {}};
+  std::vector<Asker> askers_;  // at most kAskers
+  std::array<Query, kAskers> answered_{};
+  std::size_t next_answered_ = 0;
+};
+
+}  // namespace ringlet::discovery

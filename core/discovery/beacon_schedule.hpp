@@ -1,0 +1,39 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <random>
+
+#include "core/base/time.hpp"
+
+namespace ringlet::discovery {
+
+/// When beacons leave: at once, after 0.1, 0.3 and 1 s, then each second, give or take a tenth, so that machines which were switched on
+/// together do not stay together.
+class BeaconSchedule {
+ public:
+  void begin(Instant now) {
+    beacon_ = 0;
+    start_ = next_ = now;
+  }
+  Instant next() const noexcept { return next_; }
+  /// Whether the beacon that is due is one of those that ask, too.
+  bool asks() const noexcept { return beacon_ == 0 || beacon_ == 2; }
+  /// The beacon that was due has left.
+  void sent(Instant now, std::mt19937_64& random) {
+    if (++beacon_ < kBurst.size()) {
+      next_ = start_ + kBurst[beacon_];
+    } else {
+      beacon_ = kBurst.size();
+      next_ = now + Duration::milliseconds(900 + static_cast<std::int64_t>(random() % 201));
+    }
+  }
+
+ private:
+  static constexpr std::array kBurst{Duration{}, Duration::milliseconds(100), Duration::milliseconds(300), Duration::seconds(1)};
+  Instant start_;
+  Instant next_;
+  std::size_t beacon_ = 0;  // of the burst
+};
+
+}  // namespace ringlet::discovery
