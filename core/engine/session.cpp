@@ -18,7 +18,11 @@ DiscardSink discard;
 }  // namespace
 
 Session::Session(std::unique_ptr<Link> link, EventLoop& loop, SessionOwner& owner, const SessionOptions& options)
-    : loop_(loop), owner_(&owner), options_(options), link_(std::move(link)), buffer_(options.receive_buffer_bytes) {
+    : loop_(loop),
+      owner_(&owner),
+      link_(std::move(link)),
+      batch_bytes_(std::max(options.batch_bytes, link_->wanted_batch_bytes())),
+      buffer_(options.receive_buffer_bytes) {
   RINGLET_CHECK(options.receive_buffer_bytes >= 4 * kFrameHeaderBytes);
   last_sent_ = last_received_ = loop_.now();
   link_->start(*this);
@@ -86,7 +90,7 @@ void Session::fill_batch() {
     part_count_ = 2;
   }
   std::size_t bytes = 0;
-  const auto room = [&] { return part_count_ < parts_.size() && bytes < options_.batch_bytes; };
+  const auto room = [&] { return part_count_ < parts_.size() && bytes < batch_bytes_; };
   for (const auto& frame : owned_) {
     if (!room()) break;
     add_to_batch(Kind::owned, frame.header, frame.payload, nullptr);

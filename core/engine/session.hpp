@@ -60,7 +60,7 @@ class SessionOwner {
 
 struct SessionOptions {
   std::size_t receive_buffer_bytes = 256 << 10;
-  std::size_t batch_bytes = 1 << 20;  // of payload handed to the link at once
+  std::size_t batch_bytes = 1 << 20;  // of payload handed to the link at once, unless it wants more
 };
 
 /// The frames to and from one peer over its link, which is authenticated. Belongs to the loop's thread.
@@ -118,7 +118,7 @@ class Session final : private LinkUser {
     FrameHeader header;
     FrameSource* source;
   };
-  static constexpr std::size_t kMaxBatchFrames = 16;
+  static constexpr std::size_t kMaxBatchFrames = 64;
 
   std::span<const ConstBytes> to_send() override;
   void sent(std::size_t bytes) override;
@@ -140,8 +140,8 @@ class Session final : private LinkUser {
 
   EventLoop& loop_;
   SessionOwner* owner_;
-  const SessionOptions options_;
   std::unique_ptr<Link> link_;
+  const std::size_t batch_bytes_;
   int peer_ = -1;
 
   // sending

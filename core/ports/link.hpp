@@ -49,6 +49,8 @@ class Link {
   /// What to_send() has lent is about to go. The link keeps a copy of what it still needs, the first so many bytes of the parts, which
   /// leave as if sent() had counted them: it will not. 0 for a link that takes bytes only inside its own calls.
   virtual std::size_t recall() { return 0; }
+  /// How many bytes it would rather be handed at once, since it lends them all before the peer takes any; 0: as few as keep it busy.
+  virtual std::size_t wanted_batch_bytes() const { return 0; }
   /// For people: "127.0.0.1:40123".
   virtual std::string peer_name() const = 0;
   /// This end's, as the peer's peer_name() has it where nothing between the two translates; empty where it is not known.

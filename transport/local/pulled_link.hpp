@@ -16,6 +16,8 @@ namespace ringlet::local {
 
 /// Shorter parts cost less copied than an answer does.
 inline constexpr std::size_t kPullBytes = 32 << 10;
+/// A batch costs both sides a turn of waiting for each other, on a busy machine until the other is given a processor.
+inline constexpr std::size_t kLentBatchBytes = 16 << 20;
 
 /// A link between two processes of one machine. What it carries over the link below is short parts and where long ones stand: the receiver
 /// reads those out of the sender's memory, straight into their place, and answers. Both ends have one.
@@ -35,6 +37,7 @@ class PulledLink final : public Link, private LinkUser {
   void wake() override;
   void finish_sending() override;
   std::size_t recall() override;
+  std::size_t wanted_batch_bytes() const override { return kLentBatchBytes; }
   std::string peer_name() const override { return peer_name_; }
   std::string own_name() const override { return inner_ ? inner_->own_name() : std::string(); }
   std::string_view medium() const override { return "memory"; }
