@@ -74,16 +74,17 @@ async function measureRing({ module, group, start }, bytes, messages) {
   const shape = module._ringlet_allocate(4);
   new DataView(module.HEAPU8.buffer).setUint32(shape, bytes, true);
   const started = performance.now();
-  for (let i = 0; i < messages; ++i) await start('_ringlet_send', group, 0, 0, 1, values, shape, 1, 0);
+  const all = (name) => Promise.all(Array.from({ length: messages }, () => start(name, group, 0, 0, 1, values, shape, 1, 0)));
+  await all('_ringlet_send');
   await start('_ringlet_barrier', group, 0, 0);
   const turned = performance.now();
-  for (let i = 0; i < messages; ++i) await start('_ringlet_receive', group, 0, 0, 1, values, shape, 1, 0);
+  await all('_ringlet_receive');
   await start('_ringlet_barrier', group, 0, 0);
   const ended = performance.now();
   module._ringlet_release(values);
   module._ringlet_release(shape);
-  const all = bytes * messages;
-  return { up: all / (turned - started) / 1e3, down: all / (ended - turned) / 1e3 };
+  const moved = bytes * messages;
+  return { up: moved / (turned - started) / 1e3, down: moved / (ended - turned) / 1e3 };
 }
 
 /** Turns of both; one row each. */

@@ -119,10 +119,13 @@ void train(Group& group, std::uint32_t& stage) {
 /// What rank 1 measures, again and again: messages from it, then to it.
 void exchange(Group& group, std::size_t bytes, int messages, int turns) {
   Tensor values(DType::u8, Shape{static_cast<std::int64_t>(bytes)});
+  std::vector<Work> works;
   for (int turn = 0; turn < turns; ++turn) {
-    for (int i = 0; i < messages; ++i) group.recv(values, 1);
+    for (int i = 0; i < messages; ++i) works.push_back(group.recv_async(values, 1));
+    works.clear();  // waits
     group.barrier();
-    for (int i = 0; i < messages; ++i) group.send(values, 1);
+    for (int i = 0; i < messages; ++i) works.push_back(group.send_async(values, 1));
+    works.clear();
     group.barrier();
   }
 }
