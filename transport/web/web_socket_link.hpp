@@ -8,14 +8,15 @@
 
 #include "core/ports/event_loop.hpp"
 #include "core/ports/link.hpp"
+#include "core/wire/frame.hpp"
 #include "transport/web/frame_reader.hpp"
 
 namespace ringlet::web {
 
 struct WebSocketLimits {
   std::uint64_t max_message_bytes = 64 << 20;
-  /// A binary message that is sent has at most so many bytes; the browser hands over whole messages only.
-  std::size_t max_sent_bytes = 256 << 10;
+  /// A binary message that is sent has at most so many bytes: a segment with its header. The browser hands over whole messages only.
+  std::size_t max_sent_bytes = (256 << 10) + kFrameHeaderBytes;
   /// Of pongs that the peer does not take.
   std::size_t max_control_bytes = 8 << 10;
   /// How long a peer that broke the protocol may take to read why.

@@ -1,11 +1,12 @@
 #include "wasm/cpp/browser_socket.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
+#include "core/wire/frame.hpp"
 #include "wasm/cpp/imports.hpp"
 
 namespace ringlet::browser {
@@ -15,9 +16,8 @@ namespace {
 // Bytes that the host may hold unsent; above that, nobody tells when there is room again, so a timer asks.
 constexpr double kHighWaterBytes = 4 << 20;
 constexpr Duration kStallPause = Duration::milliseconds(1);
-// Parts up to this size are put together: a message costs the host more than copying them does.
-constexpr std::size_t kSmallPartBytes = 16 << 10;
-constexpr std::size_t kStagingBytes = 64 << 10;
+// Parts are put together to messages of this size, a segment with its header: a message costs the host more than copying it does.
+constexpr std::size_t kMessageBytes = (256 << 10) + kFrameHeaderBytes;
 // What has come while the user has no room. A user that lets more wait is broken: WebSockets cannot be told to pause.
 constexpr std::size_t kMaxWaitingBytes = 64 << 20;
 
@@ -119,22 +119,25 @@ void BrowserSocket::send_all() {
 }
 
 void BrowserSocket::send_parts(std::span<const ConstBytes> parts) {
-  static std::array<std::byte, kStagingBytes> staging;
-  std::size_t staged = 0;
-  const auto send_staged = [&] {
-    if (staged > 0) ringlet_socket_send(id_, staging.data(), std::exchange(staged, 0));
+  static std::vector<std::byte> message(kMessageBytes);
+  std::size_t filled = 0;
+  const auto send_message = [&] {
+    if (filled > 0) ringlet_socket_send(id_, message.data(), std::exchange(filled, 0));
   };
-  for (const ConstBytes part : parts) {
-    const bool small = part.size() <= kSmallPartBytes;
-    if (!small || staged + part.size() > staging.size()) send_staged();
-    if (small) {
-      if (!part.empty()) std::memcpy(staging.data() + staged, part.data(), part.size());
-      staged += part.size();
-    } else {
-      ringlet_socket_send(id_, part.data(), part.size());
+  for (ConstBytes part : parts) {
+    while (!part.empty()) {
+      if (filled == message.size()) send_message();
+      if (filled == 0 && part.size() >= message.size()) {
+        ringlet_socket_send(id_, part.data(), part.size());
+        break;
+      }
+      const std::size_t bytes = std::min(part.size(), message.size() - filled);
+      std::memcpy(message.data() + filled, part.data(), bytes);
+      filled += bytes;
+      part = part.subspan(bytes);
     }
   }
-  send_staged();
+  send_message();
 }
 
 void BrowserSocket::stall() {
