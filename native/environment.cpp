@@ -187,6 +187,13 @@ void use_hostfile(const Settings& settings, const Variables& variables, WorldCon
       check_exposure(address, variables, config);
 }
 
+PlacementPolicy placement_policy(const Variables& variables) {
+  const auto pinned = first_set(variables, {"RINGLET_PLACEMENT"});
+  if (!pinned) return PlacementPolicy::automatic;
+  if (const auto policy = find_placement_policy(pinned->value)) return *policy;
+  refuse(fmt::format("RINGLET_PLACEMENT is '{}'; it may be auto, ring or leaves", pinned->value));
+}
+
 void use_coordinator(const Settings& settings, const Variables& variables, WorldConfig& config) {
   std::string missing;
   const auto need = [&](const std::optional<Setting>& setting, const char* name) {
@@ -250,6 +257,7 @@ WorldConfig make_world_config(const InitOptions& options, const Variables& varia
   if (const auto limit = first_set(variables, {"RINGLET_DIRECT_BYTES"}))
     config.options.limits.direct_bytes = static_cast<std::size_t>(parse_integer(*limit, 0, INT64_MAX));
 
+  config.options.placement.policy = placement_policy(variables);
   config.token = read_token(options, variables);
 
   Settings settings;

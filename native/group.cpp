@@ -258,6 +258,11 @@ std::optional<Group> Group::split(int color, int key, const CallOptions& options
 
 std::string_view Group::links() const { return shared_->links(); }
 
+std::string Group::describe_placement() const {
+  const WorldOptions& world = shared_->options();
+  return ringlet::describe_placement(size(), world.topology, world.limits, world.placement);
+}
+
 std::string_view Group::algorithm(std::string_view operation, std::size_t bytes) const {
   const WorldOptions& world = shared_->options();
   const std::string_view even = operation.ends_with("_v") ? operation.substr(0, operation.size() - 2) : operation;

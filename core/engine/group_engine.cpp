@@ -33,6 +33,11 @@ GroupEngine::GroupEngine(GroupHost& host, Membership members, int rank)
 
 GroupEngine::~GroupEngine() = default;
 
+void GroupEngine::place(const Placement& placement, const AlgorithmLimits& limits) {
+  options_.placement = placement;
+  options_.limits = limits;
+}
+
 std::string_view GroupEngine::links() {
   std::string_view found = "none";
   for (int peer = 0; peer < members_.size(); ++peer) {

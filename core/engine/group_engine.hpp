@@ -39,8 +39,10 @@ class GroupEngine final : private StreamHost {
   ~GroupEngine();
 
   const Membership& members() const override { return members_; }
-  /// The world's, with rank, size and guests of this group. Does not change: may be read by any thread while the group lives.
+  /// The world's, with rank, size and guests of this group. Does not change once there are operations: then any thread may read it.
   const WorldOptions& options() const override { return options_; }
+  /// What the ranks have agreed on while they met. Before the first operation.
+  void place(const Placement& placement, const AlgorithmLimits& limits);
   /// This rank's number of the group; 0 is the world.
   std::uint32_t id() const { return members_.group_id(options_.rank); }
 
@@ -84,7 +86,7 @@ class GroupEngine final : private StreamHost {
 
   GroupHost& host_;
   const Membership members_;
-  const WorldOptions options_;
+  WorldOptions options_;
   std::vector<bool> left_;                             // by rank: has left this group, and maybe not the world
   std::vector<std::unique_ptr<StreamQueue>> streams_;  // by id; null where unused
   std::map<std::uint16_t, std::unique_ptr<Mailbox>> mailboxes_;

@@ -97,6 +97,12 @@ void World::send_control(int rank, const wire::ControlMessage& message) {
 
 // --- groups ---
 
+void World::place(const Placement& placement, const AlgorithmLimits& limits) {
+  options_.placement = placement;
+  options_.limits = limits;
+  group_->place(placement, limits);
+}
+
 void World::split(GroupEngine& parent, std::uint16_t stream, SplitTask task) {
   split_group(groups_, *this, parent, stream, std::move(task));
 }

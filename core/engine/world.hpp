@@ -33,6 +33,8 @@ class World final : private SessionOwner, private GroupHost {
   void set_rank_name(int rank, std::string name) { names_[static_cast<std::size_t>(rank)] = std::move(name); }
   const std::string& rank_name(int rank) const { return names_[static_cast<std::size_t>(rank)]; }
 
+  /// What the ranks have agreed on while they met, for all groups. Before the first operation.
+  void place(const Placement& placement, const AlgorithmLimits& limits);
   /// The group of all ranks; it is there from the start and until it is left.
   GroupEngine& group() { return *group_; }
   /// Forms groups out of `parent` (split.hpp).
@@ -80,7 +82,7 @@ class World final : private SessionOwner, private GroupHost {
   void end_operations(const Status& status);
 
   EventLoop& loop_;
-  const WorldOptions options_;
+  WorldOptions options_;
   std::vector<std::unique_ptr<Session>> sessions_;  // by rank; null for this rank
   std::vector<std::unique_ptr<ControlSink>> control_sinks_;
   std::vector<std::string> names_;  // by rank; empty: none is known

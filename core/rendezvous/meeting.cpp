@@ -9,12 +9,16 @@ namespace ringlet {
 
 namespace {
 
-constexpr Duration kMaxPause = Duration::seconds(1);
 constexpr Duration kGrace = Duration::seconds(1);
-constexpr int kMostRefusals = 3;
 constexpr std::size_t kMaxNameBytes = 256;
 
 std::string rank_text(std::uint64_t rank) { return "rank " + std::to_string(rank); }
+
+std::string list_of(const std::vector<int>& ranks) {
+  std::string text;
+  for (const int rank : ranks) text += (text.empty() ? "rank " : ", ") + std::to_string(rank);
+  return text;
+}
 
 }  // namespace
 
@@ -28,7 +32,7 @@ Meeting::Meeting(EventLoop& loop, Network& network, Authenticator& authenticator
       options_(std::move(options)),
       joined_(static_cast<std::size_t>(world.options().size)),
       linked_(static_cast<std::size_t>(world.options().size)),
-      ready_(static_cast<std::size_t>(world.options().size)),
+      opening_(loop, world, [this] { finish({}); }),
       alive_(std::make_shared<bool>(true)) {
   if (reception_ == nullptr) return;
   reception_->set_on_link([this](std::unique_ptr<Link> link) { on_stranger(std::move(link)); });
@@ -83,82 +87,6 @@ Status Meeting::listen() {
   return {};
 }
 
-void Meeting::begin_dialling() {
-  if (coordinates()) {
-    if (rank() == 0) return;
-    add_dial(0, {*options_.coordinator});
-  } else {
-    for (int peer = 0; peer < rank(); ++peer) add_dial(peer, options_.roster[static_cast<std::size_t>(peer)]);
-  }
-  for (std::size_t i = 0; i < dials_.size(); ++i) dial(i);
-}
-
-void Meeting::add_dial(int peer, std::vector<Address> addresses, bool relayed) {
-  Dial attempt;
-  attempt.rank = peer;
-  attempt.relayed = relayed;
-  attempt.addresses = std::move(addresses);
-  dials_.push_back(std::move(attempt));
-}
-
-void Meeting::dial(std::size_t index) {
-  Dial& attempt = dials_[index];
-  const Address address = attempt.addresses[attempt.next++ % attempt.addresses.size()];
-  LinkRequest request;
-  request.from = static_cast<std::uint32_t>(rank());
-  request.to = static_cast<std::uint32_t>(attempt.rank);
-  DialTimes times;
-  if (attempt.relayed) {
-    request.kind = LinkRequest::Kind::relay;
-    request.world_id = options_.world_id;
-    // The relay answers when the other guest has dialled it, too.
-    times.handshake = options_.timeout;
-  }
-  dialler_.dial(address, times, request, [this, alive = alive_, index](Result<std::unique_ptr<Link>> link) {
-    if (*alive && on_met_) on_dialled(index, std::move(link));
-  });
-}
-
-void Meeting::on_dial_failed(std::size_t index, const Status& status) {
-  Dial& attempt = dials_[index];
-  attempt.last_error = status.text();
-  attempt.refusals = status.code() == Errc::mismatch ? attempt.refusals + 1 : 0;
-  // Once may be a rank that went away at that moment; what speaks no Ringlet, or another version, will not change its mind.
-  if (attempt.refusals >= kMostRefusals || status.code() == Errc::protocol_error)
-    return world_.fail({status.code(), rank_text(static_cast<std::uint64_t>(rank())) + " cannot join: " + status.text(), attempt.rank});
-  const Duration pause = attempt.pause;
-  attempt.pause = std::min(attempt.pause * 2, kMaxPause);
-  loop_.after(pause, [this, alive = alive_, index] {
-    if (*alive && on_met_) dial(index);
-  });
-}
-
-void Meeting::on_dialled(std::size_t index, Result<std::unique_ptr<Link>> link) {
-  if (!link.ok()) return on_dial_failed(index, link.status());
-  const Dial& attempt = dials_[index];
-  world_.adopt(std::make_unique<Session>(std::move(link).value(), loop_, static_cast<SessionOwner&>(*this), world_.options().session),
-               attempt.rank);
-  if (attempt.relayed)
-    world_.send_control(attempt.rank, wire::Welcome{static_cast<std::uint32_t>(rank())});
-  else
-    world_.send_control(attempt.rank, make_hello());
-}
-
-wire::Hello Meeting::make_hello() const {
-  wire::Hello hello;
-  hello.rank = static_cast<std::uint32_t>(rank());
-  hello.world_size = static_cast<std::uint32_t>(size());
-  hello.guests = static_cast<std::uint32_t>(world_.options().guests);
-  hello.name = options_.name;
-  if (roster_known_) {
-    hello.purpose = wire::Hello::Purpose::link;
-    hello.world_id = options_.world_id;
-  } else {
-    hello.port = listeners_.front()->address().port;
-  }
-  return hello;
-}
-
 // --- ranks ---
 
 void Meeting::on_control(int from, const wire::ControlMessage& message) {
@@ -183,18 +111,9 @@ void Meeting::on_control(int from, const wire::ControlMessage& message) {
                           from});
     }
     linked_[static_cast<std::size_t>(from)] = true;
-    return report_ready_if_complete();
+    return open_if_linked();
   }
-  if (std::holds_alternative<wire::Ready>(message)) {
-    if (rank() != 0) return unexpected();
-    ready_[static_cast<std::size_t>(from)] = true;
-    return begin_if_all_ready();
-  }
-  if (std::holds_alternative<wire::Begin>(message)) {
-    if (from != 0 || !ready_sent_) return unexpected();
-    return finish({});
-  }
-  unexpected();
+  if (!opening_.on_control(from, message)) unexpected();
 }
 
 void Meeting::on_roster(const wire::Roster& roster) {
@@ -223,7 +142,7 @@ void Meeting::on_roster(const wire::Roster& roster) {
   for (std::size_t i = 0; i < dials_.size(); ++i) dial(i);
   for (const auto& [session, hello] : std::exchange(held_, {}))
     if (world_.failure().ok()) on_link(*session, hello);
-  report_ready_if_complete();
+  open_if_linked();
 }
 
 std::vector<Address> Meeting::address_in(const wire::Member& member) const {
@@ -267,7 +186,7 @@ void Meeting::begin_linking_if_complete() {
   const wire::Roster roster = make_roster();
   for (int peer = 1; peer < size(); ++peer)
     if (coordinates() || world_.options().is_guest(peer)) world_.send_control(peer, roster);
-  report_ready_if_complete();
+  open_if_linked();
 }
 
 wire::Roster Meeting::make_roster() const {
@@ -286,28 +205,17 @@ wire::Roster Meeting::make_roster() const {
   return roster;
 }
 
-void Meeting::report_ready_if_complete() {
-  if (ready_sent_ || std::find(linked_.begin(), linked_.end(), false) != linked_.end()) return;
-  ready_sent_ = true;
-  if (rank() != 0) return world_.send_control(0, wire::Ready{});
-  ready_[0] = true;
-  begin_if_all_ready();
-}
-
-void Meeting::begin_if_all_ready() {
-  if (std::find(ready_.begin(), ready_.end(), false) != ready_.end()) return;
-  for (int peer = 1; peer < size(); ++peer) world_.send_control(peer, wire::Begin{});
-  finish({});
+void Meeting::open_if_linked() {
+  if (opening_.has_links() || std::find(linked_.begin(), linked_.end(), false) != linked_.end()) return;
+  opening_.links_are_there();
 }
 
 // --- the end ---
 
-std::string Meeting::missing() const {
-  std::string ranks;
-  for (int peer = 0; peer < (seats_ ? natives() : size()); ++peer) {
-    if (linked_[static_cast<std::size_t>(peer)]) continue;
-    ranks += (ranks.empty() ? "" : ", ") + std::to_string(peer);
-  }
+std::vector<int> Meeting::missing() const {
+  std::vector<int> ranks;
+  for (int peer = 0; peer < (seats_ ? natives() : size()); ++peer)
+    if (!linked_[static_cast<std::size_t>(peer)]) ranks.push_back(peer);
   return ranks;
 }
 
@@ -323,16 +231,16 @@ void Meeting::on_deadline() {
   if (rank() != 0 && world_.has_session(0) && !std::exchange(grace_given_, true)) return set_deadline(kGrace);
   std::string text = rank_text(static_cast<std::uint64_t>(rank())) + " has not met the others within " +
                      std::to_string(options_.timeout.whole_milliseconds()) + " ms";
-  const std::string ranks = missing();
+  const std::vector<int> unlinked = missing();
   int culprit = -1;
   if (seats_) text += ": " + std::to_string(seats_->taken()) + " of " + std::to_string(world_.options().guests) + " guests are here";
   if (!roster_known_ && world_.has_session(0))
     text += ": the coordinator still waits for other ranks";
-  else if (!ranks.empty()) {
-    text += ": no connection with rank " + ranks;
-    culprit = static_cast<int>(std::find(linked_.begin(), linked_.end(), false) - linked_.begin());
+  else if (!unlinked.empty()) {
+    text += ": no connection with " + list_of(unlinked);
+    culprit = unlinked.front();
   } else if (!seats_) {
-    text += ": other ranks are not ready";
+    text += rank() == 0 ? ": not ready: " + list_of(opening_.awaited()) : ": other ranks are not ready";
   }
   for (const Dial& attempt : dials_)
     if (!world_.has_session(attempt.rank) && !attempt.last_error.empty()) text += "; " + attempt.last_error;

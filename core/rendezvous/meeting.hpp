@@ -9,6 +9,7 @@
 
 #include "core/engine/world.hpp"
 #include "core/rendezvous/dialler.hpp"
+#include "core/rendezvous/opening.hpp"
 #include "core/rendezvous/reception.hpp"
 #include "core/rendezvous/seats.hpp"
 
@@ -113,9 +114,8 @@ class Meeting final : private SessionOwner {
   std::unique_ptr<Session> take_stranger(Session& session);
   void drop_stranger(Session& session);
   void begin_linking_if_complete();
-  void report_ready_if_complete();
-  void begin_if_all_ready();
-  std::string missing() const;
+  void open_if_linked();
+  std::vector<int> missing() const;
   void set_deadline(Duration delay);
   void on_deadline();
   void finish(const Status& status);
@@ -133,14 +133,13 @@ class Meeting final : private SessionOwner {
   std::vector<Dial> dials_;
   std::vector<std::optional<Address>> joined_;          // rank 0: where the others listen
   std::vector<bool> linked_;                            // by rank: the link is there and both sides know it
-  std::vector<bool> ready_;                             // rank 0: who has all links
   std::vector<std::pair<Session*, wire::Hello>> held_;  // links that came before the roster
   std::unique_ptr<Seats> seats_;                        // rank 0, until the group is complete
   bool roster_known_ = false;
   bool complete_ = false;  // rank 0: everyone is there, and was told of the others
   bool met_ = false;       // and newcomers are told so
-  bool ready_sent_ = false;
   bool grace_given_ = false;
+  Opening opening_;
   TimerId deadline_timer_ = 0;
   std::shared_ptr<bool> alive_;
 };

@@ -14,14 +14,21 @@ constexpr Duration kRejectedTime = Duration::seconds(1);
 
 std::string rank_text(std::uint64_t rank) { return "rank " + std::to_string(rank); }
 
+std::string policy_text(std::uint32_t policy) {
+  if (policy >= kPlacementPolicyCount) return "number " + std::to_string(policy);
+  return "'" + std::string(name_of(static_cast<PlacementPolicy>(policy))) + "'";
+}
+
 }  // namespace
 
 void Meeting::on_stranger(std::unique_ptr<Link> link) {
-  if ((!on_met_ && !met_) || strangers_.size() + rejected_.size() >= kMaxStrangers) return;
+  const Status& failure = world_.failure();
+  if ((!on_met_ && !met_ && failure.ok()) || strangers_.size() + rejected_.size() >= kMaxStrangers) return;
   auto session = std::make_unique<Session>(std::move(link), loop_, static_cast<SessionOwner&>(*this), world_.options().session);
   auto sink = std::make_unique<StrangerSink>(*this, *session);
   strangers_.push_back({std::move(session), std::move(sink)});
-  if (met_) reject(*strangers_.back().session, group_is_complete());
+  // A rank whose link comes after the failure would blame this one for closing it.
+  if (!on_met_) reject(*strangers_.back().session, met_ ? group_is_complete() : failure);
 }
 
 Status Meeting::group_is_complete() const {
@@ -110,14 +117,20 @@ Status Meeting::check_hello(const wire::Hello& hello) const {
                 rank_text(static_cast<std::uint64_t>(rank())) + " for one of " + std::to_string(size()) +
                 "; give all ranks the same world size",
             static_cast<int>(std::min<std::uint32_t>(hello.rank, 1u << 30))};
+  if (hello.rank >= hello.world_size)
+    return {Errc::invalid_argument,
+            who + " does not exist in a world of " + std::to_string(hello.world_size) + " ranks, which are numbered from 0"};
   if (hello.guests != static_cast<std::uint32_t>(world_.options().guests))
     return {Errc::mismatch,
             who + " was started for " + std::to_string(hello.guests) + " guests, " + rank_text(static_cast<std::uint64_t>(rank())) +
                 " for " + std::to_string(world_.options().guests) + "; give all ranks the same (RINGLET_GUESTS)",
             static_cast<int>(hello.rank)};
-  if (hello.rank >= hello.world_size)
-    return {Errc::invalid_argument,
-            who + " does not exist in a world of " + std::to_string(hello.world_size) + " ranks, which are numbered from 0"};
+  const auto policy = static_cast<std::uint32_t>(world_.options().placement.policy);
+  if (hello.policy != policy && !world_.options().is_guest(static_cast<int>(hello.rank)))
+    return {Errc::mismatch,
+            who + " has the placement " + policy_text(hello.policy) + ", " + rank_text(static_cast<std::uint64_t>(rank())) + " " +
+                policy_text(policy) + "; give all ranks the same (RINGLET_PLACEMENT)",
+            static_cast<int>(hello.rank)};
   if (hello.rank == static_cast<std::uint32_t>(rank()) || world_.has_session(static_cast<int>(hello.rank)))
     return {Errc::invalid_argument, who + " is already there; each process needs a rank of its own"};
   return {};
@@ -177,7 +190,7 @@ void Meeting::on_link(Session& session, const wire::Hello& hello) {
   linked_[static_cast<std::size_t>(peer)] = true;
   world_.send_control(peer, wire::Welcome{static_cast<std::uint32_t>(rank())});
   begin_linking_if_complete();
-  report_ready_if_complete();
+  open_if_linked();
 }
 
 }  // namespace ringlet

@@ -3,6 +3,8 @@
 #include <protozero/pbf_message.hpp>
 #include <protozero/pbf_reader.hpp>
 #include <protozero/pbf_writer.hpp>
+#include <type_traits>
+#include <utility>
 
 namespace ringlet::wire {
 
@@ -14,324 +16,230 @@ constexpr std::size_t kMaxAbortText = 4'096;
 using protozero::pbf_reader;
 using protozero::pbf_wire_type;
 using protozero::pbf_writer;
-using protozero::tag_and_type;
+using Tag = protozero::pbf_tag_type;
 
-// Fields with their default value are left out, as protoc's proto3 classes do.
-void put_uint(pbf_writer& writer, protozero::pbf_tag_type tag, std::uint32_t value) {
-  if (value != 0) writer.add_uint32(tag, value);
-}
-void put_uint64(pbf_writer& writer, protozero::pbf_tag_type tag, std::uint64_t value) {
-  if (value != 0) writer.add_uint64(tag, value);
-}
-void put_text(pbf_writer& writer, protozero::pbf_tag_type tag, const std::string& value) {
-  if (!value.empty()) writer.add_string(tag, value);
-}
-void put_fixed(pbf_writer& writer, protozero::pbf_tag_type tag, std::uint64_t value) {
-  if (value != 0) writer.add_fixed64(tag, value);
-}
+// What each message consists of, told to a FieldWriter or a FieldReader.
 
-// Not protozero's nested writer: that one leaves a message without fields out altogether.
-template <class WriteFields>
-void put_message(pbf_writer& writer, protozero::pbf_tag_type tag, WriteFields write_fields) {
-  std::string fields;
-  pbf_writer nested(fields);
-  write_fields(nested);
-  writer.add_message(tag, fields);
+template <class Message, class Expected>
+concept Is = std::is_same_v<std::remove_const_t<Message>, Expected>;
+
+void tell_fields(auto& fields, Is<Hello> auto& hello) {
+  fields.choice(1, hello.purpose);
+  fields.number(2, hello.rank);
+  fields.number(3, hello.world_size);
+  fields.text(4, hello.host);
+  fields.number(5, hello.port);
+  fields.fixed(6, hello.world_id);
+  fields.number(7, hello.guests);
+  fields.text(8, hello.name);
+  fields.number(9, hello.policy);
 }
 
-void write(pbf_writer& writer, const Hello& hello) {
-  if (hello.purpose != Hello::Purpose::join) writer.add_enum(1, static_cast<std::int32_t>(hello.purpose));
-  put_uint(writer, 2, hello.rank);
-  put_uint(writer, 3, hello.world_size);
-  put_text(writer, 4, hello.host);
-  put_uint(writer, 5, hello.port);
-  put_fixed(writer, 6, hello.world_id);
-  put_uint(writer, 7, hello.guests);
-  put_text(writer, 8, hello.name);
-}
-void write(pbf_writer& writer, const Member& member) {
-  put_uint(writer, 1, member.rank);
-  put_text(writer, 2, member.host);
-  put_uint(writer, 3, member.port);
-  put_text(writer, 4, member.name);
-}
-void write(pbf_writer& writer, const Roster& roster) {
-  put_fixed(writer, 1, roster.world_id);
-  for (const auto& member : roster.members) put_message(writer, 2, [&](pbf_writer& nested) { write(nested, member); });
-}
-void write(pbf_writer& writer, const Welcome& welcome) { put_uint(writer, 1, welcome.rank); }
-void write(pbf_writer&, const Ready&) {}
-void write(pbf_writer&, const Begin&) {}
-void write(pbf_writer& writer, const Abort& abort) {
-  put_uint(writer, 1, abort.code);
-  if (abort.rank != 0) writer.add_sint32(2, abort.rank);
-  put_text(writer, 3, abort.text);
+void tell_fields(auto& fields, Is<Member> auto& member) {
+  fields.number(1, member.rank);
+  fields.text(2, member.host);
+  fields.number(3, member.port);
+  fields.text(4, member.name);
 }
 
-void write(pbf_writer& writer, const Question& question) {
-  put_uint(writer, 1, question.number);
-  put_uint(writer, 2, question.group);
-  put_uint(writer, 3, question.stream);
-  put_uint64(writer, 4, question.sequence);
-}
-void write(pbf_writer& writer, const Answer& answer) {
-  put_uint(writer, 1, answer.number);
-  if (answer.standing != Answer::Standing::not_called) writer.add_enum(2, static_cast<std::int32_t>(answer.standing));
-  put_uint(writer, 3, answer.rank);
-  put_uint64(writer, 4, answer.sequence);
+void tell_fields(auto& fields, Is<Roster> auto& roster) {
+  fields.fixed(1, roster.world_id);
+  fields.messages(2, roster.members, kMaxMembers);
 }
 
-void write(pbf_writer& writer, const Seat& seat) {
-  put_uint(writer, 1, seat.rank);
-  put_uint(writer, 2, seat.world_size);
-  put_uint(writer, 3, seat.guests);
-  put_uint(writer, 4, seat.present);
-  put_uint(writer, 5, seat.heartbeat_timeout_ms);
-  put_uint(writer, 6, seat.wait_ms);
+void tell_fields(auto& fields, Is<Welcome> auto& welcome) { fields.number(1, welcome.rank); }
+
+void tell_fields(auto& fields, Is<LinkCosts> auto& costs) {
+  fields.number(1, costs.native_latency_ns);
+  fields.number(2, costs.native_byte_ps);
+  fields.number(3, costs.guest_latency_ns);
+  fields.number(4, costs.guest_byte_ps);
 }
+
+void tell_fields(auto& fields, Is<Placement> auto& placement) {
+  fields.number(1, placement.policy);
+  fields.message(2, placement.costs);
+  fields.number(3, placement.exchange_bytes);
+  fields.number(4, placement.direct_bytes);
+}
+
+void tell_fields(auto& fields, Is<Ready> auto& ready) { fields.message(1, ready.measured); }
+
+void tell_fields(auto& fields, Is<Begin> auto& begin) { fields.message(1, begin.placement); }
+
+void tell_fields(auto& fields, Is<Abort> auto& abort) {
+  fields.number(1, abort.code);
+  fields.number(2, abort.rank);
+  fields.text(3, abort.text);
+}
+
+void tell_fields(auto& fields, Is<Question> auto& question) {
+  fields.number(1, question.number);
+  fields.number(2, question.group);
+  fields.number(3, question.stream);
+  fields.number(4, question.sequence);
+}
+
+void tell_fields(auto& fields, Is<Answer> auto& answer) {
+  fields.number(1, answer.number);
+  fields.choice(2, answer.standing);
+  fields.number(3, answer.rank);
+  fields.number(4, answer.sequence);
+}
+
+void tell_fields(auto& fields, Is<Seat> auto& seat) {
+  fields.number(1, seat.rank);
+  fields.number(2, seat.world_size);
+  fields.number(3, seat.guests);
+  fields.number(4, seat.present);
+  fields.number(5, seat.heartbeat_timeout_ms);
+  fields.number(6, seat.wait_ms);
+}
+
+void tell_fields(auto& fields, Is<Probe> auto& probe) {
+  fields.number(1, probe.number);
+  fields.flag(2, probe.answer);
+  fields.text(3, probe.padding);
+}
+
+/// Leaves fields with their default value out, as protoc's proto3 classes do.
+class FieldWriter {
+ public:
+  explicit FieldWriter(std::string& out) : writer_(out) {}
+
+  void number(Tag tag, std::uint32_t value) {
+    if (value != 0) writer_.add_uint32(tag, value);
+  }
+  void number(Tag tag, std::uint64_t value) {
+    if (value != 0) writer_.add_uint64(tag, value);
+  }
+  void number(Tag tag, std::int32_t value) {
+    if (value != 0) writer_.add_sint32(tag, value);
+  }
+  void fixed(Tag tag, std::uint64_t value) {
+    if (value != 0) writer_.add_fixed64(tag, value);
+  }
+  void flag(Tag tag, bool value) {
+    if (value) writer_.add_bool(tag, value);
+  }
+  void text(Tag tag, const std::string& value) {
+    if (!value.empty()) writer_.add_string(tag, value);
+  }
+  template <class Choice>
+  void choice(Tag tag, Choice value) {
+    if (value != Choice{}) writer_.add_enum(tag, static_cast<std::int32_t>(value));
+  }
+  // Not protozero's nested writer: that one leaves a message without fields out altogether.
+  template <class Message>
+  void message(Tag tag, const Message& value) {
+    std::string bytes;
+    FieldWriter fields(bytes);
+    tell_fields(fields, value);
+    writer_.add_message(tag, bytes);
+  }
+  template <class Message>
+  void messages(Tag tag, const std::vector<Message>& values, std::size_t) {
+    for (const Message& value : values) message(tag, value);
+  }
+
+ private:
+  pbf_writer writer_;
+};
 
 /// A purpose that this version does not know is taken for the first, whose other fields will not fit.
-Hello::Purpose to_purpose(std::int32_t number) {
-  if (number == 1) return Hello::Purpose::link;
-  return number == 2 ? Hello::Purpose::guest : Hello::Purpose::join;
-}
-
-Hello read_hello(pbf_reader reader) {
-  Hello hello;
-  while (reader.next()) {
-    switch (reader.tag_and_type()) {
-      case tag_and_type(1, pbf_wire_type::varint):
-        hello.purpose = to_purpose(reader.get_enum());
-        break;
-      case tag_and_type(2, pbf_wire_type::varint):
-        hello.rank = reader.get_uint32();
-        break;
-      case tag_and_type(3, pbf_wire_type::varint):
-        hello.world_size = reader.get_uint32();
-        break;
-      case tag_and_type(4, pbf_wire_type::length_delimited):
-        hello.host = reader.get_string();
-        break;
-      case tag_and_type(5, pbf_wire_type::varint):
-        hello.port = reader.get_uint32();
-        break;
-      case tag_and_type(6, pbf_wire_type::fixed64):
-        hello.world_id = reader.get_fixed64();
-        break;
-      case tag_and_type(7, pbf_wire_type::varint):
-        hello.guests = reader.get_uint32();
-        break;
-      case tag_and_type(8, pbf_wire_type::length_delimited):
-        hello.name = reader.get_string();
-        break;
-      default:
-        reader.skip();
-    }
-  }
-  return hello;
-}
-
-Member read_member(pbf_reader reader) {
-  Member member;
-  while (reader.next()) {
-    switch (reader.tag_and_type()) {
-      case tag_and_type(1, pbf_wire_type::varint):
-        member.rank = reader.get_uint32();
-        break;
-      case tag_and_type(2, pbf_wire_type::length_delimited):
-        member.host = reader.get_string();
-        break;
-      case tag_and_type(3, pbf_wire_type::varint):
-        member.port = reader.get_uint32();
-        break;
-      case tag_and_type(4, pbf_wire_type::length_delimited):
-        member.name = reader.get_string();
-        break;
-      default:
-        reader.skip();
-    }
-  }
-  return member;
-}
-
-std::optional<Roster> read_roster(pbf_reader reader) {
-  Roster roster;
-  while (reader.next()) {
-    switch (reader.tag_and_type()) {
-      case tag_and_type(1, pbf_wire_type::fixed64):
-        roster.world_id = reader.get_fixed64();
-        break;
-      case tag_and_type(2, pbf_wire_type::length_delimited):
-        if (roster.members.size() >= kMaxMembers) return std::nullopt;
-        roster.members.push_back(read_member(reader.get_message()));
-        break;
-      default:
-        reader.skip();
-    }
-  }
-  return roster;
-}
-
-Welcome read_welcome(pbf_reader reader) {
-  Welcome welcome;
-  while (reader.next()) {
-    if (reader.tag_and_type() == tag_and_type(1, pbf_wire_type::varint))
-      welcome.rank = reader.get_uint32();
-    else
-      reader.skip();
-  }
-  return welcome;
-}
-
-void read_empty(pbf_reader reader) {
-  while (reader.next()) reader.skip();
-}
-
-Abort read_abort(pbf_reader reader) {
-  Abort abort;
-  abort.rank = 0;
-  while (reader.next()) {
-    switch (reader.tag_and_type()) {
-      case tag_and_type(1, pbf_wire_type::varint):
-        abort.code = reader.get_uint32();
-        break;
-      case tag_and_type(2, pbf_wire_type::varint):
-        abort.rank = reader.get_sint32();
-        break;
-      case tag_and_type(3, pbf_wire_type::length_delimited):
-        abort.text = reader.get_string();
-        break;
-      default:
-        reader.skip();
-    }
-  }
-  return abort;
-}
-
-Question read_question(pbf_reader reader) {
-  Question question;
-  while (reader.next()) {
-    switch (reader.tag_and_type()) {
-      case tag_and_type(1, pbf_wire_type::varint):
-        question.number = reader.get_uint32();
-        break;
-      case tag_and_type(2, pbf_wire_type::varint):
-        question.group = reader.get_uint32();
-        break;
-      case tag_and_type(3, pbf_wire_type::varint):
-        question.stream = reader.get_uint32();
-        break;
-      case tag_and_type(4, pbf_wire_type::varint):
-        question.sequence = reader.get_uint64();
-        break;
-      default:
-        reader.skip();
-    }
-  }
-  return question;
+void set_known(Hello::Purpose& purpose, std::int32_t number) {
+  purpose = number == 1 ? Hello::Purpose::link : number == 2 ? Hello::Purpose::guest : Hello::Purpose::join;
 }
 
 /// A standing that this version does not know says no more than `done`.
-Answer::Standing to_standing(std::int32_t number) {
-  if (number == 0) return Answer::Standing::not_called;
-  return number == 1 ? Answer::Standing::waits : Answer::Standing::done;
+void set_known(Answer::Standing& standing, std::int32_t number) {
+  standing = number == 0 ? Answer::Standing::not_called : number == 1 ? Answer::Standing::waits : Answer::Standing::done;
 }
 
-Answer read_answer(pbf_reader reader) {
-  Answer answer;
-  while (reader.next()) {
-    switch (reader.tag_and_type()) {
-      case tag_and_type(1, pbf_wire_type::varint):
-        answer.number = reader.get_uint32();
-        break;
-      case tag_and_type(2, pbf_wire_type::varint):
-        answer.standing = to_standing(reader.get_enum());
-        break;
-      case tag_and_type(3, pbf_wire_type::varint):
-        answer.rank = reader.get_uint32();
-        break;
-      case tag_and_type(4, pbf_wire_type::varint):
-        answer.sequence = reader.get_uint64();
-        break;
-      default:
-        reader.skip();
-    }
+template <class Message>
+Message read_message(pbf_reader reader);
+
+/// Takes the one field at which `reader` stands, where it is one of those that it is told of.
+class FieldReader {
+ public:
+  explicit FieldReader(pbf_reader& reader) : reader_(reader) {}
+
+  bool taken() const { return taken_; }
+
+  void number(Tag tag, std::uint32_t& value) {
+    if (takes(tag, pbf_wire_type::varint)) value = reader_.get_uint32();
   }
-  return answer;
+  void number(Tag tag, std::uint64_t& value) {
+    if (takes(tag, pbf_wire_type::varint)) value = reader_.get_uint64();
+  }
+  void number(Tag tag, std::int32_t& value) {
+    if (takes(tag, pbf_wire_type::varint)) value = reader_.get_sint32();
+  }
+  void fixed(Tag tag, std::uint64_t& value) {
+    if (takes(tag, pbf_wire_type::fixed64)) value = reader_.get_fixed64();
+  }
+  void flag(Tag tag, bool& value) {
+    if (takes(tag, pbf_wire_type::varint)) value = reader_.get_bool();
+  }
+  void text(Tag tag, std::string& value) {
+    if (takes(tag, pbf_wire_type::length_delimited)) value = reader_.get_string();
+  }
+  template <class Choice>
+  void choice(Tag tag, Choice& value) {
+    if (takes(tag, pbf_wire_type::varint)) set_known(value, reader_.get_enum());
+  }
+  template <class Message>
+  void message(Tag tag, Message& value) {
+    if (takes(tag, pbf_wire_type::length_delimited)) value = read_message<Message>(reader_.get_message());
+  }
+  template <class Message>
+  void messages(Tag tag, std::vector<Message>& values, std::size_t most) {
+    if (!takes(tag, pbf_wire_type::length_delimited)) return;
+    if (values.size() == most) throw protozero::exception();
+    values.push_back(read_message<Message>(reader_.get_message()));
+  }
+
+ private:
+  bool takes(Tag tag, pbf_wire_type type) {
+    // What has been taken leaves the reader behind the field.
+    if (taken_ || reader_.tag() != tag || reader_.wire_type() != type) return false;
+    taken_ = true;
+    return true;
+  }
+
+  pbf_reader& reader_;
+  bool taken_ = false;
+};
+
+template <class Message>
+Message read_message(pbf_reader reader) {
+  Message message{};
+  // On the wire a number that is left out is 0.
+  if constexpr (std::is_same_v<Message, Abort>) message.rank = 0;
+  while (reader.next()) {
+    FieldReader field(reader);
+    tell_fields(field, message);
+    if (!field.taken()) reader.skip();
+  }
+  return message;
 }
 
-Seat read_seat(pbf_reader reader) {
-  Seat seat;
-  while (reader.next()) {
-    switch (reader.tag_and_type()) {
-      case tag_and_type(1, pbf_wire_type::varint):
-        seat.rank = reader.get_uint32();
-        break;
-      case tag_and_type(2, pbf_wire_type::varint):
-        seat.world_size = reader.get_uint32();
-        break;
-      case tag_and_type(3, pbf_wire_type::varint):
-        seat.guests = reader.get_uint32();
-        break;
-      case tag_and_type(4, pbf_wire_type::varint):
-        seat.present = reader.get_uint32();
-        break;
-      case tag_and_type(5, pbf_wire_type::varint):
-        seat.heartbeat_timeout_ms = reader.get_uint32();
-        break;
-      case tag_and_type(6, pbf_wire_type::varint):
-        seat.wait_ms = reader.get_uint32();
-        break;
-      default:
-        reader.skip();
-    }
-  }
-  return seat;
+/// The kind with tag I + 1 is the I-th of the variant. False: none has this tag.
+template <std::size_t... I>
+bool read_kind(Tag tag, pbf_reader& reader, std::optional<ControlMessage>& message, std::index_sequence<I...>) {
+  const auto read = [&](auto index) {
+    message = read_message<std::variant_alternative_t<index, ControlMessage>>(reader.get_message());
+    return true;
+  };
+  return ((tag == I + 1 && read(std::integral_constant<std::size_t, I>{})) || ...);
 }
 
 std::optional<ControlMessage> read_control(pbf_reader reader) {
+  constexpr std::make_index_sequence<std::variant_size_v<ControlMessage>> kKinds;
   std::optional<ControlMessage> message;  // of several, the last counts: Protobuf's rule for oneof
   while (reader.next()) {
-    if (reader.wire_type() != pbf_wire_type::length_delimited) {
-      reader.skip();
-      continue;
-    }
-    switch (reader.tag()) {
-      case 1:
-        message = read_hello(reader.get_message());
-        break;
-      case 2: {
-        auto roster = read_roster(reader.get_message());
-        if (!roster) return std::nullopt;
-        message = std::move(*roster);
-        break;
-      }
-      case 3:
-        message = read_welcome(reader.get_message());
-        break;
-      case 4:
-        read_empty(reader.get_message());
-        message = Ready{};
-        break;
-      case 5:
-        read_empty(reader.get_message());
-        message = Begin{};
-        break;
-      case 6:
-        message = read_abort(reader.get_message());
-        break;
-      case 7:
-        message = read_question(reader.get_message());
-        break;
-      case 8:
-        message = read_answer(reader.get_message());
-        break;
-      case 9:
-        message = read_seat(reader.get_message());
-        break;
-      default:
-        reader.skip();
-    }
+    const bool known = reader.wire_type() == pbf_wire_type::length_delimited && read_kind(reader.tag(), reader, message, kKinds);
+    if (!known) reader.skip();
   }
   return message;
 }
@@ -340,9 +248,8 @@ std::optional<ControlMessage> read_control(pbf_reader reader) {
 
 std::string encode_control(const ControlMessage& message) {
   std::string out;
-  pbf_writer writer(out);
-  put_message(writer, static_cast<protozero::pbf_tag_type>(message.index() + 1),
-              [&](pbf_writer& nested) { std::visit([&](const auto& value) { write(nested, value); }, message); });
+  FieldWriter writer(out);
+  std::visit([&](const auto& value) { writer.message(static_cast<Tag>(message.index() + 1), value); }, message);
   return out;
 }
 

@@ -22,6 +22,7 @@ struct Hello {
   std::uint64_t world_id = 0;
   std::uint32_t guests = 0;
   std::string name{};
+  std::uint32_t policy = 0;
   friend bool operator==(const Hello&, const Hello&) = default;
 };
 
@@ -44,12 +45,35 @@ struct Welcome {
   friend bool operator==(const Welcome&, const Welcome&) = default;
 };
 
+/// What links cost, as measured; 0: not measured.
+struct LinkCosts {
+  std::uint64_t native_latency_ns = 0, native_byte_ps = 0;
+  std::uint64_t guest_latency_ns = 0, guest_byte_ps = 0;
+  friend bool operator==(const LinkCosts&, const LinkCosts&) = default;
+};
+
+struct Placement {
+  std::uint32_t policy = 0;
+  LinkCosts costs{};
+  std::uint64_t exchange_bytes = 0, direct_bytes = 0;
+  friend bool operator==(const Placement&, const Placement&) = default;
+};
+
 struct Ready {
+  LinkCosts measured{};
   friend bool operator==(const Ready&, const Ready&) = default;
 };
 
 struct Begin {
+  Placement placement{};
   friend bool operator==(const Begin&, const Begin&) = default;
+};
+
+struct Probe {
+  std::uint32_t number = 0;
+  bool answer = false;
+  std::string padding{};
+  friend bool operator==(const Probe&, const Probe&) = default;
 };
 
 struct Abort {
@@ -86,7 +110,8 @@ struct Seat {
   friend bool operator==(const Seat&, const Seat&) = default;
 };
 
-using ControlMessage = std::variant<Hello, Roster, Welcome, Ready, Begin, Abort, Question, Answer, Seat>;
+/// In the order of their tags.
+using ControlMessage = std::variant<Hello, Roster, Welcome, Ready, Begin, Abort, Question, Answer, Seat, Probe>;
 
 std::string encode_control(const ControlMessage& message);
 /// Nothing where the bytes are not such a message, or it is of a kind that this version does not know.

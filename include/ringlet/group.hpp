@@ -216,6 +216,9 @@ class Group {
   /// goes as its even form) moves a buffer of this many bytes (nccl-tests' count: of gathers the output, of scatters the input):
   /// "exchange", "doubling", "direct", "ring" or "leaves". The same on every rank. Throws `InvalidArgument` for another name.
   std::string_view algorithm(std::string_view operation, std::size_t bytes) const;
+  /// A line for people on how the group is laid out: "2 native ranks, 2 browsers: large all-reduces by leaves (estimated 38 ms for 64 MiB;
+  /// ring 61 ms)". The same on every rank.
+  std::string describe_placement() const;
 
   /// How this rank's bytes reach the others: "tcp", "memory" (ranks of one machine read each other's), "mixed", or "none" in a group of
   /// one.

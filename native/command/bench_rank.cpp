@@ -299,9 +299,9 @@ int run_bench_rank(const BenchPlan& plan) {
     const bool prints = group.rank() == 0;
     const std::string_view links = links_of(group);
     if (prints && !plan.json) {
-      fmt::print("{}, {}, {} ranks, links: {}\n{:>10} {:>12} {:>12} {:>12} {:>11} {:>11}  {:<9} {}\n", name_of(plan.operation),
-                 ringlet::name_of(plan.dtype), group.size(), links, "bytes", "median us", "min us", "p99 us", "algbw GB/s", "busbw GB/s",
-                 "algorithm", "result");
+      fmt::print("{}, {}, {}, links: {}\n{:>10} {:>12} {:>12} {:>12} {:>11} {:>11}  {:<9} {}\n", name_of(plan.operation),
+                 ringlet::name_of(plan.dtype), group.describe_placement(), links, "bytes", "median us", "min us", "p99 us", "algbw GB/s",
+                 "busbw GB/s", "algorithm", "result");
     }
     bool right = true;
     for (const std::size_t bytes : plan.sizes) {

@@ -23,8 +23,17 @@ std::uint32_t random_number(SimRandom& random) {
 
 std::uint64_t random_id(SimRandom& random) { return random.below(3) == 0 ? 0 : random.next(); }
 
+wire::LinkCosts random_costs(SimRandom& random) { return {random_id(random), random_id(random), random_id(random), random_id(random)}; }
+
+void to_reference(const wire::LinkCosts& costs, reference::LinkCosts& out) {
+  out.set_native_latency_ns(costs.native_latency_ns);
+  out.set_native_byte_ps(costs.native_byte_ps);
+  out.set_guest_latency_ns(costs.guest_latency_ns);
+  out.set_guest_byte_ps(costs.guest_byte_ps);
+}
+
 ControlMessage random_message(SimRandom& random) {
-  switch (random.below(9)) {
+  switch (random.below(10)) {
     case 0:
       return wire::Hello{static_cast<wire::Hello::Purpose>(random.below(3)),
                          random_number(random),
@@ -33,7 +42,8 @@ ControlMessage random_message(SimRandom& random) {
                          random_number(random),
                          random_id(random),
                          random_number(random),
-                         random_text(random)};
+                         random_text(random),
+                         random_number(random)};
     case 1: {
       wire::Roster roster;
       roster.world_id = random_id(random);
@@ -44,9 +54,9 @@ ControlMessage random_message(SimRandom& random) {
     case 2:
       return wire::Welcome{random_number(random)};
     case 3:
-      return wire::Ready{};
+      return wire::Ready{random_costs(random)};
     case 4:
-      return wire::Begin{};
+      return wire::Begin{wire::Placement{random_number(random), random_costs(random), random_id(random), random_id(random)}};
     case 5:
       return wire::Question{random_number(random), random_number(random), random_number(random), random_id(random)};
     case 6:
@@ -55,6 +65,8 @@ ControlMessage random_message(SimRandom& random) {
     case 7:
       return wire::Seat{random_number(random), random_number(random), random_number(random),
                         random_number(random), random_number(random), random_number(random)};
+    case 8:
+      return wire::Probe{random_number(random), random.below(2) == 0, random_text(random)};
     default:
       return wire::Abort{random_number(random), static_cast<std::int32_t>(random_number(random)), random_text(random)};
   }
@@ -72,6 +84,7 @@ reference::ControlMessage to_reference(const ControlMessage& message) {
     to->set_world_id(hello->world_id);
     to->set_guests(hello->guests);
     to->set_name(hello->name);
+    to->set_policy(hello->policy);
   } else if (const auto* roster = std::get_if<wire::Roster>(&message)) {
     auto* to = out.mutable_roster();
     to->set_world_id(roster->world_id);
@@ -84,10 +97,19 @@ reference::ControlMessage to_reference(const ControlMessage& message) {
     }
   } else if (const auto* welcome = std::get_if<wire::Welcome>(&message)) {
     out.mutable_welcome()->set_rank(welcome->rank);
-  } else if (std::holds_alternative<wire::Ready>(message)) {
-    out.mutable_ready();
-  } else if (std::holds_alternative<wire::Begin>(message)) {
-    out.mutable_begin();
+  } else if (const auto* ready = std::get_if<wire::Ready>(&message)) {
+    to_reference(ready->measured, *out.mutable_ready()->mutable_measured());
+  } else if (const auto* begin = std::get_if<wire::Begin>(&message)) {
+    auto* to = out.mutable_begin()->mutable_placement();
+    to->set_policy(begin->placement.policy);
+    to_reference(begin->placement.costs, *to->mutable_costs());
+    to->set_exchange_bytes(begin->placement.exchange_bytes);
+    to->set_direct_bytes(begin->placement.direct_bytes);
+  } else if (const auto* probe = std::get_if<wire::Probe>(&message)) {
+    auto* to = out.mutable_probe();
+    to->set_number(probe->number);
+    to->set_answer(probe->answer);
+    to->set_padding(probe->padding);
   } else if (const auto* abort = std::get_if<wire::Abort>(&message)) {
     auto* to = out.mutable_abort();
     to->set_code(abort->code);

@@ -86,6 +86,9 @@ void SimGroup::on_seat(int number, GuestEntry::Entry seated) {
   entry.met.reset();
   entry.closed = false;
   WorldOptions options = setup_.world;
+  // These it learns from the others.
+  options.limits = {};
+  options.placement = {};
   options.kernels = simd::find("");
   entry.world = std::make_unique<World>(entry.node->loop(), seated.world_options(options));
   MeetingOptions& meeting = entry.meeting_options;

@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 #include <future>
+#include <mutex>
 #include <thread>
 
 #include "tests/native/expect.hpp"
@@ -24,6 +25,7 @@ struct MixedWorld {
   int guests = 1;
   bool v6 = false;
   std::string guest_token = kToken;
+  PlacementPolicy policy = PlacementPolicy::automatic;
 
   void run(const std::function<void(Group&)>& on_native, const std::function<void(NativeGuest&, int number)>& on_guest) const {
     std::promise<Address> coordinator;
@@ -38,6 +40,7 @@ struct MixedWorld {
     run_ranks(natives, on_native, [&](native::WorldConfig& config) {
       config.options.size = natives + guests;
       config.options.guests = guests;
+      config.options.placement.policy = policy;
       config.token = kToken;
       if (v6) config.meeting.coordinator = address_of(v6_socket);
       if (config.options.rank != 0) return;
@@ -109,6 +112,65 @@ TEST_CASE("native ranks and guests compute together over TCP, and guests talk to
         guest.close();
       });
   SUCCEED();
+}
+
+TEST_CASE("one native with eight guests, and eight with one, compute alike however they are placed") {
+  const auto [natives, guests] = GENERATE(std::pair(1, 8), std::pair(8, 1));
+  const auto policy = GENERATE(PlacementPolicy::automatic, PlacementPolicy::ring, PlacementPolicy::leaves);
+  CAPTURE(natives, guests, name_of(policy));
+  // Beyond what an owner keeps of one rank, so that contributions wait for each other.
+  constexpr std::size_t kLarge = 1'500'000;
+  const int size = natives + guests;
+  const auto own = [](int rank, std::size_t count) {
+    std::vector<std::int32_t> values(count);
+    for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<std::int32_t>(i % 1000) * (rank + 1);
+    return values;
+  };
+  const auto sums = [&](std::size_t count) {
+    std::vector<std::int32_t> values = own(0, count);
+    for (auto& value : values) value *= size * (size + 1) / 2;
+    return values;
+  };
+  MixedWorld world{natives, guests};
+  world.policy = policy;
+  std::mutex mutex;
+  std::vector<std::string> placements;
+  const auto tell = [&](const std::string& placement) {
+    const std::lock_guard lock(mutex);
+    placements.push_back(placement);
+  };
+  const int root = size - 1;
+  world.run(
+      [&](Group& group) {
+        tell(group.describe_placement());
+        for (const std::size_t count : {std::size_t{7}, std::size_t{40'000}, kLarge}) {
+          std::vector<std::int32_t> values = own(group.rank(), count);
+          group.all_sum(values);
+          expect(values == sums(count), "the sum");
+          group.broadcast(values, root);  // a guest
+          expect(values == own(root, count), "the root's values");
+        }
+        group.barrier();
+      },
+      [&](NativeGuest& guest, int) {
+        expect_ok(guest.meet());
+        const WorldOptions& options = guest.options();
+        tell(describe_placement(size, options.topology, options.limits, options.placement));
+        for (const std::size_t count : {std::size_t{7}, std::size_t{40'000}, kLarge}) {
+          std::vector<std::int32_t> values = own(guest.rank(), count);
+          expect_ok(guest.run(make_all_reduce(ReduceOp::sum, values, values, 1, options)));
+          expect(values == sums(count), "the guest's sum");
+          if (guest.rank() == root) values = own(root, count);
+          expect_ok(guest.run(make_broadcast(values, root, options)));
+          expect(values == own(root, count), "the root's values at the guest");
+        }
+        expect_ok(guest.run(make_barrier(options)));
+        guest.close();
+      });
+  REQUIRE(placements.size() == static_cast<std::size_t>(size));
+  for (const std::string& placement : placements) CHECK(placement == placements.front());
+  CHECK_THAT(placements.front(), Contains(natives == 1 ? "1 native rank, 8 browsers: " : "8 native ranks, 1 browser: "));
+  if (policy != PlacementPolicy::automatic) CHECK_THAT(placements.front(), Contains("as the placement is set"));
 }
 
 TEST_CASE("a guest that goes is named by all others as people know it") {
