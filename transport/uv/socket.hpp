@@ -44,5 +44,11 @@ int open_stream_socket(int family);
 /// The same for the next connection of a listening socket.
 int accept_stream_socket(int listener);
 void set_platform_stream_options(int socket, bool same_machine);
+/// A UDP socket, likewise; of IPv6 alone where `family` says so.
+int open_datagram_socket(int family);
+/// Before it is bound: others of this machine may have the same port, and each hears what is sent to a group.
+bool share_port(int socket);
+/// From now on the socket hears multicast of those groups alone that it joins itself, not of all that the machine has joined.
+void hear_own_groups_only(int socket, int family);
 
 }  // namespace ringlet::uv

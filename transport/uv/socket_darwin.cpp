@@ -1,4 +1,6 @@
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -30,5 +32,21 @@ int open_stream_socket(int family) { return prepare(::socket(family, SOCK_STREAM
 int accept_stream_socket(int listener) { return prepare(::accept(listener, nullptr, nullptr)); }
 
 void set_platform_stream_options(int, bool) {}
+
+int open_datagram_socket(int family) {
+  const int socket = prepare(::socket(family, SOCK_DGRAM, 0));
+  const int on = 1;
+  if (socket >= 0 && family == AF_INET6) setsockopt(socket, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+  return socket;
+}
+
+bool share_port(int socket) {
+  const int on = 1;
+  return setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
+         setsockopt(socket, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) == 0;
+}
+
+// The system does so by itself.
+void hear_own_groups_only(int, int) {}
 
 }  // namespace ringlet::uv

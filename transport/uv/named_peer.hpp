@@ -1,0 +1,38 @@
+#pragma once
+
+#include <vector>
+
+#include "transport/uv/loop_state.hpp"
+#include "transport/uv/socket.hpp"
+
+namespace ringlet::uv {
+
+/// A host that was named, and its addresses, which are looked up again now and then. Owned by one outside object, which lets go with
+/// drop().
+class NamedPeer {
+ public:
+  static NamedPeer* start(LoopState& loop, const Address& address) { return new NamedPeer(loop, address); }
+  void drop();
+  /// At most four; none yet, or none any more, where the name service knows none.
+  const std::vector<SocketAddress>& addresses() const noexcept { return addresses_; }
+
+ private:
+  NamedPeer(LoopState& loop, const Address& address);
+  ~NamedPeer() = default;
+  NamedPeer(const NamedPeer&) = delete;
+  NamedPeer& operator=(const NamedPeer&) = delete;
+
+  void look_up();
+  void looked_up(int error, const addrinfo* found);
+  void look_up_again(Duration delay);
+
+  LoopState& loop_;
+  Address address_;
+  std::vector<SocketAddress> addresses_;
+  uv_getaddrinfo_t request_{};
+  TimerId timer_ = 0;
+  bool looking_up_ = false;
+  bool dropped_ = false;
+};
+
+}  // namespace ringlet::uv
