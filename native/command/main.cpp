@@ -18,9 +18,11 @@ using namespace ringlet::command;
 
 constexpr std::array kSubcommands{
     Subcommand{"bench", "measure collectives between ranks", run_bench},
+    Subcommand{"discover", "show the machines on the local network", run_discover},
     Subcommand{"launch", "run a program as N ranks on this machine", run_launch},
     Subcommand{"serve", "run a program as ranks that browsers join", run_serve},
     Subcommand{"token", "make a token that lets ranks join", run_token},
+    Subcommand{"up", "make this machine known to the others of a group", run_up},
     Subcommand{"version", "print the version", run_version},
 };
 

@@ -25,9 +25,11 @@ struct Subcommand {
 };
 
 int run_bench(Arguments arguments);
+int run_discover(Arguments arguments);
 int run_launch(Arguments arguments);
 int run_serve(Arguments arguments);
 int run_token(Arguments arguments);
+int run_up(Arguments arguments);
 int run_version(Arguments arguments);
 
 /// Reads the options that `app` declares. Returns an exit code where the command is over: 0 after --help, `kUsageError` after a mistake,

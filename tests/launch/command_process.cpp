@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -57,7 +58,8 @@ int count_of(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-CommandProcess::CommandProcess(std::vector<std::string> arguments, std::vector<std::pair<std::string, std::string>> environment) {
+CommandProcess::CommandProcess(std::vector<std::string> arguments, std::vector<std::pair<std::string, std::string>> environment,
+                               int network) {
   const auto in = open_pipe(), out = open_pipe(), err = open_pipe(), life = open_pipe();
   arguments.insert(arguments.begin(), RINGLET_COMMAND);
   std::vector<char*> pointers;
@@ -70,6 +72,7 @@ CommandProcess::CommandProcess(std::vector<std::string> arguments, std::vector<s
     ::dup2(out[1], STDOUT_FILENO);
     ::dup2(err[1], STDERR_FILENO);
     ::fcntl(life[1], F_SETFD, 0);
+    if (network >= 0 && ::setns(network, CLONE_NEWNET) != 0) ::_exit(98);
     for (const auto& [name, value] : environment) ::setenv(name.c_str(), value.c_str(), 1);
     ::execv(pointers[0], pointers.data());
     ::_exit(99);

@@ -22,7 +22,9 @@ struct Outcome {
 /// tells that none is left. Everything waits with a deadline and fails the test when it passes. Killed on destruction.
 class CommandProcess {
  public:
-  explicit CommandProcess(std::vector<std::string> arguments, std::vector<std::pair<std::string, std::string>> environment = {});
+  /// `network`: the descriptor of the network namespace to run in; -1: this one's.
+  explicit CommandProcess(std::vector<std::string> arguments, std::vector<std::pair<std::string, std::string>> environment = {},
+                          int network = -1);
   CommandProcess(const CommandProcess&) = delete;
   CommandProcess& operator=(const CommandProcess&) = delete;
   ~CommandProcess();

@@ -1,0 +1,160 @@
+#include "native/command/machine_watch.hpp"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "native/command/stop_signals.hpp"
+#include "native/command/this_machine.hpp"
+
+namespace ringlet::command {
+
+namespace {
+
+constexpr Duration kBetweenDraws = Duration::seconds(1);
+// Many changes at once are drawn together.
+constexpr Duration kGather = Duration::milliseconds(50);
+
+winsize terminal_size() {
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row == 0) return {24, 80, 0, 0};
+  return size;
+}
+
+bool wants_colours() {
+  const char* without = std::getenv("NO_COLOR");
+  return ::isatty(STDOUT_FILENO) == 1 && (without == nullptr || *without == '\0');
+}
+
+discovery::DiscoveryOptions discovery_options(const WatchOptions& options) {
+  return {.seed = random_number(), .profile = options.profile, .devices = machine_devices, .limits = {}};
+}
+
+void print_line(const std::string& text) {
+  fmt::print("{}\n", text);
+  std::fflush(stdout);
+}
+
+// A name that is not UTF-8 cannot have come by a beacon, but could from this machine's interfaces.
+std::string dump(const nlohmann::ordered_json& json) { return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace); }
+
+}  // namespace
+
+MachineWatch::MachineWatch(WatchOptions options)
+    : options_(std::move(options)),
+      datagrams_(loop_, options_.datagrams),
+      discovery_(loop_, datagrams_, discovery_options(options_),
+                 [this](discovery::Change change, const discovery::Machine& machine) { on_change(change, machine); }),
+      terminal_(!options_.json && !options_.once && ::isatty(STDOUT_FILENO) == 1),
+      colours_(wants_colours()) {}
+
+MachineWatch::~MachineWatch() = default;
+
+int MachineWatch::run() {
+  const StopSignals signals(loop_);
+  discovery_.start();
+  if (const Status status = datagrams_.status(); !status.ok()) {
+    fmt::print(stderr, "{}: {}; choose another port with --port\n", options_.teller, status.text());
+    return 1;
+  }
+  tell_start();
+  bool over = false;
+  if (options_.once) loop_.after(*options_.once, [&over] { over = true; });
+  if (terminal_) draw();
+  while (!over && !signals.came()) loop_.wait();
+  const int code = options_.once ? print_all() : 0;
+  discovery_.leave();
+  return code;
+}
+
+void MachineWatch::tell_start() const {
+  if (!options_.profile) return;
+  const auto& profile = *options_.profile;
+  fmt::print(stderr, "{}: {} is up in group {}, until Ctrl-C\n", options_.teller, profile.name, profile.group);
+  if (options_.json)
+    print_line(dump(
+        {{"event", "up"}, {"name", profile.name}, {"group", profile.group}, {"instance", fmt::format("{:016x}", discovery_.instance())}}));
+}
+
+bool MachineWatch::shows(const discovery::Machine& machine) const { return !options_.group || machine.profile.group == *options_.group; }
+
+Machines MachineWatch::machines() const {
+  Machines shown;
+  for (const auto& [instance, machine] : discovery_.directory().machines())
+    if (shows(machine)) shown.push_back(&machine);
+  sort_by_name(shown);
+  return shown;
+}
+
+void MachineWatch::on_change(discovery::Change change, const discovery::Machine& machine) {
+  if (options_.once || !shows(machine)) return;
+  if (terminal_)
+    draw_soon(kGather);
+  else
+    print_line(options_.json ? dump(event_json(change, machine)) : event_line(change, machine));
+}
+
+void MachineWatch::draw_soon(Duration delay) {
+  const Instant at = loop_.now() + delay;
+  if (draw_timer_ != 0 && next_draw_ <= at) return;
+  loop_.cancel(draw_timer_);
+  next_draw_ = at;
+  draw_timer_ = loop_.after(delay, [this] { draw(); });
+}
+
+void MachineWatch::draw() {
+  draw_timer_ = 0;
+  const winsize size = terminal_size();
+  const Machines shown = machines();
+  std::vector<std::string> lines = machine_table(shown, size.ws_col, colours_);
+  // What is above the terminal's edge cannot be drawn over.
+  if (const std::size_t most = size.ws_row > 2 ? size.ws_row - 2U : 1U; lines.size() > most) {
+    const std::size_t hidden = lines.size() - most + 1;
+    lines.resize(most - 1);
+    lines.push_back(fmt::format("and {} more", hidden));
+  }
+  if (shown.empty()) lines.back() = fmt::format("nobody yet; listening on {}", interface_names()).substr(0, size.ws_col);
+  std::string text = drawn_lines_ == 0 ? std::string() : fmt::format("\x1b[{}A\r\x1b[J", drawn_lines_);
+  for (const std::string& line : lines) text += line + "\n";
+  drawn_lines_ = lines.size();
+  fmt::print("{}", text);
+  std::fflush(stdout);
+  draw_soon(kBetweenDraws);
+}
+
+int MachineWatch::print_all() const {
+  const Machines shown = machines();
+  if (options_.json) {
+    auto list = nlohmann::ordered_json::array();
+    for (const discovery::Machine* machine : shown) list.push_back(to_json(*machine));
+    print_line(dump({{"machines", list}, {"interfaces", to_json(datagrams_.interfaces())}}));
+  } else if (!shown.empty()) {
+    for (const std::string& line : machine_table(shown, 0, colours_)) print_line(line);
+  }
+  if (!shown.empty()) return 0;
+  explain_nobody();
+  return kNobodyFound;
+}
+
+void MachineWatch::explain_nobody() const {
+  const double seconds = static_cast<double>(options_.once->whole_milliseconds()) / 1000;
+  const bool deaf = !discovery_.heard_itself() && !datagrams_.interfaces().empty();
+  fmt::print(
+      stderr, "{}: no machine was heard within {} s on {}, UDP port {}; {}\n", options_.teller, seconds, interface_names(),
+      options_.datagrams.port,
+      deaf ? "not even this machine's own multicast came back: a firewall, or a missing permission for the local network, may hold it "
+             "back; name a machine with --peer HOST"
+           : "is `ringlet up` running there? Where the network blocks multicast, name a machine with --peer HOST");
+}
+
+std::string MachineWatch::interface_names() const {
+  std::string names;
+  for (const NetworkInterface& interface : datagrams_.interfaces()) names += (names.empty() ? "" : ", ") + interface.name;
+  return names.empty() ? "no interface" : names;
+}
+
+}  // namespace ringlet::command
