@@ -1,5 +1,5 @@
-// How long the f32 sum takes in the first cache, on the targets that are named and as a scalar loop: one JSON object. The same program natively
-// and in WebAssembly, so that wasm_bench.mjs can run them in turns.
+// How long the f32 sum takes in the first cache, on the targets that are named and as a scalar loop: one JSON object. The same program
+// natively and in WebAssembly, so that wasm_bench.mjs can run them in turns.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

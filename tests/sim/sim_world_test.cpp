@@ -125,6 +125,29 @@ TEST_CASE("bandwidth and latency take the time they should") {
   CHECK(pair.world.now() - start == Duration::milliseconds(60));
 }
 
+TEST_CASE("links of a node share its port, each way by itself") {
+  SimOptions options{.seed = 2, .paths = PathOptions::calm()};
+  options.paths.latency = {};
+  options.loop_delay = {};
+  TwoNodes pair(options);
+  pair.connect();
+  ByteUser second_dialler, second_acceptor;
+  auto opened = pair.two.network().listen({pair.two.host(), 0}, [&](std::unique_ptr<Link> link) { second_acceptor.use(std::move(link)); });
+  const std::unique_ptr<Listener> listener = std::move(opened).value();
+  SimNode& third = pair.world.add_node();
+  third.network().dial(listener->address(), Duration::seconds(1),
+                       [&](Result<std::unique_ptr<Link>> link) { second_dialler.use(std::move(link).value()); });
+  pair.world.run_until([&] { return second_dialler.link && second_acceptor.link; });
+  pair.world.limit_port(pair.two, 1'000'000);
+  const Instant start = pair.world.now();
+  for (ByteUser* sender : {&pair.dialler, &second_dialler, &pair.acceptor}) sender->send(50'000);
+  const auto all_there = [&] {
+    return pair.acceptor.incoming.size() == 50'000 && second_acceptor.incoming.size() == 50'000 && pair.dialler.incoming.size() == 50'000;
+  };
+  REQUIRE(pair.world.run_until(all_there) == RunEnd::done);
+  CHECK((pair.world.now() - start).whole_milliseconds() == 100);
+}
+
 TEST_CASE("bytes come in many sizes on a link that splits") {
   TwoNodes pair({.seed = 4, .paths = [] {
                    PathOptions paths;

@@ -76,6 +76,10 @@ std::uint64_t SimWorld::event_count() const { return machinery_->event_count; }
 std::uint64_t SimWorld::trace_hash() const { return machinery_->clock.trace_hash(); }
 PathOptions& SimWorld::path(const SimNode& from, const SimNode& to) { return machinery_->board.path(from.index(), to.index()); }
 
+void SimWorld::limit_port(const SimNode& node, std::uint64_t bytes_per_second) {
+  machinery_->wires.limit_port(node.index(), bytes_per_second);
+}
+
 RunEnd SimWorld::run_until_idle(RunLimits limits) {
   return run_until([] { return false; }, limits);
 }

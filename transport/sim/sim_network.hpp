@@ -75,6 +75,8 @@ class SimWorld {
 
   /// Options of the direction from -> to, at first those of the world; for links and dials that begin later.
   PathOptions& path(const SimNode& from, const SimNode& to);
+  /// All links of the node together send, and receive, at most so much from now on.
+  void limit_port(const SimNode& node, std::uint64_t bytes_per_second);
 
   /// Until nothing is left to happen, or a limit is met.
   RunEnd run_until_idle(RunLimits limits = {});

@@ -148,10 +148,26 @@ void Wires::schedule_transmit(Connection& connection, std::size_t side, Instant 
 void Wires::fly(Connection& connection, std::size_t side, std::size_t bytes) {
   Pipe& out = connection.pipes[side];
   const auto nanoseconds = static_cast<std::int64_t>(std::uint64_t{bytes} * 1'000'000'000 / out.bytes_per_second);
-  out.busy_until = std::max(out.busy_until, clock_.now()) + Duration{nanoseconds};
-  out.last_arrival = std::max(out.busy_until + out.latency + clock_.random().in(Range<Duration>{{}, out.jitter}), out.last_arrival);
+  const Instant begins = std::max(out.busy_until, clock_.now());
+  out.busy_until = std::max(begins + Duration{nanoseconds}, pass_port(connection.ends[side].node, &Port::sending_until, begins, bytes));
+  const Instant through = out.busy_until + out.latency + clock_.random().in(Range<Duration>{{}, out.jitter});
+  const Instant taken = pass_port(connection.ends[1 - side].node, &Port::receiving_until, begins + out.latency, bytes);
+  out.last_arrival = std::max({through, taken, out.last_arrival});
   out.flying.push_back(bytes);
   clock_.schedule(out.last_arrival, EventKind::arrive, connection.index, connection.generation, side);
+}
+
+void Wires::limit_port(std::uint32_t node, std::uint64_t bytes_per_second) {
+  if (ports_.size() <= node) ports_.resize(node + std::size_t{1});
+  ports_[node].bytes_per_second = bytes_per_second;
+}
+
+Instant Wires::pass_port(std::uint32_t node, Instant Port::*until, Instant from, std::size_t bytes) {
+  if (node >= ports_.size() || ports_[node].bytes_per_second == 0) return from;
+  Port& port = ports_[node];
+  port.*until =
+      std::max(port.*until, from) + Duration{static_cast<std::int64_t>(std::uint64_t{bytes} * 1'000'000'000 / port.bytes_per_second)};
+  return port.*until;
 }
 
 void Wires::arrive(Connection& connection, std::size_t side) {

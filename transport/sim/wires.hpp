@@ -74,6 +74,12 @@ struct Connection {
   bool cut = false;
 };
 
+/// What all of a node's connections share, each way.
+struct Port {
+  std::uint64_t bytes_per_second = 0;  // 0: no limit
+  Instant sending_until, receiving_until;
+};
+
 /// All connections of a world.
 class Wires {
  public:
@@ -93,6 +99,8 @@ class Wires {
   void wake(Connection& connection, std::size_t side);
   void finish_sending(Connection& connection, std::size_t side);
   void release(Connection& connection, std::size_t side);
+
+  void limit_port(std::uint32_t node, std::uint64_t bytes_per_second);
 
   // Faults.
   enum class Farewell : std::uint8_t { orderly, reset, none };
@@ -119,6 +127,8 @@ class Wires {
   void transmit(Connection& connection, std::size_t side);
   void schedule_transmit(Connection& connection, std::size_t side, Instant at);
   void fly(Connection& connection, std::size_t side, std::size_t bytes);
+  /// When so many bytes are through the node's port, if they come to it at `from`; `until` is one of its two times.
+  Instant pass_port(std::uint32_t node, Instant Port::*until, Instant from, std::size_t bytes);
   void arrive(Connection& connection, std::size_t side);
   void deliver(Connection& connection, std::size_t side);
   bool deliver_once(Connection& connection, std::size_t side);
@@ -131,6 +141,7 @@ class Wires {
   std::deque<Connection> connections_;
   std::vector<std::uint32_t> free_;
   std::vector<std::uint32_t> dead_;
+  std::vector<Port> ports_;  // by node, as far as any is limited
   std::uint64_t next_serial_ = 1;
 };
 
