@@ -78,13 +78,16 @@ void PulledLink::end_lending() {
 // --- sending ---
 
 std::span<const ConstBytes> PulledLink::to_send() {
-  if (full_ && !resume()) return {};
-  if (outbox_.unsent().size() <= kLeftOverBytes && !outbox_.batch_under_way() && !end_sent_) {
-    const Watch watch(*this);
-    if (!ask_user() || watch.gone()) return {};
+  const Watch watch(*this);
+  while (true) {
+    if (outbox_.unsent().size() <= kLeftOverBytes && !outbox_.batch_under_way() && !end_sent_)
+      if (!ask_user() || watch.gone()) return {};
+    answered_ = false;
+    unsent_ = outbox_.unsent();
+    if (!unsent_.empty()) return {&unsent_, 1};
+    // Receiving comes second: otherwise the peer would have nothing to read until this side has read all, and the two would take turns.
+    if (!(full_ || yielded_) || !resume() || full_) return {};
   }
-  unsent_ = outbox_.unsent();
-  return {&unsent_, unsent_.empty() ? 0U : 1U};
 }
 
 bool PulledLink::ask_user() {
@@ -122,7 +125,7 @@ void PulledLink::sent(std::size_t bytes) {
 // --- receiving ---
 
 std::span<const Bytes> PulledLink::to_receive() {
-  if (full_ && (!resume() || full_)) return {};
+  if ((full_ || yielded_) && (!resume() || full_ || yielded_)) return {};
   const Watch watch(*this);
   if (begin_ == end_) begin_ = end_ = 0;
   room_parts_ = direct_bytes_ = 0;
@@ -141,10 +144,10 @@ std::span<const Bytes> PulledLink::to_receive() {
   return {room_.data(), room_parts_};
 }
 
-/// The user may have room again.
+/// The user may have room again, or what the peer waits for has left.
 bool PulledLink::resume() {
   const Watch watch(*this);
-  full_ = false;
+  full_ = yielded_ = answered_ = false;
   parse();
   return !watch.gone();
 }
@@ -180,6 +183,10 @@ bool PulledLink::parse() {
   while (true) {
     if (incoming_.left > 0) {
       const bool pulled = incoming_.record.kind != RecordKind::data;
+      if (pulled && answered_) {
+        yielded_ = true;
+        return false;
+      }
       if (pulled ? !take_pulled() : !take_data()) return false;
       if (incoming_.left > 0) return true;
       continue;
@@ -222,6 +229,7 @@ bool PulledLink::on_answer(std::optional<std::size_t> left) {
   if (!left) return break_protocol("an answer to what was not asked");
   if (*left > 0) user_->sent(*left);
   if (watch.gone()) return false;
+  answered_ = true;
   inner_->wake();
   return true;
 }

@@ -22,8 +22,9 @@ inline constexpr std::size_t kLentBatchBytes = 16 << 20;
 /// A link between two processes of one machine. What it carries over the link below is short parts and where long ones stand: the receiver
 /// reads those out of the sender's memory, straight into their place, and answers. Both ends have one.
 ///
-/// It differs from other links in this: it is started once; and while its user has no room to receive, sending waits, too. Where the peer's
-/// memory turns out to be unreadable, or was recalled before it was read, it goes on as an ordinary link would, with nothing lost.
+/// It differs from other links in this: it is started once; and while its user has no room to receive, the peer's answers wait behind that,
+/// and sending stops after the batch under way. Where the peer's memory turns out to be unreadable, or was recalled before it was read, it
+/// goes on as an ordinary link would, with nothing lost.
 class PulledLink final : public Link, private LinkUser {
  public:
   /// `memory` outlives it. `mark`: this side's, which the peer knows; `peer`: the other's.
@@ -58,7 +59,7 @@ class PulledLink final : public Link, private LinkUser {
   void receive_ended() override;
   void link_failed(const Status& status) override;
 
-  // These return false where this object is lost, parse() and those that it calls also where the user has no room.
+  // These return false where this object is lost, parse() and those that it calls also where the user has no room or sending goes first.
   bool ask_user();
   void end_if_both_have();
   bool resume();
@@ -99,7 +100,9 @@ class PulledLink final : public Link, private LinkUser {
   std::size_t room_parts_ = 0;
   std::size_t direct_bytes_ = 0;  // of the inner link's next bytes go straight to the user
   int unsent_answers_ = 0;
-  bool full_ = false;  // the user had no room
+  bool full_ = false;      // the user had no room
+  bool answered_ = false;  // the peer has, since the user was asked for more to send
+  bool yielded_ = false;   // to sending, before what is lent is read
   bool skipping_ = false;
   bool peer_ended_ = false;
   bool inner_ended_ = false;
