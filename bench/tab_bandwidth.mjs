@@ -3,9 +3,11 @@
 import { spawn } from 'node:child_process';
 import { createHmac, randomFillSync } from 'node:crypto';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
-import { resolve } from 'node:path';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startNatives, token } from '../tests/wasm/natives.mjs';
 import { measure } from './tab_client.mjs';
@@ -54,10 +56,13 @@ server in Node. Build with
   }
   const options = { bytes: 8 << 20, messages: 16, turns: 9, token };
   const bare = spawn(process.execPath, [fileURLToPath(import.meta.url), 'serve-bare'], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const pagePort = await freePort();
+  // The page comes from the bench.
+  process.env.RINGLET_ORIGINS = `http://127.0.0.1:${pagePort}`;
   const world = await startNatives(resolve(program), 1, 1, ['exchange', ...[options.bytes, options.messages, options.turns].map(String)]);
   try {
     const [line] = await once(bare.stdout, 'data');
-    const all = { ...options, ringPort: world.port, barePort: Number(line) };
+    const all = { ...options, ringPort: world.port, pagePort, barePort: Number(line) };
     report(where, await (where === 'node' ? measureInNode(resolve(module), all) : measureInTab(resolve(module), all)));
   } finally {
     world.stop();
@@ -88,7 +93,6 @@ async function measureInNode(module, options) {
 
 async function measureInTab(module, options) {
   const { build } = require('esbuild');
-  const { chromium } = require('playwright-core');
   const bundle = await build({
     entryPoints: [resolve(here, 'tab_page.mjs')],
     bundle: true,
@@ -97,24 +101,59 @@ async function measureInTab(module, options) {
     alias: { 'ringlet-module': module },
     nodePaths: [resolve(here, '../wasm/node_modules')],
   });
-  const browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-    // A page that the bench makes up has no address, so Chromium takes it for one from outside.
-    args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--disable-features=LocalNetworkAccessChecks'],
-  });
+  const page = await servePage(bundle.outputFiles[0].text, readFileSync(module.replace(/\.mjs$/, '.wasm')), options);
+  const profile = mkdtempSync(join(tmpdir(), 'ringlet-bandwidth-'));
+  // Nobody debugs it: what does is told of each message, and costs more than all else.
+  const browser = spawn(
+    process.env.CHROMIUM ?? '/usr/bin/chromium',
+    ['--headless=new', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', `--user-data-dir=${profile}`, page.url],
+    { stdio: 'ignore' },
+  );
   try {
-    const page = await browser.newPage();
-    // The page has to be of the native rank's own origin.
-    await page.route(`http://127.0.0.1:${options.ringPort}/**`, (route) => {
-      const { pathname } = new URL(route.request().url());
-      if (pathname === '/page.mjs') return route.fulfill({ contentType: 'text/javascript', body: bundle.outputFiles[0].text });
-      if (pathname === '/ringlet.wasm') return route.fulfill({ contentType: 'application/wasm', body: readFileSync(module.replace(/\.mjs$/, '.wasm')) });
-      return route.fulfill({ contentType: 'text/html', body: '<!doctype html><script type="module" src="/page.mjs"></script>' });
-    });
-    await page.goto(`http://127.0.0.1:${options.ringPort}/`);
-    await page.waitForFunction(() => globalThis.measureTab !== undefined);
-    return await page.evaluate((given) => globalThis.measureTab(given), options);
+    return await page.rows;
   } finally {
-    await browser.close();
+    browser.kill();
+    await once(browser, 'exit');
+    page.stop();
+    rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
   }
+}
+
+/** The page that measures, and what it reports. */
+async function servePage(script, wasm, options) {
+  const files = {
+    '/': ['text/html', '<!doctype html><script type="module" src="/page.mjs"></script>'],
+    '/page.mjs': ['text/javascript', script],
+    '/ringlet.wasm': ['application/wasm', wasm],
+    '/options': ['application/json', JSON.stringify(options)],
+  };
+  let tell, refuse;
+  const rows = new Promise((resolve, reject) => [tell, refuse] = [resolve, reject]);
+  const server = createServer(async (request, response) => {
+    if (request.method === 'POST') {
+      let text = '';
+      for await (const data of request) text += data;
+      const { rows: found, problem } = JSON.parse(text);
+      response.end();
+      return found ? tell(found) : refuse(new Error(problem));
+    }
+    const [type, body] = files[request.url] ?? ['text/plain', ''];
+    response.writeHead(body === '' ? 404 : 200, { 'content-type': type }).end(body);
+  });
+  server.listen(options.pagePort, '127.0.0.1');
+  await once(server, 'listening');
+  const stop = () => {
+    server.close();
+    server.closeAllConnections();
+  };
+  return { url: `http://127.0.0.1:${options.pagePort}/`, rows, stop };
+}
+
+/** A port that is free now. */
+async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address();
+  await new Promise((closed) => server.close(closed));
+  return port;
 }
