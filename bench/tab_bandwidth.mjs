@@ -17,7 +17,10 @@ const { WebSocket, WebSocketServer } = require('ws');
 const here = fileURLToPath(new URL('.', import.meta.url));
 
 if (process.argv[2] === 'serve-bare') await serveBare();
-else await main();
+else {
+  await main();
+  process.exit();  // the module of the rank in Node keeps its timers
+}
 
 /** The other side of the bare measurement, in a process of its own. */
 async function serveBare() {
@@ -56,17 +59,21 @@ server in Node. Build with
   }
   const options = { bytes: 8 << 20, messages: 16, turns: 9, token };
   const bare = spawn(process.execPath, [fileURLToPath(import.meta.url), 'serve-bare'], { stdio: ['ignore', 'pipe', 'inherit'] });
-  const pagePort = await freePort();
-  // The page comes from the bench.
-  process.env.RINGLET_ORIGINS = `http://127.0.0.1:${pagePort}`;
-  const world = await startNatives(resolve(program), 1, 1, ['exchange', ...[options.bytes, options.messages, options.turns].map(String)]);
+  const pages = createServer().listen(0, '127.0.0.1');
+  await once(pages, 'listening');
+  const origin = `http://127.0.0.1:${pages.address().port}`;
+  const world = await startNatives(resolve(program), 1, 1, ['exchange', ...[options.bytes, options.messages, options.turns].map(String)], {
+    RINGLET_ORIGINS: origin,
+  });
   try {
     const [line] = await once(bare.stdout, 'data');
-    const all = { ...options, ringPort: world.port, pagePort, barePort: Number(line) };
-    report(where, await (where === 'node' ? measureInNode(resolve(module), all) : measureInTab(resolve(module), all)));
+    const all = { ...options, ringPort: world.port, barePort: Number(line) };
+    report(where, await (where === 'node' ? measureInNode(resolve(module), all) : measureInTab(resolve(module), all, pages, origin)));
   } finally {
     world.stop();
     bare.kill();
+    pages.close();
+    pages.closeAllConnections();
   }
 }
 
@@ -91,7 +98,7 @@ async function measureInNode(module, options) {
   );
 }
 
-async function measureInTab(module, options) {
+async function measureInTab(module, options, pages, origin) {
   const { build } = require('esbuild');
   const bundle = await build({
     entryPoints: [resolve(here, 'tab_page.mjs')],
@@ -101,59 +108,42 @@ async function measureInTab(module, options) {
     alias: { 'ringlet-module': module },
     nodePaths: [resolve(here, '../wasm/node_modules')],
   });
-  const page = await servePage(bundle.outputFiles[0].text, readFileSync(module.replace(/\.mjs$/, '.wasm')), options);
+  const rows = servePage(pages, bundle.outputFiles[0].text, readFileSync(module.replace(/\.mjs$/, '.wasm')), options);
   const profile = mkdtempSync(join(tmpdir(), 'ringlet-bandwidth-'));
   // Nobody debugs it: what does is told of each message, and costs more than all else.
   const browser = spawn(
     process.env.CHROMIUM ?? '/usr/bin/chromium',
-    ['--headless=new', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', `--user-data-dir=${profile}`, page.url],
+    ['--headless=new', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', `--user-data-dir=${profile}`, origin],
     { stdio: 'ignore' },
   );
   try {
-    return await page.rows;
+    return await rows;
   } finally {
     browser.kill();
     await once(browser, 'exit');
-    page.stop();
     rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
   }
 }
 
-/** The page that measures, and what it reports. */
-async function servePage(script, wasm, options) {
+/** Serves the page that measures, and gives what it reports. */
+function servePage(pages, script, wasm, options) {
   const files = {
     '/': ['text/html', '<!doctype html><script type="module" src="/page.mjs"></script>'],
     '/page.mjs': ['text/javascript', script],
     '/ringlet.wasm': ['application/wasm', wasm],
     '/options': ['application/json', JSON.stringify(options)],
   };
-  let tell, refuse;
-  const rows = new Promise((resolve, reject) => [tell, refuse] = [resolve, reject]);
-  const server = createServer(async (request, response) => {
-    if (request.method === 'POST') {
-      let text = '';
-      for await (const data of request) text += data;
-      const { rows: found, problem } = JSON.parse(text);
-      response.end();
-      return found ? tell(found) : refuse(new Error(problem));
-    }
-    const [type, body] = files[request.url] ?? ['text/plain', ''];
-    response.writeHead(body === '' ? 404 : 200, { 'content-type': type }).end(body);
+  return new Promise((resolve, reject) => {
+    pages.on('request', async (request, response) => {
+      if (request.method === 'POST') {
+        let text = '';
+        for await (const data of request) text += data;
+        const { rows, problem } = JSON.parse(text);
+        response.end();
+        return rows ? resolve(rows) : reject(new Error(problem));
+      }
+      const [type, body] = files[request.url] ?? ['text/plain', ''];
+      response.writeHead(body === '' ? 404 : 200, { 'content-type': type }).end(body);
+    });
   });
-  server.listen(options.pagePort, '127.0.0.1');
-  await once(server, 'listening');
-  const stop = () => {
-    server.close();
-    server.closeAllConnections();
-  };
-  return { url: `http://127.0.0.1:${options.pagePort}/`, rows, stop };
-}
-
-/** A port that is free now. */
-async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address();
-  await new Promise((closed) => server.close(closed));
-  return port;
 }

@@ -5,8 +5,8 @@ import { createServer } from 'node:net';
 
 export const token = 'a token for tests only';
 
-/** Starts them. `output(rank)` ends with what that rank printed, once it has ended well. */
-export async function startNatives(program, natives, guests, args = []) {
+/** Starts them, with `settings` in their environment. `output(rank)` ends with what that rank printed, once it has ended well. */
+export async function startNatives(program, natives, guests, args = [], settings = {}) {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address();
@@ -15,6 +15,7 @@ export async function startNatives(program, natives, guests, args = []) {
       stdio: ['ignore', 'pipe', 'inherit', ...(rank === 0 ? [server._handle.fd] : [])],
       env: {
         ...process.env,
+        ...settings,
         RINGLET_RANK: String(rank),
         RINGLET_WORLD_SIZE: String(natives + guests),
         RINGLET_GUESTS: String(guests),
