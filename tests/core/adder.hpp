@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <vector>
@@ -8,7 +9,7 @@
 
 namespace ringlet::test {
 
-/// Every rank adds its number + 1 again and again; each result is checked.
+/// Every rank adds its number + 1 again and again; each result is checked. The memory goes the moment that an operation fails.
 class Adder {
  public:
   Adder(SimGroup& group, int rank, std::size_t count, int rounds) : group_(group), rank_(rank), values_(count), rounds_(rounds) { next(); }
@@ -33,7 +34,11 @@ class Adder {
   void on_done(const Status& status) {
     ++completions_;
     last_ = status;
-    if (!status.ok()) return;
+    if (!status.ok()) {
+      std::fill(values_.begin(), values_.end(), -1);
+      values_ = {};
+      return;
+    }
     const std::int32_t sum = group_.size() * (group_.size() + 1) / 2;
     for (const auto value : values_) REQUIRE(value == sum);
     if (--rounds_ > 0) next();

@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
+#include "tests/core/adder.hpp"
 #include "tests/core/seeds.hpp"
-#include "tests/core/sim_group.hpp"
 #include "tests/local/pulled_network.hpp"
 #include "transport/local/memory_shortcut.hpp"
 #include "transport/sim/sim_random.hpp"
@@ -33,42 +33,6 @@ struct PulledGroup {
     }
     group.meet();
   }
-};
-
-/// Adds large tensors again and again; spoils them the moment that an operation fails.
-class Adder {
- public:
-  Adder(SimGroup& group, int rank, std::size_t count, int rounds) : group_(group), rank_(rank), values_(count), rounds_(rounds) { next(); }
-  Adder(const Adder&) = delete;
-
-  bool done() const { return rounds_ == 0 || !last_.ok(); }
-  const Status& last() const { return last_; }
-
- private:
-  void next() {
-    for (auto& value : values_) value = rank_ + 1;
-    auto task = make_all_reduce(ReduceOp::sum, values_, values_, 1, group_.options(rank_));
-    task.value().timeout = Duration::seconds(30);
-    task.value().completion = [this](const Status& status) { on_done(status); };
-    group_.world(rank_).group().start(0, std::move(task).value());
-  }
-  void on_done(const Status& status) {
-    last_ = status;
-    if (!status.ok()) {
-      std::fill(values_.begin(), values_.end(), -1);
-      values_ = {};
-      return;
-    }
-    const std::int32_t sum = group_.size() * (group_.size() + 1) / 2;
-    for (const auto value : values_) REQUIRE(value == sum);
-    if (--rounds_ > 0) next();
-  }
-
-  SimGroup& group_;
-  int rank_;
-  std::vector<std::int32_t> values_;
-  int rounds_;
-  Status last_;
 };
 
 GroupSetup setup_of(std::uint64_t seed, SimRandom& random) {
