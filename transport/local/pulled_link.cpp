@@ -78,15 +78,15 @@ void PulledLink::end_lending() {
 // --- sending ---
 
 std::span<const ConstBytes> PulledLink::to_send() {
-  const Watch watch(*this);
   while (true) {
-    if (outbox_.unsent().size() <= kLeftOverBytes && !outbox_.batch_under_way() && !end_sent_)
-      if (!ask_user() || watch.gone()) return {};
+    if (outbox_.unsent().size() <= kLeftOverBytes && !outbox_.batch_under_way() && !end_sent_ && !ask_user()) return {};
     answered_ = false;
     unsent_ = outbox_.unsent();
     if (!unsent_.empty()) return {&unsent_, 1};
     // Receiving comes second: otherwise the peer would have nothing to read until this side has read all, and the two would take turns.
-    if (!(full_ || yielded_) || !resume() || full_) return {};
+    if (!stopped_ || !resume()) return {};
+    // Still: the user has no room, unless an answer lets sending go first once more.
+    if (stopped_ && !answered_) return {};
   }
 }
 
@@ -125,15 +125,15 @@ void PulledLink::sent(std::size_t bytes) {
 // --- receiving ---
 
 std::span<const Bytes> PulledLink::to_receive() {
-  if ((full_ || yielded_) && (!resume() || full_ || yielded_)) return {};
+  if (stopped_ && (!resume() || stopped_)) return {};
   const Watch watch(*this);
   if (begin_ == end_) begin_ = end_ = 0;
   room_parts_ = direct_bytes_ = 0;
   if (incoming_.left >= kDirectBytes && begin_ == end_ && !skipping_) {
     const std::size_t bytes = ask_for_room(incoming_.left);
     if (watch.gone()) return {};
-    full_ = bytes == 0;
-    if (full_) return {};
+    stopped_ = bytes == 0;
+    if (stopped_) return {};
     direct_bytes_ = bytes;
     if (bytes < incoming_.left) return {room_.data(), room_parts_};
   } else if (begin_ > 0) {
@@ -147,7 +147,7 @@ std::span<const Bytes> PulledLink::to_receive() {
 /// The user may have room again, or what the peer waits for has left.
 bool PulledLink::resume() {
   const Watch watch(*this);
-  full_ = yielded_ = answered_ = false;
+  stopped_ = answered_ = false;
   parse();
   return !watch.gone();
 }
@@ -184,7 +184,7 @@ bool PulledLink::parse() {
     if (incoming_.left > 0) {
       const bool pulled = incoming_.record.kind != RecordKind::data;
       if (pulled && answered_) {
-        yielded_ = true;
+        stopped_ = true;
         return false;
       }
       if (pulled ? !take_pulled() : !take_data()) return false;
@@ -251,8 +251,8 @@ bool PulledLink::take_data() {
     if (!skipping_) {
       bytes = ask_for_room(bytes);
       if (watch.gone()) return false;
-      full_ = bytes == 0;
-      if (full_) return false;
+      stopped_ = bytes == 0;
+      if (stopped_) return false;
       std::size_t from = begin_;
       for (const Bytes part : std::span(room_).first(room_parts_)) {
         if (!part.empty()) std::memcpy(part.data(), buffer_.data() + from, part.size());
@@ -273,8 +273,8 @@ bool PulledLink::take_pulled() {
   while (incoming_.left > 0) {
     const std::size_t bytes = ask_for_room(incoming_.left);
     if (watch.gone()) return false;
-    full_ = bytes == 0;
-    if (full_) return false;
+    stopped_ = bytes == 0;
+    if (stopped_) return false;
     if (!read_peer(bytes)) {
       skipping_ = true;
       incoming_.left = 0;

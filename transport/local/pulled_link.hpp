@@ -100,9 +100,8 @@ class PulledLink final : public Link, private LinkUser {
   std::size_t room_parts_ = 0;
   std::size_t direct_bytes_ = 0;  // of the inner link's next bytes go straight to the user
   int unsent_answers_ = 0;
-  bool full_ = false;      // the user had no room
   bool answered_ = false;  // the peer has, since the user was asked for more to send
-  bool yielded_ = false;   // to sending, before what is lent is read
+  bool stopped_ = false;   // receiving: the user had no room, or sending goes first
   bool skipping_ = false;
   bool peer_ended_ = false;
   bool inner_ended_ = false;
