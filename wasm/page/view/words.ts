@@ -23,9 +23,10 @@ export function explain(failure: TrainingFailure, mine: number, offline: boolean
 
 function explainJoining(failure: TrainingFailure): Explanation {
   const common = { askForToken: false, mayTryAgain: true };
-  if (/complete/i.test(failure.message)) {
+  // Rank 0 has no seat for it, and its message says why.
+  if (failure.code === 'invalid_argument') {
     return {
-      headline: 'The group is complete',
+      headline: 'The group takes no more tabs',
       advice:
         'It has all the tabs that it waits for, or has started already. Ask whoever started the training to start it with one browser more.',
       ...common,

@@ -110,7 +110,7 @@ test('a lost rank is named, marked in the ring, and one may join again', async (
 test('a complete group is told as such', async () => {
   const { page } = await openPage(browser, { viewport: phone });
   await page.goto(`${url}#token=complete`);
-  await page.getByRole('heading', { name: 'The group is complete' }).waitFor();
+  await page.getByRole('heading', { name: 'The group takes no more tabs' }).waitFor();
   assert.ok(await page.getByRole('button', { name: 'Join again' }).isVisible());
   await page.context().close();
 });

@@ -41,7 +41,7 @@ export const scripts: Readonly<Record<string, News[]>> = {
   training,
   finished: [...training, { kind: 'finished', parameterHash: '0123456789abcdef' }],
   wrong: [{ kind: 'connecting' }, failed({ code: 'authentication', message: 'the token is not the one of this world', during: 'looking' })],
-  complete: [{ kind: 'connecting' }, failed({ message: 'the group is complete', during: 'looking' })],
+  complete: [{ kind: 'connecting' }, failed({ code: 'invalid_argument', message: 'the group is complete', during: 'looking' })],
   lost: [...training, failed({ rank: 1 })],
 };
 

@@ -22,7 +22,7 @@ test('each failure is told in plain words, with what to do', () => {
   assert.equal(headline({ rank: 0 }, 3, true), 'This tab was away for too long');
   assert.equal(headline({ code: 'cancelled' }), 'The training was stopped');
   assert.equal(headline({ code: 'mismatch' }), 'The ranks do not fit together');
-  assert.equal(headline({ during: 'looking', message: 'the group is complete' }, -1), 'The group is complete');
+  assert.equal(headline({ during: 'looking', code: 'invalid_argument' }, -1), 'The group takes no more tabs');
   assert.equal(headline({ during: 'looking' }, -1), 'The group cannot be reached');
   assert.equal(headline({ during: 'looking', code: 'timed_out' }, -1), 'The group cannot be reached');
   assert.equal(headline({ during: 'waiting', code: 'timed_out' }, -1), 'Not everybody came in time');
