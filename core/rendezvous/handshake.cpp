@@ -27,7 +27,8 @@ std::array<std::byte, kRequestBytes> encode(const LinkRequest& request) {
 
 std::optional<LinkRequest> decode_request(const std::byte* in) {
   LinkRequest request;
-  request.kind = in[0] == std::byte{1} ? LinkRequest::Kind::relay : LinkRequest::Kind::link;
+  for (const auto kind : {LinkRequest::Kind::relay, LinkRequest::Kind::agent})
+    if (in[0] == static_cast<std::byte>(kind)) request.kind = kind;
   request.shortcut = request.kind == LinkRequest::Kind::link && in[1] == std::byte{1};
   request.from = detail::load_le<std::uint32_t>(in + 4);
   request.to = detail::load_le<std::uint32_t>(in + 8);

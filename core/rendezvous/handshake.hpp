@@ -31,6 +31,7 @@ struct LinkRequest {
   enum class Kind : std::uint8_t {
     link = 0,   // a link with the one that it has dialled
     relay = 1,  // a link with rank `to`, through the one that it has dialled
+    agent = 2,  // a conversation with an agent, which starts programs
   };
   Kind kind = Kind::link;
   std::uint32_t from = 0;  // relay: the dialler's rank

@@ -114,6 +114,7 @@ void Reception::on_opened(Id id, std::unique_ptr<Link> link, const FirstBytes& f
 
 void Reception::on_request(Id id, const LinkRequest& request) {
   if (request.kind == LinkRequest::Kind::relay) return on_relay_request(id, request);
+  if (request.kind != expected_) return drop(id);
   Newcomer& newcomer = newcomers_.at(id);
   if (request.shortcut && (shortcut_ == nullptr || newcomer.upgraded)) return drop(id);
   newcomer.shortcut = request.shortcut;

@@ -60,6 +60,8 @@ class Reception {
 
   /// Gets each authenticated link, ready for a session. Unset: they are dropped.
   void set_on_link(OnLink on_link) { on_link_ = std::move(on_link); }
+  /// What else than relays may be asked for; at first links between ranks. Who asks for another kind is dropped.
+  void set_expected(LinkRequest::Kind kind) { expected_ = kind; }
   /// Gets each link that does not begin with Ringlet's magic, and its first four bytes. Unset: they are dropped.
   void set_on_other_protocol(OnOtherProtocol on_other) { on_other_protocol_ = std::move(on_other); }
 
@@ -101,6 +103,7 @@ class Reception {
   Authenticator& authenticator_;
   const ReceptionOptions options_;
   Shortcut* shortcut_ = nullptr;
+  LinkRequest::Kind expected_ = LinkRequest::Kind::link;
   OnLink on_link_;
   OnOtherProtocol on_other_protocol_;
   std::map<Id, Newcomer> newcomers_;

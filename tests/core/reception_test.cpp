@@ -183,3 +183,29 @@ TEST_CASE("both look for a shortcut where the dialler asks for one; who has none
   CHECK(own.sides == (has_one ? std::vector{LinkSide::acceptor} : std::vector<LinkSide>{}));
   CHECK(theirs.sides == (has_one ? std::vector{LinkSide::dialler} : std::vector<LinkSide>{}));
 }
+
+TEST_CASE("only what is expected may be asked for") {
+  const auto [expected, asked] = GENERATE(table<LinkRequest::Kind, LinkRequest::Kind>({
+      {LinkRequest::Kind::link, LinkRequest::Kind::link},
+      {LinkRequest::Kind::link, LinkRequest::Kind::agent},
+      {LinkRequest::Kind::agent, LinkRequest::Kind::agent},
+      {LinkRequest::Kind::agent, LinkRequest::Kind::link},
+      {LinkRequest::Kind::agent, LinkRequest::Kind::relay},
+  }));
+  Hall hall;
+  hall.reception->set_expected(expected);
+  SimNode& node = hall.world.add_node();
+  TestAuthenticator authenticator{2, "token"};
+  Dialler dialler(node.loop(), node.network(), authenticator);
+  std::optional<bool> dialled;
+  ByteUser user;
+  dialler.dial(hall.listener->address(), {}, {.kind = asked, .from = 0, .to = 1}, [&](Result<std::unique_ptr<Link>> link) {
+    dialled = link.ok();
+    if (link.ok()) user.use(std::move(link).value());
+  });
+  hall.world.run_for(Duration::seconds(1));
+  REQUIRE(dialled);
+  CHECK(*dialled == (expected == asked));
+  CHECK(hall.links.size() == (expected == asked ? 1 : 0));
+  CHECK(hall.reception->pending() == 0);
+}
