@@ -14,15 +14,15 @@ namespace ringlet::command {
 
 namespace {
 
-constexpr char kFooter[] = R"(Starts its own ranks on this machine, or, inside `ringlet launch`, measures the group it was started in:
+constexpr char kFooter[] = R"(Example:
   ringlet bench --ranks 2 --op all_reduce --sizes 4,1KiB,1MiB,64MiB --dtype f32
   ringlet launch -n 4 -- ringlet bench --json
 
-Every result is checked. A sample is a batch of calls, one after the other, in the slowest rank's time; median and min are over samples, p99 is over
+Starts its own ranks on this machine, or, inside `ringlet launch`, measures the group it was started in. Every result is checked. A sample is a batch of calls, one after the other, in the slowest rank's time; median and min are over samples, p99 is over
 single calls on rank 0. Sizes, algbw and busbw are as nccl-tests defines them: all_reduce, broadcast and reduce count the buffer, reduce_scatter and
 all_to_all the whole input, all_gather the whole output; busbw = algbw x 2(n-1)/n for all_reduce, x (n-1)/n for reduce_scatter, all_gather and
 all_to_all, x 1 for broadcast and reduce.
-Exit code: 0, 1 if a result is wrong or a rank is lost, 2 for a mistake on the command line.)";
+Exit codes: 0; 1 if a result is wrong or a rank is lost; 2 a mistake on the command line.)";
 
 struct BenchCommandLine {
   int ranks = 2;

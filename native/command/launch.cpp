@@ -11,7 +11,7 @@ constexpr char kFooter[] = R"(Example:
 
 Each rank gets RINGLET_RANK, RINGLET_WORLD_SIZE and RINGLET_COORDINATOR; ringlet::init() needs nothing else. On a terminal also
 RINGLET_TERMINAL_COLUMNS, the width that is left for a rank's own progress bar.
-Exit code: 0 if all ranks exited with 0, else that of the first rank that failed (128 + signal if a signal killed it);
+Exit codes: 0 if all ranks exited with 0, else that of the first rank that failed (128 + signal if a signal killed it);
 126 or 127 if PROGRAM cannot be run, 128 + signal after SIGINT or SIGTERM, 2 for a mistake on the command line.)";
 
 }  // namespace

@@ -27,7 +27,8 @@ std::optional<int> terminal_columns() {
 
 void declare_launch_options(CLI::App& app, LaunchLine& line) {
   app.add_option("--env", line.environment, "NAME=VALUE for the ranks' environment; may be repeated")->expected(1)->take_all();
-  app.add_option("--cwd", line.options.working_directory, "Directory in which the ranks run (a relative PROGRAM is looked up there)");
+  app.add_option("--cwd", line.options.working_directory, "Directory in which the ranks run (a relative PROGRAM is looked up there)")
+      ->type_name("DIR");
   app.add_option("--stdin", line.stdin_rank, "The rank that reads the launcher's standard input, or none")->capture_default_str();
   app.add_flag("--no-prefix", line.no_prefix, "Lines without \"[rank] \" before them");
   app.add_option("--output-dir", line.options.output_directory, "Keep each rank's output, unchanged, in DIR/rank-R.log as well")

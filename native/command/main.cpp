@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdio>
 #include <exception>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ using namespace ringlet::command;
 
 constexpr std::array kSubcommands{
     Subcommand{"bench", "measure collectives between ranks", run_bench},
+    Subcommand{"completion", "print a shell's completions for this command", run_completion},
     Subcommand{"discover", "show the machines on the local network", run_discover},
     Subcommand{"launch", "run a program as N ranks on this machine", run_launch},
     Subcommand{"serve", "run a program as ranks that browsers join", run_serve},
@@ -89,6 +91,8 @@ int run(int argc, char** argv) {
 }
 
 }  // namespace
+
+std::span<const Subcommand> ringlet::command::subcommands() noexcept { return kSubcommands; }
 
 int main(int argc, char** argv) {
   open_standard_descriptors();

@@ -11,7 +11,18 @@
 
 namespace ringlet::command {
 
+namespace {
+
+/// While one is set, options are shown to it and not parsed.
+const std::function<void(const CLI::App&)>* visitor = nullptr;
+
+}  // namespace
+
 std::optional<int> parse_options(CLI::App& app, Arguments arguments) {
+  if (visitor != nullptr) {
+    (*visitor)(app);
+    return 0;
+  }
   try {
     // CLI11 takes them last first.
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
@@ -23,6 +34,12 @@ std::optional<int> parse_options(CLI::App& app, Arguments arguments) {
     return usage_error(name.substr(name.find(' ') + 1), error.what());
   }
   return std::nullopt;
+}
+
+void visit_options(const Subcommand& subcommand, const std::function<void(const CLI::App&)>& visit) {
+  visitor = &visit;
+  subcommand.run({});
+  visitor = nullptr;
 }
 
 std::string own_path() {

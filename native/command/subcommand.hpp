@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -25,6 +26,7 @@ struct Subcommand {
 };
 
 int run_bench(Arguments arguments);
+int run_completion(Arguments arguments);
 int run_discover(Arguments arguments);
 int run_launch(Arguments arguments);
 int run_serve(Arguments arguments);
@@ -32,9 +34,16 @@ int run_token(Arguments arguments);
 int run_up(Arguments arguments);
 int run_version(Arguments arguments);
 
+/// The table in main.cpp.
+std::span<const Subcommand> subcommands() noexcept;
+
 /// Reads the options that `app` declares. Returns an exit code where the command is over: 0 after --help, `kUsageError` after a mistake,
 /// which is then told on stderr.
 std::optional<int> parse_options(CLI::App& app, Arguments arguments);
+
+/// Hands `visit` what `subcommand` declares, the very `App` that reads its command line; nothing is parsed or run. Every subcommand calls
+/// `parse_options` before it does anything.
+void visit_options(const Subcommand& subcommand, const std::function<void(const CLI::App&)>& visit);
 
 /// Path of this program's own binary.
 std::string own_path();

@@ -28,3 +28,10 @@ execute_process(COMMAND pkg-config --variable=libdir ringlet OUTPUT_VARIABLE lib
 separate_arguments(flags UNIX_COMMAND "${flags}")
 run(${C_COMPILER} -std=c99 ${SOURCE}/main.c -o ${WORK}/consumer_pc ${flags} -Wl,-rpath,${libdir})
 expect_sum(${WORK}/consumer_pc)
+
+foreach(completions bash-completion/completions/ringlet zsh/site-functions/_ringlet fish/vendor_completions.d/ringlet.fish)
+  file(SIZE ${WORK}/prefix/share/${completions} size)
+  if(size LESS 1000)
+    message(FATAL_ERROR "the completions in ${completions} have ${size} bytes")
+  endif()
+endforeach()

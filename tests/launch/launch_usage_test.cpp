@@ -41,7 +41,7 @@ TEST_CASE("a mistake on the command line is told with its value, exit code 2") {
       {{"launch", "-n", "2", "--cwd", "/no/such", "--", "true"}, "--cwd /no/such: there is no such directory"},
       {{"version", "3"}, "3"},
       {{"lanch"}, "did you mean `launch`?"},
-      {{"xyzzy"}, "launch, serve, token, up, version"},
+      {{"xyzzy"}, "bench, completion, discover, launch"},
   };
   for (const Mistake& mistake : mistakes) {
     const Outcome outcome = run_command(mistake.arguments);
@@ -50,31 +50,6 @@ TEST_CASE("a mistake on the command line is told with its value, exit code 2") {
     CHECK(outcome.out.empty());
     CHECK_THAT(outcome.err, StartsWith("ringlet") && Contains(mistake.told));
   }
-}
-
-TEST_CASE("help has an example for each subcommand") {
-  for (const std::vector<std::string>& arguments :
-       {std::vector<std::string>{"--help"}, {"-h"}, {"help"}, {"launch", "--help"}, {"launch", "-h"}, {"token", "--help"}, {"version", "--help"}}) {
-    const Outcome outcome = run_command(arguments);
-    CAPTURE(arguments);
-    CHECK(outcome.exit_code == 0);
-    CHECK(outcome.err.empty());
-    CHECK_THAT(outcome.out, Contains("Example:\n  ringlet "));
-  }
-  const Outcome bare = run_command({});
-  CHECK(bare.exit_code == 2);
-  CHECK_THAT(bare.err, Contains("Subcommands:"));
-}
-
-TEST_CASE("each token is another") {
-  const std::string token = run_command({"token"}).out;
-  CHECK(token.size() == 35);
-  CHECK(run_command({"token"}).out != token);
-}
-
-TEST_CASE("the version is printed") {
-  CHECK_THAT(run_command({"version"}).out, StartsWith("ringlet 0."));
-  CHECK(run_command({"--version"}).out == run_command({"version"}).out);
 }
 
 TEST_CASE("a program that cannot be run gives one sentence and 127 or 126") {
