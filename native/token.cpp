@@ -6,6 +6,8 @@
 #include <ringlet/error.hpp>
 #include <string_view>
 
+#include "native/saved_token.hpp"
+
 namespace ringlet::native {
 
 namespace {
@@ -27,6 +29,11 @@ std::string check_token(const std::string& source, std::string_view text) {
         {Errc::invalid_argument, fmt::format("the token in {} has {} characters, at least {} are needed; `ringlet token` makes one", source,
                                              token.size(), kLeastTokenCharacters)});
   return std::string(token);
+}
+
+std::string find_token(const std::string& group, const Variables& variables) {
+  if (std::string token = read_token({}, variables); !token.empty()) return token;
+  return load_token(group, variables).value_or(std::string());
 }
 
 std::string make_token(Authenticator& authenticator) {
