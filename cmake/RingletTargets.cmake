@@ -19,6 +19,10 @@ if(RINGLET_SANITIZE)
   target_compile_options(ringlet_flags INTERFACE -fsanitize=${RINGLET_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(ringlet_flags INTERFACE -fsanitize=${RINGLET_SANITIZE})
 endif()
+if(RINGLET_FUZZERS)
+  # What is fuzzed tells where it has been.
+  target_compile_options(ringlet_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 
 add_library(ringlet_public INTERFACE)
 target_include_directories(ringlet_public INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)

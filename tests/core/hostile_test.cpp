@@ -1,154 +1,14 @@
 #include <catch2/catch.hpp>
-#include <cstring>
 #include <string>
 
-#include "core/wire/call_record.hpp"
-#include "core/wire/control.hpp"
-#include "tests/core/raw_peer.hpp"
 #include "tests/core/seeds.hpp"
-#include "tests/core/sim_group.hpp"
+#include "tests/core/victim.hpp"
 
 using namespace ringlet;
 using namespace ringlet::test;
 using Catch::Contains;
 
 namespace {
-
-ConstBytes bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
-
-FrameHeader header_of(FrameKind kind, std::size_t payload_bytes, std::uint64_t sequence = 0) {
-  FrameHeader header;
-  header.kind = kind;
-  header.payload_bytes = static_cast<std::uint32_t>(payload_bytes);
-  header.sequence = sequence;
-  return header;
-}
-
-/// Bytes that one rank sends.
-class Script {
- public:
-  Script& add(ConstBytes bytes) {
-    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
-    return *this;
-  }
-  Script& frame(const FrameHeader& header, ConstBytes payload = {}) {
-    std::array<std::byte, kFrameHeaderBytes> encoded{};
-    encode(header, encoded.data());
-    return add(encoded).add(payload);
-  }
-  Script& control(const wire::ControlMessage& message) {
-    const std::string payload = wire::encode_control(message);
-    return frame(header_of(FrameKind::control, payload.size()), bytes_of(payload));
-  }
-  Script& join() { return control(wire::Hello{wire::Hello::Purpose::join, 1, 2, "", 5000, 0}).control(wire::Ready{}); }
-  Script& call(std::uint64_t sequence, const Call& call) {
-    std::vector<std::byte> record;
-    append_call(call, 0, record);
-    return frame(header_of(FrameKind::call, record.size(), sequence), record);
-  }
-  Script& data(std::uint64_t sequence, std::uint32_t transfer, std::size_t bytes, std::size_t offset = 0) {
-    FrameHeader header = header_of(FrameKind::data, bytes, sequence);
-    header.transfer = transfer;
-    header.offset = offset;
-    return frame(header, Values(bytes));
-  }
-  Script& offer(std::uint64_t sequence, const MessageShape& shape, bool eager) {
-    const auto record = encode_message_shape(shape);
-    FrameHeader header = header_of(FrameKind::offer, record.size, sequence);
-    header.flags = eager ? kFlagEager : std::uint8_t{0};
-    return frame(header, ConstBytes(record.bytes).first(record.size));
-  }
-  Script& message(std::uint64_t sequence, std::size_t bytes, std::size_t offset = 0) {
-    FrameHeader header = header_of(FrameKind::message, bytes, sequence);
-    header.offset = offset;
-    return frame(header, Values(bytes));
-  }
-  const Values& bytes() const { return bytes_; }
-
- private:
-  Values bytes_;
-};
-
-Call sum_of(std::size_t count, Algorithm algorithm) {
-  Call call;
-  call.kind = CollectiveKind::all_reduce;
-  call.dtype = DType::f32;
-  call.rows = count;
-  call.algorithm = algorithm;
-  return call;
-}
-
-Call gathered(std::uint64_t first, std::uint64_t second) {
-  Call call = sum_of(first + second, Algorithm::direct);
-  call.kind = CollectiveKind::all_gather;
-  call.counts = {first, second};
-  return call;
-}
-
-/// What rank 1 tells rank 0: the rows for it, the rows from it.
-Call exchanged(std::uint64_t sent, std::uint64_t received) {
-  Call call = gathered(sent, received);
-  call.kind = CollectiveKind::all_to_all;
-  call.rows = 0;
-  return call;
-}
-
-/// Rank 0 of two, with operations pending, and a raw peer in the place of rank 1.
-struct Victim {
-  SimGroup group;
-  RawPeer peer;
-  std::vector<std::vector<float>> values{std::vector<float>(10), std::vector<float>(20), std::vector<float>(100), std::vector<float>(5),
-                                         std::vector<float>(6),  std::vector<float>(8),  std::vector<float>(5)};
-  const std::vector<std::int64_t> counts{3, 5}, sent{4, 1}, received{4, 4};
-  std::vector<Outcome*> outcomes;
-  Values later;
-
-  static GroupSetup setup(std::uint64_t seed) {
-    GroupSetup setup;
-    setup.seed = seed;
-    setup.connect_timeout = Duration::seconds(5);
-    setup.world.limits = {64, 128};
-    setup.world.operation_timeout = Duration::seconds(5);
-    return setup;
-  }
-  explicit Victim(std::uint64_t seed, const Values& script) : group(setup(seed)), peer(group.sim()) {
-    // What joins goes first; the rest follows when the operations have been started.
-    const auto split = static_cast<std::ptrdiff_t>(std::min(script.size(), Script().join().bytes().size()));
-    later.assign(script.begin() + split, script.end());
-    group.start_meeting(0);
-    peer.use_token(kSimToken);
-    peer.dial_until_linked(group.listening_address(0),
-                           [this, first = Values(script.begin(), script.begin() + split)] { peer.send(first); });
-    group.sim().run_until([&] { return group.met(0).has_value(); }, {.time = Duration::seconds(10)});
-  }
-  void start_operations() {
-    const WorldOptions& options = group.options(0);
-    for (const std::size_t i : {0U, 1U, 2U})
-      outcomes.push_back(&group.start(0, 0, make_all_reduce(ReduceOp::sum, values[i], values[i], 1, options)));
-    outcomes.push_back(&group.start(0, 0, make_barrier(options)));
-    const ConstTensorView own_part(values[5].data(), DType::f32, 3);
-    outcomes.push_back(&group.start(0, 0, make_all_gather_v(own_part, values[5], counts, options)));
-    outcomes.push_back(&group.start(0, 0, make_all_to_all_v(values[6], values[5], sent, received, options)));
-    outcomes.push_back(&group.receive(0, 0, make_receive(values[3], 1, options)));
-    outcomes.push_back(&group.send(0, 0, make_send(values[4], 1, options)));
-    group.sim().run_for(Duration::milliseconds(50));
-    peer.send(later);
-  }
-  void run() { REQUIRE(group.run_until_done(Duration::seconds(60))); }
-};
-
-/// What a well-behaved rank 1 would send for these operations.
-Script good_session() {
-  Script script;
-  script.join();
-  script.call(0, sum_of(10, Algorithm::exchange)).data(0, 0, 40);
-  script.call(1, sum_of(20, Algorithm::direct)).data(1, 0, 64).data(1, 1, 16);
-  script.offer(0, {DType::f32, Shape{5}}, true).message(0, 20).frame(header_of(FrameKind::accept, 0));
-  script.call(2, sum_of(100, Algorithm::ring)).data(2, 0, 100).data(2, 0, 92, 100).data(2, 1, 208);
-  script.frame(header_of(FrameKind::heartbeat, 0)).call(3, Call{}).data(3, 0, 0);
-  script.call(4, gathered(3, 5)).data(4, 0, 20).call(5, exchanged(4, 1)).data(5, 0, 16);
-  return script;
-}
 
 struct Violation {
   const char* name;
@@ -222,7 +82,7 @@ TEST_CASE("a session written by hand does what a rank would do") {
     Victim victim(seed, good_session().bytes());
     REQUIRE(victim.group.met(0)->ok());
     victim.start_operations();
-    victim.run();
+    REQUIRE(victim.run());
     for (const Outcome* outcome : victim.outcomes) {
       INFO(outcome->status.text());
       CHECK(outcome->status.ok());
@@ -236,7 +96,7 @@ TEST_CASE("a peer that breaks the protocol ends the group with its name") {
       CAPTURE(violation.name, seed);
       Victim victim(seed, violation.script.bytes());
       victim.start_operations();
-      victim.run();
+      REQUIRE(victim.run());
       const Status& failure = victim.group.world(0).failure();
       INFO(failure.text());
       CHECK(failure.code() == Errc::protocol_error);
@@ -252,7 +112,7 @@ TEST_CASE("data of an operation that has ended is refused") {
   victim.start_operations();
   REQUIRE(victim.group.sim().run_until([&] { return victim.outcomes[0]->done(); }) == RunEnd::done);
   victim.peer.send_frame(header_of(FrameKind::data, 4, 0), Values(4));
-  victim.run();
+  REQUIRE(victim.run());
   CHECK(victim.outcomes[0]->status.ok());
   CHECK(victim.group.world(0).failure().code() == Errc::protocol_error);
   CHECK_THAT(victim.group.world(0).failure().text(), Contains("operation 0") && Contains("ended"));
@@ -301,7 +161,7 @@ TEST_CASE("no mutation of a session's bytes crashes or hangs a rank") {
     Victim victim(seed, bytes);
     REQUIRE(victim.group.met(0).has_value());
     victim.start_operations();
-    victim.run();
+    REQUIRE(victim.run());
     for (const Outcome* outcome : victim.outcomes) REQUIRE(outcome->completions == 1);
   }
 }

@@ -199,7 +199,7 @@ std::vector<GroupEngine*> SimGroup::split(const std::vector<GroupEngine*>& paren
     if (parents[rank] != nullptr)
       outcomes.push_back(&start_split(*parents[rank], static_cast<int>(rank), 0, colors[rank], keys.empty() ? -1 : keys[rank], made[rank]));
   REQUIRE(run_until_done());
-  for (const Outcome* outcome : outcomes) {
+  for ([[maybe_unused]] const Outcome* outcome : outcomes) {
     INFO(outcome->status.text());
     REQUIRE(outcome->status.ok());
   }
