@@ -8,8 +8,8 @@
 namespace ringlet::launch {
 
 std::optional<std::string> find_mistake(const LaunchOptions& options) {
-  if (options.world_size < 1 || options.world_size > kMaxRanks)
-    return fmt::format("-n {}: the number of ranks must be from 1 to {}", options.world_size, kMaxRanks);
+  if (const int here = options.ranks_here.value_or(options.world_size); here < 1 || here > kMaxRanks)
+    return fmt::format("-n {}: the number of ranks must be from 1 to {}", here, kMaxRanks);
   if (options.guests < 0 || options.guests > kMaxGuests)
     return fmt::format("--browsers {}: the number of browsers must be from 0 to {}", options.guests, kMaxGuests);
   if (options.listen_at.port < 0 || options.listen_at.port > 65535)

@@ -22,12 +22,15 @@ struct ListenAt {
 /// What to start, and how its output and its end are handled.
 struct LaunchOptions {
   int world_size = 1;
+  int first_rank = 0;                                            // of those that this process starts
+  std::optional<int> ranks_here;                                 // how many those are; unset: all
   std::vector<std::string> command;                              // program and arguments; a name without '/' is searched in the ranks' PATH
   std::vector<std::pair<std::string, std::string>> environment;  // added to each rank's, after the launcher's own variables
   std::optional<std::string> working_directory;
   std::optional<std::string> output_directory;  // each rank's output also goes to rank-R.log there, byte for byte
   std::optional<int> stdin_rank;                // inherits the launcher's stdin; the others read /dev/null
   bool prefix = true;                           // "[rank] " before each line
+  std::vector<std::string> labels;              // what stands there instead of the number, by rank; empty: the number
   std::optional<int> terminal_columns;          // width of the terminal that shows the ranks' output; told to them, less the prefix
   std::string teller = "ringlet launch";        // before the launcher's own lines
   bool stdout_to_stderr = false;                // for a caller that prints something of its own on stdout
@@ -47,6 +50,8 @@ struct RankExit {
   std::optional<int> code;
   std::optional<int> signal;
   bool stopped = false;  // still ran when the launcher ended it
+  bool lost = false;     // ran on a machine that can no longer be asked
+  std::string host;      // where it ran, where that is another machine
 
   bool succeeded() const noexcept { return code == 0; }
 };

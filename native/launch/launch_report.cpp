@@ -66,18 +66,21 @@ std::string describe_failure(const LaunchResult& result) {
   const std::string how = first.signal ? "was killed by " + signal_name(*first.signal) : fmt::format("exited with code {}", *first.code);
   const std::string after = list_ranks(
       result, [&](const RankExit& rank) { return rank.rank != first.rank && !rank.stopped && !rank.succeeded() && rank.pid != 0; });
-  return fmt::format("rank {} (pid {}) {}{}{}", first.rank, first.pid, how, describe_stopped(result),
-                     after.empty() ? "" : "; after it failed " + after);
+  return fmt::format("rank {}{} (pid {}) {}{}{}", first.rank, first.host.empty() ? "" : " on " + first.host, first.pid, how,
+                     describe_stopped(result), after.empty() ? "" : "; after it failed " + after);
 }
 
 std::string to_json(const LaunchResult& result) {
   nlohmann::ordered_json ranks = nlohmann::ordered_json::array();
-  for (const RankExit& rank : result.ranks)
+  for (const RankExit& rank : result.ranks) {
     ranks.push_back({{"rank", rank.rank},
                      {"pid", rank.pid != 0 ? nlohmann::ordered_json(rank.pid) : nlohmann::ordered_json(nullptr)},
                      {"code", or_null(rank.code)},
                      {"signal", or_null(rank.signal)},
                      {"stopped", rank.stopped}});
+    if (!rank.host.empty()) ranks.back()["host"] = rank.host;
+    if (rank.lost) ranks.back()["lost"] = true;
+  }
   return nlohmann::ordered_json{{"exit_code", result.exit_code}, {"first_failed", or_null(result.first_failed)}, {"ranks", ranks}}.dump();
 }
 

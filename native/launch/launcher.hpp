@@ -1,17 +1,13 @@
 #pragma once
 
-#include <deque>
-#include <memory>
 #include <optional>
-#include <string>
-#include <vector>
 
-#include "native/launch/guard.hpp"
+#include "native/launch/course.hpp"
 #include "native/launch/guest_list.hpp"
 #include "native/launch/launch_options.hpp"
+#include "native/launch/local_ranks.hpp"
 #include "native/launch/pipe_reader.hpp"
 #include "native/launch/rank_output.hpp"
-#include "native/launch/rank_process.hpp"
 #include "native/launch/uv_handles.hpp"
 
 namespace ringlet::launch {
@@ -32,50 +28,20 @@ class Launcher {
   LaunchResult run();
 
  private:
-  enum class Stage { running, lingering, stopping };
-
   void start();
   UniqueFd watch_guests();
-  void start_rank(int rank, const RankStart& start);
-  void watch_signals();
-  void note_deaths();
-  void note_exit(RankProcess& rank);
-  void note_failure(int rank);
-  bool was_killed_first(const RankExit& exit) const;
-  void on_signal(int signal_number);
-  void on_output_lost(int error);
-  void fail(int exit_code, std::string text);
-  void stop_ranks(int signal_number, std::chrono::milliseconds grace);
-  void sweep();
-  bool ranks_over() const;
+  Course::Actions make_actions();
+  LocalRanks::Events make_events();
+  bool ranks_over() const { return !ranks_ || ranks_->over(); }
   void finish_if_over();
-  std::optional<int> read_exec_error();
-  LaunchResult make_result() const;
 
   LaunchOptions options_;
   UvLoop loop_;
-  UniqueFd failures_;  // where helpers report that they cannot become the program
-  std::vector<std::unique_ptr<UvSignal>> signals_;
-  std::optional<Guard> guard_;
+  std::optional<Course> course_;
   std::optional<RankOutput> output_;
   std::optional<GuestList> guests_;
   std::optional<PipeReader> presence_;
-  std::vector<std::unique_ptr<RankProcess>> ranks_;
-  struct Progress {
-    bool noted = false;      // its exit has been dealt with
-    bool forgotten = false;  // the guard and the output know that no process is left
-  };
-  std::vector<Progress> progress_;  // per rank
-  std::deque<int> deaths_;          // ranks that have died and whose exit is not yet noted, first death first
-  UvTimer linger_timer_{loop_.get()};
-  UvTimer sweep_timer_{loop_.get()};
-
-  Stage stage_ = Stage::running;
-  std::optional<int> first_failed_;
-  std::optional<int> stop_signal_;
-  std::string error_;
-  int error_code_ = 0;
-  int interrupts_ = 0;
+  std::optional<LocalRanks> ranks_;
   bool finishing_ = false;
   bool finished_ = false;
 };

@@ -17,14 +17,17 @@ constexpr std::array<std::string_view, 13> kReserved{
     "RINGLET_HOSTFILE",         "MLX_RANK",        "MLX_HOSTFILE",       "MLX_WORLD_SIZE",      "RINGLET_GUESTS",
     "RINGLET_LISTEN",           "RINGLET_PAGE_FD", "RINGLET_PRESENCE_FD"};
 
-/// Of "[12] ", as wide as that of the last rank.
-int prefix_columns(int world_size) { return static_cast<int>(std::to_string(world_size - 1).size()) + 3; }
-
 std::string_view name_part(std::string_view entry) { return entry.substr(0, entry.find('=')); }
 
 }  // namespace
 
 bool is_reserved_variable(std::string_view name) { return std::find(kReserved.begin(), kReserved.end(), name) != kReserved.end(); }
+
+std::string make_prefix(const LaunchOptions& options, int rank) {
+  if (!options.prefix) return {};
+  if (!options.labels.empty()) return fmt::format("[{}] ", options.labels[static_cast<std::size_t>(rank)]);
+  return fmt::format("[{:>{}}] ", rank, fmt::formatted_size("{}", options.world_size - 1));
+}
 
 std::vector<std::string> make_rank_environment(const LaunchOptions& options, int rank, const std::string& coordinator) {
   const auto replaced = [&](std::string_view name) {
@@ -42,7 +45,7 @@ std::vector<std::string> make_rank_environment(const LaunchOptions& options, int
     result.push_back(fmt::format("RINGLET_LISTEN={}", options.listen_at.host));
   }
   if (options.terminal_columns) {
-    const int columns = *options.terminal_columns - (options.prefix ? prefix_columns(options.world_size) : 0);
+    const int columns = *options.terminal_columns - (static_cast<int>(make_prefix(options, rank).size()));
     result.push_back(fmt::format("RINGLET_TERMINAL_COLUMNS={}", std::max(columns, 0)));
   }
   for (std::size_t i = 0; i < options.environment.size(); ++i) {

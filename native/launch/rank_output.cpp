@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "native/launch/launch_error.hpp"
+#include "native/launch/rank_environment.hpp"
 
 namespace ringlet::launch {
 
@@ -19,11 +20,6 @@ bool same_file(int left, int right) {
   struct stat a {
   }, b{};
   return ::fstat(left, &a) == 0 && ::fstat(right, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-}
-
-std::string make_prefix(const LaunchOptions& options, int rank) {
-  const std::size_t width = fmt::formatted_size("{}", options.world_size - 1);
-  return options.prefix ? fmt::format("[{:>{}}] ", rank, width) : std::string();
 }
 
 }  // namespace
@@ -58,26 +54,48 @@ void RankOutput::open_logs(const std::string& directory, int world_size) {
   }
 }
 
-void RankOutput::attach(int rank, UniqueFd out, UniqueFd err) {
-  const auto start = [&](std::size_t index, UniqueFd fd, OutputStream& target) {
-    Source& source = sources_[static_cast<std::size_t>(rank) * 2 + index];
-    source.target = &target;
+void RankOutput::attach(int rank) {
+  for (const auto channel : {Channel::out, Channel::err}) {
+    Source& source = source_of(rank, channel);
+    source.target = channel == Channel::out && separate_out_ ? &*separate_out_ : &err_;
+    source.open = true;
     // A lone rank without prefix has nobody to mix with: prompts and progress bars appear as they are written.
     if (options_.prefix || options_.world_size > 1) source.splitter.emplace(make_prefix(options_, rank));
+  }
+}
+
+void RankOutput::attach(int rank, UniqueFd out, UniqueFd err) {
+  attach(rank);
+  const auto read = [&](Channel channel, UniqueFd fd) {
+    Source& source = source_of(rank, channel);
     source.reader = std::make_unique<PipeReader>(
         loop_, std::move(fd), [this, rank, &source](std::string_view bytes) { on_bytes(rank, source, bytes); },
         [this, &source] { on_end(source); });
   };
-  start(0, std::move(out), separate_out_ ? *separate_out_ : err_);
-  start(1, std::move(err), err_);
+  read(Channel::out, std::move(out));
+  read(Channel::err, std::move(err));
+}
+
+void RankOutput::feed(int rank, Channel channel, std::string_view bytes) {
+  Source& source = source_of(rank, channel);
+  if (source.open) on_bytes(rank, source, bytes);
 }
 
 void RankOutput::end_rank(int rank) {
-  for (const std::size_t index : {0, 1}) {
-    Source& source = sources_[static_cast<std::size_t>(rank) * 2 + index];
-    if (source.reader) source.reader->end_after_present_bytes();
+  for (const auto channel : {Channel::out, Channel::err}) {
+    Source& source = source_of(rank, channel);
+    if (source.reader)
+      source.reader->end_after_present_bytes();
+    else if (source.open)
+      on_end(source);
   }
 }
+
+RankOutput::Source& RankOutput::source_of(int rank, Channel channel) {
+  return sources_[static_cast<std::size_t>(rank) * 2 + (channel == Channel::err ? 1 : 0)];
+}
+
+bool RankOutput::congested() const { return err_.congested() || (separate_out_ && separate_out_->congested()); }
 
 void RankOutput::say(const std::string& text) { err_.write(options_.teller + ": " + text + "\n"); }
 
@@ -91,7 +109,7 @@ void RankOutput::discard() {
 
 bool RankOutput::finished() const {
   for (const Source& source : sources_)
-    if (source.reader && !source.reader->ended()) return false;
+    if (source.open) return false;
   return err_.idle() && (!separate_out_ || separate_out_->idle());
 }
 
@@ -109,6 +127,7 @@ void RankOutput::on_bytes(int rank, Source& source, std::string_view bytes) {
 }
 
 void RankOutput::on_end(Source& source) {
+  source.open = false;
   if (source.splitter) {
     lines_.clear();
     source.splitter->finish(lines_);

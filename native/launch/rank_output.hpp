@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "native/launch/launch_options.hpp"
@@ -21,7 +22,14 @@ class RankOutput {
   /// `on_lost` gets errno when stdout or stderr takes no more bytes, `on_progress` is called when something has ended or drained.
   RankOutput(uv_loop_t* loop, const LaunchOptions& options, std::function<void(int)> on_lost, std::function<void()> on_progress);
 
-  /// Takes the read ends of a rank's stdout and stderr.
+  enum class Channel { out, err };
+
+  /// A rank's output will come by `feed`.
+  void attach(int rank);
+  /// Bytes of an attached rank; the caller adds no more while `congested()`, which `on_progress` ends.
+  void feed(int rank, Channel channel, std::string_view bytes);
+  bool congested() const;
+  /// Takes the read ends of a rank's stdout and stderr, and reads them itself.
   void attach(int rank, UniqueFd out, UniqueFd err);
   /// The rank has no process left: ends after what its pipes hold.
   void end_rank(int rank);
@@ -37,6 +45,7 @@ class RankOutput {
     std::unique_ptr<PipeReader> reader;
     std::optional<LineSplitter> splitter;  // none: bytes pass as they come
     OutputStream* target = nullptr;
+    bool open = false;
   };
   struct Log {
     UniqueFd file;
@@ -44,6 +53,7 @@ class RankOutput {
   };
 
   void open_logs(const std::string& directory, int world_size);
+  Source& source_of(int rank, Channel channel);
   void on_bytes(int rank, Source& source, std::string_view bytes);
   void on_end(Source& source);
   void write_log(int rank, std::string_view bytes);

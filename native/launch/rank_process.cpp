@@ -45,7 +45,7 @@ std::vector<uv_stdio_container_t> make_stdio(const RankStart& start, int rank, c
     stdio[number].flags = UV_INHERIT_FD;
     stdio[number].data.fd = fd;
   };
-  if (start.options.stdin_rank == rank) inherit(STDIN_FILENO, STDIN_FILENO);
+  if (start.options.stdin_rank == rank) inherit(STDIN_FILENO, start.stdin_fd);
   inherit(STDOUT_FILENO, out.write_end.get());
   inherit(STDERR_FILENO, err.write_end.get());
   const auto inherit_here = [&](int fd) { inherit(static_cast<std::size_t>(fd), fd); };

@@ -25,6 +25,7 @@ struct RankStart {
   int guard_fd;    // the helper registers its process group here
   const CoordinatorSocket& coordinator;
   std::vector<InheritedFd> inherited_by_rank_0;
+  int stdin_fd = STDIN_FILENO;  // for the rank of `options.stdin_rank`
 };
 
 /// One rank: a process that leads its own session and process group, and whatever it starts within that group.
