@@ -10,6 +10,7 @@
 #include <random>
 #include <sstream>
 
+#include "native/reachability.hpp"
 #include "native/token.hpp"
 
 namespace ringlet::native {
@@ -18,14 +19,6 @@ namespace {
 
 constexpr int kMaxWorldSize = 1024;
 constexpr Duration kPatienceWithGuests = Duration::seconds(600);
-
-[[noreturn]] void refuse(std::string text) { throw InvalidArgument({Errc::invalid_argument, std::move(text)}); }
-
-/// A setting and where it comes from, for messages.
-struct Setting {
-  std::string name;
-  std::string value;
-};
 
 std::optional<Setting> first_set(const Variables& variables, std::initializer_list<std::string_view> names) {
   for (const auto name : names)
@@ -123,23 +116,13 @@ void check_exposure(const Address& address, const Variables& variables, const Wo
 }
 
 struct Settings {
-  std::optional<Setting> rank, world_size, coordinator, hostfile, listen, guests;
+  std::optional<Setting> rank, world_size, coordinator, hostfile, guests;
+  ReachSettings reach;
 };
 
 /// Of a world of `size` ranks. Rank 0 cannot be a guest.
 int guests_of(const Settings& settings, std::int64_t size) {
   return settings.guests ? static_cast<int>(parse_integer(*settings.guests, 0, size - 1)) : 0;
-}
-
-/// "http://a:1,http://b:2".
-std::vector<std::string> split_list(std::string_view text) {
-  std::vector<std::string> entries;
-  while (!text.empty()) {
-    const auto comma = std::min(text.find(','), text.size());
-    if (comma > 0) entries.emplace_back(text.substr(0, comma));
-    text.remove_prefix(std::min(comma + 1, text.size()));
-  }
-  return entries;
 }
 
 void use_web_settings(const Variables& variables, WorldConfig& config) {
@@ -169,9 +152,10 @@ void use_hostfile(const Settings& settings, const Variables& variables, WorldCon
     refuse(fmt::format("{} is set, but no rank; set RINGLET_RANK (or MLX_RANK) to this process' line of '{}', counted from 0",
                        settings.hostfile->name, settings.hostfile->value));
   config.meeting.roster = parse_hostfile(settings.hostfile->value, read_file(*settings.hostfile));
-  if (settings.listen)
-    refuse(fmt::format("{} and {} are set, but '{}' says already where each rank listens; keep one", settings.listen->name,
-                       settings.hostfile->name, settings.hostfile->value));
+  for (const auto* setting : {&settings.reach.listen, &settings.reach.advertise})
+    if (*setting)
+      refuse(fmt::format("{} and {} are set, but '{}' says already where each rank listens; keep one", (*setting)->name,
+                         settings.hostfile->name, settings.hostfile->value));
   const auto natives = static_cast<std::int64_t>(config.meeting.roster.size());
   if (settings.guests) config.options.guests = static_cast<int>(parse_integer(*settings.guests, 0, kMaxWorldSize - natives));
   const auto size = natives + config.options.guests;
@@ -218,9 +202,9 @@ void use_coordinator(const Settings& settings, const Variables& variables, World
   if (address.value().port == 0)
     refuse(fmt::format("{} is '{}'; it needs a port from 1 to 65535, so that the others find it", settings.coordinator->name,
                        settings.coordinator->value));
-  if (settings.listen) config.meeting.listen_host = settings.listen->value;
-  check_exposure({config.meeting.listen_host.value_or(address.value().host), address.value().port}, variables, config);
   config.meeting.coordinator = address.value();
+  make_reachable(settings.reach, uv::list_interfaces(), config.options.rank, config.meeting);
+  check_exposure({config.meeting.listen_at.value_or(address.value()).host, address.value().port}, variables, config);
   config.meeting.world_id = random_number();
   if (config.options.rank != 0) return;
   if (const auto descriptor = first_set(variables, {"RINGLET_COORDINATOR_FD"}))
@@ -265,7 +249,9 @@ WorldConfig make_world_config(const InitOptions& options, const Variables& varia
   settings.world_size = number_setting(options.world_size, "InitOptions::world_size", variables, {"RINGLET_WORLD_SIZE"});
   settings.coordinator = text_setting(options.coordinator, "InitOptions::coordinator", variables, {"RINGLET_COORDINATOR"});
   settings.hostfile = text_setting(options.hostfile, "InitOptions::hostfile", variables, {"RINGLET_HOSTFILE", "MLX_HOSTFILE"});
-  settings.listen = text_setting(options.listen, "InitOptions::listen", variables, {"RINGLET_LISTEN"});
+  settings.reach.listen = text_setting(options.listen, "InitOptions::listen", variables, {"RINGLET_LISTEN"});
+  settings.reach.advertise = text_setting(options.advertise, "InitOptions::advertise", variables, {"RINGLET_ADVERTISE"});
+  settings.reach.interfaces = text_setting(options.interfaces, "InitOptions::interfaces", variables, {"RINGLET_INTERFACES"});
   settings.guests = number_setting(options.guests, "InitOptions::guests", variables, {"RINGLET_GUESTS"});
   if (settings.coordinator && settings.hostfile)
     refuse(fmt::format("both {} and {} are set; they are two ways to meet, keep one", settings.coordinator->name, settings.hostfile->name));

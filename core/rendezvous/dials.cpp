@@ -88,6 +88,11 @@ wire::Hello Meeting::make_hello() const {
     hello.world_id = options_.world_id;
   } else {
     hello.port = listeners_.front()->address().port;
+    hello.offers = own_offers();
+    if (options_.only_offers && !hello.offers.empty()) {
+      hello.host = hello.offers.front().host;
+      hello.port = hello.offers.front().port;
+    }
   }
   return hello;
 }

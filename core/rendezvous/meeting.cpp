@@ -61,32 +61,6 @@ void Meeting::start(std::function<void(const Status&)> on_met) {
   begin_dialling();
 }
 
-Status Meeting::listen() {
-  if (!listeners_.empty()) return {};
-  std::vector<Address> addresses;
-  if (!coordinates()) {
-    addresses = options_.roster[static_cast<std::size_t>(rank())];
-  } else if (rank() == 0) {
-    addresses = {{options_.listen_host.value_or(options_.coordinator->host), options_.coordinator->port}};
-  } else if (options_.listen_host) {
-    addresses = {{*options_.listen_host, 0}};
-  } else {
-    const bool v6 = options_.coordinator->host.find(':') != std::string::npos;
-    if (is_loopback(*options_.coordinator))
-      addresses = {{v6 ? "::1" : "127.0.0.1", 0}};
-    else
-      addresses = {{v6 ? "::" : "0.0.0.0", 0}};
-  }
-  for (const auto& address : addresses) {
-    auto listener = network_.listen(address, reception_->acceptor());
-    if (!listener.ok())
-      return {listener.status().code(), rank_text(static_cast<std::uint64_t>(rank())) + " cannot listen: " + listener.status().text(),
-              rank()};
-    listeners_.push_back(std::move(listener).value());
-  }
-  return {};
-}
-
 // --- ranks ---
 
 void Meeting::on_control(int from, const wire::ControlMessage& message) {
@@ -192,13 +166,16 @@ void Meeting::begin_linking_if_complete() {
 wire::Roster Meeting::make_roster() const {
   wire::Roster roster;
   roster.world_id = options_.world_id;
+  if (coordinates()) roster.members.push_back({0, options_.coordinator->host, options_.coordinator->port, "", own_offers()});
   for (int peer = 1; peer < size(); ++peer) {
     const auto index = static_cast<std::size_t>(peer);
     const auto member = static_cast<std::uint32_t>(peer);
     if (world_.options().is_guest(peer)) {
       roster.members.push_back({member, "", 0, world_.rank_name(peer)});
+    } else if (coordinates()) {
+      roster.members.push_back(*joined_[index]);
     } else {
-      const Address& address = coordinates() ? *joined_[index] : options_.roster[index].front();
+      const Address& address = options_.roster[index].front();
       roster.members.push_back({member, address.host, address.port, ""});
     }
   }

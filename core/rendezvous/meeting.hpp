@@ -20,8 +20,16 @@ struct MeetingOptions {
   std::optional<Address> coordinator;
   /// Each rank's addresses, all of which it listens on; others try them in order.
   std::vector<std::vector<Address>> roster;
-  /// With a coordinator: the host where this rank listens. Unset: rank 0 at the coordinator's address, the others where it can be reached.
-  std::optional<std::string> listen_host;
+  /// With a coordinator: where this rank listens; port 0 is on rank 0 the coordinator's. Unset: rank 0 at the coordinator's address, the
+  /// others where it can be reached.
+  std::optional<Address> listen_at;
+  /// Hosts where it listens, too, at the same port, as far as that works.
+  std::vector<std::string> also_at{};
+  /// With a coordinator: what the others are told of where this rank can be reached, the likeliest first. Port 0: the one where it listens
+  /// at this host; then it is told only if it does.
+  std::vector<wire::Offer> offers{};
+  /// The address at which rank 0 sees this rank is not told to the others.
+  bool only_offers = false;
   Duration timeout = Duration::seconds(60);
   /// Tells this world from others: random on rank 0 of a coordinator, a hash of the roster otherwise.
   std::uint64_t world_id = 0;
@@ -88,6 +96,8 @@ class Meeting final : private SessionOwner {
   int natives() const { return world_.options().natives(); }
   bool is_guest() const { return world_.options().is_guest(rank()); }
   Status listen();
+  void listen_also();
+  std::vector<wire::Offer> own_offers() const;
   void begin_dialling();
   void add_dial(int peer, std::vector<Address> addresses, bool relayed = false);
   void dial(std::size_t index);
@@ -131,7 +141,7 @@ class Meeting final : private SessionOwner {
   std::vector<Stranger> strangers_;
   std::deque<std::unique_ptr<Session>> rejected_;  // until the reason has had time to get through
   std::vector<Dial> dials_;
-  std::vector<std::optional<Address>> joined_;          // rank 0: where the others listen
+  std::vector<std::optional<wire::Member>> joined_;     // rank 0: where the others listen
   std::vector<bool> linked_;                            // by rank: the link is there and both sides know it
   std::vector<std::pair<Session*, wire::Hello>> held_;  // links that came before the roster
   std::unique_ptr<Seats> seats_;                        // rank 0, until the group is complete

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/rendezvous/meeting.hpp"
+#include "core/rendezvous/offers.hpp"
 
 namespace ringlet {
 
@@ -151,7 +152,9 @@ void Meeting::on_guest(Session& session, const wire::Hello& hello) {
 }
 
 void Meeting::on_join(Session& session, const wire::Hello& hello) {
-  if (!coordinates() || rank() != 0 || world_.options().is_guest(static_cast<int>(hello.rank)) || hello.port == 0 || hello.port > 65'535)
+  const bool offers_right = hello.offers.size() <= kMostOffers && std::all_of(hello.offers.begin(), hello.offers.end(), is_dialable);
+  if (!coordinates() || rank() != 0 || world_.options().is_guest(static_cast<int>(hello.rank)) || hello.port == 0 || hello.port > 65'535 ||
+      !offers_right)
     return reject(session, {Errc::invalid_argument, "this rank is not the coordinator of rank " + std::to_string(hello.rank)});
   const int peer = static_cast<int>(hello.rank);
   Address address{hello.host, static_cast<std::uint16_t>(hello.port)};
@@ -163,7 +166,7 @@ void Meeting::on_join(Session& session, const wire::Hello& hello) {
     address.host = seen.value().host;
   }
   world_.adopt(take_stranger(session), peer);
-  joined_[static_cast<std::size_t>(peer)] = address;
+  joined_[static_cast<std::size_t>(peer)] = wire::Member{hello.rank, address.host, address.port, "", hello.offers};
   linked_[static_cast<std::size_t>(peer)] = true;
   begin_linking_if_complete();
 }

@@ -11,6 +11,7 @@ namespace ringlet::wire {
 namespace {
 
 constexpr std::size_t kMaxMembers = 65'536;
+constexpr std::size_t kMaxOffers = 64;
 constexpr std::size_t kMaxAbortText = 4'096;
 
 using protozero::pbf_reader;
@@ -23,6 +24,14 @@ using Tag = protozero::pbf_tag_type;
 template <class Message, class Expected>
 concept Is = std::is_same_v<std::remove_const_t<Message>, Expected>;
 
+void tell_fields(auto& fields, Is<Offer> auto& offer) {
+  fields.text(1, offer.host);
+  fields.number(2, offer.port);
+  fields.text(3, offer.interface);
+  fields.choice(4, offer.kind);
+  fields.number(5, offer.speed_mbps);
+}
+
 void tell_fields(auto& fields, Is<Hello> auto& hello) {
   fields.choice(1, hello.purpose);
   fields.number(2, hello.rank);
@@ -33,6 +42,7 @@ void tell_fields(auto& fields, Is<Hello> auto& hello) {
   fields.number(7, hello.guests);
   fields.text(8, hello.name);
   fields.number(9, hello.policy);
+  fields.messages(10, hello.offers, kMaxOffers);
 }
 
 void tell_fields(auto& fields, Is<Member> auto& member) {
@@ -40,6 +50,7 @@ void tell_fields(auto& fields, Is<Member> auto& member) {
   fields.text(2, member.host);
   fields.number(3, member.port);
   fields.text(4, member.name);
+  fields.messages(5, member.offers, kMaxOffers);
 }
 
 void tell_fields(auto& fields, Is<Roster> auto& roster) {
@@ -145,6 +156,10 @@ class FieldWriter {
  private:
   pbf_writer writer_;
 };
+
+void set_known(Offer::Kind& kind, std::int32_t number) {
+  kind = number == 1 ? Offer::Kind::wired : number == 2 ? Offer::Kind::wireless : Offer::Kind::unknown;
+}
 
 /// A purpose that this version does not know is taken for the first, whose other fields will not fit.
 void set_known(Hello::Purpose& purpose, std::int32_t number) {

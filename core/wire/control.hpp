@@ -12,6 +12,16 @@
 // proto/control.proto is the definition; these are its messages as values.
 namespace ringlet::wire {
 
+struct Offer {
+  enum class Kind : std::uint8_t { unknown = 0, wired = 1, wireless = 2 };
+  std::string host;
+  std::uint32_t port = 0;
+  std::string interface {};
+  Kind kind = Kind::unknown;
+  std::uint32_t speed_mbps = 0;
+  friend bool operator==(const Offer&, const Offer&) = default;
+};
+
 struct Hello {
   enum class Purpose : std::uint8_t { join = 0, link = 1, guest = 2 };
   Purpose purpose = Purpose::join;
@@ -23,6 +33,7 @@ struct Hello {
   std::uint32_t guests = 0;
   std::string name{};
   std::uint32_t policy = 0;
+  std::vector<Offer> offers{};
   friend bool operator==(const Hello&, const Hello&) = default;
 };
 
@@ -31,6 +42,7 @@ struct Member {
   std::string host;
   std::uint32_t port = 0;
   std::string name{};
+  std::vector<Offer> offers{};
   friend bool operator==(const Member&, const Member&) = default;
 };
 

@@ -239,7 +239,13 @@ struct InitOptions {
   std::optional<int> world_size{};           ///< RINGLET_WORLD_SIZE
   std::optional<std::string> coordinator{};  ///< RINGLET_COORDINATOR: host:port or [v6]:port, where rank 0 listens
   std::optional<std::string> hostfile{};     ///< RINGLET_HOSTFILE, then MLX_HOSTFILE: a JSON list of each rank's list of addresses
-  std::optional<std::string> listen{};       ///< RINGLET_LISTEN: where this rank listens (a host, no port); unset: as the coordinator does
+  /// RINGLET_LISTEN: where this rank listens, host or host:port; unset: at all usable interfaces, on the loopback where the coordinator is.
+  std::optional<std::string> listen{};
+  /// RINGLET_ADVERTISE: the addresses that the others are told, host or host:port, separated by commas, where they are not this machine's
+  /// own (NAT, containers).
+  std::optional<std::string> advertise{};
+  /// RINGLET_INTERFACES: "eth0,eth1": only these; "!wlan0": all usable ones but these. Unset: all but bridges of containers and the like.
+  std::optional<std::string> interfaces{};
   /// RINGLET_GUESTS, 0: how many of the ranks are browsers, which join through rank 0. They are the last ones.
   std::optional<int> guests{};
   /// RINGLET_TOKEN, then the file RINGLET_TOKEN_FILE: what all ranks prove to know; at least 16 characters. `ringlet token` makes one.

@@ -7,6 +7,8 @@
 #include <array>
 #include <string_view>
 
+#include "transport/uv/interface_list.hpp"
+
 namespace ringlet::command {
 
 namespace {
@@ -25,8 +27,7 @@ bool is_private(std::string_view address) {
 
 /// The lower, the likelier that a phone on the same network reaches it.
 int remoteness(const InterfaceAddress& entry) {
-  const bool is_virtual =
-      starts_with_one_of(entry.interface, {"docker", "br-", "virbr", "veth", "vmnet", "utun", "tun", "tap", "lxc", "podman", "cni"});
+  const bool is_virtual = uv::leads_inside(entry.interface) || starts_with_one_of(entry.interface, {"utun", "tun", "tap"});
   return (is_virtual ? 2 : 0) + (is_private(entry.address) ? 0 : 1);
 }
 

@@ -25,6 +25,25 @@ std::uint64_t random_id(SimRandom& random) { return random.below(3) == 0 ? 0 : r
 
 wire::LinkCosts random_costs(SimRandom& random) { return {random_id(random), random_id(random), random_id(random), random_id(random)}; }
 
+std::vector<wire::Offer> random_offers(SimRandom& random) {
+  std::vector<wire::Offer> offers;
+  for (auto count = random.below(4); count > 0; --count)
+    offers.push_back({random_text(random), random_number(random), random_text(random), static_cast<wire::Offer::Kind>(random.below(3)),
+                      random_number(random)});
+  return offers;
+}
+
+void to_reference(const std::vector<wire::Offer>& offers, auto& message) {
+  for (const auto& offer : offers) {
+    auto* added = message.add_offers();
+    added->set_host(offer.host);
+    added->set_port(offer.port);
+    added->set_interface(offer.interface);
+    added->set_kind(static_cast<reference::Offer::Kind>(offer.kind));
+    added->set_speed_mbps(offer.speed_mbps);
+  }
+}
+
 void to_reference(const wire::LinkCosts& costs, reference::LinkCosts& out) {
   out.set_native_latency_ns(costs.native_latency_ns);
   out.set_native_byte_ps(costs.native_byte_ps);
@@ -43,12 +62,14 @@ ControlMessage random_message(SimRandom& random) {
                          random_id(random),
                          random_number(random),
                          random_text(random),
-                         random_number(random)};
+                         random_number(random),
+                         random_offers(random)};
     case 1: {
       wire::Roster roster;
       roster.world_id = random_id(random);
       for (auto count = random.below(6); count > 0; --count)
-        roster.members.push_back({random_number(random), random_text(random), random_number(random), random_text(random)});
+        roster.members.push_back(
+            {random_number(random), random_text(random), random_number(random), random_text(random), random_offers(random)});
       return roster;
     }
     case 2:
@@ -85,6 +106,7 @@ reference::ControlMessage to_reference(const ControlMessage& message) {
     to->set_guests(hello->guests);
     to->set_name(hello->name);
     to->set_policy(hello->policy);
+    to_reference(hello->offers, *to);
   } else if (const auto* roster = std::get_if<wire::Roster>(&message)) {
     auto* to = out.mutable_roster();
     to->set_world_id(roster->world_id);
@@ -94,6 +116,7 @@ reference::ControlMessage to_reference(const ControlMessage& message) {
       added->set_host(member.host);
       added->set_port(member.port);
       added->set_name(member.name);
+      to_reference(member.offers, *added);
     }
   } else if (const auto* welcome = std::get_if<wire::Welcome>(&message)) {
     out.mutable_welcome()->set_rank(welcome->rank);

@@ -225,7 +225,7 @@ TEST_CASE("native ranks on the coordinator's own loopback are reached by guests 
     options.kernels = simd::find("");
     MeetingOptions meeting;
     meeting.coordinator = {"127.0.0.1", 5000};
-    meeting.listen_host = "0.0.0.0";
+    meeting.listen_at = {"0.0.0.0", 0};
     native.reception = std::make_unique<Reception>(home.loop(), authenticator);
     native.world = std::make_unique<World>(home.loop(), options);
     native.meeting = std::make_unique<Meeting>(home.loop(), home.network(), authenticator, native.reception.get(), *native.world, meeting);

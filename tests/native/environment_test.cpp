@@ -138,7 +138,8 @@ TEST_CASE("where to listen can be said, and counts for who may join") {
   CHECK_THROWS_WITH(configure(values), Contains("0.0.0.0") && Contains("RINGLET_TOKEN"));
   Values with_token = values;
   with_token["RINGLET_TOKEN"] = "a token of all ranks";
-  CHECK(configure(with_token).meeting.listen_host == "0.0.0.0");
+  CHECK(configure(with_token).meeting.listen_at == Address{"0.0.0.0", 0});
+  CHECK(configure(with_token).meeting.offers.empty());
 }
 
 TEST_CASE("reading memory of ranks of this machine can be switched off") {

@@ -98,6 +98,8 @@ TEST_CASE("interfaces that lead inside are left out, the loopback unless it is a
   CHECK(choose({lo, listed("docker0")}) == "lo ");
   CHECK(choose({lo, listed("eth0"), listed("docker0")}, {"docker0", "lo"}) == "lo docker0 ");
   CHECK(choose({lo, listed("eth0")}, {"eth9"}).empty());
+  CHECK(choose({lo, listed("eth0"), listed("eth1"), listed("docker0")}, {"!eth0"}) == "eth1 ");
+  CHECK(choose({lo, listed("eth0"), listed("eth1")}, {"!eth0", "eth0", "eth1"}) == "eth1 ");
   CHECK(choose({}).empty());
   CHECK(uv::choose_interfaces(std::vector<ListedInterface>(40, listed("eth0")), {}).size() == 16);
   ListedInterface bare = listed("eth1");

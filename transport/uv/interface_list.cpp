@@ -18,12 +18,13 @@ IpAddress address_of(const uv_interface_address_t& entry) {
   return *IpAddress::from_bytes(std::as_bytes(std::span(&entry.address.address6.sin6_addr, 1)));
 }
 
+}  // namespace
+
 bool leads_inside(std::string_view name) {
-  constexpr std::array<std::string_view, 9> kBeginnings{"docker", "br-", "veth", "virbr", "vmnet", "vboxnet", "lxc", "podman", "cni"};
+  constexpr std::array<std::string_view, 13> kBeginnings{"docker", "br-", "veth",   "virbr",   "vmnet", "vboxnet", "lxc",
+                                                         "lxd",    "cni", "podman", "flannel", "cali",  "bridge10"};
   return std::any_of(kBeginnings.begin(), kBeginnings.end(), [&](std::string_view beginning) { return name.starts_with(beginning); });
 }
-
-}  // namespace
 
 std::vector<ListedInterface> list_interfaces() {
   std::vector<ListedInterface> all;
@@ -46,9 +47,11 @@ std::vector<ListedInterface> choose_interfaces(std::vector<ListedInterface> all,
     std::copy_if(all.begin(), all.end(), std::back_inserter(kept), condition);
     return kept;
   };
+  const auto mentioned = [&](const std::string& text) { return std::find(wanted.begin(), wanted.end(), text) != wanted.end(); };
+  std::erase_if(all, [&](const ListedInterface& one) { return mentioned("!" + one.name); });
   std::vector<ListedInterface> chosen;
-  if (!wanted.empty()) {
-    chosen = keep([&](const auto& one) { return std::find(wanted.begin(), wanted.end(), one.name) != wanted.end(); });
+  if (std::any_of(wanted.begin(), wanted.end(), [](const std::string& text) { return !text.starts_with('!'); })) {
+    chosen = keep([&](const auto& one) { return mentioned(one.name); });
   } else {
     chosen = keep([](const auto& one) { return !one.loopback && !leads_inside(one.name); });
     if (chosen.empty()) chosen = keep([](const auto& one) { return one.loopback; });

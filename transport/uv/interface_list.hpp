@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/ports/datagrams.hpp"
@@ -20,8 +21,12 @@ struct ListedInterface {
 /// In the system's order.
 std::vector<ListedInterface> list_interfaces();
 
-/// Those named in `wanted`, or, where it is empty, all but bridges and cables of virtual machines and containers, and the loopback, which
-/// is taken only where there is no other. At most 16.
+/// Whether it is a bridge or a cable of virtual machines and containers: the same names and addresses stand on many machines, and none
+/// leads to another.
+bool leads_inside(std::string_view name);
+
+/// Those named in `wanted`, or, where it names none, all but those that lead inside and the loopback, which is taken only where there is no
+/// other. "!eth0" in `wanted` leaves one out. At most 16.
 std::vector<ListedInterface> choose_interfaces(std::vector<ListedInterface> all, const std::vector<std::string>& wanted);
 
 }  // namespace ringlet::uv

@@ -1,0 +1,107 @@
+#include "native/reachability.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/rendezvous/offers.hpp"
+#include "transport/uv/interface_traits.hpp"
+
+namespace ringlet::native {
+
+namespace {
+
+using uv::ListedInterface;
+
+std::string names_of(const std::vector<ListedInterface>& interfaces) {
+  std::string names;
+  for (const auto& one : interfaces) names += (names.empty() ? "" : ", ") + one.name;
+  return names.empty() ? "none that is up" : names;
+}
+
+/// Those over which others reach this machine.
+std::vector<ListedInterface> usable(const std::optional<Setting>& setting, const std::vector<ListedInterface>& all) {
+  const std::vector<std::string> wanted = setting ? split_list(setting->value) : std::vector<std::string>{};
+  for (const std::string& name : wanted)
+    if (!name.starts_with('!') && std::none_of(all.begin(), all.end(), [&](const auto& one) { return one.name == name; }))
+      refuse(fmt::format("{} is '{}', but there is no interface '{}'; this machine has {}", setting->name, setting->value, name,
+                         names_of(all)));
+  auto chosen = uv::choose_interfaces(all, wanted);
+  std::erase_if(chosen, [](const ListedInterface& one) { return one.loopback; });
+  if (setting && chosen.empty())
+    refuse(fmt::format("{} is '{}', which leaves no interface over which others could reach this machine; it has {}", setting->name,
+                       setting->value, names_of(all)));
+  return chosen;
+}
+
+/// All of IPv4 and the first of IPv6 that others can dial: a link-local one means nothing on another machine.
+std::vector<wire::Offer> offers_of(const ListedInterface& interface) {
+  const uv::InterfaceTraits traits = uv::traits_of(interface.name);
+  std::vector<wire::Offer> offers;
+  bool has_v6 = false;
+  for (const IpAddress& address : interface.addresses) {
+    const bool v6 = address.family() == IpAddress::Family::v6;
+    if (v6 && (has_v6 || address.is_link_local())) continue;
+    has_v6 = has_v6 || v6;
+    offers.push_back({to_string(address), 0, interface.name, traits.kind, traits.speed_mbps});
+  }
+  return offers;
+}
+
+std::vector<wire::Offer> advertised(const Setting& setting) {
+  std::vector<wire::Offer> offers;
+  for (const std::string& entry : split_list(setting.value)) {
+    const Address address = parse_host(setting, entry);
+    offers.push_back({address.host, address.port});
+  }
+  if (offers.empty() || offers.size() > kMostOffers)
+    refuse(fmt::format("{} is '{}'; it must be a list of 1 to {} addresses, such as 203.0.113.7:5000", setting.name, setting.value,
+                       kMostOffers));
+  return offers;
+}
+
+bool is_v6(const std::string& host) { return host.find(':') != std::string::npos; }
+
+}  // namespace
+
+std::vector<std::string> split_list(std::string_view text) {
+  std::vector<std::string> entries;
+  while (!text.empty()) {
+    const auto comma = std::min(text.find(','), text.size());
+    if (comma > 0) entries.emplace_back(text.substr(0, comma));
+    text.remove_prefix(std::min(comma + 1, text.size()));
+  }
+  return entries;
+}
+
+Address parse_host(const Setting& setting, std::string_view text) {
+  const std::string host(text);
+  for (const std::string& form : {host, host + ":0", "[" + host + "]:0"})
+    if (auto address = parse_address(form); address.ok()) return std::move(address).value();
+  refuse(fmt::format("{} is '{}', but '{}' is not an address; write host or host:port, an IPv6 address with a port as [v6]:port",
+                     setting.name, setting.value, host));
+}
+
+void make_reachable(const ReachSettings& settings, const std::vector<ListedInterface>& all, int rank, MeetingOptions& meeting) {
+  const Address& coordinator = *meeting.coordinator;
+  if (settings.listen) meeting.listen_at = parse_host(*settings.listen, settings.listen->value);
+  const auto chosen = usable(settings.interfaces, all);
+  std::vector<wire::Offer> offers;
+  if (!is_loopback(coordinator))
+    for (const auto& interface : chosen)
+      for (auto& offer : offers_of(interface)) offers.push_back(std::move(offer));
+  if (settings.listen) {
+    std::erase_if(offers, [&](const auto& offer) { return !is_heard_at(offer.host, meeting.listen_at->host); });
+  } else if (!offers.empty() && (rank == 0 || settings.interfaces)) {
+    // Rank 0 listens at the coordinator's address in any case, so a socket for all addresses could not have the same port.
+    for (const auto& offer : offers)
+      if (offer.host != coordinator.host) meeting.also_at.push_back(offer.host);
+    if (rank != 0) meeting.listen_at = Address{offers.front().host, 0};
+  } else if (!offers.empty()) {
+    meeting.also_at = {is_v6(coordinator.host) ? "0.0.0.0" : "::"};
+  }
+  meeting.offers = settings.advertise ? advertised(*settings.advertise) : std::move(offers);
+  meeting.only_offers = settings.advertise || settings.interfaces;
+}
+
+}  // namespace ringlet::native
