@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <thread>
 
 namespace ringlet::test {
 
@@ -82,12 +83,22 @@ NetworkHost::~NetworkHost() {
 
 std::string NetworkHost::address(int interface) const { return "10." + std::to_string(77 + interface) + ".0." + std::to_string(number_); }
 
-void NetworkHost::ip(const std::string& arguments) const {
-  shell("PATH=$PATH:/usr/sbin:/sbin nsenter --net=/proc/" + std::to_string(keeper_) + "/ns/net ip " + arguments);
+void NetworkHost::command(const std::string& text) const {
+  shell("PATH=$PATH:/usr/sbin:/sbin nsenter --net=/proc/" + std::to_string(keeper_) + "/ns/net " + text);
 }
 
-std::unique_ptr<CommandProcess> NetworkHost::run(std::vector<std::string> arguments) const {
-  return std::make_unique<CommandProcess>(std::move(arguments), std::vector<std::pair<std::string, std::string>>{}, namespace_);
+std::unique_ptr<CommandProcess> NetworkHost::run(std::vector<std::string> arguments,
+                                                 std::vector<std::pair<std::string, std::string>> variables) const {
+  return std::make_unique<CommandProcess>(std::move(arguments), std::move(variables), namespace_);
+}
+
+void NetworkHost::within(const std::function<void()>& task) const {
+  bool entered = false;
+  std::thread([&] {
+    entered = ::setns(namespace_, CLONE_NEWNET) == 0;
+    if (entered) task();
+  }).join();
+  REQUIRE(entered);
 }
 
 std::optional<std::string> NetworkOfHosts::enter() {
@@ -119,10 +130,13 @@ const NetworkHost& NetworkOfHosts::add_host() {
   return *hosts_.back();
 }
 
-void NetworkOfHosts::block_multicast() {
+void NetworkOfHosts::block_multicast() { set_ports("mcast_flood off"); }
+
+void NetworkOfHosts::isolate() { set_ports("isolated on"); }
+
+void NetworkOfHosts::set_ports(const std::string& option) {
   for (std::size_t number = 1; number <= hosts_.size(); ++number)
-    for (const int interface : {0, 1})
-      shell(kIp + ("link set " + port_name(static_cast<int>(number), interface) + " type bridge_slave mcast_flood off"));
+    for (const int interface : {0, 1}) shell(kIp + ("link set " + port_name(static_cast<int>(number), interface) + " type bridge_slave " + option));
 }
 
 }  // namespace ringlet::test

@@ -2,9 +2,11 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/launch/command_process.hpp"
@@ -26,9 +28,14 @@ class NetworkHost {
   std::string address(int interface = 0) const;
   std::string name() const { return "host" + std::to_string(number_); }
   /// Runs `ip ARGUMENTS` there.
-  void ip(const std::string& arguments) const;
-  /// Runs `ringlet ARGUMENTS` there.
-  std::unique_ptr<CommandProcess> run(std::vector<std::string> arguments) const;
+  void ip(const std::string& arguments) const { command("ip " + arguments); }
+  /// Runs any shell command there.
+  void command(const std::string& text) const;
+  /// Runs `ringlet ARGUMENTS` there, with these variables in its environment.
+  std::unique_ptr<CommandProcess> run(std::vector<std::string> arguments,
+                                      std::vector<std::pair<std::string, std::string>> variables = {}) const;
+  /// Runs `task` on a thread that is there, to its end.
+  void within(const std::function<void()>& task) const;
 
  private:
   int number_;
@@ -49,8 +56,12 @@ class NetworkOfHosts {
   const NetworkHost& add_host();
   /// From now on the bridges pass no multicast, as access points do that keep their clients apart.
   void block_multicast();
+  /// From now on the bridges pass nothing at all between hosts, as access points may.
+  void isolate();
 
  private:
+  void set_ports(const std::string& option);
+
   std::vector<std::unique_ptr<NetworkHost>> hosts_;
 };
 
