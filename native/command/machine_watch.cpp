@@ -30,8 +30,10 @@ bool wants_colours() {
   return ::isatty(STDOUT_FILENO) == 1 && (without == nullptr || *without == '\0');
 }
 
-discovery::DiscoveryOptions discovery_options(const WatchOptions& options) {
-  return {.seed = random_number(), .profile = options.profile, .devices = machine_devices, .limits = {}};
+discovery::DiscoveryOptions discovery_options(const WatchOptions& options, std::uint16_t agent_port) {
+  std::optional<discovery::Profile> profile = options.profile;
+  if (profile) profile->port = agent_port;
+  return {.seed = random_number(), .profile = profile, .devices = machine_devices, .limits = {}};
 }
 
 void print_line(const std::string& text) {
@@ -47,7 +49,11 @@ std::string dump(const nlohmann::ordered_json& json) { return json.dump(-1, ' ',
 MachineWatch::MachineWatch(WatchOptions options)
     : options_(std::move(options)),
       datagrams_(loop_, options_.datagrams),
-      discovery_(loop_, datagrams_, discovery_options(options_),
+      agent_(options_.agent
+                 ? std::make_unique<agent::Agent>(loop_, *options_.agent, [this](const agent::AgentEvent& event) { on_agent_event(event); })
+                 : nullptr),
+      agent_status_(agent_ ? agent_->open() : Status{}),
+      discovery_(loop_, datagrams_, discovery_options(options_, agent_ ? agent_->port() : std::uint16_t{0}),
                  [this](discovery::Change change, const discovery::Machine& machine) { on_change(change, machine); }),
       terminal_(!options_.json && !options_.once && ::isatty(STDOUT_FILENO) == 1),
       colours_(wants_colours()) {}
@@ -56,6 +62,10 @@ MachineWatch::~MachineWatch() = default;
 
 int MachineWatch::run() {
   const StopSignals signals(loop_);
+  if (!agent_status_.ok()) {
+    fmt::print(stderr, "{}: {}\n", options_.teller, agent_status_.text());
+    return 1;
+  }
   discovery_.start();
   if (const Status status = datagrams_.status(); !status.ok()) {
     fmt::print(stderr, "{}: {}; choose another port with --port\n", options_.teller, status.text());
@@ -68,16 +78,44 @@ int MachineWatch::run() {
   while (!over && !signals.came()) loop_.wait();
   const int code = options_.once ? print_all() : 0;
   discovery_.leave();
+  close_agent();
   return code;
+}
+
+/// Until nothing runs; a second signal ends this process, and with it the jobs at once.
+void MachineWatch::close_agent() {
+  if (!agent_) return;
+  agent_->close();
+  while (!agent_->idle()) loop_.wait();
+}
+
+void MachineWatch::on_agent_event(const agent::AgentEvent& event) {
+  jobs_.take(event);
+  if (terminal_)
+    draw_soon(kGather);
+  else
+    print_line(options_.json ? dump(event_json(event)) : event_line(event));
 }
 
 void MachineWatch::tell_start() const {
   if (!options_.profile) return;
   const auto& profile = *options_.profile;
   fmt::print(stderr, "{}: {} is up in group {}, until Ctrl-C\n", options_.teller, profile.name, profile.group);
+  if (options_.agent)
+    fmt::print(stderr, "{}: starts programs that {} allows, at TCP port {}\n", options_.teller,
+               options_.agent->allowed.file().empty() ? "--allow" : "--allow or " + options_.agent->allowed.file(), agent_->port());
+  else
+    fmt::print(
+        stderr,
+        "{}: without a token this machine is only shown; give it the group's (RINGLET_TOKEN, RINGLET_TOKEN_FILE) to let `ringlet run` "
+        "start programs here\n",
+        options_.teller);
   if (options_.json)
-    print_line(dump(
-        {{"event", "up"}, {"name", profile.name}, {"group", profile.group}, {"instance", fmt::format("{:016x}", discovery_.instance())}}));
+    print_line(dump({{"event", "up"},
+                     {"name", profile.name},
+                     {"group", profile.group},
+                     {"instance", fmt::format("{:016x}", discovery_.instance())},
+                     {"port", agent_ ? agent_->port() : 0}}));
 }
 
 bool MachineWatch::shows(const discovery::Machine& machine) const { return !options_.group || machine.profile.group == *options_.group; }
@@ -111,13 +149,17 @@ void MachineWatch::draw() {
   const winsize size = terminal_size();
   const Machines shown = machines();
   std::vector<std::string> lines = machine_table(shown, size.ws_col, colours_);
+  std::vector<std::string> jobs = jobs_.lines();
   // What is above the terminal's edge cannot be drawn over.
-  if (const std::size_t most = size.ws_row > 2 ? size.ws_row - 2U : 1U; lines.size() > most) {
+  const std::size_t rows = size.ws_row > 4 ? size.ws_row - 2U : 2U;
+  if (jobs.size() > rows / 2) jobs.erase(jobs.begin(), jobs.end() - static_cast<std::ptrdiff_t>(rows / 2));
+  if (const std::size_t most = rows - jobs.size(); lines.size() > most) {
     const std::size_t hidden = lines.size() - most + 1;
     lines.resize(most - 1);
     lines.push_back(fmt::format("and {} more", hidden));
   }
   if (shown.empty()) lines.back() = fmt::format("nobody yet; listening on {}", interface_names()).substr(0, size.ws_col);
+  for (const std::string& job : jobs) lines.push_back(job.substr(0, size.ws_col));
   std::string text = drawn_lines_ == 0 ? std::string() : fmt::format("\x1b[{}A\r\x1b[J", drawn_lines_);
   for (const std::string& line : lines) text += line + "\n";
   drawn_lines_ = lines.size();

@@ -1,9 +1,13 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/discovery/discovery.hpp"
+#include "native/agent/agent.hpp"
+#include "native/command/job_list.hpp"
 #include "native/command/machine_list.hpp"
 #include "transport/uv/uv_datagrams.hpp"
 
@@ -19,10 +23,11 @@ struct WatchOptions {
   std::optional<std::string> group{};           // whose machines to show; nothing: all
   std::optional<Duration> once{};               // look for so long, then print what there is; nothing: go on until a signal
   bool json = false;
+  std::optional<agent::AgentOptions> agent{};  // to start programs for others, too; only where there is a profile
 };
 
 /// Discovery until a signal or the end of the time, and what it finds on stdout: on a terminal a table that follows, else a line for each
-/// change; after `once` the table, or one JSON object.
+/// change, and of the jobs that the agent runs; after `once` the table, or one JSON object.
 class MachineWatch {
  public:
   explicit MachineWatch(WatchOptions options);
@@ -31,6 +36,8 @@ class MachineWatch {
   int run();
 
  private:
+  void on_agent_event(const agent::AgentEvent& event);
+  void close_agent();
   void on_change(discovery::Change change, const discovery::Machine& machine);
   bool shows(const discovery::Machine& machine) const;
   Machines machines() const;
@@ -44,6 +51,9 @@ class MachineWatch {
   WatchOptions options_;
   UvLoop loop_;
   UvDatagrams datagrams_;
+  std::unique_ptr<agent::Agent> agent_;
+  Status agent_status_;
+  JobList jobs_;
   discovery::Discovery discovery_;
   const bool terminal_;
   const bool colours_;

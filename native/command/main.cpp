@@ -22,9 +22,10 @@ constexpr std::array kSubcommands{
     Subcommand{"completion", "print a shell's completions for this command", run_completion},
     Subcommand{"discover", "show the machines on the local network", run_discover},
     Subcommand{"launch", "run a program as N ranks on this machine", run_launch},
+    Subcommand{"run", "run a program on all machines that are up", run_run},
     Subcommand{"serve", "run a program as ranks that browsers join", run_serve},
     Subcommand{"token", "make a token that lets ranks join", run_token},
-    Subcommand{"up", "make this machine known to the others of a group", run_up},
+    Subcommand{"up", "make this machine known to a group, and start programs for it", run_up},
     Subcommand{"version", "print the version", run_version},
 };
 

@@ -29,6 +29,7 @@ int run_bench(Arguments arguments);
 int run_completion(Arguments arguments);
 int run_discover(Arguments arguments);
 int run_launch(Arguments arguments);
+int run_run(Arguments arguments);
 int run_serve(Arguments arguments);
 int run_token(Arguments arguments);
 int run_up(Arguments arguments);

@@ -15,6 +15,7 @@ void UvLoop::post(Task task) { state_->post(std::move(task)); }
 void UvLoop::wake() { state_->wake(); }
 bool UvLoop::poll() { return state_->poll(); }
 void UvLoop::wait() { state_->wait(); }
+uv_loop_s* UvLoop::uv() noexcept { return state_->uv(); }
 bool UvLoop::flush() { return state_->flush(); }
 
 }  // namespace ringlet

@@ -4,6 +4,8 @@
 
 #include "core/ports/event_loop.hpp"
 
+struct uv_loop_s;
+
 namespace ringlet {
 
 namespace uv {
@@ -43,6 +45,10 @@ class UvLoop final : public EventLoop {
   /// Runs posted and deferred tasks and writes what woken links have to send, without looking for new events; returns whether there was
   /// any. Between turns this pushes out what was just started; inside a turn it does nothing, since the turn does it.
   bool flush();
+
+  /// For libuv handles of others. Their callbacks may call defer(), wake() and post(), and links' wake(), and nothing else of this loop;
+  /// they are closed before it is destroyed.
+  uv_loop_s* uv() noexcept;
 
   /// For the other classes of this folder.
   uv::LoopState& state() noexcept { return *state_; }

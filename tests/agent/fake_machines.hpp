@@ -1,0 +1,180 @@
+#pragma once
+
+#include <catch2/catch.hpp>
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "native/agent/agent_session.hpp"
+#include "native/agent/run_job.hpp"
+#include "transport/sim/sim_network.hpp"
+
+namespace ringlet::test {
+
+/// Ranks that run until they are told to end, in virtual time.
+class FakeCrew final : public agent::RankCrew {
+ public:
+  FakeCrew(EventLoop& loop, agent::CrewEvents events) : loop_(loop), events_(std::move(events)), alive_(std::make_shared<bool>(true)) {}
+  ~FakeCrew() override {
+    *alive_ = false;
+    if (on_gone) on_gone();
+  }
+
+  Result<std::uint16_t> open_coordinator(const std::string& host) override {
+    meeting_host = host;
+    return std::uint16_t{4711};
+  }
+  Result<std::vector<std::uint32_t>> start(const agent::Start& start) override {
+    started = start;
+    std::vector<std::uint32_t> pids;
+    for (std::uint32_t i = 0; i < start.ranks; ++i) {
+      running.insert(start.first_rank + i);
+      pids.push_back(1000 + start.first_rank + i);
+    }
+    if (on_started) later([this] { on_started(); });
+    return pids;
+  }
+  void send(int signal_number) override { signals.push_back(signal_number); }
+  void stop(int signal_number, Duration grace) override {
+    signals.push_back(signal_number);
+    graces.push_back(grace);
+    for (const std::uint32_t rank : running)
+      later([this, rank, signal_number] { end(rank, 0, static_cast<std::uint32_t>(signal_number), true); });
+    if (running.empty()) later([this] { tell_over(); });
+  }
+  void hold_output(bool is_held) override { held = is_held; }
+
+  void print(std::uint32_t rank, std::string text) { events_.on_output({rank, false, std::move(text)}); }
+  void end(std::uint32_t rank, std::uint32_t code, std::uint32_t signal = 0, bool stopped = false) {
+    if (running.erase(rank) == 0) return;
+    events_.on_exit({rank, code, signal, stopped});
+    if (running.empty()) later([this] { tell_over(); });
+  }
+  void later(std::function<void()> task) {
+    loop_.after(Duration::milliseconds(1), [alive = alive_, task = std::move(task)] {
+      if (*alive) task();
+    });
+  }
+
+  std::function<void()> on_started, on_gone;
+  std::string meeting_host;
+  std::optional<agent::Start> started;
+  std::set<std::uint32_t> running;
+  std::vector<int> signals;
+  std::vector<Duration> graces;
+  bool held = false;
+
+ private:
+  void tell_over() {
+    if (!std::exchange(over_, true)) events_.on_over();
+  }
+
+  EventLoop& loop_;
+  agent::CrewEvents events_;
+  bool over_ = false;
+  std::shared_ptr<bool> alive_;
+};
+
+/// An agent without processes, on a node of its own.
+class FakeMachine final : public agent::Host {
+ public:
+  FakeMachine(SimWorld& world, std::string name) : node(world.add_node()), name_(std::move(name)) {
+    listener_ = std::move(node.network().listen({node.host(), 5000}, [this](std::unique_ptr<Link> link) {
+                  agent::AgentSession::Events events;
+                  events.on_started = [this](const agent::JobView&) { ++jobs_started; };
+                  events.on_ended = [this](const agent::JobView&, const std::string& how) {
+                    ++jobs_ended;
+                    ended_how = how;
+                  };
+                  events.on_over = [this] { session.reset(); };
+                  session = std::make_unique<agent::AgentSession>(node.loop(), std::move(link), *this, std::move(events));
+                })).value();
+  }
+  ~FakeMachine() override { session.reset(); }
+
+  agent::Offer offer(const agent::Hail& hail) override {
+    hailed = hail;
+    return {protocol, "9.9.9", name_, free_ranks, refusal};
+  }
+  std::optional<agent::Failed> admit(agent::Start&) override { return failure; }
+  std::unique_ptr<agent::RankCrew> make_crew(agent::CrewEvents events) override {
+    auto made = std::make_unique<FakeCrew>(node.loop(), std::move(events));
+    crew = made.get();
+    crew->on_gone = [this] { crew = nullptr; };
+    crew->on_started = [this] {
+      if (on_started) on_started(*crew);
+    };
+    return made;
+  }
+  const std::string& name() const { return name_; }
+
+  SimNode& node;
+  std::unique_ptr<agent::AgentSession> session;
+  FakeCrew* crew = nullptr;
+  std::function<void(FakeCrew&)> on_started;
+  agent::Hail hailed;
+  std::uint32_t protocol = agent::kProtocol, free_ranks = 4;
+  std::string refusal, ended_how;
+  std::optional<agent::Failed> failure;
+  int jobs_started = 0, jobs_ended = 0;
+
+ private:
+  std::string name_;
+  std::unique_ptr<Listener> listener_;
+};
+
+/// Machines and one who runs a job on them.
+struct FakeRun {
+  SimWorld world;
+  SimNode& here = world.add_node();
+  std::deque<FakeMachine> machines;
+  std::unique_ptr<agent::RunJob> job;
+  agent::RunOptions options;
+  std::map<std::size_t, std::string> output;
+  std::vector<std::string> notices;
+  std::optional<agent::RunResult> result;
+  bool all_started = false, takes_output = true;
+
+  explicit FakeRun(int count, std::uint64_t seed = 1) : world(seed) {
+    for (int i = 0; i < count; ++i) machines.emplace_back(world, "m" + std::to_string(i));
+    options.version = "1.2.3";
+    options.group = "home";
+    options.from = "desk";
+    options.token = "token-of-the-job";
+    options.job = 42;
+  }
+  ~FakeRun() { job.reset(); }
+
+  void start() {
+    agent::RunJob::Events events;
+    events.on_notice = [this](const std::string& text) { notices.push_back(text); };
+    events.on_chosen = [](int) {};
+    events.on_started = [this](const std::vector<agent::RunRank>&) { all_started = true; };
+    events.on_output = [this](std::size_t machine, const agent::Output& part) {
+      output[machine] += part.data;
+      if (takes_output) job->take_output(machine, part.data.size());
+    };
+    events.on_end = [this](const agent::RunResult& end) { result = end; };
+    std::vector<agent::Candidate> candidates;
+    for (const FakeMachine& machine : machines) candidates.push_back({machine.name(), "/opt/" + machine.name(), machine.node.host()});
+    job = std::make_unique<agent::RunJob>(here.loop(), options, candidates, std::move(events));
+    for (std::size_t i = 0; i < machines.size(); ++i)
+      here.network().dial({machines[i].node.host(), 5000}, Duration::seconds(3), [this, i](Result<std::unique_ptr<Link>> link) {
+        if (link.ok())
+          job->reach(i, std::move(link).value());
+        else
+          job->miss(i, link.status().text());
+      });
+  }
+  RunEnd run_until(const std::function<bool()>& condition) {
+    return world.run_until(condition, {.events = 5'000'000, .time = Duration::seconds(300)});
+  }
+  void run_to_end() {
+    REQUIRE(run_until([this] { return result.has_value(); }) == RunEnd::done);
+  }
+};
+
+}  // namespace ringlet::test

@@ -1,0 +1,152 @@
+#include <sys/stat.h>
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "native/agent/allow_list.hpp"
+#include "native/agent/assignment.hpp"
+#include "native/agent/messages.hpp"
+#include "tests/temporary_directory.hpp"
+
+using namespace ringlet;
+using namespace ringlet::agent;
+using Catch::Matchers::Contains;
+using ringlet::test::TemporaryDirectory;
+
+namespace {
+
+ConstBytes bytes_of(const std::string& text) { return std::as_bytes(std::span(text.data(), text.size())); }
+
+std::vector<Message> one_of_each() {
+  Start start{0x0123456789abcdefu, 3, 2, 8, "10.0.0.7:4000", "token", "/opt/train"};
+  start.arguments = {"--epochs", "", "3"};
+  start.environment = {{"COLOUR", "red"}, {"EMPTY", ""}};
+  start.directory = "/data";
+  start.grace_ms = 5000;
+  start.terminal_columns = 80;
+  return {Hail{1, "0.1.0", "home", "desk", "/opt/train", "/data"},
+          Offer{1, "0.1.0", "attic", 4, "no"},
+          Open{"0.0.0.0"},
+          Opened{40123},
+          start,
+          Started{{7, 8, 0xffffffffu}},
+          Failed{127, "cannot"},
+          Output{3, true, std::string("a\0b", 3)},
+          Credit{65536},
+          Exit{3, 1, 9, true},
+          Order{15, true, 5000},
+          Over{},
+          Beat{}};
+}
+
+void make_program(const std::string& path, ::mode_t mode = 0755) {
+  std::ofstream(path) << "#!/bin/sh\n";
+  ::chmod(path.c_str(), mode);
+}
+
+}  // namespace
+
+TEST_CASE("messages come out as they went in") {
+  for (const Message& message : one_of_each()) {
+    CAPTURE(message.index());
+    CHECK(decode(bytes_of(encode(message))) == message);
+  }
+}
+
+TEST_CASE("messages that are cut short or hold too much are none; unknown ones say nothing") {
+  for (const Message& message : one_of_each()) {
+    const std::string whole = encode(message);
+    for (std::size_t length = 1; length < whole.size(); ++length) CHECK_FALSE(decode(bytes_of(whole.substr(0, length))) == message);
+  }
+  CHECK(decode(bytes_of("\xa2\x06\x01x")) == Message(Beat{}));
+  CHECK_FALSE(decode(bytes_of("\x2a\xff\xff\xff\xff\x0f")));
+  Start start;
+  start.arguments.assign(kMaxArguments, "x");
+  CHECK(decode(bytes_of(encode(start))) == Message(start));
+  start.arguments.push_back("x");
+  CHECK_FALSE(decode(bytes_of(encode(start))));
+  Started started{std::vector<std::uint32_t>(kMaxRanksPerMachine + 1, 1)};
+  CHECK_FALSE(decode(bytes_of(encode(started))));
+}
+
+TEST_CASE("ranks are spread in the machines' order") {
+  const std::vector<Place> places{{"a", 4}, {"b", 1}, {"c", 4}};
+  const auto spread = [&](int total) { return assign_ranks(places, {total, 1}).value(); };
+  CHECK(spread(1) == std::vector<int>{1, 0, 0});
+  CHECK(spread(3) == std::vector<int>{1, 1, 1});
+  CHECK(spread(5) == std::vector<int>{2, 1, 2});
+  CHECK(spread(9) == std::vector<int>{4, 1, 4});
+  CHECK_THAT(assign_ranks(places, {10, 1}).status().text(), Contains("10 ranks do not fit: of free ranks a has 4, b has 1, c has 4"));
+  CHECK(assign_ranks(places, {std::nullopt, 1}).value() == std::vector<int>{1, 1, 1});
+  CHECK_THAT(assign_ranks(places, {std::nullopt, 2}).status().text(), Contains("b has 1 free ranks, and 2 are asked for"));
+  CHECK(assign_ranks({}, {std::nullopt, 1}).value().empty());
+}
+
+TEST_CASE("nothing is allowed that was not named") {
+  TemporaryDirectory directory;
+  const std::string root = std::filesystem::canonical(directory.path()).string();
+  const std::string train = root + "/train", other = root + "/other", list = root + "/allowed", tools = root + "/tools";
+  make_program(train);
+  make_program(other);
+  std::filesystem::create_directory(tools);
+  make_program(tools + "/tool");
+  std::filesystem::create_directory(tools + "/deep");
+  make_program(tools + "/deep/tool");
+
+  const AllowList nothing({}, list);
+  CHECK(nothing.ask(train, "attic").refusal ==
+        "attic does not allow " + train + "; its owner would have to add this line to " + list + " there: " + train);
+  CHECK_THAT(nothing.ask("train", "attic").refusal, Contains("no absolute path"));
+  CHECK_THAT(nothing.ask(root + "/nothing", "attic").refusal, Contains("there is no program " + root + "/nothing on attic"));
+  CHECK_THAT(nothing.ask(tools, "attic").refusal, Contains("there is no program"));
+
+  const AllowList some({train, tools}, "");
+  CHECK(some.ask(train, "attic").program == train);
+  CHECK(some.ask(root + "/tools/../train", "attic").program == train);
+  CHECK(some.ask(tools + "/tool", "attic").program == tools + "/tool");
+  CHECK_FALSE(some.ask(tools + "/deep/tool", "attic").refusal.empty());
+  CHECK_FALSE(some.ask(other, "attic").refusal.empty());
+  CHECK_FALSE(some.find_mistake());
+  CHECK_THAT(AllowList({"train"}, "").find_mistake().value_or(""), Contains("--allow train: give the absolute path"));
+
+  SECTION("the list is read anew, and comments do not count") {
+    std::ofstream(list) << "# mine\n\n  " << train << "  \n";
+    CHECK(nothing.ask(train, "attic").program == train);
+    CHECK_FALSE(nothing.ask(other, "attic").refusal.empty());
+    ::chmod(list.c_str(), 0666);
+    CHECK_THAT(nothing.ask(train, "attic").refusal, Contains("does not trust its list " + list));
+  }
+  SECTION("a symbolic link in an allowed directory leads nowhere else") {
+    std::filesystem::create_symlink(other, tools + "/innocent");
+    CHECK_THAT(some.ask(tools + "/innocent", "attic").refusal, Contains("would have to add this line") && Contains(": " + other));
+    std::filesystem::create_symlink(train, root + "/link");
+    CHECK(some.ask(root + "/link", "attic").program == train);
+  }
+  SECTION("what everyone may write could be anyone's") {
+    ::chmod(train.c_str(), 0777);
+    CHECK_THAT(some.ask(train, "attic").refusal, Contains("chmod o-w " + train));
+    ::chmod(tools.c_str(), 0777);
+    CHECK_FALSE(some.ask(tools + "/tool", "attic").refusal.empty());
+    ::chmod(train.c_str(), 0755);
+    ::chmod(root.c_str(), 0777);
+    CHECK_THAT(some.ask(train, "attic").refusal, Contains("chmod o-w " + root));
+  }
+  SECTION("a file that is no program") {
+    ::chmod(train.c_str(), 0644);
+    CHECK_THAT(some.ask(train, "attic").refusal, Contains("is not executable"));
+  }
+}
+
+TEST_CASE("variables that bring code are not set from elsewhere") {
+  for (const char* name : {"LD_PRELOAD", "DYLD_INSERT_LIBRARIES", "PATH", "PYTHONPATH", "BASH_ENV", "IFS", "RINGLET_TOKEN",
+                           "RINGLET_TOKEN_FILE", "", "1A", "A B", "A="}) {
+    CAPTURE(name);
+    CHECK(find_forbidden(name));
+  }
+  for (const char* name : {"COLOUR", "RINGLET_TIMEOUT_MS", "OMP_NUM_THREADS", "_x1"}) {
+    CAPTURE(name);
+    CHECK_FALSE(find_forbidden(name));
+  }
+}
