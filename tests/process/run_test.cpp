@@ -1,0 +1,197 @@
+#include <signal.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "tests/process/network_of_hosts.hpp"
+
+using namespace ringlet::test;
+using Catch::Matchers::Contains;
+using Json = nlohmann::json;
+
+namespace {
+
+using Process = std::unique_ptr<CommandProcess>;
+
+constexpr char kToken[] = "a-token-that-only-the-tests-have";
+
+bool networks_are_here() {
+  const auto reason = NetworkOfHosts::enter();
+  if (reason) std::printf("skipped: no network namespaces on this system: %s\n", reason->c_str());
+  return !reason;
+}
+
+/// Three hosts where agents are up that allow `allowed`, and one of them to run jobs from.
+struct Home {
+  explicit Home(const std::vector<std::string>& allowed = {RINGLET_COLLECTIVE_LOOP}) {
+    for (int i = 0; i < 3; ++i) {
+      std::vector<std::string> arguments{"up",           "--group", "home",        "--name", network.host(i).name(),
+                                         "--allow-file", list(),    "--max-ranks", "4"};
+      for (const std::string& path : allowed) arguments.insert(arguments.end(), {"--allow", path});
+      agents.push_back(network.host(i).run(std::move(arguments), {{"RINGLET_TOKEN", kToken}}));
+    }
+    for (const Process& agent : agents) agent->wait_for_stdout("appeared in group home", 2);
+  }
+  std::string list() const { return directory.path() + "/allowed"; }
+  Process run(const std::vector<std::string>& options, const std::vector<std::string>& command, const std::string& token = kToken) const {
+    std::vector<std::string> arguments{"run", "--group", "home"};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    arguments.emplace_back("--");
+    arguments.insert(arguments.end(), command.begin(), command.end());
+    Process process = network.host(0).run(std::move(arguments), {{"RINGLET_TOKEN", token}});
+    process->close_stdin();
+    return process;
+  }
+  /// The agents end well, and leave nothing behind.
+  void end() {
+    for (const Process& agent : agents) agent->send(SIGTERM);
+    for (const Process& agent : agents) CHECK(agent->finish().exit_code == 0);
+  }
+
+  TemporaryDirectory directory;
+  NetworkOfHosts network{3};
+  std::vector<Process> agents;
+};
+
+/// What rank `rank` has printed of itself.
+pid_t pid_of(const std::string& output, int rank) {
+  const std::string mark = "[" + std::to_string(rank) + " host" + std::to_string(rank + 1) + "] pid ";
+  const std::size_t at = output.find(mark);
+  REQUIRE(at != std::string::npos);
+  return static_cast<pid_t>(std::stol(output.substr(at + mark.size())));
+}
+
+}  // namespace
+
+TEST_CASE("a program runs on all hosts, and sums") {
+  if (!networks_are_here()) return;
+  Home home;
+  const Outcome outcome = home.run({}, {RINGLET_COLLECTIVE_LOOP, "--twice"})->finish();
+  CAPTURE(outcome.out, outcome.err);
+  CHECK(outcome.exit_code == 0);
+  CHECK(outcome.err.empty());
+  CHECK(sorted_lines(outcome.out) == std::vector<std::string>{"[0 host1] sum 81", "[1 host2] sum 81", "[2 host3] sum 81"});
+  home.agents[1]->wait_for_stdout("started: " RINGLET_COLLECTIVE_LOOP ", rank 1 of 3");
+  home.agents[1]->wait_for_stdout("ended\n");
+
+  const Outcome two = home.run({"--machines", "host3,host2", "-n", "3", "--json"}, {RINGLET_COLLECTIVE_LOOP, "--twice"})->finish();
+  CAPTURE(two.out, two.err);
+  CHECK(two.exit_code == 0);
+  const Json end = Json::parse(two.out);
+  CHECK(end["exit_code"] == 0);
+  REQUIRE(end["ranks"].size() == 3);
+  CHECK(end["ranks"][0]["machine"] == "host2");
+  CHECK(end["ranks"][1]["machine"] == "host2");
+  CHECK(end["ranks"][2]["machine"] == "host3");
+  CHECK_THAT(two.err, Contains("[2 host3] sum 81"));
+  home.end();
+}
+
+TEST_CASE("what is not allowed is refused, with the line that its owner would have to add") {
+  if (!networks_are_here()) return;
+  Home home(std::vector<std::string>{});
+  const std::string program = RINGLET_RANK_PROGRAM;
+  const Outcome refused = home.run({"--machines", "host2"}, {program, "lines", "1"})->finish();
+  CHECK(refused.exit_code == 126);
+  CHECK(refused.out.empty());
+  CHECK(refused.err == "ringlet run: host2 does not allow " + program + "; its owner would have to add this line to " + home.list() +
+                           " there: " + program + "\n");
+  home.agents[1]->wait_for_stdout("refused ");
+  const Outcome stranger = home.run({}, {program, "lines", "1"}, "another-token-of-another-group")->finish();
+  CHECK(stranger.exit_code == 1);
+  CHECK_THAT(stranger.err, Contains("host1 cannot be reached") && Contains("the tokens differ"));
+  const Outcome nobody = home.run({"--machines", "host9", "--wait", "1"}, {program})->finish();
+  CHECK(nobody.exit_code == 3);
+  CHECK_THAT(nobody.err, Contains("host9 not found in group home within 1 s"));
+  home.end();
+}
+
+TEST_CASE("who runs a job is killed, and nothing of it is left") {
+  if (!networks_are_here()) return;
+  Home home;
+  const Process run = home.run({}, {RINGLET_COLLECTIVE_LOOP});
+  run->wait_for_stdout("met\n", 3);
+  run->send(SIGKILL);
+  for (int rank = 0; rank < 3; ++rank) wait_for_death(pid_of(run->out(), rank));
+  for (const Process& agent : home.agents) agent->wait_for_stdout("ended: it closed the connection");
+  home.end();
+}
+
+TEST_CASE("an agent is killed: its ranks die, and it is named") {
+  if (!networks_are_here()) return;
+  Home home;
+  const Process run = home.run({}, {RINGLET_COLLECTIVE_LOOP});
+  run->wait_for_stdout("met\n", 3);
+  home.agents[1]->send(SIGKILL);
+  const Outcome outcome = run->finish();
+  CAPTURE(outcome.out, outcome.err);
+  CHECK(outcome.exit_code == 1);
+  CHECK_THAT(outcome.err, Contains("ringlet run: lost host2 (") && Contains("; it had rank 1"));
+  for (int rank = 0; rank < 3; ++rank) wait_for_death(pid_of(outcome.out, rank));
+  // Whoever holds the lifeline of the agent would keep this waiting.
+  CHECK(home.agents[1]->finish().exit_code == -SIGKILL);
+  home.agents.erase(home.agents.begin() + 1);
+  home.end();
+}
+
+TEST_CASE("a rank is killed, and gives the exit code") {
+  if (!networks_are_here()) return;
+  Home home;
+  const Process run = home.run({}, {RINGLET_COLLECTIVE_LOOP});
+  run->wait_for_stdout("met\n", 3);
+  const pid_t victim = pid_of(run->out(), 2);
+  REQUIRE(::kill(victim, SIGKILL) == 0);
+  const Outcome outcome = run->finish();
+  CAPTURE(outcome.out, outcome.err);
+  CHECK(outcome.exit_code == 128 + SIGKILL);
+  CHECK_THAT(outcome.err, Contains("ringlet run: rank 2 on host3 (pid " + std::to_string(victim) + ") was killed by SIGKILL"));
+  for (int rank = 0; rank < 3; ++rank) wait_for_death(pid_of(outcome.out, rank));
+  home.end();
+}
+
+TEST_CASE("signals end a job, and output comes whole") {
+  if (!networks_are_here()) return;
+  Home home({"/bin/sh", RINGLET_RANK_PROGRAM});
+  const Process run = home.run({}, {"/bin/sh", "-c", "echo ready; exec sleep 1000"});
+  run->wait_for_stdout("ready\n", 3);
+  run->send(SIGINT);
+  const Outcome outcome = run->finish();
+  CHECK(outcome.exit_code == 128 + SIGINT);
+  CHECK_THAT(outcome.err, Contains("got SIGINT; stopped ranks 0, 1, 2"));
+
+  const Outcome lines = home.run({"--no-prefix"}, {RINGLET_RANK_PROGRAM, "flood", "1000000"})->finish();
+  CHECK(lines.exit_code == 0);
+  CHECK(std::count(lines.out.begin(), lines.out.end(), '0') >= 3'000'000);
+  CHECK(sorted_lines(lines.err) == std::vector<std::string>(3, "done"));
+  home.end();
+}
+
+TEST_CASE("mistakes of run are told, exit code 2") {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> mistakes{
+      {{"run", "--", "/bin/true"}, "--group is required"},
+      {{"run", "--group", "a"}, "no `--` found"},
+      {{"run", "--group", "a", "--"}, "no program to start"},
+      {{"run", "--group", "a", "--", "true"}, "give the program's path"},
+      {{"run", "--group", "a", "--env", "LD_PRELOAD=x", "--", "/bin/true"}, "--env LD_PRELOAD=x: LD_PRELOAD may not be set"},
+      {{"run", "--group", "a", "--env", "RINGLET_RANK=1", "--", "/bin/true"}, "--env RINGLET_RANK=1"},
+      {{"run", "--group", "a", "-n", "0", "--", "/bin/true"}, "-n 0"},
+      {{"run", "--group", "a", "-n", "2", "--per-machine", "2", "--", "/bin/true"}, "give one of the two"},
+      {{"run", "--group", "a", "--at-least", "0", "--", "/bin/true"}, "--at-least 0"},
+      {{"run", "--group", "a", "--cwd", "data", "--", "/bin/true"}, "--cwd data"},
+      {{"run", "--group", "a", "--program", "b=c", "--", "/bin/true"}, "--program b=c"},
+      {{"up", "--group", "a", "--allow", "train"}, "--allow train"},
+      {{"up", "--group", "a", "--max-ranks", "0"}, "--max-ranks 0"},
+      {{"up", "--group", "a", "--listen", "nowhere"}, "--listen"},
+  };
+  for (const auto& [arguments, told] : mistakes) {
+    const Outcome outcome = run_command(arguments);
+    CAPTURE(arguments, outcome.err);
+    CHECK(outcome.exit_code == 2);
+    CHECK_THAT(outcome.err, Contains(told));
+  }
+  const Outcome without = run_command({"run", "--group", "a", "--", "/bin/true"});
+  CHECK(without.exit_code == 1);
+  CHECK_THAT(without.err, Contains("there is no token"));
+}
