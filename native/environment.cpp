@@ -48,14 +48,14 @@ std::optional<Setting> text_setting(const std::optional<std::string>& option, co
 }
 
 Duration duration_setting(const std::optional<std::chrono::milliseconds>& option, const char* option_name, const Variables& variables,
-                          std::string_view name, Duration otherwise) {
+                          std::string_view name, Duration otherwise, std::int64_t least = 1) {
   constexpr std::int64_t kMost = 1'000'000'000;
   std::optional<Setting> setting;
   if (option)
     setting = Setting{option_name, std::to_string(option->count())};
   else
     setting = first_set(variables, {name});
-  return setting ? Duration::milliseconds(parse_integer(*setting, 1, kMost)) : otherwise;
+  return setting ? Duration::milliseconds(parse_integer(*setting, least, kMost)) : otherwise;
 }
 
 bool switch_setting(const std::optional<bool>& option, const Variables& variables, std::string_view name, bool otherwise) {
@@ -235,6 +235,9 @@ WorldConfig make_world_config(const InitOptions& options, const Variables& varia
                                                       "RINGLET_TIMEOUT_MS", config.options.operation_timeout);
   config.options.heartbeat_timeout = duration_setting(options.heartbeat_timeout, "InitOptions::heartbeat_timeout", variables,
                                                       "RINGLET_HEARTBEAT_TIMEOUT_MS", config.options.heartbeat_timeout);
+  config.options.warn_after =
+      duration_setting(options.warn_after, "InitOptions::warn_after", variables, "RINGLET_WARN_MS", config.options.warn_after, 0);
+  config.on_delay = options.on_delay;
   config.peer_memory = switch_setting(options.peer_memory, variables, "RINGLET_PEER_MEMORY", config.peer_memory);
   if (const auto limit = first_set(variables, {"RINGLET_EXCHANGE_BYTES"}))
     config.options.limits.exchange_bytes = static_cast<std::size_t>(parse_integer(*limit, 0, INT64_MAX));

@@ -2,11 +2,25 @@
 
 #include <unistd.h>
 
+#include <cstdio>
+#include <string>
 #include <utility>
 
 #include "native/presence.hpp"
+#include "native/this_process.hpp"
 
 namespace ringlet::native {
+
+namespace {
+
+/// In one piece, so that lines of several ranks do not mix.
+void print_delay(const Delay& delay) {
+  const std::string line = "ringlet: rank " + std::to_string(delay.rank) + ": " + delay.text + "\n";
+  std::fwrite(line.data(), 1, line.size(), stderr);
+  std::fflush(stderr);
+}
+
+}  // namespace
 
 World::World(const WorldConfig& config) : options_(config.options), progress_(config.options.size > 1) {
   auto page = read_page(config.web);
@@ -20,6 +34,8 @@ World::World(const WorldConfig& config) : options_(config.options), progress_(co
     reception_->set_shortcut(shortcut_.get());
     if (options_.guests > 0) web_front_ = open_web_door(progress_.loop(), *reception_, std::move(page), config.web);
     core_ = std::make_unique<ringlet::World>(progress_.loop(), options_);
+    core_->set_identity(this_process());
+    core_->set_delay_handler(config.on_delay ? config.on_delay : print_delay);
   });
   if (options_.size == 1) return;
   try {

@@ -23,6 +23,7 @@ struct WorldConfig {
   bool peer_memory = true;                  // ranks of this machine may read each other's memory
   std::optional<int> listening_descriptor;  // rank 0: listens at the coordinator's address; the world closes it
   WebConfig web{};                          // where there are guests
+  DelayHandler on_delay{};                  // unset: warnings go to stderr
 };
 
 /// A world as a native program holds it: the core's with a loop, a network and the threads' rules. It lives as long as any of its groups

@@ -14,6 +14,8 @@ namespace {
 
 /// Combining waits for this many bytes, or for all, so that kernels run over pieces worth their call.
 constexpr std::size_t kCombineBytes = 32 << 10;
+/// Of the ranks that it waits for, so many are told to others.
+constexpr std::size_t kToldRanks = 16;
 /// Elements combined at a time: the f32 accumulators of a block stay in the first-level cache.
 constexpr std::size_t kBlockElements = 1024;
 
@@ -155,6 +157,20 @@ std::string Collective::waiting_for() const {
       text += " (sent " + std::to_string(waits.received_bytes()) + " of " + std::to_string(waits.expected_bytes()) + " bytes)";
   }
   return text;
+}
+
+void Collective::describe_progress(wire::OperationState& state) const {
+  for (const PeerSteps& steps : plan_.peers) {
+    const Lane& part = lane(steps.peer);
+    if (!running_) return;
+    state.received += part.received_bytes();
+    state.to_receive += part.expected_bytes();
+    state.sent += part.sent_bytes();
+    state.to_send += part.bytes_to_send();
+    const bool waits = !part.receives_done() || !part.sends_left();
+    if (waits && state.waits_for.size() < kToldRanks)
+      state.waits_for.push_back(static_cast<std::uint32_t>(host_.members().world_rank(steps.peer)));
+  }
 }
 
 bool Collective::may_wait_itself(int peer) const {
@@ -405,6 +421,18 @@ void Collective::Lane::frame_ended() {
 std::size_t Collective::Lane::received_bytes() const {
   std::size_t bytes = receive_offset_;
   for (std::uint32_t i = 0; i < next_receive_; ++i) bytes += collective_.plan_.receives[steps_.first_receive + i].into.bytes;
+  return bytes;
+}
+
+std::size_t Collective::Lane::sent_bytes() const {
+  std::size_t bytes = send_offset_;
+  for (std::uint32_t i = 0; i < next_send_; ++i) bytes += collective_.plan_.sends[steps_.first_send + i].from.bytes;
+  return bytes;
+}
+
+std::size_t Collective::Lane::bytes_to_send() const {
+  std::size_t bytes = 0;
+  for (std::uint32_t i = 0; i < steps_.send_count; ++i) bytes += collective_.plan_.sends[steps_.first_send + i].from.bytes;
   return bytes;
 }
 

@@ -14,6 +14,7 @@
 #include "core/engine/session.hpp"
 #include "core/plan/plan.hpp"
 #include "core/wire/call_record.hpp"
+#include "core/wire/control.hpp"
 
 namespace ringlet {
 
@@ -71,6 +72,8 @@ class Collective {
   std::string waiting_for() const;
   /// One of these ranks: rather one that has not called, then one whose bytes are missing. -1: none.
   int waits_for() const;
+  /// How many bytes have come and gone, of how many, and for whom it waits.
+  void describe_progress(wire::OperationState& state) const;
   /// Whether that rank, for which this one waits, has perhaps started and waits for another.
   bool may_wait_itself(int peer) const;
 
@@ -141,6 +144,8 @@ class Collective::Lane final : public FrameSource, public PayloadSink {
   bool receives_done() const { return next_receive_ == steps_.receive_count; }
   std::size_t received_bytes() const;
   std::size_t expected_bytes() const;
+  std::size_t sent_bytes() const;
+  std::size_t bytes_to_send() const;
   void leave_window();
 
   std::optional<OutgoingFrame> next_frame() override;

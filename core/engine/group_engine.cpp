@@ -143,6 +143,31 @@ Standing GroupEngine::standing(std::uint32_t stream_id, std::uint64_t sequence) 
   return used ? streams_[stream_id]->standing(sequence) : Standing{};
 }
 
+wire::RankState::Arrival GroupEngine::arrival(std::uint32_t stream_id, std::uint64_t sequence) const {
+  const bool used = stream_id < streams_.size() && streams_[stream_id] != nullptr;
+  return used ? streams_[stream_id]->arrival(sequence) : wire::RankState::Arrival::not_arrived;
+}
+
+void GroupEngine::find_pending(Instant since, std::vector<Pending>& found) {
+  const auto look = [&](const auto& part, std::size_t id, bool is_message) {
+    if (const auto underway = part.underway(); underway && underway->started <= since)
+      found.push_back({this, static_cast<std::uint16_t>(id), is_message, *underway});
+  };
+  for (std::size_t id = 0; id < streams_.size(); ++id)
+    if (streams_[id]) look(*streams_[id], id, false);
+  for (const auto& [id, box] : mailboxes_) look(*box, id, true);
+}
+
+wire::OperationState GroupEngine::state(const Pending& pending, Instant now) const {
+  return pending.is_message ? mailboxes_.at(pending.stream)->state(pending.underway, now) : streams_[pending.stream]->state(now);
+}
+
+void GroupEngine::add_to(Activity& activity, Instant now) const {
+  for (const auto& queue : streams_)
+    if (queue) queue->add_to(activity, now);
+  for (const auto& [id, box] : mailboxes_) box->add_to(activity, now);
+}
+
 void GroupEngine::fail_all(const Status& status) {
   for (auto& queue : streams_)
     if (queue) queue->fail_all(status);

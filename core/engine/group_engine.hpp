@@ -23,9 +23,23 @@ class GroupHost {
   virtual const Status& failure() const = 0;
   virtual bool has_left_world(int world_rank) const = 0;
   virtual void send_control(int world_rank, const wire::ControlMessage& message) = 0;
+  /// What people know the rank by; empty: nothing is known.
+  virtual const std::string& rank_name(int world_rank) const = 0;
 
  protected:
   ~GroupHost() = default;
+};
+
+class GroupEngine;
+
+/// Something of a group that is under way.
+struct Pending {
+  GroupEngine* group = nullptr;
+  std::uint16_t stream = 0;
+  bool is_message = false;
+  Underway underway{};
+
+  friend bool operator==(const Pending&, const Pending&) = default;
 };
 
 /// One group, seen from one of its ranks: its streams and mailboxes. The operations' ranks are the group's; a status names the world's.
@@ -69,6 +83,13 @@ class GroupEngine final : private StreamHost {
   std::optional<std::uint16_t> overdue_stream(Instant now) const;
   /// How this rank stands towards an operation; of a stream that was never used it has called none.
   Standing standing(std::uint32_t stream, std::uint64_t sequence) const;
+  /// Whether this rank has come as far as an operation of a stream.
+  wire::RankState::Arrival arrival(std::uint32_t stream, std::uint64_t sequence) const;
+  /// Adds what has been under way since then or longer, of each stream and mailbox the oldest.
+  void find_pending(Instant since, std::vector<Pending>& found);
+  /// As others are told, of what is under way.
+  wire::OperationState state(const Pending& pending, Instant now) const;
+  void add_to(Activity& activity, Instant now) const;
   /// `timed_out` of a stream's running operation.
   Status timeout(std::uint16_t stream, const Holdup& holdup) const { return streams_[stream]->timeout(holdup); }
   void fail_all(const Status& status);

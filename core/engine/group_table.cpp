@@ -7,6 +7,13 @@
 
 namespace ringlet {
 
+namespace {
+
+/// Of the operations that run, so many are told to others.
+constexpr std::size_t kToldOperations = 8;
+
+}  // namespace
+
 GroupTable::GroupTable(GroupHost& host, std::size_t limit) : host_(host), limit_(limit) {}
 
 std::optional<std::uint32_t> GroupTable::reserve() {
@@ -50,6 +57,8 @@ void GroupTable::leave(GroupEngine& group) {
 void GroupTable::discard(GroupEngine& group) { drop(group.id()); }
 
 void GroupTable::drop(std::uint32_t id) {
+  slots_[id].group->add_to(past_, host_.loop().now());
+  past_.running.clear();
   slots_[id].group.reset();
   if (slots_[id].awaited.empty()) free_.push_back(id);
 }
@@ -132,6 +141,37 @@ wire::Answer GroupTable::answer(int peer, const wire::Question& question) const 
   answer.rank = static_cast<std::uint32_t>(group->members().world_rank(standing.peer));
   answer.sequence = standing.sequence;
   return answer;
+}
+
+Activity GroupTable::activity(Instant now) const {
+  Activity activity = past_;
+  if (past_.last_ended) activity.last.milliseconds = static_cast<std::uint64_t>((now - *past_.last_ended).whole_milliseconds());
+  for (const Slot& slot : slots_)
+    if (slot.group) slot.group->add_to(activity, now);
+  return activity;
+}
+
+wire::RankState GroupTable::state(int peer, const wire::StateQuestion& question) const {
+  Activity activity = this->activity(host_.loop().now());
+  wire::RankState state;
+  state.number = question.number;
+  const GroupEngine* group = question.about_operation && question.group < slots_.size() ? slots_[question.group].group.get() : nullptr;
+  if (group != nullptr && group->members().rank_of(peer)) {
+    state.arrival = group->arrival(question.stream, question.sequence);
+    std::stable_partition(activity.running.begin(), activity.running.end(), [&](const wire::OperationState& operation) {
+      return operation.stream == question.stream && operation.group == group->members().suffix();
+    });
+  }
+  if (activity.running.size() > kToldOperations) activity.running.resize(kToldOperations);
+  state.running = std::move(activity.running);
+  state.last = std::move(activity.last);
+  state.operations = activity.operations;
+  return state;
+}
+
+void GroupTable::find_pending(Instant since, std::vector<Pending>& found) const {
+  for (const Slot& slot : slots_)
+    if (slot.group) slot.group->find_pending(since, found);
 }
 
 void GroupTable::fail_all(const Status& status) {

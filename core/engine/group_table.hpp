@@ -36,6 +36,11 @@ class GroupTable {
   /// How this rank stands towards the operation of a member's question. Of a group that it has left it has called none.
   wire::Answer answer(int peer, const wire::Question& question) const;
 
+  /// What this rank does and has done in all groups, and how far it is towards the operation of a member's question.
+  wire::RankState state(int peer, const wire::StateQuestion& question) const;
+  /// As GroupEngine's, of all groups.
+  void find_pending(Instant since, std::vector<Pending>& found) const;
+
   bool idle() const;
   /// `timed_out` where a message's deadline has passed.
   Status check_messages(Instant now) const;
@@ -59,11 +64,13 @@ class GroupTable {
   void forget_member(std::uint32_t id, int peer);
   void unknown_group(int peer, std::uint32_t id);
   void drop(std::uint32_t id);
+  Activity activity(Instant now) const;
 
   GroupHost& host_;
   const std::size_t limit_;
   std::vector<Slot> slots_;          // by number
   std::vector<std::uint32_t> free_;  // numbers below slots_.size()
+  Activity past_;                    // of groups that are gone
 };
 
 }  // namespace ringlet

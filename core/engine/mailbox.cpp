@@ -73,6 +73,8 @@ class Mailbox::Outgoing final : public FrameSource {
   bool refused() const { return refused_; }
   const Status& outcome() const { return outcome_; }
   Instant deadline() const { return deadline_; }
+  Instant started() const { return {deadline_.nanoseconds - task_.timeout.nanoseconds}; }
+  std::size_t bytes_done() const { return offset_; }
   const MessageTask& task() const { return task_; }
   Completion take_completion() { return std::move(task_.completion); }
 
@@ -136,6 +138,8 @@ class Mailbox::Incoming final : public PayloadSink {
   void set_matched() { matched_ = true; }
   bool matched() const { return matched_; }
   Instant deadline() const { return deadline_; }
+  Instant started() const { return {deadline_.nanoseconds - task_.timeout.nanoseconds}; }
+  std::size_t bytes_done() const { return offset_; }
   const MessageTask& task() const { return task_; }
   Completion take_completion() { return std::move(task_.completion); }
 
@@ -423,6 +427,53 @@ Status Mailbox::check_deadlines(Instant now) const {
     }
   }
   return {};
+}
+
+std::optional<Underway> Mailbox::underway() const {
+  std::optional<Underway> oldest;
+  for (std::size_t i = 0; i < boxes_.size(); ++i) {
+    const auto look = [&](const auto& messages, bool outgoing) {
+      for (const auto& [sequence, message] : messages)
+        if (!oldest || message->started() < oldest->started) oldest = Underway{sequence, message->started(), static_cast<int>(i), outgoing};
+    };
+    look(boxes_[i].outgoing, true);
+    look(boxes_[i].incoming, false);
+  }
+  return oldest;
+}
+
+wire::OperationState Mailbox::state(int peer, std::uint64_t sequence, const MessageShape& shape, bool outgoing, Duration time) const {
+  wire::OperationState state;
+  state.call = (outgoing ? "send(" : "recv(") + describe(shape) + (outgoing ? ") to " : ") from ") + host_.members().name_of(peer);
+  state.number = sequence;
+  state.stream = stream_;
+  state.group = host_.members().suffix();
+  state.milliseconds = static_cast<std::uint64_t>(time.whole_milliseconds());
+  return state;
+}
+
+wire::OperationState Mailbox::state(const Underway& message, Instant now) const {
+  const Box& box = boxes_[static_cast<std::size_t>(message.peer)];
+  const auto tell = [&](const auto& one) {
+    wire::OperationState told = state(message.peer, message.sequence, one.task().shape, message.outgoing, now - message.started);
+    told.waits_for = {static_cast<std::uint32_t>(host_.members().world_rank(message.peer))};
+    (message.outgoing ? told.sent : told.received) = one.bytes_done();
+    (message.outgoing ? told.to_send : told.to_receive) = one.task().shape.bytes();
+    return told;
+  };
+  return message.outgoing ? tell(*box.outgoing.at(message.sequence)) : tell(*box.incoming.at(message.sequence));
+}
+
+void Mailbox::remember(const MessageTask& task, std::uint64_t sequence, bool outgoing) {
+  ++ended_;
+  last_ = {task.peer, sequence, task.shape, outgoing, host_.loop().now()};
+}
+
+void Mailbox::add_to(Activity& activity, Instant now) const {
+  if (const auto oldest = underway()) activity.running.push_back(state(*oldest, now));
+  if (ended_ == 0) return;
+  activity.operations += ended_;
+  activity.add_ended(last_.at, [&] { return state(last_.peer, last_.sequence, last_.shape, last_.outgoing, now - last_.at); });
 }
 
 void Mailbox::fail_all(const Status& status) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <type_traits>
 #include <vector>
 
 #include "core/engine/stream_queue.hpp"
@@ -36,6 +37,12 @@ class Mailbox {
   PayloadSink* on_frame(int peer, const FrameHeader& header);
   void on_peer_left(int peer);
   Status check_deadlines(Instant now) const;
+  /// The message that has been under way for the longest time.
+  std::optional<Underway> underway() const;
+  /// As others are told, of a message that is under way.
+  wire::OperationState state(const Underway& message, Instant now) const;
+  /// With the oldest message alone, of those that are under way.
+  void add_to(Activity& activity, Instant now) const;
   /// Ends every message with `status`. Sessions must have dropped their sources before.
   void fail_all(const Status& status);
   bool idle() const;
@@ -64,8 +71,12 @@ class Mailbox {
   template <class Message>
   void finish(std::map<std::uint64_t, std::unique_ptr<Message>>& from, std::uint64_t sequence, const Status& status) {
     auto node = from.extract(sequence);
+    remember(node.mapped()->task(), sequence, std::is_same_v<Message, Outgoing>);
     complete(node.mapped()->take_completion(), status);
   }
+  /// Of a message that ends.
+  void remember(const MessageTask& task, std::uint64_t sequence, bool outgoing);
+  wire::OperationState state(int peer, std::uint64_t sequence, const MessageShape& shape, bool outgoing, Duration time) const;
   void complete(Completion completion, const Status& status);
   void protocol_error(int peer, const std::string& text);
   std::string message_name(int source, int destination, std::uint64_t sequence) const;
@@ -77,6 +88,15 @@ class Mailbox {
   const std::uint16_t stream_;
   StreamHost& host_;
   std::vector<Box> boxes_;  // by peer
+  std::uint64_t ended_ = 0;
+  /// The message that ended last.
+  struct {
+    int peer = 0;
+    std::uint64_t sequence = 0;
+    MessageShape shape{};
+    bool outgoing = false;
+    Instant at{};
+  } last_;
 };
 
 }  // namespace ringlet

@@ -22,6 +22,8 @@ struct WorldOptions {
   const simd::Kernels* kernels = nullptr;  // not null; outlives the world
   Duration operation_timeout = Duration::seconds(600);
   Duration heartbeat_timeout = Duration::seconds(10);
+  /// After how long an operation that still runs is worth a warning; 0: never.
+  Duration warn_after = Duration::seconds(10);
   Duration close_timeout = Duration::seconds(2);
   std::size_t segment_bytes = 256 << 10;  // payload of one data frame; the world rounds it down to whole elements of any dtype
   /// What may be sent of one operation before its receiver is known to have started it, and of all such operations of a stream together.

@@ -116,6 +116,7 @@ void Session::add_to_batch(BatchEntry::Kind kind, const FrameHeader& header, Con
 
 void Session::sent(std::size_t bytes) {
   last_sent_ = loop_.now();
+  bytes_sent_ += bytes;
   while (first_part_ < part_count_) {
     auto& part = parts_[first_part_];
     const std::size_t taken = std::min(bytes, part.size());
@@ -203,6 +204,7 @@ std::span<const Bytes> Session::to_receive() {
 
 void Session::received(std::size_t bytes) {
   last_received_ = loop_.now();
+  bytes_received_ += bytes;
   if (direct_) {
     direct_ = false;
     const std::size_t placed = std::min(bytes, receive_parts_[0].size());

@@ -106,6 +106,11 @@ class Session final : private LinkUser {
   Instant last_received() const { return last_received_; }
   void touch_received(Instant now) { last_received_ = now; }
   Instant last_sent() const { return last_sent_; }
+  /// Since the link was opened, as far as it has taken and given them.
+  ///@{
+  std::uint64_t bytes_sent() const { return bytes_sent_; }
+  std::uint64_t bytes_received() const { return bytes_received_; }
+  ///@}
 
  private:
   struct OwnedFrame {
@@ -155,6 +160,7 @@ class Session final : private LinkUser {
   std::array<ConstBytes, 2 * kMaxBatchFrames> parts_{};  // two per entry: header and payload
   std::size_t part_count_ = 0, first_part_ = 0;
   Instant last_sent_{};
+  std::uint64_t bytes_sent_ = 0;
 
   // receiving
   std::vector<std::byte> buffer_;
@@ -170,6 +176,7 @@ class Session final : private LinkUser {
   bool goodbye_received_ = false;
   bool receive_ended_ = false;
   Instant last_received_{};
+  std::uint64_t bytes_received_ = 0;
 };
 
 }  // namespace ringlet

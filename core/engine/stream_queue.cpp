@@ -233,6 +233,7 @@ Status StreamQueue::timeout(const Holdup& holdup) const {
 
 void StreamQueue::on_finished() {
   history_[sequence_ % history_.size()] = current_.call;
+  ended_at_ = host_.loop().now();
   ++sequence_;
   running_ = false;
   complete(std::move(current_), {});

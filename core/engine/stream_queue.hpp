@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/engine/activity.hpp"
 #include "core/engine/collective.hpp"
 #include "core/ports/event_loop.hpp"
 
@@ -61,6 +62,13 @@ class StreamQueue final : private CollectiveHost {
   /// The running operation's deadline has passed.
   bool overdue(Instant now) const { return running_ && now >= deadline_; }
   Standing standing(std::uint64_t sequence) const;
+  /// Whether this rank has come as far as an operation.
+  wire::RankState::Arrival arrival(std::uint64_t sequence) const;
+  /// The running operation, if one runs.
+  std::optional<Underway> underway() const;
+  /// As others are told; one runs.
+  wire::OperationState state(Instant now) const;
+  void add_to(Activity& activity, Instant now) const;
   /// `timed_out` of the running operation.
   Status timeout(const Holdup& holdup) const;
   /// Ends every operation with `status`. Sessions must have dropped their sources before.
@@ -91,6 +99,7 @@ class StreamQueue final : private CollectiveHost {
   void complete(CollectiveTask task, const Status& status);
   void protocol_error(int peer, const std::string& text);
   std::string operation_name(std::uint64_t sequence) const;
+  wire::OperationState last_ended(Instant now) const;
 
   static constexpr std::size_t kMaxEarlyBytes = 64 << 20;
   static constexpr std::size_t kEarlyFrameBytes = 128;  // what each early frame costs beyond its payload
@@ -106,6 +115,7 @@ class StreamQueue final : private CollectiveHost {
   bool start_deferred_ = false;
   std::uint64_t sequence_ = 0;  // of the running operation, or of the next one
   Instant deadline_{};
+  Instant ended_at_{};         // of the last operation that has
   std::vector<Call> history_;  // the last finished calls, each at its sequence modulo the size: as many as the window lets a rank be ahead
   std::map<EarlyKey, Early> early_;
   std::size_t early_bytes_ = 0;

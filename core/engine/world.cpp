@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/base/check.hpp"
+#include "core/engine/delay_text.hpp"
 
 namespace ringlet {
 
@@ -14,11 +15,6 @@ constexpr int kHeartbeatsPerTimeout = 4;
 constexpr std::size_t kMaxUnreadAnswers = 64;
 // How long a guest waits for word of why a relayed link broke, before it blames the other guest.
 constexpr Duration kWordOfRelay = Duration::milliseconds(500);
-
-std::string seconds_text(Duration duration) {
-  const std::int64_t tenths = duration.whole_milliseconds() / 100;
-  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " s";
-}
 
 WorldOptions within_limits(WorldOptions options) {
   RINGLET_CHECK(options.kernels != nullptr && options.size >= 1 && options.rank >= 0 && options.rank < options.size);
@@ -53,7 +49,9 @@ World::World(EventLoop& loop, const WorldOptions& options)
       names_(static_cast<std::size_t>(options.size)),
       cut_off_(static_cast<std::size_t>(options.size)),
       groups_(*this, options_.max_groups),
-      inquiry_(*this) {
+      inquiry_(*this),
+      surveys_(*this),
+      delays_(*this, groups_, surveys_) {
   group_ = &groups_.create(*groups_.reserve(), Membership::of_world(options.size), options.rank);
   for (int rank = 0; rank < options.size; ++rank) control_sinks_.push_back(std::make_unique<ControlSink>(*this, rank));
   last_tick_ = loop_.now();
@@ -109,6 +107,7 @@ void World::split(GroupEngine& parent, std::uint16_t stream, SplitTask task) {
 
 void World::leave(GroupEngine& group) {
   inquiry_.forget(group);
+  delays_.forget(group);
   groups_.leave(group);
 }
 
@@ -147,6 +146,8 @@ void World::on_control(int peer, ConstBytes payload) {
   }
   if (const auto* question = std::get_if<wire::Question>(&*message)) return on_question(peer, *question);
   if (const auto* answer = std::get_if<wire::Answer>(&*message)) return inquiry_.on_answer(peer, *answer);
+  if (const auto* asked = std::get_if<wire::StateQuestion>(&*message)) return on_state_question(peer, *asked);
+  if (const auto* state = std::get_if<wire::RankState>(&*message)) return surveys_.on_state(peer, *state);
   // A copy: the handler may take itself away.
   if (const ControlHandler handler = control_handler_) return handler(peer, *message);
   fail({Errc::protocol_error, "rank " + std::to_string(peer) + " sent a control message that belongs to the start of a group", peer});
@@ -155,6 +156,46 @@ void World::on_control(int peer, ConstBytes payload) {
 void World::on_question(int peer, const wire::Question& question) {
   // Who asks more than it reads answers of gets none.
   if (session_with(peer).unsent_owned() < kMaxUnreadAnswers) send_control(peer, groups_.answer(peer, question));
+}
+
+void World::on_state_question(int peer, const wire::StateQuestion& question) {
+  if (session_with(peer).unsent_owned() < kMaxUnreadAnswers) send_control(peer, state(peer, question));
+}
+
+wire::RankState World::state(int peer, const wire::StateQuestion& question) const {
+  wire::RankState state = groups_.state(peer, question);
+  state.host = identity_.host;
+  state.program = identity_.program;
+  state.pid = identity_.pid;
+  state.links = links();
+  for (const auto& session : sessions_) {
+    if (!session) continue;
+    state.bytes_sent += session->bytes_sent();
+    state.bytes_received += session->bytes_received();
+  }
+  std::vector<Pending> pending;
+  if (options_.warn_after > Duration{}) groups_.find_pending({loop_.now().nanoseconds - options_.warn_after.nanoseconds}, pending);
+  state.stalled = !pending.empty();
+  return state;
+}
+
+std::string_view World::links() const {
+  std::string_view found = "none";
+  for (const auto& session : sessions_) {
+    const std::string_view medium = session ? session->medium() : std::string_view();
+    if (medium.empty() || medium == found) continue;
+    found = found == "none" ? medium : "mixed";
+  }
+  return found;
+}
+
+bool World::survey(StateSurveys::Done done) {
+  if (surveys_.full() || closing_ || !failure_.ok()) return false;
+  std::map<int, wire::StateQuestion> questions;
+  for (int rank = 0; rank < options_.size; ++rank)
+    if (rank != options_.rank && has_session(rank) && !has_left_world(rank)) questions[rank] = {};
+  surveys_.start(questions, std::move(done));
+  return true;
 }
 
 void World::on_goodbye(int peer) {
@@ -217,12 +258,16 @@ void World::end_operations(const Status& status) {
     session->discard_received();
   }
   inquiry_.stop();
+  delays_.stop();
   groups_.fail_all(status);
 }
 
 void World::close(std::function<void()> on_closed) {
   RINGLET_CHECK(!closing_);
+  // What has gone on since the last tick is told while somebody listens.
+  if (failure_.ok()) delays_.on_tick(loop_.now());
   closing_ = true;
+  surveys_.cancel_all();
   on_closed_ = std::move(on_closed);
   close_deadline_ = loop_.now() + options_.close_timeout;
   failure_handler_ = nullptr;
@@ -278,6 +323,8 @@ void World::tick() {
   }
   if (failure_.ok()) check_silence(now);
   if (failure_.ok()) check_deadlines(now);
+  surveys_.on_tick(now);
+  if (failure_.ok()) delays_.on_tick(now);
   last_tick_ = now;
   schedule_tick();
 }

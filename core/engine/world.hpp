@@ -4,13 +4,21 @@
 #include <memory>
 #include <vector>
 
+#include "core/engine/delay_watch.hpp"
 #include "core/engine/group_table.hpp"
 #include "core/engine/inquiry.hpp"
 #include "core/engine/options.hpp"
 #include "core/engine/split.hpp"
+#include "core/engine/state_surveys.hpp"
 #include "core/wire/control.hpp"
 
 namespace ringlet {
+
+/// What a rank tells others of its process.
+struct Identity {
+  std::string host, program;
+  std::uint32_t pid = 0;
+};
 
 /// All ranks of a program, seen from one of them: a session with every other rank, the groups that use them, the watch over time.
 /// Belongs to the loop's thread. Fails as a whole and once: then every operation of every group, pending or new, ends with that status.
@@ -29,9 +37,17 @@ class World final : private SessionOwner, private GroupHost {
   /// Runs once if the world fails.
   void set_failure_handler(std::function<void(const Status&)> handler) { failure_handler_ = std::move(handler); }
   void send_control(int rank, const wire::ControlMessage& message) override;
+  /// Hears of operations that take longer than `WorldOptions::warn_after`.
+  void set_delay_handler(DelayHandler handler) { delays_.set_handler(std::move(handler)); }
+  void set_identity(Identity identity) { identity_ = std::move(identity); }
+  /// What this rank does and has done.
+  wire::RankState state() const { return state(options_.rank, {}); }
+  /// Asks all other ranks what they do; `done` runs once, from the loop, within a second, or never where the world is closed first.
+  /// False: too many ask already, or the world has failed.
+  bool survey(StateSurveys::Done done);
   /// What people know the rank by; statuses that blame it say so.
   void set_rank_name(int rank, std::string name) { names_[static_cast<std::size_t>(rank)] = std::move(name); }
-  const std::string& rank_name(int rank) const { return names_[static_cast<std::size_t>(rank)]; }
+  const std::string& rank_name(int rank) const override { return names_[static_cast<std::size_t>(rank)]; }
 
   /// What the ranks have agreed on while they met, for all groups. Before the first operation.
   void place(const Placement& placement, const AlgorithmLimits& limits);
@@ -64,6 +80,9 @@ class World final : private SessionOwner, private GroupHost {
 
   void on_control(int peer, ConstBytes payload);
   void on_question(int peer, const wire::Question& question);
+  void on_state_question(int peer, const wire::StateQuestion& question);
+  wire::RankState state(int peer, const wire::StateQuestion& question) const;
+  std::string_view links() const;
   void on_goodbye(int peer);
   /// "rank 3 (Chromium on Linux, 10.0.0.9:4711)".
   std::string text_of(int rank) const;
@@ -90,6 +109,9 @@ class World final : private SessionOwner, private GroupHost {
   GroupTable groups_;               // goes before the sessions, which may hold its frame sources
   GroupEngine* group_ = nullptr;
   Inquiry inquiry_;
+  StateSurveys surveys_;
+  DelayWatch delays_;
+  Identity identity_;
   ControlHandler control_handler_;
   std::function<void(const Status&)> failure_handler_;
   std::function<void()> on_closed_;

@@ -13,6 +13,8 @@ namespace {
 constexpr std::size_t kMaxMembers = 65'536;
 constexpr std::size_t kMaxOffers = 64;
 constexpr std::size_t kMaxAbortText = 4'096;
+constexpr std::size_t kMaxRunning = 64;
+constexpr std::size_t kMaxAwaited = 1'024;
 
 using protozero::pbf_reader;
 using protozero::pbf_wire_type;
@@ -113,6 +115,42 @@ void tell_fields(auto& fields, Is<Probe> auto& probe) {
   fields.text(3, probe.padding);
 }
 
+void tell_fields(auto& fields, Is<OperationState> auto& operation) {
+  fields.text(1, operation.call);
+  fields.number(2, operation.number);
+  fields.number(3, operation.stream);
+  fields.text(4, operation.group);
+  fields.number(5, operation.milliseconds);
+  fields.number(6, operation.received);
+  fields.number(7, operation.to_receive);
+  fields.number(8, operation.sent);
+  fields.number(9, operation.to_send);
+  fields.numbers(10, operation.waits_for, kMaxAwaited);
+}
+
+void tell_fields(auto& fields, Is<StateQuestion> auto& question) {
+  fields.number(1, question.number);
+  fields.flag(2, question.about_operation);
+  fields.number(3, question.group);
+  fields.number(4, question.stream);
+  fields.number(5, question.sequence);
+}
+
+void tell_fields(auto& fields, Is<RankState> auto& state) {
+  fields.number(1, state.number);
+  fields.choice(2, state.arrival);
+  fields.messages(3, state.running, kMaxRunning);
+  fields.message(4, state.last);
+  fields.number(5, state.operations);
+  fields.number(6, state.bytes_sent);
+  fields.number(7, state.bytes_received);
+  fields.text(8, state.host);
+  fields.text(9, state.program);
+  fields.number(10, state.pid);
+  fields.text(11, state.links);
+  fields.flag(12, state.stalled);
+}
+
 /// Leaves fields with their default value out, as protoc's proto3 classes do.
 class FieldWriter {
  public:
@@ -126,6 +164,9 @@ class FieldWriter {
   }
   void number(Tag tag, std::int32_t value) {
     if (value != 0) writer_.add_sint32(tag, value);
+  }
+  void numbers(Tag tag, const std::vector<std::uint32_t>& values, std::size_t) {
+    writer_.add_packed_uint32(tag, values.begin(), values.end());
   }
   void fixed(Tag tag, std::uint64_t value) {
     if (value != 0) writer_.add_fixed64(tag, value);
@@ -171,6 +212,11 @@ void set_known(Answer::Standing& standing, std::int32_t number) {
   standing = number == 0 ? Answer::Standing::not_called : number == 1 ? Answer::Standing::waits : Answer::Standing::done;
 }
 
+/// Nor does an arrival.
+void set_known(RankState::Arrival& arrival, std::int32_t number) {
+  arrival = number == 0 ? RankState::Arrival::not_arrived : number == 1 ? RankState::Arrival::arrived : RankState::Arrival::done;
+}
+
 template <class Message>
 Message read_message(pbf_reader reader);
 
@@ -189,6 +235,15 @@ class FieldReader {
   }
   void number(Tag tag, std::int32_t& value) {
     if (takes(tag, pbf_wire_type::varint)) value = reader_.get_sint32();
+  }
+  /// Packed, as proto3 writes them.
+  void numbers(Tag tag, std::vector<std::uint32_t>& values, std::size_t most) {
+    if (!takes(tag, pbf_wire_type::length_delimited)) return;
+    const auto read = reader_.get_packed_uint32();
+    for (auto number = read.begin(); number != read.end(); ++number) {
+      if (values.size() == most) throw protozero::exception();
+      values.push_back(*number);
+    }
   }
   void fixed(Tag tag, std::uint64_t& value) {
     if (takes(tag, pbf_wire_type::fixed64)) value = reader_.get_fixed64();

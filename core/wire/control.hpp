@@ -122,8 +122,43 @@ struct Seat {
   friend bool operator==(const Seat&, const Seat&) = default;
 };
 
+struct OperationState {
+  std::string call;
+  std::uint64_t number = 0;
+  std::uint32_t stream = 0;
+  std::string group;
+  std::uint64_t milliseconds = 0;
+  std::uint64_t received = 0, to_receive = 0, sent = 0, to_send = 0;
+  std::vector<std::uint32_t> waits_for;
+  friend bool operator==(const OperationState&, const OperationState&) = default;
+};
+
+struct StateQuestion {
+  std::uint32_t number = 0;
+  bool about_operation = false;
+  std::uint32_t group = 0;
+  std::uint32_t stream = 0;
+  std::uint64_t sequence = 0;
+  friend bool operator==(const StateQuestion&, const StateQuestion&) = default;
+};
+
+struct RankState {
+  enum class Arrival : std::uint8_t { not_arrived = 0, arrived = 1, done = 2 };
+  std::uint32_t number = 0;
+  Arrival arrival = Arrival::not_arrived;
+  std::vector<OperationState> running;
+  OperationState last{};
+  std::uint64_t operations = 0;
+  std::uint64_t bytes_sent = 0, bytes_received = 0;
+  std::string host, program;
+  std::uint32_t pid = 0;
+  std::string links;
+  bool stalled = false;
+  friend bool operator==(const RankState&, const RankState&) = default;
+};
+
 /// In the order of their tags.
-using ControlMessage = std::variant<Hello, Roster, Welcome, Ready, Begin, Abort, Question, Answer, Seat, Probe>;
+using ControlMessage = std::variant<Hello, Roster, Welcome, Ready, Begin, Abort, Question, Answer, Seat, Probe, StateQuestion, RankState>;
 
 std::string encode_control(const ControlMessage& message);
 /// Nothing where the bytes are not such a message, or it is of a kind that this version does not know.

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <ringlet/delay.hpp>
 #include <ringlet/error.hpp>
 #include <ringlet/stream.hpp>
 #include <ringlet/tensor.hpp>
@@ -256,6 +257,11 @@ struct InitOptions {
   /// RINGLET_CONNECT_TIMEOUT_MS, 60 s, with guests 10 min: all ranks must have met by then
   std::optional<std::chrono::milliseconds> connect_timeout{};
   std::optional<std::chrono::milliseconds> operation_timeout{};  ///< RINGLET_TIMEOUT_MS, 10 min: of an operation, from its start
+  /// RINGLET_WARN_MS, 10 s, 0: never. After how long an operation that still runs is worth a warning, which names the ranks that it waits
+  /// for; again after twice the time, and so on.
+  std::optional<std::chrono::milliseconds> warn_after{};
+  /// Gets the warnings; unset: they are lines on stderr.
+  DelayHandler on_delay{};
   std::optional<std::chrono::milliseconds> heartbeat_timeout{};  ///< RINGLET_HEARTBEAT_TIMEOUT_MS, 10 s: silence after which a peer is lost
 };
 

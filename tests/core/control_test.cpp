@@ -51,8 +51,61 @@ void to_reference(const wire::LinkCosts& costs, reference::LinkCosts& out) {
   out.set_guest_byte_ps(costs.guest_byte_ps);
 }
 
+wire::OperationState random_operation(SimRandom& random) {
+  wire::OperationState operation;
+  operation.call = random_text(random);
+  operation.number = random_id(random);
+  operation.stream = random_number(random);
+  operation.group = random_text(random);
+  for (auto* number : {&operation.milliseconds, &operation.received, &operation.to_receive, &operation.sent, &operation.to_send})
+    *number = random_id(random);
+  for (auto count = random.below(4); count > 0; --count) operation.waits_for.push_back(random_number(random));
+  return operation;
+}
+
+void to_reference(const wire::OperationState& operation, reference::OperationState& out) {
+  out.set_call(operation.call);
+  out.set_number(operation.number);
+  out.set_stream(operation.stream);
+  out.set_group(operation.group);
+  out.set_milliseconds(operation.milliseconds);
+  out.set_received(operation.received);
+  out.set_to_receive(operation.to_receive);
+  out.set_sent(operation.sent);
+  out.set_to_send(operation.to_send);
+  for (const auto rank : operation.waits_for) out.add_waits_for(rank);
+}
+
+wire::RankState random_state(SimRandom& random) {
+  wire::RankState state;
+  state.number = random_number(random);
+  state.arrival = static_cast<wire::RankState::Arrival>(random.below(3));
+  for (auto count = random.below(3); count > 0; --count) state.running.push_back(random_operation(random));
+  state.last = random_operation(random);
+  for (auto* number : {&state.operations, &state.bytes_sent, &state.bytes_received}) *number = random_id(random);
+  for (auto* text : {&state.host, &state.program, &state.links}) *text = random_text(random);
+  state.pid = random_number(random);
+  state.stalled = random.below(2) == 0;
+  return state;
+}
+
+void to_reference(const wire::RankState& state, reference::RankState& out) {
+  out.set_number(state.number);
+  out.set_arrival(static_cast<reference::RankState::Arrival>(state.arrival));
+  for (const auto& operation : state.running) to_reference(operation, *out.add_running());
+  to_reference(state.last, *out.mutable_last());
+  out.set_operations(state.operations);
+  out.set_bytes_sent(state.bytes_sent);
+  out.set_bytes_received(state.bytes_received);
+  out.set_host(state.host);
+  out.set_program(state.program);
+  out.set_pid(state.pid);
+  out.set_links(state.links);
+  out.set_stalled(state.stalled);
+}
+
 ControlMessage random_message(SimRandom& random) {
-  switch (random.below(10)) {
+  switch (random.below(12)) {
     case 0:
       return wire::Hello{static_cast<wire::Hello::Purpose>(random.below(3)),
                          random_number(random),
@@ -88,6 +141,11 @@ ControlMessage random_message(SimRandom& random) {
                         random_number(random), random_number(random), random_number(random)};
     case 8:
       return wire::Probe{random_number(random), random.below(2) == 0, random_text(random)};
+    case 9:
+      return wire::StateQuestion{random_number(random), random.below(2) == 0, random_number(random), random_number(random),
+                                 random_id(random)};
+    case 10:
+      return random_state(random);
     default:
       return wire::Abort{random_number(random), static_cast<std::int32_t>(random_number(random)), random_text(random)};
   }
@@ -158,6 +216,15 @@ reference::ControlMessage to_reference(const ControlMessage& message) {
     to->set_present(seat->present);
     to->set_heartbeat_timeout_ms(seat->heartbeat_timeout_ms);
     to->set_wait_ms(seat->wait_ms);
+  } else if (const auto* asked = std::get_if<wire::StateQuestion>(&message)) {
+    auto* to = out.mutable_state_question();
+    to->set_number(asked->number);
+    to->set_about_operation(asked->about_operation);
+    to->set_group(asked->group);
+    to->set_stream(asked->stream);
+    to->set_sequence(asked->sequence);
+  } else if (const auto* state = std::get_if<wire::RankState>(&message)) {
+    to_reference(*state, *out.mutable_rank_state());
   }
   return out;
 }

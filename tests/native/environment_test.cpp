@@ -56,6 +56,15 @@ TEST_CASE("options win over the environment") {
   CHECK(config.options.operation_timeout == Duration::milliseconds(50));
 }
 
+TEST_CASE("the limit of warnings may be 0, other times may not") {
+  CHECK(configure({}).options.warn_after == Duration::seconds(10));
+  CHECK(configure({{"RINGLET_WARN_MS", "250"}}).options.warn_after == Duration::milliseconds(250));
+  CHECK(configure({{"RINGLET_WARN_MS", "0"}}).options.warn_after == Duration{});
+  CHECK(configure({}, {.warn_after = std::chrono::milliseconds(40)}).options.warn_after == Duration::milliseconds(40));
+  CHECK_THROWS_WITH(configure({{"RINGLET_WARN_MS", "-1"}}), Contains("RINGLET_WARN_MS is '-1'; it must be a whole number from 0"));
+  CHECK_THROWS_WITH(configure({{"RINGLET_TIMEOUT_MS", "0"}}), Contains("from 1"));
+}
+
 TEST_CASE("half a configuration names what is missing") {
   CHECK_THROWS_WITH(configure({{"RINGLET_RANK", "0"}}),
                     Contains("RINGLET_RANK=0 set") && Contains("RINGLET_WORLD_SIZE") && Contains("RINGLET_COORDINATOR"));

@@ -1,0 +1,70 @@
+#include "core/engine/state_surveys.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/check.hpp"
+
+namespace ringlet {
+
+namespace {
+
+constexpr std::size_t kMaxText = 400;
+/// With so much unread by a rank, one more question would not help.
+constexpr std::size_t kMaxUnread = 64;
+
+/// What a rank says of itself ends on people's terminals.
+void make_printable(std::string& text) {
+  if (text.size() > kMaxText) text.resize(kMaxText);
+  std::replace_if(
+      text.begin(), text.end(), [](char letter) { return static_cast<unsigned char>(letter) < ' ' || letter == 127; }, '?');
+}
+
+void make_printable(wire::RankState& state) {
+  for (auto* text : {&state.host, &state.program, &state.links, &state.last.call, &state.last.group}) make_printable(*text);
+  for (auto& operation : state.running)
+    for (auto* text : {&operation.call, &operation.group}) make_printable(*text);
+}
+
+}  // namespace
+
+StateSurveys::Id StateSurveys::start(const std::map<int, wire::StateQuestion>& questions, Done done) {
+  RINGLET_CHECK(!full());
+  const Id id = ++last_id_;
+  Open& open = open_[id];
+  open.give_up_at = host_.loop().now() + kPatience;
+  open.done = std::move(done);
+  for (auto [rank, question] : questions) {
+    open.survey.asked.push_back(rank);
+    question.number = id;
+    if (!host_.has_left_world(rank) && host_.session_with(rank).unsent_owned() < kMaxUnread) host_.send_control(rank, question);
+  }
+  return id;
+}
+
+void StateSurveys::on_state(int from, const wire::RankState& state) {
+  const auto open = open_.find(state.number);
+  if (open == open_.end()) return;
+  Survey& survey = open->second.survey;
+  if (std::find(survey.asked.begin(), survey.asked.end(), from) == survey.asked.end()) return;
+  const auto [told, is_first] = survey.told.try_emplace(from, state);
+  if (!is_first) return;
+  make_printable(told->second);
+  if (survey.told.size() == survey.asked.size()) conclude(state.number);
+}
+
+void StateSurveys::on_tick(Instant now) {
+  std::vector<Id> over;
+  for (const auto& [id, open] : open_)
+    if (now >= open.give_up_at || open.survey.told.size() == open.survey.asked.size()) over.push_back(id);
+  for (const Id id : over) conclude(id);
+}
+
+void StateSurveys::conclude(Id id) {
+  const auto node = open_.extract(id);
+  // The end of one may have cancelled the next.
+  if (node.empty()) return;
+  node.mapped().done(node.mapped().survey);
+}
+
+}  // namespace ringlet

@@ -1,0 +1,32 @@
+#include "native/this_process.hpp"
+
+#include <uv.h>
+
+#include <array>
+#include <climits>
+
+namespace ringlet::native {
+
+namespace {
+
+std::string machine_name() {
+  std::array<char, UV_MAXHOSTNAMESIZE> text{};
+  std::size_t length = text.size();
+  if (uv_os_gethostname(text.data(), &length) != 0) return {};
+  const std::string name(text.data(), length);
+  return name.substr(0, name.find('.'));
+}
+
+std::string program_name() {
+  std::array<char, PATH_MAX> path{};
+  std::size_t length = path.size();
+  if (uv_exepath(path.data(), &length) != 0) return {};
+  const std::string name(path.data(), length);
+  return name.substr(name.rfind('/') + 1);
+}
+
+}  // namespace
+
+Identity this_process() { return {machine_name(), program_name(), static_cast<std::uint32_t>(uv_os_getpid())}; }
+
+}  // namespace ringlet::native
