@@ -148,7 +148,8 @@ class FieldReader {
     if (takes(tag, pbf_wire_type::fixed64)) value = reader_.get_fixed64();
   }
   void flag(Tag tag, bool& value) {
-    if (takes(tag, pbf_wire_type::varint)) value = reader_.get_bool();
+    // get_bool() reads behind the end.
+    if (takes(tag, pbf_wire_type::varint)) value = reader_.get_uint64() != 0;
   }
   void text(Tag tag, std::string& value) {
     if (takes(tag, pbf_wire_type::length_delimited)) value = reader_.get_string();

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "agent.pb.h"
 #include "native/agent/allow_list.hpp"
 #include "native/agent/assignment.hpp"
 #include "native/agent/messages.hpp"
@@ -53,6 +54,28 @@ TEST_CASE("messages come out as they went in") {
     CAPTURE(message.index());
     CHECK(decode(bytes_of(encode(message))) == message);
   }
+}
+
+TEST_CASE("protoc's own classes know every field, and write the same bytes") {
+  for (const Message& message : one_of_each()) {
+    const std::string bytes = encode(message);
+    ringlet_reference::AgentMessage reference;
+    REQUIRE(reference.ParseFromString(bytes));
+    CAPTURE(reference.DebugString());
+    reference.DiscardUnknownFields();
+    CHECK(reference.SerializeAsString() == bytes);
+    CHECK(static_cast<std::size_t>(reference.kind_case()) == message.index() + 1);
+  }
+  ringlet_reference::AgentMessage start;
+  REQUIRE(start.ParseFromString(encode(one_of_each()[4])));
+  CHECK(start.start().job() == 0x0123456789abcdefu);
+  CHECK(start.start().first_rank() == 3);
+  CHECK(start.start().ranks() == 2);
+  CHECK(start.start().world_size() == 8);
+  CHECK(start.start().token() == "token");
+  CHECK(start.start().arguments_size() == 3);
+  CHECK(start.start().environment(0).value() == "red");
+  CHECK(start.start().grace_ms() == 5000);
 }
 
 TEST_CASE("messages that are cut short or hold too much are none; unknown ones say nothing") {
