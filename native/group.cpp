@@ -258,6 +258,8 @@ std::optional<Group> Group::split(int color, int key, const CallOptions& options
 
 std::string_view Group::links() const { return shared_->links(); }
 
+std::vector<LinkInfo> Group::link_info() const { return shared_->link_info(); }
+
 std::string Group::describe_placement() const {
   const WorldOptions& world = shared_->options();
   return ringlet::describe_placement(size(), world.topology, world.limits, world.placement);

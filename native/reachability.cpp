@@ -100,6 +100,8 @@ void make_reachable(const ReachSettings& settings, const std::vector<ListedInter
   } else if (!offers.empty()) {
     meeting.also_at = {is_v6(coordinator.host) ? "0.0.0.0" : "::"};
   }
+  meeting.interfaces = offers;
+  meeting.only_these_interfaces = settings.interfaces.has_value();
   meeting.offers = settings.advertise ? advertised(*settings.advertise) : std::move(offers);
   meeting.only_offers = settings.advertise || settings.interfaces;
 }

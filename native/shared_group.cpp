@@ -7,6 +7,22 @@ namespace ringlet::native {
 
 namespace {
 
+LinkInfo to_info(int peer, const LinkReport& report) {
+  constexpr std::string_view kKinds[]{"unknown", "wired", "wireless"};
+  LinkInfo info;
+  info.peer = peer;
+  info.medium = report.medium;
+  info.own_address = report.own_name;
+  info.peer_address = report.peer_name;
+  info.own_interface = report.dialled ? report.path.dialler_interface : report.path.acceptor_interface;
+  info.peer_interface = report.dialled ? report.path.acceptor_interface : report.path.dialler_interface;
+  info.kind = kKinds[static_cast<std::size_t>(report.path.kind)];
+  info.tried = static_cast<int>(report.path.tried);
+  info.round_trip = std::chrono::nanoseconds(report.path.round_trip_ns);
+  if (report.path.byte_ps > 0) info.bytes_per_second = 1e12 / static_cast<double>(report.path.byte_ps);
+  return info;
+}
+
 /// Checks what requests.hpp does not see, and fills the task's deadline in.
 Status apply(const CallOptions& call, Duration& timeout) {
   if (call.stream.id >= GroupEngine::kMaxStreams)
@@ -101,6 +117,19 @@ void SharedGroup::run_receive(const CallOptions& call, Result<MessageTask> task)
 std::string_view SharedGroup::links() {
   std::string_view found;
   progress().run([&] { found = engine_.links(); });
+  return found;
+}
+
+std::vector<LinkInfo> SharedGroup::link_info() {
+  std::vector<LinkInfo> found;
+  Status failure;
+  progress().run([&] {
+    failure = world_->core().failure();
+    if (!failure.ok()) return;
+    for (int peer = 0; peer < options().size; ++peer)
+      if (peer != options().rank) found.push_back(to_info(peer, world_->core().link_with(engine_.members().world_rank(peer))));
+  });
+  throw_if_failed(failure);
   return found;
 }
 

@@ -50,6 +50,8 @@ class SharedGroup {
   Progress& progress() { return world_->progress(); }
   /// As Group::links().
   std::string_view links();
+  /// As Group::link_info().
+  std::vector<LinkInfo> link_info();
 
   /// Starts `task` and returns its handle's state; `run` starts and waits. Both take failed requests, which they hand on. `packing` lives
   /// until the end, and is written back if that is success.

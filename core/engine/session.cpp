@@ -34,6 +34,8 @@ Session::~Session() { link_.reset(); }
 
 std::string Session::peer_name() const { return link_ ? link_->peer_name() : "(closed)"; }
 
+std::string Session::own_name() const { return link_ ? link_->own_name() : std::string(); }
+
 std::string_view Session::medium() const { return link_ ? link_->medium() : std::string_view(); }
 
 // --- sending ---

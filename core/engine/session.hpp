@@ -76,6 +76,8 @@ class Session final : private LinkUser {
   int peer() const { return peer_; }
   void set_peer(int rank) { peer_ = rank; }
   std::string peer_name() const;
+  /// This end's, as Link::own_name().
+  std::string own_name() const;
   /// The link's; empty once it is closed.
   std::string_view medium() const;
 

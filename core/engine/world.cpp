@@ -46,6 +46,7 @@ World::World(EventLoop& loop, const WorldOptions& options)
     : loop_(loop),
       options_(within_limits(options)),
       sessions_(static_cast<std::size_t>(options.size)),
+      paths_(static_cast<std::size_t>(options.size)),
       names_(static_cast<std::size_t>(options.size)),
       cut_off_(static_cast<std::size_t>(options.size)),
       groups_(*this, options_.max_groups),
@@ -84,6 +85,18 @@ void World::adopt(std::unique_ptr<Session> session, int rank) {
   // A link of a meeting that was lost while it was being dialled.
   sessions_[static_cast<std::size_t>(rank)]->discard_received();
   send_abort(*sessions_[static_cast<std::size_t>(rank)]);
+}
+
+std::unique_ptr<Session> World::replace(std::unique_ptr<Session> session, int rank) {
+  auto before = std::move(sessions_[static_cast<std::size_t>(rank)]);
+  adopt(std::move(session), rank);
+  return before;
+}
+
+LinkReport World::link_with(int rank) const {
+  const Session& session = *sessions_[static_cast<std::size_t>(rank)];
+  const KnownPath& known = paths_[static_cast<std::size_t>(rank)];
+  return {session.own_name(), session.peer_name(), session.medium(), known.path, known.dialled};
 }
 
 void World::send_control(int rank, const wire::ControlMessage& message) {

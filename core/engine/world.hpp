@@ -2,6 +2,8 @@
 
 #include <functional>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/engine/delay_watch.hpp"
@@ -20,6 +22,14 @@ struct Identity {
   std::uint32_t pid = 0;
 };
 
+/// How this rank is linked with another.
+struct LinkReport {
+  std::string own_name, peer_name;  // addresses, for people
+  std::string_view medium;
+  wire::Path path{};  // `tried` is 0 where there was nothing to choose
+  bool dialled = false;
+};
+
 /// All ranks of a program, seen from one of them: a session with every other rank, the groups that use them, the watch over time.
 /// Belongs to the loop's thread. Fails as a whole and once: then every operation of every group, pending or new, ends with that status.
 class World final : private SessionOwner, private GroupHost {
@@ -31,6 +41,12 @@ class World final : private SessionOwner, private GroupHost {
 
   /// Takes over the session with a rank; frames that come from now on are this world's.
   void adopt(std::unique_ptr<Session> session, int rank);
+  /// The same for a rank that has one already, over which nothing of a group has been sent: that one is given back, to be taken leave of.
+  std::unique_ptr<Session> replace(std::unique_ptr<Session> session, int rank);
+  /// What was found out about the way to a rank, for link_with().
+  void set_path(int rank, const wire::Path& path, bool dialled) { paths_[static_cast<std::size_t>(rank)] = {path, dialled}; }
+  /// Of another rank, with which there is a session.
+  LinkReport link_with(int rank) const;
   bool has_session(int rank) const { return sessions_[static_cast<std::size_t>(rank)] != nullptr; }
   /// Control messages other than Abort go here while the ranks still meet.
   void set_control_handler(ControlHandler handler) { control_handler_ = std::move(handler); }
@@ -104,6 +120,11 @@ class World final : private SessionOwner, private GroupHost {
   WorldOptions options_;
   std::vector<std::unique_ptr<Session>> sessions_;  // by rank; null for this rank
   std::vector<std::unique_ptr<ControlSink>> control_sinks_;
+  struct KnownPath {
+    wire::Path path{};
+    bool dialled = false;
+  };
+  std::vector<KnownPath> paths_;    // by rank
   std::vector<std::string> names_;  // by rank; empty: none is known
   std::vector<bool> cut_off_;       // by rank: its link went with the relay, which has left the world
   GroupTable groups_;               // goes before the sessions, which may hold its frame sources

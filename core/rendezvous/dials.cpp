@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/rendezvous/meeting.hpp"
+#include "core/rendezvous/path_choice.hpp"
 
 namespace ringlet {
 
@@ -18,24 +19,66 @@ std::string rank_text(std::uint64_t rank) { return "rank " + std::to_string(rank
 void Meeting::begin_dialling() {
   if (coordinates()) {
     if (rank() == 0) return;
-    add_dial(0, {*options_.coordinator});
+    add_dial(0, *options_.coordinator);
   } else {
-    for (int peer = 0; peer < rank(); ++peer) add_dial(peer, options_.roster[static_cast<std::size_t>(peer)]);
+    for (int peer = 0; peer < rank(); ++peer) {
+      wire::Member member;
+      for (const Address& address : options_.roster[static_cast<std::size_t>(peer)]) member.offers.push_back({address.host, address.port});
+      add_link(peer, targets_of(member));
+    }
   }
   for (std::size_t i = 0; i < dials_.size(); ++i) dial(i);
 }
 
-void Meeting::add_dial(int peer, std::vector<Address> addresses, bool relayed) {
+void Meeting::add_dial(int peer, Address address, bool relayed) {
   Dial attempt;
   attempt.rank = peer;
   attempt.relayed = relayed;
-  attempt.addresses = std::move(addresses);
+  attempt.address = std::move(address);
   dials_.push_back(std::move(attempt));
+}
+
+/// A link to a native whose address is known: where it has one alone, there is nothing to choose.
+void Meeting::add_link(int peer, std::vector<wire::Offer> targets) {
+  if (targets.size() == 1) return add_dial(peer, {targets.front().host, static_cast<std::uint16_t>(targets.front().port)});
+  LinkRaceOptions options;
+  options.request.from = static_cast<std::uint32_t>(rank());
+  options.request.to = static_cast<std::uint32_t>(peer);
+  options.hello = make_hello();
+  options.hello.to = static_cast<std::uint32_t>(peer);
+  options.targets = std::move(targets);
+  options.interfaces = options_.interfaces;
+  options.only_these_interfaces = options_.only_these_interfaces;
+  options.session = world_.options().session;
+  const auto on_end = [this, alive = alive_, peer](Result<LinkRace::Winner> outcome) {
+    if (*alive && on_met_) on_link_won(peer, std::move(outcome));
+  };
+  races_.push_back({peer, std::make_unique<LinkRace>(loop_, dialler_, std::move(options), on_end)});
+}
+
+/// Rank 0 must hear of the new link first: to it, the end of the old one would be that of this rank.
+void Meeting::put_aside(std::unique_ptr<Session> session) {
+  session->set_owner(*this);
+  session->discard_received();
+  joined_by_ = std::move(session);
+}
+
+void Meeting::on_link_won(int peer, Result<LinkRace::Winner> outcome) {
+  if (!outcome.ok())
+    return world_.fail(
+        {outcome.status().code(), rank_text(static_cast<std::uint64_t>(rank())) + " cannot join: " + outcome.status().text(), peer});
+  LinkRace::Winner winner = std::move(outcome).value();
+  if (world_.has_session(peer))
+    put_aside(world_.replace(std::move(winner.session), peer));
+  else
+    world_.adopt(std::move(winner.session), peer);
+  world_.set_path(peer, winner.path, true);
+  linked_[static_cast<std::size_t>(peer)] = true;
+  open_if_linked();
 }
 
 void Meeting::dial(std::size_t index) {
   Dial& attempt = dials_[index];
-  const Address address = attempt.addresses[attempt.next++ % attempt.addresses.size()];
   LinkRequest request;
   request.from = static_cast<std::uint32_t>(rank());
   request.to = static_cast<std::uint32_t>(attempt.rank);
@@ -46,7 +89,7 @@ void Meeting::dial(std::size_t index) {
     // The relay answers when the other guest has dialled it, too.
     times.handshake = options_.timeout;
   }
-  dialler_.dial(address, times, request, [this, alive = alive_, index](Result<std::unique_ptr<Link>> link) {
+  dialler_.dial(attempt.address, times, request, [this, alive = alive_, index](Result<std::unique_ptr<Link>> link) {
     if (*alive && on_met_) on_dialled(index, std::move(link));
   });
 }

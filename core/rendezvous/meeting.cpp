@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/base/check.hpp"
+#include "core/rendezvous/path_choice.hpp"
 
 namespace ringlet {
 
@@ -94,37 +95,45 @@ void Meeting::on_roster(const wire::Roster& roster) {
   options_.world_id = roster.world_id;
   roster_known_ = true;
   linked_[0] = true;
-  std::vector<std::vector<Address>> addresses(static_cast<std::size_t>(natives()));
-  addresses[0] = {*options_.coordinator};
+  std::vector<std::vector<wire::Offer>> targets(static_cast<std::size_t>(natives()));
+  if (is_guest()) targets[0] = {{options_.coordinator->host, options_.coordinator->port}};
   for (const auto& member : roster.members) {
-    if (member.rank == 0 || member.rank >= static_cast<std::uint32_t>(size())) continue;
+    if (member.rank >= static_cast<std::uint32_t>(size()) || (is_guest() && member.rank == 0)) continue;
     if (world_.options().is_guest(static_cast<int>(member.rank)))
       world_.set_rank_name(static_cast<int>(member.rank), member.name.substr(0, kMaxNameBytes));
-    else
-      addresses[member.rank] = address_in(member);
+    else if (member.rank != 0 || is_worth_a_race(member))
+      targets[member.rank] = targets_in(member);
   }
   dials_.clear();
+  if (!is_guest() && !targets[0].empty()) {
+    linked_[0] = false;
+    add_link(0, targets[0]);
+  }
   for (int peer = 1; peer < (is_guest() ? size() : rank()); ++peer) {
     if (peer == rank()) continue;
     const bool relayed = world_.options().is_relayed(rank(), peer);
     const int reached = relayed ? world_.options().relay_of(rank(), peer) : peer;
-    if (addresses[static_cast<std::size_t>(reached)].empty())
+    const auto& known = targets[static_cast<std::size_t>(reached)];
+    if (known.empty())
       return world_.fail(
           {Errc::protocol_error, "the coordinator's roster does not have " + rank_text(static_cast<std::uint64_t>(reached)), 0});
-    add_dial(peer, addresses[static_cast<std::size_t>(reached)], relayed);
+    if (is_guest())
+      add_dial(peer, {known.front().host, static_cast<std::uint16_t>(known.front().port)}, relayed);
+    else
+      add_link(peer, known);
   }
   for (std::size_t i = 0; i < dials_.size(); ++i) dial(i);
   for (const auto& [session, hello] : std::exchange(held_, {}))
-    if (world_.failure().ok()) on_link(*session, hello);
+    if (world_.failure().ok()) hello.purpose == wire::Hello::Purpose::candidate ? on_candidate(*session, hello) : on_link(*session, hello);
   open_if_linked();
 }
 
-std::vector<Address> Meeting::address_in(const wire::Member& member) const {
-  if (member.port == 0 || member.port > 65'535) return {};
-  Address address{member.host, static_cast<std::uint16_t>(member.port)};
+/// A guest dials one address, and knows of no other.
+std::vector<wire::Offer> Meeting::targets_in(wire::Member member) const {
+  if (is_guest()) member.offers.clear();
   // A loopback address is the coordinator's machine's own.
-  if (is_loopback(address)) address.host = options_.coordinator->host;
-  return {address};
+  if (is_loopback({member.host, 0})) member.host = options_.coordinator->host;
+  return targets_of(member);
 }
 
 bool Meeting::is_here(int native) const {
@@ -158,6 +167,8 @@ void Meeting::begin_linking_if_complete() {
     seats_.reset();
   }
   const wire::Roster roster = make_roster();
+  if (coordinates() && is_worth_a_race(roster.members.front()))
+    for (int peer = 1; peer < natives(); ++peer) linked_[static_cast<std::size_t>(peer)] = false;
   for (int peer = 1; peer < size(); ++peer)
     if (coordinates() || world_.options().is_guest(peer)) world_.send_control(peer, roster);
   open_if_linked();
@@ -219,6 +230,8 @@ void Meeting::on_deadline() {
   } else if (!seats_) {
     text += rank() == 0 ? ": not ready: " + list_of(opening_.awaited()) : ": other ranks are not ready";
   }
+  for (const Race& attempt : races_)
+    if (!linked_[static_cast<std::size_t>(attempt.rank)] && !attempt.race->last_error().empty()) text += "; " + attempt.race->last_error();
   for (const Dial& attempt : dials_)
     if (!world_.has_session(attempt.rank) && !attempt.last_error.empty()) text += "; " + attempt.last_error;
   if (reception_ != nullptr && reception_->refusals().count > 0)
@@ -227,11 +240,18 @@ void Meeting::on_deadline() {
   world_.fail({Errc::timed_out, text, culprit});
 }
 
+/// One of them may be in a call of its own.
+void Meeting::stop_races() {
+  for (Race& attempt : races_) loop_.defer([gone = std::shared_ptr<LinkRace>(std::move(attempt.race))] {});
+  races_.clear();
+}
+
 void Meeting::finish(const Status& status) {
   if (!on_met_) return;
   if (deadline_timer_ != 0) loop_.cancel(std::exchange(deadline_timer_, 0));
   world_.set_control_handler(nullptr);
   world_.set_failure_handler(nullptr);
+  if (!status.ok()) stop_races();
   met_ = status.ok() && world_.options().guests > 0 && !is_guest();
   if (!met_) listeners_.clear();
   if (seats_)

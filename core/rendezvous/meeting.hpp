@@ -9,6 +9,7 @@
 
 #include "core/engine/world.hpp"
 #include "core/rendezvous/dialler.hpp"
+#include "core/rendezvous/link_race.hpp"
 #include "core/rendezvous/opening.hpp"
 #include "core/rendezvous/reception.hpp"
 #include "core/rendezvous/seats.hpp"
@@ -18,7 +19,7 @@ namespace ringlet {
 struct MeetingOptions {
   /// Where rank 0 listens and all others dial. Unset: `roster` says where each rank listens.
   std::optional<Address> coordinator;
-  /// Each rank's addresses, all of which it listens on; others try them in order.
+  /// Each rank's addresses, all of which it listens on.
   std::vector<std::vector<Address>> roster;
   /// With a coordinator: where this rank listens; port 0 is on rank 0 the coordinator's. Unset: rank 0 at the coordinator's address, the
   /// others where it can be reached.
@@ -30,6 +31,10 @@ struct MeetingOptions {
   std::vector<wire::Offer> offers{};
   /// The address at which rank 0 sees this rank is not told to the others.
   bool only_offers = false;
+  /// This machine's addresses, to tell by which interface a link leaves.
+  std::vector<wire::Offer> interfaces{};
+  /// Where ranks have several addresses, links leave by these interfaces only.
+  bool only_these_interfaces = false;
   Duration timeout = Duration::seconds(60);
   /// Tells this world from others: random on rank 0 of a coordinator, a hash of the roster otherwise.
   std::uint64_t world_id = 0;
@@ -43,7 +48,8 @@ struct MeetingOptions {
 };
 
 /// Brings the ranks of a world together: every pair gets one link, and no rank goes on before all have all. Of two native ranks the higher
-/// dials; a guest dials every native rank; two guests both dial a native rank, which relays. A guest's world has its session with rank 0
+/// dials, and where the other has several addresses the fastest is taken (link_race.hpp), also instead of the link to rank 0 over which it
+/// joined; a guest dials every native rank; two guests both dial a native rank, which relays. A guest's world has its session with rank 0
 /// already (guest_entry.hpp), and its options name rank 0 as the coordinator, as the guest has reached it.
 /// While it lives, in a world with guests also after all have met, it tells newcomers that the group is complete.
 /// Belongs to the loop's thread.
@@ -74,13 +80,16 @@ class Meeting final : private SessionOwner {
   struct Stranger {
     std::unique_ptr<Session> session;
     std::unique_ptr<StrangerSink> sink;
+    int candidate_of = -1;  // a candidate of this rank's for the link with it
+    std::size_t probes = 0;
+    bool asked = false;  // it has my word
+    wire::Path path{};   // as it told
   };
   /// Attempts to reach one rank.
   struct Dial {
     int rank = 0;
     bool relayed = false;  // the addresses are the relay's
-    std::vector<Address> addresses{};
-    std::size_t next = 0;
+    Address address{};
     Duration pause = Duration::milliseconds(20);
     int refusals = 0;  // in a row
     std::string last_error{};
@@ -89,6 +98,11 @@ class Meeting final : private SessionOwner {
   PayloadSink* on_frame(Session& session, const FrameHeader& header) override;
   void on_session_failed(Session& session, const Status& status) override;
   void on_session_ended(Session& session) override;
+
+  struct Race {
+    int rank = 0;
+    std::unique_ptr<LinkRace> race;
+  };
 
   bool coordinates() const { return options_.coordinator.has_value(); }
   int rank() const { return world_.options().rank; }
@@ -99,7 +113,9 @@ class Meeting final : private SessionOwner {
   void listen_also();
   std::vector<wire::Offer> own_offers() const;
   void begin_dialling();
-  void add_dial(int peer, std::vector<Address> addresses, bool relayed = false);
+  void add_dial(int peer, Address address, bool relayed = false);
+  void add_link(int peer, std::vector<wire::Offer> targets);
+  void on_link_won(int peer, Result<LinkRace::Winner> outcome);
   void dial(std::size_t index);
   void on_dialled(std::size_t index, Result<std::unique_ptr<Link>> link);
   void on_dial_failed(std::size_t index, const Status& status);
@@ -108,13 +124,21 @@ class Meeting final : private SessionOwner {
   void on_guest(Session& session, const wire::Hello& hello);
   int present() const;
   void tell_guests();
-  std::vector<Address> address_in(const wire::Member& member) const;
+  std::vector<wire::Offer> targets_in(wire::Member member) const;
   bool is_here(int native) const;
   wire::Roster make_roster() const;
   Status group_is_complete() const;
   void on_stranger_spoke(Session& session, ConstBytes payload);
   void on_join(Session& session, const wire::Hello& hello);
   void on_link(Session& session, const wire::Hello& hello);
+  Stranger* find_stranger(const Session& session);
+  void on_candidate(Session& session, const wire::Hello& hello);
+  void on_candidate_spoke(Stranger& stranger, const std::optional<wire::ControlMessage>& message);
+  void on_confirmed(Stranger& stranger);
+  void say(Session& session, const wire::ControlMessage& message);
+  void let_go(std::unique_ptr<Session> session);
+  void put_aside(std::unique_ptr<Session> session);
+  void on_session_over(Session& session);
   Status check_hello(const wire::Hello& hello) const;
   void on_control(int from, const wire::ControlMessage& message);
   void on_roster(const wire::Roster& roster);
@@ -128,6 +152,7 @@ class Meeting final : private SessionOwner {
   std::vector<int> missing() const;
   void set_deadline(Duration delay);
   void on_deadline();
+  void stop_races();
   void finish(const Status& status);
 
   EventLoop& loop_;
@@ -139,8 +164,10 @@ class Meeting final : private SessionOwner {
   std::function<void(const Status&)> on_met_;
   std::vector<std::unique_ptr<Listener>> listeners_;
   std::vector<Stranger> strangers_;
-  std::deque<std::unique_ptr<Session>> rejected_;  // until the reason has had time to get through
+  std::deque<std::unique_ptr<Session>> leaving_;  // until what was said last has had time to get through
   std::vector<Dial> dials_;
+  std::vector<Race> races_;
+  std::unique_ptr<Session> joined_by_;                  // with rank 0, after another took its place, until rank 0 has ended it
   std::vector<std::optional<wire::Member>> joined_;     // rank 0: where the others listen
   std::vector<bool> linked_;                            // by rank: the link is there and both sides know it
   std::vector<std::pair<Session*, wire::Hello>> held_;  // links that came before the roster

@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::size_t kMaxStrangers = 256;
 constexpr std::size_t kMaxHelloBytes = 4096;
-constexpr Duration kRejectedTime = Duration::seconds(1);
+constexpr std::size_t kMaxCandidateBytes = LinkRace::kPadding + 1024;
+constexpr Duration kLeavingTime = Duration::seconds(1);
 
 std::string rank_text(std::uint64_t rank) { return "rank " + std::to_string(rank); }
 
@@ -24,10 +25,15 @@ std::string policy_text(std::uint32_t policy) {
 
 void Meeting::on_stranger(std::unique_ptr<Link> link) {
   const Status& failure = world_.failure();
-  if ((!on_met_ && !met_ && failure.ok()) || strangers_.size() + rejected_.size() >= kMaxStrangers) return;
+  if ((!on_met_ && !met_ && failure.ok()) ||
+      strangers_.size() + leaving_.size() >= kMaxStrangers + kMostOffers * static_cast<std::size_t>(size()))
+    return;
   auto session = std::make_unique<Session>(std::move(link), loop_, static_cast<SessionOwner&>(*this), world_.options().session);
   auto sink = std::make_unique<StrangerSink>(*this, *session);
-  strangers_.push_back({std::move(session), std::move(sink)});
+  Stranger stranger;
+  stranger.session = std::move(session);
+  stranger.sink = std::move(sink);
+  strangers_.push_back(std::move(stranger));
   // A rank whose link comes after the failure would blame this one for closing it.
   if (!on_met_) reject(*strangers_.back().session, met_ ? group_is_complete() : failure);
 }
@@ -38,20 +44,31 @@ Status Meeting::group_is_complete() const {
                                       "for the next one"};
 }
 
-PayloadSink* Meeting::on_frame(Session& session, const FrameHeader& header) {
+Meeting::Stranger* Meeting::find_stranger(const Session& session) {
   const auto it = std::find_if(strangers_.begin(), strangers_.end(), [&](const Stranger& s) { return s.session.get() == &session; });
-  if (it == strangers_.end()) return nullptr;
-  if (header.kind == FrameKind::control && header.payload_bytes <= kMaxHelloBytes) {
-    it->sink->begin();
-    return it->sink.get();
+  return it == strangers_.end() ? nullptr : &*it;
+}
+
+PayloadSink* Meeting::on_frame(Session& session, const FrameHeader& header) {
+  Stranger* stranger = find_stranger(session);
+  if (stranger == nullptr) return nullptr;
+  if (header.kind == FrameKind::control && header.payload_bytes <= (stranger->candidate_of < 0 ? kMaxHelloBytes : kMaxCandidateBytes)) {
+    stranger->sink->begin();
+    return stranger->sink.get();
   }
   drop_stranger(session);
   return nullptr;
 }
 
-void Meeting::on_session_failed(Session& session, const Status&) { drop_stranger(session); }
+void Meeting::on_session_failed(Session& session, const Status&) { on_session_over(session); }
 
-void Meeting::on_session_ended(Session& session) { drop_stranger(session); }
+void Meeting::on_session_ended(Session& session) { on_session_over(session); }
+
+void Meeting::on_session_over(Session& session) {
+  if (&session != joined_by_.get()) return drop_stranger(session);
+  session.close();
+  loop_.defer([gone = std::shared_ptr<Session>(std::move(joined_by_))] {});
+}
 
 /// A session may not go inside its own call: it is closed now and destroyed later.
 std::unique_ptr<Session> Meeting::take_stranger(Session& session) {
@@ -77,25 +94,40 @@ void Meeting::reject(Session& session, const Status& status) {
 }
 
 void Meeting::send_off(std::unique_ptr<Session> session, const Status& status) {
-  const std::string payload = wire::encode_control(wire::to_abort(status));
-  FrameHeader header;
-  header.kind = FrameKind::control;
+  say(*session, wire::to_abort(status));
+  let_go(std::move(session));
+}
+
+void Meeting::let_go(std::unique_ptr<Session> session) {
   session->set_owner(*this);
-  session->send_owned(header, std::as_bytes(std::span(payload)));
   session->discard_received();
   session->finish_sending();
-  rejected_.push_back(std::move(session));
-  loop_.after(kRejectedTime, [this, alive = alive_] {
-    if (*alive) rejected_.pop_front();
+  leaving_.push_back(std::move(session));
+  loop_.after(kLeavingTime, [this, alive = alive_] {
+    if (*alive) leaving_.pop_front();
   });
+}
+
+void Meeting::say(Session& session, const wire::ControlMessage& message) {
+  const std::string payload = wire::encode_control(message);
+  FrameHeader header;
+  header.kind = FrameKind::control;
+  session.send_owned(header, std::as_bytes(std::span(payload)));
 }
 
 void Meeting::on_stranger_spoke(Session& session, ConstBytes payload) {
   const auto message = wire::decode_control(payload);
+  Stranger* const stranger = find_stranger(session);
+  if (stranger != nullptr && stranger->candidate_of >= 0) return on_candidate_spoke(*stranger, message);
   const auto* hello = message ? std::get_if<wire::Hello>(&*message) : nullptr;
   const bool spoke_before = std::any_of(held_.begin(), held_.end(), [&](const auto& entry) { return entry.first == &session; });
   if (hello == nullptr || spoke_before) return drop_stranger(session);
   if (hello->purpose == wire::Hello::Purpose::guest) return on_guest(session, *hello);
+  if (hello->purpose == wire::Hello::Purpose::candidate && roster_known_) return on_candidate(session, *hello);
+  if (hello->purpose == wire::Hello::Purpose::candidate) {
+    held_.push_back({&session, *hello});
+    return;
+  }
   if (Status status = check_hello(*hello); !status.ok()) {
     const bool same_world_wrong_size = status.code() == Errc::mismatch;
     reject(session, status);

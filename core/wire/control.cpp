@@ -34,6 +34,16 @@ void tell_fields(auto& fields, Is<Offer> auto& offer) {
   fields.number(5, offer.speed_mbps);
 }
 
+void tell_fields(auto& fields, Is<Path> auto& path) {
+  fields.text(1, path.dialler_interface);
+  fields.text(2, path.acceptor_interface);
+  fields.choice(3, path.kind);
+  fields.number(4, path.speed_mbps);
+  fields.number(5, path.round_trip_ns);
+  fields.number(6, path.byte_ps);
+  fields.number(7, path.tried);
+}
+
 void tell_fields(auto& fields, Is<Hello> auto& hello) {
   fields.choice(1, hello.purpose);
   fields.number(2, hello.rank);
@@ -45,6 +55,8 @@ void tell_fields(auto& fields, Is<Hello> auto& hello) {
   fields.text(8, hello.name);
   fields.number(9, hello.policy);
   fields.messages(10, hello.offers, kMaxOffers);
+  fields.number(11, hello.to);
+  fields.message(12, hello.path);
 }
 
 void tell_fields(auto& fields, Is<Member> auto& member) {
@@ -204,7 +216,7 @@ void set_known(Offer::Kind& kind, std::int32_t number) {
 
 /// A purpose that this version does not know is taken for the first, whose other fields will not fit.
 void set_known(Hello::Purpose& purpose, std::int32_t number) {
-  purpose = number == 1 ? Hello::Purpose::link : number == 2 ? Hello::Purpose::guest : Hello::Purpose::join;
+  purpose = number >= 1 && number <= 3 ? static_cast<Hello::Purpose>(number) : Hello::Purpose::join;
 }
 
 /// A standing that this version does not know says no more than `done`.

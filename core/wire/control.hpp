@@ -22,8 +22,17 @@ struct Offer {
   friend bool operator==(const Offer&, const Offer&) = default;
 };
 
+struct Path {
+  std::string dialler_interface, acceptor_interface;
+  Offer::Kind kind = Offer::Kind::unknown;
+  std::uint32_t speed_mbps = 0;
+  std::uint64_t round_trip_ns = 0, byte_ps = 0;
+  std::uint32_t tried = 0;
+  friend bool operator==(const Path&, const Path&) = default;
+};
+
 struct Hello {
-  enum class Purpose : std::uint8_t { join = 0, link = 1, guest = 2 };
+  enum class Purpose : std::uint8_t { join = 0, link = 1, guest = 2, candidate = 3 };
   Purpose purpose = Purpose::join;
   std::uint32_t rank = 0;
   std::uint32_t world_size = 0;
@@ -34,6 +43,8 @@ struct Hello {
   std::string name{};
   std::uint32_t policy = 0;
   std::vector<Offer> offers{};
+  std::uint32_t to = 0;
+  Path path{};
   friend bool operator==(const Hello&, const Hello&) = default;
 };
 

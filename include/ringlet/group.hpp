@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace ringlet {
 
@@ -57,6 +58,19 @@ class [[nodiscard]] Work {
  private:
   std::shared_ptr<native::SharedGroup> group_;
   std::shared_ptr<native::WorkState> state_;
+};
+
+/// A rank's link with another one.
+struct LinkInfo {
+  int peer = 0;                               ///< its rank in the group
+  std::string_view medium;                    ///< "tcp", "memory"
+  std::string own_address, peer_address;      ///< "10.0.0.1:40123", as this rank sees them
+  std::string own_interface, peer_interface;  ///< their names, as far as they are known
+  std::string_view kind = "unknown";          ///< "wired", "wireless" where one of the two interfaces is, "unknown"
+  /// How many addresses of one of them the other has tried; 0: there was nothing to choose.
+  int tried = 0;
+  std::chrono::nanoseconds round_trip{};  ///< as measured to choose; 0: not measured
+  double bytes_per_second = 0;            ///< the same
 };
 
 /// A set of ranks that call collectives together: the world that init() formed, or a part of it that split() made. A value: copies mean
@@ -224,6 +238,8 @@ class Group {
   /// How this rank's bytes reach the others: "tcp", "memory" (ranks of one machine read each other's), "mixed", or "none" in a group of
   /// one.
   std::string_view links() const;
+  /// By rank, without this one. Throws the world's error where that has failed.
+  std::vector<LinkInfo> link_info() const;
 
  private:
   friend struct native::GroupAccess;

@@ -248,6 +248,22 @@ std::string size_text(std::size_t bytes) {
   return fmt::format("{} B", bytes);
 }
 
+/// Where there was something to choose, each rank says what it took.
+void print_chosen_links(const Group& group) {
+  for (const LinkInfo& link : group.link_info())
+    if (link.tried > 0) {
+      const std::string measured =
+          link.bytes_per_second > 0
+              ? fmt::format("{:.3f} ms, {:.0f} Mbit/s", std::chrono::duration<double, std::milli>(link.round_trip).count(),
+                            link.bytes_per_second * 8e-6)
+              : std::string("not measured");
+      fmt::print("link {} - {}: {} ({}) - {} ({}), {}, {}, the best of {}\n", group.rank(), link.peer, link.own_address,
+                 link.own_interface.empty() ? "?" : link.own_interface, link.peer_address,
+                 link.peer_interface.empty() ? "?" : link.peer_interface, link.kind, measured, link.tried);
+    }
+  std::fflush(stdout);
+}
+
 /// Over all ranks.
 std::string_view links_of(Group& group) {
   const std::string_view own = group.links();
@@ -298,6 +314,7 @@ int run_bench_rank(const BenchPlan& plan) {
     Group group = init();
     const bool prints = group.rank() == 0;
     const std::string_view links = links_of(group);
+    if (!plan.json) print_chosen_links(group);
     if (prints && !plan.json) {
       fmt::print("{}, {}, {}, links: {}\n{:>10} {:>12} {:>12} {:>12} {:>11} {:>11}  {:<9} {}\n", name_of(plan.operation),
                  ringlet::name_of(plan.dtype), group.describe_placement(), links, "bytes", "median us", "min us", "p99 us", "algbw GB/s",

@@ -33,6 +33,22 @@ std::vector<wire::Offer> random_offers(SimRandom& random) {
   return offers;
 }
 
+wire::Path random_path(SimRandom& random) {
+  return {random_text(random),   random_text(random), static_cast<wire::Offer::Kind>(random.below(3)),
+          random_number(random), random_id(random),   random_id(random),
+          random_number(random)};
+}
+
+void to_reference(const wire::Path& path, reference::Path& out) {
+  out.set_dialler_interface(path.dialler_interface);
+  out.set_acceptor_interface(path.acceptor_interface);
+  out.set_kind(static_cast<reference::Offer::Kind>(path.kind));
+  out.set_speed_mbps(path.speed_mbps);
+  out.set_round_trip_ns(path.round_trip_ns);
+  out.set_byte_ps(path.byte_ps);
+  out.set_tried(path.tried);
+}
+
 void to_reference(const std::vector<wire::Offer>& offers, auto& message) {
   for (const auto& offer : offers) {
     auto* added = message.add_offers();
@@ -107,7 +123,7 @@ void to_reference(const wire::RankState& state, reference::RankState& out) {
 ControlMessage random_message(SimRandom& random) {
   switch (random.below(12)) {
     case 0:
-      return wire::Hello{static_cast<wire::Hello::Purpose>(random.below(3)),
+      return wire::Hello{static_cast<wire::Hello::Purpose>(random.below(4)),
                          random_number(random),
                          random_number(random),
                          random_text(random),
@@ -116,7 +132,9 @@ ControlMessage random_message(SimRandom& random) {
                          random_number(random),
                          random_text(random),
                          random_number(random),
-                         random_offers(random)};
+                         random_offers(random),
+                         random_number(random),
+                         random_path(random)};
     case 1: {
       wire::Roster roster;
       roster.world_id = random_id(random);
@@ -165,6 +183,8 @@ reference::ControlMessage to_reference(const ControlMessage& message) {
     to->set_name(hello->name);
     to->set_policy(hello->policy);
     to_reference(hello->offers, *to);
+    to->set_to(hello->to);
+    to_reference(hello->path, *to->mutable_path());
   } else if (const auto* roster = std::get_if<wire::Roster>(&message)) {
     auto* to = out.mutable_roster();
     to->set_world_id(roster->world_id);

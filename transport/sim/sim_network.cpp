@@ -76,6 +76,10 @@ std::uint64_t SimWorld::event_count() const { return machinery_->event_count; }
 std::uint64_t SimWorld::trace_hash() const { return machinery_->clock.trace_hash(); }
 PathOptions& SimWorld::path(const SimNode& from, const SimNode& to) { return machinery_->board.path(from.index(), to.index()); }
 
+PathOptions& SimWorld::add_address(const SimNode& node, const std::string& host) {
+  return machinery_->board.add_address(node.index(), host);
+}
+
 void SimWorld::limit_port(const SimNode& node, std::uint64_t bytes_per_second) {
   machinery_->wires.limit_port(node.index(), bytes_per_second);
 }

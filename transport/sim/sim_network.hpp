@@ -75,6 +75,9 @@ class SimWorld {
 
   /// Options of the direction from -> to, at first those of the world; for links and dials that begin later.
   PathOptions& path(const SimNode& from, const SimNode& to);
+  /// Gives the node another address, which a second node may have, too: dialled on a node that has it, it is that node's own. The options
+  /// of links that are dialled there, in both directions, for those that begin later.
+  PathOptions& add_address(const SimNode& node, const std::string& host);
   /// All links of the node together send, and receive, at most so much from now on.
   void limit_port(const SimNode& node, std::uint64_t bytes_per_second);
 

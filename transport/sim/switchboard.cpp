@@ -47,11 +47,21 @@ void Switchboard::add_node() {
 
 PathOptions& Switchboard::path(std::uint32_t from, std::uint32_t to) { return paths_.try_emplace({from, to}, defaults_).first->second; }
 
+PathOptions& Switchboard::add_address(std::uint32_t node, const std::string& host) {
+  sites_[node].other_hosts.insert(host);
+  return paths_to_host_.try_emplace(host, defaults_).first->second;
+}
+
+const PathOptions& Switchboard::path_to(std::uint32_t from, std::uint32_t to, const std::string& host) {
+  const auto own = paths_to_host_.find(host);
+  return own == paths_to_host_.end() ? path(from, to) : own->second;
+}
+
 Result<std::unique_ptr<Listener>> Switchboard::listen(std::uint32_t node, const Address& address, Acceptor on_accept) {
   const std::string& own = sites_[node].host;
   Address real = address;
   if (real.host == "localhost") real.host = "127.0.0.1";
-  if (real.host != "0.0.0.0" && real.host != "127.0.0.1" && real.host != own) {
+  if (real.host != "0.0.0.0" && real.host != "127.0.0.1" && real.host != own && !sites_[node].other_hosts.contains(real.host)) {
     return Status(Errc::invalid_argument, "cannot listen on " + text_of(address) + ": this machine is " + own);
   }
   if (real.port == 0) real.port = free_port(node);
@@ -80,7 +90,7 @@ void Switchboard::dial(const Network& owner, std::uint32_t node, const Address& 
     dial.failure = "there is no such host";
     return clock_.schedule(clock_.now(), EventKind::dial_done, id);
   }
-  const PathOptions& options = path(node, dial.target);
+  const PathOptions& options = path_to(node, dial.target, address.host);
   SimRandom& random = clock_.random();
   if (random.chance(options.dial_hangs_per_mille)) dial.fate = Dial::Fate::hangs;
   if (random.chance(options.dial_refused_per_mille)) dial.fate = Dial::Fate::refused;
@@ -109,12 +119,14 @@ void Switchboard::run(const Event& event) {
 void Switchboard::reach_listener(std::uint32_t id, Dial& dial) {
   if (dial.fate == Dial::Fate::hangs) return;
   const auto open = find_listener(dial.target, dial.address.host, dial.address.port);
-  const PathOptions& back = path(dial.target, dial.node);
+  const std::string& host = dial.address.host;
+  const PathOptions& back = path_to(dial.target, dial.node, host);
   if (dial.fate == Dial::Fate::refused || open == listeners_.end()) {
     dial.failure = "connection refused";
   } else {
     Connection& connection =
-        wires_.connect(dial.node, free_port(dial.node), path(dial.node, dial.target), dial.target, dial.address.port, back, false);
+        wires_.connect(dial.node, free_port(dial.node), path_to(dial.node, dial.target, host), dial.target, dial.address.port, back, false);
+    if (sites_[dial.target].other_hosts.contains(host)) connection.ends[1].host = host;
     dial.connection = &connection;
     connection.listener = open->first;
     clock_.schedule(clock_.now() + clock_.loop_delay(), EventKind::accept, connection.index, connection.generation, 1);
@@ -192,8 +204,9 @@ void Switchboard::refresh_cuts() {
 }
 
 std::uint32_t Switchboard::resolve(std::uint32_t from, const std::string& host) const {
-  if (is_own_loopback(host)) return from;
-  const auto site = std::find_if(sites_.begin(), sites_.end(), [&host](const Site& candidate) { return candidate.host == host; });
+  if (is_own_loopback(host) || sites_[from].other_hosts.contains(host)) return from;
+  const auto site = std::find_if(sites_.begin(), sites_.end(),
+                                 [&host](const Site& candidate) { return candidate.host == host || candidate.other_hosts.contains(host); });
   return site == sites_.end() ? kNoNode : static_cast<std::uint32_t>(site - sites_.begin());
 }
 
@@ -205,7 +218,7 @@ std::uint16_t Switchboard::free_port(std::uint32_t node) {
 
 std::map<std::uint32_t, Switchboard::OpenPort>::iterator Switchboard::find_listener(std::uint32_t node, const std::string& host,
                                                                                     std::uint16_t port) {
-  const std::string dialled = is_own_loopback(host) ? "127.0.0.1" : sites_[node].host;
+  const std::string dialled = is_own_loopback(host) ? "127.0.0.1" : sites_[node].other_hosts.contains(host) ? host : sites_[node].host;
   return std::find_if(listeners_.begin(), listeners_.end(), [&](const auto& entry) {
     const OpenPort& open = entry.second;
     return open.node == node && open.address.port == port && (open.address.host == "0.0.0.0" || open.address.host == dialled);

@@ -21,6 +21,8 @@ class Switchboard {
   void add_node();
   const std::string& host(std::uint32_t node) const { return sites_[node].host; }
   PathOptions& path(std::uint32_t from, std::uint32_t to);
+  /// Another address of a node, and the options of links that are dialled there, each way.
+  PathOptions& add_address(std::uint32_t node, const std::string& host);
 
   Result<std::unique_ptr<Listener>> listen(std::uint32_t node, const Address& address, Acceptor on_accept);
   void close_listener(std::uint32_t id) { listeners_.erase(id); }
@@ -41,6 +43,7 @@ class Switchboard {
  private:
   struct Site {
     std::string host;
+    std::set<std::string> other_hosts{};
     std::uint16_t next_port = 40000;
     bool isolated = false;
   };
@@ -70,13 +73,15 @@ class Switchboard {
   void end_dial(const Event& event);
   void time_out(const Event& event);
   Dial take_dial(std::uint32_t id);
-  std::string name(const End& end) const { return sites_[end.node].host + ":" + std::to_string(end.port); }
+  const PathOptions& path_to(std::uint32_t from, std::uint32_t to, const std::string& host);
+  std::string name(const End& end) const { return (end.host.empty() ? sites_[end.node].host : end.host) + ":" + std::to_string(end.port); }
 
   Clockwork& clock_;
   Wires& wires_;
   PathOptions defaults_;
   std::vector<Site> sites_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, PathOptions> paths_;
+  std::map<std::string, PathOptions> paths_to_host_;
   std::set<std::pair<std::uint32_t, std::uint32_t>> cuts_;
   std::map<std::uint32_t, OpenPort> listeners_;
   std::map<std::uint32_t, Dial> dials_;

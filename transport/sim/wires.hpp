@@ -51,6 +51,7 @@ struct Pipe {
 struct End {
   std::uint32_t node = kNoNode;
   std::uint16_t port = 0;
+  std::string host{};  // where it was dialled at another than the node's first address
   LinkUser* user = nullptr;
   bool held = false;    // a SimLink exists
   bool closed = false;  // by the user or by the node's stop
