@@ -127,6 +127,8 @@ void DelayWatch::forget(const GroupEngine& group) {
   std::erase_if(watched_, [&](const Watched& watched) {
     if (watched.pending.group != &group) return false;
     if (watched.survey) surveys_.cancel(*watched.survey);
+    // Nothing of it is pending: what was warned of has gone on since the last tick.
+    if (watched.warned) tell_over(watched, host_.loop().now());
     return true;
   });
 }

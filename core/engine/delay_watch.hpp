@@ -20,7 +20,7 @@ class DelayWatch {
   void set_handler(DelayHandler handler) { handler_ = std::move(handler); }
   /// Looks for operations that take long, and for those that have gone on after a warning.
   void on_tick(Instant now);
-  /// Drops what is about this group, which is about to go.
+  /// Drops what is about this group, which is idle and about to go, after a last word about each warning.
   void forget(const GroupEngine& group);
   /// Drops all, as the world has failed.
   void stop();

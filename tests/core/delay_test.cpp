@@ -241,6 +241,17 @@ TEST_CASE("warnings come ever more rarely, and ask every other member once each"
   CHECK(ranks.overs.size() == size - 1);
 }
 
+TEST_CASE("the last word comes also where the group is left at once") {
+  Warned ranks(3);
+  for (const int rank : {0, 1}) ranks.start_sum(ranks.sim.world(rank).group(), rank, 1000);
+  ranks.run_for(Duration::milliseconds(3000));
+  REQUIRE(ranks.warnings.size() == 2);
+  ranks.start_sum(ranks.sim.world(2).group(), 2, 1000);
+  REQUIRE(ranks.sim.run_until_done(Duration::seconds(60)));
+  for (const int rank : {0, 1, 2}) ranks.sim.world(rank).leave(ranks.sim.world(rank).group());
+  CHECK(ranks.overs.size() == 2);
+}
+
 TEST_CASE("an operation that fails says so, and nothing about it afterwards") {
   Warned ranks(3);
   for (const int rank : {0, 1}) ranks.start_sum(ranks.sim.world(rank).group(), rank, 1000);
