@@ -20,7 +20,12 @@ constexpr std::uint32_t kMostWorldSize = 1'024;
 }  // namespace
 
 Agent::Agent(UvLoop& loop, AgentOptions options, OnEvent on_event)
-    : loop_(loop), options_(std::move(options)), on_event_(std::move(on_event)), network_(loop), authenticator_(options_.token) {
+    : loop_(loop),
+      options_(std::move(options)),
+      on_event_(std::move(on_event)),
+      network_(loop),
+      authenticator_(options_.token),
+      surveyor_(loop, network_, authenticator_, options_.find_machine) {
   reception_ = std::make_unique<Reception>(loop_, authenticator_);
   reception_->set_expected(LinkRequest::Kind::agent);
   reception_->set_on_link([this](std::unique_ptr<Link> link) { take(std::move(link)); });
@@ -108,5 +113,7 @@ std::optional<Failed> Agent::admit(Start& start) {
 std::unique_ptr<RankCrew> Agent::make_crew(CrewEvents events) {
   return std::make_unique<LocalCrew>(loop_, loop_.uv(), options_.helper_path, std::move(events));
 }
+
+void Agent::measure(const Survey& survey, std::function<void(const Surveyed&)> on_done) { surveyor_.measure(survey, std::move(on_done)); }
 
 }  // namespace ringlet::agent

@@ -11,6 +11,7 @@
 #include "core/rendezvous/reception.hpp"
 #include "native/agent/agent_session.hpp"
 #include "native/agent/allow_list.hpp"
+#include "native/agent/surveyor.hpp"
 #include "transport/crypto/token_authenticator.hpp"
 #include "transport/uv/uv_network.hpp"
 
@@ -22,7 +23,8 @@ struct AgentOptions {
   std::optional<Address> listen;  // nothing: all interfaces, any port that is free
   AllowList allowed{{}, ""};
   int max_ranks = 1;
-  std::string helper_path;  // the `ringlet` binary
+  std::string helper_path;               // the `ringlet` binary
+  Surveyor::FindMachine find_machine{};  // whom it measures its ways to
 };
 
 /// What happens at an agent, for people.
@@ -62,6 +64,7 @@ class Agent final : private Host {
   Offer offer(const Hail& hail) override;
   std::optional<Failed> admit(Start& start) override;
   std::unique_ptr<RankCrew> make_crew(CrewEvents events) override;
+  void measure(const Survey& survey, std::function<void(const Surveyed&)> on_done) override;
   int free_ranks() const;
 
   UvLoop& loop_;
@@ -69,6 +72,7 @@ class Agent final : private Host {
   OnEvent on_event_;
   UvNetwork network_;
   TokenAuthenticator authenticator_;
+  Surveyor surveyor_;
   std::unique_ptr<Reception> reception_;
   std::vector<std::unique_ptr<Listener>> listeners_;
   std::list<Entry> sessions_;

@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace ringlet::agent {
@@ -86,6 +87,21 @@ void AgentSession::on(const Order& order) {
     crew_->stop(number, grace_of(order.grace_ms));
   else
     crew_->send(number);
+}
+
+void AgentSession::on(const Probe& probe) {
+  if (probe.answer_bytes > kMaxEchoBytes || link_->unsent_bytes() > kMaxEchoBytes) return close("it asked for more echoes than it took");
+  const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch());
+  link_->send(Echo{probe.number, static_cast<std::uint64_t>(now.count()), std::string(probe.answer_bytes, '\0')});
+}
+
+void AgentSession::on(const Survey& survey) {
+  if (std::exchange(surveying_, true)) return close("it asked for a survey while one was made");
+  host_.measure(survey, [this, alive = alive_](const Surveyed& surveyed) {
+    if (!*alive) return;
+    surveying_ = false;
+    if (link_) link_->send(surveyed);
+  });
 }
 
 void AgentSession::make_crew() {

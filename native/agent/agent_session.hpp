@@ -19,6 +19,7 @@ class Host {
   /// The same question once more, for what is really to be started: a refusal, or the program's path to start in `start`.
   virtual std::optional<Failed> admit(Start& start) = 0;
   virtual std::unique_ptr<RankCrew> make_crew(CrewEvents events) = 0;
+  virtual void measure(const Survey& survey, std::function<void(const Surveyed&)> on_done) = 0;
 };
 
 /// A job as its machine shows it.
@@ -59,6 +60,8 @@ class AgentSession {
   void on(Start start);
   void on(const Credit& credit);
   void on(const Order& order);
+  void on(const Probe& probe);
+  void on(const Survey& survey);
   template <class Other>
   void on(const Other&) {
     close("it sent a message that does not belong here");
@@ -74,6 +77,7 @@ class AgentSession {
   std::unique_ptr<MessageLink> link_;  // none once it has gone
   std::unique_ptr<RankCrew> crew_;
   JobView job_;
+  bool surveying_ = false;
   bool hailed_ = false, opened_ = false, running_ = false, over_ = false;
   Duration grace_ = Duration::seconds(5);
   std::size_t output_under_way_ = 0;

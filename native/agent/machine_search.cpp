@@ -27,21 +27,23 @@ std::string meeting_host(const discovery::Machine& machine) {
   return host_text(best.address, best.scope);
 }
 
-FoundMachine found(const discovery::Machine& machine) {
-  FoundMachine result{machine.profile.name, {}, meeting_host(machine)};
-  const DatagramSource& best = discovery::best_source(machine);
-  const auto add = [&](const DatagramSource& source) {
-    result.addresses.push_back({host_text(source.address, source.scope), machine.profile.port});
-  };
-  add(best);
-  for (const discovery::Sighting& sighting : machine.sightings)
-    if (sighting.from != best) add(sighting.from);
-  return result;
-}
+FoundMachine found(const discovery::Machine& machine) { return {machine.profile.name, addresses_of(machine), meeting_host(machine)}; }
 
 std::string plural(std::size_t count, const char* what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
 
 }  // namespace
+
+std::vector<Address> addresses_of(const discovery::Machine& machine) {
+  std::vector<Address> addresses;
+  const DatagramSource& best = discovery::best_source(machine);
+  const auto add = [&](const DatagramSource& source) {
+    addresses.push_back({host_text(source.address, source.scope), machine.profile.port});
+  };
+  add(best);
+  for (const discovery::Sighting& sighting : machine.sightings)
+    if (sighting.from != best) add(sighting.from);
+  return addresses;
+}
 
 MachineSearch::MachineSearch(UvLoop& loop, SearchOptions options)
     : loop_(loop),

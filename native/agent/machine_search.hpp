@@ -25,6 +25,9 @@ struct FoundMachine {
   std::string meeting_host;        // its address as other machines reach it
 };
 
+/// Where its agent is to be reached, as far as its beacons show, the likeliest first.
+std::vector<Address> addresses_of(const discovery::Machine& machine);
+
 /// Looks for the machines that are up in a group, until those who are wanted are there, or, where nobody was named, until enough are there
 /// and nobody new has come for a while. Belongs to the loop's thread.
 class MachineSearch {

@@ -33,6 +33,7 @@ void MessageLink::send(const Message& message) {
   bytes += encode(message);
   RINGLET_CHECK(bytes.size() - length_.size() <= kMaxMessageBytes);
   detail::store_le(reinterpret_cast<std::byte*>(bytes.data()), static_cast<std::uint32_t>(bytes.size() - length_.size()));
+  unsent_bytes_ += bytes.size();
   outgoing_.push_back(std::move(bytes));
   link_->wake();
 }
@@ -48,6 +49,7 @@ std::span<const ConstBytes> MessageLink::to_send() {
 
 void MessageLink::sent(std::size_t bytes) {
   sent_bytes_ += bytes;
+  unsent_bytes_ -= bytes;
   while (!outgoing_.empty() && sent_bytes_ >= outgoing_.front().size()) {
     sent_bytes_ -= outgoing_.front().size();
     outgoing_.pop_front();

@@ -34,6 +34,8 @@ class MessageLink final : private LinkUser {
 
   /// Does nothing once the other end is gone.
   void send(const Message& message);
+  /// What send() was given and the other end has not taken.
+  std::size_t unsent_bytes() const { return unsent_bytes_; }
   std::string peer_name() const { return link_->peer_name(); }
 
  private:
@@ -54,6 +56,7 @@ class MessageLink final : private LinkUser {
   OnLost on_lost_;
   std::deque<std::string> outgoing_;  // each with its length in front
   std::size_t sent_bytes_ = 0;        // of the first
+  std::size_t unsent_bytes_ = 0;
   std::vector<ConstBytes> send_parts_;
   std::array<std::byte, 4> length_{};
   std::vector<std::byte> body_;

@@ -92,6 +92,29 @@ void tell_fields(auto& fields, Is<Order> auto& order) {
 void tell_fields(auto&, Is<Over> auto&) {}
 void tell_fields(auto&, Is<Beat> auto&) {}
 
+void tell_fields(auto& fields, Is<Probe> auto& probe) {
+  fields.number(1, probe.number);
+  fields.text(2, probe.padding);
+  fields.number(3, probe.answer_bytes);
+}
+
+void tell_fields(auto& fields, Is<Echo> auto& echo) {
+  fields.number(1, echo.number);
+  fields.fixed(2, echo.unix_ms);
+  fields.text(3, echo.padding);
+}
+
+void tell_fields(auto& fields, Is<Survey> auto& survey) { fields.fixed_numbers(1, survey.instances, kMaxSurveyed); }
+
+void tell_fields(auto& fields, Is<Reached> auto& reached) {
+  fields.fixed(1, reached.instance);
+  fields.fixed(2, reached.round_trip_ns);
+  fields.fixed(3, reached.bytes_per_second);
+  fields.text(4, reached.failure);
+}
+
+void tell_fields(auto& fields, Is<Surveyed> auto& surveyed) { fields.messages(1, surveyed.ways, kMaxSurveyed); }
+
 /// Leaves fields with their default value out, as protoc's proto3 classes do.
 class FieldWriter {
  public:
@@ -114,6 +137,9 @@ class FieldWriter {
   }
   void numbers(Tag tag, const std::vector<std::uint32_t>& values, std::size_t) {
     writer_.add_packed_uint32(tag, values.begin(), values.end());
+  }
+  void fixed_numbers(Tag tag, const std::vector<std::uint64_t>& values, std::size_t) {
+    writer_.add_packed_fixed64(tag, values.begin(), values.end());
   }
   template <class Part>
   void message(Tag tag, const Part& value) {
@@ -160,6 +186,10 @@ class FieldReader {
   void numbers(Tag tag, std::vector<std::uint32_t>& values, std::size_t most) {
     if (!takes(tag, pbf_wire_type::length_delimited)) return;
     for (const std::uint32_t value : reader_.get_packed_uint32()) add(values, value, most);
+  }
+  void fixed_numbers(Tag tag, std::vector<std::uint64_t>& values, std::size_t most) {
+    if (!takes(tag, pbf_wire_type::length_delimited)) return;
+    for (const std::uint64_t value : reader_.get_packed_fixed64()) add(values, value, most);
   }
   template <class Part>
   void messages(Tag tag, std::vector<Part>& values, std::size_t most) {

@@ -20,6 +20,9 @@ inline constexpr std::size_t kMaxRanksPerMachine = 224;
 /// How much output of one machine may be under way.
 inline constexpr std::size_t kOutputWindowBytes = 256 * 1024;
 
+inline constexpr std::size_t kMaxEchoBytes = 256 * 1024;
+inline constexpr std::size_t kMaxSurveyed = 32;  // machines
+
 struct Hail {
   std::uint32_t protocol = 0;
   std::string version, group, from, program, directory;
@@ -104,8 +107,39 @@ struct Beat {
   friend bool operator==(const Beat&, const Beat&) = default;
 };
 
+struct Probe {
+  std::uint32_t number = 0;
+  std::string padding;
+  std::uint32_t answer_bytes = 0;
+  friend bool operator==(const Probe&, const Probe&) = default;
+};
+
+struct Echo {
+  std::uint32_t number = 0;
+  std::uint64_t unix_ms = 0;
+  std::string padding;
+  friend bool operator==(const Echo&, const Echo&) = default;
+};
+
+struct Survey {
+  std::vector<std::uint64_t> instances;
+  friend bool operator==(const Survey&, const Survey&) = default;
+};
+
+struct Reached {
+  std::uint64_t instance = 0, round_trip_ns = 0, bytes_per_second = 0;
+  std::string failure;
+  friend bool operator==(const Reached&, const Reached&) = default;
+};
+
+struct Surveyed {
+  std::vector<Reached> ways;
+  friend bool operator==(const Surveyed&, const Surveyed&) = default;
+};
+
 /// In the order of their tags.
-using Message = std::variant<Hail, Offer, Open, Opened, Start, Started, Failed, Output, Credit, Exit, Order, Over, Beat>;
+using Message =
+    std::variant<Hail, Offer, Open, Opened, Start, Started, Failed, Output, Credit, Exit, Order, Over, Beat, Probe, Echo, Survey, Surveyed>;
 
 std::string encode(const Message& message);
 

@@ -8,7 +8,9 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "native/agent/machine_search.hpp"
 #include "native/command/stop_signals.hpp"
+#include "native/command/subcommand.hpp"
 #include "native/command/this_machine.hpp"
 
 namespace ringlet::command {
@@ -23,11 +25,6 @@ winsize terminal_size() {
   winsize size{};
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row == 0) return {24, 80, 0, 0};
   return size;
-}
-
-bool wants_colours() {
-  const char* without = std::getenv("NO_COLOR");
-  return ::isatty(STDOUT_FILENO) == 1 && (without == nullptr || *without == '\0');
 }
 
 discovery::DiscoveryOptions discovery_options(const WatchOptions& options, std::uint16_t agent_port) {
@@ -49,9 +46,7 @@ std::string dump(const nlohmann::ordered_json& json) { return json.dump(-1, ' ',
 MachineWatch::MachineWatch(WatchOptions options)
     : options_(std::move(options)),
       datagrams_(loop_, options_.datagrams),
-      agent_(options_.agent
-                 ? std::make_unique<agent::Agent>(loop_, *options_.agent, [this](const agent::AgentEvent& event) { on_agent_event(event); })
-                 : nullptr),
+      agent_(make_agent()),
       agent_status_(agent_ ? agent_->open() : Status{}),
       discovery_(loop_, datagrams_, discovery_options(options_, agent_ ? agent_->port() : std::uint16_t{0}),
                  [this](discovery::Change change, const discovery::Machine& machine) { on_change(change, machine); }),
@@ -59,6 +54,18 @@ MachineWatch::MachineWatch(WatchOptions options)
       colours_(wants_colours()) {}
 
 MachineWatch::~MachineWatch() = default;
+
+std::unique_ptr<agent::Agent> MachineWatch::make_agent() {
+  if (!options_.agent) return nullptr;
+  agent::AgentOptions options = *options_.agent;
+  options.find_machine = [this](std::uint64_t instance) {
+    const auto& machines = discovery_.directory().machines();
+    const auto found = machines.find(instance);
+    const bool has_agent = found != machines.end() && found->second.profile.port != 0;
+    return has_agent ? agent::addresses_of(found->second) : std::vector<Address>();
+  };
+  return std::make_unique<agent::Agent>(loop_, std::move(options), [this](const agent::AgentEvent& event) { on_agent_event(event); });
+}
 
 int MachineWatch::run() {
   const StopSignals signals(loop_);

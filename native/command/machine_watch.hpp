@@ -37,6 +37,7 @@ class MachineWatch {
 
  private:
   void on_agent_event(const agent::AgentEvent& event);
+  std::unique_ptr<agent::Agent> make_agent();
   void close_agent();
   void on_change(discovery::Change change, const discovery::Machine& machine);
   bool shows(const discovery::Machine& machine) const;

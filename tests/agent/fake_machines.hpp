@@ -109,6 +109,7 @@ class FakeMachine final : public agent::Host {
     };
     return made;
   }
+  void measure(const agent::Survey&, std::function<void(const agent::Surveyed&)> on_done) override { on_done({}); }
   const std::string& name() const { return name_; }
 
   SimNode& node;

@@ -39,7 +39,11 @@ std::vector<Message> one_of_each() {
           Exit{3, 1, 9, true},
           Order{15, true, 5000},
           Over{},
-          Beat{}};
+          Beat{},
+          Probe{3, std::string("a\0b", 3), 65536},
+          Echo{3, 1'700'000'000'000, "x"},
+          Survey{{7, 0xffffffffffffffffu}},
+          Surveyed{{Reached{7, 300'000, 100'000'000, ""}, Reached{8, 0, 0, "no answer"}}}};
 }
 
 void make_program(const std::string& path, ::mode_t mode = 0755) {
