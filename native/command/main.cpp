@@ -21,6 +21,7 @@ constexpr std::array kSubcommands{
     Subcommand{"bench", "measure collectives between ranks", run_bench},
     Subcommand{"completion", "print a shell's completions for this command", run_completion},
     Subcommand{"discover", "show the machines on the local network", run_discover},
+    Subcommand{"doctor", "explain why machines do not find or reach each other", run_doctor},
     Subcommand{"launch", "run a program as N ranks on this machine", run_launch},
     Subcommand{"run", "run a program on all machines that are up", run_run},
     Subcommand{"serve", "run a program as ranks that browsers join", run_serve},

@@ -1,6 +1,7 @@
 #include "native/command/subcommand.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <uv.h>
 
@@ -8,6 +9,7 @@
 #include <array>
 #include <climits>
 #include <cstdio>
+#include <cstdlib>
 
 namespace ringlet::command {
 
@@ -46,6 +48,11 @@ std::string own_path() {
   std::array<char, PATH_MAX> path{};
   std::size_t length = path.size();
   return uv_exepath(path.data(), &length) == 0 ? std::string(path.data(), length) : std::string("ringlet");
+}
+
+bool wants_colours() {
+  const char* without = std::getenv("NO_COLOR");
+  return ::isatty(STDOUT_FILENO) == 1 && (without == nullptr || *without == '\0');
 }
 
 int usage_error(std::string_view subcommand, const std::string& what) {

@@ -28,6 +28,7 @@ struct Subcommand {
 int run_bench(Arguments arguments);
 int run_completion(Arguments arguments);
 int run_discover(Arguments arguments);
+int run_doctor(Arguments arguments);
 int run_launch(Arguments arguments);
 int run_run(Arguments arguments);
 int run_serve(Arguments arguments);
@@ -48,6 +49,9 @@ void visit_options(const Subcommand& subcommand, const std::function<void(const 
 
 /// Path of this program's own binary.
 std::string own_path();
+
+/// Whether what goes to stdout may have colours: it is a terminal, and NO_COLOR is not set.
+bool wants_colours();
 
 /// Tells a mistake in the command line on stderr; returns `kUsageError`.
 int usage_error(std::string_view subcommand, const std::string& what);
