@@ -9,8 +9,8 @@ using Catch::Contains;
 namespace {
 
 /// Ranks that sum, one of which comes late or not at all.
-struct Latecomer {
-  explicit Latecomer(int size, std::uint64_t seed = 0, int guests = 0) : sim(setup_of(size, seed, guests)) { sim.meet(); }
+struct LateRank {
+  explicit LateRank(int size, std::uint64_t seed = 0, int guests = 0) : sim(setup_of(size, seed, guests)) { sim.meet(); }
   static GroupSetup setup_of(int size, std::uint64_t seed, int guests) {
     GroupSetup setup;
     setup.size = size;
@@ -48,7 +48,7 @@ TEST_CASE("every rank names the one that has not called, however far along the r
   const std::size_t count = GENERATE(10, 20'000, 200'000);  // exchange, direct, ring
   for (int late = 0; late < size; ++late) {
     CAPTURE(size, count, late);
-    Latecomer ranks(size, static_cast<std::uint64_t>(late));
+    LateRank ranks(size, static_cast<std::uint64_t>(late));
     for (int rank = 0; rank < size; ++rank)
       if (rank != late) ranks.start_sum(ranks.sim.world(rank).group(), rank, count);
     REQUIRE(ranks.sim.run_until_done(Duration::seconds(3)));
@@ -64,7 +64,7 @@ TEST_CASE("by leaves every rank names the one that has not called, though guests
   const std::size_t count = GENERATE(10, 20'000, 200'000);
   for (int late = 0; late < 6; ++late) {
     CAPTURE(guests, count, late);
-    Latecomer ranks(6, static_cast<std::uint64_t>(late), guests);
+    LateRank ranks(6, static_cast<std::uint64_t>(late), guests);
     for (int rank = 0; rank < 6; ++rank)
       if (rank != late) ranks.start_sum(ranks.sim.world(rank).group(), rank, count);
     REQUIRE(ranks.sim.run_until_done(Duration::seconds(3)));
@@ -75,7 +75,7 @@ TEST_CASE("by leaves every rank names the one that has not called, though guests
 TEST_CASE("a rank that alone has a deadline names the late one behind its neighbours") {
   for (int late = 1; late < 8; ++late) {
     CAPTURE(late);
-    Latecomer ranks(8);
+    LateRank ranks(8);
     for (int rank = 0; rank < 8; ++rank)
       if (rank != late) ranks.start_sum(ranks.sim.world(rank).group(), rank, 200'000, Duration::seconds(rank == 0 ? 1 : 600));
     REQUIRE(ranks.sim.run_until_done(Duration::seconds(3)));
@@ -85,7 +85,7 @@ TEST_CASE("a rank that alone has a deadline names the late one behind its neighb
 }
 
 TEST_CASE("in a group the late rank is named in both countings") {
-  Latecomer ranks(8);
+  LateRank ranks(8);
   const auto groups = ranks.sim.split(ranks.sim.groups(), {-1, 0, -1, 0, 0, 0, 0, -1}, {0, 5, 0, 4, 3, 2, 1, 0});
   for (const int rank : {1, 3, 5, 6})
     ranks.start_sum(*groups[static_cast<std::size_t>(rank)], rank, 200'000, Duration::seconds(rank == 6 ? 1 : 600));
@@ -94,7 +94,7 @@ TEST_CASE("in a group the late rank is named in both countings") {
 }
 
 TEST_CASE("a rank that is held up in an earlier operation is not blamed") {
-  Latecomer ranks(4);
+  LateRank ranks(4);
   // Rank 3 does not take part in the chain; its root and the next rank are done with it at once.
   std::vector<std::vector<float>> chain(4, std::vector<float>(200'000));
   for (const int rank : {0, 1, 2})
@@ -107,7 +107,7 @@ TEST_CASE("a rank that is held up in an earlier operation is not blamed") {
 TEST_CASE("an operation that is done while it is asked about ends well") {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     CAPTURE(seed);
-    Latecomer ranks(3, seed);
+    LateRank ranks(3, seed);
     const Duration wait = Duration::microseconds(static_cast<std::int64_t>(999'900 + seed * 8));
     for (const int rank : {0, 1}) ranks.start_sum(ranks.sim.world(rank).group(), rank, 10);
     ranks.sim.node(2).loop().after(wait, [&] { ranks.start_sum(ranks.sim.world(2).group(), 2, 10); });
@@ -121,7 +121,7 @@ TEST_CASE("an operation that is done while it is asked about ends well") {
 }
 
 TEST_CASE("a rank that does not answer is named within a second") {
-  Latecomer ranks(4);
+  LateRank ranks(4);
   for (int rank = 0; rank < 4; ++rank)
     if (rank != 2) ranks.start_sum(ranks.sim.world(rank).group(), rank, 200'000, Duration::seconds(rank == 0 ? 2 : 600));
   ranks.sim.sim().run_for(Duration::milliseconds(500));
