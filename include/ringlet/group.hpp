@@ -62,11 +62,13 @@ class [[nodiscard]] Work {
 
 /// A rank's link with another one.
 struct LinkInfo {
-  int peer = 0;                               ///< its rank in the group
-  std::string_view medium;                    ///< "tcp", "memory"
-  std::string own_address, peer_address;      ///< "10.0.0.1:40123", as this rank sees them
-  std::string own_interface, peer_interface;  ///< their names, as far as they are known
-  std::string_view kind = "unknown";          ///< "wired", "wireless" where one of the two interfaces is, "unknown"
+  int peer = 0;                       ///< its rank in the group
+  std::string_view medium;            ///< "tcp", "memory"
+  std::string own_address;            ///< "10.0.0.1:40123", as this rank sees it
+  std::string peer_address;           ///< the other end's
+  std::string own_interface;          ///< its name, as far as it is known
+  std::string peer_interface;         ///< the other end's
+  std::string_view kind = "unknown";  ///< "wired", "wireless" where one of the two interfaces is, "unknown"
   /// How many addresses of one of them the other has tried; 0: there was nothing to choose.
   int tried = 0;
   std::chrono::nanoseconds round_trip{};  ///< as measured to choose; 0: not measured
