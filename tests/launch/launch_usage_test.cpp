@@ -41,7 +41,7 @@ TEST_CASE("a mistake on the command line is told with its value, exit code 2") {
       {{"launch", "-n", "2", "--cwd", "/no/such", "--", "true"}, "--cwd /no/such: there is no such directory"},
       {{"version", "3"}, "3"},
       {{"lanch"}, "did you mean `launch`?"},
-      {{"xyzzy"}, "bench, completion, discover, launch"},
+      {{"xyzzy"}, "bench, completion, discover, doctor, launch"},
   };
   for (const Mistake& mistake : mistakes) {
     const Outcome outcome = run_command(mistake.arguments);
