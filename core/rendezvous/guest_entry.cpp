@@ -124,8 +124,12 @@ void GuestEntry::finish(Result<Entry> outcome) {
   // Both may be in a call of theirs.
   if (session_) session_->close();
   loop_.defer([gone = std::shared_ptr<Session>(std::move(session_)), sink = std::move(sink_)] {});
+  EventLoop& loop = loop_;
   const OnSeat on_seat = std::exchange(on_seat_, nullptr);
-  on_seat(std::move(outcome));
+  on_seat(outcome);
+  if (!outcome.ok() || !outcome.value().session) return;
+  outcome.value().session->close();
+  loop.defer([gone = std::shared_ptr<Session>(std::move(outcome.value().session))] {});
 }
 
 }  // namespace ringlet

@@ -30,9 +30,10 @@ class GuestEntry final : private SessionOwner {
     /// How long rank 0 waits for the others.
     Duration wait() const { return Duration::milliseconds(seat.wait_ms); }
   };
-  /// Runs once, from the loop. The entry may be destroyed inside it. A failure is rank 0's reason for having no seat, a status of
-  /// DialHandshake, or `timed_out` with the last reason.
-  using OnSeat = std::function<void(Result<Entry>)>;
+  /// Runs once, from the loop, and takes the session or leaves it, which closes it; it must not destroy it, for the session is in a call of
+  /// its own. The GuestEntry may be destroyed inside it. A failure is rank 0's reason for having no seat, a status of DialHandshake, or
+  /// `timed_out` with the last reason.
+  using OnSeat = std::function<void(Result<Entry>&)>;
 
   /// All outlive it.
   GuestEntry(EventLoop& loop, Network& network, Authenticator& authenticator, GuestEntryOptions options, OnSeat on_seat);

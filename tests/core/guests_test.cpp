@@ -126,7 +126,7 @@ TEST_CASE("who comes when the seats are taken, or all have met, is told so and h
   const auto ask = [&] {
     std::optional<Status> answer;
     const GuestEntry entry(late.loop(), late.network(), authenticator, entry_to(group.node(0), "late"),
-                           [&](Result<GuestEntry::Entry> outcome) { answer = outcome.status(); });
+                           [&](Result<GuestEntry::Entry>& outcome) { answer = outcome.status(); });
     group.sim().run_until([&] { return answer.has_value(); }, {.time = Duration::seconds(5)});
     REQUIRE(answer);
     CHECK(answer->code() == Errc::invalid_argument);
@@ -147,7 +147,7 @@ TEST_CASE("a group without guests says so") {
   SimNode& node = group.sim().add_node();
   std::optional<Status> answer;
   const GuestEntry entry(node.loop(), node.network(), authenticator, entry_to(group.node(0), ""),
-                         [&](Result<GuestEntry::Entry> outcome) { answer = outcome.status(); });
+                         [&](Result<GuestEntry::Entry>& outcome) { answer = outcome.status(); });
   group.sim().run_until([&] { return answer.has_value(); }, {.time = Duration::seconds(5)});
   CHECK_THAT(answer->text(), Contains("takes no guests") && Contains("RINGLET_GUESTS"));
 }
@@ -233,7 +233,7 @@ TEST_CASE("native ranks on the coordinator's own loopback are reached by guests 
   }
   std::unique_ptr<World> world;
   std::unique_ptr<Meeting> meeting;
-  const GuestEntry entry(phone.loop(), phone.network(), authenticator, entry_to(home, "phone"), [&](Result<GuestEntry::Entry> outcome) {
+  const GuestEntry entry(phone.loop(), phone.network(), authenticator, entry_to(home, "phone"), [&](Result<GuestEntry::Entry>& outcome) {
     REQUIRE(outcome.ok());
     WorldOptions options;
     options.kernels = simd::find("");

@@ -71,7 +71,7 @@ void SimGroup::start_guest(int number) {
   options.timeout = setup_.entry_timeout;
   options.session = setup_.world.session;
   guest.entry = std::make_unique<GuestEntry>(own.loop(), own.network(), *guest.authenticator, options,
-                                             [this, number](Result<GuestEntry::Entry> entry) {
+                                             [this, number](Result<GuestEntry::Entry>& entry) {
                                                if (entry.ok()) return on_seat(number, std::move(entry).value());
                                                guests_[static_cast<std::size_t>(number)].refused = entry.status();
                                              });

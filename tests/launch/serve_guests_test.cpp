@@ -26,7 +26,7 @@ class WaitingGuest {
           GuestEntryOptions options;
           options.coordinator = {"127.0.0.1", static_cast<std::uint16_t>(port)};
           options.name = name;
-          // Once all are there it would be given its rank; here that is its end, too.
+          // Its seat is nothing to it: the session is left where it is, and closed.
           GuestEntry entry(loop_, network, authenticator, options, [this](const Result<GuestEntry::Entry>&) { gone_ = true; });
           while (!gone_) loop_.wait();
         }) {}

@@ -22,7 +22,7 @@ Status NativeGuest::meet() {
   GuestEntryOptions options;
   options.coordinator = coordinator_;
   options.name = name_;
-  const GuestEntry entry(loop_, *network_, authenticator_, options, [&](Result<GuestEntry::Entry> seated) {
+  const GuestEntry entry(loop_, *network_, authenticator_, options, [&](Result<GuestEntry::Entry>& seated) {
     if (!seated.ok()) {
       outcome = seated.status();
       return;

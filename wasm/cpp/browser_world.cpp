@@ -30,10 +30,10 @@ void BrowserWorld::join(const JoinOptions& options, OnJoined on_joined) {
   entry.name = options.name;
   entry.timeout = options.timeout;
   entry_ = std::make_unique<GuestEntry>(loop(), network_, *authenticator_, entry,
-                                        [this](Result<GuestEntry::Entry> seated) { on_seat(std::move(seated)); });
+                                        [this](Result<GuestEntry::Entry>& seated) { on_seat(seated); });
 }
 
-void BrowserWorld::on_seat(Result<GuestEntry::Entry> seated) {
+void BrowserWorld::on_seat(Result<GuestEntry::Entry>& seated) {
   entry_.reset();
   if (!seated.ok()) return finish_joining(seated.status());
   WorldOptions own = world_options();

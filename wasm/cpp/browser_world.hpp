@@ -17,7 +17,7 @@ namespace ringlet::browser {
 struct JoinOptions {
   Address coordinator;  // rank 0
   std::string token;
-  std::string name;  // for people
+  std::string name;                          // for people
   Duration timeout = Duration::seconds(60);  // until it has a seat; rank 0 says how long to wait for the others
   Duration operation_timeout = WorldOptions{}.operation_timeout;
 };
@@ -46,7 +46,7 @@ class BrowserWorld {
 
  private:
   static BrowserLoop& loop_of_module();
-  void on_seat(Result<GuestEntry::Entry> entry);
+  void on_seat(Result<GuestEntry::Entry>& seated);
   void meet(Duration timeout);
   void tell_seat(int present);
   void finish_joining(const Status& status);
