@@ -8,6 +8,7 @@
 #include "tests/launch/command_process.hpp"
 #include "tests/native/expect.hpp"
 #include "tests/native/guest.hpp"
+#include "tests/transport/flood.hpp"
 #include "tests/web/assault.hpp"
 #include "tests/web/attacks.hpp"
 #include "tests/web/small_training.hpp"
@@ -212,6 +213,9 @@ TEST_CASE("hostile clients are thrown out while ranks train, and change nothing 
     while (slow.goes_on()) REQUIRE_FALSE(training.over());
     slow.check();
     flood.check();
+    auto many = std::async(std::launch::async, [&] { return test::flood(training.port(), 10'000, {}, [&] { return !training.over(); }); });
+    CHECK(training.takes_a_step());
+    CHECK(many.get());
     CHECK(training.takes_a_step());
     training.end_after(0);
     attacked = training.result();
