@@ -79,14 +79,26 @@ int MachineWatch::run() {
     return 1;
   }
   tell_start();
+  auto advert = make_advert();
   bool over = false;
   if (options_.once) loop_.after(*options_.once, [&over] { over = true; });
   if (terminal_) draw();
   while (!over && !signals.came()) loop_.wait();
   const int code = options_.once ? print_all() : 0;
   discovery_.leave();
+  advert.reset();
   close_agent();
   return code;
+}
+
+/// Only of what takes connections: a service has a port.
+std::unique_ptr<ServiceAdvert> MachineWatch::make_advert() {
+  if (!options_.dns_sd || !agent_) return nullptr;
+  const auto& profile = *options_.profile;
+  Service service{profile.name, agent_->port(), {{"group", profile.group}, {"version", profile.version}}};
+  return std::make_unique<ServiceAdvert>(std::move(service), [teller = options_.teller](const std::string& name) {
+    fmt::print(stderr, "{}: DNS-SD browsers see it as {}, type _ringlet._tcp\n", teller, name);
+  });
 }
 
 /// Until nothing runs; a second signal ends this process, and with it the jobs at once.

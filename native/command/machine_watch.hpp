@@ -9,6 +9,7 @@
 #include "native/agent/agent.hpp"
 #include "native/command/job_list.hpp"
 #include "native/command/machine_list.hpp"
+#include "native/command/service_advert.hpp"
 #include "transport/uv/uv_datagrams.hpp"
 
 namespace ringlet::command {
@@ -24,6 +25,7 @@ struct WatchOptions {
   std::optional<Duration> once{};               // look for so long, then print what there is; nothing: go on until a signal
   bool json = false;
   std::optional<agent::AgentOptions> agent{};  // to start programs for others, too; only where there is a profile
+  bool dns_sd = false;                         // tell the system's DNS-SD responder of the agent
 };
 
 /// Discovery until a signal or the end of the time, and what it finds on stdout: on a terminal a table that follows, else a line for each
@@ -43,6 +45,7 @@ class MachineWatch {
   bool shows(const discovery::Machine& machine) const;
   Machines machines() const;
   void tell_start() const;
+  std::unique_ptr<ServiceAdvert> make_advert();
   void draw_soon(Duration delay);
   void draw();
   int print_all() const;

@@ -25,6 +25,7 @@ With the group's token (RINGLET_TOKEN or RINGLET_TOKEN_FILE) it also starts prog
 this user, and nothing but what --allow or the list of --allow-file names. Nothing is allowed by default. Arguments are not restricted: allow
 only programs that may be given any, so no shell and no interpreter. The list has a path per line, lines with # are comments; it is read at each
 request. Without a token it only shows this machine.
+With a token, and where the system has a DNS-SD responder (Bonjour, Avahi), browsers of services see it as _ringlet._tcp, too.
 Exit codes: 0 ended by a signal; 1 it cannot listen, or the token cannot be read; 2 a mistake on the command line.)";
 
 struct AgentLine {
@@ -82,12 +83,15 @@ int run_up(Arguments arguments) {
   app.add_option("--group", profile.group, "The group's name")->required()->type_name("NAME");
   app.add_option("--name", profile.name, "What to call this machine")->capture_default_str()->type_name("NAME");
   declare(app, agent_line);
+  bool hidden = false;
+  app.add_flag("--no-dns-sd", hidden, "Do not have the system's DNS-SD responder (Bonjour, Avahi) tell of this machine, too");
   declare_discovery_options(app, line);
   if (const auto over = parse_options(app, arguments)) return *over;
 
   WatchOptions options;
   options.teller = "ringlet up";
   options.json = line.json;
+  options.dns_sd = !hidden;
   options.group = profile.group;
   std::optional<std::string> mistake = convert_discovery_line(line, options.datagrams);
   if (!mistake) mistake = find_mistake("--group", profile.group);

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/process/network_of_hosts.hpp"
+#include "tests/transport/flood.hpp"
 
 using namespace ringlet::test;
 using Catch::Matchers::Contains;
@@ -105,6 +106,27 @@ TEST_CASE("what is not allowed is refused, with the line that its owner would ha
   const Outcome nobody = home.run({"--machines", "host9", "--wait", "1"}, {program})->finish();
   CHECK(nobody.exit_code == 3);
   CHECK_THAT(nobody.err, Contains("host9 not found in group home within 1 s"));
+  home.end();
+}
+
+TEST_CASE("an agent goes on through ten thousand bad connections") {
+  if (!networks_are_here()) return;
+  Home home;
+  const Json seen = Json::parse(home.network.host(0).run({"discover", "--once", "--json", "--group", "home"})->finish().out);
+  const auto host1 = std::find_if(seen["machines"].begin(), seen["machines"].end(), [](const Json& one) { return one["name"] == "host1"; });
+  REQUIRE(host1 != seen["machines"].end());
+  const auto port = (*host1)["port"].get<std::uint16_t>();
+  const Process before = home.run({}, {RINGLET_COLLECTIVE_LOOP});
+  before->wait_for_stdout("met\n", 3);
+  bool flooded = false;
+  home.network.host(0).within([&] { flooded = flood(port, 10'000); });
+  CHECK(flooded);
+  before->send(SIGINT);
+  CHECK(before->finish().exit_code == 128 + SIGINT);
+  const Outcome after = home.run({}, {RINGLET_COLLECTIVE_LOOP, "--twice"})->finish();
+  CAPTURE(after.out, after.err);
+  CHECK(after.exit_code == 0);
+  CHECK(sorted_lines(after.out).front() == "[0 host1] sum 81");
   home.end();
 }
 
