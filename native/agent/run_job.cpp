@@ -6,15 +6,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "native/launch/launch_report.hpp"
-
 namespace ringlet::agent {
 
 namespace {
-
-// From the question who would run the program, or the order to start it, to the answers.
-constexpr Duration kAnswerTime = Duration::seconds(10);
-constexpr int kRefused = 126;
 
 std::string address_text(const std::string& host, std::uint32_t port) {
   return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port) : fmt::format("[{}]:{}", host, port);
@@ -34,101 +28,10 @@ RunJob::~RunJob() {
   loop_.cancel(timer_);
 }
 
-void RunJob::reach(std::size_t index, std::unique_ptr<Link> link) {
-  // Dropped: the job has ended while it was dialled.
-  if (stage_ != Stage::asking || ended_) return;
-  Machine& machine = machines_[index];
-  machine.link = std::make_unique<MessageLink>(
-      loop_, std::move(link), [this, index](Message message) { on_message(index, std::move(message)); },
-      [this, index](const Status& status) { on_lost(index, status); });
-  machine.link->send(Hail{kProtocol, options_.version, options_.group, options_.from, machine.candidate.program, options_.directory});
-  if (timer_ != 0) return;
-  timer_ = loop_.after(kAnswerTime, [this] {
-    for (std::size_t i = 0; i < machines_.size() && stage_ == Stage::asking; ++i)
-      if (!machines_[i].answered) miss(i, fmt::format("{} did not answer", machines_[i].candidate.name));
-  });
-}
-
-void RunJob::miss(std::size_t index, const std::string& why) {
-  if (stage_ != Stage::asking || ended_) return;
-  Machine& machine = machines_[index];
-  machine.answered = machine.over = true;
-  drop_link(index);
-  refusals_ += (refusals_.empty() ? "" : "; ") + why;
-  choose();
-}
-
 void RunJob::on_message(std::size_t index, Message message) {
   if (ended_) return;
   std::visit([&](auto& value) { on(index, value); }, message);
 }
-
-// --- who takes part ---
-
-void RunJob::on(std::size_t index, Offer& offer) {
-  Machine& machine = machines_[index];
-  if (machine.offer || stage_ != Stage::asking) return on_lost(index, {Errc::protocol_error, "it answered twice"});
-  machine.offer = std::move(offer);
-  machine.answered = true;
-  const Offer& told = *machine.offer;
-  const std::string& name = machine.candidate.name;
-  if (told.protocol != kProtocol)
-    miss(index, fmt::format("{} has Ringlet {} and this machine {}, which cannot work together; install the same on both", name,
-                            told.version, options_.version));
-  else if (!told.refusal.empty()) {
-    refusal_code_ = kRefused;
-    miss(index, told.refusal);
-  } else {
-    choose();
-  }
-}
-
-void RunJob::drop_link(std::size_t index) {
-  // It may be the caller.
-  loop_.defer([link = std::shared_ptr<MessageLink>(std::move(machines_[index].link))] {});
-}
-
-void RunJob::choose() {
-  if (stage_ != Stage::asking || ended_) return;
-  if (!std::all_of(machines_.begin(), machines_.end(), [](const Machine& machine) { return machine.answered; })) return;
-  std::vector<std::size_t> chosen;
-  std::vector<Place> places;
-  for (std::size_t i = 0; i < machines_.size(); ++i) {
-    const Machine& machine = machines_[i];
-    if (!machine.link) continue;
-    chosen.push_back(i);
-    places.push_back({machine.candidate.name, static_cast<int>(std::min<std::size_t>(machine.offer->free_ranks, kMaxRanksPerMachine))});
-  }
-  loop_.cancel(timer_);
-  const int code = refusal_code_ == 0 ? 1 : refusal_code_;
-  if (chosen.empty() || (options_.every_machine && !refusals_.empty()))
-    return fail_with(code, refusals_.empty() ? "no machine takes part" : refusals_);
-  if (static_cast<int>(chosen.size()) < options_.at_least)
-    return fail_with(code, fmt::format("{} of at least {} machines would run it: {}", chosen.size(), options_.at_least, refusals_));
-  const auto ranks = assign_ranks(places, options_.wish);
-  if (!ranks.ok()) return fail_with(1, ranks.status().text());
-  if (!refusals_.empty()) events_.on_notice(refusals_ + "; the job goes on without");
-  for (std::size_t i = 0; i < chosen.size(); ++i) {
-    Machine& machine = machines_[chosen[i]];
-    machine.first_rank = static_cast<int>(ranks_.size());
-    machine.ranks = ranks.value()[i];
-    for (int rank = 0; rank < machine.ranks; ++rank)
-      ranks_.push_back({static_cast<int>(ranks_.size()), machine.candidate.name, 0, {}, {}, false, false});
-    if (machine.ranks > 0) continue;
-    machine.over = true;
-    drop_link(chosen[i]);
-  }
-  stage_ = Stage::opening;
-  events_.on_chosen(static_cast<int>(ranks_.size()));
-  timer_ = loop_.after(kAnswerTime, [this] { on_start_timeout(); });
-  Machine& first = machines_[chosen.front()];
-  const bool alone = first.ranks == static_cast<int>(ranks_.size());
-  if (alone) first.candidate.meeting_host = "127.0.0.1";
-  const bool v6 = first.candidate.meeting_host.find(':') != std::string::npos;
-  first.link->send(Open{alone ? "127.0.0.1" : v6 ? "::" : "0.0.0.0"});
-}
-
-// --- the ranks' life ---
 
 void RunJob::on(std::size_t index, const Opened& opened) {
   const Machine& first = machines_[index];
@@ -303,8 +206,6 @@ RunRank* RunJob::find_rank(std::size_t index, std::uint32_t rank) {
   return &ranks_[rank];
 }
 
-// --- the end ---
-
 void RunJob::finish_if_over() {
   const auto over = [](const Machine& machine) { return machine.over || (!machine.link && machine.ranks == 0); };
   if (ended_ || !std::all_of(machines_.begin(), machines_.end(), over)) return;
@@ -315,45 +216,6 @@ void RunJob::finish_if_over() {
     for (Machine& machine : machines_) machine.link.reset();
     events_.on_end(make_result());
   });
-}
-
-RunResult RunJob::make_result() const {
-  RunResult result;
-  result.ranks = ranks_;
-  result.first_failed = first_failed_;
-  if (!error_.empty()) {
-    result.exit_code = error_code_;
-    result.error = error_;
-  } else if (lost_machine_) {
-    result.exit_code = 1;
-    result.message = lost_why_ + list_ranks([](const RunRank& rank) { return rank.lost; }, "; it had") +
-                     list_ranks([](const RunRank& rank) { return rank.stopped; }, "; stopped");
-  } else if (first_failed_) {
-    const RunRank& first = ranks_[static_cast<std::size_t>(*first_failed_)];
-    result.exit_code = first.signal ? 128 + *first.signal : *first.code;
-    result.message = describe_failure();
-  } else if (stop_signal_) {
-    const bool succeeded = !ranks_.empty() && std::all_of(ranks_.begin(), ranks_.end(), [](const RunRank& rank) { return rank.code == 0; });
-    result.exit_code = succeeded ? 0 : 128 + *stop_signal_;
-    result.message =
-        "got " + launch::signal_name(*stop_signal_) + list_ranks([](const RunRank& rank) { return rank.stopped; }, "; stopped");
-  }
-  return result;
-}
-
-std::string RunJob::describe_failure() const {
-  const RunRank& first = ranks_[static_cast<std::size_t>(*first_failed_)];
-  const std::string how =
-      first.signal ? "was killed by " + launch::signal_name(*first.signal) : fmt::format("exited with code {}", *first.code);
-  return fmt::format("rank {} on {} (pid {}) {}{}", first.rank, first.machine, first.pid, how,
-                     list_ranks([](const RunRank& rank) { return rank.stopped; }, "; stopped"));
-}
-
-std::string RunJob::list_ranks(bool (*which)(const RunRank&), const char* before) const {
-  std::vector<int> chosen;
-  for (const RunRank& rank : ranks_)
-    if (which(rank)) chosen.push_back(rank.rank);
-  return chosen.empty() ? "" : fmt::format("{} {} {}", before, chosen.size() == 1 ? "rank" : "ranks", fmt::join(chosen, ", "));
 }
 
 }  // namespace ringlet::agent

@@ -91,6 +91,8 @@ class RunJob {
 
  private:
   enum class Stage { asking, opening, running, lingering, stopping };
+  /// From the question who would run the program, or the order to start it, to the answers.
+  static constexpr Duration kAnswerTime = Duration::seconds(10);
   struct Machine {
     Candidate candidate;
     std::unique_ptr<MessageLink> link;  // none: not reached, takes no part, or is lost
