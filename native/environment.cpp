@@ -239,6 +239,7 @@ WorldConfig make_world_config(const InitOptions& options, const Variables& varia
       duration_setting(options.warn_after, "InitOptions::warn_after", variables, "RINGLET_WARN_MS", config.options.warn_after, 0);
   config.on_delay = options.on_delay;
   config.peer_memory = switch_setting(options.peer_memory, variables, "RINGLET_PEER_MEMORY", config.peer_memory);
+  config.status = switch_setting(options.status, variables, "RINGLET_STATUS", config.status);
   if (const auto limit = first_set(variables, {"RINGLET_EXCHANGE_BYTES"}))
     config.options.limits.exchange_bytes = static_cast<std::size_t>(parse_integer(*limit, 0, INT64_MAX));
   if (const auto limit = first_set(variables, {"RINGLET_DIRECT_BYTES"}))

@@ -14,8 +14,8 @@ namespace ringlet::native {
 namespace {
 
 /// In one piece, so that lines of several ranks do not mix.
-void print_delay(const Delay& delay) {
-  const std::string line = "ringlet: rank " + std::to_string(delay.rank) + ": " + delay.text + "\n";
+void tell(int rank, const std::string& text) {
+  const std::string line = "ringlet: rank " + std::to_string(rank) + ": " + text + "\n";
   std::fwrite(line.data(), 1, line.size(), stderr);
   std::fflush(stderr);
 }
@@ -35,7 +35,7 @@ World::World(const WorldConfig& config) : options_(config.options), progress_(co
     if (options_.guests > 0) web_front_ = open_web_door(progress_.loop(), *reception_, std::move(page), config.web);
     core_ = std::make_unique<ringlet::World>(progress_.loop(), options_);
     core_->set_identity(this_process());
-    core_->set_delay_handler(config.on_delay ? config.on_delay : print_delay);
+    core_->set_delay_handler(config.on_delay ? config.on_delay : [](const Delay& delay) { tell(delay.rank, delay.text); });
   });
   if (options_.size == 1) return;
   try {
@@ -75,16 +75,30 @@ void World::meet(const WorldConfig& config) {
       done);
   progress_.run([&] {
     presence->end();
+    if (outcome.ok() && config.status) open_status(meeting_->world_id());
     // Where there are guests it goes on telling latecomers that the group is complete.
     if (options_.guests == 0) meeting_.reset();
   });
   throw_if_failed(outcome);
 }
 
+void World::open_status(std::uint64_t world_id) {
+  status_ = std::make_unique<StatusSocket>(progress_.loop(), *core_, world_id);
+  const Status opened = status_->open();
+  if (opened.ok()) return;
+  status_.reset();
+  tell(options_.rank, "`ringlet status` cannot ask this rank: " + opened.text() + "; RINGLET_STATUS=off makes it not try");
+}
+
 void World::close() {
   if (!core_) return;
   std::atomic<bool> closed{false};
-  progress_.run_until([&] { core_->close([&closed] { closed = true; }); }, closed);
+  progress_.run_until(
+      [&] {
+        status_.reset();
+        core_->close([&closed] { closed = true; });
+      },
+      closed);
   if (options_.guests > 0) {
     // Guests that are not done yet need this rank's relays.
     std::atomic<bool> ended{false};

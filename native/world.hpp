@@ -7,6 +7,7 @@
 #include "core/engine/world.hpp"
 #include "core/rendezvous/meeting.hpp"
 #include "native/progress.hpp"
+#include "native/status/status_socket.hpp"
 #include "native/web_door.hpp"
 #include "transport/crypto/token_authenticator.hpp"
 #include "transport/local/memory_shortcut.hpp"
@@ -21,6 +22,7 @@ struct WorldConfig {
   MeetingOptions meeting;
   std::string token{};                      // empty: none
   bool peer_memory = true;                  // ranks of this machine may read each other's memory
+  bool status = true;                       // other programs of this user may ask for the state (status_socket.hpp)
   std::optional<int> listening_descriptor;  // rank 0: listens at the coordinator's address; the world closes it
   WebConfig web{};                          // where there are guests
   DelayHandler on_delay{};                  // unset: warnings go to stderr
@@ -43,6 +45,7 @@ class World {
 
  private:
   void meet(const WorldConfig& config);
+  void open_status(std::uint64_t world_id);
   void close();
 
   const WorldOptions options_;
@@ -55,6 +58,7 @@ class World {
   std::unique_ptr<web::WebFront> web_front_;
   std::unique_ptr<Meeting> meeting_;
   std::unique_ptr<ringlet::World> core_;
+  std::unique_ptr<StatusSocket> status_;
 };
 
 }  // namespace ringlet::native

@@ -65,6 +65,9 @@ class Meeting final : private SessionOwner {
   /// `on_met` runs once, from the loop: ok, or why the ranks have not met. The world has failed then.
   void start(std::function<void(const Status&)> on_met);
 
+  /// Once all have met, the same number on all ranks.
+  std::uint64_t world_id() const { return options_.world_id; }
+
  private:
   /// Takes a stranger's first message.
   class StrangerSink final : public GatheringSink {

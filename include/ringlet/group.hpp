@@ -272,6 +272,9 @@ struct InitOptions {
   std::optional<std::string> token{};
   /// RINGLET_PEER_MEMORY (on, off): ranks of one machine may read each other's memory, where the system lets them, which is faster.
   std::optional<bool> peer_memory{};
+  /// RINGLET_STATUS (on, off): `ringlet status` of the same user may ask this rank, at a socket in a directory of the user's own, what all
+  /// ranks do.
+  std::optional<bool> status{};
   /// RINGLET_CONNECT_TIMEOUT_MS, 60 s, with guests 10 min: all ranks must have met by then
   std::optional<std::chrono::milliseconds> connect_timeout{};
   std::optional<std::chrono::milliseconds> operation_timeout{};  ///< RINGLET_TIMEOUT_MS, 10 min: of an operation, from its start

@@ -25,6 +25,7 @@ constexpr std::array kSubcommands{
     Subcommand{"launch", "run a program as N ranks on this machine", run_launch},
     Subcommand{"run", "run a program on all machines that are up", run_run},
     Subcommand{"serve", "run a program as ranks that browsers join", run_serve},
+    Subcommand{"status", "show what the ranks of running groups do, and whom they wait for", run_status},
     Subcommand{"token", "make a token that lets ranks join", run_token},
     Subcommand{"up", "make this machine known to a group, and start programs for it", run_up},
     Subcommand{"version", "print the version", run_version},

@@ -32,6 +32,7 @@ int run_doctor(Arguments arguments);
 int run_launch(Arguments arguments);
 int run_run(Arguments arguments);
 int run_serve(Arguments arguments);
+int run_status(Arguments arguments);
 int run_token(Arguments arguments);
 int run_up(Arguments arguments);
 int run_version(Arguments arguments);

@@ -151,6 +151,12 @@ TEST_CASE("where to listen can be said, and counts for who may join") {
   CHECK(configure(with_token).meeting.offers.empty());
 }
 
+TEST_CASE("answering `ringlet status` can be switched off") {
+  CHECK_FALSE(configure({{"RINGLET_STATUS", "off"}}).status);
+  CHECK(configure({}).status);
+  CHECK_THROWS_WITH(configure({{"RINGLET_STATUS", "maybe"}}), Contains("RINGLET_STATUS is 'maybe'") && Contains("'off'"));
+}
+
 TEST_CASE("reading memory of ranks of this machine can be switched off") {
   CHECK_FALSE(configure({{"RINGLET_PEER_MEMORY", "off"}}).peer_memory);
   CHECK(configure({{"RINGLET_PEER_MEMORY", "on"}}).peer_memory);

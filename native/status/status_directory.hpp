@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <ringlet/status.hpp>
+#include <string>
+#include <vector>
+
+namespace ringlet::native {
+
+/// Where a rank of this user can be asked for the state of its world.
+struct StatusAddress {
+  std::string path;
+  std::uint64_t world = 0;
+  int rank = 0;
+  int process = 0;
+};
+
+/// The directory of this user's sockets: `ringlet` in XDG_RUNTIME_DIR where that is this user's, else one in the directory for temporary
+/// files with the user's number in its name.
+std::string status_directory();
+/// Makes it where it is missing. `io_error` where it cannot be made, or is not a directory that this user alone may enter.
+Status make_status_directory(const std::string& directory);
+/// The same check, of one that need not exist.
+Status check_status_directory(const std::string& directory);
+
+/// The socket's path for a rank of this process.
+std::string status_path(const std::string& directory, std::uint64_t world, int rank);
+/// All sockets in the directory, by world and rank, after those of processes that have died are removed.
+std::vector<StatusAddress> find_status_addresses(const std::string& directory);
+
+}  // namespace ringlet::native

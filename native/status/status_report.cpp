@@ -1,0 +1,75 @@
+#include "native/status/status_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace ringlet::native {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double seconds(std::uint64_t milliseconds) { return static_cast<double>(milliseconds) / 1000; }
+
+Json to_json(const wire::OperationState& operation) {
+  return {{"call", operation.call},
+          {"number", operation.number},
+          {"stream", operation.stream},
+          {"group", operation.group},
+          {"seconds", seconds(operation.milliseconds)},
+          {"received", operation.received},
+          {"to_receive", operation.to_receive},
+          {"sent", operation.sent},
+          {"to_send", operation.to_send},
+          {"waits_for", operation.waits_for}};
+}
+
+Json to_json(int rank, const wire::RankState& state) {
+  Json running = Json::array();
+  for (const auto& operation : state.running) running.push_back(to_json(operation));
+  return {{"rank", rank},
+          {"state", state.running.empty() ? "computing" : "in_operation"},
+          {"host", state.host},
+          {"pid", state.pid},
+          {"program", state.program},
+          {"stalled", state.stalled},
+          {"running", running},
+          {"last", state.last.call.empty() ? Json() : to_json(state.last)},
+          {"operations", state.operations},
+          {"bytes_sent", state.bytes_sent},
+          {"bytes_received", state.bytes_received},
+          {"links", state.links}};
+}
+
+}  // namespace
+
+std::string status_report(const ringlet::World& world, std::uint64_t world_id, const Survey& survey) {
+  const WorldOptions& options = world.options();
+  bool stalled = !world.failure().ok();
+  Json ranks = Json::array();
+  for (int rank = 0; rank < options.size; ++rank) {
+    const auto told = survey.told.find(rank);
+    if (rank == options.rank || told != survey.told.end()) {
+      const wire::RankState state = rank == options.rank ? world.state() : told->second;
+      stalled |= state.stalled;
+      ranks.push_back(to_json(rank, state));
+    } else {
+      const bool asked = std::find(survey.asked.begin(), survey.asked.end(), rank) != survey.asked.end();
+      stalled |= asked;
+      ranks.push_back({{"rank", rank}, {"state", asked ? "not_answering" : "not_asked"}});
+    }
+  }
+  const Json report{{"format", 1},
+                    {"world", fmt::format("{:016x}", world_id)},
+                    {"size", options.size},
+                    {"told_by", options.rank},
+                    {"failure", world.failure().ok() ? Json() : Json(world.failure().text())},
+                    {"stalled", stalled},
+                    {"ranks", ranks}};
+  // What other ranks say of themselves need not be UTF-8.
+  return report.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace ringlet::native

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/engine/world.hpp"
+
+namespace ringlet::native {
+
+/// A JSON object in one line. Fields are only ever added.
+///
+/// `format` 1, `world` (16 hexadecimal digits), `size`, `told_by` (the rank that was asked), `failure` (text, null while the world lives),
+/// `stalled` (whether any rank is, or does not answer), `ranks`: of each `rank`, `state` ("in_operation", "computing", "not_answering",
+/// "not_asked": it has left, or the world has failed), and where it has answered `host`, `pid`, `program`, `stalled`, `running` and `last`
+/// (operations; null: none), `operations`, `bytes_sent`, `bytes_received`, `links`. An operation has `call`, `number`, `stream`, `group`
+/// (empty: the world), `seconds` (since it began or, for `last`, ended), `received`, `to_receive`, `sent`, `to_send` (bytes) and
+/// `waits_for` (ranks).
+std::string status_report(const ringlet::World& world, std::uint64_t world_id, const Survey& survey);
+
+}  // namespace ringlet::native

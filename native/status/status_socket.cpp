@@ -1,0 +1,39 @@
+#include "native/status/status_socket.hpp"
+
+#include <utility>
+
+#include "native/status/status_directory.hpp"
+#include "native/status/status_report.hpp"
+
+namespace ringlet::native {
+
+Status StatusSocket::open() {
+  const std::string directory = status_directory();
+  if (Status status = make_status_directory(directory); !status.ok()) return status;
+  // Looking also removes what dead ranks have left.
+  (void)find_status_addresses(directory);
+  auto server =
+      LocalServer::open(loop_, status_path(directory, world_id_, world_.options().rank),
+                        [this](const std::string& request, LocalServer::Answer answer) { on_request(request, std::move(answer)); });
+  if (!server.ok()) return server.status();
+  server_ = std::move(server).value();
+  return {};
+}
+
+void StatusSocket::on_request(const std::string& request, LocalServer::Answer answer) {
+  if (request != kRequest) return answer({});
+  waiting_.push_back(std::move(answer));
+  // Who comes while the ranks are asked gets what they say.
+  if (waiting_.size() > 1) return;
+  const bool asked = world_.survey([this, alive = alive_](const Survey& survey) {
+    if (*alive) answer_all(survey);
+  });
+  if (!asked) answer_all({});
+}
+
+void StatusSocket::answer_all(const Survey& survey) {
+  const std::string text = status_report(world_, world_id_, survey);
+  for (const auto& answer : std::exchange(waiting_, {})) answer(text);
+}
+
+}  // namespace ringlet::native

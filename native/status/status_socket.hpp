@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/engine/world.hpp"
+#include "transport/uv/local_server.hpp"
+
+namespace ringlet::native {
+
+/// Tells other programs of this user what the ranks of a world do (`ringlet status`), at a socket in the user's own directory
+/// (status_directory.hpp). Who asks gets one JSON object; its fields are in status_report.hpp. Belongs to the loop's thread, and is
+/// destroyed before the loop and the world.
+class StatusSocket {
+ public:
+  /// What a visitor has to say.
+  static constexpr const char* kRequest = "status";
+
+  /// `world_id` is the same on all ranks.
+  StatusSocket(UvLoop& loop, ringlet::World& world, std::uint64_t world_id) : loop_(loop), world_(world), world_id_(world_id) {}
+  ~StatusSocket() { *alive_ = false; }
+  StatusSocket(const StatusSocket&) = delete;
+  StatusSocket& operator=(const StatusSocket&) = delete;
+
+  /// `io_error` where there is no directory or no socket to be had; then nobody can ask.
+  Status open();
+
+ private:
+  void on_request(const std::string& request, LocalServer::Answer answer);
+  void answer_all(const Survey& survey);
+
+  UvLoop& loop_;
+  ringlet::World& world_;
+  const std::uint64_t world_id_;
+  std::unique_ptr<LocalServer> server_;
+  std::vector<LocalServer::Answer> waiting_;  // for the survey that is under way
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace ringlet::native

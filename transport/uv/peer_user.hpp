@@ -1,0 +1,8 @@
+#pragma once
+
+namespace ringlet::uv {
+
+/// Whether the program at the other end of a connected Unix-domain socket runs as this process' user, or as one who may do everything.
+bool is_of_same_user(int socket);
+
+}  // namespace ringlet::uv
