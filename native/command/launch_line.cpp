@@ -9,8 +9,11 @@
 #include <cmath>
 #include <cstdio>
 
+#include "native/environment.hpp"
 #include "native/launch/launch_report.hpp"
 #include "native/launch/launcher.hpp"
+#include "native/token.hpp"
+#include "transport/crypto/token_authenticator.hpp"
 
 namespace ringlet::command {
 
@@ -79,9 +82,25 @@ std::optional<std::string> convert_launch_line(LaunchLine& line) {
   return find_mistake(line.options);
 }
 
+std::string choose_token() {
+  if (auto token = native::read_token({}, native::process_variable); !token.empty()) return token;
+  TokenAuthenticator randomness("");
+  return native::make_token(randomness);
+}
+
+std::optional<std::string> find_secret(const char* subcommand, const launch::LaunchOptions& options) {
+  for (const auto& [name, value] : options.environment)
+    if (name.rfind("RINGLET_TOKEN", 0) == 0)
+      return fmt::format("--env {}: other users see the command line; set it in the environment of `ringlet {}`", name, subcommand);
+  return std::nullopt;
+}
+
 int launch_ranks(const char* subcommand, LaunchLine line) {
   launch::Launcher launcher(std::move(line.options));
-  const launch::LaunchResult result = launcher.run();
+  return report_launch(subcommand, line, launcher.run());
+}
+
+int report_launch(const char* subcommand, const LaunchLine& line, const launch::LaunchResult& result) {
   if (!result.error.empty()) fmt::print(stderr, "ringlet {}: {}\n", subcommand, result.error);
   if (!result.message.empty() && !line.quiet) fmt::print(stderr, "ringlet {}: {}\n", subcommand, result.message);
   if (line.json) fmt::print("{}\n", launch::to_json(result));

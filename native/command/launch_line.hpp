@@ -36,4 +36,13 @@ std::optional<std::string> convert_launch_line(LaunchLine& line);
 /// Runs the ranks to their end, tells how it went, and returns the exit code.
 int launch_ranks(const char* subcommand, LaunchLine line);
 
+/// The group's token from the environment; a fresh one where it has none.
+std::string choose_token();
+
+/// A sentence where --env would show a token to all who see the command line.
+std::optional<std::string> find_secret(const char* subcommand, const launch::LaunchOptions& options);
+
+/// Says how it ended, as the line wants it said; returns the exit code.
+int report_launch(const char* subcommand, const LaunchLine& line, const launch::LaunchResult& result);
+
 }  // namespace ringlet::command

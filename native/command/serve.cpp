@@ -15,10 +15,7 @@
 #include "native/command/launch_line.hpp"
 #include "native/command/page_folder.hpp"
 #include "native/command/qr_code.hpp"
-#include "native/environment.hpp"
 #include "native/launch/unique_fd.hpp"
-#include "native/token.hpp"
-#include "transport/crypto/token_authenticator.hpp"
 
 namespace ringlet::command {
 
@@ -53,13 +50,6 @@ void declare(CLI::App& app, ServeLine& line) {
   app.add_option("--wait", line.wait_seconds, "Seconds to wait for all ranks")->capture_default_str();
   app.add_flag("--qr", line.qr, "Print the QR code even where no terminal shows it");
   declare_launch_options(app, line.launch);
-}
-
-/// A fresh one where the environment has none.
-std::string choose_token() {
-  if (auto token = native::read_token({}, native::process_variable); !token.empty()) return token;
-  TokenAuthenticator randomness("");
-  return native::make_token(randomness);
 }
 
 std::vector<std::byte> choose_page(const std::optional<std::string>& folder) {
@@ -107,9 +97,7 @@ int run_serve(Arguments arguments) {
   if (!mistake && options.guests < 1)
     mistake = fmt::format("--browsers {}: there must be at least 1; `ringlet launch` does without", options.guests);
   if (!mistake) mistake = convert_seconds("--wait", line.wait_seconds, wait);
-  for (const auto& [name, value] : options.environment)
-    if (!mistake && name.rfind("RINGLET_TOKEN", 0) == 0)
-      mistake = fmt::format("--env {}: other users see the command line; set it in the environment of `ringlet serve`", name);
+  if (!mistake) mistake = find_secret("serve", options);
   if (!mistake && wait.count() == 0) mistake = fmt::format("--wait {}: give some time for the browsers to come", line.wait_seconds);
   if (mistake) return usage_error("serve", *mistake);
 

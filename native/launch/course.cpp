@@ -101,9 +101,11 @@ LaunchResult Course::make_result(std::vector<RankExit> ranks) const {
     result.exit_code = succeeded ? 0 : 128 + *stop_signal_;
     result.message = "got " + signal_name(*stop_signal_) + describe_stopped(result);
   }
-  for (const RankExit& rank : result.ranks)
+  for (const RankExit& rank : result.ranks) {
     if (rank.pid != 0 && !rank.code && !rank.signal && !rank.lost)
       result.message += fmt::format("; rank {} (pid {}) did not end even when killed", rank.rank, rank.pid);
+    if (rank.lost && result.error.empty()) result.message += fmt::format("; rank {} on {} was lost with its host", rank.rank, rank.host);
+  }
   return result;
 }
 

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <set>
 
+#include "native/launch/hosts/deputy.hpp"
 #include "native/launch/platform.hpp"
 
 namespace ringlet::launch {
@@ -63,6 +64,7 @@ std::optional<int> run_internal_command(int argc, char** argv) {
   if (argc < 2) return std::nullopt;
   if (std::strcmp(argv[1], kGuardCommand) == 0) return run_guard();
   if (std::strcmp(argv[1], kRankCommand) == 0) return run_rank(argc, argv);
+  if (std::strcmp(argv[1], kDeputyCommand) == 0) return run_deputy();
   return std::nullopt;
 }
 

@@ -8,6 +8,7 @@ namespace ringlet::launch {
 /// First arguments with which the launcher starts the `ringlet` binary for its own purposes; users have no use for them.
 inline constexpr char kRankCommand[] = "internal-exec";
 inline constexpr char kGuardCommand[] = "internal-guard";
+inline constexpr char kDeputyCommand[] = "internal-deputy";
 
 /// What a rank's helper reports on the failure pipe where it cannot become the program.
 struct ExecFailure {

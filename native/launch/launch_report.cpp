@@ -81,7 +81,8 @@ std::string to_json(const LaunchResult& result) {
     if (!rank.host.empty()) ranks.back()["host"] = rank.host;
     if (rank.lost) ranks.back()["lost"] = true;
   }
-  return nlohmann::ordered_json{{"exit_code", result.exit_code}, {"first_failed", or_null(result.first_failed)}, {"ranks", ranks}}.dump();
+  return nlohmann::ordered_json{{"exit_code", result.exit_code}, {"first_failed", or_null(result.first_failed)}, {"ranks", ranks}}.dump(
+      -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 }  // namespace ringlet::launch

@@ -4,11 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <string>
+#include <utility>
 
 #include "native/launch/internal_commands.hpp"
-#include "native/launch/launch_error.hpp"
+#include "native/launch/pipe.hpp"
 #include "native/launch/platform.hpp"
 
 namespace ringlet::launch {
@@ -29,11 +28,9 @@ LocalRanks::LocalRanks(uv_loop_t* loop, const LaunchOptions& options, Events eve
 }
 
 void LocalRanks::start(const CoordinatorSocket& coordinator, std::vector<InheritedFd> inherited_by_rank_0, int stdin_fd) {
-  std::array<uv_file, 2> ends{};
-  if (const int error = uv_pipe(ends.data(), UV_NONBLOCK_PIPE, 0); error != 0)
-    throw LaunchError(1, std::string("cannot open a pipe: ") + uv_strerror(error));
-  failures_.reset(ends[0]);
-  const UniqueFd failure_writer(ends[1]);
+  Pipe failures = open_pipe(UV_NONBLOCK_PIPE, 0);
+  failures_ = std::move(failures.read_end);
+  const UniqueFd failure_writer = std::move(failures.write_end);
   const RankStart start{options_, failure_writer.get(), guard_.registration_fd(), coordinator, std::move(inherited_by_rank_0), stdin_fd};
   const int count = options_.ranks_here.value_or(options_.world_size);
   for (int rank = options_.first_rank; rank < options_.first_rank + count; ++rank) {

@@ -11,24 +11,13 @@
 
 #include "native/launch/internal_commands.hpp"
 #include "native/launch/launch_error.hpp"
+#include "native/launch/pipe.hpp"
 #include "native/launch/platform.hpp"
 #include "native/launch/rank_environment.hpp"
 
 namespace ringlet::launch {
 
 namespace {
-
-struct Pipe {
-  UniqueFd read_end, write_end;
-};
-
-Pipe open_pipe() {
-  std::array<uv_file, 2> ends{};
-  // A rank gets a blocking end: programs do not expect EAGAIN on stdout.
-  if (const int error = uv_pipe(ends.data(), UV_NONBLOCK_PIPE, 0); error != 0)
-    throw LaunchError(1, std::string("cannot open a pipe for a rank's output: ") + uv_strerror(error));
-  return {UniqueFd(ends[0]), UniqueFd(ends[1])};
-}
 
 std::vector<char*> pointers_to(std::vector<std::string>& strings) {
   std::vector<char*> result;
@@ -60,8 +49,9 @@ std::vector<uv_stdio_container_t> make_stdio(const RankStart& start, int rank, c
 
 RankProcess::Pipes RankProcess::start(const RankStart& start, std::function<void()> on_dead, std::function<void()> on_reaped) {
   const LaunchOptions& launch = start.options;
-  Pipe out = open_pipe();
-  Pipe err = open_pipe();
+  // A rank gets a blocking end: programs do not expect EAGAIN on stdout.
+  Pipe out = open_pipe(UV_NONBLOCK_PIPE, 0);
+  Pipe err = open_pipe(UV_NONBLOCK_PIPE, 0);
   std::vector<uv_stdio_container_t> stdio = make_stdio(start, exit_.rank, out, err);
   std::vector<std::string> environment = make_rank_environment(launch, exit_.rank, start.coordinator.address);
   if (exit_.rank == 0)

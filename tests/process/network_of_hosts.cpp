@@ -101,6 +101,8 @@ void NetworkHost::within(const std::function<void()>& task) const {
   REQUIRE(entered);
 }
 
+std::string NetworkHost::enter_line() const { return "nsenter --net=/proc/" + std::to_string(keeper_) + "/ns/net"; }
+
 std::optional<std::string> NetworkOfHosts::enter() {
   static const std::optional<std::string> mistake = []() -> std::optional<std::string> {
     if (!leave_network()) return std::string(std::strerror(errno));

@@ -36,6 +36,8 @@ class NetworkHost {
                                       std::vector<std::pair<std::string, std::string>> variables = {}) const;
   /// Runs `task` on a thread that is there, to its end.
   void within(const std::function<void()>& task) const;
+  /// What to put before a command for a shell, so that it runs there.
+  std::string enter_line() const;
 
  private:
   int number_;
