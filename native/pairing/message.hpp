@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace ringlet::pairing {
+
+// proto/pairing.proto is the definition; this is its message as a value.
+
+inline constexpr std::size_t kSaltBytes = 16, kNumberBytes = 384, kProofBytes = 32, kMaxTokenBytes = 1'024, kSealBytes = 16;
+inline constexpr std::size_t kMaxMessageBytes = 2'048;
+
+struct Message {
+  enum class Kind : std::uint8_t { none = 0, hello = 1, challenge = 2, answer = 3, delivery = 4, receipt = 5, refusal = 6 };
+  enum class Reason : std::uint8_t { unknown = 0, wrong_code = 1, other_group = 2 };
+  Kind kind = Kind::none;
+  std::string group{};
+  std::string name{};
+  std::string salt{};
+  std::string number{};
+  std::string proof{};
+  std::string sealed_token{};
+  Reason reason = Reason::unknown;
+  friend bool operator==(const Message&, const Message&) = default;
+};
+
+/// The message alone, without its length.
+std::string encode(const Message& message);
+
+/// Nothing where the bytes are not a message, where a field is longer than it may be or, where it has one length, of another, or where a
+/// text is not UTF-8 without control characters.
+std::optional<Message> decode(std::string_view bytes);
+
+/// Whether a group or a machine may be called so.
+bool is_name(const std::string& text);
+
+}  // namespace ringlet::pairing

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "native/pairing/host_session.hpp"
+#include "native/pairing/newcomer_session.hpp"
+
+namespace ringlet::test {
+
+inline ConstBytes bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
+
+/// How densely to try what is slow, in percent.
+inline std::size_t stride_of(std::size_t stride) {
+  const char* percent = std::getenv("RINGLET_SEED_PERCENT");
+  return percent == nullptr ? stride : stride * 100 / static_cast<std::size_t>(std::max(1, std::atoi(percent)));
+}
+
+/// A host and a newcomer, and what they say to each other.
+struct Talk {
+  using HostStage = pairing::HostSession::Stage;
+  using NewcomerStage = pairing::NewcomerSession::Stage;
+
+  explicit Talk(const std::string& typed = "48217305") : newcomer_code(typed) {}
+
+  pairing::Secret code{"48217305"}, token{"2k4x-the-token-of-the-group"}, newcomer_code;
+  pairing::HostSession host{"home", "attic", code, token, pairing::fill_random};
+  pairing::NewcomerSession newcomer{"home", "cellar", newcomer_code};
+
+  bool newcomer_has_token() const { return newcomer.token().view() == token.view(); }
+  /// Hands the newcomer's words on, and back the host's. `round` 0: hello and challenge; 1: answer and delivery; 2: receipt.
+  std::string newcomer_says() {
+    if (newcomer.stage() == NewcomerStage::delivered) newcomer.confirm();
+    return newcomer.take_outgoing();
+  }
+  std::string host_says() { return host.take_outgoing(); }
+  void run() {
+    for (int round = 0; round < 3; ++round) {
+      host.receive(bytes_of(newcomer_says()));
+      newcomer.receive(bytes_of(host_says()));
+    }
+  }
+};
+
+}  // namespace ringlet::test
