@@ -92,6 +92,7 @@ void write(pbf_writer& writer, const Beacon& beacon) {
   put_number(writer, 8, profile.port);
   for (const Device& device : profile.devices) put_message(writer, 9, device);
   for (const NetworkInterface& interface : profile.interfaces) put_message(writer, 10, interface);
+  put_number(writer, 11, profile.pairing_port);
 }
 
 /// Reads the fields of one beacon; what is out of bounds makes it refused as a whole.
@@ -137,7 +138,7 @@ class Decoder {
         profile.epoch = reader.get_uint64();
         return;
       case tag_and_type(8, pbf_wire_type::varint):
-        return read_port(reader.get_uint32());
+        return read_port(reader.get_uint32(), profile.port);
       case tag_and_type(9, pbf_wire_type::length_delimited):
         require(profile.devices.size() < kMaxDevices);
         if (!refused_) profile.devices.push_back(read_device(reader.get_message()));
@@ -146,6 +147,8 @@ class Decoder {
         require(profile.interfaces.size() < kMaxInterfaces);
         if (!refused_) profile.interfaces.push_back(read_interface(reader.get_message()));
         return;
+      case tag_and_type(11, pbf_wire_type::varint):
+        return read_port(reader.get_uint32(), profile.pairing_port);
       default:
         reader.skip();
     }
@@ -156,9 +159,9 @@ class Decoder {
     if (!refused_) beacon_.kind = static_cast<Beacon::Kind>(number);
   }
 
-  void read_port(std::uint32_t number) {
+  void read_port(std::uint32_t number, std::uint16_t& port) {
     require(number <= UINT16_MAX);
-    beacon_.profile.port = static_cast<std::uint16_t>(number);
+    port = static_cast<std::uint16_t>(number);
   }
 
   Device read_device(pbf_reader reader) {

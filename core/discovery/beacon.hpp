@@ -38,6 +38,7 @@ struct Profile {
   std::uint16_t port = 0;  // where it takes TCP connections; 0: nowhere
   std::vector<Device> devices;
   std::vector<NetworkInterface> interfaces;
+  std::uint16_t pairing_port = 0;  // not 0: it is not up in the group, but hands the group's token on there, by a code
   friend bool operator==(const Profile&, const Profile&) = default;
 };
 

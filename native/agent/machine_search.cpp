@@ -70,7 +70,7 @@ Status MachineSearch::start() {
 
 bool MachineSearch::wants(const discovery::Machine& machine) const {
   const auto& names = options_.names;
-  return machine.profile.group == options_.group &&
+  return machine.profile.group == options_.group && machine.profile.pairing_port == 0 &&
          (names.empty() || std::find(names.begin(), names.end(), machine.profile.name) != names.end());
 }
 
@@ -109,10 +109,11 @@ std::optional<std::string> MachineSearch::find_lack() const {
                          : fmt::format("{} not found in group {}", missing, options_.group);
   text += fmt::format(" within {} s on {}", static_cast<double>(options_.wait.whole_milliseconds()) / 1000, interface_names());
   if (!idle.empty())
-    return text + fmt::format(
-                      "; {} up, but without a token, and so starts no programs: give `ringlet up` there the group's token (RINGLET_TOKEN, "
-                      "RINGLET_TOKEN_FILE)",
-                      idle + " is");
+    return text +
+           fmt::format(
+               "; {} up, but without a token, and so starts no programs: get the group's there with `ringlet pair --group {} --join`, and "
+               "start `ringlet up` anew",
+               idle + " is", options_.group);
   return text + fmt::format(
                     "; is `ringlet up --group {}` running there, with the token? Where the network blocks multicast, name a machine with "
                     "--peer HOST",

@@ -38,7 +38,7 @@ Row row_of(const Machine& machine) {
   const auto& profile = machine.profile;
   const discovery::Device device = profile.devices.empty() ? discovery::Device{} : profile.devices.front();
   return {or_dash(profile.name),
-          or_dash(profile.group),
+          or_dash(profile.group) + (profile.pairing_port == 0 ? "" : " (pairs)"),
           std::to_string(profile.epoch),
           address_text(best_source(machine)),
           device.cores == 0 ? "-" : std::to_string(device.cores),
@@ -121,6 +121,7 @@ Json to_json(const Machine& machine) {
           {"group", profile.group},
           {"epoch", profile.epoch},
           {"port", profile.port},
+          {"pairing_port", profile.pairing_port},
           {"address", address_text(best_source(machine))},
           {"heard_at", heard_at},
           {"devices", devices},

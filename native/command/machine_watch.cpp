@@ -124,11 +124,10 @@ void MachineWatch::tell_start() const {
     fmt::print(stderr, "{}: starts programs that {} allows, at TCP port {}\n", options_.teller,
                options_.agent->allowed.file().empty() ? "--allow" : "--allow or " + options_.agent->allowed.file(), agent_->port());
   else
-    fmt::print(
-        stderr,
-        "{}: without a token this machine is only shown; give it the group's (RINGLET_TOKEN, RINGLET_TOKEN_FILE) to let `ringlet run` "
-        "start programs here\n",
-        options_.teller);
+    fmt::print(stderr,
+               "{}: without a token this machine is only shown; give it the group's (`ringlet pair --group {} --join`, or "
+               "RINGLET_TOKEN_FILE) to let `ringlet run` start programs here\n",
+               options_.teller, profile.group);
   if (options_.json)
     print_line(dump({{"event", "up"},
                      {"name", profile.name},
@@ -137,7 +136,10 @@ void MachineWatch::tell_start() const {
                      {"port", agent_ ? agent_->port() : 0}}));
 }
 
-bool MachineWatch::shows(const discovery::Machine& machine) const { return !options_.group || machine.profile.group == *options_.group; }
+bool MachineWatch::shows(const discovery::Machine& machine) const {
+  // Who only hands a group's token on is not up in it.
+  return !options_.group || (machine.profile.group == *options_.group && machine.profile.pairing_port == 0);
+}
 
 Machines MachineWatch::machines() const {
   Machines shown;

@@ -23,6 +23,7 @@ constexpr std::array kSubcommands{
     Subcommand{"discover", "show the machines on the local network", run_discover},
     Subcommand{"doctor", "explain why machines do not find or reach each other", run_doctor},
     Subcommand{"launch", "run a program as N ranks, here or on other machines", run_launch},
+    Subcommand{"pair", "bring a group's token to another machine by a short code", run_pair},
     Subcommand{"run", "run a program on all machines that are up", run_run},
     Subcommand{"serve", "run a program as ranks that browsers join", run_serve},
     Subcommand{"status", "show what the ranks of running groups do, and whom they wait for", run_status},

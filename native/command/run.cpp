@@ -179,10 +179,11 @@ int run_run(Arguments arguments) {
     return 1;
   }
   if (options.token.empty()) {
-    fmt::print(stderr,
-               "ringlet run: there is no token, and machines start programs only for those who have their group's; set RINGLET_TOKEN or "
-               "RINGLET_TOKEN_FILE to that of group {}, or make one with `ringlet token` and give it to all\n",
-               line.group);
+    fmt::print(
+        stderr,
+        "ringlet run: there is no token, and machines start programs only for those who have their group's; get that of group {0} from "
+        "another machine with `ringlet pair --group {0} --join`, or make one with `ringlet token --save --group {0}`\n",
+        line.group);
     return 1;
   }
   TokenAuthenticator randomness("");

@@ -20,8 +20,8 @@ constexpr char kFooter[] = R"(Example:
   ringlet token --save --group home
 
 Every rank of a group needs the same token: in RINGLET_TOKEN, in a file that RINGLET_TOKEN_FILE names, or, for commands that know the group's name,
-saved in $XDG_CONFIG_HOME/ringlet/tokens (by default in ~/.config), readable by you alone. Elsewhere,
-`ringlet token --save --stdin` saves the one that --show prints.
+saved in $XDG_CONFIG_HOME/ringlet/tokens (by default in ~/.config), readable by you alone. `ringlet pair` brings a saved token to another machine
+by a short code; by hand, `ringlet token --save --stdin` saves there the one that --show prints here.
 Exit codes: 0 done; 1 there is no saved token, or it cannot be kept safely; 2 a mistake on the command line.)";
 
 struct TokenLine {
@@ -67,11 +67,10 @@ int show(const TokenLine& line) {
   const std::string path = native::saved_token_path(line.group, native::process_variable);
   const auto token = native::load_token(line.group, native::process_variable);
   if (!token) {
-    fmt::print(
-        stderr,
-        "ringlet token: no token is saved for group {} ('{}'); make one with `ringlet token --save --group {}`, or save the group's with "
-        "`ringlet token --save --stdin --group {}`\n",
-        line.group, path, line.group, line.group);
+    fmt::print(stderr,
+               "ringlet token: no token is saved for group {} ('{}'); make one with `ringlet token --save --group {}`, or get the group's "
+               "from another machine with `ringlet pair --join --group {}`\n",
+               line.group, path, line.group, line.group);
     return 1;
   }
   if (line.json)

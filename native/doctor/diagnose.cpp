@@ -172,9 +172,8 @@ class Diagnosis {
     if (machine.port == 0)
       return add(Severity::note, "no-agent", machine.name,
                  fmt::format("{} is up without a token: it shows itself, but takes no connections, and cannot be measured.", machine.name),
-                 fmt::format("on {}: `ringlet token {} --save --stdin`, with the token that `ringlet token --show` prints elsewhere; then "
-                             "`ringlet up` anew",
-                             machine.name, group_option()));
+                 fmt::format("`ringlet pair {0}` where there is a token, `ringlet pair {0} --join` on {1}; then `ringlet up` anew there",
+                             group_option(), machine.name));
     look_at_paths(machine);
   }
 
@@ -192,7 +191,7 @@ class Diagnosis {
     if (!facts_.has_token) {
       if (!std::exchange(told_of_token_, true))
         add(Severity::warning, "no-token", "", "This machine has no token, so it can neither join nor measure the others.",
-            fmt::format("`ringlet token {0} --show` where there is one, `ringlet token {0} --save --stdin` here", group_option()));
+            fmt::format("`ringlet pair {0}` where there is one, `ringlet pair {0} --join` here", group_option()));
       return;
     }
     const auto good = std::count_if(machine.paths.begin(), machine.paths.end(), works);
@@ -215,11 +214,9 @@ class Diagnosis {
     const Severity severity = others_work ? Severity::warning : Severity::error;
     switch (path.reach) {
       case Reach::token_differs:
-        return add(
-            Severity::error, "token-differs", name, fmt::format("{} has another token than this machine.", name),
-            fmt::format(
-                "`ringlet token {0} --show` where it is right, `ringlet token {0} --save --stdin --replace` on the other, and both anew",
-                group_option()));
+        return add(Severity::error, "token-differs", name, fmt::format("{} has another token than this machine.", name),
+                   fmt::format("`ringlet pair {0}` where it is right, `ringlet pair {0} --join --replace` on the other, and both anew",
+                               group_option()));
       case Reach::incompatible:
         return add(Severity::error, "incompatible", name, fmt::format("{} does not work together with this machine: {}.", name, path.text),
                    "start both with the same version and the same settings");

@@ -121,6 +121,8 @@ void Examination::note_peers() {
 void Examination::note_machines() {
   for (const auto& [instance, heard] : heard_) {
     const discovery::Profile& profile = heard.machine.profile;
+    // Who only hands a token on is not up, and may have the name of one that is.
+    if (profile.pairing_port != 0) continue;
     MachineFacts facts{instance, profile.name, profile.version, profile.group, heard.by_multicast, profile.port};
     const bool of_interest = options_.group.empty() || profile.group == options_.group;
     if (of_interest && facts_.has_token && profile.port != 0 && facts_.machines.size() < kMostMachines && !stopped())

@@ -40,6 +40,7 @@ reference::Beacon to_reference(const Beacon& beacon) {
     added->set_name(interface.name);
     for (const IpAddress& address : interface.addresses) added->add_addresses(text_of(address.bytes()));
   }
+  to.set_pairing_port(beacon.profile.pairing_port);
   return to;
 }
 
@@ -75,7 +76,7 @@ TEST_CASE("beacons are byte for byte what protoc's classes write and read") {
 TEST_CASE("the largest beacon fits into a datagram, and what is beyond the limits is cut") {
   Beacon beacon{Beacon::Kind::goodbye, UINT64_MAX, UINT64_MAX, {}};
   const std::string long_text(500, 'x');
-  beacon.profile = {long_text, long_text, long_text, UINT64_MAX, UINT16_MAX, {}, {}};
+  beacon.profile = {long_text, long_text, long_text, UINT64_MAX, UINT16_MAX, {}, {}, UINT16_MAX};
   beacon.profile.devices.assign(20, {long_text, UINT32_MAX, UINT64_MAX, UINT64_MAX, long_text});
   const IpAddress v6 = *IpAddress::from_bytes(std::as_bytes(std::span("\xfe\x80\0\0\0\0\0\0\0\0\0\0\0\0\0\x01", 16)));
   beacon.profile.interfaces.assign(20, {long_text, std::vector<IpAddress>(5, v6)});
@@ -113,6 +114,7 @@ TEST_CASE("what is out of bounds is refused, unknown fields are skipped") {
   CHECK(refused([](auto& beacon) { beacon.set_kind(static_cast<reference::Beacon::Kind>(3)); }));
   CHECK(refused([](auto& beacon) { beacon.set_kind(static_cast<reference::Beacon::Kind>(-1)); }));
   CHECK(refused([](auto& beacon) { beacon.set_port(65'536); }));
+  CHECK(refused([](auto& beacon) { beacon.set_pairing_port(65'536); }));
   CHECK(refused([](auto& beacon) { beacon.set_name(std::string(65, 'x')); }));
   CHECK(refused([](auto& beacon) { beacon.set_name("\x1b[2J"); }));
   CHECK(refused([](auto& beacon) { beacon.set_group("\xc2\x9b"); }));

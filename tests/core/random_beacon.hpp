@@ -45,6 +45,7 @@ inline discovery::Beacon random_beacon(SimRandom& random) {
       interface.addresses.push_back(random_address(random));
     profile.interfaces.push_back(std::move(interface));
   }
+  profile.pairing_port = static_cast<std::uint16_t>(number());
   return beacon;
 }
 

@@ -129,12 +129,12 @@ TEST_CASE("doctor: tokens differ, or are missing") {
   if (!networks_are_here()) return;
   NetworkOfHosts network(2);
   const Process up = start_up(network.host(0));
-  require(examine(network.host(1), {}, kOtherToken), "token-differs", "host1", kErrors, "ringlet token --group home --show");
-  require(examine(network.host(1), {}, {}), "no-token", "", kWarnings, "ringlet token --group home --save --stdin");
+  require(examine(network.host(1), {}, kOtherToken), "token-differs", "host1", kErrors, "ringlet pair --group home");
+  require(examine(network.host(1), {}, {}), "no-token", "", kWarnings, "ringlet pair --group home --join");
   up->send(SIGTERM);
   CHECK(up->finish().exit_code == 0);
   const Process bare = start_up(network.host(0), {});
-  require(examine(network.host(1)), "no-agent", "host1", 0, "ringlet token");
+  require(examine(network.host(1)), "no-agent", "host1", 0, "ringlet pair");
 }
 
 TEST_CASE("doctor: names are doubled, a group's name is mistyped, a version differs") {
