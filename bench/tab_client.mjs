@@ -65,7 +65,7 @@ async function join(platform, port, token) {
       tickets.set(++last, { resolve, reject });
       module[name](last, ...rest);
     });
-  const group = await start('_ringlet_join', text('127.0.0.1'), port, text(token), text('bandwidth'), 0, 0);
+  const group = await start('_ringlet_join', text('127.0.0.1'), port, text(token), text('bandwidth'), 0, 0, 0);
   return { module, group, start };
 }
 

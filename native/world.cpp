@@ -26,7 +26,7 @@ World::World(const WorldConfig& config) : options_(config.options), progress_(co
   auto page = read_page(config.web);
   progress_.run([&] {
     network_ = std::make_unique<UvNetwork>(progress_.loop());
-    authenticator_ = std::make_unique<TokenAuthenticator>(config.token);
+    authenticator_ = std::make_unique<TokenAuthenticator>(config.token, config.encrypt.value_or(!config.token.empty()));
     if (config.peer_memory) peer_memory_ = local::open_peer_memory();
     shortcut_ = std::make_unique<local::MemoryShortcut>(progress_.loop(), peer_memory_.get(),
                                                         [this](Bytes out) { authenticator_->fill_random(out); });

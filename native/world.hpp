@@ -21,6 +21,7 @@ struct WorldConfig {
   WorldOptions options;
   MeetingOptions meeting;
   std::string token{};                      // empty: none
+  std::optional<bool> encrypt{};            // what goes over the links; unset: where there is a token
   bool peer_memory = true;                  // ranks of this machine may read each other's memory
   bool status = true;                       // other programs of this user may ask for the state (status_socket.hpp)
   std::optional<int> listening_descriptor;  // rank 0: listens at the coordinator's address; the world closes it

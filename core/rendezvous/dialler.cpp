@@ -33,7 +33,7 @@ void Dialler::open(std::unique_ptr<Link> link, Duration timeout, LinkRequest req
     end(id, Status(Errc::timed_out,
                    who + " has not authenticated the connection within " + std::to_string(timeout.whole_milliseconds()) + " ms"));
   });
-  attempt.handshake = std::make_unique<DialHandshake>(std::move(link), authenticator_, request,
+  attempt.handshake = std::make_unique<DialHandshake>(loop_, std::move(link), authenticator_, request,
                                                       [this, id](Result<std::unique_ptr<Link>> outcome) { end(id, std::move(outcome)); });
 }
 

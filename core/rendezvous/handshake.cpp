@@ -6,14 +6,18 @@
 #include <utility>
 
 #include "core/base/check.hpp"
+#include "core/rendezvous/key_schedule.hpp"
+#include "core/rendezvous/secure_link.hpp"
 
 namespace ringlet {
 
 namespace {
 
 constexpr std::size_t kHelloBytes = kPrefaceBytes + kNonceBytes;
+constexpr std::size_t kFlagsAt = 6;
 constexpr std::string_view kDialler = "ringlet dialler";
 constexpr std::string_view kAcceptor = "ringlet acceptor";
+constexpr std::string_view kKeys = "ringlet keys";
 
 std::array<std::byte, kRequestBytes> encode(const LinkRequest& request) {
   std::array<std::byte, kRequestBytes> out{};
@@ -41,8 +45,8 @@ std::optional<LinkRequest> decode_request(const std::byte* in) {
 
 }  // namespace
 
-Handshake::Handshake(std::unique_ptr<Link> link, Authenticator& authenticator, Done on_done)
-    : authenticator_(authenticator), link_(std::move(link)), on_done_(std::move(on_done)) {}
+Handshake::Handshake(EventLoop& loop, std::unique_ptr<Link> link, Authenticator& authenticator, Done on_done)
+    : authenticator_(authenticator), loop_(loop), link_(std::move(link)), on_done_(std::move(on_done)) {}
 
 void Handshake::start() {
   link_->start(*this);
@@ -66,9 +70,49 @@ void Handshake::drain() {
   link_->finish_sending();
 }
 
-void Handshake::finish() {
+Key Handshake::own_nonce() {
+  authenticator_.fill_random(secret_);
+  return authenticator_.encrypts() ? authenticator_.public_key(secret_) : secret_;
+}
+
+std::array<std::byte, kPrefaceBytes> Handshake::own_preface() const {
+  auto preface = encode_preface();
+  if (authenticator_.encrypts()) preface[kFlagsAt] = kEncrypts;
+  return preface;
+}
+
+Status Handshake::check(const std::byte* preface) const {
+  std::array<std::byte, kPrefaceBytes> unencrypted;
+  std::copy_n(preface, kPrefaceBytes, unencrypted.begin());
+  unencrypted[kFlagsAt] &= ~kEncrypts;
+  if (Status status = check_preface(unencrypted.data()); !status.ok()) return status;
+  if (((preface[kFlagsAt] & kEncrypts) != std::byte{}) == authenticator_.encrypts()) return {};
+  const auto setting = [](bool encrypts) {
+    return encrypts ? "encrypts its links (RINGLET_ENCRYPT=on, or a token and no setting)"
+                    : "does not encrypt its links (RINGLET_ENCRYPT=off, or no token and no setting)";
+  };
+  return {Errc::mismatch, std::string("this rank ") + setting(authenticator_.encrypts()) + ", the other side " +
+                              setting(!authenticator_.encrypts()) + "; give all ranks the same token and the same RINGLET_ENCRYPT"};
+}
+
+void Handshake::finish(LinkSide side) {
+  std::unique_ptr<Link> link = std::move(link_);
   const Done on_done = std::exchange(on_done_, nullptr);
-  on_done(std::move(link_));
+  if (authenticator_.encrypts()) {
+    const bool dials = side == LinkSide::dialler;
+    auto agreed = authenticator_.agree(secret_, dials ? transcript_.acceptor_nonce : transcript_.dialler_nonce);
+    if (!agreed) {
+      const std::string who = link->peer_name();
+      link.reset();
+      return on_done(Status(Errc::protocol_error, who + " has sent a public key that would make every key known"));
+    }
+    TrafficKeys keys;
+    derive_keys(authenticator_, sign(kKeys), *agreed, keys);
+    wipe(*agreed);
+    link = std::make_unique<SecureLink>(loop_, std::move(link), authenticator_.make_cipher(dials ? keys.from_dialler : keys.from_acceptor),
+                                        authenticator_.make_cipher(dials ? keys.from_acceptor : keys.from_dialler));
+  }
+  on_done(std::move(link));
 }
 
 void Handshake::fail(Errc code, std::string text) {
@@ -121,10 +165,11 @@ void Handshake::received(std::size_t bytes) {
 
 // --- dialler ---
 
-DialHandshake::DialHandshake(std::unique_ptr<Link> link, Authenticator& authenticator, const LinkRequest& request, Done on_done)
-    : Handshake(std::move(link), authenticator, std::move(on_done)), request_(request) {
-  transcript_.dialler_preface = encode_preface();
-  authenticator_.fill_random(transcript_.dialler_nonce);
+DialHandshake::DialHandshake(EventLoop& loop, std::unique_ptr<Link> link, Authenticator& authenticator, const LinkRequest& request,
+                             Done on_done)
+    : Handshake(loop, std::move(link), authenticator, std::move(on_done)), request_(request) {
+  transcript_.dialler_preface = own_preface();
+  transcript_.dialler_nonce = own_nonce();
   transcript_.request = encode(request);
   start();
   send(transcript_.dialler_preface);
@@ -136,7 +181,7 @@ void DialHandshake::on_received(bool all) {
   if (state_ == State::hello) {
     // Another version may have nothing to say behind its preface.
     if (incoming().size() >= kPrefaceBytes) {
-      if (const Status status = check_preface(incoming().data()); !status.ok()) {
+      if (const Status status = check(incoming().data()); !status.ok()) {
         return fail(status.code(), peer_name() + ": " + status.text());
       }
     }
@@ -147,7 +192,7 @@ void DialHandshake::on_received(bool all) {
   if (!check_proof(kAcceptor, incoming()))
     fail(Errc::mismatch, peer_name() + " does not know this group's token; give all ranks the same (RINGLET_TOKEN, RINGLET_TOKEN_FILE)");
   else
-    finish();
+    finish(LinkSide::dialler);
 }
 
 void DialHandshake::on_hello() {
@@ -172,9 +217,9 @@ void DialHandshake::on_closed(const std::string& text) {
 
 // --- acceptor ---
 
-AcceptHandshake::AcceptHandshake(std::unique_ptr<Link> link, ConstBytes first, Authenticator& authenticator, OnRequest on_request,
-                                 Done on_done)
-    : Handshake(std::move(link), authenticator, std::move(on_done)),
+AcceptHandshake::AcceptHandshake(EventLoop& loop, std::unique_ptr<Link> link, ConstBytes first, Authenticator& authenticator,
+                                 OnRequest on_request, Done on_done)
+    : Handshake(loop, std::move(link), authenticator, std::move(on_done)),
       on_request_(std::move(on_request)),
       first_(first.begin(), first.end()) {
   RINGLET_CHECK(first.size() <= kPrefaceBytes);
@@ -205,9 +250,10 @@ void AcceptHandshake::on_hello(bool all) {
   std::vector<std::byte> hello = first_;
   hello.insert(hello.end(), incoming().begin(), incoming().end());
   if (hello.size() < kPrefaceBytes) return;
-  transcript_.acceptor_preface = encode_preface();
-  if (!check_preface(hello.data()).ok()) {
-    // The other version's own error will name both.
+  transcript_.acceptor_preface = own_preface();
+  refusal_ = check(hello.data());
+  if (!refusal_.ok()) {
+    // The other side's own error will name both.
     state_ = State::refused;
     send(transcript_.acceptor_preface);
     return drain();
@@ -215,7 +261,7 @@ void AcceptHandshake::on_hello(bool all) {
   if (!all) return;
   std::copy_n(hello.begin(), kPrefaceBytes, transcript_.dialler_preface.begin());
   std::copy_n(hello.begin() + kPrefaceBytes, kNonceBytes, transcript_.dialler_nonce.begin());
-  authenticator_.fill_random(transcript_.acceptor_nonce);
+  transcript_.acceptor_nonce = own_nonce();
   state_ = State::request;
   send(transcript_.acceptor_preface);
   send(transcript_.acceptor_nonce);
@@ -235,11 +281,11 @@ void AcceptHandshake::on_request_received() {
 }
 
 void AcceptHandshake::on_sent() {
-  if (state_ == State::accepted) finish();
+  if (state_ == State::accepted) finish(LinkSide::acceptor);
 }
 
 void AcceptHandshake::on_closed(const std::string& text) {
-  if (state_ == State::refused) return fail(Errc::protocol_error, "it speaks another version");
+  if (state_ == State::refused) return fail(refusal_.code(), refusal_.text());
   fail(Errc::peer_lost, text);
 }
 

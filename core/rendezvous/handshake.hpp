@@ -8,7 +8,9 @@
 
 #include "core/base/result.hpp"
 #include "core/ports/authenticator.hpp"
+#include "core/ports/event_loop.hpp"
 #include "core/ports/link.hpp"
+#include "core/ports/shortcut.hpp"
 #include "core/wire/frame.hpp"
 
 namespace ringlet {
@@ -21,8 +23,17 @@ namespace ringlet {
 //   acceptor  nothing where that proof is wrong; else proof over "ringlet acceptor" and the same
 //
 // Each side reads exactly these bytes; what follows is the next user's of the link.
+//
+// Both prefaces say whether that is encrypted, by the sides' own settings: where they differ, the link is refused, and never opened
+// without. A nonce is then a fresh public key of X25519, and the keys of the two directions come by HKDF from what both agree on, salted
+// with an HMAC under the token over "ringlet keys" and the same as in the proofs (key_schedule.hpp); what follows are the records of a
+// SecureLink. The shape is that of NNpsk in the Noise Protocol Framework: the token proves who is there, the fresh keys encrypt. Who has
+// recorded a link and learns the token later can read nothing of it (forward secrecy). Without a token anybody could stand between the two:
+// then it keeps out only those who merely listen. Sources: RFC 7748 (X25519), RFC 5869 (HKDF), RFC 8439 (ChaCha20-Poly1305).
 
 inline constexpr std::size_t kNonceBytes = 32;
+/// Among the preface's flags, in its byte 6: what follows the handshake is encrypted.
+inline constexpr std::byte kEncrypts{1};
 /// Little-endian: kind u8, shortcut u8, 2 bytes zero, from u32, to u32, 4 bytes zero, world_id u64.
 inline constexpr std::size_t kRequestBytes = 24;
 
@@ -50,14 +61,14 @@ class Handshake : private LinkUser {
   /// or destroys it.
   using Done = std::function<void(Result<std::unique_ptr<Link>>)>;
 
-  virtual ~Handshake() = default;
+  virtual ~Handshake() { wipe(secret_); }
   Handshake(const Handshake&) = delete;
   Handshake& operator=(const Handshake&) = delete;
 
   std::string peer_name() const { return link_->peer_name(); }
 
  protected:
-  Handshake(std::unique_ptr<Link> link, Authenticator& authenticator, Done on_done);
+  Handshake(EventLoop& loop, std::unique_ptr<Link> link, Authenticator& authenticator, Done on_done);
   void start();
 
   void send(ConstBytes bytes);
@@ -66,7 +77,13 @@ class Handshake : private LinkUser {
   ConstBytes incoming() const { return ConstBytes(incoming_).first(received_); }
   /// Reads on and throws away, so that no reset takes from the peer what was sent to it.
   void drain();
-  void finish();
+  /// This side's preface and nonce.
+  std::array<std::byte, kPrefaceBytes> own_preface() const;
+  Key own_nonce();
+  /// Why the other side's preface cannot be gone on with.
+  Status check(const std::byte* preface) const;
+  /// Hands the link on, encrypted where it is to be.
+  void finish(LinkSide side);
   void fail(Errc code, std::string text);
   Proof sign(std::string_view role) const;
   bool check_proof(std::string_view role, ConstBytes proof) const;
@@ -97,8 +114,10 @@ class Handshake : private LinkUser {
   void receive_ended() override { on_closed("it closed the connection"); }
   void link_failed(const Status& status) override { on_closed(status.text()); }
 
+  EventLoop& loop_;
   std::unique_ptr<Link> link_;
   Done on_done_;
+  Key secret_{};  // of own_nonce()
   std::vector<std::byte> outgoing_;
   std::size_t sent_ = 0;
   ConstBytes send_part_;
@@ -110,10 +129,11 @@ class Handshake : private LinkUser {
 };
 
 /// The side that has dialled. The failure is `protocol_error` where the other side speaks another version or no Ringlet, `mismatch` where
-/// the tokens differ, else `peer_lost`.
+/// the tokens differ or one side's links are encrypted and the other's are not, else `peer_lost`.
 class DialHandshake final : public Handshake {
  public:
-  DialHandshake(std::unique_ptr<Link> link, Authenticator& authenticator, const LinkRequest& request, Done on_done);
+  /// `loop` outlives the link that it hands on.
+  DialHandshake(EventLoop& loop, std::unique_ptr<Link> link, Authenticator& authenticator, const LinkRequest& request, Done on_done);
 
  private:
   enum class State : std::uint8_t { hello, proof };
@@ -132,8 +152,9 @@ class AcceptHandshake final : public Handshake {
   /// Runs at most once: an authenticated dialler wants this. accept() may follow at once or later; until then the dialler waits.
   using OnRequest = std::function<void(const LinkRequest&)>;
 
-  /// `first`: bytes of the dialler's that were read already, at most kPrefaceBytes.
-  AcceptHandshake(std::unique_ptr<Link> link, ConstBytes first, Authenticator& authenticator, OnRequest on_request, Done on_done);
+  /// `first`: bytes of the dialler's that were read already, at most kPrefaceBytes. `loop` outlives the link that it hands on.
+  AcceptHandshake(EventLoop& loop, std::unique_ptr<Link> link, ConstBytes first, Authenticator& authenticator, OnRequest on_request,
+                  Done on_done);
 
   void accept();
 
@@ -148,6 +169,7 @@ class AcceptHandshake final : public Handshake {
 
   OnRequest on_request_;
   std::vector<std::byte> first_;
+  Status refusal_;
   State state_ = State::hello;
 };
 

@@ -235,8 +235,8 @@ void Meeting::on_deadline() {
   for (const Dial& attempt : dials_)
     if (!world_.has_session(attempt.rank) && !attempt.last_error.empty()) text += "; " + attempt.last_error;
   if (reception_ != nullptr && reception_->refusals().count > 0)
-    text += "; connections refused because they have another token, or none: " + std::to_string(reception_->refusals().count) +
-            ", the last from " + reception_->refusals().last;
+    text += "; connections refused because they have another token or RINGLET_ENCRYPT, or none: " +
+            std::to_string(reception_->refusals().count) + ", the last from " + reception_->refusals().last;
   world_.fail({Errc::timed_out, text, culprit});
 }
 

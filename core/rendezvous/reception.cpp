@@ -108,7 +108,7 @@ void Reception::on_opened(Id id, std::unique_ptr<Link> link, const FirstBytes& f
   }
   const std::unique_ptr<Opening> opened = std::move(newcomer.opening);
   newcomer.handshake = std::make_unique<AcceptHandshake>(
-      std::move(link), first, authenticator_, [this, id](const LinkRequest& request) { on_request(id, request); },
+      loop_, std::move(link), first, authenticator_, [this, id](const LinkRequest& request) { on_request(id, request); },
       [this, id](Result<std::unique_ptr<Link>> outcome) { on_authenticated(id, std::move(outcome)); });
 }
 

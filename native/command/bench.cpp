@@ -22,6 +22,8 @@ Starts its own ranks on this machine, or, inside `ringlet launch`, measures the 
 single calls on rank 0. Sizes, algbw and busbw are as nccl-tests defines them: all_reduce, broadcast and reduce count the buffer, reduce_scatter and
 all_to_all the whole input, all_gather the whole output; busbw = algbw x 2(n-1)/n for all_reduce, x (n-1)/n for reduce_scatter, all_gather and
 all_to_all, x 1 for broadcast and reduce.
+--encrypt forms two groups, one of them with encrypted links, and measures them in turns, always over TCP: memory that ranks of one machine lend each
+other (RINGLET_PEER_MEMORY) crosses no network and is not encrypted. The ratio is encrypted time over plain time.
 Exit codes: 0; 1 if a result is wrong or a rank is lost; 2 a mistake on the command line.)";
 
 struct BenchCommandLine {
@@ -31,6 +33,7 @@ struct BenchCommandLine {
   std::string dtype = "f32";
   double seconds = 0.6;
   bool json = false;
+  bool encrypt = false;
 };
 
 void declare(CLI::App& app, BenchCommandLine& line) {
@@ -41,6 +44,7 @@ void declare(CLI::App& app, BenchCommandLine& line) {
   app.add_option("--dtype", line.dtype, "bool, u8, u16, u32, u64, i8, i16, i32, i64, f16, bf16, f32, f64 or complex64")
       ->capture_default_str();
   app.add_option("--seconds", line.seconds, "Time to measure each size for, about")->capture_default_str();
+  app.add_flag("--encrypt", line.encrypt, "What encryption of the links costs: with and without it, in turns");
   app.add_flag("--json", line.json, "One line of JSON per size");
 }
 
@@ -74,6 +78,7 @@ std::optional<std::string> convert(const BenchCommandLine& line, BenchPlan& plan
   plan.operation = *operation;
   plan.seconds = line.seconds;
   plan.json = line.json;
+  plan.encrypt = line.encrypt;
   std::istringstream sizes(line.sizes);
   for (std::string text; std::getline(sizes, text, ',');) {
     const auto bytes = parse_size(text);

@@ -20,6 +20,7 @@ struct BenchPlan {
   std::vector<std::size_t> sizes;  // bytes
   double seconds = 0.6;            // per size, about
   bool json = false;
+  bool encrypt = false;  // compares links with and without
 };
 
 /// Joins the group, measures, and prints on rank 0. Returns the exit code.

@@ -76,8 +76,9 @@ std::vector<std::string> reachable_hosts(const std::string& host, const std::vec
   return hosts;
 }
 
-std::string join_link(const std::string& host, int port, const std::string& token) {
-  return fmt::format("http://{}{}{}:{}/#token={}", is_v6(host) ? "[" : "", host, is_v6(host) ? "]" : "", port, percent_encoded(token));
+std::string join_link(const std::string& host, int port, const std::string& token, const std::string& encrypt) {
+  return fmt::format("http://{}{}{}:{}/#token={}{}{}", is_v6(host) ? "[" : "", host, is_v6(host) ? "]" : "", port, percent_encoded(token),
+                     encrypt.empty() ? "" : "&encrypt=", encrypt);
 }
 
 }  // namespace ringlet::command

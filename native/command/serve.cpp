@@ -15,6 +15,7 @@
 #include "native/command/launch_line.hpp"
 #include "native/command/page_folder.hpp"
 #include "native/command/qr_code.hpp"
+#include "native/environment.hpp"
 #include "native/launch/unique_fd.hpp"
 
 namespace ringlet::command {
@@ -75,12 +76,20 @@ launch::UniqueFd file_of(std::span<const std::byte> bytes) {
   return copy;
 }
 
+/// What the ranks' RINGLET_ENCRYPT will be; browsers have to do the same. Empty: unset.
+std::string encryption_of(const launch::LaunchOptions& options) {
+  std::string setting = native::process_variable("RINGLET_ENCRYPT").value_or("");
+  for (const auto& [name, value] : options.environment)
+    if (name == "RINGLET_ENCRYPT") setting = value;
+  return setting;
+}
+
 void invite(const launch::LaunchOptions& options, int port, const std::string& token, bool with_code) {
   const auto hosts = reachable_hosts(options.listen_at.host, interface_addresses());
-  const std::string best = join_link(hosts.front(), port, token);
+  const std::string best = join_link(hosts.front(), port, token, encryption_of(options));
   if (with_code) fmt::print(stderr, "{}", qr_code(best, ::isatty(STDERR_FILENO) == 1));
   fmt::print(stderr, "ringlet serve: waiting for {} browser{}; open\n", options.guests, options.guests == 1 ? "" : "s");
-  for (const std::string& host : hosts) fmt::print(stderr, "  {}\n", join_link(host, port, token));
+  for (const std::string& host : hosts) fmt::print(stderr, "  {}\n", join_link(host, port, token, encryption_of(options)));
 }
 
 }  // namespace

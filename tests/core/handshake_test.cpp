@@ -74,11 +74,16 @@ struct Two {
   LinkRequest wanted = kRequest;
   bool accept = true;
 
-  Two(std::uint64_t seed, const PathOptions& paths, const std::string& token, const std::string& other_token)
-      : world({.seed = seed, .paths = paths}), dialler_authenticator(seed, token), acceptor_authenticator(seed + 1, other_token) {
+  Two(std::uint64_t seed, const PathOptions& paths, const std::string& token, const std::string& other_token, bool encrypts = false)
+      : Two(seed, paths, token, other_token, encrypts, encrypts) {}
+  Two(std::uint64_t seed, const PathOptions& paths, const std::string& token, const std::string& other_token, bool encrypts,
+      bool other_encrypts)
+      : world({.seed = seed, .paths = paths}),
+        dialler_authenticator(seed, token, encrypts),
+        acceptor_authenticator(seed + 1, other_token, other_encrypts) {
     listener = std::move(accepting.network().listen({accepting.host(), 0}, [this](std::unique_ptr<Link> link) {
                  handshake = std::make_unique<AcceptHandshake>(
-                     std::move(link), ConstBytes{}, acceptor_authenticator,
+                     accepting.loop(), std::move(link), ConstBytes{}, acceptor_authenticator,
                      [this](const LinkRequest& asked) {
                        request = asked;
                        if (accept) handshake->accept();
@@ -116,9 +121,11 @@ PathOptions byte_by_byte() {
 
 TEST_CASE("both sides prove that they know the token and hand the link on untouched") {
   const bool small = GENERATE(false, true);
-  for (const auto seed : seeds(60)) {
-    CAPTURE(seed, small);
-    Two two(seed, small ? byte_by_byte() : PathOptions{}, "token", "token");
+  const bool encrypts = GENERATE(false, true);
+  const std::string token = GENERATE("", "token");
+  for (const auto seed : seeds(30)) {
+    CAPTURE(seed, small, encrypts, token);
+    Two two(seed, small ? byte_by_byte() : PathOptions{}, token, token, encrypts);
     two.dial(two.listener->address());
     // Both send at once, hard behind the handshake.
     REQUIRE(two.world.run_until([&] { return two.dialled && two.accepted; }) == RunEnd::done);
@@ -183,9 +190,10 @@ TEST_CASE("another token, or none on one side, is refused without a byte") {
 TEST_CASE("every byte of the handshake counts") {
   const std::size_t dialler_bytes = kPrefaceBytes + kNonceBytes + kRequestBytes + sizeof(Proof);
   const std::size_t acceptor_bytes = kPrefaceBytes + kNonceBytes + sizeof(Proof);
+  const bool encrypts = GENERATE(false, true);
   for (std::size_t at = 0; at < dialler_bytes + acceptor_bytes; ++at) {
-    CAPTURE(at);
-    Two two(at, PathOptions{}, "token", "token");
+    CAPTURE(at, encrypts);
+    Two two(at, PathOptions{}, "token", "token", encrypts);
     const bool of_dialler = at < dialler_bytes;
     const std::size_t place = of_dialler ? at : at - dialler_bytes;
     two.tap.change = [&](bool from_dialler, std::size_t byte_at, std::byte byte) {
@@ -203,20 +211,80 @@ TEST_CASE("every byte of the handshake counts") {
 }
 
 TEST_CASE("a recorded handshake opens nothing a second time") {
+  const bool encrypts = GENERATE(false, true);
   std::vector<std::byte> recorded;
   {
-    Two two(1, PathOptions{}, "token", "token");
+    Two two(1, PathOptions{}, "token", "token", encrypts);
     two.dial(two.tap_listener->address());
     two.run();
     REQUIRE(two.accepted->ok());
     recorded = two.tap.from_dialler.seen;
   }
-  Two two(2, PathOptions{}, "token", "token");
+  Two two(2, PathOptions{}, "token", "token", encrypts);
   RawPeer replayer(two.world);
   replayer.dial_until_linked(two.listener->address(), [&] { replayer.send(recorded); });
   two.run();
   REQUIRE(two.accepted);
   CHECK(two.accepted->code() == Errc::mismatch);
+}
+
+TEST_CASE("an encrypted link shows nothing to who stands in between, and lets nothing be changed") {
+  constexpr std::size_t kBytes = 3000;
+  const std::size_t before = kPrefaceBytes + kNonceBytes + kRequestBytes + sizeof(Proof);
+  std::vector<std::byte> first_time;
+  for (const auto seed : seeds(20)) {
+    // The same bytes in two links look different; with a bit flipped they do not arrive.
+    const bool changes = seed % 2 == 1;
+    Two two(seed, PathOptions{}, "token", "token", true);
+    if (changes) {
+      two.tap.change = [&](bool from_dialler, std::size_t at, std::byte byte) {
+        return from_dialler && at == before + seed * 37 ? byte ^ std::byte{1} : byte;
+      };
+    }
+    two.dial(two.tap_listener->address());
+    REQUIRE(two.world.run_until([&] { return two.dialled && two.accepted; }) == RunEnd::done);
+    REQUIRE(two.dialled->ok());
+    two.dialler_user.send(kBytes);
+    two.run();
+    CHECK(two.acceptor_user.incoming.size() == (changes ? 0 : kBytes));
+    CHECK(two.acceptor_user.failure.has_value() == changes);
+    const auto& seen = two.tap.from_dialler.seen;
+    REQUIRE(seen.size() > before + kBytes);
+    CHECK(std::search(seen.begin(), seen.end(), two.dialler_user.outgoing.begin(), two.dialler_user.outgoing.begin() + 16) == seen.end());
+    CHECK(seen != first_time);
+    first_time = seen;
+  }
+}
+
+TEST_CASE("one side that encrypts and one that does not: both are told, and nothing goes on") {
+  const bool dialler_encrypts = GENERATE(false, true);
+  const std::string token = GENERATE("", "token");
+  Two two(1, PathOptions{}, token, token, dialler_encrypts, !dialler_encrypts);
+  two.dial(two.tap_listener->address());
+  two.run();
+  REQUIRE(two.dialled);
+  CHECK(two.dialled->code() == Errc::mismatch);
+  CHECK_THAT(two.dialled->text(), Contains("RINGLET_ENCRYPT=on") && Contains("RINGLET_ENCRYPT=off") &&
+                                      Contains(dialler_encrypts ? "this rank encrypts" : "this rank does not encrypt"));
+  REQUIRE(two.accepted);
+  CHECK(two.accepted->code() == Errc::mismatch);
+  CHECK_FALSE(two.request);
+  CHECK(two.tap.from_dialler.seen.size() == kPrefaceBytes + kNonceBytes);
+}
+
+TEST_CASE("who cannot know the token cannot choose the keys, whatever public key it sends") {
+  // The acceptor's nonce becomes a key that gives zero: its proof does not fit it any more.
+  Two two(1, PathOptions{}, "token", "token", true);
+  two.tap.change = [](bool from_dialler, std::size_t at, std::byte byte) {
+    return !from_dialler && at >= kPrefaceBytes && at < kPrefaceBytes + kNonceBytes ? std::byte{} : byte;
+  };
+  two.dial(two.tap_listener->address());
+  two.run();
+  REQUIRE(two.dialled);
+  CHECK_FALSE(two.dialled->ok());
+  REQUIRE(two.accepted);
+  CHECK(two.accepted->code() == Errc::mismatch);
+  CHECK_FALSE(two.request);
 }
 
 TEST_CASE("another version is named by both sides' own error") {
@@ -244,7 +312,7 @@ TEST_CASE("a relay has no shortcut") {
   std::optional<Status> outcome;
   two.dialling.network().dial(two.listener->address(), Duration::seconds(5), [&](Result<std::unique_ptr<Link>> link) {
     const LinkRequest request{.kind = LinkRequest::Kind::relay, .from = 2, .to = 3, .shortcut = true};
-    handshake = std::make_unique<DialHandshake>(std::move(link).value(), two.dialler_authenticator, request,
+    handshake = std::make_unique<DialHandshake>(two.dialling.loop(), std::move(link).value(), two.dialler_authenticator, request,
                                                 [&](Result<std::unique_ptr<Link>> ended) { outcome = ended.status(); });
   });
   two.run();

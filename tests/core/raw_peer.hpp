@@ -56,7 +56,7 @@ class RawPeer final : private LinkUser {
     link_->wake();
   }
   void authenticate(std::unique_ptr<Link> link, const std::function<void()>& on_linked) {
-    handshake_ = std::make_unique<DialHandshake>(std::move(link), *authenticator_, LinkRequest{},
+    handshake_ = std::make_unique<DialHandshake>(node_.loop(), std::move(link), *authenticator_, LinkRequest{},
                                                  [this, on_linked](Result<std::unique_ptr<Link>> authenticated) {
                                                    if (!authenticated.ok()) return;
                                                    use(std::move(authenticated).value());

@@ -5,6 +5,7 @@
 
 #include "core/rendezvous/handshake.hpp"
 #include "tests/core/test_authenticator.hpp"
+#include "transport/sim/sim_network.hpp"
 
 using namespace ringlet;
 using namespace ringlet::test;
@@ -68,20 +69,23 @@ struct Side {
 
 /// Two that know the token, or not the same, and whoever sits between them.
 struct Talk {
+  SimWorld world{1};
+  EventLoop& loop = world.add_node().loop();
   TestAuthenticator dialler_authenticator, acceptor_authenticator;
   Side dialler, acceptor;
   std::optional<AcceptHandshake> accepting;
   std::optional<DialHandshake> dialling;
 
-  explicit Talk(const char* token) : dialler_authenticator(1, token), acceptor_authenticator(2, "token") {}
+  explicit Talk(const char* token) : dialler_authenticator(1, token, true), acceptor_authenticator(2, "token", true) {}
   void dial() {
-    dialling.emplace(std::make_unique<Side::Pipe>(dialler), dialler_authenticator, LinkRequest{LinkRequest::Kind::relay, 3, 4, 5},
+    dialling.emplace(loop, std::make_unique<Side::Pipe>(dialler), dialler_authenticator, LinkRequest{LinkRequest::Kind::relay, 3, 4, 5},
                      [this](Result<std::unique_ptr<Link>> link) { dialler.outcome = std::move(link); });
     dialler.speak();
   }
   void accept() {
     accepting.emplace(
-        std::make_unique<Side::Pipe>(acceptor), ConstBytes(), acceptor_authenticator, [this](const LinkRequest&) { accepting->accept(); },
+        loop, std::make_unique<Side::Pipe>(acceptor), ConstBytes(), acceptor_authenticator,
+        [this](const LinkRequest&) { accepting->accept(); },
         [this](Result<std::unique_ptr<Link>> link) { acceptor.outcome = std::move(link); });
     acceptor.speak();
   }

@@ -50,6 +50,7 @@ TEST_CASE("hosts that others reach come first the likeliest") {
 
 TEST_CASE("a link holds the token behind its fragment") {
   CHECK(join_link("10.0.0.7", 7000, "ab-cd_1.2~3") == "http://10.0.0.7:7000/#token=ab-cd_1.2~3");
+  CHECK(join_link("10.0.0.7", 7000, "ab", "off") == "http://10.0.0.7:7000/#token=ab&encrypt=off");
   CHECK(join_link("fd00::1", 80, "a b&c=%/\xc3\xa4") == "http://[fd00::1]:80/#token=a%20b%26c%3D%25%2F%C3%A4");
 }
 

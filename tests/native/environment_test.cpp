@@ -164,6 +164,15 @@ TEST_CASE("reading memory of ranks of this machine can be switched off") {
   CHECK_THROWS_WITH(configure({{"RINGLET_PEER_MEMORY", "yes"}}), Contains("RINGLET_PEER_MEMORY is 'yes'") && Contains("'off'"));
 }
 
+TEST_CASE("links are encrypted where there is a token, or as is said") {
+  const std::string token = "a token of all ranks";
+  CHECK(configure({}).encrypt == false);
+  CHECK(configure({{"RINGLET_TOKEN", token}}).encrypt == true);
+  CHECK(configure({{"RINGLET_TOKEN", token}, {"RINGLET_ENCRYPT", "off"}}).encrypt == false);
+  CHECK(configure({{"RINGLET_ENCRYPT", "on"}}).encrypt == true);
+  CHECK_THROWS_WITH(configure({{"RINGLET_ENCRYPT", "maybe"}}), Contains("RINGLET_ENCRYPT is 'maybe'") && Contains("'off'"));
+}
+
 TEST_CASE("a pinned instruction set is taken") {
   CHECK(configure({{"RINGLET_PLACEMENT", "leaves"}}).options.placement.policy == PlacementPolicy::leaves);
   CHECK(configure({}).options.placement.policy == PlacementPolicy::automatic);

@@ -77,6 +77,22 @@ TEST_CASE("bench measures the group that it was launched in") {
   CHECK(rows[0].at("algorithm") == "exchange");
 }
 
+TEST_CASE("bench compares links with and without encryption, over TCP") {
+  const Outcome outcome = run_command({"bench", "--encrypt", "--sizes", "4,256KiB", "--seconds", "0.05", "--json"});
+  CAPTURE(outcome.err);
+  REQUIRE(outcome.exit_code == 0);
+  const auto rows = rows_of(outcome.out);
+  REQUIRE(rows.size() == 2);
+  for (const auto& row : rows) {
+    CHECK(row.at("checked") == true);
+    CHECK(row.at("links") == "tcp");
+    CHECK(row.at("plain_us").get<double>() > 0);
+    CHECK(row.at("encrypted_us").get<double>() > 0);
+    CHECK(row.at("ratio").get<double>() == Approx(row.at("encrypted_us").get<double>() / row.at("plain_us").get<double>()));
+    CHECK(row.at("encrypted_busbw_GBs").get<double>() > 0);
+  }
+}
+
 TEST_CASE("bench refuses what it cannot measure") {
   const auto refused = [](std::vector<std::string> arguments, const std::string& why) {
     arguments.insert(arguments.begin(), "bench");

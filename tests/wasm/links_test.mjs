@@ -116,3 +116,27 @@ test('ranks that disagree, that are late or that go are named', { timeout }, asy
     await end();
   }
 });
+
+test("keys and records are the natives' own, as tests/secure/key_test.cpp knows them", { timeout }, async () => {
+  const { ranks, end } = await makeWorld(1);
+  const rank = ranks[0];
+  const counted = (first) => rank.put(Uint8Array.from({ length: 32 }, (_, i) => first + i));
+  const hex = (pointer, bytes) => Buffer.from(rank.get(Uint8Array, pointer, bytes)).toString('hex');
+  const keys = rank.put(64);
+  rank.module._test_derive_keys(counted(0), counted(100), keys);
+  assert.equal(hex(keys, 32), 'fe8ab2876acb52ef9bcb960c7ff30bd7f37cf9ddcc3d7611a61b8a49a32cb4d2');
+  assert.equal(hex(keys + 32, 32), '751574cc548c113ebbefa5652ec79d7bad2409eec4a00e6c01f64f5754d2cb06');
+
+  const head = rank.put(Uint8Array.of(16, 0, 0, 0));
+  const content = rank.put(new TextEncoder().encode('a record of text'));
+  const sealed = rank.put(32);
+  for (let cut = 0; cut <= 16; ++cut) {
+    assert.equal(rank.module._test_seal(keys, 0x0102030405, head, content, 16, cut, sealed), 1);
+    assert.equal(hex(sealed, 32), 'd5cb6747ef33f3fa493ab6b595ffc5eecefd5c1f80e02bb2eb3b954559a58339');
+  }
+
+  const secret = rank.put(Buffer.from('77076d0a7318a57d3c16c17251b26645df4c2f87ebc0992ab177fba51db92c2a', 'hex'));
+  assert.equal(rank.module._test_public_key(secret, keys), 1);
+  assert.equal(hex(keys, 32), '8520f0098930a754748b7ddcb43ef75a0dbf3a0d26381af4eba4a98eaa9b4e6a');
+  await end();
+});

@@ -6,6 +6,18 @@ import { createRequire } from 'node:module';
 const require = createRequire(new URL('../../wasm/package.json', import.meta.url));
 export const { WebSocket, WebSocketServer } = require('ws');
 
+// As the package does it: against OpenSSL at the natives' end.
+const noble = (file) => import(require.resolve(file));
+const { chacha20poly1305 } = await noble('@noble/ciphers/chacha.js');
+const { x25519 } = await noble('@noble/curves/ed25519.js');
+const orNothing = (make) => {
+  try {
+    return make();
+  } catch {
+    return undefined;
+  }
+};
+
 export const dtypes = ['bool', 'u8', 'u16', 'u32', 'u64', 'i8', 'i16', 'i32', 'i64', 'f16', 'bf16', 'f32', 'f64', 'complex64'];
 export const sizes = [1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8, 8];
 export const ops = ['sum', 'prod', 'max', 'min'];
@@ -37,6 +49,10 @@ export class Rank {
       },
       random: (bytes) => randomFillSync(bytes),
       sign: (key, message) => createHmac('sha256', key).update(message).digest(),
+      publicKey: (secret) => x25519.getPublicKey(secret),
+      agree: (secret, peer) => orNothing(() => x25519.getSharedSecret(secret, peer)),
+      seal: (key, nonce, associated, place) => chacha20poly1305(key, nonce, associated).encrypt(place.subarray(0, -16), place),
+      open: (key, nonce, associated, sealed, out) => Boolean(orNothing(() => chacha20poly1305(key, nonce, associated).decrypt(sealed, out))),
       completed: (ticket, code, culprit, value, text) => {
         const { resolve, reject } = rank.#tickets.get(ticket);
         rank.#tickets.delete(ticket);
@@ -61,10 +77,10 @@ export class Rank {
   }
 
   /** Joins as a guest; the group of all ranks. */
-  join(port, token, name = 'Node', timeout = 60_000, host = '127.0.0.1') {
+  join(port, token, name = 'Node', timeout = 60_000, host = '127.0.0.1', encrypt = -1) {
     const texts = [host, token, name].map((text) => this.text(text));
     return this.#open((ticket) => {
-      this.world = this.module._ringlet_join(ticket, texts[0], port, texts[1], texts[2], timeout, timeout);
+      this.world = this.module._ringlet_join(ticket, texts[0], port, texts[1], texts[2], timeout, timeout, encrypt);
       return -Math.min(this.world, 0);
     }).finally(() => this.free(...texts));
   }

@@ -1,4 +1,8 @@
 // Worlds whose ranks are given and whose links are dialled one by one: what the browser's loop and links do, without a meeting.
+#include <algorithm>
+
+#include "core/rendezvous/key_schedule.hpp"
+#include "wasm/cpp/browser_authenticator.hpp"
 #include "wasm/cpp/browser_world.hpp"
 #include "wasm/cpp/export.hpp"
 #include "wasm/cpp/registry.hpp"
@@ -33,4 +37,44 @@ RINGLET_EXPORT void test_dial(int32_t ticket, int32_t world, int32_t peer, int32
         }
         browser::tell_completed(ticket, link.status());
       });
+}
+
+/// Writes both keys that come of a salt and what was agreed on.
+RINGLET_EXPORT void test_derive_keys(const std::byte* salt, const std::byte* agreed, std::byte* out) {
+  browser::BrowserAuthenticator authenticator("", false);
+  Key one, other;
+  std::copy_n(salt, one.size(), one.begin());
+  std::copy_n(agreed, other.size(), other.begin());
+  TrafficKeys keys;
+  derive_keys(authenticator, one, other, keys);
+  std::copy(keys.from_dialler.begin(), keys.from_dialler.end(), out);
+  std::copy(keys.from_acceptor.begin(), keys.from_acceptor.end(), out + keys.from_dialler.size());
+}
+
+/// Seals `bytes` with this head of 4 bytes, cut in two, then opens that again into two parts: 1 where that gives the same.
+RINGLET_EXPORT int32_t test_seal(const std::byte* key, double counter, const std::byte* head, const std::byte* content, size_t bytes,
+                                 size_t cut, std::byte* sealed) {
+  browser::BrowserAuthenticator authenticator("", false);
+  Key own;
+  std::copy_n(key, own.size(), own.begin());
+  const auto cipher = authenticator.make_cipher(own);
+  const ConstBytes all(content, bytes), associated(head, 4);
+  const std::array<ConstBytes, 2> parts{all.first(cut), all.subspan(cut)};
+  cipher->seal(static_cast<std::uint64_t>(counter), associated, parts, {sealed, bytes + Cipher::kTagBytes});
+  std::vector<std::byte> opened(bytes);
+  const std::array<Bytes, 2> places{Bytes(opened).first(cut), Bytes(opened).subspan(cut)};
+  const ConstBytes record(sealed, bytes + Cipher::kTagBytes);
+  const bool right = cipher->open(static_cast<std::uint64_t>(counter), associated, record, places);
+  const bool wrong = cipher->open(static_cast<std::uint64_t>(counter) + 1, associated, record, places);
+  return right && !wrong && std::equal(all.begin(), all.end(), opened.begin(), opened.end()) ? 1 : 0;
+}
+
+/// What X25519 makes of a secret; 1 where it also refuses the point zero.
+RINGLET_EXPORT int32_t test_public_key(const std::byte* secret, std::byte* out) {
+  browser::BrowserAuthenticator authenticator("", false);
+  Key own;
+  std::copy_n(secret, own.size(), own.begin());
+  const Key made = authenticator.public_key(own);
+  std::copy(made.begin(), made.end(), out);
+  return authenticator.agree(own, Key{}) ? 0 : 1;
 }

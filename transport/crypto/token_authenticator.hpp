@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "core/ports/authenticator.hpp"
 
@@ -9,13 +10,21 @@ namespace ringlet {
 /// The Authenticator of native programs, on OpenSSL's libcrypto. Any thread, one at a time.
 class TokenAuthenticator final : public Authenticator {
  public:
-  explicit TokenAuthenticator(std::string token) : token_(std::move(token)) {}
+  /// Encrypts where there is a token.
+  explicit TokenAuthenticator(std::string token) : token_(std::move(token)), encrypts_(!token_.empty()) {}
+  TokenAuthenticator(std::string token, bool encrypts) : token_(std::move(token)), encrypts_(encrypts) {}
 
   Proof sign(ConstBytes message) override;
   void fill_random(Bytes out) override;
+  bool encrypts() const override { return encrypts_; }
+  Key hmac(const Key& key, ConstBytes message) override;
+  Key public_key(const Key& secret) override;
+  std::optional<Key> agree(const Key& secret, const Key& peer) override;
+  std::unique_ptr<Cipher> make_cipher(const Key& key) override;
 
  private:
   const std::string token_;
+  const bool encrypts_;
 };
 
 }  // namespace ringlet

@@ -10,12 +10,18 @@ namespace ringlet::browser {
 /// The host's cryptography: pages on plain http have no crypto.subtle, so it brings its own.
 class BrowserAuthenticator final : public Authenticator {
  public:
-  explicit BrowserAuthenticator(std::string token) : token_(std::move(token)) {}
+  BrowserAuthenticator(std::string token, bool encrypts) : token_(std::move(token)), encrypts_(encrypts) {}
   Proof sign(ConstBytes message) override;
   void fill_random(Bytes out) override;
+  bool encrypts() const override { return encrypts_; }
+  Key hmac(const Key& key, ConstBytes message) override;
+  Key public_key(const Key& secret) override;
+  std::optional<Key> agree(const Key& secret, const Key& peer) override;
+  std::unique_ptr<Cipher> make_cipher(const Key& key) override;
 
  private:
   const std::string token_;
+  const bool encrypts_;
 };
 
 }  // namespace ringlet::browser

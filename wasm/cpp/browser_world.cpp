@@ -24,7 +24,7 @@ void BrowserWorld::make_core(const WorldOptions& options) {
 void BrowserWorld::join(const JoinOptions& options, OnJoined on_joined) {
   options_ = options;
   on_joined_ = std::move(on_joined);
-  authenticator_ = std::make_unique<BrowserAuthenticator>(options.token);
+  authenticator_ = std::make_unique<BrowserAuthenticator>(options.token, options.encrypt);
   GuestEntryOptions entry;
   entry.coordinator = options.coordinator;
   entry.name = options.name;

@@ -17,6 +17,7 @@ namespace ringlet::browser {
 struct JoinOptions {
   Address coordinator;  // rank 0
   std::string token;
+  bool encrypt = false;
   std::string name;                          // for people
   Duration timeout = Duration::seconds(60);  // until it has a seat; rank 0 says how long to wait for the others
   Duration operation_timeout = WorldOptions{}.operation_timeout;

@@ -35,9 +35,10 @@ RINGLET_EXPORT int32_t ringlet_cast(int32_t to_dtype, void* out, int32_t from_dt
 
 /// Joins the world whose rank 0 listens at host:port. `token` is empty where the world has none; `name` is for people ("Chromium on
 /// Linux"). Times of 0 are the defaults: 60 s until all ranks are there, 10 min for an operation. How much silence loses a rank is the
-/// world's own. Returns the world's handle. While it waits the host's `seat` is called; completes with the group of all ranks as value.
+/// world's own. `encrypt`: whether what goes over the links is encrypted, as for all ranks of the world; negative: where there is a token.
+/// Returns the world's handle. While it waits the host's `seat` is called; completes with the group of all ranks as value.
 RINGLET_EXPORT int32_t ringlet_join(int32_t ticket, const char* host, int32_t port, const char* token, const char* name,
-                                    int32_t connect_timeout_ms, int32_t operation_timeout_ms);
+                                    int32_t connect_timeout_ms, int32_t operation_timeout_ms, int32_t encrypt);
 /// Takes leave of the others and closes the links; also ends joining. What is pending ends as RINGLET_CANCELLED. The handles of the world
 /// and its groups are void when it has completed.
 RINGLET_EXPORT int32_t ringlet_leave(int32_t ticket, int32_t world);

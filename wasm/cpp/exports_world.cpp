@@ -17,12 +17,13 @@ Duration time_of(int32_t milliseconds, Duration otherwise) { return milliseconds
 }  // namespace
 
 int32_t ringlet_join(int32_t ticket, const char* host, int32_t port, const char* token, const char* name, int32_t connect_timeout_ms,
-                     int32_t operation_timeout_ms) {
+                     int32_t operation_timeout_ms, int32_t encrypt) {
   if (port < 1 || port > 65'535)
     return browser::report_handle({Errc::invalid_argument, "port " + std::to_string(port) + "; ports are 1 to 65535"});
   browser::JoinOptions options;
   options.coordinator = {host, static_cast<std::uint16_t>(port)};
   options.token = token;
+  options.encrypt = encrypt < 0 ? !options.token.empty() : encrypt != 0;
   options.name = name;
   options.timeout = time_of(connect_timeout_ms, options.timeout);
   options.operation_timeout = time_of(operation_timeout_ms, options.operation_timeout);

@@ -19,6 +19,15 @@ void ringlet_socket_close(int32_t socket);  // last; nothing is told of it any m
 
 void ringlet_random(std::byte* out, size_t bytes);
 void ringlet_sign(const char* key, size_t key_bytes, const std::byte* message, size_t message_bytes, std::byte* out);
+// Keys have 32 bytes, nonces 12.
+void ringlet_public_key(const std::byte* secret, std::byte* out);
+int32_t ringlet_agree(const std::byte* secret, const std::byte* peer, std::byte* out);  // 0: the peer's key gives zero
+// The content is in `place`, and its encryption and the tag take its place there.
+void ringlet_seal(const std::byte* key, const std::byte* nonce, const std::byte* associated, size_t associated_bytes, std::byte* place,
+                  size_t content_bytes);
+// `out` has the content's bytes, and is where `sealed` is or apart; 0: the tag is wrong.
+int32_t ringlet_open(const std::byte* key, const std::byte* nonce, const std::byte* associated, size_t associated_bytes,
+                     const std::byte* sealed, size_t content_bytes, std::byte* out);
 
 void ringlet_tell_completed(int32_t ticket, int32_t code, int32_t rank, int32_t value, const char* text);
 void ringlet_tell_seat(int32_t world, int32_t rank, int32_t size, int32_t guests, int32_t present);

@@ -7,6 +7,10 @@
 //                                        and has copied it when it returns; onopen, onmessage, onclose and onerror are set here
 //   random(bytes: Uint8Array)            fills the view with bytes that nobody can foretell
 //   sign(key: Uint8Array, message: Uint8Array): Uint8Array      HMAC-SHA-256
+//   publicKey(secret: Uint8Array): Uint8Array                   X25519
+//   agree(secret: Uint8Array, peer: Uint8Array): Uint8Array | undefined     X25519; nothing where the result is zero
+//   seal(key, nonce, associated, place: Uint8Array): void       ChaCha20-Poly1305 of all but the last 16 bytes of `place`, in its place
+//   open(key, nonce, associated, sealed, out: Uint8Array): boolean          the reverse; `out` is apart, or where `sealed` begins
 //   completed(ticket, code, rank, value, text)                  exports.hpp; code 0 is success, `value` a handle or 0
 //   seat(world, rank, size, guests, present)                    while joining: this rank's place, and how many ranks are there
 //   failed(world, code, rank, text)                             the world has ended by itself, once, also where nothing was pending
@@ -118,6 +122,30 @@ mergeInto(LibraryManager.library, {
   ringlet_sign: function (key, keyBytes, message, messageBytes, out) {
     const proof = Module['host'].sign(HEAPU8.subarray(key, key + keyBytes), HEAPU8.subarray(message, message + messageBytes));
     HEAPU8.set(proof, out);
+  },
+
+  ringlet_public_key: function (secret, out) {
+    HEAPU8.set(Module['host'].publicKey(HEAPU8.subarray(secret, secret + 32)), out);
+  },
+  ringlet_agree: function (secret, peer, out) {
+    const agreed = Module['host'].agree(HEAPU8.subarray(secret, secret + 32), HEAPU8.subarray(peer, peer + 32));
+    if (agreed) HEAPU8.set(agreed, out);
+    return agreed ? 1 : 0;
+  },
+  ringlet_seal: function (key, nonce, associated, associatedBytes, place, bytes) {
+    const view = (from, length) => HEAPU8.subarray(from, from + length);
+    Module['host'].seal(view(key, 32), view(nonce, 12), view(associated, associatedBytes), view(place, bytes + 16));
+  },
+  ringlet_open: function (key, nonce, associated, associatedBytes, sealed, bytes, out) {
+    const view = (from, length) => HEAPU8.subarray(from, from + length);
+    const right = Module['host'].open(
+      view(key, 32),
+      view(nonce, 12),
+      view(associated, associatedBytes),
+      view(sealed, bytes + 16),
+      view(out, bytes),
+    );
+    return right ? 1 : 0;
   },
 
   ringlet_tell_completed: function (ticket, code, rank, value, text) {

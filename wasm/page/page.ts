@@ -1,6 +1,6 @@
 import { keepAwake } from './keep_awake.js';
 import type { News, Order } from './news.js';
-import { forgetToken, rememberToken, takeToken } from './token.js';
+import { encryption, forgetToken, rememberToken, takeToken } from './token.js';
 import { PageView } from './view/page_view.js';
 import { browserName } from './view/words.js';
 import { watchPresence } from './presence.js';
@@ -21,7 +21,8 @@ function join(): void {
     const failure = { code: 'io_error', message: event.message, rank: -1, during: 'looking', slept: false } as const;
     hear(started, { kind: 'failed', failure });
   });
-  const order: Order = { kind: 'join', url: `${location.origin}/`, token: token ?? '', name: browserName(navigator.userAgent) };
+  const url = `${location.origin}/${encryption()}`;
+  const order: Order = { kind: 'join', url, token: token ?? '', name: browserName(navigator.userAgent) };
   started.postMessage(order);
 }
 

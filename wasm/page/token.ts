@@ -1,6 +1,7 @@
-import { tokenOf } from '../src/addresses.js';
+import { encryptOf, tokenOf } from '../src/addresses.js';
 
 const key = 'ringlet-token';
+const encryptKey = 'ringlet-encrypt';
 
 /**
  * The token from the link's fragment, which is taken out of the address bar, or else the one that this tab had before it was reloaded.
@@ -9,9 +10,19 @@ const key = 'ringlet-token';
 export function takeToken(): string | undefined {
   const token = tokenOf(location.hash);
   if (token === undefined) return stored(() => sessionStorage.getItem(key)) ?? undefined;
+  const encrypt = encryptOf(location.hash);
+  stored(() =>
+    encrypt === undefined ? sessionStorage.removeItem(encryptKey) : sessionStorage.setItem(encryptKey, encrypt ? 'on' : 'off'),
+  );
   history.replaceState(null, '', location.pathname + location.search);
   rememberToken(token);
   return token;
+}
+
+/** What the link that brought the token said of encryption, as a fragment; empty where it said nothing. */
+export function encryption(): string {
+  const encrypt = stored(() => sessionStorage.getItem(encryptKey)) ?? undefined;
+  return encrypt === undefined ? '' : `#encrypt=${encrypt}`;
 }
 
 /** Keeps it for as long as the tab is open. */

@@ -7,6 +7,8 @@ export interface Address {
   /** wss instead of ws. */
   readonly secure: boolean;
   readonly token: string | undefined;
+  /** As the link says. */
+  readonly encrypt: boolean | undefined;
 }
 
 const schemes: Readonly<Record<string, { secure: boolean; port: number }>> = {
@@ -38,6 +40,7 @@ export function parseAddress(url: string | URL): Address {
     port: parsed.port === '' ? scheme.port : Number(parsed.port),
     secure: scheme.secure,
     token: tokenOf(parsed.hash),
+    encrypt: encryptOf(parsed.hash),
   };
 }
 
@@ -51,6 +54,12 @@ export function tokenOf(fragment: string): string | undefined {
   } catch {
     return encoded;
   }
+}
+
+/** What a link's fragment says of encryption ("&encrypt=off"); undefined where it says nothing. */
+export function encryptOf(fragment: string): boolean | undefined {
+  const setting = /(?:^#?|&)encrypt=(on|off)(?:&|$)/.exec(fragment)?.[1];
+  return setting === undefined ? undefined : setting === 'on';
 }
 
 // A token must not get into messages and logs.

@@ -37,6 +37,8 @@ export interface JoinRequest {
   readonly port: number;
   readonly secure: boolean;
   readonly token: string;
+  /** Undefined: where there is a token. */
+  readonly encrypt: boolean | undefined;
   readonly name: string;
   /** Milliseconds; undefined: the core's default. */
   readonly connectTimeout: number | undefined;

@@ -15,6 +15,11 @@ export interface JoinOptions {
   readonly url: string | URL;
   /** What every member of the group knows; unset: the one in the link's fragment, or none. */
   readonly token?: string | undefined;
+  /**
+   * Whether what goes over the links is encrypted, which all ranks have to say alike; unset: as the link says ("&encrypt=off"), or else where
+   * there is a token.
+   */
+  readonly encrypt?: boolean | undefined;
   /** Of this side, for people: "kitchen tablet". */
   readonly name?: string | undefined;
   /** Ends joining with an `AbortError`. Of no effect once `join` has ended. */
@@ -49,7 +54,7 @@ export async function joinOn(platform: Platform, factory: ModuleFactory, options
 /** A group of this side alone. */
 export function aloneOn(platform: Platform, factory: ModuleFactory, options: AloneOptions): Promise<Group> {
   const none = { connectTimeout: undefined, operationTimeout: undefined };
-  return start(platform, factory, options, { host: '', port: 0, secure: false, token: '', name: platform.name, ...none });
+  return start(platform, factory, options, { host: '', port: 0, secure: false, token: '', encrypt: false, name: platform.name, ...none });
 }
 
 async function start(
@@ -115,6 +120,7 @@ export function requestOf(platform: Platform, options: JoinOptions): JoinRequest
     port: address.port,
     secure: address.secure,
     token: options.token ?? address.token ?? '',
+    encrypt: options.encrypt ?? address.encrypt,
     name: options.name ?? platform.name,
     connectTimeout: checkedTime('connectTimeout', options.connectTimeout),
     operationTimeout: checkedTime('operationTimeout', options.operationTimeout),

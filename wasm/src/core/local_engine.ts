@@ -115,11 +115,12 @@ export class LocalEngine implements Engine {
     this.#tell({ kind: 'connecting' });
     const texts = [request.host, request.token, request.name].map((text) => this.memory.putText(text)) as [number, number, number];
     const times = [request.connectTimeout, request.operationTimeout].map((time) => Math.ceil(time ?? 0));
+    const encrypt = request.encrypt === undefined ? -1 : Number(request.encrypt);
     const joining = this.#tickets.open(
       (ticket) => {
         const [host, token, name] = texts;
         const [connect, operation] = times as [number, number];
-        const world = this.module._ringlet_join(ticket, host, request.port, token, name, connect, operation);
+        const world = this.module._ringlet_join(ticket, host, request.port, token, name, connect, operation, encrypt);
         this.#world = Math.max(world, 0);
         return this.#refusal(-Math.min(world, 0));
       },

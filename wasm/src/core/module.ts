@@ -19,6 +19,7 @@ export interface RingletModule {
     name: number,
     connectTimeout: number,
     operationTimeout: number,
+    encrypt: number,
   ): number;
   _ringlet_world_of_one(): number;
   _ringlet_world_group(world: number): number;

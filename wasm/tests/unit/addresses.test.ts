@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseAddress, tokenOf } from '../../src/addresses.js';
+import { encryptOf, parseAddress, tokenOf } from '../../src/addresses.js';
 
 test('links and WebSocket addresses say where to join', () => {
   assert.deepEqual(parseAddress('http://192.168.1.5:4711/#token=a%2Bb+c='), {
@@ -8,9 +8,10 @@ test('links and WebSocket addresses say where to join', () => {
     port: 4711,
     secure: false,
     token: 'a+b+c=',
+    encrypt: undefined,
   });
-  assert.deepEqual(parseAddress('ws://[fe80::1]:9/ring'), { host: 'fe80::1', port: 9, secure: false, token: undefined });
-  assert.deepEqual(parseAddress(new URL('wss://example.com')), { host: 'example.com', port: 443, secure: true, token: undefined });
+  assert.deepEqual(parseAddress('ws://[fe80::1]:9/ring#encrypt=off'), { host: 'fe80::1', port: 9, secure: false, token: undefined, encrypt: false });
+  assert.deepEqual(parseAddress(new URL('wss://example.com')), { host: 'example.com', port: 443, secure: true, token: undefined, encrypt: undefined });
   assert.equal(parseAddress('http://localhost').port, 80);
 });
 
@@ -30,4 +31,11 @@ test('a fragment may hold a token', () => {
   assert.equal(tokenOf('#token='), undefined);
   assert.equal(tokenOf(''), undefined);
   assert.equal(tokenOf('#token=%'), '%');
+});
+
+test('a fragment may say whether links are encrypted', () => {
+  assert.equal(encryptOf('#token=x&encrypt=off'), false);
+  assert.equal(encryptOf('#encrypt=on&token=x'), true);
+  assert.equal(encryptOf('#token=x'), undefined);
+  assert.equal(encryptOf('#encrypt=maybe'), undefined);
 });

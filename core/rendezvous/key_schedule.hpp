@@ -1,0 +1,23 @@
+#pragma once
+
+#include "core/ports/authenticator.hpp"
+
+namespace ringlet {
+
+/// One key for each direction of a link.
+struct TrafficKeys {
+  Key from_dialler{}, from_acceptor{};
+
+  TrafficKeys() = default;
+  TrafficKeys(const TrafficKeys&) = delete;
+  TrafficKeys& operator=(const TrafficKeys&) = delete;
+  ~TrafficKeys() {
+    wipe(from_dialler);
+    wipe(from_acceptor);
+  }
+};
+
+/// HKDF-SHA-256 (RFC 5869): extracts with `salt` from what the two sides have agreed on, expands with a text for each direction.
+void derive_keys(Authenticator& authenticator, const Key& salt, const Key& agreed, TrafficKeys& keys);
+
+}  // namespace ringlet

@@ -1,0 +1,78 @@
+// What somebody on the way sees of a job.
+#include <catch2/catch.hpp>
+
+#include "tests/launch/command_process.hpp"
+#include "tests/process/recording_proxy.hpp"
+
+using namespace ringlet::test;
+using Catch::Matchers::Contains;
+
+namespace {
+
+const std::string kToken = "a-token-that-nobody-may-see-1234";
+const std::string kPattern = "a pattern that shows where it is not encrypted; ";
+
+struct Captured {
+  Outcome outcome;
+  std::string bytes;
+};
+
+/// Two ranks with a token, and a proxy between them that rank 1 takes for rank 0.
+Captured run_through_a_proxy(const std::vector<std::pair<std::string, std::string>>& settings) {
+  RecordingProxy proxy;
+  std::vector<std::pair<std::string, std::string>> environment{{"RINGLET_TOKEN", kToken}, {"RINGLET_PEER_MEMORY", "off"}};
+  environment.insert(environment.end(), settings.begin(), settings.end());
+  CommandProcess launch({"launch", "-n", "2", "--no-prefix", "--", "sh", "-c",
+                         "if [ $RINGLET_RANK = 0 ]; then echo \"at $RINGLET_COORDINATOR end\"; else export RINGLET_COORDINATOR=127.0.0.1:" +
+                             std::to_string(proxy.port()) + "; fi; exec \"$0\" \"$1\"",
+                         RINGLET_PATTERN_RANK, kPattern},
+                        environment);
+  launch.wait_for_stdout(" end\n");
+  const std::string& out = launch.out();
+  const std::size_t colon = out.find(':', out.find("at "));
+  proxy.pass_on_to(static_cast<std::uint16_t>(std::stoi(out.substr(colon + 1))));
+  Captured captured{launch.finish(), {}};
+  captured.bytes = proxy.finish();
+  return captured;
+}
+
+}  // namespace
+
+TEST_CASE("who listens on the network sees no token, no tensor and no control message") {
+  const Captured captured = run_through_a_proxy({});
+  CAPTURE(captured.outcome.out, captured.outcome.err);
+  REQUIRE(captured.outcome.exit_code == 0);
+  CHECK_THAT(captured.outcome.out, Contains("right"));
+  // All has come this way.
+  CHECK(captured.bytes.size() > 900'000);
+  for (const std::string& secret : {kToken, kPattern, kPattern.substr(10, 12), std::string("127.0.0.1")})
+    CHECK(captured.bytes.find(secret) == std::string::npos);
+}
+
+TEST_CASE("switched off, all but the token is seen") {
+  const Captured captured = run_through_a_proxy({{"RINGLET_ENCRYPT", "off"}});
+  CAPTURE(captured.outcome.out, captured.outcome.err);
+  REQUIRE(captured.outcome.exit_code == 0);
+  CHECK(captured.bytes.size() > 900'000);
+  CHECK(captured.bytes.find(kToken) == std::string::npos);
+  CHECK(captured.bytes.find(kPattern + kPattern) != std::string::npos);
+  CHECK(captured.bytes.find("127.0.0.1") != std::string::npos);
+}
+
+TEST_CASE("without a token the links can be encrypted, too") {
+  const Captured captured = run_through_a_proxy({{"RINGLET_TOKEN", ""}, {"RINGLET_ENCRYPT", "on"}});
+  CAPTURE(captured.outcome.out, captured.outcome.err);
+  REQUIRE(captured.outcome.exit_code == 0);
+  CHECK(captured.bytes.find(kPattern) == std::string::npos);
+}
+
+TEST_CASE("ranks that do not agree on encryption say so, and what to set") {
+  const Outcome outcome = run_command({"launch", "-n", "2", "--no-prefix", "--", "sh", "-c",
+                                       "[ $RINGLET_RANK = 0 ] || export RINGLET_ENCRYPT=off; exec \"$0\" x", RINGLET_PATTERN_RANK},
+                                      {{"RINGLET_TOKEN", kToken}, {"RINGLET_CONNECT_TIMEOUT_MS", "3000"}});
+  CAPTURE(outcome.out, outcome.err);
+  CHECK(outcome.exit_code != 0);
+  CHECK_THAT(outcome.out,
+             Contains("this rank does not encrypt its links") && Contains("RINGLET_ENCRYPT=off") && Contains("RINGLET_ENCRYPT=on"));
+  CHECK_THAT(outcome.out + outcome.err, !Contains(kToken));
+}

@@ -1,0 +1,92 @@
+// Known answers: of the RFCs, and of a second way to compute the same, which the tests of the browser's side meet as well.
+#include <catch2/catch.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/rendezvous/key_schedule.hpp"
+#include "transport/crypto/record_cipher.hpp"
+#include "transport/crypto/token_authenticator.hpp"
+
+using namespace ringlet;
+
+namespace {
+
+std::vector<std::byte> bytes_of(std::string_view hex) {
+  std::vector<std::byte> bytes;
+  for (std::size_t i = 0; i < hex.size(); i += 2)
+    bytes.push_back(static_cast<std::byte>(std::stoi(std::string(hex.substr(i, 2)), nullptr, 16)));
+  return bytes;
+}
+
+Key key_of(std::string_view hex) {
+  const auto bytes = bytes_of(hex);
+  REQUIRE(bytes.size() == 32);
+  Key key;
+  std::copy(bytes.begin(), bytes.end(), key.begin());
+  return key;
+}
+
+Key counted_from(int first) {
+  Key key;
+  for (std::size_t i = 0; i < key.size(); ++i) key[i] = static_cast<std::byte>(first + static_cast<int>(i));
+  return key;
+}
+
+const char* const kFromDialler = "fe8ab2876acb52ef9bcb960c7ff30bd7f37cf9ddcc3d7611a61b8a49a32cb4d2";
+
+}  // namespace
+
+TEST_CASE("X25519 is RFC 7748's") {
+  TokenAuthenticator authenticator("");
+  const Key alice = key_of("77076d0a7318a57d3c16c17251b26645df4c2f87ebc0992ab177fba51db92c2a");
+  const Key bob = key_of("5dab087e624a8a4b79e17f8b83800ee66f3bb1292618b6fd1c2f8b27ff88e0eb");
+  const Key alice_public = key_of("8520f0098930a754748b7ddcb43ef75a0dbf3a0d26381af4eba4a98eaa9b4e6a");
+  const Key bob_public = key_of("de9edb7d7b7dc1b4d35b61c2ece435373f8343c85b78674dadfc7e146f882b4f");
+  const Key shared = key_of("4a5d9d5ba4ce2de1728e3bf480350f25e07e21c947d19e3376f09b3c1e161742");
+  CHECK(authenticator.public_key(alice) == alice_public);
+  CHECK(authenticator.public_key(bob) == bob_public);
+  CHECK(authenticator.agree(alice, bob_public) == shared);
+  CHECK(authenticator.agree(bob, alice_public) == shared);
+}
+
+TEST_CASE("public keys that give zero are refused") {
+  TokenAuthenticator authenticator("");
+  Key one{};
+  one[0] = std::byte{1};
+  const std::vector<Key> low{Key{}, one, key_of("e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800"),
+                             key_of("ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f")};
+  for (const Key& key : low) CHECK_FALSE(authenticator.agree(counted_from(7), key));
+}
+
+TEST_CASE("the key schedule is HKDF") {
+  TokenAuthenticator authenticator("a token does not matter here");
+  TrafficKeys keys;
+  derive_keys(authenticator, counted_from(0), counted_from(100), keys);
+  CHECK(keys.from_dialler == key_of(kFromDialler));
+  CHECK(keys.from_acceptor == key_of("751574cc548c113ebbefa5652ec79d7bad2409eec4a00e6c01f64f5754d2cb06"));
+}
+
+TEST_CASE("a record is ChaCha20-Poly1305, in however many parts it comes and goes") {
+  constexpr std::uint64_t kCounter = 0x0102030405;
+  const auto head = bytes_of("10000000");
+  const std::string_view letters = "a record of text";
+  const ConstBytes text = std::as_bytes(std::span(letters.data(), letters.size()));
+  const auto expected = bytes_of("d5cb6747ef33f3fa493ab6b595ffc5eecefd5c1f80e02bb2eb3b954559a58339");
+  RecordCipher cipher(key_of(kFromDialler));
+  for (std::size_t cut = 0; cut <= text.size(); ++cut) {
+    CAPTURE(cut);
+    std::vector<std::byte> sealed(text.size() + Cipher::kTagBytes), plain(text.size());
+    const std::array<ConstBytes, 2> parts{text.first(cut), text.subspan(cut)};
+    cipher.seal(kCounter, head, parts, sealed);
+    CHECK(sealed == expected);
+    const std::array<Bytes, 2> places{Bytes(plain).first(cut), Bytes(plain).subspan(cut)};
+    CHECK(cipher.open(kCounter, head, sealed, places));
+    CHECK(std::equal(plain.begin(), plain.end(), text.begin(), text.end()));
+    CHECK_FALSE(cipher.open(kCounter + 1, head, sealed, places));
+    CHECK_FALSE(cipher.open(kCounter, bytes_of("11000000"), sealed, places));
+    const Bytes in_place = Bytes(sealed).first(text.size());
+    CHECK(cipher.open(kCounter, head, sealed, std::span(&in_place, 1)));
+    CHECK(std::equal(in_place.begin(), in_place.end(), text.begin(), text.end()));
+  }
+}

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <memory>
+
+#include "core/ports/authenticator.hpp"
+
+struct evp_cipher_ctx_st;
+
+namespace ringlet {
+
+/// The Cipher of native programs, on OpenSSL's libcrypto.
+class RecordCipher final : public Cipher {
+ public:
+  explicit RecordCipher(const Key& key);
+
+  void seal(std::uint64_t counter, ConstBytes associated, std::span<const ConstBytes> plain, Bytes sealed) override;
+  bool open(std::uint64_t counter, ConstBytes associated, ConstBytes sealed, std::span<const Bytes> plain) override;
+
+ private:
+  struct Free {
+    void operator()(evp_cipher_ctx_st* context) const;
+  };
+  void begin(std::uint64_t counter, ConstBytes associated, bool seals);
+
+  const std::unique_ptr<evp_cipher_ctx_st, Free> context_;
+};
+
+}  // namespace ringlet
