@@ -247,7 +247,7 @@ WorldConfig make_world_config(const InitOptions& options, const Variables& varia
 
   config.options.placement.policy = placement_policy(variables);
   config.token = read_token(options, variables);
-  config.encrypt = switch_setting({}, variables, "RINGLET_ENCRYPT", !config.token.empty());
+  config.encrypt = switch_setting(options.encrypt, variables, "RINGLET_ENCRYPT", !config.token.empty());
 
   Settings settings;
   settings.rank = number_setting(options.rank, "InitOptions::rank", variables, {"RINGLET_RANK", "MLX_RANK"});

@@ -270,6 +270,9 @@ struct InitOptions {
   /// RINGLET_TOKEN, then the file RINGLET_TOKEN_FILE: what all ranks prove to know; at least 16 characters. `ringlet token` makes one.
   /// Without it ranks listen on this machine only.
   std::optional<std::string> token{};
+  /// RINGLET_ENCRYPT (on, off; unset: on where there is a token): what the ranks send each other is encrypted. The same on all ranks.
+  /// Without a token it keeps out who merely listens, and not who stands between two ranks.
+  std::optional<bool> encrypt{};
   /// RINGLET_PEER_MEMORY (on, off): ranks of one machine may read each other's memory, where the system lets them, which is faster.
   std::optional<bool> peer_memory{};
   /// RINGLET_STATUS (on, off): `ringlet status` of the same user may ask this rank, at a socket in a directory of the user's own, what all

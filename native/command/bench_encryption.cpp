@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -20,7 +19,7 @@ constexpr int kTurns = 5;
 Group form(bool encrypt) {
   InitOptions options;
   options.peer_memory = false;
-  ::setenv("RINGLET_ENCRYPT", encrypt ? "on" : "off", 1);
+  options.encrypt = encrypt;
   return init(options);
 }
 
