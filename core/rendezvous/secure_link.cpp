@@ -168,7 +168,7 @@ bool SecureLink::open_next() {
     return false;
   }
   if (available < kRecordHeadBytes + content_bytes + Cipher::kTagBytes) {
-    if (inner_ended_) fail(Errc::peer_lost, "closed the connection, or somebody on the way cut it: its end was not announced");
+    if (inner_ended_) fail(Errc::peer_lost, "closed the connection without announcing that: it was killed, or somebody on the way cut it");
     return false;
   }
   return open(content_bytes);

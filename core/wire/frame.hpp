@@ -10,8 +10,7 @@
 
 namespace ringlet {
 
-/// Each side of a connection opens its handshake (core/rendezvous/handshake.hpp) with these bytes: magic "RNGL", version (u16), flags
-/// (u16).
+/// Each side of a connection opens its handshake (core/rendezvous/handshake.hpp) with magic "RNGL", version (u16), flags (u16).
 inline constexpr std::size_t kPrefaceBytes = 8;
 inline constexpr std::uint16_t kWireVersion = 2;
 

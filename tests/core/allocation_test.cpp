@@ -7,6 +7,7 @@
 
 #include "core/engine/requests.hpp"
 #include "core/engine/world.hpp"
+#include "core/rendezvous/secure_link.hpp"
 #include "tests/core/allocation_count.hpp"
 
 using namespace ringlet;
@@ -56,6 +57,7 @@ class PipeLink final : public Link {
       if (bytes > 0) std::memcpy(place.data(), part->data() + moved, bytes);
       moved += bytes;
     }
+    if (moved == 0) return false;
     user_->sent(moved);
     other_->user_->received(moved);
     return true;
@@ -65,6 +67,25 @@ class PipeLink final : public Link {
   LinkUser* user_ = nullptr;
   PipeLink* other_ = nullptr;
   bool awake_ = false;
+};
+
+/// Moves bytes as a cipher does, and hides none.
+class OpenCipher final : public Cipher {
+ public:
+  void seal(std::uint64_t, ConstBytes, std::span<const ConstBytes> plain, Bytes sealed) override {
+    for (const ConstBytes part : plain) {
+      std::copy(part.begin(), part.end(), sealed.begin());
+      sealed = sealed.subspan(part.size());
+    }
+    std::fill(sealed.begin(), sealed.end(), std::byte{});
+  }
+  bool open(std::uint64_t, ConstBytes, ConstBytes sealed, std::span<const Bytes> plain) override {
+    for (const Bytes part : plain) {
+      if (part.data() != sealed.data()) std::copy_n(sealed.begin(), part.size(), part.begin());
+      sealed = sealed.subspan(part.size());
+    }
+    return true;
+  }
 };
 
 class IgnoringOwner final : public SessionOwner {
@@ -79,7 +100,7 @@ class PipeGroup {
  public:
   static constexpr int kSize = 3;
 
-  explicit PipeGroup(const WorldOptions& options) {
+  PipeGroup(const WorldOptions& options, bool encrypts) {
     for (int rank = 0; rank < kSize; ++rank) {
       WorldOptions own = options;
       own.rank = rank;
@@ -95,8 +116,8 @@ class PipeGroup {
         other->connect(*one);
         links_.push_back(one.get());
         links_.push_back(other.get());
-        worlds_[static_cast<std::size_t>(rank)]->adopt(std::make_unique<Session>(std::move(one), loop_, owner_, options.session), peer);
-        worlds_[static_cast<std::size_t>(peer)]->adopt(std::make_unique<Session>(std::move(other), loop_, owner_, options.session), rank);
+        adopt(rank, peer, std::move(one), options, encrypts);
+        adopt(peer, rank, std::move(other), options, encrypts);
       }
     }
   }
@@ -122,6 +143,12 @@ class PipeGroup {
   }
 
  private:
+  void adopt(int rank, int peer, std::unique_ptr<Link> link, const WorldOptions& options, bool encrypts) {
+    if (encrypts)
+      link = std::make_unique<SecureLink>(loop_, std::move(link), std::make_unique<OpenCipher>(), std::make_unique<OpenCipher>());
+    worlds_[static_cast<std::size_t>(rank)]->adopt(std::make_unique<Session>(std::move(link), loop_, owner_, options.session), peer);
+  }
+
   StillLoop loop_;
   IgnoringOwner owner_;
   std::vector<std::unique_ptr<World>> worlds_;
@@ -136,8 +163,9 @@ TEST_CASE("the allocations of a large all-reduce do not depend on the number of 
   options.segment_bytes = 16 << 10;
   options.guests = GENERATE(0, 1, 2);
   options.placement.policy = PlacementPolicy::leaves;
-  CAPTURE(options.guests);
-  PipeGroup group(options);
+  const bool encrypts = GENERATE(false, true);
+  CAPTURE(options.guests, encrypts);
+  PipeGroup group(options, encrypts);
   constexpr std::size_t kFew = 100'000;     // about 9 segments per part
   constexpr std::size_t kMany = 3'000'000;  // about 250
   for (const std::size_t warm_up : {kMany, kFew, kMany}) group.allocations_of_sum(warm_up);

@@ -33,6 +33,7 @@ std::uint64_t run_seed(std::uint64_t seed, std::size_t largest, int operation_co
   setup.size = static_cast<int>(1 + random.below(8));
   setup.seed = seed;
   setup.with_roster = random.below(2) != 0;
+  setup.encrypts = seed % 4 == 1;
   if (random.below(2) != 0) setup.paths = rough_paths();
   setup.world = random_options(random, setup.size);
   SimGroup group(setup);

@@ -17,6 +17,7 @@ TEST_CASE("when a rank goes, every survivor's operation ends with its name") {
     GroupSetup setup;
     setup.size = static_cast<int>(2 + random.below(5));
     setup.seed = seed;
+    setup.encrypts = seed % 2 != 0;
     if (random.below(2) != 0) setup.paths = rough_paths();
     setup.world.limits = {random.below(2) * 2000, 4000};
     setup.world.segment_bytes = 1024;
@@ -60,6 +61,7 @@ TEST_CASE("a cut link is noticed by both its ends, each of which may blame the o
     GroupSetup setup;
     setup.size = 4;
     setup.seed = seed;
+    setup.encrypts = seed % 2 != 0;
     setup.world.heartbeat_timeout = Duration::seconds(2);
     SimGroup group(setup);
     group.meet();

@@ -18,6 +18,7 @@ TEST_CASE("when a guest or a relay goes, every survivor names it") {
     setup.world.guests = static_cast<int>(1 + random.below(5));
     setup.size = natives + setup.world.guests;
     setup.seed = seed;
+    setup.encrypts = seed % 2 != 0;
     if (random.below(2) != 0) setup.paths = rough_paths();
     setup.world.limits = {random.below(2) * 2000, 4000};
     setup.world.segment_bytes = 1024;
@@ -81,6 +82,7 @@ TEST_CASE("a guest that is lost while the others still link up is named") {
     setup.size = 5;
     setup.world.guests = 3;
     setup.seed = seed;
+    setup.encrypts = seed % 2 != 0;
     setup.connect_timeout = Duration::seconds(20);
     SimGroup group(setup);
     SimRandom random(seed);

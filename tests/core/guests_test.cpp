@@ -36,6 +36,7 @@ std::uint64_t run_seed(std::uint64_t seed) {
   SimRandom random(seed * 3 + 1);
   GroupSetup setup = setup_of(static_cast<int>(1 + random.below(3)), static_cast<int>(1 + random.below(8)), seed);
   setup.with_roster = random.below(3) == 0;
+  setup.encrypts = seed % 2 != 0;
   if (random.below(2) != 0) setup.paths = rough_paths();
   setup.paths.dial_refused_per_mille = random.below(2) == 0 ? 0 : 100;
   setup.world.limits.exchange_bytes = pick<std::size_t>(random, {0, 64, 1000});

@@ -43,7 +43,7 @@ void SimGroup::set_token(int rank, const std::string& token) {
   Rank& entry = ranks_[static_cast<std::size_t>(rank)];
   entry.meeting.reset();
   entry.reception.reset();
-  entry.authenticator = std::make_unique<TestAuthenticator>(setup_.seed * 1000 + static_cast<std::uint64_t>(rank), token);
+  entry.authenticator = std::make_unique<TestAuthenticator>(setup_.seed * 1000 + static_cast<std::uint64_t>(rank), token, setup_.encrypts);
   entry.reception = std::make_unique<Reception>(node(rank).loop(), *entry.authenticator);
 }
 
@@ -64,7 +64,8 @@ void SimGroup::start(Meeting& meeting, Rank& entry) {
 void SimGroup::start_guest(int number) {
   Guest& guest = guests_[static_cast<std::size_t>(number)];
   SimNode& own = guest_node(number);
-  guest.authenticator = std::make_unique<TestAuthenticator>(setup_.seed * 1000 + 500 + static_cast<std::uint64_t>(number), kSimToken);
+  guest.authenticator =
+      std::make_unique<TestAuthenticator>(setup_.seed * 1000 + 500 + static_cast<std::uint64_t>(number), kSimToken, setup_.encrypts);
   GuestEntryOptions options;
   options.coordinator = {sim_.node(0).host(), 5000};
   options.name = "guest " + std::to_string(number);

@@ -31,6 +31,7 @@ struct GroupSetup {
   int size = 2;
   std::uint64_t seed = 0;
   bool with_roster = false;
+  bool encrypts = false;
   PathOptions paths{};
   WorldOptions world{};
   Duration connect_timeout = Duration::seconds(60);

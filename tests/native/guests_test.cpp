@@ -10,6 +10,7 @@
 #include "tests/native/expect.hpp"
 #include "tests/native/guest.hpp"
 #include "tests/native/ranks.hpp"
+#include "tests/process/recording_proxy.hpp"
 
 using namespace ringlet;
 using namespace ringlet::test;
@@ -218,6 +219,39 @@ TEST_CASE("a guest with another token is refused, and the ranks go on without it
   });
   run_ranks(
       1, [](Group& group) { group.barrier(); },
+      [&](native::WorldConfig& config) {
+        config.options.size = 2;
+        config.options.guests = 1;
+        config.token = kToken;
+        coordinator.set_value(*config.meeting.coordinator);
+      });
+  guests.join();
+}
+
+TEST_CASE("recordings of a guest and old tokens are refused while a group computes, and it goes on") {
+  constexpr std::size_t kHello = kPrefaceBytes + kNonceBytes;
+  RecordingProxy proxy;
+  std::promise<Address> coordinator;
+  auto address = coordinator.get_future();
+  std::thread guests([&] {
+    const Address at = address.get();
+    proxy.pass_on_to(at.port);
+    NativeGuest guest({"127.0.0.1", proxy.port()}, kToken, "guest");
+    REQUIRE(guest.meet().ok());
+    REQUIRE(guest.run(make_barrier(guest.options())).ok());
+    const std::string said = proxy.wait_for_dialler(kHello + kRequestBytes + sizeof(Proof) + 1).from_dialler;
+    for (int i = 0; i < 5; ++i) CHECK(replay(at.port, said, kHello).size() == kHello);
+    NativeGuest old(at, "the token of last week", "old");
+    CHECK(old.meet().code() == Errc::mismatch);
+    CHECK(guest.run(make_barrier(guest.options())).ok());
+    guest.close();
+  });
+  run_ranks(
+      1,
+      [](Group& group) {
+        group.barrier();
+        group.barrier();
+      },
       [&](native::WorldConfig& config) {
         config.options.size = 2;
         config.options.guests = 1;

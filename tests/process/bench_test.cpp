@@ -43,12 +43,13 @@ TEST_CASE("bench starts its own ranks, checks every result and prints a row per 
   CHECK(rows[0].at("bytes") == 24);
 }
 
-TEST_CASE("ranks of one machine read each other's memory unless told not to") {
+TEST_CASE("ranks of one machine read each other's memory unless told not to, also where their links are encrypted") {
   const std::string setting = GENERATE("", "on", "off");
+  const std::string token = GENERATE("", "a token for this test");
   CommandProcess bench({"bench", "--ranks", "3", "--sizes", "4,64KiB,3MiB", "--seconds", "0.01", "--json"},
-                       {{"RINGLET_PEER_MEMORY", setting}});
+                       {{"RINGLET_PEER_MEMORY", setting}, {"RINGLET_TOKEN", token}});
   const Outcome outcome = bench.finish();
-  CAPTURE(setting, outcome.err);
+  CAPTURE(setting, token, outcome.err);
   REQUIRE(outcome.exit_code == 0);
   for (const auto& row : rows_of(outcome.out)) {
     CHECK(row.at("checked") == true);

@@ -32,7 +32,7 @@ Captured run_through_a_proxy(const std::vector<std::pair<std::string, std::strin
   const std::size_t colon = out.find(':', out.find("at "));
   proxy.pass_on_to(static_cast<std::uint16_t>(std::stoi(out.substr(colon + 1))));
   Captured captured{launch.finish(), {}};
-  captured.bytes = proxy.finish();
+  captured.bytes = all_bytes(proxy.finish());
   return captured;
 }
 

@@ -7,8 +7,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
+#include <cerrno>
+#include <chrono>
 
 namespace ringlet::test {
 
@@ -32,7 +35,40 @@ bool write_all(int to, const char* bytes, std::size_t count) {
   return true;
 }
 
+/// Appends what comes next; false where nothing does any more.
+bool read_some(int from, std::string& to) {
+  std::array<char, 4096> bytes;
+  const ssize_t count = ::recv(from, bytes.data(), bytes.size(), 0);
+  // Where the other side has thrown away what it was told, it resets.
+  REQUIRE((count >= 0 || errno == ECONNRESET));
+  if (count > 0) to.append(bytes.data(), static_cast<std::size_t>(count));
+  return count > 0;
+}
+
 }  // namespace
+
+std::string all_bytes(const std::vector<Conversation>& conversations) {
+  std::string all;
+  for (const auto& [from_dialler, from_acceptor] : conversations) all += from_dialler + from_acceptor;
+  return all;
+}
+
+std::string replay(std::uint16_t port, const std::string& from_dialler, std::size_t hello) {
+  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const timeval patience{60, 0};
+  ::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  const sockaddr_in address = loopback(port);
+  REQUIRE(::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  REQUIRE(write_all(socket, from_dialler.data(), std::min(hello, from_dialler.size())));
+  std::string answer;
+  bool more = true;
+  while (more && answer.size() < hello) more = read_some(socket, answer);
+  // It may close before it has read all.
+  if (more && from_dialler.size() > hello) write_all(socket, from_dialler.data() + hello, from_dialler.size() - hello);
+  while (more) more = read_some(socket, answer);
+  ::close(socket);
+  return answer;
+}
 
 RecordingProxy::RecordingProxy() : listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
   sockaddr_in address = loopback(0);
@@ -53,12 +89,19 @@ void RecordingProxy::pass_on_to(std::uint16_t port) {
   thread_ = std::thread([this, port] { run(port); });
 }
 
-std::string RecordingProxy::finish() {
+Conversation RecordingProxy::wait_for_dialler(std::size_t bytes) {
+  std::unique_lock lock(mutex_);
+  REQUIRE(more_.wait_for(lock, std::chrono::minutes(1),
+                         [&] { return !conversations_.empty() && conversations_[0].from_dialler.size() >= bytes; }));
+  return conversations_[0];
+}
+
+std::vector<Conversation> RecordingProxy::finish() {
   if (thread_.joinable()) {
     (void)!::write(stop_[1], "", 1);
     thread_.join();
   }
-  return passed_;
+  return conversations_;
 }
 
 void RecordingProxy::run(std::uint16_t port) {
@@ -80,14 +123,21 @@ bool RecordingProxy::accept_one(std::uint16_t port) {
   const int from = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
   const int to = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const sockaddr_in address = loopback(port);
-  pairs_.push_back({{from, to}});
+  const std::lock_guard lock(mutex_);
+  pairs_.push_back({{from, to}, conversations_.size()});
+  conversations_.emplace_back();
   return from >= 0 && ::connect(to, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
 }
 
 void RecordingProxy::move(Pair& pair, int from) {
   std::array<char, 65536> bytes;
   const ssize_t count = ::recv(pair.ends[from], bytes.data(), bytes.size(), 0);
-  if (count > 0) passed_.append(bytes.data(), static_cast<std::size_t>(count));
+  if (count > 0) {
+    const std::lock_guard lock(mutex_);
+    Conversation& kept = conversations_[pair.conversation];
+    (from == 0 ? kept.from_dialler : kept.from_acceptor).append(bytes.data(), static_cast<std::size_t>(count));
+    more_.notify_all();
+  }
   if (count > 0 && write_all(pair.ends[1 - from], bytes.data(), static_cast<std::size_t>(count))) return;
   pair.open[from] = false;
   ::shutdown(pair.ends[1 - from], SHUT_WR);

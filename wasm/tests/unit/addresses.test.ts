@@ -10,8 +10,20 @@ test('links and WebSocket addresses say where to join', () => {
     token: 'a+b+c=',
     encrypt: undefined,
   });
-  assert.deepEqual(parseAddress('ws://[fe80::1]:9/ring#encrypt=off'), { host: 'fe80::1', port: 9, secure: false, token: undefined, encrypt: false });
-  assert.deepEqual(parseAddress(new URL('wss://example.com')), { host: 'example.com', port: 443, secure: true, token: undefined, encrypt: undefined });
+  assert.deepEqual(parseAddress('ws://[fe80::1]:9/ring#encrypt=off'), {
+    host: 'fe80::1',
+    port: 9,
+    secure: false,
+    token: undefined,
+    encrypt: false,
+  });
+  assert.deepEqual(parseAddress(new URL('wss://example.com')), {
+    host: 'example.com',
+    port: 443,
+    secure: true,
+    token: undefined,
+    encrypt: undefined,
+  });
   assert.equal(parseAddress('http://localhost').port, 80);
 });
 
