@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
+#include "tests/core/seeds.hpp"
 #include "tests/native/expect.hpp"
 #include "tests/native/ranks.hpp"
 #include "tests/transport/flood.hpp"
@@ -29,7 +30,7 @@ TEST_CASE("ranks meet through ten thousand bad connections") {
       [&](native::WorldConfig& config) {
         config.token = kToken;
         // Rank 0 waits at that port from the start; rank 2 gets in between.
-        if (config.options.rank == 1) flooded = flood(config.meeting.coordinator->port, 10'000);
+        if (config.options.rank == 1) flooded = flood(config.meeting.coordinator->port, static_cast<int>(share_of(10'000)));
       });
   CHECK(flooded);
 }

@@ -1,22 +1,19 @@
 #pragma once
 
-#include <cstdlib>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "native/pairing/host_session.hpp"
 #include "native/pairing/newcomer_session.hpp"
+#include "tests/core/seeds.hpp"
 
 namespace ringlet::test {
 
 inline ConstBytes bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
 
-/// How densely to try what is slow, in percent.
-inline std::size_t stride_of(std::size_t stride) {
-  const char* percent = std::getenv("RINGLET_SEED_PERCENT");
-  return percent == nullptr ? stride : stride * 100 / static_cast<std::size_t>(std::max(1, std::atoi(percent)));
-}
+/// From one try to the next where all would take long: further in slow builds.
+inline std::size_t stride_of(std::size_t stride) { return stride * 100 / share_of(100); }
 
 /// A host and a newcomer, and what they say to each other.
 struct Talk {
