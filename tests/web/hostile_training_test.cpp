@@ -133,7 +133,8 @@ std::vector<Blow> blows() {
                       .answer = upgraded,
                       .last = server_frame(kClose, close_payload(attack.code))});
   const std::string opening = std::string("RNGL\2\0\1\0", 8) + std::string(32, 'n'), request = std::string(24, '\0') + std::string(32, 'p');
-  list.push_back({.what = "a proof that is none", .first = opening + request, .answer = "RNGL"});
+  // Its proof is there, and wrong, before the server's own nonce has left.
+  list.push_back({.what = "a proof that is none", .first = opening + request});
   list.push_back({.what = "the same in frames",
                   .first = upgrade_request(),
                   .after_upgrade = frame(kBinary, opening) + frame(kBinary, request),
