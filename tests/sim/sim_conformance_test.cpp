@@ -1,9 +1,11 @@
 #include <catch2/catch.hpp>
 
 #include "tests/conformance/network_suite.hpp"
+#include "tests/core/seeds.hpp"
 #include "transport/sim/sim_network.hpp"
 
 using namespace ringlet;
+using ringlet::test::share_of;
 
 namespace {
 
@@ -49,7 +51,7 @@ TEST_CASE("the simulated network conforms on links that differ, split and stall"
   PathOptions paths;
   paths.stall_per_mille = 5;
   paths.stall.most = Duration::milliseconds(5);
-  run_all(GENERATE(range<std::uint64_t>(1, 41)), paths);
+  run_all(GENERATE(range<std::uint64_t>(1, 1 + share_of(40))), paths);
 }
 
 TEST_CASE("the simulated network conforms with small buffers") {
@@ -58,5 +60,5 @@ TEST_CASE("the simulated network conforms with small buffers") {
   paths.receive_buffer_bytes = {50, 2000};
   paths.latency = {{}, Duration::microseconds(2)};
   paths.jitter = Duration::microseconds(1);
-  run_all(GENERATE(range<std::uint64_t>(100, 120)), paths);
+  run_all(GENERATE(range<std::uint64_t>(100, 100 + share_of(20))), paths);
 }
