@@ -8,7 +8,7 @@
 #include "core/engine/requests.hpp"
 #include "core/engine/world.hpp"
 #include "core/rendezvous/relay.hpp"
-#include "transport/sim/sim_network.hpp"
+#include "sim/sim_network.hpp"
 
 using namespace ringlet;
 

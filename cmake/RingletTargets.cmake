@@ -1,5 +1,5 @@
-# Layers. A layer's sources see the public vocabulary and the layers named after MAY_INCLUDE, and nothing else of the project: each layer's
-# folder is reached through a folder of links in the build tree, so that an include that points up does not compile.
+# Rooms. The sources of a room see the public headers and the rooms named after MAY_INCLUDE, and nothing else of the project: each room is
+# reached through an include folder of its own in the build tree, which holds one link to it, so that an include that points up does not compile.
 
 add_library(ringlet_flags INTERFACE)
 # Contraction (a*b+c in one rounding) differs between compilers and CPUs; results must not.
@@ -27,23 +27,35 @@ endif()
 add_library(ringlet_public INTERFACE)
 target_include_directories(ringlet_public INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
 
-foreach(layer simd core transport native wasm tests)
-  set(root ${PROJECT_BINARY_DIR}/layers/${layer})
-  file(MAKE_DIRECTORY ${root})
-  file(CREATE_LINK ${PROJECT_SOURCE_DIR}/${layer} ${root}/${layer} SYMBOLIC)
-endforeach()
+# ringlet_may_include(TARGET PUBLIC|PRIVATE ROOM...): lets the sources of a target include the headers of these rooms.
+function(ringlet_may_include target scope)
+  foreach(room IN LISTS ARGN)
+    if(NOT IS_DIRECTORY ${PROJECT_SOURCE_DIR}/${room})
+      message(FATAL_ERROR "${target} may include '${room}', which is no folder of the project")
+    endif()
+    string(REPLACE / - name ${room})
+    set(root ${PROJECT_BINARY_DIR}/rooms/${name})
+    cmake_path(GET room PARENT_PATH parent)
+    file(MAKE_DIRECTORY ${root}/${parent})
+    file(CREATE_LINK ${PROJECT_SOURCE_DIR}/${room} ${root}/${room} SYMBOLIC)
+    target_include_directories(${target} ${scope} $<BUILD_INTERFACE:${root}>)
+  endforeach()
+endfunction()
 
-# ringlet_layer(core MAY_INCLUDE simd): an object library `ringlet_core` whose sources the caller adds with target_sources.
-function(ringlet_layer name)
-  cmake_parse_arguments(PARSE_ARGV 1 LAYER "" "" "MAY_INCLUDE")
-  add_library(ringlet_${name} OBJECT)
+# ringlet_layer(tools/launch STATIC MAY_INCLUDE native): a library `ringlet_launch`, named after the last part of the room's path, whose sources
+# the caller adds with target_sources. Without STATIC it is an object library.
+function(ringlet_layer room)
+  cmake_parse_arguments(PARSE_ARGV 1 LAYER "STATIC" "" "MAY_INCLUDE")
+  cmake_path(GET room FILENAME name)
+  if(LAYER_STATIC)
+    add_library(ringlet_${name} STATIC)
+  else()
+    add_library(ringlet_${name} OBJECT)
+  endif()
   target_link_libraries(ringlet_${name} PRIVATE ringlet_flags PUBLIC ringlet_public)
-  target_include_directories(ringlet_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/layers/${name}>)
+  ringlet_may_include(ringlet_${name} PUBLIC ${room} ${LAYER_MAY_INCLUDE})
   if(EMSCRIPTEN AND NOT name STREQUAL "simd")
     # What a page has to download; the time goes into the kernels.
     target_compile_options(ringlet_${name} PRIVATE -Os)
   endif()
-  foreach(below IN LISTS LAYER_MAY_INCLUDE)
-    target_include_directories(ringlet_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/layers/${below}>)
-  endforeach()
 endfunction()

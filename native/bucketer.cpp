@@ -5,15 +5,10 @@
 #include <ringlet/gradients.hpp>
 #include <utility>
 
+#include "core/base/refuse.hpp"
 #include "native/agreement.hpp"
 
 namespace ringlet {
-
-namespace {
-
-[[noreturn]] void refuse(std::string text) { throw InvalidArgument({Errc::invalid_argument, std::move(text)}); }
-
-}  // namespace
 
 struct GradientBucketer::State {
   State(Group g, const Tree& tree, const BucketerOptions& o)

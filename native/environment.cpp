@@ -67,7 +67,7 @@ bool switch_setting(const std::optional<bool>& option, const Variables& variable
   return setting->value == "on";
 }
 
-std::string read_file(const Setting& setting) {
+std::string read_named_file(const Setting& setting) {
   std::ifstream file(setting.value, std::ios::binary);
   std::ostringstream text;
   if (!file || !(text << file.rdbuf()))
@@ -151,7 +151,7 @@ void use_hostfile(const Settings& settings, const Variables& variables, WorldCon
   if (!settings.rank)
     refuse(fmt::format("{} is set, but no rank; set RINGLET_RANK (or MLX_RANK) to this process' line of '{}', counted from 0",
                        settings.hostfile->name, settings.hostfile->value));
-  config.meeting.roster = parse_hostfile(settings.hostfile->value, read_file(*settings.hostfile));
+  config.meeting.roster = parse_hostfile(settings.hostfile->value, read_named_file(*settings.hostfile));
   for (const auto* setting : {&settings.reach.listen, &settings.reach.advertise})
     if (*setting)
       refuse(fmt::format("{} and {} are set, but '{}' says already where each rank listens; keep one", (*setting)->name,
@@ -223,7 +223,7 @@ std::string read_token(const InitOptions& options, const Variables& variables) {
   if (const auto token = text_setting(options.token, "InitOptions::token", variables, {"RINGLET_TOKEN"}))
     return check_token(token->name, token->value);
   if (const auto file = first_set(variables, {"RINGLET_TOKEN_FILE"}))
-    return check_token(fmt::format("'{}' ({})", file->value, file->name), read_file(*file));
+    return check_token(fmt::format("'{}' ({})", file->value, file->name), read_named_file(*file));
   return {};
 }
 

@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "core/base/refuse.hpp"
+
 namespace ringlet::native {
 
 /// What was set, and where it comes from ("RINGLET_LISTEN", "InitOptions::listen"), for messages.
@@ -13,6 +15,4 @@ struct Setting {
 };
 
 /// Throws `InvalidArgument`.
-[[noreturn]] inline void refuse(std::string text) { throw InvalidArgument({Errc::invalid_argument, std::move(text)}); }
-
 }  // namespace ringlet::native

@@ -2,11 +2,11 @@
 
 #include <ringlet/tensor_parallel.hpp>
 
+#include "core/base/refuse.hpp"
+
 namespace ringlet {
 
 namespace {
-
-[[noreturn]] void refuse(std::string text) { throw InvalidArgument({Errc::invalid_argument, std::move(text)}); }
 
 /// `count` indexes of an axis from `first` on.
 template <bool kConst>

@@ -2,9 +2,7 @@
 
 #include <cstddef>
 #include <string>
-
-#include "core/ports/authenticator.hpp"
-#include "native/environment.hpp"
+#include <string_view>
 
 namespace ringlet::native {
 
@@ -13,12 +11,5 @@ inline constexpr std::size_t kLeastTokenCharacters = 16;
 
 /// `text` without white space around it. Throws `InvalidArgument` that names `source`, and never the text, where it is too short.
 std::string check_token(const std::string& source, std::string_view text);
-
-/// The token of a named group: RINGLET_TOKEN's or RINGLET_TOKEN_FILE's, else the one that is saved for it (native/saved_token.hpp). Empty
-/// where there is none. Throws `InvalidArgument` with what to do where one is there and cannot be used, or the name cannot be.
-std::string find_token(const std::string& group, const Variables& variables);
-
-/// A fresh token of 140 random bits, in groups that a person can copy: "2k4x-…".
-std::string make_token(Authenticator& authenticator);
 
 }  // namespace ringlet::native

@@ -4,14 +4,13 @@
 #include <ringlet/tensor.hpp>
 
 #include "core/base/arithmetic.hpp"
+#include "core/base/refuse.hpp"
 
 namespace ringlet {
 
 namespace {
 
 constexpr std::align_val_t kAlignment{64};
-
-[[noreturn]] void refuse(std::string text) { throw InvalidArgument({Errc::invalid_argument, std::move(text)}); }
 
 /// Offers every run of elements that lie side by side in both views: bytes of `from`, bytes of `to`, their length. Shapes are equal.
 template <class Visit>

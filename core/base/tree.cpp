@@ -2,11 +2,11 @@
 #include <ringlet/error.hpp>
 #include <ringlet/tree.hpp>
 
+#include "core/base/refuse.hpp"
+
 namespace ringlet {
 
 namespace {
-
-[[noreturn]] void refuse(std::string text) { throw InvalidArgument({Errc::invalid_argument, std::move(text)}); }
 
 bool has_empty_level(std::string_view name) {
   return name.empty() || name.front() == '.' || name.back() == '.' || name.find("..") != std::string_view::npos;

@@ -11,6 +11,9 @@
 
 namespace ringlet {
 
+/// A silent rank sends so many signs of life before its peers would count it as lost.
+inline constexpr int kHeartbeatsPerTimeout = 4;
+
 /// Runs exactly once, from the loop, never inside the call that took it.
 using Completion = std::function<void(const Status&)>;
 

@@ -8,7 +8,7 @@ namespace ringlet {
 
 namespace {
 
-std::string counted(std::uint64_t number, const char* what) { return std::to_string(number) + " " + what; }
+std::string counted_parts(std::uint64_t number, const char* what) { return std::to_string(number) + " " + what; }
 
 Status check_axis(const char* call, const char* name, ConstTensorView view) {
   if (view.shape().axes() > 0) return {};
@@ -19,8 +19,8 @@ Status check_axis(const char* call, const char* name, ConstTensorView view) {
 Status add_counts(const char* name, const char* argument, Counts counts, Call& call, const WorldOptions& options) {
   const std::string where = std::string(name) + ": " + argument;
   if (counts.size() != static_cast<std::size_t>(options.size))
-    return invalid(where + " has " + counted(counts.size(), "entries") + ", but the group has " +
-                   counted(static_cast<std::uint64_t>(options.size), "ranks"));
+    return invalid(where + " has " + counted_parts(counts.size(), "entries") + ", but the group has " +
+                   counted_parts(static_cast<std::uint64_t>(options.size), "ranks"));
   call.rows = 0;
   for (std::size_t rank = 0; rank < counts.size(); ++rank) {
     if (counts[rank] < 0) return invalid(where + " gives rank " + std::to_string(rank) + " " + std::to_string(counts[rank]) + " rows");
@@ -30,7 +30,7 @@ Status add_counts(const char* name, const char* argument, Counts counts, Call& c
   }
   const std::int64_t extents[] = {static_cast<std::int64_t>(call.rows), static_cast<std::int64_t>(call.row_elements)};
   if (!checked_bytes(extents, size_of(call.dtype)))
-    return invalid(where + " adds up to " + counted(call.rows, "rows") + " of " + counted(call.row_elements, "elements") +
+    return invalid(where + " adds up to " + counted_parts(call.rows, "rows") + " of " + counted_parts(call.row_elements, "elements") +
                    ", more than memory can hold");
   return {};
 }
@@ -40,14 +40,14 @@ Status check_total(const char* call, const char* name, ConstTensorView view, std
   if (Status status = check_axis(call, name, view); !status.ok()) return status;
   if (static_cast<std::uint64_t>(view.shape()[0]) == rows) return {};
   return invalid(std::string(call) + ": " + name + " " + to_string(view.shape()) + " has " +
-                 counted(static_cast<std::uint64_t>(view.shape()[0]), "rows") + ", but " + argument + " add up to " + std::to_string(rows));
+                 counted_parts(static_cast<std::uint64_t>(view.shape()[0]), "rows") + ", but " + argument + " add up to " + std::to_string(rows));
 }
 
 /// That `view` holds exactly this rank's part.
 Status check_part(const char* call, const char* name, ConstTensorView view, ElementRange part, std::uint64_t row, int rank) {
   if (view.count() == part.count() * row) return {};
-  return invalid(std::string(call) + ": " + name + " has " + counted(view.count(), "elements") + ", but rank " + std::to_string(rank) +
-                 "'s part is " + counted(part.count(), "rows") + ", " + counted(part.count() * row, "elements"));
+  return invalid(std::string(call) + ": " + name + " has " + counted_parts(view.count(), "elements") + ", but rank " + std::to_string(rank) +
+                 "'s part is " + counted_parts(part.count(), "rows") + ", " + counted_parts(part.count() * row, "elements"));
 }
 
 Status check_divides(const char* call, ConstTensorView input, const WorldOptions& options, const char* instead) {
@@ -87,8 +87,8 @@ Status divide(const char* name, Side part, Side whole, bool has_whole, std::opti
   if (counts) {
     if (Status status = check_total(name, whole.name, whole.view, call.rows, "counts"); !status.ok()) return status;
   } else if (const auto size = static_cast<std::size_t>(options.size); whole.view.count() != part.view.count() * size) {
-    return invalid(std::string(name) + ": " + whole.name + " has " + counted(whole.view.count(), "elements") + "; " +
-                   counted(size, "ranks") + " of " + std::to_string(part.view.count()) + " need " +
+    return invalid(std::string(name) + ": " + whole.name + " has " + counted_parts(whole.view.count(), "elements") + "; " +
+                   counted_parts(size, "ranks") + " of " + std::to_string(part.view.count()) + " need " +
                    std::to_string(part.view.count() * size));
   }
   return check_own_place(name, part.view, whole.view, mine.begin * call.row_elements * size_of(call.dtype));
@@ -192,7 +192,7 @@ Result<CollectiveTask> make_all_to_all(ConstTensorView input, TensorView output,
   if (Status status = check_pair(kCall, input, output); !status.ok()) return status;
   if (Status status = check_divides(kCall, input, options, "all_to_all_v"); !status.ok()) return status;
   if (input.count() != output.count())
-    return invalid("all_to_all: input has " + counted(input.count(), "elements") + " but output has " + std::to_string(output.count()));
+    return invalid("all_to_all: input has " + counted_parts(input.count(), "elements") + " but output has " + std::to_string(output.count()));
   if (Status status = refuse_overlap(kCall, input, output); !status.ok()) return status;
   Call call;
   call.kind = CollectiveKind::all_to_all;
@@ -215,7 +215,7 @@ Result<CollectiveTask> make_all_to_all_v(ConstTensorView input, TensorView outpu
   if (Status status = check_total(kCall, "output", output, call.rows, "receive_counts"); !status.ok()) return status;
   call.rows = 0;
   if (row_elements(output) != call.row_elements)
-    return invalid("all_to_all_v: a row of input " + to_string(input.shape()) + " has " + counted(call.row_elements, "elements") +
+    return invalid("all_to_all_v: a row of input " + to_string(input.shape()) + " has " + counted_parts(call.row_elements, "elements") +
                    ", of output " + to_string(output.shape()) + " " + std::to_string(row_elements(output)) + "; give both the same");
   const auto self = static_cast<std::size_t>(options.rank);
   if (send_counts[self] != receive_counts[self])

@@ -11,7 +11,6 @@ namespace ringlet {
 namespace {
 
 constexpr Duration kTick = Duration::milliseconds(50);
-constexpr int kHeartbeatsPerTimeout = 4;
 constexpr std::size_t kMaxUnreadAnswers = 64;
 // How long a guest waits for word of why a relayed link broke, before it blames the other guest.
 constexpr Duration kWordOfRelay = Duration::milliseconds(500);

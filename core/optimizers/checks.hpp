@@ -6,10 +6,9 @@
 #include <utility>
 
 #include "core/base/number_text.hpp"
+#include "core/base/refuse.hpp"
 
 namespace ringlet {
-
-[[noreturn]] inline void refuse(std::string text) { throw InvalidArgument({Errc::invalid_argument, std::move(text)}); }
 
 /// The first of `owner`'s options that does not fit: "Adam", "eps".
 class OptionChecks {

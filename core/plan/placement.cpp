@@ -17,8 +17,8 @@ struct Load {
 };
 
 /// The numbers that loads are made of.
-struct Shape {
-  Shape(const Call& call, std::size_t whole, int ranks, const Topology& topology)
+struct CallLoad {
+  CallLoad(const Call& call, std::size_t whole, int ranks, const Topology& topology)
       : size(ranks), guests(topology.guests()), natives(ranks - topology.guests()), bytes(static_cast<double>(whole)) {
     root_is_guest = topology.is_guest(call.root);
     relayed_edges = topology.relayed_edges();
@@ -50,39 +50,39 @@ Load with_bytes(Load hops, double native_bytes, double guest_bytes) {
 }
 
 /// Each rank sends every other `bytes_each`, in `times` rounds.
-Load all_pairs(const Shape& shape, double bytes_each, double times) {
+Load all_pairs(const CallLoad& shape, double bytes_each, double times) {
   const double own = shape.others() * bytes_each * times;
   return with_bytes(shape.furthest(times), own + times * shape.relayed_pairs(bytes_each), own);
 }
 
 /// Every edge of the ring carries `rounds` times what (size - 1) / size of the buffer is.
-Load ring(const Shape& shape, double rounds) {
+Load ring(const CallLoad& shape, double rounds) {
   const double share = rounds * shape.others() / shape.size;
   const double edge = share * shape.bytes;
   return with_bytes(shape.around(share), edge + shape.relayed(shape.relayed_edges * edge), edge);
 }
 
-Load leaves_all_reduce(const Shape& shape) {
+Load leaves_all_reduce(const CallLoad& shape) {
   const double part = shape.bytes / shape.owners;
   const Load hops{0, 0, shape.guests == 0 ? 2.0 : 0.0, shape.guests == 0 ? 0.0 : 2.0};
   return with_bytes(hops, part * (shape.others() + shape.owners - 1), shape.bytes);
 }
 
 /// Of a broadcast or a reduce: the same, in opposite directions.
-Load leaves_rooted(const Shape& shape) {
+Load leaves_rooted(const CallLoad& shape) {
   const double part = shape.bytes / shape.owners;
   const Load hops{0, 0, shape.root_is_guest ? 0.0 : 1.0, shape.root_is_guest ? 2.0 : 1.0};
   return with_bytes(hops, part * (shape.others() + (shape.root_is_guest ? 0 : shape.owners - 1)), shape.bytes);
 }
 
-Load flat_rooted(const Shape& shape) {
+Load flat_rooted(const CallLoad& shape) {
   const double all = shape.others() * shape.bytes;
   const Load hops = shape.root_is_guest ? shape.furthest(1) : Load{0, 0, 0, 1};
   return shape.root_is_guest ? with_bytes(hops, shape.bytes + shape.relayed((shape.guests - 1) * shape.bytes), all)
                              : with_bytes(hops, all, shape.bytes);
 }
 
-Load chain(const Shape& shape) {
+Load chain(const CallLoad& shape) {
   return with_bytes(shape.around(shape.others() / shape.size), shape.bytes + shape.relayed(shape.relayed_edges * shape.bytes), shape.bytes);
 }
 
@@ -90,7 +90,7 @@ bool is_rooted(CollectiveKind kind) { return kind == CollectiveKind::broadcast |
 
 bool has_leaves(CollectiveKind kind) { return kind == CollectiveKind::all_reduce || kind == CollectiveKind::barrier || is_rooted(kind); }
 
-Load load_of(CollectiveKind kind, Algorithm algorithm, const Shape& shape) {
+Load load_of(CollectiveKind kind, Algorithm algorithm, const CallLoad& shape) {
   const bool rooted = is_rooted(kind);
   const double rounds = kind == CollectiveKind::all_reduce ? 2 : 1;
   switch (algorithm) {
@@ -125,7 +125,7 @@ std::optional<PlacementPolicy> find_placement_policy(std::string_view name) noex
 
 double estimated_ns(const Call& call, Algorithm algorithm, std::size_t bytes, int size, const Topology& topology,
                     const Placement& placement) {
-  const Load load = load_of(call.kind, algorithm, Shape(call, bytes, size, topology));
+  const Load load = load_of(call.kind, algorithm, CallLoad(call, bytes, size, topology));
   const double moving = std::max(load.native_bytes * placement.native.ns_per_byte, load.guest_bytes * placement.guest.ns_per_byte);
   return load.native_hops * placement.native.latency_ns + load.guest_hops * placement.guest.latency_ns + moving;
 }

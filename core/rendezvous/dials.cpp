@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/rank_text.hpp"
 #include "core/rendezvous/meeting.hpp"
 #include "core/rendezvous/path_choice.hpp"
 
@@ -9,10 +10,8 @@ namespace ringlet {
 
 namespace {
 
-constexpr Duration kMaxPause = Duration::seconds(1);
-constexpr int kMostRefusals = 3;
-
-std::string rank_text(std::uint64_t rank) { return "rank " + std::to_string(rank); }
+constexpr Duration kMaxDialPause = Duration::seconds(1);
+constexpr int kMaxDialRefusals = 3;
 
 }  // namespace
 
@@ -99,10 +98,10 @@ void Meeting::on_dial_failed(std::size_t index, const Status& status) {
   attempt.last_error = status.text();
   attempt.refusals = status.code() == Errc::mismatch ? attempt.refusals + 1 : 0;
   // Once may be a rank that went away at that moment; what speaks no Ringlet, or another version, will not change its mind.
-  if (attempt.refusals >= kMostRefusals || status.code() == Errc::protocol_error)
+  if (attempt.refusals >= kMaxDialRefusals || status.code() == Errc::protocol_error)
     return world_.fail({status.code(), rank_text(static_cast<std::uint64_t>(rank())) + " cannot join: " + status.text(), attempt.rank});
   const Duration pause = attempt.pause;
-  attempt.pause = std::min(attempt.pause * 2, kMaxPause);
+  attempt.pause = std::min(attempt.pause * 2, kMaxDialPause);
   loop_.after(pause, [this, alive = alive_, index] {
     if (*alive && on_met_) dial(index);
   });

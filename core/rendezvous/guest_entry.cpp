@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kMaxAnswerBytes = 8192;
 constexpr std::uint32_t kMaxWorldSize = 1 << 20;
-constexpr Duration kMaxPause = Duration::seconds(1);
+constexpr Duration kMaxEntryPause = Duration::seconds(1);
 
 bool is_consistent(const wire::Seat& seat) {
   return seat.world_size <= kMaxWorldSize && seat.guests < seat.world_size && seat.rank < seat.world_size &&
@@ -113,7 +113,7 @@ void GuestEntry::retry(const std::string& reason) {
     session_->close();
     loop_.defer([gone = std::shared_ptr<Session>(std::move(session_))] {});
   }
-  loop_.after(std::exchange(pause_, std::min(pause_ * 2, kMaxPause)), [this, alive = alive_] {
+  loop_.after(std::exchange(pause_, std::min(pause_ * 2, kMaxEntryPause)), [this, alive = alive_] {
     if (*alive && on_seat_) dial();
   });
 }

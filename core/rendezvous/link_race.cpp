@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/rank_text.hpp"
 #include "core/rendezvous/link_candidate.hpp"
 #include "core/rendezvous/path_choice.hpp"
 
@@ -10,14 +11,12 @@ namespace {
 
 constexpr Duration kHeadStart = Duration::milliseconds(2);
 constexpr std::size_t kMostMessageBytes = LinkRace::kPadding + 1024;
-constexpr int kMostRefusals = 3;
+constexpr int kMaxRaceRefusals = 3;
 
-std::string host_of(const std::string& name) {
+std::string host_or_nothing(const std::string& name) {
   const auto address = parse_address(name);
   return address.ok() ? address.value().host : std::string();
 }
-
-std::string rank_text(std::uint32_t rank) { return "rank " + std::to_string(rank); }
 
 }  // namespace
 
@@ -61,7 +60,7 @@ void LinkRace::on_dialled(Candidate& candidate, Result<std::unique_ptr<Link>> li
     return;
   }
   if (!link.ok()) return lose(candidate, link.status(), link.status().code() == Errc::protocol_error);
-  const std::string own_host = host_of(link.value()->own_name());
+  const std::string own_host = host_or_nothing(link.value()->own_name());
   const auto own = std::find_if(options_.interfaces.begin(), options_.interfaces.end(),
                                 [&](const wire::Offer& interface) { return interface.host == own_host; });
   if (own == options_.interfaces.end() && options_.only_these_interfaces)
@@ -139,7 +138,7 @@ void LinkRace::lose(Candidate& candidate, const Status& status, bool for_good) {
   if (stage_ == Stage::over) return;
   last_error_ = status.text();
   const bool refused = status.code() == Errc::mismatch || status.code() == Errc::invalid_argument;
-  if (refused && !for_good) for_good = ++candidate.refusals >= kMostRefusals;
+  if (refused && !for_good) for_good = ++candidate.refusals >= kMaxRaceRefusals;
   candidate.state = for_good ? Candidate::State::never : Candidate::State::lost;
   if (given_up()) return end(Status(status.code() == Errc::protocol_error ? Errc::protocol_error : Errc::mismatch, status.text()));
   switch (stage_) {

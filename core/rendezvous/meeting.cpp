@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/base/check.hpp"
+#include "core/base/rank_text.hpp"
 #include "core/rendezvous/path_choice.hpp"
 
 namespace ringlet {
@@ -12,8 +13,6 @@ namespace {
 
 constexpr Duration kGrace = Duration::seconds(1);
 constexpr std::size_t kMaxNameBytes = 256;
-
-std::string rank_text(std::uint64_t rank) { return "rank " + std::to_string(rank); }
 
 std::string list_of(const std::vector<int>& ranks) {
   std::string text;

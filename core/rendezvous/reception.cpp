@@ -4,12 +4,11 @@
 #include <utility>
 
 #include "core/base/address.hpp"
+#include "core/wire/frame.hpp"
 
 namespace ringlet {
 
 namespace {
-
-constexpr Reception::FirstBytes kMagic{std::byte{'R'}, std::byte{'N'}, std::byte{'G'}, std::byte{'L'}};
 
 std::string host_of(const std::string& peer_name) {
   const auto address = parse_address(peer_name);
@@ -101,7 +100,7 @@ void Reception::stop_counting(Newcomer& newcomer) {
 
 void Reception::on_opened(Id id, std::unique_ptr<Link> link, const FirstBytes& first) {
   Newcomer& newcomer = newcomers_.at(id);
-  if (first != kMagic) {
+  if (first != kPrefaceMagic) {
     const Newcomer gone = take(id);
     if (on_other_protocol_ && !gone.upgraded) on_other_protocol_(std::move(link), first);
     return;

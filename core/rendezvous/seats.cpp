@@ -7,7 +7,6 @@ namespace ringlet {
 
 namespace {
 
-constexpr int kHeartbeatsPerTimeout = 4;
 constexpr std::size_t kMostNameBytes = 80;
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/rank_text.hpp"
 #include "core/rendezvous/meeting.hpp"
 #include "core/rendezvous/offers.hpp"
 
@@ -13,8 +14,6 @@ constexpr std::size_t kMaxStrangers = 256;
 constexpr std::size_t kMaxHelloBytes = 4096;
 constexpr std::size_t kMaxCandidateBytes = LinkRace::kPadding + 1024;
 constexpr Duration kLeavingTime = Duration::seconds(1);
-
-std::string rank_text(std::uint64_t rank) { return "rank " + std::to_string(rank); }
 
 std::string policy_text(std::uint32_t policy) {
   if (policy >= kPlacementPolicyCount) return "number " + std::to_string(policy);

@@ -10,14 +10,14 @@ namespace ringlet {
 
 namespace {
 
-bool is_real(DType dtype) { return is_valid(dtype) && is_floating(dtype) && dtype != DType::complex64; }
+bool has_gradients(DType dtype) { return is_valid(dtype) && is_floating(dtype) && dtype != DType::complex64; }
 
 std::string quoted(const std::string& name) { return "the gradient '" + name + "' is "; }
 
 }  // namespace
 
 Status check_real_dtype(std::string_view what, std::optional<DType> dtype) {
-  if (!dtype || is_real(*dtype)) return {};
+  if (!dtype || has_gradients(*dtype)) return {};
   return invalid(std::string(what) + " is " + std::string(name_of(*dtype)) + "; f16, bf16, f32 and f64 are possible");
 }
 
@@ -25,7 +25,7 @@ Status check_gradients(const Tree& gradients, bool cast) {
   for (const auto& [name, values] : gradients) {
     if (!is_valid(values.dtype()) || !is_floating(values.dtype()))
       return invalid(quoted(name) + describe(values) + "; gradients must be floating");
-    if (cast && !is_real(values.dtype())) return invalid(quoted(name) + describe(values) + ", which cannot be reduced in another dtype");
+    if (cast && !has_gradients(values.dtype())) return invalid(quoted(name) + describe(values) + ", which cannot be reduced in another dtype");
     if (values.data() == nullptr && values.count() > 0) return invalid(quoted(name) + "null");
   }
   return {};

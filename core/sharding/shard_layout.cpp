@@ -4,6 +4,7 @@
 #include <ringlet/error.hpp>
 #include <ringlet/sharding.hpp>
 
+#include "core/base/refuse.hpp"
 #include "core/plan/chunk_layout.hpp"
 #include "core/sharding/checks.hpp"
 #include "core/sharding/rows.hpp"
@@ -24,8 +25,6 @@ TensorView rows_of(const TensorView& tensor, RowRange rows) {
 }
 
 namespace {
-
-[[noreturn]] void refuse(std::string text) { throw InvalidArgument({Errc::invalid_argument, std::move(text)}); }
 
 std::vector<std::int64_t> even_bounds(std::int64_t rows, int ranks) {
   std::vector<std::int64_t> bounds;

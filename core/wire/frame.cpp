@@ -5,18 +5,17 @@
 namespace ringlet {
 
 namespace {
-constexpr std::array<std::byte, 4> kMagic{std::byte{'R'}, std::byte{'N'}, std::byte{'G'}, std::byte{'L'}};
 }
 
 std::array<std::byte, kPrefaceBytes> encode_preface() {
   std::array<std::byte, kPrefaceBytes> out{};
-  std::memcpy(out.data(), kMagic.data(), kMagic.size());
+  std::memcpy(out.data(), kPrefaceMagic.data(), kPrefaceMagic.size());
   detail::store_le<std::uint16_t>(out.data() + 4, kWireVersion);
   return out;
 }
 
 Status check_preface(const std::byte* in) {
-  if (std::memcmp(in, kMagic.data(), kMagic.size()) != 0)
+  if (std::memcmp(in, kPrefaceMagic.data(), kPrefaceMagic.size()) != 0)
     return {Errc::protocol_error, "the other side does not speak Ringlet's protocol; check that address and port belong to a rank"};
   const auto version = detail::load_le<std::uint16_t>(in + 4);
   if (version != kWireVersion)

@@ -12,6 +12,8 @@ namespace ringlet {
 
 /// Each side of a connection opens its handshake (core/rendezvous/handshake.hpp) with magic "RNGL", version (u16), flags (u16).
 inline constexpr std::size_t kPrefaceBytes = 8;
+/// What a preface begins with, and no HTTP request.
+inline constexpr std::array<std::byte, 4> kPrefaceMagic{std::byte{'R'}, std::byte{'N'}, std::byte{'G'}, std::byte{'L'}};
 inline constexpr std::uint16_t kWireVersion = 2;
 
 /// What a frame carries. Append only.

@@ -5,8 +5,6 @@
 namespace train_text {
 namespace {
 
-constexpr int kByteValues = 256;
-
 // tanh(kGelu * (x + kCubic * x^3)) approximates the Gaussian distribution function.
 constexpr double kGelu = 0.7978845608028654;
 constexpr double kCubic = 0.044715;

@@ -18,6 +18,9 @@ using Row = Eigen::Matrix<T, 1, Eigen::Dynamic, Eigen::RowMajor>;
 template <class T>
 using Column = Eigen::Matrix<T, Eigen::Dynamic, 1>;
 
+/// The model reads and writes bytes, not words.
+inline constexpr int kByteValues = 256;
+
 /// y = x W + b
 template <class T>
 class Linear {

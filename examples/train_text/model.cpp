@@ -12,7 +12,6 @@
 namespace train_text {
 namespace {
 
-constexpr int kByteValues = 256;
 // Small: an untrained model should be unsure, not wrong.
 constexpr double kHeadDeviation = 0.02;
 

@@ -18,7 +18,7 @@ constexpr int kMostSteps = 1'000'000'000;
 constexpr int kMostSequences = 1 << 20;
 constexpr std::uint32_t kMostFolderBytes = 4096;
 
-class Writer {
+class RecordWriter {
  public:
   template <class T>
   void operator()(const T& value) {
@@ -33,9 +33,9 @@ class Writer {
   std::size_t end_ = 0;
 };
 
-class Reader {
+class RecordReader {
  public:
-  explicit Reader(std::span<const std::byte> record) : left_(record) {}
+  explicit RecordReader(std::span<const std::byte> record) : left_(record) {}
   template <class T>
   void operator()(T& value) {
     std::memcpy(&value, left_.data(), sizeof(T));
@@ -144,7 +144,7 @@ std::string problem_of(const Settings& settings) {
 }
 
 Record encode(const Announcement& announcement) {
-  Writer writer;
+  RecordWriter writer;
   writer(kMagic);
   writer(kVersion);
   visit_fields(writer, announcement);
@@ -158,7 +158,7 @@ Decoded decode(std::span<const std::byte> record) {
     return decoded;
   };
   if (record.size() != kRecordBytes) return unusable("they have " + std::to_string(record.size()) + " bytes");
-  Reader reader(record);
+  RecordReader reader(record);
   std::uint32_t magic = 0;
   std::uint32_t version = 0;
   reader(magic);

@@ -3,14 +3,13 @@
 #include <array>
 #include <ringlet/checkpoint.hpp>
 
+#include "core/base/refuse.hpp"
 #include "native/checkpoint/load.hpp"
 #include "native/checkpoint/save.hpp"
 
 namespace ringlet {
 
 namespace {
-
-[[noreturn]] void refuse(std::string text) { throw InvalidArgument({Errc::invalid_argument, std::move(text)}); }
 
 std::vector<std::int64_t> bounds_of(const ShardLayout& layout, std::string_view name) {
   std::vector<std::int64_t> bounds{0};

@@ -14,7 +14,7 @@ namespace ringlet::native {
 
 namespace {
 
-[[noreturn]] void refuse(std::string text, int rank = -1) { throw IoError({Errc::io_error, std::move(text), rank}); }
+[[noreturn]] void refuse_files(std::string text, int rank = -1) { throw IoError({Errc::io_error, std::move(text), rank}); }
 
 struct Seen {
   int rank;
@@ -50,12 +50,12 @@ void check_whole(const Seen& seen) {
     const bool some = std::any_of(directory.begin(), directory.end(), is_there);
     any |= some;
     if (some && missing != directory.end())
-      refuse(fmt::format("rank {}: {}/{} is missing; the checkpoint is damaged", rank, sighting->folder,
+      refuse_files(fmt::format("rank {}: {}/{} is missing; the checkpoint is damaged", rank, sighting->folder,
                          file_name(static_cast<std::size_t>(*missing), sighting->files.size())),
              rank);
   }
   if (!any)
-    refuse(fmt::format("rank {}: {} has a manifest but none of its {} files; the checkpoint is damaged", rank, sighting->folder,
+    refuse_files(fmt::format("rank {}: {} has a manifest but none of its {} files; the checkpoint is damaged", rank, sighting->folder,
                        sighting->files.size()),
            rank);
 }
@@ -79,7 +79,7 @@ std::optional<Choice> choose(const std::vector<std::vector<Sighting>>& ranks, st
   for (const auto& [step, seen] : steps) {
     if (wanted && step != *wanted) continue;
     for (const auto& [rank, sighting] : seen)
-      if (sighting->in_place && !sighting->error.empty()) refuse(fmt::format("rank {}: {}", rank, sighting->error), rank);
+      if (sighting->in_place && !sighting->error.empty()) refuse_files(fmt::format("rank {}: {}", rank, sighting->error), rank);
     for (const Seen& one : seen)
       if (one.sighting->in_place) check_whole(one);
     for (const std::string& id : ids_of(seen)) {
@@ -91,11 +91,11 @@ std::optional<Choice> choose(const std::vector<std::vector<Sighting>>& ranks, st
                                  file_name(static_cast<std::size_t>(unseen - seen_by.begin()), seen_by.size()));
     }
   }
-  if (!incomplete.empty()) refuse(incomplete);
+  if (!incomplete.empty()) refuse_files(incomplete);
   if (!wanted) return std::nullopt;
   std::vector<std::uint64_t> there;
   for (const auto& [step, seen] : steps) there.push_back(step);
-  refuse(fmt::format("there is no checkpoint of step {}; there are: {}", *wanted,
+  refuse_files(fmt::format("there is no checkpoint of step {}; there are: {}", *wanted,
                      there.empty() ? "none" : fmt::format("{}", fmt::join(there, ", "))));
 }
 

@@ -6,13 +6,12 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/arithmetic.hpp"
+#include "core/base/refuse.hpp"
 #include "core/plan/chunk_layout.hpp"
 
 namespace ringlet::native {
 
 namespace {
-
-[[noreturn]] void refuse(std::string text) { throw InvalidArgument({Errc::invalid_argument, std::move(text)}); }
 
 void check_utf8(std::string_view what, const std::string& text) {
   try {

@@ -4,6 +4,7 @@
 #include <ringlet/fsdp.hpp>
 #include <utility>
 
+#include "core/base/refuse.hpp"
 #include "core/sharding/checks.hpp"
 #include "core/sharding/shard_moves.hpp"
 #include "native/agreement.hpp"
@@ -13,8 +14,6 @@
 namespace ringlet {
 
 namespace {
-
-[[noreturn]] void refuse(std::string text) { throw InvalidArgument({Errc::invalid_argument, std::move(text)}); }
 
 /// All of a module's tensors of one dtype move at once.
 constexpr std::int64_t kWholeModule = INT64_MAX;

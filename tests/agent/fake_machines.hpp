@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "native/agent/agent_session.hpp"
-#include "native/agent/run_job.hpp"
-#include "transport/sim/sim_network.hpp"
+#include "sim/sim_network.hpp"
+#include "tools/agent/agent_session.hpp"
+#include "tools/agent/run_job.hpp"
 
 namespace ringlet::test {
 

@@ -6,10 +6,10 @@
 #include <fstream>
 
 #include "agent.pb.h"
-#include "native/agent/allow_list.hpp"
-#include "native/agent/assignment.hpp"
-#include "native/agent/messages.hpp"
 #include "tests/temporary_directory.hpp"
+#include "tools/agent/allow_list.hpp"
+#include "tools/agent/assignment.hpp"
+#include "tools/agent/messages.hpp"
 
 using namespace ringlet;
 using namespace ringlet::agent;

@@ -131,7 +131,7 @@ void Averages::check() {
   }
 }
 
-GroupSetup setup_of(SimRandom& random, std::uint64_t seed) {
+GroupSetup averaging_setup(SimRandom& random, std::uint64_t seed) {
   GroupSetup setup;
   setup.size = static_cast<int>(1 + random.below(5));
   setup.seed = seed;
@@ -160,7 +160,7 @@ TEST_CASE("trees are averaged from completions: dtypes, gaps, buckets, pieces, t
   const auto seed = GENERATE(from_range(seeds(150)));
   CAPTURE(seed);
   SimRandom random(seed * 11 + 5);
-  ProcedureWorld world(setup_of(random, seed));
+  ProcedureWorld world(averaging_setup(random, seed));
   for (int step = 0; step < 3; ++step) {
     Averages averages(random, world.size());
     REQUIRE(world.run([&](int rank) { return average(world, rank, averages.tree(rank), averages.options_of(rank)); }));

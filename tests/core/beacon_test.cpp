@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 
 #include "beacon.pb.h"
-#include "core/discovery/beacon.hpp"
 #include "tests/core/random_beacon.hpp"
+#include "tools/discovery/beacon.hpp"
 
 using namespace ringlet;
 using namespace ringlet::discovery;
@@ -15,9 +15,9 @@ namespace {
 const std::string kPrefix{"RNGB\x01", 5};
 
 std::string text_of(ConstBytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
-std::optional<Beacon> decode(const std::string& datagram) { return decode_beacon(std::as_bytes(std::span(datagram))); }
+std::optional<Beacon> decode_beacon(const std::string& datagram) { return discovery::decode_beacon(std::as_bytes(std::span(datagram))); }
 
-reference::Beacon to_reference(const Beacon& beacon) {
+reference::Beacon to_reference_beacon(const Beacon& beacon) {
   reference::Beacon to;
   to.set_kind(static_cast<reference::Beacon::Kind>(beacon.kind));
   to.set_instance(beacon.instance);
@@ -52,7 +52,7 @@ reference::Beacon valid() {
   return beacon;
 }
 
-bool accepted(const reference::Beacon& beacon) { return decode(kPrefix + beacon.SerializeAsString()).has_value(); }
+bool accepted(const reference::Beacon& beacon) { return decode_beacon(kPrefix + beacon.SerializeAsString()).has_value(); }
 
 }  // namespace
 
@@ -60,16 +60,16 @@ TEST_CASE("beacons are byte for byte what protoc's classes write and read") {
   SimRandom random(1);
   for (int round = 0; round < 5000; ++round) {
     const Beacon beacon = random_beacon(random);
-    const std::string expected = kPrefix + to_reference(beacon).SerializeAsString();
+    const std::string expected = kPrefix + to_reference_beacon(beacon).SerializeAsString();
     const std::string ours = encode_beacon(beacon);
     REQUIRE(ours == expected);
     REQUIRE(ours.size() <= kMaxBeaconBytes);
-    REQUIRE(decode(ours) == beacon);
+    REQUIRE(decode_beacon(ours) == beacon);
     const std::size_t wanted = random.below(1500);
     const std::string padded = encode_padded(beacon, wanted);
     REQUIRE(padded.size() <= std::max(ours.size(), std::min(wanted, kMaxBeaconBytes)));
     REQUIRE(padded.size() + 4 >= std::min(wanted, kMaxBeaconBytes));
-    REQUIRE(decode(padded) == beacon);
+    REQUIRE(decode_beacon(padded) == beacon);
   }
 }
 
@@ -82,7 +82,7 @@ TEST_CASE("the largest beacon fits into a datagram, and what is beyond the limit
   beacon.profile.interfaces.assign(20, {long_text, std::vector<IpAddress>(5, v6)});
   const std::string datagram = encode_beacon(beacon);
   CHECK(datagram.size() <= kMaxBeaconBytes);
-  const auto decoded = decode(datagram);
+  const auto decoded = decode_beacon(datagram);
   REQUIRE(decoded);
   CHECK(decoded->profile == limited(beacon.profile));
   CHECK(decoded->profile.name.size() == kMaxNameBytes);
@@ -139,17 +139,17 @@ TEST_CASE("what is out of bounds is refused, unknown fields are skipped") {
   newer.GetReflection()->MutableUnknownFields(&newer)->AddLengthDelimited(98, "xyz");
   CHECK(accepted(newer));
   const std::string good = valid().SerializeAsString();
-  CHECK_FALSE(decode(good));
-  CHECK_FALSE(decode(std::string("RNGB\x02", 5) + good));
-  CHECK_FALSE(decode(kPrefix));
-  CHECK_FALSE(decode(""));
+  CHECK_FALSE(decode_beacon(good));
+  CHECK_FALSE(decode_beacon(std::string("RNGB\x02", 5) + good));
+  CHECK_FALSE(decode_beacon(kPrefix));
+  CHECK_FALSE(decode_beacon(""));
 }
 
 TEST_CASE("truncated, changed and random datagrams never crash, and what is read can be written again") {
   SimRandom random(3);
   const auto try_it = [](const std::string& datagram) {
-    const auto beacon = decode(datagram);
-    if (beacon) REQUIRE(decode(encode_beacon(*beacon)) == beacon);
+    const auto beacon = decode_beacon(datagram);
+    if (beacon) REQUIRE(decode_beacon(encode_beacon(*beacon)) == beacon);
   };
   for (int round = 0; round < 5000; ++round) {
     std::string datagram = encode_beacon(random_beacon(random));

@@ -2,7 +2,7 @@
 
 #include "control.pb.h"
 #include "core/wire/control.hpp"
-#include "transport/sim/sim_random.hpp"
+#include "sim/sim_random.hpp"
 
 using namespace ringlet;
 using wire::ControlMessage;

@@ -2,9 +2,9 @@
 #include <catch2/catch.hpp>
 
 #include "core/engine/delay_text.hpp"
+#include "sim/sim_random.hpp"
 #include "tests/core/seeds.hpp"
 #include "tests/core/sim_group.hpp"
-#include "transport/sim/sim_random.hpp"
 
 using namespace ringlet;
 using namespace ringlet::test;

@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 
-#include "core/discovery/directory.hpp"
 #include "tests/core/random_beacon.hpp"
 #include "tests/core/sim_datagrams.hpp"
+#include "tools/discovery/directory.hpp"
 
 using namespace ringlet;
 using namespace ringlet::discovery;

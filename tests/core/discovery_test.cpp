@@ -2,10 +2,10 @@
 #include <cstdio>
 #include <memory>
 
-#include "core/discovery/discovery.hpp"
 #include "tests/core/random_beacon.hpp"
 #include "tests/core/seeds.hpp"
 #include "tests/core/sim_datagrams.hpp"
+#include "tools/discovery/discovery.hpp"
 
 using namespace ringlet;
 using namespace ringlet::discovery;

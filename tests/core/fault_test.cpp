@@ -1,10 +1,10 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 
+#include "sim/sim_random.hpp"
 #include "tests/core/adder.hpp"
 #include "tests/core/seeds.hpp"
 #include "tests/core/sim_group.hpp"
-#include "transport/sim/sim_random.hpp"
 
 using namespace ringlet;
 using namespace ringlet::test;

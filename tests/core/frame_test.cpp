@@ -3,7 +3,7 @@
 
 #include "core/wire/call_record.hpp"
 #include "core/wire/frame.hpp"
-#include "transport/sim/sim_random.hpp"
+#include "sim/sim_random.hpp"
 
 using namespace ringlet;
 

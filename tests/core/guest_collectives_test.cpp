@@ -25,7 +25,7 @@ std::vector<Variant> all_variants() {
   return variants;
 }
 
-GroupSetup setup_of(SimRandom& random, std::uint64_t seed, int natives, int guests, PlacementPolicy policy) {
+GroupSetup guest_collectives_setup(SimRandom& random, std::uint64_t seed, int natives, int guests, PlacementPolicy policy) {
   GroupSetup setup;
   setup.size = natives + guests;
   setup.seed = seed;
@@ -79,7 +79,7 @@ TEST_CASE("groups with guests give the promised bits for every kind, operation, 
     const PlacementPolicy policy = seed / kWorlds % 3 == 0 ? PlacementPolicy::ring : PlacementPolicy::leaves;
     CAPTURE(seed, natives, guests, name_of(policy));
     SimRandom random(seed + 90'000);
-    SimGroup group(setup_of(random, seed, natives, guests, policy));
+    SimGroup group(guest_collectives_setup(random, seed, natives, guests, policy));
     group.meet();
     std::deque<Operation> operations;
     for (std::size_t combination = random.below(kStride); combination < variants.size() * kDTypeCount * kCounts; combination += kStride) {
@@ -99,7 +99,7 @@ TEST_CASE("large buffers go through the owners' windows with the promised bits")
     SimRandom random(seed + 80'000);
     const int natives = static_cast<int>(1 + random.below(4));
     const int guests = static_cast<int>(1 + random.below(8));
-    GroupSetup setup = setup_of(random, seed, natives, guests, PlacementPolicy::leaves);
+    GroupSetup setup = guest_collectives_setup(random, seed, natives, guests, PlacementPolicy::leaves);
     setup.world.segment_bytes = 4096;
     setup.world.leaf_limits = {1000, 0, 100'000, pick<std::size_t>(random, {8000, 30'000})};
     SimGroup group(setup);

@@ -11,7 +11,7 @@ using Catch::Contains;
 
 namespace {
 
-GroupSetup setup_of(int natives, int guests, std::uint64_t seed = 0) {
+GroupSetup guests_setup(int natives, int guests, std::uint64_t seed = 0) {
   GroupSetup setup;
   setup.size = natives + guests;
   setup.world.guests = guests;
@@ -34,7 +34,7 @@ bool all_met(SimGroup& group) {
 
 std::uint64_t run_seed(std::uint64_t seed) {
   SimRandom random(seed * 3 + 1);
-  GroupSetup setup = setup_of(static_cast<int>(1 + random.below(3)), static_cast<int>(1 + random.below(8)), seed);
+  GroupSetup setup = guests_setup(static_cast<int>(1 + random.below(3)), static_cast<int>(1 + random.below(8)), seed);
   setup.with_roster = random.below(3) == 0;
   setup.encrypts = seed % 2 != 0;
   if (random.below(2) != 0) setup.paths = rough_paths();
@@ -82,7 +82,7 @@ TEST_CASE("the same seed gives the same run with guests") {
 }
 
 TEST_CASE("a guest that goes before the group is complete frees its seat, and the others hear how many are there") {
-  SimGroup group(setup_of(1, 3));
+  SimGroup group(guests_setup(1, 3));
   group.start_meeting(0);
   group.start_guest(0);
   group.sim().run_for(Duration::seconds(1));
@@ -116,7 +116,7 @@ TEST_CASE("a guest that goes before the group is complete frees its seat, and th
 }
 
 TEST_CASE("who comes when the seats are taken, or all have met, is told so and harms nobody") {
-  GroupSetup setup = setup_of(2, 2);
+  GroupSetup setup = guests_setup(2, 2);
   SimGroup group(setup);
   group.start_meeting(0);
   group.start_guest(0);
@@ -142,7 +142,7 @@ TEST_CASE("who comes when the seats are taken, or all have met, is told so and h
 }
 
 TEST_CASE("a group without guests says so") {
-  SimGroup group(setup_of(2, 0));
+  SimGroup group(guests_setup(2, 0));
   group.start_meeting(0);
   TestAuthenticator authenticator(5, kSimToken);
   SimNode& node = group.sim().add_node();
@@ -154,7 +154,7 @@ TEST_CASE("a group without guests says so") {
 }
 
 TEST_CASE("a guest with another token learns it at once") {
-  SimGroup group(setup_of(1, 1));
+  SimGroup group(guests_setup(1, 1));
   group.set_token(0, "another token of rank 0");
   group.start_meeting(0);
   group.start_guest(0);
@@ -165,7 +165,7 @@ TEST_CASE("a guest with another token learns it at once") {
 }
 
 TEST_CASE("a guest gives up where nobody answers") {
-  SimGroup group(setup_of(1, 1));
+  SimGroup group(guests_setup(1, 1));
   group.start_guest(0);
   group.sim().run_for(Duration::seconds(11));
   REQUIRE(group.refused(0));
@@ -174,7 +174,7 @@ TEST_CASE("a guest gives up where nobody answers") {
 }
 
 TEST_CASE("guests that are missing are counted") {
-  GroupSetup setup = setup_of(2, 3);
+  GroupSetup setup = guests_setup(2, 3);
   setup.connect_timeout = Duration::seconds(5);
   SimGroup group(setup);
   group.start_meeting(0);
@@ -193,7 +193,7 @@ TEST_CASE("guests that are missing are counted") {
 }
 
 TEST_CASE("native ranks must agree on the number of guests") {
-  GroupSetup setup = setup_of(3, 1);
+  GroupSetup setup = guests_setup(3, 1);
   SimGroup group(setup);
   WorldOptions wrong = group.options(1);
   wrong.guests = 2;

@@ -3,10 +3,10 @@
 #include <catch2/catch.hpp>
 
 #include "core/rendezvous/dialler.hpp"
+#include "sim/sim_network.hpp"
 #include "tests/core/raw_peer.hpp"
 #include "tests/core/seeds.hpp"
 #include "tests/sim/byte_user.hpp"
-#include "transport/sim/sim_network.hpp"
 
 using namespace ringlet;
 using namespace ringlet::test;

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "core/base/ip_address.hpp"
-#include "transport/sim/sim_random.hpp"
+#include "sim/sim_random.hpp"
 
 using namespace ringlet;
 

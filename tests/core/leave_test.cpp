@@ -1,9 +1,9 @@
 #include <catch2/catch.hpp>
 
 #include "core/engine/membership.hpp"
+#include "sim/sim_random.hpp"
 #include "tests/core/seeds.hpp"
 #include "tests/core/sim_group.hpp"
-#include "transport/sim/sim_random.hpp"
 
 using namespace ringlet;
 using namespace ringlet::test;
@@ -11,7 +11,7 @@ using Catch::Contains;
 
 namespace {
 
-GroupSetup setup_of(int size, std::uint64_t seed = 0) {
+GroupSetup leave_setup(int size, std::uint64_t seed = 0) {
   GroupSetup setup;
   setup.size = size;
   setup.seed = seed;
@@ -23,7 +23,7 @@ Outcome& start_barrier(SimGroup& sim, GroupEngine& group, int rank) { return sim
 }  // namespace
 
 TEST_CASE("a member that leaves a group is not missed until it is needed") {
-  SimGroup sim(setup_of(3));
+  SimGroup sim(leave_setup(3));
   sim.meet();
   const auto all = sim.split(sim.groups(), {0, 0, 0}, {2, 1, 0});
   for (int rank = 0; rank < 3; ++rank) start_barrier(sim, *all[static_cast<std::size_t>(rank)], rank);
@@ -52,7 +52,7 @@ TEST_CASE("a member that leaves a group is not missed until it is needed") {
 TEST_CASE("an operation that waits for a member ends when that one leaves the group") {
   const int kind = GENERATE(0, 1, 2);
   CAPTURE(kind);
-  SimGroup sim(setup_of(3));
+  SimGroup sim(leave_setup(3));
   sim.meet();
   const auto pair = sim.split(sim.groups(), {-1, 0, 0}, {0, 2, 1});
   std::vector<float> values(100'000);
@@ -70,7 +70,7 @@ TEST_CASE("an operation that waits for a member ends when that one leaves the gr
 }
 
 TEST_CASE("a message to a member that has left its group is an error at once") {
-  SimGroup sim(setup_of(2));
+  SimGroup sim(leave_setup(2));
   sim.meet();
   const auto pair = sim.split(sim.groups(), {0, 0});
   sim.world(1).leave(*pair[1]);
@@ -89,7 +89,7 @@ TEST_CASE("whoever is done may leave while the others still work, and what comes
   for (const auto seed : seeds(200)) {
     CAPTURE(seed);
     SimRandom random(seed + 11);
-    GroupSetup setup = setup_of(static_cast<int>(2 + random.below(4)), seed);
+    GroupSetup setup = leave_setup(static_cast<int>(2 + random.below(4)), seed);
     if (random.below(2) != 0) setup.paths = rough_paths();
     setup.world.limits = {random.below(2) * 2000, random.below(2) * 8000};
     setup.world.segment_bytes = 1024;
@@ -136,7 +136,7 @@ TEST_CASE("whoever is done may leave while the others still work, and what comes
 }
 
 TEST_CASE("the world's own group may be left before its parts") {
-  SimGroup sim(setup_of(4));
+  SimGroup sim(leave_setup(4));
   sim.meet();
   const auto halves = sim.split(sim.groups(), {0, 0, 1, 1});
   for (int rank = 0; rank < 3; ++rank) sim.world(rank).leave(sim.world(rank).group());
@@ -157,7 +157,7 @@ TEST_CASE("the world's own group may be left before its parts") {
 }
 
 TEST_CASE("groups come and go for ever, and their numbers are used again") {
-  GroupSetup setup = setup_of(3);
+  GroupSetup setup = leave_setup(3);
   setup.world.max_groups = 4;
   SimGroup sim(setup);
   sim.meet();
@@ -177,7 +177,7 @@ TEST_CASE("groups come and go for ever, and their numbers are used again") {
 }
 
 TEST_CASE("a rank in too many groups is named on all ranks, and the world lives on") {
-  GroupSetup setup = setup_of(3);
+  GroupSetup setup = leave_setup(3);
   setup.world.max_groups = 3;
   SimGroup sim(setup);
   sim.meet();
@@ -212,7 +212,7 @@ TEST_CASE("a rank in too many groups is named on all ranks, and the world lives 
 }
 
 TEST_CASE("a rank that leaves the world ends the groups that need it, and no others") {
-  SimGroup sim(setup_of(4));
+  SimGroup sim(leave_setup(4));
   sim.meet();
   const auto halves = sim.split(sim.groups(), {0, 0, 1, 1});
   sim.close(3);
@@ -229,7 +229,7 @@ TEST_CASE("a rank that leaves the world ends the groups that need it, and no oth
 
 TEST_CASE("a group of one works without peers, also as a part, also in a world of one") {
   const int size = GENERATE(1, 3);
-  SimGroup sim(setup_of(size));
+  SimGroup sim(leave_setup(size));
   sim.meet();
   std::vector<int> colors(static_cast<std::size_t>(size));
   for (int rank = 0; rank < size; ++rank) colors[static_cast<std::size_t>(rank)] = rank;

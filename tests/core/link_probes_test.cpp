@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
+#include "sim/sim_random.hpp"
 #include "tests/core/adder.hpp"
 #include "tests/core/seeds.hpp"
 #include "tests/core/sim_group.hpp"
-#include "transport/sim/sim_random.hpp"
 
 using namespace ringlet;
 using namespace ringlet::test;
@@ -14,7 +14,7 @@ using Catch::Contains;
 
 namespace {
 
-GroupSetup setup_of(int natives, int guests) {
+GroupSetup probes_setup(int natives, int guests) {
   GroupSetup setup;
   setup.size = natives + guests;
   setup.world.guests = guests;
@@ -65,7 +65,7 @@ TEST_CASE("every native measures the next native and its share of the guests, an
 TEST_CASE("ranks measure their links while they meet, and all of them and their groups place alike") {
   const auto [natives, guests] = GENERATE(std::pair(1, 1), std::pair(1, 4), std::pair(3, 2), std::pair(4, 1));
   const bool with_roster = GENERATE(false, true);
-  GroupSetup setup = setup_of(natives, guests);
+  GroupSetup setup = probes_setup(natives, guests);
   setup.with_roster = with_roster;
   setup.world.limits = {1234, 56'789};
   SimGroup group(setup);
@@ -93,7 +93,7 @@ TEST_CASE("over rough networks, too, every rank makes the choices of rank 0, and
   for (const auto seed : seeds(60)) {
     SimRandom random(seed + 3);
     const int natives = static_cast<int>(1 + random.below(4)), guests = static_cast<int>(1 + random.below(6));
-    GroupSetup setup = setup_of(natives, guests);
+    GroupSetup setup = probes_setup(natives, guests);
     setup.seed = seed;
     setup.paths = rough_paths();
     setup.world.limits = {random.below(3000), random.below(9000)};
@@ -115,7 +115,7 @@ TEST_CASE("over rough networks, too, every rank makes the choices of rank 0, and
 }
 
 TEST_CASE("dear links of one guest show in what all ranks take for guests' links") {
-  GroupSetup setup = setup_of(2, 3);
+  GroupSetup setup = probes_setup(2, 3);
   SimGroup group(setup);
   PathOptions slow = PathOptions::calm();
   slow.latency = {Duration::milliseconds(7), Duration::milliseconds(7)};
@@ -134,7 +134,7 @@ TEST_CASE("dear links of one guest show in what all ranks take for guests' links
 }
 
 TEST_CASE("worlds of natives measure nothing and have rank 0's limits") {
-  GroupSetup setup = setup_of(3, 0);
+  GroupSetup setup = probes_setup(3, 0);
   setup.world.limits = {1234, 56'789};
   SimGroup group(setup);
   WorldOptions other = setup.world;
@@ -160,7 +160,7 @@ TEST_CASE("what is measured is rounded, and what is not measured keeps its value
 
 TEST_CASE("a rank that is set to another placement than the others ends the meeting with both names") {
   const bool with_roster = GENERATE(false, true);
-  GroupSetup setup = setup_of(3, 1);
+  GroupSetup setup = probes_setup(3, 1);
   setup.with_roster = with_roster;
   setup.world.placement.policy = PlacementPolicy::leaves;
   SimGroup group(setup);
@@ -183,7 +183,7 @@ TEST_CASE("a guest that is lost at any moment of the meeting is named, and nobod
   for (const auto seed : seeds(150)) {
     SimRandom random(seed);
     const int natives = static_cast<int>(1 + random.below(3)), guests = static_cast<int>(1 + random.below(4));
-    GroupSetup setup = setup_of(natives, guests);
+    GroupSetup setup = probes_setup(natives, guests);
     setup.seed = seed;
     if (random.below(2) != 0) setup.paths = rough_paths();
     setup.world.heartbeat_timeout = Duration::seconds(2);
@@ -226,7 +226,7 @@ TEST_CASE("a guest that is lost at any moment of the meeting is named, and nobod
 
 TEST_CASE("probes that are not due break the protocol") {
   const int kind = GENERATE(0, 1, 2);
-  SimGroup group(setup_of(1, 2));
+  SimGroup group(probes_setup(1, 2));
   group.start_meeting(0);
   group.start_guest(0);
   REQUIRE(group.sim().run_until([&] { return group.guest_rank(0) == 1; }, {.time = Duration::seconds(5)}) == RunEnd::done);

@@ -1,10 +1,10 @@
 // Ranks with several addresses, some of which are slow, dead, refused, or another's.
 #include <catch2/catch.hpp>
 
+#include "sim/sim_random.hpp"
 #include "tests/core/raw_peer.hpp"
 #include "tests/core/seeds.hpp"
 #include "tests/core/sim_group.hpp"
-#include "transport/sim/sim_random.hpp"
 
 using namespace ringlet;
 using namespace ringlet::test;

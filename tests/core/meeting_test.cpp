@@ -1,9 +1,9 @@
 #include <catch2/catch.hpp>
 
+#include "sim/sim_random.hpp"
 #include "tests/core/raw_peer.hpp"
 #include "tests/core/seeds.hpp"
 #include "tests/core/sim_group.hpp"
-#include "transport/sim/sim_random.hpp"
 
 using namespace ringlet;
 using namespace ringlet::test;
@@ -17,7 +17,7 @@ bool all_met(SimGroup& group) {
   return true;
 }
 
-GroupSetup setup_of(std::uint64_t seed, bool with_roster) {
+GroupSetup meeting_setup(std::uint64_t seed, bool with_roster) {
   GroupSetup setup;
   setup.size = static_cast<int>(2 + seed % 6);
   setup.seed = seed;
@@ -31,7 +31,7 @@ TEST_CASE("ranks meet in any order, with delays, failed dials and strangers") {
   const bool with_roster = GENERATE(false, true);
   for (const auto seed : seeds(100)) {
     CAPTURE(seed, with_roster);
-    GroupSetup setup = setup_of(seed, with_roster);
+    GroupSetup setup = meeting_setup(seed, with_roster);
     setup.paths.dial_refused_per_mille = 200;
     setup.paths.dial_hangs_per_mille = seed % 3 == 0 ? 50 : 0;
     SimGroup group(setup);
@@ -144,7 +144,7 @@ TEST_CASE("ranks with different hostfiles do not meet") {
 
 TEST_CASE("a rank that dies while the ranks meet is named") {
   for (const auto seed : seeds(60)) {
-    GroupSetup setup = setup_of(seed, seed % 2 == 0);
+    GroupSetup setup = meeting_setup(seed, seed % 2 == 0);
     setup.size = 4;
     setup.connect_timeout = Duration::seconds(20);
     SimGroup group(setup);

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "core/discovery/beacon.hpp"
-#include "transport/sim/sim_random.hpp"
+#include "sim/sim_random.hpp"
+#include "tools/discovery/beacon.hpp"
 
 namespace ringlet::test {
 

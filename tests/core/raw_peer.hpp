@@ -9,9 +9,9 @@
 
 #include "core/rendezvous/handshake.hpp"
 #include "core/wire/frame.hpp"
+#include "sim/sim_network.hpp"
 #include "tests/core/reference.hpp"
 #include "tests/core/test_authenticator.hpp"
-#include "transport/sim/sim_network.hpp"
 
 namespace ringlet::test {
 

@@ -4,9 +4,9 @@
 #include <deque>
 
 #include "core/rendezvous/dialler.hpp"
+#include "sim/sim_network.hpp"
 #include "tests/core/raw_peer.hpp"
 #include "tests/sim/byte_user.hpp"
-#include "transport/sim/sim_network.hpp"
 
 using namespace ringlet;
 using namespace ringlet::test;

@@ -6,7 +6,7 @@
 
 #include "core/plan/call.hpp"
 #include "core/plan/topology.hpp"
-#include "transport/sim/sim_random.hpp"
+#include "sim/sim_random.hpp"
 
 namespace ringlet::test {
 

@@ -5,10 +5,10 @@
 
 #include "core/rendezvous/dialler.hpp"
 #include "core/rendezvous/reception.hpp"
+#include "sim/sim_network.hpp"
 #include "tests/core/seeds.hpp"
 #include "tests/core/test_authenticator.hpp"
 #include "tests/sim/byte_user.hpp"
-#include "transport/sim/sim_network.hpp"
 
 using namespace ringlet;
 using namespace ringlet::test;

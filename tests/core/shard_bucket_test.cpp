@@ -8,11 +8,11 @@ using namespace ringlet;
 namespace {
 
 /// Tensors of several shapes, numbered throughout.
-struct Model {
+struct PackedModel {
   std::vector<float> weight = std::vector<float>(15), bias = std::vector<float>(3), scalar = std::vector<float>(1),
                      strided = std::vector<float>(14);
 
-  Model() {
+  PackedModel() {
     float next = 0;
     for (auto* values : {&weight, &bias, &scalar, &strided})
       for (float& value : *values) value = next++;
@@ -36,7 +36,7 @@ std::vector<std::string> names_of(const Tree& tree) {
 TEST_CASE("what is packed is every rank's rows of every tensor, rank after rank") {
   const int ranks = GENERATE(1, 2, 3, 4, 8);
   const simd::Kernels& kernels = *simd::find("scalar");
-  Model model;
+  PackedModel model;
   const Tree full = model.tree();
   const ShardLayout layout(full, ranks);
   ShardBucket bucket(layout, names_of(full), DType::f32);
@@ -58,7 +58,7 @@ TEST_CASE("full tensors and shards survive packing and unpacking") {
   const int ranks = GENERATE(1, 2, 3, 8);
   const DType wire = GENERATE(DType::f32, DType::bf16, DType::f64);
   const simd::Kernels& kernels = *simd::find("scalar");
-  Model model, other;
+  PackedModel model, other;
   const Tree full = model.tree();
   const ShardLayout layout(full, ranks);
   for (auto* values : {&other.weight, &other.bias, &other.scalar, &other.strided}) std::fill(values->begin(), values->end(), -1.f);

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "core/ports/datagrams.hpp"
 #include "core/ports/event_loop.hpp"
-#include "transport/sim/sim_random.hpp"
+#include "sim/sim_random.hpp"
+#include "tools/discovery/datagrams.hpp"
 
 namespace ringlet::test {
 

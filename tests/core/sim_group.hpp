@@ -9,8 +9,8 @@
 #include "core/engine/world.hpp"
 #include "core/rendezvous/guest_entry.hpp"
 #include "core/rendezvous/meeting.hpp"
+#include "sim/sim_network.hpp"
 #include "tests/core/test_authenticator.hpp"
-#include "transport/sim/sim_network.hpp"
 
 namespace ringlet::test {
 

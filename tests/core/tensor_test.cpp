@@ -6,7 +6,7 @@
 #include <ringlet/error.hpp>
 #include <ringlet/tensor.hpp>
 
-#include "transport/sim/sim_random.hpp"
+#include "sim/sim_random.hpp"
 
 using namespace ringlet;
 using Catch::Matchers::Contains;

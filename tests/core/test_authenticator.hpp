@@ -8,7 +8,7 @@
 
 #include "core/ports/authenticator.hpp"
 #include "core/wire/frame.hpp"
-#include "transport/sim/sim_random.hpp"
+#include "sim/sim_random.hpp"
 
 namespace ringlet::test {
 

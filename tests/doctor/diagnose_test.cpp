@@ -1,4 +1,4 @@
-#include "native/doctor/diagnose.hpp"
+#include "tools/doctor/diagnose.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -23,7 +23,7 @@ struct Outcome {
 };
 
 /// `slowness`, by rank, is how many seconds a sample counts as, if there are any.
-Outcome train(const Options& options, int ranks, const std::vector<double>& slowness = {}) {
+Outcome train_modes(const Options& options, int ranks, const std::vector<double>& slowness = {}) {
   const Corpus corpus = small_corpus();
   Outcome outcome;
   outcome.parameter_bytes.resize(static_cast<std::size_t>(ranks));
@@ -61,17 +61,17 @@ std::size_t sum_of(const std::vector<std::size_t>& bytes) {
 TEST_CASE("the loss falls on a small text") {
   Options options = small_options();
   options.steps = 500;
-  const Outcome run = train(options, 1);
+  const Outcome run = train_modes(options, 1);
   CHECK(run.losses.front() > 4);
   CHECK(run.losses.back() < 0.6 * unigram_entropy(small_corpus().text()));
 }
 
 TEST_CASE("every mode follows one rank that has the whole batch and all parameters") {
-  const Outcome alone = train(small_options(), 1);
+  const Outcome alone = train_modes(small_options(), 1);
   const Mode mode = GENERATE(Mode::data_parallel, Mode::fsdp, Mode::fully_shard);
   const int ranks = GENERATE(1, 2, 3, 4);
   CAPTURE(name_of(mode), ranks);
-  const Outcome run = train(small_options(mode), ranks);
+  const Outcome run = train_modes(small_options(mode), ranks);
   REQUIRE(run.losses.size() == alone.losses.size());
   for (std::size_t step = 0; step < alone.losses.size(); ++step) CHECK(run.losses[step] == Approx(alone.losses[step]).epsilon(2e-5));
   CHECK(run.validation_loss == Approx(alone.validation_loss).epsilon(2e-5));
@@ -92,7 +92,7 @@ TEST_CASE("the gradients' norm is clipped alike in every mode, or not at all") {
     Options options = small_options(mode);
     options.clip_norm = clip_norm;
     options.steps = 20;
-    return train(options, ranks).losses;
+    return train_modes(options, ranks).losses;
   };
   const std::vector<double> plain = losses_of(Mode::data_parallel, 1);
   for (const Mode mode : {Mode::data_parallel, Mode::fsdp, Mode::fully_shard}) {
@@ -121,12 +121,12 @@ TEST_CASE("a fully sharded rank has no full parameters outside of its passes") {
 }
 
 TEST_CASE("measured shares follow the speeds in every mode, and the losses one rank that has the whole batch") {
-  const Outcome alone = train(small_options(), 1);
+  const Outcome alone = train_modes(small_options(), 1);
   const Mode mode = GENERATE(Mode::data_parallel, Mode::fsdp, Mode::fully_shard);
   CAPTURE(name_of(mode));
   Options options = small_options(mode);
   options.shares = Shares::measured;
-  const Outcome run = train(options, 3, {1e-3, 4e-3, 1e-3});
+  const Outcome run = train_modes(options, 3, {1e-3, 4e-3, 1e-3});
   CHECK(run.counts[0] == std::vector<int>{4, 3, 3});
   CHECK(run.counts[1] == std::vector<int>{5, 1, 4});
   CHECK(run.counts[49] == std::vector<int>{5, 1, 4});
@@ -139,11 +139,11 @@ TEST_CASE("ranks without any sequence take part in every mode") {
   Options options = small_options();
   options.batch = 2;
   options.steps = 20;
-  const Outcome alone = train(options, 1);
+  const Outcome alone = train_modes(options, 1);
   options.mode = GENERATE(Mode::data_parallel, Mode::fsdp, Mode::fully_shard);
   CAPTURE(name_of(options.mode));
   options.shares = Shares::measured;
-  const Outcome run = train(options, 4);
+  const Outcome run = train_modes(options, 4);
   for (std::size_t step = 0; step < alone.losses.size(); ++step) {
     CHECK(std::ranges::count(run.counts[step], 0) >= 2);
     CHECK(run.losses[step] == Approx(alone.losses[step]).epsilon(2e-5));

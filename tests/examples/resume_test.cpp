@@ -24,7 +24,7 @@ Options options_for(Mode mode) {
 }
 
 /// The losses of the steps from where training begins until `until`, with checkpoints as the options say.
-std::vector<double> train(const Options& options, int ranks, int until = kSteps) {
+std::vector<double> train_until(const Options& options, int ranks, int until = kSteps) {
   const Corpus corpus = small_corpus();
   std::vector<double> losses;
   ringlet::test::run_ranks(ranks, [&](ringlet::Group& group) {
@@ -44,14 +44,14 @@ void save_half_way(Options options, int ranks, const Folder& folder) {
   options.checkpoint = folder.path();
   options.saves = true;
   options.checkpoint_every = kHalf;
-  train(options, ranks, kHalf + 3);
+  train_until(options, ranks, kHalf + 3);
 }
 
 std::vector<double> resume(Options options, int ranks, const Folder& folder) {
   options.checkpoint = folder.path();
   options.saves = true;
   options.resume = true;
-  return train(options, ranks);
+  return train_until(options, ranks);
 }
 
 void check_second_half(const std::vector<double>& resumed, const std::vector<double>& whole) {
@@ -84,12 +84,12 @@ TEST_CASE("what four ranks saved, three go on with, in every mode") {
   CAPTURE(name_of(mode));
   const Folder folder;
   save_half_way(options_for(mode), 4, folder);
-  check_second_half(resume(options_for(mode), 3, folder), train(options_for(mode), 4));
+  check_second_half(resume(options_for(mode), 3, folder), train_until(options_for(mode), 4));
 }
 
 TEST_CASE("a run goes on in another mode") {
   const Mode from = GENERATE(Mode::data_parallel, Mode::fsdp, Mode::fully_shard);
-  const std::vector<double> whole = train(options_for(from), 1);
+  const std::vector<double> whole = train_until(options_for(from), 1);
   for (const Mode to : {Mode::data_parallel, Mode::fsdp, Mode::fully_shard}) {
     if (to == from) continue;
     CAPTURE(name_of(from), name_of(to));
@@ -104,7 +104,7 @@ TEST_CASE("the last step is saved too, and there is nothing left to do then") {
   Options options = options_for(Mode::fsdp);
   options.checkpoint = folder.path();
   options.saves = true;
-  train(options, 2);
+  train_until(options, 2);
   CHECK(resume(options_for(Mode::fsdp), 2, folder).empty());
 }
 

@@ -92,7 +92,7 @@ struct MixedRecord {
   std::vector<std::vector<int>> counts;
 };
 
-MixedRecord train(Options options, int natives, int tabs, int slice) {
+MixedRecord train_mixed(Options options, int natives, int tabs, int slice) {
   const Corpus corpus = small_corpus();
   const Bytes text(corpus.text().begin(), corpus.text().end());
   set_guests(options, tabs);
@@ -129,10 +129,10 @@ TEST_CASE("native ranks and tabs follow one native rank, whatever the slices") {
   Options options = small_options();
   options.communication_type = GENERATE(std::optional<ringlet::DType>(), std::optional(ringlet::DType::bf16));
   const bool exact = !options.communication_type;
-  const MixedRecord alone = train(options, 1, 0, 1);
+  const MixedRecord alone = train_mixed(options, 1, 0, 1);
   const auto [natives, tabs, slice] = GENERATE(table<int, int, int>({{1, 1, 1}, {1, 2, 2}, {2, 2, 100}, {1, 3, 3}}));
   CAPTURE(natives, tabs, slice, exact);
-  const MixedRecord run = train(options, natives, tabs, slice);
+  const MixedRecord run = train_mixed(options, natives, tabs, slice);
   if (exact) check_same(run.losses, alone.losses);
   CHECK(run.losses.back() < 0.8 * run.losses.front());
   for (std::size_t tab = 0; tab < run.tabs.size(); ++tab) {
@@ -151,8 +151,8 @@ TEST_CASE("a tab without a sequence takes part") {
   Options options = small_options();
   options.batch = 1;
   options.steps = 15;
-  const MixedRecord alone = train(options, 1, 0, 1);
-  const MixedRecord run = train(options, 1, 2, 1);
+  const MixedRecord alone = train_mixed(options, 1, 0, 1);
+  const MixedRecord run = train_mixed(options, 1, 2, 1);
   check_same(run.losses, alone.losses);
   CHECK(run.tabs[1].hash == run.hash);
 }
@@ -160,14 +160,14 @@ TEST_CASE("a tab without a sequence takes part") {
 TEST_CASE("beside tabs rank 0 saves alone, and a run goes on from there") {
   const Folder folder;
   Options options = small_options();
-  const MixedRecord whole = train(options, 1, 0, 1);
+  const MixedRecord whole = train_mixed(options, 1, 0, 1);
   options.checkpoint = folder.path();
   options.saves = true;
   options.checkpoint_every = 20;
-  train(options, 2, 1, 3);
+  train_mixed(options, 2, 1, 3);
   REQUIRE(std::filesystem::remove_all(folder.path() / "step-00000050") > 0);
   options.resume = true;
-  const MixedRecord rest = train(options, 2, 2, 3);
+  const MixedRecord rest = train_mixed(options, 2, 2, 3);
   check_same(rest.losses, {whole.losses.begin() + 40, whole.losses.end()});
   CHECK(rest.tabs[1].hash == rest.hash);
 }

@@ -1,7 +1,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "native/agent/messages.hpp"
+#include "tools/agent/messages.hpp"
 
 using namespace ringlet;
 

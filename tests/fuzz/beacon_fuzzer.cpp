@@ -1,6 +1,6 @@
 #include <cstdlib>
 
-#include "core/discovery/directory.hpp"
+#include "tools/discovery/directory.hpp"
 
 using namespace ringlet;
 using namespace ringlet::discovery;

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "native/launch/hosts/messages.hpp"
-#include "native/launch/launch_error.hpp"
+#include "tools/launch/hosts/messages.hpp"
+#include "tools/launch/launch_error.hpp"
 
 using namespace ringlet::launch;
 

@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "core/rendezvous/handshake.hpp"
+#include "sim/sim_network.hpp"
 #include "tests/core/test_authenticator.hpp"
-#include "transport/sim/sim_network.hpp"
 
 using namespace ringlet;
 using namespace ringlet::test;

@@ -1,8 +1,8 @@
 #include <array>
 #include <cstdlib>
 
-#include "native/pairing/newcomer_session.hpp"
-#include "native/pairing/pairing_desk.hpp"
+#include "tools/pairing/newcomer_session.hpp"
+#include "tools/pairing/pairing_desk.hpp"
 
 using namespace ringlet;
 using namespace ringlet::pairing;

@@ -2,8 +2,8 @@
 #include <cstdlib>
 #include <deque>
 
+#include "sim/sim_network.hpp"
 #include "tests/sim/byte_user.hpp"
-#include "transport/sim/sim_network.hpp"
 #include "transport/web/web_front.hpp"
 
 using namespace ringlet;

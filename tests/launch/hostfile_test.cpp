@@ -1,9 +1,9 @@
 #include <catch2/catch.hpp>
 
-#include "native/launch/hosts/host_list.hpp"
-#include "native/launch/hosts/meeting_place.hpp"
-#include "native/launch/hosts/messages.hpp"
-#include "native/launch/launch_error.hpp"
+#include "tools/launch/hosts/host_list.hpp"
+#include "tools/launch/hosts/meeting_place.hpp"
+#include "tools/launch/hosts/messages.hpp"
+#include "tools/launch/launch_error.hpp"
 
 using namespace ringlet::launch;
 using Catch::Matchers::Contains;

@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "native/launch/line_splitter.hpp"
+#include "tools/launch/line_splitter.hpp"
 
 using ringlet::launch::LineSplitter;
 

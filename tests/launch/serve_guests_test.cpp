@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "core/rendezvous/guest_entry.hpp"
-#include "native/launch/guest_list.hpp"
 #include "tests/launch/command_process.hpp"
+#include "tools/launch/guest_list.hpp"
 #include "transport/crypto/token_authenticator.hpp"
 #include "transport/uv/uv_network.hpp"
 

@@ -5,10 +5,10 @@
 #include <filesystem>
 #include <fstream>
 
-#include "native/command/join_links.hpp"
-#include "native/command/page_folder.hpp"
-#include "native/command/qr_code.hpp"
 #include "tests/temporary_directory.hpp"
+#include "tools/command/join_links.hpp"
+#include "tools/command/page_folder.hpp"
+#include "tools/command/qr_code.hpp"
 #include "transport/web/page_bundle.hpp"
 
 using namespace ringlet;

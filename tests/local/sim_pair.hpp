@@ -1,7 +1,7 @@
 #pragma once
 
+#include "sim/sim_network.hpp"
 #include "tests/conformance/network_suite.hpp"
-#include "transport/sim/sim_network.hpp"
 
 namespace ringlet::test {
 

@@ -1,4 +1,4 @@
-#include "native/saved_token.hpp"
+#include "tools/tokens/saved_token.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,11 +10,11 @@
 #include <map>
 #include <ringlet/error.hpp>
 
-#include "native/token.hpp"
 #include "tests/temporary_directory.hpp"
+#include "tools/tokens/group_token.hpp"
 
 using namespace ringlet;
-using namespace ringlet::native;
+using namespace ringlet::tokens;
 using Catch::Matchers::Contains;
 
 namespace {

@@ -4,6 +4,7 @@
 #include <ringlet/error.hpp>
 #include <set>
 
+#include "tools/tokens/group_token.hpp"
 #include "transport/crypto/token_authenticator.hpp"
 
 using namespace ringlet;
@@ -46,7 +47,7 @@ TEST_CASE("tokens are fresh, long and readable") {
   TokenAuthenticator authenticator("");
   std::set<std::string> tokens;
   for (int i = 0; i < 100; ++i) {
-    const std::string token = native::make_token(authenticator);
+    const std::string token = tokens::make_token(authenticator);
     CHECK(token.size() == 34);
     CHECK(token.find_first_not_of("0123456789abcdefghjkmnpqrstvwxyz-") == std::string::npos);
     CHECK(native::check_token("test", token) == token);

@@ -2,10 +2,10 @@
 #include <map>
 #include <set>
 
-#include "native/pairing/message.hpp"
-#include "native/pairing/pairing_code.hpp"
-#include "native/pairing/srp.hpp"
 #include "tests/pairing/talk.hpp"
+#include "tools/pairing/message.hpp"
+#include "tools/pairing/pairing_code.hpp"
+#include "tools/pairing/srp.hpp"
 
 using namespace ringlet;
 using namespace ringlet::pairing;

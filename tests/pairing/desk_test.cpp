@@ -1,4 +1,4 @@
-#include "native/pairing/pairing_desk.hpp"
+#include "tools/pairing/pairing_desk.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -3,8 +3,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "native/pairing/srp_parameters.hpp"
 #include "tests/pairing/talk.hpp"
+#include "tools/pairing/srp_parameters.hpp"
 
 using namespace ringlet;
 using namespace ringlet::pairing;

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "native/pairing/host_session.hpp"
-#include "native/pairing/newcomer_session.hpp"
 #include "tests/core/seeds.hpp"
+#include "tools/pairing/host_session.hpp"
+#include "tools/pairing/newcomer_session.hpp"
 
 namespace ringlet::test {
 

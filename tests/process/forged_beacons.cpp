@@ -8,8 +8,8 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 
-#include "core/discovery/beacon.hpp"
-#include "transport/uv/uv_datagrams.hpp"
+#include "tools/datagrams/uv_datagrams.hpp"
+#include "tools/discovery/beacon.hpp"
 
 namespace ringlet::test {
 

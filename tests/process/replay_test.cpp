@@ -14,9 +14,9 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-const std::string kToken = "a-token-that-nobody-may-see-1234";
+const std::string kReplayToken = "a-token-that-nobody-may-see-1234";
 const std::string kOldToken = "the-token-that-was-last-week-123";
-const std::string kPattern = "what the ranks add";
+const std::string kReplayPattern = "what the ranks add";
 constexpr std::size_t kPreface = 8, kHello = kPreface + 32;
 constexpr std::size_t kFromDialler = kHello + 24 + 32;
 
@@ -38,8 +38,8 @@ class MeetingGroup {
             "launch", "-n", "3", "--no-prefix", "--", "sh", "-c",
             "case $RINGLET_RANK in 0) echo \"at $RINGLET_COORDINATOR end\" ;; 1) export RINGLET_COORDINATOR=127.0.0.1:" +
                 std::to_string(proxy_.port()) + " ;; 2) read -r word < \"$2\" ;; esac; exec \"$0\" \"$1\"",
-            RINGLET_PATTERN_RANK, kPattern, gate},
-        std::vector<std::pair<std::string, std::string>>{{"RINGLET_TOKEN", kToken}, {"RINGLET_PEER_MEMORY", "off"}});
+            RINGLET_PATTERN_RANK, kReplayPattern, gate},
+        std::vector<std::pair<std::string, std::string>>{{"RINGLET_TOKEN", kReplayToken}, {"RINGLET_PEER_MEMORY", "off"}});
     launch_->wait_for_stdout(" end\n");
     port_ = port_of(launch_->out());
     proxy_.pass_on_to(port_);

@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 
+#include "sim/sim_network.hpp"
 #include "tests/conformance/network_suite.hpp"
 #include "tests/core/seeds.hpp"
-#include "transport/sim/sim_network.hpp"
 
 using namespace ringlet;
 using ringlet::test::share_of;

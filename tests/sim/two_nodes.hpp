@@ -2,8 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "sim/sim_network.hpp"
 #include "tests/sim/byte_user.hpp"
-#include "transport/sim/sim_network.hpp"
 
 namespace ringlet::test {
 

@@ -18,7 +18,7 @@ std::vector<std::size_t> lengths() {
   return all;
 }
 
-bool same_number(double left, double right) { return std::memcmp(&left, &right, sizeof left) == 0 || (left != left && right != right); }
+bool same_bits(double left, double right) { return std::memcmp(&left, &right, sizeof left) == 0 || (left != left && right != right); }
 
 /// Out of place, in place of a, in place of b.
 bool reduces_alike(simd::ReduceFn kernel, DType dtype, const Bytes& a, const Bytes& b, const Bytes& expected, Random& random) {
@@ -94,10 +94,10 @@ TEST_CASE("every target scales, folds and canonicalises as scalar does") {
             check_in_place([&](const simd::Kernels& target, std::byte* at) { target.canonical_nan(dtype)(at, count); });
         if (canonical != expected) FAIL_CHECK("canonical_nan");
         Placed placed(canonical, random.below(kMaxShift));
-        if (!same_number(kernels.sum_of_squares(dtype)(placed.data(), count), scalar.sum_of_squares(dtype)(data.data(), count)))
+        if (!same_bits(kernels.sum_of_squares(dtype)(placed.data(), count), scalar.sum_of_squares(dtype)(data.data(), count)))
           FAIL_CHECK("sum_of_squares");
         if (dtype == DType::complex64) continue;
-        if (!same_number(kernels.abs_max(dtype)(placed.data(), count), scalar.abs_max(dtype)(data.data(), count))) FAIL_CHECK("abs_max");
+        if (!same_bits(kernels.abs_max(dtype)(placed.data(), count), scalar.abs_max(dtype)(data.data(), count))) FAIL_CHECK("abs_max");
       }
     }
   });
@@ -113,10 +113,10 @@ TEST_CASE("sums of squares and largest magnitudes of finite numbers agree bit fo
         const std::size_t part = dtype == DType::complex64 ? 4 : size_of(dtype);
         for (std::size_t i = part - 1; i < data.size(); i += part) data[i] &= std::byte{0xbf};
         INFO(kernels.name() << ' ' << name_of(dtype) << ' ' << count);
-        if (!same_number(kernels.sum_of_squares(dtype)(data.data(), count), scalar.sum_of_squares(dtype)(data.data(), count)))
+        if (!same_bits(kernels.sum_of_squares(dtype)(data.data(), count), scalar.sum_of_squares(dtype)(data.data(), count)))
           FAIL_CHECK("sum_of_squares");
         if (dtype == DType::complex64) continue;
-        if (!same_number(kernels.abs_max(dtype)(data.data(), count), scalar.abs_max(dtype)(data.data(), count))) FAIL_CHECK("abs_max");
+        if (!same_bits(kernels.abs_max(dtype)(data.data(), count), scalar.abs_max(dtype)(data.data(), count))) FAIL_CHECK("abs_max");
       }
     }
   });

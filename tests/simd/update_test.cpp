@@ -14,7 +14,7 @@ namespace {
 constexpr simd::UpdateCoefficients kCoefficients{
     .rate = 0.013, .keep = 0.9987, .penalty = 0.02, .decay = {0.9, 0.97}, .gain = {0.1, 0.03}, .correction = 3.3, .epsilon = 1e-7};
 
-std::vector<std::size_t> lengths() {
+std::vector<std::size_t> update_lengths() {
   std::vector<std::size_t> all;
   for (std::size_t n = 0; n <= 70; ++n) all.push_back(n);
   for (std::size_t n : {127, 128, 129, 1'000, 4'099}) all.push_back(n);
@@ -56,7 +56,7 @@ TEST_CASE("every target updates as scalar does") {
       for (std::size_t r = 0; r < simd::kUpdateRuleCount; ++r) {
         const auto rule = static_cast<simd::UpdateRule>(r);
         INFO(kernels.name() << ' ' << name_of(dtype) << " rule " << r);
-        for (std::size_t count : lengths()) {
+        for (std::size_t count : update_lengths()) {
           const Arrays arrays = make_arrays(dtype, count, random);
           if (!updates_alike(kernels.update(dtype, rule), scalar.update(dtype, rule), dtype, arrays, random))
             FAIL_CHECK(count << " elements");

@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 
 #include "tests/transport/loopback.hpp"
+#include "tools/datagrams/uv_datagrams.hpp"
 #include "transport/uv/interface_list.hpp"
-#include "transport/uv/uv_datagrams.hpp"
 
 using namespace ringlet;
 using namespace ringlet::test;

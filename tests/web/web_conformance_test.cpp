@@ -1,7 +1,7 @@
+#include "sim/sim_network.hpp"
 #include "tests/conformance/network_suite.hpp"
 #include "tests/transport/loopback.hpp"
 #include "tests/web/web_network.hpp"
-#include "transport/sim/sim_network.hpp"
 
 using namespace ringlet;
 

@@ -5,8 +5,8 @@
 #include <deque>
 #include <string>
 
+#include "sim/sim_network.hpp"
 #include "tests/sim/byte_user.hpp"
-#include "transport/sim/sim_network.hpp"
 #include "transport/web/web_front.hpp"
 
 namespace ringlet::test {

@@ -7,6 +7,7 @@
 
 #include "core/base/check.hpp"
 #include "core/wire/frame.hpp"
+#include "transport/crypto/openssl_bytes.hpp"
 
 namespace ringlet {
 
@@ -14,8 +15,6 @@ namespace {
 
 constexpr std::size_t kNonceBytes = 12;
 
-const unsigned char* unsigned_chars(const std::byte* bytes) { return reinterpret_cast<const unsigned char*>(bytes); }
-unsigned char* unsigned_chars(std::byte* bytes) { return reinterpret_cast<unsigned char*>(bytes); }
 
 }  // namespace
 

@@ -6,14 +6,13 @@
 #include <openssl/rand.h>
 
 #include "core/base/check.hpp"
+#include "transport/crypto/openssl_bytes.hpp"
 #include "transport/crypto/record_cipher.hpp"
 
 namespace ringlet {
 
 namespace {
 
-const unsigned char* unsigned_chars(const std::byte* bytes) { return reinterpret_cast<const unsigned char*>(bytes); }
-unsigned char* unsigned_chars(std::byte* bytes) { return reinterpret_cast<unsigned char*>(bytes); }
 
 struct Free {
   void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }

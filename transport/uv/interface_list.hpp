@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/ports/datagrams.hpp"
+#include "core/base/ip_address.hpp"
 
 namespace ringlet::uv {
 

@@ -10,7 +10,7 @@ using namespace ringlet::test;
 
 namespace {
 
-constexpr std::size_t kCount = 1'003;
+constexpr std::size_t kFormulaCount = 1'003;
 constexpr int kSteps = 12;
 
 /// The errors' bound: a few roundings of each step.
@@ -21,17 +21,17 @@ template <class T>
 void follow(const Rule& rule) {
   INFO(rule.name << " in " << name_of(dtype_of<T>));
   const auto optimizer = rule.make({});
-  std::vector<T> parameters = random_values_as<T>(kCount, 1, 2.0);
-  std::vector<Exact> expected(kCount);
-  for (std::size_t i = 0; i < kCount; ++i) expected[i].parameter = static_cast<long double>(parameters[i]);
+  std::vector<T> parameters = random_values_as<T>(kFormulaCount, 1, 2.0);
+  std::vector<Exact> expected(kFormulaCount);
+  for (std::size_t i = 0; i < kFormulaCount; ++i) expected[i].parameter = static_cast<long double>(parameters[i]);
   for (int step = 1; step <= kSteps; ++step) {
-    std::vector<T> gradients = random_values_as<T>(kCount, 100 + static_cast<std::uint64_t>(step), 0.5);
+    std::vector<T> gradients = random_values_as<T>(kFormulaCount, 100 + static_cast<std::uint64_t>(step), 0.5);
     optimizer->apply_gradients({{"w", gradients}}, {{"w", parameters}});
-    for (std::size_t i = 0; i < kCount; ++i) expected[i] = rule.step(expected[i], static_cast<long double>(gradients[i]), step);
+    for (std::size_t i = 0; i < kFormulaCount; ++i) expected[i] = rule.step(expected[i], static_cast<long double>(gradients[i]), step);
   }
   const auto worst_of = [&](const T* values, auto wanted) {
     double worst = 0;
-    for (std::size_t i = 0; i < kCount; ++i) {
+    for (std::size_t i = 0; i < kFormulaCount; ++i) {
       const long double exact = wanted(expected[i]);
       const long double error = std::abs(static_cast<long double>(values[i]) - exact) / (1 + std::abs(exact));
       worst = std::isfinite(static_cast<double>(error)) ? std::max(worst, static_cast<double>(error)) : INFINITY;

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <ringlet/c/group.h>
+
+#include <memory>
+#include <ringlet/group.hpp>
+#include <ringlet/tree.hpp>
+#include <span>
+#include <string>
+
+#include "bindings/c/guard.hpp"
+
+// What C functions make of their arguments. `name` is the argument's; all throw `BadArgument`, or `Error` where the C++ library knows
+// better.
+
+namespace ringlet::c {
+
+/// The pointer, which must not be NULL.
+template <class T>
+T* required(T* pointer, const char* name) {
+  if (pointer == nullptr) throw BadArgument(std::string(name) + " is NULL");
+  return pointer;
+}
+
+/// What a handle holds.
+template <class Handle>
+auto& value_of(Handle* handle, const char* name) {
+  return required(handle, name)->value;
+}
+
+/// Writes a new handle of what `make` returns; NULL while it has not, and so on failure.
+template <class Handle, class Make>
+void give(Handle** handle, const char* name, Make make) {
+  *required(handle, name) = nullptr;
+  // Memory for the handle is taken before `make` runs, so nothing that it starts is lost.
+  *handle = new Handle{make()};
+}
+
+ReduceOp reduce_op(int32_t op);
+std::optional<DType> optional_dtype(int32_t dtype, const char* name);
+std::chrono::milliseconds milliseconds(int64_t count, const char* name);
+std::optional<std::chrono::milliseconds> optional_milliseconds(int64_t count, const char* name);
+Stream stream_of(int32_t number);
+
+ConstTensorView read_view(const ringlet_tensor* tensor, const char* name);
+TensorView written_view(const ringlet_tensor* tensor, const char* name);
+Tree tree_of(const ringlet_named_tensor* tensors, size_t count, const char* name);
+
+/// `count` elements; NULL only where there are none.
+template <class T>
+std::span<const T> array_of(const T* elements, size_t count, const char* name) {
+  if (count > 0) required(elements, name);
+  return {elements, count};
+}
+
+/// The caller's struct, of whatever version, over `options`, which hold the defaults. Both begin with their size.
+void read_options(const void* given, void* options, size_t size);
+/// Copies `defaults` into the caller's struct of `given_size` bytes.
+void write_options(void* given, size_t given_size, const void* defaults, size_t size);
+
+/// The defaults with what the caller has set; the defaults where `given` is NULL.
+template <class Options>
+Options options_or(const Options* given, Options defaults) {
+  if (given != nullptr) read_options(given, &defaults, sizeof defaults);
+  return defaults;
+}
+
+/// The body of a function that fills options.
+template <class Options>
+int32_t init_options(const char* call, Options* options, size_t struct_size, const Options& defaults) noexcept {
+  return guarded(call, [&] { write_options(required(options, "options"), struct_size, &defaults, sizeof defaults); });
+}
+
+CallOptions call_options(const ringlet_call_options* options);
+
+}  // namespace ringlet::c

@@ -1,0 +1,106 @@
+#include <ringlet/c/group.h>
+
+#include "bindings/c/arguments.hpp"
+#include "bindings/c/handles.hpp"
+
+using namespace ringlet::c;
+
+namespace {
+
+constexpr ringlet_call_options kCallDefaults{.struct_size = sizeof(ringlet_call_options), .timeout_ms = 0, .stream = 0};
+constexpr ringlet_init_options kInitDefaults{.struct_size = sizeof(ringlet_init_options),
+                                             .strict = 0,
+                                             .rank = -1,
+                                             .world_size = -1,
+                                             .backend = nullptr,
+                                             .coordinator = nullptr,
+                                             .hostfile = nullptr,
+                                             .connect_timeout_ms = 0,
+                                             .operation_timeout_ms = 0,
+                                             .heartbeat_timeout_ms = 0};
+
+ringlet::InitOptions init_options_of(const ringlet_init_options& given) {
+  ringlet::InitOptions options;
+  options.strict = given.strict != 0;
+  if (given.backend != nullptr) options.backend = given.backend;
+  if (given.rank != -1) options.rank = given.rank;
+  if (given.world_size != -1) options.world_size = given.world_size;
+  if (given.coordinator != nullptr) options.coordinator = given.coordinator;
+  if (given.hostfile != nullptr) options.hostfile = given.hostfile;
+  options.connect_timeout = optional_milliseconds(given.connect_timeout_ms, "connect_timeout_ms");
+  options.operation_timeout = optional_milliseconds(given.operation_timeout_ms, "operation_timeout_ms");
+  options.heartbeat_timeout = optional_milliseconds(given.heartbeat_timeout_ms, "heartbeat_timeout_ms");
+  return options;
+}
+
+}  // namespace
+
+int32_t ringlet_call_options_init(ringlet_call_options* options, size_t struct_size) {
+  return init_options(__func__, options, struct_size, kCallDefaults);
+}
+int32_t ringlet_init_options_init(ringlet_init_options* options, size_t struct_size) {
+  return init_options(__func__, options, struct_size, kInitDefaults);
+}
+
+int32_t ringlet_is_available(const char* backend) { return ringlet::is_available(backend == nullptr ? "any" : backend) ? 1 : 0; }
+
+int32_t ringlet_init(const ringlet_init_options* options, ringlet_group** group) {
+  return guarded(__func__,
+                 [&] { give(group, "group", [&] { return ringlet::init(init_options_of(options_or(options, kInitDefaults))); }); });
+}
+
+int32_t ringlet_group_of_one(ringlet_group** group) {
+  return guarded(__func__, [&] { give(group, "group", [] { return ringlet::Group(); }); });
+}
+
+int32_t ringlet_group_copy(const ringlet_group* group, ringlet_group** copy) {
+  return guarded(__func__, [&] { give(copy, "copy", [&] { return value_of(group, "group"); }); });
+}
+
+void ringlet_group_free(ringlet_group* group) { delete group; }
+
+int32_t ringlet_group_rank(const ringlet_group* group, int32_t* rank) {
+  return guarded(__func__, [&] { *required(rank, "rank") = value_of(group, "group").rank(); });
+}
+
+int32_t ringlet_group_size(const ringlet_group* group, int32_t* size) {
+  return guarded(__func__, [&] { *required(size, "size") = value_of(group, "group").size(); });
+}
+
+int32_t ringlet_group_split(ringlet_group* group, int32_t color, int32_t key, const ringlet_call_options* options, ringlet_group** part) {
+  return guarded(__func__, [&] {
+    *required(part, "part") = nullptr;
+    auto split = value_of(group, "group").split(color, key, call_options(options));
+    if (split) give(part, "part", [&] { return std::move(*split); });
+  });
+}
+
+int32_t ringlet_group_algorithm(const ringlet_group* group, const char* operation, size_t bytes, const char** algorithm) {
+  return guarded(__func__, [&] {
+    // The library's names are literals, so they end with a zero.
+    *required(algorithm, "algorithm") = value_of(group, "group").algorithm(required(operation, "operation"), bytes).data();
+  });
+}
+
+int32_t ringlet_work_wait(ringlet_work* work) {
+  return guarded(__func__, [&] { value_of(work, "work").wait(); });
+}
+
+int32_t ringlet_work_wait_for(ringlet_work* work, int64_t timeout_ms, int32_t* done) {
+  return guarded(__func__, [&] {
+    *required(done, "done") = 0;
+    ringlet::Work& waited = value_of(work, "work");
+    try {
+      *done = waited.wait_for(milliseconds(timeout_ms, "timeout_ms")) ? 1 : 0;
+    } catch (const ringlet::Error&) {
+      *done = 1;
+      throw;
+    }
+  });
+}
+
+int32_t ringlet_work_done(const ringlet_work* work, int32_t* done) {
+  return guarded(__func__, [&] { *required(done, "done") = value_of(work, "work").done() ? 1 : 0; });
+}
+
+void ringlet_work_free(ringlet_work* work) { delete work; }

@@ -1,0 +1,92 @@
+#include "tools/agent/path_probe.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace ringlet::agent {
+
+namespace {
+
+constexpr std::uint32_t kSmallOnes = 8;
+constexpr std::uint32_t kLargeOnes = 4;
+constexpr std::size_t kLargeBytes = 256 * 1024;
+constexpr Duration kPatience = Duration::seconds(4);
+constexpr DialTimes kDialTimes{Duration::seconds(3), Duration::seconds(3)};
+
+LinkRequest agent_request() {
+  LinkRequest request;
+  request.kind = LinkRequest::Kind::agent;
+  return request;
+}
+
+}  // namespace
+
+PathProbe::PathProbe(EventLoop& loop, Network& network, Authenticator& authenticator, const Address& address, OnDone on_done)
+    : loop_(loop), dialler_(loop, network, authenticator), on_done_(std::move(on_done)) {
+  dialler_.dial(address, kDialTimes, agent_request(), [this](Result<std::unique_ptr<Link>> link) { on_dialled(std::move(link)); });
+}
+
+PathProbe::~PathProbe() { loop_.cancel(timer_); }
+
+void PathProbe::on_dialled(Result<std::unique_ptr<Link>> link) {
+  if (!link.ok()) {
+    quality_.status = link.status();
+    return end();
+  }
+  link_ = std::make_unique<MessageLink>(
+      loop_, std::move(link).value(), [this](const Message& message) { on_message(message); },
+      [this](const Status& status) {
+        quality_.status = status;
+        end();
+      });
+  ask();
+}
+
+void PathProbe::ask() {
+  ++number_;
+  asked_at_ = loop_.now();
+  if (number_ == kSmallOnes + 1) large_since_ = asked_at_;
+  // The last one comes back as long as it went.
+  const bool large = number_ > kSmallOnes;
+  const bool last = number_ == kSmallOnes + kLargeOnes;
+  link_->send(Probe{number_, std::string(large ? kLargeBytes : 0, '\0'), last ? static_cast<std::uint32_t>(kLargeBytes) : 0});
+  wait_for_echo();
+}
+
+void PathProbe::wait_for_echo() {
+  loop_.cancel(timer_);
+  timer_ = loop_.after(kPatience, [this] {
+    quality_.stalled = number_ > kSmallOnes;
+    quality_.status = {Errc::timed_out, "no answer within 4 s"};
+    end();
+  });
+}
+
+void PathProbe::on_message(const Message& message) {
+  const Echo* echo = std::get_if<Echo>(&message);
+  if (over_ || echo == nullptr || echo->number != number_) return;
+  const Duration taken = loop_.now() - asked_at_;
+  if (number_ <= kSmallOnes && (!quality_.round_trip || taken < *quality_.round_trip)) {
+    quality_.round_trip = taken;
+    const auto here = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+    quality_.clock_ahead = Duration::milliseconds(static_cast<std::int64_t>(echo->unix_ms) - here) + taken / 2;
+  }
+  if (number_ < kSmallOnes + kLargeOnes) return ask();
+  const double seconds = static_cast<double>(std::max<std::int64_t>((loop_.now() - large_since_).nanoseconds, 1)) / 1e9;
+  quality_.bytes_per_second = static_cast<double>((kLargeOnes + 1) * kLargeBytes) / seconds;
+  end();
+}
+
+void PathProbe::end() {
+  if (std::exchange(over_, true)) return;
+  loop_.cancel(timer_);
+  // The caller is the dialler or the link; who is told may destroy this object.
+  timer_ = loop_.after(Duration{}, [this] {
+    link_.reset();
+    const OnDone on_done = on_done_;
+    on_done(quality_);
+  });
+}
+
+}  // namespace ringlet::agent

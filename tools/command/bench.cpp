@@ -1,0 +1,122 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <sstream>
+
+#include "tools/command/bench_rank.hpp"
+#include "tools/command/subcommand.hpp"
+#include "tools/launch/launcher.hpp"
+
+namespace ringlet::command {
+
+namespace {
+
+constexpr char kBenchFooter[] = R"(Example:
+  ringlet bench --ranks 2 --op all_reduce --sizes 4,1KiB,1MiB,64MiB --dtype f32
+  ringlet launch -n 4 -- ringlet bench --json
+
+Starts its own ranks on this machine, or, inside `ringlet launch`, measures the group it was started in. Every result is checked. A sample is a batch of calls, one after the other, in the slowest rank's time; median and min are over samples, p99 is over
+single calls on rank 0. Sizes, algbw and busbw are as nccl-tests defines them: all_reduce, broadcast and reduce count the buffer, reduce_scatter and
+all_to_all the whole input, all_gather the whole output; busbw = algbw x 2(n-1)/n for all_reduce, x (n-1)/n for reduce_scatter, all_gather and
+all_to_all, x 1 for broadcast and reduce.
+--encrypt forms two groups, one of them with encrypted links, and measures them in turns, always over TCP: memory that ranks of one machine lend each
+other (RINGLET_PEER_MEMORY) crosses no network and is not encrypted. The ratio is encrypted time over plain time.
+Exit codes: 0; 1 if a result is wrong or a rank is lost; 2 a mistake on the command line.)";
+
+struct BenchCommandLine {
+  int ranks = 2;
+  std::string operation = "all_reduce";
+  std::string sizes = "4,1KiB,16KiB,256KiB,1MiB,16MiB,64MiB";
+  std::string dtype = "f32";
+  double seconds = 0.6;
+  bool json = false;
+  bool encrypt = false;
+};
+
+void declare(CLI::App& app, BenchCommandLine& line) {
+  app.footer(kBenchFooter);
+  app.add_option("--ranks", line.ranks, "How many ranks to start")->capture_default_str();
+  app.add_option("--op", line.operation, "all_reduce, reduce_scatter, all_gather, broadcast, reduce or all_to_all")->capture_default_str();
+  app.add_option("--sizes", line.sizes, "Bytes, with a comma between: 4, 16KiB, 1MiB, 1GiB")->capture_default_str();
+  app.add_option("--dtype", line.dtype, "bool, u8, u16, u32, u64, i8, i16, i32, i64, f16, bf16, f32, f64 or complex64")
+      ->capture_default_str();
+  app.add_option("--seconds", line.seconds, "Time to measure each size for, about")->capture_default_str();
+  app.add_flag("--encrypt", line.encrypt, "What encryption of the links costs: with and without it, in turns");
+  app.add_flag("--json", line.json, "One line of JSON per size");
+}
+
+std::optional<std::size_t> parse_size(std::string_view text) {
+  constexpr std::size_t kMost = std::size_t{1} << 40;
+  std::size_t number = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || number > kMost) return std::nullopt;
+  const std::string_view unit = text.substr(static_cast<std::size_t>(stop - text.data()));
+  for (const auto& [name, factor] :
+       {std::pair<std::string_view, std::size_t>{"", 1}, {"B", 1}, {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}})
+    if (unit == name) return number <= kMost / factor ? std::optional(number * factor) : std::nullopt;
+  return std::nullopt;
+}
+
+/// Brings the values into the form of a rank; a sentence where one cannot be.
+std::optional<std::string> convert(const BenchCommandLine& line, BenchPlan& plan) {
+  constexpr double kMostSeconds = 3600;
+  if (line.ranks < 1 || line.ranks > launch::kMaxRanks)
+    return fmt::format("--ranks {}: give a number from 1 to {}", line.ranks, launch::kMaxRanks);
+  if (!(line.seconds > 0 && line.seconds <= kMostSeconds))
+    return fmt::format("--seconds {}: give a number above 0, up to {}", line.seconds, kMostSeconds);
+  const auto dtype = find_dtype(line.dtype);
+  if (!dtype) return fmt::format("--dtype {}: there is no such dtype; `ringlet bench --help` lists them", line.dtype);
+  const auto operation = find_bench_operation(line.operation);
+  if (!operation)
+    return fmt::format(
+        "--op {}: there is no such operation; all_reduce, reduce_scatter, all_gather, broadcast, reduce and all_to_all can be measured",
+        line.operation);
+  plan.dtype = *dtype;
+  plan.operation = *operation;
+  plan.seconds = line.seconds;
+  plan.json = line.json;
+  plan.encrypt = line.encrypt;
+  std::istringstream sizes(line.sizes);
+  for (std::string text; std::getline(sizes, text, ',');) {
+    const auto bytes = parse_size(text);
+    if (!bytes) return fmt::format("--sizes {}: '{}' is not a size; write it as 4, 16KiB, 1MiB or 1GiB", line.sizes, text);
+    if (*bytes < size_of(*dtype))
+      return fmt::format("--sizes {}: '{}' is less than one element of {}, {} bytes", line.sizes, text, line.dtype, size_of(*dtype));
+    plan.sizes.push_back(*bytes);
+  }
+  if (plan.sizes.empty()) return std::string("--sizes is empty; give at least one, such as 1MiB");
+  return std::nullopt;
+}
+
+int start_ranks(int ranks, Arguments arguments) {
+  launch::LaunchOptions options;
+  options.world_size = ranks;
+  options.helper_path = own_path();
+  options.command = {options.helper_path, "bench"};
+  options.command.insert(options.command.end(), arguments.begin(), arguments.end());
+  options.prefix = false;
+  launch::Launcher launcher(std::move(options));
+  const launch::LaunchResult result = launcher.run();
+  if (!result.error.empty()) fmt::print(stderr, "ringlet bench: {}\n", result.error);
+  if (!result.message.empty()) fmt::print(stderr, "ringlet bench: {}\n", result.message);
+  return result.exit_code;
+}
+
+}  // namespace
+
+int run_bench(Arguments arguments) {
+  BenchCommandLine line;
+  CLI::App app("Measures a collective between ranks, checks its results", "ringlet bench");
+  declare(app, line);
+  if (const auto over = parse_options(app, arguments)) return *over;
+  BenchPlan plan;
+  if (const auto mistake = convert(line, plan)) return usage_error("bench", *mistake);
+  const bool in_group = std::getenv("RINGLET_RANK") != nullptr || std::getenv("MLX_RANK") != nullptr;
+  if (!in_group && line.ranks > 1) return start_ranks(line.ranks, arguments);
+  return run_bench_rank(plan);
+}
+
+}  // namespace ringlet::command

@@ -1,0 +1,101 @@
+#include "tools/command/bench_encryption.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "tools/command/bench_measure.hpp"
+#include "tools/command/subcommand.hpp"
+
+namespace ringlet::command {
+
+namespace {
+
+constexpr int kTurns = 5;
+
+Group form(bool encrypt) {
+  InitOptions options;
+  options.peer_memory = false;
+  options.encrypt = encrypt;
+  return init(options);
+}
+
+/// What one of the two groups took for a size, in each turn.
+struct Times {
+  std::vector<double> medians;
+  bool checked = true;
+
+  void add(const Row& row) {
+    medians.push_back(row.median_us);
+    checked = checked && row.checked;
+  }
+  double median() const {
+    std::vector<double> sorted = medians;
+    std::sort(sorted.begin(), sorted.end());
+    return sorted[sorted.size() / 2];
+  }
+};
+
+void print(const BenchPlan& plan, int ranks, std::string_view links, std::size_t bytes, const std::array<Times, 2>& times) {
+  const std::array<double, 2> medians{times[0].median(), times[1].median()};
+  const bool checked = times[0].checked && times[1].checked;
+  const auto busbw = [&](double us) { return static_cast<double>(bytes) / us / 1e3 * bus_factor(plan.operation, ranks); };
+  if (plan.json) {
+    const nlohmann::ordered_json line{{"op", name_of(plan.operation)},
+                                      {"dtype", ringlet::name_of(plan.dtype)},
+                                      {"ranks", ranks},
+                                      {"bytes", bytes},
+                                      {"plain_us", medians[0]},
+                                      {"encrypted_us", medians[1]},
+                                      {"plain_busbw_GBs", busbw(medians[0])},
+                                      {"encrypted_busbw_GBs", busbw(medians[1])},
+                                      {"ratio", medians[1] / medians[0]},
+                                      {"links", links},
+                                      {"checked", checked}};
+    fmt::print("{}\n", line.dump());
+  } else {
+    fmt::print("{:>10} {:>12.1f} {:>12.1f} {:>12.3f} {:>12.3f} {:>8.2f}  {}\n", size_text(bytes), medians[0], medians[1], busbw(medians[0]),
+               busbw(medians[1]), medians[1] / medians[0], checked ? "right" : "WRONG");
+  }
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int compare_encryption(const BenchPlan& plan) {
+  Group plain = form(false);
+  // Both meet at the same address: nobody may come for the second while another still waits for the first.
+  plain.barrier();
+  Group encrypted = form(true);
+  const std::array<Group*, 2> groups{&plain, &encrypted};
+  const bool prints = plain.rank() == 0;
+  const std::string_view links = links_of(plain);
+  if (prints && !plan.json) {
+    fmt::print("{}, {}, {} ranks, links: {}\n{:>10} {:>12} {:>12} {:>12} {:>12} {:>8}  {}\n", name_of(plan.operation),
+               ringlet::name_of(plan.dtype), plain.size(), links, "bytes", "plain us", "encrypted us", "plain GB/s", "encr. GB/s", "ratio",
+               "result");
+  }
+  BenchPlan turn = plan;
+  turn.seconds = plan.seconds / kTurns / 2;
+  bool right = true;
+  for (const std::size_t bytes : plan.sizes) {
+    std::array<Times, 2> times;
+    std::size_t measured = bytes;
+    for (int i = 0; i < kTurns; ++i) {
+      for (std::size_t one = 0; one < groups.size(); ++one) {
+        const Row row = measure(*groups[one], turn, bytes);
+        times[one].add(row);
+        measured = row.bytes;
+      }
+    }
+    right = right && times[0].checked && times[1].checked;
+    if (prints) print(plan, plain.size(), links, measured, times);
+  }
+  if (!right && prints) fmt::print(stderr, "ringlet bench: a result is wrong\n");
+  return right ? 0 : 1;
+}
+
+}  // namespace ringlet::command

@@ -1,0 +1,11 @@
+#pragma once
+
+#include "tools/command/bench_rank.hpp"
+
+namespace ringlet::command {
+
+/// Forms a group without encryption and one with it, measures both in turns, and prints the difference on rank 0. Throws what they throw;
+/// returns the exit code.
+int compare_encryption(const BenchPlan& plan);
+
+}  // namespace ringlet::command

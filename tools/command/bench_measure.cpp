@@ -1,0 +1,251 @@
+#include "tools/command/bench_measure.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <functional>
+#include <numeric>
+#include <vector>
+
+#include "simd/kernels.hpp"
+
+namespace ringlet::command {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double microseconds_since(Clock::time_point start) { return std::chrono::duration<double, std::micro>(Clock::now() - start).count(); }
+
+/// Small whole numbers that differ between ranks and indexes; sums over up to 80 ranks are exact in every dtype.
+int value_of(int rank, std::size_t index) { return static_cast<int>((index + static_cast<std::size_t>(rank)) % 4); }
+
+/// Writes `values` into elements of `dtype`; booleans become value != 0, the imaginary part value + 1 per rank that was added.
+class Elements {
+ public:
+  Elements(DType dtype, std::size_t count) : dtype_(dtype), count_(count), bytes_(count * size_of(dtype)) {}
+
+  /// Element i becomes what the ranks' values at `first + i` are, added over `ranks`.
+  void fill(const std::vector<int>& ranks, std::size_t first) {
+    std::vector<float> numbers(count_);
+    for (std::size_t i = 0; i < count_; ++i)
+      for (const int rank : ranks) numbers[i] += static_cast<float>(value_of(rank, first + i));
+    if (dtype_ == DType::complex64) return fill_complex(numbers, static_cast<float>(ranks.size()));
+    if (dtype_ == DType::f32) return copy(numbers);
+    if (const auto cast = simd::find("")->cast(DType::f32, dtype_))
+      return cast(bytes_.data(), reinterpret_cast<const std::byte*>(numbers.data()), count_);
+    for (std::size_t i = 0; i < count_; ++i) store_integer(i, static_cast<std::uint64_t>(numbers[i]));
+  }
+  void clear() { std::fill(bytes_.begin(), bytes_.end(), std::byte{0}); }
+  TensorView view() { return {bytes_.data(), dtype_, count_}; }
+  friend bool operator==(const Elements& a, const Elements& b) { return a.bytes_ == b.bytes_; }
+
+ private:
+  template <class T>
+  void copy(const std::vector<T>& values) {
+    std::memcpy(bytes_.data(), values.data(), bytes_.size());
+  }
+  void fill_complex(const std::vector<float>& numbers, float ranks) {
+    std::vector<float> parts(2 * numbers.size());
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      parts[2 * i] = numbers[i];
+      parts[2 * i + 1] = numbers[i] + ranks;
+    }
+    copy(parts);
+  }
+  /// Little-endian, as every machine that Ringlet runs on; narrow dtypes wrap.
+  void store_integer(std::size_t index, std::uint64_t value) {
+    if (dtype_ == DType::boolean) value = value != 0;
+    std::memcpy(bytes_.data() + index * size_of(dtype_), &value, size_of(dtype_));
+  }
+
+  DType dtype_;
+  std::size_t count_;
+  std::vector<std::byte> bytes_;
+};
+
+/// One size's buffers and the call that is measured.
+class Case {
+ public:
+  Case(Group& group, const BenchPlan& plan, std::size_t bytes)
+      : group_(group),
+        plan_(plan),
+        per_rank_(input_elements(elements(bytes))),
+        input_(plan.dtype, per_rank_),
+        output_(plan.dtype, output_elements()) {}
+
+  std::size_t bytes() { return std::max(input_.view().bytes(), output_.view().bytes()); }
+
+  bool check() {
+    input_.fill({group_.rank()}, 0);
+    call();
+    switch (plan_.operation) {
+      case BenchOperation::all_gather:
+        return check_blocks(per_rank_, 0);
+      case BenchOperation::all_to_all:
+        return check_blocks(per_rank_ / ranks(), per_rank_ / ranks() * static_cast<std::size_t>(group_.rank()));
+      case BenchOperation::all_reduce:
+        return is_sum(input_, per_rank_, all_ranks(), 0);
+      case BenchOperation::broadcast:
+        return is_sum(input_, per_rank_, {0}, 0);
+      case BenchOperation::reduce_scatter:
+      case BenchOperation::reduce:
+        return is_sum(output_, output_elements(), all_ranks(), first_row());
+    }
+    return false;
+  }
+
+  void call() {
+    switch (plan_.operation) {
+      case BenchOperation::all_reduce:
+        return group_.all_sum(input_.view());
+      case BenchOperation::reduce_scatter:
+        return group_.sum_scatter(input_.view(), output_.view());
+      case BenchOperation::all_gather:
+        return group_.all_gather(input_.view(), output_.view());
+      case BenchOperation::broadcast:
+        return group_.broadcast(input_.view(), 0);
+      case BenchOperation::reduce:
+        return group_.reduce(ReduceOp::sum, input_.view(), output_.view(), 0);
+      case BenchOperation::all_to_all:
+        return group_.all_to_all(input_.view(), output_.view());
+    }
+  }
+
+  /// Repeated sums would overflow and leave the fast paths of the arithmetic.
+  void clear() { input_.clear(); }
+
+ private:
+  std::size_t ranks() const { return static_cast<std::size_t>(group_.size()); }
+  std::size_t elements(std::size_t bytes) const { return std::max<std::size_t>(1, bytes / size_of(plan_.dtype)); }
+  std::size_t first_row() const {
+    if (plan_.operation != BenchOperation::reduce_scatter) return 0;
+    const auto rank = static_cast<std::size_t>(group_.rank());
+    return per_rank_ / ranks() * rank + std::min(rank, per_rank_ % ranks());
+  }
+  std::size_t input_elements(std::size_t wanted) const {
+    if (plan_.operation == BenchOperation::all_gather) return wanted / ranks();
+    if (plan_.operation == BenchOperation::all_to_all) return std::max<std::size_t>(1, wanted / ranks()) * ranks();
+    return wanted;
+  }
+  std::size_t output_elements() const {
+    switch (plan_.operation) {
+      case BenchOperation::all_gather:
+        return per_rank_ * ranks();
+      case BenchOperation::all_to_all:
+        return per_rank_;
+      case BenchOperation::reduce:
+        return group_.rank() == 0 ? per_rank_ : 0;
+      case BenchOperation::reduce_scatter:
+        return per_rank_ / ranks() + (static_cast<std::size_t>(group_.rank()) < per_rank_ % ranks() ? 1 : 0);
+      default:
+        return 0;
+    }
+  }
+  std::vector<int> all_ranks() const {
+    std::vector<int> all(ranks());
+    std::iota(all.begin(), all.end(), 0);
+    return all;
+  }
+  /// Whether `result` is what these ranks' inputs from element `first` on add up to.
+  bool is_sum(const Elements& result, std::size_t count, const std::vector<int>& of_ranks, std::size_t first) const {
+    Elements expected(plan_.dtype, count);
+    expected.fill(of_ranks, first);
+    return result == expected;
+  }
+  /// Whether the output is a block of each rank's input, from its element `first` on.
+  bool check_blocks(std::size_t block_elements, std::size_t first) {
+    bool same = true;
+    for (std::size_t r = 0; r < ranks(); ++r) {
+      Elements block(plan_.dtype, block_elements);
+      block.fill({static_cast<int>(r)}, first);
+      const TensorView expected = block.view();
+      same = same &&
+             (expected.bytes() == 0 || std::memcmp(output_.view().data() + r * expected.bytes(), expected.data(), expected.bytes()) == 0);
+    }
+    return same;
+  }
+
+  Group& group_;
+  const BenchPlan& plan_;
+  const std::size_t per_rank_;
+  Elements input_;
+  Elements output_;
+};
+
+double max_over_ranks(Group& group, double value) {
+  group.all_max(std::span(&value, 1));
+  return value;
+}
+
+double quantile(std::vector<double>& values, double share) {
+  std::sort(values.begin(), values.end());
+  return values[std::min(values.size() - 1, static_cast<std::size_t>(share * static_cast<double>(values.size())))];
+}
+
+}  // namespace
+
+Row measure(Group& group, const BenchPlan& plan, std::size_t bytes) {
+  constexpr double kBatchMicroseconds = 10'000;
+  constexpr std::size_t kMostCalls = 2000, kFewestBatches = 7, kMostBatches = 100'000;
+  Case measured(group, plan, bytes);
+  Row row;
+  row.checked = max_over_ranks(group, measured.check() ? 0 : 1) == 0;
+  measured.clear();
+  for (int i = 0; i < 2; ++i) measured.call();
+
+  // All ranks must take the same number of calls: what is decided from a time is decided from the slowest rank's.
+  const int probes = bytes <= (64 << 10) ? 20 : 2;
+  group.barrier();
+  auto start = Clock::now();
+  for (int i = 0; i < probes; ++i) measured.call();
+  const double estimate = std::max(0.05, max_over_ranks(group, microseconds_since(start) / probes));
+  const auto calls = static_cast<std::size_t>(std::clamp(kBatchMicroseconds / estimate, 1.0, static_cast<double>(kMostCalls)));
+  const double wanted = plan.seconds * 1e6 / (estimate * static_cast<double>(calls));
+  const auto batches = static_cast<std::size_t>(std::clamp(wanted, static_cast<double>(kFewestBatches), static_cast<double>(kMostBatches)));
+
+  std::vector<double> samples, single;
+  single.reserve(batches * calls);
+  for (std::size_t batch = 0; batch < batches; ++batch) {
+    group.barrier();
+    start = Clock::now();
+    auto before = start;
+    for (std::size_t i = 0; i < calls; ++i) {
+      measured.call();
+      const auto after = Clock::now();
+      single.push_back(std::chrono::duration<double, std::micro>(after - before).count());
+      before = after;
+    }
+    samples.push_back(max_over_ranks(group, microseconds_since(start) / static_cast<double>(calls)));
+  }
+  row.bytes = measured.bytes();
+  row.median_us = quantile(samples, 0.5);
+  row.min_us = samples.front();
+  row.p99_us = quantile(single, 0.99);
+  return row;
+}
+
+double bus_factor(BenchOperation operation, int ranks) {
+  const double n = ranks;
+  if (operation == BenchOperation::all_reduce) return 2 * (n - 1) / n;
+  return operation == BenchOperation::broadcast || operation == BenchOperation::reduce ? 1 : (n - 1) / n;
+}
+
+std::string size_text(std::size_t bytes) {
+  for (const auto& [unit, factor] : {std::pair<const char*, std::size_t>{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}})
+    if (bytes >= factor && bytes % factor == 0) return fmt::format("{} {}", bytes / factor, unit);
+  return fmt::format("{} B", bytes);
+}
+
+std::string_view links_of(Group& group) {
+  const std::string_view own = group.links();
+  std::array<float, 2> seen{own == "memory" || own == "mixed" ? 1.0F : 0.0F, own == "tcp" || own == "mixed" ? 1.0F : 0.0F};
+  group.all_max(std::span(seen));
+  if (seen[0] > 0) return seen[1] > 0 ? "mixed" : "memory";
+  return seen[1] > 0 ? "tcp" : "none";
+}
+
+}  // namespace ringlet::command

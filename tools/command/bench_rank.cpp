@@ -1,0 +1,97 @@
+#include "tools/command/bench_rank.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <ringlet/group.hpp>
+
+#include "tools/command/bench_encryption.hpp"
+#include "tools/command/bench_measure.hpp"
+#include "tools/command/subcommand.hpp"
+
+namespace ringlet::command {
+
+namespace {
+
+constexpr std::array<std::string_view, 6> kNames{"all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "all_to_all"};
+
+/// Where there was something to choose, each rank says what it took.
+void print_chosen_links(const Group& group) {
+  for (const LinkInfo& link : group.link_info())
+    if (link.tried > 0) {
+      const std::string measured =
+          link.bytes_per_second > 0
+              ? fmt::format("{:.3f} ms, {:.0f} Mbit/s", std::chrono::duration<double, std::milli>(link.round_trip).count(),
+                            link.bytes_per_second * 8e-6)
+              : std::string("not measured");
+      fmt::print("link {} - {}: {} ({}) - {} ({}), {}, {}, the best of {}\n", group.rank(), link.peer, link.own_address,
+                 link.own_interface.empty() ? "?" : link.own_interface, link.peer_address,
+                 link.peer_interface.empty() ? "?" : link.peer_interface, link.kind, measured, link.tried);
+    }
+  std::fflush(stdout);
+}
+
+void print(const BenchPlan& plan, const Group& group, std::string_view links, const Row& row) {
+  const std::string_view operation = name_of(plan.operation);
+  const double algbw = static_cast<double>(row.bytes) / row.median_us / 1e3;
+  const double busbw = algbw * bus_factor(plan.operation, group.size());
+  const std::string algorithm(group.size() > 1 ? group.algorithm(operation, row.bytes) : "none");
+  if (plan.json) {
+    const nlohmann::ordered_json line{{"op", operation},
+                                      {"dtype", ringlet::name_of(plan.dtype)},
+                                      {"ranks", group.size()},
+                                      {"bytes", row.bytes},
+                                      {"median_us", row.median_us},
+                                      {"min_us", row.min_us},
+                                      {"p99_us", row.p99_us},
+                                      {"algbw_GBs", algbw},
+                                      {"busbw_GBs", busbw},
+                                      {"algorithm", algorithm},
+                                      {"links", links},
+                                      {"checked", row.checked}};
+    fmt::print("{}\n", line.dump());
+  } else {
+    fmt::print("{:>10} {:>12.1f} {:>12.1f} {:>12.1f} {:>11.3f} {:>11.3f}  {:<9} {}\n", size_text(row.bytes), row.median_us, row.min_us,
+               row.p99_us, algbw, busbw, algorithm, row.checked ? "right" : "WRONG");
+  }
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+std::string_view name_of(BenchOperation operation) noexcept { return kNames[static_cast<std::size_t>(operation)]; }
+
+std::optional<BenchOperation> find_bench_operation(std::string_view name) noexcept {
+  for (std::size_t i = 0; i < kNames.size(); ++i)
+    if (kNames[i] == name) return static_cast<BenchOperation>(i);
+  return std::nullopt;
+}
+
+int run_bench_rank(const BenchPlan& plan) {
+  try {
+    if (plan.encrypt) return compare_encryption(plan);
+    Group group = init();
+    const bool prints = group.rank() == 0;
+    const std::string_view links = links_of(group);
+    if (!plan.json) print_chosen_links(group);
+    if (prints && !plan.json) {
+      fmt::print("{}, {}, {}, links: {}\n{:>10} {:>12} {:>12} {:>12} {:>11} {:>11}  {:<9} {}\n", name_of(plan.operation),
+                 ringlet::name_of(plan.dtype), group.describe_placement(), links, "bytes", "median us", "min us", "p99 us", "algbw GB/s",
+                 "busbw GB/s", "algorithm", "result");
+    }
+    bool right = true;
+    for (const std::size_t bytes : plan.sizes) {
+      const Row row = measure(group, plan, bytes);
+      right = right && row.checked;
+      if (prints) print(plan, group, links, row);
+    }
+    if (!right && prints) fmt::print(stderr, "ringlet bench: a result is wrong\n");
+    return right ? 0 : 1;
+  } catch (const Error& error) {
+    fmt::print(stderr, "ringlet bench: {}\n", error.what());
+    return error.status().code() == Errc::invalid_argument ? kUsageError : 1;
+  }
+}
+
+}  // namespace ringlet::command

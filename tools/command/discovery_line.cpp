@@ -1,0 +1,49 @@
+#include "tools/command/discovery_line.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+namespace ringlet::command {
+
+namespace {
+
+constexpr std::size_t kMostPeers = 64;
+
+}  // namespace
+
+void declare_discovery_options(CLI::App& app, DiscoveryLine& line) {
+  app.add_option("--peer", line.peers, "A machine to ask by name, HOST[:PORT], where multicast does not reach it; may be repeated")
+      ->expected(1)
+      ->take_all();
+  app.add_option("--port", line.port, "The UDP port, the same on all machines")->capture_default_str();
+  app.add_option("--interface", line.interfaces, "A network interface to use instead of all suitable ones; may be repeated")
+      ->expected(1)
+      ->take_all()
+      ->type_name("NAME");
+  app.add_flag("--json", line.json, "Print JSON");
+}
+
+Result<Address> parse_peer(const std::string& text, std::uint16_t port) {
+  if (auto whole = parse_address(text); whole.ok() && whole.value().port != 0) return whole;
+  // Without a port, and perhaps an IPv6 address without brackets.
+  for (const std::string& form : {fmt::format("{}:{}", text, port), fmt::format("[{}]:{}", text, port)})
+    if (auto whole = parse_address(form); whole.ok()) return whole;
+  return Status{Errc::invalid_argument, fmt::format("--peer {}: write HOST or HOST:PORT, an IPv6 address with a port in brackets", text)};
+}
+
+std::optional<std::string> convert_discovery_line(const DiscoveryLine& line, UvDatagramsOptions& options) {
+  if (line.port == 0) return "--port 0: give the port that the other machines use, from 1 to 65535";
+  if (line.peers.size() > kMostPeers) return fmt::format("{} peers: there may be at most {}", line.peers.size(), kMostPeers);
+  options.port = line.port;
+  options.interfaces = line.interfaces;
+  for (const std::string& text : line.peers) {
+    auto peer = parse_peer(text, line.port);
+    if (!peer.ok()) return peer.status().text();
+    options.peers.push_back(std::move(peer).value());
+  }
+  return std::nullopt;
+}
+
+}  // namespace ringlet::command

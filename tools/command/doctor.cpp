@@ -1,0 +1,80 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "tools/command/discovery_line.hpp"
+#include "tools/command/doctor_report.hpp"
+#include "tools/command/launch_line.hpp"
+#include "tools/command/stop_signals.hpp"
+#include "tools/command/this_machine.hpp"
+#include "tools/doctor/examination.hpp"
+#include "tools/tokens/group_token.hpp"
+
+namespace ringlet::command {
+
+namespace {
+
+constexpr char kDoctorFooter[] = R"(Example:
+  ringlet doctor --group home
+  ringlet doctor --group home --peer 192.168.1.7
+
+Looks at this machine's interfaces, listens for others, asks those who were named, and tries every way to the machines that are up in the group:
+whether it opens, whether token and version fit, round trip and bandwidth. Tells what is wrong, and the command to run next. Run it on the machine
+that sees the trouble while `ringlet up` runs on the others.
+Findings (in --json as "code"): no-interface, multicast-off, deaf, nobody, peer-does-not-answer, isolated, unreachable, duplicate-name,
+other-group, multicast-blocked, version-differs, clock, no-agent, no-token, token-differs, incompatible, port-closed, firewall, no-route, mtu,
+slow-link, slow-path.
+Exit codes: 0 all well, or notes only; 3 warnings; 4 errors; 1 it could not look; 2 a mistake on the command line; 130 interrupted.)";
+
+constexpr int kInterrupted = 130;
+
+int exit_code(const std::vector<doctor::Finding>& findings) {
+  int code = 0;
+  for (const doctor::Finding& finding : findings)
+    code = std::max(code, finding.severity == doctor::Severity::error ? 4 : finding.severity == doctor::Severity::warning ? 3 : 0);
+  return code;
+}
+
+}  // namespace
+
+int run_doctor(Arguments arguments) {
+  DiscoveryLine line;
+  doctor::ExaminationOptions options;
+  double listening_seconds = 2;
+  bool no_matrix = false;
+  CLI::App app("Explains why machines do not find or reach each other, and measures the ways between them.", "ringlet doctor");
+  app.footer(kDoctorFooter);
+  app.add_option("--group", options.group, "The group whose machines to look at; all groups if not said")->type_name("NAME");
+  app.add_option("--wait", listening_seconds, "How many seconds to listen")->capture_default_str();
+  app.add_flag("--no-matrix", no_matrix, "Do not ask the machines to measure their ways to each other");
+  declare_discovery_options(app, line);
+  if (const auto over = parse_options(app, arguments)) return *over;
+
+  std::chrono::milliseconds listening{};
+  std::optional<std::string> mistake = convert_discovery_line(line, options.datagrams);
+  if (!mistake) mistake = convert_seconds("--wait", listening_seconds, listening);
+  if (mistake) return usage_error("doctor", *mistake);
+  options.token = options.group.empty() ? native::read_token({}, native::process_variable)
+                                        : tokens::find_token(options.group, native::process_variable);
+  options.listening = Duration::milliseconds(listening.count());
+  options.peers = line.peers;
+  options.name = machine_name();
+  options.version = RINGLET_VERSION;
+  options.seed = random_number();
+  options.matrix = !no_matrix;
+  options.on_progress = [](const std::string& what) { fmt::print(stderr, "ringlet doctor: {} ...\n", what); };
+
+  UvLoop loop;
+  const StopSignals signals(loop);
+  options.stopped = [&signals] { return signals.came(); };
+  const doctor::Facts facts = doctor::Examination(loop, std::move(options)).run();
+  if (signals.came()) {
+    fmt::print(stderr, "ringlet doctor: interrupted; nothing was found out\n");
+    return kInterrupted;
+  }
+  const std::vector<doctor::Finding> findings = doctor::diagnose(facts);
+  fmt::print("{}", line.json ? doctor_json(facts, findings) : doctor_report(facts, findings, wants_colours()));
+  return exit_code(findings);
+}
+
+}  // namespace ringlet::command

@@ -1,0 +1,184 @@
+#include "tools/command/doctor_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace ringlet::command {
+
+namespace {
+
+using namespace doctor;
+using Json = nlohmann::ordered_json;
+using Cells = std::vector<std::string>;
+
+std::string_view name_of(Reach reach) {
+  switch (reach) {
+    case Reach::good:
+      return "good";
+    case Reach::refused:
+      return "refused";
+    case Reach::silent:
+      return "no answer";
+    case Reach::unreachable:
+      return "unreachable";
+    case Reach::token_differs:
+      return "token differs";
+    case Reach::incompatible:
+      return "incompatible";
+    case Reach::stalled:
+      return "large messages lost";
+    default:
+      return "broken";
+  }
+}
+
+double milliseconds(Duration duration) { return static_cast<double>(duration.nanoseconds) / 1e6; }
+
+std::string quality_text(const std::optional<Duration>& round_trip, double bytes_per_second) {
+  std::string text = round_trip ? fmt::format("{:.2f} ms", milliseconds(*round_trip)) : "-";
+  if (bytes_per_second > 0) text += fmt::format(", {:.0f} MB/s", bytes_per_second / 1e6);
+  return text;
+}
+
+std::string or_dash(const std::string& text) { return text.empty() ? "-" : text; }
+
+std::string join(const std::vector<std::string>& words) { return fmt::format("{}", fmt::join(words, ", ")); }
+
+/// The first row is the heading.
+void append_table(std::string& out, const std::vector<Cells>& rows) {
+  std::vector<std::size_t> widths(rows.front().size());
+  for (const Cells& row : rows)
+    for (std::size_t column = 0; column < row.size(); ++column) widths[column] = std::max(widths[column], row[column].size());
+  for (const Cells& row : rows) {
+    std::string line = " ";
+    for (std::size_t column = 0; column < row.size(); ++column)
+      line += fmt::format(" {:<{}} ", row[column], column + 1 == row.size() ? 0 : widths[column]);
+    line.erase(line.find_last_not_of(' ') + 1);
+    out += line + "\n";
+  }
+  out += "\n";
+}
+
+void append_interfaces(std::string& out, const Facts& facts) {
+  std::vector<Cells> rows{{"INTERFACE", "ADDRESSES", "MTU", "NOTES"}};
+  for (const InterfaceFacts& one : facts.interfaces) {
+    if (one.loopback) continue;
+    std::vector<std::string> notes;
+    if (one.leads_inside) notes.emplace_back("of virtual machines or containers: not used");
+    if (!one.multicast) notes.emplace_back("no multicast");
+    rows.push_back({one.name, or_dash(join(one.addresses)), one.mtu == 0 ? "-" : std::to_string(one.mtu), join(notes)});
+  }
+  if (rows.size() > 1) append_table(out, rows);
+}
+
+void append_machines(std::string& out, const Facts& facts) {
+  std::vector<Cells> rows{{"MACHINE", "GROUP", "VERSION", "HEARD BY", "ADDRESS", "BY", "WAY"}};
+  for (const MachineFacts& machine : facts.machines) {
+    const char* heard = machine.by_multicast ? "multicast" : "its name";
+    if (machine.paths.empty()) rows.push_back({machine.name, machine.group, machine.version, heard, "-", "-", "not tried"});
+    for (const PathFacts& path : machine.paths)
+      rows.push_back({machine.name, machine.group, machine.version, heard, to_string(path.to), or_dash(path.interface),
+                      path.reach == Reach::good ? quality_text(path.round_trip, path.bytes_per_second) : std::string(name_of(path.reach))});
+  }
+  if (rows.size() > 1) append_table(out, rows);
+}
+
+void append_matrix(std::string& out, const Facts& facts) {
+  std::vector<Cells> rows{{"FROM", "TO", "WAY"}};
+  for (const MatrixRow& row : facts.matrix)
+    for (const MatrixRow::Cell& cell : row.cells)
+      rows.push_back({row.from, cell.to, cell.failure.empty() ? quality_text(cell.round_trip, cell.bytes_per_second) : cell.failure});
+  if (rows.size() > 1) append_table(out, rows);
+}
+
+const char* colour_of(Severity severity) {
+  if (severity == Severity::error) return "\x1b[1;31m";
+  return severity == Severity::warning ? "\x1b[1;33m" : "\x1b[1m";
+}
+
+Json to_json(const PathFacts& path) {
+  Json json{{"address", to_string(path.to)}, {"interface", path.interface}, {"reach", name_of(path.reach)}, {"text", path.text}};
+  if (path.round_trip) json["round_trip_ms"] = milliseconds(*path.round_trip);
+  if (path.bytes_per_second > 0) json["bytes_per_second"] = path.bytes_per_second;
+  return json;
+}
+
+Json to_json(const MachineFacts& machine) {
+  Json paths = Json::array();
+  for (const PathFacts& path : machine.paths) paths.push_back(to_json(path));
+  Json json{{"name", machine.name},   {"instance", fmt::format("{:016x}", machine.instance)},
+            {"group", machine.group}, {"version", machine.version},
+            {"port", machine.port},   {"heard_by", machine.by_multicast ? "multicast" : "name"},
+            {"paths", paths}};
+  if (machine.clock_ahead) json["clock_ahead_ms"] = machine.clock_ahead->whole_milliseconds();
+  return json;
+}
+
+Json to_json(const MatrixRow& row) {
+  Json cells = Json::array();
+  for (const MatrixRow::Cell& cell : row.cells) {
+    Json json{{"to", cell.to}};
+    if (cell.round_trip) json["round_trip_ms"] = milliseconds(*cell.round_trip);
+    if (cell.bytes_per_second > 0) json["bytes_per_second"] = cell.bytes_per_second;
+    if (!cell.failure.empty()) json["failure"] = cell.failure;
+    cells.push_back(std::move(json));
+  }
+  return {{"from", row.from}, {"to", cells}};
+}
+
+}  // namespace
+
+std::string doctor_report(const Facts& facts, const std::vector<Finding>& findings, bool colours) {
+  std::string out =
+      fmt::format("Ringlet {} on {}{}, {}\n\n", facts.version, facts.name,
+                  facts.group.empty() ? "" : fmt::format(", group {}", facts.group), facts.has_token ? "with a token" : "without a token");
+  append_interfaces(out, facts);
+  append_machines(out, facts);
+  append_matrix(out, facts);
+  for (const Finding& finding : findings) {
+    const std::string head{doctor::name_of(finding.severity)};
+    out += colours ? fmt::format("{}{}\x1b[0m: {}\n", colour_of(finding.severity), head, finding.text)
+                   : fmt::format("{}: {}\n", head, finding.text);
+    out += fmt::format("  next: {}\n", finding.next);
+  }
+  if (findings.empty()) out += "Nothing is wrong.\n";
+  return out;
+}
+
+std::string doctor_json(const Facts& facts, const std::vector<Finding>& findings) {
+  Json json{{"name", facts.name},
+            {"version", facts.version},
+            {"group", facts.group},
+            {"token", facts.has_token},
+            {"heard_itself", facts.heard_itself}};
+  json["findings"] = Json::array();
+  for (const Finding& finding : findings)
+    json["findings"].push_back({{"severity", doctor::name_of(finding.severity)},
+                                {"code", finding.code},
+                                {"subject", finding.subject},
+                                {"text", finding.text},
+                                {"next", finding.next}});
+  json["interfaces"] = Json::array();
+  for (const InterfaceFacts& one : facts.interfaces)
+    json["interfaces"].push_back({{"name", one.name},
+                                  {"addresses", one.addresses},
+                                  {"mtu", one.mtu},
+                                  {"loopback", one.loopback},
+                                  {"multicast", one.multicast},
+                                  {"leads_inside", one.leads_inside}});
+  json["machines"] = Json::array();
+  for (const MachineFacts& machine : facts.machines) json["machines"].push_back(to_json(machine));
+  json["peers"] = Json::array();
+  for (const PeerFacts& peer : facts.peers) {
+    Json one{{"name", peer.name}, {"answered", peer.answered}};
+    if (peer.knock) one["knock"] = to_json(*peer.knock);
+    json["peers"].push_back(std::move(one));
+  }
+  json["matrix"] = Json::array();
+  for (const MatrixRow& row : facts.matrix) json["matrix"].push_back(to_json(row));
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace ringlet::command

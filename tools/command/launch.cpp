@@ -1,0 +1,75 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <utility>
+
+#include "tools/command/launch_hosts.hpp"
+#include "tools/command/launch_line.hpp"
+
+namespace ringlet::command {
+
+namespace {
+
+constexpr char kLaunchFooter[] = R"(Example:
+  ringlet launch -n 4 -- ./train --epochs 3
+  ringlet launch --hosts alpha,user@beta,gamma:2 --cwd /srv/model -- ./train
+  ringlet launch --hostfile hosts.json -- ./train
+
+Each rank gets RINGLET_RANK, RINGLET_WORLD_SIZE and RINGLET_COORDINATOR; ringlet::init() needs nothing else. On a terminal also
+RINGLET_TERMINAL_COLUMNS, the width that is left for a rank's own progress bar.
+
+With --hosts or --hostfile, -n is the number of ranks on each host that has none of its own (1). Rank 0 is on the first host. Each host needs
+PROGRAM, at the same path, and `ringlet`; ssh must log in there without asking. First all hosts are reached, then all ranks start, in --cwd, else
+in the directory of this name where it exists, else in the login's own. RINGLET_ variables of this shell are theirs, too, and --env for all else.
+The ranks share RINGLET_TOKEN, or a fresh one that nobody sees. Whatever ends the launcher ends the ranks on all hosts; so does its silence of a minute.
+
+A hostfile is one of these; all but "ssh" may be left out, and the first of "ips" is how the others reach the first host:
+  Ringlet's  [{"ssh": "alpha", "ips": ["10.0.0.7"], "slots": 2, "env": {"K": "V"}, "cwd": "/srv"}, {"ssh": "user@beta"}]
+  MLX's      {"backend": "ring", "envs": ["K=V"], "hosts": [{"ssh": "alpha", "ips": ["10.0.0.7"]}, {"ssh": "beta", "ips": []}]}
+  lines      alpha slots=2
+
+Exit codes: 0 if all ranks exited with 0, else that of the first rank that failed (128 + signal if a signal killed it);
+126 or 127 if PROGRAM cannot be run, 128 + signal after SIGINT or SIGTERM, 2 for a mistake on the command line or in the hostfile,
+1 if a host cannot be used or is lost.)";
+
+std::optional<std::string> convert(LaunchLine& line, const HostsLine& hosts, std::optional<int> ranks, launch::HostsPlan& plan) {
+  if (const auto mistake = convert_hosts_line(hosts, ranks, plan)) return mistake;
+  if (!hosts.used()) {
+    if (!ranks) return "--ranks is required: how many ranks to start, as in -n 4; or name machines with --hosts";
+    line.options.world_size = *ranks;
+    return convert_launch_line(line);
+  }
+  line.options.world_size = 0;
+  for (const launch::Host& host : plan.hosts) line.options.world_size += *host.slots;
+  line.options.ranks_here = std::min(line.options.world_size, launch::kMaxRanks);
+  // Whether it exists shows on each host.
+  const std::optional<std::string> directory = std::exchange(line.options.working_directory, std::nullopt);
+  std::optional<std::string> mistake = convert_launch_line(line);
+  line.options.working_directory = directory;
+  if (!mistake) mistake = find_secret("launch", line.options);
+  return mistake;
+}
+
+}  // namespace
+
+int run_launch(Arguments arguments) {
+  LaunchLine line;
+  HostsLine hosts;
+  std::optional<int> ranks;
+  CLI::App app(
+      "Runs PROGRAM as the ranks of one group, on this machine or on several over ssh:\n  ringlet launch -n N [OPTIONS] -- PROGRAM "
+      "[ARGS...]\n"
+      "  ringlet launch --hosts A,B,C [OPTIONS] -- PROGRAM [ARGS...]",
+      "ringlet launch");
+  app.footer(kLaunchFooter);
+  app.add_option("-n,--ranks", ranks, "How many ranks to start; with hosts: on each");
+  declare_hosts_options(app, hosts);
+  declare_launch_options(app, line);
+  if (const auto over = parse_launch_line(app, arguments, line)) return *over;
+  launch::HostsPlan plan;
+  if (const auto mistake = convert(line, hosts, ranks, plan)) return usage_error("launch", *mistake);
+  if (!hosts.used()) return launch_ranks("launch", std::move(line));
+  plan.environment = shared_variables();
+  return launch_on_hosts(std::move(line), std::move(plan));
+}
+
+}  // namespace ringlet::command

@@ -1,0 +1,110 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <exception>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tools/command/subcommand.hpp"
+#include "tools/launch/internal_commands.hpp"
+
+namespace {
+
+using namespace ringlet::command;
+
+constexpr std::array kSubcommands{
+    Subcommand{"bench", "measure collectives between ranks", run_bench},
+    Subcommand{"completion", "print a shell's completions for this command", run_completion},
+    Subcommand{"discover", "show the machines on the local network", run_discover},
+    Subcommand{"doctor", "explain why machines do not find or reach each other", run_doctor},
+    Subcommand{"launch", "run a program as N ranks, here or on other machines", run_launch},
+    Subcommand{"pair", "bring a group's token to another machine by a short code", run_pair},
+    Subcommand{"run", "run a program on all machines that are up", run_run},
+    Subcommand{"serve", "run a program as ranks that browsers join", run_serve},
+    Subcommand{"status", "show what the ranks of running groups do, and whom they wait for", run_status},
+    Subcommand{"token", "make a token that lets ranks join", run_token},
+    Subcommand{"up", "make this machine known to a group, and start programs for it", run_up},
+    Subcommand{"version", "print the version", run_version},
+};
+
+// A closed standard descriptor would give its number to a pipe or socket, which programs would then take for their output.
+void open_standard_descriptors() {
+  int fd = 0;
+  do fd = ::open("/dev/null", O_RDWR);
+  while (fd >= 0 && fd <= STDERR_FILENO);
+  if (fd >= 0) ::close(fd);
+}
+
+void print_help(std::FILE* file) {
+  fmt::print(file, "Ringlet: training over a local network.\n\nUsage: ringlet SUBCOMMAND [OPTIONS]\n\nSubcommands:\n");
+  for (const Subcommand& subcommand : kSubcommands) fmt::print(file, "  {:<10} {}\n", subcommand.name, subcommand.summary);
+  fmt::print(file, "\n`ringlet SUBCOMMAND --help` shows its options.\n\nExample:\n  ringlet launch -n 4 -- ./train\n");
+}
+
+// Letters to insert, remove or replace to get from one word to the other.
+std::size_t distance(std::string_view from, std::string_view to) {
+  std::vector<std::size_t> row(to.size() + 1);
+  for (std::size_t j = 0; j <= to.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= from.size(); ++i) {
+    std::size_t diagonal = row[0]++;
+    for (std::size_t j = 1; j <= to.size(); ++j) {
+      const std::size_t replaced = diagonal + (from[i - 1] == to[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+    }
+  }
+  return row.back();
+}
+
+int unknown_subcommand(std::string_view name) {
+  constexpr std::size_t kCloseEnough = 3;
+  std::string all;
+  std::string guess;
+  std::size_t best = kCloseEnough + 1;
+  for (const Subcommand& subcommand : kSubcommands) {
+    all += (all.empty() ? "" : ", ") + std::string(subcommand.name);
+    const std::size_t steps = distance(name, subcommand.name);
+    if (steps >= std::min(best, subcommand.name.size())) continue;
+    best = steps;
+    guess = fmt::format("did you mean `{}`? ", subcommand.name);
+  }
+  fmt::print(stderr, "ringlet: there is no subcommand '{}'; {}there are: {}\n", name, guess, all);
+  return kUsageError;
+}
+
+int run(int argc, char** argv) {
+  if (argc < 2) {
+    print_help(stderr);
+    return kUsageError;
+  }
+  std::string_view name = argv[1];
+  if (name == "--help" || name == "-h" || name == "help") {
+    print_help(stdout);
+    return 0;
+  }
+  if (name == "--version") name = "version";
+  const std::vector<std::string> arguments(argv + 2, argv + argc);
+  for (const Subcommand& subcommand : kSubcommands)
+    if (subcommand.name == name) return subcommand.run(arguments);
+  return unknown_subcommand(name);
+}
+
+}  // namespace
+
+std::span<const Subcommand> ringlet::command::subcommands() noexcept { return kSubcommands; }
+
+int main(int argc, char** argv) {
+  open_standard_descriptors();
+  if (const auto code = ringlet::launch::run_internal_command(argc, argv)) return *code;
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "ringlet: {}\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,100 @@
+#include "tools/command/page_folder.hpp"
+
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <span>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+
+#include "transport/web/page_bundle.hpp"
+
+namespace ringlet::command {
+
+namespace {
+
+constexpr std::array<std::pair<std::string_view, std::string_view>, 16> kContentTypes{{
+    {".html", "text/html; charset=utf-8"},
+    {".css", "text/css; charset=utf-8"},
+    {".js", "text/javascript; charset=utf-8"},
+    {".mjs", "text/javascript; charset=utf-8"},
+    {".json", "application/json"},
+    {".map", "application/json"},
+    {".webmanifest", "application/manifest+json"},
+    {".wasm", "application/wasm"},
+    {".svg", "image/svg+xml"},
+    {".png", "image/png"},
+    {".jpg", "image/jpeg"},
+    {".webp", "image/webp"},
+    {".ico", "image/x-icon"},
+    {".woff2", "font/woff2"},
+    {".txt", "text/plain; charset=utf-8"},
+    {".md", "text/plain; charset=utf-8"},
+}};
+
+std::string content_type_of(const std::filesystem::path& file) {
+  const std::string extension = file.extension().string();
+  const auto* const found =
+      std::find_if(kContentTypes.begin(), kContentTypes.end(), [&](const auto& type) { return type.first == extension; });
+  return std::string(found == kContentTypes.end() ? "application/octet-stream" : found->second);
+}
+
+std::vector<std::byte> read_file(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  std::vector<std::byte> content(file ? static_cast<std::size_t>(file.tellg()) : 0);
+  file.seekg(0);
+  file.read(reinterpret_cast<char*>(content.data()), static_cast<std::streamsize>(content.size()));
+  if (!file) throw std::runtime_error(fmt::format("'{}' cannot be read", path.string()));
+  return content;
+}
+
+/// Nothing where it would not be shorter.
+std::vector<std::byte> gzip(std::span<const std::byte> plain) {
+  constexpr int kGzipWindow = 15 + 16;  // as zlib asks for the gzip format
+  constexpr int kMemoryLevel = 9;
+  z_stream stream{};
+  if (deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, kGzipWindow, kMemoryLevel, Z_DEFAULT_STRATEGY) != Z_OK) return {};
+  std::vector<std::byte> zipped(deflateBound(&stream, plain.size()));
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(plain.data()));
+  stream.avail_in = static_cast<uInt>(plain.size());
+  stream.next_out = reinterpret_cast<Bytef*>(zipped.data());
+  stream.avail_out = static_cast<uInt>(zipped.size());
+  const bool complete = deflate(&stream, Z_FINISH) == Z_STREAM_END;
+  zipped.resize(stream.total_out);
+  deflateEnd(&stream);
+  return complete && zipped.size() < plain.size() ? zipped : std::vector<std::byte>{};
+}
+
+}  // namespace
+
+std::vector<std::byte> pack_page_folder(const std::string& folder) {
+  namespace fs = std::filesystem;
+  constexpr std::uintmax_t kMaxFileBytes = 1 << 30;
+  std::error_code error;
+  if (!fs::is_regular_file(fs::path(folder) / "index.html", error))
+    throw std::runtime_error(fmt::format("'{}' is no page: there is no index.html in it", folder));
+  std::vector<web::PackedFile> files;
+  for (auto entry = fs::recursive_directory_iterator(folder); entry != fs::recursive_directory_iterator(); ++entry) {
+    if (entry->path().filename().string().front() == '.') {
+      entry.disable_recursion_pending();
+      continue;
+    }
+    if (!entry->is_regular_file()) continue;
+    if (entry->file_size() > kMaxFileBytes) throw std::runtime_error(fmt::format("'{}' is larger than 1 GiB", entry->path().string()));
+    web::PackedFile file;
+    file.path = "/" + fs::relative(entry->path(), folder).generic_string();
+    file.content_type = content_type_of(entry->path());
+    file.plain = read_file(entry->path());
+    file.gzip = gzip(file.plain);
+    files.push_back(std::move(file));
+  }
+  std::sort(files.begin(), files.end(), [](const auto& one, const auto& other) { return one.path < other.path; });
+  return web::PageBundle::pack(files);
+}
+
+}  // namespace ringlet::command

@@ -1,0 +1,172 @@
+#include <fmt/format.h>
+#include <openssl/crypto.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "tools/command/pair_line.hpp"
+#include "tools/command/stop_signals.hpp"
+#include "tools/command/this_machine.hpp"
+#include "tools/discovery/discovery.hpp"
+#include "tools/pairing/pairing_desk.hpp"
+#include "tools/pairing/pairing_door.hpp"
+#include "tools/tokens/group_token.hpp"
+
+namespace ringlet::command {
+
+namespace {
+
+using pairing::PairingDesk;
+using State = PairingDesk::State;
+
+void print_pairing(const std::string& text) {
+  fmt::print("{}\n", text);
+  std::fflush(stdout);
+}
+
+void print_pairing(const nlohmann::ordered_json& json) {
+  print_pairing(json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+}
+
+pairing::Secret take_token(const PairLine& line) {
+  std::string token = tokens::find_token(line.group, native::process_variable);
+  pairing::Secret secret(token);
+  OPENSSL_cleanse(token.data(), token.size());
+  return secret;
+}
+
+pairing::DeskOptions desk_options(const PairLine& line) {
+  pairing::DeskOptions options;
+  options.group = line.group;
+  options.name = line.name;
+  options.digits = line.digits;
+  options.validity = line.validity;
+  return options;
+}
+
+/// Shows what the desk does as it goes on.
+class Screen {
+ public:
+  Screen(const PairLine& line, const PairingDesk& desk, const pairing::PairingDoor& door) : line_(line), desk_(desk), door_(door) {}
+
+  void follow() {
+    if (desk_.wrong_codes() != wrong_) tell_wrong();
+    if (desk_.state() == State::shows_code && desk_.codes() != codes_) tell_code();
+  }
+  /// Returns the exit code.
+  int tell_end() {
+    follow();
+    if (desk_.state() == State::paired) {
+      if (line_.discovery.json)
+        print_pairing({{"event", "paired"}, {"name", desk_.newcomer()}, {"group", line_.group}});
+      else
+        print_pairing(fmt::format("{} has the token of group {} now", desk_.newcomer(), line_.group));
+      return 0;
+    }
+    if (desk_.state() == State::gave_up)
+      return fail(kCodeRefused, "too many wrong codes; is someone guessing? Run it again to try once more");
+    if (desk_.state() == State::unconfirmed)
+      return fail(kFailed, fmt::format("{} got the token, but did not say that it saved it; look there, and pair again if it did not",
+                                       desk_.newcomer()));
+    return fail(kNobodyCame, fmt::format("nobody came within {} s; run it again when the other machine is ready", line_.valid_seconds));
+  }
+  int tell_stop() { return fail(kFailed, "stopped; the code is void"); }
+
+ private:
+  int fail(int code, const std::string& text) {
+    fmt::print(stderr, "ringlet pair: {}\n", text);
+    return code;
+  }
+
+  void tell_wrong() {
+    wrong_ = desk_.wrong_codes();
+    const double pause = static_cast<double>(desk_.pause().whole_milliseconds()) / 1'000;
+    if (line_.discovery.json)
+      print_pairing({{"event", "wrong_code"}, {"wrong_codes", wrong_}});
+    else
+      print_pairing(fmt::format("someone tried a wrong code, so that code is void{}",
+                             desk_.over() ? "" : fmt::format("; another follows in {} s", pause)));
+  }
+
+  void tell_code() {
+    codes_ = desk_.codes();
+    if (line_.discovery.json) {
+      auto addresses = nlohmann::ordered_json::array();
+      for (const Address& address : door_.addresses()) addresses.push_back(to_string(address));
+      return print_pairing({{"event", "code"},
+                         {"code", desk_.code().view()},
+                         {"group", line_.group},
+                         {"name", line_.name},
+                         {"valid_seconds", line_.valid_seconds},
+                         {"addresses", addresses}});
+    }
+    print_pairing(fmt::format("\n  {}\n", spaced_code(desk_.code())));
+    print_pairing(fmt::format("Type this code on the new machine, at: ringlet pair --group '{}' --join\n{} pairs for {} s at {}", line_.group,
+                           line_.name, line_.valid_seconds, to_string(door_.addresses().front())));
+  }
+
+  const PairLine& line_;
+  const PairingDesk& desk_;
+  const pairing::PairingDoor& door_;
+  int codes_ = 0;
+  int wrong_ = 0;
+};
+
+discovery::Profile profile_of(const PairLine& line, std::uint16_t port) {
+  discovery::Profile profile;
+  profile.name = line.name;
+  profile.version = RINGLET_VERSION;
+  profile.group = line.group;
+  profile.pairing_port = port;
+  return profile;
+}
+
+}  // namespace
+
+int run_pair_host(const PairLine& line) {
+  auto token = take_token(line);
+  if (token.empty()) {
+    fmt::print(stderr,
+               "ringlet pair: there is no token for group {} here to hand on; make one with `ringlet token --save --group {}`, or, if "
+               "another machine has it, run this there and `ringlet pair --group {} --join` here\n",
+               line.group, line.group, line.group);
+    return kFailed;
+  }
+  if (token.view().size() > pairing::kMaxTokenBytes) {
+    fmt::print(stderr, "ringlet pair: the token has {} characters; pairing hands on at most {}\n", token.view().size(),
+               pairing::kMaxTokenBytes);
+    return kFailed;
+  }
+  UvLoop loop;
+  const StopSignals signals(loop);
+  UvDatagrams datagrams(loop, line.datagrams);
+  PairingDesk desk(desk_options(line), std::move(token), pairing::fill_random, loop.now());
+  pairing::PairingDoor door(loop, desk);
+  discovery::DiscoveryOptions discovery_options;
+  discovery_options.seed = random_number();
+  discovery_options.profile = profile_of(line, 0);
+  discovery::Discovery discovery(loop, datagrams, std::move(discovery_options), [](discovery::Change, const discovery::Machine&) {});
+  discovery.start();
+  if (const Status status = door.open(datagrams.interfaces()); !status.ok()) {
+    fmt::print(stderr, "ringlet pair: {}\n", status.text());
+    return kFailed;
+  }
+  // Nothing has been announced yet: that begins with the loop.
+  discovery.announce(profile_of(line, door.addresses().front().port));
+  if (const Status status = datagrams.status(); !status.ok())
+    fmt::print(stderr, "ringlet pair: {}; the other machine has to name this one: --peer {}\n", status.text(),
+               to_string(door.addresses().front()));
+
+  Screen screen(line, desk, door);
+  while (!desk.over() && !signals.came()) {
+    screen.follow();
+    loop.wait();
+  }
+  const int code = desk.over() ? screen.tell_end() : screen.tell_stop();
+  discovery.leave();
+  // So that who was refused hears of it.
+  while (!door.quiet() && !signals.came()) loop.wait();
+  return code;
+}
+
+}  // namespace ringlet::command

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "core/base/time.hpp"
+#include "tools/command/discovery_line.hpp"
+
+namespace ringlet::command {
+
+/// What `ringlet pair` was asked for.
+struct PairLine {
+  DiscoveryLine discovery;
+  UvDatagramsOptions datagrams;
+  std::string group = "home";
+  std::string name;
+  std::size_t digits = 8;
+  double valid_seconds = 120;
+  Duration validity{};
+  bool join = false;
+  bool replace = false;
+  bool qr = false;
+  std::optional<std::string> code_file;
+  double wait_seconds = 10;
+  Duration wait{};
+  std::optional<Address> direct;  // the one peer that was named with its port
+};
+
+inline constexpr int kFailed = 1, kNobodyCame = 3, kCodeRefused = 4;
+
+/// Each returns the exit code.
+int run_pair_host(const PairLine& line);
+int run_pair_newcomer(const PairLine& line);
+int run_pair_qr(const PairLine& line);
+
+}  // namespace ringlet::command

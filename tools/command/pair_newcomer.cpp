@@ -1,0 +1,204 @@
+#include <fmt/format.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "tools/command/pair_line.hpp"
+#include "tools/command/stop_signals.hpp"
+#include "tools/command/this_machine.hpp"
+#include "tools/discovery/discovery.hpp"
+#include "tools/pairing/pairing_code.hpp"
+#include "tools/pairing/pairing_dialler.hpp"
+#include "tools/tokens/group_token.hpp"
+#include "tools/tokens/saved_token.hpp"
+
+namespace ringlet::command {
+
+namespace {
+
+using pairing::NewcomerSession;
+using Stage = NewcomerSession::Stage;
+
+// For others that pair for the same group, who would have to be told apart.
+constexpr Duration kSearch = Duration::milliseconds(700);
+
+int fail(int code, const std::string& text) {
+  fmt::print(stderr, "ringlet pair: {}\n", text);
+  return code;
+}
+
+std::optional<pairing::Secret> read_line(std::istream& stream) {
+  std::array<char, 64> text{};
+  stream.getline(text.data(), text.size());
+  auto code = pairing::read_code(text.data());
+  OPENSSL_cleanse(text.data(), text.size());
+  return code;
+}
+
+std::optional<pairing::Secret> ask_code(const PairLine& line) {
+  if (line.code_file && *line.code_file != "-") {
+    std::ifstream file(*line.code_file);
+    if (!file) throw std::runtime_error(fmt::format("--code-file '{}' cannot be read; check the path", *line.code_file));
+    return read_line(file);
+  }
+  if (line.code_file || ::isatty(STDIN_FILENO) != 1) return read_line(std::cin);
+  // Not echoed; a signal leaves the terminal as it was.
+  std::array<char, 64> text{};
+  const int outcome = EVP_read_pw_string(text.data(), static_cast<int>(text.size()) - 1, "The code that the other machine shows: ", 0);
+  auto code = pairing::read_code(text.data());
+  OPENSSL_cleanse(text.data(), text.size());
+  if (outcome != 0) throw std::runtime_error("stopped before there was a code; nothing was saved");
+  return code;
+}
+
+/// Where one host can be reached, the best address first.
+std::vector<Address> addresses_of(const discovery::Machine& machine) {
+  const auto address_of = [&](const DatagramSource& source) {
+    const std::string scope = source.scope != 0 ? fmt::format("%{}", source.scope) : "";
+    return Address{to_string(source.address) + scope, machine.profile.pairing_port};
+  };
+  std::vector<Address> addresses{address_of(best_source(machine))};
+  for (const discovery::Sighting& sighting : machine.sightings)
+    if (const Address address = address_of(sighting.from); address != addresses.front()) addresses.push_back(address);
+  return addresses;
+}
+
+class Search {
+ public:
+  Search(UvLoop& loop, const PairLine& line)
+      : loop_(loop),
+        line_(line),
+        datagrams_(loop, without_door(line.datagrams)),
+        discovery_(loop, datagrams_, options(), [this](discovery::Change, const discovery::Machine& machine) { on_change(machine); }) {}
+  ~Search() { loop_.cancel(timer_); }
+  Search(const Search&) = delete;
+  Search& operator=(const Search&) = delete;
+
+  /// The exit code where not exactly one was found.
+  std::optional<int> run(const StopSignals& signals, std::vector<Address>& found) {
+    discovery_.start();
+    timer_ = loop_.after(line_.wait, [this] { over_ = true; });
+    while (!over_ && !signals.came()) loop_.wait();
+    std::vector<const discovery::Machine*> hosts;
+    for (const auto& [instance, machine] : discovery_.directory().machines())
+      if (pairs(machine)) hosts.push_back(&machine);
+    discovery_.leave();
+    if (signals.came()) return fail(kFailed, "stopped");
+    if (hosts.empty())
+      return fail(kNobodyCame,
+                  fmt::format("no machine shows a code for group {}; run `ringlet pair --group '{}'` on one that has the token, or name it "
+                              "with --peer HOST:PORT as it stands beside its code",
+                              line_.group, line_.group));
+    found = addresses_of(*hosts.front());
+    if (hosts.size() == 1) return std::nullopt;
+    std::string list;
+    for (const discovery::Machine* host : hosts)
+      list += fmt::format("{}{} (--peer {})", list.empty() ? "" : ", ", host->profile.name, to_string(addresses_of(*host).front()));
+    return fail(kFailed, fmt::format("{} machines say that they pair for group {}: {}; name yours, since a code is for one try",
+                                     hosts.size(), line_.group, list));
+  }
+
+ private:
+  static UvDatagramsOptions without_door(UvDatagramsOptions options) {
+    options.has_door = false;
+    return options;
+  }
+  static discovery::DiscoveryOptions options() {
+    discovery::DiscoveryOptions options;
+    options.seed = random_number();
+    return options;
+  }
+  bool pairs(const discovery::Machine& machine) const { return machine.profile.pairing_port != 0 && machine.profile.group == line_.group; }
+  void on_change(const discovery::Machine& machine) {
+    if (!pairs(machine) || std::exchange(gathers_, true)) return;
+    loop_.cancel(timer_);
+    timer_ = loop_.after(kSearch, [this] { over_ = true; });
+  }
+
+  UvLoop& loop_;
+  const PairLine& line_;
+  UvDatagrams datagrams_;
+  discovery::Discovery discovery_;
+  TimerId timer_ = 0;
+  bool gathers_ = false;
+  bool over_ = false;
+};
+
+int explain(const PairLine& line, const NewcomerSession& session, const Status& status) {
+  switch (session.stage()) {
+    case Stage::wrong_code:
+      return fail(kCodeRefused,
+                  fmt::format("{} does not take this code; it shows a new one in a moment: run this again with that", session.host()));
+    case Stage::unproved:
+      return fail(kCodeRefused,
+                  "what answered does not know the code: it was typed wrong, or something stands between the machines; nothing was saved");
+    case Stage::other_group:
+      return fail(kFailed, fmt::format("the machine that was named pairs for another group than {}; give its --group", line.group));
+    case Stage::broken:
+      return fail(kFailed, "what answered does not pair as this version does; is the same version of Ringlet there?");
+    default:
+      return fail(kFailed, status.text());
+  }
+}
+
+/// The environment goes before what is saved.
+void warn_of_other(const PairLine& line, const pairing::Secret& token) {
+  std::string used = tokens::find_token(line.group, native::process_variable);
+  if (!pairing::same_proof(used, token.view()))
+    fmt::print(stderr,
+               "ringlet pair: RINGLET_TOKEN or RINGLET_TOKEN_FILE gives another token here, and goes before the saved one; unset it to use "
+               "this one\n");
+  OPENSSL_cleanse(used.data(), used.size());
+}
+
+int save_paired(const PairLine& line, NewcomerSession& session, pairing::PairingDialler& dialler) {
+  std::string token(session.token().view());
+  const bool saved =
+      tokens::save_token(line.group, token, line.replace ? tokens::Replace::yes : tokens::Replace::no, native::process_variable);
+  OPENSSL_cleanse(token.data(), token.size());
+  if (!saved)
+    return fail(kFailed, fmt::format("a token for group {} has been saved meanwhile; --replace puts another in its place", line.group));
+  session.confirm();
+  dialler.finish();
+  const std::string path = tokens::saved_token_path(line.group, native::process_variable);
+  if (line.discovery.json)
+    fmt::print("{}\n", nlohmann::ordered_json{{"event", "paired"}, {"name", session.host()}, {"group", line.group}, {"path", path}}.dump());
+  else
+    fmt::print("paired with {}: the token of group {} is saved in {}\n", session.host(), line.group, path);
+  std::fflush(stdout);
+  warn_of_other(line, session.token());
+  return 0;
+}
+
+}  // namespace
+
+int run_pair_newcomer(const PairLine& line) {
+  if (!line.replace && tokens::load_token(line.group, native::process_variable))
+    return fail(kFailed, fmt::format("group {} has a token here already, '{}'; --replace puts another in its place", line.group,
+                                     tokens::saved_token_path(line.group, native::process_variable)));
+  const auto code = ask_code(line);
+  if (!code) return fail(kUsageError, "that is no code: type the 6 to 8 digits that the other machine shows");
+  UvLoop loop;
+  const StopSignals signals(loop);
+  std::vector<Address> addresses;
+  if (line.direct)
+    addresses.push_back(*line.direct);
+  else if (const auto over = Search(loop, line).run(signals, addresses))
+    return *over;
+  NewcomerSession session(line.group, line.name, *code);
+  pairing::PairingDialler dialler(loop, std::move(addresses), session);
+  while (!dialler.settled() && !signals.came()) loop.wait();
+  if (!dialler.settled()) return fail(kFailed, "stopped");
+  if (session.stage() != Stage::delivered) return explain(line, session, dialler.status());
+  const int outcome = save_paired(line, session, dialler);
+  while (outcome == 0 && !dialler.closed() && !signals.came()) loop.wait();
+  return outcome;
+}
+
+}  // namespace ringlet::command

@@ -1,0 +1,132 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <ringlet/error.hpp>
+#include <span>
+
+#include "native/environment.hpp"
+#include "tools/command/embedded_page.hpp"
+#include "tools/command/join_links.hpp"
+#include "tools/command/launch_line.hpp"
+#include "tools/command/page_folder.hpp"
+#include "tools/command/qr_code.hpp"
+#include "tools/launch/unique_fd.hpp"
+
+namespace ringlet::command {
+
+namespace {
+
+constexpr char kServeFooter[] = R"(Example:
+  ringlet serve --ranks 2 --browsers 2 -- ./train --epochs 3
+
+Prints a link, and a QR code of it, that phones and computers on the same network open in a browser; when the wanted number is there,
+all train together. The link holds the group's token: whoever has it may join. It is taken from RINGLET_TOKEN or RINGLET_TOKEN_FILE, or made
+afresh. The ranks get what `ringlet launch` gives them, and RINGLET_GUESTS, RINGLET_LISTEN, RINGLET_TOKEN and RINGLET_CONNECT_TIMEOUT_MS.
+Exit codes are those of `ringlet launch`.)";
+
+struct ServeLine {
+  LaunchLine launch;
+  std::optional<std::string> page;
+  double wait_seconds = 3600;
+  bool qr = false;
+};
+
+void declare(CLI::App& app, ServeLine& line) {
+  launch::LaunchOptions& options = line.launch.options;
+  options.guests = 1;
+  options.listen_at = {"0.0.0.0", 7000};
+  app.footer(kServeFooter);
+  app.add_option("-n,--ranks", options.world_size, "How many ranks to start on this machine")->capture_default_str();
+  app.add_option("-b,--browsers", options.guests, "How many browser tabs to wait for")->capture_default_str();
+  app.add_option("-p,--port", options.listen_at.port, "Where rank 0 listens; 0: any port that is free")->capture_default_str();
+  app.add_option("--host", options.listen_at.host, "The numeric address to listen on; 0.0.0.0: all of this machine's")
+      ->capture_default_str();
+  app.add_option("--page", line.page, "Serve this folder's files instead of the trainer's page")->type_name("DIR");
+  app.add_option("--wait", line.wait_seconds, "Seconds to wait for all ranks")->capture_default_str();
+  app.add_flag("--qr", line.qr, "Print the QR code even where no terminal shows it");
+  declare_launch_options(app, line.launch);
+}
+
+std::vector<std::byte> choose_page(const std::optional<std::string>& folder) {
+  if (folder) return pack_page_folder(*folder);
+  const auto page = embedded_page();
+  if (page.empty())
+    throw std::runtime_error(
+        "this `ringlet` was built without the trainer's page; build the page first (wasm/build), then build `ringlet` again, or serve a "
+        "folder of your own with --page DIR");
+  return {page.begin(), page.end()};
+}
+
+/// An open file without a name that holds `bytes`.
+launch::UniqueFd file_of(std::span<const std::byte> bytes) {
+  struct CloseFile {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  const std::unique_ptr<std::FILE, CloseFile> file(std::tmpfile());
+  const bool written = file && std::fwrite(bytes.data(), 1, bytes.size(), file.get()) == bytes.size() && std::fflush(file.get()) == 0;
+  // Rank 0 alone inherits it.
+  launch::UniqueFd copy(written ? ::fcntl(::fileno(file.get()), F_DUPFD_CLOEXEC, 3) : -1);
+  if (!copy) throw std::runtime_error(fmt::format("cannot keep the page in a temporary file: {}", std::strerror(errno)));
+  return copy;
+}
+
+/// What the ranks' RINGLET_ENCRYPT will be; browsers have to do the same. Empty: unset.
+std::string encryption_of(const launch::LaunchOptions& options) {
+  std::string setting = native::process_variable("RINGLET_ENCRYPT").value_or("");
+  for (const auto& [name, value] : options.environment)
+    if (name == "RINGLET_ENCRYPT") setting = value;
+  return setting;
+}
+
+void invite(const launch::LaunchOptions& options, int port, const std::string& token, bool with_code) {
+  const auto hosts = reachable_hosts(options.listen_at.host, interface_addresses());
+  const std::string best = join_link(hosts.front(), port, token, encryption_of(options));
+  if (with_code) fmt::print(stderr, "{}", qr_code(best, ::isatty(STDERR_FILENO) == 1));
+  fmt::print(stderr, "ringlet serve: waiting for {} browser{}; open\n", options.guests, options.guests == 1 ? "" : "s");
+  for (const std::string& host : hosts) fmt::print(stderr, "  {}\n", join_link(host, port, token, encryption_of(options)));
+}
+
+}  // namespace
+
+int run_serve(Arguments arguments) {
+  ServeLine line;
+  launch::LaunchOptions& options = line.launch.options;
+  CLI::App app("Runs PROGRAM as ranks on this machine that browsers join:\n  ringlet serve [OPTIONS] -- PROGRAM [ARGS...]",
+               "ringlet serve");
+  declare(app, line);
+  if (const auto over = parse_launch_line(app, arguments, line.launch)) return *over;
+  std::chrono::milliseconds wait{};
+  std::optional<std::string> mistake = convert_launch_line(line.launch);
+  if (!mistake && options.guests < 1)
+    mistake = fmt::format("--browsers {}: there must be at least 1; `ringlet launch` does without", options.guests);
+  if (!mistake) mistake = convert_seconds("--wait", line.wait_seconds, wait);
+  if (!mistake) mistake = find_secret("serve", options);
+  if (!mistake && wait.count() == 0) mistake = fmt::format("--wait {}: give some time for the browsers to come", line.wait_seconds);
+  if (mistake) return usage_error("serve", *mistake);
+
+  std::string token;
+  launch::UniqueFd page;
+  try {
+    token = choose_token();
+    page = file_of(choose_page(line.page));
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "ringlet serve: {}\n", error.what());
+    return 1;
+  }
+  options.teller = "ringlet serve";
+  options.page_fd = page.get();
+  // What the user gives with --env stands behind it, and holds.
+  options.environment.insert(options.environment.begin(),
+                             {{"RINGLET_TOKEN", token}, {"RINGLET_CONNECT_TIMEOUT_MS", std::to_string(wait.count())}});
+  const bool with_code = line.qr || ::isatty(STDERR_FILENO) == 1;
+  options.on_listening = [options, token, with_code](int port) { invite(options, port, token, with_code); };
+  return launch_ranks("serve", std::move(line.launch));
+}
+
+}  // namespace ringlet::command

@@ -1,0 +1,107 @@
+#include "tools/command/status_table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "tools/command/machine_list.hpp"
+
+namespace ringlet::command {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::array kStatusHeadings{"RANK", "HOST", "PID", "PROGRAM", "DOES", "LAST OPERATION", "DONE", "SENT", "RECEIVED", "LINKS"};
+using StatusRow = std::array<std::string, kStatusHeadings.size()>;
+
+std::string text_or_dash(const Json& of, const char* key) {
+  const auto found = of.find(key);
+  if (found == of.end() || found->is_null()) return "-";
+  if (found->is_string()) return found->get<std::string>().empty() ? "-" : found->get<std::string>();
+  return found->dump();
+}
+
+std::string bytes_or_dash(const Json& of, const char* key) {
+  const auto found = of.find(key);
+  return found != of.end() && found->is_number_unsigned() ? bytes_text(found->get<std::uint64_t>()) : "-";
+}
+
+double seconds_of(const Json& of, const char* key) {
+  const auto found = of.find(key);
+  return found != of.end() && found->is_number() ? found->get<double>() : 0;
+}
+
+/// "all_reduce(sum, f32 x 1000, ring) number 41 of stream 1".
+std::string operation_text(const Json& operation) {
+  const std::uint64_t stream = operation.value("stream", std::uint64_t{0});
+  return fmt::format("{} number {}{}{}", operation.value("call", ""), operation.value("number", std::uint64_t{0}),
+                     stream == 0 ? "" : fmt::format(" of stream {}", stream), operation.value("group", ""));
+}
+
+std::string running_text(const Json& running) {
+  const Json& first = running.front();
+  std::string text = fmt::format("in {} for {:.1f} s", operation_text(first), seconds_of(first, "seconds"));
+  const Json waits_for = first.value("waits_for", Json::array());
+  std::string ranks;
+  for (const Json& rank : waits_for) ranks += (ranks.empty() ? "" : ", ") + rank.dump();
+  if (!ranks.empty()) text += fmt::format(", waiting for {} {}", waits_for.size() == 1 ? "rank" : "ranks", ranks);
+  if (running.size() > 1) text += fmt::format(", and {} more", running.size() - 1);
+  return text;
+}
+
+std::string does_text(const Json& rank) {
+  const std::string state = rank.value("state", "");
+  if (state == "in_operation" && rank.contains("running") && !rank["running"].empty()) return running_text(rank["running"]);
+  if (state == "computing") {
+    const Json last = rank.value("last", Json());
+    return last.is_object() ? fmt::format("computing for {:.1f} s", seconds_of(last, "seconds")) : "computing, nothing called yet";
+  }
+  if (state == "not_answering") return "not answering";
+  return state == "not_asked" ? "not asked" : state;
+}
+
+StatusRow status_row(const Json& rank) {
+  const Json last = rank.value("last", Json());
+  return {text_or_dash(rank, "rank"),
+          text_or_dash(rank, "host"),
+          text_or_dash(rank, "pid"),
+          text_or_dash(rank, "program"),
+          does_text(rank),
+          last.is_object() ? operation_text(last) : "-",
+          text_or_dash(rank, "operations"),
+          bytes_or_dash(rank, "bytes_sent"),
+          bytes_or_dash(rank, "bytes_received"),
+          text_or_dash(rank, "links")};
+}
+
+std::string highlighted(const std::string& line, bool colours, const char* how) {
+  return colours ? fmt::format("\x1b[{}m{}\x1b[0m", how, line) : line;
+}
+
+}  // namespace
+
+std::vector<std::string> status_table(const Json& report, bool colours) {
+  const Json ranks = report.value("ranks", Json::array());
+  std::vector<StatusRow> rows{StatusRow{}};
+  std::copy(kStatusHeadings.begin(), kStatusHeadings.end(), rows.front().begin());
+  for (const Json& rank : ranks) rows.push_back(status_row(rank));
+  std::array<std::size_t, kStatusHeadings.size()> widths{};
+  for (const StatusRow& row : rows)
+    for (std::size_t column = 0; column < row.size(); ++column) widths[column] = std::max(widths[column], row[column].size());
+
+  std::string title = fmt::format("world {}: {} ranks", text_or_dash(report, "world"), text_or_dash(report, "size"));
+  if (report.contains("failure") && report["failure"].is_string()) title += ", failed: " + report["failure"].get<std::string>();
+  std::vector<std::string> lines{title};
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    std::string line;
+    for (std::size_t column = 0; column < widths.size(); ++column)
+      line += column + 1 < widths.size() ? fmt::format("{:<{}}  ", rows[i][column], widths[column]) : rows[i][column];
+    const bool still = i > 0 && (ranks[i - 1].value("state", "") == "not_answering" || ranks[i - 1].value("stalled", false));
+    lines.push_back(highlighted(line, colours && (i == 0 || still), i == 0 ? "1" : "31"));
+  }
+  return lines;
+}
+
+}  // namespace ringlet::command

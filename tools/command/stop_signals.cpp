@@ -1,0 +1,50 @@
+#include "tools/command/stop_signals.hpp"
+
+#include <signal.h>
+
+#include <array>
+#include <atomic>
+
+namespace ringlet::command {
+
+namespace {
+
+constexpr std::array kSignals{SIGINT, SIGTERM, SIGHUP};
+std::atomic<UvLoop*> woken_loop{nullptr};
+std::atomic<bool> signal_came{false};
+static_assert(std::atomic<UvLoop*>::is_always_lock_free && std::atomic<bool>::is_always_lock_free);
+
+// libuv's wake-up may be sent from a signal's handler.
+void on_signal(int) {
+  signal_came = true;
+  if (UvLoop* loop = woken_loop) loop->wake();
+}
+
+void handle_all(void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  for (const int number : kSignals) {
+    struct sigaction before {};
+    ::sigaction(number, nullptr, &before);
+    // nohup's.
+    if (number == SIGHUP && before.sa_handler == SIG_IGN) continue;
+    ::sigaction(number, &action, nullptr);
+  }
+}
+
+}  // namespace
+
+StopSignals::StopSignals(UvLoop& loop) {
+  woken_loop = &loop;
+  handle_all(on_signal);
+}
+
+StopSignals::~StopSignals() {
+  handle_all(SIG_DFL);
+  woken_loop = nullptr;
+}
+
+bool StopSignals::came() const noexcept { return signal_came; }
+
+}  // namespace ringlet::command

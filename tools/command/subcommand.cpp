@@ -1,0 +1,63 @@
+#include "tools/command/subcommand.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <uv.h>
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+
+namespace ringlet::command {
+
+namespace {
+
+/// While one is set, options are shown to it and not parsed.
+const std::function<void(const CLI::App&)>* visitor = nullptr;
+
+}  // namespace
+
+std::optional<int> parse_options(CLI::App& app, Arguments arguments) {
+  if (visitor != nullptr) {
+    (*visitor)(app);
+    return 0;
+  }
+  try {
+    // CLI11 takes them last first.
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::Success&) {
+    fmt::print("{}", app.help());
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    const std::string name = app.get_name();
+    return usage_error(name.substr(name.find(' ') + 1), error.what());
+  }
+  return std::nullopt;
+}
+
+void visit_options(const Subcommand& subcommand, const std::function<void(const CLI::App&)>& visit) {
+  visitor = &visit;
+  subcommand.run({});
+  visitor = nullptr;
+}
+
+std::string own_path() {
+  std::array<char, PATH_MAX> path{};
+  std::size_t length = path.size();
+  return uv_exepath(path.data(), &length) == 0 ? std::string(path.data(), length) : std::string("ringlet");
+}
+
+bool wants_colours() {
+  const char* without = std::getenv("NO_COLOR");
+  return ::isatty(STDOUT_FILENO) == 1 && (without == nullptr || *without == '\0');
+}
+
+int usage_error(std::string_view subcommand, const std::string& what) {
+  fmt::print(stderr, "ringlet {}: {}\nrun `ringlet {} --help` for its options\n", subcommand, what, subcommand);
+  return kUsageError;
+}
+
+}  // namespace ringlet::command

@@ -1,0 +1,58 @@
+#include "tools/command/this_machine.hpp"
+
+#include <uv.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <fstream>
+
+#include "simd/kernels.hpp"
+#include "transport/crypto/token_authenticator.hpp"
+
+namespace ringlet::command {
+
+namespace {
+
+/// What programs can still get without the system swapping, where it says so; else what nobody uses.
+std::uint64_t available_memory() {
+  std::ifstream file("/proc/meminfo");
+  for (std::string word; file >> word;) {
+    std::uint64_t kibibytes = 0;
+    if (word == "MemAvailable:" && file >> kibibytes) return kibibytes * 1024;
+  }
+  return uv_get_free_memory();
+}
+
+}  // namespace
+
+std::string machine_name() {
+  std::array<char, UV_MAXHOSTNAMESIZE> text{};
+  std::size_t length = text.size();
+  if (uv_os_gethostname(text.data(), &length) != 0 || length == 0) return "unnamed";
+  const std::string name(text.data(), length);
+  return name.substr(0, name.find('.'));
+}
+
+std::vector<discovery::Device> machine_devices() {
+  std::uint64_t total = uv_get_total_memory();
+  // A container's share, where it has one.
+  if (const std::uint64_t limit = uv_get_constrained_memory(); limit > 0) total = std::min(total, limit);
+  discovery::Device cpu;
+  cpu.kind = "cpu";
+  cpu.cores = uv_available_parallelism();
+  cpu.memory_bytes = total;
+  cpu.free_memory_bytes = std::min(available_memory(), total);
+  cpu.simd = simd::find({})->name();
+  return {cpu};
+}
+
+std::uint64_t random_number() {
+  std::array<std::byte, sizeof(std::uint64_t)> bytes{};
+  TokenAuthenticator("").fill_random(bytes);
+  std::uint64_t number = 0;
+  std::memcpy(&number, bytes.data(), sizeof number);
+  return number;
+}
+
+}  // namespace ringlet::command

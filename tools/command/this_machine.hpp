@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/discovery/beacon.hpp"
+
+namespace ringlet::command {
+
+/// What this machine is called, without a domain.
+std::string machine_name();
+
+/// This machine's processors and memory, as they are now.
+std::vector<discovery::Device> machine_devices();
+
+/// A number that nobody can foretell.
+std::uint64_t random_number();
+
+}  // namespace ringlet::command

@@ -1,0 +1,122 @@
+#include <fmt/format.h>
+#include <uv.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <exception>
+
+#include "native/environment.hpp"
+#include "tools/command/discovery_line.hpp"
+#include "tools/command/machine_watch.hpp"
+#include "tools/command/this_machine.hpp"
+#include "tools/tokens/group_token.hpp"
+
+namespace ringlet::command {
+
+namespace {
+
+constexpr char kUpFooter[] = R"(Example:
+  ringlet up --group home --allow /opt/train/train
+
+Shows the other machines that are up in the group as they come and go, and the jobs that run here: as a table on a terminal, else as a line for
+each change. Tells the others when it ends. Everyone on the network can see what `ringlet discover` shows of this machine; the group's token is
+no part of it.
+With the group's token (RINGLET_TOKEN or RINGLET_TOKEN_FILE) it also starts programs for those who have the token too and use `ringlet run`: as
+this user, and nothing but what --allow or the list of --allow-file names. Nothing is allowed by default. Arguments are not restricted: allow
+only programs that may be given any, so no shell and no interpreter. The list has a path per line, lines with # are comments; it is read at each
+request. Without a token it only shows this machine.
+With a token, and where the system has a DNS-SD responder (Bonjour, Avahi), browsers of services see it as _ringlet._tcp, too.
+Exit codes: 0 ended by a signal; 1 it cannot listen, or the token cannot be read; 2 a mistake on the command line.)";
+
+struct AgentLine {
+  std::vector<std::string> allowed;
+  std::string allow_file = agent::default_allow_file();
+  std::string listen;
+  int max_ranks = static_cast<int>(uv_available_parallelism());
+};
+
+void declare(CLI::App& app, AgentLine& line) {
+  app.add_option("--allow", line.allowed, "A program that others may start, or a directory whose programs they may; may be repeated")
+      ->expected(1)
+      ->take_all()
+      ->type_name("PATH");
+  app.add_option("--allow-file", line.allow_file, "A list of more of them")->capture_default_str()->type_name("FILE");
+  app.add_option("--listen", line.listen, "HOST:PORT to take connections at; else all interfaces and a port that is free")
+      ->type_name("HOST:PORT");
+  app.add_option("--max-ranks", line.max_ranks, "How many ranks may run here at a time; as many as there are cores if not said")
+      ->type_name("N");
+}
+
+std::optional<std::string> convert(const AgentLine& line, agent::AgentOptions& options) {
+  if (line.max_ranks < 1 || line.max_ranks > static_cast<int>(agent::kMaxRanksPerMachine))
+    return fmt::format("--max-ranks {}: give a number from 1 to {}", line.max_ranks, agent::kMaxRanksPerMachine);
+  options.max_ranks = line.max_ranks;
+  options.allowed = agent::AllowList(line.allowed, line.allow_file);
+  if (auto mistake = options.allowed.find_mistake()) return mistake;
+  if (line.listen.empty()) return std::nullopt;
+  auto address = parse_address(line.listen);
+  if (!address.ok()) return fmt::format("--listen {}", address.status().text());
+  options.listen = std::move(address).value();
+  return std::nullopt;
+}
+
+/// Whether `text` can be announced as it stands.
+std::optional<std::string> find_mistake(const char* option, const std::string& text) {
+  discovery::Profile profile;
+  profile.name = text;
+  if (!text.empty() && discovery::limited(profile).name == text) return std::nullopt;
+  return fmt::format("{} '{}': give 1 to {} bytes of UTF-8 without control characters", option, discovery::limited(profile).name,
+                     discovery::kMaxNameBytes);
+}
+
+}  // namespace
+
+int run_up(Arguments arguments) {
+  DiscoveryLine line;
+  discovery::Profile profile;
+  profile.name = machine_name();
+  profile.version = RINGLET_VERSION;
+  AgentLine agent_line;
+  CLI::App app("Makes this machine known to others on the local network, as one that is up in a group, and starts programs for it.",
+               "ringlet up");
+  app.footer(kUpFooter);
+  app.add_option("--group", profile.group, "The group's name")->required()->type_name("NAME");
+  app.add_option("--name", profile.name, "What to call this machine")->capture_default_str()->type_name("NAME");
+  declare(app, agent_line);
+  bool hidden = false;
+  app.add_flag("--no-dns-sd", hidden, "Do not have the system's DNS-SD responder (Bonjour, Avahi) tell of this machine, too");
+  declare_discovery_options(app, line);
+  if (const auto over = parse_options(app, arguments)) return *over;
+
+  WatchOptions options;
+  options.teller = "ringlet up";
+  options.json = line.json;
+  options.dns_sd = !hidden;
+  options.group = profile.group;
+  std::optional<std::string> mistake = convert_discovery_line(line, options.datagrams);
+  if (!mistake) mistake = find_mistake("--group", profile.group);
+  if (!mistake) mistake = find_mistake("--name", profile.name);
+  agent::AgentOptions agent;
+  if (!mistake) mistake = convert(agent_line, agent);
+  if (mistake) return usage_error("up", *mistake);
+  try {
+    agent.token = tokens::find_token(profile.group, native::process_variable);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "ringlet up: {}\n", error.what());
+    return 1;
+  }
+  if (!agent.token.empty()) {
+    // Ranks have a token of their job, and no use for this one.
+    ::unsetenv("RINGLET_TOKEN");
+    ::unsetenv("RINGLET_TOKEN_FILE");
+    agent.name = profile.name;
+    agent.group = profile.group;
+    agent.version = profile.version;
+    agent.helper_path = own_path();
+    options.agent = std::move(agent);
+  }
+  options.profile = std::move(profile);
+  return MachineWatch(std::move(options)).run();
+}
+
+}  // namespace ringlet::command

@@ -1,0 +1,226 @@
+#include "tools/doctor/examination.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tools/agent/machine_search.hpp"
+#include "tools/doctor/network_facts.hpp"
+
+namespace ringlet::doctor {
+
+namespace {
+
+constexpr std::chrono::milliseconds kKnockPatience{2'000};
+// Named machines answer at once; what is lost is asked again each second.
+constexpr Duration kAskingNamed = Duration::milliseconds(1'500);
+constexpr Duration kSurveyPatience = Duration::seconds(60);
+constexpr std::size_t kMostMachines = 32;  // that are measured
+
+Reach reach_of(const agent::PathQuality& quality) {
+  if (quality.status.ok()) return Reach::good;
+  if (quality.stalled) return Reach::stalled;
+  switch (quality.status.code()) {
+    case Errc::mismatch:
+      return Reach::token_differs;
+    case Errc::protocol_error:
+      return Reach::incompatible;
+    case Errc::timed_out:
+      return Reach::silent;
+    default:
+      return Reach::broken;
+  }
+}
+
+const PathFacts* best_way(const MachineFacts& machine) {
+  const PathFacts* best = nullptr;
+  for (const PathFacts& path : machine.paths)
+    if (path.reach == Reach::good && (best == nullptr || path.bytes_per_second > best->bytes_per_second)) best = &path;
+  return best;
+}
+
+}  // namespace
+
+Examination::Examination(UvLoop& loop, ExaminationOptions options)
+    : loop_(loop), options_(std::move(options)), network_(loop), authenticator_(options_.token) {
+  facts_.name = options_.name;
+  facts_.version = options_.version;
+  facts_.group = options_.group;
+  facts_.has_token = !options_.token.empty();
+  facts_.discovery_port = options_.datagrams.port;
+#ifdef __APPLE__
+  facts_.macos = true;
+#endif
+}
+
+Facts Examination::run() {
+  facts_.interfaces = interface_facts();
+  tell("listening for other machines");
+  listen(false);
+  if (!options_.peers.empty() && !stopped()) {
+    tell("asking those who were named");
+    listen(true);
+  }
+  note_peers();
+  note_machines();
+  if (options_.matrix && !stopped()) measure_matrix();
+  return std::move(facts_);
+}
+
+void Examination::tell(const std::string& what) const {
+  if (options_.on_progress) options_.on_progress(what);
+}
+
+void Examination::run_until(const std::function<bool()>& condition) {
+  while (!condition() && !stopped()) loop_.wait();
+}
+
+void Examination::listen(bool named) {
+  UvDatagramsOptions datagram_options = options_.datagrams;
+  datagram_options.has_door = false;
+  if (!named) datagram_options.peers.clear();
+  UvDatagrams datagrams(loop_, std::move(datagram_options));
+  discovery::Discovery discovery(loop_, datagrams, {.seed = options_.seed + (named ? 1 : 0), .profile = {}, .devices = {}, .limits = {}},
+                                 [](discovery::Change, const discovery::Machine&) {});
+  discovery.start();
+  bool over = false;
+  loop_.after(named ? kAskingNamed : options_.listening, [&over] { over = true; });
+  run_until([&over] { return over; });
+  if (!named) facts_.heard_itself = discovery.heard_itself();
+  for (const auto& [instance, machine] : discovery.directory().machines()) heard_.try_emplace(instance, Heard{machine, !named});
+  discovery.leave();
+}
+
+void Examination::note_peers() {
+  for (std::size_t i = 0; i < options_.peers.size(); ++i) {
+    const Address& address = options_.datagrams.peers[i];
+    PeerFacts peer;
+    peer.name = options_.peers[i];
+    const std::vector<std::string> hosts = resolve(address.host);
+    for (const auto& [instance, heard] : heard_)
+      for (const discovery::Sighting& sighting : heard.machine.sightings)
+        peer.answered = peer.answered || std::find(hosts.begin(), hosts.end(), to_string(sighting.from.address)) != hosts.end();
+    if (!peer.answered && hosts.empty()) {
+      peer.knock.emplace();
+      peer.knock->to = address;
+      peer.knock->reach = Reach::unreachable;
+      peer.knock->text = "no such host name";
+    } else if (!peer.answered) {
+      tell(fmt::format("knocking at {}", peer.name));
+      std::vector<Address> all;
+      for (const std::string& host : hosts) all.push_back({host, address.port});
+      auto paths = knock(all, kKnockPatience);
+      // The one that got furthest.
+      peer.knock = *std::min_element(paths.begin(), paths.end(), [](const auto& a, const auto& b) { return a.reach < b.reach; });
+      peer.neighbour = is_neighbour(peer.knock->to.host);
+    }
+    facts_.peers.push_back(std::move(peer));
+  }
+}
+
+void Examination::note_machines() {
+  for (const auto& [instance, heard] : heard_) {
+    const discovery::Profile& profile = heard.machine.profile;
+    // Who only hands a token on is not up, and may have the name of one that is.
+    if (profile.pairing_port != 0) continue;
+    MachineFacts facts{instance, profile.name, profile.version, profile.group, heard.by_multicast, profile.port};
+    const bool of_interest = options_.group.empty() || profile.group == options_.group;
+    if (of_interest && facts_.has_token && profile.port != 0 && facts_.machines.size() < kMostMachines && !stopped())
+      examine(facts, heard.machine);
+    facts_.machines.push_back(std::move(facts));
+  }
+  std::sort(facts_.machines.begin(), facts_.machines.end(), [](const MachineFacts& one, const MachineFacts& other) {
+    return std::tie(one.name, one.instance) < std::tie(other.name, other.instance);
+  });
+}
+
+std::vector<Address> Examination::ways_to(const discovery::Machine& machine) const {
+  // Link-local ones lead where the others do, and are numbered otherwise on each machine.
+  std::vector<Address> all;
+  const Address likeliest = agent::addresses_of(machine).front();
+  for (const discovery::Sighting& sighting : machine.sightings)
+    if (!sighting.from.address.is_link_local()) all.push_back({to_string(sighting.from.address), machine.profile.port});
+  if (all.empty()) all.push_back(likeliest);
+  for (const NetworkInterface& interface : machine.profile.interfaces)
+    for (const IpAddress& address : interface.addresses) {
+      Address way{to_string(address), machine.profile.port};
+      if (!address.is_link_local() && is_neighbour(way.host) && std::find(all.begin(), all.end(), way) == all.end())
+        all.push_back(std::move(way));
+    }
+  return all;
+}
+
+void Examination::examine(MachineFacts& facts, const discovery::Machine& machine) {
+  tell(fmt::format("measuring the ways to {}", facts.name));
+  facts.paths = knock(ways_to(machine), kKnockPatience);
+  for (PathFacts& path : facts.paths)
+    if (path.reach == Reach::good && !stopped()) measure(facts, path);
+}
+
+void Examination::measure(MachineFacts& facts, PathFacts& path) {
+  std::optional<agent::PathQuality> quality;
+  const agent::PathProbe probe(loop_, network_, authenticator_, path.to, [&quality](const agent::PathQuality& found) { quality = found; });
+  run_until([&quality] { return quality.has_value(); });
+  if (!quality) return;
+  path.reach = reach_of(*quality);
+  path.text = quality->status.text();
+  path.round_trip = quality->round_trip;
+  path.bytes_per_second = quality->bytes_per_second;
+  if (quality->clock_ahead) facts.clock_ahead = quality->clock_ahead;
+}
+
+void Examination::measure_matrix() {
+  std::vector<const MachineFacts*> reached;
+  MatrixRow own{facts_.name, {}};
+  for (const MachineFacts& machine : facts_.machines) {
+    const PathFacts* best = best_way(machine);
+    if (best == nullptr) continue;
+    reached.push_back(&machine);
+    own.cells.push_back({machine.name, best->round_trip, best->bytes_per_second, ""});
+  }
+  if (!own.cells.empty()) facts_.matrix.push_back(std::move(own));
+  if (reached.size() < 2) return;
+  for (const MachineFacts* machine : reached) {
+    if (stopped()) return;
+    tell(fmt::format("{} measures its ways to the others", machine->name));
+    facts_.matrix.push_back(ask_for_row(*machine, reached));
+  }
+}
+
+MatrixRow Examination::ask_for_row(const MachineFacts& machine, const std::vector<const MachineFacts*>& reached) {
+  agent::Survey survey;
+  std::map<std::uint64_t, std::string> names;
+  for (const MachineFacts* other : reached) {
+    if (other == &machine || survey.instances.size() == agent::kMaxSurveyed) continue;
+    survey.instances.push_back(other->instance);
+    names[other->instance] = other->name;
+  }
+  std::optional<agent::Surveyed> answer;
+  bool over = false;
+  std::unique_ptr<agent::MessageLink> link;
+  Dialler dialler(loop_, network_, authenticator_);
+  LinkRequest request;
+  request.kind = LinkRequest::Kind::agent;
+  dialler.dial(best_way(machine)->to, {}, request, [&](Result<std::unique_ptr<Link>> dialled) {
+    if (!dialled.ok()) return void(over = true);
+    link = std::make_unique<agent::MessageLink>(
+        loop_, std::move(dialled).value(),
+        [&](const agent::Message& message) {
+          if (const auto* surveyed = std::get_if<agent::Surveyed>(&message)) answer = *surveyed;
+        },
+        [&](const Status&) { over = true; });
+    link->send(survey);
+  });
+  const TimerId timer = loop_.after(kSurveyPatience, [&over] { over = true; });
+  run_until([&] { return over || answer.has_value(); });
+  loop_.cancel(timer);
+  MatrixRow row{machine.name, {}};
+  for (const agent::Reached& way : answer ? answer->ways : std::vector<agent::Reached>()) {
+    MatrixRow::Cell cell{names[way.instance], {}, static_cast<double>(way.bytes_per_second), way.failure};
+    if (way.failure.empty()) cell.round_trip = Duration{static_cast<std::int64_t>(way.round_trip_ns)};
+    row.cells.push_back(std::move(cell));
+  }
+  return row;
+}
+
+}  // namespace ringlet::doctor

@@ -1,0 +1,72 @@
+#include "tools/launch/coordinator_socket.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include "tools/launch/launch_error.hpp"
+
+namespace ringlet::launch {
+
+namespace {
+
+constexpr int kBacklog = 128;
+
+struct FreeAddresses {
+  void operator()(addrinfo* list) const { ::freeaddrinfo(list); }
+};
+
+std::string describe(const ListenAt& where, int error) {
+  if (error == EADDRINUSE) return "it is in use by another program; choose another port, or 0 for any that is free";
+  if (error == EADDRNOTAVAIL) return "it is not an address of this machine; choose one that is, or 0.0.0.0 for all";
+  if (error == EACCES) return fmt::format("this user may not use port {}; choose one above 1023", where.port);
+  return std::strerror(error);
+}
+
+int port_of(int socket) {
+  sockaddr_storage storage{};
+  socklen_t length = sizeof storage;
+  if (::getsockname(socket, reinterpret_cast<sockaddr*>(&storage), &length) != 0) return 0;
+  // The port stands at the same place for IPv4 and IPv6.
+  return ntohs(reinterpret_cast<const sockaddr_in*>(&storage)->sin_port);
+}
+
+/// All addresses are this machine's, too.
+std::string address_here(const ListenAt& where, int port) {
+  if (where.host == "0.0.0.0") return fmt::format("127.0.0.1:{}", port);
+  if (where.host == "::") return fmt::format("[::1]:{}", port);
+  return where.host.find(':') == std::string::npos ? fmt::format("{}:{}", where.host, port) : fmt::format("[{}]:{}", where.host, port);
+}
+
+}  // namespace
+
+CoordinatorSocket open_coordinator_socket(const ListenAt& where) {
+  const auto refuse = [&](const std::string& why) {
+    throw LaunchError(1, fmt::format("cannot listen on {} port {} for the ranks to meet: {}", where.host, where.port, why));
+  };
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE;
+  addrinfo* list = nullptr;
+  if (::getaddrinfo(where.host.c_str(), std::to_string(where.port).c_str(), &hints, &list) != 0)
+    refuse("it is no numeric address; give one of this machine's, or 0.0.0.0 for all");
+  const std::unique_ptr<addrinfo, FreeAddresses> address(list);
+  CoordinatorSocket result{UniqueFd(::socket(address->ai_family, SOCK_STREAM, 0)), {}, 0};
+  const int fd = result.socket.get();
+  const int on = 1;
+  // A port that was asked for may have been in use a moment ago.
+  if (fd < 0 || ::fcntl(fd, F_SETFD, FD_CLOEXEC) != 0 || ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
+      ::bind(fd, address->ai_addr, address->ai_addrlen) != 0 || ::listen(fd, kBacklog) != 0)
+    refuse(describe(where, errno));
+  result.port = port_of(fd);
+  result.address = address_here(where, result.port);
+  return result;
+}
+
+}  // namespace ringlet::launch

@@ -1,0 +1,150 @@
+#include <fmt/format.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tools/launch/hosts/host_list.hpp"
+#include "tools/launch/launch_error.hpp"
+
+namespace ringlet::launch {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Variables = std::vector<std::pair<std::string, std::string>>;
+
+[[noreturn]] void refuse(const std::string& where, const std::string& what) { throw LaunchError(2, where + ": " + what); }
+
+std::string text_of(const Json& value, const std::string& where, const char* key) {
+  if (!value.is_string()) refuse(where, fmt::format("\"{}\" is {}; a text is expected", key, value.dump()));
+  return value.get<std::string>();
+}
+
+/// Of "NAME=VALUE" in a list, as MLX writes it, or of an object.
+Variables variables_of(const Json& value, const std::string& where, const char* key) {
+  Variables variables;
+  if (value.is_object()) {
+    for (const auto& [name, content] : value.items()) variables.emplace_back(name, text_of(content, where, key));
+  } else if (value.is_array()) {
+    for (const Json& entry : value) {
+      const std::string text = text_of(entry, where, key);
+      const std::size_t equals = text.find('=');
+      if (equals == 0 || equals == std::string::npos) refuse(where, fmt::format("\"{}\" holds '{}'; write it as NAME=VALUE", key, text));
+      variables.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+    }
+  } else {
+    refuse(where, fmt::format("\"{}\" is {}; a list of \"NAME=VALUE\" or an object is expected", key, value.dump()));
+  }
+  return variables;
+}
+
+std::vector<std::string> addresses_of(const Json& value, const std::string& where) {
+  std::vector<std::string> addresses;
+  if (!value.is_array()) refuse(where, fmt::format("\"ips\" is {}; a list of addresses is expected", value.dump()));
+  for (const Json& entry : value) addresses.push_back(text_of(entry, where, "ips"));
+  return addresses;
+}
+
+Host host_of(const Json& entry, const std::string& where) {
+  if (entry.is_array())
+    refuse(where, "is a list of addresses, as RINGLET_HOSTFILE has them; here {\"ssh\": \"name\", \"ips\": [\"10.0.0.7\"]} is expected");
+  if (!entry.is_object()) refuse(where, fmt::format("is {}; {{\"ssh\": \"name\"}} is expected", entry.dump()));
+  Host host;
+  for (const auto& [key, value] : entry.items()) {
+    if (key == "ssh")
+      host.ssh = text_of(value, where, "ssh");
+    else if (key == "ips")
+      host.ips = addresses_of(value, where);
+    else if (key == "env")
+      host.environment = variables_of(value, where, "env");
+    else if (key == "cwd")
+      host.working_directory = text_of(value, where, "cwd");
+    else if (key == "slots" && value.is_number_integer())
+      host.slots = value.get<std::int64_t>() < 1 || value.get<std::int64_t>() > 1'000'000 ? 0 : value.get<int>();
+    else if (key == "slots")
+      refuse(where, fmt::format("\"slots\" is {}; a whole number is expected", value.dump()));
+    else if (key != "rdma")
+      refuse(where, fmt::format("\"{}\" is not known; there are ssh, ips, slots, env, cwd, and rdma, which is passed over", key));
+  }
+  if (host.ssh.empty()) refuse(where, "\"ssh\" is missing: the name by which ssh reaches the machine");
+  check_host(host, where);
+  return host;
+}
+
+std::vector<Host> parse_json(const std::string& path, const std::string& text) {
+  Json file;
+  try {
+    file = Json::parse(text);
+  } catch (const Json::exception& error) {
+    const std::string what = error.what();
+    refuse(path, "is no JSON: " + what.substr(what.find("] ") == std::string::npos ? 0 : what.find("] ") + 2));
+  }
+  Variables common;
+  if (file.is_object()) {
+    for (const auto& [key, value] : file.items())
+      if (key != "backend" && key != "envs" && key != "hosts")
+        refuse(path, fmt::format("\"{}\" is not known beside \"hosts\"; there are backend, which is passed over, and envs", key));
+    if (!file.contains("hosts")) refuse(path, "\"hosts\" is missing: the list of machines");
+    if (file.contains("envs")) common = variables_of(file["envs"], path, "envs");
+    Json hosts = std::move(file["hosts"]);
+    file = std::move(hosts);
+  }
+  if (!file.is_array()) refuse(path, "\"hosts\" is no list; [{\"ssh\": \"name\"}] is expected");
+  std::vector<Host> hosts;
+  for (const Json& entry : file) {
+    Host host = host_of(entry, fmt::format("{} entry {}", path, hosts.size() + 1));
+    host.environment.insert(host.environment.begin(), common.begin(), common.end());
+    hosts.push_back(std::move(host));
+  }
+  return hosts;
+}
+
+std::vector<Host> parse_lines(const std::string& path, const std::string& text) {
+  std::vector<Host> hosts;
+  std::istringstream lines(text);
+  int number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const std::string where = fmt::format("{} line {}", path, ++number);
+    std::istringstream words(line.substr(0, line.find('#')));
+    Host host;
+    for (std::string word; words >> word;) {
+      if (host.ssh.empty()) {
+        host.ssh = word;
+        continue;
+      }
+      const bool slots = word.rfind("slots=", 0) == 0 && word.size() > 6 && word.size() < 11 &&
+                         word.find_first_not_of("0123456789", 6) == std::string::npos;
+      if (!slots) refuse(where, fmt::format("'{}' is not understood; a host and perhaps slots=2 are expected", word));
+      host.slots = std::stoi(word.substr(6));
+    }
+    if (host.ssh.empty()) continue;
+    check_host(host, where);
+    hosts.push_back(std::move(host));
+  }
+  return hosts;
+}
+
+}  // namespace
+
+std::vector<Host> parse_hostfile(const std::string& path, const std::string& text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  const bool json = first != std::string::npos && (text[first] == '[' || text[first] == '{');
+  std::vector<Host> hosts = json ? parse_json(path, text) : parse_lines(path, text);
+  if (hosts.empty()) refuse(path, "names no host");
+  if (hosts.size() > kMaxHosts) refuse(path, fmt::format("names {} hosts; there may be at most {}", hosts.size(), kMaxHosts));
+  return hosts;
+}
+
+std::vector<Host> read_hostfile(const std::string& path) {
+  constexpr std::size_t kMostBytes = 1 << 20;
+  std::ifstream file(path, std::ios::binary);
+  std::string text(kMostBytes + 1, '\0');
+  if (file.read(text.data(), static_cast<std::streamsize>(text.size())).bad() || file.gcount() == 0)
+    refuse("--hostfile " + path, "it cannot be read, or is empty; check the path");
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (text.size() > kMostBytes) refuse("--hostfile " + path, "it has more than a mebibyte, which no list of hosts has");
+  return parse_hostfile(path, text);
+}
+
+}  // namespace ringlet::launch

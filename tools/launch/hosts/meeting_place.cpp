@@ -1,0 +1,44 @@
+#include "tools/launch/hosts/meeting_place.hpp"
+
+#include <algorithm>
+
+#include "core/base/address.hpp"
+
+namespace ringlet::launch {
+
+namespace {
+
+/// Says nothing to other machines: it needs to be told which interface.
+bool is_link_local(const std::string& address) { return address.find('%') != std::string::npos || address.rfind("fe80:", 0) == 0; }
+
+bool leads_here_from_elsewhere(const std::string& address) {
+  return !address.empty() && !is_loopback({address, 0}) && !is_link_local(address);
+}
+
+}  // namespace
+
+std::string choose_meeting_host(std::span<const ReachedHost> hosts) {
+  const Host& first = hosts.front().host;
+  if (!first.ips.empty()) return first.ips.front();
+  // A deputy on this machine was not started by ssh, though the user may have come here by it.
+  const auto is_here = [](const ReachedHost& entry) { return is_this_machine(entry.host); };
+  const bool all_here = std::all_of(hosts.begin(), hosts.end(), [&](const ReachedHost& entry) {
+    return is_here(entry) || entry.hello.own_address.empty() || is_loopback({entry.hello.own_address, 0});
+  });
+  if (all_here) return "127.0.0.1";
+  if (!is_here(hosts.front())) {
+    const std::string& seen = hosts.front().hello.own_address;
+    return leads_here_from_elsewhere(seen) ? seen : first.name();
+  }
+  for (const ReachedHost& entry : hosts)
+    if (!is_here(entry) && leads_here_from_elsewhere(entry.hello.launcher_address)) return entry.hello.launcher_address;
+  return is_loopback({first.name(), 0}) ? own_host_name() : first.name();
+}
+
+ListenAt listen_for(const std::string& meeting_host, int port) {
+  const bool six = meeting_host.find(':') != std::string::npos;
+  if (is_loopback({meeting_host, 0})) return {six ? "::1" : "127.0.0.1", port};
+  return {six ? "::" : "0.0.0.0", port};
+}
+
+}  // namespace ringlet::launch

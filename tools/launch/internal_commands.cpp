@@ -1,0 +1,71 @@
+#include "tools/launch/internal_commands.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <set>
+
+#include "tools/launch/hosts/deputy.hpp"
+#include "tools/launch/platform.hpp"
+
+namespace ringlet::launch {
+
+namespace {
+constexpr int kRankArguments = 6;  // program, internal-exec, rank, launcher, failure descriptor, guard descriptor
+}
+
+int run_guard() {
+  // Ending every `ringlet` by name must not end the guard before the launcher.
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2}) ::signal(number, SIG_IGN);
+  std::set<std::int32_t> groups;
+  std::int32_t change = 0;
+  // Each write is one number, so pipe reads never see half of one.
+  for (;;) {
+    const ssize_t count = ::read(STDIN_FILENO, &change, sizeof change);
+    if (count < 0 && errno == EINTR) continue;
+    if (count != sizeof change) break;
+    if (change > 1)
+      groups.insert(change);
+    else
+      groups.erase(-change);
+  }
+  for (const std::int32_t group : groups) ::kill(-group, SIGKILL);
+  return 0;
+}
+
+int run_rank(int argc, char** argv) {
+  if (argc <= kRankArguments) return 2;
+  const ExecFailure here{std::atoi(argv[2]), 0};
+  const pid_t launcher = std::atoi(argv[3]);
+  const int failure_fd = std::atoi(argv[4]);
+  const int guard_fd = std::atoi(argv[5]);
+  ::fcntl(failure_fd, F_SETFD, FD_CLOEXEC);
+  ::fcntl(guard_fd, F_SETFD, FD_CLOEXEC);
+
+  const std::int32_t group = ::getpid();
+  ::signal(SIGPIPE, SIG_IGN);
+  // Fails only where the guard was killed, which the launcher notices itself.
+  const bool registered = ::write(guard_fd, &group, sizeof group) == sizeof group;
+  end_with_parent(launcher);
+  ::signal(SIGPIPE, SIG_DFL);
+  if (!registered) return 1;
+
+  ::execvp(argv[kRankArguments], argv + kRankArguments);
+  const ExecFailure failure{here.rank, errno};
+  if (::write(failure_fd, &failure, sizeof failure) != sizeof failure) return 1;
+  return failure.error == ENOENT || failure.error == ENOTDIR ? 127 : 126;
+}
+
+std::optional<int> run_internal_command(int argc, char** argv) {
+  if (argc < 2) return std::nullopt;
+  if (std::strcmp(argv[1], kGuardCommand) == 0) return run_guard();
+  if (std::strcmp(argv[1], kRankCommand) == 0) return run_rank(argc, argv);
+  if (std::strcmp(argv[1], kDeputyCommand) == 0) return run_deputy();
+  return std::nullopt;
+}
+
+}  // namespace ringlet::launch

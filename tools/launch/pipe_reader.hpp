@@ -1,0 +1,37 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string_view>
+
+#include "tools/launch/unique_fd.hpp"
+#include "tools/launch/uv_handles.hpp"
+
+namespace ringlet::launch {
+
+/// The launcher's end of a pipe that a rank writes into.
+class PipeReader {
+ public:
+  /// `on_bytes` borrows its argument to the caller until it returns; `on_end` runs once, after the last bytes. Both on the loop thread.
+  PipeReader(uv_loop_t* loop, UniqueFd fd, std::function<void(std::string_view)> on_bytes, std::function<void()> on_end);
+
+  void pause();
+  void resume();
+  /// All writers that count have gone: ends after what the pipe holds now, whoever else still has it open.
+  void end_after_present_bytes();
+  bool ended() const noexcept { return !fd_; }
+
+ private:
+  void read_some();
+  void end();
+
+  UniqueFd fd_;
+  std::function<void(std::string_view)> on_bytes_;
+  std::function<void()> on_end_;
+  std::optional<UvPoll> poll_;
+  bool paused_ = false;
+  bool draining_ = false;
+  int bytes_left_ = 0;  // while draining
+};
+
+}  // namespace ringlet::launch

@@ -1,0 +1,130 @@
+#include "tools/launch/rank_process.hpp"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "tools/launch/internal_commands.hpp"
+#include "tools/launch/launch_error.hpp"
+#include "tools/launch/pipe.hpp"
+#include "tools/launch/platform.hpp"
+#include "tools/launch/rank_environment.hpp"
+
+namespace ringlet::launch {
+
+namespace {
+
+std::vector<char*> pointers_to(std::vector<std::string>& strings) {
+  std::vector<char*> result;
+  for (std::string& string : strings) result.push_back(string.data());
+  result.push_back(nullptr);
+  return result;
+}
+
+// Beyond the standard three, a descriptor keeps its number: no other that the rank inherits can have the same.
+std::vector<uv_stdio_container_t> make_stdio(const RankStart& start, int rank, const Pipe& out, const Pipe& err) {
+  std::vector<uv_stdio_container_t> stdio(3);
+  const auto inherit = [&](std::size_t number, int fd) {
+    if (stdio.size() <= number) stdio.resize(number + 1);
+    stdio[number].flags = UV_INHERIT_FD;
+    stdio[number].data.fd = fd;
+  };
+  if (start.options.stdin_rank == rank) inherit(STDIN_FILENO, start.stdin_fd);
+  inherit(STDOUT_FILENO, out.write_end.get());
+  inherit(STDERR_FILENO, err.write_end.get());
+  const auto inherit_here = [&](int fd) { inherit(static_cast<std::size_t>(fd), fd); };
+  inherit_here(start.failure_fd);
+  inherit_here(start.guard_fd);
+  if (rank == 0)
+    for (const InheritedFd& inherited : start.inherited_by_rank_0) inherit_here(inherited.fd);
+  return stdio;
+}
+
+}  // namespace
+
+RankProcess::Pipes RankProcess::start(const RankStart& start, std::function<void()> on_dead, std::function<void()> on_reaped) {
+  const LaunchOptions& launch = start.options;
+  // A rank gets a blocking end: programs do not expect EAGAIN on stdout.
+  Pipe out = open_pipe(UV_NONBLOCK_PIPE, 0);
+  Pipe err = open_pipe(UV_NONBLOCK_PIPE, 0);
+  std::vector<uv_stdio_container_t> stdio = make_stdio(start, exit_.rank, out, err);
+  std::vector<std::string> environment = make_rank_environment(launch, exit_.rank, start.coordinator.address);
+  if (exit_.rank == 0)
+    for (const InheritedFd& inherited : start.inherited_by_rank_0)
+      environment.push_back(fmt::format("{}={}", inherited.variable, inherited.fd));
+  std::vector<std::string> arguments{launch.helper_path,
+                                     kRankCommand,
+                                     std::to_string(exit_.rank),
+                                     std::to_string(::getpid()),
+                                     std::to_string(start.failure_fd),
+                                     std::to_string(start.guard_fd)};
+  arguments.insert(arguments.end(), launch.command.begin(), launch.command.end());
+  std::vector<char*> argument_pointers = pointers_to(arguments);
+  std::vector<char*> environment_pointers = pointers_to(environment);
+
+  uv_process_options_t options{};
+  options.file = launch.helper_path.c_str();
+  options.args = argument_pointers.data();
+  options.env = environment_pointers.data();
+  if (launch.working_directory) options.cwd = launch.working_directory->c_str();
+  options.flags = UV_PROCESS_DETACHED;
+  options.stdio = stdio.data();
+  options.stdio_count = static_cast<int>(stdio.size());
+  on_dead_ = std::move(on_dead);
+  on_reaped_ = std::move(on_reaped);
+  const auto reap = [this](std::int64_t status, int signal_number) { on_exit(status, signal_number); };
+  if (const int error = process_.spawn(loop_, options, reap); error != 0)
+    throw LaunchError(1, fmt::format("cannot start rank {}: {}", exit_.rank, uv_strerror(error)));
+  exit_.pid = process_.pid();
+
+  death_watch_ = open_death_watch(exit_.pid);
+  if (death_watch_ && death_poll_.open(loop_, death_watch_.get()) == 0)
+    death_poll_.start(UV_READABLE, [this] {
+      death_poll_.stop();
+      on_dead_();
+    });
+  else
+    death_watch_.reset();
+  return {std::move(out.read_end), std::move(err.read_end)};
+}
+
+void RankProcess::on_exit(std::int64_t status, int signal_number) {
+  if (signal_number != 0)
+    exit_.signal = signal_number;
+  else
+    exit_.code = static_cast<int>(status);
+  if (!death_watch_) on_dead_();
+  on_reaped_();
+}
+
+void RankProcess::send(int signal_number) {
+  if (!gone()) ::kill(-exit_.pid, signal_number);
+}
+
+void RankProcess::stop(int signal_number, Clock::time_point kill_at) {
+  if (gone()) return;
+  if (running()) exit_.stopped = true;
+  kill_at_ = std::min(kill_at_, kill_at);
+  send(signal_number);
+  // A rank that is held by SIGSTOP cannot end itself.
+  send(SIGCONT);
+}
+
+void RankProcess::check(Clock::time_point now) {
+  if (gone()) return;
+  constexpr std::chrono::seconds kKillTime{5};
+  if (now >= kill_at_) send(SIGKILL);
+  if (kill_at_ != Clock::time_point::max() && now - kill_at_ > kKillTime) unkillable_ = true;
+  if (!reaped()) return;
+  // Orphans of the group that this process has adopted; the leader itself is libuv's to reap.
+  while (::waitpid(-exit_.pid, nullptr, WNOHANG) > 0) continue;
+  // The group's number stays taken until the leader has been reaped. EPERM: what is left belongs to someone else.
+  if (::kill(-exit_.pid, 0) != 0 && (errno == ESRCH || errno == EPERM)) gone_ = true;
+}
+
+}  // namespace ringlet::launch

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tools/launch/coordinator_socket.hpp"
+#include "tools/launch/launch_options.hpp"
+#include "tools/launch/unique_fd.hpp"
+#include "tools/launch/uv_handles.hpp"
+
+namespace ringlet::launch {
+
+/// A descriptor that rank 0 gets, and the variable that tells it the number.
+struct InheritedFd {
+  const char* variable;
+  int fd;
+};
+
+/// What all ranks of a launch get from it. The descriptors are borrowed until the ranks have been started.
+struct RankStart {
+  const LaunchOptions& options;
+  int failure_fd;  // the helper reports here that it cannot become the program
+  int guard_fd;    // the helper registers its process group here
+  const CoordinatorSocket& coordinator;
+  std::vector<InheritedFd> inherited_by_rank_0;
+  int stdin_fd = STDIN_FILENO;  // for the rank of `options.stdin_rank`
+};
+
+/// One rank: a process that leads its own session and process group, and whatever it starts within that group.
+class RankProcess {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// Read ends of the rank's stdout and stderr.
+  struct Pipes {
+    UniqueFd out, err;
+  };
+
+  RankProcess(uv_loop_t* loop, int rank) : loop_(loop) { exit_.rank = rank; }
+
+  /// Starts it; throws `LaunchError`. `on_dead` is called when it has died, in the order of the ranks' deaths where the system tells;
+  /// `on_reaped` when its exit status is known. They come in either order, on the loop thread.
+  Pipes start(const RankStart& start, std::function<void()> on_dead, std::function<void()> on_reaped);
+
+  const RankExit& exit() const noexcept { return exit_; }
+  bool started() const noexcept { return exit_.pid != 0; }
+  bool reaped() const noexcept { return exit_.code || exit_.signal; }
+  bool running() const noexcept { return started() && !reaped(); }
+  /// Its process group has no member left (or it was never started).
+  bool gone() const noexcept { return !started() || gone_; }
+  /// It outlived SIGKILL for so long (a dead disk or network file system holds it) that waiting on is no use.
+  bool unkillable() const noexcept { return unkillable_; }
+
+  /// To the whole group. Does nothing once the group is gone.
+  void send(int signal_number);
+  /// SIGTERM now, SIGKILL after `grace`, to a rank that still runs (it then counts as stopped) or to what it left behind.
+  void stop(int signal_number, Clock::time_point kill_at);
+  /// Looks whether the group is gone, and kills it if its time is up.
+  void check(Clock::time_point now);
+
+ private:
+  void on_exit(std::int64_t status, int signal_number);
+
+  uv_loop_t* loop_;
+  UvProcess process_;
+  UniqueFd death_watch_;
+  UvPoll death_poll_;
+  std::function<void()> on_dead_;
+  std::function<void()> on_reaped_;
+  RankExit exit_;
+  Clock::time_point kill_at_ = Clock::time_point::max();
+  bool gone_ = false;
+  bool unkillable_ = false;
+};
+
+}  // namespace ringlet::launch

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <optional>
+
+#include "tools/pairing/conversation.hpp"
+#include "tools/pairing/pairing_code.hpp"
+#include "tools/pairing/session_keys.hpp"
+#include "tools/pairing/srp.hpp"
+
+namespace ringlet::pairing {
+
+/// One conversation of the side that has the token. It tests one guess at the code, and hands the token over after a right one.
+class HostSession final : public Conversation {
+ public:
+  enum class Stage : std::uint8_t {
+    waits,       // for the newcomer's next word
+    refused,     // it guessed wrong, or tried to do without the code
+    broken,      // over before any guess
+    handed_out,  // the token is under way; waits for the receipt
+    confirmed,   // the newcomer has it
+    unconfirmed  // over after the token was handed out, without a receipt
+  };
+
+  /// `code` and `token` outlive it, and do not change under it.
+  HostSession(std::string group, std::string name, const Secret& code, const Secret& token, const FillRandom& random);
+
+  Stage stage() const noexcept { return stage_; }
+  /// The newcomer's, as it says.
+  const std::string& newcomer() const noexcept { return newcomer_; }
+
+ private:
+  void on_message(const Message& message, std::string_view bytes) override;
+  void on_nonsense() override;
+  void on_hello(const Message& message, std::string_view bytes);
+  void on_answer(const Message& message);
+  void on_receipt(const Message& message);
+  void refuse_code();
+  void finish(Stage stage);
+
+  const std::string group_;
+  const std::string name_;
+  const Secret& code_;
+  const Secret& token_;
+  const std::string salt_;
+  std::string newcomer_;
+  std::optional<SrpHost> srp_;
+  std::optional<SessionKeys> keys_;
+  std::string sealed_token_;
+  Stage stage_ = Stage::waits;
+};
+
+}  // namespace ringlet::pairing

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <optional>
+
+#include "tools/pairing/conversation.hpp"
+#include "tools/pairing/secret.hpp"
+#include "tools/pairing/session_keys.hpp"
+
+namespace ringlet::pairing {
+
+/// The conversation of the side that was told the code. It proves that it knows the code before the other side does; one that does not
+/// know it learns from that whether one guess of its own was right, and no more.
+class NewcomerSession final : public Conversation {
+ public:
+  enum class Stage : std::uint8_t {
+    waits,      // for the host's next word
+    delivered,  // the token is here; confirm() follows once it is saved
+    confirmed,
+    wrong_code,   // the host does not take the code
+    unproved,     // what is there does not know the code, or someone stands between
+    other_group,  // the host pairs for another group
+    broken        // no word of this protocol
+  };
+
+  /// Says hello. `code` outlives it.
+  NewcomerSession(const std::string& group, const std::string& name, const Secret& code);
+
+  Stage stage() const noexcept { return stage_; }
+  /// The host's name, as it says.
+  const std::string& host() const noexcept { return host_; }
+  /// Once delivered.
+  const Secret& token() const noexcept { return token_; }
+  /// Tells the host that the token is saved.
+  void confirm();
+
+ private:
+  void on_message(const Message& message, std::string_view bytes) override;
+  void on_nonsense() override { finish(Stage::broken); }
+  void on_challenge(const Message& message, std::string_view bytes);
+  void on_delivery(const Message& message);
+  void on_refusal(const Message& message);
+  void finish(Stage stage);
+
+  const Secret& code_;
+  std::string host_;
+  std::optional<SessionKeys> keys_;
+  Secret token_;
+  std::string sealed_token_;
+  Stage stage_ = Stage::waits;
+};
+
+}  // namespace ringlet::pairing
