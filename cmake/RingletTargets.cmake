@@ -19,10 +19,25 @@ if(RINGLET_SANITIZE)
   target_compile_options(ringlet_flags INTERFACE -fsanitize=${RINGLET_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(ringlet_flags INTERFACE -fsanitize=${RINGLET_SANITIZE})
 endif()
-if(RINGLET_FUZZERS)
-  # What is fuzzed tells where it has been.
-  target_compile_options(ringlet_flags INTERFACE -fsanitize=fuzzer-no-link)
-endif()
+
+# ringlet_fuzzed(TARGET...): what a fuzzer reaches tells it where it has been.
+function(ringlet_fuzzed)
+  if(RINGLET_FUZZERS)
+    foreach(target IN LISTS ARGN)
+      target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
+    endforeach()
+  endif()
+endfunction()
+
+# ringlet_waits(TARGET...): what waits for sockets, processes or the core. Where sanitizers slow the compiler down, optimising it takes longer
+# than it saves.
+function(ringlet_waits)
+  if(RINGLET_SANITIZE)
+    foreach(target IN LISTS ARGN)
+      target_compile_options(${target} PRIVATE -O0)
+    endforeach()
+  endif()
+endfunction()
 
 add_library(ringlet_public INTERFACE)
 target_include_directories(ringlet_public INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)

@@ -77,7 +77,8 @@ void expect_ok(const Status& status) { expect(status.ok(), status.text()); }
 }  // namespace
 
 TEST_CASE("native ranks and guests compute together over TCP, and guests talk to each other through a relay") {
-  const auto [natives, guests] = GENERATE(std::pair(1, 1), std::pair(1, 3), std::pair(2, 2), std::pair(3, 1), std::pair(1, 8));
+  const std::pair<int, int> ranks = GENERATE(std::pair(1, 1), std::pair(1, 3), std::pair(2, 2), std::pair(3, 1), std::pair(1, 8));
+  const int natives = ranks.first, guests = ranks.second;
   const bool v6 = GENERATE(false, true);
   CAPTURE(natives, guests, v6);
   const int size = natives + guests;
@@ -116,7 +117,8 @@ TEST_CASE("native ranks and guests compute together over TCP, and guests talk to
 }
 
 TEST_CASE("one native with eight guests, and eight with one, compute alike however they are placed") {
-  const auto [natives, guests] = GENERATE(std::pair(1, 8), std::pair(8, 1));
+  const std::pair<int, int> ranks = GENERATE(std::pair(1, 8), std::pair(8, 1));
+  const int natives = ranks.first, guests = ranks.second;
   const auto policy = GENERATE(PlacementPolicy::automatic, PlacementPolicy::ring, PlacementPolicy::leaves);
   CAPTURE(natives, guests, name_of(policy));
   // Beyond what an owner keeps of one rank, so that contributions wait for each other.

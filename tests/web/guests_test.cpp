@@ -53,7 +53,8 @@ void attack(std::uint16_t port, const std::atomic<bool>& stop) {
 }  // namespace
 
 TEST_CASE("native ranks and guests over WebSockets compute together, whoever else knocks") {
-  const auto [natives, guests] = GENERATE(std::pair(1, 1), std::pair(1, 3), std::pair(2, 2));
+  const std::pair<int, int> ranks = GENERATE(std::pair(1, 1), std::pair(1, 3), std::pair(2, 2));
+  const int natives = ranks.first, guests = ranks.second;
   const bool attacked = GENERATE(false, true);
   CAPTURE(natives, guests, attacked);
   const int size = natives + guests;

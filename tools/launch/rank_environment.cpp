@@ -49,7 +49,7 @@ std::vector<std::string> make_rank_environment(const LaunchOptions& options, int
     result.push_back(fmt::format("RINGLET_TERMINAL_COLUMNS={}", std::max(columns, 0)));
   }
   for (std::size_t i = 0; i < options.environment.size(); ++i) {
-    const auto& [name, value] = options.environment[i];
+    const std::string &name = options.environment[i].first, &value = options.environment[i].second;
     const auto same = [&](const auto& later) { return later.first == name; };
     // The last of several settings of one name holds, as with repeated options anywhere.
     if (std::none_of(options.environment.begin() + static_cast<std::ptrdiff_t>(i) + 1, options.environment.end(), same))

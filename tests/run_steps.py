@@ -1,0 +1,192 @@
+"""Builds the steps of scripts/test one after the other, runs each one's tests while the next is built, and says where the time went."""
+
+import argparse
+import os
+import platform
+import queue
+import re
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LINUX = platform.system() == "Linux"
+# Builds give way to the tests beside them, some of which wait for others' heartbeats.
+GIVE_WAY = ["nice", "-n", "5"]
+# Of a build's progress, "[12/96] ...", every tenth line is shown.
+PROGRESS = re.compile(r"^\[(\d+)/\d+\]")
+SHOWN_OF_TESTS = re.compile(r"^\s*\d+/\d+ Test +#|tests passed|^No tests were found")
+
+
+def configure(step, *options):
+    return ["cmake", "--preset", step, "-DRINGLET_TESTS=ON", *options]
+
+
+def build(step, *options):
+    return [*GIVE_WAY, "cmake", "--build", "--preset", step, *options]
+
+
+@dataclass
+class Step:
+    """Commands that build, and the tests behind them: ctest's in build/NAME, a command of their own, or none."""
+
+    name: str
+    commands: list
+    tests: object = "ctest"  # "ctest", a command, or None
+    later: list = field(default_factory=list)  # what is built when the next step is, before the tests
+
+
+def steps_by_name():
+    sanitize = [] if LINUX else ["-DRINGLET_FUZZERS=OFF", "-DCMAKE_CXX_COMPILER=c++", "-DCMAKE_C_COMPILER=cc"]
+    modules = ["--target", "ringlet", "--target", "train_text"]
+    return {
+        step.name: step
+        for step in [
+            # The page, which the optimised build embeds, comes first; the tests in WebAssembly, which meet native ranks, behind that build.
+            Step("wasm", [configure("wasm"), build("wasm", *modules), ["node", "wasm/scripts/build.mjs"]], later=[build("wasm")]),
+            Step("release", [configure("release"), build("release")]),
+            Step("asan-ubsan", [configure("asan-ubsan", *sanitize), build("asan-ubsan")]),
+            Step("tsan", [configure("tsan"), build("tsan")]),
+            Step("mac", [[*GIVE_WAY, "scripts/cross-mac"]], tests=None),
+            Step("mac-intel", [[*GIVE_WAY, "scripts/cross-mac", "--arch", "x86_64"]], tests=None),
+            Step("dev", [configure("dev"), build("dev")]),
+            Step("portable", [configure("portable"), build("portable")]),
+            Step("arm64", [[*GIVE_WAY, "scripts/cross-arm64", "--build"]], tests=["scripts/cross-arm64", "--test"]),
+            Step("soak", [], tests=["scripts/soak"]),
+        ]
+    }
+
+
+class Run:
+    """What has been run so far. The two threads share it under its lock."""
+
+    def __init__(self, ctest_options):
+        self.ctest_options = ctest_options
+        self.lock = threading.Lock()
+        self.rows = []  # (text, seconds, seconds of work, exit code)
+        self.failures = []
+        self.passed = self.failed = self.skipped = 0
+
+    def say(self, name, text):
+        with self.lock:
+            print(f"[{name}] {text}", flush=True)
+
+    def command(self, name, what, words, log, shown):
+        """Runs a command, shows those of its lines that `shown` picks, all of them if it fails, and returns its output."""
+        log.parent.mkdir(parents=True, exist_ok=True)
+        begin = time.monotonic()
+        lines = []
+        try:
+            process = subprocess.Popen(words, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+        except OSError as error:
+            self.say(name, f"cannot run {words[0]}: {error}")
+            with self.lock:
+                self.failures.append(f"{what} {name}")
+            return False, ""
+        with open(log, "w", encoding="utf-8") as file:
+            for line in process.stdout:
+                file.write(line)
+                lines.append(line)
+                if shown(line):
+                    self.say(name, line.rstrip())
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        with self.lock:
+            self.rows.append((f"{what} {name}", time.monotonic() - begin, used.ru_utime + used.ru_stime, process.returncode))
+        if process.returncode != 0:
+            with self.lock:
+                self.failures.append(f"{what} {name}")
+                print("".join(lines), flush=True)
+                print(f"[{name}] exit code {process.returncode}: {' '.join(words)}", flush=True)
+        return process.returncode == 0, "".join(lines)
+
+    def build(self, step, commands):
+        def shown(line):
+            progress = PROGRESS.match(line)
+            return int(progress[1]) % 10 == 0 if progress else "warning" in line or line.startswith(("mac:", "arm64:"))
+
+        return all(
+            self.command(step.name, "configure" if "--preset" in words and "--build" not in words else "build", words,
+                         ROOT / "build" / f"{step.name}.build.log", shown)[0]
+            for words in commands
+        )
+
+    def test(self, step):
+        if step.tests is None:
+            return
+        if step.tests != "ctest":
+            self.command(step.name, "test", step.tests, ROOT / "build" / f"{step.name}.test.log", lambda line: True)
+            return
+        words = ["ctest", "--test-dir", f"build/{step.name}", "--output-on-failure", "-j", str(os.cpu_count() or 2), *self.ctest_options]
+        _, output = self.command(step.name, "test", words, ROOT / "build" / f"{step.name}.test.log", SHOWN_OF_TESTS.search)
+        counts = re.search(r"tests passed, (\d+) tests failed out of (\d+)", output)
+        if counts is None:
+            return
+        failed, total = int(counts[1]), int(counts[2])
+        skipped = len(re.findall(r"^\s*\d+/\d+ .*\*\*\*(?:Skipped|Not Run)", output, re.MULTILINE))
+        with self.lock:
+            self.failed += failed
+            self.skipped += skipped
+            self.passed += total - failed - skipped
+
+    def report(self, began):
+        print(f"\n{'':24}seconds  of work")
+        for text, seconds, work, code in self.rows:
+            print(f"{text:24}{seconds:7.0f}{work:9.0f}{'' if code == 0 else '  failed'}")
+        print(f"{'in all':24}{time.time() - began:7.0f}{sum(row[2] for row in self.rows):9.0f}\n")
+        for failure in self.failures:
+            print(f"test: failed: {failure}")
+        # A build that failed counts, so that no run without its tests looks like one that passed.
+        failed = self.failed + sum(not failure.startswith("test ") for failure in self.failures)
+        print(f"{self.passed} passed, {failed} failed, {self.skipped} skipped")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--began", type=float, default=time.time(), help="when setting up began, in seconds since 1970")
+    parser.add_argument("steps", help="names, by commas")
+    arguments, ctest_options = parser.parse_known_args()
+    known = steps_by_name()
+    unknown = [name for name in arguments.steps.split(",") if name not in known]
+    if unknown:
+        print(f"test: '{unknown[0]}' is no step; the steps are {', '.join(known)}", file=sys.stderr)
+        return 2
+    chosen = [known[name] for name in arguments.steps.split(",")]
+
+    run = Run(ctest_options)
+    run.rows.append(("set up", time.time() - arguments.began, 0, 0))
+    built = queue.Queue()
+
+    def test_what_is_built():
+        while (step := built.get()) is not None:
+            run.test(step)
+
+    tester = threading.Thread(target=test_what_is_built)
+    tester.start()
+    waiting = []  # built as far as the next step needs it
+    try:
+        for number, step in enumerate(chosen):
+            if not run.build(step, step.commands):
+                break
+            if step.later:
+                waiting.append(step)
+                if number + 1 < len(chosen):
+                    continue
+            else:
+                built.put(step)
+            for early in waiting:
+                if run.build(early, early.later):
+                    built.put(early)
+            waiting = []
+    finally:
+        built.put(None)
+        tester.join()
+    run.report(arguments.began)
+    return 1 if run.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
