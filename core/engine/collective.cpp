@@ -160,15 +160,17 @@ std::string Collective::waiting_for() const {
 }
 
 void Collective::describe_progress(wire::OperationState& state) const {
+  if (!running_) return;
+  const int first = waits_for();
+  if (first >= 0) state.waits_for.push_back(static_cast<std::uint32_t>(host_.members().world_rank(first)));
   for (const PeerSteps& steps : plan_.peers) {
     const Lane& part = lane(steps.peer);
-    if (!running_) return;
     state.received += part.received_bytes();
     state.to_receive += part.expected_bytes();
     state.sent += part.sent_bytes();
     state.to_send += part.bytes_to_send();
     const bool waits = !part.receives_done() || !part.sends_left();
-    if (waits && state.waits_for.size() < kToldRanks)
+    if (waits && steps.peer != first && state.waits_for.size() < kToldRanks)
       state.waits_for.push_back(static_cast<std::uint32_t>(host_.members().world_rank(steps.peer)));
   }
 }

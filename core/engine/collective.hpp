@@ -72,7 +72,7 @@ class Collective {
   std::string waiting_for() const;
   /// One of these ranks: rather one that has not called, then one whose bytes are missing. -1: none.
   int waits_for() const;
-  /// How many bytes have come and gone, of how many, and for whom it waits.
+  /// How many bytes have come and gone, of how many, and for which ranks it waits, waits_for() first.
   void describe_progress(wire::OperationState& state) const;
   /// Whether that rank, for which this one waits, has perhaps started and waits for another.
   bool may_wait_itself(int peer) const;

@@ -9,18 +9,19 @@ namespace ringlet {
 
 namespace {
 
-using Arrival = wire::RankState::Arrival;
+/// Whether a rank, which was asked about a stream, is in this operation of it.
+bool is_in(const wire::RankState& state, std::uint64_t sequence) { return state.ended == sequence && state.called > sequence; }
 
 /// How much of it has come; 1 where nothing has to.
 double received_share(const wire::OperationState& operation) {
   return operation.to_receive == 0 ? 1.0 : static_cast<double>(operation.received) / static_cast<double>(operation.to_receive);
 }
 
-std::string describe_slowest(const Survey& survey) {
+std::string describe_slowest(const Survey& survey, std::uint64_t sequence) {
   int rank = -1;
   const wire::OperationState* slowest = nullptr;
   for (const auto& [from, state] : survey.told) {
-    if (state.arrival != Arrival::arrived || state.running.empty()) continue;
+    if (!is_in(state, sequence) || state.running.empty()) continue;
     const wire::OperationState& own = state.running.front();
     if (slowest != nullptr && received_share(own) >= received_share(*slowest)) continue;
     rank = from;
@@ -57,22 +58,13 @@ void DelayWatch::add_new(Instant now) {
   for (const Pending& pending : found_) {
     const bool known = std::any_of(watched_.begin(), watched_.end(), [&](const Watched& watched) { return watched.pending == pending; });
     if (known || watched_.size() >= kMost) continue;
-    watched_.push_back({pending, name_of(pending.group->state(pending, now)), pending.underway.started + host_.options().warn_after});
+    watched_.push_back({pending, name_of(pending.group->state(pending, now)), pending.started + host_.options().warn_after});
   }
 }
 
 void DelayWatch::ask(Watched& watched) {
   const Pending& pending = watched.pending;
-  const Membership& members = pending.group->members();
-  std::map<int, wire::StateQuestion> questions;
-  for (int rank = 0; rank < members.size(); ++rank) {
-    // Who has left needs nothing of the operation any more, or the world would have failed.
-    if (rank == pending.group->options().rank || pending.group->has_left(rank) || (pending.is_message && rank != pending.underway.peer))
-      continue;
-    questions[members.world_rank(rank)] = {0, !pending.is_message, members.group_id(rank), pending.stream, pending.underway.sequence};
-  }
-  // Of another question's answers only this operation is known, which may have ended.
-  watched.survey = surveys_.start(questions, [this, pending](const Survey& survey) { on_survey(pending, survey); });
+  watched.survey = surveys_.ask_members(pending, [this, pending](const Survey& survey) { on_survey(pending, survey); });
 }
 
 void DelayWatch::on_survey(const Pending& pending, const Survey& survey) {
@@ -81,9 +73,7 @@ void DelayWatch::on_survey(const Pending& pending, const Survey& survey) {
   Watched& watched = *found;
   watched.survey.reset();
   const Instant now = host_.loop().now();
-  found_.clear();
-  groups_.find_pending(pending.underway.started, found_);
-  if (std::find(found_.begin(), found_.end(), pending) == found_.end()) return;
+  if (!pending.group->is_pending(pending)) return;
 
   const wire::OperationState own = pending.group->state(pending, now);
   Delay delay = delay_of(watched, now);
@@ -98,13 +88,14 @@ void DelayWatch::on_survey(const Pending& pending, const Survey& survey) {
     }
     const wire::RankState& state = told->second;
     hosts_[rank] = state.host.empty() ? host_.rank_name(rank) : state.host;
-    if (state.arrival == Arrival::arrived) delay.speaks &= rank > delay.rank;
-    if (!pending.is_message && state.arrival != Arrival::not_arrived) continue;
+    const bool has_arrived = !pending.is_message() && is_in(state, pending.sequence);
+    if (has_arrived) delay.speaks &= rank > delay.rank;
+    if (has_arrived || (!pending.is_message() && state.ended > pending.sequence)) continue;
     delay.late.push_back({rank, hosts_[rank], true, describe_absent(state, own)});
   }
-  delay.text = describe_delay(delay, describe_slowest(survey));
+  delay.text = describe_delay(delay, pending.is_message() ? std::string() : describe_slowest(survey, pending.sequence));
   watched.warned = true;
-  watched.next_warning = now + (now - pending.underway.started);
+  watched.next_warning = now + (now - pending.started);
   handler_(delay);
 }
 
@@ -112,7 +103,7 @@ Delay DelayWatch::delay_of(const Watched& watched, Instant now) const {
   Delay delay;
   delay.rank = host_.options().rank;
   delay.operation = watched.name;
-  delay.waited = std::chrono::milliseconds((now - watched.pending.underway.started).whole_milliseconds());
+  delay.waited = std::chrono::milliseconds((now - watched.pending.started).whole_milliseconds());
   return delay;
 }
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/engine/group_table.hpp"
-#include "core/engine/state_surveys.hpp"
+#include "core/engine/surveys.hpp"
 
 namespace ringlet {
 
@@ -15,7 +15,7 @@ namespace ringlet {
 class DelayWatch {
  public:
   /// Nothing is watched before there is a handler.
-  DelayWatch(GroupHost& host, GroupTable& groups, StateSurveys& surveys) : host_(host), groups_(groups), surveys_(surveys) {}
+  DelayWatch(GroupHost& host, GroupTable& groups, Surveys& surveys) : host_(host), groups_(groups), surveys_(surveys) {}
 
   void set_handler(DelayHandler handler) { handler_ = std::move(handler); }
   /// Looks for operations that take long, and for those that have gone on after a warning.
@@ -33,7 +33,7 @@ class DelayWatch {
     Pending pending;
     std::string name;
     Instant next_warning{};
-    std::optional<StateSurveys::Id> survey{};
+    std::optional<Surveys::Id> survey{};
     bool warned = false;
   };
   bool enabled() const { return handler_ && host_.options().warn_after > Duration{}; }
@@ -46,7 +46,7 @@ class DelayWatch {
 
   GroupHost& host_;
   GroupTable& groups_;
-  StateSurveys& surveys_;
+  Surveys& surveys_;
   DelayHandler handler_;
   std::vector<Watched> watched_;
   std::vector<Pending> found_;

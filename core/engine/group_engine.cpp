@@ -133,39 +133,51 @@ Status GroupEngine::check_messages(Instant now) const {
   return status;
 }
 
-std::optional<std::uint16_t> GroupEngine::overdue_stream(Instant now) const {
+std::optional<Pending> GroupEngine::overdue(Instant now) {
   const auto found = std::find_if(streams_.begin(), streams_.end(), [&](const auto& queue) { return queue && queue->overdue(now); });
-  return found == streams_.end() ? std::nullopt : std::optional(static_cast<std::uint16_t>(found - streams_.begin()));
-}
-
-Standing GroupEngine::standing(std::uint32_t stream_id, std::uint64_t sequence) const {
-  const bool used = stream_id < streams_.size() && streams_[stream_id] != nullptr;
-  return used ? streams_[stream_id]->standing(sequence) : Standing{};
-}
-
-wire::RankState::Arrival GroupEngine::arrival(std::uint32_t stream_id, std::uint64_t sequence) const {
-  const bool used = stream_id < streams_.size() && streams_[stream_id] != nullptr;
-  return used ? streams_[stream_id]->arrival(sequence) : wire::RankState::Arrival::not_arrived;
+  if (found == streams_.end()) return std::nullopt;
+  auto pending = (*found)->pending();
+  pending->group = this;
+  return pending;
 }
 
 void GroupEngine::find_pending(Instant since, std::vector<Pending>& found) {
-  const auto look = [&](const auto& part, std::size_t id, bool is_message) {
-    if (const auto underway = part.underway(); underway && underway->started <= since)
-      found.push_back({this, static_cast<std::uint16_t>(id), is_message, *underway});
+  const auto look = [&](const auto& part) {
+    auto pending = part.pending();
+    if (!pending || pending->started > since) return;
+    pending->group = this;
+    found.push_back(*pending);
   };
-  for (std::size_t id = 0; id < streams_.size(); ++id)
-    if (streams_[id]) look(*streams_[id], id, false);
-  for (const auto& [id, box] : mailboxes_) look(*box, id, true);
+  for (const auto& queue : streams_)
+    if (queue) look(*queue);
+  for (const auto& [id, box] : mailboxes_) look(*box);
+}
+
+bool GroupEngine::is_pending(const Pending& pending) const {
+  auto found = pending.is_message() ? mailboxes_.at(pending.stream)->pending() : streams_[pending.stream]->pending();
+  if (found) found->group = pending.group;
+  return found == pending;
 }
 
 wire::OperationState GroupEngine::state(const Pending& pending, Instant now) const {
-  return pending.is_message ? mailboxes_.at(pending.stream)->state(pending.underway, now) : streams_[pending.stream]->state(now);
+  return pending.is_message() ? mailboxes_.at(pending.stream)->state(pending, now) : streams_[pending.stream]->state(now);
 }
 
-void GroupEngine::add_to(Activity& activity, Instant now) const {
-  for (const auto& queue : streams_)
-    if (queue) queue->add_to(activity, now);
-  for (const auto& [id, box] : mailboxes_) box->add_to(activity, now);
+void GroupEngine::add_to(wire::RankState& state, Instant now, std::uint32_t stream_id) const {
+  const auto add = [&](std::size_t id) {
+    if (id < streams_.size() && streams_[id]) streams_[id]->add_to(state, now);
+  };
+  add(stream_id);
+  for (std::size_t id = 0; id < streams_.size(); ++id)
+    if (id != stream_id) add(id);
+  for (const auto& [id, box] : mailboxes_) box->add_to(state, now);
+}
+
+void GroupEngine::answer(std::uint32_t stream_id, wire::RankState& state, Instant now) const {
+  add_to(state, now, stream_id);
+  if (stream_id >= streams_.size() || !streams_[stream_id]) return;
+  state.called = streams_[stream_id]->called();
+  state.ended = streams_[stream_id]->ended();
 }
 
 void GroupEngine::fail_all(const Status& status) {

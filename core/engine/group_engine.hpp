@@ -30,18 +30,6 @@ class GroupHost {
   ~GroupHost() = default;
 };
 
-class GroupEngine;
-
-/// Something of a group that is under way.
-struct Pending {
-  GroupEngine* group = nullptr;
-  std::uint16_t stream = 0;
-  bool is_message = false;
-  Underway underway{};
-
-  friend bool operator==(const Pending&, const Pending&) = default;
-};
-
 /// One group, seen from one of its ranks: its streams and mailboxes. The operations' ranks are the group's; a status names the world's.
 /// Belongs to the loop's thread; its table owns it (group_table.hpp).
 class GroupEngine final : private StreamHost {
@@ -79,19 +67,23 @@ class GroupEngine final : private StreamHost {
   bool has_left(int peer) const { return departure(peer) != Departure::none; }
   /// `timed_out` where a message's deadline has passed.
   Status check_messages(Instant now) const;
-  /// A stream whose running operation's deadline has passed.
-  std::optional<std::uint16_t> overdue_stream(Instant now) const;
-  /// How this rank stands towards an operation; of a stream that was never used it has called none.
-  Standing standing(std::uint32_t stream, std::uint64_t sequence) const;
-  /// Whether this rank has come as far as an operation of a stream.
-  wire::RankState::Arrival arrival(std::uint32_t stream, std::uint64_t sequence) const;
+  /// A running operation whose deadline has passed.
+  std::optional<Pending> overdue(Instant now);
   /// Adds what has been under way since then or longer, of each stream and mailbox the oldest.
   void find_pending(Instant since, std::vector<Pending>& found);
-  /// As others are told, of what is under way.
+  /// Whether it is still under way and, of a mailbox, still the oldest.
+  bool is_pending(const Pending& pending) const;
+  /// For RankState messages, of what is under way.
   wire::OperationState state(const Pending& pending, Instant now) const;
-  void add_to(Activity& activity, Instant now) const;
-  /// `timed_out` of a stream's running operation.
-  Status timeout(std::uint16_t stream, const Holdup& holdup) const { return streams_[stream]->timeout(holdup); }
+  /// Adds what this rank does and has done in this group. An operation that `stream` is in comes first.
+  void add_to(wire::RankState& state, Instant now, std::uint32_t stream = 0) const;
+  /// The same, and how many operations of `stream` this rank has called and ended.
+  void answer(std::uint32_t stream, wire::RankState& state, Instant now) const;
+  /// `timed_out` of a stream's running operation. `late`: the rank that holds it up, and what that one does; -1: as seen from here.
+  Status timeout(std::uint16_t stream, int late = -1, const std::string& what_it_does = {}) const {
+    return streams_[stream]->timeout(late, what_it_does);
+  }
+  std::string operation_name(std::uint16_t stream, std::uint64_t sequence) const { return streams_[stream]->operation_name(sequence); }
   void fail_all(const Status& status);
 
  private:

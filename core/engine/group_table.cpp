@@ -57,7 +57,10 @@ void GroupTable::leave(GroupEngine& group) {
 void GroupTable::discard(GroupEngine& group) { drop(group.id()); }
 
 void GroupTable::drop(std::uint32_t id) {
-  slots_[id].group->add_to(past_, host_.loop().now());
+  const Instant now = host_.loop().now();
+  past_ = past(now);
+  past_at_ = now;
+  slots_[id].group->add_to(past_, now);
   past_.running.clear();
   slots_[id].group.reset();
   if (slots_[id].awaited.empty()) free_.push_back(id);
@@ -122,50 +125,28 @@ Status GroupTable::check_messages(Instant now) const {
   return status;
 }
 
-std::optional<GroupTable::Overdue> GroupTable::overdue(Instant now) const {
+std::optional<Pending> GroupTable::overdue(Instant now) const {
   for (const Slot& slot : slots_)
-    if (const auto stream = slot.group ? slot.group->overdue_stream(now) : std::nullopt) return Overdue{slot.group.get(), *stream};
+    if (const auto overdue = slot.group ? slot.group->overdue(now) : std::nullopt) return overdue;
   return std::nullopt;
 }
 
-wire::Answer GroupTable::answer(int peer, const wire::Question& question) const {
-  wire::Answer answer;
-  answer.number = question.number;
-  answer.sequence = question.sequence;
-  const GroupEngine* group = question.group < slots_.size() ? slots_[question.group].group.get() : nullptr;
-  if (group == nullptr || !group->members().rank_of(peer)) return answer;
-  const Standing standing = group->standing(question.stream, question.sequence);
-  if (standing.kind == Standing::Kind::done) answer.standing = wire::Answer::Standing::done;
-  if (standing.kind != Standing::Kind::waits) return answer;
-  answer.standing = wire::Answer::Standing::waits;
-  answer.rank = static_cast<std::uint32_t>(group->members().world_rank(standing.peer));
-  answer.sequence = standing.sequence;
-  return answer;
-}
-
-Activity GroupTable::activity(Instant now) const {
-  Activity activity = past_;
-  if (past_.last_ended) activity.last.milliseconds = static_cast<std::uint64_t>((now - *past_.last_ended).whole_milliseconds());
-  for (const Slot& slot : slots_)
-    if (slot.group) slot.group->add_to(activity, now);
-  return activity;
+wire::RankState GroupTable::past(Instant now) const {
+  wire::RankState state = past_;
+  if (!state.last.call.empty()) state.last.milliseconds += static_cast<std::uint64_t>((now - past_at_).whole_milliseconds());
+  return state;
 }
 
 wire::RankState GroupTable::state(int peer, const wire::StateQuestion& question) const {
-  Activity activity = this->activity(host_.loop().now());
-  wire::RankState state;
+  const Instant now = host_.loop().now();
+  wire::RankState state = past(now);
   state.number = question.number;
-  const GroupEngine* group = question.about_operation && question.group < slots_.size() ? slots_[question.group].group.get() : nullptr;
-  if (group != nullptr && group->members().rank_of(peer)) {
-    state.arrival = group->arrival(question.stream, question.sequence);
-    std::stable_partition(activity.running.begin(), activity.running.end(), [&](const wire::OperationState& operation) {
-      return operation.stream == question.stream && operation.group == group->members().suffix();
-    });
-  }
-  if (activity.running.size() > kToldOperations) activity.running.resize(kToldOperations);
-  state.running = std::move(activity.running);
-  state.last = std::move(activity.last);
-  state.operations = activity.operations;
+  const GroupEngine* asked = question.about_stream && question.group < slots_.size() ? slots_[question.group].group.get() : nullptr;
+  if (asked != nullptr && !asked->members().rank_of(peer)) asked = nullptr;
+  if (asked != nullptr) asked->answer(question.stream, state, now);
+  for (const Slot& slot : slots_)
+    if (slot.group && slot.group.get() != asked) slot.group->add_to(state, now);
+  if (state.running.size() > kToldOperations) state.running.resize(kToldOperations);
   return state;
 }
 

@@ -33,10 +33,8 @@ class GroupTable {
   PayloadSink* on_frame(int peer, const FrameHeader& header);
   void on_left_world(int peer);
 
-  /// How this rank stands towards the operation of a member's question. Of a group that it has left it has called none.
-  wire::Answer answer(int peer, const wire::Question& question) const;
-
-  /// What this rank does and has done in all groups, and how far it is towards the operation of a member's question.
+  /// What this rank does and has done in all groups, and how far it has come in the stream that a member asks about: in a group that it has
+  /// left it has called nothing.
   wire::RankState state(int peer, const wire::StateQuestion& question) const;
   /// As GroupEngine's, of all groups.
   void find_pending(Instant since, std::vector<Pending>& found) const;
@@ -44,12 +42,8 @@ class GroupTable {
   bool idle() const;
   /// `timed_out` where a message's deadline has passed.
   Status check_messages(Instant now) const;
-  /// A stream whose running operation's deadline has passed.
-  struct Overdue {
-    GroupEngine* group;
-    std::uint16_t stream;
-  };
-  std::optional<Overdue> overdue(Instant now) const;
+  /// A running operation whose deadline has passed.
+  std::optional<Pending> overdue(Instant now) const;
   void fail_all(const Status& status);
 
  private:
@@ -64,13 +58,15 @@ class GroupTable {
   void forget_member(std::uint32_t id, int peer);
   void unknown_group(int peer, std::uint32_t id);
   void drop(std::uint32_t id);
-  Activity activity(Instant now) const;
+  /// What was done in groups that are gone.
+  wire::RankState past(Instant now) const;
 
   GroupHost& host_;
   const std::size_t limit_;
   std::vector<Slot> slots_;          // by number
   std::vector<std::uint32_t> free_;  // numbers below slots_.size()
-  Activity past_;                    // of groups that are gone
+  wire::RankState past_;             // as it was at that time
+  Instant past_at_{};
 };
 
 }  // namespace ringlet

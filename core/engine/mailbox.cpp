@@ -429,12 +429,13 @@ Status Mailbox::check_deadlines(Instant now) const {
   return {};
 }
 
-std::optional<Underway> Mailbox::underway() const {
-  std::optional<Underway> oldest;
+std::optional<Pending> Mailbox::pending() const {
+  std::optional<Pending> oldest;
   for (std::size_t i = 0; i < boxes_.size(); ++i) {
     const auto look = [&](const auto& messages, bool outgoing) {
       for (const auto& [sequence, message] : messages)
-        if (!oldest || message->started() < oldest->started) oldest = Underway{sequence, message->started(), static_cast<int>(i), outgoing};
+        if (!oldest || message->started() < oldest->started)
+          oldest = Pending{nullptr, stream_, sequence, message->started(), static_cast<int>(i), outgoing};
     };
     look(boxes_[i].outgoing, true);
     look(boxes_[i].incoming, false);
@@ -452,7 +453,7 @@ wire::OperationState Mailbox::state(int peer, std::uint64_t sequence, const Mess
   return state;
 }
 
-wire::OperationState Mailbox::state(const Underway& message, Instant now) const {
+wire::OperationState Mailbox::state(const Pending& message, Instant now) const {
   const Box& box = boxes_[static_cast<std::size_t>(message.peer)];
   const auto tell = [&](const auto& one) {
     wire::OperationState told = state(message.peer, message.sequence, one.task().shape, message.outgoing, now - message.started);
@@ -469,11 +470,9 @@ void Mailbox::remember(const MessageTask& task, std::uint64_t sequence, bool out
   last_ = {task.peer, sequence, task.shape, outgoing, host_.loop().now()};
 }
 
-void Mailbox::add_to(Activity& activity, Instant now) const {
-  if (const auto oldest = underway()) activity.running.push_back(state(*oldest, now));
-  if (ended_ == 0) return;
-  activity.operations += ended_;
-  activity.add_ended(last_.at, [&] { return state(last_.peer, last_.sequence, last_.shape, last_.outgoing, now - last_.at); });
+void Mailbox::add_to(wire::RankState& rank, Instant now) const {
+  if (const auto oldest = pending()) rank.running.push_back(state(*oldest, now));
+  add_ended(rank, ended_, now - last_.at, [&] { return state(last_.peer, last_.sequence, last_.shape, last_.outgoing, now - last_.at); });
 }
 
 void Mailbox::fail_all(const Status& status) {

@@ -37,12 +37,12 @@ class Mailbox {
   PayloadSink* on_frame(int peer, const FrameHeader& header);
   void on_peer_left(int peer);
   Status check_deadlines(Instant now) const;
-  /// The message that has been under way for the longest time.
-  std::optional<Underway> underway() const;
-  /// As others are told, of a message that is under way.
-  wire::OperationState state(const Underway& message, Instant now) const;
-  /// With the oldest message alone, of those that are under way.
-  void add_to(Activity& activity, Instant now) const;
+  /// The message that has been under way for the longest time; the caller fills the group in.
+  std::optional<Pending> pending() const;
+  /// For RankState messages, of a message that is under way.
+  wire::OperationState state(const Pending& message, Instant now) const;
+  /// Of the messages that are under way the oldest stands for all.
+  void add_to(wire::RankState& state, Instant now) const;
   /// Ends every message with `status`. Sessions must have dropped their sources before.
   void fail_all(const Status& status);
   bool idle() const;

@@ -37,6 +37,7 @@ Membership::Membership(std::vector<Member> members, int world_size, std::string 
 }
 
 std::optional<int> Membership::rank_of(int world_rank) const {
+  if (world_rank < 0 || static_cast<std::size_t>(world_rank) >= rank_of_.size()) return std::nullopt;
   const int rank = rank_of_[static_cast<std::size_t>(world_rank)];
   return rank < 0 ? std::nullopt : std::optional(rank);
 }

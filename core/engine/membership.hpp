@@ -24,7 +24,7 @@ class Membership {
   int size() const { return static_cast<int>(members_.size()); }
   int world_rank(int rank) const { return members_[static_cast<std::size_t>(rank)].world_rank; }
   std::uint32_t group_id(int rank) const { return members_[static_cast<std::size_t>(rank)].group_id; }
-  /// The rank in the group of a rank of the world, which must exist; nothing if it is not in the group.
+  /// The rank in the group of a rank of the world; nothing if it is not in the group, or there is no such rank.
   std::optional<int> rank_of(int world_rank) const;
 
   /// "rank 1", or "rank 1 (rank 5 of the world)" where the two differ.

@@ -209,26 +209,14 @@ void StreamQueue::on_peer_left(int peer) {
               host_.members().world_rank(peer)});
 }
 
-Standing StreamQueue::standing(std::uint64_t sequence) const {
-  const std::uint64_t called = sequence_ + (running_ ? 1 : 0) + waiting_.size();
-  if (running_ && sequence >= sequence_ && collective_.waits_for() >= 0) return {Standing::Kind::waits, sequence_, collective_.waits_for()};
-  return {sequence < called ? Standing::Kind::done : Standing::Kind::not_called, sequence_, -1};
-}
-
-Status StreamQueue::timeout(const Holdup& holdup) const {
+Status StreamQueue::timeout(int late, const std::string& what_it_does) const {
   const Membership& members = host_.members();
-  std::string text = operation_name(sequence_) + ", " + describe(current_.call) + ", was not done after " +
-                     std::to_string(current_.timeout.whole_milliseconds()) + " ms: " + collective_.waiting_for();
-  int culprit = collective_.waits_for();
-  if (holdup.kind == Holdup::Kind::unknown || (holdup.peer == culprit && !collective_.may_wait_itself(culprit)))
-    return {Errc::timed_out, text, culprit < 0 ? -1 : members.world_rank(culprit)};
-  culprit = holdup.peer;
-  text += "; " + members.name_of(culprit);
-  if (holdup.kind == Holdup::Kind::does_not_answer)
-    text += " does not answer";
-  else
-    text += " has not called " + (holdup.sequence == sequence_ ? "it" : operation_name(holdup.sequence));
-  return {Errc::timed_out, text, members.world_rank(culprit)};
+  const std::string text = operation_name(sequence_) + ", " + describe(current_.call) + ", was not done after " +
+                           std::to_string(current_.timeout.whole_milliseconds()) + " ms: " + collective_.waiting_for();
+  const int awaited = collective_.waits_for();
+  if (late < 0 || (late == awaited && !collective_.may_wait_itself(awaited)))
+    return {Errc::timed_out, text, awaited < 0 ? -1 : members.world_rank(awaited)};
+  return {Errc::timed_out, text + "; " + members.name_of(late) + " " + what_it_does, members.world_rank(late)};
 }
 
 void StreamQueue::on_finished() {

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/engine/activity.hpp"
 #include "core/engine/collective.hpp"
+#include "core/engine/pending.hpp"
 #include "core/ports/event_loop.hpp"
 
 namespace ringlet {
@@ -32,20 +32,6 @@ class StreamHost {
   ~StreamHost() = default;
 };
 
-/// How a rank stands towards an operation of a stream.
-struct Standing {
-  enum class Kind : std::uint8_t { not_called, waits, done } kind = Kind::not_called;
-  std::uint64_t sequence = 0;  // of the operation that the stream is in, which may be an earlier one
-  int peer = -1;               // whom it waits for
-};
-
-/// What is known about why an operation was not done in time; nothing: only what this rank sees itself.
-struct Holdup {
-  enum class Kind : std::uint8_t { unknown, has_not_called, does_not_answer } kind = Kind::unknown;
-  int peer = -1;
-  std::uint64_t sequence = 0;  // of the operation that it has not called
-};
-
 /// The operations of one stream: started one after the other, in the order of the calls, numbered from 0. Keeps what peers that are ahead
 /// send.
 class StreamQueue final : private CollectiveHost {
@@ -61,16 +47,20 @@ class StreamQueue final : private CollectiveHost {
   void on_peer_left(int peer);
   /// The running operation's deadline has passed.
   bool overdue(Instant now) const { return running_ && now >= deadline_; }
-  Standing standing(std::uint64_t sequence) const;
-  /// Whether this rank has come as far as an operation.
-  wire::RankState::Arrival arrival(std::uint64_t sequence) const;
-  /// The running operation, if one runs.
-  std::optional<Underway> underway() const;
-  /// As others are told; one runs.
+  /// The running operation, if one runs; the caller fills the group in.
+  std::optional<Pending> pending() const;
+  /// How many operations this rank has called, and how many of them have ended.
+  ///@{
+  std::uint64_t called() const { return sequence_ + (running_ ? 1 : 0) + waiting_.size(); }
+  std::uint64_t ended() const { return sequence_; }
+  ///@}
+  /// For RankState messages, of the operation that the stream is in; there is one.
   wire::OperationState state(Instant now) const;
-  void add_to(Activity& activity, Instant now) const;
-  /// `timed_out` of the running operation.
-  Status timeout(const Holdup& holdup) const;
+  void add_to(wire::RankState& state, Instant now) const;
+  /// `timed_out` of the running operation. `late`: the rank that holds it up, if another than it waits for itself, and what that one does.
+  Status timeout(int late, const std::string& what_it_does) const;
+  /// "operation 41 of stream 0", and of which group where that is not the world.
+  std::string operation_name(std::uint64_t sequence) const;
   /// Ends every operation with `status`. Sessions must have dropped their sources before.
   void fail_all(const Status& status);
   bool idle() const { return !running_ && waiting_.empty(); }
@@ -98,7 +88,6 @@ class StreamQueue final : private CollectiveHost {
   void early_frame_ended(int peer, EarlyFrame& frame);
   void complete(CollectiveTask task, const Status& status);
   void protocol_error(int peer, const std::string& text);
-  std::string operation_name(std::uint64_t sequence) const;
   wire::OperationState last_ended(Instant now) const;
 
   static constexpr std::size_t kMaxEarlyBytes = 64 << 20;

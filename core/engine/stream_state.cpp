@@ -3,24 +3,20 @@
 // What a stream tells of itself.
 namespace ringlet {
 
-wire::RankState::Arrival StreamQueue::arrival(std::uint64_t sequence) const {
-  using Arrival = wire::RankState::Arrival;
-  if (sequence < sequence_) return Arrival::done;
-  return running_ && sequence == sequence_ ? Arrival::arrived : Arrival::not_arrived;
-}
-
-std::optional<Underway> StreamQueue::underway() const {
+std::optional<Pending> StreamQueue::pending() const {
   if (!running_) return std::nullopt;
-  return Underway{sequence_, {deadline_.nanoseconds - current_.timeout.nanoseconds}};
+  return Pending{nullptr, id_, sequence_, {deadline_.nanoseconds - current_.timeout.nanoseconds}};
 }
 
 wire::OperationState StreamQueue::state(Instant now) const {
+  // Between two operations the stream is in the next one, which starts in this turn of the loop.
+  const CollectiveTask& task = running_ ? current_ : waiting_.front();
   wire::OperationState state;
-  state.call = describe(current_.call);
+  state.call = describe(task.call);
   state.number = sequence_;
   state.stream = id_;
   state.group = host_.members().suffix();
-  state.milliseconds = static_cast<std::uint64_t>((now - underway()->started).whole_milliseconds());
+  if (running_) state.milliseconds = static_cast<std::uint64_t>((now - pending()->started).whole_milliseconds());
   collective_.describe_progress(state);
   return state;
 }
@@ -35,11 +31,9 @@ wire::OperationState StreamQueue::last_ended(Instant now) const {
   return state;
 }
 
-void StreamQueue::add_to(Activity& activity, Instant now) const {
-  if (running_) activity.running.push_back(state(now));
-  if (sequence_ == 0) return;
-  activity.operations += sequence_;
-  activity.add_ended(ended_at_, [&] { return last_ended(now); });
+void StreamQueue::add_to(wire::RankState& rank, Instant now) const {
+  if (!idle()) rank.running.push_back(state(now));
+  add_ended(rank, sequence_, now - ended_at_, [&] { return last_ended(now); });
 }
 
 }  // namespace ringlet

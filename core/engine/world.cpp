@@ -49,8 +49,8 @@ World::World(EventLoop& loop, const WorldOptions& options)
       names_(static_cast<std::size_t>(options.size)),
       cut_off_(static_cast<std::size_t>(options.size)),
       groups_(*this, options_.max_groups),
-      inquiry_(*this),
       surveys_(*this),
+      deadlines_(*this, groups_, surveys_),
       delays_(*this, groups_, surveys_) {
   group_ = &groups_.create(*groups_.reserve(), Membership::of_world(options.size), options.rank);
   for (int rank = 0; rank < options.size; ++rank) control_sinks_.push_back(std::make_unique<ControlSink>(*this, rank));
@@ -118,7 +118,7 @@ void World::split(GroupEngine& parent, std::uint16_t stream, SplitTask task) {
 }
 
 void World::leave(GroupEngine& group) {
-  inquiry_.forget(group);
+  deadlines_.forget(group);
   delays_.forget(group);
   groups_.leave(group);
 }
@@ -156,21 +156,15 @@ void World::on_control(int peer, ConstBytes payload) {
     const bool known = status.rank() >= 0 && status.rank() < options_.size;
     return fail({status.code(), status.text(), known ? status.rank() : -1});
   }
-  if (const auto* question = std::get_if<wire::Question>(&*message)) return on_question(peer, *question);
-  if (const auto* answer = std::get_if<wire::Answer>(&*message)) return inquiry_.on_answer(peer, *answer);
-  if (const auto* asked = std::get_if<wire::StateQuestion>(&*message)) return on_state_question(peer, *asked);
+  if (const auto* question = std::get_if<wire::StateQuestion>(&*message)) return on_question(peer, *question);
   if (const auto* state = std::get_if<wire::RankState>(&*message)) return surveys_.on_state(peer, *state);
   // A copy: the handler may take itself away.
   if (const ControlHandler handler = control_handler_) return handler(peer, *message);
   fail({Errc::protocol_error, "rank " + std::to_string(peer) + " sent a control message that belongs to the start of a group", peer});
 }
 
-void World::on_question(int peer, const wire::Question& question) {
-  // Who asks more than it reads answers of gets none.
-  if (session_with(peer).unsent_owned() < kMaxUnreadAnswers) send_control(peer, groups_.answer(peer, question));
-}
-
-void World::on_state_question(int peer, const wire::StateQuestion& question) {
+void World::on_question(int peer, const wire::StateQuestion& question) {
+  // A rank that asks faster than it reads the answers gets none.
   if (session_with(peer).unsent_owned() < kMaxUnreadAnswers) send_control(peer, state(peer, question));
 }
 
@@ -201,12 +195,12 @@ std::string_view World::links() const {
   return found;
 }
 
-bool World::survey(StateSurveys::Done done) {
+bool World::survey(Surveys::Done done) {
   if (surveys_.full() || closing_ || !failure_.ok()) return false;
-  std::map<int, wire::StateQuestion> questions;
+  std::vector<int> ranks;
   for (int rank = 0; rank < options_.size; ++rank)
-    if (rank != options_.rank && has_session(rank) && !has_left_world(rank)) questions[rank] = {};
-  surveys_.start(questions, std::move(done));
+    if (rank != options_.rank && has_session(rank) && !has_left_world(rank)) ranks.push_back(rank);
+  surveys_.ask(ranks, std::move(done));
   return true;
 }
 
@@ -269,7 +263,7 @@ void World::end_operations(const Status& status) {
     session->drop_sources();
     session->discard_received();
   }
-  inquiry_.stop();
+  deadlines_.stop();
   delays_.stop();
   groups_.fail_all(status);
 }
@@ -334,17 +328,11 @@ void World::tick() {
     return schedule_tick();
   }
   if (failure_.ok()) check_silence(now);
-  if (failure_.ok()) check_deadlines(now);
+  if (failure_.ok()) deadlines_.on_tick(now);
   surveys_.on_tick(now);
   if (failure_.ok()) delays_.on_tick(now);
   last_tick_ = now;
   schedule_tick();
-}
-
-void World::check_deadlines(Instant now) {
-  if (const Status status = groups_.check_messages(now); !status.ok()) return fail(status);
-  if (inquiry_.active()) return inquiry_.on_tick(now);
-  if (const auto overdue = groups_.overdue(now)) inquiry_.start(*overdue->group, overdue->stream);
 }
 
 /// A relay that hangs silences the guests behind it, too: it is to be the first that is missed.

@@ -6,12 +6,12 @@
 #include <string_view>
 #include <vector>
 
+#include "core/engine/deadline_watch.hpp"
 #include "core/engine/delay_watch.hpp"
 #include "core/engine/group_table.hpp"
-#include "core/engine/inquiry.hpp"
 #include "core/engine/options.hpp"
 #include "core/engine/split.hpp"
-#include "core/engine/state_surveys.hpp"
+#include "core/engine/surveys.hpp"
 #include "core/wire/control.hpp"
 
 namespace ringlet {
@@ -60,7 +60,7 @@ class World final : private SessionOwner, private GroupHost {
   wire::RankState state() const { return state(options_.rank, {}); }
   /// Asks all other ranks what they do; `done` runs once, from the loop, within a second, or never where the world is closed first.
   /// False: too many ask already, or the world has failed.
-  bool survey(StateSurveys::Done done);
+  bool survey(Surveys::Done done);
   /// What people know the rank by; statuses that blame it say so.
   void set_rank_name(int rank, std::string name) { names_[static_cast<std::size_t>(rank)] = std::move(name); }
   const std::string& rank_name(int rank) const override { return names_[static_cast<std::size_t>(rank)]; }
@@ -95,8 +95,7 @@ class World final : private SessionOwner, private GroupHost {
   bool has_left_world(int rank) const override;
 
   void on_control(int peer, ConstBytes payload);
-  void on_question(int peer, const wire::Question& question);
-  void on_state_question(int peer, const wire::StateQuestion& question);
+  void on_question(int peer, const wire::StateQuestion& question);
   wire::RankState state(int peer, const wire::StateQuestion& question) const;
   std::string_view links() const;
   void on_goodbye(int peer);
@@ -111,7 +110,6 @@ class World final : private SessionOwner, private GroupHost {
   void tick();
   Duration patience_with(int peer) const;
   void check_silence(Instant now);
-  void check_deadlines(Instant now);
   void finish_closing_if_done();
   void finish_closing();
   void end_operations(const Status& status);
@@ -129,8 +127,8 @@ class World final : private SessionOwner, private GroupHost {
   std::vector<bool> cut_off_;       // by rank: its link went with the relay, which has left the world
   GroupTable groups_;               // goes before the sessions, which may hold its frame sources
   GroupEngine* group_ = nullptr;
-  Inquiry inquiry_;
-  StateSurveys surveys_;
+  Surveys surveys_;
+  DeadlineWatch deadlines_;
   DelayWatch delays_;
   Identity identity_;
   ControlHandler control_handler_;

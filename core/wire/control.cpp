@@ -86,20 +86,6 @@ static void tell_fields(auto& fields, Is<Abort> auto& abort) {
   fields.text(3, abort.text);
 }
 
-static void tell_fields(auto& fields, Is<Question> auto& question) {
-  fields.number(1, question.number);
-  fields.number(2, question.group);
-  fields.number(3, question.stream);
-  fields.number(4, question.sequence);
-}
-
-static void tell_fields(auto& fields, Is<Answer> auto& answer) {
-  fields.number(1, answer.number);
-  fields.choice(2, answer.standing);
-  fields.number(3, answer.rank);
-  fields.number(4, answer.sequence);
-}
-
 static void tell_fields(auto& fields, Is<Seat> auto& seat) {
   fields.number(1, seat.rank);
   fields.number(2, seat.world_size);
@@ -130,25 +116,25 @@ static void tell_fields(auto& fields, Is<OperationState> auto& operation) {
 
 static void tell_fields(auto& fields, Is<StateQuestion> auto& question) {
   fields.number(1, question.number);
-  fields.flag(2, question.about_operation);
+  fields.flag(2, question.about_stream);
   fields.number(3, question.group);
   fields.number(4, question.stream);
-  fields.number(5, question.sequence);
 }
 
 static void tell_fields(auto& fields, Is<RankState> auto& state) {
   fields.number(1, state.number);
-  fields.choice(2, state.arrival);
-  fields.messages(3, state.running, kMaxRunning);
-  fields.message(4, state.last);
-  fields.number(5, state.operations);
-  fields.number(6, state.bytes_sent);
-  fields.number(7, state.bytes_received);
-  fields.text(8, state.host);
-  fields.text(9, state.program);
-  fields.number(10, state.pid);
-  fields.text(11, state.links);
-  fields.flag(12, state.stalled);
+  fields.number(2, state.called);
+  fields.number(3, state.ended);
+  fields.messages(4, state.running, kMaxRunning);
+  fields.message(5, state.last);
+  fields.number(6, state.operations);
+  fields.number(7, state.bytes_sent);
+  fields.number(8, state.bytes_received);
+  fields.text(9, state.host);
+  fields.text(10, state.program);
+  fields.number(11, state.pid);
+  fields.text(12, state.links);
+  fields.flag(13, state.stalled);
 }
 
 static void set_known(Offer::Kind& kind, std::int32_t number) {
@@ -158,16 +144,6 @@ static void set_known(Offer::Kind& kind, std::int32_t number) {
 /// A purpose that this version does not know is taken for the first, whose other fields will not fit.
 static void set_known(Hello::Purpose& purpose, std::int32_t number) {
   purpose = number >= 1 && number <= 3 ? static_cast<Hello::Purpose>(number) : Hello::Purpose::join;
-}
-
-/// A standing that this version does not know says no more than `done`.
-static void set_known(Answer::Standing& standing, std::int32_t number) {
-  standing = number == 0 ? Answer::Standing::not_called : number == 1 ? Answer::Standing::waits : Answer::Standing::done;
-}
-
-/// Nor does an arrival.
-static void set_known(RankState::Arrival& arrival, std::int32_t number) {
-  arrival = number == 0 ? RankState::Arrival::not_arrived : number == 1 ? RankState::Arrival::arrived : RankState::Arrival::done;
 }
 
 // On the wire a number that is left out is 0.

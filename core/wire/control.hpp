@@ -106,23 +106,6 @@ struct Abort {
   friend bool operator==(const Abort&, const Abort&) = default;
 };
 
-struct Question {
-  std::uint32_t number = 0;
-  std::uint32_t group = 0;
-  std::uint32_t stream = 0;
-  std::uint64_t sequence = 0;
-  friend bool operator==(const Question&, const Question&) = default;
-};
-
-struct Answer {
-  enum class Standing : std::uint8_t { not_called = 0, waits = 1, done = 2 };
-  std::uint32_t number = 0;
-  Standing standing = Standing::not_called;
-  std::uint32_t rank = 0;
-  std::uint64_t sequence = 0;
-  friend bool operator==(const Answer&, const Answer&) = default;
-};
-
 struct Seat {
   std::uint32_t rank = 0;
   std::uint32_t world_size = 0;
@@ -146,17 +129,15 @@ struct OperationState {
 
 struct StateQuestion {
   std::uint32_t number = 0;
-  bool about_operation = false;
+  bool about_stream = false;
   std::uint32_t group = 0;
   std::uint32_t stream = 0;
-  std::uint64_t sequence = 0;
   friend bool operator==(const StateQuestion&, const StateQuestion&) = default;
 };
 
 struct RankState {
-  enum class Arrival : std::uint8_t { not_arrived = 0, arrived = 1, done = 2 };
   std::uint32_t number = 0;
-  Arrival arrival = Arrival::not_arrived;
+  std::uint64_t called = 0, ended = 0;
   std::vector<OperationState> running;
   OperationState last{};
   std::uint64_t operations = 0;
@@ -169,7 +150,7 @@ struct RankState {
 };
 
 /// In the order of their tags.
-using ControlMessage = std::variant<Hello, Roster, Welcome, Ready, Begin, Abort, Question, Answer, Seat, Probe, StateQuestion, RankState>;
+using ControlMessage = std::variant<Hello, Roster, Welcome, Ready, Begin, Abort, Seat, Probe, StateQuestion, RankState>;
 
 std::string encode_control(const ControlMessage& message);
 /// Nothing where the bytes are not such a message, or it is of a kind that this version does not know.

@@ -14,7 +14,7 @@ namespace ringlet {
 inline constexpr std::size_t kPrefaceBytes = 8;
 /// What a preface begins with, and no HTTP request.
 inline constexpr std::array<std::byte, 4> kPrefaceMagic{std::byte{'R'}, std::byte{'N'}, std::byte{'G'}, std::byte{'L'}};
-inline constexpr std::uint16_t kWireVersion = 2;
+inline constexpr std::uint16_t kWireVersion = 3;
 
 /// What a frame carries. Append only.
 enum class FrameKind : std::uint8_t {

@@ -93,6 +93,17 @@ TEST_CASE("in a group the late rank is named in both countings") {
   ranks.check(4, "; rank 2 (rank 4 of the world) has not called it");
 }
 
+TEST_CASE("what ranks do in another group of the same members misleads nobody") {
+  LateRank ranks(4);
+  const auto first = ranks.sim.split(ranks.sim.groups(), {0, 0, 0, 0}, {0, 1, 2, 3});
+  const auto second = ranks.sim.split(ranks.sim.groups(), {0, 0, 0, 0}, {0, 1, 2, 3});
+  for (const int rank : {1, 2, 3}) ranks.start_sum(*first[static_cast<std::size_t>(rank)], rank, 200'000, Duration::seconds(600));
+  for (const int rank : {0, 1, 3})
+    ranks.start_sum(*second[static_cast<std::size_t>(rank)], rank, 200'000, Duration::seconds(rank == 0 ? 1 : 600));
+  REQUIRE(ranks.sim.run_until_done(Duration::seconds(3)));
+  ranks.check(2, "; rank 2 has not called it");
+}
+
 TEST_CASE("a rank that is held up in an earlier operation is not blamed") {
   LateRank ranks(4);
   // Rank 3 does not take part in the chain; its root and the next rank are done with it at once.

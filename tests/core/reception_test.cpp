@@ -98,7 +98,7 @@ TEST_CASE("other protocols are dropped where nobody wants them, and behind an up
 TEST_CASE("who does not go on is dropped at its deadline") {
   Hall hall;
   hall.keep_others();
-  for (const std::string text : {"", "R", "RNG", "RNGL", "RNGL\x02", "GET"}) {
+  for (const std::string text : {"", "R", "RNG", "RNGL", "RNGL\x03", "GET"}) {
     RawPeer& peer = hall.add_peer(text);
     hall.world.run_for(Duration::seconds(9));
     CHECK_FALSE(peer.ended());

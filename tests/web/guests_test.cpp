@@ -37,7 +37,7 @@ void attack(std::uint16_t port, const std::atomic<bool>& stop) {
                                        std::string(20'000, 'x')};
   const std::vector<std::string> frames{frame(kBinary, "not a Ringlet preface"), frame(kText, "text"),
                                         server_frame(kBinary, "unmasked"),       frame(0xf2, "bits"),
-                                        frame(kClose, close_payload(9)),         frame(kBinary, std::string("RNGL\2\0\1\0", 8))};
+                                        frame(kClose, close_payload(9)),         frame(kBinary, std::string("RNGL\3\0\1\0", 8))};
   while (!stop) {
     const auto socket = RawSocket::connected_to(port);
     const auto say = [&](const std::string& text) { ::send(socket.descriptor(), text.data(), text.size(), MSG_NOSIGNAL); };

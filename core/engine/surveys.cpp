@@ -1,19 +1,17 @@
-#include "core/engine/state_surveys.hpp"
+#include "core/engine/surveys.hpp"
 
 #include <algorithm>
 #include <utility>
-
-#include "core/base/check.hpp"
 
 namespace ringlet {
 
 namespace {
 
 constexpr std::size_t kMaxText = 400;
-/// With so much unread by a rank, one more question would not help.
+/// A rank that has not read so many control messages would not read one more question either.
 constexpr std::size_t kMaxUnread = 64;
 
-/// What a rank says of itself ends on people's terminals.
+/// The texts of other ranks end on people's terminals.
 void make_printable(std::string& text) {
   if (text.size() > kMaxText) text.resize(kMaxText);
   std::replace_if(
@@ -28,8 +26,24 @@ void make_printable(wire::RankState& state) {
 
 }  // namespace
 
-StateSurveys::Id StateSurveys::start(const std::map<int, wire::StateQuestion>& questions, Done done) {
-  RINGLET_CHECK(!full());
+Surveys::Id Surveys::ask(const std::vector<int>& ranks, Done done) {
+  std::map<int, wire::StateQuestion> questions;
+  for (const int rank : ranks) questions[rank] = {};
+  return start(questions, std::move(done));
+}
+
+Surveys::Id Surveys::ask_members(const Pending& pending, Done done) {
+  const GroupEngine& group = *pending.group;
+  std::map<int, wire::StateQuestion> questions;
+  for (int rank = 0; rank < group.members().size(); ++rank) {
+    // A member that has left is not needed for the operation any more, or the world would have failed.
+    if (rank == group.options().rank || group.has_left(rank) || (pending.is_message() && rank != pending.peer)) continue;
+    questions[group.members().world_rank(rank)] = {0, !pending.is_message(), group.members().group_id(rank), pending.stream};
+  }
+  return start(questions, std::move(done));
+}
+
+Surveys::Id Surveys::start(const std::map<int, wire::StateQuestion>& questions, Done done) {
   const Id id = ++last_id_;
   Open& open = open_[id];
   open.give_up_at = host_.loop().now() + kPatience;
@@ -42,7 +56,7 @@ StateSurveys::Id StateSurveys::start(const std::map<int, wire::StateQuestion>& q
   return id;
 }
 
-void StateSurveys::on_state(int from, const wire::RankState& state) {
+void Surveys::on_state(int from, const wire::RankState& state) {
   const auto open = open_.find(state.number);
   if (open == open_.end()) return;
   Survey& survey = open->second.survey;
@@ -53,16 +67,16 @@ void StateSurveys::on_state(int from, const wire::RankState& state) {
   if (survey.told.size() == survey.asked.size()) conclude(state.number);
 }
 
-void StateSurveys::on_tick(Instant now) {
+void Surveys::on_tick(Instant now) {
   std::vector<Id> over;
   for (const auto& [id, open] : open_)
     if (now >= open.give_up_at || open.survey.told.size() == open.survey.asked.size()) over.push_back(id);
   for (const Id id : over) conclude(id);
 }
 
-void StateSurveys::conclude(Id id) {
+void Surveys::conclude(Id id) {
   const auto node = open_.extract(id);
-  // The end of one may have cancelled the next.
+  // The end of one survey may have cancelled the next.
   if (node.empty()) return;
   node.mapped().done(node.mapped().survey);
 }
