@@ -3,7 +3,6 @@
 
 #include "core/gradients/averager.hpp"
 #include "core/gradients/tree_average.hpp"
-#include "native/group_access.hpp"
 #include "native/procedure_driver.hpp"
 #include "native/shared_group.hpp"
 
@@ -11,7 +10,7 @@ namespace ringlet {
 
 struct GradientAverager::State {
   State(Group group, const AverageOptions& options)
-      : averager(native::GroupAccess::shared(group).options(), options), driver({std::move(group)}, options.stream) {}
+      : averager(group.shared().options(), options), driver({std::move(group)}, options.stream) {}
 
   Averager averager;
   native::ProcedureDriver driver;  // waits as it goes, before the averager's buckets do
@@ -40,12 +39,14 @@ void GradientAverager::finish() {
 std::size_t GradientAverager::collectives() const noexcept { return state_->averager.collectives(); }
 
 void average_gradients(Group group, std::span<const TensorView> gradients, const AverageOptions& options) {
-  AverageOfAll average(native::GroupAccess::shared(group).options(), gradients, options);
-  native::ProcedureDriver({std::move(group)}, options.stream).drive(average);
+  throw_if_failed(Averager::check(options));
+  Averager averager(group.shared().options(), options, Averager::kFewBuckets);
+  throw_if_failed(averager.add_all(gradients));
+  native::ProcedureDriver({std::move(group)}, options.stream).drive(averager);
 }
 
 void average_gradients(Group group, const Tree& gradients, const AverageOptions& options) {
-  native::SharedGroup& shared = native::GroupAccess::shared(group);
+  native::SharedGroup& shared = group.shared();
   TreeAverage average(shared.engine(), shared.agreements(), gradients, options);
   native::ProcedureDriver({std::move(group)}, options.stream).drive(average);
 }

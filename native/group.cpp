@@ -1,7 +1,6 @@
 #include <ringlet/group.hpp>
 
 #include "core/engine/requests.hpp"
-#include "native/group_access.hpp"
 #include "native/shared_group.hpp"
 
 namespace ringlet {
@@ -19,10 +18,10 @@ void run(native::SharedGroup& group, const CallOptions& options, Make make) {
 }
 
 template <class Make>
-Work start(const std::shared_ptr<native::SharedGroup>& group, const CallOptions& options, Make make) {
+Work start(native::SharedGroup& group, const CallOptions& options, Make make) {
   Packing packing;
-  auto task = make(packing, group->options());
-  return {group, group->start(options, std::move(task), std::move(packing))};
+  auto task = make(packing, group.options());
+  return group.start(options, std::move(task), std::move(packing));
 }
 
 }  // namespace
@@ -61,12 +60,6 @@ Status Work::status() {
 
 // --- Group ---
 
-const simd::Kernels& native::GroupAccess::kernels(const Group& group) { return *group.shared_->options().kernels; }
-native::SharedGroup& native::GroupAccess::shared(const Group& group) { return *group.shared_; }
-Work native::GroupAccess::start(const Group& group, const CallOptions& call, Result<CollectiveTask> task) {
-  return {group.shared_, group.shared_->start(call, std::move(task))};
-}
-
 int Group::rank() const noexcept { return shared_->options().rank; }
 int Group::size() const noexcept { return shared_->options().size; }
 int Group::guests() const noexcept { return shared_->options().guests; }
@@ -77,7 +70,7 @@ void Group::all_reduce(ReduceOp op, ConstTensorView input, TensorView output, co
   });
 }
 Work Group::all_reduce_async(ReduceOp op, ConstTensorView input, TensorView output, const CallOptions& options) {
-  return start(shared_, options, [&](Packing& packing, const WorldOptions& world) {
+  return start(*shared_, options, [&](Packing& packing, const WorldOptions& world) {
     return make_all_reduce(op, packing.read(input), packing.write(output), 1.0, world);
   });
 }
@@ -87,7 +80,7 @@ void Group::all_mean(ConstTensorView input, TensorView output, const CallOptions
       [&](Packing& packing, const WorldOptions& world) { return make_all_mean(packing.read(input), packing.write(output), world); });
 }
 Work Group::all_mean_async(ConstTensorView input, TensorView output, const CallOptions& options) {
-  return start(shared_, options, [&](Packing& packing, const WorldOptions& world) {
+  return start(*shared_, options, [&](Packing& packing, const WorldOptions& world) {
     return make_all_mean(packing.read(input), packing.write(output), world);
   });
 }
@@ -98,7 +91,7 @@ void Group::reduce_scatter(ReduceOp op, ConstTensorView input, TensorView output
   });
 }
 Work Group::reduce_scatter_async(ReduceOp op, ConstTensorView input, TensorView output, const CallOptions& options) {
-  return start(shared_, options, [&](Packing& packing, const WorldOptions& world) {
+  return start(*shared_, options, [&](Packing& packing, const WorldOptions& world) {
     return make_reduce_scatter(op, packing.read(input), packing.write(output), world);
   });
 }
@@ -108,7 +101,7 @@ void Group::all_gather(ConstTensorView input, TensorView output, const CallOptio
       [&](Packing& packing, const WorldOptions& world) { return make_all_gather(packing.read(input), packing.write(output), world); });
 }
 Work Group::all_gather_async(ConstTensorView input, TensorView output, const CallOptions& options) {
-  return start(shared_, options, [&](Packing& packing, const WorldOptions& world) {
+  return start(*shared_, options, [&](Packing& packing, const WorldOptions& world) {
     return make_all_gather(packing.read(input), packing.write(output), world);
   });
 }
@@ -121,7 +114,7 @@ void Group::reduce_scatter_v(ReduceOp op, ConstTensorView input, TensorView outp
 }
 Work Group::reduce_scatter_v_async(ReduceOp op, ConstTensorView input, TensorView output, std::span<const std::int64_t> counts,
                                    const CallOptions& options) {
-  return start(shared_, options, [&](Packing& packing, const WorldOptions& world) {
+  return start(*shared_, options, [&](Packing& packing, const WorldOptions& world) {
     return make_reduce_scatter_v(op, packing.read(input), packing.write(output), counts, world);
   });
 }
@@ -132,7 +125,7 @@ void Group::all_gather_v(ConstTensorView input, TensorView output, std::span<con
   });
 }
 Work Group::all_gather_v_async(ConstTensorView input, TensorView output, std::span<const std::int64_t> counts, const CallOptions& options) {
-  return start(shared_, options, [&](Packing& packing, const WorldOptions& world) {
+  return start(*shared_, options, [&](Packing& packing, const WorldOptions& world) {
     return make_all_gather_v(packing.read(input), packing.write(output), counts, world);
   });
 }
@@ -143,7 +136,7 @@ void Group::reduce(ReduceOp op, ConstTensorView input, TensorView output, int ro
   });
 }
 Work Group::reduce_async(ReduceOp op, ConstTensorView input, TensorView output, int root, const CallOptions& options) {
-  return start(shared_, options, [&](Packing& packing, const WorldOptions& world) {
+  return start(*shared_, options, [&](Packing& packing, const WorldOptions& world) {
     return make_reduce(op, packing.read(input), world.rank == root ? packing.write(output) : output, root, world);
   });
 }
@@ -154,7 +147,7 @@ void Group::gather(ConstTensorView input, TensorView output, int root, const Cal
   });
 }
 Work Group::gather_async(ConstTensorView input, TensorView output, int root, const CallOptions& options) {
-  return start(shared_, options, [&](Packing& packing, const WorldOptions& world) {
+  return start(*shared_, options, [&](Packing& packing, const WorldOptions& world) {
     return make_gather(packing.read(input), world.rank == root ? packing.write(output) : output, root, world);
   });
 }
@@ -166,7 +159,7 @@ void Group::gather_v(ConstTensorView input, TensorView output, std::span<const s
 }
 Work Group::gather_v_async(ConstTensorView input, TensorView output, std::span<const std::int64_t> counts, int root,
                            const CallOptions& options) {
-  return start(shared_, options, [&](Packing& packing, const WorldOptions& world) {
+  return start(*shared_, options, [&](Packing& packing, const WorldOptions& world) {
     return make_gather_v(packing.read(input), world.rank == root ? packing.write(output) : output, counts, root, world);
   });
 }
@@ -177,7 +170,7 @@ void Group::scatter(ConstTensorView input, TensorView output, int root, const Ca
   });
 }
 Work Group::scatter_async(ConstTensorView input, TensorView output, int root, const CallOptions& options) {
-  return start(shared_, options, [&](Packing& packing, const WorldOptions& world) {
+  return start(*shared_, options, [&](Packing& packing, const WorldOptions& world) {
     return make_scatter(world.rank == root ? packing.read(input) : input, packing.write(output), root, world);
   });
 }
@@ -190,7 +183,7 @@ void Group::scatter_v(ConstTensorView input, TensorView output, std::span<const 
 }
 Work Group::scatter_v_async(ConstTensorView input, TensorView output, std::span<const std::int64_t> counts, int root,
                             const CallOptions& options) {
-  return start(shared_, options, [&](Packing& packing, const WorldOptions& world) {
+  return start(*shared_, options, [&](Packing& packing, const WorldOptions& world) {
     return make_scatter_v(world.rank == root ? packing.read(input) : input, packing.write(output), counts, root, world);
   });
 }
@@ -200,7 +193,7 @@ void Group::all_to_all(ConstTensorView input, TensorView output, const CallOptio
       [&](Packing& packing, const WorldOptions& world) { return make_all_to_all(packing.read(input), packing.write(output), world); });
 }
 Work Group::all_to_all_async(ConstTensorView input, TensorView output, const CallOptions& options) {
-  return start(shared_, options, [&](Packing& packing, const WorldOptions& world) {
+  return start(*shared_, options, [&](Packing& packing, const WorldOptions& world) {
     return make_all_to_all(packing.read(input), packing.write(output), world);
   });
 }
@@ -213,7 +206,7 @@ void Group::all_to_all_v(ConstTensorView input, TensorView output, std::span<con
 }
 Work Group::all_to_all_v_async(ConstTensorView input, TensorView output, std::span<const std::int64_t> send_counts,
                                std::span<const std::int64_t> receive_counts, const CallOptions& options) {
-  return start(shared_, options, [&](Packing& packing, const WorldOptions& world) {
+  return start(*shared_, options, [&](Packing& packing, const WorldOptions& world) {
     return make_all_to_all_v(packing.read(input), packing.write(output), send_counts, receive_counts, world);
   });
 }
@@ -222,12 +215,12 @@ void Group::broadcast(TensorView values, int root, const CallOptions& options) {
   run(*shared_, options, [&](Packing& packing, const WorldOptions& world) { return make_broadcast(packing.update(values), root, world); });
 }
 Work Group::broadcast_async(TensorView values, int root, const CallOptions& options) {
-  return start(shared_, options,
+  return start(*shared_, options,
                [&](Packing& packing, const WorldOptions& world) { return make_broadcast(packing.update(values), root, world); });
 }
 
 void Group::barrier(const CallOptions& options) { shared_->run(options, make_barrier(shared_->options())); }
-Work Group::barrier_async(const CallOptions& options) { return {shared_, shared_->start(options, make_barrier(shared_->options()))}; }
+Work Group::barrier_async(const CallOptions& options) { return shared_->start(options, make_barrier(shared_->options())); }
 
 void Group::send(ConstTensorView values, int destination, const CallOptions& options) {
   Packing packing;
@@ -237,7 +230,7 @@ void Group::send(ConstTensorView values, int destination, const CallOptions& opt
 Work Group::send_async(ConstTensorView values, int destination, const CallOptions& options) {
   Packing packing;
   auto task = make_send(packing.read(values), destination, shared_->options());
-  return {shared_, shared_->start_send(options, std::move(task), std::move(packing))};
+  return shared_->start_send(options, std::move(task), std::move(packing));
 }
 
 void Group::recv(TensorView values, int source, const CallOptions& options) {
@@ -248,7 +241,7 @@ void Group::recv(TensorView values, int source, const CallOptions& options) {
 Work Group::recv_async(TensorView values, int source, const CallOptions& options) {
   Packing packing;
   auto task = make_receive(packing.write(values), source, shared_->options());
-  return {shared_, shared_->start_receive(options, std::move(task), std::move(packing))};
+  return shared_->start_receive(options, std::move(task), std::move(packing));
 }
 
 std::optional<Group> Group::split(int color, int key, const CallOptions& options) const {

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "native/group_access.hpp"
 #include "native/shared_group.hpp"
 
 namespace ringlet::native {
@@ -14,9 +13,9 @@ void ProcedureDriver::drive(Procedure& procedure) {
     for (;;) {
       Procedure::Action action = procedure.next();
       if (auto* run = std::get_if<Procedure::Run>(&action)) {
-        GroupAccess::shared(groups_[run->group]).run(call_, std::move(run->task));
+        groups_[run->group].shared().run(call_, std::move(run->task));
       } else if (auto* start = std::get_if<Procedure::Start>(&action)) {
-        under_way_.push_back(GroupAccess::start(groups_[start->group], call_, std::move(start->task)));
+        under_way_.push_back(groups_[start->group].shared().start(call_, std::move(start->task)));
       } else if (std::holds_alternative<Procedure::WaitForOldest>(action)) {
         Work oldest = std::move(under_way_.front());
         under_way_.pop_front();

@@ -40,13 +40,6 @@ Status apply(const CallOptions& call, Result<Task>& task) {
   return task.ok() ? apply(call, task.value().timeout) : task.status();
 }
 
-std::shared_ptr<WorkState> failed(Status status) {
-  auto state = std::make_shared<WorkState>();
-  state->status = std::move(status);
-  state->done = true;
-  return state;
-}
-
 void finish(WorkState& state, const Status& status) {
   if (status.ok()) state.packing.write_back();
   state.status = status;
@@ -66,16 +59,20 @@ SharedGroup::~SharedGroup() {
 }
 
 template <class Task, class Give>
-std::shared_ptr<WorkState> SharedGroup::start_task(const CallOptions& call, Result<Task> task, Packing packing, Give give) {
-  if (Status status = apply(call, task); !status.ok()) return failed(std::move(status));
+Work SharedGroup::start_task(const CallOptions& call, Result<Task> task, Packing packing, Give give) {
   auto state = std::make_shared<WorkState>();
+  if (Status status = apply(call, task); !status.ok()) {
+    state->status = std::move(status);
+    state->done = true;
+    return {shared_from_this(), std::move(state)};
+  }
   state->packing = std::move(packing);
   task.value().completion = [state, &progress = progress()](const Status& status) {
     finish(*state, status);
     progress.background_done();
   };
   progress().run_in_background([give, value = std::move(task).value()]() mutable { give(std::move(value)); });
-  return state;
+  return {shared_from_this(), std::move(state)};
 }
 
 template <class Task, class Give>
@@ -87,17 +84,17 @@ void SharedGroup::run_task(const CallOptions& call, Result<Task> task, Give give
   throw_if_failed(state.status);
 }
 
-std::shared_ptr<WorkState> SharedGroup::start(const CallOptions& call, Result<CollectiveTask> task, Packing packing) {
+Work SharedGroup::start(const CallOptions& call, Result<CollectiveTask> task, Packing packing) {
   return start_task(call, std::move(task), std::move(packing),
                     [this, id = call.stream.id](CollectiveTask value) { engine_.start(id, std::move(value)); });
 }
 
-std::shared_ptr<WorkState> SharedGroup::start_send(const CallOptions& call, Result<MessageTask> task, Packing packing) {
+Work SharedGroup::start_send(const CallOptions& call, Result<MessageTask> task, Packing packing) {
   return start_task(call, std::move(task), std::move(packing),
                     [this, id = call.stream.id](MessageTask value) { engine_.send(id, std::move(value)); });
 }
 
-std::shared_ptr<WorkState> SharedGroup::start_receive(const CallOptions& call, Result<MessageTask> task, Packing packing) {
+Work SharedGroup::start_receive(const CallOptions& call, Result<MessageTask> task, Packing packing) {
   return start_task(call, std::move(task), std::move(packing),
                     [this, id = call.stream.id](MessageTask value) { engine_.receive(id, std::move(value)); });
 }

@@ -37,7 +37,7 @@ class SharedAgreements final : public Agreements {
 
 /// What all values of one group and its works share: the core's group, and the world that it is a part of, which it keeps alive. Any
 /// thread.
-class SharedGroup {
+class SharedGroup : public std::enable_shared_from_this<SharedGroup> {
  public:
   /// The group of all ranks of a world. Once per world.
   explicit SharedGroup(std::shared_ptr<World> world);
@@ -53,11 +53,11 @@ class SharedGroup {
   /// As Group::link_info().
   std::vector<LinkInfo> link_info();
 
-  /// Starts `task` and returns its handle's state; `run` starts and waits. Both take failed requests, which they hand on. `packing` lives
-  /// until the end, and is written back if that is success.
-  std::shared_ptr<WorkState> start(const CallOptions& call, Result<CollectiveTask> task, Packing packing = {});
-  std::shared_ptr<WorkState> start_send(const CallOptions& call, Result<MessageTask> task, Packing packing);
-  std::shared_ptr<WorkState> start_receive(const CallOptions& call, Result<MessageTask> task, Packing packing);
+  /// Starts `task`; `run` starts and waits. Both take failed requests, which they hand on. `packing` lives until the end, and is written
+  /// back if that is success.
+  Work start(const CallOptions& call, Result<CollectiveTask> task, Packing packing = {});
+  Work start_send(const CallOptions& call, Result<MessageTask> task, Packing packing);
+  Work start_receive(const CallOptions& call, Result<MessageTask> task, Packing packing);
   void run(const CallOptions& call, Result<CollectiveTask> task);
   void run_send(const CallOptions& call, Result<MessageTask> task);
   void run_receive(const CallOptions& call, Result<MessageTask> task);
@@ -72,7 +72,7 @@ class SharedGroup {
  private:
   SharedGroup(std::shared_ptr<World> world, GroupEngine& engine) : world_(std::move(world)), engine_(engine) {}
   template <class Task, class Give>
-  std::shared_ptr<WorkState> start_task(const CallOptions& call, Result<Task> task, Packing packing, Give give);
+  Work start_task(const CallOptions& call, Result<Task> task, Packing packing, Give give);
   template <class Task, class Give>
   void run_task(const CallOptions& call, Result<Task> task, Give give);
 

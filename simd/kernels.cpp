@@ -10,46 +10,34 @@ namespace {
 
 constexpr std::size_t number_of(DType dtype) noexcept { return static_cast<std::size_t>(dtype); }
 
-class TableKernels final : public Kernels {
- public:
-  explicit TableKernels(const Target& target) noexcept : name_(target.name), table_(*target.table) {}
-
-  std::string_view name() const noexcept override { return name_; }
-  ReduceFn reduce(DType dtype, ReduceOp op) const noexcept override {
-    return table_.reduce[number_of(dtype)][static_cast<std::size_t>(op)];
-  }
-  ScaleFn multiply(DType dtype) const noexcept override { return table_.multiply[number_of(dtype)]; }
-  ScaleFn divide(DType dtype) const noexcept override { return table_.divide[number_of(dtype)]; }
-  CastFn cast(DType from, DType to) const noexcept override { return table_.cast[number_of(from)][number_of(to)]; }
-  FoldFn sum_of_squares(DType dtype) const noexcept override { return table_.sum_of_squares[number_of(dtype)]; }
-  FoldFn abs_max(DType dtype) const noexcept override { return table_.abs_max[number_of(dtype)]; }
-  MapFn canonical_nan(DType dtype) const noexcept override { return table_.canonical_nan[number_of(dtype)]; }
-  UpdateFn update(DType dtype, UpdateRule rule) const noexcept override {
-    return table_.update[number_of(dtype)][static_cast<std::size_t>(rule)];
-  }
-
- private:
-  std::string_view name_;
-  const Table& table_;
-};
-
 /// The targets that this CPU can run; pointers into it stay good for the life of the process.
 class Available {
  public:
   Available() {
     for (const Target& target : target_list()) {
-      if (target.runs_here()) kernels_.emplace_back(target);
+      if (target.runs_here()) kernels_.emplace_back(target.name, *target.table);
     }
-    for (const TableKernels& kernels : kernels_) pointers_.push_back(&kernels);
+    for (const Kernels& kernels : kernels_) pointers_.push_back(&kernels);
   }
   std::span<const Kernels* const> pointers() const noexcept { return pointers_; }
 
  private:
-  std::vector<TableKernels> kernels_;
+  std::vector<Kernels> kernels_;
   std::vector<const Kernels*> pointers_;
 };
 
 }  // namespace
+
+ReduceFn Kernels::reduce(DType dtype, ReduceOp op) const noexcept { return table_->reduce[number_of(dtype)][static_cast<std::size_t>(op)]; }
+ScaleFn Kernels::multiply(DType dtype) const noexcept { return table_->multiply[number_of(dtype)]; }
+ScaleFn Kernels::divide(DType dtype) const noexcept { return table_->divide[number_of(dtype)]; }
+CastFn Kernels::cast(DType from, DType to) const noexcept { return table_->cast[number_of(from)][number_of(to)]; }
+FoldFn Kernels::sum_of_squares(DType dtype) const noexcept { return table_->sum_of_squares[number_of(dtype)]; }
+FoldFn Kernels::abs_max(DType dtype) const noexcept { return table_->abs_max[number_of(dtype)]; }
+MapFn Kernels::canonical_nan(DType dtype) const noexcept { return table_->canonical_nan[number_of(dtype)]; }
+UpdateFn Kernels::update(DType dtype, UpdateRule rule) const noexcept {
+  return table_->update[number_of(dtype)][static_cast<std::size_t>(rule)];
+}
 
 std::span<const Kernels* const> available() noexcept {
   static const Available kAvailable;

@@ -64,30 +64,35 @@ struct UpdateArrays {
 };
 using UpdateFn = void (*)(const UpdateArrays& arrays, std::size_t count, const UpdateCoefficients& coefficients);
 
+struct Table;
+
 /// The kernels of one instruction set. Every target gives the same bits for the same input (NaN results: NaN everywhere, payload open).
 /// Pure functions: any thread.
 class Kernels {
  public:
-  /// "scalar", "sse4.1", "avx2", "avx512", "neon64" or "wasm".
-  virtual std::string_view name() const noexcept = 0;
-  /// Every valid dtype and op.
-  virtual ReduceFn reduce(DType dtype, ReduceOp op) const noexcept = 0;
-  /// f16, bf16, f32, f64, complex64 (both parts); null for the others.
-  virtual ScaleFn multiply(DType dtype) const noexcept = 0;
-  virtual ScaleFn divide(DType dtype) const noexcept = 0;
-  /// Between any two of f16, bf16, f32, f64 (from == to copies); null for the others.
-  virtual CastFn cast(DType from, DType to) const noexcept = 0;
-  /// Sum of squares, accumulated in f64 over a fixed virtual width, so that all targets agree. f16, bf16, f32, f64, complex64; else null.
-  virtual FoldFn sum_of_squares(DType dtype) const noexcept = 0;
-  /// Largest absolute value; NaN if any element is NaN; 0 for none. f16, bf16, f32, f64; else null.
-  virtual FoldFn abs_max(DType dtype) const noexcept = 0;
-  /// Gives every NaN the one positive quiet pattern without payload (0x7fc00000 in f32). f16, bf16, f32, f64, complex64; else null.
-  virtual MapFn canonical_nan(DType dtype) const noexcept = 0;
-  /// f32, f64; null for the others. Only operations that are rounded exactly, none of them fused.
-  virtual UpdateFn update(DType dtype, UpdateRule rule) const noexcept = 0;
+  Kernels(std::string_view name, const Table& table) noexcept : name_(name), table_(&table) {}
 
- protected:
-  ~Kernels() = default;
+  /// "scalar", "sse4.1", "avx2", "avx512", "neon64" or "wasm".
+  std::string_view name() const noexcept { return name_; }
+  /// Every valid dtype and op.
+  ReduceFn reduce(DType dtype, ReduceOp op) const noexcept;
+  /// f16, bf16, f32, f64, complex64 (both parts); null for the others.
+  ScaleFn multiply(DType dtype) const noexcept;
+  ScaleFn divide(DType dtype) const noexcept;
+  /// Between any two of f16, bf16, f32, f64 (from == to copies); null for the others.
+  CastFn cast(DType from, DType to) const noexcept;
+  /// Sum of squares, accumulated in f64 over a fixed virtual width, so that all targets agree. f16, bf16, f32, f64, complex64; else null.
+  FoldFn sum_of_squares(DType dtype) const noexcept;
+  /// Largest absolute value; NaN if any element is NaN; 0 for none. f16, bf16, f32, f64; else null.
+  FoldFn abs_max(DType dtype) const noexcept;
+  /// Gives every NaN the one positive quiet pattern without payload (0x7fc00000 in f32). f16, bf16, f32, f64, complex64; else null.
+  MapFn canonical_nan(DType dtype) const noexcept;
+  /// f32, f64; null for the others. Only operations that are rounded exactly, none of them fused.
+  UpdateFn update(DType dtype, UpdateRule rule) const noexcept;
+
+ private:
+  std::string_view name_;
+  const Table* table_;
 };
 
 /// What this CPU can run, slowest first; never empty, the first is scalar.

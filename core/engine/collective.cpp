@@ -27,7 +27,7 @@ bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; 
 
 void Collective::start(std::uint16_t stream, std::uint64_t sequence, const CollectiveTask& task) {
   RINGLET_CHECK(!running_);
-  const WorldOptions& options = host_.options();
+  const WorldOptions& options = group_.options();
   running_ = true;
   call_ = task.call;
   stream_ = stream;
@@ -60,6 +60,11 @@ void Collective::start_lanes() {
     if (is_pairwise(call_)) offset += bytes;
   }
 }
+
+Collective::Collective(GroupContext& group, std::function<void()> on_finished)
+    : group_(group),
+      on_finished_(std::move(on_finished)),
+      windows_(static_cast<std::size_t>(group.options().size), EagerWindow(group.options().eager_window_bytes)) {}
 
 Collective::~Collective() {
   for (Lane& part : lanes_) part.withdraw();
@@ -115,7 +120,8 @@ Status Collective::on_early_data(int peer, const FrameHeader& header, ConstBytes
   return {};
 }
 
-void Collective::on_window_opened(int peer) {
+void Collective::on_call_of_ended(int peer, std::uint64_t sequence) {
+  windows_[static_cast<std::size_t>(peer)].settle(sequence);
   if (Lane* lane = find_lane(peer)) lane->wake_if_sendable();
 }
 
@@ -148,7 +154,7 @@ std::string Collective::waiting_for() const {
   for (const PeerSteps& steps : plan_.peers) {
     const Lane& waits = lane(steps.peer);
     if (!running_ || (waits.receives_done() && waits.sends_left())) continue;
-    text += (text.empty() ? "waiting for " : ", ") + host_.members().name_of(steps.peer);
+    text += (text.empty() ? "waiting for " : ", ") + group_.members().name_of(steps.peer);
     if (!waits.called())
       text += steps.call_with_first_send ? " (has sent nothing yet)" : " (has not called it)";
     else if (waits.receives_done())
@@ -162,7 +168,7 @@ std::string Collective::waiting_for() const {
 void Collective::describe_progress(wire::OperationState& state) const {
   if (!running_) return;
   const int first = waits_for();
-  if (first >= 0) state.waits_for.push_back(static_cast<std::uint32_t>(host_.members().world_rank(first)));
+  if (first >= 0) state.waits_for.push_back(static_cast<std::uint32_t>(group_.members().world_rank(first)));
   for (const PeerSteps& steps : plan_.peers) {
     const Lane& part = lane(steps.peer);
     state.received += part.received_bytes();
@@ -171,7 +177,7 @@ void Collective::describe_progress(wire::OperationState& state) const {
     state.to_send += part.bytes_to_send();
     const bool waits = !part.receives_done() || !part.sends_left();
     if (waits && steps.peer != first && state.waits_for.size() < kToldRanks)
-      state.waits_for.push_back(static_cast<std::uint32_t>(host_.members().world_rank(steps.peer)));
+      state.waits_for.push_back(static_cast<std::uint32_t>(group_.members().world_rank(steps.peer)));
   }
 }
 
@@ -191,7 +197,7 @@ void Collective::advance() {
   if (!complete || !running_) return;
   for (const PeerSteps& steps : plan_.peers) lane(steps.peer).leave_window();
   running_ = false;
-  host_.on_finished();
+  on_finished_();
 }
 
 bool Collective::sends_have_left() const {
@@ -222,7 +228,7 @@ bool Collective::run_combine(std::size_t index) {
 
 // f16 and bf16 are widened, reduced over all ranks, divided in f32 and rounded once.
 void Collective::combine_block(const Combine& combine, std::size_t offset, std::size_t bytes) {
-  const simd::Kernels& kernels = *host_.options().kernels;
+  const simd::Kernels& kernels = *group_.options().kernels;
   const std::size_t count = bytes / element_bytes();
   alignas(64) std::array<std::byte, kBlockElements * 8> sum;
   const bool widen = is_half(call_.dtype) && (call_.op == ReduceOp::sum || call_.op == ReduceOp::prod);
@@ -261,8 +267,8 @@ void Collective::Lane::start(const PeerSteps& steps, std::size_t call_offset, st
   call_offset_ = call_offset;
   call_bytes_ = call_bytes;
   sequence_ = collective_.sequence_;
-  session_ = &collective_.host_.session(steps.peer);
-  window_ = &collective_.host_.window(steps.peer);
+  session_ = &collective_.group_.session(steps.peer);
+  window_ = &collective_.windows_[static_cast<std::size_t>(steps.peer)];
   called_ = call_given_ = absolved_ = false;
   eager_taken_ = 0;
   next_send_ = frames_out_ = next_receive_ = 0;
@@ -302,14 +308,14 @@ std::optional<std::size_t> Collective::Lane::sendable() const {
   const Send& send = collective_.plan_.sends[steps_.first_send + next_send_];
   const Progress source = collective_.progress(send.after);
   if (send.from.bytes == 0) return source.done ? std::optional<std::size_t>(0) : std::nullopt;
-  const std::size_t segment = collective_.host_.options().segment_bytes;
+  const std::size_t segment = collective_.group_.options().segment_bytes;
   const std::size_t ready = (source.done ? send.from.bytes : std::min(source.bytes, send.from.bytes)) - send_offset_;
   const std::size_t left = send.from.bytes - send_offset_;
   if (ready < left && ready < segment) return std::nullopt;
   std::size_t bytes = std::min(ready, segment);
   if (!called_) {
     const std::size_t used = eager_taken_ - call_cost();
-    const std::size_t allowance = collective_.host_.options().eager_bytes;
+    const std::size_t allowance = collective_.group_.options().eager_bytes;
     bytes = std::min({bytes, allowance - std::min(allowance, used), window_->room()});
     bytes -= bytes % collective_.element_bytes();
   }
@@ -318,7 +324,7 @@ std::optional<std::size_t> Collective::Lane::sendable() const {
 
 std::optional<OutgoingFrame> Collective::Lane::next_frame() {
   FrameHeader header;
-  header.group = collective_.host_.members().group_id(steps_.peer);
+  header.group = collective_.group_.members().group_id(steps_.peer);
   header.stream = collective_.stream_;
   header.sequence = collective_.sequence_;
   if (!call_given_) {

@@ -3,54 +3,31 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/base/result.hpp"
 #include "core/engine/eager_window.hpp"
-#include "core/engine/membership.hpp"
-#include "core/engine/options.hpp"
-#include "core/engine/session.hpp"
+#include "core/engine/group_context.hpp"
+#include "core/engine/tasks.hpp"
 #include "core/plan/plan.hpp"
-#include "core/wire/call_record.hpp"
 #include "core/wire/control.hpp"
 
 namespace ringlet {
 
-/// What a collective needs of the group it runs in.
-class CollectiveHost {
- public:
-  virtual Session& session(int peer) = 0;
-  virtual const Membership& members() const = 0;
-  virtual EagerWindow& window(int peer) = 0;
-  /// Every step of the running collective has been done. Once per start().
-  virtual void on_finished() = 0;
-  virtual const WorldOptions& options() const = 0;
-
- protected:
-  ~CollectiveHost() = default;
-};
-
-/// One operation as its caller gave it.
-struct CollectiveTask {
-  Call call;
-  ConstBytes input;
-  Bytes output;
-  Duration timeout;
-  Completion completion;
-};
-
 /// Runs one plan at a time over the sessions. Used again and again: from the second run of the same shape on it allocates nothing.
 class Collective {
  public:
-  explicit Collective(CollectiveHost& host) : host_(host) {}
+  /// `on_finished` runs once per start(), when every step has been done.
+  Collective(GroupContext& group, std::function<void()> on_finished);
   /// No frame of an operation may be on its way.
   ~Collective();
   Collective(const Collective&) = delete;
   Collective& operator=(const Collective&) = delete;
 
-  /// Computes the plan and begins. The task's buffers are borrowed until on_finished() or cancel(). on_finished() may run inside.
+  /// Computes the plan and begins. The task's buffers are borrowed until on_finished, which may run inside, or cancel().
   void start(std::uint16_t stream, std::uint64_t sequence, const CollectiveTask& task);
   /// Forgets the buffers. Sessions must have dropped their sources before.
   void cancel();
@@ -62,8 +39,8 @@ class Collective {
   Result<PayloadSink*> on_data(int peer, const FrameHeader& header);
   /// Takes a whole data frame that came before the start.
   Status on_early_data(int peer, const FrameHeader& header, ConstBytes payload);
-  /// The window to `peer` has room again.
-  void on_window_opened(int peer);
+  /// The peer's call of an earlier operation, which has ended here, has come: it no longer counts as ahead of the peer.
+  void on_call_of_ended(int peer, std::uint64_t sequence);
   /// The peer has left the world; its session's sources have been dropped. False if this operation still needs it.
   bool on_peer_left_world(int peer);
   /// The peer has called this operation and sent its part, or has none in it: what is left goes to it without its help.
@@ -103,7 +80,9 @@ class Collective {
   bool sends_have_left() const;
   std::size_t element_bytes() const { return size_of(call_.dtype); }
 
-  CollectiveHost& host_;
+  GroupContext& group_;
+  const std::function<void()> on_finished_;
+  std::vector<EagerWindow> windows_;  // by rank
   Plan plan_;
   Call call_{};
   std::vector<std::byte> records_;  // the call as each peer is told it, or once for all

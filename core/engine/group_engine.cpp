@@ -4,45 +4,17 @@
 #include <cstring>
 #include <utility>
 
-#include "core/base/check.hpp"
-
 namespace ringlet {
 
-namespace {
-
-WorldOptions options_of(const WorldOptions& world, const Membership& members, int rank) {
-  WorldOptions options = world;
-  options.rank = rank;
-  options.size = members.size();
-  std::vector<bool> is_guest;
-  for (int member = 0; member < members.size(); ++member) is_guest.push_back(world.topology.is_guest(members.world_rank(member)));
-  options.topology = Topology(is_guest, world.leaf_limits);
-  options.guests = options.topology.guests();
-  return options;
-}
-
-}  // namespace
-
-GroupEngine::GroupEngine(GroupHost& host, Membership members, int rank)
-    : host_(host),
-      members_(std::move(members)),
-      options_(options_of(host.options(), members_, rank)),
-      left_(static_cast<std::size_t>(members_.size())) {
-  RINGLET_CHECK(rank >= 0 && rank < members_.size() && members_.world_rank(rank) == host.options().rank);
-}
+GroupEngine::GroupEngine(GroupHost& host, Membership members, int rank) : context_(host, std::move(members), rank) {}
 
 GroupEngine::~GroupEngine() = default;
 
-void GroupEngine::place(const Placement& placement, const AlgorithmLimits& limits) {
-  options_.placement = placement;
-  options_.limits = limits;
-}
-
 std::string_view GroupEngine::links() {
   std::string_view found = "none";
-  for (int peer = 0; peer < members_.size(); ++peer) {
-    if (peer == options_.rank) continue;
-    const std::string_view medium = session(peer).medium();
+  for (int peer = 0; peer < options().size; ++peer) {
+    if (peer == options().rank) continue;
+    const std::string_view medium = context_.session(peer).medium();
     if (medium.empty() || medium == found) continue;
     found = found == "none" ? medium : "mixed";
   }
@@ -50,42 +22,38 @@ std::string_view GroupEngine::links() {
 }
 
 void GroupEngine::start(std::uint16_t stream_id, CollectiveTask task) {
-  if (!host_.failure().ok()) return complete_failed(std::move(task.completion));
-  if (options_.size == 1) return complete_alone(std::move(task));
+  if (!context_.failure().ok()) return context_.complete(std::move(task.completion), context_.failure());
+  if (options().size == 1) return complete_alone(std::move(task));
   stream(stream_id).add(std::move(task));
 }
 
 void GroupEngine::complete_alone(CollectiveTask task) {
   if (!task.output.empty() && task.output.data() != task.input.data() && !task.input.empty())
     std::memcpy(task.output.data(), task.input.data(), std::min(task.output.size(), task.input.size()));
-  if (task.call.divisor != 1.0) options_.kernels->divide(task.call.dtype)(task.output.data(), task.call.elements(), task.call.divisor);
-  loop().defer([completion = std::move(task.completion)] { completion({}); });
-}
-
-void GroupEngine::complete_failed(Completion completion) {
-  loop().defer([completion = std::move(completion), status = host_.failure()] { completion(status); });
+  if (task.call.divisor != 1.0) options().kernels->divide(task.call.dtype)(task.output.data(), task.call.elements(), task.call.divisor);
+  context_.complete(std::move(task.completion), {});
 }
 
 void GroupEngine::send(std::uint16_t stream_id, MessageTask task) {
-  if (!host_.failure().ok()) return complete_failed(std::move(task.completion));
+  if (!context_.failure().ok()) return context_.complete(std::move(task.completion), context_.failure());
   mailbox(stream_id).send(std::move(task));
 }
 
 void GroupEngine::receive(std::uint16_t stream_id, MessageTask task) {
-  if (!host_.failure().ok()) return complete_failed(std::move(task.completion));
+  if (!context_.failure().ok()) return context_.complete(std::move(task.completion), context_.failure());
   mailbox(stream_id).receive(std::move(task));
 }
 
 StreamQueue& GroupEngine::stream(std::uint16_t id) {
   if (streams_.size() <= id) streams_.resize(id + std::size_t{1});
   auto& queue = streams_[id];
-  if (!queue) queue = std::make_unique<StreamQueue>(id, static_cast<StreamHost&>(*this));
+  if (!queue) queue = std::make_unique<StreamQueue>(id, context_);
   return *queue;
 }
 
 Mailbox& GroupEngine::mailbox(std::uint16_t id) {
   auto& box = mailboxes_[id];
-  if (!box) box = std::make_unique<Mailbox>(id, static_cast<StreamHost&>(*this));
+  if (!box) box = std::make_unique<Mailbox>(id, context_);
   return *box;
 }
 
@@ -96,10 +64,7 @@ bool GroupEngine::idle() const {
 
 PayloadSink* GroupEngine::on_frame(int peer, const FrameHeader& header) {
   if (header.stream >= kMaxStreams) {
-    host_.fail(
-        {Errc::protocol_error,
-         members_.name_of(peer) + " sent a frame of stream " + std::to_string(header.stream) + members_.suffix() + ", which does not exist",
-         members_.world_rank(peer)});
+    context_.fail_for(peer, "a frame of stream " + std::to_string(header.stream) + members().suffix() + ", which does not exist");
     return nullptr;
   }
   if (header.kind == FrameKind::call) return stream(header.stream).on_call(peer, header);
@@ -107,13 +72,8 @@ PayloadSink* GroupEngine::on_frame(int peer, const FrameHeader& header) {
   return mailbox(header.stream).on_frame(peer, header);
 }
 
-StreamHost::Departure GroupEngine::departure(int peer) const {
-  if (host_.has_left_world(members_.world_rank(peer))) return Departure::from_world;
-  return left_[static_cast<std::size_t>(peer)] ? Departure::from_group : Departure::none;
-}
-
 void GroupEngine::on_left(int peer) {
-  left_[static_cast<std::size_t>(peer)] = true;
+  context_.set_left(peer);
   tell_departure(peer);
 }
 
@@ -121,9 +81,9 @@ void GroupEngine::on_left_world(int peer) { tell_departure(peer); }
 
 void GroupEngine::tell_departure(int peer) {
   for (auto& queue : streams_)
-    if (queue && host_.failure().ok()) queue->on_peer_left(peer);
+    if (queue && context_.failure().ok()) queue->on_peer_left(peer);
   for (auto& [id, box] : mailboxes_)
-    if (host_.failure().ok()) box->on_peer_left(peer);
+    if (context_.failure().ok()) box->on_peer_left(peer);
 }
 
 Status GroupEngine::check_messages(Instant now) const {

@@ -8,31 +8,12 @@
 
 #include "core/engine/mailbox.hpp"
 #include "core/engine/stream_queue.hpp"
-#include "core/wire/control.hpp"
 
 namespace ringlet {
 
-/// What a group needs of the world that it is a part of. Ranks are the world's.
-class GroupHost {
- public:
-  virtual Session& session_with(int world_rank) = 0;
-  virtual EventLoop& loop() = 0;
-  virtual const WorldOptions& options() const = 0;
-  /// Ends the world with all its groups.
-  virtual void fail(const Status& status) = 0;
-  virtual const Status& failure() const = 0;
-  virtual bool has_left_world(int world_rank) const = 0;
-  virtual void send_control(int world_rank, const wire::ControlMessage& message) = 0;
-  /// What people know the rank by; empty: nothing is known.
-  virtual const std::string& rank_name(int world_rank) const = 0;
-
- protected:
-  ~GroupHost() = default;
-};
-
 /// One group, seen from one of its ranks: its streams and mailboxes. The operations' ranks are the group's; a status names the world's.
 /// Belongs to the loop's thread; its table owns it (group_table.hpp).
-class GroupEngine final : private StreamHost {
+class GroupEngine {
  public:
   static constexpr std::uint16_t kMaxStreams = 1024;
 
@@ -40,13 +21,13 @@ class GroupEngine final : private StreamHost {
   GroupEngine(GroupHost& host, Membership members, int rank);
   ~GroupEngine();
 
-  const Membership& members() const override { return members_; }
+  const Membership& members() const { return context_.members(); }
   /// The world's, with rank, size and guests of this group. Does not change once there are operations: then any thread may read it.
-  const WorldOptions& options() const override { return options_; }
+  const WorldOptions& options() const { return context_.options(); }
   /// What the ranks have agreed on while they met. Before the first operation.
-  void place(const Placement& placement, const AlgorithmLimits& limits);
+  void set_placement(const Placement& placement, const AlgorithmLimits& limits) { context_.set_placement(placement, limits); }
   /// This rank's number of the group; 0 is the world.
-  std::uint32_t id() const { return members_.group_id(options_.rank); }
+  std::uint32_t id() const { return members().group_id(options().rank); }
 
   /// Starts an operation whose arguments have been checked (requests.hpp). Completes exactly once, from the loop.
   void start(std::uint16_t stream, CollectiveTask task);
@@ -64,7 +45,7 @@ class GroupEngine final : private StreamHost {
   void on_left(int peer);
   /// The member has left the world; its session's sources have been dropped.
   void on_left_world(int peer);
-  bool has_left(int peer) const { return departure(peer) != Departure::none; }
+  bool has_left(int peer) const { return context_.departure(peer) != GroupContext::Departure::none; }
   /// `timed_out` where a message's deadline has passed.
   Status check_messages(Instant now) const;
   /// A running operation whose deadline has passed.
@@ -87,20 +68,12 @@ class GroupEngine final : private StreamHost {
   void fail_all(const Status& status);
 
  private:
-  Session& session(int peer) override { return host_.session_with(members_.world_rank(peer)); }
-  EventLoop& loop() override { return host_.loop(); }
-  void fail(const Status& status) override { host_.fail(status); }
-  Departure departure(int peer) const override;
   StreamQueue& stream(std::uint16_t id);
   Mailbox& mailbox(std::uint16_t id);
   void tell_departure(int peer);
   void complete_alone(CollectiveTask task);
-  void complete_failed(Completion completion);
 
-  GroupHost& host_;
-  const Membership members_;
-  WorldOptions options_;
-  std::vector<bool> left_;                             // by rank: has left this group, and maybe not the world
+  GroupContext context_;
   std::vector<std::unique_ptr<StreamQueue>> streams_;  // by id; null where unused
   std::map<std::uint16_t, std::unique_ptr<Mailbox>> mailboxes_;
 };

@@ -16,10 +16,10 @@ class Mailbox::Outgoing final : public FrameSource {
         box_(box),
         sequence_(sequence),
         record_(encode_message_shape(task_.shape)),
-        deadline_(box.host_.loop().now() + task_.timeout) {
+        deadline_(box.group_.loop().now() + task_.timeout) {
     auto& outstanding = peer_box().eager_outstanding;
     const std::size_t bytes = task_.source.size();
-    if (bytes <= box.host_.options().eager_bytes && outstanding + bytes <= kEagerWindowBytes) {
+    if (bytes <= box.group_.options().eager_bytes && outstanding + bytes <= kEagerWindowBytes) {
       eager_ = true;
       outstanding += bytes;
     }
@@ -27,7 +27,7 @@ class Mailbox::Outgoing final : public FrameSource {
 
   std::optional<OutgoingFrame> next_frame() override {
     FrameHeader header;
-    header.group = box_.host_.members().group_id(task_.peer);
+    header.group = box_.group_.members().group_id(task_.peer);
     header.stream = box_.stream_;
     header.sequence = sequence_;
     if (!offered_) {
@@ -39,7 +39,7 @@ class Mailbox::Outgoing final : public FrameSource {
       return OutgoingFrame{header, ConstBytes(record_.bytes).first(record_.size)};
     }
     if (offset_ == task_.source.size() || !(eager_ || accepted_)) return std::nullopt;
-    const std::size_t bytes = std::min(task_.source.size() - offset_, box_.host_.options().segment_bytes);
+    const std::size_t bytes = std::min(task_.source.size() - offset_, box_.group_.options().segment_bytes);
     header.kind = FrameKind::message;
     header.payload_bytes = static_cast<std::uint32_t>(bytes);
     header.offset = offset_;
@@ -56,7 +56,7 @@ class Mailbox::Outgoing final : public FrameSource {
   void on_accept() {
     accepted_ = true;
     settle();
-    box_.host_.session(task_.peer).mark_ready(*this);
+    box_.group_.session(task_.peer).mark_ready(*this);
     finish_if_done();
   }
 
@@ -86,7 +86,7 @@ class Mailbox::Outgoing final : public FrameSource {
   void finish_if_done() {
     const bool all_out = offered_ && frames_out_ == 0 && (offset_ == task_.source.size() || (refused_ && !eager_));
     if (!all_out || !(accepted_ || refused_)) return;
-    box_.host_.session(task_.peer).withdraw(*this);
+    box_.group_.session(task_.peer).withdraw(*this);
     box_.finish(peer_box().outgoing, sequence_, outcome_);  // destroys this
   }
 
@@ -108,7 +108,7 @@ class Mailbox::Outgoing final : public FrameSource {
 class Mailbox::Incoming final : public PayloadSink {
  public:
   Incoming(Mailbox& box, std::uint64_t sequence, MessageTask task)
-      : task_(std::move(task)), box_(box), sequence_(sequence), deadline_(box.host_.loop().now() + task_.timeout) {}
+      : task_(std::move(task)), box_(box), sequence_(sequence), deadline_(box.group_.loop().now() + task_.timeout) {}
 
   Status begin_frame(const FrameHeader& header) const {
     if (!matched_) return {Errc::protocol_error, "bytes of a message that was not accepted"};
@@ -222,7 +222,7 @@ class Mailbox::RecordSink final : public GatheringSink {
   }
   void frame_ended() override {
     const auto shape = decode_message_shape(gathered());
-    if (!shape) return box_.protocol_error(peer_, "a message shape that cannot be read");
+    if (!shape) return box_.group_.fail_for(peer_, "a message shape that cannot be read");
     if (header_.kind == FrameKind::offer)
       box_.on_offer(peer_, header_, *shape);
     else
@@ -241,16 +241,16 @@ DiscardSink nothing_follows;
 
 }  // namespace
 
-Mailbox::Mailbox(std::uint16_t stream, StreamHost& host)
-    : stream_(stream), host_(host), boxes_(static_cast<std::size_t>(host.options().size)) {
-  for (int peer = 0; peer < host.options().size; ++peer)
+Mailbox::Mailbox(std::uint16_t stream, GroupContext& group)
+    : stream_(stream), group_(group), boxes_(static_cast<std::size_t>(group.options().size)) {
+  for (int peer = 0; peer < group.options().size; ++peer)
     boxes_[static_cast<std::size_t>(peer)].record = std::make_unique<RecordSink>(*this, peer);
 }
 
 Mailbox::~Mailbox() = default;
 
 std::string Mailbox::message_name(int source, int destination, std::uint64_t sequence) const {
-  const Membership& members = host_.members();
+  const Membership& members = group_.members();
   return "message " + std::to_string(sequence) + " of stream " + std::to_string(stream_) + members.suffix() + " from " +
          members.name_of(source) + " to " + members.name_of(destination);
 }
@@ -259,17 +259,17 @@ void Mailbox::send(MessageTask task) {
   const int peer = task.peer;
   Box& box = boxes_[static_cast<std::size_t>(peer)];
   const std::uint64_t sequence = box.next_out++;
-  if (host_.departure(peer) != StreamHost::Departure::none) {
+  if (group_.departure(peer) != GroupContext::Departure::none) {
     const Status status{
         Errc::peer_lost,
-        host_.members().name_of(peer) + " left the group; " + message_name(host_.options().rank, peer, sequence) + " cannot be sent",
-        host_.members().world_rank(peer)};
-    host_.fail(status);
-    return complete(std::move(task.completion), status);
+        group_.members().name_of(peer) + " left the group; " + message_name(group_.options().rank, peer, sequence) + " cannot be sent",
+        group_.members().world_rank(peer)};
+    group_.fail(status);
+    return group_.complete(std::move(task.completion), status);
   }
   auto& message = box.outgoing[sequence];
   message = std::make_unique<Outgoing>(*this, sequence, std::move(task));
-  host_.session(peer).mark_ready(*message);
+  group_.session(peer).mark_ready(*message);
 }
 
 void Mailbox::receive(MessageTask task) {
@@ -279,7 +279,7 @@ void Mailbox::receive(MessageTask task) {
   const bool offered = box.early.count(sequence) != 0;
   box.incoming[sequence] = std::make_unique<Incoming>(*this, sequence, std::move(task));
   if (offered) return match(peer, sequence);
-  if (host_.departure(peer) != StreamHost::Departure::none) on_peer_left(peer);
+  if (group_.departure(peer) != GroupContext::Departure::none) on_peer_left(peer);
 }
 
 PayloadSink* Mailbox::on_frame(int peer, const FrameHeader& header) {
@@ -299,7 +299,7 @@ PayloadSink* Mailbox::on_frame(int peer, const FrameHeader& header) {
     default:
       break;
   }
-  protocol_error(peer, "a frame about a message that cannot be read");
+  group_.fail_for(peer, "a frame about a message that cannot be read");
   return nullptr;
 }
 
@@ -310,9 +310,10 @@ void Mailbox::on_offer(int peer, const FrameHeader& header, const MessageShape& 
   const auto posted = box.incoming.find(sequence);
   const bool known = box.early.count(sequence) != 0 || (posted != box.incoming.end() && posted->second->matched());
   const bool past = sequence < box.next_in && posted == box.incoming.end();
-  if (known || past) return protocol_error(peer, "the same message twice");
-  if (sequence - std::min(sequence, box.next_in) > kMaxOffers) return protocol_error(peer, "more messages than may wait");
-  if (eager && shape.bytes() > kEagerWindowBytes) return protocol_error(peer, "more bytes of a message than allowed before it is accepted");
+  if (known || past) return group_.fail_for(peer, "the same message twice");
+  if (sequence - std::min(sequence, box.next_in) > kMaxOffers) return group_.fail_for(peer, "more messages than may wait");
+  if (eager && shape.bytes() > kEagerWindowBytes)
+    return group_.fail_for(peer, "more bytes of a message than allowed before it is accepted");
   box.early[sequence] = std::make_unique<EarlyMessage>(*this, peer, sequence, shape, eager);
   if (posted != box.incoming.end()) match(peer, sequence);
 }
@@ -322,26 +323,26 @@ void Mailbox::match(int peer, std::uint64_t sequence) {
   const auto early = box.early.find(sequence);
   Incoming& incoming = *box.incoming.at(sequence);
   FrameHeader answer;
-  answer.group = host_.members().group_id(peer);
+  answer.group = group_.members().group_id(peer);
   answer.stream = stream_;
   answer.sequence = sequence;
   if (!(early->second->shape() == incoming.task().shape)) {
-    const int rank = host_.options().rank;
+    const int rank = group_.options().rank;
     const auto record = encode_message_shape(incoming.task().shape);
     answer.kind = FrameKind::refuse;
-    host_.session(peer).send_owned(answer, ConstBytes(record.bytes).first(record.size));
+    group_.session(peer).send_owned(answer, ConstBytes(record.bytes).first(record.size));
     const Status status{Errc::mismatch,
-                        message_name(peer, rank, sequence) + ": " + host_.members().name_of(peer) + " sent " +
-                            describe(early->second->shape()) + ", " + host_.members().name_of(rank) + " receives " +
+                        message_name(peer, rank, sequence) + ": " + group_.members().name_of(peer) + " sent " +
+                            describe(early->second->shape()) + ", " + group_.members().name_of(rank) + " receives " +
                             describe(incoming.task().shape),
-                        host_.members().world_rank(peer)};
+                        group_.members().world_rank(peer)};
     if (early->second->refuse()) box.early.erase(early);
     return finish(box.incoming, sequence, status);
   }
   if (!incoming.matched()) {
     incoming.set_matched();
     answer.kind = FrameKind::accept;
-    host_.session(peer).send_owned(answer, {});
+    group_.session(peer).send_owned(answer, {});
   }
   // Bytes that came before the receive was posted, but for a frame that is still coming: frame_ended() comes back here for it.
   if (early->second->in_frame()) return;
@@ -363,7 +364,7 @@ PayloadSink* Mailbox::on_message(int peer, const FrameHeader& header) {
     sink = posted->second.get();
   }
   if (status.ok()) return sink;
-  protocol_error(peer, status.text());
+  group_.fail_for(peer, status.text());
   return nullptr;
 }
 
@@ -371,7 +372,7 @@ void Mailbox::on_accept(int peer, std::uint64_t sequence) {
   auto& outgoing = boxes_[static_cast<std::size_t>(peer)].outgoing;
   const auto it = outgoing.find(sequence);
   if (it == outgoing.end() || !it->second->awaits_answer())
-    return protocol_error(peer, "an answer to a message that does not wait for one");
+    return group_.fail_for(peer, "an answer to a message that does not wait for one");
   it->second->on_accept();
 }
 
@@ -379,51 +380,51 @@ void Mailbox::on_refuse(int peer, std::uint64_t sequence, const MessageShape& th
   auto& outgoing = boxes_[static_cast<std::size_t>(peer)].outgoing;
   const auto it = outgoing.find(sequence);
   if (it == outgoing.end() || !it->second->awaits_answer())
-    return protocol_error(peer, "an answer to a message that does not wait for one");
-  const int rank = host_.options().rank;
+    return group_.fail_for(peer, "an answer to a message that does not wait for one");
+  const int rank = group_.options().rank;
   it->second->on_refuse({Errc::mismatch,
-                         message_name(rank, peer, sequence) + ": " + host_.members().name_of(rank) + " sent " +
-                             describe(it->second->task().shape) + ", " + host_.members().name_of(peer) + " receives " + describe(theirs),
-                         host_.members().world_rank(peer)});
+                         message_name(rank, peer, sequence) + ": " + group_.members().name_of(rank) + " sent " +
+                             describe(it->second->task().shape) + ", " + group_.members().name_of(peer) + " receives " + describe(theirs),
+                         group_.members().world_rank(peer)});
 }
 
 void Mailbox::on_peer_left(int peer) {
   Box& box = boxes_[static_cast<std::size_t>(peer)];
   // A refused message has ended, even if the rest of its bytes has nowhere to go any more.
-  for (auto next = box.outgoing.begin(); host_.departure(peer) == StreamHost::Departure::from_world && next != box.outgoing.end();) {
+  for (auto next = box.outgoing.begin(); group_.departure(peer) == GroupContext::Departure::from_world && next != box.outgoing.end();) {
     const auto message = next++;
     if (message->second->refused()) finish(box.outgoing, message->first, Status(message->second->outcome()));
   }
   // Who leaves the group alone has taken all that it has accepted, and what has been answered ends by itself.
   const bool waiting_to_send = std::any_of(box.outgoing.begin(), box.outgoing.end(), [&](const auto& entry) {
-    return host_.departure(peer) == StreamHost::Departure::from_world || !entry.second->answered();
+    return group_.departure(peer) == GroupContext::Departure::from_world || !entry.second->answered();
   });
   const bool waiting_to_receive =
       std::any_of(box.incoming.begin(), box.incoming.end(), [&](const auto& entry) { return box.early.count(entry.first) == 0; });
   if (!waiting_to_send && !waiting_to_receive) return;
-  host_.fail({Errc::peer_lost,
-              host_.members().name_of(peer) + " left the group while a message of stream " + std::to_string(stream_) +
-                  host_.members().suffix() + (waiting_to_send ? " to" : " from") + " it was under way",
-              host_.members().world_rank(peer)});
+  group_.fail({Errc::peer_lost,
+               group_.members().name_of(peer) + " left the group while a message of stream " + std::to_string(stream_) +
+                   group_.members().suffix() + (waiting_to_send ? " to" : " from") + " it was under way",
+               group_.members().world_rank(peer)});
 }
 
 Status Mailbox::check_deadlines(Instant now) const {
-  const int rank = host_.options().rank;
-  for (int peer = 0; peer < host_.options().size; ++peer) {
+  const int rank = group_.options().rank;
+  for (int peer = 0; peer < group_.options().size; ++peer) {
     const Box& box = boxes_[static_cast<std::size_t>(peer)];
     for (const auto& [sequence, message] : box.outgoing) {
       if (now < message->deadline()) continue;
       return {Errc::timed_out,
               message_name(rank, peer, sequence) + " (" + describe(message->task().shape) + ") was not received after " +
                   std::to_string(message->task().timeout.whole_milliseconds()) + " ms",
-              host_.members().world_rank(peer)};
+              group_.members().world_rank(peer)};
     }
     for (const auto& [sequence, message] : box.incoming) {
       if (now < message->deadline()) continue;
       return {Errc::timed_out,
               message_name(peer, rank, sequence) + " (" + describe(message->task().shape) + ") did not come within " +
                   std::to_string(message->task().timeout.whole_milliseconds()) + " ms",
-              host_.members().world_rank(peer)};
+              group_.members().world_rank(peer)};
     }
   }
   return {};
@@ -445,10 +446,10 @@ std::optional<Pending> Mailbox::pending() const {
 
 wire::OperationState Mailbox::state(int peer, std::uint64_t sequence, const MessageShape& shape, bool outgoing, Duration time) const {
   wire::OperationState state;
-  state.call = (outgoing ? "send(" : "recv(") + describe(shape) + (outgoing ? ") to " : ") from ") + host_.members().name_of(peer);
+  state.call = (outgoing ? "send(" : "recv(") + describe(shape) + (outgoing ? ") to " : ") from ") + group_.members().name_of(peer);
   state.number = sequence;
   state.stream = stream_;
-  state.group = host_.members().suffix();
+  state.group = group_.members().suffix();
   state.milliseconds = static_cast<std::uint64_t>(time.whole_milliseconds());
   return state;
 }
@@ -457,7 +458,7 @@ wire::OperationState Mailbox::state(const Pending& message, Instant now) const {
   const Box& box = boxes_[static_cast<std::size_t>(message.peer)];
   const auto tell = [&](const auto& one) {
     wire::OperationState told = state(message.peer, message.sequence, one.task().shape, message.outgoing, now - message.started);
-    told.waits_for = {static_cast<std::uint32_t>(host_.members().world_rank(message.peer))};
+    told.waits_for = {static_cast<std::uint32_t>(group_.members().world_rank(message.peer))};
     (message.outgoing ? told.sent : told.received) = one.bytes_done();
     (message.outgoing ? told.to_send : told.to_receive) = one.task().shape.bytes();
     return told;
@@ -467,7 +468,7 @@ wire::OperationState Mailbox::state(const Pending& message, Instant now) const {
 
 void Mailbox::remember(const MessageTask& task, std::uint64_t sequence, bool outgoing) {
   ++ended_;
-  last_ = {task.peer, sequence, task.shape, outgoing, host_.loop().now()};
+  last_ = {task.peer, sequence, task.shape, outgoing, group_.loop().now()};
 }
 
 void Mailbox::add_to(wire::RankState& rank, Instant now) const {
@@ -477,21 +478,13 @@ void Mailbox::add_to(wire::RankState& rank, Instant now) const {
 
 void Mailbox::fail_all(const Status& status) {
   for (Box& box : boxes_) {
-    for (auto& [sequence, message] : std::exchange(box.outgoing, {})) complete(message->take_completion(), status);
-    for (auto& [sequence, message] : std::exchange(box.incoming, {})) complete(message->take_completion(), status);
+    for (auto& [sequence, message] : std::exchange(box.outgoing, {})) group_.complete(message->take_completion(), status);
+    for (auto& [sequence, message] : std::exchange(box.incoming, {})) group_.complete(message->take_completion(), status);
   }
 }
 
 bool Mailbox::idle() const {
   return std::all_of(boxes_.begin(), boxes_.end(), [](const Box& box) { return box.outgoing.empty() && box.incoming.empty(); });
-}
-
-void Mailbox::complete(Completion completion, const Status& status) {
-  host_.loop().defer([completion = std::move(completion), status] { completion(status); });
-}
-
-void Mailbox::protocol_error(int peer, const std::string& text) {
-  host_.fail({Errc::protocol_error, host_.members().name_of(peer) + " sent " + text, host_.members().world_rank(peer)});
 }
 
 }  // namespace ringlet

@@ -9,25 +9,17 @@
 #include <type_traits>
 #include <vector>
 
-#include "core/engine/stream_queue.hpp"
+#include "core/engine/group_context.hpp"
+#include "core/engine/pending.hpp"
+#include "core/engine/tasks.hpp"
 
 namespace ringlet {
-
-/// One message as its caller gave it.
-struct MessageTask {
-  int peer = 0;
-  MessageShape shape;
-  ConstBytes source;  // of a send
-  Bytes destination;  // of a receive
-  Duration timeout;
-  Completion completion;
-};
 
 /// Point-to-point messages of one stream, matched in order per peer. A send first offers dtype and shape, with the bytes behind if they are
 /// few; the receiver accepts or refuses once it receives. A refused message is `mismatch` on both sides, and the group lives on.
 class Mailbox {
  public:
-  Mailbox(std::uint16_t stream, StreamHost& host);
+  Mailbox(std::uint16_t stream, GroupContext& group);
   ~Mailbox();
 
   void send(MessageTask task);
@@ -72,13 +64,11 @@ class Mailbox {
   void finish(std::map<std::uint64_t, std::unique_ptr<Message>>& from, std::uint64_t sequence, const Status& status) {
     auto node = from.extract(sequence);
     remember(node.mapped()->task(), sequence, std::is_same_v<Message, Outgoing>);
-    complete(node.mapped()->take_completion(), status);
+    group_.complete(node.mapped()->take_completion(), status);
   }
   /// Of a message that ends.
   void remember(const MessageTask& task, std::uint64_t sequence, bool outgoing);
   wire::OperationState state(int peer, std::uint64_t sequence, const MessageShape& shape, bool outgoing, Duration time) const;
-  void complete(Completion completion, const Status& status);
-  void protocol_error(int peer, const std::string& text);
   std::string message_name(int source, int destination, std::uint64_t sequence) const;
 
   /// What a sender may have sent to one peer without an answer; so what the receiver has to hold.
@@ -86,7 +76,7 @@ class Mailbox {
   static constexpr std::size_t kMaxOffers = 65'536;
 
   const std::uint16_t stream_;
-  StreamHost& host_;
+  GroupContext& group_;
   std::vector<Box> boxes_;  // by peer
   std::uint64_t ended_ = 0;
   /// The message that ended last.

@@ -1,8 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
-#include <ringlet/status.hpp>
 
 #include "core/base/time.hpp"
 #include "core/engine/session.hpp"
@@ -13,9 +11,6 @@ namespace ringlet {
 
 /// A silent rank sends so many signs of life before its peers would count it as lost.
 inline constexpr int kHeartbeatsPerTimeout = 4;
-
-/// Runs exactly once, from the loop, never inside the call that took it.
-using Completion = std::function<void(const Status&)>;
 
 struct WorldOptions {
   int rank = 0;

@@ -4,7 +4,8 @@
 #include <utility>
 #include <variant>
 
-#include "core/engine/collective.hpp"
+#include "core/base/result.hpp"
+#include "core/engine/tasks.hpp"
 
 namespace ringlet {
 

@@ -4,8 +4,8 @@
 #include <span>
 
 #include "core/base/result.hpp"
-#include "core/engine/mailbox.hpp"
 #include "core/engine/options.hpp"
+#include "core/engine/tasks.hpp"
 
 namespace ringlet {
 

@@ -10,33 +10,14 @@
 
 #include "core/engine/collective.hpp"
 #include "core/engine/pending.hpp"
-#include "core/ports/event_loop.hpp"
 
 namespace ringlet {
 
-/// What a stream needs of its group. Peers are ranks in the group; the rank of a status is the world's.
-class StreamHost {
- public:
-  /// What a member that takes no part any more has left. Where it is the group alone, the link to it goes on.
-  enum class Departure : std::uint8_t { none, from_group, from_world };
-
-  virtual Session& session(int peer) = 0;
-  virtual const Membership& members() const = 0;
-  virtual const WorldOptions& options() const = 0;
-  virtual EventLoop& loop() = 0;
-  /// Ends the world.
-  virtual void fail(const Status& status) = 0;
-  virtual Departure departure(int peer) const = 0;
-
- protected:
-  ~StreamHost() = default;
-};
-
 /// The operations of one stream: started one after the other, in the order of the calls, numbered from 0. Keeps what peers that are ahead
 /// send.
-class StreamQueue final : private CollectiveHost {
+class StreamQueue {
  public:
-  StreamQueue(std::uint16_t id, StreamHost& host);
+  StreamQueue(std::uint16_t id, GroupContext& group);
   ~StreamQueue();
 
   void add(CollectiveTask task);
@@ -75,19 +56,12 @@ class StreamQueue final : private CollectiveHost {
   };
   using EarlyKey = std::pair<std::uint64_t, int>;  // sequence, peer
 
-  Session& session(int peer) override { return host_.session(peer); }
-  EagerWindow& window(int peer) override { return windows_[static_cast<std::size_t>(peer)]; }
-  const Membership& members() const override { return host_.members(); }
-  const WorldOptions& options() const override { return host_.options(); }
-  void on_finished() override;
-
   void start_next();
+  void on_finished();
   void take_early();
   void on_call_decoded(int peer, std::uint64_t sequence, const Call& call);
   void compare(int peer, std::uint64_t sequence, const Call& theirs, const Call& ours);
   void early_frame_ended(int peer, EarlyFrame& frame);
-  void complete(CollectiveTask task, const Status& status);
-  void protocol_error(int peer, const std::string& text);
   wire::OperationState last_ended(Instant now) const;
 
   static constexpr std::size_t kMaxEarlyBytes = 64 << 20;
@@ -95,8 +69,7 @@ class StreamQueue final : private CollectiveHost {
   static constexpr std::uint64_t kMaxEarlyOperations = 65'536;
 
   const std::uint16_t id_;
-  StreamHost& host_;
-  std::vector<EagerWindow> windows_;
+  GroupContext& group_;
   Collective collective_;
   std::deque<CollectiveTask> waiting_;
   CollectiveTask current_{};
@@ -109,7 +82,7 @@ class StreamQueue final : private CollectiveHost {
   std::map<EarlyKey, Early> early_;
   std::size_t early_bytes_ = 0;
   std::vector<std::unique_ptr<CallSink>> call_sinks_;
-  std::shared_ptr<bool> alive_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
 }  // namespace ringlet

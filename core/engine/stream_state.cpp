@@ -15,7 +15,7 @@ wire::OperationState StreamQueue::state(Instant now) const {
   state.call = describe(task.call);
   state.number = sequence_;
   state.stream = id_;
-  state.group = host_.members().suffix();
+  state.group = group_.members().suffix();
   if (running_) state.milliseconds = static_cast<std::uint64_t>((now - pending()->started).whole_milliseconds());
   collective_.describe_progress(state);
   return state;
@@ -26,7 +26,7 @@ wire::OperationState StreamQueue::last_ended(Instant now) const {
   state.call = describe(history_[(sequence_ - 1) % history_.size()]);
   state.number = sequence_ - 1;
   state.stream = id_;
-  state.group = host_.members().suffix();
+  state.group = group_.members().suffix();
   state.milliseconds = static_cast<std::uint64_t>((now - ended_at_).whole_milliseconds());
   return state;
 }

@@ -107,10 +107,10 @@ void World::send_control(int rank, const wire::ControlMessage& message) {
 
 // --- groups ---
 
-void World::place(const Placement& placement, const AlgorithmLimits& limits) {
+void World::set_placement(const Placement& placement, const AlgorithmLimits& limits) {
   options_.placement = placement;
   options_.limits = limits;
-  group_->place(placement, limits);
+  group_->set_placement(placement, limits);
 }
 
 void World::split(GroupEngine& parent, std::uint16_t stream, SplitTask task) {

@@ -66,7 +66,7 @@ class World final : private SessionOwner, private GroupHost {
   const std::string& rank_name(int rank) const override { return names_[static_cast<std::size_t>(rank)]; }
 
   /// What the ranks have agreed on while they met, for all groups. Before the first operation.
-  void place(const Placement& placement, const AlgorithmLimits& limits);
+  void set_placement(const Placement& placement, const AlgorithmLimits& limits);
   /// The group of all ranks; it is there from the start and until it is left.
   GroupEngine& group() { return *group_; }
   /// Forms groups out of `parent` (split.hpp).

@@ -55,6 +55,13 @@ Status Averager::add(TensorView gradient) {
   return {};
 }
 
+Status Averager::add_all(std::span<const TensorView> gradients) {
+  for (const TensorView& gradient : gradients)
+    if (Status status = add(gradient); !status.ok()) return status;
+  close();
+  return {};
+}
+
 void Averager::begin_step() {
   if (std::exchange(in_step_, true)) return;
   collectives_ = averages_ = 0;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <ringlet/average_options.hpp>
 #include <ringlet/tensor.hpp>
+#include <span>
 #include <vector>
 
 #include "core/engine/options.hpp"
@@ -21,6 +22,9 @@ class Averager final : public Procedure {
  public:
   /// No bound on what is copied.
   static constexpr std::size_t kUnbounded = SIZE_MAX;
+  /// The bound where all gradients are there from the start, a few buckets of the default size: one moves, the next stands ready for the
+  /// stream, the others cover what packing and unpacking take.
+  static constexpr std::size_t kFewBuckets = 128 << 20;
 
   /// `invalid_argument` for what does not fit.
   static Status check(const AverageOptions& options);
@@ -35,6 +39,8 @@ class Averager final : public Procedure {
   Status add(TensorView gradient);
   /// The step's last gradient has been added.
   void close() { closed_ = true; }
+  /// The whole step at once. In failure nothing has moved.
+  Status add_all(std::span<const TensorView> gradients);
   /// Of this step so far, or of the last one before the next add().
   std::size_t collectives() const { return collectives_; }
 

@@ -103,8 +103,8 @@ Status take_placement(const wire::Placement& announced, World& world) {
   };
   const auto bytes = [](std::uint64_t limit) { return static_cast<std::size_t>(std::min<std::uint64_t>(limit, SIZE_MAX)); };
   const wire::LinkCosts& costs = announced.costs;
-  world.place({policy, cost(costs.native_latency_ns, costs.native_byte_ps), cost(costs.guest_latency_ns, costs.guest_byte_ps)},
-              {bytes(announced.exchange_bytes), bytes(announced.direct_bytes)});
+  world.set_placement({policy, cost(costs.native_latency_ns, costs.native_byte_ps), cost(costs.guest_latency_ns, costs.guest_byte_ps)},
+                      {bytes(announced.exchange_bytes), bytes(announced.direct_bytes)});
   return {};
 }
 

@@ -18,7 +18,6 @@ namespace ringlet {
 
 namespace native {
 class SharedGroup;
-struct GroupAccess;
 struct WorkState;
 }  // namespace native
 
@@ -91,6 +90,8 @@ class Group {
   Group();
   /// Ringlet's own: init() and split() make groups.
   explicit Group(std::shared_ptr<native::SharedGroup> shared) : shared_(std::move(shared)) {}
+  /// Ringlet's own: what other parts of the library use of a group.
+  native::SharedGroup& shared() const noexcept { return *shared_; }
 
   /// This process' number in the group, from 0.
   int rank() const noexcept;
@@ -244,7 +245,6 @@ class Group {
   std::vector<LinkInfo> link_info() const;
 
  private:
-  friend struct native::GroupAccess;
   std::shared_ptr<native::SharedGroup> shared_;
 };
 

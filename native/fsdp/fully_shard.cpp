@@ -8,7 +8,6 @@
 #include "core/sharding/checks.hpp"
 #include "core/sharding/shard_moves.hpp"
 #include "native/agreement.hpp"
-#include "native/group_access.hpp"
 #include "native/shared_group.hpp"
 
 namespace ringlet {
@@ -58,9 +57,9 @@ struct FullyShard::State {
     std::weak_ptr<Gathered> gathered;
   };
 
-  State(Group g, const FullyShardOptions& o) : group(std::move(g)), options(o), mover(native::GroupAccess::shared(group).options()) {}
+  State(Group g, const FullyShardOptions& o) : group(std::move(g)), options(o), mover(group.shared().options()) {}
 
-  Work start(Result<CollectiveTask> task) const { return native::GroupAccess::start(group, {.stream = options.stream}, std::move(task)); }
+  Work start(Result<CollectiveTask> task) const { return group.shared().start({.stream = options.stream}, std::move(task)); }
   Module& module(std::size_t index) {
     if (index >= modules.size()) refuse(fmt::format("there is no module {}; {} were added", index, modules.size()));
     return *modules[index];

@@ -2,7 +2,6 @@
 #include <utility>
 
 #include "core/sharding/fsdp_step.hpp"
-#include "native/group_access.hpp"
 #include "native/procedure_driver.hpp"
 #include "native/shared_group.hpp"
 
@@ -16,9 +15,7 @@ std::vector<Group> groups_of(Group fsdp_group, const FsdpOptions& options) {
   return groups;
 }
 
-const WorldOptions* replicas_of(const FsdpOptions& options) {
-  return options.dp_group ? &native::GroupAccess::shared(*options.dp_group).options() : nullptr;
-}
+const WorldOptions* replicas_of(const FsdpOptions& options) { return options.dp_group ? &options.dp_group->shared().options() : nullptr; }
 
 FsdpSettings settings_of(const FsdpOptions& options) {
   return {options.communication_size, options.max_norm, options.reduce_dtype, options.shard_weights};
@@ -28,8 +25,7 @@ FsdpSettings settings_of(const FsdpOptions& options) {
 
 struct FsdpUpdater::State {
   State(Group group, const FsdpOptions& options)
-      : step(native::GroupAccess::shared(group).engine(), native::GroupAccess::shared(group).agreements(), replicas_of(options),
-             settings_of(options)),
+      : step(group.shared().engine(), group.shared().agreements(), replicas_of(options), settings_of(options)),
         driver(groups_of(std::move(group), options), options.stream) {}
 
   FsdpStep step;
@@ -56,7 +52,7 @@ std::optional<double> FsdpUpdater::apply_gradients(const Tree& gradients, const 
 }
 
 double clip_grad_norm_sharded(Group group, const Tree& gradients, double max_norm, Stream stream) {
-  ClipSharded clip(native::GroupAccess::shared(group).options(), gradients, max_norm);
+  ClipSharded clip(group.shared().options(), gradients, max_norm);
   native::ProcedureDriver({std::move(group)}, stream).drive(clip);
   return clip.norm();
 }
