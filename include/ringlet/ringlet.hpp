@@ -1,6 +1,9 @@
 #pragma once
 
-// Everything a program needs.
+#include <ringlet/detail/language.hpp>
+
+// Everything a program needs. An older compiler stops at the error above, instead of adding a page of its own.
+#if __cplusplus >= 202002L
 #include <ringlet/checkpoint.hpp>
 #include <ringlet/dtype.hpp>
 #include <ringlet/error.hpp>
@@ -14,6 +17,7 @@
 #include <ringlet/tensor.hpp>
 #include <ringlet/tensor_parallel.hpp>
 #include <ringlet/tree.hpp>
+#endif
 
 /// All that is public. `ringlet::detail` and `ringlet::native` are not.
 namespace ringlet {}

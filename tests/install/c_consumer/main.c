@@ -9,7 +9,7 @@ int main(void) {
   float x = (float)(rank + 1);
   const ringlet_tensor tensor = {&x, RINGLET_F32, 0, NULL, NULL};
   if (ringlet_all_reduce(world, RINGLET_SUM, &tensor, &tensor, NULL) != RINGLET_OK) return 1;
-  if (rank == 0) printf("sum over 3 ranks: %g\n", (double)x);
+  if (rank == 0) printf("3 ranks: %g\n", (double)x);
   ringlet_group_free(world);
   return 0;
 }
