@@ -33,6 +33,7 @@ TEST_CASE("shards view the rows of the full tensors") {
   std::vector<double> scalar(1);
   const Tree full{{"w", {weight.data(), DType::f32, Shape{5, 2}}}, {"s", {scalar.data(), DType::f64, Shape{}}}};
   const ShardLayout layout(full, 2);
+  CHECK(layout.full_shape("w") == Shape{5, 2});
   CHECK(layout.rows("w", 0) == RowRange{0, 3});
   const Tree second = layout.shard(full, 1);
   CHECK(second.at("w").data() == reinterpret_cast<std::byte*>(weight.data() + 6));

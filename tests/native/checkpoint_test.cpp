@@ -124,6 +124,9 @@ TEST_CASE("values come back to the bit") {
   CHECK(loaded.get<std::string>("text") == "zähler \"1\"\n");
   CHECK_THROWS_WITH(loaded.get<double>("text"), Contains("of type text, not double"));
   CHECK_THROWS_WITH(loaded.get<double>("tixt"), Contains("no value 'tixt'"));
+  loaded.set_values({{"only", 1.5}});
+  CHECK(loaded.values().size() == 1);
+  CHECK(loaded.get<double>("only") == 1.5);
 }
 
 TEST_CASE("a state that is not the one that was saved is refused on every rank") {

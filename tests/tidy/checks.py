@@ -28,7 +28,8 @@ def line_length(tree: Tree) -> Iterator[Finding]:
         code = path.endswith(rules.CODE) or is_script(tree, path)
         if path.startswith(rules.GENERATED) or not (code or path.endswith(rules.PROSE)):
             continue
-        limit = rules.LINE_LENGTH if code else rules.PROSE_LINE_LENGTH
+        cmake = path.endswith((".cmake", "CMakeLists.txt"))
+        limit = rules.CMAKE_LINE_LENGTH if cmake else rules.LINE_LENGTH if code else rules.PROSE_LINE_LENGTH
         for number, line in enumerate(tree.lines(path), 1):
             if not code and re.match(r"\s*(\||\[|!\[|<)", line):
                 continue

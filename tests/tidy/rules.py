@@ -10,8 +10,10 @@ GENERATED = ("wasm/package-lock.json", "docs/images/")
 
 # clang-format breaks at 140 what can be broken; what is longer is a text that stands in one piece.
 LINE_LENGTH = 160
+# Lists of sources and settings of tests stand in lines of their own kind.
+CMAKE_LINE_LENGTH = 200
 # Of documents; a row of a table, or a line with a link or an image, cannot be broken.
-PROSE_LINE_LENGTH = 200
+PROSE_LINE_LENGTH = 230
 
 FILE_LINES = 350
 # Longer, and yet one job. A limit that a file has grown below is lowered or removed.
@@ -160,17 +162,17 @@ CONFINED = [
         "files are opened above the transport",
         "fstream",
     ),
-    Confined(r"iostream", ("tools/", "native/command/", "examples/"), "the library prints nothing", "iostream"),
+    Confined(r"iostream", ("tools/", "examples/"), "the library prints nothing", "iostream"),
     Confined(r"uv\.h", ("transport/uv/", "native/", "tools/"), "one room speaks to libuv", "uv.h"),
     Confined(r"openssl/.*", ("transport/crypto/", "transport/web/", "native/", "tools/"), "one room speaks to OpenSSL", "openssl/evp.h"),
-    Confined(r"botan/.*", ("native/pairing/", "tools/pairing/"), "pairing alone needs it", "botan/srp6.h"),
+    Confined(r"botan/.*", ("tools/pairing/",), "pairing alone needs it", "botan/srp6.h"),
     Confined(r"http_parser\.h", ("transport/web/",), "one room speaks HTTP", "http_parser.h"),
-    Confined(r"CLI/.*", ("native/command/", "tools/", "examples/"), "command lines are read by commands", "CLI/CLI.hpp"),
+    Confined(r"CLI/.*", ("tools/", "examples/"), "command lines are read by commands", "CLI/CLI.hpp"),
     Confined(r"(Eigen|eigen3)/.*", ("examples/",), "the library computes with its own kernels", "Eigen/Core"),
     Confined(r"xsimd/.*", ("simd/",), "one room has kernels", "xsimd/xsimd.hpp"),
     Confined(
         r"protozero/.*",
-        ("core/", "tools/", "native/agent/", "native/pairing/"),
+        ("core/", "tools/"),
         "messages are written by the wire's rooms",
         "protozero/pbf_reader.hpp",
     ),

@@ -35,6 +35,7 @@ GOOD = {
 BAD: Dict[str, List[Dict[str, str]]] = {
     "line_length": [
         {"core/plan.cpp": "// " + "x" * rules.LINE_LENGTH + "\n"},
+        {"core/CMakeLists.txt": "x" * (rules.CMAKE_LINE_LENGTH + 1) + "\n"},
         {"scripts/demo": "#!/bin/sh\n# --help | -h)" + "x" * rules.LINE_LENGTH + "\n"},
         {"docs/more.md": "# A heading\n" + "x" * (rules.PROSE_LINE_LENGTH + 1) + "\n"},
     ],

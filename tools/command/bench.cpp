@@ -18,8 +18,9 @@ constexpr char kBenchFooter[] = R"(Example:
   ringlet bench --ranks 2 --op all_reduce --sizes 4,1KiB,1MiB,64MiB --dtype f32
   ringlet launch -n 4 -- ringlet bench --json
 
-Starts its own ranks on this machine, or, inside `ringlet launch`, measures the group it was started in. Every result is checked. A sample is a batch of calls, one after the other, in the slowest rank's time; median and min are over samples, p99 is over
-single calls on rank 0. Sizes, algbw and busbw are as nccl-tests defines them: all_reduce, broadcast and reduce count the buffer, reduce_scatter and
+Starts its own ranks on this machine, or, inside `ringlet launch`, measures the group it was started in. Every result is checked. A
+sample is a batch of calls, one after the other, in the slowest rank's time; median and min are over samples, p99 is over single calls on rank 0.
+Sizes, algbw and busbw are as nccl-tests defines them: all_reduce, broadcast and reduce count the buffer, reduce_scatter and
 all_to_all the whole input, all_gather the whole output; busbw = algbw x 2(n-1)/n for all_reduce, x (n-1)/n for reduce_scatter, all_gather and
 all_to_all, x 1 for broadcast and reduce.
 --encrypt forms two groups, one of them with encrypted links, and measures them in turns, always over TCP: memory that ranks of one machine lend each

@@ -72,6 +72,7 @@ async function buildPackage(folder) {
   const { scripts, devDependencies, ...manifest } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest, undefined, 2)}\n`);
   copyFileSync(join(root, 'README.md'), join(folder, 'README.md'));
+  copyFileSync(join(root, '../LICENSE'), join(folder, 'LICENSE'));
 }
 
 async function buildPage(folder) {

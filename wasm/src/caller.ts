@@ -97,7 +97,8 @@ export class Caller {
       const target = into instanceof Tensor ? into : new Tensor(into, { dtype });
       if (target.dtype !== dtype || target.count !== countOf(shape)) {
         throw new InvalidArgument(
-          `the result is ${dtype} ${shapeText(shape)}, but \`into\` is ${target.dtype} ${shapeText(target.shape)}: it must have as many elements, of the same dtype`,
+          `the result is ${dtype} ${shapeText(shape)}, but \`into\` is ${target.dtype} ${shapeText(target.shape)}: ` +
+            'it must have as many elements, of the same dtype',
         );
       }
       return [{ dtype, shape, at: this.place(target) }, () => into];
