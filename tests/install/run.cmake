@@ -64,6 +64,12 @@ separate_arguments(flags UNIX_COMMAND "${flags}")
 run(${C_COMPILER} -std=c99 ${C_CONSUMER}/main.c -o ${WORK}/c_by_pkg_config ${flags} -Wl,-rpath,${libdir})
 expect_sum(${WORK}/c_by_pkg_config)
 
+# All say the same version.
+run(pkg-config --modversion ringlet)
+expect_in_output("${VERSION}\n")
+run(${WORK}/prefix/bin/ringlet version)
+expect_in_output("ringlet ${VERSION}\n")
+
 foreach(completions bash-completion/completions/ringlet zsh/site-functions/_ringlet fish/vendor_completions.d/ringlet.fish)
   file(SIZE ${WORK}/prefix/share/${completions} size)
   if(size LESS 1000)
