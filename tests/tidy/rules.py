@@ -10,19 +10,17 @@ GENERATED = ("wasm/package-lock.json", "docs/images/")
 
 # clang-format breaks at 140 what can be broken; what is longer is a text that stands in one piece.
 LINE_LENGTH = 160
-# Lists of sources and settings of tests stand in lines of their own kind.
+# Settings of tests are long. A line that is only a list of sources may have any length.
 CMAKE_LINE_LENGTH = 200
 # Of documents; a row of a table, or a line with a link or an image, cannot be broken.
 PROSE_LINE_LENGTH = 230
 
-FILE_LINES = 350
+FILE_LINES = 400
 # Longer, and yet one job. A limit that a file has grown below is lowered or removed.
 FILE_LINES_OF = {
     "core/engine/mailbox.cpp": 500,
-    "core/engine/collective.cpp": 450,
-    "core/engine/world.cpp": 400,
+    "core/engine/collective.cpp": 500,
     "tests/core/plan_test.cpp": 450,
-    "tests/core/handshake_test.cpp": 400,
 }
 
 
