@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/rendezvous/offers.hpp"
+#include "core/rendezvous/endpoints.hpp"
 #include "transport/uv/interface_traits.hpp"
 
 namespace ringlet::native {
@@ -35,29 +35,29 @@ std::vector<ListedInterface> usable(const std::optional<Setting>& setting, const
 }
 
 /// All of IPv4 and the first of IPv6 that others can dial: a link-local one means nothing on another machine.
-std::vector<wire::Offer> offers_of(const ListedInterface& interface) {
+std::vector<wire::Endpoint> endpoints_of(const ListedInterface& interface) {
   const uv::InterfaceTraits traits = uv::traits_of(interface.name);
-  std::vector<wire::Offer> offers;
+  std::vector<wire::Endpoint> endpoints;
   bool has_v6 = false;
   for (const IpAddress& address : interface.addresses) {
     const bool v6 = address.family() == IpAddress::Family::v6;
     if (v6 && (has_v6 || address.is_link_local())) continue;
     has_v6 = has_v6 || v6;
-    offers.push_back({to_string(address), 0, interface.name, traits.kind, traits.speed_mbps});
+    endpoints.push_back({to_string(address), 0, interface.name, traits.kind, traits.speed_mbps});
   }
-  return offers;
+  return endpoints;
 }
 
-std::vector<wire::Offer> advertised(const Setting& setting) {
-  std::vector<wire::Offer> offers;
+std::vector<wire::Endpoint> advertised(const Setting& setting) {
+  std::vector<wire::Endpoint> endpoints;
   for (const std::string& entry : split_list(setting.value)) {
     const Address address = parse_host(setting, entry);
-    offers.push_back({address.host, address.port});
+    endpoints.push_back({address.host, address.port});
   }
-  if (offers.empty() || offers.size() > kMostOffers)
+  if (endpoints.empty() || endpoints.size() > wire::kMaxEndpoints)
     refuse(fmt::format("{} is '{}'; it must be a list of 1 to {} addresses, such as 203.0.113.7:5000", setting.name, setting.value,
-                       kMostOffers));
-  return offers;
+                       wire::kMaxEndpoints));
+  return endpoints;
 }
 
 bool is_v6(const std::string& host) { return host.find(':') != std::string::npos; }
@@ -86,24 +86,24 @@ void make_reachable(const ReachSettings& settings, const std::vector<ListedInter
   const Address& coordinator = *meeting.coordinator;
   if (settings.listen) meeting.listen_at = parse_host(*settings.listen, settings.listen->value);
   const auto chosen = usable(settings.interfaces, all);
-  std::vector<wire::Offer> offers;
+  std::vector<wire::Endpoint> endpoints;
   if (!is_loopback(coordinator))
     for (const auto& interface : chosen)
-      for (auto& offer : offers_of(interface)) offers.push_back(std::move(offer));
+      for (auto& endpoint : endpoints_of(interface)) endpoints.push_back(std::move(endpoint));
   if (settings.listen) {
-    std::erase_if(offers, [&](const auto& offer) { return !is_heard_at(offer.host, meeting.listen_at->host); });
-  } else if (!offers.empty() && (rank == 0 || settings.interfaces)) {
+    std::erase_if(endpoints, [&](const auto& endpoint) { return !is_heard_at(endpoint.host, meeting.listen_at->host); });
+  } else if (!endpoints.empty() && (rank == 0 || settings.interfaces)) {
     // Rank 0 listens at the coordinator's address in any case, so a socket for all addresses could not have the same port.
-    for (const auto& offer : offers)
-      if (offer.host != coordinator.host) meeting.also_at.push_back(offer.host);
-    if (rank != 0) meeting.listen_at = Address{offers.front().host, 0};
-  } else if (!offers.empty()) {
+    for (const auto& endpoint : endpoints)
+      if (endpoint.host != coordinator.host) meeting.also_at.push_back(endpoint.host);
+    if (rank != 0) meeting.listen_at = Address{endpoints.front().host, 0};
+  } else if (!endpoints.empty()) {
     meeting.also_at = {is_v6(coordinator.host) ? "0.0.0.0" : "::"};
   }
-  meeting.interfaces = offers;
+  meeting.interfaces = endpoints;
   meeting.only_these_interfaces = settings.interfaces.has_value();
-  meeting.offers = settings.advertise ? advertised(*settings.advertise) : std::move(offers);
-  meeting.only_offers = settings.advertise || settings.interfaces;
+  meeting.endpoints = settings.advertise ? advertised(*settings.advertise) : std::move(endpoints);
+  meeting.only_endpoints = settings.advertise || settings.interfaces;
 }
 
 }  // namespace ringlet::native

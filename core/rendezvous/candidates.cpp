@@ -5,36 +5,35 @@
 
 namespace ringlet {
 
-void Meeting::on_candidate(Session& session, const wire::Hello& hello) {
-  const std::string who = "rank " + std::to_string(hello.rank);
-  if (hello.world_id != options_.world_id || hello.world_size != static_cast<std::uint32_t>(size()))
+void Meeting::on_propose(Session& session, const wire::Propose& propose) {
+  const std::string who = "rank " + std::to_string(propose.settings.rank);
+  if (propose.world_id != options_.world_id || propose.settings.world_size != static_cast<std::uint32_t>(size()))
     return reject(session, {Errc::mismatch, who + " belongs to another world than the rank at this address"});
-  if (hello.to != static_cast<std::uint32_t>(rank()))
-    return reject(session, {Errc::mismatch, who + " looks for rank " + std::to_string(hello.to) + ", but at this address is rank " +
+  if (propose.to != static_cast<std::uint32_t>(rank()))
+    return reject(session, {Errc::mismatch, who + " looks for rank " + std::to_string(propose.to) + ", but at this address is rank " +
                                                 std::to_string(rank())});
-  const bool dials_here = hello.rank > hello.to && hello.rank < static_cast<std::uint32_t>(natives());
-  if (!dials_here || linked_[hello.rank])
+  const bool dials_here = propose.settings.rank > propose.to && propose.settings.rank < static_cast<std::uint32_t>(natives());
+  if (!dials_here || linked_[propose.settings.rank])
     return reject(session, {Errc::invalid_argument, who + " is already there; each process needs a rank of its own"});
   if (!coordinates()) {
-    if (Status status = check_hello(hello); !status.ok()) {
+    if (Status status = check_settings(propose.settings); !status.ok()) {
       reject(session, status);
       return world_.fail(status);
     }
   }
   Stranger* const stranger = find_stranger(session);
-  stranger->candidate_of = static_cast<int>(hello.rank);
+  stranger->candidate_of = static_cast<int>(propose.settings.rank);
   say(session, wire::Welcome{static_cast<std::uint32_t>(rank())});
 }
 
 void Meeting::on_candidate_spoke(Stranger& stranger, const std::optional<wire::ControlMessage>& message) {
   if (message) {
-    if (const auto* probe = std::get_if<wire::Probe>(&*message);
+    if (const auto* probe = std::get_if<wire::LinkProbe>(&*message);
         probe != nullptr && !probe->answer && probe->padding.size() <= LinkRace::kPadding && ++stranger.probes <= LinkRace::kProbes)
-      return say(*stranger.session, wire::Probe{probe->number, true, probe->padding});
-    if (const auto* hello = std::get_if<wire::Hello>(&*message);
-        hello != nullptr && hello->purpose == wire::Hello::Purpose::link && !stranger.asked) {
+      return say(*stranger.session, wire::LinkProbe{probe->number, true, probe->padding});
+    if (const auto* nominate = std::get_if<wire::Nominate>(&*message); nominate != nullptr && !stranger.asked) {
       stranger.asked = true;
-      stranger.path = hello->path;
+      stranger.path = nominate->path;
       return say(*stranger.session, wire::Welcome{static_cast<std::uint32_t>(rank())});
     }
     if (const auto* welcome = std::get_if<wire::Welcome>(&*message);

@@ -22,7 +22,8 @@ void Meeting::begin_dialling() {
   } else {
     for (int peer = 0; peer < rank(); ++peer) {
       wire::Member member;
-      for (const Address& address : options_.roster[static_cast<std::size_t>(peer)]) member.offers.push_back({address.host, address.port});
+      for (const Address& address : options_.roster[static_cast<std::size_t>(peer)])
+        member.endpoints.push_back({address.host, address.port});
       add_link(peer, targets_of(member));
     }
   }
@@ -38,13 +39,12 @@ void Meeting::add_dial(int peer, Address address, bool relayed) {
 }
 
 /// A link to a native whose address is known: where it has one alone, there is nothing to choose.
-void Meeting::add_link(int peer, std::vector<wire::Offer> targets) {
+void Meeting::add_link(int peer, std::vector<wire::Endpoint> targets) {
   if (targets.size() == 1) return add_dial(peer, {targets.front().host, static_cast<std::uint16_t>(targets.front().port)});
   LinkRaceOptions options;
   options.request.from = static_cast<std::uint32_t>(rank());
   options.request.to = static_cast<std::uint32_t>(peer);
-  options.hello = make_hello();
-  options.hello.to = static_cast<std::uint32_t>(peer);
+  options.proposal = {settings(), options_.world_id, static_cast<std::uint32_t>(peer)};
   options.targets = std::move(targets);
   options.interfaces = options_.interfaces;
   options.only_these_interfaces = options_.only_these_interfaces;
@@ -114,29 +114,27 @@ void Meeting::on_dialled(std::size_t index, Result<std::unique_ptr<Link>> link) 
                attempt.rank);
   if (attempt.relayed)
     world_.send_control(attempt.rank, wire::Welcome{static_cast<std::uint32_t>(rank())});
+  else if (roster_known_)
+    world_.send_control(attempt.rank, wire::Connect{settings(), options_.world_id, options_.name});
   else
-    world_.send_control(attempt.rank, make_hello());
+    world_.send_control(attempt.rank, make_join());
 }
 
-wire::Hello Meeting::make_hello() const {
-  wire::Hello hello;
-  hello.rank = static_cast<std::uint32_t>(rank());
-  hello.world_size = static_cast<std::uint32_t>(size());
-  hello.guests = static_cast<std::uint32_t>(world_.options().guests);
-  hello.name = options_.name;
-  if (!is_guest()) hello.policy = static_cast<std::uint32_t>(world_.options().placement.policy);
-  if (roster_known_) {
-    hello.purpose = wire::Hello::Purpose::link;
-    hello.world_id = options_.world_id;
-  } else {
-    hello.port = listeners_.front()->address().port;
-    hello.offers = own_offers();
-    if (options_.only_offers && !hello.offers.empty()) {
-      hello.host = hello.offers.front().host;
-      hello.port = hello.offers.front().port;
-    }
+wire::RankSettings Meeting::settings() const {
+  const WorldOptions& own = world_.options();
+  wire::RankSettings settings{static_cast<std::uint32_t>(own.rank), static_cast<std::uint32_t>(own.size),
+                              static_cast<std::uint32_t>(own.guests)};
+  if (!is_guest()) settings.policy = static_cast<std::uint32_t>(own.placement.policy);
+  return settings;
+}
+
+wire::Join Meeting::make_join() const {
+  wire::Join join{settings(), "", listeners_.front()->address().port, own_endpoints()};
+  if (options_.only_endpoints && !join.endpoints.empty()) {
+    join.host = join.endpoints.front().host;
+    join.port = join.endpoints.front().port;
   }
-  return hello;
+  return join;
 }
 
 }  // namespace ringlet

@@ -72,10 +72,7 @@ void GuestEntry::on_dialled(Result<std::unique_ptr<Link>> link) {
   }
   session_ = std::make_unique<Session>(std::move(link).value(), loop_, static_cast<SessionOwner&>(*this), options_.session);
   sink_ = std::make_shared<Sink>(*this);
-  wire::Hello hello;
-  hello.purpose = wire::Hello::Purpose::guest;
-  hello.name = options_.name;
-  const std::string payload = wire::encode_control(hello);
+  const std::string payload = wire::encode_control(wire::SeatRequest{options_.name});
   FrameHeader header;
   header.kind = FrameKind::control;
   session_->send_owned(header, std::as_bytes(std::span(payload)));

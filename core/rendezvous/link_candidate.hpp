@@ -11,7 +11,7 @@ namespace ringlet {
 
 struct LinkRace::Candidate {
   enum class State : std::uint8_t { idle, dialling, greeting, ready, lost, never };
-  wire::Offer target;
+  wire::Endpoint target;
   State state = State::idle;
   std::unique_ptr<Session> session{};
   std::shared_ptr<Sink> sink{};

@@ -80,10 +80,10 @@ void LinkRace::begin_pinging() {
 
 void LinkRace::ping(Candidate& candidate) {
   candidate.sent = loop_.now();
-  send(candidate, wire::Probe{candidate.asked++, false, {}});
+  send(candidate, wire::LinkProbe{candidate.asked++, false, {}});
 }
 
-void LinkRace::on_probe(Candidate& candidate, const wire::Probe& answer) {
+void LinkRace::on_probe(Candidate& candidate, const wire::LinkProbe& answer) {
   if (candidate.answered == candidate.asked || answer.number != candidate.answered)
     return lose(candidate, {Errc::protocol_error, Sink::to_text(candidate) + " answered a probe that was not sent"}, true);
   ++candidate.answered;
@@ -127,7 +127,7 @@ void LinkRace::measure_next() {
           std::min(limit, std::max(kLeastRowTime, Duration{static_cast<std::int64_t>(other->path.byte_ps * kRowLength * kPadding / 250)}));
   current_->sent = loop_.now();
   const std::string padding(kPadding, '\0');
-  for (std::size_t i = 0; i < kRowLength; ++i) send(*current_, wire::Probe{current_->asked++, false, padding});
+  for (std::size_t i = 0; i < kRowLength; ++i) send(*current_, wire::LinkProbe{current_->asked++, false, padding});
   set_timer(limit, &LinkRace::end_row);
 }
 
@@ -150,9 +150,7 @@ void LinkRace::ask_best() {
   for (const Candidate* candidate : found) paths.push_back(candidate->path);
   current_ = found[choose_path(paths)];
   current_->path.tried = static_cast<std::uint32_t>(candidates_.size());
-  wire::Hello hello = options_.hello;
-  hello.path = current_->path;
-  send(*current_, hello);
+  send(*current_, wire::Nominate{current_->path});
   set_timer(kAnswerTime, &LinkRace::give_current_up);
 }
 

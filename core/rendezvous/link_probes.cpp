@@ -45,10 +45,10 @@ void LinkProbes::start() { peers_.empty() ? on_done_(costs_) : begin_round(); }
 void LinkProbes::begin_round() {
   const std::string padding(round_ < kSingles ? 0 : kMostPadding, '\0');
   round_began_ = loop_.now();
-  for (std::size_t i = 0; i < length_of_round(round_); ++i) send_(peers_[peer_], wire::Probe{sent_++, false, padding});
+  for (std::size_t i = 0; i < length_of_round(round_); ++i) send_(peers_[peer_], wire::LinkProbe{sent_++, false, padding});
 }
 
-bool LinkProbes::on_answer(int from, const wire::Probe& answer) {
+bool LinkProbes::on_answer(int from, const wire::LinkProbe& answer) {
   if (answered_ == sent_ || from != peers_[peer_] || answer.number != answered_) return false;
   if (++answered_ == sent_) end_round((loop_.now() - round_began_).nanoseconds);
   return true;
@@ -78,12 +78,12 @@ wire::LinkCosts dearer(const wire::LinkCosts& one, const wire::LinkCosts& other)
           std::max(one.guest_latency_ns, other.guest_latency_ns), std::max(one.guest_byte_ps, other.guest_byte_ps)};
 }
 
-wire::Placement placement_of(const wire::LinkCosts& dearest, const WorldOptions& own) {
+wire::Begin placement_of(const wire::LinkCosts& dearest, const WorldOptions& own) {
   const auto announced = [](std::uint64_t measured, double otherwise) {
     const double cost = measured == 0 ? otherwise : std::exp2(std::round(std::log2(static_cast<double>(measured))));
     return static_cast<std::uint64_t>(std::min(cost, kDearest));
   };
-  wire::Placement out;
+  wire::Begin out;
   out.policy = static_cast<std::uint32_t>(own.placement.policy);
   out.costs.native_latency_ns = announced(dearest.native_latency_ns, own.placement.native.latency_ns);
   out.costs.native_byte_ps = announced(dearest.native_byte_ps, own.placement.native.ns_per_byte * kPicoseconds);
@@ -94,7 +94,7 @@ wire::Placement placement_of(const wire::LinkCosts& dearest, const WorldOptions&
   return out;
 }
 
-Status take_placement(const wire::Placement& announced, World& world) {
+Status take_placement(const wire::Begin& announced, World& world) {
   if (announced.policy >= kPlacementPolicyCount)
     return {Errc::protocol_error, "rank 0 announced the unknown placement number " + std::to_string(announced.policy), 0};
   const auto policy = static_cast<PlacementPolicy>(announced.policy);

@@ -20,14 +20,14 @@ class LinkProbes {
  public:
   /// Of one native to one peer, and what they hold at most: who answers them need not take more.
   static constexpr std::size_t kProbesPerPeer = 22, kMostPadding = 16 << 10;
-  using Send = std::function<void(int peer, const wire::Probe& probe)>;
+  using Send = std::function<void(int peer, const wire::LinkProbe& probe)>;
 
   /// `on_done` runs once, inside start() or on_answer(), with the dearest of each sort.
   LinkProbes(EventLoop& loop, const WorldOptions& options, Send send, std::function<void(const wire::LinkCosts&)> on_done);
 
   void start();
   /// False where nobody asked for it.
-  bool on_answer(int from, const wire::Probe& answer);
+  bool on_answer(int from, const wire::LinkProbe& answer);
 
  private:
   void begin_round();
@@ -52,9 +52,9 @@ wire::LinkCosts dearer(const wire::LinkCosts& one, const wire::LinkCosts& other)
 
 /// What rank 0 announces: the dearest of what the ranks have measured, beside its own settings. What nobody has measured keeps its value.
 /// Rounded to powers of two, so that a little noise does not change which way a call goes, and with it the bits of a sum.
-wire::Placement placement_of(const wire::LinkCosts& dearest, const WorldOptions& own);
+wire::Begin placement_of(const wire::LinkCosts& dearest, const WorldOptions& own);
 
 /// Takes over what rank 0 has announced.
-Status take_placement(const wire::Placement& announced, World& world);
+Status take_placement(const wire::Begin& announced, World& world);
 
 }  // namespace ringlet

@@ -62,18 +62,16 @@ void LinkRace::on_dialled(Candidate& candidate, Result<std::unique_ptr<Link>> li
   if (!link.ok()) return lose(candidate, link.status(), link.status().code() == Errc::protocol_error);
   const std::string own_host = host_or_nothing(link.value()->own_name());
   const auto own = std::find_if(options_.interfaces.begin(), options_.interfaces.end(),
-                                [&](const wire::Offer& interface) { return interface.host == own_host; });
+                                [&](const wire::Endpoint& interface) { return interface.host == own_host; });
   if (own == options_.interfaces.end() && options_.only_these_interfaces)
     return lose(candidate,
                 {Errc::peer_lost, "the way to " + Sink::to_text(candidate) + " leaves by " + own_host + ", which is not to be used"}, true);
-  candidate.path = path_between(own == options_.interfaces.end() ? wire::Offer{} : *own, candidate.target);
+  candidate.path = path_between(own == options_.interfaces.end() ? wire::Endpoint{} : *own, candidate.target);
   candidate.sink = std::make_shared<Sink>(*this, candidate);
   candidate.state = Candidate::State::greeting;
   candidate.asked = candidate.answered = candidate.row_answered = 0;
   candidate.session = std::make_unique<Session>(std::move(link).value(), loop_, static_cast<SessionOwner&>(*this), options_.session);
-  wire::Hello hello = options_.hello;
-  hello.purpose = wire::Hello::Purpose::candidate;
-  send(candidate, hello);
+  send(candidate, options_.proposal);
 }
 
 void LinkRace::send(Candidate& candidate, const wire::ControlMessage& message) {
@@ -106,19 +104,19 @@ void LinkRace::on_session_ended(Session& session) {
 
 void LinkRace::on_message(Candidate& candidate, const wire::ControlMessage& message) {
   if (const auto* welcome = std::get_if<wire::Welcome>(&message)) return on_welcome(candidate, welcome->rank);
-  if (const auto* probe = std::get_if<wire::Probe>(&message); probe != nullptr && probe->answer) return on_probe(candidate, *probe);
+  if (const auto* probe = std::get_if<wire::LinkProbe>(&message); probe != nullptr && probe->answer) return on_probe(candidate, *probe);
   if (const auto* abort = std::get_if<wire::Abort>(&message)) return lose(candidate, wire::to_status(*abort), false);
   lose(candidate, {Errc::protocol_error, Sink::to_text(candidate) + " sent what does not belong here"}, true);
 }
 
 void LinkRace::on_welcome(Candidate& candidate, std::uint32_t rank) {
-  if (rank != options_.hello.to)
+  if (rank != options_.proposal.to)
     return lose(
         candidate,
-        {Errc::mismatch, "at " + Sink::to_text(candidate) + " answers " + rank_text(rank) + " and not " + rank_text(options_.hello.to)},
+        {Errc::mismatch, "at " + Sink::to_text(candidate) + " answers " + rank_text(rank) + " and not " + rank_text(options_.proposal.to)},
         true);
   if (stage_ == Stage::asking && &candidate == current_) {
-    send(candidate, wire::Welcome{options_.hello.rank});
+    send(candidate, wire::Welcome{options_.proposal.settings.rank});
     candidate.state = Candidate::State::lost;
     return end(Winner{std::move(candidate.session), candidate.path});
   }

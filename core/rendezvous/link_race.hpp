@@ -15,10 +15,10 @@ namespace ringlet {
 
 struct LinkRaceOptions {
   LinkRequest request{};
-  wire::Hello hello{};                    // of a link, from this rank to `hello.to`
-  std::vector<wire::Offer> targets{};     // the peer's addresses, the likeliest first
-  std::vector<wire::Offer> interfaces{};  // this machine's addresses
-  bool only_these_interfaces = false;     // a link that leaves by another is dropped
+  wire::Propose proposal{};                  // from this rank to `proposal.to`
+  std::vector<wire::Endpoint> targets{};     // the peer's addresses, the likeliest first
+  std::vector<wire::Endpoint> interfaces{};  // this machine's addresses
+  bool only_these_interfaces = false;        // a link that leaves by another is dropped
   SessionOptions session{};
 };
 
@@ -63,7 +63,7 @@ class LinkRace final : private SessionOwner {
   void on_dialled(Candidate& candidate, Result<std::unique_ptr<Link>> link);
   void on_message(Candidate& candidate, const wire::ControlMessage& message);
   void on_welcome(Candidate& candidate, std::uint32_t rank);
-  void on_probe(Candidate& candidate, const wire::Probe& answer);
+  void on_probe(Candidate& candidate, const wire::LinkProbe& answer);
   void lose(Candidate& candidate, const Status& status, bool for_good);
   void close(Candidate& candidate);
   Candidate& candidate_of(const Session& session);

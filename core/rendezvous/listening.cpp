@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/rendezvous/endpoints.hpp"
 #include "core/rendezvous/meeting.hpp"
-#include "core/rendezvous/offers.hpp"
 
 namespace ringlet {
 
@@ -43,14 +43,15 @@ void Meeting::listen_also() {
   }
 }
 
-std::vector<wire::Offer> Meeting::own_offers() const {
-  std::vector<wire::Offer> offers;
-  for (wire::Offer offer : options_.offers) {
+std::vector<wire::Endpoint> Meeting::own_endpoints() const {
+  std::vector<wire::Endpoint> endpoints;
+  for (wire::Endpoint endpoint : options_.endpoints) {
     for (const auto& listener : listeners_)
-      if (const Address address = listener->address(); offer.port == 0 && is_heard_at(offer.host, address.host)) offer.port = address.port;
-    if (is_dialable(offer)) offers.push_back(std::move(offer));
+      if (const Address address = listener->address(); endpoint.port == 0 && is_heard_at(endpoint.host, address.host))
+        endpoint.port = address.port;
+    if (is_dialable(endpoint)) endpoints.push_back(std::move(endpoint));
   }
-  return likeliest_first(std::move(offers));
+  return likeliest_first(std::move(endpoints));
 }
 
 }  // namespace ringlet

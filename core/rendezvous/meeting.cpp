@@ -94,7 +94,7 @@ void Meeting::on_roster(const wire::Roster& roster) {
   options_.world_id = roster.world_id;
   roster_known_ = true;
   linked_[0] = true;
-  std::vector<std::vector<wire::Offer>> targets(static_cast<std::size_t>(natives()));
+  std::vector<std::vector<wire::Endpoint>> targets(static_cast<std::size_t>(natives()));
   if (is_guest()) targets[0] = {{options_.coordinator->host, options_.coordinator->port}};
   for (const auto& member : roster.members) {
     if (member.rank >= static_cast<std::uint32_t>(size()) || (is_guest() && member.rank == 0)) continue;
@@ -122,14 +122,17 @@ void Meeting::on_roster(const wire::Roster& roster) {
       add_link(peer, known);
   }
   for (std::size_t i = 0; i < dials_.size(); ++i) dial(i);
-  for (const auto& [session, hello] : std::exchange(held_, {}))
-    if (world_.failure().ok()) hello.purpose == wire::Hello::Purpose::candidate ? on_candidate(*session, hello) : on_link(*session, hello);
+  for (const auto& [session, message] : std::exchange(held_, {})) {
+    if (!world_.failure().ok()) break;
+    if (const auto* propose = std::get_if<wire::Propose>(&message)) on_propose(*session, *propose);
+    if (const auto* connect = std::get_if<wire::Connect>(&message)) on_connect(*session, *connect);
+  }
   open_if_linked();
 }
 
 /// A guest dials one address, and knows of no other.
-std::vector<wire::Offer> Meeting::targets_in(wire::Member member) const {
-  if (is_guest()) member.offers.clear();
+std::vector<wire::Endpoint> Meeting::targets_in(wire::Member member) const {
+  if (is_guest()) member.endpoints.clear();
   // A loopback address is the coordinator's machine's own.
   if (is_loopback({member.host, 0})) member.host = options_.coordinator->host;
   return targets_of(member);
@@ -176,7 +179,7 @@ void Meeting::begin_linking_if_complete() {
 wire::Roster Meeting::make_roster() const {
   wire::Roster roster;
   roster.world_id = options_.world_id;
-  if (coordinates()) roster.members.push_back({0, options_.coordinator->host, options_.coordinator->port, "", own_offers()});
+  if (coordinates()) roster.members.push_back({0, options_.coordinator->host, options_.coordinator->port, "", own_endpoints()});
   for (int peer = 1; peer < size(); ++peer) {
     const auto index = static_cast<std::size_t>(peer);
     const auto member = static_cast<std::uint32_t>(peer);

@@ -5,6 +5,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "core/engine/world.hpp"
@@ -28,11 +30,11 @@ struct MeetingOptions {
   std::vector<std::string> also_at{};
   /// With a coordinator: what the others are told of where this rank can be reached, the likeliest first. Port 0: the one where it listens
   /// at this host; then it is told only if it does.
-  std::vector<wire::Offer> offers{};
+  std::vector<wire::Endpoint> endpoints{};
   /// The address at which rank 0 sees this rank is not told to the others.
-  bool only_offers = false;
+  bool only_endpoints = false;
   /// This machine's addresses, to tell by which interface a link leaves.
-  std::vector<wire::Offer> interfaces{};
+  std::vector<wire::Endpoint> interfaces{};
   /// Where ranks have several addresses, links leave by these interfaces only.
   bool only_these_interfaces = false;
   Duration timeout = Duration::seconds(60);
@@ -114,35 +116,38 @@ class Meeting final : private SessionOwner {
   bool is_guest() const { return world_.options().is_guest(rank()); }
   Status listen();
   void listen_also();
-  std::vector<wire::Offer> own_offers() const;
+  std::vector<wire::Endpoint> own_endpoints() const;
   void begin_dialling();
   void add_dial(int peer, Address address, bool relayed = false);
-  void add_link(int peer, std::vector<wire::Offer> targets);
+  void add_link(int peer, std::vector<wire::Endpoint> targets);
   void on_link_won(int peer, Result<LinkRace::Winner> outcome);
   void dial(std::size_t index);
   void on_dialled(std::size_t index, Result<std::unique_ptr<Link>> link);
   void on_dial_failed(std::size_t index, const Status& status);
   void on_stranger(std::unique_ptr<Link> link);
-  wire::Hello make_hello() const;
-  void on_guest(Session& session, const wire::Hello& hello);
+  wire::RankSettings settings() const;
+  wire::Join make_join() const;
+  void on_seat_request(Session& session, const wire::SeatRequest& request);
   int present() const;
   void tell_guests();
-  std::vector<wire::Offer> targets_in(wire::Member member) const;
+  std::vector<wire::Endpoint> targets_in(wire::Member member) const;
   bool is_here(int native) const;
   wire::Roster make_roster() const;
   Status group_is_complete() const;
   void on_stranger_spoke(Session& session, ConstBytes payload);
-  void on_join(Session& session, const wire::Hello& hello);
-  void on_link(Session& session, const wire::Hello& hello);
+  void on_join(Session& session, const wire::Join& join);
+  void on_connect(Session& session, const wire::Connect& connect);
   Stranger* find_stranger(const Session& session);
-  void on_candidate(Session& session, const wire::Hello& hello);
+  void on_propose(Session& session, const wire::Propose& propose);
   void on_candidate_spoke(Stranger& stranger, const std::optional<wire::ControlMessage>& message);
   void on_confirmed(Stranger& stranger);
   void say(Session& session, const wire::ControlMessage& message);
   void let_go(std::unique_ptr<Session> session);
   void put_aside(std::unique_ptr<Session> session);
   void on_session_over(Session& session);
-  Status check_hello(const wire::Hello& hello) const;
+  /// False: another world, which has been told to this one, or another mistake.
+  bool is_admissible(Session& session, const wire::RankSettings& settings);
+  Status check_settings(const wire::RankSettings& settings) const;
   void on_control(int from, const wire::ControlMessage& message);
   void on_roster(const wire::Roster& roster);
   void reject(Session& session, const Status& status);
@@ -170,11 +175,11 @@ class Meeting final : private SessionOwner {
   std::deque<std::unique_ptr<Session>> leaving_;  // until what was said last has had time to get through
   std::vector<Dial> dials_;
   std::vector<Race> races_;
-  std::unique_ptr<Session> joined_by_;                  // with rank 0, after another took its place, until rank 0 has ended it
-  std::vector<std::optional<wire::Member>> joined_;     // rank 0: where the others listen
-  std::vector<bool> linked_;                            // by rank: the link is there and both sides know it
-  std::vector<std::pair<Session*, wire::Hello>> held_;  // links that came before the roster
-  std::unique_ptr<Seats> seats_;                        // rank 0, until the group is complete
+  std::unique_ptr<Session> joined_by_;               // with rank 0, after another took its place, until rank 0 has ended it
+  std::vector<std::optional<wire::Member>> joined_;  // rank 0: where the others listen
+  std::vector<bool> linked_;                         // by rank: the link is there and both sides know it
+  std::vector<std::pair<Session*, std::variant<wire::Connect, wire::Propose>>> held_;  // links that came before the roster
+  std::unique_ptr<Seats> seats_;                                                       // rank 0, until the group is complete
   bool roster_known_ = false;
   bool complete_ = false;  // rank 0: everyone is there, and was told of the others
   bool met_ = false;       // and newcomers are told so

@@ -9,7 +9,7 @@ Opening::Opening(EventLoop& loop, World& world, std::function<void()> on_open)
     : world_(world),
       on_open_(std::move(on_open)),
       probes_(
-          loop, world.options(), [this](int peer, const wire::Probe& probe) { world_.send_control(peer, probe); },
+          loop, world.options(), [this](int peer, const wire::LinkProbe& probe) { world_.send_control(peer, probe); },
           [this](const wire::LinkCosts& measured) {
             if (rank() == 0) return on_ready(0, measured);
             world_.send_control(0, wire::Ready{measured});
@@ -22,7 +22,7 @@ void Opening::links_are_there() {
 }
 
 bool Opening::on_control(int from, const wire::ControlMessage& message) {
-  if (const auto* probe = std::get_if<wire::Probe>(&message)) return on_probe(from, *probe);
+  if (const auto* probe = std::get_if<wire::LinkProbe>(&message)) return on_probe(from, *probe);
   if (const auto* ready = std::get_if<wire::Ready>(&message)) {
     if (rank() != 0 || ready_[static_cast<std::size_t>(from)]) return false;
     on_ready(from, ready->measured);
@@ -36,11 +36,11 @@ bool Opening::on_control(int from, const wire::ControlMessage& message) {
   return false;
 }
 
-bool Opening::on_probe(int from, const wire::Probe& probe) {
+bool Opening::on_probe(int from, const wire::LinkProbe& probe) {
   if (probe.answer) return probes_.on_answer(from, probe);
   const std::size_t most = LinkProbes::kProbesPerPeer * static_cast<std::size_t>(world_.options().size);
   if (world_.options().is_guest(from) || probe.padding.size() > LinkProbes::kMostPadding || ++probes_answered_ > most) return false;
-  world_.send_control(from, wire::Probe{probe.number, true, probe.padding});
+  world_.send_control(from, wire::LinkProbe{probe.number, true, probe.padding});
   return true;
 }
 
@@ -48,13 +48,13 @@ void Opening::on_ready(int from, const wire::LinkCosts& measured) {
   ready_[static_cast<std::size_t>(from)] = true;
   dearest_ = dearer(dearest_, measured);
   if (!awaited().empty()) return;
-  const wire::Begin begin{placement_of(dearest_, world_.options())};
+  const wire::Begin begin = placement_of(dearest_, world_.options());
   for (int peer = 1; peer < world_.options().size; ++peer) world_.send_control(peer, begin);
   on_begin(begin);
 }
 
 void Opening::on_begin(const wire::Begin& begin) {
-  if (Status status = take_placement(begin.placement, world_); !status.ok()) return world_.fail(status);
+  if (Status status = take_placement(begin, world_); !status.ok()) return world_.fail(status);
   on_open_();
 }
 

@@ -28,7 +28,7 @@ class Opening {
 
  private:
   int rank() const { return world_.options().rank; }
-  bool on_probe(int from, const wire::Probe& probe);
+  bool on_probe(int from, const wire::LinkProbe& probe);
   void on_ready(int from, const wire::LinkCosts& measured);
   void on_begin(const wire::Begin& begin);
 

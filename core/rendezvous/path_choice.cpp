@@ -15,7 +15,7 @@ double cost_ns(const wire::Path& path) {
   return static_cast<double>(path.round_trip_ns) + kMessageBytes * static_cast<double>(path.byte_ps) / 1000;
 }
 
-int worth(wire::Offer::Kind kind) { return kind == wire::Offer::Kind::wired ? 2 : kind == wire::Offer::Kind::unknown ? 1 : 0; }
+int worth(wire::Endpoint::Kind kind) { return kind == wire::Endpoint::Kind::wired ? 2 : kind == wire::Endpoint::Kind::unknown ? 1 : 0; }
 
 }  // namespace
 
@@ -31,20 +31,20 @@ std::size_t choose_path(std::span<const wire::Path> paths) {
   return chosen;
 }
 
-std::vector<wire::Offer> targets_of(const wire::Member& member) {
-  std::vector<wire::Offer> targets;
-  const auto add = [&](const wire::Offer& offer) {
-    if (offer.port == 0 || offer.port > 65'535) return;
+std::vector<wire::Endpoint> targets_of(const wire::Member& member) {
+  std::vector<wire::Endpoint> targets;
+  const auto add = [&](const wire::Endpoint& endpoint) {
+    if (endpoint.port == 0 || endpoint.port > 65'535) return;
     if (std::none_of(targets.begin(), targets.end(),
-                     [&](const auto& target) { return target.host == offer.host && target.port == offer.port; }))
-      targets.push_back(offer);
+                     [&](const auto& target) { return target.host == endpoint.host && target.port == endpoint.port; }))
+      targets.push_back(endpoint);
   };
-  for (const auto& offer : member.offers) add(offer);
+  for (const auto& endpoint : member.endpoints) add(endpoint);
   add({member.host, member.port});
   return targets;
 }
 
-wire::Path path_between(const wire::Offer& dialler, const wire::Offer& acceptor) {
+wire::Path path_between(const wire::Endpoint& dialler, const wire::Endpoint& acceptor) {
   wire::Path path;
   path.dialler_interface = dialler.interface;
   path.acceptor_interface = acceptor.interface;
@@ -56,7 +56,7 @@ wire::Path path_between(const wire::Offer& dialler, const wire::Offer& acceptor)
 
 bool is_worth_a_race(const wire::Member& rank0) {
   const auto targets = targets_of(rank0);
-  return !rank0.offers.empty() && targets.size() > 1;
+  return !rank0.endpoints.empty() && targets.size() > 1;
 }
 
 }  // namespace ringlet

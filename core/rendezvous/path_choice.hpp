@@ -12,11 +12,11 @@ namespace ringlet {
 /// are nearly as fast a wired one before a wireless one, then the one with the higher nominal speed, then the first. Not of none.
 std::size_t choose_path(std::span<const wire::Path> paths);
 
-/// The addresses at which a dialler tries a peer: its offers, then the one at which it was seen or named, each once.
-std::vector<wire::Offer> targets_of(const wire::Member& member);
+/// The addresses at which a dialler tries a peer: its endpoints, then the one at which it was seen or named, each once.
+std::vector<wire::Endpoint> targets_of(const wire::Member& member);
 
 /// The way between two interfaces: as good as the worse one.
-wire::Path path_between(const wire::Offer& dialler, const wire::Offer& acceptor);
+wire::Path path_between(const wire::Endpoint& dialler, const wire::Endpoint& acceptor);
 
 /// Whether the ranks look for a faster link with rank 0 than the one over which they joined: where it can be reached elsewhere, too. The
 /// same on both sides.

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "core/base/rank_text.hpp"
+#include "core/rendezvous/endpoints.hpp"
 #include "core/rendezvous/meeting.hpp"
-#include "core/rendezvous/offers.hpp"
 
 namespace ringlet {
 
@@ -25,7 +25,7 @@ std::string policy_text(std::uint32_t policy) {
 void Meeting::on_stranger(std::unique_ptr<Link> link) {
   const Status& failure = world_.failure();
   if ((!on_met_ && !met_ && failure.ok()) ||
-      strangers_.size() + leaving_.size() >= kMaxStrangers + kMostOffers * static_cast<std::size_t>(size()))
+      strangers_.size() + leaving_.size() >= kMaxStrangers + wire::kMaxEndpoints * static_cast<std::size_t>(size()))
     return;
   auto session = std::make_unique<Session>(std::move(link), loop_, static_cast<SessionOwner&>(*this), world_.options().session);
   auto sink = std::make_unique<StrangerSink>(*this, *session);
@@ -118,57 +118,57 @@ void Meeting::on_stranger_spoke(Session& session, ConstBytes payload) {
   const auto message = wire::decode_control(payload);
   Stranger* const stranger = find_stranger(session);
   if (stranger != nullptr && stranger->candidate_of >= 0) return on_candidate_spoke(*stranger, message);
-  const auto* hello = message ? std::get_if<wire::Hello>(&*message) : nullptr;
   const bool spoke_before = std::any_of(held_.begin(), held_.end(), [&](const auto& entry) { return entry.first == &session; });
-  if (hello == nullptr || spoke_before) return drop_stranger(session);
-  if (hello->purpose == wire::Hello::Purpose::guest) return on_guest(session, *hello);
-  if (hello->purpose == wire::Hello::Purpose::candidate && roster_known_) return on_candidate(session, *hello);
-  if (hello->purpose == wire::Hello::Purpose::candidate) {
-    held_.push_back({&session, *hello});
-    return;
+  if (!message || spoke_before) return drop_stranger(session);
+  if (const auto* request = std::get_if<wire::SeatRequest>(&*message)) return on_seat_request(session, *request);
+  if (const auto* join = std::get_if<wire::Join>(&*message)) {
+    if (is_admissible(session, join->settings)) on_join(session, *join);
+  } else if (const auto* propose = std::get_if<wire::Propose>(&*message)) {
+    roster_known_ ? on_propose(session, *propose) : held_.push_back({&session, *propose});
+  } else if (const auto* connect = std::get_if<wire::Connect>(&*message)) {
+    if (!is_admissible(session, connect->settings)) return;
+    roster_known_ ? on_connect(session, *connect) : held_.push_back({&session, *connect});
+  } else {
+    drop_stranger(session);
   }
-  if (Status status = check_hello(*hello); !status.ok()) {
-    const bool same_world_wrong_size = status.code() == Errc::mismatch;
-    reject(session, status);
-    if (same_world_wrong_size) world_.fail(status);
-    return;
-  }
-  if (hello->purpose == wire::Hello::Purpose::join) return on_join(session, *hello);
-  if (!roster_known_) {
-    held_.push_back({&session, *hello});
-    return;
-  }
-  on_link(session, *hello);
 }
 
-Status Meeting::check_hello(const wire::Hello& hello) const {
-  const std::string who = rank_text(hello.rank);
-  if (hello.world_size != static_cast<std::uint32_t>(size()))
+bool Meeting::is_admissible(Session& session, const wire::RankSettings& settings) {
+  const Status status = check_settings(settings);
+  if (status.ok()) return true;
+  reject(session, status);
+  if (status.code() == Errc::mismatch) world_.fail(status);
+  return false;
+}
+
+Status Meeting::check_settings(const wire::RankSettings& settings) const {
+  const std::string who = rank_text(settings.rank);
+  if (settings.world_size != static_cast<std::uint32_t>(size()))
     return {Errc::mismatch,
-            who + " was started for a world of " + std::to_string(hello.world_size) + " ranks, " +
+            who + " was started for a world of " + std::to_string(settings.world_size) + " ranks, " +
                 rank_text(static_cast<std::uint64_t>(rank())) + " for one of " + std::to_string(size()) +
                 "; give all ranks the same world size",
-            static_cast<int>(std::min<std::uint32_t>(hello.rank, 1u << 30))};
-  if (hello.rank >= hello.world_size)
+            static_cast<int>(std::min<std::uint32_t>(settings.rank, 1u << 30))};
+  if (settings.rank >= settings.world_size)
     return {Errc::invalid_argument,
-            who + " does not exist in a world of " + std::to_string(hello.world_size) + " ranks, which are numbered from 0"};
-  if (hello.guests != static_cast<std::uint32_t>(world_.options().guests))
+            who + " does not exist in a world of " + std::to_string(settings.world_size) + " ranks, which are numbered from 0"};
+  if (settings.guests != static_cast<std::uint32_t>(world_.options().guests))
     return {Errc::mismatch,
-            who + " was started for " + std::to_string(hello.guests) + " guests, " + rank_text(static_cast<std::uint64_t>(rank())) +
+            who + " was started for " + std::to_string(settings.guests) + " guests, " + rank_text(static_cast<std::uint64_t>(rank())) +
                 " for " + std::to_string(world_.options().guests) + "; give all ranks the same (RINGLET_GUESTS)",
-            static_cast<int>(hello.rank)};
+            static_cast<int>(settings.rank)};
   const auto policy = static_cast<std::uint32_t>(world_.options().placement.policy);
-  if (hello.policy != policy && !world_.options().is_guest(static_cast<int>(hello.rank)))
+  if (settings.policy != policy && !world_.options().is_guest(static_cast<int>(settings.rank)))
     return {Errc::mismatch,
-            who + " has the placement " + policy_text(hello.policy) + ", " + rank_text(static_cast<std::uint64_t>(rank())) + " " +
+            who + " has the placement " + policy_text(settings.policy) + ", " + rank_text(static_cast<std::uint64_t>(rank())) + " " +
                 policy_text(policy) + "; give all ranks the same (RINGLET_PLACEMENT)",
-            static_cast<int>(hello.rank)};
-  if (hello.rank == static_cast<std::uint32_t>(rank()) || world_.has_session(static_cast<int>(hello.rank)))
+            static_cast<int>(settings.rank)};
+  if (settings.rank == static_cast<std::uint32_t>(rank()) || world_.has_session(static_cast<int>(settings.rank)))
     return {Errc::invalid_argument, who + " is already there; each process needs a rank of its own"};
   return {};
 }
 
-void Meeting::on_guest(Session& session, const wire::Hello& hello) {
+void Meeting::on_seat_request(Session& session, const wire::SeatRequest& request) {
   if (rank() != 0)
     return reject(session,
                   {Errc::invalid_argument, "guests get their seat from rank 0; this is " + rank_text(static_cast<std::uint64_t>(rank()))});
@@ -178,37 +178,36 @@ void Meeting::on_guest(Session& session, const wire::Hello& hello) {
     return reject(session,
                   {Errc::invalid_argument, "all seats for guests are taken: the group takes " + std::to_string(world_.options().guests)});
   auto taken = take_stranger(session);
-  seats_->sit(taken, hello.name);
+  seats_->sit(taken, request.name);
   begin_linking_if_complete();
 }
 
-void Meeting::on_join(Session& session, const wire::Hello& hello) {
-  const bool offers_right = hello.offers.size() <= kMostOffers && std::all_of(hello.offers.begin(), hello.offers.end(), is_dialable);
-  if (!coordinates() || rank() != 0 || world_.options().is_guest(static_cast<int>(hello.rank)) || hello.port == 0 || hello.port > 65'535 ||
-      !offers_right)
-    return reject(session, {Errc::invalid_argument, "this rank is not the coordinator of rank " + std::to_string(hello.rank)});
-  const int peer = static_cast<int>(hello.rank);
-  Address address{hello.host, static_cast<std::uint16_t>(hello.port)};
+void Meeting::on_join(Session& session, const wire::Join& join) {
+  const int peer = static_cast<int>(join.settings.rank);
+  const bool right = coordinates() && rank() == 0 && !world_.options().is_guest(peer) && join.port > 0 && join.port <= 65'535 &&
+                     std::all_of(join.endpoints.begin(), join.endpoints.end(), is_dialable);
+  if (!right) return reject(session, {Errc::invalid_argument, "this rank is not the coordinator of " + rank_text(join.settings.rank)});
+  Address address{join.host, static_cast<std::uint16_t>(join.port)};
   if (address.host.empty()) {
     const auto seen = parse_address(session.peer_name());
     if (!seen.ok())
-      return reject(session,
-                    {Errc::invalid_argument, "the coordinator cannot see the address of " + rank_text(hello.rank) + "; give it one"});
+      return reject(session, {Errc::invalid_argument,
+                              "the coordinator cannot see the address of " + rank_text(join.settings.rank) + "; give it one"});
     address.host = seen.value().host;
   }
   world_.adopt(take_stranger(session), peer);
-  joined_[static_cast<std::size_t>(peer)] = wire::Member{hello.rank, address.host, address.port, "", hello.offers};
+  joined_[static_cast<std::size_t>(peer)] = wire::Member{join.settings.rank, address.host, address.port, "", join.endpoints};
   linked_[static_cast<std::size_t>(peer)] = true;
   begin_linking_if_complete();
 }
 
-void Meeting::on_link(Session& session, const wire::Hello& hello) {
-  const int peer = static_cast<int>(hello.rank);
-  if (Status status = check_hello(hello); !status.ok()) return reject(session, status);  // it may have been held
-  if (hello.world_id != options_.world_id) {
+void Meeting::on_connect(Session& session, const wire::Connect& connect) {
+  const int peer = static_cast<int>(connect.settings.rank);
+  if (Status status = check_settings(connect.settings); !status.ok()) return reject(session, status);  // it may have been held
+  if (connect.world_id != options_.world_id) {
     const Status status{Errc::mismatch,
-                        coordinates() ? rank_text(hello.rank) + " belongs to another world"
-                                      : rank_text(hello.rank) + "'s hostfile differs from that of " +
+                        coordinates() ? rank_text(connect.settings.rank) + " belongs to another world"
+                                      : rank_text(connect.settings.rank) + "'s hostfile differs from that of " +
                                             rank_text(static_cast<std::uint64_t>(rank())) + "; give all ranks the same",
                         peer};
     reject(session, status);
@@ -216,10 +215,10 @@ void Meeting::on_link(Session& session, const wire::Hello& hello) {
     return;
   }
   if (peer < rank())
-    return reject(session,
-                  {Errc::protocol_error, "the higher rank dials, but " + rank_text(hello.rank) + " dialled " + std::to_string(rank())});
+    return reject(session, {Errc::protocol_error,
+                            "the higher rank dials, but " + rank_text(connect.settings.rank) + " dialled " + std::to_string(rank())});
   if (world_.options().is_guest(peer) && world_.rank_name(peer).empty())
-    world_.set_rank_name(peer, name_for_people(hello.name, session.peer_name()));
+    world_.set_rank_name(peer, name_for_people(connect.name, session.peer_name()));
   world_.adopt(take_stranger(session), peer);
   linked_[static_cast<std::size_t>(peer)] = true;
   world_.send_control(peer, wire::Welcome{static_cast<std::uint32_t>(rank())});

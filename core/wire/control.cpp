@@ -7,19 +7,18 @@ namespace ringlet::wire {
 namespace {
 
 constexpr std::size_t kMaxMembers = 65'536;
-constexpr std::size_t kMaxOffers = 64;
 constexpr std::size_t kMaxAbortText = 4'096;
 constexpr std::size_t kMaxRunning = 64;
 constexpr std::size_t kMaxAwaited = 1'024;
 
 }  // namespace
 
-static void tell_fields(auto& fields, Is<Offer> auto& offer) {
-  fields.text(1, offer.host);
-  fields.number(2, offer.port);
-  fields.text(3, offer.interface);
-  fields.choice(4, offer.kind);
-  fields.number(5, offer.speed_mbps);
+static void tell_fields(auto& fields, Is<Endpoint> auto& endpoint) {
+  fields.text(1, endpoint.host);
+  fields.number(2, endpoint.port);
+  fields.text(3, endpoint.interface);
+  fields.choice(4, endpoint.kind);
+  fields.number(5, endpoint.speed_mbps);
 }
 
 static void tell_fields(auto& fields, Is<Path> auto& path) {
@@ -32,27 +31,42 @@ static void tell_fields(auto& fields, Is<Path> auto& path) {
   fields.number(7, path.tried);
 }
 
-static void tell_fields(auto& fields, Is<Hello> auto& hello) {
-  fields.choice(1, hello.purpose);
-  fields.number(2, hello.rank);
-  fields.number(3, hello.world_size);
-  fields.text(4, hello.host);
-  fields.number(5, hello.port);
-  fields.fixed(6, hello.world_id);
-  fields.number(7, hello.guests);
-  fields.text(8, hello.name);
-  fields.number(9, hello.policy);
-  fields.messages(10, hello.offers, kMaxOffers);
-  fields.number(11, hello.to);
-  fields.message(12, hello.path);
+static void tell_fields(auto& fields, Is<RankSettings> auto& settings) {
+  fields.number(1, settings.rank);
+  fields.number(2, settings.world_size);
+  fields.number(3, settings.guests);
+  fields.number(4, settings.policy);
 }
+
+static void tell_fields(auto& fields, Is<Join> auto& join) {
+  fields.message(1, join.settings);
+  fields.text(2, join.host);
+  fields.number(3, join.port);
+  fields.messages(4, join.endpoints, kMaxEndpoints);
+}
+
+static void tell_fields(auto& fields, Is<SeatRequest> auto& request) { fields.text(1, request.name); }
+
+static void tell_fields(auto& fields, Is<Connect> auto& connect) {
+  fields.message(1, connect.settings);
+  fields.fixed(2, connect.world_id);
+  fields.text(3, connect.name);
+}
+
+static void tell_fields(auto& fields, Is<Propose> auto& propose) {
+  fields.message(1, propose.settings);
+  fields.fixed(2, propose.world_id);
+  fields.number(3, propose.to);
+}
+
+static void tell_fields(auto& fields, Is<Nominate> auto& nominate) { fields.message(1, nominate.path); }
 
 static void tell_fields(auto& fields, Is<Member> auto& member) {
   fields.number(1, member.rank);
   fields.text(2, member.host);
   fields.number(3, member.port);
   fields.text(4, member.name);
-  fields.messages(5, member.offers, kMaxOffers);
+  fields.messages(5, member.endpoints, kMaxEndpoints);
 }
 
 static void tell_fields(auto& fields, Is<Roster> auto& roster) {
@@ -61,30 +75,6 @@ static void tell_fields(auto& fields, Is<Roster> auto& roster) {
 }
 
 static void tell_fields(auto& fields, Is<Welcome> auto& welcome) { fields.number(1, welcome.rank); }
-
-static void tell_fields(auto& fields, Is<LinkCosts> auto& costs) {
-  fields.number(1, costs.native_latency_ns);
-  fields.number(2, costs.native_byte_ps);
-  fields.number(3, costs.guest_latency_ns);
-  fields.number(4, costs.guest_byte_ps);
-}
-
-static void tell_fields(auto& fields, Is<Placement> auto& placement) {
-  fields.number(1, placement.policy);
-  fields.message(2, placement.costs);
-  fields.number(3, placement.exchange_bytes);
-  fields.number(4, placement.direct_bytes);
-}
-
-static void tell_fields(auto& fields, Is<Ready> auto& ready) { fields.message(1, ready.measured); }
-
-static void tell_fields(auto& fields, Is<Begin> auto& begin) { fields.message(1, begin.placement); }
-
-static void tell_fields(auto& fields, Is<Abort> auto& abort) {
-  fields.number(1, abort.code);
-  fields.number(2, abort.rank);
-  fields.text(3, abort.text);
-}
 
 static void tell_fields(auto& fields, Is<Seat> auto& seat) {
   fields.number(1, seat.rank);
@@ -95,10 +85,32 @@ static void tell_fields(auto& fields, Is<Seat> auto& seat) {
   fields.number(6, seat.wait_ms);
 }
 
-static void tell_fields(auto& fields, Is<Probe> auto& probe) {
+static void tell_fields(auto& fields, Is<LinkProbe> auto& probe) {
   fields.number(1, probe.number);
   fields.flag(2, probe.answer);
   fields.text(3, probe.padding);
+}
+
+static void tell_fields(auto& fields, Is<LinkCosts> auto& costs) {
+  fields.number(1, costs.native_latency_ns);
+  fields.number(2, costs.native_byte_ps);
+  fields.number(3, costs.guest_latency_ns);
+  fields.number(4, costs.guest_byte_ps);
+}
+
+static void tell_fields(auto& fields, Is<Ready> auto& ready) { fields.message(1, ready.measured); }
+
+static void tell_fields(auto& fields, Is<Begin> auto& begin) {
+  fields.number(1, begin.policy);
+  fields.message(2, begin.costs);
+  fields.number(3, begin.exchange_bytes);
+  fields.number(4, begin.direct_bytes);
+}
+
+static void tell_fields(auto& fields, Is<Abort> auto& abort) {
+  fields.number(1, abort.code);
+  fields.number(2, abort.rank);
+  fields.text(3, abort.text);
 }
 
 static void tell_fields(auto& fields, Is<OperationState> auto& operation) {
@@ -137,13 +149,8 @@ static void tell_fields(auto& fields, Is<RankState> auto& state) {
   fields.flag(13, state.stalled);
 }
 
-static void set_known(Offer::Kind& kind, std::int32_t number) {
-  kind = number == 1 ? Offer::Kind::wired : number == 2 ? Offer::Kind::wireless : Offer::Kind::unknown;
-}
-
-/// A purpose that this version does not know is taken for the first, whose other fields will not fit.
-static void set_known(Hello::Purpose& purpose, std::int32_t number) {
-  purpose = number >= 1 && number <= 3 ? static_cast<Hello::Purpose>(number) : Hello::Purpose::join;
+static void set_known(Endpoint::Kind& kind, std::int32_t number) {
+  kind = number == 1 ? Endpoint::Kind::wired : number == 2 ? Endpoint::Kind::wireless : Endpoint::Kind::unknown;
 }
 
 // On the wire a number that is left out is 0.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <ringlet/status.hpp>
@@ -12,40 +13,66 @@
 // proto/control.proto is the definition; these are its messages as values.
 namespace ringlet::wire {
 
-struct Offer {
+struct Endpoint {
   enum class Kind : std::uint8_t { unknown = 0, wired = 1, wireless = 2 };
   std::string host;
   std::uint32_t port = 0;
   std::string interface {};
   Kind kind = Kind::unknown;
   std::uint32_t speed_mbps = 0;
-  friend bool operator==(const Offer&, const Offer&) = default;
+  friend bool operator==(const Endpoint&, const Endpoint&) = default;
 };
 
 struct Path {
   std::string dialler_interface, acceptor_interface;
-  Offer::Kind kind = Offer::Kind::unknown;
+  Endpoint::Kind kind = Endpoint::Kind::unknown;
   std::uint32_t speed_mbps = 0;
   std::uint64_t round_trip_ns = 0, byte_ps = 0;
   std::uint32_t tried = 0;
   friend bool operator==(const Path&, const Path&) = default;
 };
 
-struct Hello {
-  enum class Purpose : std::uint8_t { join = 0, link = 1, guest = 2, candidate = 3 };
-  Purpose purpose = Purpose::join;
+struct RankSettings {
   std::uint32_t rank = 0;
   std::uint32_t world_size = 0;
-  std::string host;
-  std::uint32_t port = 0;
-  std::uint64_t world_id = 0;
   std::uint32_t guests = 0;
-  std::string name{};
   std::uint32_t policy = 0;
-  std::vector<Offer> offers{};
+  friend bool operator==(const RankSettings&, const RankSettings&) = default;
+};
+
+/// How many addresses a rank may tell of itself.
+inline constexpr std::size_t kMaxEndpoints = 8;
+
+struct Join {
+  RankSettings settings{};
+  std::string host{};
+  std::uint32_t port = 0;
+  std::vector<Endpoint> endpoints{};
+  friend bool operator==(const Join&, const Join&) = default;
+};
+
+struct SeatRequest {
+  std::string name{};
+  friend bool operator==(const SeatRequest&, const SeatRequest&) = default;
+};
+
+struct Connect {
+  RankSettings settings{};
+  std::uint64_t world_id = 0;
+  std::string name{};
+  friend bool operator==(const Connect&, const Connect&) = default;
+};
+
+struct Propose {
+  RankSettings settings{};
+  std::uint64_t world_id = 0;
   std::uint32_t to = 0;
+  friend bool operator==(const Propose&, const Propose&) = default;
+};
+
+struct Nominate {
   Path path{};
-  friend bool operator==(const Hello&, const Hello&) = default;
+  friend bool operator==(const Nominate&, const Nominate&) = default;
 };
 
 struct Member {
@@ -53,7 +80,7 @@ struct Member {
   std::string host;
   std::uint32_t port = 0;
   std::string name{};
-  std::vector<Offer> offers{};
+  std::vector<Endpoint> endpoints{};
   friend bool operator==(const Member&, const Member&) = default;
 };
 
@@ -68,44 +95,6 @@ struct Welcome {
   friend bool operator==(const Welcome&, const Welcome&) = default;
 };
 
-/// What links cost, as measured; 0: not measured.
-struct LinkCosts {
-  std::uint64_t native_latency_ns = 0, native_byte_ps = 0;
-  std::uint64_t guest_latency_ns = 0, guest_byte_ps = 0;
-  friend bool operator==(const LinkCosts&, const LinkCosts&) = default;
-};
-
-struct Placement {
-  std::uint32_t policy = 0;
-  LinkCosts costs{};
-  std::uint64_t exchange_bytes = 0, direct_bytes = 0;
-  friend bool operator==(const Placement&, const Placement&) = default;
-};
-
-struct Ready {
-  LinkCosts measured{};
-  friend bool operator==(const Ready&, const Ready&) = default;
-};
-
-struct Begin {
-  Placement placement{};
-  friend bool operator==(const Begin&, const Begin&) = default;
-};
-
-struct Probe {
-  std::uint32_t number = 0;
-  bool answer = false;
-  std::string padding{};
-  friend bool operator==(const Probe&, const Probe&) = default;
-};
-
-struct Abort {
-  std::uint32_t code = 0;
-  std::int32_t rank = -1;
-  std::string text;
-  friend bool operator==(const Abort&, const Abort&) = default;
-};
-
 struct Seat {
   std::uint32_t rank = 0;
   std::uint32_t world_size = 0;
@@ -114,6 +103,39 @@ struct Seat {
   std::uint32_t heartbeat_timeout_ms = 0;
   std::uint32_t wait_ms = 0;
   friend bool operator==(const Seat&, const Seat&) = default;
+};
+
+struct LinkProbe {
+  std::uint32_t number = 0;
+  bool answer = false;
+  std::string padding{};
+  friend bool operator==(const LinkProbe&, const LinkProbe&) = default;
+};
+
+/// What links cost, as measured; 0: not measured.
+struct LinkCosts {
+  std::uint64_t native_latency_ns = 0, native_byte_ps = 0;
+  std::uint64_t guest_latency_ns = 0, guest_byte_ps = 0;
+  friend bool operator==(const LinkCosts&, const LinkCosts&) = default;
+};
+
+struct Ready {
+  LinkCosts measured{};
+  friend bool operator==(const Ready&, const Ready&) = default;
+};
+
+struct Begin {
+  std::uint32_t policy = 0;
+  LinkCosts costs{};
+  std::uint64_t exchange_bytes = 0, direct_bytes = 0;
+  friend bool operator==(const Begin&, const Begin&) = default;
+};
+
+struct Abort {
+  std::uint32_t code = 0;
+  std::int32_t rank = -1;
+  std::string text;
+  friend bool operator==(const Abort&, const Abort&) = default;
 };
 
 struct OperationState {
@@ -150,7 +172,8 @@ struct RankState {
 };
 
 /// In the order of their tags.
-using ControlMessage = std::variant<Hello, Roster, Welcome, Ready, Begin, Abort, Seat, Probe, StateQuestion, RankState>;
+using ControlMessage = std::variant<Join, Roster, Welcome, Ready, Begin, Abort, Seat, LinkProbe, StateQuestion, RankState, SeatRequest,
+                                    Connect, Propose, Nominate>;
 
 std::string encode_control(const ControlMessage& message);
 /// Nothing where the bytes are not such a message, or it is of a kind that this version does not know.

@@ -16,7 +16,7 @@
 /// Protobuf messages out of plain structs. A message says what it consists of once, for both ways, in a function beside it that argument-
 /// dependent lookup finds:
 ///
-///   static void tell_fields(auto& fields, Is<Hello> auto& hello) { fields.number(1, hello.rank); }
+///   static void tell_fields(auto& fields, Is<Welcome> auto& welcome) { fields.number(1, welcome.rank); }
 ///
 /// Only the .cpp files of codecs include this.
 namespace ringlet::wire {

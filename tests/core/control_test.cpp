@@ -25,16 +25,27 @@ std::uint64_t random_id(SimRandom& random) { return random.below(3) == 0 ? 0 : r
 
 wire::LinkCosts random_costs(SimRandom& random) { return {random_id(random), random_id(random), random_id(random), random_id(random)}; }
 
-std::vector<wire::Offer> random_offers(SimRandom& random) {
-  std::vector<wire::Offer> offers;
+std::vector<wire::Endpoint> random_endpoints(SimRandom& random) {
+  std::vector<wire::Endpoint> endpoints;
   for (auto count = random.below(4); count > 0; --count)
-    offers.push_back({random_text(random), random_number(random), random_text(random), static_cast<wire::Offer::Kind>(random.below(3)),
-                      random_number(random)});
-  return offers;
+    endpoints.push_back({random_text(random), random_number(random), random_text(random),
+                         static_cast<wire::Endpoint::Kind>(random.below(3)), random_number(random)});
+  return endpoints;
+}
+
+wire::RankSettings random_settings(SimRandom& random) {
+  return {random_number(random), random_number(random), random_number(random), random_number(random)};
+}
+
+void to_reference(const wire::RankSettings& settings, reference::RankSettings& out) {
+  out.set_rank(settings.rank);
+  out.set_world_size(settings.world_size);
+  out.set_guests(settings.guests);
+  out.set_policy(settings.policy);
 }
 
 wire::Path random_path(SimRandom& random) {
-  return {random_text(random),   random_text(random), static_cast<wire::Offer::Kind>(random.below(3)),
+  return {random_text(random),   random_text(random), static_cast<wire::Endpoint::Kind>(random.below(3)),
           random_number(random), random_id(random),   random_id(random),
           random_number(random)};
 }
@@ -42,21 +53,21 @@ wire::Path random_path(SimRandom& random) {
 void to_reference(const wire::Path& path, reference::Path& out) {
   out.set_dialler_interface(path.dialler_interface);
   out.set_acceptor_interface(path.acceptor_interface);
-  out.set_kind(static_cast<reference::Offer::Kind>(path.kind));
+  out.set_kind(static_cast<reference::Endpoint::Kind>(path.kind));
   out.set_speed_mbps(path.speed_mbps);
   out.set_round_trip_ns(path.round_trip_ns);
   out.set_byte_ps(path.byte_ps);
   out.set_tried(path.tried);
 }
 
-void to_reference(const std::vector<wire::Offer>& offers, auto& message) {
-  for (const auto& offer : offers) {
-    auto* added = message.add_offers();
-    added->set_host(offer.host);
-    added->set_port(offer.port);
-    added->set_interface(offer.interface);
-    added->set_kind(static_cast<reference::Offer::Kind>(offer.kind));
-    added->set_speed_mbps(offer.speed_mbps);
+void to_reference(const std::vector<wire::Endpoint>& endpoints, auto& message) {
+  for (const auto& endpoint : endpoints) {
+    auto* added = message.add_endpoints();
+    added->set_host(endpoint.host);
+    added->set_port(endpoint.port);
+    added->set_interface(endpoint.interface);
+    added->set_kind(static_cast<reference::Endpoint::Kind>(endpoint.kind));
+    added->set_speed_mbps(endpoint.speed_mbps);
   }
 }
 
@@ -122,26 +133,15 @@ void to_reference(const wire::RankState& state, reference::RankState& out) {
 }
 
 ControlMessage random_message(SimRandom& random) {
-  switch (random.below(10)) {
+  switch (random.below(14)) {
     case 0:
-      return wire::Hello{static_cast<wire::Hello::Purpose>(random.below(4)),
-                         random_number(random),
-                         random_number(random),
-                         random_text(random),
-                         random_number(random),
-                         random_id(random),
-                         random_number(random),
-                         random_text(random),
-                         random_number(random),
-                         random_offers(random),
-                         random_number(random),
-                         random_path(random)};
+      return wire::Join{random_settings(random), random_text(random), random_number(random), random_endpoints(random)};
     case 1: {
       wire::Roster roster;
       roster.world_id = random_id(random);
       for (auto count = random.below(6); count > 0; --count)
         roster.members.push_back(
-            {random_number(random), random_text(random), random_number(random), random_text(random), random_offers(random)});
+            {random_number(random), random_text(random), random_number(random), random_text(random), random_endpoints(random)});
       return roster;
     }
     case 2:
@@ -149,16 +149,24 @@ ControlMessage random_message(SimRandom& random) {
     case 3:
       return wire::Ready{random_costs(random)};
     case 4:
-      return wire::Begin{wire::Placement{random_number(random), random_costs(random), random_id(random), random_id(random)}};
+      return wire::Begin{random_number(random), random_costs(random), random_id(random), random_id(random)};
     case 5:
       return wire::Seat{random_number(random), random_number(random), random_number(random),
                         random_number(random), random_number(random), random_number(random)};
     case 6:
-      return wire::Probe{random_number(random), random.below(2) == 0, random_text(random)};
+      return wire::LinkProbe{random_number(random), random.below(2) == 0, random_text(random)};
     case 7:
       return wire::StateQuestion{random_number(random), random.below(2) == 0, random_number(random), random_number(random)};
     case 8:
       return random_state(random);
+    case 9:
+      return wire::SeatRequest{random_text(random)};
+    case 10:
+      return wire::Connect{random_settings(random), random_id(random), random_text(random)};
+    case 11:
+      return wire::Propose{random_settings(random), random_id(random), random_number(random)};
+    case 12:
+      return wire::Nominate{random_path(random)};
     default:
       return wire::Abort{random_number(random), static_cast<std::int32_t>(random_number(random)), random_text(random)};
   }
@@ -166,20 +174,12 @@ ControlMessage random_message(SimRandom& random) {
 
 reference::ControlMessage to_reference(const ControlMessage& message) {
   reference::ControlMessage out;
-  if (const auto* hello = std::get_if<wire::Hello>(&message)) {
-    auto* to = out.mutable_hello();
-    to->set_purpose(static_cast<reference::Hello::Purpose>(hello->purpose));
-    to->set_rank(hello->rank);
-    to->set_world_size(hello->world_size);
-    to->set_host(hello->host);
-    to->set_port(hello->port);
-    to->set_world_id(hello->world_id);
-    to->set_guests(hello->guests);
-    to->set_name(hello->name);
-    to->set_policy(hello->policy);
-    to_reference(hello->offers, *to);
-    to->set_to(hello->to);
-    to_reference(hello->path, *to->mutable_path());
+  if (const auto* join = std::get_if<wire::Join>(&message)) {
+    auto* to = out.mutable_join();
+    to_reference(join->settings, *to->mutable_settings());
+    to->set_host(join->host);
+    to->set_port(join->port);
+    to_reference(join->endpoints, *to);
   } else if (const auto* roster = std::get_if<wire::Roster>(&message)) {
     auto* to = out.mutable_roster();
     to->set_world_id(roster->world_id);
@@ -189,20 +189,34 @@ reference::ControlMessage to_reference(const ControlMessage& message) {
       added->set_host(member.host);
       added->set_port(member.port);
       added->set_name(member.name);
-      to_reference(member.offers, *added);
+      to_reference(member.endpoints, *added);
     }
+  } else if (const auto* request = std::get_if<wire::SeatRequest>(&message)) {
+    out.mutable_seat_request()->set_name(request->name);
+  } else if (const auto* connect = std::get_if<wire::Connect>(&message)) {
+    auto* to = out.mutable_connect();
+    to_reference(connect->settings, *to->mutable_settings());
+    to->set_world_id(connect->world_id);
+    to->set_name(connect->name);
+  } else if (const auto* propose = std::get_if<wire::Propose>(&message)) {
+    auto* to = out.mutable_propose();
+    to_reference(propose->settings, *to->mutable_settings());
+    to->set_world_id(propose->world_id);
+    to->set_to(propose->to);
+  } else if (const auto* nominate = std::get_if<wire::Nominate>(&message)) {
+    to_reference(nominate->path, *out.mutable_nominate()->mutable_path());
   } else if (const auto* welcome = std::get_if<wire::Welcome>(&message)) {
     out.mutable_welcome()->set_rank(welcome->rank);
   } else if (const auto* ready = std::get_if<wire::Ready>(&message)) {
     to_reference(ready->measured, *out.mutable_ready()->mutable_measured());
   } else if (const auto* begin = std::get_if<wire::Begin>(&message)) {
-    auto* to = out.mutable_begin()->mutable_placement();
-    to->set_policy(begin->placement.policy);
-    to_reference(begin->placement.costs, *to->mutable_costs());
-    to->set_exchange_bytes(begin->placement.exchange_bytes);
-    to->set_direct_bytes(begin->placement.direct_bytes);
-  } else if (const auto* probe = std::get_if<wire::Probe>(&message)) {
-    auto* to = out.mutable_probe();
+    auto* to = out.mutable_begin();
+    to->set_policy(begin->policy);
+    to_reference(begin->costs, *to->mutable_costs());
+    to->set_exchange_bytes(begin->exchange_bytes);
+    to->set_direct_bytes(begin->direct_bytes);
+  } else if (const auto* probe = std::get_if<wire::LinkProbe>(&message)) {
+    auto* to = out.mutable_link_probe();
     to->set_number(probe->number);
     to->set_answer(probe->answer);
     to->set_padding(probe->padding);
@@ -256,8 +270,9 @@ TEST_CASE("control messages are byte for byte what protoc's classes write and re
 
 TEST_CASE("messages without fields keep their kind") {
   for (const ControlMessage& message :
-       {ControlMessage(wire::Ready{}), ControlMessage(wire::Begin{}), ControlMessage(wire::Welcome{0}), ControlMessage(wire::Hello{}),
-        ControlMessage(wire::Roster{0, {wire::Member{}}}), ControlMessage(wire::Abort{0, 0, ""})}) {
+       {ControlMessage(wire::Ready{}), ControlMessage(wire::Begin{}), ControlMessage(wire::Welcome{0}), ControlMessage(wire::Join{}),
+        ControlMessage(wire::SeatRequest{}), ControlMessage(wire::Connect{}), ControlMessage(wire::Propose{}),
+        ControlMessage(wire::Nominate{}), ControlMessage(wire::Roster{0, {wire::Member{}}}), ControlMessage(wire::Abort{0, 0, ""})}) {
     CHECK(wire::encode_control(message).size() >= 2);
     CHECK(decode(wire::encode_control(message)) == message);
   }
@@ -304,7 +319,7 @@ TEST_CASE("truncated and random control messages never crash, and agree with pro
 
 TEST_CASE("a flag whose value is cut off is not read") {
   CHECK_FALSE(decode(std::string("\x42\x01\x10")));  // a probe, field 2
-  CHECK(decode(std::string("\x42\x03\x10\x80\x00", 5)) == ControlMessage(wire::Probe{0, false, {}}));
+  CHECK(decode(std::string("\x42\x03\x10\x80\x00", 5)) == ControlMessage(wire::LinkProbe{0, false, {}}));
 }
 
 TEST_CASE("an abort carries a status, whatever its numbers") {

@@ -36,7 +36,7 @@ std::vector<Violation> violations() {
   return {
       {"unknown kind", joined().frame(header_of(static_cast<FrameKind>(77), 0))},
       {"absurd length", joined().frame(absurd)},
-      {"second hello", joined().control(wire::Hello{})},
+      {"second join", joined().control(wire::Join{})},
       {"unreadable control", joined().frame(header_of(FrameKind::control, 3), bytes_of("\xff\xff\xff"))},
       {"another group", joined().frame(with_group(header_of(FrameKind::call, 32), 4, 0), Values(32))},
       {"another stream", joined().frame(with_group(header_of(FrameKind::offer, 0), 0, 60'000))},

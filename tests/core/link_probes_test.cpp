@@ -150,7 +150,7 @@ TEST_CASE("worlds of natives measure nothing and have rank 0's limits") {
 TEST_CASE("what is measured is rounded, and what is not measured keeps its value") {
   WorldOptions own;
   own.placement.policy = PlacementPolicy::leaves;
-  const wire::Placement placement = placement_of(dearer({0, 0, 90'000, 3'100}, {0, 0, 70'000, 4'200}), own);
+  const wire::Begin placement = placement_of(dearer({0, 0, 90'000, 3'100}, {0, 0, 70'000, 4'200}), own);
   CHECK(placement.policy == 2);
   const double native_latency = own.placement.native.latency_ns, native_byte_ps = own.placement.native.ns_per_byte * 1000;
   CHECK(placement.costs ==
@@ -233,8 +233,8 @@ TEST_CASE("probes that are not due break the protocol") {
   group.start_guest(1);
   REQUIRE(group.sim().run_until([&] { return group.guest_rank(1) == 2; }, {.time = Duration::seconds(5)}) == RunEnd::done);
   // A guest measures nothing; and an answer is to what was asked.
-  if (kind == 0) group.world(2).send_control(0, wire::Probe{0, false, {}});
-  if (kind == 1) group.world(2).send_control(0, wire::Probe{77, true, {}});
+  if (kind == 0) group.world(2).send_control(0, wire::LinkProbe{0, false, {}});
+  if (kind == 1) group.world(2).send_control(0, wire::LinkProbe{77, true, {}});
   if (kind == 2) group.world(2).send_control(0, wire::Begin{});
   REQUIRE(group.sim().run_until([&] { return all_have_met(group); }, {.time = Duration::seconds(30)}) == RunEnd::done);
   for (int rank = 0; rank < 2; ++rank) {

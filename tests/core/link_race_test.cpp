@@ -43,7 +43,7 @@ class TwoNetworks {
   }
 
   SimGroup& group() { return group_; }
-  void offer(int rank, const std::string& host, std::uint32_t port = 0) { group_.meeting_options(rank).offers.push_back({host, port}); }
+  void offer(int rank, const std::string& host, std::uint32_t port = 0) { group_.meeting_options(rank).endpoints.push_back({host, port}); }
 
   /// Starts all and requires that they meet within so much virtual time.
   void meet(Duration within) {

@@ -2,10 +2,10 @@
 
 #include <catch2/catch.hpp>
 
-#include "core/rendezvous/offers.hpp"
+#include "core/rendezvous/endpoints.hpp"
 
 using namespace ringlet;
-using Kind = wire::Offer::Kind;
+using Kind = wire::Endpoint::Kind;
 
 namespace {
 
@@ -51,7 +51,7 @@ TEST_CASE("the faster path is taken, the wired one where they are near") {
 }
 
 TEST_CASE("a path is as good as the worse of its two interfaces") {
-  const wire::Offer wired{"10.0.0.1", 1, "eth0", Kind::wired, 2500}, wireless{"10.0.0.2", 1, "wlan0", Kind::wireless, 0}, unknown{};
+  const wire::Endpoint wired{"10.0.0.1", 1, "eth0", Kind::wired, 2500}, wireless{"10.0.0.2", 1, "wlan0", Kind::wireless, 0}, unknown{};
   CHECK(path_between(wired, wireless).kind == Kind::wireless);
   CHECK(path_between(wireless, wired).kind == Kind::wireless);
   CHECK(path_between(wired, unknown).kind == Kind::unknown);
@@ -80,9 +80,9 @@ TEST_CASE("offers are ordered by how likely they are to be fast") {
                                         {"10.0.0.3", 1, "eth0", Kind::wired, 1000},
                                         {"10.0.0.4", 1, "eth1", Kind::wired, 10'000}});
   std::string hosts;
-  for (const auto& offer : ordered) hosts += offer.host + " ";
+  for (const auto& endpoint : ordered) hosts += endpoint.host + " ";
   CHECK(hosts == "10.0.0.4 10.0.0.3 10.0.0.2 10.0.0.1 169.254.1.1 ");
-  CHECK(likeliest_first(std::vector<wire::Offer>(30)).size() == kMostOffers);
+  CHECK(likeliest_first(std::vector<wire::Endpoint>(30)).size() == wire::kMaxEndpoints);
 }
 
 TEST_CASE("what listens at all addresses is heard at each of its family") {

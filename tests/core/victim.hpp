@@ -37,7 +37,7 @@ class Script {
     const std::string payload = wire::encode_control(message);
     return frame(header_of(FrameKind::control, payload.size()), bytes_of(payload));
   }
-  Script& join() { return control(wire::Hello{wire::Hello::Purpose::join, 1, 2, "", 5000, 0}).control(wire::Ready{}); }
+  Script& join() { return control(wire::Join{{1, 2}, "", 5000}).control(wire::Ready{}); }
   Script& call(std::uint64_t sequence, const Call& call) {
     std::vector<std::byte> record;
     append_call(call, 0, record);

@@ -148,7 +148,7 @@ TEST_CASE("where to listen can be said, and counts for who may join") {
   Values with_token = values;
   with_token["RINGLET_TOKEN"] = "a token of all ranks";
   CHECK(configure(with_token).meeting.listen_at == Address{"0.0.0.0", 0});
-  CHECK(configure(with_token).meeting.offers.empty());
+  CHECK(configure(with_token).meeting.endpoints.empty());
 }
 
 TEST_CASE("answering `ringlet status` can be switched off") {

@@ -46,7 +46,8 @@ using Hosts = std::vector<std::string>;
 
 Hosts hosts(const MeetingOptions& meeting) {
   Hosts result;
-  for (const auto& offer : meeting.offers) result.push_back(offer.host + (offer.port > 0 ? ":" + std::to_string(offer.port) : ""));
+  for (const auto& endpoint : meeting.endpoints)
+    result.push_back(endpoint.host + (endpoint.port > 0 ? ":" + std::to_string(endpoint.port) : ""));
   return result;
 }
 
@@ -55,10 +56,10 @@ Hosts hosts(const MeetingOptions& meeting) {
 TEST_CASE("a rank offers what others can reach: no loopback, no containers, nothing that means something else on another machine") {
   const auto meeting = reach({});
   CHECK(hosts(meeting) == Hosts{"192.168.1.7", "fd00::7", "192.168.2.7"});
-  CHECK(meeting.offers.front().interface == "lan0");
+  CHECK(meeting.endpoints.front().interface == "lan0");
   CHECK_FALSE(meeting.listen_at);
   CHECK(meeting.also_at == Hosts{"::"});
-  CHECK_FALSE(meeting.only_offers);
+  CHECK_FALSE(meeting.only_endpoints);
 }
 
 TEST_CASE("rank 0 listens at the coordinator's address and at its others") {
@@ -71,7 +72,7 @@ TEST_CASE("rank 0 listens at the coordinator's address and at its others") {
 TEST_CASE("where the coordinator is on the loopback nothing is offered, and nothing else listens") {
   for (const int rank : {0, 1}) {
     const auto meeting = reach({}, rank, "127.0.0.1");
-    CHECK(meeting.offers.empty());
+    CHECK(meeting.endpoints.empty());
     CHECK(meeting.also_at.empty());
     CHECK_FALSE(meeting.listen_at);
   }
@@ -83,7 +84,7 @@ TEST_CASE("interfaces can be named or left out") {
   CHECK(hosts(reach({.interfaces = "!lan0"})) == Hosts{"192.168.2.7"});
   CHECK(hosts(reach({.interfaces = "docker0,air0"})) == Hosts{"192.168.2.7", "172.17.0.1"});
   CHECK(reach({.interfaces = "air0"}, 0).also_at == Hosts{"192.168.2.7"});
-  CHECK(reach({.interfaces = "!docker9"}).only_offers);
+  CHECK(reach({.interfaces = "!docker9"}).only_endpoints);
   CHECK_THROWS_WITH(reach({.interfaces = "eth9"}),
                     Contains("RINGLET_INTERFACES is 'eth9'") && Contains("no interface 'eth9'") && Contains("lo, lan0, air0, docker0"));
   for (const char* nothing : {"lo", "!lan0,!air0"})
@@ -94,12 +95,12 @@ TEST_CASE("listening and what is told of it can be set apart") {
   const auto behind = reach({.listen = "0.0.0.0:6000", .advertise = "203.0.113.7:7000,relay.example"});
   CHECK(behind.listen_at == Address{"0.0.0.0", 6000});
   CHECK(hosts(behind) == Hosts{"203.0.113.7:7000", "relay.example"});
-  CHECK(behind.only_offers);
+  CHECK(behind.only_endpoints);
   CHECK(hosts(reach({.listen = "192.168.2.7"})) == Hosts{"192.168.2.7"});
   CHECK(hosts(reach({.listen = "0.0.0.0"})) == Hosts{"192.168.1.7", "192.168.2.7"});
   CHECK(hosts(reach({.listen = "::"})) == Hosts{"fd00::7"});
   CHECK(reach({.listen = "[fd00::7]:80"}).listen_at == Address{"fd00::7", 80});
-  CHECK(reach({.listen = "127.0.0.1"}).offers.empty());
+  CHECK(reach({.listen = "127.0.0.1"}).endpoints.empty());
   CHECK_THROWS_WITH(reach({.listen = "a b"}), Contains("RINGLET_LISTEN is 'a b'") && Contains("host:port"));
   CHECK_THROWS_WITH(reach({.advertise = "10.0.0.1:99999"}), Contains("RINGLET_ADVERTISE") && Contains("10.0.0.1:99999"));
   CHECK_THROWS_WITH(reach({.advertise = ","}), Contains("RINGLET_ADVERTISE is ','"));

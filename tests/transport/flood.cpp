@@ -8,6 +8,7 @@
 #include <random>
 #include <vector>
 
+#include "tests/preface.hpp"
 #include "tests/transport/raw_socket.hpp"
 
 namespace ringlet::test {
@@ -53,7 +54,7 @@ std::string rubbish(std::mt19937& random, std::size_t bytes) {
 bool flood(std::uint16_t port, int count, const std::string& recorded, const std::function<bool()>& goes_on) {
   std::mt19937 random(1);
   std::deque<RawSocket> open;
-  const std::string hail("RNGL\3\0\1\0", 8);
+  const std::string hail = preface_text();
   for (int number = 0; number < count; ++number) {
     if (goes_on && !goes_on()) return false;
     auto socket = dial(port);

@@ -6,6 +6,7 @@
 #include "tests/native/expect.hpp"
 #include "tests/native/guest.hpp"
 #include "tests/native/ranks.hpp"
+#include "tests/preface.hpp"
 #include "tests/transport/raw_socket.hpp"
 #include "tests/web/web_network.hpp"
 #include "tests/web/web_sim.hpp"
@@ -37,7 +38,7 @@ void attack(std::uint16_t port, const std::atomic<bool>& stop) {
                                        std::string(20'000, 'x')};
   const std::vector<std::string> frames{frame(kBinary, "not a Ringlet preface"), frame(kText, "text"),
                                         server_frame(kBinary, "unmasked"),       frame(0xf2, "bits"),
-                                        frame(kClose, close_payload(9)),         frame(kBinary, std::string("RNGL\3\0\1\0", 8))};
+                                        frame(kClose, close_payload(9)),         frame(kBinary, preface_text())};
   while (!stop) {
     const auto socket = RawSocket::connected_to(port);
     const auto say = [&](const std::string& text) { ::send(socket.descriptor(), text.data(), text.size(), MSG_NOSIGNAL); };

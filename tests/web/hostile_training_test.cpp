@@ -8,6 +8,7 @@
 #include "tests/launch/command_process.hpp"
 #include "tests/native/expect.hpp"
 #include "tests/native/guest.hpp"
+#include "tests/preface.hpp"
 #include "tests/transport/flood.hpp"
 #include "tests/web/assault.hpp"
 #include "tests/web/attacks.hpp"
@@ -132,7 +133,7 @@ std::vector<Blow> blows() {
                       .after_upgrade = attack.bytes,
                       .answer = upgraded,
                       .last = server_frame(kClose, close_payload(attack.code))});
-  const std::string opening = std::string("RNGL\3\0\1\0", 8) + std::string(32, 'n'), request = std::string(24, '\0') + std::string(32, 'p');
+  const std::string opening = preface_text() + std::string(32, 'n'), request = std::string(24, '\0') + std::string(32, 'p');
   // Its proof is there, and wrong, before the server's own nonce has left.
   list.push_back({.what = "a proof that is none", .first = opening + request});
   list.push_back({.what = "the same in frames",
@@ -148,7 +149,7 @@ void begin_slow_ones(Assault& assault) {
     assault.begin({.what = "silence", .first = ""});
     assault.begin({.what = "silence after half a magic", .first = "RN"});
     assault.begin({.what = "a slow header", .first = "GET / HTTP/1.1\r\nHost: ring:1\r\nX: ", .drip = "x"});
-    assault.begin({.what = "a slow handshake", .first = std::string("RNGL\3\0\1\0", 8), .drip = "n"});
+    assault.begin({.what = "a slow handshake", .first = preface_text(), .drip = "n"});
     assault.begin({.what = "silence after the upgrade", .first = upgrade_request(), .answer = "HTTP/1.1 101 "});
     assault.begin({.what = "a slow frame",
                    .first = upgrade_request(),

@@ -9,7 +9,7 @@ namespace ringlet::uv {
 
 /// What the system knows of an interface beside its addresses.
 struct InterfaceTraits {
-  wire::Offer::Kind kind = wire::Offer::Kind::unknown;
+  wire::Endpoint::Kind kind = wire::Endpoint::Kind::unknown;
   std::uint32_t speed_mbps = 0;  // nominal; 0: not known
 };
 

@@ -17,8 +17,8 @@ InterfaceTraits traits_of(const std::string& name) {
   ifmediareq request{};
   std::strncpy(request.ifm_name, name.c_str(), sizeof request.ifm_name - 1);
   if (::ioctl(socket, SIOCGIFMEDIA, &request) == 0) {
-    if (IFM_TYPE(request.ifm_current) == IFM_IEEE80211) traits.kind = wire::Offer::Kind::wireless;
-    if (IFM_TYPE(request.ifm_current) == IFM_ETHER) traits.kind = wire::Offer::Kind::wired;
+    if (IFM_TYPE(request.ifm_current) == IFM_IEEE80211) traits.kind = wire::Endpoint::Kind::wireless;
+    if (IFM_TYPE(request.ifm_current) == IFM_ETHER) traits.kind = wire::Endpoint::Kind::wired;
   }
   ::close(socket);
   return traits;

@@ -25,9 +25,9 @@ InterfaceTraits traits_of(const std::string& name) {
   const auto has = [&](const char* entry) { return ::access((folder + entry).c_str(), F_OK) == 0; };
   const long type = number_in(folder + "type");
   if (has("wireless") || has("phy80211"))
-    traits.kind = wire::Offer::Kind::wireless;
+    traits.kind = wire::Endpoint::Kind::wireless;
   else if (type == ARPHRD_ETHER || type == ARPHRD_INFINIBAND)
-    traits.kind = wire::Offer::Kind::wired;
+    traits.kind = wire::Endpoint::Kind::wired;
   traits.speed_mbps = static_cast<std::uint32_t>(std::clamp<long>(number_in(folder + "speed"), 0, 10'000'000));
   return traits;
 }
