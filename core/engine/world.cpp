@@ -5,6 +5,7 @@
 
 #include "core/base/check.hpp"
 #include "core/engine/delay_text.hpp"
+#include "core/engine/send_control.hpp"
 
 namespace ringlet {
 
@@ -86,6 +87,10 @@ void World::adopt(std::unique_ptr<Session> session, int rank) {
   send_abort(*sessions_[static_cast<std::size_t>(rank)]);
 }
 
+void World::adopt(std::unique_ptr<Link> link, int rank) {
+  adopt(std::make_unique<Session>(std::move(link), loop_, static_cast<SessionOwner&>(*this), options_.session), rank);
+}
+
 std::unique_ptr<Session> World::replace(std::unique_ptr<Session> session, int rank) {
   auto before = std::move(sessions_[static_cast<std::size_t>(rank)]);
   adopt(std::move(session), rank);
@@ -98,12 +103,7 @@ LinkReport World::link_with(int rank) const {
   return {session.own_name(), session.peer_name(), session.medium(), known.path, known.dialled};
 }
 
-void World::send_control(int rank, const wire::ControlMessage& message) {
-  const std::string payload = wire::encode_control(message);
-  FrameHeader header;
-  header.kind = FrameKind::control;
-  session_with(rank).send_owned(header, std::as_bytes(std::span(payload)));
-}
+void World::send_control(int rank, const wire::ControlMessage& message) { ringlet::send_control(session_with(rank), message); }
 
 // --- groups ---
 
@@ -250,10 +250,7 @@ void World::fail(const Status& status) {
 }
 
 void World::send_abort(Session& session) {
-  const std::string payload = wire::encode_control(wire::to_abort(failure_));
-  FrameHeader header;
-  header.kind = FrameKind::control;
-  session.send_owned(header, std::as_bytes(std::span(payload)));
+  ringlet::send_control(session, wire::to_abort(failure_));
   session.finish_sending();
 }
 

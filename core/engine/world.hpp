@@ -41,6 +41,8 @@ class World final : private SessionOwner, private GroupHost {
 
   /// Takes over the session with a rank; frames that come from now on are this world's.
   void adopt(std::unique_ptr<Session> session, int rank);
+  /// The same for an authenticated link that carries nothing yet.
+  void adopt(std::unique_ptr<Link> link, int rank);
   /// The same for a rank that has one already, over which nothing of a group has been sent: that one is given back, to be taken leave of.
   std::unique_ptr<Session> replace(std::unique_ptr<Session> session, int rank);
   /// What was found out about the way to a rank, for link_with().

@@ -1,47 +1,110 @@
 #pragma once
 
-#include <algorithm>
+#include <cstdint>
+#include <functional>
 #include <memory>
-#include <utility>
+#include <string>
+#include <vector>
 
-#include "core/rendezvous/link_race.hpp"
+#include "core/base/alive_guard.hpp"
+#include "core/engine/session.hpp"
+#include "core/rendezvous/dialler.hpp"
+#include "core/rendezvous/retry_pause.hpp"
+#include "core/wire/control.hpp"
 
-// For the race's own sources.
 namespace ringlet {
 
-struct LinkRace::Candidate {
-  enum class State : std::uint8_t { idle, dialling, greeting, ready, lost, never };
-  wire::Endpoint target;
-  State state = State::idle;
-  std::unique_ptr<Session> session{};
-  std::shared_ptr<Sink> sink{};
-  wire::Path path{};
-  Duration pause = Duration::milliseconds(20);
-  int refusals = 0;
-  TimerId timer = 0;
-  Instant dialled{}, sent{};
-  std::uint32_t asked = 0, answered = 0;  // probes
-  std::uint32_t row_answered = 0;
-
-  /// Until it is dialled again: longer each time.
-  Duration next_pause() { return std::exchange(pause, std::min(pause * 2, Duration::seconds(1))); }
+struct LinkCandidateOptions {
+  LinkRequest request{};
+  wire::Propose proposal{};
+  std::vector<wire::Endpoint> interfaces{};  // this machine's addresses
+  bool only_these_interfaces = false;        // a link that leaves by another is dropped
+  SessionOptions session{};
 };
 
-class LinkRace::Sink final : public GatheringSink {
+/// One address of a peer in a link race: it is dialled, and the link is proposed to the rank that answers there. Belongs to the loop's
+/// thread.
+class LinkCandidate final : private SessionOwner {
  public:
-  Sink(LinkRace& race, Candidate& candidate) : race_(race), candidate_(candidate) {}
-  void frame_ended() override {
-    if (const auto message = wire::decode_control(gathered())) return race_.on_message(candidate_, *message);
-    race_.lose(candidate_, {Errc::protocol_error, to_text(candidate_) + " sent what is no message"}, true);
-  }
+  enum class State : std::uint8_t {
+    idle,       // is to be dialled
+    dialling,   // until the link is authenticated
+    proposed,   // until the peer accepts the proposal
+    ready,      // may be measured and nominated
+    nominated,  // until the peer accepts the nomination
+    lost,       // may be dialled again
+    hopeless,   // another rank, another world, or no Ringlet answers there
+  };
+  /// All run from the loop, inside a call of the session. The candidate is destroyed later, not in them.
+  struct Callbacks {
+    std::function<void(LinkCandidate&)> on_ready;
+    std::function<void(LinkCandidate&, const wire::LinkProbe&)> on_probe_answer;
+    /// The peer has accepted the nomination, and been told that this has come: the session is the link.
+    std::function<void(LinkCandidate&)> on_accepted;
+    /// It is `lost` or `hopeless` now.
+    std::function<void(LinkCandidate&, const Status&)> on_lost;
+  };
 
-  static std::string to_text(const Candidate& candidate) {
-    return to_string(Address{candidate.target.host, static_cast<std::uint16_t>(candidate.target.port)});
-  }
+  /// All outlive it. It is `idle`, and nothing runs yet.
+  LinkCandidate(EventLoop& loop, Dialler& dialler, const LinkCandidateOptions& options, wire::Endpoint target, const Callbacks& callbacks);
+  ~LinkCandidate();
+
+  State state() const { return state_; }
+  /// It may still become ready without being resumed.
+  bool is_pending() const { return state_ < State::ready; }
+  bool is_ready() const { return state_ == State::ready; }
+  /// "10.0.0.7:5000"
+  std::string text() const;
+  /// The way that the link takes, as far as it is known.
+  wire::Path& path() { return path_; }
+  Instant dialled_at() const { return dialled_at_; }
+  /// The peer is on this machine.
+  bool is_local() const;
+
+  void dial_after(Duration pause);
+  /// Nobody waits for it now: what is not ready is given up.
+  void pause();
+  /// Dials it again, where it is `lost`, after a pause that grows.
+  void resume();
+  void send(const wire::ControlMessage& message);
+  /// Asks the peer to take this link.
+  void nominate();
+  /// Gives the link up because of something that its peer did or did not do. on_lost runs inside the call.
+  void lose(const Status& status, bool for_good);
+  /// Gives the link up without calling anybody.
+  void drop();
+  /// The session of an accepted nomination, for its next owner.
+  std::unique_ptr<Session> take();
+  /// The race is over: ends this side's direction of the link, and calls nobody any more.
+  void finish();
 
  private:
-  LinkRace& race_;
-  Candidate& candidate_;
+  class Sink;
+
+  PayloadSink* on_frame(Session& session, const FrameHeader& header) override;
+  void on_session_failed(Session& session, const Status& status) override;
+  void on_session_ended(Session& session) override;
+
+  void dial();
+  void on_dialled(Result<std::unique_ptr<Link>> link);
+  void on_message(const wire::ControlMessage& message);
+  void on_welcome(const wire::Welcome& welcome);
+
+  EventLoop& loop_;
+  Dialler& dialler_;
+  const LinkCandidateOptions& options_;
+  const wire::Endpoint target_;
+  const Callbacks& callbacks_;
+  State state_ = State::idle;
+  bool paused_ = false, finished_ = false;
+  RetryPause retry_pause_;
+  int refusals_ = 0;
+  TimerId timer_ = 0;
+  Instant dialled_at_{};
+  wire::Path path_{};
+  std::unique_ptr<Sink> sink_;
+  std::unique_ptr<Session> session_;
+  AliveGuard guard_;
 };
 
 }  // namespace ringlet

@@ -13,7 +13,7 @@ constexpr std::size_t kSingles = 6;
 constexpr std::size_t kRows = 2;
 constexpr std::size_t kRowLength = 8;
 static_assert(kSingles + kRows * kRowLength == LinkProbes::kProbesPerPeer);
-constexpr double kRowBytes = kRowLength * LinkProbes::kMostPadding;
+constexpr double kRowBytes = kRowLength * LinkProbes::kMaxPadding;
 constexpr double kPicoseconds = 1000;  // per nanosecond
 constexpr double kDearest = 1e15;      // beyond any link
 
@@ -43,7 +43,7 @@ LinkProbes::LinkProbes(EventLoop& loop, const WorldOptions& options, Send send, 
 void LinkProbes::start() { peers_.empty() ? on_done_(costs_) : begin_round(); }
 
 void LinkProbes::begin_round() {
-  const std::string padding(round_ < kSingles ? 0 : kMostPadding, '\0');
+  const std::string padding(round_ < kSingles ? 0 : kMaxPadding, '\0');
   round_began_ = loop_.now();
   for (std::size_t i = 0; i < length_of_round(round_); ++i) send_(peers_[peer_], wire::LinkProbe{sent_++, false, padding});
 }

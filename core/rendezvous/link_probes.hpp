@@ -19,7 +19,7 @@ std::vector<int> peers_to_probe(const WorldOptions& options);
 class LinkProbes {
  public:
   /// Of one native to one peer, and what they hold at most: who answers them need not take more.
-  static constexpr std::size_t kProbesPerPeer = 22, kMostPadding = 16 << 10;
+  static constexpr std::size_t kProbesPerPeer = 22, kMaxPadding = 16 << 10;
   using Send = std::function<void(int peer, const wire::LinkProbe& probe)>;
 
   /// `on_done` runs once, inside start() or on_answer(), with the dearest of each sort.

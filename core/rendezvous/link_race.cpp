@@ -1,8 +1,8 @@
+#include "core/rendezvous/link_race.hpp"
+
 #include <algorithm>
 #include <utility>
 
-#include "core/base/rank_text.hpp"
-#include "core/rendezvous/link_candidate.hpp"
 #include "core/rendezvous/path_choice.hpp"
 
 namespace ringlet {
@@ -10,170 +10,136 @@ namespace ringlet {
 namespace {
 
 constexpr Duration kHeadStart = Duration::milliseconds(2);
-constexpr std::size_t kMostMessageBytes = LinkRace::kPadding + 1024;
-constexpr int kMaxRaceRefusals = 3;
-
-std::string host_or_nothing(const std::string& name) {
-  const auto address = parse_address(name);
-  return address.ok() ? address.value().host : std::string();
-}
+constexpr Duration kMinGatheringTime = Duration::milliseconds(100), kMaxGatheringTime = Duration::milliseconds(400);
+constexpr Duration kNominationTimeout = Duration::seconds(5);
 
 }  // namespace
 
 LinkRace::LinkRace(EventLoop& loop, Dialler& dialler, LinkRaceOptions options, OnEnd on_end)
-    : loop_(loop), dialler_(dialler), options_(std::move(options)), on_end_(std::move(on_end)), alive_(std::make_shared<bool>(true)) {
+    : loop_(loop),
+      options_(std::move(options)),
+      callbacks_{[this](LinkCandidate& candidate) { on_ready(candidate); },
+                 [this](LinkCandidate& candidate, const wire::LinkProbe& answer) { on_probe_answer(candidate, answer); },
+                 [this](LinkCandidate& candidate) { on_accepted(candidate); },
+                 [this](LinkCandidate& candidate, const Status& status) { on_lost(candidate, status); }},
+      on_end_(std::move(on_end)) {
   Duration head_start{};
-  for (const auto& target : options_.targets) {
-    candidates_.push_back(std::make_unique<Candidate>(Candidate{target}));
-    dial_later(*candidates_.back(), head_start);
+  for (const wire::Endpoint& target : options_.targets) {
+    candidates_.push_back(std::make_unique<LinkCandidate>(loop_, dialler, options_.candidate, target, callbacks_));
+    candidates_.back()->dial_after(head_start);
     head_start = head_start + kHeadStart;
   }
 }
 
-LinkRace::~LinkRace() {
-  *alive_ = false;
-  if (timer_ != 0) loop_.cancel(timer_);
+LinkRace::~LinkRace() { cancel_timer(); }
+
+std::vector<LinkCandidate*> LinkRace::ready() const {
+  std::vector<LinkCandidate*> found;
   for (const auto& candidate : candidates_)
-    if (candidate->timer != 0) loop_.cancel(candidate->timer);
+    if (candidate->is_ready()) found.push_back(candidate.get());
+  return found;
 }
 
-void LinkRace::dial_later(Candidate& candidate, Duration pause) {
-  candidate.state = Candidate::State::idle;
-  candidate.timer = loop_.after(pause, [this, &candidate] {
-    candidate.timer = 0;
-    dial(candidate);
+bool LinkRace::any_pending() const {
+  return std::any_of(candidates_.begin(), candidates_.end(), [](const auto& one) { return one->is_pending(); });
+}
+
+void LinkRace::set_timer(Duration delay, void (LinkRace::*member)()) {
+  cancel_timer();
+  timer_ = loop_.after(delay, [this, member] {
+    timer_ = 0;
+    (this->*member)();
   });
 }
 
-void LinkRace::dial(Candidate& candidate) {
-  candidate.state = Candidate::State::dialling;
-  candidate.dialled = loop_.now();
-  const Address address{candidate.target.host, static_cast<std::uint16_t>(candidate.target.port)};
-  dialler_.dial(address, DialTimes{}, options_.request, [this, alive = alive_, &candidate](Result<std::unique_ptr<Link>> link) {
-    if (*alive) on_dialled(candidate, std::move(link));
-  });
+void LinkRace::cancel_timer() {
+  if (timer_ != 0) loop_.cancel(std::exchange(timer_, 0));
 }
 
-void LinkRace::on_dialled(Candidate& candidate, Result<std::unique_ptr<Link>> link) {
-  if (stage_ != Stage::gathering) {
-    candidate.state = Candidate::State::lost;
-    return;
+// --- gathering ---
+
+void LinkRace::on_ready(LinkCandidate& candidate) {
+  // No link is faster than one that does not leave the machine.
+  if (!any_pending() || candidate.is_local()) return stop_gathering();
+  if (ready().size() == 1)
+    set_timer(std::clamp((loop_.now() - candidate.dialled_at()) * 8, kMinGatheringTime, kMaxGatheringTime), &LinkRace::stop_gathering);
+}
+
+void LinkRace::stop_gathering() {
+  cancel_timer();
+  if (ready().empty()) return gather_again();
+  for (const auto& candidate : candidates_) candidate->pause();
+  std::vector<LinkCandidate*> kept;
+  for (LinkCandidate* candidate : ready()) {
+    const bool known =
+        std::any_of(kept.begin(), kept.end(), [&](LinkCandidate* one) { return is_same_way(one->path(), candidate->path()); });
+    known ? candidate->drop() : kept.push_back(candidate);
   }
-  if (!link.ok()) return lose(candidate, link.status(), link.status().code() == Errc::protocol_error);
-  const std::string own_host = host_or_nothing(link.value()->own_name());
-  const auto own = std::find_if(options_.interfaces.begin(), options_.interfaces.end(),
-                                [&](const wire::Endpoint& interface) { return interface.host == own_host; });
-  if (own == options_.interfaces.end() && options_.only_these_interfaces)
-    return lose(candidate,
-                {Errc::peer_lost, "the way to " + Sink::to_text(candidate) + " leaves by " + own_host + ", which is not to be used"}, true);
-  candidate.path = path_between(own == options_.interfaces.end() ? wire::Endpoint{} : *own, candidate.target);
-  candidate.sink = std::make_shared<Sink>(*this, candidate);
-  candidate.state = Candidate::State::greeting;
-  candidate.asked = candidate.answered = candidate.row_answered = 0;
-  candidate.session = std::make_unique<Session>(std::move(link).value(), loop_, static_cast<SessionOwner&>(*this), options_.session);
-  send(candidate, options_.proposal);
+  if (kept.size() == 1) return nominate_best();
+  stage_ = Stage::measuring;
+  measurement_ = std::make_unique<LinkMeasurement>(loop_, kept, [this] { nominate_best(); });
+  measurement_->start();
 }
 
-void LinkRace::send(Candidate& candidate, const wire::ControlMessage& message) {
-  const std::string payload = wire::encode_control(message);
-  FrameHeader header;
-  header.kind = FrameKind::control;
-  candidate.session->send_owned(header, std::as_bytes(std::span(payload)));
+void LinkRace::gather_again() {
+  stage_ = Stage::gathering;
+  nominee_ = nullptr;
+  measurement_.reset();
+  for (const auto& candidate : candidates_) candidate->resume();
 }
 
-LinkRace::Candidate& LinkRace::candidate_of(const Session& session) {
-  return **std::find_if(candidates_.begin(), candidates_.end(), [&](const auto& one) { return one->session.get() == &session; });
+// --- the choice ---
+
+void LinkRace::on_probe_answer(LinkCandidate& candidate, const wire::LinkProbe& answer) {
+  if (measurement_ && measurement_->on_answer(candidate, answer)) return;
+  candidate.lose({Errc::protocol_error, candidate.text() + " answered a probe that was not sent"}, true);
 }
 
-PayloadSink* LinkRace::on_frame(Session& session, const FrameHeader& header) {
-  Candidate& candidate = candidate_of(session);
-  if (header.kind == FrameKind::control && header.payload_bytes <= kMostMessageBytes) {
-    candidate.sink->begin();
-    return candidate.sink.get();
-  }
-  lose(candidate, {Errc::protocol_error, Sink::to_text(candidate) + " sent what does not belong here"}, true);
-  return nullptr;
+void LinkRace::nominate_best() {
+  stage_ = Stage::nominating;
+  const auto found = ready();
+  if (found.empty()) return gather_again();
+  std::vector<wire::Path> paths;
+  for (LinkCandidate* candidate : found) paths.push_back(candidate->path());
+  nominee_ = found[choose_path(paths)];
+  nominee_->path().tried = static_cast<std::uint32_t>(candidates_.size());
+  set_timer(kNominationTimeout, &LinkRace::give_nominee_up);
+  nominee_->nominate();
 }
 
-void LinkRace::on_session_failed(Session& session, const Status& status) { lose(candidate_of(session), status, false); }
+void LinkRace::give_nominee_up() { nominee_->lose({Errc::timed_out, nominee_->text() + " has not answered in time"}, false); }
 
-void LinkRace::on_session_ended(Session& session) {
-  Candidate& candidate = candidate_of(session);
-  lose(candidate, {Errc::peer_lost, Sink::to_text(candidate) + " closed the connection"}, false);
-}
+void LinkRace::on_accepted(LinkCandidate& candidate) { end(Winner{candidate.take(), candidate.path()}); }
 
-void LinkRace::on_message(Candidate& candidate, const wire::ControlMessage& message) {
-  if (const auto* welcome = std::get_if<wire::Welcome>(&message)) return on_welcome(candidate, welcome->rank);
-  if (const auto* probe = std::get_if<wire::LinkProbe>(&message); probe != nullptr && probe->answer) return on_probe(candidate, *probe);
-  if (const auto* abort = std::get_if<wire::Abort>(&message)) return lose(candidate, wire::to_status(*abort), false);
-  lose(candidate, {Errc::protocol_error, Sink::to_text(candidate) + " sent what does not belong here"}, true);
-}
+// --- the end ---
 
-void LinkRace::on_welcome(Candidate& candidate, std::uint32_t rank) {
-  if (rank != options_.proposal.to)
-    return lose(
-        candidate,
-        {Errc::mismatch, "at " + Sink::to_text(candidate) + " answers " + rank_text(rank) + " and not " + rank_text(options_.proposal.to)},
-        true);
-  if (stage_ == Stage::asking && &candidate == current_) {
-    send(candidate, wire::Welcome{options_.proposal.settings.rank});
-    candidate.state = Candidate::State::lost;
-    return end(Winner{std::move(candidate.session), candidate.path});
-  }
-  if (candidate.state == Candidate::State::greeting && stage_ == Stage::gathering) return become_ready(candidate);
-  lose(candidate, {Errc::protocol_error, Sink::to_text(candidate) + " sent a welcome that nobody had asked for"}, true);
-}
-
-/// It is safe inside the session's own call.
-void LinkRace::close(Candidate& candidate) {
-  if (!candidate.session) return;
-  candidate.session->close();
-  loop_.defer([gone = std::shared_ptr<Session>(std::move(candidate.session)), sink = std::move(candidate.sink)] {});
-}
-
-void LinkRace::lose(Candidate& candidate, const Status& status, bool for_good) {
-  close(candidate);
-  if (stage_ == Stage::over) return;
+void LinkRace::on_lost(LinkCandidate& candidate, const Status& status) {
   last_error_ = status.text();
-  const bool refused = status.code() == Errc::mismatch || status.code() == Errc::invalid_argument;
-  if (refused && !for_good) for_good = ++candidate.refusals >= kMaxRaceRefusals;
-  candidate.state = for_good ? Candidate::State::never : Candidate::State::lost;
-  if (given_up()) return end(Status(status.code() == Errc::protocol_error ? Errc::protocol_error : Errc::mismatch, status.text()));
+  const bool hopeless =
+      std::all_of(candidates_.begin(), candidates_.end(), [](const auto& one) { return one->state() == LinkCandidate::State::hopeless; });
+  if (hopeless) return end(Status(status.code() == Errc::protocol_error ? Errc::protocol_error : Errc::mismatch, status.text()));
   switch (stage_) {
     case Stage::gathering:
-      if (!ready().empty()) {
-        if (timer_ != 0 &&
-            std::none_of(candidates_.begin(), candidates_.end(), [](const auto& one) { return one->state < Candidate::State::ready; }))
-          stop_gathering();
-      } else if (!for_good) {
-        dial_later(candidate, candidate.next_pause());
-      }
+      if (ready().empty())
+        for (const auto& one : candidates_) one->resume();
+      else if (!any_pending())
+        stop_gathering();
       return;
-    case Stage::pinging:
-      return end_pinging();
     case Stage::measuring:
-    case Stage::asking:
-      if (&candidate != current_) return;
-      current_ = nullptr;
-      return stage_ == Stage::asking ? ask_best() : measure_next();
+      return measurement_->on_lost(candidate);
+    case Stage::nominating:
+      if (&candidate != nominee_) return;
+      cancel_timer();
+      return nominate_best();
     case Stage::over:
       return;
   }
 }
 
-bool LinkRace::given_up() const {
-  return std::all_of(candidates_.begin(), candidates_.end(), [](const auto& one) { return one->state == Candidate::State::never; });
-}
-
 void LinkRace::end(Result<Winner> outcome) {
   stage_ = Stage::over;
-  if (timer_ != 0) loop_.cancel(std::exchange(timer_, 0));
-  for (const auto& candidate : candidates_) {
-    if (candidate->timer != 0) loop_.cancel(std::exchange(candidate->timer, 0));
-    if (!candidate->session) continue;
-    candidate->session->discard_received();
-    candidate->session->finish_sending();
-  }
+  cancel_timer();
+  for (const auto& candidate : candidates_) candidate->finish();
   const OnEnd on_end = std::exchange(on_end_, nullptr);
   on_end(std::move(outcome));
 }

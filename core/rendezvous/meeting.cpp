@@ -1,213 +1,151 @@
 #include "core/rendezvous/meeting.hpp"
 
-#include <algorithm>
 #include <utility>
 
-#include "core/base/check.hpp"
 #include "core/base/rank_text.hpp"
-#include "core/rendezvous/path_choice.hpp"
+#include "core/rendezvous/rank_settings.hpp"
 
 namespace ringlet {
 
 namespace {
 
 constexpr Duration kGrace = Duration::seconds(1);
-constexpr std::size_t kMaxNameBytes = 256;
-
-std::string list_of(const std::vector<int>& ranks) {
-  std::string text;
-  for (const int rank : ranks) text += (text.empty() ? "rank " : ", ") + std::to_string(rank);
-  return text;
-}
+constexpr std::size_t kMaxRosterNameBytes = 256;
 
 }  // namespace
 
 Meeting::Meeting(EventLoop& loop, Network& network, Authenticator& authenticator, Reception* reception, World& world,
                  MeetingOptions options)
     : loop_(loop),
-      network_(network),
       reception_(reception),
       world_(world),
-      dialler_(loop, network, authenticator, options.shortcut),
       options_(std::move(options)),
-      joined_(static_cast<std::size_t>(world.options().size)),
-      linked_(static_cast<std::size_t>(world.options().size)),
-      opening_(loop, world, [this] { finish({}); }),
-      alive_(std::make_shared<bool>(true)) {
+      roster_known_(!options_.coordinator || rank() == 0),
+      links_(world.options().size, world.options().rank),
+      closing_(loop, world.options().session),
+      dialler_(loop, network, authenticator, options_.shortcut),
+      listeners_(network),
+      dials_(loop, dialler_, world, links_, closing_, {options_.timeout, options_.interfaces, options_.only_these_interfaces},
+             [this] { advance(); }),
+      barrier_(loop, world, [this] { finish({}); }) {
   if (reception_ == nullptr) return;
-  reception_->set_on_link([this](std::unique_ptr<Link> link) { on_stranger(std::move(link)); });
+  reception_->set_on_link([this](std::unique_ptr<Link> link) {
+    if (admission_) admission_->receive(std::move(link));
+  });
   reception_->relay_for(world_.options());
 }
 
 Meeting::~Meeting() {
-  *alive_ = false;
   if (reception_ != nullptr) reception_->set_on_link(nullptr);
   if (deadline_timer_ != 0) loop_.cancel(deadline_timer_);
 }
 
+// --- the phases ---
+
 void Meeting::start(std::function<void(const Status&)> on_met) {
   on_met_ = std::move(on_met);
-  world_.set_control_handler([this](int from, const wire::ControlMessage& message) { on_control(from, message); });
-  world_.set_failure_handler([this, alive = alive_](const Status& status) {
-    if (*alive) finish(status);
-  });
+  world_.set_control_handler(guard_.wrap([this](int from, const wire::ControlMessage& message) { on_control(from, message); }));
+  world_.set_failure_handler(guard_.wrap([this](const Status& status) { finish(status); }));
   set_deadline(options_.timeout);
-  linked_[static_cast<std::size_t>(rank())] = true;
-  roster_known_ = !coordinates() || rank() == 0;
-  if (is_guest()) return;  // rank 0 has its word, and will give it the roster
-  if (rank() == 0 && world_.options().guests > 0)
-    seats_ = std::make_unique<Seats>(loop_, world_.options(), loop_.now() + options_.timeout, [this] { tell_guests(); });
+  // Rank 0 has a guest's request, and will give it the roster.
+  if (is_guest()) return;
   if (Status status = listen(); !status.ok()) return world_.fail(status);
-  begin_dialling();
+  admit();
+  dial();
 }
 
-// --- ranks ---
+Status Meeting::listen() {
+  const Status status = listeners_.open(addresses_to_listen_at(options_, rank()), options_.also_at, reception_->acceptor());
+  return status.ok() ? status : Status(status.code(), rank_text(rank()) + " cannot listen: " + status.text(), rank());
+}
+
+void Meeting::admit() {
+  if (rank() == 0) {
+    CoordinatorOptions options;
+    options.world_id = options_.world_id;
+    options.natives_join = options_.coordinator.has_value();
+    options.timeout = options_.timeout;
+    options.on_guests = options_.on_guests;
+    if (options_.coordinator) options.known.push_back(own_member());
+    for (std::uint32_t peer = 0; peer < options_.roster.size(); ++peer) {
+      const Address& address = options_.roster[peer].front();
+      options.known.push_back({peer, address.host, address.port});
+    }
+    coordinator_ = std::make_unique<Coordinator>(loop_, world_, links_, std::move(options), [this] { advance(); });
+  }
+  AdmissionOptions options;
+  options.has_coordinator = options_.coordinator.has_value();
+  if (roster_known_) options.world_id = options_.world_id;
+  admission_ = std::make_unique<Admission>(loop_, world_, links_, closing_, coordinator_.get(), options, [this] { advance(); });
+}
+
+void Meeting::dial() {
+  if (!roster_known_) return dials_.join(*options_.coordinator, make_join());
+  if (options_.coordinator) return;
+  for (auto& link : plan_links(options_.roster, rank())) dials_.connect(std::move(link), options_.world_id, options_.name);
+}
+
+wire::Member Meeting::own_member() const {
+  return {0, options_.coordinator->host, options_.coordinator->port, "", listeners_.reachable(options_.endpoints)};
+}
+
+wire::Join Meeting::make_join() const {
+  wire::Join join{settings_of(world_.options()), "", listeners_.address().port, listeners_.reachable(options_.endpoints)};
+  if (options_.only_endpoints && !join.endpoints.empty()) {
+    join.host = join.endpoints.front().host;
+    join.port = join.endpoints.front().port;
+  }
+  return join;
+}
+
+/// Goes on where what is there now allows it.
+void Meeting::advance() {
+  if (!world_.failure().ok() || !on_met_) return;
+  if (coordinator_) coordinator_->update();
+  if (links_.complete() && !barrier_.entered()) barrier_.enter();
+}
+
+// --- messages from ranks ---
 
 void Meeting::on_control(int from, const wire::ControlMessage& message) {
-  const auto unexpected = [&] {
-    world_.fail({Errc::protocol_error,
-                 rank_text(static_cast<std::uint64_t>(from)) + " sent a message that does not belong here while the ranks met", from});
-  };
-  if (const auto* roster = std::get_if<wire::Roster>(&message)) {
-    if (from != 0 || roster_known_) return unexpected();
-    return on_roster(*roster);
-  }
-  if (const auto* seat = std::get_if<wire::Seat>(&message)) {
-    if (from != 0 || roster_known_ || seat->present > seat->world_size) return unexpected();
+  const bool waits_for_roster = from == 0 && !roster_known_;
+  if (const auto* roster = std::get_if<wire::Roster>(&message); roster != nullptr && waits_for_roster) return on_roster(*roster);
+  if (const auto* seat = std::get_if<wire::Seat>(&message); seat != nullptr && waits_for_roster && seat->present <= seat->world_size) {
     if (options_.on_present) options_.on_present(static_cast<int>(seat->present));
     return;
   }
-  if (const auto* welcome = std::get_if<wire::Welcome>(&message)) {
-    if (static_cast<int>(welcome->rank) != from) {
-      return world_.fail({Errc::mismatch,
-                          "at the address of " + rank_text(static_cast<std::uint64_t>(from)) + " answers " + rank_text(welcome->rank) +
-                              "; check the addresses",
-                          from});
-    }
-    linked_[static_cast<std::size_t>(from)] = true;
-    return open_if_linked();
-  }
-  if (!opening_.on_control(from, message)) unexpected();
+  if (const auto* welcome = std::get_if<wire::Welcome>(&message)) return on_welcome(from, *welcome);
+  if (barrier_.on_control(from, message)) return;
+  world_.fail({Errc::protocol_error, rank_text(from) + " sent a message that does not belong here while the ranks met", from});
 }
 
 void Meeting::on_roster(const wire::Roster& roster) {
   options_.world_id = roster.world_id;
   roster_known_ = true;
-  linked_[0] = true;
-  std::vector<std::vector<wire::Endpoint>> targets(static_cast<std::size_t>(natives()));
-  if (is_guest()) targets[0] = {{options_.coordinator->host, options_.coordinator->port}};
-  for (const auto& member : roster.members) {
-    if (member.rank >= static_cast<std::uint32_t>(size()) || (is_guest() && member.rank == 0)) continue;
-    if (world_.options().is_guest(static_cast<int>(member.rank)))
-      world_.set_rank_name(static_cast<int>(member.rank), member.name.substr(0, kMaxNameBytes));
-    else if (member.rank != 0 || is_worth_a_race(member))
-      targets[member.rank] = targets_in(member);
+  links_.confirm(0);
+  const WorldOptions& own = world_.options();
+  for (const wire::Member& member : roster.members)
+    if (member.rank < static_cast<std::uint32_t>(own.size) && own.is_guest(static_cast<int>(member.rank)))
+      world_.set_rank_name(static_cast<int>(member.rank), member.name.substr(0, kMaxRosterNameBytes));
+  auto plan = plan_links(roster, own, *options_.coordinator);
+  if (!plan.ok()) return world_.fail(plan.status());
+  for (PlannedLink& link : plan.value()) {
+    if (link.peer == 0) links_.expect_another(0);
+    dials_.connect(std::move(link), options_.world_id, options_.name);
   }
-  dials_.clear();
-  if (!is_guest() && !targets[0].empty()) {
-    linked_[0] = false;
-    add_link(0, targets[0]);
-  }
-  for (int peer = 1; peer < (is_guest() ? size() : rank()); ++peer) {
-    if (peer == rank()) continue;
-    const bool relayed = world_.options().is_relayed(rank(), peer);
-    const int reached = relayed ? world_.options().relay_of(rank(), peer) : peer;
-    const auto& known = targets[static_cast<std::size_t>(reached)];
-    if (known.empty())
-      return world_.fail(
-          {Errc::protocol_error, "the coordinator's roster does not have " + rank_text(static_cast<std::uint64_t>(reached)), 0});
-    if (is_guest())
-      add_dial(peer, {known.front().host, static_cast<std::uint16_t>(known.front().port)}, relayed);
-    else
-      add_link(peer, known);
-  }
-  for (std::size_t i = 0; i < dials_.size(); ++i) dial(i);
-  for (const auto& [session, message] : std::exchange(held_, {})) {
-    if (!world_.failure().ok()) break;
-    if (const auto* propose = std::get_if<wire::Propose>(&message)) on_propose(*session, *propose);
-    if (const auto* connect = std::get_if<wire::Connect>(&message)) on_connect(*session, *connect);
-  }
-  open_if_linked();
+  if (admission_) admission_->set_world_id(options_.world_id);
+  advance();
 }
 
-/// A guest dials one address, and knows of no other.
-std::vector<wire::Endpoint> Meeting::targets_in(wire::Member member) const {
-  if (is_guest()) member.endpoints.clear();
-  // A loopback address is the coordinator's machine's own.
-  if (is_loopback({member.host, 0})) member.host = options_.coordinator->host;
-  return targets_of(member);
-}
-
-bool Meeting::is_here(int native) const {
-  const auto index = static_cast<std::size_t>(native);
-  return native == 0 || (coordinates() ? joined_[index].has_value() : linked_[index]);
-}
-
-int Meeting::present() const {
-  int count = seats_ ? seats_->taken() : 0;
-  for (int peer = 0; peer < natives(); ++peer) count += is_here(peer) ? 1 : 0;
-  return count;
-}
-
-void Meeting::tell_guests() {
-  if (!seats_) return;
-  seats_->tell(present());
-  if (options_.on_guests) options_.on_guests(seats_->names());
-}
-
-void Meeting::begin_linking_if_complete() {
-  tell_guests();
-  if (rank() != 0 || complete_ || present() < size()) return;
-  complete_ = true;
-  if (seats_) {
-    int guest = natives();
-    for (auto& seat : seats_->release()) {
-      world_.set_rank_name(guest, seat.name);
-      linked_[static_cast<std::size_t>(guest)] = true;
-      world_.adopt(std::move(seat.session), guest++);
-    }
-    seats_.reset();
-  }
-  const wire::Roster roster = make_roster();
-  if (coordinates() && is_worth_a_race(roster.members.front()))
-    for (int peer = 1; peer < natives(); ++peer) linked_[static_cast<std::size_t>(peer)] = false;
-  for (int peer = 1; peer < size(); ++peer)
-    if (coordinates() || world_.options().is_guest(peer)) world_.send_control(peer, roster);
-  open_if_linked();
-}
-
-wire::Roster Meeting::make_roster() const {
-  wire::Roster roster;
-  roster.world_id = options_.world_id;
-  if (coordinates()) roster.members.push_back({0, options_.coordinator->host, options_.coordinator->port, "", own_endpoints()});
-  for (int peer = 1; peer < size(); ++peer) {
-    const auto index = static_cast<std::size_t>(peer);
-    const auto member = static_cast<std::uint32_t>(peer);
-    if (world_.options().is_guest(peer)) {
-      roster.members.push_back({member, "", 0, world_.rank_name(peer)});
-    } else if (coordinates()) {
-      roster.members.push_back(*joined_[index]);
-    } else {
-      const Address& address = options_.roster[index].front();
-      roster.members.push_back({member, address.host, address.port, ""});
-    }
-  }
-  return roster;
-}
-
-void Meeting::open_if_linked() {
-  if (opening_.has_links() || std::find(linked_.begin(), linked_.end(), false) != linked_.end()) return;
-  opening_.links_are_there();
+void Meeting::on_welcome(int from, const wire::Welcome& welcome) {
+  if (welcome.rank != static_cast<std::uint32_t>(from))
+    return world_.fail(
+        {Errc::mismatch, "at the address of " + rank_text(from) + " answers " + rank_text(welcome.rank) + "; check the addresses", from});
+  links_.confirm(from);
+  advance();
 }
 
 // --- the end ---
-
-std::vector<int> Meeting::missing() const {
-  std::vector<int> ranks;
-  for (int peer = 0; peer < (seats_ ? natives() : size()); ++peer)
-    if (!linked_[static_cast<std::size_t>(peer)]) ranks.push_back(peer);
-  return ranks;
-}
 
 void Meeting::set_deadline(Duration delay) {
   deadline_timer_ = loop_.after(delay, [this] {
@@ -217,35 +155,31 @@ void Meeting::set_deadline(Duration delay) {
 }
 
 void Meeting::on_deadline() {
-  // Rank 0's own deadline passes about now, and it knows who is missing.
+  // Rank 0's own deadline passes about now, and it knows which ranks are missing.
   if (rank() != 0 && world_.has_session(0) && !std::exchange(grace_given_, true)) return set_deadline(kGrace);
-  std::string text = rank_text(static_cast<std::uint64_t>(rank())) + " has not met the others within " +
-                     std::to_string(options_.timeout.whole_milliseconds()) + " ms";
-  const std::vector<int> unlinked = missing();
+  world_.fail(timeout_status());
+}
+
+Status Meeting::timeout_status() const {
+  const WorldOptions& own = world_.options();
+  std::string text = rank_text(rank()) + " has not met the others within " + std::to_string(options_.timeout.whole_milliseconds()) + " ms";
+  const bool awaits_guests = coordinator_ && coordinator_->awaits_guests();
+  if (awaits_guests) text += ": " + std::to_string(coordinator_->guests_here()) + " of " + std::to_string(own.guests) + " guests are here";
+  const std::vector<int> missing = links_.missing(awaits_guests ? own.natives() : own.size);
   int culprit = -1;
-  if (seats_) text += ": " + std::to_string(seats_->taken()) + " of " + std::to_string(world_.options().guests) + " guests are here";
-  if (!roster_known_ && world_.has_session(0))
+  if (!roster_known_ && world_.has_session(0)) {
     text += ": the coordinator still waits for other ranks";
-  else if (!unlinked.empty()) {
-    text += ": no connection with " + list_of(unlinked);
-    culprit = unlinked.front();
-  } else if (!seats_) {
-    text += rank() == 0 ? ": not ready: " + list_of(opening_.awaited()) : ": other ranks are not ready";
+  } else if (!missing.empty()) {
+    text += ": no connection with " + ranks_text(missing);
+    culprit = missing.front();
+  } else if (!awaits_guests) {
+    text += rank() == 0 ? ": not ready: " + ranks_text(barrier_.awaited()) : ": other ranks are not ready";
   }
-  for (const Race& attempt : races_)
-    if (!linked_[static_cast<std::size_t>(attempt.rank)] && !attempt.race->last_error().empty()) text += "; " + attempt.race->last_error();
-  for (const Dial& attempt : dials_)
-    if (!world_.has_session(attempt.rank) && !attempt.last_error.empty()) text += "; " + attempt.last_error;
+  text += dials_.complaints();
   if (reception_ != nullptr && reception_->refusals().count > 0)
     text += "; connections refused because they have another token or RINGLET_ENCRYPT, or none: " +
             std::to_string(reception_->refusals().count) + ", the last from " + reception_->refusals().last;
-  world_.fail({Errc::timed_out, text, culprit});
-}
-
-/// One of them may be in a call of its own.
-void Meeting::stop_races() {
-  for (Race& attempt : races_) loop_.defer([gone = std::shared_ptr<LinkRace>(std::move(attempt.race))] {});
-  races_.clear();
+  return {Errc::timed_out, text, culprit};
 }
 
 void Meeting::finish(const Status& status) {
@@ -253,20 +187,15 @@ void Meeting::finish(const Status& status) {
   if (deadline_timer_ != 0) loop_.cancel(std::exchange(deadline_timer_, 0));
   world_.set_control_handler(nullptr);
   world_.set_failure_handler(nullptr);
-  if (!status.ok()) stop_races();
-  met_ = status.ok() && world_.options().guests > 0 && !is_guest();
-  if (!met_) listeners_.clear();
-  if (seats_)
-    for (auto& guest : seats_->release())
-      if (guest.session) send_off(std::move(guest.session), status);
-  seats_.reset();
-  while (!strangers_.empty()) {
-    Session& stranger = *strangers_.back().session;
-    if (met_)
-      reject(stranger, group_is_complete());
-    else
-      status.ok() ? drop_stranger(stranger) : reject(stranger, status);
-  }
+  const bool takes_latecomers = status.ok() && world_.options().guests > 0;
+  if (!takes_latecomers) listeners_.close();
+  if (!status.ok()) dials_.stop();
+  if (coordinator_) coordinator_->reject_guests(status, closing_);
+  if (admission_ && takes_latecomers)
+    admission_->refuse_all({Errc::invalid_argument, "the group is complete: all its " + std::to_string(world_.options().size) +
+                                                        " ranks have met; who comes later has to wait for the next one"});
+  else if (admission_)
+    status.ok() ? admission_->drop_all() : admission_->refuse_all(status);
   loop_.defer([on_met = std::exchange(on_met_, nullptr), status] { on_met(status); });
 }
 

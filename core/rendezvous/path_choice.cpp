@@ -54,6 +54,11 @@ wire::Path path_between(const wire::Endpoint& dialler, const wire::Endpoint& acc
   return path;
 }
 
+bool is_same_way(const wire::Path& one, const wire::Path& other) {
+  return !one.dialler_interface.empty() && !one.acceptor_interface.empty() && one.dialler_interface == other.dialler_interface &&
+         one.acceptor_interface == other.acceptor_interface;
+}
+
 bool is_worth_a_race(const wire::Member& rank0) {
   const auto targets = targets_of(rank0);
   return !rank0.endpoints.empty() && targets.size() > 1;

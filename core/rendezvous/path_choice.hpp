@@ -18,6 +18,9 @@ std::vector<wire::Endpoint> targets_of(const wire::Member& member);
 /// The way between two interfaces: as good as the worse one.
 wire::Path path_between(const wire::Endpoint& dialler, const wire::Endpoint& acceptor);
 
+/// Whether both are known to connect the same two interfaces, so that they are one way to the peer.
+bool is_same_way(const wire::Path& one, const wire::Path& other);
+
 /// Whether the ranks look for a faster link with rank 0 than the one over which they joined: where it can be reached elsewhere, too. The
 /// same on both sides.
 bool is_worth_a_race(const wire::Member& rank0);

@@ -1,13 +1,13 @@
-#include "core/rendezvous/opening.hpp"
+#include "core/rendezvous/ready_barrier.hpp"
 
 #include <algorithm>
 #include <utility>
 
 namespace ringlet {
 
-Opening::Opening(EventLoop& loop, World& world, std::function<void()> on_open)
+ReadyBarrier::ReadyBarrier(EventLoop& loop, World& world, std::function<void()> on_passed)
     : world_(world),
-      on_open_(std::move(on_open)),
+      on_passed_(std::move(on_passed)),
       probes_(
           loop, world.options(), [this](int peer, const wire::LinkProbe& probe) { world_.send_control(peer, probe); },
           [this](const wire::LinkCosts& measured) {
@@ -16,12 +16,12 @@ Opening::Opening(EventLoop& loop, World& world, std::function<void()> on_open)
           }),
       ready_(static_cast<std::size_t>(world.options().size)) {}
 
-void Opening::links_are_there() {
-  has_links_ = true;
+void ReadyBarrier::enter() {
+  entered_ = true;
   probes_.start();
 }
 
-bool Opening::on_control(int from, const wire::ControlMessage& message) {
+bool ReadyBarrier::on_control(int from, const wire::ControlMessage& message) {
   if (const auto* probe = std::get_if<wire::LinkProbe>(&message)) return on_probe(from, *probe);
   if (const auto* ready = std::get_if<wire::Ready>(&message)) {
     if (rank() != 0 || ready_[static_cast<std::size_t>(from)]) return false;
@@ -29,22 +29,22 @@ bool Opening::on_control(int from, const wire::ControlMessage& message) {
     return true;
   }
   if (const auto* begin = std::get_if<wire::Begin>(&message)) {
-    if (from != 0 || !has_links_) return false;
+    if (from != 0 || !entered_) return false;
     on_begin(*begin);
     return true;
   }
   return false;
 }
 
-bool Opening::on_probe(int from, const wire::LinkProbe& probe) {
+bool ReadyBarrier::on_probe(int from, const wire::LinkProbe& probe) {
   if (probe.answer) return probes_.on_answer(from, probe);
   const std::size_t most = LinkProbes::kProbesPerPeer * static_cast<std::size_t>(world_.options().size);
-  if (world_.options().is_guest(from) || probe.padding.size() > LinkProbes::kMostPadding || ++probes_answered_ > most) return false;
+  if (world_.options().is_guest(from) || probe.padding.size() > LinkProbes::kMaxPadding || ++probes_answered_ > most) return false;
   world_.send_control(from, wire::LinkProbe{probe.number, true, probe.padding});
   return true;
 }
 
-void Opening::on_ready(int from, const wire::LinkCosts& measured) {
+void ReadyBarrier::on_ready(int from, const wire::LinkCosts& measured) {
   ready_[static_cast<std::size_t>(from)] = true;
   dearest_ = dearer(dearest_, measured);
   if (!awaited().empty()) return;
@@ -53,12 +53,12 @@ void Opening::on_ready(int from, const wire::LinkCosts& measured) {
   on_begin(begin);
 }
 
-void Opening::on_begin(const wire::Begin& begin) {
+void ReadyBarrier::on_begin(const wire::Begin& begin) {
   if (Status status = take_placement(begin, world_); !status.ok()) return world_.fail(status);
-  on_open_();
+  on_passed_();
 }
 
-std::vector<int> Opening::awaited() const {
+std::vector<int> ReadyBarrier::awaited() const {
   std::vector<int> ranks;
   for (std::size_t peer = 0; peer < ready_.size(); ++peer)
     if (!ready_[peer]) ranks.push_back(static_cast<int>(peer));

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include "core/wire/control.hpp"
+
+namespace ringlet {
+
+/// The acceptor's side of one link in a link race (link_race.hpp): sends probes back, accepts the nomination, and waits until the dialler
+/// has confirmed that the acceptance has come.
+class CandidateResponder {
+ public:
+  /// What a message of the dialler's calls for.
+  struct Reaction {
+    enum class Kind { answer, confirmed, violation };
+    Kind kind = Kind::violation;
+    wire::ControlMessage answer{};  // of that kind
+  };
+
+  CandidateResponder(int own_rank, int peer) : own_rank_(own_rank), peer_(peer) {}
+
+  int peer() const { return peer_; }
+  /// The link's, as the dialler has measured it; once the link is confirmed.
+  const wire::Path& path() const { return path_; }
+  Reaction on_message(const wire::ControlMessage& message);
+
+ private:
+  const int own_rank_, peer_;
+  std::size_t probes_ = 0;
+  bool nominated_ = false;
+  wire::Path path_{};
+};
+
+}  // namespace ringlet

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "core/base/alive_guard.hpp"
+#include "core/engine/session.hpp"
+
+namespace ringlet {
+
+/// Sessions that are no longer used, until what was sent last has got through. What they receive is thrown away. Belongs to the loop's
+/// thread.
+class ClosingSessions final : private SessionOwner {
+ public:
+  /// The loop outlives it.
+  ClosingSessions(EventLoop& loop, const SessionOptions& options) : loop_(loop), options_(options) {}
+
+  /// Ends this side's direction, and destroys the session a second later.
+  void close(std::unique_ptr<Session> session);
+  /// The same, with the reason as the last message.
+  void reject(std::unique_ptr<Session> session, const Status& reason);
+  /// The same over a link that carries nothing yet.
+  void reject(std::unique_ptr<Link> link, const Status& reason);
+  /// Destroys the session once the peer has ended it: where this side ended it first, the peer would take that for the end of this rank.
+  void close_after_peer(std::unique_ptr<Session> session);
+  /// How many wait for their second to pass.
+  std::size_t size() const { return closing_.size(); }
+
+ private:
+  PayloadSink* on_frame(Session&, const FrameHeader&) override { return nullptr; }
+  void on_session_failed(Session& session, const Status&) override { on_session_ended(session); }
+  void on_session_ended(Session& session) override;
+  void take_over(Session& session);
+
+  EventLoop& loop_;
+  const SessionOptions options_;
+  std::deque<std::unique_ptr<Session>> closing_;  // in the order in which their seconds end
+  std::vector<std::unique_ptr<Session>> awaiting_peer_;
+  AliveGuard guard_;
+};
+
+}  // namespace ringlet

@@ -1,0 +1,50 @@
+#include "core/rendezvous/listeners.hpp"
+
+#include <utility>
+
+#include "core/rendezvous/endpoints.hpp"
+
+namespace ringlet {
+
+std::vector<Address> addresses_to_listen_at(const MeetingOptions& options, int rank) {
+  if (!options.coordinator) return options.roster[static_cast<std::size_t>(rank)];
+  const Address& coordinator = *options.coordinator;
+  if (options.listen_at) {
+    Address address = *options.listen_at;
+    if (rank == 0 && address.port == 0) address.port = coordinator.port;
+    return {address};
+  }
+  if (rank == 0) return {coordinator};
+  const bool v6 = coordinator.host.find(':') != std::string::npos;
+  if (is_loopback(coordinator)) return {{v6 ? "::1" : "127.0.0.1", 0}};
+  return {{v6 ? "::" : "0.0.0.0", 0}};
+}
+
+Status Listeners::open(std::span<const Address> addresses, std::span<const std::string> additional_hosts, const Acceptor& on_accept) {
+  if (listeners_.empty()) {
+    for (const Address& address : addresses) {
+      auto listener = network_.listen(address, on_accept);
+      if (!listener.ok()) return listener.status();
+      listeners_.push_back(std::move(listener).value());
+    }
+  }
+  const std::uint16_t port = address().port;
+  for (const std::string& host : additional_hosts) {
+    auto listener = network_.listen({host, port}, on_accept);
+    if (listener.ok()) listeners_.push_back(std::move(listener).value());
+  }
+  return {};
+}
+
+std::vector<wire::Endpoint> Listeners::reachable(std::span<const wire::Endpoint> endpoints) const {
+  std::vector<wire::Endpoint> found;
+  for (wire::Endpoint endpoint : endpoints) {
+    for (const auto& listener : listeners_)
+      if (const Address address = listener->address(); endpoint.port == 0 && is_heard_at(endpoint.host, address.host))
+        endpoint.port = address.port;
+    if (is_dialable(endpoint)) found.push_back(std::move(endpoint));
+  }
+  return likeliest_first(std::move(found));
+}
+
+}  // namespace ringlet

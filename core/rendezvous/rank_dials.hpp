@@ -1,0 +1,74 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/alive_guard.hpp"
+#include "core/engine/world.hpp"
+#include "core/rendezvous/closing_sessions.hpp"
+#include "core/rendezvous/dialler.hpp"
+#include "core/rendezvous/link_race.hpp"
+#include "core/rendezvous/link_table.hpp"
+#include "core/rendezvous/planned_links.hpp"
+#include "core/rendezvous/retry_pause.hpp"
+
+namespace ringlet {
+
+struct RankDialOptions {
+  Duration relay_timeout;                    // how long a relay may take to answer: it does once the other guest has dialled it, too
+  std::vector<wire::Endpoint> interfaces{};  // this machine's addresses
+  bool only_these_interfaces = false;        // where a rank has several addresses, a link that leaves by another interface is dropped
+};
+
+/// The second phase of a meeting: dials other ranks until each has been reached. The world gets the sessions. A rank that cannot be
+/// reached, nor ever will, fails the world. Belongs to the loop's thread.
+class RankDials {
+ public:
+  /// All outlive it. `on_linked` runs from the loop when a race has confirmed a link in `links`.
+  RankDials(EventLoop& loop, Dialler& dialler, World& world, LinkTable& links, ClosingSessions& closing, RankDialOptions options,
+            std::function<void()> on_linked);
+
+  /// Asks the coordinator, which is rank 0, for the roster.
+  void join(const Address& coordinator, wire::Join join);
+  /// Dials a link of the world with this number. `name` is this rank's, for people, where it is a guest.
+  void connect(PlannedLink link, std::uint64_t world_id, const std::string& name);
+  /// Gives up all that is under way.
+  void stop();
+  /// Why ranks have not been reached so far: "; reason; reason", or nothing.
+  std::string complaints() const;
+
+ private:
+  /// The dials of a rank that has one address, or through a relay.
+  struct Attempt {
+    Address address{};
+    LinkRequest request{};
+    wire::ControlMessage first_message{};
+    RetryPause pause{};
+    int refusals = 0;  // in a row
+    std::string last_error{};
+  };
+
+  void race(int peer, std::vector<wire::Endpoint> targets, std::uint64_t world_id);
+  void start(int peer, Attempt attempt);
+  void dial(int peer);
+  void on_dialled(int peer, Result<std::unique_ptr<Link>> link);
+  void on_dial_failed(int peer, const Status& status);
+  void on_race_ended(int peer, Result<LinkRace::Winner> outcome);
+  void fail(int peer, const Status& status);
+
+  EventLoop& loop_;
+  Dialler& dialler_;
+  World& world_;
+  LinkTable& links_;
+  ClosingSessions& closing_;
+  const RankDialOptions options_;
+  std::function<void()> on_linked_;
+  std::map<int, Attempt> attempts_;                 // by rank, until it is reached
+  std::map<int, std::unique_ptr<LinkRace>> races_;  // by rank
+  AliveGuard guard_;
+};
+
+}  // namespace ringlet

@@ -1,0 +1,53 @@
+#include "core/rendezvous/rank_settings.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "core/base/rank_text.hpp"
+
+namespace ringlet {
+
+namespace {
+
+std::string policy_text(std::uint32_t policy) {
+  if (policy >= kPlacementPolicyCount) return "number " + std::to_string(policy);
+  return "'" + std::string(name_of(static_cast<PlacementPolicy>(policy))) + "'";
+}
+
+}  // namespace
+
+wire::RankSettings settings_of(const WorldOptions& own) {
+  wire::RankSettings settings;
+  settings.rank = static_cast<std::uint32_t>(own.rank);
+  settings.world_size = static_cast<std::uint32_t>(own.size);
+  settings.guests = static_cast<std::uint32_t>(own.guests);
+  if (!own.is_guest(own.rank)) settings.policy = static_cast<std::uint32_t>(own.placement.policy);
+  return settings;
+}
+
+Status check_settings(const wire::RankSettings& theirs, const WorldOptions& own) {
+  const std::string they = rank_text(theirs.rank), self = rank_text(own.rank);
+  if (theirs.world_size != static_cast<std::uint32_t>(own.size))
+    return {Errc::mismatch,
+            they + " was started for a world of " + std::to_string(theirs.world_size) + " ranks, " + self + " for one of " +
+                std::to_string(own.size) + "; give all ranks the same world size",
+            static_cast<int>(std::min<std::uint32_t>(theirs.rank, 1u << 30))};
+  if (theirs.rank >= theirs.world_size)
+    return {Errc::invalid_argument,
+            they + " does not exist in a world of " + std::to_string(theirs.world_size) + " ranks, which are numbered from 0"};
+  const int rank = static_cast<int>(theirs.rank);
+  if (theirs.guests != static_cast<std::uint32_t>(own.guests))
+    return {Errc::mismatch,
+            they + " was started for " + std::to_string(theirs.guests) + " guests, " + self + " for " + std::to_string(own.guests) +
+                "; give all ranks the same (RINGLET_GUESTS)",
+            rank};
+  const auto policy = static_cast<std::uint32_t>(own.placement.policy);
+  if (theirs.policy != policy && !own.is_guest(rank))
+    return {Errc::mismatch,
+            they + " has the placement " + policy_text(theirs.policy) + ", " + self + " " + policy_text(policy) +
+                "; give all ranks the same (RINGLET_PLACEMENT)",
+            rank};
+  return {};
+}
+
+}  // namespace ringlet

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "core/engine/world.hpp"
+#include "core/rendezvous/link_probes.hpp"
+
+namespace ringlet {
+
+/// The last phase of a meeting, once a rank has all its links. In a world with guests the natives measure theirs; each rank tells rank 0
+/// that it is ready, and what it has measured; when all are, rank 0 announces the placement and that operations may begin. A failure is the
+/// world's. Belongs to the loop's thread.
+class ReadyBarrier {
+ public:
+  /// Both outlive it. `on_passed` runs once, inside a call of the other two, when the world has its placement.
+  ReadyBarrier(EventLoop& loop, World& world, std::function<void()> on_passed);
+
+  /// This rank has all its links. Once.
+  void enter();
+  bool entered() const { return entered_; }
+  /// Takes a message that belongs to the barrier; others' probes may come before this rank has entered. False: it does not belong to it, or
+  /// not now, and nothing was done.
+  bool on_control(int from, const wire::ControlMessage& message);
+  /// On rank 0: the ranks that are not ready.
+  std::vector<int> awaited() const;
+
+ private:
+  int rank() const { return world_.options().rank; }
+  bool on_probe(int from, const wire::LinkProbe& probe);
+  void on_ready(int from, const wire::LinkCosts& measured);
+  void on_begin(const wire::Begin& begin);
+
+  World& world_;
+  std::function<void()> on_passed_;
+  LinkProbes probes_;
+  bool entered_ = false;
+  std::size_t probes_answered_ = 0;
+  // On rank 0.
+  std::vector<bool> ready_;  // by rank
+  wire::LinkCosts dearest_{};
+};
+
+}  // namespace ringlet
