@@ -42,14 +42,14 @@ web::PageBundle read_page(const WebConfig& config) {
   return std::move(page).value();
 }
 
-std::unique_ptr<web::WebFront> open_web_door(EventLoop& loop, Reception& reception, web::PageBundle page, const WebConfig& config) {
+std::unique_ptr<web::WebFront> open_web_door(EventLoop& loop, IncomingLinks& incoming, web::PageBundle page, const WebConfig& config) {
   web::WebOptions options;
   options.upgrade.allowed_origins = config.allowed_origins;
   options.upgrade.page_port = config.page_port;
   auto front = std::make_unique<web::WebFront>(loop, std::move(page), std::move(options),
-                                               [&reception](std::unique_ptr<Link> link) { reception.receive_upgraded(std::move(link)); });
-  reception.set_on_other_protocol(
-      [&front = *front](std::unique_ptr<Link> link, const Reception::FirstBytes& first) { front.receive(std::move(link), first); });
+                                               [&incoming](std::unique_ptr<Link> link) { incoming.receive_upgraded(std::move(link)); });
+  incoming.set_on_other_protocol(
+      [&front = *front](std::unique_ptr<Link> link, const IncomingLinks::FirstBytes& first) { front.receive(std::move(link), first); });
   return front;
 }
 

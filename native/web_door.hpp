@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/rendezvous/reception.hpp"
+#include "core/rendezvous/incoming_links.hpp"
 #include "transport/web/web_front.hpp"
 
 namespace ringlet::native {
@@ -22,7 +22,7 @@ struct WebConfig {
 /// No files where there is no descriptor. Throws `InvalidArgument` where it holds no page.
 web::PageBundle read_page(const WebConfig& config);
 
-/// Takes from the reception what speaks HTTP, serves the page, and gives WebSockets back to it. The reception outlives what is returned.
-std::unique_ptr<web::WebFront> open_web_door(EventLoop& loop, Reception& reception, web::PageBundle page, const WebConfig& config);
+/// Serves the page to the incoming links that speak HTTP, and gives their WebSockets back to `incoming`, which outlives the result.
+std::unique_ptr<web::WebFront> open_web_door(EventLoop& loop, IncomingLinks& incoming, web::PageBundle page, const WebConfig& config);
 
 }  // namespace ringlet::native

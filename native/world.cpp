@@ -30,9 +30,9 @@ World::World(const WorldConfig& config) : options_(config.options), progress_(co
     if (config.peer_memory) peer_memory_ = local::open_peer_memory();
     shortcut_ = std::make_unique<local::MemoryShortcut>(progress_.loop(), peer_memory_.get(),
                                                         [this](Bytes out) { authenticator_->fill_random(out); });
-    reception_ = std::make_unique<Reception>(progress_.loop(), *authenticator_);
-    reception_->set_shortcut(shortcut_.get());
-    if (options_.guests > 0) web_front_ = open_web_door(progress_.loop(), *reception_, std::move(page), config.web);
+    incoming_ = std::make_unique<IncomingLinks>(progress_.loop(), *authenticator_);
+    incoming_->set_shortcut(shortcut_.get());
+    if (options_.guests > 0) web_front_ = open_web_door(progress_.loop(), *incoming_, std::move(page), config.web);
     core_ = std::make_unique<ringlet::World>(progress_.loop(), options_);
     core_->set_identity(this_process());
     core_->set_delay_handler(config.on_delay ? config.on_delay : [](const Delay& delay) { tell(delay.rank, delay.text); });
@@ -57,13 +57,13 @@ void World::meet(const WorldConfig& config) {
   progress_.run_until(
       [&] {
         options.shortcut = shortcut_.get();
-        meeting_ = std::make_unique<Meeting>(progress_.loop(), *network_, *authenticator_, reception_.get(), *core_, std::move(options));
+        meeting_ = std::make_unique<Meeting>(progress_.loop(), *network_, *authenticator_, incoming_.get(), *core_, std::move(options));
         const auto on_met = [&](const Status& status) {
           outcome = status;
           done = true;
         };
         if (config.listening_descriptor) {
-          auto listener = network_->adopt_listener(*config.listening_descriptor, reception_->acceptor());
+          auto listener = network_->adopt_listener(*config.listening_descriptor, incoming_->acceptor());
           if (!listener.ok()) {
             ::close(*config.listening_descriptor);
             return on_met(listener.status());
@@ -102,12 +102,12 @@ void World::close() {
   if (options_.guests > 0) {
     // Guests that are not done yet need this rank's relays.
     std::atomic<bool> ended{false};
-    progress_.run_until([&] { reception_->when_relays_end(options_.close_timeout, [&ended] { ended = true; }); }, ended);
+    progress_.run_until([&] { incoming_->when_relays_end(options_.close_timeout, [&ended] { ended = true; }); }, ended);
   }
   progress_.run([&] {
     meeting_.reset();
     web_front_.reset();
-    reception_.reset();
+    incoming_.reset();
     shortcut_.reset();
     core_.reset();
     network_.reset();

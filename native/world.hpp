@@ -55,7 +55,7 @@ class World {
   std::unique_ptr<TokenAuthenticator> authenticator_;
   std::unique_ptr<PeerMemory> peer_memory_;
   std::unique_ptr<Shortcut> shortcut_;
-  std::unique_ptr<Reception> reception_;
+  std::unique_ptr<IncomingLinks> incoming_;
   std::unique_ptr<web::WebFront> web_front_;
   std::unique_ptr<Meeting> meeting_;
   std::unique_ptr<ringlet::World> core_;

@@ -10,7 +10,7 @@ namespace ringlet {
 using Task = std::function<void()>;
 using TimerId = std::uint64_t;
 
-/// What the core asks of the loop that drives it. One thread at a time; tasks run on the loop, never inside the call that gave them.
+/// The loop that drives the core. One thread uses it at a time. Tasks run on the loop, never inside the call that was given them.
 class EventLoop {
  public:
   virtual ~EventLoop() = default;

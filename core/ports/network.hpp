@@ -10,11 +10,11 @@
 
 namespace ringlet {
 
-/// An open port; destruction closes it. Accepted links live on.
+/// An open port. Destruction closes it; accepted links live on.
 class Listener {
  public:
   virtual ~Listener() = default;
-  /// The address it really has: port 0 has become a number.
+  /// The address at which it listens, with the number that the system has chosen for port 0.
   virtual Address address() const = 0;
 };
 
@@ -25,7 +25,8 @@ using Dialled = std::function<void(Result<std::unique_ptr<Link>>)>;
 class Network {
  public:
   virtual ~Network() = default;
-  /// `invalid_argument` with the address and the reason (in use, not one of this machine's, ...). The host must be numeric or "localhost".
+  /// Opens a port. The host has to be numeric or "localhost". A failure is `invalid_argument` with the address and the reason, such as that
+  /// the port is in use or the address is not one of this machine's.
   virtual Result<std::unique_ptr<Listener>> listen(const Address& address, Acceptor on_accept) = 0;
   /// Resolves and connects, trying every address of the host. `on_dialled` runs exactly once: with a link, or with `timed_out` or
   /// `peer_lost`, the address and the reason. Dropped without a call if the network is destroyed first.

@@ -11,18 +11,19 @@ namespace ringlet {
 
 enum class LinkSide : std::uint8_t { dialler, acceptor };
 
-/// A faster way between two ranks that stand close to each other than the link over which they met. Both sides must agree to look for one:
-/// the dialler asks for it where offers() says so, and both then call take(). Belongs to the loop's thread.
+/// A faster way between two ranks, such as two processes of one machine, than the link over which they met. The dialler asks for it in its
+/// request where offers() says so, and both sides then call take(). Belongs to the loop's thread.
 class Shortcut {
  public:
-  /// Runs exactly once, from the loop. Starts the link, or drops it, before it returns.
+  /// Runs exactly once, from the loop. It starts the link before it returns, or destroys it.
   using Taken = std::function<void(Result<std::unique_ptr<Link>>)>;
 
   virtual ~Shortcut() = default;
-  /// Whether it may be worth asking for on this link.
+  /// Whether a shortcut may exist for this link, so that the dialler should ask for it.
   virtual bool offers(const Link& link) const = 0;
-  /// Finds out together with the other side whether there is a shortcut. `taken` gets the link to go on with, which is the same one where
-  /// there is none, or why the link is lost. Reads exactly what belongs to it. Dropped without a call if this object goes first.
+  /// Finds out together with the other side whether there is a shortcut, and reads no more bytes than belong to that. `taken` gets the link
+  /// to go on with, which is the same one where there is no shortcut, or the reason why the link was lost. Destroying this object drops
+  /// `taken` without a call.
   virtual void take(std::unique_ptr<Link> link, LinkSide side, Taken taken) = 0;
 };
 

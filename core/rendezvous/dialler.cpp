@@ -6,21 +6,19 @@
 namespace ringlet {
 
 Dialler::Dialler(EventLoop& loop, Network& network, Authenticator& authenticator, Shortcut* shortcut)
-    : loop_(loop), network_(network), authenticator_(authenticator), shortcut_(shortcut), alive_(std::make_shared<bool>(true)) {}
+    : loop_(loop), network_(network), authenticator_(authenticator), shortcut_(shortcut) {}
 
 Dialler::~Dialler() {
-  *alive_ = false;
   for (const auto& [id, attempt] : attempts_) loop_.cancel(attempt.timer);
 }
 
 void Dialler::dial(const Address& address, const DialTimes& times, const LinkRequest& request, Dialled on_dialled) {
-  const auto connected = [this, alive = alive_, timeout = times.handshake, request,
-                          on_dialled = std::move(on_dialled)](Result<std::unique_ptr<Link>> link) {
-    if (!*alive) return;
-    if (!link.ok()) return on_dialled(std::move(link));
-    open(std::move(link).value(), timeout, request, on_dialled);
-  };
-  network_.dial(address, times.connect, connected);
+  auto connected =
+      guard_.wrap([this, timeout = times.handshake, request, on_dialled = std::move(on_dialled)](Result<std::unique_ptr<Link>> link) {
+        if (!link.ok()) return on_dialled(std::move(link));
+        open(std::move(link).value(), timeout, request, on_dialled);
+      });
+  network_.dial(address, times.connect, std::move(connected));
 }
 
 void Dialler::open(std::unique_ptr<Link> link, Duration timeout, LinkRequest request, Dialled on_dialled) {
@@ -42,9 +40,7 @@ void Dialler::end(std::uint64_t id, Result<std::unique_ptr<Link>> outcome) {
   loop_.cancel(attempt.mapped().timer);
   const Dialled on_dialled = std::move(attempt.mapped().on_dialled);
   if (!outcome.ok() || !attempt.mapped().shortcut) return on_dialled(std::move(outcome));
-  shortcut_->take(std::move(outcome).value(), LinkSide::dialler, [alive = alive_, on_dialled](Result<std::unique_ptr<Link>> link) {
-    if (*alive) on_dialled(std::move(link));
-  });
+  shortcut_->take(std::move(outcome).value(), LinkSide::dialler, guard_.wrap(on_dialled));
 }
 
 }  // namespace ringlet

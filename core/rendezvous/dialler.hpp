@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 
+#include "core/base/alive_guard.hpp"
 #include "core/ports/event_loop.hpp"
 #include "core/ports/network.hpp"
 #include "core/ports/shortcut.hpp"
@@ -11,23 +12,23 @@
 
 namespace ringlet {
 
-/// How long the parts of a dial may take.
+/// The timeouts of a dial's parts.
 struct DialTimes {
   Duration connect = Duration::seconds(5);
   Duration handshake = Duration::seconds(10);
 };
 
-/// Dials authenticated links. Belongs to the loop's thread; what is under way is dropped without a call when it is destroyed.
+/// Dials authenticated links. Belongs to the loop's thread. Destruction drops what is under way without calling anybody.
 class Dialler {
  public:
-  /// All outlive it. `shortcut`: null where it asks for none.
+  /// All outlive it. `shortcut` is what diallers ask for; null: nothing.
   Dialler(EventLoop& loop, Network& network, Authenticator& authenticator, Shortcut* shortcut = nullptr);
   ~Dialler();
   Dialler(const Dialler&) = delete;
   Dialler& operator=(const Dialler&) = delete;
 
-  /// `on_dialled` runs once, from the loop: a link, to be started before it returns, or the reason: `timed_out` or `peer_lost` of the
-  /// network, or a status of DialHandshake.
+  /// `on_dialled` runs once, from the loop, with a link, which it starts before it returns, or with the reason: `timed_out` or `peer_lost`
+  /// of the network, or a status of DialHandshake.
   void dial(const Address& address, const DialTimes& times, const LinkRequest& request, Dialled on_dialled);
 
  private:
@@ -47,7 +48,7 @@ class Dialler {
   Shortcut* const shortcut_;
   std::map<std::uint64_t, Attempt> attempts_;
   std::uint64_t last_id_ = 0;
-  std::shared_ptr<bool> alive_;
+  AliveGuard guard_;
 };
 
 }  // namespace ringlet

@@ -8,14 +8,15 @@
 
 namespace ringlet {
 
-/// Whether host and port can be an address.
+/// Whether host and port form a valid address.
 bool is_dialable(const wire::Endpoint& endpoint);
 
-/// Whether a socket that listens at `listening` also hears who dials `host`: the same, or all addresses of its family.
+/// Whether a socket that listens at `listening` takes connections to `host`: where the two are the same, or it listens at all addresses of
+/// that family.
 bool is_heard_at(const std::string& host, const std::string& listening);
 
-/// The likeliest to be fast first: wired before wireless, then by nominal speed, those that a link has given itself last. What is alike
-/// keeps its order. At most wire::kMaxEndpoints.
+/// At most wire::kMaxEndpoints of the endpoints, the likeliest to be fast first: wired before wireless, then by nominal speed; addresses of
+/// the link-local range 169.254.0.0/16 last. Equals keep their order.
 std::vector<wire::Endpoint> likeliest_first(std::vector<wire::Endpoint> endpoints);
 
 }  // namespace ringlet

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "core/engine/payload_sink.hpp"
+#include "core/engine/send_control.hpp"
+#include "core/ports/release_later.hpp"
 
 namespace ringlet {
 
@@ -11,7 +13,6 @@ namespace {
 
 constexpr std::size_t kMaxAnswerBytes = 8192;
 constexpr std::uint32_t kMaxWorldSize = 1 << 20;
-constexpr Duration kMaxEntryPause = Duration::seconds(1);
 
 bool is_consistent(const wire::Seat& seat) {
   return seat.world_size <= kMaxWorldSize && seat.guests < seat.world_size && seat.rank < seat.world_size &&
@@ -38,11 +39,7 @@ class GuestEntry::Sink final : public GatheringSink {
 };
 
 GuestEntry::GuestEntry(EventLoop& loop, Network& network, Authenticator& authenticator, GuestEntryOptions options, OnSeat on_seat)
-    : loop_(loop),
-      options_(std::move(options)),
-      on_seat_(std::move(on_seat)),
-      dialler_(loop, network, authenticator),
-      alive_(std::make_shared<bool>(true)) {
+    : loop_(loop), options_(std::move(options)), on_seat_(std::move(on_seat)), dialler_(loop, network, authenticator) {
   deadline_timer_ = loop_.after(options_.timeout, [this] {
     deadline_timer_ = 0;
     finish(Status(Errc::timed_out, "no seat at " + to_string(options_.coordinator) + " within " +
@@ -53,7 +50,6 @@ GuestEntry::GuestEntry(EventLoop& loop, Network& network, Authenticator& authent
 }
 
 GuestEntry::~GuestEntry() {
-  *alive_ = false;
   if (deadline_timer_ != 0) loop_.cancel(deadline_timer_);
 }
 
@@ -71,11 +67,8 @@ void GuestEntry::on_dialled(Result<std::unique_ptr<Link>> link) {
     return retry(status.text());
   }
   session_ = std::make_unique<Session>(std::move(link).value(), loop_, static_cast<SessionOwner&>(*this), options_.session);
-  sink_ = std::make_shared<Sink>(*this);
-  const std::string payload = wire::encode_control(wire::SeatRequest{options_.name});
-  FrameHeader header;
-  header.kind = FrameKind::control;
-  session_->send_owned(header, std::as_bytes(std::span(payload)));
+  sink_ = std::make_unique<Sink>(*this);
+  send_control(*session_, wire::SeatRequest{options_.name});
 }
 
 PayloadSink* GuestEntry::on_frame(Session&, const FrameHeader& header) {
@@ -108,25 +101,24 @@ void GuestEntry::retry(const std::string& reason) {
   last_error_ = reason;
   if (session_) {
     session_->close();
-    loop_.defer([gone = std::shared_ptr<Session>(std::move(session_))] {});
+    release_later(loop_, std::move(session_), std::move(sink_));
   }
-  loop_.after(std::exchange(pause_, std::min(pause_ * 2, kMaxEntryPause)), [this, alive = alive_] {
-    if (*alive && on_seat_) dial();
-  });
+  loop_.after(retry_pause_.next(), guard_.wrap([this] {
+    if (on_seat_) dial();
+  }));
 }
 
 void GuestEntry::finish(Result<Entry> outcome) {
   if (!on_seat_) return;
   if (deadline_timer_ != 0) loop_.cancel(std::exchange(deadline_timer_, 0));
-  // Both may be in a call of theirs.
   if (session_) session_->close();
-  loop_.defer([gone = std::shared_ptr<Session>(std::move(session_)), sink = std::move(sink_)] {});
+  release_later(loop_, std::move(session_), std::move(sink_));
   EventLoop& loop = loop_;
   const OnSeat on_seat = std::exchange(on_seat_, nullptr);
   on_seat(outcome);
   if (!outcome.ok() || !outcome.value().session) return;
   outcome.value().session->close();
-  loop.defer([gone = std::shared_ptr<Session>(std::move(outcome.value().session))] {});
+  release_later(loop, std::move(outcome.value().session));
 }
 
 }  // namespace ringlet

@@ -4,8 +4,10 @@
 #include <memory>
 #include <string>
 
+#include "core/base/alive_guard.hpp"
 #include "core/engine/options.hpp"
 #include "core/rendezvous/dialler.hpp"
+#include "core/rendezvous/retry_pause.hpp"
 #include "core/wire/control.hpp"
 
 namespace ringlet {
@@ -17,22 +19,22 @@ struct GuestEntryOptions {
   SessionOptions session{};
 };
 
-/// How a guest gets into a world: it dials rank 0 and asks for a seat. What it gets makes a World of that rank and size, which adopts the
-/// session as that with rank 0, and a Meeting, which waits for the others. Belongs to the loop's thread.
+/// Gets a guest into a world: dials rank 0 and asks for a seat. The caller then makes a World of the seat's rank and size, which adopts the
+/// session as the one with rank 0, and a Meeting, which waits for the others. Belongs to the loop's thread.
 class GuestEntry final : private SessionOwner {
  public:
   struct Entry {
     wire::Seat seat;
     std::unique_ptr<Session> session;
 
-    /// `own` with what the seat says: rank, size, guests and the world's heartbeat timeout.
+    /// `own` with the seat's rank, size, number of guests and heartbeat timeout.
     WorldOptions world_options(WorldOptions own) const;
     /// How long rank 0 waits for the others.
     Duration wait() const { return Duration::milliseconds(seat.wait_ms); }
   };
-  /// Runs once, from the loop, and takes the session or leaves it, which closes it; it must not destroy it, for the session is in a call of
-  /// its own. The GuestEntry may be destroyed inside it. A failure is rank 0's reason for having no seat, a status of DialHandshake, or
-  /// `timed_out` with the last reason.
+  /// Runs once, from the loop. Takes the session over, or leaves it to be closed; it may not destroy the session, which is in a call of its
+  /// own, but may destroy the GuestEntry. A failure is rank 0's reason for having no seat, a status of DialHandshake, or `timed_out` with
+  /// the last reason.
   using OnSeat = std::function<void(Result<Entry>&)>;
 
   /// All outlive it.
@@ -58,11 +60,11 @@ class GuestEntry final : private SessionOwner {
   OnSeat on_seat_;
   Dialler dialler_;
   std::unique_ptr<Session> session_;
-  std::shared_ptr<Sink> sink_;
+  std::unique_ptr<Sink> sink_;
   std::string last_error_;
-  Duration pause_ = Duration::milliseconds(50);
+  RetryPause retry_pause_{Duration::milliseconds(50)};
   TimerId deadline_timer_ = 0;
-  std::shared_ptr<bool> alive_;
+  AliveGuard guard_;
 };
 
 }  // namespace ringlet

@@ -37,7 +37,7 @@ std::optional<LinkRequest> decode_request(const std::byte* in) {
   request.from = detail::load_le<std::uint32_t>(in + 4);
   request.to = detail::load_le<std::uint32_t>(in + 8);
   request.world_id = detail::load_le<std::uint64_t>(in + 16);
-  // A kind or an option that this version does not know is refused, not guessed.
+  // A request with a kind or an option that this version does not know is refused.
   const auto again = encode(request);
   if (!std::equal(again.begin(), again.end(), in)) return std::nullopt;
   return request;
@@ -59,7 +59,7 @@ void Handshake::send(ConstBytes bytes) {
 }
 
 void Handshake::expect(std::size_t bytes) {
-  RINGLET_CHECK(bytes <= kMostReceived);
+  RINGLET_CHECK(bytes <= kMaxReceived);
   expected_ = bytes;
   received_ = 0;
   link_->wake();
@@ -136,7 +136,7 @@ Proof Handshake::sign(std::string_view role) const {
 
 bool Handshake::check_proof(std::string_view role, ConstBytes proof) const {
   const Proof expected = sign(role);
-  // In constant time: how much of a guess was right must not show.
+  // In constant time, so that the time does not show how much of a guess was right.
   std::byte difference{};
   for (std::size_t i = 0; i < expected.size(); ++i) difference |= expected[i] ^ proof[i];
   return difference == std::byte{};
@@ -179,7 +179,7 @@ DialHandshake::DialHandshake(EventLoop& loop, std::unique_ptr<Link> link, Authen
 
 void DialHandshake::on_received(bool all) {
   if (state_ == State::hello) {
-    // Another version may have nothing to say behind its preface.
+    // Another version may send nothing behind its preface.
     if (incoming().size() >= kPrefaceBytes) {
       if (const Status status = check(incoming().data()); !status.ok()) {
         return fail(status.code(), peer_name() + ": " + status.text());
@@ -253,7 +253,7 @@ void AcceptHandshake::on_hello(bool all) {
   transcript_.acceptor_preface = own_preface();
   refusal_ = check(hello.data());
   if (!refusal_.ok()) {
-    // The other side's own error will name both.
+    // The dialler's own error will name both versions.
     state_ = State::refused;
     send(transcript_.acceptor_preface);
     return drain();
@@ -274,7 +274,7 @@ void AcceptHandshake::on_request_received() {
   const auto request = decode_request(transcript_.request.data());
   if (!request) return fail(Errc::protocol_error, "it asks for something that this version does not know");
   state_ = State::waiting;
-  // One byte of room shows whether it goes or speaks before its turn.
+  // With one byte of room it is noticed whether the dialler goes away or sends before its turn.
   expect(1);
   const OnRequest on_request = std::exchange(on_request_, nullptr);
   on_request(*request);

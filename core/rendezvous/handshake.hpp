@@ -15,50 +15,52 @@
 
 namespace ringlet {
 
-// How every link opens, before any session: both sides prove that they know the group's token, and the dialler says what it wants.
+// The handshake with which every link opens, before any session: both sides prove that they know the group's token, and the dialler sends a
+// request.
 //
 //   dialler   preface, nonce
 //   acceptor  preface, nonce
 //   dialler   request, proof over "ringlet dialler", both prefaces, both nonces and the request (the dialler's first)
-//   acceptor  nothing where that proof is wrong; else proof over "ringlet acceptor" and the same
+//   acceptor  where that proof is right: proof over "ringlet acceptor" and the same; otherwise nothing
 //
-// Each side reads exactly these bytes; what follows is the next user's of the link.
+// Each side reads exactly these bytes. Those that follow belong to the link's next user.
 //
-// Both prefaces say whether that is encrypted, by the sides' own settings: where they differ, the link is refused, and never opened
-// without. A nonce is then a fresh public key of X25519, and the keys of the two directions come by HKDF from what both agree on, salted
-// with an HMAC under the token over "ringlet keys" and the same as in the proofs (key_schedule.hpp); what follows are the records of a
-// SecureLink. The shape is that of NNpsk in the Noise Protocol Framework: the token proves who is there, the fresh keys encrypt. Who has
-// recorded a link and learns the token later can read nothing of it (forward secrecy). Without a token anybody could stand between the two:
-// then it keeps out only those who merely listen. Sources: RFC 7748 (X25519), RFC 5869 (HKDF), RFC 8439 (ChaCha20-Poly1305).
+// A flag in both prefaces says whether the bytes behind the handshake are encrypted, by each side's own setting. Where the flags differ,
+// the link is refused; it is never opened without encryption instead. With encryption a nonce is a fresh public key of X25519, and the keys
+// of the two directions are derived by HKDF from the secret that both agree on, salted with an HMAC under the token over "ringlet keys" and
+// the same as in the proofs (key_schedule.hpp); records of a SecureLink follow. The pattern is that of NNpsk in the Noise Protocol
+// Framework: the token authenticates, the fresh keys encrypt. An attacker that has recorded a link and learns the token later can read
+// nothing of it (forward secrecy). Without a token anybody could be in the middle, and encryption keeps out only attackers that merely
+// listen. Sources: RFC 7748 (X25519), RFC 5869 (HKDF), RFC 8439 (ChaCha20-Poly1305).
 
 inline constexpr std::size_t kNonceBytes = 32;
-/// Among the preface's flags, in its byte 6: what follows the handshake is encrypted.
+/// The bit of the preface's flags, in its byte 6, that says that the bytes behind the handshake are encrypted.
 inline constexpr std::byte kEncrypts{1};
-/// Little-endian: kind u8, shortcut u8, 2 bytes zero, from u32, to u32, 4 bytes zero, world_id u64.
+/// The length of a request. Little-endian: kind u8, shortcut u8, 2 bytes zero, from u32, to u32, 4 bytes zero, world_id u64.
 inline constexpr std::size_t kRequestBytes = 24;
 
-/// What a dialler wants.
+/// A dialler's request.
 struct LinkRequest {
   enum class Kind : std::uint8_t {
-    link = 0,   // a link with the one that it has dialled
-    relay = 1,  // a link with rank `to`, through the one that it has dialled
+    link = 0,   // a link with the rank that was dialled
+    relay = 1,  // a link with rank `to`, through the rank that was dialled
     agent = 2,  // a conversation with an agent, which starts programs
   };
   Kind kind = Kind::link;
   std::uint32_t from = 0;  // relay: the dialler's rank
   std::uint32_t to = 0;
   std::uint64_t world_id = 0;
-  bool shortcut = false;  // link: both look for one behind the handshake (core/ports/shortcut.hpp)
+  bool shortcut = false;  // link: both sides look for a shortcut behind the handshake (core/ports/shortcut.hpp)
 
   friend bool operator==(const LinkRequest&, const LinkRequest&) = default;
 };
 
-/// One side of a link while it opens. It holds the link, and gives it on once the other side is authenticated, or drops it.
-/// Belongs to the loop's thread; sets no deadline: destroying it gives up. It may be destroyed inside its callbacks.
+/// One side of the handshake. It owns the link, and passes it on once the other side is authenticated, or drops it. It sets no deadline:
+/// destroying it gives the link up, and is allowed inside its callbacks. Belongs to the loop's thread.
 class Handshake : private LinkUser {
  public:
-  /// Runs once, inside a call of the link: the link for its next user, or why there is none. Who gets the link starts it before it returns,
-  /// or destroys it.
+  /// Runs once, inside a call of the link, with the link for its next user, or the reason why there is none. It starts the link before it
+  /// returns, or destroys it.
   using Done = std::function<void(Result<std::unique_ptr<Link>>)>;
 
   virtual ~Handshake() { wipe(secret_); }
@@ -72,25 +74,26 @@ class Handshake : private LinkUser {
   void start();
 
   void send(ConstBytes bytes);
-  /// The next `bytes` (0: none) are to be received; on_received() is called when they are there. At most kMostReceived.
+  /// Receives the next `bytes`, at most kMaxReceived, for on_received(). 0: receives nothing.
   void expect(std::size_t bytes);
   ConstBytes incoming() const { return ConstBytes(incoming_).first(received_); }
-  /// Reads on and throws away, so that no reset takes from the peer what was sent to it.
+  /// Ends sending, and goes on reading without using the bytes: with unread bytes a close would be a reset, and the peer might lose the
+  /// answer.
   void drain();
   /// This side's preface and nonce.
   std::array<std::byte, kPrefaceBytes> own_preface() const;
   Key own_nonce();
-  /// Why the other side's preface cannot be gone on with.
+  /// Whether the handshake can go on with the other side's preface; else the reason.
   Status check(const std::byte* preface) const;
-  /// Hands the link on, encrypted where it is to be.
+  /// Passes the link on, as a SecureLink where it is to be encrypted.
   void finish(LinkSide side);
   void fail(Errc code, std::string text);
   Proof sign(std::string_view role) const;
   bool check_proof(std::string_view role, ConstBytes proof) const;
   Link& link() { return *link_; }
 
-  static constexpr std::size_t kMostReceived = kRequestBytes + sizeof(Proof);
-  /// Both prefaces, both nonces and the request as they were sent.
+  static constexpr std::size_t kMaxReceived = kRequestBytes + sizeof(Proof);
+  /// Both prefaces, both nonces and the request, in the bytes that were sent.
   struct Transcript {
     std::array<std::byte, kPrefaceBytes> dialler_preface, acceptor_preface;
     std::array<std::byte, kNonceBytes> dialler_nonce, acceptor_nonce;
@@ -100,11 +103,11 @@ class Handshake : private LinkUser {
   Authenticator& authenticator_;
 
  private:
-  /// Some of the expected bytes are there; `all`: every one.
+  /// Some of the expected bytes have come; `all`: every one.
   virtual void on_received(bool all) = 0;
-  /// All that was given to send() has left.
+  /// All bytes that were given to send() have left.
   virtual void on_sent() {}
-  /// The peer closed the link, or it broke, with this text.
+  /// The peer has closed the link, or it has broken; `text` says so.
   virtual void on_closed(const std::string& text) = 0;
 
   std::span<const ConstBytes> to_send() override;
@@ -117,19 +120,19 @@ class Handshake : private LinkUser {
   EventLoop& loop_;
   std::unique_ptr<Link> link_;
   Done on_done_;
-  Key secret_{};  // of own_nonce()
+  Key secret_{};  // belongs to own_nonce()
   std::vector<std::byte> outgoing_;
   std::size_t sent_ = 0;
   ConstBytes send_part_;
-  std::array<std::byte, kMostReceived> incoming_{};
+  std::array<std::byte, kMaxReceived> incoming_{};
   std::size_t received_ = 0;
   std::size_t expected_ = 0;
   bool draining_ = false;
   Bytes receive_part_;
 };
 
-/// The side that has dialled. The failure is `protocol_error` where the other side speaks another version or no Ringlet, `mismatch` where
-/// the tokens differ or one side's links are encrypted and the other's are not, else `peer_lost`.
+/// The side that has dialled. It fails with `protocol_error` where the other side speaks another version or no Ringlet, with `mismatch`
+/// where the tokens differ or only one side's links are encrypted, else with `peer_lost`.
 class DialHandshake final : public Handshake {
  public:
   /// `loop` outlives the link that it hands on.
@@ -146,10 +149,10 @@ class DialHandshake final : public Handshake {
   State state_ = State::hello;
 };
 
-/// The side that has accepted. It says nothing to a dialler that does not know the token.
+/// The side that has accepted. It sends no proof to a dialler that does not know the token.
 class AcceptHandshake final : public Handshake {
  public:
-  /// Runs at most once: an authenticated dialler wants this. accept() may follow at once or later; until then the dialler waits.
+  /// Runs at most once, with the request of an authenticated dialler. accept() may follow at once or later; until then the dialler waits.
   using OnRequest = std::function<void(const LinkRequest&)>;
 
   /// `first`: bytes of the dialler's that were read already, at most kPrefaceBytes. `loop` outlives the link that it hands on.

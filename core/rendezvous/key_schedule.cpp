@@ -7,7 +7,7 @@ namespace ringlet {
 
 namespace {
 
-/// The first block of HKDF's expansion, which is as long as a key.
+/// The first block of HKDF's expansion. It is as long as a key.
 Key expand(Authenticator& authenticator, const Key& extracted, std::string_view info) {
   const ConstBytes text = std::as_bytes(std::span(info.data(), info.size()));
   std::vector<std::byte> message(text.begin(), text.end());

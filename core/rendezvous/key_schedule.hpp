@@ -17,7 +17,8 @@ struct TrafficKeys {
   }
 };
 
-/// HKDF-SHA-256 (RFC 5869): extracts with `salt` from what the two sides have agreed on, expands with a text for each direction.
+/// HKDF-SHA-256 (RFC 5869): extracts with `salt` from the secret that the two sides have agreed on, and expands with a text for each
+/// direction.
 void derive_keys(Authenticator& authenticator, const Key& salt, const Key& agreed, TrafficKeys& keys);
 
 }  // namespace ringlet

@@ -65,7 +65,7 @@ void LinkProbes::end_round(std::int64_t took_ns) {
 
 void LinkProbes::end_peer() {
   const std::uint64_t latency = at_least_one(static_cast<double>(single_ns_) / 2);
-  // The bytes go there and back at the same time.
+  // The bytes travel in both directions at the same time.
   const std::uint64_t per_byte = at_least_one(static_cast<double>(row_ns_ - single_ns_) * kPicoseconds / kRowBytes);
   const bool guest = peers_[peer_] >= natives_;
   costs_ = dearer(costs_, guest ? wire::LinkCosts{0, 0, latency, per_byte} : wire::LinkCosts{latency, per_byte, 0, 0});

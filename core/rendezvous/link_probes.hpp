@@ -11,22 +11,22 @@
 
 namespace ringlet {
 
-/// Whom a rank measures its link to, one after the other: the next native, and its share of the guests. A guest measures none.
+/// The ranks to which a rank measures its links, one after the other: the next native, and its share of the guests. A guest measures none.
 std::vector<int> peers_to_probe(const WorldOptions& options);
 
-/// Measures a native rank's links by probes that its peers send back: single small ones, then long ones in a row, both several times, of
-/// which the fastest counts. Belongs to the loop's thread.
+/// Measures a native rank's links by probes that its peers send back: single small ones, then rows of long ones. Each is repeated, and the
+/// fastest counts. Belongs to the loop's thread.
 class LinkProbes {
  public:
-  /// Of one native to one peer, and what they hold at most: who answers them need not take more.
+  /// The number of probes to one peer, and the length of a long one. A peer need not answer more, nor longer ones.
   static constexpr std::size_t kProbesPerPeer = 22, kMaxPadding = 16 << 10;
   using Send = std::function<void(int peer, const wire::LinkProbe& probe)>;
 
-  /// `on_done` runs once, inside start() or on_answer(), with the dearest of each sort.
+  /// `on_done` runs once, inside start() or on_answer(), with the highest cost of each kind of link.
   LinkProbes(EventLoop& loop, const WorldOptions& options, Send send, std::function<void(const wire::LinkCosts&)> on_done);
 
   void start();
-  /// False where nobody asked for it.
+  /// Returns false where no such answer was due.
   bool on_answer(int from, const wire::LinkProbe& answer);
 
  private:
@@ -44,17 +44,18 @@ class LinkProbes {
   std::size_t round_ = 0;  // of this peer
   std::uint32_t sent_ = 0, answered_ = 0;
   Instant round_began_{};
-  std::int64_t single_ns_ = 0, row_ns_ = 0;  // there and back: the fastest so far
+  std::int64_t single_ns_ = 0, row_ns_ = 0;  // the fastest round trips so far
 };
 
-/// The dearer of each sort.
+/// The higher cost of each kind of link.
 wire::LinkCosts dearer(const wire::LinkCosts& one, const wire::LinkCosts& other);
 
-/// What rank 0 announces: the dearest of what the ranks have measured, beside its own settings. What nobody has measured keeps its value.
-/// Rounded to powers of two, so that a little noise does not change which way a call goes, and with it the bits of a sum.
+/// The announcement of rank 0: the highest costs that the ranks have measured, and its own settings; a cost that no rank has measured is
+/// that of the settings. Costs are rounded to powers of two, so that a little noise changes neither the algorithm of a call nor the bits of
+/// a sum.
 wire::Begin placement_of(const wire::LinkCosts& dearest, const WorldOptions& own);
 
-/// Takes over what rank 0 has announced.
+/// Applies rank 0's announcement to this rank's world.
 Status take_placement(const wire::Begin& announced, World& world);
 
 }  // namespace ringlet

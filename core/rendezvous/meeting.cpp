@@ -14,10 +14,10 @@ constexpr std::size_t kMaxRosterNameBytes = 256;
 
 }  // namespace
 
-Meeting::Meeting(EventLoop& loop, Network& network, Authenticator& authenticator, Reception* reception, World& world,
+Meeting::Meeting(EventLoop& loop, Network& network, Authenticator& authenticator, IncomingLinks* incoming, World& world,
                  MeetingOptions options)
     : loop_(loop),
-      reception_(reception),
+      incoming_(incoming),
       world_(world),
       options_(std::move(options)),
       roster_known_(!options_.coordinator || rank() == 0),
@@ -28,15 +28,15 @@ Meeting::Meeting(EventLoop& loop, Network& network, Authenticator& authenticator
       dials_(loop, dialler_, world, links_, closing_, {options_.timeout, options_.interfaces, options_.only_these_interfaces},
              [this] { advance(); }),
       barrier_(loop, world, [this] { finish({}); }) {
-  if (reception_ == nullptr) return;
-  reception_->set_on_link([this](std::unique_ptr<Link> link) {
+  if (incoming_ == nullptr) return;
+  incoming_->set_on_link([this](std::unique_ptr<Link> link) {
     if (admission_) admission_->receive(std::move(link));
   });
-  reception_->relay_for(world_.options());
+  incoming_->relay_for(world_.options());
 }
 
 Meeting::~Meeting() {
-  if (reception_ != nullptr) reception_->set_on_link(nullptr);
+  if (incoming_ != nullptr) incoming_->set_on_link(nullptr);
   if (deadline_timer_ != 0) loop_.cancel(deadline_timer_);
 }
 
@@ -55,7 +55,7 @@ void Meeting::start(std::function<void(const Status&)> on_met) {
 }
 
 Status Meeting::listen() {
-  const Status status = listeners_.open(addresses_to_listen_at(options_, rank()), options_.also_at, reception_->acceptor());
+  const Status status = listeners_.open(addresses_to_listen_at(options_, rank()), options_.also_at, incoming_->acceptor());
   return status.ok() ? status : Status(status.code(), rank_text(rank()) + " cannot listen: " + status.text(), rank());
 }
 
@@ -176,9 +176,9 @@ Status Meeting::timeout_status() const {
     text += rank() == 0 ? ": not ready: " + ranks_text(barrier_.awaited()) : ": other ranks are not ready";
   }
   text += dials_.complaints();
-  if (reception_ != nullptr && reception_->refusals().count > 0)
+  if (incoming_ != nullptr && incoming_->refusals().count > 0)
     text += "; connections refused because they have another token or RINGLET_ENCRYPT, or none: " +
-            std::to_string(reception_->refusals().count) + ", the last from " + reception_->refusals().last;
+            std::to_string(incoming_->refusals().count) + ", the last from " + incoming_->refusals().last;
   return {Errc::timed_out, text, culprit};
 }
 

@@ -10,12 +10,12 @@
 #include "core/rendezvous/closing_sessions.hpp"
 #include "core/rendezvous/coordinator.hpp"
 #include "core/rendezvous/dialler.hpp"
+#include "core/rendezvous/incoming_links.hpp"
 #include "core/rendezvous/link_table.hpp"
 #include "core/rendezvous/listeners.hpp"
 #include "core/rendezvous/meeting_options.hpp"
 #include "core/rendezvous/rank_dials.hpp"
 #include "core/rendezvous/ready_barrier.hpp"
-#include "core/rendezvous/reception.hpp"
 
 namespace ringlet {
 
@@ -29,19 +29,19 @@ namespace ringlet {
 /// the loop's thread.
 class Meeting {
  public:
-  /// Takes the links that `reception`, null on a guest, authenticates while it lives. All outlive it.
-  Meeting(EventLoop& loop, Network& network, Authenticator& authenticator, Reception* reception, World& world, MeetingOptions options);
+  /// Takes the links that `incoming`, null on a guest, authenticates while it lives. All outlive it.
+  Meeting(EventLoop& loop, Network& network, Authenticator& authenticator, IncomingLinks* incoming, World& world, MeetingOptions options);
   ~Meeting();
   Meeting(const Meeting&) = delete;
   Meeting& operator=(const Meeting&) = delete;
 
-  /// Where a listening socket was inherited: a listener that gives its links to the reception. Before start().
+  /// Used where a listening socket was inherited: the listener gives its links to `incoming`. Before start().
   void use_listener(std::unique_ptr<Listener> listener) { listeners_.adopt(std::move(listener)); }
 
   /// `on_met` runs once, from the loop: ok, or why the ranks have not met. The world has failed then.
   void start(std::function<void(const Status&)> on_met);
 
-  /// Once all have met, the same number on all ranks.
+  /// The world's number. Once all have met, it is the same on all ranks.
   std::uint64_t world_id() const { return options_.world_id; }
 
  private:
@@ -65,7 +65,7 @@ class Meeting {
   void finish(const Status& status);
 
   EventLoop& loop_;
-  Reception* const reception_;
+  IncomingLinks* const incoming_;
   World& world_;
   MeetingOptions options_;
   std::function<void(const Status&)> on_met_;  // until it runs

@@ -8,7 +8,7 @@ namespace ringlet {
 namespace {
 
 constexpr double kMessageBytes = 1 << 20;
-// Measurements of a few milliseconds differ by so much without a reason.
+// Measurements of a few milliseconds differ by this factor at random.
 constexpr double kNear = 1.5;
 
 double cost_ns(const wire::Path& path) {

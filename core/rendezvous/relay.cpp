@@ -21,7 +21,7 @@ std::span<const ConstBytes> Relay::Buffer::content() {
 
 void Relay::Buffer::drained(std::size_t bytes) {
   used_ -= bytes;
-  // Empty, it begins anew: the next reads are then in one part.
+  // An empty buffer begins anew, so that the next reads have their room in one part.
   begin_ = used_ == 0 ? 0 : (begin_ + bytes) % kBufferBytes;
 }
 
@@ -51,15 +51,12 @@ void Relay::Side::link_failed(const Status&) {
   relay->end(index);
 }
 
-Relay::Relay(EventLoop& loop, std::function<void()> on_over)
-    : loop_(loop), on_over_(std::move(on_over)), alive_(std::make_shared<bool>(true)) {
+Relay::Relay(EventLoop& loop, std::function<void()> on_over) : loop_(loop), on_over_(std::move(on_over)) {
   for (std::size_t side = 0; side < 2; ++side) {
     sides_[side].relay = this;
     sides_[side].index = side;
   }
 }
-
-Relay::~Relay() { *alive_ = false; }
 
 void Relay::attach(std::size_t side, std::unique_ptr<Link> link) {
   Side& self = sides_[side];
@@ -77,7 +74,7 @@ void Relay::end(std::size_t side) {
   Side& other = sides_[1 - side];
   self.ended = true;
   if (other.link) {
-    // Nobody hears the other any more where this side is gone altogether, as after a break.
+    // Where this side's link has broken, nobody takes the other side's bytes any more.
     if (!self.link) other.discarding = true;
     other.link->finish_sending();
     other.link->wake();
@@ -91,9 +88,7 @@ void Relay::finish_if_over() {
     const bool undelivered = sides_[1 - side].link && !sides_[side].incoming.empty();
     if (!sides_[side].ended || undelivered) return;
   }
-  loop_.defer([alive = alive_, on_over = std::exchange(on_over_, nullptr)] {
-    if (*alive) on_over();
-  });
+  loop_.defer(guard_.wrap(std::exchange(on_over_, nullptr)));
 }
 
 }  // namespace ringlet

@@ -5,30 +5,30 @@
 #include <memory>
 #include <vector>
 
+#include "core/base/alive_guard.hpp"
 #include "core/ports/event_loop.hpp"
 #include "core/ports/link.hpp"
 
 namespace ringlet {
 
-/// Passes bytes on between two links, each way through a buffer of its own: who sends faster than the other side takes has to wait. Where
-/// one side ends, so does the other, behind what had come. Belongs to the loop's thread.
+/// Passes bytes on between two links, each way through a buffer of its own: a side that sends faster than the other one receives has to
+/// wait. When one side ends, the other gets the bytes that had come, and then the end. Belongs to the loop's thread.
 class Relay {
  public:
   static constexpr std::size_t kBufferBytes = 256 << 10;
 
   /// `on_over` runs once, from the loop, when both sides have ended; the relay may be destroyed then.
   Relay(EventLoop& loop, std::function<void()> on_over);
-  ~Relay();
   Relay(const Relay&) = delete;
   Relay& operator=(const Relay&) = delete;
 
-  /// Gives it the link of side 0 or 1. Once each; what comes before the other is there waits.
+  /// Gives it the link of side 0 or 1, once each. Bytes that come before the other link is there wait.
   void attach(std::size_t side, std::unique_ptr<Link> link);
   /// The link of this side will not come.
   void give_up(std::size_t side) { end(side); }
 
  private:
-  /// Bytes on their way, in a ring.
+  /// A ring buffer of bytes that have come from one side and not left by the other.
   class Buffer {
    public:
     std::span<const Bytes> room();
@@ -68,7 +68,7 @@ class Relay {
   EventLoop& loop_;
   std::function<void()> on_over_;
   std::array<Side, 2> sides_;
-  std::shared_ptr<bool> alive_;
+  AliveGuard guard_;
 };
 
 }  // namespace ringlet

@@ -3,18 +3,21 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/engine/send_control.hpp"
+#include "core/ports/release_later.hpp"
+
 namespace ringlet {
 
 namespace {
 
-constexpr std::size_t kMostNameBytes = 80;
+constexpr std::size_t kMaxShownNameBytes = 80;
 
 }  // namespace
 
 std::string name_for_people(const std::string& name, const std::string& peer_name) {
-  std::string shown = name.substr(0, kMostNameBytes);
+  std::string shown = name.substr(0, kMaxShownNameBytes);
   // Not in the middle of a UTF-8 sequence.
-  if (name.size() > kMostNameBytes)
+  if (name.size() > kMaxShownNameBytes)
     while (!shown.empty() && (static_cast<unsigned char>(name[shown.size()]) & 0xc0u) == 0x80u) shown.pop_back();
   for (char& letter : shown)
     if (static_cast<unsigned char>(letter) < 0x20 || letter == 0x7f) letter = ' ';
@@ -60,19 +63,16 @@ void Seats::tell(int present) {
   seat.heartbeat_timeout_ms = static_cast<std::uint32_t>(options_.heartbeat_timeout.whole_milliseconds());
   const auto wait = std::max((deadline_ - loop_.now()).whole_milliseconds(), std::int64_t{1});
   seat.wait_ms = static_cast<std::uint32_t>(std::min<std::int64_t>(wait, UINT32_MAX));
-  FrameHeader header;
-  header.kind = FrameKind::control;
   for (std::size_t i = 0; i < guests_.size(); ++i) {
     if (!guests_[i].session) continue;
     seat.rank = static_cast<std::uint32_t>(options_.natives()) + static_cast<std::uint32_t>(i);
-    const std::string payload = wire::encode_control(seat);
-    guests_[i].session->send_owned(header, std::as_bytes(std::span(payload)));
+    send_control(*guests_[i].session, seat);
   }
 }
 
 std::vector<Seats::Guest> Seats::release() { return std::exchange(guests_, {}); }
 
-/// A guest that waits has nothing to say but that it is there.
+/// A guest that waits sends heartbeats alone, which do not come here.
 PayloadSink* Seats::on_frame(Session& session, const FrameHeader&) {
   free_seat_of(session);
   return nullptr;
@@ -85,10 +85,8 @@ void Seats::on_session_ended(Session& session) { free_seat_of(session); }
 void Seats::free_seat_of(Session& session) {
   const auto seat = std::find_if(guests_.begin(), guests_.end(), [&](const Guest& guest) { return guest.session.get() == &session; });
   if (seat == guests_.end()) return;
-  std::shared_ptr<Session> gone = std::move(seat->session);
-  gone->close();
-  // A session may not go inside its own call.
-  loop_.defer([gone] {});
+  seat->session->close();
+  release_later(loop_, std::move(seat->session));
   on_changed_();
 }
 

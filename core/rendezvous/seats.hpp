@@ -11,27 +11,27 @@
 
 namespace ringlet {
 
-/// The guests at rank 0 until the group is complete: each has the lowest seat that was free. One that goes, or falls silent, frees its
-/// seat. Belongs to the loop's thread.
+/// The guests at rank 0 until the group is complete: each gets the lowest free seat. A guest that goes, or falls silent, frees its seat.
+/// Belongs to the loop's thread.
 class Seats final : private SessionOwner {
  public:
   /// Guests wait for the others until `deadline`. `on_changed` runs when a guest has gone.
   Seats(EventLoop& loop, const WorldOptions& options, Instant deadline, std::function<void()> on_changed);
   ~Seats();
 
-  /// Gives a guest that has asked for one a seat. False where none is free; then the session stays the caller's.
+  /// Gives a guest a seat. Returns false where none is free; the session stays the caller's then.
   bool sit(std::unique_ptr<Session>& session, const std::string& name);
   int taken() const;
   bool full() const { return taken() == options_.guests; }
   std::vector<std::string> names() const;
-  /// Tells all guests where they sit and how many ranks are there.
+  /// Tells each guest its seat and how many ranks are there.
   void tell(int present);
 
   struct Guest {
     std::unique_ptr<Session> session;
     std::string name;  // with its address
   };
-  /// All guests, by seat; without a session where a seat is free. They are the caller's from now on, and the seats are closed.
+  /// All guests, by seat; without a session where a seat is free. They are the caller's from now on, and no seat is given any more.
   std::vector<Guest> release();
 
  private:
@@ -50,7 +50,7 @@ class Seats final : private SessionOwner {
   TimerId timer_ = 0;
 };
 
-/// `name` as a status can show it: printable, of bounded length, with the address.
+/// A guest's name in a form that a status can show: printable, of bounded length, with the address.
 std::string name_for_people(const std::string& name, const std::string& peer_name);
 
 }  // namespace ringlet

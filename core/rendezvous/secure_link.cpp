@@ -10,20 +10,11 @@ namespace ringlet {
 
 namespace {
 
-// Most links carry little: what a long record needs is taken when the first comes.
+// Most links carry little, so the memory for a long record is taken when the first one comes.
 constexpr std::size_t kSmallBuffer = 4 << 10;
 constexpr std::size_t kMaxParts = 64;
 
 }  // namespace
-
-class SecureLink::Watch {
- public:
-  explicit Watch(const SecureLink& link) : gone_(link.gone_) {}
-  bool gone() const { return *gone_; }
-
- private:
-  const std::shared_ptr<bool> gone_;
-};
 
 SecureLink::SecureLink(EventLoop& loop, std::unique_ptr<Link> inner, std::unique_ptr<Cipher> sealing, std::unique_ptr<Cipher> opening)
     : loop_(loop),
@@ -36,8 +27,6 @@ SecureLink::SecureLink(EventLoop& loop, std::unique_ptr<Link> inner, std::unique
       opening_(std::move(opening)),
       buffer_(kSmallBuffer) {}
 
-SecureLink::~SecureLink() { *gone_ = true; }
-
 void SecureLink::start(LinkUser& user) {
   const bool first = std::exchange(user_, &user) == nullptr;
   end_told_ = false;
@@ -48,7 +37,7 @@ void SecureLink::start(LinkUser& user) {
 void SecureLink::wake() {
   woken_ = true;
   if (user_ == nullptr) return;
-  // What waits here the inner link does not know of: it may have no reason to call.
+  // The inner link does not know of the bytes that wait here, and may have no reason to call.
   if (stopped_) deliver_later();
   inner_->wake();
 }
@@ -66,7 +55,7 @@ std::span<const ConstBytes> SecureLink::to_send() {
 }
 
 bool SecureLink::seal_next() {
-  const Watch watch(*this);
+  const AliveGuard::Watch watch = guard_.watch();
   if (end_sealed_) return false;
   LinkUser* asked = nullptr;
   std::span<const ConstBytes> parts;
@@ -74,7 +63,7 @@ bool SecureLink::seal_next() {
     asked = user_;
     woken_ = false;
     parts = asked->to_send();
-    if (watch.gone()) return false;
+    if (!watch.alive()) return false;
   }
   std::array<ConstBytes, kMaxParts> content;
   std::size_t count = 0, bytes = 0;
@@ -84,12 +73,12 @@ bool SecureLink::seal_next() {
     content[count] = part.first(std::min(part.size(), kMaxRecordContent - bytes));
     bytes += content[count++].size();
   }
-  // Woken inside the very to_send() that had nothing: the inner link asks again.
+  // Where the user was woken while to_send() found nothing, the inner link asks again.
   if (bytes == 0 && (!finish_requested_ || woken_)) return false;
   end_sealed_ = bytes == 0;
   seal({content.data(), count}, bytes);
   if (bytes > 0) user_->sent(bytes);
-  return !watch.gone();
+  return watch.alive();
 }
 
 void SecureLink::seal(std::span<const ConstBytes> content, std::size_t bytes) {
@@ -108,7 +97,7 @@ void SecureLink::sent(std::size_t bytes) {
   deliver();
 }
 
-/// A WebSocket that was closed one way carries nothing the other way either, so the inner link's end waits for both.
+/// A WebSocket whose one direction is closed carries nothing in the other either, so the inner link ends when both directions have.
 void SecureLink::finish_if_both_have() {
   if (end_sealed_ && unsent_.empty() && peer_ended_) inner_->finish_sending();
 }
@@ -139,22 +128,22 @@ void SecureLink::receive_ended() {
   deliver();
 }
 
-/// For what cannot be told inside the user's own call.
+/// Used where the user is inside a call of its own, in which it may not be called.
 void SecureLink::deliver_later() {
   if (std::exchange(delivery_planned_, true)) return;
-  loop_.defer([this, gone = gone_] {
-    if (*gone) return;
+  loop_.defer(guard_.wrap([this] {
+    const AliveGuard::Watch watch = guard_.watch();
     delivery_planned_ = stopped_ = false;
     deliver();
-    if (!*gone && !stopped_) inner_->wake();
-  });
+    if (watch.alive() && !stopped_) inner_->wake();
+  }));
 }
 
 void SecureLink::deliver() {
-  const Watch watch(*this);
+  const AliveGuard::Watch watch = guard_.watch();
   while (!stopped_) {
     const bool more = !content_.empty() ? hand_on() : peer_ended_ ? tell_end() : open_next();
-    if (watch.gone() || !more) return;
+    if (!watch.alive() || !more) return;
   }
 }
 
@@ -175,10 +164,10 @@ bool SecureLink::open_next() {
 }
 
 bool SecureLink::open(std::size_t content_bytes) {
-  const Watch watch(*this);
+  const AliveGuard::Watch watch = guard_.watch();
   LinkUser* const asked = user_;
   const std::size_t room = ask_for_room(std::max<std::size_t>(content_bytes, 1));
-  if (watch.gone()) return false;
+  if (!watch.alive()) return false;
   if (asked != user_) return true;
   stopped_ = room == 0;
   if (stopped_) return false;
@@ -204,10 +193,10 @@ bool SecureLink::open(std::size_t content_bytes) {
 }
 
 bool SecureLink::hand_on() {
-  const Watch watch(*this);
+  const AliveGuard::Watch watch = guard_.watch();
   LinkUser* const asked = user_;
   const std::size_t bytes = ask_for_room(content_.size());
-  if (watch.gone()) return false;
+  if (!watch.alive()) return false;
   if (asked != user_) return true;
   stopped_ = bytes == 0;
   if (stopped_) return false;
@@ -220,9 +209,9 @@ bool SecureLink::hand_on() {
 }
 
 std::size_t SecureLink::ask_for_room(std::size_t most) {
-  const Watch watch(*this);
+  const AliveGuard::Watch watch = guard_.watch();
   const auto parts = user_->to_receive();
-  if (watch.gone()) return 0;
+  if (!watch.alive()) return 0;
   room_parts_ = 0;
   std::size_t bytes = 0;
   for (const Bytes part : parts.first(std::min(parts.size(), room_.size()))) {
@@ -233,7 +222,7 @@ std::size_t SecureLink::ask_for_room(std::size_t most) {
 }
 
 bool SecureLink::tell_end() {
-  // A user who is finishing may let go of the link at this, so what it has sent goes first.
+  // A user that is finishing may destroy the link when it hears of the end, so its own bytes leave first.
   const bool held_back = finish_requested_ && !(end_sealed_ && unsent_.empty()) && !inner_ended_;
   if (!held_back && !std::exchange(end_told_, true)) user_->receive_ended();
   return false;
@@ -247,7 +236,7 @@ void SecureLink::fail(Errc code, std::string text) {
 }
 
 void SecureLink::link_failed(const Status& status) {
-  *gone_ = true;
+  guard_.end();
   std::exchange(user_, nullptr)->link_failed(status);
 }
 

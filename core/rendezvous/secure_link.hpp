@@ -6,37 +6,37 @@
 #include <string>
 #include <vector>
 
+#include "core/base/alive_guard.hpp"
 #include "core/ports/authenticator.hpp"
 #include "core/ports/event_loop.hpp"
 #include "core/ports/link.hpp"
 
 namespace ringlet {
 
-// What an encrypted link carries, each way: records of
+// An encrypted link carries records in each direction, each of
 //
-//   u32, little-endian: the bytes of the content, 1 to kMaxRecordContent, or 0: this direction ends here
+//   u32, little-endian: the content's length, 1 to kMaxRecordContent, or 0 where this direction ends
 //   the content, encrypted
 //   the tag over both (16 bytes)
 //
-// sealed by ChaCha20-Poly1305 under the direction's key; the nonce is the record's number in its direction, from 0. So a record that was
-// changed, dropped, repeated, moved, or sent back to where it came from has a wrong tag.
+// sealed by ChaCha20-Poly1305 under the direction's key; the nonce is the record's number in its direction, from 0. So the tag is wrong
+// where a record was changed, repeated, moved, sent back to its sender, or follows one that was dropped.
 
 inline constexpr std::size_t kRecordHeadBytes = 4;
 inline constexpr std::size_t kMaxRecordContent = 64 << 10;
 inline constexpr std::size_t kMaxRecordBytes = kRecordHeadBytes + kMaxRecordContent + Cipher::kTagBytes;
 
-/// A link whose bytes are encrypted on the link below it. No byte is handed on before its record's tag was right. What breaks it:
-/// `protocol_error` where a record does not verify, `peer_lost` where the link below ends and this direction has not, also when that cuts
-/// between two records.
+/// A link whose bytes are encrypted on the link below it. No byte is passed on before its record's tag was checked. It fails with
+/// `protocol_error` where a record does not verify, and with `peer_lost` where the link below ends before the record that ends this
+/// direction, also between two records.
 ///
-/// What sent() has counted is encrypted and may wait here, one record at most; it is lost where the link is destroyed then. The end of the
-/// peer's direction is told, where this side is ending its own, only when that has left. Memory: at most two records for what comes, one
-/// for what goes.
+/// Bytes that sent() has counted may wait here, encrypted, one record at most; they are lost if the link is destroyed then. Where this side
+/// is ending its direction, the end of the peer's direction is reported only when the own end has left. It needs memory for at most two
+/// records that come and one that goes.
 class SecureLink final : public Link, private LinkUser {
  public:
-  /// `inner`: not one byte of the records was read from it. The ciphers are each of one direction. Starts nothing yet.
+  /// No byte of the records was read from `inner`. Each cipher is of one direction. Starts nothing yet.
   SecureLink(EventLoop& loop, std::unique_ptr<Link> inner, std::unique_ptr<Cipher> sealing, std::unique_ptr<Cipher> opening);
-  ~SecureLink() override;
   SecureLink(const SecureLink&) = delete;
   SecureLink& operator=(const SecureLink&) = delete;
 
@@ -48,9 +48,6 @@ class SecureLink final : public Link, private LinkUser {
   std::string_view medium() const override { return medium_; }
 
  private:
-  /// Knows whether the user has destroyed this, or it has failed, meanwhile.
-  class Watch;
-
   std::span<const ConstBytes> to_send() override;
   void sent(std::size_t bytes) override;
   std::span<const Bytes> to_receive() override;
@@ -63,12 +60,13 @@ class SecureLink final : public Link, private LinkUser {
   void finish_if_both_have();
   void deliver_later();
   void deliver();
-  // These return false where there is nothing more to hand on now, or this object is lost.
+  // These return false where nothing more can be passed on now, or this object has been destroyed or has failed.
   bool open_next();
   bool open(std::size_t content_bytes);
   bool hand_on();
   bool tell_end();
-  /// Puts the user's room for at most so many bytes into room_; returns how many it is. Nothing: wait for a wake, unless it was handed on.
+  /// Puts the user's room for at most so many bytes into room_, and returns how many it is. None: the user will wake this link, unless it
+  /// has given the link to another user.
   std::size_t ask_for_room(std::size_t most);
   void fail(Errc code, std::string text);
 
@@ -76,8 +74,8 @@ class SecureLink final : public Link, private LinkUser {
   std::unique_ptr<Link> inner_;
   const std::string peer_name_, own_name_;
   const std::string_view medium_;
-  LinkUser* user_ = nullptr;                                          // null before start() and after the last call
-  const std::shared_ptr<bool> gone_ = std::make_shared<bool>(false);  // destroyed, or failed
+  LinkUser* user_ = nullptr;  // null before start() and after the last call
+  AliveGuard guard_;          // ends with a failure, too
 
   // sending
   const std::unique_ptr<Cipher> sealing_;
@@ -92,7 +90,7 @@ class SecureLink final : public Link, private LinkUser {
   const std::unique_ptr<Cipher> opening_;
   std::uint64_t opened_ = 0;  // records
   std::vector<std::byte> buffer_;
-  std::size_t begin_ = 0, end_ = 0;  // of buffer_: what has come and was not opened
+  std::size_t begin_ = 0, end_ = 0;  // of buffer_: the bytes that have come and were not opened
   ConstBytes content_;               // of buffer_, before begin_: opened, and not handed on
   Bytes inner_room_;
   std::array<Bytes, 2> room_{};

@@ -211,7 +211,7 @@ TEST_CASE("native ranks on the coordinator's own loopback are reached by guests 
   SimNode& phone = sim.add_node();
   TestAuthenticator authenticator(1, kSimToken);
   struct Native {
-    std::unique_ptr<Reception> reception;
+    std::unique_ptr<IncomingLinks> incoming;
     std::unique_ptr<World> world;
     std::unique_ptr<Meeting> meeting;
   };
@@ -227,9 +227,9 @@ TEST_CASE("native ranks on the coordinator's own loopback are reached by guests 
     MeetingOptions meeting;
     meeting.coordinator = {"127.0.0.1", 5000};
     meeting.listen_at = {"0.0.0.0", 0};
-    native.reception = std::make_unique<Reception>(home.loop(), authenticator);
+    native.incoming = std::make_unique<IncomingLinks>(home.loop(), authenticator);
     native.world = std::make_unique<World>(home.loop(), options);
-    native.meeting = std::make_unique<Meeting>(home.loop(), home.network(), authenticator, native.reception.get(), *native.world, meeting);
+    native.meeting = std::make_unique<Meeting>(home.loop(), home.network(), authenticator, native.incoming.get(), *native.world, meeting);
     native.meeting->start([&met](const Status& status) { met += status.ok() ? 1 : 100; });
   }
   std::unique_ptr<World> world;

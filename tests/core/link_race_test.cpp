@@ -162,7 +162,7 @@ TEST_CASE("another world with the same token at an address is passed over") {
   TwoNetworks net(3, 1, kFast, kSlow);
   SimNode& other = net.group().sim().add_node();
   TestAuthenticator authenticator(5, kSimToken);
-  Reception reception(other.loop(), authenticator);
+  IncomingLinks incoming(other.loop(), authenticator);
   WorldOptions options;
   options.size = 3;
   options.kernels = simd::find("");
@@ -170,7 +170,7 @@ TEST_CASE("another world with the same token at an address is passed over") {
   MeetingOptions meeting;
   meeting.coordinator = {other.host(), 5000};
   meeting.world_id = 1234;
-  Meeting theirs(other.loop(), other.network(), authenticator, &reception, world, meeting);
+  Meeting theirs(other.loop(), other.network(), authenticator, &incoming, world, meeting);
   std::optional<Status> ended;
   theirs.start([&](const Status& status) { ended = status; });
   for (int rank = 0; rank < 3; ++rank) net.offer(rank, other.host(), 5000);

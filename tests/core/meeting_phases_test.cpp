@@ -8,11 +8,11 @@
 #include "core/engine/send_control.hpp"
 #include "core/rendezvous/admission.hpp"
 #include "core/rendezvous/coordinator.hpp"
+#include "core/rendezvous/incoming_links.hpp"
 #include "core/rendezvous/link_measurement.hpp"
 #include "core/rendezvous/listeners.hpp"
 #include "core/rendezvous/rank_dials.hpp"
 #include "core/rendezvous/rank_settings.hpp"
-#include "core/rendezvous/reception.hpp"
 #include "sim/sim_network.hpp"
 #include "tests/core/test_authenticator.hpp"
 
@@ -86,7 +86,7 @@ struct Stage {
   LinkTable links;
   ClosingSessions closing{node.loop(), {}};
   Dialler dialler{node.loop(), node.network(), authenticator};
-  Reception reception{node.loop(), authenticator};
+  IncomingLinks incoming{node.loop(), authenticator};
   std::unique_ptr<Listener> listener;
   int changes = 0;
 
@@ -94,7 +94,7 @@ struct Stage {
     SimNode* node = nullptr;
     std::unique_ptr<TestAuthenticator> authenticator;
     std::unique_ptr<Dialler> dialler;
-    std::unique_ptr<Reception> reception;
+    std::unique_ptr<IncomingLinks> incoming;
     std::unique_ptr<Listener> listener;
     std::deque<Talker> talkers;
   };
@@ -107,9 +107,9 @@ struct Stage {
   }
   void pass(Duration time = Duration::seconds(1)) { sim.run_for(time); }
   /// Gives what dials this node to `on_link`.
-  void listen(Reception::OnLink on_link) {
-    reception.set_on_link(std::move(on_link));
-    listener = std::move(node.network().listen({node.host(), 5000}, reception.acceptor())).value();
+  void listen(IncomingLinks::OnLink on_link) {
+    incoming.set_on_link(std::move(on_link));
+    listener = std::move(node.network().listen({node.host(), 5000}, incoming.acceptor())).value();
   }
   Other& add_other(const std::string& token = kPhaseToken) {
     Other& other = others.emplace_back();
@@ -133,10 +133,10 @@ struct Stage {
   /// Listens at a node of its own and talks with all who dial it.
   Other& add_listener(const std::string& token = kPhaseToken) {
     Other& other = add_other(token);
-    other.reception = std::make_unique<Reception>(other.node->loop(), *other.authenticator);
-    other.reception->set_on_link(
+    other.incoming = std::make_unique<IncomingLinks>(other.node->loop(), *other.authenticator);
+    other.incoming->set_on_link(
         [&other](std::unique_ptr<Link> link) { other.talkers.emplace_back(other.node->loop()).use(std::move(link)); });
-    other.listener = std::move(other.node->network().listen({other.node->host(), 5000}, other.reception->acceptor())).value();
+    other.listener = std::move(other.node->network().listen({other.node->host(), 5000}, other.incoming->acceptor())).value();
     return other;
   }
   static wire::Endpoint endpoint(const Other& other) { return {other.node->host(), 5000}; }
@@ -256,11 +256,11 @@ TEST_CASE("a dialled rank gets the first message, and the world the session") {
   Stage::Other& other = stage.add_listener();
   if (!comes_late) dials.connect({0, false, {Stage::endpoint(other)}}, 77, "a name");
   if (comes_late) {
-    coordinator.reception = std::make_unique<Reception>(coordinator.node->loop(), *coordinator.authenticator);
-    coordinator.reception->set_on_link(
+    coordinator.incoming = std::make_unique<IncomingLinks>(coordinator.node->loop(), *coordinator.authenticator);
+    coordinator.incoming->set_on_link(
         [&](std::unique_ptr<Link> link) { coordinator.talkers.emplace_back(coordinator.node->loop()).use(std::move(link)); });
     coordinator.listener =
-        std::move(coordinator.node->network().listen({coordinator.node->host(), 5000}, coordinator.reception->acceptor())).value();
+        std::move(coordinator.node->network().listen({coordinator.node->host(), 5000}, coordinator.incoming->acceptor())).value();
   }
   stage.pass(Duration::seconds(3));
   REQUIRE(stage.world.has_session(0));
@@ -287,7 +287,7 @@ TEST_CASE("a rank with another token is given up after some attempts, and dials 
   CHECK(stage.world.failure().code() == (stopped ? Errc::ok : Errc::mismatch));
   if (!stopped) CHECK_THAT(stage.world.failure().text(), Contains("rank 1 cannot join") && Contains("tokens differ"));
   // A dial that was under way goes on, and its end is not heard of.
-  CHECK(other.reception->refusals().count == (stopped ? 1u : 3u));
+  CHECK(other.incoming->refusals().count == (stopped ? 1u : 3u));
 }
 
 TEST_CASE("a race is won by an address of the right rank, and the session that was there is kept until its peer ends it") {

@@ -98,8 +98,8 @@ TEST_CASE("a second process with a rank that is there is refused, and the others
   WorldOptions options = group.options(1);
   World twin(extra.loop(), options);
   TestAuthenticator authenticator(9, kSimToken);
-  Reception reception(extra.loop(), authenticator);
-  Meeting meeting(extra.loop(), extra.network(), authenticator, &reception, twin, group.meeting_options(1));
+  IncomingLinks incoming(extra.loop(), authenticator);
+  Meeting meeting(extra.loop(), extra.network(), authenticator, &incoming, twin, group.meeting_options(1));
   std::optional<Status> twin_met;
   group.start_meeting(0);
   group.start_meeting(1);

@@ -4,7 +4,7 @@
 #include <deque>
 
 #include "core/rendezvous/dialler.hpp"
-#include "core/rendezvous/reception.hpp"
+#include "core/rendezvous/incoming_links.hpp"
 #include "sim/sim_network.hpp"
 #include "tests/core/seeds.hpp"
 #include "tests/core/test_authenticator.hpp"
@@ -20,7 +20,7 @@ struct Crossing {
   SimWorld world;
   SimNode& node = world.add_node();
   TestAuthenticator authenticator{1, "token"};
-  std::unique_ptr<Reception> reception;
+  std::unique_ptr<IncomingLinks> incoming;
   std::unique_ptr<Listener> listener;
   struct Guest {
     SimNode* node = nullptr;
@@ -32,13 +32,13 @@ struct Crossing {
   std::deque<Guest> guests;
 
   Crossing(std::uint64_t seed, const PathOptions& paths, int rank) : world({.seed = seed, .paths = paths}) {
-    reception = std::make_unique<Reception>(node.loop(), authenticator);
+    incoming = std::make_unique<IncomingLinks>(node.loop(), authenticator);
     WorldOptions options;
     options.rank = rank;
     options.size = 5;
     options.guests = 3;
-    reception->relay_for(options);
-    listener = std::move(node.network().listen({node.host(), 5000}, reception->acceptor())).value();
+    incoming->relay_for(options);
+    listener = std::move(node.network().listen({node.host(), 5000}, incoming->acceptor())).value();
   }
   Guest& dial(std::uint32_t from, std::uint32_t to, std::uint64_t world_id = 9) {
     Guest& guest = guests.emplace_back();
@@ -64,7 +64,7 @@ TEST_CASE("two guests are joined by the rank between them, and bytes pass both w
     auto& one = crossing.dial(2, 3);
     crossing.world.run_for(Duration::seconds(1));
     CHECK_FALSE(one.dialled);
-    CHECK(crossing.reception->pending() == 0);
+    CHECK(crossing.incoming->pending() == 0);
     auto& other = crossing.dial(3, 2);
     REQUIRE(crossing.world.run_until([&] { return one.dialled && other.dialled; }, {.time = Duration::seconds(5)}) == RunEnd::done);
     REQUIRE(one.dialled->ok());
@@ -80,9 +80,9 @@ TEST_CASE("two guests are joined by the rank between them, and bytes pass both w
     REQUIRE(crossing.world.run_until([&] { return other.user.ended; }) == RunEnd::done);
     other.user.send(1000);
     REQUIRE(crossing.world.run_until([&] { return one.user.incoming.size() == 301'000; }) == RunEnd::done);
-    CHECK(crossing.reception->relays() == 1);
+    CHECK(crossing.incoming->relays() == 1);
     other.user.link->finish_sending();
-    REQUIRE(crossing.world.run_until([&] { return one.user.ended && crossing.reception->relays() == 0; }) == RunEnd::done);
+    REQUIRE(crossing.world.run_until([&] { return one.user.ended && crossing.incoming->relays() == 0; }) == RunEnd::done);
     CHECK_FALSE(one.user.failure);
     CHECK_FALSE(other.user.failure);
   }
@@ -119,7 +119,7 @@ TEST_CASE("where one side breaks, the other gets what had come and then the end"
             RunEnd::done);
     other.user.link.reset();
     crossing.world.run_for(Duration::seconds(5));
-    CHECK(crossing.reception->relays() == 0);
+    CHECK(crossing.incoming->relays() == 0);
   }
 }
 
@@ -168,7 +168,7 @@ TEST_CASE("a reception with relays may go at any time") {
     crossing.world.run_for(Duration::microseconds(40 * step));
     if (one.user.link) one.user.send(1000);
     crossing.world.run_for(Duration::microseconds(100));
-    crossing.reception.reset();
+    crossing.incoming.reset();
     crossing.world.run_for(Duration::seconds(1));
     CHECK((!other.user.link || other.user.ended || other.user.failure));
   }

@@ -42,14 +42,14 @@ void SimGroup::make_world(int rank, const WorldOptions& options) {
 void SimGroup::set_token(int rank, const std::string& token) {
   Rank& entry = ranks_[static_cast<std::size_t>(rank)];
   entry.meeting.reset();
-  entry.reception.reset();
+  entry.incoming.reset();
   entry.authenticator = std::make_unique<TestAuthenticator>(setup_.seed * 1000 + static_cast<std::uint64_t>(rank), token, setup_.encrypts);
-  entry.reception = std::make_unique<Reception>(node(rank).loop(), *entry.authenticator);
+  entry.incoming = std::make_unique<IncomingLinks>(node(rank).loop(), *entry.authenticator);
 }
 
 void SimGroup::start_meeting(int rank) {
   Rank& entry = ranks_[static_cast<std::size_t>(rank)];
-  entry.meeting = std::make_unique<Meeting>(node(rank).loop(), node(rank).network(), *entry.authenticator, entry.reception.get(),
+  entry.meeting = std::make_unique<Meeting>(node(rank).loop(), node(rank).network(), *entry.authenticator, entry.incoming.get(),
                                             *entry.world, entry.meeting_options);
   start(*entry.meeting, entry);
 }
@@ -113,7 +113,7 @@ void SimGroup::leave_guest(int number) {
 void SimGroup::destroy(int rank) {
   Rank& entry = ranks_[static_cast<std::size_t>(rank)];
   entry.meeting.reset();
-  entry.reception.reset();
+  entry.incoming.reset();
   entry.world.reset();
 }
 

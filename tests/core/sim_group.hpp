@@ -58,7 +58,7 @@ class SimGroup {
   void make_world(int rank, const WorldOptions& options);
   void set_token(int rank, const std::string& token);
   TestAuthenticator& authenticator(int rank) { return *ranks_[static_cast<std::size_t>(rank)].authenticator; }
-  Reception& reception(int rank) { return *ranks_[static_cast<std::size_t>(rank)].reception; }
+  IncomingLinks& incoming(int rank) { return *ranks_[static_cast<std::size_t>(rank)].incoming; }
   void start_meeting(int rank);
   /// Guest number `number`, from 0, comes; which rank it gets shows later.
   void start_guest(int number);
@@ -108,7 +108,7 @@ class SimGroup {
     SimNode* node = nullptr;
     std::unique_ptr<World> world;
     std::unique_ptr<TestAuthenticator> authenticator;
-    std::unique_ptr<Reception> reception;
+    std::unique_ptr<IncomingLinks> incoming;
     std::unique_ptr<Meeting> meeting;
     MeetingOptions meeting_options;
     std::optional<Status> met;

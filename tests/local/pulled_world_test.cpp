@@ -29,7 +29,7 @@ struct PulledGroup {
       const auto random = [this, rank](Bytes out) { group.authenticator(rank).fill_random(out); };
       shortcuts.push_back(std::make_unique<EverywhereShortcut>(group.node(rank).loop(), &memory, random));
       group.meeting_options(rank).shortcut = shortcuts.back().get();
-      group.reception(rank).set_shortcut(shortcuts.back().get());
+      group.incoming(rank).set_shortcut(shortcuts.back().get());
     }
     group.meet();
   }

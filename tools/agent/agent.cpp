@@ -26,21 +26,21 @@ Agent::Agent(UvLoop& loop, AgentOptions options, OnEvent on_event)
       network_(loop),
       authenticator_(options_.token),
       surveyor_(loop, network_, authenticator_, options_.find_machine) {
-  reception_ = std::make_unique<Reception>(loop_, authenticator_);
-  reception_->set_expected(LinkRequest::Kind::agent);
-  reception_->set_on_link([this](std::unique_ptr<Link> link) { take(std::move(link)); });
+  incoming_ = std::make_unique<IncomingLinks>(loop_, authenticator_);
+  incoming_->set_expected(LinkRequest::Kind::agent);
+  incoming_->set_on_link([this](std::unique_ptr<Link> link) { take(std::move(link)); });
 }
 
 Agent::~Agent() = default;
 
 Status Agent::open() {
   const Address first = options_.listen.value_or(Address{"0.0.0.0", 0});
-  auto listener = network_.listen(first, reception_->acceptor());
+  auto listener = network_.listen(first, incoming_->acceptor());
   if (!listener.ok()) return listener.status();
   listeners_.push_back(std::move(listener).value());
   if (options_.listen) return {};
   // The beacon has room for one port. Where IPv6 is missing, or has the port taken, IPv4 serves.
-  auto v6 = network_.listen({"::", port()}, reception_->acceptor());
+  auto v6 = network_.listen({"::", port()}, incoming_->acceptor());
   if (v6.ok()) listeners_.push_back(std::move(v6).value());
   return {};
 }

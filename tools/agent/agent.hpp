@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/address.hpp"
-#include "core/rendezvous/reception.hpp"
+#include "core/rendezvous/incoming_links.hpp"
 #include "tools/agent/agent_session.hpp"
 #include "tools/agent/allow_list.hpp"
 #include "tools/agent/surveyor.hpp"
@@ -73,7 +73,7 @@ class Agent final : private Host {
   UvNetwork network_;
   TokenAuthenticator authenticator_;
   Surveyor surveyor_;
-  std::unique_ptr<Reception> reception_;
+  std::unique_ptr<IncomingLinks> incoming_;
   std::vector<std::unique_ptr<Listener>> listeners_;
   std::list<Entry> sessions_;
   bool closing_ = false;

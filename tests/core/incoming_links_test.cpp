@@ -1,4 +1,4 @@
-#include "core/rendezvous/reception.hpp"
+#include "core/rendezvous/incoming_links.hpp"
 
 #include <catch2/catch.hpp>
 #include <deque>
@@ -16,7 +16,7 @@ namespace {
 
 std::string text_of(ConstBytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 
-struct Hall {
+struct Server {
   SimWorld world{7};
   SimNode& node = world.add_node();
   TestAuthenticator authenticator{1, "token"};
@@ -24,16 +24,16 @@ struct Hall {
   std::deque<ByteUser> others;
   std::vector<std::string> first_bytes;
   std::deque<RawPeer> peers;
-  std::unique_ptr<Reception> reception;
+  std::unique_ptr<IncomingLinks> incoming;
   std::unique_ptr<Listener> listener;
 
-  explicit Hall(const ReceptionOptions& options = {}) {
-    reception = std::make_unique<Reception>(node.loop(), authenticator, options);
-    reception->set_on_link([this](std::unique_ptr<Link> link) { links.emplace_back().use(std::move(link)); });
-    listener = std::move(node.network().listen({node.host(), 5000}, reception->acceptor())).value();
+  explicit Server(const IncomingLinksOptions& options = {}) {
+    incoming = std::make_unique<IncomingLinks>(node.loop(), authenticator, options);
+    incoming->set_on_link([this](std::unique_ptr<Link> link) { links.emplace_back().use(std::move(link)); });
+    listener = std::move(node.network().listen({node.host(), 5000}, incoming->acceptor())).value();
   }
   void keep_others() {
-    reception->set_on_other_protocol([this](std::unique_ptr<Link> link, const Reception::FirstBytes& first) {
+    incoming->set_on_other_protocol([this](std::unique_ptr<Link> link, const IncomingLinks::FirstBytes& first) {
       others.emplace_back().use(std::move(link));
       first_bytes.push_back(text_of(first));
     });
@@ -65,121 +65,121 @@ class CountingShortcut final : public Shortcut {
 }  // namespace
 
 TEST_CASE("the reception tells who speaks what") {
-  Hall hall;
-  hall.keep_others();
-  RawPeer& web = hall.add_peer("GET / HTTP/1.1\r\n\r\n");
-  RawPeer& rank = hall.add_rank("token");
-  RawPeer& impostor = hall.add_rank("guess");
-  hall.world.run_for(Duration::seconds(1));
-  REQUIRE(hall.others.size() == 1);
-  CHECK(hall.first_bytes[0] == "GET ");
-  CHECK(text_of(hall.others[0].incoming) == "/ HTTP/1.1\r\n\r\n");
+  Server server;
+  server.keep_others();
+  RawPeer& web = server.add_peer("GET / HTTP/1.1\r\n\r\n");
+  RawPeer& rank = server.add_rank("token");
+  RawPeer& impostor = server.add_rank("guess");
+  server.world.run_for(Duration::seconds(1));
+  REQUIRE(server.others.size() == 1);
+  CHECK(server.first_bytes[0] == "GET ");
+  CHECK(text_of(server.others[0].incoming) == "/ HTTP/1.1\r\n\r\n");
   CHECK_FALSE(web.ended());
-  REQUIRE(hall.links.size() == 1);
+  REQUIRE(server.links.size() == 1);
   CHECK(rank.linked());
   CHECK_FALSE(impostor.linked());
-  CHECK(hall.reception->refusals().count == 1);
-  CHECK(hall.reception->pending() == 0);
+  CHECK(server.incoming->refusals().count == 1);
+  CHECK(server.incoming->pending() == 0);
 }
 
 TEST_CASE("other protocols are dropped where nobody wants them, and behind an upgrade") {
-  Hall hall;
-  RawPeer& web = hall.add_peer("GET / HTTP/1.1\r\n\r\n");
-  hall.world.run_for(Duration::seconds(1));
+  Server server;
+  RawPeer& web = server.add_peer("GET / HTTP/1.1\r\n\r\n");
+  server.world.run_for(Duration::seconds(1));
   CHECK(web.ended());
-  hall.reception->set_on_other_protocol(
-      [&](std::unique_ptr<Link> link, const Reception::FirstBytes&) { hall.reception->receive_upgraded(std::move(link)); });
-  RawPeer& twice = hall.add_peer("GET GET GET ");
-  hall.world.run_for(Duration::seconds(1));
+  server.incoming->set_on_other_protocol(
+      [&](std::unique_ptr<Link> link, const IncomingLinks::FirstBytes&) { server.incoming->receive_upgraded(std::move(link)); });
+  RawPeer& twice = server.add_peer("GET GET GET ");
+  server.world.run_for(Duration::seconds(1));
   CHECK(twice.ended());
-  CHECK(hall.reception->pending() == 0);
+  CHECK(server.incoming->pending() == 0);
 }
 
 TEST_CASE("who does not go on is dropped at its deadline") {
-  Hall hall;
-  hall.keep_others();
+  Server server;
+  server.keep_others();
   for (const std::string text : {"", "R", "RNG", "RNGL", "RNGL\x03", "GET"}) {
-    RawPeer& peer = hall.add_peer(text);
-    hall.world.run_for(Duration::seconds(9));
+    RawPeer& peer = server.add_peer(text);
+    server.world.run_for(Duration::seconds(9));
     CHECK_FALSE(peer.ended());
-    CHECK(hall.reception->pending() == 1);
-    hall.world.run_for(Duration::seconds(2));
+    CHECK(server.incoming->pending() == 1);
+    server.world.run_for(Duration::seconds(2));
     CHECK(peer.ended());
-    CHECK(hall.reception->pending() == 0);
+    CHECK(server.incoming->pending() == 0);
   }
-  CHECK(hall.others.empty());
+  CHECK(server.others.empty());
 }
 
 TEST_CASE("one byte at a time does not stretch the deadline") {
-  Hall hall;
-  RawPeer& peer = hall.add_peer("RNGL");
+  Server server;
+  RawPeer& peer = server.add_peer("RNGL");
   for (int second = 0; second < 9; ++second) {
-    hall.world.run_for(Duration::seconds(1));
+    server.world.run_for(Duration::seconds(1));
     peer.send(std::vector<std::byte>{second == 0 ? static_cast<std::byte>(kWireVersion) : std::byte{0}});
   }
   CHECK_FALSE(peer.ended());
-  hall.world.run_for(Duration::seconds(3));
+  server.world.run_for(Duration::seconds(3));
   CHECK(peer.ended());
 }
 
 TEST_CASE("newcomers are bounded, from one host and together") {
-  ReceptionOptions options;
+  IncomingLinksOptions options;
   options.max_pending = 6;
   options.max_pending_per_host = 4;
-  Hall hall(options);
-  SimNode& host = hall.world.add_node();
+  Server server(options);
+  SimNode& host = server.world.add_node();
   std::vector<std::unique_ptr<Link>> idle;
   for (int i = 0; i < 10; ++i) {
-    host.network().dial(hall.listener->address(), Duration::seconds(1),
+    host.network().dial(server.listener->address(), Duration::seconds(1),
                         [&](Result<std::unique_ptr<Link>> link) { idle.push_back(std::move(link).value()); });
   }
-  hall.world.run_for(Duration::seconds(1));
-  CHECK(hall.reception->pending() == 4);
-  for (int i = 0; i < 5; ++i) hall.add_peer("");
-  hall.world.run_for(Duration::seconds(1));
-  CHECK(hall.reception->pending() == 6);
-  hall.world.run_for(Duration::seconds(20));
-  CHECK(hall.reception->pending() == 0);
-  RawPeer& rank = hall.add_rank("token");
-  hall.world.run_for(Duration::seconds(1));
+  server.world.run_for(Duration::seconds(1));
+  CHECK(server.incoming->pending() == 4);
+  for (int i = 0; i < 5; ++i) server.add_peer("");
+  server.world.run_for(Duration::seconds(1));
+  CHECK(server.incoming->pending() == 6);
+  server.world.run_for(Duration::seconds(20));
+  CHECK(server.incoming->pending() == 0);
+  RawPeer& rank = server.add_rank("token");
+  server.world.run_for(Duration::seconds(1));
   CHECK(rank.linked());
 }
 
 TEST_CASE("a reception may go at any time") {
   for (int step = 0; step < 100; ++step) {
-    Hall hall;
-    hall.add_rank("token");
-    hall.add_peer("GET / HTTP/1.1\r\n");
-    hall.world.run_for(Duration::microseconds(25 * step));
-    hall.reception.reset();
-    hall.world.run_for(Duration::seconds(1));
+    Server server;
+    server.add_rank("token");
+    server.add_peer("GET / HTTP/1.1\r\n");
+    server.world.run_for(Duration::microseconds(25 * step));
+    server.incoming.reset();
+    server.world.run_for(Duration::seconds(1));
   }
 }
 
 TEST_CASE("both look for a shortcut where the dialler asks for one; who has none to offer, or was reached by another protocol, drops it") {
-  Hall hall;
+  Server server;
   CountingShortcut own, theirs;
   const bool upgraded = GENERATE(false, true);
   const bool offered = upgraded || GENERATE(true, false);
   const bool has_one = offered && !upgraded;
-  if (offered) hall.reception->set_shortcut(&own);
+  if (offered) server.incoming->set_shortcut(&own);
   if (upgraded) {
-    hall.listener.reset();
-    const auto upgrade = [&](std::unique_ptr<Link> link) { hall.reception->receive_upgraded(std::move(link)); };
-    hall.listener = std::move(hall.node.network().listen({hall.node.host(), 5000}, upgrade)).value();
+    server.listener.reset();
+    const auto upgrade = [&](std::unique_ptr<Link> link) { server.incoming->receive_upgraded(std::move(link)); };
+    server.listener = std::move(server.node.network().listen({server.node.host(), 5000}, upgrade)).value();
   }
-  SimNode& other = hall.world.add_node();
-  Dialler dialler(other.loop(), other.network(), hall.authenticator, &theirs);
+  SimNode& other = server.world.add_node();
+  Dialler dialler(other.loop(), other.network(), server.authenticator, &theirs);
   ByteUser user;
   std::optional<Status> outcome;
-  dialler.dial(hall.listener->address(), {}, {}, [&](Result<std::unique_ptr<Link>> link) {
+  dialler.dial(server.listener->address(), {}, {}, [&](Result<std::unique_ptr<Link>> link) {
     outcome = link.status();
     if (link.ok()) user.use(std::move(link).value());
   });
-  hall.world.run_for(Duration::seconds(1));
+  server.world.run_for(Duration::seconds(1));
   REQUIRE(outcome);
   CHECK(outcome->ok() == has_one);
-  CHECK(hall.links.size() == (has_one ? 1 : 0));
+  CHECK(server.links.size() == (has_one ? 1 : 0));
   CHECK(own.sides == (has_one ? std::vector{LinkSide::acceptor} : std::vector<LinkSide>{}));
   CHECK(theirs.sides == (has_one ? std::vector{LinkSide::dialler} : std::vector<LinkSide>{}));
 }
@@ -192,20 +192,20 @@ TEST_CASE("only what is expected may be asked for") {
       {LinkRequest::Kind::agent, LinkRequest::Kind::link},
       {LinkRequest::Kind::agent, LinkRequest::Kind::relay},
   }));
-  Hall hall;
-  hall.reception->set_expected(expected);
-  SimNode& node = hall.world.add_node();
+  Server server;
+  server.incoming->set_expected(expected);
+  SimNode& node = server.world.add_node();
   TestAuthenticator authenticator{2, "token"};
   Dialler dialler(node.loop(), node.network(), authenticator);
   std::optional<bool> dialled;
   ByteUser user;
-  dialler.dial(hall.listener->address(), {}, {.kind = asked, .from = 0, .to = 1}, [&](Result<std::unique_ptr<Link>> link) {
+  dialler.dial(server.listener->address(), {}, {.kind = asked, .from = 0, .to = 1}, [&](Result<std::unique_ptr<Link>> link) {
     dialled = link.ok();
     if (link.ok()) user.use(std::move(link).value());
   });
-  hall.world.run_for(Duration::seconds(1));
+  server.world.run_for(Duration::seconds(1));
   REQUIRE(dialled);
   CHECK(*dialled == (expected == asked));
-  CHECK(hall.links.size() == (expected == asked ? 1 : 0));
-  CHECK(hall.reception->pending() == 0);
+  CHECK(server.links.size() == (expected == asked ? 1 : 0));
+  CHECK(server.incoming->pending() == 0);
 }
