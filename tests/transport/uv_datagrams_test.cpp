@@ -43,20 +43,21 @@ TEST_CASE("uv datagrams: a named peer is sent to, and answers") {
   Ear listener;
   listening.start(listener);
   REQUIRE(listening.status().ok());
-  REQUIRE(listening.door_port() != 0);
+  REQUIRE(listening.shared_port() != 0);
   CHECK(listening.interfaces().empty());
   listener.on_datagram = [&](const DatagramSource& from) { listening.answer(from, bytes_of("answer")); };
 
-  UvDatagrams asking(loop, {.port = 0, .has_door = false, .peers = {{"localhost", listening.door_port()}}, .interfaces = {"none"}});
+  UvDatagrams asking(loop,
+                     {.port = 0, .hears_shared_port = false, .peers = {{"localhost", listening.shared_port()}}, .interfaces = {"none"}});
   Ear asker;
   asking.start(asker);
-  CHECK(asking.door_port() == 0);
+  CHECK(asking.shared_port() == 0);
   asking.send_to_all(bytes_of("nobody hears this"));
   asking.send_to_peers(bytes_of("question"));
   REQUIRE(drive(loop, [&] { return !asker.heard.empty(); }));
   CHECK(listener.heard.front() == "question");
   CHECK(asker.heard.front() == "answer");
-  CHECK(asker.sources.front().port == listening.door_port());
+  CHECK(asker.sources.front().port == listening.shared_port());
   CHECK(asker.sources.front().address.is_loopback());
 }
 
@@ -66,7 +67,8 @@ TEST_CASE("uv datagrams: nothing is called after stop, which a call may cause") 
   Ear listener;
   listening.start(listener);
   listener.on_datagram = [&](const DatagramSource&) { listening.stop(); };
-  UvDatagrams sending(loop, {.port = 0, .has_door = false, .peers = {{"127.0.0.1", listening.door_port()}}, .interfaces = {"none"}});
+  UvDatagrams sending(loop,
+                      {.port = 0, .hears_shared_port = false, .peers = {{"127.0.0.1", listening.shared_port()}}, .interfaces = {"none"}});
   Ear sender;
   sending.start(sender);
   for (int i = 0; i < 10; ++i) sending.send_to_peers(bytes_of("x"));

@@ -37,7 +37,7 @@ int run_discover(Arguments arguments) {
   options.json = line.json;
   options.group = group;
   // Who only looks leaves to those who are up what is sent to this machine alone.
-  options.datagrams.has_door = false;
+  options.datagrams.hears_shared_port = false;
   std::chrono::milliseconds wait{};
   std::optional<std::string> mistake = convert_discovery_line(line, options.datagrams);
   if (!mistake) mistake = convert_seconds("--wait", wait_seconds, wait);

@@ -106,7 +106,7 @@ class Search {
 
  private:
   static UvDatagramsOptions without_door(UvDatagramsOptions options) {
-    options.has_door = false;
+    options.hears_shared_port = false;
     return options;
   }
   static discovery::DiscoveryOptions options() {

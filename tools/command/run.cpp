@@ -142,7 +142,7 @@ std::optional<std::string> convert(const RunLine& line, RunOnMachines& options) 
   options.quiet = line.quiet;
   if (!options.json) options.job.terminal_columns = static_cast<std::uint32_t>(terminal_columns().value_or(0));
   // Who only looks leaves to those who are up what is sent to this machine alone.
-  options.search.datagrams.has_door = false;
+  options.search.datagrams.hears_shared_port = false;
   if (auto mistake = convert_discovery_line(line.discovery, options.search.datagrams)) return mistake;
   if (auto mistake = convert_environment(line, options.job)) return mistake;
   if (auto mistake = convert_command(line, options)) return mistake;

@@ -10,9 +10,9 @@
 namespace ringlet::uv {
 namespace {
 
-// Bounds one turn's work where datagrams come faster than they are taken; the rest is reported again.
+// Bounds one turn's work where datagrams come faster than they are taken. The loop reports the others again.
 constexpr int kReceivesPerTurn = 64;
-constexpr std::size_t kMostBytes = 2'048;  // of a datagram; a longer one is cut, and nobody here sends one
+constexpr std::size_t kMaxDatagramBytes = 2'048;  // a longer datagram is cut; no Ringlet sends one
 
 int family_of(const IpAddress& address) { return address.family() == IpAddress::Family::v4 ? AF_INET : AF_INET6; }
 
@@ -39,7 +39,7 @@ bool join(int socket, const GroupPlace& place) {
 
 bool send_there(int socket, const GroupPlace& place) {
   if (place.group.family() == IpAddress::Family::v4) {
-    // One byte each: BSD takes no more.
+    // BSD takes one byte for each of these, and no int.
     const unsigned char one = 1;
     return set(socket, IPPROTO_IP, IP_MULTICAST_IF, membership4(place)) && set(socket, IPPROTO_IP, IP_MULTICAST_TTL, one) &&
            set(socket, IPPROTO_IP, IP_MULTICAST_LOOP, one);
@@ -56,7 +56,7 @@ SocketAddress any_address(int family, std::uint16_t port) {
   std::memset(&address.storage, 0, sizeof address.storage);
   address.storage.ss_family = static_cast<sa_family_t>(family);
   address.length = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
-  // The port stands at the same place in both.
+  // The port has the same place in both families' structures.
   reinterpret_cast<sockaddr_in*>(&address.storage)->sin_port = htons(port);
   return address;
 }
@@ -92,7 +92,7 @@ Result<DatagramSocket*> DatagramSocket::watch(LoopState& loop, int socket, const
 
 namespace {
 
-/// The socket, if all went well; else it is closed, and -1 and errno tell.
+/// Returns the socket if all went well. Otherwise closes it and returns -1, with errno as it was.
 int checked(int socket, bool well) {
   if (well || socket < 0) return socket;
   const int error = errno;
@@ -103,7 +103,7 @@ int checked(int socket, bool well) {
 
 }  // namespace
 
-Result<DatagramSocket*> DatagramSocket::open_ear(LoopState& loop, const GroupPlace& place, OnDatagram on_datagram) {
+Result<DatagramSocket*> DatagramSocket::open_group_receiver(LoopState& loop, const GroupPlace& place, OnDatagram on_datagram) {
   const int family = family_of(place.group);
   int socket = open_datagram_socket(family);
   if (socket >= 0) hear_own_groups_only(socket, family);
@@ -113,15 +113,16 @@ Result<DatagramSocket*> DatagramSocket::open_ear(LoopState& loop, const GroupPla
   return watch(loop, socket, purpose.c_str(), std::move(on_datagram));
 }
 
-Result<DatagramSocket*> DatagramSocket::open_mouth(LoopState& loop, const GroupPlace& place, OnDatagram on_datagram) {
+Result<DatagramSocket*> DatagramSocket::open_group_sender(LoopState& loop, const GroupPlace& place, OnDatagram on_datagram) {
   int socket = open_datagram_socket(family_of(place.group));
-  // An IPv6 interface has several addresses, of which the system chooses.
+  // An IPv6 interface has several addresses; the system chooses the one to send from.
   const auto own = place.own.family() == IpAddress::Family::v4 ? socket_address(place.own, 0, 0) : any_address(AF_INET6, 0);
   socket = checked(socket, socket >= 0 && bind_to(socket, own) && send_there(socket, place));
   return watch(loop, socket, "send multicast", std::move(on_datagram));
 }
 
-Result<DatagramSocket*> DatagramSocket::open_door(LoopState& loop, IpAddress::Family family, std::uint16_t port, OnDatagram on_datagram) {
+Result<DatagramSocket*> DatagramSocket::open_unicast(LoopState& loop, IpAddress::Family family, std::uint16_t port,
+                                                     OnDatagram on_datagram) {
   const int number = family == IpAddress::Family::v4 ? AF_INET : AF_INET6;
   int socket = open_datagram_socket(number);
   if (socket >= 0) hear_own_groups_only(socket, number);
@@ -136,7 +137,7 @@ void DatagramSocket::send(const SocketAddress& to, ConstBytes bytes) {
 
 void DatagramSocket::on_ready(int, bool broken) {
   if (broken) take_error(socket());
-  std::array<std::byte, kMostBytes> buffer;
+  std::array<std::byte, kMaxDatagramBytes> buffer;
   for (int count = 0; count < kReceivesPerTurn && !closed(); ++count) {
     SocketAddress from;
     const auto got = ::recvfrom(socket(), buffer.data(), buffer.size(), MSG_DONTWAIT, from.get(), &from.length);
@@ -144,7 +145,7 @@ void DatagramSocket::on_ready(int, bool broken) {
     if (got < 0) break;
     on_datagram_(from, ConstBytes(buffer).first(static_cast<std::size_t>(got)));
   }
-  // Where uv reported an error it has stopped watching.
+  // uv stops watching a socket whose error it reports.
   if (!closed()) set_interest(UV_READABLE);
 }
 

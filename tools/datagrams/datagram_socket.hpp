@@ -9,10 +9,10 @@
 
 namespace ringlet::uv {
 
-/// `scope` is the interface's number, for a link-local IPv6 address.
+/// An address in the system's form. `scope` is the interface's number, for a link-local IPv6 address.
 SocketAddress socket_address(const IpAddress& address, std::uint16_t port, std::uint32_t scope);
 
-/// A group of receivers on one interface.
+/// A multicast group on one interface.
 struct GroupPlace {
   IpAddress group;
   std::uint16_t port = 0;
@@ -20,21 +20,22 @@ struct GroupPlace {
   IpAddress own;                // the interface's address, of the group's family
 };
 
-/// A UDP socket on the loop. Owned by one outside object, which lets go with drop().
+/// A UDP socket on the loop. It has one owner, which gives it up by drop().
 class DatagramSocket final : public SocketWatch {
  public:
   using OnDatagram = std::function<void(const SocketAddress& from, ConstBytes bytes)>;
 
-  // Each gives a socket, or `invalid_argument` with what went wrong; `on_datagram` runs on the loop.
+  // Each of these returns a socket, or `invalid_argument` with the reason. `on_datagram` runs on the loop.
 
-  /// Hears what is sent to the group on this interface, beside others of this machine that do.
-  static Result<DatagramSocket*> open_ear(LoopState& loop, const GroupPlace& place, OnDatagram on_datagram);
-  /// Sends to the group on this interface, no further than the next router, heard by this machine, too; hears what is sent back.
-  static Result<DatagramSocket*> open_mouth(LoopState& loop, const GroupPlace& place, OnDatagram on_datagram);
-  /// Hears what is sent to this machine alone: at `port`, beside others, of whom one gets it, or at any port where that is 0.
-  static Result<DatagramSocket*> open_door(LoopState& loop, IpAddress::Family family, std::uint16_t port, OnDatagram on_datagram);
+  /// Receives datagrams to the group on this interface. Other programs of this machine may do so at the same time.
+  static Result<DatagramSocket*> open_group_receiver(LoopState& loop, const GroupPlace& place, OnDatagram on_datagram);
+  /// Sends to the group on this interface, no further than the next router; this machine hears it, too. Receives the answers.
+  static Result<DatagramSocket*> open_group_sender(LoopState& loop, const GroupPlace& place, OnDatagram on_datagram);
+  /// Receives datagrams to this machine's own addresses at `port`; of several programs that do so, one gets each datagram. Port 0: at a
+  /// port that the system chooses.
+  static Result<DatagramSocket*> open_unicast(LoopState& loop, IpAddress::Family family, std::uint16_t port, OnDatagram on_datagram);
 
-  /// At once or not at all.
+  /// Sends at once, or drops the datagram.
   void send(const SocketAddress& to, ConstBytes bytes);
   std::uint16_t port() const { return to_address(local_address(socket())).port; }
 

@@ -6,7 +6,7 @@ namespace ringlet::uv {
 namespace {
 
 constexpr std::size_t kMostAddresses = 4;
-// Machines move; a name that is not known may be the name of one that is only being switched on.
+// A machine's address may change, and a name that is unknown now may belong to a machine that is being switched on.
 constexpr Duration kBetweenLookUps = Duration::seconds(30);
 constexpr Duration kAfterFailure = Duration::seconds(2);
 

@@ -7,13 +7,12 @@
 
 namespace ringlet::uv {
 
-/// A host that was named, and its addresses, which are looked up again now and then. Owned by one outside object, which lets go with
-/// drop().
+/// A host that was named, and its addresses, which are looked up again from time to time. It has one owner, which gives it up by drop().
 class NamedPeer {
  public:
   static NamedPeer* start(LoopState& loop, const Address& address) { return new NamedPeer(loop, address); }
   void drop();
-  /// At most four; none yet, or none any more, where the name service knows none.
+  /// At most four; none as long as the name service knows none.
   const std::vector<SocketAddress>& addresses() const noexcept { return addresses_; }
 
  private:

@@ -19,10 +19,10 @@ using uv::SocketAddress;
 
 namespace {
 
-constexpr Duration kBetweenLooks = Duration::seconds(1);
-constexpr std::size_t kMostPeers = 64;
+constexpr Duration kBetweenListings = Duration::seconds(1);
+constexpr std::size_t kMaxNamedPeers = 64;
 
-// From the ranges that stand for a site and for a link, and that nobody has to ask for.
+// Taken from the ranges for a site (IPv4) and a link (IPv6), which anybody may use without asking.
 IpAddress group_of(IpAddress::Family family) {
   constexpr std::array<unsigned char, 4> kGroup4{239, 255, 82, 78};
   constexpr std::array<unsigned char, 16> kGroup6{0xff, 0x12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x52, 0x4e, 0x47, 0x4c};
@@ -49,7 +49,7 @@ std::optional<DatagramSource> source_of(const SocketAddress& from, std::uint32_t
   return source;
 }
 
-/// The first of that family that fits; of IPv6 the link-local one, which such a group is meant for.
+/// The interface's first address of that family. Of IPv6 a link-local one is preferred, since the group has that scope.
 std::optional<IpAddress> own_address(const ListedInterface& interface, IpAddress::Family family) {
   std::optional<IpAddress> found;
   for (const IpAddress& address : interface.addresses) {
@@ -61,7 +61,7 @@ std::optional<IpAddress> own_address(const ListedInterface& interface, IpAddress
 
 }  // namespace
 
-/// The sockets. A way is the number of the socket on which an answer leaves.
+/// The sockets, each with a number. A datagram's `way` is the number of the socket by which its answer leaves.
 class UvDatagrams::State {
  public:
   State(uv::LoopState& loop, UvDatagramsOptions options) : loop_(loop), options_(std::move(options)) {}
@@ -73,26 +73,28 @@ class UvDatagrams::State {
   void send_to_peers(ConstBytes bytes);
   void answer(const DatagramSource& to, ConstBytes bytes);
   const std::vector<ListedInterface>& interfaces() const { return interfaces_; }
-  Status status() const { return ears_.empty() && doors_.empty() ? failure_ : Status{}; }
-  std::uint16_t door_port() const { return doors_.empty() ? std::uint16_t{0} : sockets_.at(doors_.front())->port(); }
+  Status status() const { return group_receivers_.empty() && shared_port_sockets_.empty() ? failure_ : Status{}; }
+  std::uint16_t shared_port() const {
+    return shared_port_sockets_.empty() ? std::uint16_t{0} : sockets_.at(shared_port_sockets_.front())->port();
+  }
 
  private:
-  /// What one interface has of one family.
-  struct Mouth {
+  /// The socket that sends to the group on one interface and with one family.
+  struct GroupSender {
     std::uint32_t way = 0;
     SocketAddress group;
     std::uint32_t interface = 0;
     IpAddress own;
   };
 
-  DatagramSocket::OnDatagram hearing(std::uint32_t way);
+  DatagramSocket::OnDatagram on_datagram_to(std::uint32_t way);
   std::uint32_t keep(DatagramSocket* socket);
   void close(std::uint32_t way);
-  void open_doors();
+  void open_unicast_sockets();
   void open_place(const ListedInterface& interface, IpAddress::Family family);
   void open_missing();
   void close_stale();
-  void look();
+  void refresh();
 
   uv::LoopState& loop_;
   UvDatagramsOptions options_;
@@ -100,16 +102,16 @@ class UvDatagrams::State {
   std::map<std::uint32_t, DatagramSocket*> sockets_;
   std::uint32_t last_way_ = 0;
   std::vector<ListedInterface> interfaces_;
-  std::vector<Mouth> mouths_;
-  std::map<std::uint32_t, std::uint32_t> ears_;  // of a mouth's way, the ear's
-  std::vector<std::uint32_t> doors_;
-  std::map<int, std::uint32_t> voices_;  // for named peers, by family
+  std::vector<GroupSender> group_senders_;
+  std::map<std::uint32_t, std::uint32_t> group_receivers_;  // by the sender's way
+  std::vector<std::uint32_t> shared_port_sockets_;
+  std::map<int, std::uint32_t> peer_sockets_;  // for named peers, by family
   std::vector<uv::NamedPeer*> peers_;
   Status failure_;
   TimerId timer_ = 0;
 };
 
-DatagramSocket::OnDatagram UvDatagrams::State::hearing(std::uint32_t way) {
+DatagramSocket::OnDatagram UvDatagrams::State::on_datagram_to(std::uint32_t way) {
   return [this, way](const SocketAddress& from, ConstBytes bytes) {
     const auto source = source_of(from, way);
     if (source && user_ != nullptr) user_->datagram_came(*source, bytes);
@@ -131,11 +133,11 @@ void UvDatagrams::State::close(std::uint32_t way) {
 void UvDatagrams::State::start(DatagramUser& user) {
   user_ = &user;
   for (const Address& peer : options_.peers)
-    if (peers_.size() < kMostPeers) peers_.push_back(uv::NamedPeer::start(loop_, peer));
-  open_doors();
+    if (peers_.size() < kMaxNamedPeers) peers_.push_back(uv::NamedPeer::start(loop_, peer));
+  open_unicast_sockets();
   interfaces_ = uv::choose_interfaces(uv::list_interfaces(), options_.interfaces);
   open_missing();
-  timer_ = loop_.after(kBetweenLooks, [this] { look(); });
+  timer_ = loop_.after(kBetweenListings, [this] { refresh(); });
 }
 
 void UvDatagrams::State::stop() {
@@ -146,22 +148,22 @@ void UvDatagrams::State::stop() {
   for (const auto& [way, socket] : sockets_) socket->drop();
   peers_.clear();
   sockets_.clear();
-  mouths_.clear();
-  ears_.clear();
-  doors_.clear();
-  voices_.clear();
+  group_senders_.clear();
+  group_receivers_.clear();
+  shared_port_sockets_.clear();
+  peer_sockets_.clear();
 }
 
-void UvDatagrams::State::open_doors() {
+void UvDatagrams::State::open_unicast_sockets() {
   for (const auto family : {IpAddress::Family::v4, IpAddress::Family::v6}) {
-    if (auto voice = DatagramSocket::open_door(loop_, family, 0, hearing(last_way_ + 1)); voice.ok())
-      voices_[family == IpAddress::Family::v4 ? AF_INET : AF_INET6] = keep(voice.value());
-    if (!options_.has_door) continue;
-    auto door = DatagramSocket::open_door(loop_, family, options_.port, hearing(last_way_ + 1));
-    if (door.ok())
-      doors_.push_back(keep(door.value()));
+    if (auto opened = DatagramSocket::open_unicast(loop_, family, 0, on_datagram_to(last_way_ + 1)); opened.ok())
+      peer_sockets_[family == IpAddress::Family::v4 ? AF_INET : AF_INET6] = keep(opened.value());
+    if (!options_.hears_shared_port) continue;
+    auto shared = DatagramSocket::open_unicast(loop_, family, options_.port, on_datagram_to(last_way_ + 1));
+    if (shared.ok())
+      shared_port_sockets_.push_back(keep(shared.value()));
     else
-      failure_ = door.status();
+      failure_ = shared.status();
   }
 }
 
@@ -169,24 +171,24 @@ void UvDatagrams::State::open_place(const ListedInterface& interface, IpAddress:
   const auto own = own_address(interface, family);
   if (!own) return;
   const uv::GroupPlace place{group_of(family), options_.port, interface.index, *own};
-  const auto same = [&](const Mouth& mouth) { return mouth.interface == place.interface && mouth.own == place.own; };
-  auto mouth = std::find_if(mouths_.begin(), mouths_.end(), same);
-  if (mouth == mouths_.end()) {
-    auto opened = DatagramSocket::open_mouth(loop_, place, hearing(last_way_ + 1));
+  const auto same = [&](const GroupSender& sender) { return sender.interface == place.interface && sender.own == place.own; };
+  auto sender = std::find_if(group_senders_.begin(), group_senders_.end(), same);
+  if (sender == group_senders_.end()) {
+    auto opened = DatagramSocket::open_group_sender(loop_, place, on_datagram_to(last_way_ + 1));
     if (!opened.ok()) {
       failure_ = opened.status();
       return;
     }
     const auto group = uv::socket_address(place.group, place.port, place.interface);
-    mouth = mouths_.insert(mouths_.end(), {keep(opened.value()), group, place.interface, place.own});
+    sender = group_senders_.insert(group_senders_.end(), {keep(opened.value()), group, place.interface, place.own});
   }
-  if (ears_.count(mouth->way) != 0) return;
-  // What the ear hears is answered by the mouth: no socket can send from a group's address.
-  auto ear = DatagramSocket::open_ear(loop_, place, hearing(mouth->way));
-  if (ear.ok())
-    ears_[mouth->way] = keep(ear.value());
+  if (group_receivers_.count(sender->way) != 0) return;
+  // The sender answers datagrams that the receiver gets, since no socket can send from a group's address.
+  auto receiver = DatagramSocket::open_group_receiver(loop_, place, on_datagram_to(sender->way));
+  if (receiver.ok())
+    group_receivers_[sender->way] = keep(receiver.value());
   else
-    failure_ = ear.status();
+    failure_ = receiver.status();
 }
 
 void UvDatagrams::State::open_missing() {
@@ -195,40 +197,41 @@ void UvDatagrams::State::open_missing() {
 }
 
 void UvDatagrams::State::close_stale() {
-  const auto stale = [&](const Mouth& mouth) {
+  const auto stale = [&](const GroupSender& sender) {
     const bool lives = std::any_of(interfaces_.begin(), interfaces_.end(), [&](const ListedInterface& one) {
-      return one.index == mouth.interface && own_address(one, mouth.own.family()) == mouth.own;
+      return one.index == sender.interface && own_address(one, sender.own.family()) == sender.own;
     });
     if (lives) return false;
-    close(mouth.way);
-    if (const auto ear = ears_.find(mouth.way); ear != ears_.end()) {
-      close(ear->second);
-      ears_.erase(ear);
+    close(sender.way);
+    if (const auto receiver = group_receivers_.find(sender.way); receiver != group_receivers_.end()) {
+      close(receiver->second);
+      group_receivers_.erase(receiver);
     }
     return true;
   };
-  std::erase_if(mouths_, stale);
+  std::erase_if(group_senders_, stale);
 }
 
-void UvDatagrams::State::look() {
-  timer_ = loop_.after(kBetweenLooks, [this] { look(); });
+void UvDatagrams::State::refresh() {
+  timer_ = loop_.after(kBetweenListings, [this] { refresh(); });
   auto now = uv::choose_interfaces(uv::list_interfaces(), options_.interfaces);
   const bool changed = now != interfaces_;
   interfaces_ = std::move(now);
   if (changed) close_stale();
-  // Also those that could not be opened the last time.
+  // Sockets that could not be opened the last time are tried again.
   open_missing();
   if (changed) user_->interfaces_changed();
 }
 
 void UvDatagrams::State::send_to_all(ConstBytes bytes) {
-  for (const Mouth& mouth : mouths_) sockets_.at(mouth.way)->send(mouth.group, bytes);
+  for (const GroupSender& sender : group_senders_) sockets_.at(sender.way)->send(sender.group, bytes);
 }
 
 void UvDatagrams::State::send_to_peers(ConstBytes bytes) {
   for (const uv::NamedPeer* peer : peers_)
     for (const SocketAddress& address : peer->addresses())
-      if (const auto voice = voices_.find(address.family()); voice != voices_.end()) sockets_.at(voice->second)->send(address, bytes);
+      if (const auto found = peer_sockets_.find(address.family()); found != peer_sockets_.end())
+        sockets_.at(found->second)->send(address, bytes);
 }
 
 void UvDatagrams::State::answer(const DatagramSource& to, ConstBytes bytes) {
@@ -245,7 +248,7 @@ void UvDatagrams::send_to_all(ConstBytes bytes) { state_->send_to_all(bytes); }
 void UvDatagrams::send_to_peers(ConstBytes bytes) { state_->send_to_peers(bytes); }
 void UvDatagrams::answer(const DatagramSource& to, ConstBytes bytes) { state_->answer(to, bytes); }
 Status UvDatagrams::status() const { return state_->status(); }
-std::uint16_t UvDatagrams::door_port() const { return state_->door_port(); }
+std::uint16_t UvDatagrams::shared_port() const { return state_->shared_port(); }
 
 std::vector<NetworkInterface> UvDatagrams::interfaces() const {
   std::vector<NetworkInterface> all;

@@ -9,12 +9,12 @@
 
 namespace ringlet::discovery {
 
-/// How many answers go out: four at once and two a second to each address, 64 at once and 64 a second to all. A query that comes several
-/// times, by several interfaces, is answered once. Since an answer is no longer than its query either, nobody gains by asking in another's
-/// name.
+/// Limits how many answers are sent: to each address four at once and two a second, to all together 64 at once and 64 a second. A query
+/// that arrives several times, by several interfaces, is answered once. Since an answer is not longer than its query either, a query with a
+/// forged address gains nothing.
 class AnswerLimit {
  public:
-  /// Whether this query may be answered; if so, it counts.
+  /// Whether this query may be answered. An answer that is allowed counts.
   bool allow(std::uint64_t instance, std::uint64_t sequence, const IpAddress& from, Instant now);
 
  private:

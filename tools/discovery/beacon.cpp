@@ -34,7 +34,7 @@ bool is_text(std::string_view text, std::size_t limit) {
   return text.size() <= limit && utf8::is_valid(text.begin(), text.end()) && is_printable(text);
 }
 
-/// The longest beginning that is_text() takes, once what cannot be shown has been left out and what is not UTF-8 is marked by '?'.
+/// Leaves out characters that cannot be shown, replaces bytes that are not UTF-8 by '?', and cuts the text to the limit between characters.
 std::string limited_text(const std::string& text, std::size_t limit) {
   std::string valid;
   utf8::replace_invalid(text.begin(), text.end(), std::back_inserter(valid), '?');
@@ -95,7 +95,7 @@ void write(pbf_writer& writer, const Beacon& beacon) {
   put_number(writer, 11, profile.pairing_port);
 }
 
-/// Reads the fields of one beacon; what is out of bounds makes it refused as a whole.
+/// Reads the fields of one beacon. A field that is out of bounds makes the whole beacon invalid.
 class Decoder {
  public:
   std::optional<Beacon> read(pbf_reader reader) {

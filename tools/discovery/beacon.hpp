@@ -29,16 +29,16 @@ struct Device {
   friend bool operator==(const Device&, const Device&) = default;
 };
 
-/// What a machine says of itself.
+/// The contents of a machine's beacon.
 struct Profile {
   std::string name;
   std::string version;
   std::string group;
   std::uint64_t epoch = 0;
-  std::uint16_t port = 0;  // where it takes TCP connections; 0: nowhere
+  std::uint16_t port = 0;  // at which it takes TCP connections; 0: it takes none
   std::vector<Device> devices;
   std::vector<NetworkInterface> interfaces;
-  std::uint16_t pairing_port = 0;  // not 0: it is not up in the group, but hands the group's token on there, by a code
+  std::uint16_t pairing_port = 0;  // not 0: the machine is not up in the group, but gives the group's token away at this port, by a code
   friend bool operator==(const Profile&, const Profile&) = default;
 };
 
@@ -51,16 +51,16 @@ struct Beacon {
   friend bool operator==(const Beacon&, const Beacon&) = default;
 };
 
-/// `profile` within the limits above: texts are cut between characters and lose what cannot be shown, interfaces, addresses and devices
-/// beyond the limits are left out, as are addresses that are not one machine's.
+/// `profile` within the limits above: texts are cut between characters and lose characters that cannot be shown; interfaces, addresses and
+/// devices beyond the limits are left out, and so are addresses that do not belong to a single machine.
 Profile limited(Profile profile);
 
 /// The datagram, at most kMaxBeaconBytes; the profile is limited first.
 std::string encode_beacon(const Beacon& beacon);
-/// The same, filled up to about `bytes` (and no more, unless it is longer by itself), so that an answer may be as long.
+/// The same with padding up to about `bytes`, never more, so that an answer may be as long. A beacon that is longer anyway gets none.
 std::string encode_padded(const Beacon& beacon, std::size_t bytes = kMaxBeaconBytes);
-/// Nothing where the bytes are not a beacon, are of another version or of a kind that this version does not know, or where anything is
-/// beyond the limits, a text is not UTF-8 or has control characters, or an address is not one machine's.
+/// Returns nothing where the bytes are not a beacon, where its version or kind is unknown, where anything exceeds the limits, where a text
+/// is not UTF-8 or has control characters, and where an address does not belong to a single machine.
 std::optional<Beacon> decode_beacon(ConstBytes datagram);
 
 }  // namespace ringlet::discovery

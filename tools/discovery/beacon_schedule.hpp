@@ -8,8 +8,8 @@
 
 namespace ringlet::discovery {
 
-/// When beacons leave: at once, after 0.1, 0.3 and 1 s, then each second, give or take a tenth, so that machines which were switched on
-/// together do not stay together.
+/// The times at which beacons leave: at once, after 0.1, 0.3 and 1 s, then each second. Each time is shifted at random by up to a tenth, so
+/// that machines which were switched on together do not go on sending together.
 class BeaconSchedule {
  public:
   void begin(Instant now) {
@@ -17,7 +17,7 @@ class BeaconSchedule {
     start_ = next_ = now;
   }
   Instant next() const noexcept { return next_; }
-  /// Whether the beacon that is due is one of those that ask, too.
+  /// Whether the beacon that is due also asks the others for theirs.
   bool asks() const noexcept { return beacon_ == 0 || beacon_ == 2; }
   /// The beacon that was due has left.
   void sent(Instant now, std::mt19937_64& random) {

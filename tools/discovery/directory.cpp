@@ -7,7 +7,7 @@ namespace ringlet::discovery {
 namespace {
 
 constexpr Duration kBetweenQuestions = Duration::seconds(1);
-// By so much may an answer be longer than the beacon before it: numbers grow.
+// An answer may be so much longer than the beacon before it, because its numbers grow.
 constexpr std::size_t kGrowth = 16;
 
 void see(Machine& machine, const DatagramSource& from, Instant now) {
@@ -24,7 +24,7 @@ void see(Machine& machine, const DatagramSource& from, Instant now) {
   sightings.push_back({from, now});
 }
 
-/// A beacon that came again, by another interface perhaps, may add an address but not push one out.
+/// A beacon that arrives again, for instance by another interface, may add an address but not replace one.
 void see_again(Machine& machine, const DatagramSource& from, Instant now) {
   const bool known = std::any_of(machine.sightings.begin(), machine.sightings.end(),
                                  [&](const Sighting& one) { return one.from.address == from.address; });
@@ -132,8 +132,8 @@ Instant Directory::next_question(const Machine& machine) const {
   return std::max(machine.last_heard + limits_.patience, machine.last_asked + kBetweenQuestions);
 }
 
-std::vector<Question> Directory::ask_silent(Instant now) {
-  std::vector<Question> questions;
+std::vector<BeaconQuery> Directory::ask_silent(Instant now) {
+  std::vector<BeaconQuery> questions;
   for (auto& [instance, machine] : machines_) {
     if (next_question(machine) > now) continue;
     machine.last_asked = now;

@@ -7,9 +7,9 @@ namespace ringlet::discovery {
 namespace {
 
 constexpr std::size_t kMostAskers = 64;
-// Who asked longer ago than this has no need of a goodbye: the machine is known by its beacons, or not at all.
+// A machine that has asked longer ago gets no goodbye of its own: it knows this machine by its beacons, or not at all.
 constexpr Duration kAskerMemory = Duration::seconds(5);
-// A datagram may be lost.
+// More than one, since a datagram may be lost.
 constexpr int kGoodbyes = 2;
 
 ConstBytes bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
@@ -109,7 +109,7 @@ void Discovery::send_beacons() {
 }
 
 void Discovery::ask_silent() {
-  for (const Question& question : directory_.ask_silent(loop_.now()))
+  for (const BeaconQuery& question : directory_.ask_silent(loop_.now()))
     datagrams_.answer(question.to, bytes_of(encode_padded(next_beacon(Beacon::Kind::query), question.bytes)));
 }
 
@@ -121,7 +121,7 @@ void Discovery::datagram_came(const DatagramSource& from, ConstBytes bytes) {
   if (directory_.take(*beacon, from, loop_.now())) set_timer();
 }
 
-// Someone else who speaks as this instance, and ahead of it, would have others take its own beacons for old news.
+// A forged beacon with this instance's number and a higher sequence number would make others ignore the real ones.
 void Discovery::hear_itself(const Beacon& beacon) {
   if (beacon.sequence > sequence_)
     renew_instance();

@@ -13,23 +13,24 @@
 namespace ringlet::discovery {
 
 struct DiscoveryOptions {
-  /// From which the instance's number and the jitter are made; from a source that nobody can foretell, so that it is another in each
-  /// process.
+  /// The instance's number and the jitter are made from it. It comes from a source that nobody can foretell, and so differs between
+  /// processes.
   std::uint64_t seed = 0;
-  /// What to say of this machine; nothing: only to look. The interfaces are filled in.
+  /// The contents of this machine's beacons, without its interfaces, which are filled in. Unset: this machine looks for others only.
   std::optional<Profile> profile{};
-  /// Asked before each beacon, since free memory changes; may be empty.
+  /// Called before each beacon, since free memory changes; may be empty.
   std::function<std::vector<Device>()> devices{};
   DirectoryLimits limits{};
 };
 
 /// Announces this machine and finds the others. Belongs to the loop's thread.
 ///
-/// Announcing, it sends its presence by a BeaconSchedule and answers queries; looking, it asks by the same schedule in its beginning, and
-/// then listens. Named peers are asked each second either way. A machine that has fallen silent is asked directly before it counts as gone.
+/// A machine that announces itself sends its presence by a BeaconSchedule and answers queries. One that only looks asks at the beginning of
+/// the same schedule, and then listens. Both ask named peers each second. A machine that has fallen silent is asked directly before it
+/// counts as gone.
 class Discovery final : public DatagramUser {
  public:
-  /// The directory's changes; never called inside a member of this class.
+  /// Called for the directory's changes, never inside a member of this class.
   using OnChange = Directory::OnChange;
 
   /// `loop` and `datagrams` outlive it.
@@ -38,16 +39,17 @@ class Discovery final : public DatagramUser {
   Discovery(const Discovery&) = delete;
   Discovery& operator=(const Discovery&) = delete;
 
-  /// Once.
+  /// May be called once.
   void start();
-  /// From now on this is said, at once and with another burst; only where there was a profile from the start.
+  /// Changes the contents of this machine's beacons, and sends them at once, with another burst. Only where there was a profile from the
+  /// start.
   void announce(Profile profile);
-  /// Says goodbye, where it had announced itself. Nothing is sent or called after it.
+  /// Sends a goodbye, where this machine has announced itself. Nothing is sent or called afterwards.
   void leave();
 
   const Directory& directory() const noexcept { return directory_; }
   std::uint64_t instance() const noexcept { return instance_; }
-  /// Whether any of its own datagrams came back by multicast, as they do where nothing stands in the way.
+  /// Whether any of its own datagrams came back by multicast. They do where nothing blocks multicast.
   bool heard_itself() const noexcept { return heard_itself_; }
 
  private:
@@ -75,7 +77,7 @@ class Discovery final : public DatagramUser {
     DatagramSource source;
     Instant last;
   };
-  std::vector<Asker> askers_;  // who was answered lately, to say goodbye to
+  std::vector<Asker> askers_;  // were answered lately, and get a goodbye
   std::uint64_t instance_ = 0;
   std::uint64_t sequence_ = 0;
   TimerId timer_ = 0;

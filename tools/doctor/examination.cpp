@@ -77,7 +77,7 @@ void Examination::run_until(const std::function<bool()>& condition) {
 
 void Examination::listen(bool named) {
   UvDatagramsOptions datagram_options = options_.datagrams;
-  datagram_options.has_door = false;
+  datagram_options.hears_shared_port = false;
   if (!named) datagram_options.peers.clear();
   UvDatagrams datagrams(loop_, std::move(datagram_options));
   discovery::Discovery discovery(loop_, datagrams, {.seed = options_.seed + (named ? 1 : 0), .profile = {}, .devices = {}, .limits = {}},

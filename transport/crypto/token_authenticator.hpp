@@ -10,7 +10,7 @@ namespace ringlet {
 /// The Authenticator of native programs, on OpenSSL's libcrypto. Any thread, one at a time.
 class TokenAuthenticator final : public Authenticator {
  public:
-  /// Encrypts where there is a token.
+  /// Links are encrypted where there is a token.
   explicit TokenAuthenticator(std::string token) : token_(std::move(token)), encrypts_(!token_.empty()) {}
   TokenAuthenticator(std::string token, bool encrypts) : token_(std::move(token)), encrypts_(encrypts) {}
 

@@ -29,7 +29,7 @@ void Introduction::expect(std::size_t bytes) {
   missing_ = Bytes(in_).first(bytes);
 }
 
-// Process u64 (0: takes no part), address of the mark u64, random word, zero u64.
+// The greeting: process u64 (0: takes no part), address of the mark u64, random word, zero u64.
 void Introduction::greet() {
   detail::store_le<std::uint64_t>(out_.data(), memory_ != nullptr ? memory_->own_process() : 0);
   detail::store_le<std::uint64_t>(out_.data() + 8, memory_ != nullptr ? reinterpret_cast<std::uintptr_t>(found_.mark.get()) : 0);
@@ -38,7 +38,7 @@ void Introduction::greet() {
   found_.link->wake();
 }
 
-// Whether this side can read the other's mark, u64.
+// The verdict, u64: whether this side can read the other's mark.
 void Introduction::judge() {
   const Mark& own = *found_.mark;
   std::array<std::byte, kMarkHeadBytes> head{};

@@ -14,28 +14,28 @@
 
 namespace ringlet::local {
 
-/// What two processes have found out about each other.
+/// The result of an introduction.
 struct Acquaintance {
   std::unique_ptr<Link> link;
   std::unique_ptr<Mark> mark;  // this side's
   PeerMark peer;
-  bool readable = false;  // both can read the other's mark
+  bool readable = false;  // each side can read the other's mark
 };
 
-/// How the two ends of a link find out whether each can read the other's memory. Each tells who it is, where its mark stands and a random
-/// word, which the other writes into its mark beside the names of the connection's ends: so what is read belongs to the process at the
-/// other end of this very connection, and to none that the peer only points to, though it may talk to that one, too. Messages of fixed
-/// sizes in turns: the dialler's greeting, the acceptor's, the dialler's verdict, the acceptor's. Who does not want to be read says so in
-/// its greeting.
+/// The conversation in which the two ends of a link find out whether each can read the other's memory. Each sends its process' number, its
+/// mark's address and a random word, which the other writes into its mark, beside the names of the connection's two ends. A mark with that
+/// word and those names belongs to the process at the other end of this very connection, and not to another process that the peer only
+/// points to. The messages have fixed sizes and come in turns: the dialler's greeting, the acceptor's greeting, the dialler's verdict, the
+/// acceptor's verdict. A side that does not want to be read says so in its greeting.
 class Introduction final : private LinkUser {
  public:
   using Done = std::function<void(Result<Acquaintance>)>;
 
-  /// `memory`: null where this side does not take part. `challenge`: the random word. `done` runs at most once, from the loop, and may
-  /// destroy this.
+  /// `memory` is null where this side does not take part. `challenge` is the random word. `done` runs at most once, from the loop, and may
+  /// destroy this object.
   Introduction(std::unique_ptr<Link> link, LinkSide side, PeerMemory* memory, const MarkWord& challenge, Done done);
   void begin();
-  /// Ends it, as a failure, with a call to `done`.
+  /// Ends it with a call to `done` that reports a failure.
   void give_up(const Status& status);
 
  private:
@@ -63,7 +63,7 @@ class Introduction final : private LinkUser {
   Done done_;
   bool peer_takes_part_ = false;
   bool readable_ = false;  // by this side
-  bool finished_ = false;  // but for what has to leave
+  bool finished_ = false;  // only the last bytes have to leave yet
   std::array<std::byte, kGreetingBytes> out_{};
   ConstBytes unsent_;
   std::array<std::byte, kGreetingBytes> in_{};

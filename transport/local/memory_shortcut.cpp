@@ -50,7 +50,7 @@ void MemoryShortcut::take(std::unique_ptr<Link> link, LinkSide side, Taken taken
 void MemoryShortcut::on_introduced(std::list<Pending>::iterator pending, Result<Acquaintance> found) {
   loop_.cancel(pending->deadline);
   const Taken taken = std::move(pending->taken);
-  // It may not go inside its own call.
+  // The introduction is in a call of its own, so it is destroyed later.
   loop_.defer([introduction = std::shared_ptr<Introduction>(std::move(pending->introduction))] {});
   pending_.erase(pending);
   if (!found.ok()) return taken(found.status());

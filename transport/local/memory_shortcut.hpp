@@ -10,12 +10,12 @@
 
 namespace ringlet::local {
 
-/// Between processes of one machine that see each other on a loopback address: each reads the other's memory.
+/// The shortcut between processes of one machine that see each other on a loopback address: each reads the other's memory.
 class MemoryShortcut : public Shortcut {
  public:
   using FillRandom = std::function<void(Bytes)>;
 
-  /// All outlive it. `memory`: null where this process takes no part; it then still answers those who ask.
+  /// All outlive it. `memory` is null where this process takes no part; it still answers peers that ask for a shortcut.
   MemoryShortcut(EventLoop& loop, PeerMemory* memory, FillRandom fill_random);
   ~MemoryShortcut() override;
 

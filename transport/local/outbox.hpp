@@ -11,32 +11,34 @@
 
 namespace ringlet::local {
 
-/// The sending half of a PulledLink: the records that wait for the inner link, and the batch of the user's parts that the peer is told of.
-/// There is at most one batch with lent parts, until the peer has answered.
+/// The sending half of a PulledLink: the records that wait for the inner link, and the batch of the user's parts that these records
+/// announce. At most one batch with lent parts is under way; the next one follows when the peer has answered.
 class Outbox {
  public:
   /// Parts of `pull_bytes` and more are lent, shorter ones are copied.
   explicit Outbox(std::size_t pull_bytes) : pull_bytes_(pull_bytes) {}
 
-  /// What the inner link is to take next.
+  /// The bytes that the inner link is to take next.
   ConstBytes unsent() const { return ConstBytes(bytes_).subspan(begin_); }
-  /// The inner link has taken so many of them. Returns how many bytes of the user's, all of a batch that was copied, have left by that.
+  /// The inner link has taken so many of them. Returns how many of the user's bytes have left by that: all of a batch that was copied
+  /// whole.
   std::size_t left(std::size_t bytes);
   void put(const Record& record);
   /// Puts records for as many of the parts as one batch may have, and returns how many bytes those are. Not while a batch is under way.
   std::size_t announce(std::span<const ConstBytes> parts, std::uint64_t epoch);
 
-  /// There is a batch of which left() or an answer has not told yet.
+  /// There is a batch whose bytes neither left() nor an answer has reported yet.
   bool batch_under_way() const { return batch_bytes_ + copied_bytes_ > 0; }
-  /// The peer has not said yet whether it has taken what the last batch lends.
+  /// The peer has not answered yet whether it has read the parts that the last batch lends.
   bool awaits_answer() const { return batch_bytes_ > 0; }
-  /// Copies the batch, unless it did before; from now on nothing of it is lent, and neither left() nor an answer tells of it. Returns how
-  /// many bytes it has.
+  /// Copies the batch, unless that was done before. From now on none of its parts is lent, and neither left() nor an answer reports its
+  /// bytes. Returns how many bytes it has.
   std::size_t keep();
-  /// The peer's answer that all has been taken. Returns how many bytes of the user's have left by that; nothing for an answer out of place.
+  /// The peer has answered that it has taken everything up to `position`. Returns how many of the user's bytes have left by that; nothing
+  /// where no such answer was due.
   std::optional<std::size_t> on_taken(std::uint64_t position);
-  /// The peer's answer that it has taken all up to `position` only. What is kept goes on from there, and no part is lent any more. Returns
-  /// as on_taken().
+  /// The peer has answered that it has taken everything up to `position`, and cannot read on. The rest is sent from the copy, and no part
+  /// is lent any more. Returns the same as on_taken().
   std::optional<std::size_t> on_unreadable(std::uint64_t position);
 
  private:

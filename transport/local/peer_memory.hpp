@@ -6,7 +6,7 @@
 
 namespace ringlet::local {
 
-/// This system's way to read other processes' memory; null where it has none.
+/// Reads other processes' memory by this system's calls; null where it has none.
 std::unique_ptr<PeerMemory> open_peer_memory();
 
 }  // namespace ringlet::local

@@ -8,15 +8,15 @@
 
 namespace ringlet::local {
 
-/// What goes over the inner link of a PulledLink. Append only.
+/// The records that a PulledLink sends over its inner link. Append only.
 enum class RecordKind : std::uint8_t {
-  data = 1,        // so many bytes follow
-  pull = 2,        // the next so many bytes of the direction stand at this address, in this epoch
-  last_pull = 3,   // the same; wants an answer: `taken` or `unreadable`
-  taken = 4,       // all up to this position has been taken
-  unreadable = 5,  // all up to this position has been taken, and nothing more will be before `restart`
-  restart = 6,     // goes on at the position of `unreadable`
-  end = 7,         // of the direction
+  data = 1,        // `length` bytes follow
+  pull = 2,        // the direction's next `length` bytes are at this address of the sender's memory, in this epoch
+  last_pull = 3,   // the same, and the last of a batch: the receiver answers by `taken` or `unreadable`
+  taken = 4,       // the receiver has all bytes up to this position
+  unreadable = 5,  // the receiver has all bytes up to this position, and takes no more before `restart`
+  restart = 6,     // the sender goes on at the position of `unreadable`
+  end = 7,         // of this direction
 };
 
 /// Little-endian: length u32, kind u8, three zero bytes; `pull` and `last_pull` go on with address u64 and epoch u64, `taken` and
@@ -32,7 +32,7 @@ inline constexpr std::size_t kShortRecordBytes = 8;
 inline constexpr std::size_t kLongestRecordBytes = 24;
 inline constexpr std::uint32_t kMaxRecordLength = 64u << 20;
 
-/// By the first kShortRecordBytes; 0 for one that breaks the protocol.
+/// How long the record is that begins with these kShortRecordBytes; 0 for one that breaks the protocol.
 inline std::size_t record_bytes(const std::byte* in) {
   switch (static_cast<RecordKind>(in[4])) {
     case RecordKind::pull:
@@ -49,7 +49,7 @@ inline std::size_t record_bytes(const std::byte* in) {
   return 0;
 }
 
-/// `in` has record_bytes(in).
+/// `in` has as many bytes as record_bytes(in) says.
 inline Record decode_record(const std::byte* in) {
   const std::size_t bytes = record_bytes(in);
   Record record;
@@ -60,7 +60,7 @@ inline Record decode_record(const std::byte* in) {
   return record;
 }
 
-/// `out` has kLongestRecordBytes; returns how many of them the record takes.
+/// Returns how many bytes the record takes of the kLongestRecordBytes at `out`.
 inline std::size_t encode_record(const Record& record, std::byte* out) {
   detail::store_le(out, record.length);
   detail::store_le(out + 4, static_cast<std::uint32_t>(record.kind));

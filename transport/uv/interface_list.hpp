@@ -18,15 +18,15 @@ struct ListedInterface {
   friend bool operator==(const ListedInterface&, const ListedInterface&) = default;
 };
 
-/// In the system's order.
+/// The interfaces that are up, in the system's order.
 std::vector<ListedInterface> list_interfaces();
 
-/// Whether it is a bridge or a cable of virtual machines and containers: the same names and addresses stand on many machines, and none
-/// leads to another.
+/// Whether an interface of this name connects virtual machines or containers with their host. Such names and addresses exist on many
+/// machines, and none of them leads to another machine.
 bool leads_inside(std::string_view name);
 
-/// Those named in `wanted`, or, where it names none, all but those that lead inside and the loopback, which is taken only where there is no
-/// other. "!eth0" in `wanted` leaves one out. At most 16.
+/// The interfaces named in `wanted`. Where it names none: all that do not lead inside, and the loopback only where there is no other. An
+/// entry "!eth0" leaves that interface out. The result has at most 16.
 std::vector<ListedInterface> choose_interfaces(std::vector<ListedInterface> all, const std::vector<std::string>& wanted);
 
 }  // namespace ringlet::uv

@@ -10,7 +10,7 @@ namespace ringlet::uv {
 
 namespace {
 
-/// A whole number in a file; -1 where there is none, as of the speed of an interface that has no such thing.
+/// The whole number that a file holds; -1 where there is none, as in the speed file of an interface without a speed.
 long number_in(const std::string& path) {
   std::ifstream file(path);
   long number = -1;

@@ -60,7 +60,7 @@ class LocalServer::State::Entrance final : public SocketWatch {
 
  private:
   void on_ready(int, bool) override {
-    // One at a time: what else waits is reported again.
+    // One connection at a time: the loop reports again while others wait.
     if (const int accepted = uv::accept_stream_socket(socket()); accepted >= 0) state_.admit(accepted);
     set_interest(UV_READABLE);
   }
@@ -98,17 +98,17 @@ class LocalServer::State::Visitor final : public SocketWatch {
   }
 
   void read() {
-    std::array<char, kMostRequestBytes> piece{};
+    std::array<char, kMaxRequestBytes> piece{};
     const ssize_t count = ::recv(socket(), piece.data(), piece.size(), MSG_DONTWAIT);
     if (count < 0 && would_block(errno)) return;
     if (count > 0) request_.append(piece.data(), static_cast<std::size_t>(count));
     const std::size_t end = request_.find('\n');
-    if (end != std::string::npos && end < kMostRequestBytes) {
+    if (end != std::string::npos && end < kMaxRequestBytes) {
       asked_ = true;
       set_interest(0);
       return state_.ask(id_, request_.substr(0, end));
     }
-    if (count <= 0 || request_.size() >= kMostRequestBytes) state_.dismiss(id_);
+    if (count <= 0 || request_.size() >= kMaxRequestBytes) state_.dismiss(id_);
   }
 
   void write() {
@@ -162,7 +162,7 @@ Status LocalServer::State::listen() {
 
 void LocalServer::State::admit(int socket) {
   const std::uint64_t id = ++last_id_;
-  if (visitors_.size() >= kMostVisitors || !uv::is_of_same_user(socket)) {
+  if (visitors_.size() >= kMaxVisitors || !uv::is_of_same_user(socket)) {
     ::close(socket);
     return;
   }

@@ -9,22 +9,24 @@
 
 namespace ringlet {
 
-/// Answers programs of the same user on this machine, at a Unix-domain socket: each asks one line and gets one text. Others are turned
-/// away, at most `kMostVisitors` are served at a time, and nobody for longer than `kPatience`. Belongs to whoever has the loop, and is
-/// destroyed before it.
+/// Answers programs of the same user on this machine, at a Unix-domain socket: each sends one line and gets one text. Programs of other
+/// users are turned away, and so are those beyond `kMaxVisitors` at a time; a visitor that takes longer than `kPatience` is dropped.
+/// Belongs to the loop's thread, and is destroyed before the loop.
 class LocalServer {
  public:
-  static constexpr std::size_t kMostVisitors = 8;
-  static constexpr std::size_t kMostRequestBytes = 64;
+  static constexpr std::size_t kMaxVisitors = 8;
+  static constexpr std::size_t kMaxRequestBytes = 64;
   static constexpr Duration kPatience = Duration::seconds(5);
 
-  /// Called once, from the loop, at once or later, also when the visitor or the server has gone. An empty text: only hang up.
+  /// The handler calls it once, from the loop, inside its own call or later, also when the visitor or the server has gone. An empty text
+  /// closes the connection without an answer.
   using Answer = std::function<void(std::string text)>;
   using Handler = std::function<void(const std::string& request, Answer answer)>;
 
-  /// Listens at `path`, in the place of a socket that stands there already; only this user may connect. `io_error` with the reason.
+  /// Listens at `path`, and replaces a socket that exists there already. Only this user may connect. A failure is `io_error` with the
+  /// reason.
   static Result<std::unique_ptr<LocalServer>> open(UvLoop& loop, const std::string& path, Handler handler);
-  /// Removes the socket, and hangs up on everyone.
+  /// Removes the socket and closes all connections.
   ~LocalServer();
   LocalServer(const LocalServer&) = delete;
   LocalServer& operator=(const LocalServer&) = delete;

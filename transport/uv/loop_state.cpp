@@ -7,10 +7,10 @@
 namespace ringlet::uv {
 namespace {
 
-// How often poll() asks uv about what it does not try directly: a non-blocking turn of uv costs several times a direct receive.
+// Of so many turns of poll() one asks uv about the sockets that are not tried directly. A turn of uv costs several times a direct receive.
 constexpr int kTurnsPerUvTurn = 16;
 constexpr std::size_t kDirectReceivesPerTurn = 16;
-// Bounds tasks that defer tasks without end: what is left waits until the sockets have had their turn.
+// Bounds tasks that defer tasks without end: the tasks that are left wait until the sockets have had their turn.
 constexpr int kFlushRounds = 16;
 
 Instant read_monotonic_clock() { return {static_cast<std::int64_t>(uv_hrtime())}; }
@@ -54,7 +54,7 @@ LoopState::~LoopState() {
 
 void LoopState::read_clock() { now_ = read_monotonic_clock(); }
 
-// Between turns the last turn may be long ago.
+// Between turns `now_` is the time of the last turn, which may be long ago.
 Instant LoopState::now() const { return in_turn_ ? now_ : read_monotonic_clock(); }
 
 TimerId LoopState::after(Duration delay, Task task) {
@@ -74,7 +74,7 @@ void LoopState::cancel(TimerId id) {
 }
 
 bool LoopState::run_due_timers() {
-  // Timers that a timer's task sets wait for the next turn, even with no delay.
+  // Timers that are set by a timer's task wait for the next turn, even with no delay.
   const auto last = last_timer_;
   bool any = false;
   for (auto next = timers_.begin(); next != timers_.end() && next->first.first <= now_.nanoseconds; next = timers_.begin()) {
@@ -99,7 +99,7 @@ void LoopState::post(Task task) {
 void LoopState::wake() { uv_async_send(&async_); }
 
 bool LoopState::run_posted() {
-  // A stale answer is harmless: uv's own wake-up follows each post and comes back here.
+  // A stale `false` is harmless: uv's own wake-up follows each post and leads here again.
   if (!has_posted_.load(std::memory_order_relaxed)) return false;
   {
     const std::lock_guard lock(mutex_);
@@ -165,7 +165,7 @@ bool LoopState::poll() {
   any |= run_posted();
   any |= drain();
   any |= receive_directly();
-  // A stalled writer (or a dial) means that the next progress may well be one that only uv sees.
+  // While a writer is stalled or a dial is under way, the next event may be one that only uv sees.
   if (++turns_without_uv_ >= kTurnsPerUvTurn || receiver_count_ == 0 || waiting_writers_ > 0) any |= run_uv(UV_RUN_NOWAIT);
   return any;
 }
@@ -195,7 +195,7 @@ void LoopState::arm_timer() {
   }
   uv_update_time(&loop_);
   const auto rest = std::max<std::int64_t>(deadline - now_.nanoseconds, 0);
-  // Rounded up: a timer of uv counts whole milliseconds, and one that runs early would only turn the loop in vain.
+  // Rounded up, because uv counts whole milliseconds, and a timer that ran early would turn the loop in vain.
   const auto milliseconds = static_cast<std::uint64_t>(rest / 1'000'000) + 1;
   // uv may run the timer before it blocks; stopping makes that turn return instead of blocking with the task undone.
   uv_timer_start(

@@ -28,7 +28,7 @@ class ListNode {
   void unlink() noexcept;
   /// Moves this node to the end of the list of `head`.
   void move_to_end_of(ListNode& head) noexcept;
-  /// As the head of an empty list: takes over the members of `head`.
+  /// Takes over the members of `head`. This node is the head of an empty list.
   void take_all_of(ListNode& head) noexcept;
 
  private:
@@ -37,7 +37,7 @@ class ListNode {
   ListNode* next_ = this;
 };
 
-/// What stands behind UvLoop: the uv loop, the queues, and the order in which a turn serves them.
+/// The implementation of UvLoop: the uv loop, the queues, and the order in which a turn serves them.
 class LoopState {
  public:
   LoopState();
@@ -56,7 +56,7 @@ class LoopState {
   bool flush();
 
   uv_loop_t* uv() noexcept { return &loop_; }
-  /// Every callback of uv goes through here, so that `now` is fresh and what it caused leaves before the next one.
+  /// Runs a callback of uv. All of them run this way, so that `now` is fresh and what one has given to links leaves before the next one.
   template <class Callback>
   void dispatch(Callback callback);
 
@@ -100,9 +100,8 @@ class LoopState {
   std::atomic<bool> has_posted_{false};
 };
 
-/// A socket, the uv handle that watches it, and its places in the loop's lists. Owned by one outside object, which lets go with drop(); the
-/// memory is freed once uv has let go of the handle, too. uv does so only between callbacks, so drop() is safe inside a member of the same
-/// object.
+/// A socket, the uv handle that watches it, and its places in the loop's lists. It has one owner, which gives it up by drop(); the memory
+/// is freed once uv has closed the handle, too. uv does so only between callbacks, so drop() is safe inside a member of the same object.
 class SocketWatch {
  public:
   /// Closes the socket at once and ends all callbacks.
@@ -115,9 +114,9 @@ class SocketWatch {
   SocketWatch& operator=(const SocketWatch&) = delete;
   virtual ~SocketWatch() = default;
 
-  /// Takes `socket` over; 0 or a uv error, and then `socket` stays the caller's.
+  /// Takes `socket` over and returns 0, or returns a uv error and leaves `socket` to the caller.
   int open(int socket);
-  /// UV_READABLE and UV_WRITABLE, or 0. Each change costs two system calls, no change none.
+  /// UV_READABLE and UV_WRITABLE, or 0. A change costs two system calls, an unchanged interest none.
   void set_interest(int events);
   int interest() const noexcept { return interest_; }
   /// Stops watching, closes the socket. May be repeated.
@@ -127,11 +126,11 @@ class SocketWatch {
   int socket() const noexcept { return socket_; }
   LoopState& loop() noexcept { return loop_; }
 
-  /// The loop calls flush_output() at the end of the current dispatch. Nothing once closed, when the loop may be gone.
+  /// The loop calls flush_output() at the end of the current dispatch. Does nothing once closed, since the loop may be gone then.
   void mark_woken() noexcept {
     if (!closed()) woken_node_.move_to_end_of(loop_.woken_);
   }
-  /// While on, poll() calls receive_directly().
+  /// While it is on, poll() calls receive_directly().
   void set_direct_receiving(bool on) noexcept;
 
  private:
@@ -139,7 +138,7 @@ class SocketWatch {
   /// `broken`: the system reports an error on the socket, and the interest has become 0.
   virtual void on_ready(int events, bool broken) = 0;
   virtual void flush_output() {}
-  /// Whether there was anything.
+  /// Returns whether there was anything to receive.
   virtual bool receive_directly() { return false; }
   void free_if_unused() noexcept;
 

@@ -9,7 +9,7 @@
 
 namespace ringlet::uv {
 
-/// A numeric address as the system takes it.
+/// A numeric address in the system's form.
 struct SocketAddress {
   sockaddr_storage storage{};
   socklen_t length = sizeof(sockaddr_storage);
@@ -19,7 +19,7 @@ struct SocketAddress {
   sockaddr* get() noexcept { return reinterpret_cast<sockaddr*>(&storage); }
 };
 
-/// The addresses of a numeric host or of "localhost" (127.0.0.1, then ::1), without asking any name service; empty where it is neither.
+/// The addresses of a numeric host or of "localhost" (127.0.0.1, then ::1); empty for any other name. Asks no name service.
 std::vector<SocketAddress> numeric_addresses(const Address& address);
 /// The host in numbers, with the scope of a link-local address, and the port.
 Address to_address(const SocketAddress& address);
@@ -32,23 +32,25 @@ bool connected_to_itself(int socket);
 int take_error(int socket);
 /// "connection refused", for an errno.
 std::string describe_error(int error);
-/// What all connected sockets get. Options that the system refuses are left out: they only make it faster.
+/// Sets the options of a connected socket. Those that the system refuses are left out, since they only make it faster.
 void set_stream_options(int socket);
 
-// What differs by platform (socket_linux.cpp, socket_darwin.cpp).
+// These differ by platform (socket_linux.cpp, socket_darwin.cpp).
 
-/// Flags with which writing to a closed connection raises no SIGPIPE.
+/// Flags for sending, with which a closed connection raises no SIGPIPE.
 extern const int kSendFlags;
-/// A TCP socket that does not block and is not inherited; -1 and errno on failure.
+/// A TCP socket that does not block and that child processes do not inherit; -1 and errno on failure.
 int open_stream_socket(int family);
-/// The same for the next connection of a listening socket.
+/// The socket of a listening socket's next connection, likewise; -1 and errno on failure.
 int accept_stream_socket(int listener);
 void set_platform_stream_options(int socket, bool same_machine);
-/// A UDP socket, likewise; of IPv6 alone where `family` says so.
+/// A UDP socket, likewise. One of IPv6 does not take IPv4.
 int open_datagram_socket(int family);
-/// Before it is bound: others of this machine may have the same port, and each hears what is sent to a group.
+/// Lets several sockets of this machine have the same port, each of which hears what is sent to a multicast group. Called before the socket
+/// is bound.
 bool share_port(int socket);
-/// From now on the socket hears multicast of those groups alone that it joins itself, not of all that the machine has joined.
+/// Restricts the socket to the multicast groups that it has joined itself. Otherwise it hears all that any program of the machine has
+/// joined.
 void hear_own_groups_only(int socket, int family);
 
 }  // namespace ringlet::uv

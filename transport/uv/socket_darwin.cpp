@@ -10,7 +10,7 @@
 namespace ringlet::uv {
 namespace {
 
-/// Makes `socket` (which may be -1) what the port promises; closes it and gives -1 where that fails.
+/// Sets the flags that open_stream_socket() promises. Closes `socket`, which may be -1, and returns -1 where that fails.
 int prepare(int socket) {
   if (socket < 0) return -1;
   const int on = 1;
@@ -46,7 +46,7 @@ bool share_port(int socket) {
          setsockopt(socket, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) == 0;
 }
 
-// The system does so by itself.
+// macOS does so by itself.
 void hear_own_groups_only(int, int) {}
 
 }  // namespace ringlet::uv

@@ -8,8 +8,8 @@
 namespace ringlet::uv {
 namespace {
 
-// The kernel grows a send buffer from 16 KiB as the connection goes; between ranks of one machine that growth is what the first megabytes
-// wait for. To other machines its own tuning stays on, which a fixed size would end.
+// The kernel lets a send buffer grow from 16 KiB with the connection, and between ranks of one machine the first megabytes would wait for
+// that. Towards other machines the kernel's tuning stays on; a fixed size would end it.
 constexpr int kLoopbackSendBuffer = 256 * 1024;
 
 void set_flag(int socket, int level, int option, int value) { setsockopt(socket, level, option, &value, sizeof value); }

@@ -13,7 +13,7 @@ namespace ringlet::uv {
 namespace {
 
 constexpr std::size_t kMaxCandidates = 16;
-// Longer is for ever, and stays clear of the clock's end.
+// A timeout that is longer counts as this long, so that adding it to the time cannot overflow.
 constexpr Duration kLongestTimeout = Duration::seconds(1'000'000'000);
 
 }  // namespace
@@ -57,7 +57,7 @@ Dial::Dial(LoopState& loop, const Address& address, Duration timeout, Dialled on
       deadline_(loop.now() + std::min(timeout, kLongestTimeout)),
       on_dialled_(std::move(on_dialled)),
       on_end_(std::move(on_end)) {
-  // All that may fail at once is left to the loop, so that nothing is called inside the caller's call.
+  // Begun from the loop, because a failure may come at once and may not be reported inside this call.
   set_timer({}, &Dial::look_up);
 }
 
@@ -124,7 +124,7 @@ void Dial::attempt_timed_out() {
   finish(Status{Errc::timed_out, what + " within " + std::to_string(timeout_.whole_milliseconds()) + " ms"});
 }
 
-/// The address as it was given and, where that was a name, the numeric one tried last.
+/// The address as it was given and, where that was a name, the numeric address that was tried last.
 std::string Dial::name_of_attempt() const {
   const auto tried = to_address(candidates_[next_candidate_ - 1]);
   return to_string(address_) + (tried.host == address_.host ? "" : " (" + tried.host + ")");

@@ -15,9 +15,9 @@ class ConnectSocket;
 /// One dial: looks the host up, then tries its addresses one after the other. Frees itself after the callback, or after abandon().
 class Dial {
  public:
-  /// `on_end` runs before `on_dialled`, never inside this call, and not after abandon().
+  /// `on_end` runs before `on_dialled`. Neither runs inside this call or after abandon().
   static Dial* start(LoopState& loop, const Address& address, Duration timeout, Dialled on_dialled, std::function<void(Dial*)> on_end);
-  /// Ends it without a call.
+  /// Ends the dial without calling anybody.
   void abandon();
 
  private:

@@ -14,13 +14,13 @@ namespace {
 
 constexpr std::size_t kMaxSendParts = 64;
 constexpr std::size_t kMaxReceiveParts = 4;
-// One link's share of a turn; what is left is reported again in the next one.
+// Bounds one link's share of a turn. The loop reports a socket with more to do again in the next turn.
 constexpr int kSendsPerTurn = 16;
 constexpr int kReceivesPerTurn = 8;
 
 bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
 
-/// `parts` as the system takes them, as many as fit.
+/// As many of `parts` as fit, in the system's form.
 template <std::size_t Capacity>
 struct PartList {
   std::array<iovec, Capacity> entries;
@@ -46,7 +46,7 @@ struct PartList {
 
 }  // namespace
 
-/// What stands behind a UvLink and outlives it until uv has let go.
+/// The implementation of a UvLink. It outlives the UvLink until uv has closed the handle.
 class LinkSocket final : public SocketWatch {
  public:
   LinkSocket(LoopState& loop, std::string own_name, std::string peer_name)
@@ -56,7 +56,7 @@ class LinkSocket final : public SocketWatch {
   void start(LinkUser& user);
   void wake();
   void finish_sending();
-  /// The owner lets go: no more calls to the user.
+  /// The owner is gone: the user is called no more.
   void abandon();
   const std::string& own_name() const noexcept { return own_name_; }
   const std::string& peer_name() const noexcept { return peer_name_; }
@@ -92,7 +92,7 @@ class LinkSocket final : public SocketWatch {
 void LinkSocket::start(LinkUser& user) {
   if (closed()) return;
   user_ = &user;
-  // Of an end that the former user was told of, the socket tells again.
+  // The new user must be told of an end that the former one was told of: the socket reports it again.
   receiving_ = true;
   pause_receiving(false);
 }
@@ -105,7 +105,7 @@ void LinkSocket::pause_receiving(bool paused) {
 
 void LinkSocket::wake() {
   woken_ = true;
-  // While sending, send_all() looks at the flag; while stalled, to_send() is asked as soon as the system takes more.
+  // send_all() looks at the flag itself, and a stalled link asks to_send() as soon as the system takes more.
   if (user_ != nullptr && (receive_paused_ || (!sending_ && !send_stalled_ && !send_ended_))) mark_woken();
 }
 
@@ -168,7 +168,7 @@ bool LinkSocket::receive_batch() {
       fail(error);
       return true;
     }
-    // A short read has emptied the socket's buffer: asking once more would cost a call to learn nothing.
+    // A short read has emptied the socket's buffer, so that another call would find nothing.
     if (outcome != Received::all) return outcome == Received::some || round > 0;
   }
   return true;
@@ -196,7 +196,7 @@ void LinkSocket::send_all() {
     if (user_ == nullptr) return;
     PartList<kMaxSendParts> parts(source);
     if (parts.bytes == 0) break;
-    // Its turn is over; being writable, the socket is reported at once, after the others.
+    // This link's share of the turn is over. The socket is writable, so the loop reports it again, after the others.
     stalled = round == kSendsPerTurn;
     if (stalled) break;
     const auto message = parts.message();
@@ -214,7 +214,7 @@ void LinkSocket::send_all() {
   }
   sending_ = false;
   send_stalled_ = stalled;
-  // Woken inside the very to_send() that had nothing: what it meant is asked for after the others.
+  // The user was woken while to_send() found nothing: it is asked again, after the other links.
   if (!stalled && woken_)
     mark_woken();
   else if (!stalled && finish_requested_)
@@ -224,11 +224,11 @@ void LinkSocket::send_all() {
 
 void LinkSocket::end_sending() {
   send_ended_ = true;
-  // Failure means that the connection is gone, which receiving reports.
+  // This fails where the connection is gone, which receiving reports.
   ::shutdown(socket(), SHUT_WR);
 }
 
-// What the peer said before it went stands in the socket's buffer still, and may well be its reason.
+// The peer's last bytes are still in the socket's buffer, and may say why it has closed the connection.
 void LinkSocket::fail_after_draining(int error) {
   while (receiving_) {
     int receive_error = 0;

@@ -9,7 +9,7 @@ namespace ringlet::uv {
 
 class LoopState;
 
-/// A link on a connected, non-blocking TCP socket, which it closes in any case.
+/// A link on a connected, non-blocking TCP socket. The socket is closed on failure, too.
 Result<std::unique_ptr<Link>> open_link(LoopState& loop, int socket);
 
 }  // namespace ringlet::uv

@@ -14,9 +14,9 @@ namespace ringlet::uv {
 namespace {
 
 constexpr int kBacklog = 128;
-// Bounds one turn's work where connections come faster than they are taken; the rest is reported again.
+// Bounds one turn's work where connections come faster than they are accepted. The loop reports the others again.
 constexpr int kAcceptsPerTurn = 64;
-// How long to leave connections in the backlog where the process or the system has no descriptor left for them.
+// Where the process or the system has no descriptor left, connections stay in the backlog for so long.
 constexpr Duration kPauseWithoutDescriptors = Duration::milliseconds(100);
 
 class ListenSocket final : public SocketWatch {
@@ -47,7 +47,7 @@ class ListenSocket final : public SocketWatch {
         return pause();
       }
     }
-    // Where uv reported an error it has stopped watching.
+    // uv stops watching a socket whose error it reports.
     set_interest(UV_READABLE);
   }
 
@@ -89,7 +89,7 @@ Status cannot_listen(const Address& address, int error) {
   return fail("cannot listen on " + name + ": " + describe_error(error));
 }
 
-/// The errno of the step that failed, or 0.
+/// Returns the errno of the step that failed, or 0.
 int bind_and_listen(int socket, const SocketAddress& address) {
   const int on = 1;
   setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
@@ -98,7 +98,7 @@ int bind_and_listen(int socket, const SocketAddress& address) {
   return ::listen(socket, kBacklog) == 0 ? 0 : errno;
 }
 
-/// Gives the socket to a listener; a uv error where that fails, and then the socket stays the caller's.
+/// Gives the socket to a listener and returns 0, or returns a uv error and leaves the socket to the caller.
 int watch_socket(LoopState& loop, int socket, Acceptor on_accept, std::unique_ptr<Listener>& listener) {
   auto* state = new ListenSocket(loop, std::move(on_accept));
   const int error = state->open(socket);
@@ -138,7 +138,7 @@ Result<std::unique_ptr<Listener>> adopt_listener(LoopState& loop, int socket, Ac
   if (listens == 0) return not_adoptable(socket, "the socket does not listen yet; call listen() on it first");
   const int family = local_address(socket).family();
   if (family != AF_INET && family != AF_INET6) return not_adoptable(socket, "the socket is not for TCP over IPv4 or IPv6");
-  // Inherited once, it should not be inherited further.
+  // This process' children are not to inherit it in their turn.
   fcntl(socket, F_SETFD, FD_CLOEXEC);
   std::unique_ptr<Listener> listener;
   if (const int error = watch_socket(loop, socket, std::move(on_accept), listener); error != 0)

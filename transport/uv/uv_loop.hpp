@@ -12,12 +12,12 @@ namespace uv {
 class LoopState;
 }
 
-/// The event loop on libuv. It is bound to no thread, but belongs to one thread at a time: whoever calls poll(), wait(), flush() or any
-/// member of the port, or touches a link or network of this loop, must have it alone (and, between threads, handed over under a mutex).
-/// Only post() and wake() may be called from any thread at any time.
+/// The event loop on libuv. It belongs to one thread at a time, which may change: only that thread may call poll(), wait(), flush() and the
+/// members of EventLoop, or use links and networks of this loop. Threads that take turns hand it over under a mutex. post() and wake() may
+/// be called from any thread at any time.
 ///
-/// Networks are destroyed before the loop; links and listeners should be, too: those that are left are closed and do nothing any more.
-/// Tasks that have not run by then are dropped. Destruction waits for host names that are still being looked up.
+/// Networks are destroyed before the loop. Links and listeners should be, too: those that are left are closed and do nothing any more.
+/// Tasks that have not run are dropped. Destruction waits for host names that are still being looked up.
 class UvLoop final : public EventLoop {
  public:
   UvLoop();
@@ -37,20 +37,20 @@ class UvLoop final : public EventLoop {
   /// Any thread. Makes a blocked wait() return soon, or the next one if none is blocked.
   void wake();
 
-  /// One turn that does not block; returns whether anything happened. Tries the links directly and asks the system about the rest (new
-  /// connections, stalled writes) only now and then, so it is meant to be called again and again.
+  /// Runs one turn that does not block, and returns whether anything happened. It tries the links directly, and asks the system about new
+  /// connections and stalled writes only in some turns, so it is to be called repeatedly.
   bool poll();
-  /// One turn that blocks until something happened, a timer ran, or post() or wake() came. May return early with nothing done.
+  /// Runs one turn that blocks until something happens, a timer runs, or post() or wake() is called. It may return without any of these.
   void wait();
-  /// Runs posted and deferred tasks and writes what woken links have to send, without looking for new events; returns whether there was
-  /// any. Between turns this pushes out what was just started; inside a turn it does nothing, since the turn does it.
+  /// Runs posted and deferred tasks, and sends for links that were woken, without looking for new events. Returns whether there was
+  /// anything to do. Between turns this begins at once what was just started; inside a turn it does nothing, since the turn does it.
   bool flush();
 
-  /// For libuv handles of others. Their callbacks may call defer(), wake() and post(), and links' wake(), and nothing else of this loop;
-  /// they are closed before it is destroyed.
+  /// The libuv loop, for handles that do not belong to this folder. Their callbacks may call defer(), wake(), post() and Link::wake(), and
+  /// nothing else of this loop. They are closed before it is destroyed.
   uv_loop_s* uv() noexcept;
 
-  /// For the other classes of this folder.
+  /// Used by the other classes of this folder.
   uv::LoopState& state() noexcept { return *state_; }
 
  private:

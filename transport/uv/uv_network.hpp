@@ -12,8 +12,8 @@ namespace uv {
 class Dial;
 }
 
-/// TCP. Belongs to whoever has the loop, and is destroyed before it. Destruction drops pending dials without a call; links and listeners
-/// live on.
+/// The Network of TCP connections. Belongs to the loop's thread, and is destroyed before the loop. Destruction drops pending dials without
+/// calling anybody; links and listeners live on.
 class UvNetwork final : public Network {
  public:
   explicit UvNetwork(UvLoop& loop) : loop_(loop) {}
@@ -22,10 +22,10 @@ class UvNetwork final : public Network {
   UvNetwork& operator=(const UvNetwork&) = delete;
 
   Result<std::unique_ptr<Listener>> listen(const Address& address, Acceptor on_accept) override;
-  /// Takes over an inherited TCP socket that is bound and listens already. `invalid_argument` where `descriptor` is not one; then it stays
-  /// the caller's, otherwise the listener closes it.
+  /// Takes over an inherited TCP socket that is bound and listens already; the listener closes it. `invalid_argument` where `descriptor` is
+  /// no such socket; it stays the caller's then.
   Result<std::unique_ptr<Listener>> adopt_listener(int descriptor, Acceptor on_accept);
-  /// Each address of the host gets an even part of the time that is left.
+  /// The addresses of the host are tried in turn, each for an even part of the time that is left.
   void dial(const Address& address, Duration timeout, Dialled on_dialled) override;
 
  private:

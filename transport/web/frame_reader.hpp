@@ -9,7 +9,7 @@
 
 namespace ringlet::web {
 
-/// Why a WebSocket ends, as its closing frame says it (RFC 6455, 7.4.1).
+/// The reason in a WebSocket's closing frame (RFC 6455, 7.4.1).
 enum class CloseCode : std::uint16_t {
   normal = 1000,
   protocol_error = 1002,
@@ -23,27 +23,27 @@ enum class CloseCode : std::uint16_t {
 /// out[i] = masked[i] ^ the mask's byte for position `offset` + i. The two are of one size and do not overlap.
 void unmask(ConstBytes masked, Bytes out, const std::array<std::byte, 4>& key, std::uint64_t offset);
 
-/// Takes a client's frames apart and holds them to RFC 6455. Binary messages are one stream of bytes, which it never collects; what it
-/// keeps of a control frame or a text message is bounded.
+/// Reads a client's frames and checks that they keep to RFC 6455. Binary messages are one stream of bytes, which is never collected here;
+/// control frames and text messages are collected up to a bound.
 class FrameReader {
  public:
   enum class Found : std::uint8_t {
     nothing,    // the input is used up
     payload,    // bytes of a binary message follow: take_payload()
-    ping,       // control_payload() is what the pong carries
-    close,      // the peer's last frame: close_code()
-    violation,  // close_code() for the answer, violation() for people; nothing may be asked after it
+    ping,       // control_payload() is the payload for the pong
+    close,      // the peer's last frame, with close_code()
+    violation,  // close_code() is for the answer, violation() for people; next() may not be called any more
   };
 
   explicit FrameReader(std::uint64_t max_message_bytes) : max_message_bytes_(max_message_bytes) {}
 
-  /// Goes on with `input` and removes from it what was used.
+  /// Reads on in `input`, and removes the bytes that it has used.
   Found next(ConstBytes& input);
-  /// After `payload`: unmasks as many bytes as there are from `input` to `out`; their number.
+  /// Only after `payload`: unmasks bytes from `input` to `out`, as many as both and the payload have, and returns their number.
   std::size_t take_payload(ConstBytes& input, Bytes out);
-  /// How many bytes of the current frame's payload are still to come.
+  /// The number of bytes of the current frame's payload that are still to come.
   std::uint64_t payload_left() const { return payload_left_; }
-  /// Whether the last byte was the last one of a message.
+  /// Whether the last byte that was read ended a message.
   bool between_messages() const { return head_size_ == 0 && payload_left_ == 0 && message_ == Message::none; }
 
   ConstBytes control_payload() const { return ConstBytes(control_).first(control_size_); }

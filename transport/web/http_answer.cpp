@@ -10,7 +10,7 @@ namespace ringlet::web {
 
 namespace {
 
-// A page from here runs its own scripts and wasm and opens WebSockets to any rank of the network, and nothing else.
+// The page may run its own scripts and wasm and open WebSockets to any rank of the network, and nothing else.
 constexpr std::string_view kPagePolicy =
     "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; style-src 'self'; img-src 'self' data:; "
     "font-src 'self'; manifest-src 'self'; connect-src 'self' ws:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -69,7 +69,7 @@ Answer serve(const HttpRequest& request, const PageFile& file) {
   const bool unchanged = request.lists("if-none-match", tag) || request.lists("if-none-match", "W/" + tag);
   const int status = unchanged ? 304 : 200;
   HeadWriter head = begin_head(status, request.keep_alive);
-  // The same port may serve another version tomorrow: kept, but asked for each time.
+  // The same port may serve another version later: a browser keeps the file, but asks each time whether it is still the same.
   head.add("ETag", tag).add("Cache-Control", "no-cache").add("Vary", "Accept-Encoding");
   if (!unchanged) {
     head.add("Content-Type", file.content_type).add("Content-Length", std::to_string(body.size()));
@@ -80,7 +80,7 @@ Answer serve(const HttpRequest& request, const PageFile& file) {
   return {status, head.finish(), with_body ? body : ConstBytes{}, request.keep_alive, false};
 }
 
-/// Browsers always say which page asks; who says nothing is a program, and only the token can tell what it may.
+/// Browsers always say which page asks. A request without an origin comes from another program, which the token alone can stop.
 bool origin_is_allowed(const HttpRequest& request, const UpgradeRules& rules) {
   const std::string* origin = request.find("origin");
   if (origin == nullptr) return true;
@@ -96,7 +96,7 @@ bool origin_is_allowed(const HttpRequest& request, const UpgradeRules& rules) {
 
 bool is_key(std::string_view key) {
   constexpr std::size_t kKeySize = 24;  // of 16 bytes in base64
-  constexpr int kDecodedSize = 18;      // with what stands for the padding
+  constexpr int kDecodedSize = 18;      // including two bytes for the padding
   std::array<unsigned char, kDecodedSize> decoded{};
   return key.size() == kKeySize && key.substr(kKeySize - 2) == "==" &&
          EVP_DecodeBlock(decoded.data(), reinterpret_cast<const unsigned char*>(key.data()), kKeySize) == kDecodedSize;

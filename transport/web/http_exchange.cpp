@@ -68,7 +68,7 @@ void HttpExchange::take_input() {
 }
 
 void HttpExchange::begin_answer(Answer answer) {
-  // Who sends frames before it knows that they are understood is no WebSocket client.
+  // A WebSocket client sends no frame before it has the answer.
   if (answer.upgrade && !input_.empty()) answer = refuse_request(400);
   answer_ = std::move(answer);
   answer_sent_ = 0;

@@ -12,11 +12,11 @@ namespace ringlet::web {
 
 struct ExchangeLimits {
   std::size_t max_head_bytes = 8 << 10;
-  /// From the end of one answer, or from the beginning, to the last byte of the next request's head.
+  /// The time from the beginning, or from the end of an answer, to the last byte of the next request's head.
   Duration request_timeout = Duration::seconds(10);
-  /// For the peer to take the whole answer.
+  /// The time in which the peer has to take the whole answer.
   Duration answer_timeout = Duration::seconds(60);
-  /// For the peer to close after the last answer; ending sooner could destroy what it has not read.
+  /// The time that the peer has to close after the last answer. Closing earlier could discard bytes that it has not read.
   Duration close_timeout = Duration::seconds(2);
 };
 
@@ -26,9 +26,9 @@ class HttpExchange final : private LinkUser {
   class Owner {
    public:
     virtual Answer answer(const HttpRequest& request) = 0;
-    /// The connection is over. Destroys the exchange.
+    /// The connection has ended. The owner destroys the exchange.
     virtual void over(HttpExchange& exchange) = 0;
-    /// The answer that makes it a WebSocket has left. Destroys the exchange.
+    /// The answer that makes the connection a WebSocket has left. The owner destroys the exchange.
     virtual void upgraded(HttpExchange& exchange, std::unique_ptr<Link> link) = 0;
 
    protected:
@@ -66,7 +66,7 @@ class HttpExchange final : private LinkUser {
   Stage stage_ = Stage::reading;
   TimerId deadline_ = 0;
   std::optional<RequestParser> parser_;
-  std::vector<std::byte> input_;  // received and not yet understood
+  std::vector<std::byte> input_;  // received and not yet parsed
   std::vector<std::byte> buffer_;
   Bytes room_;
   Answer answer_;

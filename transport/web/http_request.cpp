@@ -106,12 +106,12 @@ int RequestParser::on_headers_complete(http_parser* parser) {
   self.request_.minor_version = parser->http_minor;
   self.request_.keep_alive = http_should_keep_alive(parser) != 0;
   for (auto& header : self.request_.headers) header.second = trimmed(header.second);
-  // Of a body nothing is read.
+  // A body is not read.
   return self.has_body_ ? -1 : 0;
 }
 
 int RequestParser::on_message_complete(http_parser* parser) {
-  // What follows is the next request's.
+  // The bytes that follow belong to the next request.
   http_parser_pause(parser, 1);
   return 0;
 }

@@ -23,7 +23,7 @@ struct HttpRequest {
   /// The header's value, without the space around it; null where there is none.
   const std::string* find(std::string_view name) const;
   std::size_t count(std::string_view name) const;
-  /// Whether `token` stands in the comma-separated list of the header, or of several of that name; case does not matter.
+  /// Whether the comma-separated list in the header, or in one of several of that name, has the entry `token`, in any case of letters.
   bool lists(std::string_view name, std::string_view token) const;
 };
 
@@ -36,9 +36,9 @@ class RequestParser {
   RequestParser(const RequestParser&) = delete;
   RequestParser& operator=(const RequestParser&) = delete;
 
-  /// Goes on with `input` and removes from it what belongs to this request.
+  /// Reads on in `input`, and removes the bytes that belong to this request.
   State feed(ConstBytes& input);
-  /// Once complete.
+  /// Only once the head is complete.
   const HttpRequest& request() const { return request_; }
 
  private:

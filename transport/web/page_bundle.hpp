@@ -11,15 +11,15 @@
 
 namespace ringlet::web {
 
-/// A file of the page, as it is packed.
+/// A file of the page in the form in which it is packed.
 struct PackedFile {
-  std::string path;  // "/index.html"; "/" finds it, too
+  std::string path;  // "/index.html", which "/" finds, too
   std::string content_type;
   std::vector<std::byte> plain;
-  std::vector<std::byte> gzip;  // empty where it would save nothing
+  std::vector<std::byte> gzip;  // empty where compressing saves nothing
 };
 
-/// A file as it is served; the spans are the bundle's.
+/// A file in the form in which it is served. The spans belong to the bundle.
 struct PageFile {
   std::string content_type;
   ConstBytes plain;
@@ -29,22 +29,22 @@ struct PageFile {
 
 /// All files of the worker page.
 ///
-/// Packed, little-endian: "RNGLPAGE", version u32 = 1, number of files u32; then for each file the sizes of its path (u32), content type
-/// (u32), plain (u64) and gzip (u64) form, and these four, one after the other.
+/// The packed form, little-endian: "RNGLPAGE", version u32 = 1, number of files u32; then for each file the sizes of its path (u32),
+/// content type (u32), plain form (u64) and gzip form (u64), and behind them these four.
 class PageBundle {
  public:
-  /// No files.
+  /// A bundle without files.
   PageBundle() = default;
   PageBundle(PageBundle&&) = default;
   PageBundle& operator=(PageBundle&&) = default;
   PageBundle(const PageBundle&) = delete;
   PageBundle& operator=(const PageBundle&) = delete;
 
-  /// `invalid_argument` with what is wrong where `packed` is not what pack() makes.
+  /// `invalid_argument`, with the mistake, where `packed` does not have the form that pack() makes.
   static Result<PageBundle> unpack(std::vector<std::byte> packed);
   static std::vector<std::byte> pack(const std::vector<PackedFile>& files);
 
-  /// The file with exactly this path; null where there is none. Nothing is decoded or made shorter first, so no path leads elsewhere.
+  /// The file with exactly this path; null where there is none. The path is not decoded or normalised, so no spelling leads elsewhere.
   const PageFile* find(std::string_view path) const;
   bool empty() const { return files_.empty(); }
 

@@ -14,14 +14,14 @@ namespace ringlet::web {
 
 struct WebOptions {
   UpgradeRules upgrade;
-  /// HTTP connections at a time; where one more comes, the one that is there longest goes.
+  /// How many HTTP connections there may be at a time. One more replaces the oldest.
   std::size_t max_connections = 64;
   ExchangeLimits exchange;
   WebSocketLimits web_socket;
 };
 
-/// Serves the worker page to browsers and makes links of their WebSockets. It owns a connection until it is a WebSocket. Belongs to the
-/// loop's thread; dies before the loop.
+/// Serves the worker page to browsers and makes links of their WebSockets. It owns a connection until that is a WebSocket. Belongs to the
+/// loop's thread, and is destroyed before the loop.
 class WebFront final : public HttpExchange::Owner {
  public:
   /// `on_web_socket` runs on the loop, with a link that has not been started, and may destroy the front.
@@ -29,7 +29,7 @@ class WebFront final : public HttpExchange::Owner {
   WebFront(const WebFront&) = delete;
   WebFront& operator=(const WebFront&) = delete;
 
-  /// Takes over a connection from which `first_bytes` have been read. Inside a call to the link's former user, too.
+  /// Takes over a connection from which `first_bytes` have been read. May be called inside a call to the link's former user.
   void receive(std::unique_ptr<Link> connection, ConstBytes first_bytes);
   std::size_t connection_count() const { return exchanges_.size(); }
 

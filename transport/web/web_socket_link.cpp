@@ -8,11 +8,11 @@ namespace ringlet::web {
 namespace {
 
 constexpr std::uint8_t kBinaryOpcode = 0x2, kCloseOpcode = 0x8, kPongOpcode = 0xa;
-// Unmasking is the copy from here to the user's memory, so the larger one should stay in cache.
+// Frames are unmasked while they are copied from this buffer to the user's memory, so the larger buffer should stay in cache.
 constexpr std::size_t kSmallBuffer = 4 << 10;
 constexpr std::size_t kLargeBuffer = 256 << 10;
 
-/// The head of a server's frame, the last of its message; its size.
+/// Writes the head of a server's frame that ends its message, and returns the head's size.
 std::size_t write_head(std::uint8_t opcode, std::size_t payload, std::span<std::byte, 10> head) {
   head[0] = std::byte(0x80U | opcode);
   const std::size_t length_bytes = payload < 126 ? 0 : payload < 65536 ? 2 : 8;
@@ -39,7 +39,7 @@ WebSocketLink::~WebSocketLink() {
   if (destroyed_ != nullptr) *destroyed_ = true;
 }
 
-/// Runs a call to the user; false where that destroyed this link.
+/// Runs a call to the user. Returns false where that has destroyed this link.
 template <class Call>
 bool WebSocketLink::survives(Call call) {
   bool destroyed = false;
@@ -83,17 +83,17 @@ void WebSocketLink::received(std::size_t bytes) {
   deliver();
 }
 
-/// For what cannot be told inside the user's own call.
+/// Used where the user is inside a call of its own, in which it may not be called.
 void WebSocketLink::deliver_later() {
   if (delivery_ != 0) return;
   delivery_ = loop_.after(Duration{}, [this] {
     delivery_ = 0;
-    // The connection may have been told that there is no room.
+    // The connection may have stopped receiving because there was no room.
     if (deliver() && connection_) connection_->wake();
   });
 }
 
-/// Hands on what has come; false where this link was destroyed or has failed.
+/// Hands received bytes on. Returns false where this link was destroyed or has failed.
 bool WebSocketLink::deliver() {
   while (!failure_ && user_ != nullptr && !undelivered().empty()) {
     if (peer_ended_) {
@@ -144,9 +144,9 @@ void WebSocketLink::take_close() {
   if (close_sent_) connection_->finish_sending();
 }
 
-/// False where the user destroyed this link.
+/// Returns false where the user has destroyed this link.
 bool WebSocketLink::tell_end() {
-  // A user who is finishing may let go of the link at this, so what it has sent goes first.
+  // A user that is finishing may destroy the link when it hears of the end, so its own bytes leave first.
   const bool held_back = finish_requested_ && !close_sent_;
   if (!peer_ended_ || end_told_ || held_back || user_ == nullptr || failure_) return true;
   end_told_ = true;
@@ -190,7 +190,7 @@ std::span<const ConstBytes> WebSocketLink::offer_owned() {
   return parts_;
 }
 
-/// The parts, as many as one message may have, behind their head; false where they are empty.
+/// Makes a frame of the parts, as far as one message may hold them. Returns false where they are empty.
 bool WebSocketLink::offer_frame(std::span<const ConstBytes> parts) {
   parts_.assign(1, ConstBytes{});
   offered_ = 0;
@@ -212,7 +212,7 @@ void WebSocketLink::sent(std::size_t bytes) {
 }
 
 void WebSocketLink::frame_sent(std::size_t bytes) {
-  // The head has promised the whole message, and the user may think again about what has not left.
+  // The head has announced the whole message, and the user may change the parts that have not left: so they are copied.
   for (const ConstBytes part : parts_) {
     const std::size_t left = std::min(bytes, part.size());
     owned_.insert(owned_.end(), part.begin() + static_cast<std::ptrdiff_t>(left), part.end());
@@ -251,7 +251,7 @@ void WebSocketLink::queue_close(CloseCode code) {
 
 // --- failing ---
 
-/// The peer is told why and has some time to read it; then the user is told.
+/// Sends the reason to the peer, leaves it some time to read that, and then tells the user.
 void WebSocketLink::refuse(CloseCode code, const std::string& what) {
   failure_ = Status(Errc::protocol_error, peer_name_ + " broke the WebSocket protocol: it sent " + what);
   begin_ = end_ = 0;

@@ -15,22 +15,22 @@ namespace ringlet::web {
 
 struct WebSocketLimits {
   std::uint64_t max_message_bytes = 64 << 20;
-  /// A binary message that is sent has at most so many bytes: a segment with its header. The browser hands over whole messages only.
+  /// The length of a binary message that is sent: at most a segment with its header, since browsers hand over whole messages only.
   std::size_t max_sent_bytes = (256 << 10) + kFrameHeaderBytes;
-  /// Of pongs that the peer does not take.
+  /// How many bytes of pongs may wait for a peer that does not read them.
   std::size_t max_control_bytes = 8 << 10;
-  /// How long a peer that broke the protocol may take to read why.
+  /// How long a peer that broke the protocol may take to read the reason.
   Duration close_timeout = Duration::seconds(1);
 };
 
-/// The server's end of a WebSocket, after the upgrade, as a link: the bytes of binary messages in their order, whatever the messages. A
-/// peer that breaks RFC 6455, or sends text, gets a closing frame with the code; then the user gets link_failed(). finish_sending() sends a
-/// closing frame, too, and one from the peer, or the connection's end between two messages, is receive_ended(). What sent() reported may be
-/// copied here (the rest of a message that the connection took a part of, so at most `max_sent_bytes`); it is lost if the link is destroyed
-/// then.
+/// The server's end of a WebSocket, after the upgrade, as a link: it carries the bytes of binary messages in their order; the boundaries of
+/// messages mean nothing. A peer that breaks RFC 6455, or sends text, gets a closing frame with the code; then the user gets link_failed().
+/// finish_sending() sends a closing frame, too; one from the peer, or the connection's end between two messages, is receive_ended(). Where
+/// the connection has taken a part of a message, the rest is copied here, at most `max_sent_bytes`, and sent() reports the whole; the copy
+/// is lost if the link is destroyed then.
 class WebSocketLink final : public Link, private LinkUser {
  public:
-  /// Takes the connection over: no byte of the socket's frames may have been received before. Until start() nothing is read.
+  /// Takes over a connection from which no byte of a frame was received yet. Reads nothing before start().
   WebSocketLink(EventLoop& loop, std::unique_ptr<Link> connection, const WebSocketLimits& limits = {});
   ~WebSocketLink() override;
 
@@ -71,19 +71,19 @@ class WebSocketLink final : public Link, private LinkUser {
   const WebSocketLimits limits_;
   const std::string peer_name_;
   LinkUser* user_ = nullptr;
-  bool* destroyed_ = nullptr;  // of the call to the user that is running
+  bool* destroyed_ = nullptr;  // belongs to the call to the user that is running
 
   FrameReader reader_;
   std::vector<std::byte> buffer_;
-  std::size_t begin_ = 0, end_ = 0;  // of what was received and not handed on: the user has no room
-  Bytes room_;                       // what to_receive() gave
+  std::size_t begin_ = 0, end_ = 0;  // the bytes of buffer_ that were not handed on, since the user had no room
+  Bytes room_;                       // returned by to_receive()
   TimerId delivery_ = 0;
 
-  std::array<std::byte, 10> head_{};  // of the frame that is offered
+  std::array<std::byte, 10> head_{};  // of the frame that the connection is offered
   std::size_t head_size_ = 0;
   std::vector<ConstBytes> parts_;
   std::size_t offered_ = 0;       // payload of the frame that is offered; 0 while `owned_` is
-  std::vector<std::byte> owned_;  // goes before anything else: the rest of a frame, then control frames
+  std::vector<std::byte> owned_;  // leaves before anything else: the rest of a frame, then control frames
   std::size_t owned_sent_ = 0;
   std::size_t control_bytes_ = 0;  // in `owned_`
 
@@ -93,9 +93,9 @@ class WebSocketLink final : public Link, private LinkUser {
   bool close_sent_ = false;
   bool peer_ended_ = false;
   bool end_told_ = false;
-  std::optional<Status> failure_;  // what the user will be told once the peer has been, or can't be
+  std::optional<Status> failure_;  // is told to the user once the peer was told, or cannot be
   TimerId close_timer_ = 0;
-  std::unique_ptr<Link> connection_;  // null once the user was, or only waits to be, told of the failure
+  std::unique_ptr<Link> connection_;  // null once the failure has only to be told to the user, or was
 };
 
 }  // namespace ringlet::web
