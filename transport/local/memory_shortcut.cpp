@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/base/address.hpp"
+#include "core/ports/release_later.hpp"
 #include "transport/local/pulled_link.hpp"
 
 namespace ringlet::local {
@@ -30,7 +31,7 @@ bool MemoryShortcut::offers(const Link& link) const {
 void MemoryShortcut::take(std::unique_ptr<Link> link, LinkSide side, Taken taken) {
   if (pending_.size() >= kMaxPending) {
     const Status status(Errc::peer_lost, "too many connections look for a shortcut at once; " + link->peer_name() + " was dropped");
-    loop_.defer([taken = std::move(taken), status] { taken(status); });
+    loop_.defer(guard_.wrap([taken = std::move(taken), status] { taken(status); }));
     return;
   }
   const auto pending = pending_.emplace(pending_.end());
@@ -50,8 +51,7 @@ void MemoryShortcut::take(std::unique_ptr<Link> link, LinkSide side, Taken taken
 void MemoryShortcut::on_introduced(std::list<Pending>::iterator pending, Result<Acquaintance> found) {
   loop_.cancel(pending->deadline);
   const Taken taken = std::move(pending->taken);
-  // The introduction is in a call of its own, so it is destroyed later.
-  loop_.defer([introduction = std::shared_ptr<Introduction>(std::move(pending->introduction))] {});
+  release_later(loop_, std::move(pending->introduction));
   pending_.erase(pending);
   if (!found.ok()) return taken(found.status());
   Acquaintance& peer = found.value();

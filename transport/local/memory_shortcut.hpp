@@ -4,6 +4,7 @@
 #include <list>
 #include <memory>
 
+#include "core/base/alive_guard.hpp"
 #include "core/ports/event_loop.hpp"
 #include "core/ports/shortcut.hpp"
 #include "transport/local/introduction.hpp"
@@ -35,6 +36,7 @@ class MemoryShortcut : public Shortcut {
   PeerMemory* const memory_;
   const FillRandom fill_random_;
   std::list<Pending> pending_;
+  AliveGuard guard_;
 };
 
 }  // namespace ringlet::local

@@ -36,17 +36,14 @@ WebSocketLink::WebSocketLink(EventLoop& loop, std::unique_ptr<Link> connection, 
 WebSocketLink::~WebSocketLink() {
   loop_.cancel(delivery_);
   loop_.cancel(close_timer_);
-  if (destroyed_ != nullptr) *destroyed_ = true;
 }
 
 /// Runs a call to the user. Returns false where that has destroyed this link.
 template <class Call>
 bool WebSocketLink::survives(Call call) {
-  bool destroyed = false;
-  destroyed_ = &destroyed;
+  const AliveGuard::Watch watch = guard_.watch();
   call(*user_);
-  if (!destroyed) destroyed_ = nullptr;
-  return !destroyed;
+  return watch.alive();
 }
 
 void WebSocketLink::start(LinkUser& user) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/base/alive_guard.hpp"
 #include "core/ports/event_loop.hpp"
 #include "core/ports/link.hpp"
 #include "core/wire/frame.hpp"
@@ -71,7 +72,7 @@ class WebSocketLink final : public Link, private LinkUser {
   const WebSocketLimits limits_;
   const std::string peer_name_;
   LinkUser* user_ = nullptr;
-  bool* destroyed_ = nullptr;  // belongs to the call to the user that is running
+  AliveGuard guard_;
 
   FrameReader reader_;
   std::vector<std::byte> buffer_;
