@@ -2,14 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <charconv>
-#include <cstdlib>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <random>
-#include <sstream>
 
+#include "native/hostfile.hpp"
 #include "native/reachability.hpp"
 #include "native/token.hpp"
 
@@ -17,63 +12,7 @@ namespace ringlet::native {
 
 namespace {
 
-constexpr int kMaxWorldSize = 1024;
 constexpr Duration kPatienceWithGuests = Duration::seconds(600);
-
-std::optional<Setting> first_set(const Variables& variables, std::initializer_list<std::string_view> names) {
-  for (const auto name : names)
-    if (auto value = variables(name)) return Setting{std::string(name), std::move(*value)};
-  return std::nullopt;
-}
-
-std::int64_t parse_integer(const Setting& setting, std::int64_t least, std::int64_t most) {
-  std::int64_t number = 0;
-  const char* end = setting.value.data() + setting.value.size();
-  const auto [stop, error] = std::from_chars(setting.value.data(), end, number);
-  if (error != std::errc() || stop != end || number < least || number > most)
-    refuse(fmt::format("{} is '{}'; it must be a whole number from {} to {}", setting.name, setting.value, least, most));
-  return number;
-}
-
-std::optional<Setting> number_setting(const std::optional<int>& option, const char* option_name, const Variables& variables,
-                                      std::initializer_list<std::string_view> names) {
-  if (option) return Setting{option_name, std::to_string(*option)};
-  return first_set(variables, names);
-}
-
-std::optional<Setting> text_setting(const std::optional<std::string>& option, const char* option_name, const Variables& variables,
-                                    std::initializer_list<std::string_view> names) {
-  if (option) return Setting{option_name, *option};
-  return first_set(variables, names);
-}
-
-Duration duration_setting(const std::optional<std::chrono::milliseconds>& option, const char* option_name, const Variables& variables,
-                          std::string_view name, Duration otherwise, std::int64_t least = 1) {
-  constexpr std::int64_t kMost = 1'000'000'000;
-  std::optional<Setting> setting;
-  if (option)
-    setting = Setting{option_name, std::to_string(option->count())};
-  else
-    setting = first_set(variables, {name});
-  return setting ? Duration::milliseconds(parse_integer(*setting, least, kMost)) : otherwise;
-}
-
-bool switch_setting(const std::optional<bool>& option, const Variables& variables, std::string_view name, bool otherwise) {
-  if (option) return *option;
-  const auto setting = first_set(variables, {name});
-  if (!setting) return otherwise;
-  if (setting->value != "on" && setting->value != "off")
-    refuse(fmt::format("{} is '{}'; it must be 'on' or 'off'", setting->name, setting->value));
-  return setting->value == "on";
-}
-
-std::string read_named_file(const Setting& setting) {
-  std::ifstream file(setting.value, std::ios::binary);
-  std::ostringstream text;
-  if (!file || !(text << file.rdbuf()))
-    refuse(fmt::format("{} is '{}', which cannot be read; check the path", setting.name, setting.value));
-  return text.str();
-}
 
 /// FNV-1a: only tells hostfiles apart that differ by mistake.
 std::uint64_t hash_of(const std::vector<std::vector<Address>>& roster) {
@@ -213,12 +152,6 @@ void use_coordinator(const Settings& settings, const Variables& variables, World
 
 }  // namespace
 
-std::optional<std::string> process_variable(std::string_view name) {
-  const char* value = std::getenv(std::string(name).c_str());
-  if (value == nullptr || *value == '\0') return std::nullopt;
-  return std::string(value);
-}
-
 std::string read_token(const InitOptions& options, const Variables& variables) {
   if (const auto token = text_setting(options.token, "InitOptions::token", variables, {"RINGLET_TOKEN"}))
     return check_token(token->name, token->value);
@@ -274,40 +207,6 @@ WorldConfig make_world_config(const InitOptions& options, const Variables& varia
       duration_setting(options.connect_timeout, "InitOptions::connect_timeout", variables, "RINGLET_CONNECT_TIMEOUT_MS",
                        config.options.guests > 0 ? kPatienceWithGuests : config.meeting.timeout);
   return config;
-}
-
-std::vector<std::vector<Address>> parse_hostfile(const std::string& path, std::string_view text) {
-  const auto wrong = [&](const std::string& why) {
-    refuse(
-        fmt::format("hostfile '{}': {}; it must be a list with one list of \"host:port\" per rank, such as [[\"127.0.0.1:5000\"], "
-                    "[\"127.0.0.1:5001\"]]",
-                    path, why));
-  };
-  const auto json = nlohmann::json::parse(text, nullptr, false);
-  if (json.is_discarded()) wrong("not valid JSON");
-  if (!json.is_array() || json.empty()) wrong("not a list of ranks");
-  if (json.size() > static_cast<std::size_t>(kMaxWorldSize))
-    wrong(fmt::format("{} ranks, at most {} are possible", json.size(), kMaxWorldSize));
-  std::vector<std::vector<Address>> roster;
-  for (const auto& row : json) {
-    const std::size_t rank = roster.size();
-    if (!row.is_array() || row.empty()) wrong(fmt::format("rank {} has no list of addresses", rank));
-    std::vector<Address> addresses;
-    for (const auto& entry : row) {
-      if (!entry.is_string()) wrong(fmt::format("rank {} has an address that is not a string", rank));
-      const auto address = parse_address(entry.get<std::string>());
-      if (!address.ok()) wrong(fmt::format("rank {}: {}", rank, address.status().text()));
-      if (address.value().port == 0) wrong(fmt::format("rank {}: '{}' needs a port from 1 to 65535", rank, entry.get<std::string>()));
-      addresses.push_back(address.value());
-    }
-    roster.push_back(std::move(addresses));
-  }
-  for (std::size_t rank = 0; rank < roster.size(); ++rank)
-    for (std::size_t other = 0; other < rank; ++other)
-      for (const auto& address : roster[rank])
-        if (std::find(roster[other].begin(), roster[other].end(), address) != roster[other].end())
-          wrong(fmt::format("ranks {} and {} have the same address {}", other, rank, to_string(address)));
-  return roster;
 }
 
 }  // namespace ringlet::native

@@ -2,7 +2,6 @@
 #include <utility>
 
 #include "core/gradients/averager.hpp"
-#include "core/gradients/tree_average.hpp"
 #include "native/procedure_driver.hpp"
 #include "native/shared_group.hpp"
 

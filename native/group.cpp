@@ -26,40 +26,6 @@ Work start(native::SharedGroup& group, const CallOptions& options, Make make) {
 
 }  // namespace
 
-// --- Work ---
-
-Work& Work::operator=(Work&& other) noexcept {
-  if (this != &other) {
-    Work old = std::move(*this);  // waits
-    group_ = std::move(other.group_);
-    state_ = std::move(other.state_);
-  }
-  return *this;
-}
-
-Work::~Work() {
-  if (state_) group_->progress().wait(state_->done, std::nullopt);
-}
-
-void Work::wait() { throw_if_failed(status()); }
-
-bool Work::wait_for(std::chrono::milliseconds timeout) {
-  if (!state_) return true;
-  if (!group_->progress().wait(state_->done, Duration::milliseconds(timeout.count()))) return false;
-  throw_if_failed(state_->status);
-  return true;
-}
-
-bool Work::done() const { return !state_ || state_->done.load(std::memory_order_acquire); }
-
-Status Work::status() {
-  if (!state_) return {};
-  group_->progress().wait(state_->done, std::nullopt);
-  return state_->status;
-}
-
-// --- Group ---
-
 int Group::rank() const noexcept { return shared_->options().rank; }
 int Group::size() const noexcept { return shared_->options().size; }
 int Group::guests() const noexcept { return shared_->options().guests; }

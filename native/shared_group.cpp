@@ -48,7 +48,10 @@ void finish(WorkState& state, const Status& status) {
 
 }  // namespace
 
-SharedGroup::SharedGroup(std::shared_ptr<World> world) : world_(std::move(world)), engine_(world_->core().group()) {}
+SharedGroup::SharedGroup(std::shared_ptr<World> world) : SharedGroup(world, world->core().group()) {}
+
+SharedGroup::SharedGroup(std::shared_ptr<World> world, GroupEngine& engine)
+    : world_(std::move(world)), progress_(world_->progress()), engine_(engine) {}
 
 SharedGroup::~SharedGroup() {
   // In the background: another thread may turn the loop, and wait for a rank that waits for this one.
@@ -148,3 +151,37 @@ std::shared_ptr<SharedGroup> SharedGroup::split(const CallOptions& call, int col
 }
 
 }  // namespace ringlet::native
+
+namespace ringlet {
+
+Work& Work::operator=(Work&& other) noexcept {
+  if (this != &other) {
+    Work old = std::move(*this);  // waits
+    group_ = std::move(other.group_);
+    state_ = std::move(other.state_);
+  }
+  return *this;
+}
+
+Work::~Work() {
+  if (state_) group_->progress().wait(state_->done, std::nullopt);
+}
+
+void Work::wait() { throw_if_failed(status()); }
+
+bool Work::wait_for(std::chrono::milliseconds timeout) {
+  if (!state_) return true;
+  if (!group_->progress().wait(state_->done, Duration::milliseconds(timeout.count()))) return false;
+  throw_if_failed(state_->status);
+  return true;
+}
+
+bool Work::done() const { return !state_ || state_->done.load(std::memory_order_acquire); }
+
+Status Work::status() {
+  if (!state_) return {};
+  group_->progress().wait(state_->done, std::nullopt);
+  return state_->status;
+}
+
+}  // namespace ringlet

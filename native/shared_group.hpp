@@ -47,7 +47,7 @@ class SharedGroup : public std::enable_shared_from_this<SharedGroup> {
   SharedGroup& operator=(const SharedGroup&) = delete;
 
   const WorldOptions& options() const { return engine_.options(); }
-  Progress& progress() { return world_->progress(); }
+  Progress& progress() { return progress_; }
   /// As Group::links().
   std::string_view links();
   /// As Group::link_info().
@@ -70,13 +70,14 @@ class SharedGroup : public std::enable_shared_from_this<SharedGroup> {
   std::shared_ptr<SharedGroup> split(const CallOptions& call, int color, int key);
 
  private:
-  SharedGroup(std::shared_ptr<World> world, GroupEngine& engine) : world_(std::move(world)), engine_(engine) {}
+  SharedGroup(std::shared_ptr<World> world, GroupEngine& engine);
   template <class Task, class Give>
   Work start_task(const CallOptions& call, Result<Task> task, Packing packing, Give give);
   template <class Task, class Give>
   void run_task(const CallOptions& call, Result<Task> task, Give give);
 
   const std::shared_ptr<World> world_;
+  Progress& progress_;  // the world's
   GroupEngine& engine_;
   SharedAgreements agreements_;
 };

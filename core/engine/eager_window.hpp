@@ -15,31 +15,30 @@ class EagerWindow {
 
   explicit EagerWindow(std::size_t limit_bytes) : limit_(limit_bytes) {}
 
-  std::size_t room() const { return limit_ - outstanding_; }
-  void take(std::size_t bytes) { outstanding_ += bytes; }
-  void give_back(std::size_t bytes) { outstanding_ -= bytes; }
+  std::size_t room() const { return limit_ - taken_; }
+  void take(std::size_t bytes) { taken_ += bytes; }
+  void give_back(std::size_t bytes) { taken_ -= bytes; }
 
-  /// An operation has ended here before the peer's call of it came.
-  void leave_behind(std::uint64_t sequence, std::size_t bytes) { behind_.push_back({sequence, bytes}); }
-  /// The peer's call of such an operation has come. False if there was none.
-  bool settle(std::uint64_t sequence) {
-    for (auto it = behind_.begin(); it != behind_.end(); ++it) {
+  /// An operation has ended here before the peer's call of it came: its bytes are given back by release().
+  void defer_release(std::uint64_t sequence, std::size_t bytes) { deferred_.push_back({sequence, bytes}); }
+  /// The peer's call of an operation that has ended here has come.
+  void release(std::uint64_t sequence) {
+    for (auto it = deferred_.begin(); it != deferred_.end(); ++it) {
       if (it->sequence != sequence) continue;
       give_back(it->bytes);
-      behind_.erase(it);
-      return true;
+      deferred_.erase(it);
+      return;
     }
-    return false;
   }
 
  private:
-  struct Behind {
+  struct Deferred {
     std::uint64_t sequence;
     std::size_t bytes;
   };
   std::size_t limit_;
-  std::size_t outstanding_ = 0;
-  std::deque<Behind> behind_;
+  std::size_t taken_ = 0;
+  std::deque<Deferred> deferred_;
 };
 
 }  // namespace ringlet

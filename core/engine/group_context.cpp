@@ -42,6 +42,10 @@ void GroupContext::complete(Completion completion, const Status& status) const {
   loop().defer([completion = std::move(completion), status] { completion(status); });
 }
 
+std::string GroupContext::operation_name(std::uint16_t stream, std::uint64_t sequence) const {
+  return "operation " + std::to_string(sequence) + " of stream " + std::to_string(stream) + members_.suffix();
+}
+
 GroupContext::Departure GroupContext::departure(int peer) const {
   if (host_.has_left_world(members_.world_rank(peer))) return Departure::from_world;
   return left_[static_cast<std::size_t>(peer)] ? Departure::from_group : Departure::none;

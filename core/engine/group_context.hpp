@@ -57,6 +57,9 @@ class GroupContext {
   void fail_for(int peer, const std::string& text);
   void complete(Completion completion, const Status& status) const;
 
+  /// "operation 41 of stream 0", and of which group where that is not the world.
+  std::string operation_name(std::uint16_t stream, std::uint64_t sequence) const;
+
   Departure departure(int peer) const;
   /// The member has left this group, and maybe not the world.
   void set_left(int peer) { left_[static_cast<std::size_t>(peer)] = true; }

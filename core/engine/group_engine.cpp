@@ -13,10 +13,7 @@ GroupEngine::~GroupEngine() = default;
 std::string_view GroupEngine::links() {
   std::string_view found = "none";
   for (int peer = 0; peer < options().size; ++peer) {
-    if (peer == options().rank) continue;
-    const std::string_view medium = context_.session(peer).medium();
-    if (medium.empty() || medium == found) continue;
-    found = found == "none" ? medium : "mixed";
+    if (peer != options().rank) found = common_medium(found, context_.session(peer).medium());
   }
   return found;
 }
@@ -44,11 +41,11 @@ void GroupEngine::receive(std::uint16_t stream_id, MessageTask task) {
   mailbox(stream_id).receive(std::move(task));
 }
 
-StreamQueue& GroupEngine::stream(std::uint16_t id) {
+StreamEngine& GroupEngine::stream(std::uint16_t id) {
   if (streams_.size() <= id) streams_.resize(id + std::size_t{1});
-  auto& queue = streams_[id];
-  if (!queue) queue = std::make_unique<StreamQueue>(id, context_);
-  return *queue;
+  auto& engine = streams_[id];
+  if (!engine) engine = std::make_unique<StreamEngine>(id, context_);
+  return *engine;
 }
 
 Mailbox& GroupEngine::mailbox(std::uint16_t id) {
@@ -58,11 +55,17 @@ Mailbox& GroupEngine::mailbox(std::uint16_t id) {
 }
 
 bool GroupEngine::idle() const {
-  return std::all_of(streams_.begin(), streams_.end(), [](const auto& queue) { return !queue || queue->idle(); }) &&
+  return std::all_of(streams_.begin(), streams_.end(), [](const auto& engine) { return !engine || engine->idle(); }) &&
          std::all_of(mailboxes_.begin(), mailboxes_.end(), [](const auto& entry) { return entry.second->idle(); });
 }
 
-PayloadSink* GroupEngine::on_frame(int peer, const FrameHeader& header) {
+PayloadSink* GroupEngine::on_frame(int world_rank, const FrameHeader& header) {
+  const int peer = *members().rank_of(world_rank);
+  if (header.kind == FrameKind::leave) {
+    context_.set_left(peer);
+    tell_departure(peer);
+    return nullptr;
+  }
   if (header.stream >= kMaxStreams) {
     context_.fail_for(peer, "a frame of stream " + std::to_string(header.stream) + members().suffix() + ", which does not exist");
     return nullptr;
@@ -72,16 +75,11 @@ PayloadSink* GroupEngine::on_frame(int peer, const FrameHeader& header) {
   return mailbox(header.stream).on_frame(peer, header);
 }
 
-void GroupEngine::on_left(int peer) {
-  context_.set_left(peer);
-  tell_departure(peer);
-}
-
-void GroupEngine::on_left_world(int peer) { tell_departure(peer); }
+void GroupEngine::on_left_world(int world_rank) { tell_departure(*members().rank_of(world_rank)); }
 
 void GroupEngine::tell_departure(int peer) {
-  for (auto& queue : streams_)
-    if (queue && context_.failure().ok()) queue->on_peer_left(peer);
+  for (auto& engine : streams_)
+    if (engine && context_.failure().ok()) engine->on_peer_left(peer);
   for (auto& [id, box] : mailboxes_)
     if (context_.failure().ok()) box->on_peer_left(peer);
 }
@@ -94,7 +92,7 @@ Status GroupEngine::check_messages(Instant now) const {
 }
 
 std::optional<Pending> GroupEngine::overdue(Instant now) {
-  const auto found = std::find_if(streams_.begin(), streams_.end(), [&](const auto& queue) { return queue && queue->overdue(now); });
+  const auto found = std::find_if(streams_.begin(), streams_.end(), [&](const auto& engine) { return engine && engine->overdue(now); });
   if (found == streams_.end()) return std::nullopt;
   auto pending = (*found)->pending();
   pending->group = this;
@@ -108,8 +106,8 @@ void GroupEngine::find_pending(Instant since, std::vector<Pending>& found) {
     pending->group = this;
     found.push_back(*pending);
   };
-  for (const auto& queue : streams_)
-    if (queue) look(*queue);
+  for (const auto& engine : streams_)
+    if (engine) look(*engine);
   for (const auto& [id, box] : mailboxes_) look(*box);
 }
 
@@ -141,8 +139,8 @@ void GroupEngine::answer(std::uint32_t stream_id, wire::RankState& state, Instan
 }
 
 void GroupEngine::fail_all(const Status& status) {
-  for (auto& queue : streams_)
-    if (queue) queue->fail_all(status);
+  for (auto& engine : streams_)
+    if (engine) engine->fail_all(status);
   for (auto& [id, box] : mailboxes_) box->fail_all(status);
 }
 

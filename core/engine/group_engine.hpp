@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/engine/mailbox.hpp"
-#include "core/engine/stream_queue.hpp"
+#include "core/engine/stream_engine.hpp"
 
 namespace ringlet {
 
@@ -38,13 +38,13 @@ class GroupEngine {
   /// No operation is pending.
   bool idle() const;
 
-  // From the table; ranks are the group's.
-  /// A frame of an operation, from a member that has not left. A null sink: the frame is refused, the world has failed.
-  PayloadSink* on_frame(int peer, const FrameHeader& header);
-  /// The member takes no part any more. Ends the world if it is still needed here.
-  void on_left(int peer);
+  // From the world; these two ranks are the world's, of a member that has not left.
+  /// A frame of an operation, or the member's leave, which ends the world if it is still needed here. A null sink: nothing of the frame is
+  /// wanted, or the world has failed.
+  PayloadSink* on_frame(int world_rank, const FrameHeader& header);
   /// The member has left the world; its session's sources have been dropped.
-  void on_left_world(int peer);
+  void on_left_world(int world_rank);
+
   bool has_left(int peer) const { return context_.departure(peer) != GroupContext::Departure::none; }
   /// `timed_out` where a message's deadline has passed.
   Status check_messages(Instant now) const;
@@ -64,17 +64,17 @@ class GroupEngine {
   Status timeout(std::uint16_t stream, int late = -1, const std::string& what_it_does = {}) const {
     return streams_[stream]->timeout(late, what_it_does);
   }
-  std::string operation_name(std::uint16_t stream, std::uint64_t sequence) const { return streams_[stream]->operation_name(sequence); }
+  std::string operation_name(std::uint16_t stream, std::uint64_t sequence) const { return context_.operation_name(stream, sequence); }
   void fail_all(const Status& status);
 
  private:
-  StreamQueue& stream(std::uint16_t id);
+  StreamEngine& stream(std::uint16_t id);
   Mailbox& mailbox(std::uint16_t id);
   void tell_departure(int peer);
   void complete_alone(CollectiveTask task);
 
   GroupContext context_;
-  std::vector<std::unique_ptr<StreamQueue>> streams_;  // by id; null where unused
+  std::vector<std::unique_ptr<StreamEngine>> streams_;  // by id; null where unused
   std::map<std::uint16_t, std::unique_ptr<Mailbox>> mailboxes_;
 };
 

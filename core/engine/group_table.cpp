@@ -66,33 +66,20 @@ void GroupTable::drop(std::uint32_t id) {
   if (slots_[id].awaited.empty()) free_.push_back(id);
 }
 
-PayloadSink* GroupTable::on_frame(int peer, const FrameHeader& header) {
-  if (header.group >= slots_.size()) {
-    unknown_group(peer, header.group);
-    return nullptr;
-  }
-  GroupEngine* group = slots_[header.group].group.get();
-  return group != nullptr ? on_group_frame(*group, peer, header) : on_late_frame(peer, header);
+GroupEngine* GroupTable::find(int peer, std::uint32_t id) const {
+  GroupEngine* group = id < slots_.size() ? slots_[id].group.get() : nullptr;
+  if (group == nullptr) return nullptr;
+  const auto rank = group->members().rank_of(peer);
+  return rank && !group->has_left(*rank) ? group : nullptr;
 }
 
-PayloadSink* GroupTable::on_group_frame(GroupEngine& group, int peer, const FrameHeader& header) {
-  const auto rank = group.members().rank_of(peer);
-  if (!rank || group.has_left(*rank)) {
-    unknown_group(peer, header.group);
-    return nullptr;
-  }
-  if (header.kind != FrameKind::leave) return group.on_frame(*rank, header);
-  group.on_left(*rank);
-  return nullptr;
-}
-
-PayloadSink* GroupTable::on_late_frame(int peer, const FrameHeader& header) {
-  const auto& awaited = slots_[header.group].awaited;
-  if (std::find(awaited.begin(), awaited.end(), peer) == awaited.end())
-    unknown_group(peer, header.group);
-  else if (header.kind == FrameKind::leave)
-    forget_member(header.group, peer);
-  return nullptr;
+void GroupTable::on_late_frame(int peer, const FrameHeader& header) {
+  const bool awaited =
+      header.group < slots_.size() && std::count(slots_[header.group].awaited.begin(), slots_[header.group].awaited.end(), peer) > 0;
+  if (awaited && header.kind == FrameKind::leave) return forget_member(header.group, peer);
+  if (awaited) return;
+  host_.fail({Errc::protocol_error,
+              "rank " + std::to_string(peer) + " sent a frame of group " + std::to_string(header.group) + ", which it is not in", peer});
 }
 
 void GroupTable::forget_member(std::uint32_t id, int peer) {
@@ -100,17 +87,11 @@ void GroupTable::forget_member(std::uint32_t id, int peer) {
   if (std::erase(slot.awaited, peer) > 0 && slot.awaited.empty()) free_.push_back(id);
 }
 
-void GroupTable::unknown_group(int peer, std::uint32_t id) {
-  host_.fail({Errc::protocol_error,
-              "rank " + std::to_string(peer) + " sent a frame of group " + std::to_string(id) + ", which it is not in", peer});
-}
-
 void GroupTable::on_left_world(int peer) {
   for (std::uint32_t id = 0; id < slots_.size(); ++id) {
     forget_member(id, peer);
     GroupEngine* group = slots_[id].group.get();
-    if (group == nullptr) continue;
-    if (const auto rank = group->members().rank_of(peer)) group->on_left_world(*rank);
+    if (group != nullptr && group->members().rank_of(peer)) group->on_left_world(peer);
   }
 }
 

@@ -29,8 +29,10 @@ class GroupTable {
   void discard(GroupEngine& group);
 
   // From peers; ranks are the world's.
-  /// A frame of an operation, or a leave. A null sink: the frame is dropped, or the world has failed.
-  PayloadSink* on_frame(int peer, const FrameHeader& header);
+  /// The group of that number, where the peer is in it and has not left.
+  GroupEngine* find(int peer, std::uint32_t id) const;
+  /// A frame that find() has no group for. Dropped if it was under way when this rank left the group; otherwise the world ends.
+  void on_late_frame(int peer, const FrameHeader& header);
   void on_left_world(int peer);
 
   /// What this rank does and has done in all groups, and how far it has come in the stream that a member asks about: in a group that it has
@@ -53,10 +55,7 @@ class GroupTable {
     std::vector<int> awaited;  // of a group that was left: members whose leave has not come, in numbers of the world
   };
 
-  PayloadSink* on_group_frame(GroupEngine& group, int peer, const FrameHeader& header);
-  PayloadSink* on_late_frame(int peer, const FrameHeader& header);
   void forget_member(std::uint32_t id, int peer);
-  void unknown_group(int peer, std::uint32_t id);
   void drop(std::uint32_t id);
   /// What was done in groups that are gone.
   wire::RankState past(Instant now) const;

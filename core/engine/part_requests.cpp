@@ -40,14 +40,16 @@ Status check_total(const char* call, const char* name, ConstTensorView view, std
   if (Status status = check_axis(call, name, view); !status.ok()) return status;
   if (static_cast<std::uint64_t>(view.shape()[0]) == rows) return {};
   return invalid(std::string(call) + ": " + name + " " + to_string(view.shape()) + " has " +
-                 counted_parts(static_cast<std::uint64_t>(view.shape()[0]), "rows") + ", but " + argument + " add up to " + std::to_string(rows));
+                 counted_parts(static_cast<std::uint64_t>(view.shape()[0]), "rows") + ", but " + argument + " add up to " +
+                 std::to_string(rows));
 }
 
 /// That `view` holds exactly this rank's part.
 Status check_part(const char* call, const char* name, ConstTensorView view, ElementRange part, std::uint64_t row, int rank) {
   if (view.count() == part.count() * row) return {};
-  return invalid(std::string(call) + ": " + name + " has " + counted_parts(view.count(), "elements") + ", but rank " + std::to_string(rank) +
-                 "'s part is " + counted_parts(part.count(), "rows") + ", " + counted_parts(part.count() * row, "elements"));
+  return invalid(std::string(call) + ": " + name + " has " + counted_parts(view.count(), "elements") + ", but rank " +
+                 std::to_string(rank) + "'s part is " + counted_parts(part.count(), "rows") + ", " +
+                 counted_parts(part.count() * row, "elements"));
 }
 
 Status check_divides(const char* call, ConstTensorView input, const WorldOptions& options, const char* instead) {
@@ -192,7 +194,8 @@ Result<CollectiveTask> make_all_to_all(ConstTensorView input, TensorView output,
   if (Status status = check_pair(kCall, input, output); !status.ok()) return status;
   if (Status status = check_divides(kCall, input, options, "all_to_all_v"); !status.ok()) return status;
   if (input.count() != output.count())
-    return invalid("all_to_all: input has " + counted_parts(input.count(), "elements") + " but output has " + std::to_string(output.count()));
+    return invalid("all_to_all: input has " + counted_parts(input.count(), "elements") + " but output has " +
+                   std::to_string(output.count()));
   if (Status status = refuse_overlap(kCall, input, output); !status.ok()) return status;
   Call call;
   call.kind = CollectiveKind::all_to_all;

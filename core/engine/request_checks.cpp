@@ -56,11 +56,4 @@ std::uint64_t row_elements(ConstTensorView view) {
   return elements;
 }
 
-CollectiveTask make_task(Call call, ConstTensorView input, TensorView output, const WorldOptions& options) {
-  const bool parts_of_one_size = call.kind == CollectiveKind::all_gather && call.counts.empty();
-  const std::size_t bytes = parts_of_one_size ? call.bytes() * static_cast<std::size_t>(options.size) : call.bytes();
-  call.algorithm = choose_algorithm(call, bytes, options.size, options.topology, options.limits, options.placement);
-  return {std::move(call), {input.data(), input.bytes()}, {output.data(), output.bytes()}, options.operation_timeout, {}};
-}
-
 }  // namespace ringlet

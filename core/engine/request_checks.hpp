@@ -23,7 +23,4 @@ Status check_own_place(const char* call, ConstTensorView part, ConstTensorView w
 /// Elements of one row, of a view with at least one axis.
 std::uint64_t row_elements(ConstTensorView view);
 
-/// Chooses the algorithm; an empty side is one that this rank does not use.
-CollectiveTask make_task(Call call, ConstTensorView input, TensorView output, const WorldOptions& options);
-
 }  // namespace ringlet

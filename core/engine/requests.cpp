@@ -8,6 +8,13 @@
 
 namespace ringlet {
 
+CollectiveTask make_task(Call call, ConstTensorView input, TensorView output, const WorldOptions& options) {
+  const bool parts_of_one_size = call.kind == CollectiveKind::all_gather && call.counts.empty();
+  const std::size_t bytes = parts_of_one_size ? call.bytes() * static_cast<std::size_t>(options.size) : call.bytes();
+  call.algorithm = choose_algorithm(call, bytes, options.size, options.topology, options.limits, options.placement);
+  return {std::move(call), {input.data(), input.bytes()}, {output.data(), output.bytes()}, options.operation_timeout, {}};
+}
+
 Result<CollectiveTask> make_all_reduce(ReduceOp op, ConstTensorView input, TensorView output, double divisor, const WorldOptions& options) {
   constexpr const char* kCall = "all_reduce";
   if (Status status = check_op(kCall, op); !status.ok()) return status;

@@ -12,6 +12,9 @@ namespace ringlet {
 /// These check a caller's arguments and make the task that World::start takes, without timeout and completion. A failure is
 /// `invalid_argument` with the values that do not fit; nothing has happened then.
 
+/// What all others end with: chooses the algorithm. An empty side is one that this rank does not use.
+CollectiveTask make_task(Call call, ConstTensorView input, TensorView output, const WorldOptions& options);
+
 /// `divisor` 1: a plain reduction; otherwise the owner divides the result by it (sum of a floating dtype only).
 Result<CollectiveTask> make_all_reduce(ReduceOp op, ConstTensorView input, TensorView output, double divisor, const WorldOptions& options);
 /// The mean over the group. Where the ring would round a sum of f16 at each hop, and overflow, the elements are divided before: then

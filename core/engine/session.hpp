@@ -58,6 +58,12 @@ class SessionOwner {
   ~SessionOwner() = default;
 };
 
+/// What carries the bytes of several links, from what it is of those looked at so far ("none" at first) and of one more: "mixed" where
+/// they differ.
+inline std::string_view common_medium(std::string_view so_far, std::string_view medium) {
+  return medium.empty() || medium == so_far ? so_far : so_far == "none" ? medium : "mixed";
+}
+
 struct SessionOptions {
   std::size_t receive_buffer_bytes = 256 << 10;
   std::size_t batch_bytes = 1 << 20;  // of payload handed to the link at once, unless it wants more

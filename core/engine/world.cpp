@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "core/base/check.hpp"
-#include "core/engine/delay_text.hpp"
 #include "core/engine/send_control.hpp"
 
 namespace ringlet {
@@ -45,17 +44,14 @@ class World::ControlSink final : public GatheringSink {
 World::World(EventLoop& loop, const WorldOptions& options)
     : loop_(loop),
       options_(within_limits(options)),
-      sessions_(static_cast<std::size_t>(options.size)),
-      paths_(static_cast<std::size_t>(options.size)),
-      names_(static_cast<std::size_t>(options.size)),
-      cut_off_(static_cast<std::size_t>(options.size)),
+      peers_(options.size),
       groups_(*this, options_.max_groups),
+      heartbeats_(options_, peers_, loop.now()),
       surveys_(*this),
       deadlines_(*this, groups_, surveys_),
       delays_(*this, groups_, surveys_) {
   group_ = &groups_.create(*groups_.reserve(), Membership::of_world(options.size), options.rank);
   for (int rank = 0; rank < options.size; ++rank) control_sinks_.push_back(std::make_unique<ControlSink>(*this, rank));
-  last_tick_ = loop_.now();
   if (options.size > 1) schedule_tick();
 }
 
@@ -64,27 +60,9 @@ World::~World() {
   if (word_timer_ != 0) loop_.cancel(word_timer_);
 }
 
-std::string World::text_of(int rank) const {
-  const std::string& name = names_[static_cast<std::size_t>(rank)];
-  return "rank " + std::to_string(rank) + (name.empty() ? "" : " (" + name + ")");
-}
-
-Status World::with_name(const Status& status) const {
-  const int rank = status.rank();
-  if (rank < 0 || rank >= options_.size || rank_name(rank).empty() || status.text().find(rank_name(rank)) != std::string::npos)
-    return status;
-  return {status.code(), status.text() + "; rank " + std::to_string(rank) + " is " + rank_name(rank), rank};
-}
-
 void World::adopt(std::unique_ptr<Session> session, int rank) {
   RINGLET_CHECK(rank >= 0 && rank < options_.size && rank != options_.rank && !has_session(rank));
-  session->set_owner(*this);
-  session->set_peer(rank);
-  sessions_[static_cast<std::size_t>(rank)] = std::move(session);
-  if (failure_.ok()) return;
-  // A link of a meeting that was lost while it was being dialled.
-  sessions_[static_cast<std::size_t>(rank)]->discard_received();
-  send_abort(*sessions_[static_cast<std::size_t>(rank)]);
+  replace(std::move(session), rank);
 }
 
 void World::adopt(std::unique_ptr<Link> link, int rank) {
@@ -92,15 +70,14 @@ void World::adopt(std::unique_ptr<Link> link, int rank) {
 }
 
 std::unique_ptr<Session> World::replace(std::unique_ptr<Session> session, int rank) {
-  auto before = std::move(sessions_[static_cast<std::size_t>(rank)]);
-  adopt(std::move(session), rank);
+  session->set_owner(*this);
+  session->set_peer(rank);
+  auto before = peers_.exchange_session(rank, std::move(session));
+  if (failure_.ok()) return before;
+  // A link of a meeting that was lost while it was being dialled.
+  peers_.session(rank).discard_received();
+  send_abort(peers_.session(rank));
   return before;
-}
-
-LinkReport World::link_with(int rank) const {
-  const Session& session = *sessions_[static_cast<std::size_t>(rank)];
-  const KnownPath& known = paths_[static_cast<std::size_t>(rank)];
-  return {session.own_name(), session.peer_name(), session.medium(), known.path, known.dialled};
 }
 
 void World::send_control(int rank, const wire::ControlMessage& message) { ringlet::send_control(session_with(rank), message); }
@@ -123,11 +100,6 @@ void World::leave(GroupEngine& group) {
   groups_.leave(group);
 }
 
-bool World::has_left_world(int rank) const {
-  const auto& session = sessions_[static_cast<std::size_t>(rank)];
-  return (session && session->goodbye_received()) || cut_off_[static_cast<std::size_t>(rank)];
-}
-
 // --- frames ---
 
 PayloadSink* World::on_frame(Session& session, const FrameHeader& header) {
@@ -144,7 +116,9 @@ PayloadSink* World::on_frame(Session& session, const FrameHeader& header) {
     case FrameKind::heartbeat:
       return nullptr;
     default:
-      return groups_.on_frame(peer, header);
+      if (GroupEngine* group = groups_.find(peer, header.group)) return group->on_frame(peer, header);
+      groups_.on_late_frame(peer, header);
+      return nullptr;
   }
 }
 
@@ -173,26 +147,15 @@ wire::RankState World::state(int peer, const wire::StateQuestion& question) cons
   state.host = identity_.host;
   state.program = identity_.program;
   state.pid = identity_.pid;
-  state.links = links();
-  for (const auto& session : sessions_) {
-    if (!session) continue;
-    state.bytes_sent += session->bytes_sent();
-    state.bytes_received += session->bytes_received();
-  }
+  state.links = peers_.media();
+  peers_.for_each_session([&](const Session& session) {
+    state.bytes_sent += session.bytes_sent();
+    state.bytes_received += session.bytes_received();
+  });
   std::vector<Pending> pending;
   if (options_.warn_after > Duration{}) groups_.find_pending({loop_.now().nanoseconds - options_.warn_after.nanoseconds}, pending);
   state.stalled = !pending.empty();
   return state;
-}
-
-std::string_view World::links() const {
-  std::string_view found = "none";
-  for (const auto& session : sessions_) {
-    const std::string_view medium = session ? session->medium() : std::string_view();
-    if (medium.empty() || medium == found) continue;
-    found = found == "none" ? medium : "mixed";
-  }
-  return found;
 }
 
 bool World::survey(Surveys::Done done) {
@@ -213,9 +176,9 @@ void World::on_goodbye(int peer) {
 void World::on_session_failed(Session& session, const Status& status) {
   const int peer = session.peer();
   if (status.code() == Errc::protocol_error)
-    return fail({Errc::protocol_error, text_of(peer) + " broke the protocol: " + status.text(), peer});
-  const Status lost{Errc::peer_lost, "lost " + text_of(peer) + ": " + status.text(), peer};
-  if (relayed(peer) && failure_.ok()) return on_relayed_link_lost(peer, lost);
+    return fail({Errc::protocol_error, peers_.text_of(peer) + " broke the protocol: " + status.text(), peer});
+  const Status lost{Errc::peer_lost, "lost " + peers_.text_of(peer) + ": " + status.text(), peer};
+  if (options_.is_relayed(options_.rank, peer) && failure_.ok()) return on_relayed_link_lost(peer, lost);
   fail(lost);
   finish_closing_if_done();
 }
@@ -225,8 +188,7 @@ void World::on_session_failed(Session& session, const Status& status) {
 void World::on_relayed_link_lost(int peer, const Status& status) {
   const int relay = options_.relay_of(options_.rank, peer);
   if (has_left_world(relay)) {
-    cut_off_[static_cast<std::size_t>(peer)] = true;
-    sessions_[static_cast<std::size_t>(peer)]->close();
+    peers_.cut_off(peer);
     return groups_.on_left_world(peer);
   }
   if (word_timer_ != 0) return;
@@ -242,10 +204,11 @@ void World::on_session_ended(Session&) { finish_closing_if_done(); }
 
 void World::fail(const Status& status) {
   if (!failure_.ok()) return;
-  failure_ = with_name(status);
+  failure_ = peers_.with_name(status);
   end_operations(failure_);
-  for (auto& session : sessions_)
-    if (session && !session->closed() && !session->goodbye_received()) send_abort(*session);
+  peers_.for_each_session([&](Session& session) {
+    if (!session.closed() && !session.goodbye_received()) send_abort(session);
+  });
   if (failure_handler_) loop_.defer([handler = std::exchange(failure_handler_, nullptr), reason = failure_] { handler(reason); });
 }
 
@@ -255,11 +218,10 @@ void World::send_abort(Session& session) {
 }
 
 void World::end_operations(const Status& status) {
-  for (auto& session : sessions_) {
-    if (!session) continue;
-    session->drop_sources();
-    session->discard_received();
-  }
+  peers_.for_each_session([](Session& session) {
+    session.drop_sources();
+    session.discard_received();
+  });
   deadlines_.stop();
   delays_.stop();
   groups_.fail_all(status);
@@ -282,20 +244,20 @@ void World::close(std::function<void()> on_closed) {
     failure_ = {Errc::cancelled, "the group was closed"};
     FrameHeader goodbye;
     goodbye.kind = FrameKind::goodbye;
-    for (auto& session : sessions_) {
-      if (!session || session->closed()) continue;
-      session->send_owned(goodbye, {});
-      session->discard_received();
-      session->finish_sending();
-    }
+    peers_.for_each_session([&](Session& session) {
+      if (session.closed()) return;
+      session.send_owned(goodbye, {});
+      session.discard_received();
+      session.finish_sending();
+    });
   }
   finish_closing_if_done();
 }
 
 void World::finish_closing_if_done() {
   if (!closing_ || !on_closed_) return;
-  const bool open = std::any_of(sessions_.begin(), sessions_.end(),
-                                [](const auto& session) { return session && !session->closed() && !session->receive_has_ended(); });
+  bool open = false;
+  peers_.for_each_session([&](const Session& session) { open |= !session.closed() && !session.receive_has_ended(); });
   if (!open) finish_closing();
 }
 
@@ -303,8 +265,7 @@ void World::finish_closing() {
   if (!on_closed_) return;
   if (tick_timer_ != 0) loop_.cancel(std::exchange(tick_timer_, 0));
   loop_.defer([this, on_closed = std::exchange(on_closed_, nullptr)] {
-    for (auto& session : sessions_)
-      if (session) session->close();
+    peers_.for_each_session([](Session& session) { session.close(); });
     on_closed();
   });
 }
@@ -324,38 +285,12 @@ void World::tick() {
     if (now >= close_deadline_) return finish_closing();
     return schedule_tick();
   }
-  if (failure_.ok()) check_silence(now);
+  if (failure_.ok())
+    if (const Status silent = heartbeats_.on_tick(now); !silent.ok()) fail(silent);
   if (failure_.ok()) deadlines_.on_tick(now);
   surveys_.on_tick(now);
   if (failure_.ok()) delays_.on_tick(now);
-  last_tick_ = now;
   schedule_tick();
-}
-
-/// A relay that hangs silences the guests behind it, too: it is to be the first that is missed.
-Duration World::patience_with(int peer) const {
-  const Duration timeout = options_.heartbeat_timeout;
-  return relayed(peer) ? timeout + timeout / kHeartbeatsPerTimeout * 2 : timeout;
-}
-
-void World::check_silence(Instant now) {
-  // If this process itself stood still, what the others sent meanwhile has not been read yet.
-  const bool stood_still = now - last_tick_ > options_.heartbeat_timeout / 2;
-  for (auto& session : sessions_) {
-    if (!session || session->closed() || session->receive_has_ended() || session->goodbye_received()) continue;
-    if (stood_still) session->touch_received(now);
-    const Duration silence = now - session->last_received();
-    if (silence >= patience_with(session->peer())) {
-      return fail({Errc::peer_lost,
-                   text_of(session->peer()) + " has been silent for " + seconds_text(silence) + "; it hangs, or its network does",
-                   session->peer()});
-    }
-    // What is on its way shows life as well as a heartbeat behind it.
-    if (session->has_unsent() || now - session->last_sent() < options_.heartbeat_timeout / kHeartbeatsPerTimeout) continue;
-    FrameHeader heartbeat;
-    heartbeat.kind = FrameKind::heartbeat;
-    session->send_owned(heartbeat, {});
-  }
 }
 
 }  // namespace ringlet

@@ -9,7 +9,9 @@
 #include "core/engine/deadline_watch.hpp"
 #include "core/engine/delay_watch.hpp"
 #include "core/engine/group_table.hpp"
+#include "core/engine/heartbeats.hpp"
 #include "core/engine/options.hpp"
+#include "core/engine/peers.hpp"
 #include "core/engine/split.hpp"
 #include "core/engine/surveys.hpp"
 #include "core/wire/control.hpp"
@@ -20,14 +22,6 @@ namespace ringlet {
 struct Identity {
   std::string host, program;
   std::uint32_t pid = 0;
-};
-
-/// How this rank is linked with another.
-struct LinkReport {
-  std::string own_name, peer_name;  // addresses, for people
-  std::string_view medium;
-  wire::Path path{};  // `tried` is 0 where there was nothing to choose
-  bool dialled = false;
 };
 
 /// All ranks of a program, seen from one of them: a session with every other rank, the groups that use them, the watch over time.
@@ -46,10 +40,10 @@ class World final : private SessionOwner, private GroupHost {
   /// The same for a rank that has one already, over which nothing of a group has been sent: that one is given back, to be taken leave of.
   std::unique_ptr<Session> replace(std::unique_ptr<Session> session, int rank);
   /// What was found out about the way to a rank, for link_with().
-  void set_path(int rank, const wire::Path& path, bool dialled) { paths_[static_cast<std::size_t>(rank)] = {path, dialled}; }
+  void set_path(int rank, const wire::Path& path, bool dialled) { peers_.set_path(rank, path, dialled); }
   /// Of another rank, with which there is a session.
-  LinkReport link_with(int rank) const;
-  bool has_session(int rank) const { return sessions_[static_cast<std::size_t>(rank)] != nullptr; }
+  LinkReport link_with(int rank) const { return peers_.link_with(rank); }
+  bool has_session(int rank) const { return peers_.has_session(rank); }
   /// Control messages other than Abort go here while the ranks still meet.
   void set_control_handler(ControlHandler handler) { control_handler_ = std::move(handler); }
   /// Runs once if the world fails.
@@ -64,8 +58,8 @@ class World final : private SessionOwner, private GroupHost {
   /// False: too many ask already, or the world has failed.
   bool survey(Surveys::Done done);
   /// What people know the rank by; statuses that blame it say so.
-  void set_rank_name(int rank, std::string name) { names_[static_cast<std::size_t>(rank)] = std::move(name); }
-  const std::string& rank_name(int rank) const override { return names_[static_cast<std::size_t>(rank)]; }
+  void set_rank_name(int rank, std::string name) { peers_.set_name(rank, std::move(name)); }
+  const std::string& rank_name(int rank) const override { return peers_.name(rank); }
 
   /// What the ranks have agreed on while they met, for all groups. Before the first operation.
   void set_placement(const Placement& placement, const AlgorithmLimits& limits);
@@ -92,43 +86,30 @@ class World final : private SessionOwner, private GroupHost {
   PayloadSink* on_frame(Session& session, const FrameHeader& header) override;
   void on_session_failed(Session& session, const Status& status) override;
   void on_session_ended(Session& session) override;
-  Session& session_with(int rank) override { return *sessions_[static_cast<std::size_t>(rank)]; }
+  Session& session_with(int rank) override { return peers_.session(rank); }
   EventLoop& loop() override { return loop_; }
-  bool has_left_world(int rank) const override;
+  bool has_left_world(int rank) const override { return peers_.has_left(rank); }
 
   void on_control(int peer, ConstBytes payload);
   void on_question(int peer, const wire::StateQuestion& question);
   wire::RankState state(int peer, const wire::StateQuestion& question) const;
-  std::string_view links() const;
   void on_goodbye(int peer);
-  /// "rank 3 (Chromium on Linux, 10.0.0.9:4711)".
-  std::string text_of(int rank) const;
-  Status with_name(const Status& status) const;
-  bool relayed(int peer) const { return options_.is_relayed(options_.rank, peer); }
   void on_relayed_link_lost(int peer, const Status& status);
   /// Tells a peer why the world has failed, as the last thing.
   void send_abort(Session& session);
   void schedule_tick();
   void tick();
-  Duration patience_with(int peer) const;
-  void check_silence(Instant now);
   void finish_closing_if_done();
   void finish_closing();
   void end_operations(const Status& status);
 
   EventLoop& loop_;
   WorldOptions options_;
-  std::vector<std::unique_ptr<Session>> sessions_;  // by rank; null for this rank
+  Peers peers_;
   std::vector<std::unique_ptr<ControlSink>> control_sinks_;
-  struct KnownPath {
-    wire::Path path{};
-    bool dialled = false;
-  };
-  std::vector<KnownPath> paths_;    // by rank
-  std::vector<std::string> names_;  // by rank; empty: none is known
-  std::vector<bool> cut_off_;       // by rank: its link went with the relay, which has left the world
-  GroupTable groups_;               // goes before the sessions, which may hold its frame sources
+  GroupTable groups_;  // goes before the sessions, which may hold its frame sources
   GroupEngine* group_ = nullptr;
+  Heartbeats heartbeats_;
   Surveys surveys_;
   DeadlineWatch deadlines_;
   DelayWatch delays_;
@@ -139,7 +120,6 @@ class World final : private SessionOwner, private GroupHost {
   Status failure_;
   bool closing_ = false;
   Instant close_deadline_{};
-  Instant last_tick_{};
   TimerId tick_timer_ = 0;
   TimerId word_timer_ = 0;  // a relayed link broke, and who is to blame has not been heard
 };

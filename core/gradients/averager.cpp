@@ -25,6 +25,13 @@ TensorView slice(TensorView values, std::size_t first, std::size_t count) {
   return {values.data() + first * size_of(values.dtype()), values.dtype(), count};
 }
 
+std::vector<TensorView> views_of(const Tree& tree) {
+  std::vector<TensorView> views;
+  views.reserve(tree.size());
+  for (const Leaf& leaf : tree) views.push_back(leaf.values);
+  return views;
+}
+
 }  // namespace
 
 Status Averager::check(const AverageOptions& options) {
@@ -231,6 +238,28 @@ void Averager::end_oldest() {
     spare_.push_back(std::move(move.bucket));
   }
   if (move.packed.count() > 0) copy(move.packed, move.gradient);
+}
+
+TreeAverage::TreeAverage(const GroupEngine& group, Agreements& agreements, const Tree& gradients, const AverageOptions& options)
+    : agreement_(group, agreements, "average_gradients", gradients),
+      gradients_(views_of(gradients)),
+      options_(options),
+      averager_(group.options(), options, Averager::kFewBuckets) {}
+
+Procedure::Action TreeAverage::next() {
+  if (!added_) {
+    Action action = agreement_.next();
+    const auto* done = std::get_if<Done>(&action);
+    if (done == nullptr || !done->status.ok()) return action;
+    if (Status status = add_all(); !status.ok()) return Done{std::move(status)};
+    added_ = true;
+  }
+  return averager_.next();
+}
+
+Status TreeAverage::add_all() {
+  if (Status status = Averager::check(options_); !status.ok()) return status;
+  return averager_.add_all(gradients_);
 }
 
 }  // namespace ringlet

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/base/alive_guard.hpp"
 #include "core/engine/world.hpp"
 #include "transport/uv/local_server.hpp"
 
@@ -19,7 +20,6 @@ class StatusSocket {
 
   /// `world_id` is the same on all ranks.
   StatusSocket(UvLoop& loop, ringlet::World& world, std::uint64_t world_id) : loop_(loop), world_(world), world_id_(world_id) {}
-  ~StatusSocket() { *alive_ = false; }
   StatusSocket(const StatusSocket&) = delete;
   StatusSocket& operator=(const StatusSocket&) = delete;
 
@@ -35,7 +35,7 @@ class StatusSocket {
   const std::uint64_t world_id_;
   std::unique_ptr<LocalServer> server_;
   std::vector<LocalServer::Answer> waiting_;  // for the survey that is under way
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  AliveFlag alive_;
 };
 
 }  // namespace ringlet::native

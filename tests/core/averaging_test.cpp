@@ -2,7 +2,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "core/gradients/tree_average.hpp"
+#include "core/gradients/averager.hpp"
 #include "simd/kernels.hpp"
 #include "tests/core/operation.hpp"
 #include "tests/core/procedures.hpp"

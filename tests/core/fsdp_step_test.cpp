@@ -3,7 +3,7 @@
 #include <deque>
 #include <ringlet/optimizers.hpp>
 
-#include "core/gradients/tree_average.hpp"
+#include "core/gradients/averager.hpp"
 #include "core/sharding/fsdp_step.hpp"
 #include "tests/core/operation.hpp"
 #include "tests/core/procedures.hpp"

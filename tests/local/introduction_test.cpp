@@ -1,7 +1,7 @@
 #include <random>
 
 #include "core/rendezvous/relay.hpp"
-#include "tests/local/pulled_network.hpp"
+#include "tests/local/peer_memory_network.hpp"
 #include "tests/transport/loopback.hpp"
 #include "transport/local/memory_shortcut.hpp"
 

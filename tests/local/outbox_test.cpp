@@ -22,7 +22,7 @@ std::vector<Record> records_in(ConstBytes bytes) {
 TEST_CASE("records survive being written and read") {
   for (const RecordKind kind : {RecordKind::data, RecordKind::pull, RecordKind::last_pull, RecordKind::taken, RecordKind::unreadable,
                                 RecordKind::restart, RecordKind::end}) {
-    std::array<std::byte, kLongestRecordBytes> bytes{};
+    std::array<std::byte, kMaxRecordBytes> bytes{};
     const Record record{kind, 0x1234567, 0xfedcba9876543210, 77};
     const std::size_t written = encode_record(record, bytes.data());
     CHECK(written == record_bytes(bytes.data()));
@@ -30,9 +30,9 @@ TEST_CASE("records survive being written and read") {
     CHECK(read.kind == kind);
     CHECK(read.length == record.length);
     if (record_bytes(bytes.data()) > kShortRecordBytes) CHECK(read.first == record.first);
-    if (record_bytes(bytes.data()) == kLongestRecordBytes) CHECK(read.second == record.second);
+    if (record_bytes(bytes.data()) == kMaxRecordBytes) CHECK(read.second == record.second);
   }
-  std::array<std::byte, kLongestRecordBytes> unknown{};
+  std::array<std::byte, kMaxRecordBytes> unknown{};
   CHECK(record_bytes(unknown.data()) == 0);
   unknown[4] = std::byte{8};
   CHECK(record_bytes(unknown.data()) == 0);

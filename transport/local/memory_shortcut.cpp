@@ -4,7 +4,7 @@
 
 #include "core/base/address.hpp"
 #include "core/ports/release_later.hpp"
-#include "transport/local/pulled_link.hpp"
+#include "transport/local/peer_memory_link.hpp"
 
 namespace ringlet::local {
 
@@ -56,7 +56,7 @@ void MemoryShortcut::on_introduced(std::list<Pending>::iterator pending, Result<
   if (!found.ok()) return taken(found.status());
   Acquaintance& peer = found.value();
   if (!peer.readable) return taken(std::move(peer.link));
-  taken(Result<std::unique_ptr<Link>>(std::make_unique<PulledLink>(std::move(peer.link), *memory_, std::move(peer.mark), peer.peer)));
+  taken(Result<std::unique_ptr<Link>>(std::make_unique<PeerMemoryLink>(std::move(peer.link), *memory_, std::move(peer.mark), peer.peer)));
 }
 
 }  // namespace ringlet::local

@@ -22,7 +22,7 @@ std::size_t Outbox::left(std::size_t bytes) {
 }
 
 void Outbox::put(const Record& record) {
-  std::array<std::byte, kLongestRecordBytes> encoded;
+  std::array<std::byte, kMaxRecordBytes> encoded;
   const std::size_t bytes = encode_record(record, encoded.data());
   bytes_.insert(bytes_.end(), encoded.begin(), encoded.begin() + static_cast<std::ptrdiff_t>(bytes));
 }

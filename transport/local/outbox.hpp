@@ -11,7 +11,7 @@
 
 namespace ringlet::local {
 
-/// The sending half of a PulledLink: the records that wait for the inner link, and the batch of the user's parts that these records
+/// The sending half of a PeerMemoryLink: the records that wait for the inner link, and the batch of the user's parts that these records
 /// announce. At most one batch with lent parts is under way; the next one follows when the peer has answered.
 class Outbox {
  public:

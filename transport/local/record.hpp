@@ -8,7 +8,7 @@
 
 namespace ringlet::local {
 
-/// The records that a PulledLink sends over its inner link. Append only.
+/// The records that a PeerMemoryLink sends over its inner link. Append only.
 enum class RecordKind : std::uint8_t {
   data = 1,        // `length` bytes follow
   pull = 2,        // the direction's next `length` bytes are at this address of the sender's memory, in this epoch
@@ -29,7 +29,7 @@ struct Record {
 };
 
 inline constexpr std::size_t kShortRecordBytes = 8;
-inline constexpr std::size_t kLongestRecordBytes = 24;
+inline constexpr std::size_t kMaxRecordBytes = 24;
 inline constexpr std::uint32_t kMaxRecordLength = 64u << 20;
 
 /// How long the record is that begins with these kShortRecordBytes; 0 for one that breaks the protocol.
@@ -37,7 +37,7 @@ inline std::size_t record_bytes(const std::byte* in) {
   switch (static_cast<RecordKind>(in[4])) {
     case RecordKind::pull:
     case RecordKind::last_pull:
-      return kLongestRecordBytes;
+      return kMaxRecordBytes;
     case RecordKind::taken:
     case RecordKind::unreadable:
       return kShortRecordBytes + 8;
@@ -56,7 +56,7 @@ inline Record decode_record(const std::byte* in) {
   record.length = detail::load_le<std::uint32_t>(in);
   record.kind = static_cast<RecordKind>(in[4]);
   if (bytes > kShortRecordBytes) record.first = detail::load_le<std::uint64_t>(in + 8);
-  if (bytes == kLongestRecordBytes) record.second = detail::load_le<std::uint64_t>(in + 16);
+  if (bytes == kMaxRecordBytes) record.second = detail::load_le<std::uint64_t>(in + 16);
   return record;
 }
 
@@ -66,7 +66,7 @@ inline std::size_t encode_record(const Record& record, std::byte* out) {
   detail::store_le(out + 4, static_cast<std::uint32_t>(record.kind));
   const std::size_t bytes = record_bytes(out);
   if (bytes > kShortRecordBytes) detail::store_le(out + 8, record.first);
-  if (bytes == kLongestRecordBytes) detail::store_le(out + 16, record.second);
+  if (bytes == kMaxRecordBytes) detail::store_le(out + 16, record.second);
   return bytes;
 }
 

@@ -1,6 +1,210 @@
 #include "transport/uv/uv_loop.hpp"
 
+#include <algorithm>
+#include <cassert>
+#include <limits>
+
 #include "transport/uv/loop_state.hpp"
+
+namespace ringlet::uv {
+namespace {
+
+// Of so many turns of poll() one asks uv about the sockets that are not tried directly. A turn of uv costs several times a direct receive.
+constexpr int kTurnsPerUvTurn = 16;
+constexpr std::size_t kDirectReceivesPerTurn = 16;
+// Bounds tasks that defer tasks without end: the tasks that are left wait until the sockets have had their turn.
+constexpr int kFlushRounds = 16;
+
+Instant read_monotonic_clock() { return {static_cast<std::int64_t>(uv_hrtime())}; }
+
+}  // namespace
+
+struct LoopState::Turn {
+  explicit Turn(LoopState& state) : state_(state) {
+    assert(!state.in_turn_);
+    state.in_turn_ = true;
+    state.read_clock();
+  }
+  ~Turn() { state_.in_turn_ = false; }
+  LoopState& state_;
+};
+
+LoopState::LoopState() {
+  uv_loop_init(&loop_);
+  loop_.data = this;
+  uv_async_init(&loop_, &async_, [](uv_async_t* handle) {
+    auto& self = *static_cast<LoopState*>(handle->loop->data);
+    self.dispatch([&] { self.run_posted(); });
+  });
+  uv_timer_init(&loop_, &timer_);
+}
+
+LoopState::~LoopState() {
+  in_turn_ = true;
+  const auto close_handle = [](uv_handle_t* handle, void*) {
+    if (uv_is_closing(handle)) return;
+    if (handle->type == UV_POLL)
+      static_cast<SocketWatch*>(handle->data)->close_socket();
+    else
+      uv_close(handle, nullptr);
+  };
+  uv_walk(&loop_, close_handle, nullptr);
+  uv_run(&loop_, UV_RUN_DEFAULT);
+  [[maybe_unused]] const int error = uv_loop_close(&loop_);
+  assert(error == 0);
+}
+
+void LoopState::read_clock() { now_ = read_monotonic_clock(); }
+
+// Between turns `now_` is the time of the last turn, which may be long ago.
+Instant LoopState::now() const { return in_turn_ ? now_ : read_monotonic_clock(); }
+
+TimerId LoopState::after(Duration delay, Task task) {
+  const auto start = now().nanoseconds;
+  const auto wait = std::clamp<std::int64_t>(delay.nanoseconds, 0, std::numeric_limits<std::int64_t>::max() - start);
+  const auto id = ++last_timer_;
+  timers_.emplace(TimerKey{start + wait, id}, std::move(task));
+  deadlines_.emplace(id, start + wait);
+  return id;
+}
+
+void LoopState::cancel(TimerId id) {
+  const auto found = deadlines_.find(id);
+  if (found == deadlines_.end()) return;
+  timers_.erase({found->second, id});
+  deadlines_.erase(found);
+}
+
+bool LoopState::run_due_timers() {
+  // Timers that are set by a timer's task wait for the next turn, even with no delay.
+  const auto last = last_timer_;
+  bool any = false;
+  for (auto next = timers_.begin(); next != timers_.end() && next->first.first <= now_.nanoseconds; next = timers_.begin()) {
+    if (next->first.second > last) break;
+    const auto node = timers_.extract(next);
+    deadlines_.erase(node.key().second);
+    node.mapped()();
+    any = true;
+  }
+  return any;
+}
+
+void LoopState::post(Task task) {
+  {
+    const std::lock_guard lock(mutex_);
+    posted_.push_back(std::move(task));
+    has_posted_.store(true, std::memory_order_relaxed);
+  }
+  uv_async_send(&async_);
+}
+
+void LoopState::wake() { uv_async_send(&async_); }
+
+bool LoopState::run_posted() {
+  // A stale `false` is harmless: uv's own wake-up follows each post and leads here again.
+  if (!has_posted_.load(std::memory_order_relaxed)) return false;
+  {
+    const std::lock_guard lock(mutex_);
+    running_posted_.swap(posted_);
+    has_posted_.store(false, std::memory_order_relaxed);
+  }
+  for (auto& task : running_posted_) task();
+  running_posted_.clear();
+  return true;
+}
+
+bool LoopState::flush_round() {
+  bool any = !deferred_.empty();
+  running_.swap(deferred_);
+  for (auto& task : running_) task();
+  running_.clear();
+  ListNode batch;
+  batch.take_all_of(woken_);
+  while (batch.linked()) {
+    any = true;
+    auto& watch = batch.first();
+    watch.woken_node_.unlink();
+    watch.flush_output();
+  }
+  return any;
+}
+
+bool LoopState::drain() {
+  bool any = false;
+  for (int round = 0; round < kFlushRounds && flush_round(); ++round) any = true;
+  return any;
+}
+
+bool LoopState::flush() {
+  if (in_turn_) return false;
+  const Turn turn(*this);
+  const bool any = run_posted();
+  return drain() || any;
+}
+
+bool LoopState::receive_directly() {
+  bool any = false;
+  for (auto count = std::min(receiver_count_, kDirectReceivesPerTurn); count > 0 && receivers_.linked(); --count) {
+    auto& watch = receivers_.first();
+    watch.receiver_node_.move_to_end_of(receivers_);
+    if (!watch.receive_directly()) continue;
+    any = true;
+    drain();
+  }
+  return any;
+}
+
+bool LoopState::run_uv(uv_run_mode mode) {
+  turns_without_uv_ = 0;
+  dispatched_ = false;
+  uv_run(&loop_, mode);
+  return dispatched_;
+}
+
+bool LoopState::poll() {
+  const Turn turn(*this);
+  bool any = run_due_timers();
+  any |= run_posted();
+  any |= drain();
+  any |= receive_directly();
+  // While a writer is stalled or a dial is under way, the next event may be one that only uv sees.
+  if (++turns_without_uv_ >= kTurnsPerUvTurn || receiver_count_ == 0 || waiting_writers_ > 0) any |= run_uv(UV_RUN_NOWAIT);
+  return any;
+}
+
+void LoopState::wait() {
+  const Turn turn(*this);
+  bool any = run_due_timers();
+  any |= run_posted();
+  any |= drain();
+  if (any) {
+    run_uv(UV_RUN_NOWAIT);
+    return;
+  }
+  arm_timer();
+  run_uv(UV_RUN_ONCE);
+  read_clock();
+  if (run_due_timers()) drain();
+}
+
+void LoopState::arm_timer() {
+  const auto deadline = timers_.empty() ? -1 : timers_.begin()->first.first;
+  if (deadline == armed_for_ && uv_is_active(reinterpret_cast<uv_handle_t*>(&timer_))) return;
+  armed_for_ = deadline;
+  if (deadline < 0) {
+    uv_timer_stop(&timer_);
+    return;
+  }
+  uv_update_time(&loop_);
+  const auto rest = std::max<std::int64_t>(deadline - now_.nanoseconds, 0);
+  // Rounded up, because uv counts whole milliseconds, and a timer that ran early would turn the loop in vain.
+  const auto milliseconds = static_cast<std::uint64_t>(rest / 1'000'000) + 1;
+  // uv may run the timer before it blocks; stopping makes that turn return instead of blocking with the task undone.
+  uv_timer_start(
+      &timer_, [](uv_timer_t* handle) { uv_stop(handle->loop); }, milliseconds, 0);
+}
+
+}  // namespace ringlet::uv
 
 namespace ringlet {
 

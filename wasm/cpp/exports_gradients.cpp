@@ -5,7 +5,7 @@
 #include "core/base/arithmetic.hpp"
 #include "core/base/checked_shape.hpp"
 #include "core/engine/procedure_run.hpp"
-#include "core/gradients/tree_average.hpp"
+#include "core/gradients/averager.hpp"
 #include "wasm/cpp/exports.hpp"
 #include "wasm/cpp/objects.hpp"
 #include "wasm/cpp/optimizers.hpp"

@@ -10,7 +10,7 @@
 
 #include "tests/conformance/network_suite.hpp"
 #include "transport/local/peer_memory.hpp"
-#include "transport/local/pulled_link.hpp"
+#include "transport/local/peer_memory_link.hpp"
 
 namespace ringlet::test {
 
@@ -35,8 +35,8 @@ class FaultyMemory final : public PeerMemory {
   }
 };
 
-/// Makes pulled links of the two ends of each connection: the first that is dialled and the first that is accepted are one, and so on.
-class PulledLinks {
+/// Makes peer-memory links of the two ends of each connection: the first that is dialled and the first that is accepted are one, and so on.
+class PeerMemoryLinks {
  public:
   FaultyMemory memory;
   std::size_t pull_bytes = 64;
@@ -45,7 +45,7 @@ class PulledLinks {
     const std::size_t index = counts_[side]++;
     while (connections_.size() <= index) add();
     auto& [marks, peers] = connections_[index];
-    return std::make_unique<local::PulledLink>(std::move(link), memory, std::move(marks[side]), peers[side], pull_bytes);
+    return std::make_unique<local::PeerMemoryLink>(std::move(link), memory, std::move(marks[side]), peers[side], pull_bytes);
   }
 
  private:
@@ -67,10 +67,10 @@ class PulledLinks {
   std::array<std::size_t, 2> counts_{};
 };
 
-/// A network all of whose links are pulled ones.
-class PulledNetwork final : public Network {
+/// A network all of whose links are such ones.
+class PeerMemoryNetwork final : public Network {
  public:
-  PulledNetwork(Network& network, PulledLinks& links) : network_(network), links_(links) {}
+  PeerMemoryNetwork(Network& network, PeerMemoryLinks& links) : network_(network), links_(links) {}
   Result<std::unique_ptr<Listener>> listen(const Address& address, Acceptor on_accept) override {
     return network_.listen(address, [this, on_accept](std::unique_ptr<Link> link) { on_accept(links_.wrap(std::move(link), 1)); });
   }
@@ -83,16 +83,16 @@ class PulledNetwork final : public Network {
 
  private:
   Network& network_;
-  PulledLinks& links_;
+  PeerMemoryLinks& links_;
 };
 
-/// Another pair with pulled links on it.
-class PulledPair final : public conformance::NetworkPair {
+/// Another pair with peer-memory links on it.
+class PeerMemoryPair final : public conformance::NetworkPair {
  public:
-  explicit PulledPair(conformance::NetworkPair& pair) : pair_(pair) {
-    for (std::size_t side = 0; side < 2; ++side) networks_.push_back(std::make_unique<PulledNetwork>(pair.network(side), links));
+  explicit PeerMemoryPair(conformance::NetworkPair& pair) : pair_(pair) {
+    for (std::size_t side = 0; side < 2; ++side) networks_.push_back(std::make_unique<PeerMemoryNetwork>(pair.network(side), links));
   }
-  PulledLinks links;
+  PeerMemoryLinks links;
 
   EventLoop& loop(std::size_t side) override { return pair_.loop(side); }
   Network& network(std::size_t side) override { return *networks_[side]; }
@@ -105,9 +105,9 @@ class PulledPair final : public conformance::NetworkPair {
   std::vector<std::unique_ptr<Network>> networks_;
 };
 
-/// The cases of links, without those of what a pulled link does not do: to change its user, to go on sending while it has no room, and to
-/// be rid of its bytes before the other end reads.
-inline std::vector<conformance::Case> pulled_link_cases() {
+/// The cases of links, without those of what a peer-memory link does not do: to change its user, to go on sending while it has no room, and
+/// to be rid of its bytes before the other end reads.
+inline std::vector<conformance::Case> peer_memory_link_cases() {
   std::vector<conformance::Case> cases;
   for (const auto& family : {conformance::link_cases(), conformance::closing_cases()}) {
     for (const auto& test : family) {

@@ -1,5 +1,5 @@
 #include "tests/conformance/suite_user.hpp"
-#include "tests/local/pulled_network.hpp"
+#include "tests/local/peer_memory_network.hpp"
 #include "tests/local/sim_pair.hpp"
 
 using namespace ringlet;
@@ -12,17 +12,17 @@ namespace {
 
 void run_all(std::uint64_t seed, const PathOptions& paths, std::size_t pull_bytes) {
   CAPTURE(seed, pull_bytes);
-  for (const auto& test : pulled_link_cases()) {
+  for (const auto& test : peer_memory_link_cases()) {
     INFO(test.name);
     SimPair inner(seed, paths);
-    PulledPair pair(inner);
+    PeerMemoryPair pair(inner);
     pair.links.pull_bytes = pull_bytes;
     test.run(pair);
   }
 }
 
 /// Sends `bytes` both ways, does `disturb` again and again meanwhile, then ends both directions.
-void exchange_disturbed(SimPair& inner, PulledPair& pair, std::uint64_t seed, std::size_t bytes,
+void exchange_disturbed(SimPair& inner, PeerMemoryPair& pair, std::uint64_t seed, std::size_t bytes,
                         const std::function<void(SuiteUser&)>& disturb) {
   LinkedUsers users(pair);
   std::mt19937 random(static_cast<unsigned>(seed));
@@ -47,10 +47,10 @@ void exchange_disturbed(SimPair& inner, PulledPair& pair, std::uint64_t seed, st
 
 TEST_CASE("a pulled link is a link") {
   const std::size_t pull_bytes = GENERATE(1U, 100U, 100'000'000U);
-  for (const auto& test : pulled_link_cases()) {
+  for (const auto& test : peer_memory_link_cases()) {
     DYNAMIC_SECTION(test.name << ", " << pull_bytes) {
       SimPair inner(0, PathOptions::calm());
-      PulledPair pair(inner);
+      PeerMemoryPair pair(inner);
       pair.links.pull_bytes = pull_bytes;
       test.run(pair);
     }
@@ -73,7 +73,7 @@ TEST_CASE("a pulled link is a link over small buffers") {
 
 TEST_CASE("long parts are read from the sender's memory") {
   SimPair inner(3, PathOptions::calm());
-  PulledPair pair(inner);
+  PeerMemoryPair pair(inner);
   pair.links.pull_bytes = 1000;
   LinkedUsers users(pair);
   users.dialler.longest_part = 50'000;
@@ -89,7 +89,7 @@ TEST_CASE("what cannot be read comes in the stream instead") {
   const auto seed = GENERATE(range<std::uint64_t>(0, 150));
   CAPTURE(seed);
   SimPair inner(seed, {});
-  PulledPair pair(inner);
+  PeerMemoryPair pair(inner);
   pair.links.pull_bytes = 1 + seed * 7;
   pair.links.memory.fail_per_mille = seed % 3 == 0 ? 1000 : 20;
   exchange_disturbed(inner, pair, seed, 60'000, [](SuiteUser&) {});
@@ -100,7 +100,7 @@ TEST_CASE("nothing that was recalled is delivered, and nothing is lost by it") {
   const auto seed = GENERATE(range<std::uint64_t>(0, 300));
   CAPTURE(seed);
   SimPair inner(seed, {});
-  PulledPair pair(inner);
+  PeerMemoryPair pair(inner);
   pair.links.pull_bytes = 1 + seed % 5 * 100;
   pair.links.memory.fail_per_mille = seed % 4 == 0 ? 10 : 0;
   int recalls = 0;
@@ -116,7 +116,7 @@ TEST_CASE("recalls inside every call") {
   const auto seed = GENERATE(range<std::uint64_t>(0, 40));
   CAPTURE(seed);
   SimPair inner(seed, {});
-  PulledPair pair(inner);
+  PeerMemoryPair pair(inner);
   LinkedUsers users(pair);
   for (SuiteUser* user : {&users.dialler, &users.acceptor}) {
     user->on_call = [user, calls = seed](Call call) mutable {
@@ -133,7 +133,7 @@ TEST_CASE("whoever loses the other end of a pulled link hears of it, whatever wa
   const auto kind = GENERATE(StopKind::closes_links, StopKind::resets_links);
   CAPTURE(seed);
   SimPair inner(seed, {});
-  PulledPair pair(inner);
+  PeerMemoryPair pair(inner);
   LinkedUsers users(pair);
   users.dialler.longest_part = 3000;
   users.dialler.send(400'000);
@@ -148,7 +148,7 @@ TEST_CASE("whoever loses the other end of a pulled link hears of it, whatever wa
 
 TEST_CASE("a user without room is asked again after a wake") {
   SimPair inner(5, PathOptions::calm());
-  PulledPair pair(inner);
+  PeerMemoryPair pair(inner);
   LinkedUsers users(pair);
   users.acceptor.receive_limit = 0;
   users.dialler.longest_part = GENERATE(30U, 400U, 20'000U);

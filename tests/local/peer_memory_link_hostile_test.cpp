@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "tests/local/pulled_network.hpp"
+#include "tests/local/peer_memory_network.hpp"
 #include "tests/sim/two_nodes.hpp"
 #include "transport/local/record.hpp"
 
@@ -13,14 +13,14 @@ namespace {
 std::vector<std::byte> bytes_of(std::initializer_list<Record> records) {
   std::vector<std::byte> bytes;
   for (const Record& record : records) {
-    std::array<std::byte, kLongestRecordBytes> encoded;
+    std::array<std::byte, kMaxRecordBytes> encoded;
     const std::size_t length = encode_record(record, encoded.data());
     bytes.insert(bytes.end(), encoded.begin(), encoded.begin() + static_cast<std::ptrdiff_t>(length));
   }
   return bytes;
 }
 
-/// A pulled link at one end, and one who writes what it likes at the other.
+/// A peer-memory link at one end, and one who writes what it likes at the other.
 struct Attacked {
   TwoNodes nodes{SimOptions{.seed = 1, .paths = PathOptions::calm()}};
   FaultyMemory memory;
@@ -31,7 +31,7 @@ struct Attacked {
   Attacked() {
     nodes.connect();
     peer = {memory.own_process(), reinterpret_cast<std::uintptr_t>(peer_mark.get()), peer_mark->word};
-    victim.use(std::make_unique<PulledLink>(std::move(nodes.acceptor.link), memory, std::make_unique<Mark>(), peer, 100));
+    victim.use(std::make_unique<PeerMemoryLink>(std::move(nodes.acceptor.link), memory, std::make_unique<Mark>(), peer, 100));
   }
   void write(std::vector<std::byte> bytes) {
     nodes.dialler.outgoing.insert(nodes.dialler.outgoing.end(), bytes.begin(), bytes.end());

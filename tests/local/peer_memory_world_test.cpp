@@ -3,7 +3,7 @@
 #include "sim/sim_random.hpp"
 #include "tests/core/adder.hpp"
 #include "tests/core/seeds.hpp"
-#include "tests/local/pulled_network.hpp"
+#include "tests/local/peer_memory_network.hpp"
 #include "transport/local/memory_shortcut.hpp"
 
 using namespace ringlet;
@@ -19,12 +19,12 @@ class EverywhereShortcut final : public local::MemoryShortcut {
 };
 
 /// Ranks whose links all read each other's memory, where that does not fail.
-struct PulledGroup {
+struct PeerMemoryGroup {
   FaultyMemory memory;
   std::vector<std::unique_ptr<Shortcut>> shortcuts;
   SimGroup group;
 
-  explicit PulledGroup(const GroupSetup& setup) : group(setup) {
+  explicit PeerMemoryGroup(const GroupSetup& setup) : group(setup) {
     for (int rank = 0; rank < group.size(); ++rank) {
       const auto random = [this, rank](Bytes out) { group.authenticator(rank).fill_random(out); };
       shortcuts.push_back(std::make_unique<EverywhereShortcut>(group.node(rank).loop(), &memory, random));
@@ -51,7 +51,7 @@ TEST_CASE("ranks that read each other's memory add right, and part in order") {
   for (const auto seed : seeds(40)) {
     CAPTURE(seed);
     SimRandom random(seed + 9);
-    PulledGroup ranks(setup_of(seed, random));
+    PeerMemoryGroup ranks(setup_of(seed, random));
     SimGroup& group = ranks.group;
     if (seed % 3 == 0) ranks.memory.fail_per_mille = 30;
     std::deque<Adder> adders;
@@ -69,7 +69,7 @@ TEST_CASE("when a rank whose memory others read goes, every survivor's operation
   for (const auto seed : seeds(150)) {
     CAPTURE(seed);
     SimRandom random(seed + 5);
-    PulledGroup ranks(setup_of(seed, random));
+    PeerMemoryGroup ranks(setup_of(seed, random));
     SimGroup& group = ranks.group;
     const int victim = static_cast<int>(random.below(static_cast<std::uint64_t>(group.size())));
     const auto kind = random.chance(500) ? StopKind::closes_links : StopKind::resets_links;
@@ -98,7 +98,7 @@ TEST_CASE("a rank that ends an operation early takes nothing back that others st
   for (const auto seed : seeds(60)) {
     CAPTURE(seed);
     SimRandom random(seed + 6);
-    PulledGroup ranks(setup_of(seed, random));
+    PeerMemoryGroup ranks(setup_of(seed, random));
     SimGroup& group = ranks.group;
     std::deque<Adder> adders;
     for (int rank = 0; rank < group.size(); ++rank) adders.emplace_back(group, rank, 100'000, 1000);

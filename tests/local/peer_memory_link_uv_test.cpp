@@ -1,4 +1,4 @@
-#include "tests/local/pulled_network.hpp"
+#include "tests/local/peer_memory_network.hpp"
 #include "tests/transport/loopback.hpp"
 
 using namespace ringlet;
@@ -24,10 +24,10 @@ class UvPair final : public conformance::NetworkPair {
 
 TEST_CASE("a pulled link over TCP is a link") {
   const std::size_t pull_bytes = GENERATE(1U, 100U, 100'000'000U);
-  for (const auto& test : pulled_link_cases()) {
+  for (const auto& test : peer_memory_link_cases()) {
     DYNAMIC_SECTION(test.name << ", " << pull_bytes) {
       UvPair inner;
-      PulledPair pair(inner);
+      PeerMemoryPair pair(inner);
       pair.links.pull_bytes = pull_bytes;
       test.run(pair);
     }

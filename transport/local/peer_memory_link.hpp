@@ -1,14 +1,15 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
-#include <vector>
 
+#include "core/base/alive_guard.hpp"
 #include "core/ports/link.hpp"
 #include "core/ports/peer_memory.hpp"
+#include "transport/local/inbox.hpp"
 #include "transport/local/mark.hpp"
 #include "transport/local/outbox.hpp"
 
@@ -25,14 +26,14 @@ inline constexpr std::size_t kLentBatchBytes = 16 << 20;
 /// It differs from other links in this: it is started once; and while its user has no room to receive, the peer's answers wait behind that,
 /// and sending stops after the batch under way. Where the peer's memory turns out to be unreadable, or was recalled before it was read, it
 /// goes on as an ordinary link would, with nothing lost.
-class PulledLink final : public Link, private LinkUser {
+class PeerMemoryLink final : public Link, private LinkUser {
  public:
   /// `memory` outlives it. `mark`: this side's, which the peer knows; `peer`: the other's.
-  PulledLink(std::unique_ptr<Link> inner, PeerMemory& memory, std::unique_ptr<Mark> mark, const PeerMark& peer,
-             std::size_t pull_bytes = kPullBytes);
-  ~PulledLink() override;
-  PulledLink(const PulledLink&) = delete;
-  PulledLink& operator=(const PulledLink&) = delete;
+  PeerMemoryLink(std::unique_ptr<Link> inner, PeerMemory& memory, std::unique_ptr<Mark> mark, const PeerMark& peer,
+                 std::size_t pull_bytes = kPullBytes);
+  ~PeerMemoryLink() override;
+  PeerMemoryLink(const PeerMemoryLink&) = delete;
+  PeerMemoryLink& operator=(const PeerMemoryLink&) = delete;
 
   void start(LinkUser& user) override;
   void wake() override;
@@ -44,8 +45,6 @@ class PulledLink final : public Link, private LinkUser {
   std::string_view medium() const override { return "memory"; }
 
  private:
-  /// Knows whether the user has destroyed this, or it has failed, meanwhile.
-  class Watch;
   /// The record of this direction that is being received.
   struct Incoming {
     Record record{};
@@ -69,9 +68,8 @@ class PulledLink final : public Link, private LinkUser {
   bool on_end();
   bool take_data();
   bool take_pulled();
-  bool read_peer(std::size_t bytes);
   bool answer(RecordKind kind);
-  std::size_t ask_for_room(std::size_t most);
+  std::size_t ask_for_room(std::size_t max_bytes);
   bool break_protocol(const char* what);
   void fail(const Status& status);
   void end_lending();
@@ -81,8 +79,8 @@ class PulledLink final : public Link, private LinkUser {
   std::unique_ptr<Mark> mark_;
   const PeerMark peer_;
   const std::string peer_name_;
-  LinkUser* user_ = nullptr;                                          // null before start() and after the last call
-  const std::shared_ptr<bool> gone_ = std::make_shared<bool>(false);  // destroyed, or failed
+  LinkUser* user_ = nullptr;  // null before start() and after the last call
+  AliveGuard guard_;           // ends also when it fails
 
   // sending
   Outbox outbox_;
@@ -92,13 +90,9 @@ class PulledLink final : public Link, private LinkUser {
   bool end_sent_ = false;
 
   // receiving
-  std::vector<std::byte> buffer_;
-  std::size_t begin_ = 0, end_ = 0;  // unread bytes of buffer_
+  Inbox inbox_;
   Incoming incoming_{};
   std::uint64_t position_ = 0;  // of the peer's direction: the user has all before it
-  std::array<Bytes, 3> room_{};
-  std::size_t room_parts_ = 0;
-  std::size_t direct_bytes_ = 0;  // of the inner link's next bytes go straight to the user
   int unsent_answers_ = 0;
   bool answered_ = false;  // the peer has, since the user was asked for more to send
   bool stopped_ = false;   // receiving: the user had no room, or sending goes first

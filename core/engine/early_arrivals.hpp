@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "core/engine/group_context.hpp"
+
+namespace ringlet {
+
+/// What peers that are ahead have sent of a stream's operations that have not started here: calls and whole data frames, within bounds. A
+/// peer that exceeds them ends the world.
+class EarlyArrivals {
+ public:
+  /// A data frame.
+  struct Frame final : BufferedSink {
+    Frame(EarlyArrivals& arrivals, int from, const FrameHeader& frame_header);
+    std::size_t consume(ConstBytes piece) override;
+    void frame_ended() override;
+
+    EarlyArrivals& owner;
+    const int peer;
+    const FrameHeader header;
+    std::vector<std::byte> bytes;
+    bool complete = false;
+  };
+
+  /// `on_frame_ended` hears of each frame that has come whole.
+  EarlyArrivals(GroupContext& group, std::uint16_t stream, std::function<void(int peer, std::uint64_t sequence)> on_frame_ended)
+      : group_(group), stream_(stream), on_frame_ended_(std::move(on_frame_ended)) {}
+
+  /// `ahead`: how many operations lie between this one and the one that this rank is in.
+  void add_call(int peer, std::uint64_t sequence, std::uint64_t ahead, const Call& call);
+  /// Where the payload of a data frame goes; null where the world has failed.
+  PayloadSink* add_frame(int peer, const FrameHeader& header);
+  std::optional<Call> take_call(int peer, std::uint64_t sequence);
+  /// The next frame of the operation, in the order of coming, if it has come whole; null: none.
+  std::unique_ptr<Frame> take_frame(int peer, std::uint64_t sequence);
+
+ private:
+  struct Arrivals {
+    std::optional<Call> call;
+    std::deque<std::unique_ptr<Frame>> frames;
+  };
+  using Key = std::pair<std::uint64_t, int>;  // sequence, peer
+
+  void drop_if_empty(std::map<Key, Arrivals>::iterator arrivals);
+
+  GroupContext& group_;
+  const std::uint16_t stream_;
+  const std::function<void(int, std::uint64_t)> on_frame_ended_;
+  std::map<Key, Arrivals> arrivals_;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace ringlet

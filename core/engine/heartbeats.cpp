@@ -1,0 +1,40 @@
+#include "core/engine/heartbeats.hpp"
+
+#include "core/engine/delay_text.hpp"
+
+namespace ringlet {
+
+Status Heartbeats::on_tick(Instant now) {
+  // If this process itself stood still, what the others sent meanwhile has not been read yet.
+  const bool stood_still = now - last_tick_ > options_.heartbeat_timeout / 2;
+  last_tick_ = now;
+  Status outcome;
+  peers_.for_each_session([&](Session& session) {
+    if (!outcome.ok() || session.closed() || session.receive_has_ended() || session.goodbye_received()) return;
+    if (stood_still) session.touch_received(now);
+    outcome = check(session, now);
+  });
+  return outcome;
+}
+
+Status Heartbeats::check(Session& session, Instant now) const {
+  const Duration silence = now - session.last_received();
+  if (silence >= patience_with(session.peer()))
+    return {Errc::peer_lost,
+            peers_.text_of(session.peer()) + " has been silent for " + seconds_text(silence) + "; it hangs, or its network does",
+            session.peer()};
+  // What is on its way shows life as well as a heartbeat behind it.
+  if (session.has_unsent() || now - session.last_sent() < options_.heartbeat_timeout / kHeartbeatsPerTimeout) return {};
+  FrameHeader heartbeat;
+  heartbeat.kind = FrameKind::heartbeat;
+  session.send_owned(heartbeat, {});
+  return {};
+}
+
+/// A relay that hangs silences the guests behind it, too: it is to be the first that is missed.
+Duration Heartbeats::patience_with(int peer) const {
+  const Duration timeout = options_.heartbeat_timeout;
+  return options_.is_relayed(options_.rank, peer) ? timeout + timeout / kHeartbeatsPerTimeout * 2 : timeout;
+}
+
+}  // namespace ringlet

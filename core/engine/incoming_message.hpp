@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/engine/payload_sink.hpp"
+#include "core/engine/tasks.hpp"
+#include "core/wire/frame.hpp"
+
+namespace ringlet {
+
+class PeerMessages;
+
+/// A receive that its caller has posted.
+class IncomingMessage final : public PayloadSink {
+ public:
+  IncomingMessage(PeerMessages& peer, std::uint64_t sequence, MessageTask task);
+
+  Status begin_frame(const FrameHeader& header) const;
+  void take(ConstBytes bytes);
+  /// Destroys this if all has come.
+  void finish_if_done();
+
+  Bytes direct() override { return task_.destination.subspan(offset_); }
+  void received_direct(std::size_t count) override { offset_ += count; }
+  std::size_t consume(ConstBytes bytes) override;
+  void frame_ended() override { finish_if_done(); }
+
+  /// The message that was offered is the one that is waited for, and has been accepted.
+  void set_matched() { matched_ = true; }
+  bool matched() const { return matched_; }
+  Instant deadline() const { return deadline_; }
+  std::size_t bytes_done() const { return offset_; }
+  const MessageTask& task() const { return task_; }
+  Completion take_completion() { return std::move(task_.completion); }
+
+ private:
+  MessageTask task_;
+  PeerMessages& peer_;
+  const std::uint64_t sequence_;
+  const Instant deadline_;
+  bool matched_ = false;
+  std::size_t offset_ = 0;
+};
+
+/// A message that was offered and that no receive waits for yet, or whose refused bytes are still coming.
+class EarlyMessage final : public BufferedSink {
+ public:
+  EarlyMessage(PeerMessages& peer, std::uint64_t sequence, const MessageShape& shape, bool eager)
+      : shape_(shape), eager_(eager), peer_(peer), sequence_(sequence) {}
+
+  Status begin_frame(const FrameHeader& header);
+  std::size_t consume(ConstBytes bytes) override;
+  void frame_ended() override;
+
+  /// Throws the bytes away, those to come too; true if none are to come.
+  bool refuse();
+  /// Its bytes no longer count as held.
+  void release();
+  const MessageShape& shape() const { return shape_; }
+  bool in_frame() const { return in_frame_; }
+  ConstBytes bytes() const { return bytes_; }
+
+ private:
+  const MessageShape shape_;
+  const bool eager_;
+  PeerMessages& peer_;
+  const std::uint64_t sequence_;
+  std::vector<std::byte> bytes_;
+  std::size_t received_ = 0;
+  std::size_t held_ = 0;
+  bool in_frame_ = false;  // the session holds a pointer to this
+  bool refused_ = false;
+};
+
+}  // namespace ringlet

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "core/engine/eager_window.hpp"
+#include "core/engine/group_context.hpp"
+#include "core/engine/running_plan.hpp"
+#include "core/engine/session.hpp"
+
+namespace ringlet {
+
+class StreamEngine;
+
+/// One peer's part of a collective: frames what goes to the peer, and puts what comes from it where the plan says.
+class Lane final : public FrameSource, public PayloadSink {
+ public:
+  /// No frame of the peer may be on its way when the lane goes.
+  Lane(StreamEngine& engine, std::uint16_t stream, GroupContext& group, RunningPlan& plan, EagerWindow window)
+      : engine_(engine), stream_(stream), group_(group), plan_(plan), window_(std::move(window)) {}
+  Lane(const Lane&) = delete;
+  Lane& operator=(const Lane&) = delete;
+
+  /// Takes part in an operation of the stream. `call_record` is what the peer is told of the call; it stays until the end.
+  void start(const PeerSteps& steps, std::uint64_t sequence, ConstBytes call_record);
+  /// Of the operation that this lane last took part in.
+  std::uint64_t sequence() const { return sequence_; }
+  /// The operation has ended here. What was sent to a peer that has not called it yet goes on to count as early.
+  void end();
+  /// Takes the lane out of its session's queue.
+  void withdraw();
+
+  /// The peer's call of this operation, equal to ours, has come.
+  void on_call();
+  bool called() const { return called_; }
+  /// The peer's call of an earlier operation has come.
+  void on_call_of_ended(std::uint64_t sequence) { window_.release(sequence); }
+  /// Whether the peer has perhaps started and waits for another rank.
+  bool may_wait_itself() const { return called_ || steps_.call_with_first_send; }
+  Status begin_frame(const FrameHeader& header);
+  void wake_if_sendable();
+  /// Nothing more has to go to a peer that has left: it was told all it needed. False if it was not.
+  bool finish_without_peer();
+
+  bool sends_left() const { return without_peer_ || (call_given_ && data_left()); }
+  bool receives_done() const { return next_receive_ == steps_.receive_count; }
+  bool done() const { return receives_done() && sends_left(); }
+  std::size_t received_bytes() const;
+  std::size_t bytes_to_receive() const;
+  std::size_t sent_bytes() const;
+  std::size_t bytes_to_send() const;
+
+  std::optional<OutgoingFrame> next_frame() override;
+  void frame_sent(const FrameHeader& header) override;
+  Bytes direct() override;
+  void received_direct(std::size_t count) override { received_piece(count); }
+  std::size_t consume(ConstBytes bytes) override;
+  void frame_ended() override;
+
+ private:
+  std::optional<OutgoingFrame> call_frame(FrameHeader header);
+  /// Bytes that may leave now in one frame; nothing if none. An empty transfer is 0 bytes.
+  std::optional<std::size_t> sendable() const;
+  /// What the call costs in the eager window.
+  std::size_t call_cost() const { return EagerWindow::kOperationBytes + call_record_.size() - kCallRecordBytes; }
+  void take_eager(std::size_t bytes);
+  bool data_left() const { return next_send_ == steps_.send_count && frames_out_ == 0; }
+  const Send& send(std::uint32_t number) const { return plan_.steps().sends[steps_.first_send + number]; }
+  const Receive& receive(std::uint32_t number) const { return plan_.steps().receives[steps_.first_receive + number]; }
+  void received_piece(std::size_t bytes);
+
+  StreamEngine& engine_;
+  const std::uint16_t stream_;
+  GroupContext& group_;
+  RunningPlan& plan_;
+  EagerWindow window_;
+
+  PeerSteps steps_{};
+  ConstBytes call_record_;
+  std::uint64_t sequence_ = UINT64_MAX;
+  Session* session_ = nullptr;
+  bool called_ = false;        // the peer has started too
+  bool call_given_ = false;    // our call frame is on its way
+  bool without_peer_ = false;  // the peer has left and needs nothing any more
+  std::size_t eager_taken_ = 0;
+  std::uint32_t next_send_ = 0;
+  std::size_t send_offset_ = 0;
+  std::uint32_t frames_out_ = 0;
+  std::uint32_t next_receive_ = 0;
+  std::size_t receive_offset_ = 0;
+};
+
+}  // namespace ringlet

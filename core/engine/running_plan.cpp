@@ -1,0 +1,110 @@
+#include "core/engine/running_plan.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "core/plan/make_plan.hpp"
+
+namespace ringlet {
+
+namespace {
+
+/// Combining waits for this many bytes, or for all, so that kernels run over pieces worth their call.
+constexpr std::size_t kCombineBytes = 32 << 10;
+/// Elements combined at a time: the f32 accumulators of a block stay in the first-level cache.
+constexpr std::size_t kBlockElements = 1024;
+
+bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
+
+}  // namespace
+
+void RunningPlan::begin(const CollectiveTask& task, const WorldOptions& options) {
+  task_ = &task;
+  const Call& call = task.call;
+  kernels_ = options.kernels;
+  reduce_ = kernels_->reduce(call.dtype, call.op);
+  divide_ = call.divisor != 1.0 ? kernels_->divide(call.dtype) : nullptr;
+  canonical_nan_ = kernels_->canonical_nan(call.dtype);
+  make_plan(call, options.rank, options.size, options.topology, task.input.data() == task.output.data(), steps_);
+  if (scratch_.size() < steps_.scratch_bytes) scratch_.resize(steps_.scratch_bytes);
+  progress_.assign(steps_.receives.size() + steps_.combines.size(), {});
+  combined_ = 0;
+  if (steps_.copy_from.bytes > 0 && readable(steps_.copy_from) != writable(steps_.copy_to))
+    std::memcpy(writable(steps_.copy_to), readable(steps_.copy_from), steps_.copy_from.bytes);
+}
+
+std::byte* RunningPlan::writable(const Region& region) const {
+  std::byte* base = region.buffer == Buffer::output ? task_->output.data() : const_cast<std::byte*>(scratch_.data());
+  return base + region.offset_bytes;
+}
+
+const std::byte* RunningPlan::readable(const Region& region) const {
+  if (region.buffer == Buffer::input) return task_->input.data() + region.offset_bytes;
+  return writable(region);
+}
+
+void RunningPlan::reduce_received(const Receive& receive, std::size_t offset, ConstBytes received) const {
+  const std::size_t count = received.size() / element_bytes();
+  std::byte* into = writable(receive.into) + offset;
+  reduce_(into, received.data(), readable(receive.operand) + offset, count);
+  if (receive.finish) finish_piece(into, count);
+}
+
+bool RunningPlan::run_next_combine() {
+  const Combine& combine = steps_.combines[combined_];
+  Progress& done = progress_[steps_.receives.size() + combined_];
+  std::size_t ready = combine.into.bytes;
+  bool all = true;
+  for (std::uint32_t i = 0; i < combine.operand_count; ++i) {
+    const Progress operand = progress(steps_.operands[combine.first_operand + i].after);
+    ready = std::min(ready, operand.bytes);
+    all &= operand.done;
+  }
+  ready -= ready % element_bytes();
+  if (!all && ready - done.bytes < kCombineBytes) return false;
+  const std::size_t block = kBlockElements * element_bytes();
+  while (done.bytes < ready) {
+    const std::size_t bytes = std::min(block, ready - done.bytes);
+    combine_block(combine, done.bytes, bytes);
+    done.bytes += bytes;
+  }
+  done.done = all;
+  if (all) ++combined_;
+  return all;
+}
+
+// f16 and bf16 are widened, reduced over all ranks, divided in f32 and rounded once.
+void RunningPlan::combine_block(const Combine& combine, std::size_t offset, std::size_t bytes) {
+  const std::size_t count = bytes / element_bytes();
+  alignas(64) std::array<std::byte, kBlockElements * 8> sum;
+  const bool widen = is_half(call().dtype) && (call().op == ReduceOp::sum || call().op == ReduceOp::prod);
+  const auto operand = [&](std::uint32_t i) { return readable(steps_.operands[combine.first_operand + i].from) + offset; };
+  std::byte* into = writable(combine.into) + offset;
+  if (!widen) {
+    reduce_(sum.data(), operand(0), operand(1), count);
+    for (std::uint32_t i = 2; i < combine.operand_count; ++i) reduce_(sum.data(), sum.data(), operand(i), count);
+    std::memcpy(into, sum.data(), bytes);
+    finish_piece(into, count);
+    return;
+  }
+  alignas(64) std::array<std::byte, kBlockElements * 4> wide;
+  const auto widen_to_f32 = kernels_->cast(call().dtype, DType::f32);
+  const auto reduce_f32 = kernels_->reduce(DType::f32, call().op);
+  widen_to_f32(sum.data(), operand(0), count);
+  for (std::uint32_t i = 1; i < combine.operand_count; ++i) {
+    widen_to_f32(wide.data(), operand(i), count);
+    reduce_f32(sum.data(), sum.data(), wide.data(), count);
+  }
+  if (divide_ != nullptr) kernels_->divide(DType::f32)(sum.data(), count, call().divisor);
+  kernels_->cast(DType::f32, call().dtype)(into, sum.data(), count);
+  canonical_nan_(into, count);
+}
+
+void RunningPlan::finish_piece(std::byte* data, std::size_t count) const {
+  if (divide_ != nullptr) divide_(data, count, call().divisor);
+  // NaN payloads differ between CPUs; the result may not.
+  if (canonical_nan_ != nullptr) canonical_nan_(data, count);
+}
+
+}  // namespace ringlet

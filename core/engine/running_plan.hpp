@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/base/bytes.hpp"
+#include "core/engine/options.hpp"
+#include "core/engine/tasks.hpp"
+#include "core/plan/plan.hpp"
+
+namespace ringlet {
+
+/// A plan with the memory that it works on, the arithmetic, and how far each step has come. Used again and again: from the second run of
+/// the same shape on it allocates nothing.
+class RunningPlan {
+ public:
+  /// A finished prefix.
+  struct Progress {
+    std::size_t bytes = 0;
+    bool done = false;
+  };
+
+  /// Computes the plan of a task for this rank. The task and its buffers are borrowed as long as it runs.
+  void begin(const CollectiveTask& task, const WorldOptions& options);
+
+  const Call& call() const { return task_->call; }
+  const Plan& steps() const { return steps_; }
+  std::size_t element_bytes() const { return size_of(call().dtype); }
+  std::byte* writable(const Region& region) const;
+  const std::byte* readable(const Region& region) const;
+
+  Progress progress(ProgressIndex index) const {
+    return index == kAtOnce ? Progress{SIZE_MAX, true} : progress_[static_cast<std::size_t>(index)];
+  }
+  /// So many bytes of a receive have come.
+  void set_received(std::uint32_t receive, std::size_t bytes) { progress_[receive].bytes = bytes; }
+  void set_done(std::uint32_t receive) { progress_[receive].done = true; }
+
+  /// Reduces whole elements that have come for a receive into their place, `offset` bytes into its region.
+  void reduce_received(const Receive& receive, std::size_t offset, ConstBytes received) const;
+  /// The combine that has its turn; null once all are done.
+  const Combine* next_combine() const { return combined_ < steps_.combines.size() ? &steps_.combines[combined_] : nullptr; }
+  /// Goes on with it as far as its operands have come; true when it is done, and the next one has its turn.
+  bool run_next_combine();
+
+ private:
+  void combine_block(const Combine& combine, std::size_t offset, std::size_t bytes);
+  void finish_piece(std::byte* data, std::size_t count) const;
+
+  Plan steps_;
+  const CollectiveTask* task_ = nullptr;
+  std::vector<std::byte> scratch_;
+  std::vector<Progress> progress_;  // of the receives, then of the combines
+  std::size_t combined_ = 0;        // combines that are done
+  const simd::Kernels* kernels_ = nullptr;
+  simd::ReduceFn reduce_ = nullptr;
+  simd::ScaleFn divide_ = nullptr;
+  simd::MapFn canonical_nan_ = nullptr;
+};
+
+}  // namespace ringlet
