@@ -15,16 +15,24 @@ constexpr std::string_view kPagePolicy =
     "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; style-src 'self'; img-src 'self' data:; "
     "font-src 'self'; manifest-src 'self'; connect-src 'self' ws:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
+// Of all that is answered here.
+constexpr std::array<std::pair<int, std::string_view>, 11> kReasons{{
+    {101, "Switching Protocols"},
+    {200, "OK"},
+    {304, "Not Modified"},
+    {400, "Bad Request"},
+    {403, "Forbidden"},
+    {404, "Not Found"},
+    {405, "Method Not Allowed"},
+    {413, "Payload Too Large"},
+    {426, "Upgrade Required"},
+    {431, "Request Header Fields Too Large"},
+    {505, "HTTP Version Not Supported"},
+}};
+
 std::string_view reason_of(int status) {
-  switch (status) {
-#define RINGLET_REASON(number, name, text) \
-  case number:                             \
-    return #text;
-    HTTP_STATUS_MAP(RINGLET_REASON)
-#undef RINGLET_REASON
-    default:
-      return "Unknown";
-  }
+  const auto* const found = std::find_if(kReasons.begin(), kReasons.end(), [&](const auto& reason) { return reason.first == status; });
+  return found == kReasons.end() ? "Unknown" : found->second;
 }
 
 class HeadWriter {

@@ -43,77 +43,31 @@ bool HttpRequest::lists(std::string_view name, std::string_view token) const {
   return false;
 }
 
-RequestParser::RequestParser(std::size_t max_bytes) : bytes_left_(max_bytes) {
-  http_parser_init(&parser_, HTTP_REQUEST);
-  parser_.data = this;
-}
-
 RequestParser::State RequestParser::feed(ConstBytes& input) {
-  static const http_parser_settings settings = [] {
-    http_parser_settings made;
-    http_parser_settings_init(&made);
-    made.on_url = on_url;
-    made.on_header_field = on_header_field;
-    made.on_header_value = on_header_value;
-    made.on_headers_complete = on_headers_complete;
-    made.on_message_complete = on_message_complete;
-    return made;
-  }();
-  const std::size_t offered = std::min(input.size(), bytes_left_);
-  const std::size_t used = http_parser_execute(&parser_, &settings, reinterpret_cast<const char*>(input.data()), offered);
-  input = input.subspan(std::min(used, offered));
-  bytes_left_ -= std::min(used, offered);
+  const std::size_t used = parse(input.first(std::min(input.size(), bytes_left_)));
+  input = input.subspan(used);
+  bytes_left_ -= used;
   const State state = judge();
   return state == State::incomplete && bytes_left_ == 0 ? State::too_long : state;
 }
 
-RequestParser::State RequestParser::judge() const {
-  const auto error = HTTP_PARSER_ERRNO(&parser_);
-  if (complete_) {
-    if (parser_.http_major != 1 || parser_.http_minor > 1) return State::unknown_version;
-    return has_body_ ? State::has_body : State::complete;
-  }
-  if (error == HPE_OK) return State::incomplete;
-  if (error == HPE_INVALID_VERSION) return State::unknown_version;
-  return error == HPE_HEADER_OVERFLOW ? State::too_long : State::malformed;
+void RequestParser::add_to_name(std::string_view text) {
+  if (std::exchange(in_value_, false)) request_.headers.emplace_back();
+  std::transform(text.begin(), text.end(), std::back_inserter(request_.headers.back().first), lower);
 }
 
-int RequestParser::on_url(http_parser* parser, const char* text, std::size_t size) {
-  of(parser).request_.target.append(text, size);
-  return 0;
+void RequestParser::add_to_value(std::string_view text) {
+  in_value_ = true;
+  request_.headers.back().second.append(text);
 }
 
-int RequestParser::on_header_field(http_parser* parser, const char* text, std::size_t size) {
-  auto& self = of(parser);
-  if (std::exchange(self.in_value_, false)) self.request_.headers.emplace_back();
-  auto& name = self.request_.headers.back().first;
-  std::transform(text, text + size, std::back_inserter(name), lower);
-  return 0;
-}
-
-int RequestParser::on_header_value(http_parser* parser, const char* text, std::size_t size) {
-  auto& self = of(parser);
-  self.in_value_ = true;
-  self.request_.headers.back().second.append(text, size);
-  return 0;
-}
-
-int RequestParser::on_headers_complete(http_parser* parser) {
-  auto& self = of(parser);
-  self.complete_ = true;
-  self.has_body_ = (parser->flags & F_CHUNKED) != 0 || ((parser->flags & F_CONTENTLENGTH) != 0 && parser->content_length > 0);
-  self.request_.method = http_method_str(static_cast<http_method>(parser->method));
-  self.request_.minor_version = parser->http_minor;
-  self.request_.keep_alive = http_should_keep_alive(parser) != 0;
-  for (auto& header : self.request_.headers) header.second = trimmed(header.second);
-  // A body is not read.
-  return self.has_body_ ? -1 : 0;
-}
-
-int RequestParser::on_message_complete(http_parser* parser) {
-  // The bytes that follow belong to the next request.
-  http_parser_pause(parser, 1);
-  return 0;
+void RequestParser::end_head(std::string method, int minor_version, bool keep_alive, bool has_body) {
+  complete_ = true;
+  has_body_ = has_body;
+  request_.method = std::move(method);
+  request_.minor_version = minor_version;
+  request_.keep_alive = keep_alive;
+  for (auto& header : request_.headers) header.second = trimmed(header.second);
 }
 
 }  // namespace ringlet::web

@@ -1,8 +1,7 @@
 #pragma once
 
-#include <http_parser.h>
-
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -35,6 +34,7 @@ class RequestParser {
   explicit RequestParser(std::size_t max_bytes);
   RequestParser(const RequestParser&) = delete;
   RequestParser& operator=(const RequestParser&) = delete;
+  ~RequestParser();
 
   /// Reads on in `input`, and removes the bytes that belong to this request.
   State feed(ConstBytes& input);
@@ -42,15 +42,17 @@ class RequestParser {
   const HttpRequest& request() const { return request_; }
 
  private:
-  static RequestParser& of(http_parser* parser) { return *static_cast<RequestParser*>(parser->data); }
-  static int on_url(http_parser* parser, const char* text, std::size_t size);
-  static int on_header_field(http_parser* parser, const char* text, std::size_t size);
-  static int on_header_value(http_parser* parser, const char* text, std::size_t size);
-  static int on_headers_complete(http_parser* parser);
-  static int on_message_complete(http_parser* parser);
-  State judge() const;
+  // The library that parses is http-parser or its successor llhttp; each has a file of its own, request_parser_*.cpp.
+  struct Library;
 
-  http_parser parser_{};
+  /// Returns how many of the bytes belong to this request.
+  std::size_t parse(ConstBytes bytes);
+  State judge() const;
+  void add_to_name(std::string_view text);
+  void add_to_value(std::string_view text);
+  void end_head(std::string method, int minor_version, bool keep_alive, bool has_body);
+
+  std::unique_ptr<Library> library_;
   std::size_t bytes_left_;
   HttpRequest request_;
   bool in_value_ = true;
