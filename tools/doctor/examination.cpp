@@ -1,8 +1,10 @@
 #include "tools/doctor/examination.hpp"
 
 #include <fmt/format.h>
+#include <sys/utsname.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "tools/agent/machine_search.hpp"
 #include "tools/doctor/network_facts.hpp"
@@ -32,6 +34,11 @@ Reach reach_of(const agent::PathQuality& quality) {
   }
 }
 
+bool runs_on_macos() {
+  utsname system{};
+  return ::uname(&system) >= 0 && std::string_view(system.sysname) == "Darwin";
+}
+
 const PathFacts* best_way(const MachineFacts& machine) {
   const PathFacts* best = nullptr;
   for (const PathFacts& path : machine.paths)
@@ -48,9 +55,7 @@ Examination::Examination(UvLoop& loop, ExaminationOptions options)
   facts_.group = options_.group;
   facts_.has_token = !options_.token.empty();
   facts_.discovery_port = options_.datagrams.port;
-#ifdef __APPLE__
-  facts_.macos = true;
-#endif
+  facts_.macos = runs_on_macos();
 }
 
 Facts Examination::run() {
