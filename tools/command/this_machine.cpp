@@ -5,26 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <fstream>
 
 #include "simd/kernels.hpp"
+#include "tools/command/available_memory.hpp"
 #include "transport/crypto/token_authenticator.hpp"
 
 namespace ringlet::command {
-
-namespace {
-
-/// What programs can still get without the system swapping, where it says so; else what nobody uses.
-std::uint64_t available_memory() {
-  std::ifstream file("/proc/meminfo");
-  for (std::string word; file >> word;) {
-    std::uint64_t kibibytes = 0;
-    if (word == "MemAvailable:" && file >> kibibytes) return kibibytes * 1024;
-  }
-  return uv_get_free_memory();
-}
-
-}  // namespace
 
 std::string machine_name() {
   std::array<char, UV_MAXHOSTNAMESIZE> text{};

@@ -35,7 +35,7 @@ std::string describe_error(int error);
 /// Sets the options of a connected socket. Those that the system refuses are left out, since they only make it faster.
 void set_stream_options(int socket);
 
-// These differ by platform (socket_linux.cpp, socket_darwin.cpp).
+// These differ by platform (socket_linux.cpp, socket_darwin.cpp, socket_portable.cpp).
 
 /// Flags for sending, with which a closed connection raises no SIGPIPE.
 extern const int kSendFlags;

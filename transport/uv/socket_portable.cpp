@@ -1,0 +1,48 @@
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "transport/uv/socket.hpp"
+
+namespace ringlet::uv {
+namespace {
+
+/// Makes `socket` (which may be -1) what the port promises; closes it and gives -1 where that fails.
+int prepare(int socket) {
+  if (socket < 0) return -1;
+  if (fcntl(socket, F_SETFD, FD_CLOEXEC) == 0 && fcntl(socket, F_SETFL, fcntl(socket, F_GETFL) | O_NONBLOCK) == 0) return socket;
+  const int error = errno;
+  ::close(socket);
+  errno = error;
+  return -1;
+}
+
+}  // namespace
+
+const int kSendFlags = MSG_NOSIGNAL | MSG_DONTWAIT;
+
+int open_stream_socket(int family) { return prepare(::socket(family, SOCK_STREAM, 0)); }
+
+int accept_stream_socket(int listener) { return prepare(::accept(listener, nullptr, nullptr)); }
+
+void set_platform_stream_options(int, bool) {}
+
+int open_datagram_socket(int family) {
+  const int socket = prepare(::socket(family, SOCK_DGRAM, 0));
+  const int on = 1;
+  if (socket >= 0 && family == AF_INET6) setsockopt(socket, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+  return socket;
+}
+
+bool share_port(int socket) {
+  const int on = 1;
+  return setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0;
+}
+
+// There is no such option; a system without it may hand a socket what another one's group has got.
+void hear_own_groups_only(int, int) {}
+
+}  // namespace ringlet::uv
