@@ -25,9 +25,7 @@ void StatusSocket::on_request(const std::string& request, LocalServer::Answer an
   waiting_.push_back(std::move(answer));
   // Who comes while the ranks are asked gets what they say.
   if (waiting_.size() > 1) return;
-  const bool asked = world_.survey([this, guard = AliveGuard(alive_)](const Survey& survey) {
-    if (!guard.gone()) answer_all(survey);
-  });
+  const bool asked = world_.survey(guard_.wrap([this](const Survey& survey) { answer_all(survey); }));
   if (!asked) answer_all({});
 }
 

@@ -35,7 +35,7 @@ class StatusSocket {
   const std::uint64_t world_id_;
   std::unique_ptr<LocalServer> server_;
   std::vector<LocalServer::Answer> waiting_;  // for the survey that is under way
-  AliveFlag alive_;
+  AliveGuard guard_;
 };
 
 }  // namespace ringlet::native

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <map>
 
+#include "native/hostfile.hpp"
 #include "tests/temporary_directory.hpp"
 
 using namespace ringlet;
