@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startNatives, token } from '../tests/wasm/natives.mjs';
+import { collectiveForms } from '../tests/wasm/tables.mjs';
 import { measure } from './tab_client.mjs';
 
 const require = createRequire(new URL('../wasm/package.json', import.meta.url));
@@ -19,7 +20,7 @@ const here = fileURLToPath(new URL('.', import.meta.url));
 if (process.argv[2] === 'serve-bare') await serveBare();
 else {
   await main();
-  process.exit();  // the module of the rank in Node keeps its timers
+  process.exit(); // the module of the rank in Node keeps its timers
 }
 
 /** The other side of the bare measurement, in a process of its own. */
@@ -57,7 +58,7 @@ server in Node. Build with
   cmake --preset release && cmake --build --preset release --target native_rank`);
     process.exit(where === '--help' || where === '-h' ? 0 : 2);
   }
-  const options = { bytes: 8 << 20, messages: 16, turns: 9, token };
+  const options = { bytes: 8 << 20, messages: 16, turns: 9, token, barrier: collectiveForms.indexOf('barrier') };
   const bare = spawn(process.execPath, [fileURLToPath(import.meta.url), 'serve-bare'], { stdio: ['ignore', 'pipe', 'inherit'] });
   const pages = createServer().listen(0, '127.0.0.1');
   await once(pages, 'listening');

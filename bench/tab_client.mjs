@@ -17,7 +17,11 @@ async function measureBare(platform, port, bytes, limit) {
     left -= data.byteLength ?? 0;
     if (typeof data === 'string' || left <= 0) done();
   };
-  const until = (awaited) => new Promise((resolve) => { left = awaited; done = resolve; });
+  const until = (awaited) =>
+    new Promise((resolve) => {
+      left = awaited;
+      done = resolve;
+    });
   const started = performance.now();
   const sent = until(Infinity);
   socket.send(JSON.stringify({ receive: bytes }));
@@ -69,17 +73,17 @@ async function join(platform, port, token) {
   return { module, group, start };
 }
 
-async function measureRing({ module, group, start }, bytes, messages) {
+async function measureRing({ module, group, start }, barrier, bytes, messages) {
   const values = module._ringlet_allocate(bytes);
   const shape = module._ringlet_allocate(4);
   new DataView(module.HEAPU8.buffer).setUint32(shape, bytes, true);
   const started = performance.now();
   const all = (name) => Promise.all(Array.from({ length: messages }, () => start(name, group, 0, 0, 1, values, shape, 1, 0)));
   await all('_ringlet_send');
-  await start('_ringlet_barrier', group, 0, 0);
+  await start('_ringlet_collective', group, 0, 0, barrier, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0);
   const turned = performance.now();
   await all('_ringlet_receive');
-  await start('_ringlet_barrier', group, 0, 0);
+  await start('_ringlet_collective', group, 0, 0, barrier, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0);
   const ended = performance.now();
   module._ringlet_release(values);
   module._ringlet_release(shape);
@@ -87,11 +91,14 @@ async function measureRing({ module, group, start }, bytes, messages) {
   return { up: moved / (turned - started) / 1e3, down: moved / (ended - turned) / 1e3 };
 }
 
-/** Turns of both; one row each. */
-export async function measure(platform, { ringPort, barePort, token, bytes, messages, turns }) {
+/** Turns of both; one row each. `barrier` is the number of that collective. */
+export async function measure(platform, { ringPort, barePort, token, barrier, bytes, messages, turns }) {
   const world = await join(platform, ringPort, token);
   const rows = [];
   for (let turn = 0; turn < turns; ++turn)
-    rows.push({ ring: await measureRing(world, bytes, messages), bare: await measureBare(platform, barePort, bytes * messages, highWater) });
+    rows.push({
+      ring: await measureRing(world, barrier, bytes, messages),
+      bare: await measureBare(platform, barePort, bytes * messages, highWater),
+    });
   return rows;
 }

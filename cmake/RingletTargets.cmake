@@ -4,6 +4,8 @@
 add_library(ringlet_flags INTERFACE)
 # Contraction (a*b+c in one rounding) differs between compilers and CPUs; results must not.
 target_compile_options(ringlet_flags INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -ffp-contract=off)
+# An enumeration's new value fails to compile where a switch without a default lacks it.
+target_compile_options(ringlet_flags INTERFACE -Werror=switch)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # g++ 12 takes std::string's own operator+ for an overlapping copy.
   target_compile_options(ringlet_flags INTERFACE -Wno-restrict)

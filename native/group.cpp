@@ -1,5 +1,7 @@
 #include <ringlet/group.hpp>
 
+#include "core/base/names_text.hpp"
+#include "core/base/refuse.hpp"
 #include "core/engine/requests.hpp"
 #include "native/shared_group.hpp"
 
@@ -9,18 +11,28 @@ namespace {
 
 using native::Packing;
 
-/// Runs what `make` makes of the packed arguments.
-template <class Make>
-void run(native::SharedGroup& group, const CallOptions& options, Make make) {
+/// The arguments with packed views in place of those with gaps. What only the root looks at is left alone elsewhere.
+CollectiveArguments packed(CollectiveForm form, CollectiveArguments arguments, Packing& packing, const WorldOptions& world) {
+  const bool is_root = world.rank == arguments.root;
+  for (const Argument argument : arguments_of(form)) {
+    const bool reads = argument == Argument::input || (argument == Argument::root_input && is_root);
+    const bool writes = argument == Argument::output || (argument == Argument::root_output && is_root);
+    if (reads) arguments.input = packing.read(arguments.input);
+    if (writes) arguments.output = packing.write(arguments.output);
+    if (argument == Argument::values) arguments.output = packing.update(arguments.output);
+  }
+  return arguments;
+}
+
+void run(native::SharedGroup& group, const CallOptions& options, CollectiveForm form, const CollectiveArguments& arguments) {
   Packing packing;
-  group.run(options, make(packing, group.options()));
+  group.run(options, make_collective(form, packed(form, arguments, packing, group.options()), group.options()));
   packing.write_back();
 }
 
-template <class Make>
-Work start(native::SharedGroup& group, const CallOptions& options, Make make) {
+Work start(native::SharedGroup& group, const CallOptions& options, CollectiveForm form, const CollectiveArguments& arguments) {
   Packing packing;
-  auto task = make(packing, group.options());
+  auto task = make_collective(form, packed(form, arguments, packing, group.options()), group.options());
   return group.start(options, std::move(task), std::move(packing));
 }
 
@@ -31,162 +43,114 @@ int Group::size() const noexcept { return shared_->options().size; }
 int Group::guests() const noexcept { return shared_->options().guests; }
 
 void Group::all_reduce(ReduceOp op, ConstTensorView input, TensorView output, const CallOptions& options) {
-  run(*shared_, options, [&](Packing& packing, const WorldOptions& world) {
-    return make_all_reduce(op, packing.read(input), packing.write(output), 1.0, world);
-  });
+  run(*shared_, options, CollectiveForm::all_reduce, {.op = op, .input = input, .output = output});
 }
 Work Group::all_reduce_async(ReduceOp op, ConstTensorView input, TensorView output, const CallOptions& options) {
-  return start(*shared_, options, [&](Packing& packing, const WorldOptions& world) {
-    return make_all_reduce(op, packing.read(input), packing.write(output), 1.0, world);
-  });
+  return start(*shared_, options, CollectiveForm::all_reduce, {.op = op, .input = input, .output = output});
 }
 
 void Group::all_mean(ConstTensorView input, TensorView output, const CallOptions& options) {
-  run(*shared_, options,
-      [&](Packing& packing, const WorldOptions& world) { return make_all_mean(packing.read(input), packing.write(output), world); });
+  run(*shared_, options, CollectiveForm::all_mean, {.input = input, .output = output});
 }
 Work Group::all_mean_async(ConstTensorView input, TensorView output, const CallOptions& options) {
-  return start(*shared_, options, [&](Packing& packing, const WorldOptions& world) {
-    return make_all_mean(packing.read(input), packing.write(output), world);
-  });
+  return start(*shared_, options, CollectiveForm::all_mean, {.input = input, .output = output});
 }
 
 void Group::reduce_scatter(ReduceOp op, ConstTensorView input, TensorView output, const CallOptions& options) {
-  run(*shared_, options, [&](Packing& packing, const WorldOptions& world) {
-    return make_reduce_scatter(op, packing.read(input), packing.write(output), world);
-  });
+  run(*shared_, options, CollectiveForm::reduce_scatter, {.op = op, .input = input, .output = output});
 }
 Work Group::reduce_scatter_async(ReduceOp op, ConstTensorView input, TensorView output, const CallOptions& options) {
-  return start(*shared_, options, [&](Packing& packing, const WorldOptions& world) {
-    return make_reduce_scatter(op, packing.read(input), packing.write(output), world);
-  });
+  return start(*shared_, options, CollectiveForm::reduce_scatter, {.op = op, .input = input, .output = output});
 }
 
 void Group::all_gather(ConstTensorView input, TensorView output, const CallOptions& options) {
-  run(*shared_, options,
-      [&](Packing& packing, const WorldOptions& world) { return make_all_gather(packing.read(input), packing.write(output), world); });
+  run(*shared_, options, CollectiveForm::all_gather, {.input = input, .output = output});
 }
 Work Group::all_gather_async(ConstTensorView input, TensorView output, const CallOptions& options) {
-  return start(*shared_, options, [&](Packing& packing, const WorldOptions& world) {
-    return make_all_gather(packing.read(input), packing.write(output), world);
-  });
+  return start(*shared_, options, CollectiveForm::all_gather, {.input = input, .output = output});
 }
 
 void Group::reduce_scatter_v(ReduceOp op, ConstTensorView input, TensorView output, std::span<const std::int64_t> counts,
                              const CallOptions& options) {
-  run(*shared_, options, [&](Packing& packing, const WorldOptions& world) {
-    return make_reduce_scatter_v(op, packing.read(input), packing.write(output), counts, world);
-  });
+  run(*shared_, options, CollectiveForm::reduce_scatter_v, {.op = op, .input = input, .output = output, .counts = counts});
 }
 Work Group::reduce_scatter_v_async(ReduceOp op, ConstTensorView input, TensorView output, std::span<const std::int64_t> counts,
                                    const CallOptions& options) {
-  return start(*shared_, options, [&](Packing& packing, const WorldOptions& world) {
-    return make_reduce_scatter_v(op, packing.read(input), packing.write(output), counts, world);
-  });
+  return start(*shared_, options, CollectiveForm::reduce_scatter_v, {.op = op, .input = input, .output = output, .counts = counts});
 }
 
 void Group::all_gather_v(ConstTensorView input, TensorView output, std::span<const std::int64_t> counts, const CallOptions& options) {
-  run(*shared_, options, [&](Packing& packing, const WorldOptions& world) {
-    return make_all_gather_v(packing.read(input), packing.write(output), counts, world);
-  });
+  run(*shared_, options, CollectiveForm::all_gather_v, {.input = input, .output = output, .counts = counts});
 }
 Work Group::all_gather_v_async(ConstTensorView input, TensorView output, std::span<const std::int64_t> counts, const CallOptions& options) {
-  return start(*shared_, options, [&](Packing& packing, const WorldOptions& world) {
-    return make_all_gather_v(packing.read(input), packing.write(output), counts, world);
-  });
+  return start(*shared_, options, CollectiveForm::all_gather_v, {.input = input, .output = output, .counts = counts});
 }
 
 void Group::reduce(ReduceOp op, ConstTensorView input, TensorView output, int root, const CallOptions& options) {
-  run(*shared_, options, [&](Packing& packing, const WorldOptions& world) {
-    return make_reduce(op, packing.read(input), world.rank == root ? packing.write(output) : output, root, world);
-  });
+  run(*shared_, options, CollectiveForm::reduce, {.op = op, .input = input, .output = output, .root = root});
 }
 Work Group::reduce_async(ReduceOp op, ConstTensorView input, TensorView output, int root, const CallOptions& options) {
-  return start(*shared_, options, [&](Packing& packing, const WorldOptions& world) {
-    return make_reduce(op, packing.read(input), world.rank == root ? packing.write(output) : output, root, world);
-  });
+  return start(*shared_, options, CollectiveForm::reduce, {.op = op, .input = input, .output = output, .root = root});
 }
 
 void Group::gather(ConstTensorView input, TensorView output, int root, const CallOptions& options) {
-  run(*shared_, options, [&](Packing& packing, const WorldOptions& world) {
-    return make_gather(packing.read(input), world.rank == root ? packing.write(output) : output, root, world);
-  });
+  run(*shared_, options, CollectiveForm::gather, {.input = input, .output = output, .root = root});
 }
 Work Group::gather_async(ConstTensorView input, TensorView output, int root, const CallOptions& options) {
-  return start(*shared_, options, [&](Packing& packing, const WorldOptions& world) {
-    return make_gather(packing.read(input), world.rank == root ? packing.write(output) : output, root, world);
-  });
+  return start(*shared_, options, CollectiveForm::gather, {.input = input, .output = output, .root = root});
 }
 
 void Group::gather_v(ConstTensorView input, TensorView output, std::span<const std::int64_t> counts, int root, const CallOptions& options) {
-  run(*shared_, options, [&](Packing& packing, const WorldOptions& world) {
-    return make_gather_v(packing.read(input), world.rank == root ? packing.write(output) : output, counts, root, world);
-  });
+  run(*shared_, options, CollectiveForm::gather_v, {.input = input, .output = output, .counts = counts, .root = root});
 }
 Work Group::gather_v_async(ConstTensorView input, TensorView output, std::span<const std::int64_t> counts, int root,
                            const CallOptions& options) {
-  return start(*shared_, options, [&](Packing& packing, const WorldOptions& world) {
-    return make_gather_v(packing.read(input), world.rank == root ? packing.write(output) : output, counts, root, world);
-  });
+  return start(*shared_, options, CollectiveForm::gather_v, {.input = input, .output = output, .counts = counts, .root = root});
 }
 
 void Group::scatter(ConstTensorView input, TensorView output, int root, const CallOptions& options) {
-  run(*shared_, options, [&](Packing& packing, const WorldOptions& world) {
-    return make_scatter(world.rank == root ? packing.read(input) : input, packing.write(output), root, world);
-  });
+  run(*shared_, options, CollectiveForm::scatter, {.input = input, .output = output, .root = root});
 }
 Work Group::scatter_async(ConstTensorView input, TensorView output, int root, const CallOptions& options) {
-  return start(*shared_, options, [&](Packing& packing, const WorldOptions& world) {
-    return make_scatter(world.rank == root ? packing.read(input) : input, packing.write(output), root, world);
-  });
+  return start(*shared_, options, CollectiveForm::scatter, {.input = input, .output = output, .root = root});
 }
 
 void Group::scatter_v(ConstTensorView input, TensorView output, std::span<const std::int64_t> counts, int root,
                       const CallOptions& options) {
-  run(*shared_, options, [&](Packing& packing, const WorldOptions& world) {
-    return make_scatter_v(world.rank == root ? packing.read(input) : input, packing.write(output), counts, root, world);
-  });
+  run(*shared_, options, CollectiveForm::scatter_v, {.input = input, .output = output, .counts = counts, .root = root});
 }
 Work Group::scatter_v_async(ConstTensorView input, TensorView output, std::span<const std::int64_t> counts, int root,
                             const CallOptions& options) {
-  return start(*shared_, options, [&](Packing& packing, const WorldOptions& world) {
-    return make_scatter_v(world.rank == root ? packing.read(input) : input, packing.write(output), counts, root, world);
-  });
+  return start(*shared_, options, CollectiveForm::scatter_v, {.input = input, .output = output, .counts = counts, .root = root});
 }
 
 void Group::all_to_all(ConstTensorView input, TensorView output, const CallOptions& options) {
-  run(*shared_, options,
-      [&](Packing& packing, const WorldOptions& world) { return make_all_to_all(packing.read(input), packing.write(output), world); });
+  run(*shared_, options, CollectiveForm::all_to_all, {.input = input, .output = output});
 }
 Work Group::all_to_all_async(ConstTensorView input, TensorView output, const CallOptions& options) {
-  return start(*shared_, options, [&](Packing& packing, const WorldOptions& world) {
-    return make_all_to_all(packing.read(input), packing.write(output), world);
-  });
+  return start(*shared_, options, CollectiveForm::all_to_all, {.input = input, .output = output});
 }
 
 void Group::all_to_all_v(ConstTensorView input, TensorView output, std::span<const std::int64_t> send_counts,
                          std::span<const std::int64_t> receive_counts, const CallOptions& options) {
-  run(*shared_, options, [&](Packing& packing, const WorldOptions& world) {
-    return make_all_to_all_v(packing.read(input), packing.write(output), send_counts, receive_counts, world);
-  });
+  run(*shared_, options, CollectiveForm::all_to_all_v,
+      {.input = input, .output = output, .counts = send_counts, .receive_counts = receive_counts});
 }
 Work Group::all_to_all_v_async(ConstTensorView input, TensorView output, std::span<const std::int64_t> send_counts,
                                std::span<const std::int64_t> receive_counts, const CallOptions& options) {
-  return start(*shared_, options, [&](Packing& packing, const WorldOptions& world) {
-    return make_all_to_all_v(packing.read(input), packing.write(output), send_counts, receive_counts, world);
-  });
+  return start(*shared_, options, CollectiveForm::all_to_all_v,
+               {.input = input, .output = output, .counts = send_counts, .receive_counts = receive_counts});
 }
 
 void Group::broadcast(TensorView values, int root, const CallOptions& options) {
-  run(*shared_, options, [&](Packing& packing, const WorldOptions& world) { return make_broadcast(packing.update(values), root, world); });
+  run(*shared_, options, CollectiveForm::broadcast, {.output = values, .root = root});
 }
 Work Group::broadcast_async(TensorView values, int root, const CallOptions& options) {
-  return start(*shared_, options,
-               [&](Packing& packing, const WorldOptions& world) { return make_broadcast(packing.update(values), root, world); });
+  return start(*shared_, options, CollectiveForm::broadcast, {.output = values, .root = root});
 }
 
-void Group::barrier(const CallOptions& options) { shared_->run(options, make_barrier(shared_->options())); }
-Work Group::barrier_async(const CallOptions& options) { return shared_->start(options, make_barrier(shared_->options())); }
+void Group::barrier(const CallOptions& options) { run(*shared_, options, CollectiveForm::barrier, {}); }
+Work Group::barrier_async(const CallOptions& options) { return start(*shared_, options, CollectiveForm::barrier, {}); }
 
 void Group::send(ConstTensorView values, int destination, const CallOptions& options) {
   Packing packing;
@@ -226,16 +190,15 @@ std::string Group::describe_placement() const {
 
 std::string_view Group::algorithm(std::string_view operation, std::size_t bytes) const {
   const WorldOptions& world = shared_->options();
-  const std::string_view even = operation.ends_with("_v") ? operation.substr(0, operation.size() - 2) : operation;
-  for (std::size_t i = 0; i < kCollectiveKindCount; ++i) {
+  if (const auto kind = find_collective(operation); kind && *kind != CollectiveKind::barrier) {
     Call call;
-    call.kind = static_cast<CollectiveKind>(i);
-    if (call.kind != CollectiveKind::barrier && name_of(call.kind) == even)
-      return name_of(choose_algorithm(call, bytes, size(), world.topology, world.limits, world.placement));
+    call.kind = *kind;
+    return name_of(choose_algorithm(call, bytes, size(), world.topology, world.limits, world.placement));
   }
-  throw InvalidArgument({Errc::invalid_argument, "there is no operation '" + std::string(operation) +
-                                                     "'; all_reduce, reduce_scatter, all_gather, broadcast, reduce, gather, scatter and "
-                                                     "all_to_all have algorithms"});
+  std::vector<std::string_view> names;
+  for (const CollectiveFacts& facts : kCollectives)
+    if (facts.kind != CollectiveKind::barrier) names.push_back(name_of(facts.kind));
+  refuse("there is no operation '" + std::string(operation) + "'; " + names_text(names, "and") + " have algorithms");
 }
 
 }  // namespace ringlet

@@ -7,8 +7,6 @@
 
 namespace ringlet::native {
 
-namespace {
-
 std::string machine_name() {
   std::array<char, UV_MAXHOSTNAMESIZE> text{};
   std::size_t length = text.size();
@@ -16,6 +14,8 @@ std::string machine_name() {
   const std::string name(text.data(), length);
   return name.substr(0, name.find('.'));
 }
+
+namespace {
 
 std::string program_name() {
   std::array<char, PATH_MAX> path{};

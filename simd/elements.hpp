@@ -26,9 +26,24 @@ struct Complex {
 template <class... T>
 struct TypeList {};
 
+/// What kernels compute with where elements are of type T.
+template <class T>
+struct KernelType {
+  using Type = T;
+};
+template <>
+struct KernelType<bool> {
+  using Type = Boolean;
+};
+template <>
+struct KernelType<Complex64> {
+  using Type = Complex;
+};
+
+template <class... T>
+TypeList<typename KernelType<T>::Type...> kernel_types(const std::tuple<ringlet::detail::DTypeRow<T>...>&);
 /// The element types in the order of DType's numbers.
-using Elements = TypeList<Boolean, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, std::int8_t, std::int16_t, std::int32_t,
-                          std::int64_t, Float16, BFloat16, float, double, Complex>;
+using Elements = decltype(kernel_types(ringlet::detail::kDTypeRows));
 
 /// The binary format of a real floating-point type: its bits, and the patterns of positive infinity and of the canonical NaN.
 template <class T>
@@ -63,13 +78,24 @@ struct Format<double> {
 };
 
 template <class T>
-concept Real = requires {
-  Format<T>::kInfinity;
-};
+concept Real = requires { Format<T>::kInfinity; };
 template <class T>
 concept ComplexNumber = std::same_as<T, Complex>;
 template <class T>
 concept Floating = Real<T> || ComplexNumber<T>;
+
+/// Whether each type is what the dtype's row says: a dtype without its Format would silently have no kernels.
+template <class... T>
+constexpr bool formats_fit(TypeList<T...>) {
+  constexpr bool kReal[]{Real<T>...}, kFloating[]{Floating<T>...};
+  constexpr std::size_t kBytes[]{sizeof(T)...};
+  for (std::size_t d = 0; d < sizeof...(T); ++d) {
+    const auto dtype = static_cast<DType>(d);
+    if (kReal[d] != is_real(dtype) || kFloating[d] != is_floating(dtype) || kBytes[d] != size_of(dtype)) return false;
+  }
+  return true;
+}
+static_assert(formats_fit(Elements()), "a dtype of dtype.hpp lacks its Format, or has one that it should not have");
 
 /// The sign bit cleared.
 template <Real T>

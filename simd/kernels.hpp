@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -28,22 +29,22 @@ using MapFn = void (*)(std::byte* data, std::size_t count);
 /// adamax:    s0 = d0 s0 + k0 g, s1 = max(d1 s1, |g|), p -= r s0 / (s1 + epsilon)
 /// lion:      c = d0 s0 + k0 g, s0 = d1 s0 + k1 g, p = keep p - r sign(c)
 enum class UpdateRule : std::uint8_t { sgd, momentum, nesterov, root_mean_square, adadelta, adam, adamax, lion };
-inline constexpr std::size_t kUpdateRuleCount = 8;
 
-/// How many arrays of state a rule has.
-constexpr std::size_t slots_of(UpdateRule rule) noexcept {
-  switch (rule) {
-    case UpdateRule::sgd:
-      return 0;
-    case UpdateRule::momentum:
-    case UpdateRule::nesterov:
-    case UpdateRule::root_mean_square:
-    case UpdateRule::lion:
-      return 1;
-    default:
-      return 2;
-  }
-}
+struct UpdateRuleFacts {
+  UpdateRule rule;
+  std::size_t slots;  // arrays of state
+};
+/// In the order of the rules.
+inline constexpr std::array kUpdateRules{
+    UpdateRuleFacts{UpdateRule::sgd, 0},      UpdateRuleFacts{UpdateRule::momentum, 1},
+    UpdateRuleFacts{UpdateRule::nesterov, 1}, UpdateRuleFacts{UpdateRule::root_mean_square, 1},
+    UpdateRuleFacts{UpdateRule::adadelta, 2}, UpdateRuleFacts{UpdateRule::adam, 2},
+    UpdateRuleFacts{UpdateRule::adamax, 2},   UpdateRuleFacts{UpdateRule::lion, 1},
+};
+static_assert(ringlet::detail::in_order(kUpdateRules, &UpdateRuleFacts::rule));
+inline constexpr std::size_t kUpdateRuleCount = kUpdateRules.size();
+
+constexpr std::size_t slots_of(UpdateRule rule) noexcept { return kUpdateRules[static_cast<std::size_t>(rule)].slots; }
 
 /// Those that a rule does not mention are not read. Each is rounded to the arithmetic type before it is used.
 struct UpdateCoefficients {

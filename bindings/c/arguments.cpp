@@ -13,9 +13,9 @@ constexpr size_t kMostOptionsBytes = 4096;
 constexpr int64_t kMostMilliseconds = 1'000'000'000;
 
 DType known_dtype(int32_t dtype, const std::string& name) {
-  if (dtype < 0 || dtype >= static_cast<int32_t>(kDTypeCount))
-    throw BadArgument(name + " is the unknown dtype number " + std::to_string(dtype));
-  return static_cast<DType>(dtype);
+  const auto known = from_number<DType>(dtype);
+  if (!known) throw BadArgument(name + " is the unknown dtype number " + std::to_string(dtype));
+  return *known;
 }
 
 template <class View>
@@ -44,8 +44,9 @@ void check_size(size_t given_size) {
 }  // namespace
 
 ReduceOp reduce_op(int32_t op) {
-  if (op < 0 || op >= static_cast<int32_t>(kReduceOpCount)) throw BadArgument("op is the unknown operation number " + std::to_string(op));
-  return static_cast<ReduceOp>(op);
+  const auto known = from_number<ReduceOp>(op);
+  if (!known) throw BadArgument("op is the unknown operation number " + std::to_string(op));
+  return *known;
 }
 
 std::optional<DType> optional_dtype(int32_t dtype, const char* name) {

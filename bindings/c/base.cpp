@@ -1,7 +1,6 @@
 #include <ringlet/c/base.h>
 
 #include <new>
-#include <ringlet/dtype.hpp>
 #include <ringlet/error.hpp>
 #include <string>
 
@@ -16,17 +15,6 @@ static_assert(same(Errc::ok, RINGLET_OK) && same(Errc::invalid_argument, RINGLET
               same(Errc::mismatch, RINGLET_MISMATCH) && same(Errc::peer_lost, RINGLET_PEER_LOST) &&
               same(Errc::timed_out, RINGLET_TIMED_OUT) && same(Errc::protocol_error, RINGLET_PROTOCOL_ERROR) &&
               same(Errc::cancelled, RINGLET_CANCELLED) && same(Errc::io_error, RINGLET_IO_ERROR));
-
-constexpr bool same(DType dtype, int number) { return static_cast<int>(dtype) == number; }
-static_assert(same(DType::boolean, RINGLET_BOOL) && same(DType::u8, RINGLET_U8) && same(DType::u16, RINGLET_U16) &&
-              same(DType::u32, RINGLET_U32) && same(DType::u64, RINGLET_U64) && same(DType::i8, RINGLET_I8) &&
-              same(DType::i16, RINGLET_I16) && same(DType::i32, RINGLET_I32) && same(DType::i64, RINGLET_I64) &&
-              same(DType::f16, RINGLET_F16) && same(DType::bf16, RINGLET_BF16) && same(DType::f32, RINGLET_F32) &&
-              same(DType::f64, RINGLET_F64) && same(DType::complex64, RINGLET_COMPLEX64) && kDTypeCount == RINGLET_COMPLEX64 + 1);
-
-constexpr bool same(ReduceOp op, int number) { return static_cast<int>(op) == number; }
-static_assert(same(ReduceOp::sum, RINGLET_SUM) && same(ReduceOp::prod, RINGLET_PROD) && same(ReduceOp::max, RINGLET_MAX) &&
-              same(ReduceOp::min, RINGLET_MIN) && kReduceOpCount == RINGLET_MIN + 1);
 
 struct LastError {
   std::string text;

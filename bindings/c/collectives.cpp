@@ -1,37 +1,9 @@
+// Made by bindings/generator from the library's tables: see ARCHITECTURE.md, "Tables".
 #include <ringlet/c/collectives.h>
 
-#include "bindings/c/arguments.hpp"
-#include "bindings/c/handles.hpp"
+#include "bindings/c/calls.hpp"
 
 using namespace ringlet::c;
-
-namespace {
-
-template <class Call>
-int32_t run(const char* name, ringlet_group* group, Call call) noexcept {
-  return guarded(name, [&] { call(value_of(group, "group")); });
-}
-
-template <class Call>
-int32_t start(const char* name, ringlet_group* group, ringlet_work** work, Call call) noexcept {
-  return guarded(name, [&] { give(work, "work", [&] { return call(value_of(group, "group")); }); });
-}
-
-std::span<const int64_t> per_rank(const ringlet_group* group, const int64_t* counts, const char* name) {
-  return array_of(counts, static_cast<size_t>(group->value.size()), name);
-}
-
-bool is_root(int32_t root, const ringlet_group* group) { return group->value.rank() == root; }
-
-/// What only the root looks at; elsewhere anything may stand there.
-ringlet::TensorView output_at(int32_t root, const ringlet_group* group, const ringlet_tensor* output) {
-  return is_root(root, group) ? written_view(output, "output") : ringlet::TensorView();
-}
-ringlet::ConstTensorView input_at(int32_t root, const ringlet_group* group, const ringlet_tensor* input) {
-  return is_root(root, group) ? read_view(input, "input") : ringlet::ConstTensorView();
-}
-
-}  // namespace
 
 int32_t ringlet_all_reduce(ringlet_group* group, int32_t op, const ringlet_tensor* input, const ringlet_tensor* output,
                            const ringlet_call_options* options) {
@@ -221,22 +193,4 @@ int32_t ringlet_all_to_all_v_async(ringlet_group* group, const ringlet_tensor* i
     return g.all_to_all_v_async(read_view(input, "input"), written_view(output, "output"), per_rank(group, send_counts, "send_counts"),
                                 per_rank(group, receive_counts, "receive_counts"), call_options(options));
   });
-}
-
-int32_t ringlet_send(ringlet_group* group, const ringlet_tensor* values, int32_t destination, const ringlet_call_options* options) {
-  return run(__func__, group, [&](ringlet::Group& g) { g.send(read_view(values, "values"), destination, call_options(options)); });
-}
-int32_t ringlet_send_async(ringlet_group* group, const ringlet_tensor* values, int32_t destination, const ringlet_call_options* options,
-                           ringlet_work** work) {
-  return start(__func__, group, work,
-               [&](ringlet::Group& g) { return g.send_async(read_view(values, "values"), destination, call_options(options)); });
-}
-
-int32_t ringlet_recv(ringlet_group* group, const ringlet_tensor* values, int32_t source, const ringlet_call_options* options) {
-  return run(__func__, group, [&](ringlet::Group& g) { g.recv(written_view(values, "values"), source, call_options(options)); });
-}
-int32_t ringlet_recv_async(ringlet_group* group, const ringlet_tensor* values, int32_t source, const ringlet_call_options* options,
-                           ringlet_work** work) {
-  return start(__func__, group, work,
-               [&](ringlet::Group& g) { return g.recv_async(written_view(values, "values"), source, call_options(options)); });
 }

@@ -21,16 +21,15 @@ Tree::Tree(std::span<const Leaf> leaves) {
 }
 
 Status Tree::accepts(std::string_view name) const {
-  const auto refused = [](std::string text) { return Status(Errc::invalid_argument, std::move(text)); };
   const std::string quoted = "'" + std::string(name) + "'";
-  if (has_empty_level(name)) return refused("the tree's name " + quoted + " is empty or has an empty level; write \"layers.0.weight\"");
+  if (has_empty_level(name)) return invalid("the tree's name " + quoted + " is empty or has an empty level; write \"layers.0.weight\"");
   const auto stands = positions_.find(name);
   if (stands != positions_.end())
-    return refused("the tree has " + quoted + " already" + (stands->second == kLevel ? ", as a level above other tensors" : ""));
+    return invalid("the tree has " + quoted + " already" + (stands->second == kLevel ? ", as a level above other tensors" : ""));
   for (auto dot = name.find('.'); dot != std::string_view::npos; dot = name.find('.', dot + 1)) {
     const auto above = positions_.find(name.substr(0, dot));
     if (above != positions_.end() && above->second != kLevel)
-      return refused("the tree has a tensor '" + above->first + "', so there can be no " + quoted + " below it");
+      return invalid("the tree has a tensor '" + above->first + "', so there can be no " + quoted + " below it");
   }
   return {};
 }

@@ -4,6 +4,8 @@
 #include <array>
 #include <cstdio>
 
+#include "core/base/rank_text.hpp"
+
 namespace ringlet {
 
 namespace {
@@ -11,7 +13,9 @@ namespace {
 /// Of those that are late, so many are described; the others are counted.
 constexpr std::size_t kDescribed = 8;
 
-std::string rank_text(const Latecomer& one) { return "rank " + std::to_string(one.rank) + (one.host.empty() ? "" : " (" + one.host + ")"); }
+std::string latecomer_text(const Latecomer& one) {
+  return rank_text(static_cast<std::uint64_t>(one.rank)) + (one.host.empty() ? "" : " (" + one.host + ")");
+}
 
 std::string and_more(std::size_t count) { return count > kDescribed ? " and " + std::to_string(count - kDescribed) + " more" : ""; }
 
@@ -20,7 +24,7 @@ std::string described(const std::vector<Latecomer>& late) {
   std::string text;
   const std::size_t shown = std::min(late.size(), kDescribed);
   for (std::size_t i = 0; i < shown; ++i)
-    text += (i == 0 ? "" : i + 1 == late.size() ? ", and for " : ", for ") + rank_text(late[i]) + ", which " + late[i].doing;
+    text += (i == 0 ? "" : i + 1 == late.size() ? ", and for " : ", for ") + latecomer_text(late[i]) + ", which " + late[i].doing;
   return text + and_more(late.size());
 }
 

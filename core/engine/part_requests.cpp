@@ -99,7 +99,6 @@ Status divide(const char* name, Side part, Side whole, bool has_whole, std::opti
 Result<CollectiveTask> scatter_reduced(const char* name, ReduceOp op, ConstTensorView input, TensorView output,
                                        std::optional<Counts> counts, const WorldOptions& options) {
   if (Status status = check_op(name, op); !status.ok()) return status;
-  if (op == ReduceOp::prod) return invalid(std::string(name) + ": prod is not offered; use sum, max or min");
   if (Status status = check_pair(name, input, output); !status.ok()) return status;
   if (Status status = check_axis(name, "input", input); !status.ok()) return status;
   Call call;

@@ -6,8 +6,6 @@
 
 namespace ringlet {
 
-Status invalid(std::string text) { return {Errc::invalid_argument, std::move(text)}; }
-
 Status check_view(const char* call, const char* name, ConstTensorView view) {
   const std::string where = std::string(call) + ": " + name;
   if (!is_valid(view.dtype())) return invalid(where + " has the unknown dtype number " + std::to_string(static_cast<int>(view.dtype())));

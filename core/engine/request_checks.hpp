@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "core/base/refuse.hpp"
 #include "core/base/result.hpp"
 #include "core/engine/requests.hpp"
 
@@ -9,7 +10,6 @@ namespace ringlet {
 
 // What the checks of requests are made of. `call` is the name of the caller's function, `name` of its argument.
 
-Status invalid(std::string text);
 /// A known dtype, a possible shape, memory where there are elements.
 Status check_view(const char* call, const char* name, ConstTensorView view);
 /// Both views, and that their dtypes are the same.

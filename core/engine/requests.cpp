@@ -41,10 +41,10 @@ Result<CollectiveTask> make_all_mean(ConstTensorView input, TensorView output, c
   if (is_valid(input.dtype()) && !is_floating(input.dtype()))
     return invalid("a mean of " + std::string(name_of(input.dtype())) + " cannot be held in it; cast to a floating dtype first");
   auto task = make_all_reduce(ReduceOp::sum, input, output, options.size, options);
-  if (!task.ok() || input.dtype() != DType::f16 || task.value().call.algorithm != Algorithm::ring) return task;
+  if (!task.ok() || !is_divided_first(input.dtype()) || task.value().call.algorithm != Algorithm::ring) return task;
   if (input.data() != output.data()) std::memcpy(output.data(), input.data(), input.bytes());
   const simd::FloatEnvironment environment;
-  options.kernels->divide(DType::f16)(output.data(), output.count(), options.size);
+  options.kernels->divide(output.dtype())(output.data(), output.count(), options.size);
   return make_all_reduce(ReduceOp::sum, output, output, 1.0, options);
 }
 
@@ -84,6 +84,42 @@ CollectiveTask make_barrier(const WorldOptions& options) {
   call.kind = CollectiveKind::barrier;
   if (options.topology.has_guests()) return make_task(std::move(call), {}, {}, options);
   return {call, {}, {}, options.operation_timeout, {}};
+}
+
+Result<CollectiveTask> make_collective(CollectiveForm form, const CollectiveArguments& a, const WorldOptions& options) {
+  switch (form) {
+    case CollectiveForm::all_reduce:
+      return make_all_reduce(a.op, a.input, a.output, 1.0, options);
+    case CollectiveForm::all_mean:
+      return make_all_mean(a.input, a.output, options);
+    case CollectiveForm::reduce_scatter:
+      return make_reduce_scatter(a.op, a.input, a.output, options);
+    case CollectiveForm::reduce_scatter_v:
+      return make_reduce_scatter_v(a.op, a.input, a.output, a.counts, options);
+    case CollectiveForm::all_gather:
+      return make_all_gather(a.input, a.output, options);
+    case CollectiveForm::all_gather_v:
+      return make_all_gather_v(a.input, a.output, a.counts, options);
+    case CollectiveForm::broadcast:
+      return make_broadcast(a.output, a.root, options);
+    case CollectiveForm::barrier:
+      return make_barrier(options);
+    case CollectiveForm::reduce:
+      return make_reduce(a.op, a.input, a.output, a.root, options);
+    case CollectiveForm::gather:
+      return make_gather(a.input, a.output, a.root, options);
+    case CollectiveForm::gather_v:
+      return make_gather_v(a.input, a.output, a.counts, a.root, options);
+    case CollectiveForm::scatter:
+      return make_scatter(a.input, a.output, a.root, options);
+    case CollectiveForm::scatter_v:
+      return make_scatter_v(a.input, a.output, a.counts, a.root, options);
+    case CollectiveForm::all_to_all:
+      return make_all_to_all(a.input, a.output, options);
+    case CollectiveForm::all_to_all_v:
+      return make_all_to_all_v(a.input, a.output, a.counts, a.receive_counts, options);
+  }
+  return invalid("unknown collective number " + std::to_string(static_cast<int>(form)));
 }
 
 Result<MessageTask> make_send(ConstTensorView values, int destination, const WorldOptions& options) {

@@ -17,6 +17,9 @@ CollectiveTask make_task(Call call, ConstTensorView input, TensorView output, co
 
 /// `divisor` 1: a plain reduction; otherwise the owner divides the result by it (sum of a floating dtype only).
 Result<CollectiveTask> make_all_reduce(ReduceOp op, ConstTensorView input, TensorView output, double divisor, const WorldOptions& options);
+/// Whether a mean divides elements before they are added where each hop rounds: the sums of f16, which ends at 65,504, would overflow.
+constexpr bool is_divided_first(DType dtype) noexcept { return is_narrow(dtype) && kind_of(dtype) == ElementKind::ieee_float; }
+
 /// The mean over the group. Where the ring would round a sum of f16 at each hop, and overflow, the elements are divided before: then
 /// `output` is written by this call already.
 Result<CollectiveTask> make_all_mean(ConstTensorView input, TensorView output, const WorldOptions& options);
@@ -41,6 +44,18 @@ Result<CollectiveTask> make_gather_v(ConstTensorView input, TensorView output, C
 Result<CollectiveTask> make_scatter_v(ConstTensorView input, TensorView output, Counts counts, int root, const WorldOptions& options);
 Result<CollectiveTask> make_all_to_all_v(ConstTensorView input, TensorView output, Counts send_counts, Counts receive_counts,
                                          const WorldOptions& options);
+
+/// What a caller gives to a collective; a form reads its own arguments only (arguments_of).
+struct CollectiveArguments {
+  ReduceOp op = ReduceOp::sum;
+  ConstTensorView input{};
+  TensorView output{};  // or the values that are both
+  Counts counts{};      // of parts, or of what is sent
+  Counts receive_counts{};
+  int root = 0;
+};
+/// The request of any form, by the functions above.
+Result<CollectiveTask> make_collective(CollectiveForm form, const CollectiveArguments& arguments, const WorldOptions& options);
 
 Result<MessageTask> make_send(ConstTensorView values, int destination, const WorldOptions& options);
 Result<MessageTask> make_receive(TensorView values, int source, const WorldOptions& options);

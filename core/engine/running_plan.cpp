@@ -15,8 +15,6 @@ constexpr std::size_t kCombineBytes = 32 << 10;
 /// Elements combined at a time: the f32 accumulators of a block stay in the first-level cache.
 constexpr std::size_t kBlockElements = 1024;
 
-bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
-
 }  // namespace
 
 void RunningPlan::begin(const CollectiveTask& task, const WorldOptions& options) {
@@ -78,7 +76,7 @@ bool RunningPlan::run_next_combine() {
 void RunningPlan::combine_block(const Combine& combine, std::size_t offset, std::size_t bytes) {
   const std::size_t count = bytes / element_bytes();
   alignas(64) std::array<std::byte, kBlockElements * 8> sum;
-  const bool widen = is_half(call().dtype) && (call().op == ReduceOp::sum || call().op == ReduceOp::prod);
+  const bool widen = is_narrow(call().dtype) && (call().op == ReduceOp::sum || call().op == ReduceOp::prod);
   const auto operand = [&](std::uint32_t i) { return readable(steps_.operands[combine.first_operand + i].from) + offset; };
   std::byte* into = writable(combine.into) + offset;
   if (!widen) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "core/base/names_text.hpp"
 #include "core/base/number_text.hpp"
 #include "core/engine/request_checks.hpp"
 #include "core/engine/requests.hpp"
@@ -13,8 +14,6 @@
 namespace ringlet {
 
 namespace {
-
-bool is_half_or_real(DType dtype) { return dtype >= DType::f16 && dtype <= DType::f64; }
 
 Status check_weight(std::optional<double> weight) {
   if (!weight || (std::isfinite(*weight) && *weight >= 0)) return {};
@@ -35,8 +34,9 @@ std::vector<TensorView> views_of(const Tree& tree) {
 }  // namespace
 
 Status Averager::check(const AverageOptions& options) {
-  if (options.communication_type && *options.communication_type != DType::f16 && *options.communication_type != DType::bf16)
-    return invalid("communication_type is " + std::string(name_of(*options.communication_type)) + "; f16 and bf16 are possible");
+  if (options.communication_type && !is_narrow(*options.communication_type))
+    return invalid("communication_type is " + std::string(name_of(*options.communication_type)) + "; " + names_of_dtypes(is_narrow, "and") +
+                   " are possible");
   return check_weight(options.weight);
 }
 
@@ -51,7 +51,7 @@ Status Averager::set_weight(std::optional<double> weight) {
 }
 
 Status Averager::add(TensorView gradient) {
-  if (!is_valid(gradient.dtype()) || !is_floating(gradient.dtype()))
+  if (!is_floating(gradient.dtype()))
     return invalid("a gradient of dtype " + std::string(name_of(gradient.dtype())) +
                    " cannot be averaged; cast it to a floating dtype first");
   if (gradient.data() == nullptr && gradient.count() > 0)
@@ -125,7 +125,7 @@ Status Averager::take_weights() {
 }
 
 DType Averager::wire_dtype(DType dtype) const {
-  return options_.communication_type && is_half_or_real(dtype) ? *options_.communication_type : dtype;
+  return options_.communication_type && is_real(dtype) ? *options_.communication_type : dtype;
 }
 
 bool Averager::full(std::size_t bytes) const {

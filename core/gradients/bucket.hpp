@@ -13,8 +13,8 @@ class Bucket {
  public:
   /// Empties the bucket. `wire_dtype` is what moves: `dtype` itself, or a float dtype that it can be cast to.
   void open(DType dtype, DType wire_dtype);
-  /// Takes `values`, which is borrowed until unpack() and may have gaps, scaled by `factor` (1: as it is). f16, bf16, f32, f64 or
-  /// complex64; the bucket's dtype.
+  /// Takes `values`, which is borrowed until unpack() and may have gaps, scaled by `factor` (1: as it is). Of the
+  /// bucket's dtype, which is floating.
   void pack(TensorView values, double factor, const simd::Kernels& kernels);
   /// What is moved, in place.
   TensorView packed();

@@ -42,13 +42,14 @@ std::optional<Tree> read_tree(std::string_view text) {
   while (!text.empty()) {
     const auto numbers = take_numbers(text);
     if (!numbers || numbers->size() < 2) return std::nullopt;
-    const auto name_bytes = (*numbers)[0], dtype = (*numbers)[1];
+    const auto name_bytes = (*numbers)[0];
+    const auto dtype = from_number<DType>((*numbers)[1]);
     if (name_bytes < 0 || static_cast<std::uint64_t>(name_bytes) >= text.size()) return std::nullopt;
-    if (dtype < 0 || dtype >= static_cast<std::int64_t>(kDTypeCount)) return std::nullopt;
+    if (!dtype) return std::nullopt;
     const auto shape = checked_shape(std::span(*numbers).subspan(2));
     const std::string name(text.substr(0, static_cast<std::size_t>(name_bytes)));
     if (!shape.ok() || !tree.accepts(name).ok()) return std::nullopt;
-    tree.add(name, TensorView(nullptr, static_cast<DType>(dtype), shape.value()));
+    tree.add(name, TensorView(nullptr, *dtype, shape.value()));
     if (text[name.size()] != '\n') return std::nullopt;
     text.remove_prefix(name.size() + 1);
   }

@@ -15,20 +15,18 @@ class OptionChecks {
  public:
   explicit OptionChecks(std::string owner) : owner_(std::move(owner)) {}
 
-  OptionChecks& require(bool holds, const char* name, double value, const char* what) {
+  OptionChecks& require(bool holds, const std::string& name, double value, const char* what) {
     if (!holds && status_.ok())
       status_ = {Errc::invalid_argument, owner_ + ": " + name + " is " + number_text(value) + "; it must be " + what};
     return *this;
   }
-  OptionChecks& finite(const char* name, double value) { return require(std::isfinite(value), name, value, "finite"); }
-  OptionChecks& not_negative(const char* name, double value) {
+  OptionChecks& finite(const std::string& name, double value) { return require(std::isfinite(value), name, value, "finite"); }
+  OptionChecks& not_negative(const std::string& name, double value) {
     return require(std::isfinite(value) && value >= 0, name, value, "finite and not negative");
   }
-  OptionChecks& positive(const char* name, double value) {
+  OptionChecks& positive(const std::string& name, double value) {
     return require(std::isfinite(value) && value > 0, name, value, "finite and above 0");
   }
-  /// A share of what was before.
-  OptionChecks& fraction(const char* name, double value) { return require(value >= 0 && value < 1, name, value, "at least 0 and below 1"); }
 
   const Status& status() const { return status_; }
 

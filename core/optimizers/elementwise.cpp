@@ -2,6 +2,9 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/base/names_text.hpp"
+#include "core/base/number_text.hpp"
+#include "core/base/refuse.hpp"
 #include "core/optimizers/check_optimizer.hpp"
 #include "core/optimizers/checks.hpp"
 #include "core/optimizers/formula.hpp"
@@ -11,13 +14,11 @@ namespace ringlet {
 
 namespace {
 
-bool is_real(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f32 || dtype == DType::f64; }
-
-Status refused(std::string text) { return {Errc::invalid_argument, std::move(text)}; }
+std::string not_real(DType dtype) { return std::string(name_of(dtype)) + "; it must be " + names_of_dtypes(is_real, "or"); }
 
 Status check_rate(const std::string& owner, double value, std::uint64_t step) {
   if (std::isfinite(value) && value >= 0) return {};
-  return refused(owner + ": the learning rate of step " + std::to_string(step) + " is " + number_text(value) +
+  return invalid(owner + ": the learning rate of step " + std::to_string(step) + " is " + number_text(value) +
                  "; it must be finite and not negative");
 }
 
@@ -53,33 +54,30 @@ struct ElementwiseOptimizer::State {
 };
 
 Status check_optimizer(const std::string& owner, const LearningRate& learning_rate, std::optional<DType> state_dtype) {
-  if (state_dtype && !is_real(*state_dtype))
-    return refused(owner + ": state_dtype is " + std::string(name_of(*state_dtype)) + "; it must be f16, bf16, f32 or f64");
+  if (state_dtype && !is_real(*state_dtype)) return invalid(owner + ": state_dtype is " + not_real(*state_dtype));
   return check_rate(owner, learning_rate.at(0), 0);
 }
 
 /// `role` says what the leaf is.
 Status ElementwiseOptimizer::State::check_state(const Leaf& leaf, const char* role) const {
   const auto who = [&] { return formula.name + ": the " + role + " '" + leaf.name + "' "; };
-  if (!is_real(leaf.values.dtype()))
-    return refused(who() + "is " + std::string(name_of(leaf.values.dtype())) + "; it must be f16, bf16, f32 or f64");
+  if (!is_real(leaf.values.dtype())) return invalid(who() + "is " + not_real(leaf.values.dtype()));
   const auto position = positions.find(leaf.name);
   if (position == positions.end()) return {};
   const Shape& shape = entries[position->second].shape;
   if (shape == leaf.values.shape()) return {};
-  return refused(who() + "has the shape " + to_string(leaf.values.shape()) + " but its state " + to_string(shape) +
+  return invalid(who() + "has the shape " + to_string(leaf.values.shape()) + " but its state " + to_string(shape) +
                  "; give the slice of before, or use a new optimizer");
 }
 
 Status ElementwiseOptimizer::State::check_leaf(const Leaf& gradient, const TensorView* parameter) const {
   if (Status status = check_state(gradient, "gradient"); !status.ok()) return status;
   const auto who = [&] { return formula.name + ": the gradient '" + gradient.name + "' "; };
-  if (parameter == nullptr) return refused(who() + "has no parameter of that name");
+  if (parameter == nullptr) return invalid(who() + "has no parameter of that name");
   if (!(parameter->shape() == gradient.values.shape()))
-    return refused(who() + "is " + describe(gradient.values) + " but its parameter " + describe(*parameter) + "; both need the same shape");
+    return invalid(who() + "is " + describe(gradient.values) + " but its parameter " + describe(*parameter) + "; both need the same shape");
   if (!is_real(parameter->dtype()))
-    return refused(formula.name + ": the parameter '" + gradient.name + "' is " + std::string(name_of(parameter->dtype())) +
-                   "; it must be f16, bf16, f32 or f64");
+    return invalid(formula.name + ": the parameter '" + gradient.name + "' is " + not_real(parameter->dtype()));
   return {};
 }
 

@@ -1,6 +1,7 @@
 #include <ringlet/optimizers.hpp>
 #include <utility>
 
+#include "core/base/refuse.hpp"
 #include "core/optimizers/checks.hpp"
 
 namespace ringlet {

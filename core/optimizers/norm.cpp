@@ -4,7 +4,9 @@
 #include <ringlet/error.hpp>
 #include <ringlet/optimizers.hpp>
 
+#include "core/base/names_text.hpp"
 #include "core/base/number_text.hpp"
+#include "core/base/refuse.hpp"
 #include "simd/kernels.hpp"
 
 namespace ringlet {
@@ -18,9 +20,9 @@ const simd::Kernels& kernels() { return *simd::available().back(); }
 
 Status check_norm_dtypes(const Tree& tree) {
   for (const auto& [name, values] : tree)
-    if (!is_valid(values.dtype()) || kernels().sum_of_squares(values.dtype()) == nullptr)
-      return {Errc::invalid_argument, "clip_grad_norm: the gradient '" + name + "' is " + std::string(name_of(values.dtype())) +
-                                          "; it must be f16, bf16, f32, f64 or complex64"};
+    if (!is_floating(values.dtype()))
+      return invalid("clip_grad_norm: the gradient '" + name + "' is " + std::string(name_of(values.dtype())) + "; it must be " +
+                     names_of_dtypes(is_floating, "or"));
   return {};
 }
 
@@ -36,7 +38,7 @@ double sum_of_squares(const Tree& tree) {
 
 Status check_max_norm(double max_norm) {
   if (max_norm >= 0) return {};
-  return {Errc::invalid_argument, "clip_grad_norm: max_norm is " + number_text(max_norm) + "; it must not be negative"};
+  return invalid("clip_grad_norm: max_norm is " + number_text(max_norm) + "; it must not be negative");
 }
 
 void clip_to_norm(const Tree& gradients, double norm, double max_norm) {

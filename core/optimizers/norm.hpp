@@ -5,7 +5,7 @@
 
 namespace ringlet {
 
-/// `invalid_argument` where a leaf is not of f16, bf16, f32, f64 or complex64: the others' squares can be summed.
+/// `invalid_argument` where a leaf is not floating: the others' squares can be summed.
 Status check_norm_dtypes(const Tree& tree);
 /// The squares of all elements, summed in f64, leaf by leaf in order. Dtypes have been checked.
 double sum_of_squares(const Tree& tree);

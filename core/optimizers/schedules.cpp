@@ -3,6 +3,7 @@
 #include <ringlet/schedules.hpp>
 #include <utility>
 
+#include "core/base/refuse.hpp"
 #include "core/optimizers/checks.hpp"
 #include "core/optimizers/power.hpp"
 

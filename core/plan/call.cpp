@@ -1,7 +1,6 @@
 #include "core/plan/call.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <span>
 
@@ -29,26 +28,13 @@ std::string shape_text(const Call& call) {
          of_width;
 }
 
-bool has_root(CollectiveKind kind) {
-  return kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce || kind == CollectiveKind::gather ||
-         kind == CollectiveKind::scatter;
-}
-
 }  // namespace
 
-bool reduces(CollectiveKind kind) noexcept {
-  return kind == CollectiveKind::all_reduce || kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::reduce;
-}
-
-std::string_view name_of(CollectiveKind kind) noexcept {
-  constexpr std::array<std::string_view, kCollectiveKindCount> kNames{"all_reduce", "reduce_scatter", "all_gather", "broadcast", "barrier",
-                                                                      "reduce",     "gather",         "scatter",    "all_to_all"};
-  return kNames[static_cast<std::size_t>(kind)];
-}
-
-std::string_view name_of(Algorithm algorithm) noexcept {
-  constexpr std::array<std::string_view, kAlgorithmCount> kNames{"exchange", "direct", "ring", "doubling", "leaves"};
-  return kNames[static_cast<std::size_t>(algorithm)];
+std::optional<CollectiveKind> find_collective(std::string_view name) noexcept {
+  if (name.ends_with("_v")) name.remove_suffix(2);
+  for (const CollectiveFacts& facts : kCollectives)
+    if (name_of(facts.kind) == name) return facts.kind;
+  return std::nullopt;
 }
 
 Call between(const Call& call, int peer) {
@@ -77,7 +63,7 @@ std::string describe(const Call& call) {
     std::snprintf(divisor, sizeof divisor, "%.17g", call.divisor);
     text += std::string(", divided by ") + divisor;
   }
-  if (has_root(call.kind)) text += ", root " + std::to_string(call.root);
+  if (traits_of(call.kind).has_root) text += ", root " + std::to_string(call.root);
   return text + ", " + std::string(name_of(call.algorithm)) + ")";
 }
 
@@ -90,13 +76,12 @@ std::string describe_difference(const Call& one, const Call& other) {
 }
 
 Algorithm choose_algorithm(CollectiveKind kind, std::size_t bytes, int size, const AlgorithmLimits& limits) {
+  const AlgorithmSet algorithms = facts_of(kind).algorithms;
   const bool is_power_of_two = (size & (size - 1)) == 0;
-  const Algorithm of_small = size >= 4 && is_power_of_two ? Algorithm::doubling : Algorithm::exchange;
-  if (kind == CollectiveKind::barrier) return of_small;
-  if (kind == CollectiveKind::gather || kind == CollectiveKind::scatter || kind == CollectiveKind::all_to_all) return Algorithm::direct;
   const auto peers = static_cast<std::size_t>(size > 1 ? size - 1 : 1);
-  if (kind == CollectiveKind::all_reduce && bytes <= limits.exchange_bytes / peers) return of_small;
-  return bytes <= limits.direct_bytes ? Algorithm::direct : Algorithm::ring;
+  if (algorithms.has(Algorithm::exchange) && (bytes <= limits.exchange_bytes / peers || !algorithms.has(Algorithm::direct)))
+    return size >= 4 && is_power_of_two ? Algorithm::doubling : Algorithm::exchange;
+  return bytes <= limits.direct_bytes || !algorithms.has(Algorithm::ring) ? Algorithm::direct : Algorithm::ring;
 }
 
 }  // namespace ringlet

@@ -2,40 +2,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <ringlet/dtype.hpp>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "core/plan/collective_table.hpp"
+
 namespace ringlet {
-
-/// The collectives. The numbers are part of the wire format: append only.
-enum class CollectiveKind : std::uint8_t {
-  all_reduce = 0,
-  reduce_scatter = 1,
-  all_gather = 2,
-  broadcast = 3,
-  barrier = 4,
-  reduce = 5,
-  gather = 6,
-  scatter = 7,
-  all_to_all = 8,
-};
-inline constexpr std::size_t kCollectiveKindCount = 9;
-
-/// How a collective moves its bytes. Part of the wire format: append only.
-enum class Algorithm : std::uint8_t {
-  exchange = 0,  // everyone sends everything to everyone: one step
-  direct = 1,    // to the owner of each part and back, or between the root and each: two steps or one
-  ring = 2,      // along the ring (broadcast, reduce: a chain), pipelined
-  doubling = 3,  // step s: all that was gathered so far, with rank ^ 2^s; the number of ranks is a power of two
-  leaves = 4,    // as direct, but natives own all parts: nothing passes between two guests (all_reduce, barrier, reduce, broadcast)
-};
-inline constexpr std::size_t kAlgorithmCount = 5;
-
-std::string_view name_of(CollectiveKind kind) noexcept;
-std::string_view name_of(Algorithm algorithm) noexcept;
-bool reduces(CollectiveKind kind) noexcept;
 
 /// What a rank calls: the fingerprint that all ranks must agree on. `rows` x `row_elements` is the shape with axis 0 apart from the rest.
 /// With `counts` it is the `_v` form of its kind.
@@ -44,11 +18,12 @@ struct Call {
   DType dtype = DType::u8;
   ReduceOp op = ReduceOp::sum;
   Algorithm algorithm = Algorithm::exchange;
-  std::int32_t root = 0;   // of broadcast, reduce, gather and scatter
+  std::int32_t root = 0;   // of those that have one
   std::uint64_t rows = 0;  // of the whole buffer; of gathers, scatter and all_to_all of one part, or, with counts, of all parts
   std::uint64_t row_elements = 1;
   double divisor = 1.0;  // the owner divides by it, once
-  /// Rows of each rank's part. all_to_all: first the rows that go to each rank, then those that come from each; `rows` is 0 then.
+  /// Rows of each rank's part. Of each pair of ranks: first the rows that go to each rank, then those that come from each; `rows` is 0
+  /// then.
   std::vector<std::uint64_t> counts{};
 
   std::size_t elements() const { return static_cast<std::size_t>(rows * row_elements); }
@@ -56,8 +31,11 @@ struct Call {
   friend bool operator==(const Call&, const Call&) = default;
 };
 
+/// The kind of that name, or whose `_v` form has it; nothing where there is none.
+std::optional<CollectiveKind> find_collective(std::string_view name) noexcept;
+
 /// Whether the ranks' calls differ by nature, so that each pair has to agree about its own two counts: all_to_all_v.
-inline bool is_pairwise(const Call& call) { return call.kind == CollectiveKind::all_to_all && !call.counts.empty(); }
+inline bool is_pairwise(const Call& call) { return traits_of(call.kind).has_pair_counts && !call.counts.empty(); }
 
 /// What of `call` concerns `peer`: the call itself, or, if pairwise, with two counts: the rows that go to it and those that come from it.
 Call between(const Call& call, int peer);

@@ -86,9 +86,8 @@ Load chain(const CallLoad& shape) {
   return with_bytes(shape.around(shape.others() / shape.size), shape.bytes + shape.relayed(shape.relayed_edges * shape.bytes), shape.bytes);
 }
 
-bool is_rooted(CollectiveKind kind) { return kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce; }
-
-bool has_leaves(CollectiveKind kind) { return kind == CollectiveKind::all_reduce || kind == CollectiveKind::barrier || is_rooted(kind); }
+/// Of the whole buffer, not of parts.
+bool is_rooted(CollectiveKind kind) { return traits_of(kind).has_root && !traits_of(kind).has_counts; }
 
 Load load_of(CollectiveKind kind, Algorithm algorithm, const CallLoad& shape) {
   const bool rooted = is_rooted(kind);
@@ -136,7 +135,8 @@ Algorithm choose_algorithm(const Call& call, std::size_t bytes, int size, const 
   if (!topology.has_guests()) return as_natives;
   // Steps of a doubling between two guests would each cost two links.
   if (as_natives == Algorithm::doubling) as_natives = Algorithm::exchange;
-  if (!has_leaves(call.kind) || topology.natives(size) == 0 || placement.policy == PlacementPolicy::ring) return as_natives;
+  if (!facts_of(call.kind).algorithms.has(Algorithm::leaves) || topology.natives(size) == 0 || placement.policy == PlacementPolicy::ring)
+    return as_natives;
   if (placement.policy == PlacementPolicy::leaves) return Algorithm::leaves;
   const auto estimate = [&](Algorithm algorithm) { return estimated_ns(call, algorithm, bytes, size, topology, placement); };
   return estimate(Algorithm::leaves) <= estimate(as_natives) ? Algorithm::leaves : as_natives;

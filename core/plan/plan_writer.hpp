@@ -9,10 +9,12 @@ namespace ringlet {
 /// Writes one rank's plan, step by step: the regions of a call's buffers and the verbs that every algorithm is made of.
 class PlanWriter {
  public:
-  PlanWriter(const Call& call, int rank, int size, const Topology& topology, Plan& plan)
-      : call_(call), rank_(rank), size_(size), topology_(topology), plan_(plan) {}
+  /// `in_place`: input and output are the same memory.
+  PlanWriter(const Call& call, int rank, int size, const Topology& topology, bool in_place, Plan& plan)
+      : call_(call), rank_(rank), size_(size), topology_(topology), in_place_(in_place), plan_(plan) {}
 
   const Call& call() const { return call_; }
+  bool in_place() const { return in_place_; }
   int rank() const { return rank_; }
   int size() const { return size_; }
   const Topology& topology() const { return topology_; }
@@ -77,6 +79,7 @@ class PlanWriter {
   const int rank_;
   const int size_;
   const Topology& topology_;
+  const bool in_place_;
   Plan& plan_;
 };
 

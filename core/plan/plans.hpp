@@ -7,7 +7,7 @@ namespace ringlet {
 // One function per kind of collective; each writes the call's own algorithm.
 
 /// Or a barrier: an all-reduce of nothing.
-void plan_all_reduce(PlanWriter& plan, bool in_place);
+void plan_all_reduce(PlanWriter& plan);
 void plan_reduce_scatter(PlanWriter& plan);
 void plan_reduce(PlanWriter& plan);
 void plan_all_gather(PlanWriter& plan);
@@ -19,5 +19,28 @@ void plan_all_to_all(PlanWriter& plan);
 /// All-reduce, barrier and reduce by leaves: only natives own parts, and ranks that own none send and receive nothing but with them.
 void plan_leaves_reduction(PlanWriter& plan);
 void plan_leaves_broadcast(PlanWriter& plan);
+
+constexpr auto plan_of(CollectiveKind kind) -> void (*)(PlanWriter& plan) {
+  switch (kind) {
+    case CollectiveKind::all_reduce:
+    case CollectiveKind::barrier:
+      return plan_all_reduce;
+    case CollectiveKind::reduce_scatter:
+      return plan_reduce_scatter;
+    case CollectiveKind::all_gather:
+      return plan_all_gather;
+    case CollectiveKind::broadcast:
+      return plan_broadcast;
+    case CollectiveKind::reduce:
+      return plan_reduce;
+    case CollectiveKind::gather:
+      return plan_gather;
+    case CollectiveKind::scatter:
+      return plan_scatter;
+    case CollectiveKind::all_to_all:
+      return plan_all_to_all;
+  }
+  return nullptr;
+}
 
 }  // namespace ringlet

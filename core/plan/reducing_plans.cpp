@@ -6,23 +6,23 @@ namespace ringlet {
 
 namespace {
 
-void combine_all(PlanWriter& plan, bool in_place) {
+void combine_all(PlanWriter& plan) {
   if (plan.call().kind == CollectiveKind::barrier) return;
-  plan.combine_in_rank_order(plan.whole(Buffer::input), plan.whole(Buffer::output), 1, in_place);
+  plan.combine_in_rank_order(plan.whole(Buffer::input), plan.whole(Buffer::output), 1, plan.in_place());
 }
 
-void exchange(PlanWriter& plan, bool in_place) {
+void exchange(PlanWriter& plan) {
   const Region all = plan.whole(Buffer::input);
   plan.with_each_peer([&](int, int slot) {
     plan.send(all);
     plan.receive_contribution(slot, all.bytes);
   });
-  combine_all(plan, in_place);
+  combine_all(plan);
 }
 
 // Contribution number x is that of rank ^ gray(x): 0 is this rank's own, x comes as receive x-1. A step sends what came last first, so that
 // all of it is ready together and leaves as one message, with the call; that gives the Gray code's order.
-void doubling(PlanWriter& plan, bool in_place) {
+void doubling(PlanWriter& plan) {
   const Region all = plan.whole(Buffer::input);
   for (int block = 1; block < plan.size(); block *= 2) {
     plan.with_late_call(plan.rank() ^ block);
@@ -30,7 +30,7 @@ void doubling(PlanWriter& plan, bool in_place) {
     plan.send(all);
     for (int i = 0; i < block; ++i) plan.receive_contribution(block - 1 + i, all.bytes);
   }
-  combine_all(plan, in_place);
+  combine_all(plan);
 }
 
 void direct_all_reduce(PlanWriter& plan) {
@@ -119,16 +119,16 @@ void chain_reduce(PlanWriter& plan) {
 
 }  // namespace
 
-void plan_all_reduce(PlanWriter& plan, bool in_place) {
+void plan_all_reduce(PlanWriter& plan) {
   switch (plan.call().algorithm) {
     case Algorithm::exchange:
-      return exchange(plan, in_place);
+      return exchange(plan);
     case Algorithm::direct:
       return direct_all_reduce(plan);
     case Algorithm::ring:
       return ring_all_reduce(plan);
     case Algorithm::doubling:
-      return doubling(plan, in_place);
+      return doubling(plan);
     case Algorithm::leaves:
       return plan_leaves_reduction(plan);
   }

@@ -4,28 +4,26 @@
 #include <numeric>
 #include <string>
 
-#include "core/engine/request_checks.hpp"
+#include "core/base/names_text.hpp"
+#include "core/base/refuse.hpp"
 
 namespace ringlet {
 
 namespace {
-
-bool has_gradients(DType dtype) { return is_valid(dtype) && is_floating(dtype) && dtype != DType::complex64; }
 
 std::string quoted(const std::string& name) { return "the gradient '" + name + "' is "; }
 
 }  // namespace
 
 Status check_real_dtype(std::string_view what, std::optional<DType> dtype) {
-  if (!dtype || has_gradients(*dtype)) return {};
-  return invalid(std::string(what) + " is " + std::string(name_of(*dtype)) + "; f16, bf16, f32 and f64 are possible");
+  if (!dtype || is_real(*dtype)) return {};
+  return invalid(std::string(what) + " is " + std::string(name_of(*dtype)) + "; " + names_of_dtypes(is_real, "and") + " are possible");
 }
 
 Status check_gradients(const Tree& gradients, bool cast) {
   for (const auto& [name, values] : gradients) {
-    if (!is_valid(values.dtype()) || !is_floating(values.dtype()))
-      return invalid(quoted(name) + describe(values) + "; gradients must be floating");
-    if (cast && !has_gradients(values.dtype())) return invalid(quoted(name) + describe(values) + ", which cannot be reduced in another dtype");
+    if (!is_floating(values.dtype())) return invalid(quoted(name) + describe(values) + "; gradients must be floating");
+    if (cast && !is_real(values.dtype())) return invalid(quoted(name) + describe(values) + ", which cannot be reduced in another dtype");
     if (values.data() == nullptr && values.count() > 0) return invalid(quoted(name) + "null");
   }
   return {};

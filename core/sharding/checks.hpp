@@ -11,9 +11,9 @@ namespace ringlet {
 
 // These give `invalid_argument`, naming the value that does not fit, and `what` it is of.
 
-/// f16, bf16, f32 or f64.
+/// A real dtype.
 Status check_real_dtype(std::string_view what, std::optional<DType> dtype);
-/// Every tensor is of f16, bf16, f32, f64, or, where nothing is cast, complex64, and none is null.
+/// Every tensor is real or, where nothing is cast, floating, and none is null.
 Status check_gradients(const Tree& gradients, bool cast);
 /// The same names, order and shapes; dtypes may differ.
 Status check_same_shapes(const Tree& gradients, const Tree& parameters);

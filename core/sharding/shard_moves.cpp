@@ -49,7 +49,7 @@ Result<CollectiveTask> ShardMover::start_reduce(ShardBucket& bucket, const Tree&
   lend(bucket);
   const simd::FloatEnvironment environment;
   bucket.pack_full(full, *group_.kernels);
-  if (bucket.wire_dtype() == DType::f16) divide(bucket.packed());
+  if (is_divided_first(bucket.wire_dtype())) divide(bucket.packed());
   return make_reduce_scatter_v(ReduceOp::sum, bucket.packed(), bucket.reduced(group_.rank), bucket.counts(), group_);
 }
 
@@ -57,7 +57,7 @@ TensorView ShardMover::on_reduced(ShardBucket& bucket) const {
   const simd::FloatEnvironment environment;
   const TensorView reduced = bucket.reduced(group_.rank);
   // Between the two sums, as MLX does; f16, whose sums overflow, before both.
-  if (bucket.wire_dtype() != DType::f16) divide(reduced);
+  if (!is_divided_first(bucket.wire_dtype())) divide(reduced);
   return reduced;
 }
 

@@ -11,18 +11,8 @@ namespace {
 
 /// Whether a record of this kind may hold so many counts.
 bool counts_fit(CollectiveKind kind, std::size_t counts) {
-  if (counts == 0) return true;
-  switch (kind) {
-    case CollectiveKind::reduce_scatter:
-    case CollectiveKind::all_gather:
-    case CollectiveKind::gather:
-    case CollectiveKind::scatter:
-      return true;
-    case CollectiveKind::all_to_all:
-      return counts == 2;
-    default:
-      return false;
-  }
+  const CollectiveTraits& traits = traits_of(kind);
+  return counts == 0 || traits.has_counts || (traits.has_pair_counts && counts == 2);
 }
 
 }  // namespace
@@ -54,13 +44,17 @@ std::size_t append_call(const Call& call, int peer, std::vector<std::byte>& out)
 std::optional<Call> decode_call(ConstBytes bytes) {
   if (bytes.size() < kCallRecordBytes || bytes.size() % 8 != 0) return std::nullopt;
   Call call;
-  const auto at = [&](std::size_t index) { return static_cast<std::uint8_t>(bytes[index]); };
+  const auto at = [&](std::size_t index) { return std::to_integer<std::int64_t>(bytes[index]); };
   const auto number = [&](std::size_t index) { return detail::load_le<std::uint64_t>(bytes.data() + index); };
-  if (at(0) >= kCollectiveKindCount || at(1) >= kDTypeCount || at(2) >= kReduceOpCount || at(3) >= kAlgorithmCount) return std::nullopt;
-  call.kind = static_cast<CollectiveKind>(at(0));
-  call.dtype = static_cast<DType>(at(1));
-  call.op = static_cast<ReduceOp>(at(2));
-  call.algorithm = static_cast<Algorithm>(at(3));
+  const auto kind = from_number<CollectiveKind>(at(0));
+  const auto dtype = from_number<DType>(at(1));
+  const auto op = from_number<ReduceOp>(at(2));
+  const auto algorithm = from_number<Algorithm>(at(3));
+  if (!kind || !dtype || !op || !algorithm) return std::nullopt;
+  call.kind = *kind;
+  call.dtype = *dtype;
+  call.op = *op;
+  call.algorithm = *algorithm;
   call.root = static_cast<std::int32_t>(detail::load_le<std::uint32_t>(bytes.data() + 4));
   call.rows = number(8);
   call.row_elements = number(16);
@@ -82,7 +76,9 @@ MessageShapeRecord encode_message_shape(const MessageShape& shape) {
 }
 
 std::optional<MessageShape> decode_message_shape(ConstBytes bytes) {
-  if (bytes.size() < 8 || static_cast<std::uint8_t>(bytes[0]) >= kDTypeCount) return std::nullopt;
+  if (bytes.size() < 8) return std::nullopt;
+  const auto dtype = from_number<DType>(std::to_integer<std::int64_t>(bytes[0]));
+  if (!dtype) return std::nullopt;
   const auto axes = static_cast<std::size_t>(bytes[1]);
   if (axes > Shape::kMaxAxes || bytes.size() != 8 + 8 * axes) return std::nullopt;
   std::array<std::int64_t, Shape::kMaxAxes> extents{};
@@ -91,9 +87,8 @@ std::optional<MessageShape> decode_message_shape(ConstBytes bytes) {
     if (extent > static_cast<std::uint64_t>(INT64_MAX)) return std::nullopt;
     extents[axis] = static_cast<std::int64_t>(extent);
   }
-  const auto dtype = static_cast<DType>(bytes[0]);
-  if (!checked_bytes({extents.data(), axes}, size_of(dtype))) return std::nullopt;
-  return MessageShape{dtype, Shape(std::span<const std::int64_t>(extents.data(), axes))};
+  if (!checked_bytes({extents.data(), axes}, size_of(*dtype))) return std::nullopt;
+  return MessageShape{*dtype, Shape(std::span<const std::int64_t>(extents.data(), axes))};
 }
 
 std::string describe(const MessageShape& shape) { return std::string(name_of(shape.dtype)) + " " + to_string(shape.shape); }

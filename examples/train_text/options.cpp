@@ -6,6 +6,7 @@
 #include <cmath>
 #include <iostream>
 #include <string>
+#include <vector>
 
 #include "input_error.hpp"
 
@@ -29,6 +30,14 @@ Mode chosen_mode(bool fsdp, bool fully_shard) {
 }
 
 std::string type_name(const std::optional<ringlet::DType>& type) { return std::string(type ? ringlet::name_of(*type) : "none"); }
+
+/// "none", and each dtype that gradients can be sent in.
+std::vector<std::string> communication_types() {
+  std::vector<std::string> names{type_name(std::nullopt)};
+  for (std::size_t number = 0; number < ringlet::kDTypeCount; ++number)
+    if (const auto type = static_cast<ringlet::DType>(number); ringlet::is_narrow(type)) names.push_back(type_name(type));
+  return names;
+}
 
 void check(const Options& options) {
   if (const std::string problem = problem_of(options); !problem.empty()) throw InputError(problem);
@@ -97,7 +106,7 @@ std::optional<Options> parse_options(int argc, char** argv) {
   app.add_option("--check-every", options.check_every, "Steps between two comparisons of the ranks' parameters; 0: only at the end")
       ->capture_default_str();
   app.add_option("--communication-type", communication_type, "Type of the gradients on the network: none keeps f32")
-      ->check(CLI::IsMember({"none", "f16", "bf16"}))
+      ->check(CLI::IsMember(communication_types()))
       ->capture_default_str();
   app.add_flag("--json", options.json, "Rank 0 ends with one line of JSON on stdout; all else goes to stderr");
   app.add_option("--log-losses", options.log_losses, "Rank 0 writes each step's number and mean loss to this file; --resume appends");

@@ -175,8 +175,7 @@ Decoded decode(std::span<const std::byte> record) {
   if (announcement.folder_bytes > kMostFolderBytes) return unusable("a folder's name is too long");
   if (announcement.refused) return decoded;
   if (settings.mode > Mode::fully_shard || settings.shares > Shares::measured) return unusable("a mode is unknown");
-  if (settings.communication_type && *settings.communication_type != ringlet::DType::f16 &&
-      *settings.communication_type != ringlet::DType::bf16)
+  if (settings.communication_type && !ringlet::is_narrow(*settings.communication_type))
     return unusable("a type for the network is unknown");
   if (std::string problem = problem_of(settings); !problem.empty()) return unusable(std::move(problem));
   return decoded;

@@ -11,31 +11,30 @@ namespace ringlet {
 
 namespace detail {
 
-/// Nothing of DLPack's that Ringlet has no dtype for.
-inline std::optional<DType> dtype_from_dlpack(const DLDataType& type) {
-  if (type.lanes != 1) return std::nullopt;
-  const auto pick = [&](std::initializer_list<DType> dtypes) -> std::optional<DType> {
-    for (const DType dtype : dtypes)
-      if (size_of(dtype) * 8 == type.bits) return dtype;
-    return std::nullopt;
-  };
-  constexpr std::uint8_t kBool = 6;  // newer than the oldest header that serves
-  switch (type.code) {
-    case kDLUInt:
-      return pick({DType::u8, DType::u16, DType::u32, DType::u64});
-    case kDLInt:
-      return pick({DType::i8, DType::i16, DType::i32, DType::i64});
-    case kDLFloat:
-      return pick({DType::f16, DType::f32, DType::f64});
-    case kDLBfloat:
-      return pick({DType::bf16});
-    case kDLComplex:
-      return pick({DType::complex64});
-    case kBool:
-      return pick({DType::boolean});
-    default:
-      return std::nullopt;
+/// DLPack's code of a sort of number.
+constexpr std::uint8_t dlpack_code(ElementKind kind) {
+  switch (kind) {
+    case ElementKind::unsigned_integer:
+      return kDLUInt;
+    case ElementKind::signed_integer:
+      return kDLInt;
+    case ElementKind::ieee_float:
+      return kDLFloat;
+    case ElementKind::brain_float:
+      return kDLBfloat;
+    case ElementKind::complex:
+      return kDLComplex;
+    case ElementKind::boolean:
+      break;
   }
+  return 6;  // kDLBool, which is newer than the oldest header that serves
+}
+
+/// Nothing where Ringlet has no dtype for what DLPack describes.
+inline std::optional<DType> dtype_from_dlpack(const DLDataType& type) {
+  for (const DTypeFacts& facts : kDTypes)
+    if (type.lanes == 1 && type.code == dlpack_code(facts.kind) && type.bits == facts.bytes * 8) return facts.dtype;
+  return std::nullopt;
 }
 
 }  // namespace detail

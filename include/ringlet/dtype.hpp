@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 
 namespace ringlet {
@@ -47,8 +48,15 @@ enum class DType : std::uint8_t {
   complex64 = 13,  ///< Complex64
 };
 
-/// Dtypes are numbered from 0 to one below this.
-inline constexpr std::size_t kDTypeCount = 14;
+/// What sort of number a dtype's elements are.
+enum class ElementKind : std::uint8_t {
+  boolean,           ///< true or false
+  unsigned_integer,  ///< from 0 up
+  signed_integer,    ///< two's complement
+  ieee_float,        ///< binary16, binary32, binary64
+  brain_float,       ///< the upper half of a binary32
+  complex,           ///< two floats of half its size
+};
 
 /// How two elements are reduced. Integer sums and products wrap. max and min give NaN where either is NaN, hold -0 < +0, and
 /// order complex numbers by real, then imaginary part.
@@ -60,98 +68,133 @@ enum class ReduceOp : std::uint8_t {
   min = 3,   ///< AND of booleans
 };
 
-/// Operations are numbered from 0 to one below this.
-inline constexpr std::size_t kReduceOpCount = 4;
-
 namespace detail {
+
+/// All that is known of a dtype. Whatever else the library has to say of dtypes is taken from these rows: kernels, checks, files, and the
+/// tables of other languages.
+template <class T>
+struct DTypeRow {
+  DType dtype;
+  std::string_view name;
+  ElementKind kind;
+  std::string_view safetensors_name;  ///< in files of that format
+};
+
+/// In the order of the dtypes' numbers. T is the C++ type of the elements.
+inline constexpr std::tuple kDTypeRows{
+    DTypeRow<bool>{DType::boolean, "bool", ElementKind::boolean, "BOOL"},
+    DTypeRow<std::uint8_t>{DType::u8, "u8", ElementKind::unsigned_integer, "U8"},
+    DTypeRow<std::uint16_t>{DType::u16, "u16", ElementKind::unsigned_integer, "U16"},
+    DTypeRow<std::uint32_t>{DType::u32, "u32", ElementKind::unsigned_integer, "U32"},
+    DTypeRow<std::uint64_t>{DType::u64, "u64", ElementKind::unsigned_integer, "U64"},
+    DTypeRow<std::int8_t>{DType::i8, "i8", ElementKind::signed_integer, "I8"},
+    DTypeRow<std::int16_t>{DType::i16, "i16", ElementKind::signed_integer, "I16"},
+    DTypeRow<std::int32_t>{DType::i32, "i32", ElementKind::signed_integer, "I32"},
+    DTypeRow<std::int64_t>{DType::i64, "i64", ElementKind::signed_integer, "I64"},
+    DTypeRow<Float16>{DType::f16, "f16", ElementKind::ieee_float, "F16"},
+    DTypeRow<BFloat16>{DType::bf16, "bf16", ElementKind::brain_float, "BF16"},
+    DTypeRow<float>{DType::f32, "f32", ElementKind::ieee_float, "F32"},
+    DTypeRow<double>{DType::f64, "f64", ElementKind::ieee_float, "F64"},
+    DTypeRow<Complex64>{DType::complex64, "complex64", ElementKind::complex, "C64"},
+};
+
+/// A row without its type.
 struct DTypeFacts {
+  DType dtype;
   std::string_view name;
   std::size_t bytes;
+  ElementKind kind;
+  std::string_view safetensors_name;
 };
-inline constexpr std::array<DTypeFacts, kDTypeCount> kDTypeFacts{{{"bool", 1},
-                                                                  {"u8", 1},
-                                                                  {"u16", 2},
-                                                                  {"u32", 4},
-                                                                  {"u64", 8},
-                                                                  {"i8", 1},
-                                                                  {"i16", 2},
-                                                                  {"i32", 4},
-                                                                  {"i64", 8},
-                                                                  {"f16", 2},
-                                                                  {"bf16", 2},
-                                                                  {"f32", 4},
-                                                                  {"f64", 8},
-                                                                  {"complex64", 8}}};
-inline constexpr std::array<std::string_view, kReduceOpCount> kReduceOpNames{"sum", "prod", "max", "min"};
 
-template <class T>
-struct DTypeOf;
-template <>
-struct DTypeOf<bool> : std::integral_constant<DType, DType::boolean> {};
-template <>
-struct DTypeOf<std::uint8_t> : std::integral_constant<DType, DType::u8> {};
-template <>
-struct DTypeOf<std::uint16_t> : std::integral_constant<DType, DType::u16> {};
-template <>
-struct DTypeOf<std::uint32_t> : std::integral_constant<DType, DType::u32> {};
-template <>
-struct DTypeOf<std::uint64_t> : std::integral_constant<DType, DType::u64> {};
-template <>
-struct DTypeOf<std::int8_t> : std::integral_constant<DType, DType::i8> {};
-template <>
-struct DTypeOf<std::int16_t> : std::integral_constant<DType, DType::i16> {};
-template <>
-struct DTypeOf<std::int32_t> : std::integral_constant<DType, DType::i32> {};
-template <>
-struct DTypeOf<std::int64_t> : std::integral_constant<DType, DType::i64> {};
-template <>
-struct DTypeOf<Float16> : std::integral_constant<DType, DType::f16> {};
-template <>
-struct DTypeOf<BFloat16> : std::integral_constant<DType, DType::bf16> {};
-template <>
-struct DTypeOf<float> : std::integral_constant<DType, DType::f32> {};
-template <>
-struct DTypeOf<double> : std::integral_constant<DType, DType::f64> {};
-template <>
-struct DTypeOf<Complex64> : std::integral_constant<DType, DType::complex64> {};
+template <class... T>
+constexpr std::array<DTypeFacts, sizeof...(T)> facts_of(const std::tuple<DTypeRow<T>...>& rows) {
+  return std::apply(
+      [](const auto&... row) { return std::array{DTypeFacts{row.dtype, row.name, sizeof(T), row.kind, row.safetensors_name}...}; }, rows);
+}
+inline constexpr auto kDTypes = facts_of(kDTypeRows);
+
+struct ReduceOpFacts {
+  ReduceOp op;
+  std::string_view name;
+};
+inline constexpr std::array kReduceOps{ReduceOpFacts{ReduceOp::sum, "sum"}, ReduceOpFacts{ReduceOp::prod, "prod"},
+                                       ReduceOpFacts{ReduceOp::max, "max"}, ReduceOpFacts{ReduceOp::min, "min"}};
+
+/// Whether row i describes number i.
+template <class Rows, class Value>
+constexpr bool in_order(const Rows& rows, Value member) {
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (static_cast<std::size_t>(rows[i].*member) != i) return false;
+  return true;
+}
+static_assert(in_order(kDTypes, &DTypeFacts::dtype) && in_order(kReduceOps, &ReduceOpFacts::op));
+
+/// The row's place whose elements are of type T; past the end where there is none.
+template <class T, class... Row>
+constexpr std::size_t find_row(const std::tuple<DTypeRow<Row>...>&) {
+  std::size_t place = 0;
+  const bool found = ((std::is_same_v<T, Row> || (++place, false)) || ...);
+  return found ? place : sizeof...(Row);
+}
+
 }  // namespace detail
+
+/// Dtypes, and operations, are numbered from 0 to one below this.
+///@{
+inline constexpr std::size_t kDTypeCount = detail::kDTypes.size();
+inline constexpr std::size_t kReduceOpCount = detail::kReduceOps.size();
+///@}
 
 /// A C++ type that is an element type of tensors.
 template <class T>
-concept Element = requires {
-  detail::DTypeOf<T>::value;
-};
+concept Element = detail::find_row<T>(detail::kDTypeRows) < kDTypeCount;
 
 /// The dtype of elements of type T.
 template <Element T>
-inline constexpr DType dtype_of = detail::DTypeOf<T>::value;
+inline constexpr DType dtype_of = static_cast<DType>(detail::find_row<T>(detail::kDTypeRows));
 
-/// Whether `value` names a dtype or an operation; a number from outside (the wire, C) is asked this before anything else.
+/// Whether `value` names a dtype or an operation.
 ///@{
 constexpr bool is_valid(DType value) noexcept { return static_cast<std::size_t>(value) < kDTypeCount; }
 constexpr bool is_valid(ReduceOp value) noexcept { return static_cast<std::size_t>(value) < kReduceOpCount; }
 ///@}
 
-/// Bytes of one element; `dtype` must be valid.
-constexpr std::size_t size_of(DType dtype) noexcept { return detail::kDTypeFacts[static_cast<std::size_t>(dtype)].bytes; }
+/// The dtype or operation of that number; nothing where there is none. For numbers from outside: the wire, C, JavaScript.
+template <class Value>
+constexpr std::optional<Value> from_number(std::int64_t number) noexcept {
+  if (number < 0 || number > UINT8_MAX || !is_valid(static_cast<Value>(number))) return std::nullopt;
+  return static_cast<Value>(number);
+}
 
-/// f16, bf16, f32, f64 or complex64.
-constexpr bool is_floating(DType dtype) noexcept { return dtype >= DType::f16 && dtype <= DType::complex64; }
+/// Bytes of one element; `dtype` must be valid.
+constexpr std::size_t size_of(DType dtype) noexcept { return detail::kDTypes[static_cast<std::size_t>(dtype)].bytes; }
+/// What sort of number its elements are; `dtype` must be valid.
+constexpr ElementKind kind_of(DType dtype) noexcept { return detail::kDTypes[static_cast<std::size_t>(dtype)].kind; }
+
+/// Whether it is real: f16, bf16, f32, f64.
+constexpr bool is_real(DType dtype) noexcept {
+  return is_valid(dtype) && (kind_of(dtype) == ElementKind::ieee_float || kind_of(dtype) == ElementKind::brain_float);
+}
+/// Whether it is real in fewer than four bytes: f16, bf16. What is computed with those is computed in f32.
+constexpr bool is_narrow(DType dtype) noexcept { return is_real(dtype) && size_of(dtype) < sizeof(float); }
+/// Whether it is real or complex.
+constexpr bool is_floating(DType dtype) noexcept { return is_real(dtype) || (is_valid(dtype) && kind_of(dtype) == ElementKind::complex); }
 
 /// "f32", "bool", "sum", ...; "unknown" where the value is not valid.
 ///@{
 constexpr std::string_view name_of(DType dtype) noexcept {
-  return is_valid(dtype) ? detail::kDTypeFacts[static_cast<std::size_t>(dtype)].name : std::string_view("unknown");
+  return is_valid(dtype) ? detail::kDTypes[static_cast<std::size_t>(dtype)].name : std::string_view("unknown");
 }
 constexpr std::string_view name_of(ReduceOp op) noexcept {
-  return is_valid(op) ? detail::kReduceOpNames[static_cast<std::size_t>(op)] : std::string_view("unknown");
+  return is_valid(op) ? detail::kReduceOps[static_cast<std::size_t>(op)].name : std::string_view("unknown");
 }
 ///@}
 
 /// The dtype that name_of calls so; nothing where there is none.
 constexpr std::optional<DType> find_dtype(std::string_view name) noexcept {
-  for (std::size_t i = 0; i < kDTypeCount; ++i)
-    if (detail::kDTypeFacts[i].name == name) return static_cast<DType>(i);
+  for (const detail::DTypeFacts& facts : detail::kDTypes)
+    if (facts.name == name) return facts.dtype;
   return std::nullopt;
 }
 

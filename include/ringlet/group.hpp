@@ -129,7 +129,7 @@ class Group {
   ///@}
 
   /// Rank r gets the r-th part of axis 0 of the reduced input. Where the extent of axis 0 does not divide by the group's size, the first
-  /// ranks get one row more. `op` is sum, max or min. `output` must not overlap `input`.
+  /// ranks get one row more. `output` must not overlap `input`.
   ///@{
   void reduce_scatter(ReduceOp op, ConstTensorView input, TensorView output, const CallOptions& options = {});
   [[nodiscard]] Work reduce_scatter_async(ReduceOp op, ConstTensorView input, TensorView output, const CallOptions& options = {});
@@ -230,9 +230,9 @@ class Group {
   /// Receives a new tensor of the dtype and shape of `like`, whose elements are not looked at.
   [[nodiscard]] Tensor recv_like(ConstTensorView like, int source, const CallOptions& options = {});
 
-  /// How `operation` ("all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "gather", "scatter", "all_to_all"; a `_v` form
-  /// goes as its even form) moves a buffer of this many bytes (nccl-tests' count: of gathers the output, of scatters the input):
-  /// "exchange", "doubling", "direct", "ring" or "leaves". The same on every rank. Throws `InvalidArgument` for another name.
+  /// How a collective ("all_reduce", ...; a `_v` form goes as its even form) moves a buffer of this many bytes (nccl-tests' count: of
+  /// gathers the output, of scatters the input): "exchange", "doubling", "direct", "ring" or "leaves". The same on every rank. Throws
+  /// `InvalidArgument` for a name that is none.
   std::string_view algorithm(std::string_view operation, std::size_t bytes) const;
   /// A line for people on how the group is laid out: "2 native ranks, 2 browsers: large all-reduces by leaves (estimated 38 ms for 64 MiB;
   /// ring 61 ms)". The same on every rank.

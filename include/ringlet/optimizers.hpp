@@ -17,9 +17,8 @@ namespace ringlet {
 
 /// Whatever can apply gradients to parameters of the same names, in place: the optimizers below or a type of the user's own.
 template <class T>
-concept OptimizerLike = requires(T& optimizer, const Tree& gradients, const Tree& parameters) {
-  optimizer.apply_gradients(gradients, parameters);
-};
+concept OptimizerLike =
+    requires(T& optimizer, const Tree& gradients, const Tree& parameters) { optimizer.apply_gradients(gradients, parameters); };
 
 /// A number, or a schedule that is asked at each step.
 class LearningRate {
@@ -30,9 +29,8 @@ class LearningRate {
   ///@{
   LearningRate(Schedule schedule);
   template <class Function>
-  requires(!std::convertible_to<Function, double> && std::is_invocable_r_v<double, Function&, std::uint64_t>)
-      LearningRate(Function schedule)
-      : LearningRate(Schedule(std::move(schedule))) {}
+    requires(!std::convertible_to<Function, double> && std::is_invocable_r_v<double, Function&, std::uint64_t>)
+  LearningRate(Function schedule) : LearningRate(Schedule(std::move(schedule))) {}
   ///@}
   /// At the step that comes after `step` others.
   double at(std::uint64_t step) const { return schedule_ ? schedule_(step) : value_; }
@@ -55,10 +53,10 @@ class Optimizer {
   Optimizer& operator=(const Optimizer&) = delete;
 
   /// Takes one step: changes the parameters in place, makes state for names it has not met and counts the step. The gradients are those of
-  /// all or some of the parameters, by name; parameters without a gradient, and their state, are left alone. Both are f16, bf16, f32 or
-  /// f64, each its own, and share no memory. Views with gaps are packed for the step, which costs their size in memory. Throws
-  /// `InvalidArgument` for a gradient without parameter, a shape that is not the parameter's or not that of its state, another dtype, and a
-  /// learning rate that the schedule gives and that is negative or not finite.
+  /// all or some of the parameters, by name; parameters without a gradient, and their state, are left alone. Both are of real
+  /// dtypes (is_real), each of its own, and share no memory. Views with gaps are packed for the step, which costs their size in memory.
+  /// Throws `InvalidArgument` for a gradient without parameter, a shape that is not the parameter's or not that of its state, another
+  /// dtype, and a learning rate that the schedule gives and that is negative or not finite.
   virtual void apply_gradients(const Tree& gradients, const Tree& parameters) = 0;
   /// Makes the state for these parameters before any step, for a checkpoint to be read into: zeros, of the option `state_dtype` or else
   /// the tensor's dtype. (Left to the first step, it is made in the gradient's dtype.) What there is already stays. Throws
@@ -120,7 +118,7 @@ class ElementwiseOptimizer : public Optimizer {
 }  // namespace detail
 
 // Constructors throw `InvalidArgument` for options outside the bounds given here, and for a learning rate as set_learning_rate does. In the
-// formulas p is a parameter, g its gradient, t the number of the step counted from 1. `state_dtype` is f16, bf16, f32 or f64: say f32 to
+// formulas p is a parameter, g its gradient, t the number of the step counted from 1. `state_dtype` is a real dtype: say f32 to
 // keep exact state for gradients of 16 bits; unset: the gradient's own dtype.
 
 /// Of SGD.
@@ -129,7 +127,7 @@ struct SGDOptions {
   double weight_decay = 0;             ///< >= 0
   double dampening = 0;                ///< in [0, 1]
   bool nesterov = false;               ///< needs momentum, and no dampening
-  std::optional<DType> state_dtype{};  ///< f16, bf16, f32 or f64; unset: the gradient's own
+  std::optional<DType> state_dtype{};  ///< a real dtype; unset: the gradient's own
 };
 /// h = g + weight_decay p; without momentum p -= rate h, and there is no state. Else v = momentum v + (1 - dampening) h and p -= rate v, or
 /// with Nesterov's momentum p -= rate (h + momentum v).
@@ -143,7 +141,7 @@ class SGD final : public detail::ElementwiseOptimizer {
 struct RMSpropOptions {
   double alpha = 0.99;                 ///< in [0, 1)
   double eps = 1e-8;                   ///< > 0
-  std::optional<DType> state_dtype{};  ///< f16, bf16, f32 or f64; unset: the gradient's own
+  std::optional<DType> state_dtype{};  ///< a real dtype; unset: the gradient's own
 };
 /// v = alpha v + (1 - alpha) g^2; p -= rate g / (sqrt(v) + eps)
 class RMSprop final : public detail::ElementwiseOptimizer {
@@ -155,7 +153,7 @@ class RMSprop final : public detail::ElementwiseOptimizer {
 /// Of Adagrad.
 struct AdagradOptions {
   double eps = 1e-8;                   ///< > 0
-  std::optional<DType> state_dtype{};  ///< f16, bf16, f32 or f64; unset: the gradient's own
+  std::optional<DType> state_dtype{};  ///< a real dtype; unset: the gradient's own
 };
 /// v += g^2; p -= rate g / (sqrt(v) + eps)
 class Adagrad final : public detail::ElementwiseOptimizer {
@@ -168,7 +166,7 @@ class Adagrad final : public detail::ElementwiseOptimizer {
 struct AdaDeltaOptions {
   double rho = 0.9;                    ///< in [0, 1)
   double eps = 1e-6;                   ///< > 0
-  std::optional<DType> state_dtype{};  ///< f16, bf16, f32 or f64; unset: the gradient's own
+  std::optional<DType> state_dtype{};  ///< a real dtype; unset: the gradient's own
 };
 /// v = rho v + (1 - rho) g^2; d = sqrt(u + eps) / sqrt(v + eps) g; u = rho u + (1 - rho) d^2; p -= rate d
 class AdaDelta final : public detail::ElementwiseOptimizer {
@@ -182,7 +180,7 @@ struct AdamOptions {
   std::array<double, 2> betas{0.9, 0.999};  ///< each in [0, 1)
   double eps = 1e-8;                        ///< > 0
   bool bias_correction = false;             ///< MLX's default; PyTorch always corrects
-  std::optional<DType> state_dtype{};       ///< f16, bf16, f32 or f64; unset: the gradient's own
+  std::optional<DType> state_dtype{};       ///< a real dtype; unset: the gradient's own
 };
 /// m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g^2; p -= rate m / (sqrt(v) + eps). With bias correction rate is divided by
 /// 1 - beta1^t and sqrt(v) by sqrt(1 - beta2^t).
@@ -198,7 +196,7 @@ struct AdamWOptions {
   double eps = 1e-8;                        ///< > 0
   double weight_decay = 0.01;               ///< >= 0
   bool bias_correction = false;             ///< as Adam's
-  std::optional<DType> state_dtype{};       ///< f16, bf16, f32 or f64; unset: the gradient's own
+  std::optional<DType> state_dtype{};       ///< a real dtype; unset: the gradient's own
 };
 /// Adam on p (1 - rate weight_decay).
 class AdamW final : public detail::ElementwiseOptimizer {
@@ -211,7 +209,7 @@ class AdamW final : public detail::ElementwiseOptimizer {
 struct AdamaxOptions {
   std::array<double, 2> betas{0.9, 0.999};  ///< each in [0, 1)
   double eps = 1e-8;                        ///< > 0
-  std::optional<DType> state_dtype{};       ///< f16, bf16, f32 or f64; unset: the gradient's own
+  std::optional<DType> state_dtype{};       ///< a real dtype; unset: the gradient's own
 };
 /// m = beta1 m + (1 - beta1) g; v = max(beta2 v, |g|); p -= rate m / (v + eps)
 class Adamax final : public detail::ElementwiseOptimizer {
@@ -224,7 +222,7 @@ class Adamax final : public detail::ElementwiseOptimizer {
 struct LionOptions {
   std::array<double, 2> betas{0.9, 0.99};  ///< each in [0, 1)
   double weight_decay = 0;                 ///< >= 0
-  std::optional<DType> state_dtype{};      ///< f16, bf16, f32 or f64; unset: the gradient's own
+  std::optional<DType> state_dtype{};      ///< a real dtype; unset: the gradient's own
 };
 /// c = beta1 m + (1 - beta1) g; m = beta2 m + (1 - beta2) g; p = p (1 - rate weight_decay) - rate sign(c)
 class Lion final : public detail::ElementwiseOptimizer {

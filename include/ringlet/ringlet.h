@@ -23,4 +23,5 @@
 #include <ringlet/c/fsdp.h>
 #include <ringlet/c/gradients.h>
 #include <ringlet/c/group.h>
+#include <ringlet/c/messages.h>
 #include <ringlet/c/optimizers.h>

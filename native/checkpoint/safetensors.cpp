@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 
 namespace ringlet::native {
@@ -12,8 +11,7 @@ namespace {
 
 constexpr std::size_t kMaxHeaderBytes = 100'000'000;  // of the format
 
-constexpr std::array<std::string_view, kDTypeCount> kNames{"BOOL", "U8",  "U16", "U32",  "U64", "I8",  "I16",
-                                                           "I32",  "I64", "F16", "BF16", "F32", "F64", "C64"};
+std::string_view safetensors_name(DType dtype) { return ringlet::detail::kDTypes[static_cast<std::size_t>(dtype)].safetensors_name; }
 
 /// A scalar that is there stays one; else the tensor with these rows alone.
 std::vector<std::int64_t> piece_shape(const GroupTensor& tensor, RowRange rows) {
@@ -48,7 +46,7 @@ std::string safetensors_header(const std::vector<GroupTensor>& tensors, const st
   header["__metadata__"] = {{"format", "ringlet"}, {"step", std::to_string(step)}};
   for (const PlacedPiece& piece : pieces) {
     const GroupTensor& tensor = tensors[piece.tensor];
-    header[tensor.entry->name] = {{"dtype", kNames[static_cast<std::size_t>(tensor.entry->values.dtype())]},
+    header[tensor.entry->name] = {{"dtype", safetensors_name(tensor.entry->values.dtype())},
                                   {"shape", piece_shape(tensor, piece.rows)},
                                   {"data_offsets", {piece.offset, piece.offset + piece.length}}};
   }

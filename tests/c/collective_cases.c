@@ -12,6 +12,13 @@ static void fill(float* elements, int64_t count, int32_t rank) {
 /* The sum over all ranks of what `fill` gives element `index`. */
 static float sum_at(const world* w, int64_t index) { return (float)(w->size * (w->size - 1) / 2 * 100 + w->size * index); }
 
+/* Their product. Three ranks' is exact in a float. */
+static float product_at(const world* w, int64_t index) {
+  float product = 1;
+  for (int32_t r = 0; r < w->size; ++r) product *= (float)(r * 100 + index);
+  return product;
+}
+
 static void finish(ringlet_work* work) {
   int32_t done = 0;
   CHECK_OK(ringlet_work_wait(work));
@@ -72,6 +79,11 @@ void test_parts(const world* w) {
   CHECK_OK(ringlet_reduce_scatter_async(w->group, RINGLET_MAX, &all_in, &part_out, NULL, &work));
   finish(work);
   CHECK(out[1] == (float)((n - 1) * 100 + w->rank * part + 1));
+  CHECK_OK(ringlet_reduce_scatter(w->group, RINGLET_PROD, &all_in, &part_out, NULL));
+  CHECK(out[1] == product_at(w, w->rank * part + 1));
+  CHECK_OK(ringlet_reduce_scatter_async(w->group, RINGLET_PROD, &all_in, &part_out, NULL, &work));
+  finish(work);
+  CHECK(out[2] == product_at(w, w->rank * part + 2));
   CHECK_OK(ringlet_all_gather(w->group, &part_in, &all_out, NULL));
   CHECK(out[part + 2] == 102);
   CHECK_OK(ringlet_all_gather_async(w->group, &part_in, &all_out, NULL, &work));
@@ -113,6 +125,11 @@ void test_uneven_parts(const world* w) {
   CHECK_OK(ringlet_reduce_scatter_v_async(w->group, RINGLET_MIN, &all_in, &own_out, counts, NULL, &work));
   finish(work);
   CHECK(out[own - 1] == (float)(before + own - 1));
+  CHECK_OK(ringlet_reduce_scatter_v(w->group, RINGLET_PROD, &all_in, &own_out, counts, NULL));
+  CHECK(out[own - 1] == product_at(w, before + own - 1));
+  CHECK_OK(ringlet_reduce_scatter_v_async(w->group, RINGLET_PROD, &all_in, &own_out, counts, NULL, &work));
+  finish(work);
+  CHECK(out[0] == product_at(w, before));
   CHECK_OK(ringlet_all_gather_v(w->group, &own_in, &all_out, counts, NULL));
   CHECK(out[2] == 101);
   CHECK_OK(ringlet_all_gather_v_async(w->group, &own_in, &all_out, counts, NULL, &work));

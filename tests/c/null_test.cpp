@@ -32,11 +32,11 @@ struct Function {
 
 #define FUNCTION(name)          \
   {                             \
-#name, { with_zeros(name) } \
+    #name, { with_zeros(name) } \
   }
 #define FREE(name)                       \
   {                                      \
-#name, { freeing(name), RINGLET_OK } \
+    #name, { freeing(name), RINGLET_OK } \
   }
 #define FUNCTION_AND_ASYNC(name) FUNCTION(name), FUNCTION(name##_async)
 
@@ -60,42 +60,12 @@ const std::map<std::string, Function> kFunctions{
     FUNCTION(ringlet_work_wait_for),
     FUNCTION(ringlet_work_done),
     FREE(ringlet_work_free),
-    FUNCTION_AND_ASYNC(ringlet_all_reduce),
-    FUNCTION_AND_ASYNC(ringlet_all_mean),
-    FUNCTION_AND_ASYNC(ringlet_reduce_scatter),
-    FUNCTION_AND_ASYNC(ringlet_reduce_scatter_v),
-    FUNCTION_AND_ASYNC(ringlet_all_gather),
-    FUNCTION_AND_ASYNC(ringlet_all_gather_v),
-    FUNCTION_AND_ASYNC(ringlet_broadcast),
-    FUNCTION_AND_ASYNC(ringlet_barrier),
-    FUNCTION_AND_ASYNC(ringlet_reduce),
-    FUNCTION_AND_ASYNC(ringlet_gather),
-    FUNCTION_AND_ASYNC(ringlet_gather_v),
-    FUNCTION_AND_ASYNC(ringlet_scatter),
-    FUNCTION_AND_ASYNC(ringlet_scatter_v),
-    FUNCTION_AND_ASYNC(ringlet_all_to_all),
-    FUNCTION_AND_ASYNC(ringlet_all_to_all_v),
+#include "table_functions.inc"
     FUNCTION_AND_ASYNC(ringlet_send),
     FUNCTION_AND_ASYNC(ringlet_recv),
     FUNCTION(ringlet_average_options_init),
-    FUNCTION(ringlet_sgd_options_init),
-    FUNCTION(ringlet_rmsprop_options_init),
-    FUNCTION(ringlet_adagrad_options_init),
-    FUNCTION(ringlet_adadelta_options_init),
-    FUNCTION(ringlet_adam_options_init),
-    FUNCTION(ringlet_adamw_options_init),
-    FUNCTION(ringlet_adamax_options_init),
-    FUNCTION(ringlet_lion_options_init),
     FUNCTION(ringlet_fsdp_options_init),
     FUNCTION(ringlet_fully_shard_options_init),
-    FUNCTION(ringlet_sgd_create),
-    FUNCTION(ringlet_rmsprop_create),
-    FUNCTION(ringlet_adagrad_create),
-    FUNCTION(ringlet_adadelta_create),
-    FUNCTION(ringlet_adam_create),
-    FUNCTION(ringlet_adamw_create),
-    FUNCTION(ringlet_adamax_create),
-    FUNCTION(ringlet_lion_create),
     FUNCTION(ringlet_average_gradients),
     FUNCTION(ringlet_averager_create),
     FUNCTION(ringlet_averager_add),

@@ -102,7 +102,7 @@ TEST_CASE("every kind, operation, dtype and small count gives the promised bits 
   for (const bool with_counts : {false, true}) {
     for (const auto kind : {Kind::all_gather, Kind::gather, Kind::scatter, Kind::all_to_all})
       variants.push_back({kind, ReduceOp::sum, false, with_counts});
-    for (const ReduceOp op : {ReduceOp::sum, ReduceOp::max, ReduceOp::min})
+    for (const ReduceOp op : {ReduceOp::sum, ReduceOp::prod, ReduceOp::max, ReduceOp::min})
       variants.push_back({Kind::reduce_scatter, op, false, with_counts});
   }
   for (const ReduceOp op : {ReduceOp::sum, ReduceOp::prod, ReduceOp::max, ReduceOp::min})

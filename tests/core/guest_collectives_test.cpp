@@ -20,8 +20,7 @@ std::vector<Variant> all_variants() {
   using Kind = CollectiveKind;
   std::vector<Variant> variants{{Kind::broadcast}, {Kind::all_gather}, {Kind::barrier}, {Kind::all_reduce, ReduceOp::sum, true}};
   for (const ReduceOp op : {ReduceOp::sum, ReduceOp::prod, ReduceOp::max, ReduceOp::min})
-    for (const auto kind : {Kind::all_reduce, Kind::reduce}) variants.push_back({kind, op});
-  for (const ReduceOp op : {ReduceOp::sum, ReduceOp::max, ReduceOp::min}) variants.push_back({Kind::reduce_scatter, op});
+    for (const auto kind : {Kind::all_reduce, Kind::reduce, Kind::reduce_scatter}) variants.push_back({kind, op});
   return variants;
 }
 

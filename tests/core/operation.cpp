@@ -145,10 +145,7 @@ Values expected_of(const Operation& operation, int rank, const Values& sum, cons
 
 }  // namespace
 
-bool has_parts(CollectiveKind kind) {
-  return kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_gather || kind == CollectiveKind::gather ||
-         kind == CollectiveKind::scatter;
-}
+bool has_parts(CollectiveKind kind) { return traits_of(kind).has_counts; }
 
 void choose_parts(Operation& operation, std::uint64_t rows, int size, SimRandom& random) {
   const auto part = [&] { return static_cast<std::int64_t>(operation.with_counts ? random.below(3) * random.below(rows + 1) / 2 : rows); };
@@ -197,10 +194,9 @@ Operation random_operation(SimRandom& random, const WorldOptions& options, std::
     call.dtype = static_cast<DType>(random.below(kDTypeCount));
     call.rows = random_rows(random, largest / size_of(call.dtype));
     call.root = static_cast<std::int32_t>(random.below(size));
-    if (call.kind == CollectiveKind::all_reduce || call.kind == CollectiveKind::reduce) call.op = static_cast<ReduceOp>(random.below(4));
+    if (reduces(call.kind)) call.op = static_cast<ReduceOp>(random.below(kReduceOpCount));
     if (call.kind == CollectiveKind::all_reduce && call.op == ReduceOp::sum && is_floating(call.dtype) && random.below(2) != 0)
       call.divisor = options.size;
-    if (call.kind == CollectiveKind::reduce_scatter) call.op = pick(random, {ReduceOp::sum, ReduceOp::max, ReduceOp::min});
     if (has_parts(call.kind) || call.kind == CollectiveKind::all_to_all) {
       if (random.below(2) != 0) call.row_elements = random.below(7);
       operation.with_counts = random.below(2) != 0;

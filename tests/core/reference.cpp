@@ -59,8 +59,7 @@ Values random_values(DType dtype, std::size_t count, SimRandom& random) {
     if (dtype == DType::f64) put(values, i, number);
     if (dtype == DType::f32) put(values, i, single);
     if (dtype == DType::complex64) put(values, i, Complex64(single, static_cast<float>(random_number(random))));
-    if (dtype == DType::f16 || dtype == DType::bf16)
-      scalar->cast(DType::f32, dtype)(values.data() + i * 2, reinterpret_cast<const std::byte*>(&single), 1);
+    if (is_narrow(dtype)) scalar->cast(DType::f32, dtype)(values.data() + i * 2, reinterpret_cast<const std::byte*>(&single), 1);
   }
   return values;
 }
@@ -71,8 +70,7 @@ Values reduced(const Call& call, const std::vector<Values>& inputs, const Topolo
   const std::size_t width = size_of(call.dtype);
   const auto reduce = scalar->reduce(call.dtype, call.op);
   const bool ring = call.algorithm == Algorithm::ring;
-  const bool widen =
-      !ring && (call.dtype == DType::f16 || call.dtype == DType::bf16) && (call.op == ReduceOp::sum || call.op == ReduceOp::prod);
+  const bool widen = !ring && is_narrow(call.dtype) && (call.op == ReduceOp::sum || call.op == ReduceOp::prod);
   Values out(inputs[0].size());
   for (std::size_t element = 0; element < call.elements(); ++element) {
     std::byte* into = out.data() + element * width;

@@ -62,7 +62,8 @@ TEST_CASE_METHOD(Arrays, "wrong arguments of a reduce-scatter") {
   };
   CHECK(scatter(f10, f3).ok());
   check_invalid(scatter(f10, g10), Contains("3 rows"));
-  check_invalid(scatter(f10, f3, ReduceOp::prod), Contains("prod"));
+  CHECK(scatter(f10, f3, ReduceOp::prod).ok());
+  check_invalid(scatter(f10, f3, static_cast<ReduceOp>(4)), Contains("operation number 4"));
   check_invalid(scatter(ConstTensorView(f10.data(), DType::f32, Shape{}), f3), Contains("scalar"));
   check_invalid(scatter(f10, TensorView(f10.data() + 3, DType::f32, 3)), Contains("overlap"));
   check_invalid(scatter(i10, f3), Contains("i32"));
@@ -107,7 +108,7 @@ TEST_CASE_METHOD(Arrays, "wrong arguments of collectives with counts") {
 
   const auto scatter = [&](ReduceOp op, TensorView out, const Rows& rows) { return make_reduce_scatter_v(op, f10, out, rows, kOptions); };
   CHECK(scatter(ReduceOp::sum, f3, counts).ok());
-  check_invalid(scatter(ReduceOp::prod, f3, counts), Contains("prod"));
+  CHECK(scatter(ReduceOp::prod, f3, counts).ok());
   check_invalid(scatter(ReduceOp::sum, f3, {4, 2, 0, 4}), Contains("2 rows"));
   check_invalid(scatter(ReduceOp::sum, f3, {4, 3, 0, 4}), Contains("11"));
   check_invalid(scatter(ReduceOp::sum, TensorView(f10.data(), DType::f32, 3), counts), Contains("overlap"));

@@ -75,7 +75,7 @@ TEST_CASE("every target reduces all pairs of corner cases as scalar does") {
 TEST_CASE("every target scales, folds and canonicalises as scalar does") {
   for_each_target([](const simd::Kernels& kernels, const simd::Kernels& scalar) {
     Random random(22);
-    for (DType dtype : {DType::f16, DType::bf16, DType::f32, DType::f64, DType::complex64}) {
+    for (const DType dtype : dtypes_that(is_floating)) {
       for (std::size_t count : lengths()) {
         const Bytes data = make_elements(dtype, count, random);
         const double factor = static_cast<double>(random.below(1'000)) / 37 - 13;
@@ -106,7 +106,7 @@ TEST_CASE("every target scales, folds and canonicalises as scalar does") {
 TEST_CASE("sums of squares and largest magnitudes of finite numbers agree bit for bit") {
   for_each_target([](const simd::Kernels& kernels, const simd::Kernels& scalar) {
     Random random(23);
-    for (DType dtype : {DType::f16, DType::bf16, DType::f32, DType::f64, DType::complex64}) {
+    for (const DType dtype : dtypes_that(is_floating)) {
       for (std::size_t count : lengths()) {
         Bytes data = make_elements(dtype, count, random);
         // Clearing the exponent's highest bit leaves no infinity and no NaN.
@@ -125,8 +125,8 @@ TEST_CASE("sums of squares and largest magnitudes of finite numbers agree bit fo
 TEST_CASE("every target casts as scalar does") {
   for_each_target([](const simd::Kernels& kernels, const simd::Kernels& scalar) {
     Random random(24);
-    for (DType from : {DType::f16, DType::bf16, DType::f32, DType::f64}) {
-      for (DType to : {DType::f16, DType::bf16, DType::f32, DType::f64}) {
+    for (const DType from : dtypes_that(is_real)) {
+      for (const DType to : dtypes_that(is_real)) {
         INFO(kernels.name() << ' ' << name_of(from) << " to " << name_of(to));
         for (std::size_t count : lengths()) {
           const Bytes in = make_elements(from, count, random);

@@ -68,10 +68,10 @@ std::uint64_t hash_of(const simd::Kernels& kernels, DType dtype) {
   return hash.value();
 }
 
-constexpr std::uint64_t kGolden[kDTypeCount] = {0x4b161af438736d2d, 0x8291c65bce725270, 0xa99e4d1879944d80, 0x577f27aa729652aa,
-                                                0xbe30babe6ed82f76, 0x55991ff3a2233b64, 0x6574539e9eaba120, 0xa2fd83ea80064b12,
-                                                0x178e1b8683cd6916, 0xd4d362339930f174, 0x99855d360d681b29, 0x7c3a48dfc77fbe1c,
-                                                0x6634013d88bae5be, 0x6509ed0b3b3f2d03};
+constexpr std::uint64_t kGolden[] = {0x4b161af438736d2d, 0x8291c65bce725270, 0xa99e4d1879944d80, 0x577f27aa729652aa, 0xbe30babe6ed82f76,
+                                     0x55991ff3a2233b64, 0x6574539e9eaba120, 0xa2fd83ea80064b12, 0x178e1b8683cd6916, 0xd4d362339930f174,
+                                     0x99855d360d681b29, 0x7c3a48dfc77fbe1c, 0x6634013d88bae5be, 0x6509ed0b3b3f2d03};
+static_assert(std::size(kGolden) == kDTypeCount);
 
 /// Numbers without infinities and NaNs, second moments without a sign, so that no rule's results are mostly NaN.
 std::uint64_t hash_of_updates(const simd::Kernels& kernels, DType dtype) {

@@ -43,36 +43,10 @@ std::uint16_t encode_bits(double value, BinaryFormat format) {
 
 template <class Visit>
 void with_type(DType dtype, Visit visit) {
-  switch (dtype) {
-    case DType::boolean:
-      return visit(bool{});
-    case DType::u8:
-      return visit(std::uint8_t{});
-    case DType::u16:
-      return visit(std::uint16_t{});
-    case DType::u32:
-      return visit(std::uint32_t{});
-    case DType::u64:
-      return visit(std::uint64_t{});
-    case DType::i8:
-      return visit(std::int8_t{});
-    case DType::i16:
-      return visit(std::int16_t{});
-    case DType::i32:
-      return visit(std::int32_t{});
-    case DType::i64:
-      return visit(std::int64_t{});
-    case DType::f16:
-      return visit(Float16{});
-    case DType::bf16:
-      return visit(BFloat16{});
-    case DType::f32:
-      return visit(float{});
-    case DType::f64:
-      return visit(double{});
-    case DType::complex64:
-      return visit(Complex64{});
-  }
+  const auto each = [&]<class... T>(const std::tuple<ringlet::detail::DTypeRow<T>...>&) {
+    ((dtype == dtype_of<T> ? visit(T{}) : void()), ...);
+  };
+  each(ringlet::detail::kDTypeRows);
 }
 
 template <class F>

@@ -11,8 +11,8 @@ namespace {
 
 const simd::Kernels& scalar() { return *simd::available().front(); }
 
-constexpr DType kReal[] = {DType::f16, DType::bf16, DType::f32, DType::f64};
-constexpr DType kFloating[] = {DType::f16, DType::bf16, DType::f32, DType::f64, DType::complex64};
+const std::vector<DType> kReal = dtypes_that(is_real);
+const std::vector<DType> kFloating = dtypes_that(is_floating);
 
 void check_reduce(DType dtype, ReduceOp op, const Bytes& a, const Bytes& b) {
   Bytes out(a.size());

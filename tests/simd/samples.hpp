@@ -33,6 +33,13 @@ void set_element(Bytes& bytes, std::size_t index, T value) {
   std::memcpy(bytes.data() + index * sizeof(T), &value, sizeof value);
 }
 
+inline std::vector<DType> dtypes_that(bool (*belong)(DType) noexcept) {
+  std::vector<DType> all;
+  for (const auto& facts : ringlet::detail::kDTypes)
+    if (belong(facts.dtype)) all.push_back(facts.dtype);
+  return all;
+}
+
 /// Elements of every kind: random bits, numbers of ordinary size, and the format's corner cases, several of them close together.
 Bytes make_elements(DType dtype, std::size_t count, Random& random);
 

@@ -156,7 +156,14 @@ CONFINED = [
     ),
     Confined(
         r"filesystem|fstream",
-        ("native/", "tools/", "examples/", "include/ringlet/checkpoint.hpp", "transport/uv/interface_traits_linux.cpp"),
+        (
+            "native/",
+            "tools/",
+            "examples/",
+            "bindings/generator/",
+            "include/ringlet/checkpoint.hpp",
+            "transport/uv/interface_traits_linux.cpp",
+        ),
         "files are opened above the transport",
         "fstream",
     ),

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeWorld, seeded } from './piped_world.mjs';
+import { f16, f32, f64, i32 } from './tables.mjs';
 
 const timeout = 120_000;
-const [f16, f32, f64, i32] = [9, 11, 12, 7];
 const none = -1;
 
 /** A tree in a rank's memory: of each leaf a name, a dtype, its values and a shape. */
@@ -77,11 +77,11 @@ test('trees that differ are named on every rank, and the group lives on', { time
     assert.equal(reason.rank, 1);
     assert.match(reason.message, /tensor 0 is 'a' f32 \(2, 3\) in rank 0's but 'b' f32 \(2, 3\) in rank 1's/);
   }
-  await onAll(ranks, (rank, i) => rank.start('ringlet_barrier', groups[i], 0, 0));
+  await onAll(ranks, (rank, i) => rank.barrier(groups[i]));
   await end();
 });
 
-test('FSDP with every optimizer follows plain data parallelism; its state is the shards\' alone', { timeout }, async () => {
+test("FSDP with every optimizer follows plain data parallelism; its state is the shards' alone", { timeout }, async () => {
   const formulas = [
     ['SGD', [0.9]],
     ['SGD', [0.9, 0.01, 0, 1]],
@@ -97,18 +97,24 @@ test('FSDP with every optimizer follows plain data parallelism; its state is the
   for (const size of [1, 3]) {
     const { ranks, groups, end } = await makeWorld(size, seeded(size + 10));
     for (const [index, [formula, numbers]] of formulas.entries()) {
-      const leaves = () => shapes.map((shape, i) => {
-        const count = shape.reduce((product, extent) => product * extent, 1);
-        return { name: `p${i}`, shape, values: Float32Array.from({ length: count }, (_, at) => Math.sin(at + i)) };
-      });
+      const leaves = () =>
+        shapes.map((shape, i) => {
+          const count = shape.reduce((product, extent) => product * extent, 1);
+          return { name: `p${i}`, shape, values: Float32Array.from({ length: count }, (_, at) => Math.sin(at + i)) };
+        });
       const clip = index % 2 === 1 ? 0.5 : NaN;
       const states = ranks.map((rank, i) => {
         const [name, list] = [rank.text(formula), rank.put(Float64Array.from(numbers))];
         const optimizer = () => rank.call('ringlet_optimizer', name, 0.01, list, numbers.length, none);
         const weights = size === 1 ? 0 : rank.put(Float64Array.of(1, 0, 2));
         return {
-          sharded: plant(rank, leaves()), plain: plant(rank, leaves()), gradients: plant(rank, leaves()), averaged: plant(rank, leaves()),
-          optimizer: optimizer(), plainOptimizer: optimizer(), fsdp: rank.call('ringlet_fsdp', groups[i], 0, 40, clip, none, weights),
+          sharded: plant(rank, leaves()),
+          plain: plant(rank, leaves()),
+          gradients: plant(rank, leaves()),
+          averaged: plant(rank, leaves()),
+          optimizer: optimizer(),
+          plainOptimizer: optimizer(),
+          fsdp: rank.call('ringlet_fsdp', groups[i], 0, 40, clip, none, weights),
         };
       });
       for (let step = 0; step < 4; ++step) {
@@ -130,7 +136,12 @@ test('FSDP with every optimizer follows plain data parallelism; its state is the
             const norm = Math.hypot(...all);
             assert.ok(Math.abs(ranks[i].module._ringlet_fsdp_norm(fsdp) - norm) < 1e-4);
             const factor = Math.min(1, clip / (norm + 1e-6));
-            shapes.forEach((_, leaf) => averaged.write(leaf, averaged.values(leaf).map((value) => value * factor)));
+            shapes.forEach((_, leaf) =>
+              averaged.write(
+                leaf,
+                averaged.values(leaf).map((value) => value * factor),
+              ),
+            );
           } else assert.ok(Number.isNaN(ranks[i].module._ringlet_fsdp_norm(fsdp)));
           assert.equal(ranks[i].call('ringlet_optimizer_apply', plainOptimizer, averaged.tree, plain.tree), 0);
         }
@@ -141,7 +152,9 @@ test('FSDP with every optimizer follows plain data parallelism; its state is the
         shapes.forEach((_, leaf) => {
           assert.deepEqual(sharded.values(leaf), states[0].sharded.values(leaf));
           const wanted = plain.values(leaf);
-          sharded.values(leaf).forEach((value, at) => assert.ok(Math.abs(value - wanted[at]) < 1e-4, `${formula}: ${value}, not ${wanted[at]}`));
+          sharded
+            .values(leaf)
+            .forEach((value, at) => assert.ok(Math.abs(value - wanted[at]) < 1e-4, `${formula}: ${value}, not ${wanted[at]}`));
         });
       }
       assert.equal(bytes, ranks[0].module._ringlet_optimizer_state_bytes(states[0].plainOptimizer));
@@ -180,7 +193,10 @@ test('what does not fit is refused with its value, and nothing moves', { timeout
   assert.equal(rank.module._ringlet_optimizer_set_learning_rate(sgd, NaN), 1);
   assert.match(refusal(() => rank.call('ringlet_fsdp', groups[0], 0, 0, -2, none, 0)).message, /max_norm is -2/);
   assert.match(refusal(() => rank.call('ringlet_fsdp', groups[0], 0, 0, NaN, 77, 0)).message, /reduce_dtype is 77/);
-  assert.match(refusal(() => rank.call('ringlet_fsdp', groups[0], 0, 0, NaN, none, rank.put(Float64Array.of(0, 0)))).message, /add up to 0/);
+  assert.match(
+    refusal(() => rank.call('ringlet_fsdp', groups[0], 0, 0, NaN, none, rank.put(Float64Array.of(0, 0)))).message,
+    /add up to 0/,
+  );
   const refused = (...call) => assert.rejects(rank.start(...call), { code: 1 });
   await refused('ringlet_average_gradients', groups[0], 0, tree.tree, 0, f64, NaN);
   await refused('ringlet_average_gradients', groups[0], 0, tree.tree, 0, none, -1);
@@ -193,9 +209,11 @@ test('what does not fit is refused with its value, and nothing moves', { timeout
   for (const { reason } of outcome) assert.match(reason.message, /dtype i32 cannot be averaged/);
 
   const fsdps = ranks.map((one, i) => one.call('ringlet_fsdp', groups[i], 0, 0, NaN, none, 0));
-  const trees = ranks.map((one) => [plant(one, [{ name: 'w', values: Float32Array.of(1, 2) }]), plant(one, [{ name: 'w', values: new Float32Array(2) }])]);
-  const step = (i) =>
-    ranks[i].start('ringlet_fsdp_apply', fsdps[i], 0, trees[i][0].tree, trees[i][1].tree, i === 0 ? sgd : otherSgd);
+  const trees = ranks.map((one) => [
+    plant(one, [{ name: 'w', values: Float32Array.of(1, 2) }]),
+    plant(one, [{ name: 'w', values: new Float32Array(2) }]),
+  ]);
+  const step = (i) => ranks[i].start('ringlet_fsdp_apply', fsdps[i], 0, trees[i][0].tree, trees[i][1].tree, i === 0 ? sgd : otherSgd);
   const otherSgd = ranks[1].call('ringlet_optimizer', ranks[1].text('SGD'), 0.1, 0, 0, none);
   const first = step(0);
   await assert.rejects(step(0), { code: 1 });

@@ -2,40 +2,44 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeWorld, seeded } from './piped_world.mjs';
+import { f32, i32, max } from './tables.mjs';
 
 const timeout = 60_000;
-const f32 = 11;
 
 test('every collective gives what it should, from nothing to many messages', { timeout }, async () => {
   for (const size of [1, 2, 3, 4]) {
     const { ranks, groups, end } = await makeWorld(size, seeded(size));
     for (const count of [0, 1, 5, 1000, 300_000]) {
-      const all = (name, make) => Promise.all(ranks.map((rank, index) => rank.start(name, groups[index], 0, 0, ...make(rank, index))));
+      const all = (form, make) => Promise.all(ranks.map((rank, index) => rank.collective(groups[index], form, make(index))));
       const values = (rank) => Float32Array.from({ length: count }, (_, i) => (i % 1000) + rank);
       const inputs = ranks.map((rank, index) => rank.put(values(index)));
       const total = Float32Array.from({ length: count }, (_, i) => (i % 1000) * size + (size * (size - 1)) / 2);
 
-      await all('ringlet_all_reduce', (_, i) => [0, f32, inputs[i], inputs[i], count, 1]);
+      await all('all_reduce', (i) => ({ input: [inputs[i], count], output: [inputs[i], count] }));
       for (const [i, rank] of ranks.entries()) assert.deepEqual(rank.get(Float32Array, inputs[i], count), total);
 
       const gathered = ranks.map((rank) => rank.put(count * size * 4));
-      await all('ringlet_all_gather', (_, i) => [f32, inputs[i], gathered[i], count, 1, 0]);
+      await all('all_gather', (i) => ({ input: [inputs[i], count], output: [gathered[i], count * size] }));
       for (const [i, rank] of ranks.entries())
         for (let part = 0; part < size; ++part) assert.deepEqual(rank.get(Float32Array, gathered[i] + part * count * 4, count), total);
 
       const scattered = ranks.map((rank) => rank.put(count * 4));
-      await all('ringlet_reduce_scatter', (_, i) => [2, f32, inputs[i], scattered[i], count, 1, 0]);
-      const first = Math.ceil(count / size);
+      const part = (i) => Math.floor(count / size) + (i < count % size ? 1 : 0);
+      await all('reduce_scatter', (i) => ({ op: max, input: [inputs[i], count], output: [scattered[i], part(i)] }));
+      const first = part(0);
       assert.deepEqual(ranks[0].get(Float32Array, scattered[0], first), total.subarray(0, first));
 
-      await all('ringlet_broadcast', (_, i) => [f32, i === size - 1 ? inputs[i] : scattered[i], count, 1, size - 1]);
-      await all('ringlet_reduce', (_, i) => [0, f32, inputs[i], scattered[i], count, 1, 0]);
-      assert.deepEqual(ranks[0].get(Float32Array, scattered[0], count), total.map((value) => value * size));
-      await all('ringlet_gather', (_, i) => [f32, inputs[i], gathered[i], count, 1, 0, 0]);
-      await all('ringlet_scatter', (_, i) => [f32, gathered[i], scattered[i], count, 1, 0, 0]);
+      await all('broadcast', (i) => ({ output: [i === size - 1 ? inputs[i] : scattered[i], count], root: size - 1 }));
+      await all('reduce', (i) => ({ input: [inputs[i], count], output: [scattered[i], count] }));
+      assert.deepEqual(
+        ranks[0].get(Float32Array, scattered[0], count),
+        total.map((value) => value * size),
+      );
+      await all('gather', (i) => ({ input: [inputs[i], count], output: [gathered[i], count * size] }));
+      await all('scatter', (i) => ({ input: [gathered[i], count * size], output: [scattered[i], count] }));
       for (const [i, rank] of ranks.entries()) assert.deepEqual(rank.get(Float32Array, scattered[i], count), total);
-      await all('ringlet_all_to_all', (_, i) => [f32, gathered[0] && gathered[i], ranks[i].put(count * size * 4), count * size, 1]);
-      await all('ringlet_barrier', () => []);
+      await all('all_to_all', (i) => ({ input: [gathered[i], count * size], output: [ranks[i].put(count * size * 4), count * size] }));
+      await all('barrier', () => ({}));
       for (const [i, rank] of ranks.entries()) rank.free(inputs[i], gathered[i], scattered[i]);
     }
     await end();
@@ -66,9 +70,14 @@ test('a split gives groups, which can be left', { timeout }, async () => {
   const { ranks, groups, end } = await makeWorld(3);
   const parts = await Promise.all(ranks.map((rank, i) => rank.start('ringlet_split', groups[i], 0, 0, i === 1 ? -1 : 0, -i)));
   assert.equal(parts[1], 0);
-  assert.deepEqual([0, 2].map((i) => ranks[i].call('ringlet_group_size', parts[i])), [2, 2]);
+  assert.deepEqual(
+    [0, 2].map((i) => ranks[i].call('ringlet_group_size', parts[i])),
+    [2, 2],
+  );
   const places = [0, 2].map((i) => ranks[i].put(Int32Array.of(i)));
-  await Promise.all([0, 2].map((i, at) => ranks[i].start('ringlet_all_reduce', parts[i], 0, 0, 0, 7, places[at], places[at], 1, 1)));
+  await Promise.all(
+    [0, 2].map((i, at) => ranks[i].collective(parts[i], 'all_reduce', { dtype: i32, input: [places[at], 1], output: [places[at], 1] })),
+  );
   assert.deepEqual(ranks[2].get(Int32Array, places[1], 1), Int32Array.of(2));
   for (const i of [0, 2]) assert.equal(ranks[i].call('ringlet_group_leave', parts[i]), 0);
   assert.equal(ranks[0].call('ringlet_group_leave', parts[0]), 1);
@@ -79,14 +88,20 @@ test('a mistake is refused before anything moves', { timeout }, async () => {
   const { ranks, groups, end } = await makeWorld(2);
   const place = ranks[0].put(64);
   const refused = (name, ...rest) => assert.rejects(ranks[0].start(name, ...rest), { code: 1 });
-  await refused('ringlet_all_reduce', groups[0], 0, 0, 0, 99, place, place, 1, 1);
-  await refused('ringlet_all_reduce', groups[0], 0, 0, 9, f32, place, place, 1, 1);
-  await refused('ringlet_all_reduce', groups[0], 1024, 0, 0, f32, place, place, 1, 1);
-  await refused('ringlet_all_reduce', groups[0], 0, -1, 0, f32, place, place, 1, 1);
-  await refused('ringlet_all_reduce', 12_345, 0, 0, 0, f32, place, place, 1, 1);
-  await refused('ringlet_all_reduce', groups[0], 0, 0, 0, f32, place, place, 0x7fffffff, 0x7fffffff);
+  const one = { input: [place, 1], output: [place, 1] };
+  const refusedReduce = (options, group = groups[0], form = 'all_reduce') =>
+    assert.rejects(ranks[0].collective(group, form, { ...one, ...options }), { code: 1 });
+  await refusedReduce({ dtype: 99 });
+  await refusedReduce({ dtype: 256 + f32 });
+  await refusedReduce({ op: 9 });
+  await refusedReduce({ stream: 1024 });
+  await refusedReduce({ timeout: -1 });
+  await refusedReduce({}, 12_345);
+  await refusedReduce({}, groups[0], 'no such collective');
+  await refusedReduce({ input: [place, 0x7fffffff], output: [place, 0x7fffffff], rowElements: 0x7fffffff });
+  await refusedReduce({ output: [place, 2] });
+  await refusedReduce({ root: 2 }, groups[0], 'broadcast');
   await refused('ringlet_send', groups[0], 0, 0, f32, place, place, 9, 1);
-  await refused('ringlet_broadcast', groups[0], 0, 0, f32, place, 1, 1, 2);
   assert.equal(ranks[0].pending, 0);
   await end();
 });
@@ -96,7 +111,9 @@ test('ranks that disagree, that are late or that go are named', { timeout }, asy
     const { ranks, groups, end } = await makeWorld(3);
     const places = ranks.map((rank) => rank.put(64));
     const outcome = await Promise.allSettled(
-      ranks.map((rank, i) => rank.start('ringlet_all_reduce', groups[i], 0, 0, 0, i === 1 ? 7 : f32, places[i], places[i], 4, 1)),
+      ranks.map((rank, i) =>
+        rank.collective(groups[i], 'all_reduce', { dtype: i === 1 ? i32 : f32, input: [places[i], 4], output: [places[i], 4] }),
+      ),
     );
     for (const { reason } of outcome) assert.equal(reason.code, 2);
     for (const rank of ranks) assert.equal(rank.failures.length, 1);
@@ -104,13 +121,13 @@ test('ranks that disagree, that are late or that go are named', { timeout }, asy
   }
   {
     const { ranks, groups, end } = await makeWorld(2);
-    const late = ranks[0].start('ringlet_barrier', groups[0], 0, 200);
+    const late = ranks[0].barrier(groups[0], { timeout: 200 });
     await assert.rejects(late, { code: 4, rank: 1 });
     await end();
   }
   {
     const { ranks, groups, pipes, end } = await makeWorld(2);
-    const pending = ranks[0].start('ringlet_barrier', groups[0], 0, 0);
+    const pending = ranks[0].barrier(groups[0]);
     for (const socket of pipes.get('0 1').ends) socket.terminate();
     await assert.rejects(pending, { code: 3, rank: 1 });
     await end();

@@ -2,6 +2,7 @@
 // of the bytes that every rank has then.
 #include <cstdio>
 #include <cstdlib>
+#include <numeric>
 #include <ringlet/ringlet.hpp>
 #include <string>
 #include <vector>
@@ -58,6 +59,31 @@ void reduce_everything(Group& group, std::uint32_t& stage) {
         Tensor values = make_bits(dtype, count, group.rank(), ++stage);
         group.all_reduce(static_cast<ReduceOp>(op), values, values);
         print(std::string(name_of(dtype)) + " " + std::string(name_of(static_cast<ReduceOp>(op))) + " " + std::to_string(count), values);
+      }
+}
+
+/// Of rows that do not divide, and with counts of which one is 0; all parts are then gathered.
+void scatter_everything(Group& group, std::uint32_t& stage) {
+  const auto size = static_cast<std::int64_t>(group.size());
+  for (std::size_t d = 0; d < kDTypeCount; ++d)
+    for (std::size_t op = 0; op < kReduceOpCount; ++op)
+      for (const std::int64_t most : {std::int64_t{3}, std::int64_t{9'000}}) {
+        const auto dtype = static_cast<DType>(d);
+        std::vector<std::int64_t> counts;
+        for (std::int64_t rank = 0; rank < size; ++rank) counts.push_back(rank == 0 ? 0 : most + rank);
+        const std::int64_t rows = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+        const std::string name = "reduce_scatter " + std::string(name_of(dtype)) + " " + std::string(name_of(static_cast<ReduceOp>(op)));
+        Tensor values = make_bits(dtype, static_cast<std::size_t>(rows), group.rank(), ++stage), all(dtype, Shape{rows});
+        Tensor part(dtype, Shape{counts[static_cast<std::size_t>(group.rank())]});
+        group.reduce_scatter_v(static_cast<ReduceOp>(op), values, part, counts);
+        group.all_gather_v(part, all, counts);
+        print(name + " with counts", all);
+        for (std::int64_t rank = 0; rank < size; ++rank)
+          counts[static_cast<std::size_t>(rank)] = rows / size + (rank < rows % size ? 1 : 0);
+        Tensor even(dtype, Shape{counts[static_cast<std::size_t>(group.rank())]});
+        group.reduce_scatter(static_cast<ReduceOp>(op), values, even);
+        group.all_gather_v(even, all, counts);
+        print(name, all);
       }
 }
 
@@ -143,6 +169,7 @@ int main(int argc, char** argv) {
     }
     std::uint32_t stage = 0;
     reduce_everything(group, stage);
+    scatter_everything(group, stage);
     move_everything(group, stage);
     train(group, stage);
     return 0;

@@ -2,6 +2,7 @@
 import { createHmac, randomFillSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { collectiveForms, f32, sum } from './tables.mjs';
 
 const require = createRequire(new URL('../../wasm/package.json', import.meta.url));
 export const { WebSocket, WebSocketServer } = require('ws');
@@ -17,10 +18,6 @@ const orNothing = (make) => {
     return undefined;
   }
 };
-
-export const dtypes = ['bool', 'u8', 'u16', 'u32', 'u64', 'i8', 'i16', 'i32', 'i64', 'f16', 'bf16', 'f32', 'f64', 'complex64'];
-export const sizes = [1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8, 8];
-export const ops = ['sum', 'prod', 'max', 'min'];
 
 export class Failure extends Error {
   constructor(code, rank, text) {
@@ -52,7 +49,8 @@ export class Rank {
       publicKey: (secret) => x25519.getPublicKey(secret),
       agree: (secret, peer) => orNothing(() => x25519.getSharedSecret(secret, peer)),
       seal: (key, nonce, associated, place) => chacha20poly1305(key, nonce, associated).encrypt(place.subarray(0, -16), place),
-      open: (key, nonce, associated, sealed, out) => Boolean(orNothing(() => chacha20poly1305(key, nonce, associated).decrypt(sealed, out))),
+      open: (key, nonce, associated, sealed, out) =>
+        Boolean(orNothing(() => chacha20poly1305(key, nonce, associated).decrypt(sealed, out))),
       completed: (ticket, code, culprit, value, text) => {
         const { resolve, reject } = rank.#tickets.get(ticket);
         rank.#tickets.delete(ticket);
@@ -74,6 +72,20 @@ export class Rank {
   /** What completes by its ticket: the export's name and what follows the ticket. */
   start(name, ...rest) {
     return this.#open((ticket) => this.module[`_${name}`](ticket, ...rest) ?? 0);
+  }
+
+  /** A collective by its name. A buffer is its place and its rows; counts are the places of numbers. */
+  collective(
+    group,
+    form,
+    { op = sum, dtype = f32, input = [0, 0], output = [0, 0], rowElements = 1, counts = 0, receiveCounts = 0, ...rest },
+  ) {
+    const { root = 0, stream = 0, timeout = 0 } = rest;
+    const buffers = [...input, ...output, rowElements, counts, receiveCounts];
+    return this.start('ringlet_collective', group, stream, timeout, collectiveForms.indexOf(form), op, dtype, ...buffers, root);
+  }
+  barrier(group, options = {}) {
+    return this.collective(group, 'barrier', options);
   }
 
   /** Joins as a guest; the group of all ranks. */

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { test as nodeTest } from 'node:test';
 import { startNatives, token } from './natives.mjs';
-import { dtypes, ops, Rank, sizes } from './rank.mjs';
+import { Rank } from './rank.mjs';
+import { dtypes, f32, i32, reduceOps, sizes, sum } from './tables.mjs';
 
 const { RINGLET_TEST_MODULE: module, RINGLET_NATIVE_RANK: program } = process.env;
 const timeout = 120_000;
@@ -39,8 +40,6 @@ function hash(bytes) {
   return (value >>> 0).toString(16).padStart(8, '0');
 }
 
-const [f32, i32, sum] = [11, 7, 0];
-
 /** A module as a guest: what native_rank.cpp calls, and the lines that it prints. */
 class Guest {
   #stage = 0;
@@ -58,6 +57,9 @@ class Guest {
   run(name, ...rest) {
     return this.rank.start(name, this.group, 0, 0, ...rest);
   }
+  collective(form, options) {
+    return this.rank.collective(this.group, form, options);
+  }
   print(name, pointer, bytes) {
     this.lines.push(`${name} ${hash(this.rank.module.HEAPU8.subarray(pointer, pointer + bytes))}`);
   }
@@ -67,13 +69,39 @@ class Guest {
 
   async reduceEverything() {
     for (const [dtype, name] of dtypes.entries())
-      for (const [op, opName] of ops.entries())
+      for (const [op, opName] of reduceOps.entries())
         for (const count of [1, 1_000, 40_000]) {
           const bits = makeBits(dtype, count, this.number, ++this.#stage);
           const values = this.rank.put(bits);
-          await this.run('ringlet_all_reduce', op, dtype, values, values, count, 1);
+          await this.collective('all_reduce', { op, dtype, input: [values, count], output: [values, count] });
           this.print(`${name} ${opName} ${count}`, values, bits.length);
           this.rank.free(values);
+        }
+  }
+
+  async scatterEverything() {
+    const { size, number, rank } = this;
+    for (const [dtype, name] of dtypes.entries())
+      for (const [op, opName] of reduceOps.entries())
+        for (const most of [3, 9_000]) {
+          const counts = Array.from({ length: size }, (_, r) => (r === 0 ? 0 : most + r));
+          const rows = counts.reduce((total, count) => total + count, 0);
+          const bits = makeBits(dtype, rows, number, ++this.#stage);
+          const even = counts.map((_, r) => Math.floor(rows / size) + (r < rows % size ? 1 : 0));
+          const [values, all] = [rank.put(bits), rank.put(bits.length)];
+          for (const [parts, suffix] of [
+            [counts, ' with counts'],
+            [even, ''],
+          ]) {
+            const [own, places] = [rank.put(parts[number] * sizes[dtype]), rank.put(Uint32Array.from(parts))];
+            const form = suffix === '' ? 'reduce_scatter' : 'reduce_scatter_v';
+            const given = suffix === '' ? {} : { counts: places };
+            await this.collective(form, { op, dtype, input: [values, rows], output: [own, parts[number]], ...given });
+            await this.collective('all_gather_v', { dtype, input: [own, parts[number]], output: [all, rows], counts: places });
+            this.print(`reduce_scatter ${name} ${opName}${suffix}`, all, bits.length);
+            rank.free(own, places);
+          }
+          rank.free(values, all);
         }
   }
 
@@ -82,21 +110,21 @@ class Guest {
     for (const count of [5, 60_000]) {
       let own = this.values(count);
       const [all, swapped, part] = [size * count * 4, size * count * 4, count * 4].map((bytes) => rank.put(bytes));
-      await this.run('ringlet_all_mean', f32, own, own, count, 1);
+      await this.collective('all_mean', { input: [own, count], output: [own, count] });
       this.print('all_mean', own, count * 4);
       own = this.values(count);
-      await this.run('ringlet_all_gather', f32, own, all, count, 1, 0);
+      await this.collective('all_gather', { input: [own, count], output: [all, size * count] });
       this.print('all_gather', all, size * count * 4);
-      await this.run('ringlet_reduce_scatter', sum, f32, all, part, size * count, 1, 0);
-      await this.run('ringlet_all_gather', f32, part, all, count, 1, 0);
+      await this.collective('reduce_scatter', { op: sum, input: [all, size * count], output: [part, count] });
+      await this.collective('all_gather', { input: [part, count], output: [all, size * count] });
       this.print('reduce_scatter', all, size * count * 4);
-      await this.run('ringlet_broadcast', f32, own, count, 1, size - 1);
+      await this.collective('broadcast', { output: [own, count], root: size - 1 });
       this.print('broadcast', own, count * 4);
-      await this.run('ringlet_all_to_all', f32, all, swapped, size * count, 1);
-      await this.run('ringlet_all_to_all', f32, swapped, all, size * count, 1);
+      await this.collective('all_to_all', { input: [all, size * count], output: [swapped, size * count] });
+      await this.collective('all_to_all', { input: [swapped, size * count], output: [all, size * count] });
       this.print('all_to_all', all, size * count * 4);
-      await this.run('ringlet_gather', f32, own, all, count, 1, 0, 0);
-      await this.run('ringlet_scatter', f32, all, own, count, 1, 0, 0);
+      await this.collective('gather', { input: [own, count], output: [all, size * count] });
+      await this.collective('scatter', { input: [all, size * count], output: [own, count] });
       this.print('gather and scatter', own, count * 4);
       const shape = rank.put(Uint32Array.of(count));
       const sending = this.run('ringlet_send', f32, own, shape, 1, (this.number + 1) % size);
@@ -106,10 +134,10 @@ class Guest {
     }
     const half = await rank.start('ringlet_split', this.group, 0, 0, this.number % 2, -1);
     const number = rank.put(Int32Array.of(rank.call('ringlet_group_size', half)));
-    await this.run('ringlet_broadcast', i32, number, 1, 1, 0);
+    await this.collective('broadcast', { dtype: i32, output: [number, 1] });
     this.print('split', number, 4);
     assert.equal(rank.call('ringlet_group_leave', half), 0);
-    await this.run('ringlet_barrier');
+    await this.rank.barrier(this.group);
   }
 
   tree(...leaves) {
@@ -143,6 +171,7 @@ class Guest {
 
   async runAll() {
     await this.reduceEverything();
+    await this.scatterEverything();
     await this.moveEverything();
     await this.train();
     await this.rank.leave();
@@ -160,7 +189,10 @@ for (const [natives, guests] of [
     const world = await startNatives(program, natives, guests);
     try {
       const tabs = await Promise.all(Array.from({ length: guests }, (_, i) => Guest.join(world.port, `tab ${i}`)));
-      assert.deepEqual(tabs.map((tab) => tab.number).sort(), Array.from({ length: guests }, (_, i) => natives + i));
+      assert.deepEqual(
+        tabs.map((tab) => tab.number).sort(),
+        Array.from({ length: guests }, (_, i) => natives + i),
+      );
       assert.ok(tabs.every((tab) => tab.size === natives + guests));
       assert.deepEqual(tabs[0].rank.seats.at(-1).slice(1), [natives + guests, guests, natives + guests]);
       const printed = await Promise.all(tabs.map((tab) => tab.runAll()));

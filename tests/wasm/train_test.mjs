@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { test as nodeTest } from 'node:test';
 import { startNatives, token } from './natives.mjs';
 import { Rank } from './rank.mjs';
+import { f32 } from './tables.mjs';
 
 const { RINGLET_TEST_MODULE: module, RINGLET_NATIVE_RANK: program } = process.env;
 const skip = existsSync(program) ? false : `${program} has not been built`;
@@ -15,7 +16,6 @@ const test = (name, run) => nodeTest(name, { timeout: 120_000, skip }, run);
 const [END, COMPUTE, BROADCAST, ALL_SUM, ALL_GATHER, AVERAGE] = [0, 1, 2, 3, 4, 5];
 const [STEP, LOSS, VALIDATION_LOSS, SHARE, TOKENS, CHECKED_STEP] = [1, 3, 5, 7, 11, 15];
 const NUMBERS = 16;
-const SUM = 0;
 
 /** Takes part until the end; what the trainer saw. */
 async function trainInTab(port, samples) {
@@ -29,10 +29,12 @@ async function trainInTab(port, samples) {
 
   const exchange = (next) => {
     const [input, inputCount, output, outputCount, dtype, stream] = words(exports._train_text_exchange(trainer), 6);
-    const call = [group, stream, 0];
-    if (next === BROADCAST) return rank.start('ringlet_broadcast', ...call, dtype, output, outputCount, 1, 0);
-    if (next === ALL_SUM) return rank.start('ringlet_all_reduce', ...call, SUM, dtype, input, output, inputCount, 1);
-    return rank.start('ringlet_all_gather', ...call, dtype, input, output, inputCount, 1, 0);
+    const [from, to] = [
+      [input, inputCount],
+      [output, outputCount],
+    ];
+    if (next === BROADCAST) return rank.collective(group, 'broadcast', { dtype, stream, output: to });
+    return rank.collective(group, next === ALL_SUM ? 'all_reduce' : 'all_gather', { dtype, stream, input: from, output: to });
   };
   const average = async () => {
     const at = exports._train_text_average(trainer);
@@ -43,7 +45,7 @@ async function trainInTab(port, samples) {
     for (let leaf = 0; leaf < leaves; ++leaf) {
       const [name, value, count] = columns.map((column) => column[leaf]);
       const shape = rank.put(Uint32Array.of(count));
-      rank.call('ringlet_tree_add', tree, name, 11, value, shape, 1);
+      rank.call('ringlet_tree_add', tree, name, f32, value, shape, 1);
       rank.free(shape);
     }
     await rank.start('ringlet_average_gradients', group, stream, tree, allReduceSize, communication | 0, weight < 0 ? NaN : weight);
@@ -83,7 +85,10 @@ async function trainInTab(port, samples) {
 function inFolder(run) {
   const folder = mkdtempSync(join(tmpdir(), 'ringlet-train-'));
   const text = join(folder, 'text.txt');
-  const lines = Array.from({ length: 2000 }, (_, line) => `rank ${line % 7} sends ${line % 5} chunks to rank ${(line + 1) % 7}, then waits.\n`);
+  const lines = Array.from(
+    { length: 2000 },
+    (_, line) => `rank ${line % 7} sends ${line % 5} chunks to rank ${(line + 1) % 7}, then waits.\n`,
+  );
   writeFileSync(text, lines.join(''));
   return run(folder, text).finally(() => rmSync(folder, { recursive: true }));
 }
@@ -98,7 +103,10 @@ async function train(natives, tabs, samples) {
       const seen = await Promise.all(Array.from({ length: tabs }, () => trainInTab(world.port, samples)));
       const report = JSON.parse((await world.output(0)).trim().split('\n').at(-1));
       for (let rank = 1; rank < natives; ++rank) await world.output(rank);
-      const losses = readFileSync(log, 'utf8').trim().split('\n').map((line) => Number(line.split(' ')[1]));
+      const losses = readFileSync(log, 'utf8')
+        .trim()
+        .split('\n')
+        .map((line) => Number(line.split(' ')[1]));
       return { seen, report, losses };
     } finally {
       world.stop();
@@ -108,7 +116,11 @@ async function train(natives, tabs, samples) {
 
 const alone = skip ? undefined : train(1, 0, 1);
 
-for (const [natives, tabs, samples] of [[1, 1, 1], [2, 2, 3], [1, 3, 2]]) {
+for (const [natives, tabs, samples] of [
+  [1, 1, 1],
+  [2, 2, 3],
+  [1, 3, 2],
+]) {
   test(`${natives} native rank(s) and ${tabs} tab(s) train as one native rank does, with equal parameters`, async () => {
     const expected = await alone;
     const { seen, report, losses } = await train(natives, tabs, samples);

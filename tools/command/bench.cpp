@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "core/base/names_text.hpp"
 #include "tools/command/bench_rank.hpp"
 #include "tools/command/subcommand.hpp"
 #include "tools/launch/launcher.hpp"
@@ -37,13 +38,18 @@ struct BenchCommandLine {
   bool encrypt = false;
 };
 
+std::string measured_names(std::string_view before_last) {
+  std::vector<std::string_view> names;
+  for (const CollectiveKind kind : kMeasuredCollectives) names.push_back(name_of(kind));
+  return names_text(names, before_last);
+}
+
 void declare(CLI::App& app, BenchCommandLine& line) {
   app.footer(kBenchFooter);
   app.add_option("--ranks", line.ranks, "How many ranks to start")->capture_default_str();
-  app.add_option("--op", line.operation, "all_reduce, reduce_scatter, all_gather, broadcast, reduce or all_to_all")->capture_default_str();
+  app.add_option("--op", line.operation, measured_names("or"))->capture_default_str();
   app.add_option("--sizes", line.sizes, "Bytes, with a comma between: 4, 16KiB, 1MiB, 1GiB")->capture_default_str();
-  app.add_option("--dtype", line.dtype, "bool, u8, u16, u32, u64, i8, i16, i32, i64, f16, bf16, f32, f64 or complex64")
-      ->capture_default_str();
+  app.add_option("--dtype", line.dtype, names_of_dtypes(is_valid, "or"))->capture_default_str();
   app.add_option("--seconds", line.seconds, "Time to measure each size for, about")->capture_default_str();
   app.add_flag("--encrypt", line.encrypt, "What encryption of the links costs: with and without it, in turns");
   app.add_flag("--json", line.json, "One line of JSON per size");
@@ -70,11 +76,10 @@ std::optional<std::string> convert(const BenchCommandLine& line, BenchPlan& plan
     return fmt::format("--seconds {}: give a number above 0, up to {}", line.seconds, kMostSeconds);
   const auto dtype = find_dtype(line.dtype);
   if (!dtype) return fmt::format("--dtype {}: there is no such dtype; `ringlet bench --help` lists them", line.dtype);
-  const auto operation = find_bench_operation(line.operation);
-  if (!operation)
-    return fmt::format(
-        "--op {}: there is no such operation; all_reduce, reduce_scatter, all_gather, broadcast, reduce and all_to_all can be measured",
-        line.operation);
+  const auto operation = std::find_if(kMeasuredCollectives.begin(), kMeasuredCollectives.end(),
+                                      [&](CollectiveKind kind) { return name_of(kind) == line.operation; });
+  if (operation == kMeasuredCollectives.end())
+    return fmt::format("--op {}: there is no such operation; {} can be measured", line.operation, measured_names("and"));
   plan.dtype = *dtype;
   plan.operation = *operation;
   plan.seconds = line.seconds;

@@ -45,7 +45,7 @@ void print(const BenchPlan& plan, int ranks, std::string_view links, std::size_t
   const auto busbw = [&](double us) { return static_cast<double>(bytes) / us / 1e3 * bus_factor(plan.operation, ranks); };
   if (plan.json) {
     const nlohmann::ordered_json line{{"op", name_of(plan.operation)},
-                                      {"dtype", ringlet::name_of(plan.dtype)},
+                                      {"dtype", name_of(plan.dtype)},
                                       {"ranks", ranks},
                                       {"bytes", bytes},
                                       {"plain_us", medians[0]},
@@ -74,9 +74,8 @@ int compare_encryption(const BenchPlan& plan) {
   const bool prints = plain.rank() == 0;
   const std::string_view links = links_of(plain);
   if (prints && !plan.json) {
-    fmt::print("{}, {}, {} ranks, links: {}\n{:>10} {:>12} {:>12} {:>12} {:>12} {:>8}  {}\n", name_of(plan.operation),
-               ringlet::name_of(plan.dtype), plain.size(), links, "bytes", "plain us", "encrypted us", "plain GB/s", "encr. GB/s", "ratio",
-               "result");
+    fmt::print("{}, {}, {} ranks, links: {}\n{:>10} {:>12} {:>12} {:>12} {:>12} {:>8}  {}\n", name_of(plan.operation), name_of(plan.dtype),
+               plain.size(), links, "bytes", "plain us", "encrypted us", "plain GB/s", "encr. GB/s", "ratio", "result");
   }
   BenchPlan turn = plan;
   turn.seconds = plan.seconds / kTurns / 2;

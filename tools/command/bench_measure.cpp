@@ -33,7 +33,7 @@ class Elements {
     std::vector<float> numbers(count_);
     for (std::size_t i = 0; i < count_; ++i)
       for (const int rank : ranks) numbers[i] += static_cast<float>(value_of(rank, first + i));
-    if (dtype_ == DType::complex64) return fill_complex(numbers, static_cast<float>(ranks.size()));
+    if (kind_of(dtype_) == ElementKind::complex) return fill_complex(numbers, static_cast<float>(ranks.size()));
     if (dtype_ == DType::f32) return copy(numbers);
     if (const auto cast = simd::find("")->cast(DType::f32, dtype_))
       return cast(bytes_.data(), reinterpret_cast<const std::byte*>(numbers.data()), count_);
@@ -83,35 +83,38 @@ class Case {
     input_.fill({group_.rank()}, 0);
     call();
     switch (plan_.operation) {
-      case BenchOperation::all_gather:
+      case CollectiveKind::all_gather:
         return check_blocks(per_rank_, 0);
-      case BenchOperation::all_to_all:
+      case CollectiveKind::all_to_all:
         return check_blocks(per_rank_ / ranks(), per_rank_ / ranks() * static_cast<std::size_t>(group_.rank()));
-      case BenchOperation::all_reduce:
+      case CollectiveKind::all_reduce:
         return is_sum(input_, per_rank_, all_ranks(), 0);
-      case BenchOperation::broadcast:
+      case CollectiveKind::broadcast:
         return is_sum(input_, per_rank_, {0}, 0);
-      case BenchOperation::reduce_scatter:
-      case BenchOperation::reduce:
+      case CollectiveKind::reduce_scatter:
+      case CollectiveKind::reduce:
         return is_sum(output_, output_elements(), all_ranks(), first_row());
+      default:
+        return false;
     }
-    return false;
   }
 
   void call() {
     switch (plan_.operation) {
-      case BenchOperation::all_reduce:
+      case CollectiveKind::all_reduce:
         return group_.all_sum(input_.view());
-      case BenchOperation::reduce_scatter:
+      case CollectiveKind::reduce_scatter:
         return group_.sum_scatter(input_.view(), output_.view());
-      case BenchOperation::all_gather:
+      case CollectiveKind::all_gather:
         return group_.all_gather(input_.view(), output_.view());
-      case BenchOperation::broadcast:
+      case CollectiveKind::broadcast:
         return group_.broadcast(input_.view(), 0);
-      case BenchOperation::reduce:
+      case CollectiveKind::reduce:
         return group_.reduce(ReduceOp::sum, input_.view(), output_.view(), 0);
-      case BenchOperation::all_to_all:
+      case CollectiveKind::all_to_all:
         return group_.all_to_all(input_.view(), output_.view());
+      default:
+        return;
     }
   }
 
@@ -122,24 +125,24 @@ class Case {
   std::size_t ranks() const { return static_cast<std::size_t>(group_.size()); }
   std::size_t elements(std::size_t bytes) const { return std::max<std::size_t>(1, bytes / size_of(plan_.dtype)); }
   std::size_t first_row() const {
-    if (plan_.operation != BenchOperation::reduce_scatter) return 0;
+    if (plan_.operation != CollectiveKind::reduce_scatter) return 0;
     const auto rank = static_cast<std::size_t>(group_.rank());
     return per_rank_ / ranks() * rank + std::min(rank, per_rank_ % ranks());
   }
   std::size_t input_elements(std::size_t wanted) const {
-    if (plan_.operation == BenchOperation::all_gather) return wanted / ranks();
-    if (plan_.operation == BenchOperation::all_to_all) return std::max<std::size_t>(1, wanted / ranks()) * ranks();
+    if (plan_.operation == CollectiveKind::all_gather) return wanted / ranks();
+    if (plan_.operation == CollectiveKind::all_to_all) return std::max<std::size_t>(1, wanted / ranks()) * ranks();
     return wanted;
   }
   std::size_t output_elements() const {
     switch (plan_.operation) {
-      case BenchOperation::all_gather:
+      case CollectiveKind::all_gather:
         return per_rank_ * ranks();
-      case BenchOperation::all_to_all:
+      case CollectiveKind::all_to_all:
         return per_rank_;
-      case BenchOperation::reduce:
+      case CollectiveKind::reduce:
         return group_.rank() == 0 ? per_rank_ : 0;
-      case BenchOperation::reduce_scatter:
+      case CollectiveKind::reduce_scatter:
         return per_rank_ / ranks() + (static_cast<std::size_t>(group_.rank()) < per_rank_ % ranks() ? 1 : 0);
       default:
         return 0;
@@ -228,10 +231,10 @@ Row measure(Group& group, const BenchPlan& plan, std::size_t bytes) {
   return row;
 }
 
-double bus_factor(BenchOperation operation, int ranks) {
+double bus_factor(CollectiveKind operation, int ranks) {
   const double n = ranks;
-  if (operation == BenchOperation::all_reduce) return 2 * (n - 1) / n;
-  return operation == BenchOperation::broadcast || operation == BenchOperation::reduce ? 1 : (n - 1) / n;
+  if (operation == CollectiveKind::all_reduce) return 2 * (n - 1) / n;
+  return operation == CollectiveKind::broadcast || operation == CollectiveKind::reduce ? 1 : (n - 1) / n;
 }
 
 std::string size_text(std::size_t bytes) {

@@ -19,7 +19,7 @@ struct Row {
 Row measure(Group& group, const BenchPlan& plan, std::size_t bytes);
 
 /// By which the bytes over the time are multiplied for the bandwidth of each rank's connection.
-double bus_factor(BenchOperation operation, int ranks);
+double bus_factor(CollectiveKind operation, int ranks);
 
 /// "4 B", "64 MiB".
 std::string size_text(std::size_t bytes);

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <nlohmann/json.hpp>
 #include <ringlet/group.hpp>
 
@@ -13,8 +12,6 @@
 namespace ringlet::command {
 
 namespace {
-
-constexpr std::array<std::string_view, 6> kNames{"all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "all_to_all"};
 
 /// Where there was something to choose, each rank says what it took.
 void print_chosen_links(const Group& group) {
@@ -38,18 +35,10 @@ void print(const BenchPlan& plan, const Group& group, std::string_view links, co
   const double busbw = algbw * bus_factor(plan.operation, group.size());
   const std::string algorithm(group.size() > 1 ? group.algorithm(operation, row.bytes) : "none");
   if (plan.json) {
-    const nlohmann::ordered_json line{{"op", operation},
-                                      {"dtype", ringlet::name_of(plan.dtype)},
-                                      {"ranks", group.size()},
-                                      {"bytes", row.bytes},
-                                      {"median_us", row.median_us},
-                                      {"min_us", row.min_us},
-                                      {"p99_us", row.p99_us},
-                                      {"algbw_GBs", algbw},
-                                      {"busbw_GBs", busbw},
-                                      {"algorithm", algorithm},
-                                      {"links", links},
-                                      {"checked", row.checked}};
+    const nlohmann::ordered_json line{
+        {"op", operation},      {"dtype", name_of(plan.dtype)}, {"ranks", group.size()}, {"bytes", row.bytes}, {"median_us", row.median_us},
+        {"min_us", row.min_us}, {"p99_us", row.p99_us},         {"algbw_GBs", algbw},    {"busbw_GBs", busbw}, {"algorithm", algorithm},
+        {"links", links},       {"checked", row.checked}};
     fmt::print("{}\n", line.dump());
   } else {
     fmt::print("{:>10} {:>12.1f} {:>12.1f} {:>12.1f} {:>11.3f} {:>11.3f}  {:<9} {}\n", size_text(row.bytes), row.median_us, row.min_us,
@@ -60,14 +49,6 @@ void print(const BenchPlan& plan, const Group& group, std::string_view links, co
 
 }  // namespace
 
-std::string_view name_of(BenchOperation operation) noexcept { return kNames[static_cast<std::size_t>(operation)]; }
-
-std::optional<BenchOperation> find_bench_operation(std::string_view name) noexcept {
-  for (std::size_t i = 0; i < kNames.size(); ++i)
-    if (kNames[i] == name) return static_cast<BenchOperation>(i);
-  return std::nullopt;
-}
-
 int run_bench_rank(const BenchPlan& plan) {
   try {
     if (plan.encrypt) return compare_encryption(plan);
@@ -77,7 +58,7 @@ int run_bench_rank(const BenchPlan& plan) {
     if (!plan.json) print_chosen_links(group);
     if (prints && !plan.json) {
       fmt::print("{}, {}, {}, links: {}\n{:>10} {:>12} {:>12} {:>12} {:>11} {:>11}  {:<9} {}\n", name_of(plan.operation),
-                 ringlet::name_of(plan.dtype), group.describe_placement(), links, "bytes", "median us", "min us", "p99 us", "algbw GB/s",
+                 name_of(plan.dtype), group.describe_placement(), links, "bytes", "median us", "min us", "p99 us", "algbw GB/s",
                  "busbw GB/s", "algorithm", "result");
     }
     bool right = true;

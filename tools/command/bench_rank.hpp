@@ -1,21 +1,21 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
-#include <optional>
 #include <ringlet/dtype.hpp>
-#include <string_view>
 #include <vector>
+
+#include "core/plan/collective_table.hpp"
 
 namespace ringlet::command {
 
-enum class BenchOperation { all_reduce, reduce_scatter, all_gather, broadcast, reduce, all_to_all };
-
-std::string_view name_of(BenchOperation operation) noexcept;
-std::optional<BenchOperation> find_bench_operation(std::string_view name) noexcept;
+/// What can be measured.
+inline constexpr std::array kMeasuredCollectives{CollectiveKind::all_reduce, CollectiveKind::reduce_scatter, CollectiveKind::all_gather,
+                                                 CollectiveKind::broadcast,  CollectiveKind::reduce,         CollectiveKind::all_to_all};
 
 /// What to measure.
 struct BenchPlan {
-  BenchOperation operation = BenchOperation::all_reduce;
+  CollectiveKind operation = CollectiveKind::all_reduce;
   DType dtype = DType::f32;
   std::vector<std::size_t> sizes;  // bytes
   double seconds = 0.6;            // per size, about

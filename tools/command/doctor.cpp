@@ -58,7 +58,7 @@ int run_doctor(Arguments arguments) {
                                         : tokens::find_token(options.group, native::process_variable);
   options.listening = Duration::milliseconds(listening.count());
   options.peers = line.peers;
-  options.name = machine_name();
+  options.name = announced_name();
   options.version = RINGLET_VERSION;
   options.seed = random_number();
   options.matrix = !no_matrix;

@@ -91,7 +91,7 @@ int run_pair_qr(const PairLine& line) {
 
 int run_pair(Arguments arguments) {
   PairLine line;
-  line.name = machine_name();
+  line.name = announced_name();
   CLI::App app("Brings a group's token to another machine by a short code that one person reads and types.", "ringlet pair");
   declare(app, line);
   if (const auto over = parse_options(app, arguments)) return *over;

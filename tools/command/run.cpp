@@ -185,7 +185,7 @@ int run_run(Arguments arguments) {
   options.job.job = random_number();
   options.job.token = tokens::make_token(randomness);
   options.job.version = RINGLET_VERSION;
-  options.job.from = machine_name();
+  options.job.from = announced_name();
   return MachineRunner(std::move(options)).run();
 }
 

@@ -6,18 +6,16 @@
 #include <array>
 #include <cstring>
 
+#include "native/this_process.hpp"
 #include "simd/kernels.hpp"
 #include "tools/command/available_memory.hpp"
 #include "transport/crypto/token_authenticator.hpp"
 
 namespace ringlet::command {
 
-std::string machine_name() {
-  std::array<char, UV_MAXHOSTNAMESIZE> text{};
-  std::size_t length = text.size();
-  if (uv_os_gethostname(text.data(), &length) != 0 || length == 0) return "unnamed";
-  const std::string name(text.data(), length);
-  return name.substr(0, name.find('.'));
+std::string announced_name() {
+  const std::string name = native::machine_name();
+  return name.empty() ? "unnamed" : name;
 }
 
 std::vector<discovery::Device> machine_devices() {

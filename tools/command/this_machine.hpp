@@ -7,8 +7,8 @@
 
 namespace ringlet::command {
 
-/// What this machine is called, without a domain.
-std::string machine_name();
+/// What this machine is called towards others: its name, or "unnamed".
+std::string announced_name();
 
 /// This machine's processors and memory, as they are now.
 std::vector<discovery::Device> machine_devices();

@@ -74,7 +74,7 @@ std::optional<std::string> find_mistake(const char* option, const std::string& t
 int run_up(Arguments arguments) {
   DiscoveryLine line;
   discovery::Profile profile;
-  profile.name = machine_name();
+  profile.name = announced_name();
   profile.version = RINGLET_VERSION;
   AgentLine agent_line;
   CLI::App app("Makes this machine known to others on the local network, as one that is up in a group, and starts programs for it.",

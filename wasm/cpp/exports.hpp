@@ -69,38 +69,15 @@ RINGLET_EXPORT int32_t ringlet_group_leave(int32_t group);
 RINGLET_EXPORT const char* ringlet_group_algorithm(int32_t group, const char* operation, size_t bytes);
 
 // ---- collectives
-// A buffer is `rows` (axis 0) times `row_elements`. Which buffers may be the same or overlap is as in ringlet/group.hpp.
 
-RINGLET_EXPORT int32_t ringlet_all_reduce(int32_t ticket, int32_t group, int32_t stream, int32_t timeout_ms, int32_t op, int32_t dtype,
-                                          const void* input, void* output, size_t rows, size_t row_elements);
-/// The mean; floating dtypes.
-RINGLET_EXPORT int32_t ringlet_all_mean(int32_t ticket, int32_t group, int32_t stream, int32_t timeout_ms, int32_t dtype, const void* input,
-                                        void* output, size_t rows, size_t row_elements);
-/// `rows` are the input's. Rank r gets counts[r] of them; null: as even as can be, the first ranks get one more.
-RINGLET_EXPORT int32_t ringlet_reduce_scatter(int32_t ticket, int32_t group, int32_t stream, int32_t timeout_ms, int32_t op, int32_t dtype,
-                                              const void* input, void* output, size_t rows, size_t row_elements, const uint32_t* counts);
-/// `rows` are the input's, of this rank; `counts` says those of all where they differ, else null.
-RINGLET_EXPORT int32_t ringlet_all_gather(int32_t ticket, int32_t group, int32_t stream, int32_t timeout_ms, int32_t dtype,
-                                          const void* input, void* output, size_t rows, size_t row_elements, const uint32_t* counts);
-RINGLET_EXPORT int32_t ringlet_broadcast(int32_t ticket, int32_t group, int32_t stream, int32_t timeout_ms, int32_t dtype, void* values,
-                                         size_t rows, size_t row_elements, int32_t root);
-/// `output` counts on the root alone.
-RINGLET_EXPORT int32_t ringlet_reduce(int32_t ticket, int32_t group, int32_t stream, int32_t timeout_ms, int32_t op, int32_t dtype,
-                                      const void* input, void* output, size_t rows, size_t row_elements, int32_t root);
-/// `rows` are the input's, of this rank; `output` counts on the root alone.
-RINGLET_EXPORT int32_t ringlet_gather(int32_t ticket, int32_t group, int32_t stream, int32_t timeout_ms, int32_t dtype, const void* input,
-                                      void* output, size_t rows, size_t row_elements, const uint32_t* counts, int32_t root);
-/// `rows` are the output's, of this rank; `input` counts on the root alone.
-RINGLET_EXPORT int32_t ringlet_scatter(int32_t ticket, int32_t group, int32_t stream, int32_t timeout_ms, int32_t dtype, const void* input,
-                                       void* output, size_t rows, size_t row_elements, const uint32_t* counts, int32_t root);
-/// `rows` are the input's and the output's, a multiple of the group's size.
-RINGLET_EXPORT int32_t ringlet_all_to_all(int32_t ticket, int32_t group, int32_t stream, int32_t timeout_ms, int32_t dtype,
-                                          const void* input, void* output, size_t rows, size_t row_elements);
-/// send_counts[r] rows go to rank r, receive_counts[r] come from it.
-RINGLET_EXPORT int32_t ringlet_all_to_all_v(int32_t ticket, int32_t group, int32_t stream, int32_t timeout_ms, int32_t dtype,
-                                            const void* input, void* output, size_t row_elements, const uint32_t* send_counts,
-                                            const uint32_t* receive_counts);
-RINGLET_EXPORT int32_t ringlet_barrier(int32_t ticket, int32_t group, int32_t stream, int32_t timeout_ms);
+/// Any collective: `form`, `op` and `dtype` are numbers of core/plan/collective_table.hpp and ringlet/dtype.hpp, which the package has in
+/// tables.ts. A buffer is so many rows (axis 0) of `row_elements`; which buffers a form has and which of them may be the same or overlap is
+/// as in ringlet/group.hpp. One that is changed in place (broadcast) is the output. Null stands for a buffer that this rank has not, and
+/// for counts that the form has not; `counts` are also those of what is sent. What a form does not have is not looked at, but `op` and
+/// `dtype` must be numbers that exist.
+RINGLET_EXPORT int32_t ringlet_collective(int32_t ticket, int32_t group, int32_t stream, int32_t timeout_ms, int32_t form, int32_t op,
+                                          int32_t dtype, const void* input, size_t input_rows, void* output, size_t output_rows,
+                                          size_t row_elements, const uint32_t* counts, const uint32_t* receive_counts, int32_t root);
 
 // ---- messages
 

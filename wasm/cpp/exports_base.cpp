@@ -1,11 +1,19 @@
 #include <cstdlib>
 
+#include "core/base/names_text.hpp"
+#include "core/base/refuse.hpp"
 #include "simd/kernels.hpp"
 #include "wasm/cpp/browser_socket.hpp"
 #include "wasm/cpp/exports.hpp"
 #include "wasm/cpp/registry.hpp"
 
 using namespace ringlet;
+
+namespace {
+
+std::string name_or_unknown(std::optional<DType> dtype) { return dtype ? std::string(name_of(*dtype)) : "an unknown dtype"; }
+
+}  // namespace
 
 const char* ringlet_error_text() { return browser::last_failure().text().c_str(); }
 int32_t ringlet_error_rank() { return browser::last_failure().rank(); }
@@ -14,11 +22,11 @@ void* ringlet_allocate(size_t bytes) { return std::malloc(bytes == 0 ? 1 : bytes
 void ringlet_release(void* memory) { std::free(memory); }
 
 int32_t ringlet_cast(int32_t to_dtype, void* out, int32_t from_dtype, const void* in, size_t count) {
-  const auto to = static_cast<DType>(to_dtype), from = static_cast<DType>(from_dtype);
-  const simd::CastFn cast = is_valid(to) && is_valid(from) ? simd::find("")->cast(from, to) : nullptr;
+  const auto to = from_number<DType>(to_dtype), from = from_number<DType>(from_dtype);
+  const simd::CastFn cast = to && from ? simd::find("")->cast(*from, *to) : nullptr;
   if (cast == nullptr)
-    return browser::report({Errc::invalid_argument, "cannot cast " + std::string(name_of(from)) + " to " + std::string(name_of(to)) +
-                                                        "; f16, bf16, f32 and f64 can be"});
+    return browser::report(invalid("cannot cast " + name_or_unknown(from) + " to " + name_or_unknown(to) + "; " +
+                                   names_of_dtypes(is_real, "and") + " can be"));
   cast(static_cast<std::byte*>(out), static_cast<const std::byte*>(in), count);
   return browser::report({});
 }

@@ -4,6 +4,7 @@
 
 #include "core/base/arithmetic.hpp"
 #include "core/base/checked_shape.hpp"
+#include "core/base/refuse.hpp"
 #include "core/engine/procedure_run.hpp"
 #include "core/gradients/averager.hpp"
 #include "wasm/cpp/exports.hpp"
@@ -21,16 +22,15 @@ browser::Objects& objects() {
   return all;
 }
 
-Status refused(std::string text) { return {Errc::invalid_argument, std::move(text)}; }
-Status no_object(const char* what) { return refused(std::string("this is no ") + what + ", or it has been released"); }
+Status no_object(const char* what) { return invalid(std::string("this is no ") + what + ", or it has been released"); }
 
 /// -1: none was given.
 Status check_dtype(const char* name, int32_t dtype) {
-  if (dtype == -1 || (dtype >= 0 && dtype < static_cast<int32_t>(kDTypeCount))) return {};
-  return refused(std::string(name) + " is " + std::to_string(dtype) + ", which is no dtype");
+  if (dtype == -1 || from_number<DType>(dtype)) return {};
+  return invalid(std::string(name) + " is " + std::to_string(dtype) + ", which is no dtype");
 }
 
-std::optional<DType> optional_dtype(int32_t dtype) { return dtype == -1 ? std::nullopt : std::optional(static_cast<DType>(dtype)); }
+std::optional<DType> optional_dtype(int32_t dtype) { return from_number<DType>(dtype); }
 
 std::optional<double> optional_number(double value) { return std::isnan(value) ? std::nullopt : std::optional(value); }
 
@@ -41,17 +41,16 @@ std::int64_t bytes_of(double value) {
 }
 
 Result<TensorView> tensor_of(const std::string& name, int32_t dtype, void* data, const uint32_t* shape, int32_t axes) {
-  if (dtype < 0 || dtype >= static_cast<int32_t>(kDTypeCount))
-    return refused("'" + name + "' is of the unknown dtype number " + std::to_string(dtype));
+  const auto known = from_number<DType>(dtype);
+  if (!known) return invalid("'" + name + "' is of the unknown dtype number " + std::to_string(dtype));
   if (axes < 0 || axes > static_cast<int32_t>(Shape::kMaxAxes))
-    return refused("'" + name + "' has " + std::to_string(axes) + " axes; at most " + std::to_string(Shape::kMaxAxes) + " are possible");
+    return invalid("'" + name + "' has " + std::to_string(axes) + " axes; at most " + std::to_string(Shape::kMaxAxes) + " are possible");
   const std::vector<std::int64_t> extents(shape, shape + axes);
   const auto checked = checked_shape(extents);
   if (!checked.ok()) return checked.status();
-  if (!checked_bytes(extents, size_of(static_cast<DType>(dtype))))
-    return refused("'" + name + "' has the impossible shape " + to_string(checked.value()));
-  const TensorView view(data, static_cast<DType>(dtype), checked.value());
-  if (data == nullptr && view.count() > 0) return refused("'" + name + "' is null but has " + std::to_string(view.count()) + " elements");
+  if (!checked_bytes(extents, size_of(*known))) return invalid("'" + name + "' has the impossible shape " + to_string(checked.value()));
+  const TensorView view(data, *known, checked.value());
+  if (data == nullptr && view.count() > 0) return invalid("'" + name + "' is null but has " + std::to_string(view.count()) + " elements");
   return view;
 }
 
@@ -158,7 +157,7 @@ int32_t ringlet_fsdp_apply(int32_t ticket, int32_t fsdp, int32_t stream, int32_t
   if (found == nullptr) return browser::report(no_object("fsdp"));
   if (from == nullptr || to == nullptr) return browser::report(no_object("tree"));
   if (update == nullptr) return browser::report(no_object("optimizer"));
-  if (found->busy) return browser::report(refused("this fsdp takes a step already; wait for it"));
+  if (found->busy) return browser::report(invalid("this fsdp takes a step already; wait for it"));
   auto groups = groups_of(*found, stream);
   if (!groups.ok()) return browser::report(groups.status());
   found->step->begin(*from, *to, [update](const Tree& shards, const Tree& values) { return update->try_apply_gradients(shards, values); });

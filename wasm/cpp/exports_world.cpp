@@ -133,11 +133,9 @@ const char* ringlet_group_algorithm(int32_t group, const char* operation, size_t
   const auto* found = registry().find_group(group);
   if (found == nullptr) return nullptr;
   const WorldOptions& options = found->engine.options();
-  for (std::size_t kind = 0; kind < kCollectiveKindCount; ++kind) {
-    Call call;
-    call.kind = static_cast<CollectiveKind>(kind);
-    if (call.kind != CollectiveKind::barrier && name_of(call.kind) == operation)
-      return name_of(choose_algorithm(call, bytes, options.size, options.topology, options.limits, options.placement)).data();
-  }
-  return nullptr;
+  const auto kind = find_collective(operation);
+  if (!kind || *kind == CollectiveKind::barrier) return nullptr;
+  Call call;
+  call.kind = *kind;
+  return name_of(choose_algorithm(call, bytes, options.size, options.topology, options.limits, options.placement)).data();
 }

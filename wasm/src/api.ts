@@ -16,26 +16,8 @@ export {
 export type { AverageOptions, FsdpOptions } from './gradients.js';
 export { Group } from './group.js';
 export type { AloneOptions, JoinOptions } from './join.js';
-export {
-  AdaDelta,
-  type AdaDeltaOptions,
-  Adagrad,
-  type AdagradOptions,
-  Adam,
-  Adamax,
-  type AdamaxOptions,
-  type AdamOptions,
-  AdamW,
-  type AdamWOptions,
-  type LearningRate,
-  Lion,
-  type LionOptions,
-  Optimizer,
-  RMSprop,
-  type RMSpropOptions,
-  SGD,
-  type SGDOptions,
-} from './optimizers.js';
+export { type LearningRate, Optimizer } from './optimizer.js';
+export * from './optimizers.js';
 export { Tensor, type Values } from './tensors.js';
 export type { Tree } from './trees.js';
 export { WasmTensor } from './wasm_tensors.js';

@@ -1,7 +1,10 @@
 import { InvalidArgument } from './errors.js';
+import { dtypeTable, reduceOps } from './tables.js';
+
+type Row = (typeof dtypeTable)[number];
 
 /** Element types, by the names that the C++ library gives. */
-export type DType = 'bool' | 'u8' | 'u16' | 'u32' | 'u64' | 'i8' | 'i16' | 'i32' | 'i64' | 'f16' | 'bf16' | 'f32' | 'f64' | 'complex64';
+export type DType = Row['name'];
 
 /** The arrays that elements come in. f16 and bf16 are the bits of Uint16Array, bool is Uint8Array, complex64 pairs in Float32Array. */
 export type TypedArray =
@@ -36,32 +39,36 @@ export interface DTypeFacts {
   readonly floating: boolean;
 }
 
-const arrays: readonly (readonly [DType, Constructor])[] = [
-  ['bool', Uint8Array],
-  ['u8', Uint8Array],
-  ['u16', Uint16Array],
-  ['u32', Uint32Array],
-  ['u64', BigUint64Array],
-  ['i8', Int8Array],
-  ['i16', Int16Array],
-  ['i32', Int32Array],
-  ['i64', BigInt64Array],
-  ['f16', Uint16Array],
-  ['bf16', Uint16Array],
-  ['f32', Float32Array],
-  ['f64', Float64Array],
-  ['complex64', Float32Array],
-];
+type Storage = Row extends infer R ? (R extends Row ? `${R['kind']} ${R['bytes']}` : never) : never;
+
+/** What holds the elements of each sort and size that there is: the compiler misses those that are left out. */
+const arrays: Readonly<Record<Storage, Constructor>> = {
+  'boolean 1': Uint8Array,
+  'unsigned_integer 1': Uint8Array,
+  'unsigned_integer 2': Uint16Array,
+  'unsigned_integer 4': Uint32Array,
+  'unsigned_integer 8': BigUint64Array,
+  'signed_integer 1': Int8Array,
+  'signed_integer 2': Int16Array,
+  'signed_integer 4': Int32Array,
+  'signed_integer 8': BigInt64Array,
+  'ieee_float 2': Uint16Array,
+  'brain_float 2': Uint16Array,
+  'ieee_float 4': Float32Array,
+  'ieee_float 8': Float64Array,
+  'complex 8': Float32Array,
+};
+const floating: ReadonlySet<string> = new Set<Row['kind']>(['ieee_float', 'brain_float', 'complex']);
 
 const facts: ReadonlyMap<string, DTypeFacts> = new Map(
-  arrays.map(([name, Array], number) => {
-    const lanes = name === 'complex64' ? 2 : 1;
-    return [name, { name, number, bytes: Array.BYTES_PER_ELEMENT * lanes, lanes, Array, floating: number >= 9 }];
+  dtypeTable.map(({ name, kind, bytes }, number) => {
+    const Array = arrays[`${kind} ${bytes}` as Storage];
+    return [name, { name, number, bytes, lanes: bytes / Array.BYTES_PER_ELEMENT, Array, floating: floating.has(kind) }];
   }),
 );
 
 /** All dtypes, in the order of their numbers. */
-export const dtypes: readonly DType[] = arrays.map(([name]) => name);
+export const dtypes: readonly DType[] = dtypeTable.map(({ name }) => name);
 
 /** Throws `InvalidArgument` for a name that is none. */
 export function factsOf(dtype: DType): DTypeFacts {
@@ -75,18 +82,11 @@ export function sizeOf(dtype: DType): number {
   return factsOf(dtype).bytes;
 }
 
-const natural: ReadonlyMap<string, DType> = new Map([
-  ['Int8Array', 'i8'],
-  ['Uint8Array', 'u8'],
-  ['Int16Array', 'i16'],
-  ['Uint16Array', 'u16'],
-  ['Int32Array', 'i32'],
-  ['Uint32Array', 'u32'],
-  ['BigInt64Array', 'i64'],
-  ['BigUint64Array', 'u64'],
-  ['Float32Array', 'f32'],
-  ['Float64Array', 'f64'],
-]);
+/** Of each array the dtype of plain numbers that it holds: the first that is not bool, of which the table has that of integers first. */
+const natural = new Map<string, DType>();
+for (const { name, Array } of facts.values()) {
+  if (name !== 'bool' && !natural.has(Array.name)) natural.set(Array.name, name);
+}
 
 /** Whether the value is an array whose elements can be moved. */
 export function isTypedArray(value: unknown): value is TypedArray {
@@ -110,13 +110,11 @@ function arrayName(array: ArrayBufferView): string {
 }
 
 /** How elements are reduced. */
-export type ReduceOp = 'sum' | 'prod' | 'max' | 'min';
-
-const operations: readonly ReduceOp[] = ['sum', 'prod', 'max', 'min'];
+export type ReduceOp = (typeof reduceOps)[number];
 
 /** Its number on the wire and in the core. Throws `InvalidArgument` for a name that is none. */
 export function numberOf(op: ReduceOp): number {
-  const number = operations.indexOf(op);
-  if (number < 0) throw new InvalidArgument(`'${String(op)}' is no reduction; the reductions are ${operations.join(', ')}`);
+  const number = reduceOps.indexOf(op);
+  if (number < 0) throw new InvalidArgument(`'${String(op)}' is no reduction; the reductions are ${reduceOps.join(', ')}`);
   return number;
 }

@@ -1,5 +1,6 @@
 import type { DType, ReduceOp } from './dtypes.js';
 import type { Failure } from './errors.js';
+import type { collectiveForms, formulas } from './tables.js';
 import type { WasmMemory } from './wasm_tensors.js';
 
 /** What this side is in the world, told by the coordinator. */
@@ -45,19 +46,10 @@ export interface JoinRequest {
   readonly operationTimeout: number | undefined;
 }
 
-export type Kind =
-  | 'all_reduce'
-  | 'all_mean'
-  | 'reduce_scatter'
-  | 'all_gather'
-  | 'broadcast'
-  | 'reduce'
-  | 'gather'
-  | 'scatter'
-  | 'all_to_all'
-  | 'barrier'
-  | 'send'
-  | 'recv';
+/** A collective; its `_v` form has `counts` besides. */
+export type Collective = Exclude<(typeof collectiveForms)[number], `${string}_v`>;
+
+export type Kind = Collective | 'send' | 'recv';
 
 /** Elements of an operation: bytes of this realm, which are copied once, or a place in the wasm module's memory, which is borrowed. */
 export interface Operand {
@@ -122,7 +114,7 @@ export interface AverageRequest {
 }
 
 /** The optimizers' formulas, by MLX's names. */
-export type Formula = 'SGD' | 'RMSprop' | 'Adagrad' | 'AdaDelta' | 'Adam' | 'AdamW' | 'Adamax' | 'Lion';
+export type Formula = (typeof formulas)[number];
 
 /** An optimizer as the core is told of it at each step; the state belongs to its `id`. */
 export interface OptimizerStep {

@@ -1,13 +1,18 @@
 import { type CallOptions, checkCall, checkSignal, type ValueOptions, waitFor } from './calls.js';
 import { Caller } from './caller.js';
 import type { DType, ReduceOp, TypedArray } from './dtypes.js';
-import type { Engine, Membership, Seat, Traffic, Placement } from './engine.js';
+import type { Collective, Engine, Membership, Seat, Traffic, Placement } from './engine.js';
 import { InvalidArgument } from './errors.js';
 import { type AverageOptions, averageSettings, type FsdpOptions, fsdpSettings } from './gradients.js';
-import type { Optimizer } from './optimizers.js';
+import type { Optimizer } from './optimizer.js';
 import { allGatherShape, checkedCounts, checkedRank, evenRows, partShape } from './parts.js';
 import { asTensor, checkedShape, type Tensor, type Values } from './tensors.js';
 import type { Tree } from './trees.js';
+
+type Camel<Name extends string> = Name extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<Camel<Tail>>}` : Name;
+type Nothing<T extends never> = T;
+/** @internal Does not compile where `Group` lacks a collective that the core has. */
+export type MissingCollectives = Nothing<Exclude<Camel<Collective>, keyof Group>>;
 
 /** Rows, the extent of axis 0, of each rank's part. */
 type Counts = { readonly counts?: readonly number[] | undefined };
@@ -83,7 +88,7 @@ export class Group {
 
   /**
    * Rank r gets the r-th part of axis 0 of what is reduced: `counts[r]` rows, or else even parts, the first ranks one row more where the
-   * rows do not divide. `op` is sum, max or min.
+   * rows do not divide.
    */
   async reduceScatter<T extends Values>(op: ReduceOp, values: T, options: ValueOptions & Counts = {}): Promise<T> {
     const input = asTensor(values, options);
@@ -246,8 +251,8 @@ export class Group {
   }
 
   /**
-   * How `operation` ("all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "gather", "scatter", "all_to_all") moves a buffer
-   * of so many bytes: "exchange", "doubling", "direct", "ring", ...; the same on every rank.
+   * How a collective ("all_reduce", ...) moves a buffer of so many bytes: "exchange", "doubling", "direct", "ring", ...; the same on every
+   * rank.
    */
   async algorithm(operation: string, bytes: number): Promise<string> {
     const name = await this.#engine.algorithm(this.#membership.group, operation, bytes);

@@ -1,12 +1,13 @@
 #pragma once
 
 /** @file
- * Codes, errors, dtypes and tensors. */
+ * Codes, errors and tensors. */
 
 #if !defined(__cplusplus) && (!defined(__STDC_VERSION__) || __STDC_VERSION__ < 199901L)
 #error "Ringlet's C headers need C99: compile with -std=c99 or later"
 #endif
 
+#include <ringlet/c/dtypes.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,30 +36,6 @@ enum {
   RINGLET_INTERNAL_ERROR = 257, /**< what should not happen, or the system refused (a thread, a socket); the message says more */
   RINGLET_CALLBACK_FAILED = 258 /**< a function of the caller's returned something else than 0 */
 };
-
-/** Element types. f16, bf16: two bytes each; complex64: two floats; bool: one byte, 0 or 1. */
-enum {
-  RINGLET_BOOL = 0,
-  RINGLET_U8 = 1,
-  RINGLET_U16 = 2,
-  RINGLET_U32 = 3,
-  RINGLET_U64 = 4,
-  RINGLET_I8 = 5,
-  RINGLET_I16 = 6,
-  RINGLET_I32 = 7,
-  RINGLET_I64 = 8,
-  RINGLET_F16 = 9,
-  RINGLET_BF16 = 10,
-  RINGLET_F32 = 11,
-  RINGLET_F64 = 12,
-  RINGLET_COMPLEX64 = 13
-};
-
-/** Where an option names a dtype: none. */
-enum { RINGLET_NO_DTYPE = -1 };
-
-/** How two elements are reduced. Integers wrap; max and min give NaN where either is NaN; on bool sum and max are OR, prod and min AND. */
-enum { RINGLET_SUM = 0, RINGLET_PROD = 1, RINGLET_MAX = 2, RINGLET_MIN = 3 };
 
 /** Elements in the caller's memory. */
 typedef struct ringlet_tensor {

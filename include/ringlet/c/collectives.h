@@ -1,12 +1,13 @@
 #pragma once
 
+/* Made by bindings/generator from the library's tables: see ARCHITECTURE.md, "Tables". */
+
 /** @file
- * Collectives and messages of a group. Every rank of the group makes the same calls in the same order. Each returns when it has
- * ended; its `_async` form returns once it is started: the tensors' elements are then borrowed until the work has ended. A mistake in the
- * arguments is reported by that call or, where it is found later, by the work.
- *
- * A mistake between ranks (another operation, dtype or size) is RINGLET_MISMATCH on all, with a message that says what each of them called.
- * `counts` has one number per rank of the group and is the same on every rank. `options` may be NULL. */
+ * Collectives of a group. Every rank of the group makes the same calls in the same order. Each returns when it has ended; its `_async` form
+ * returns once it is started: the tensors' elements are then borrowed until the work has ended. A mistake in the arguments is reported by
+ * that call or, where it is found later, by the work. A mistake between ranks (another operation, dtype or size) is RINGLET_MISMATCH on
+ * all, with a message that says what each of them called. `counts` has one number per rank of the group and is the same on every rank.
+ * `options` may be NULL. */
 
 #include <ringlet/c/group.h>
 
@@ -31,8 +32,8 @@ RINGLET_API int32_t ringlet_all_mean_async(ringlet_group* group, const ringlet_t
                                            const ringlet_call_options* options, ringlet_work** work);
 /** @} */
 
-/** Rank r gets the r-th part of axis 0 of the reduced input; where the rows do not divide by the ranks the first ranks get one more. `op`
- * is sum, max or min. `output` must not overlap `input`. */
+/** Rank r gets the r-th part of axis 0 of the reduced input; where the rows do not divide by the ranks the first ranks get one more.
+ * `output` must not overlap `input`. */
 /** @{ */
 RINGLET_API int32_t ringlet_reduce_scatter(ringlet_group* group, int32_t op, const ringlet_tensor* input, const ringlet_tensor* output,
                                            const ringlet_call_options* options);
@@ -131,19 +132,6 @@ RINGLET_API int32_t ringlet_all_to_all_v(ringlet_group* group, const ringlet_ten
 RINGLET_API int32_t ringlet_all_to_all_v_async(ringlet_group* group, const ringlet_tensor* input, const ringlet_tensor* output,
                                                const int64_t* send_counts, const int64_t* receive_counts,
                                                const ringlet_call_options* options, ringlet_work** work);
-/** @} */
-
-/** A message to one rank, matched in order per (source, stream). It ends once the receiver has matched it and its bytes have left; so two
- * ranks that both send first use the async form. Another dtype or shape on the receiving side is RINGLET_MISMATCH on both, and the group
- * lives on. */
-/** @{ */
-RINGLET_API int32_t ringlet_send(ringlet_group* group, const ringlet_tensor* values, int32_t destination,
-                                 const ringlet_call_options* options);
-RINGLET_API int32_t ringlet_send_async(ringlet_group* group, const ringlet_tensor* values, int32_t destination,
-                                       const ringlet_call_options* options, ringlet_work** work);
-RINGLET_API int32_t ringlet_recv(ringlet_group* group, const ringlet_tensor* values, int32_t source, const ringlet_call_options* options);
-RINGLET_API int32_t ringlet_recv_async(ringlet_group* group, const ringlet_tensor* values, int32_t source,
-                                       const ringlet_call_options* options, ringlet_work** work);
 /** @} */
 
 #ifdef __cplusplus

@@ -1,8 +1,10 @@
 // What each optimizer computes.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 
+#include "core/optimizers/optimizer_table.hpp"
 #include "tests/core/optimizers/rules.hpp"
 
 using namespace ringlet;
@@ -15,7 +17,7 @@ constexpr int kSteps = 12;
 
 /// The errors' bound: a few roundings of each step.
 template <class T>
-constexpr double kTolerance = 40 * kSteps* static_cast<double>(std::numeric_limits<T>::epsilon());
+constexpr double kTolerance = 40 * kSteps * static_cast<double>(std::numeric_limits<T>::epsilon());
 
 template <class T>
 void follow(const Rule& rule) {
@@ -60,6 +62,10 @@ float one_parameter_after(Optimizer& optimizer, const std::vector<float>& gradie
 }  // namespace
 
 TEST_CASE("every optimizer follows its formulas") {
+  for_each_optimizer([](const auto& row) {
+    INFO(row.name);
+    CHECK(std::any_of(all_rules().begin(), all_rules().end(), [&](const Rule& rule) { return rule.name == row.name; }));
+  });
   for (const Rule& rule : all_rules()) {
     follow<float>(rule);
     follow<double>(rule);

@@ -35,19 +35,22 @@ export interface RingletModule {
   _ringlet_group_leave(group: number): number;
   _ringlet_group_algorithm(group: number, operation: number, bytes: number): number;
 
-  _ringlet_all_reduce(...call: [...Call, op: number, dtype: number, input: number, output: number, ...Rows]): number;
-  _ringlet_all_mean(...call: [...Call, dtype: number, input: number, output: number, ...Rows]): number;
-  _ringlet_reduce_scatter(...call: [...Call, op: number, dtype: number, input: number, output: number, ...Rows, counts: number]): number;
-  _ringlet_all_gather(...call: [...Call, dtype: number, input: number, output: number, ...Rows, counts: number]): number;
-  _ringlet_broadcast(...call: [...Call, dtype: number, values: number, ...Rows, root: number]): number;
-  _ringlet_reduce(...call: [...Call, op: number, dtype: number, input: number, output: number, ...Rows, root: number]): number;
-  _ringlet_gather(...call: [...Call, dtype: number, input: number, output: number, ...Rows, counts: number, root: number]): number;
-  _ringlet_scatter(...call: [...Call, dtype: number, input: number, output: number, ...Rows, counts: number, root: number]): number;
-  _ringlet_all_to_all(...call: [...Call, dtype: number, input: number, output: number, ...Rows]): number;
-  _ringlet_all_to_all_v(
-    ...call: [...Call, dtype: number, input: number, output: number, rowElements: number, sendCounts: number, receiveCounts: number]
+  _ringlet_collective(
+    ...call: [
+      ...Call,
+      form: number,
+      op: number,
+      dtype: number,
+      input: number,
+      inputRows: number,
+      output: number,
+      outputRows: number,
+      rowElements: number,
+      counts: number,
+      receiveCounts: number,
+      root: number,
+    ]
   ): number;
-  _ringlet_barrier(...call: Call): number;
   _ringlet_send(...call: [...Call, dtype: number, values: number, shape: number, axes: number, destination: number]): number;
   _ringlet_receive(...call: [...Call, dtype: number, values: number, shape: number, axes: number, source: number]): number;
 
@@ -79,6 +82,3 @@ export interface RingletModule {
 
 /** What every operation begins with. */
 export type Call = [ticket: number, group: number, stream: number, timeout: number];
-
-/** Axis 0, and the elements of one of its rows. */
-export type Rows = [rows: number, rowElements: number];

@@ -1,7 +1,8 @@
 import { factsOf, numberOf } from '../dtypes.js';
-import type { Operand, Operation, Result } from '../engine.js';
+import type { Collective, Operand, Operation, Result } from '../engine.js';
+import { collectiveForms, inPlaceForms } from '../tables.js';
 import { countOf } from '../tensors.js';
-import type { Call, RingletModule, Rows } from './module.js';
+import type { Call, RingletModule } from './module.js';
 import type { ModuleMemory } from './module_memory.js';
 
 /** An operation's elements in the module's memory while it goes on. */
@@ -31,46 +32,25 @@ export class PlacedOperation {
     const { kind, group, stream, timeout, peer = 0, counts, receiveCounts } = this.#operation;
     const call: Call = [ticket, group, stream, Math.min(Math.ceil(timeout ?? 0), 0x7fffffff)];
     const main = this.#operation.input ?? this.#operation.output;
+    const shape = main?.shape ?? [];
     const dtype = main === undefined ? 0 : factsOf(main.dtype).number;
-    const op = numberOf(this.#operation.op ?? 'sum');
     const [input, output] = [this.#input, this.#output];
-    const rows = rowsOf(main?.shape ?? []);
-    switch (kind) {
-      case 'all_reduce':
-        return module._ringlet_all_reduce(...call, op, dtype, input, output, ...rows);
-      case 'all_mean':
-        return module._ringlet_all_mean(...call, dtype, input, output, ...rows);
-      case 'reduce_scatter':
-        return module._ringlet_reduce_scatter(...call, op, dtype, input, output, ...rows, this.#numbers(counts));
-      case 'all_gather':
-        return module._ringlet_all_gather(...call, dtype, input, output, ...rows, this.#numbers(counts));
-      case 'broadcast':
-        return module._ringlet_broadcast(...call, dtype, output, ...rows, peer);
-      case 'reduce':
-        return module._ringlet_reduce(...call, op, dtype, input, output, ...rows, peer);
-      case 'gather':
-        return module._ringlet_gather(...call, dtype, input, output, ...rows, this.#numbers(counts), peer);
-      case 'scatter':
-        return module._ringlet_scatter(
-          ...call,
-          dtype,
-          input,
-          output,
-          ...rowsOf(this.#operation.output?.shape ?? []),
-          this.#numbers(counts),
-          peer,
-        );
-      case 'all_to_all':
-        return counts === undefined
-          ? module._ringlet_all_to_all(...call, dtype, input, output, ...rows)
-          : module._ringlet_all_to_all_v(...call, dtype, input, output, rows[1], this.#numbers(counts), this.#numbers(receiveCounts));
-      case 'barrier':
-        return module._ringlet_barrier(...call);
-      case 'send':
-        return module._ringlet_send(...call, dtype, input, this.#numbers(main?.shape), main?.shape.length ?? 0, peer);
-      case 'recv':
-        return module._ringlet_receive(...call, dtype, output, this.#numbers(main?.shape), main?.shape.length ?? 0, peer);
-    }
+    if (kind === 'send') return module._ringlet_send(...call, dtype, input, this.#numbers(shape), shape.length, peer);
+    if (kind === 'recv') return module._ringlet_receive(...call, dtype, output, this.#numbers(shape), shape.length, peer);
+    return module._ringlet_collective(
+      ...call,
+      collectiveForms.indexOf(formOf(kind, counts !== undefined)),
+      numberOf(this.#operation.op ?? 'sum'),
+      dtype,
+      input,
+      rowsOf(this.#operation.input),
+      output,
+      rowsOf(this.#operation.output),
+      countOf(shape.slice(1)),
+      this.#numbers(counts),
+      this.#numbers(receiveCounts),
+      peer,
+    );
   }
 
   /** The result, once the operation has ended well: copied to where it goes, or new bytes where it has no place. */
@@ -130,16 +110,20 @@ export class PlacedOperation {
 
 /** Whether the core takes one buffer for both, so that no second one is needed. */
 function isInPlace({ kind }: Operation): boolean {
-  return kind === 'all_reduce' || kind === 'all_mean' || kind === 'broadcast' || kind === 'reduce';
+  return (inPlaceForms as readonly string[]).includes(kind);
+}
+
+function formOf(kind: Collective, hasCounts: boolean): (typeof collectiveForms)[number] {
+  return (hasCounts ? `${kind}_v` : kind) as (typeof collectiveForms)[number];
 }
 
 function twice(place: number): [number, number] {
   return [place, place];
 }
 
-function rowsOf(shape: readonly number[]): Rows {
-  const [rows = 1, ...rest] = shape;
-  return [rows, countOf(rest)];
+/** The extent of axis 0; a scalar is one row. */
+function rowsOf(buffer: Operand | Result | undefined): number {
+  return buffer === undefined ? 0 : (buffer.shape[0] ?? 1);
 }
 
 function bytesOf({ dtype, shape }: { dtype: Operand['dtype']; shape: readonly number[] }): number {

@@ -47,6 +47,8 @@ test('results have the shape that the operation gives them', async () => {
   assert.equal((await group.allSum(floats(5))).length, 5);
   assert.deepEqual((await group.allMax(matrix)).shape, [4, 2]);
   assert.deepEqual((await group.reduceScatter('sum', matrix)).shape, [1, 2]);
+  assert.deepEqual((await group.reduceScatter('prod', matrix, { counts: [0, 3, 1] })).shape, [3, 2]);
+  assert.deepEqual(engine.operations.at(-1)?.op, 'prod');
   assert.deepEqual((await group.sumScatter(matrix, { counts: [1, 3, 0] })).shape, [3, 2]);
   assert.deepEqual((await group.allGather(matrix)).shape, [12, 2]);
   assert.deepEqual((await group.allGather(new Tensor(floats(1), { shape: [] }))).shape, [3]);

@@ -1,0 +1,35 @@
+#pragma once
+
+#include "bindings/c/arguments.hpp"
+#include "bindings/c/handles.hpp"
+
+// What the calls of a group are made of.
+namespace ringlet::c {
+
+/// The body of a function that waits.
+template <class Call>
+int32_t run(const char* name, ringlet_group* group, Call call) noexcept {
+  return guarded(name, [&] { call(value_of(group, "group")); });
+}
+
+/// The body of a function that gives a work.
+template <class Call>
+int32_t start(const char* name, ringlet_group* group, ringlet_work** work, Call call) noexcept {
+  return guarded(name, [&] { give(work, "work", [&] { return call(value_of(group, "group")); }); });
+}
+
+inline std::span<const int64_t> per_rank(const ringlet_group* group, const int64_t* counts, const char* name) {
+  return array_of(counts, static_cast<size_t>(group->value.size()), name);
+}
+
+inline bool is_root(int32_t root, const ringlet_group* group) { return group->value.rank() == root; }
+
+/// What only the root looks at; elsewhere anything may stand there.
+inline TensorView output_at(int32_t root, const ringlet_group* group, const ringlet_tensor* output) {
+  return is_root(root, group) ? written_view(output, "output") : TensorView();
+}
+inline ConstTensorView input_at(int32_t root, const ringlet_group* group, const ringlet_tensor* input) {
+  return is_root(root, group) ? read_view(input, "input") : ConstTensorView();
+}
+
+}  // namespace ringlet::c

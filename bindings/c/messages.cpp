@@ -1,0 +1,23 @@
+#include <ringlet/c/messages.h>
+
+#include "bindings/c/calls.hpp"
+
+using namespace ringlet::c;
+
+int32_t ringlet_send(ringlet_group* group, const ringlet_tensor* values, int32_t destination, const ringlet_call_options* options) {
+  return run(__func__, group, [&](ringlet::Group& g) { g.send(read_view(values, "values"), destination, call_options(options)); });
+}
+int32_t ringlet_send_async(ringlet_group* group, const ringlet_tensor* values, int32_t destination, const ringlet_call_options* options,
+                           ringlet_work** work) {
+  return start(__func__, group, work,
+               [&](ringlet::Group& g) { return g.send_async(read_view(values, "values"), destination, call_options(options)); });
+}
+
+int32_t ringlet_recv(ringlet_group* group, const ringlet_tensor* values, int32_t source, const ringlet_call_options* options) {
+  return run(__func__, group, [&](ringlet::Group& g) { g.recv(written_view(values, "values"), source, call_options(options)); });
+}
+int32_t ringlet_recv_async(ringlet_group* group, const ringlet_tensor* values, int32_t source, const ringlet_call_options* options,
+                           ringlet_work** work) {
+  return start(__func__, group, work,
+               [&](ringlet::Group& g) { return g.recv_async(written_view(values, "values"), source, call_options(options)); });
+}

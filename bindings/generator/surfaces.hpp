@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace ringlet::generator {
+
+/// A file that is made from the library's tables.
+struct GeneratedFile {
+  std::string path;  // below the project's folder
+  std::string text;
+};
+
+std::vector<GeneratedFile> c_files();
+std::vector<GeneratedFile> typescript_files();
+
+}  // namespace ringlet::generator
