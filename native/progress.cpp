@@ -34,7 +34,8 @@ Progress::~Progress() {
 }
 
 bool Progress::acquire(const std::atomic<bool>* done, std::optional<Instant> deadline) {
-  const auto is_done = [&] { return done != nullptr && done->load(std::memory_order_acquire); };
+  // Sequentially consistent, as what sets it: a caller that has counted itself as waiting either sees it or is told by background_done().
+  const auto is_done = [&] { return done != nullptr && done->load(std::memory_order_seq_cst); };
   std::unique_lock lock(mutex_);
   ++uses_;
   if (owner_ != Owner::none) {

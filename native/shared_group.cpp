@@ -43,7 +43,8 @@ Status apply(const CallOptions& call, Result<Task>& task) {
 void finish(WorkState& state, const Status& status) {
   if (status.ok()) state.packing.write_back();
   state.status = status;
-  state.done.store(true, std::memory_order_release);
+  // Not merely released: Progress::background_done() then asks whether anyone waits, and of the two threads one must see the other's word.
+  state.done.store(true, std::memory_order_seq_cst);
 }
 
 }  // namespace

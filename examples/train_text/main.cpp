@@ -24,11 +24,11 @@ constexpr int kSuccess = 0;
 constexpr int kFailure = 1;
 constexpr int kWrongInput = 2;
 
-std::ofstream open_loss_log(const Options& options) {
+std::ofstream open_log(const std::filesystem::path& path, const char* option, bool appends) {
   std::ofstream log;
-  if (options.log_losses.empty()) return log;
-  log.open(options.log_losses, options.resume ? std::ios::app : std::ios::out);
-  if (!log) throw InputError(fmt::format("cannot write {}: choose another file for --log-losses", options.log_losses.string()));
+  if (path.empty()) return log;
+  log.open(path, appends ? std::ios::app : std::ios::out);
+  if (!log) throw InputError(fmt::format("cannot write {}: choose another file for {}", path.string(), option));
   return log;
 }
 
@@ -42,7 +42,7 @@ bool is_first_rank() {
   return !says_another("RINGLET_RANK") && !says_another("MLX_RANK");
 }
 
-/// What rank 0 says about a run, and the others do not.
+/// What rank 0 says about a run, and what each rank logs.
 class Reporter {
  public:
   Reporter(const Options& options, const Corpus& corpus, const ringlet::Group& group)
@@ -50,7 +50,9 @@ class Reporter {
     report_.ranks = group.size();
     report_.unigram_entropy = unigram_entropy(corpus.text());
     report_.mode = name_of(options.mode);
-    if (speaks_) loss_log_ = open_loss_log(options);
+    if (speaks_) loss_log_ = open_log(options.log_losses, "--log-losses", options.resume);
+    if (!options.log_hashes.empty())
+      hash_log_ = open_log(fmt::format("{}.{}", options.log_hashes.string(), group.rank()), "--log-hashes", options.resume);
   }
 
   void begin(const Trainer& trainer, std::size_t text_bytes) {
@@ -64,6 +66,7 @@ class Reporter {
     if (act == Act::beginning) began(trainer);
     if (act == Act::validation_sum) validated(trainer.run().validation_loss());
     if (act == Act::loss_sum) took_step(trainer.run());
+    if (act == Act::hashes) compared(trainer.run());
   }
 
   void end(const Trainer& trainer) {
@@ -100,11 +103,16 @@ class Reporter {
     progress_->update(steps_done_, run.loss(), run.waiting_share());
   }
 
+  void compared(const Run& run) {
+    if (hash_log_.is_open()) hash_log_ << run.steps_compared() << ' ' << in_hexadecimal(run.own_hash()) << '\n';
+  }
+
   const Options& options_;
   std::FILE* out_;
   bool speaks_;
   Report report_;
   std::ofstream loss_log_;
+  std::ofstream hash_log_;
   std::optional<Progress> progress_;
   int steps_done_ = 0;
   bool validated_ = false;

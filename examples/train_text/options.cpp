@@ -110,6 +110,9 @@ std::optional<Options> parse_options(int argc, char** argv) {
       ->capture_default_str();
   app.add_flag("--json", options.json, "Rank 0 ends with one line of JSON on stdout; all else goes to stderr");
   app.add_option("--log-losses", options.log_losses, "Rank 0 writes each step's number and mean loss to this file; --resume appends");
+  app.add_option(
+      "--log-hashes", options.log_hashes,
+      "Whenever the ranks compare their parameters, each writes the step and its own hash to this file, its rank behind the name");
   app.add_option("--checkpoint", options.checkpoint, "Folder for checkpoints, shared by the ranks or on each machine; the newest two stay");
   CLI::Option* every =
       app.add_option("--checkpoint-every", options.checkpoint_every, "Steps between checkpoints; the last step has one too")

@@ -16,6 +16,7 @@ struct Options : Settings {
   std::filesystem::path checkpoint;  // the folder; empty: rank 0's, if it has one
   std::filesystem::path data;        // only rank 0's is read
   std::filesystem::path log_losses;
+  std::filesystem::path log_hashes;
   bool shares_follow_guests = true;  // until they are known
   std::vector<std::string> given;    // the names of the settings that stand on the command line
 };

@@ -64,6 +64,7 @@ class Run {
   double weight() const { return share(); }
   bool weighted() const;
   const std::vector<std::uint64_t>& hashes() const { return all_hashes_; }  // by rank, when last compared
+  std::uint64_t own_hash() const { return all_hashes_[static_cast<std::size_t>(rank_)]; }
   int steps_compared() const { return steps_compared_; }                    // steps that were done then; negative: never
   double seconds_per_sample() const;                                        // when last measured; 0: never
   double training_seconds() const { return training_seconds_; }

@@ -260,7 +260,7 @@ const std::int32_t* train_text_counts(const TrainText* trainer) {
 
 const char* train_text_hash(TrainText* trainer) {
   const bool compared = trainer->training && trainer->training->run.steps_compared() >= 0;
-  trainer->hash = compared ? in_hexadecimal(trainer->training->run.hashes()[0]) : std::string();
+  trainer->hash = compared ? in_hexadecimal(trainer->training->run.own_hash()) : std::string();
   return trainer->hash.c_str();
 }
 

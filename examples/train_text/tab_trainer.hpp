@@ -101,7 +101,7 @@ TRAIN_TEXT_EXPORT const char* train_text_problem(const TrainText* trainer);
 TRAIN_TEXT_EXPORT const double* train_text_numbers(TrainText* trainer);
 /// How many sequences each rank takes in the step under way: one int32 per rank. Null before the settings have come.
 TRAIN_TEXT_EXPORT const std::int32_t* train_text_counts(const TrainText* trainer);
-/// The hash of all ranks' parameters when they were last compared: 16 hexadecimal digits; "" before.
+/// The hash of this rank's parameters when they were last compared: 16 hexadecimal digits; "" before.
 TRAIN_TEXT_EXPORT const char* train_text_hash(TrainText* trainer);
 
 /// Lets the model, as it is now, write `bytes` more bytes behind what it has written since train_text_write_anew. Between any two calls

@@ -1,3 +1,4 @@
+#include <array>
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -141,6 +142,25 @@ TEST_CASE("uv loop: posts from many threads all run, in the order of each thread
   CHECK(drive(loop, [&] { return total == kThreads * kPosts; }));
   for (auto& thread : threads) thread.join();
   CHECK(ordered);
+}
+
+TEST_CASE("uv loop: a post at the moment of another one's wake-up is not left behind") {
+  UvLoop loop;
+  constexpr int kPosts = 2'000;
+  std::array<std::atomic<int>, 2> ran{};
+  std::atomic<bool> over{false};
+  std::vector<std::thread> threads;
+  // Each thread posts again only when its last task has run, so that nothing comes behind a post to wake the loop for it.
+  for (auto& own : ran)
+    threads.emplace_back([&loop, &own, &over] {
+      for (int i = 0; i < kPosts && !over; ++i) {
+        loop.post([&own] { ++own; });
+        while (own <= i && !over) std::this_thread::yield();
+      }
+    });
+  CHECK(drive(loop, [&] { return ran[0] == kPosts && ran[1] == kPosts; }));
+  over = true;
+  for (auto& thread : threads) thread.join();
 }
 
 TEST_CASE("uv loop: wake ends a blocked wait") {

@@ -1,23 +1,29 @@
-// Native ranks as processes, for tests: a world of `natives` of them at a port that the system chose.
+// Native ranks as processes, for tests: a world of them at a port that the system chose.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
 export const token = 'a token for tests only';
 
-/** Starts them, with `settings` in their environment. `output(rank)` ends with what that rank printed, once it has ended well. */
-export async function startNatives(program, natives, guests, args = [], settings = {}) {
+/** Starts `natives` ranks of the same program: see startRanks. */
+export function startNatives(program, natives, guests, args = [], settings = {}) {
+  return startRanks(Array(natives).fill([program, ...args]), guests, settings);
+}
+
+/** Starts a native rank for each of the command lines, with `settings` in their environment. `output(rank)` ends with what that rank printed, once it
+ * has ended well. */
+export async function startRanks(commands, guests, settings = {}) {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address();
-  const processes = Array.from({ length: natives }, (_, rank) => {
+  const processes = commands.map(([program, ...args], rank) => {
     const child = spawn(program, args, {
       stdio: ['ignore', 'pipe', 'inherit', ...(rank === 0 ? [server._handle.fd] : [])],
       env: {
         ...process.env,
         ...settings,
         RINGLET_RANK: String(rank),
-        RINGLET_WORLD_SIZE: String(natives + guests),
+        RINGLET_WORLD_SIZE: String(commands.length + guests),
         RINGLET_GUESTS: String(guests),
         RINGLET_COORDINATOR: `127.0.0.1:${port}`,
         RINGLET_TOKEN: token,

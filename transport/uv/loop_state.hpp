@@ -67,6 +67,7 @@ class LoopState {
   void read_clock();
   bool run_due_timers();
   bool run_posted();
+  void take_posted();
   bool flush_round();
   bool drain();
   bool receive_directly();

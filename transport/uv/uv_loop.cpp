@@ -34,7 +34,8 @@ LoopState::LoopState() {
   loop_.data = this;
   uv_async_init(&loop_, &async_, [](uv_async_t* handle) {
     auto& self = *static_cast<LoopState*>(handle->loop->data);
-    self.dispatch([&] { self.run_posted(); });
+    // Under the mutex in any case: on a processor that orders memory weakly the flag may still look unset to the thread that uv has woken.
+    self.dispatch([&] { self.take_posted(); });
   });
   uv_timer_init(&loop_, &timer_);
 }
@@ -101,8 +102,13 @@ void LoopState::post(Task task) {
 void LoopState::wake() { uv_async_send(&async_); }
 
 bool LoopState::run_posted() {
-  // A stale `false` is harmless: uv's own wake-up follows each post and leads here again.
+  // A stale `false` is harmless: uv's own wake-up follows each post and takes what is there.
   if (!has_posted_.load(std::memory_order_relaxed)) return false;
+  take_posted();
+  return true;
+}
+
+void LoopState::take_posted() {
   {
     const std::lock_guard lock(mutex_);
     running_posted_.swap(posted_);
@@ -110,7 +116,6 @@ bool LoopState::run_posted() {
   }
   for (auto& task : running_posted_) task();
   running_posted_.clear();
-  return true;
 }
 
 bool LoopState::flush_round() {

@@ -1,0 +1,7 @@
+# cmake -DSOURCE=<the project> -P: builds for 64-bit Arm what the tests beside this file run.
+include(${CMAKE_CURRENT_LIST_DIR}/tools.cmake)
+if(NOT emulate)
+  return()
+endif()
+execute_process(COMMAND ${CMAKE_COMMAND} --preset arm64 -DRINGLET_TESTS=ON WORKING_DIRECTORY ${SOURCE} OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND ${CMAKE_COMMAND} --build ${built} --target simd_kernels train_text COMMAND_ERROR_IS_FATAL ANY)

@@ -1,0 +1,47 @@
+// One world of a rank on this machine's processor, one on an emulated 64-bit Arm, and one in WebAssembly trains, and all have the same parameters.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { arch } from 'node:process';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { startRanks } from '../wasm/natives.mjs';
+import { inFolder, model, trainInTab } from '../wasm/training_tab.mjs';
+
+const { RINGLET_TEST_MODULE: module, RINGLET_NATIVE_RANK: native, RINGLET_ARM64_RANK: arm64 } = process.env;
+const ranks = { [arch]: [native], arm64: arm64.split(';') };
+const steps = 40;
+const everyStep = Array.from({ length: steps }, (_, step) => String(step + 1));
+
+/** By the step, the hashes that this rank logged. */
+function readHashes(file) {
+  const lines = readFileSync(file, 'utf8').trim().split('\n');
+  return Object.fromEntries(lines.map((line) => line.split(' ')));
+}
+
+// Rank 0 keeps the meeting, decides about the run and divides the averages, so each of the two has its turn.
+for (const [first, second, type] of [
+  [arch, 'arm64', 'none'],
+  ['arm64', arch, 'bf16'],
+])
+  test(`${first} as rank 0, ${second} and wasm train with the same parameters (gradients as ${type})`, { timeout: 120_000 }, () =>
+    inFolder(async (folder, text) => {
+      const [hashes, losses] = [join(folder, 'hashes'), join(folder, 'losses')];
+      const run = ['--steps', steps, '--batch', 9, '--check-every', 1, '--shares', 'even', '--communication-type', type];
+      const options = [...model, ...run, '--json', '--data', text, '--log-hashes', hashes, '--log-losses', losses].map(String);
+      const world = await startRanks([first, second].map((name) => [...ranks[name], ...options]), 1);
+      try {
+        const [tab, report] = await Promise.all([trainInTab(module, world.port, 3), world.output(0), world.output(1)]);
+        const all = { [first]: readHashes(`${hashes}.0`), [second]: readHashes(`${hashes}.1`), wasm: tab.checked };
+        for (const hashes of Object.values(all)) {
+          assert.deepEqual(Object.keys(hashes), everyStep);
+          assert.deepEqual(hashes, all.wasm);
+        }
+        assert.equal(JSON.parse(report.trim().split('\n').at(-1)).parameter_hash, tab.checked[steps]);
+        assert.equal(new Set(Object.values(tab.checked)).size, steps);
+        assert.ok(tab.shares.every((share) => share === 3));
+        assert.ok(tab.losses.at(-1) < 0.8 * tab.losses[0], `${tab.losses}`);
+        for (const [name, hashes] of Object.entries(all)) console.log(`${name}: parameters ${hashes[steps]} after ${steps} steps`);
+      } finally {
+        world.stop();
+      }
+    }));

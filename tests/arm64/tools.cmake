@@ -1,0 +1,15 @@
+# Sets `emulate`, the words before a program of the build for 64-bit Arm, and `built`, where that build is. Where it cannot be made, `emulate` is empty
+# and a line has said why.
+set(built ${SOURCE}/build/arm64)
+set(emulate)
+cmake_host_system_information(RESULT machine QUERY OS_PLATFORM)
+find_program(compiler aarch64-linux-gnu-g++)
+find_program(emulator NAMES qemu-aarch64 qemu-aarch64-static)
+execute_process(COMMAND ${SOURCE}/scripts/arm64-sysroot --where OUTPUT_VARIABLE sysroot OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+if(machine MATCHES "^(aarch64|arm64)$")
+  message("skipped: this machine is a 64-bit Arm itself, its own tests are these")
+elseif(NOT compiler OR NOT emulator OR NOT EXISTS ${sysroot}/packages.txt)
+  message("skipped: no compiler, emulator or libraries for 64-bit Arm; scripts/setup --arm64 installs them (on Debian)")
+else()
+  set(emulate ${emulator} -L ${sysroot})
+endif()
