@@ -11,7 +11,7 @@ namespace ringlet {
 /// has confirmed that the acceptance has come.
 class CandidateResponder {
  public:
-  /// What a message of the dialler's calls for.
+  /// The reaction to a message of the dialler's.
   struct Reaction {
     enum class Kind { answer, confirmed, violation };
     Kind kind = Kind::violation;

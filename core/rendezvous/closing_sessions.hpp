@@ -10,8 +10,8 @@
 
 namespace ringlet {
 
-/// Sessions that are no longer used, until what was sent last has got through. What they receive is thrown away. Belongs to the loop's
-/// thread.
+/// Sessions that are no longer used, and stay until their last message has had time to arrive. The bytes that they receive are dropped.
+/// Belongs to the loop's thread.
 class ClosingSessions final : private SessionOwner {
  public:
   /// The loop outlives it.

@@ -154,7 +154,7 @@ void LinkCandidate::drop() {
 
 std::unique_ptr<Session> LinkCandidate::take() {
   state_ = State::lost;
-  // The sink may be what has called.
+  // This may be running inside a call of the sink.
   release_later(loop_, std::move(sink_));
   return std::move(session_);
 }

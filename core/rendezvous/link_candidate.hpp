@@ -62,7 +62,7 @@ class LinkCandidate final : private SessionOwner {
   bool is_local() const;
 
   void dial_after(Duration pause);
-  /// Nobody waits for it now: what is not ready is given up.
+  /// The race does not wait for it now: where it is not ready, it is given up.
   void pause();
   /// Dials it again, where it is `lost`, after a pause that grows.
   void resume();

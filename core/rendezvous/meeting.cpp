@@ -98,7 +98,7 @@ wire::Join Meeting::make_join() const {
   return join;
 }
 
-/// Goes on where what is there now allows it.
+/// Moves on to the next phase where everything that it needs is there.
 void Meeting::advance() {
   if (!world_.failure().ok() || !on_met_) return;
   if (coordinator_) coordinator_->update();

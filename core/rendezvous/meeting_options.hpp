@@ -41,7 +41,7 @@ struct MeetingOptions {
   std::function<void(int present)> on_present{};
   /// Called on rank 0 while it waits for guests, with the names of those that are there, by seat, whenever they may have changed.
   std::function<void(const std::vector<std::string>& names)> on_guests{};
-  /// What the links that this rank dials ask for; null: nothing. Outlives the meeting.
+  /// The shortcut that this rank asks for on the links that it dials; null: none. Outlives the meeting.
   Shortcut* shortcut = nullptr;
 };
 

@@ -5,7 +5,7 @@
 
 namespace ringlet {
 
-/// What this rank tells others of how it was started.
+/// This rank's settings, in the form in which others are told.
 wire::RankSettings settings_of(const WorldOptions& own);
 
 /// Whether a rank with these settings may belong to this rank's world: `mismatch` where the two were started for different worlds,
