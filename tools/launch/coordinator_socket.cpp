@@ -33,7 +33,7 @@ int port_of(int socket) {
   sockaddr_storage storage{};
   socklen_t length = sizeof storage;
   if (::getsockname(socket, reinterpret_cast<sockaddr*>(&storage), &length) != 0) return 0;
-  // The port stands at the same place for IPv4 and IPv6.
+  // The port is at the same offset in IPv4's and IPv6's address structures.
   return ntohs(reinterpret_cast<const sockaddr_in*>(&storage)->sin_port);
 }
 
@@ -60,7 +60,7 @@ CoordinatorSocket open_coordinator_socket(const ListenAt& where) {
   CoordinatorSocket result{UniqueFd(::socket(address->ai_family, SOCK_STREAM, 0)), {}, 0};
   const int fd = result.socket.get();
   const int on = 1;
-  // A port that was asked for may have been in use a moment ago.
+  // Without SO_REUSEADDR a port that was in use a moment ago would be refused.
   if (fd < 0 || ::fcntl(fd, F_SETFD, FD_CLOEXEC) != 0 || ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
       ::bind(fd, address->ai_addr, address->ai_addrlen) != 0 || ::listen(fd, kBacklog) != 0)
     refuse(describe(where, errno));
