@@ -11,8 +11,7 @@ namespace {
 std::string header(std::string_view about, std::string_view include, const std::string& body) {
   std::string text = "#pragma once\n\n/* " + std::string(kNotice) + " */\n\n";
   text += wrapped(about, "/** @file\n * ", " * ", " */") + "\n";
-  if (!include.empty()) text += "#include <" + std::string(include) + ">\n\n";
-  if (include.empty()) return text + body;
+  text += "#include <" + std::string(include) + ">\n\n";
   return text + "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n" + body + "#ifdef __cplusplus\n}\n#endif\n";
 }
 
@@ -34,13 +33,13 @@ std::string enumeration(const Rows& rows) {
 
 std::string dtypes_header() {
   return header(
-      "Element types and operations.", "",
+      "Element types and operations.", "ringlet/c/language.h",
       doc("Element types. f16, bf16: two bytes each; complex64: two floats; bool: one byte, 0 or 1.") +
           enumeration(ringlet::detail::kDTypes) + "\n" + doc("Where an option names a dtype: none.") +
           "enum { RINGLET_NO_DTYPE = -1 };\n\n" +
           doc("How two elements are reduced. Integers wrap; max and min give NaN where either is NaN; on bool sum and max are OR, "
               "prod and min AND.") +
-          enumeration(ringlet::detail::kReduceOps));
+          enumeration(ringlet::detail::kReduceOps) + "\n");
 }
 
 // ---- collectives

@@ -3,11 +3,8 @@
 /** @file
  * Codes, errors and tensors. */
 
-#if !defined(__cplusplus) && (!defined(__STDC_VERSION__) || __STDC_VERSION__ < 199901L)
-#error "Ringlet's C headers need C99: compile with -std=c99 or later"
-#endif
-
 #include <ringlet/c/dtypes.h>
+#include <ringlet/c/language.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -5,6 +5,12 @@
 /** @file
  * Element types and operations. */
 
+#include <ringlet/c/language.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /** Element types. f16, bf16: two bytes each; complex64: two floats; bool: one byte, 0 or 1. */
 enum {
   RINGLET_BOOL = 0,
@@ -28,3 +34,7 @@ enum { RINGLET_NO_DTYPE = -1 };
 
 /** How two elements are reduced. Integers wrap; max and min give NaN where either is NaN; on bool sum and max are OR, prod and min AND. */
 enum { RINGLET_SUM = 0, RINGLET_PROD = 1, RINGLET_MAX = 2, RINGLET_MIN = 3 };
+
+#ifdef __cplusplus
+}
+#endif
