@@ -22,4 +22,6 @@ for (let turn = 0; turn < Number(turns); ++turn) {
 }
 const [kernel, loop, sse] = [times.wasm, times.loop, times.sse].map(median);
 console.log(`wasm kernel ${kernel} ps/element, scalar wasm loop ${loop}, native SSE4.1 kernel ${sse}`);
-console.log(`the kernel is ${(loop / kernel).toFixed(2)} times as fast as the loop, and takes ${(kernel / sse).toFixed(2)} times as long as SSE4.1`);
+console.log(
+  `the kernel is ${(loop / kernel).toFixed(2)} times as fast as the loop, and takes ${(kernel / sse).toFixed(2)} times as long as SSE4.1`,
+);

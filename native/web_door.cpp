@@ -24,7 +24,7 @@ constexpr std::int64_t kMaxPageBytes = 256 << 20;
 web::PageBundle read_page(const WebConfig& config) {
   if (!config.page_descriptor) return {};
   const int descriptor = *config.page_descriptor;
-  struct stat status {};
+  struct stat status{};
   if (::fstat(descriptor, &status) != 0) refuse_page(descriptor, std::strerror(errno));
   if (!S_ISREG(status.st_mode) || status.st_size > kMaxPageBytes)
     refuse_page(descriptor, fmt::format("it must be a file of at most {} bytes; it is set by `ringlet serve`", kMaxPageBytes));

@@ -162,7 +162,7 @@ void Wires::limit_port(std::uint32_t node, std::uint64_t bytes_per_second) {
   ports_[node].bytes_per_second = bytes_per_second;
 }
 
-Instant Wires::pass_port(std::uint32_t node, Instant Port::*until, Instant from, std::size_t bytes) {
+Instant Wires::pass_port(std::uint32_t node, Instant Port::* until, Instant from, std::size_t bytes) {
   if (node >= ports_.size() || ports_[node].bytes_per_second == 0) return from;
   Port& port = ports_[node];
   port.*until =

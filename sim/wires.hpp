@@ -129,7 +129,7 @@ class Wires {
   void schedule_transmit(Connection& connection, std::size_t side, Instant at);
   void fly(Connection& connection, std::size_t side, std::size_t bytes);
   /// When so many bytes are through the node's port, if they come to it at `from`; `until` is one of its two times.
-  Instant pass_port(std::uint32_t node, Instant Port::*until, Instant from, std::size_t bytes);
+  Instant pass_port(std::uint32_t node, Instant Port::* until, Instant from, std::size_t bytes);
   void arrive(Connection& connection, std::size_t side);
   void deliver(Connection& connection, std::size_t side);
   bool deliver_once(Connection& connection, std::size_t side);

@@ -95,9 +95,7 @@ struct Packet<Arch, Float16> {
 };
 
 template <class Arch, class T>
-concept Packed = requires {
-  Packet<Arch, T>::kCount;
-};
+concept Packed = requires { Packet<Arch, T>::kCount; };
 
 }  // namespace
 }  // namespace ringlet::simd

@@ -45,8 +45,8 @@ void scale(std::byte* data, std::size_t count, double factor) {
 
 /// Both types' packets are one register of the same lanes: casting is loading the one and storing the other.
 template <class Arch, class From, class To>
-concept CastsByPacket = Packed<Arch, From> && Packed<Arch, To> && std::same_as < typename Packet<Arch, From>::Type,
-typename Packet<Arch, To>::Type > ;
+concept CastsByPacket =
+    Packed<Arch, From> && Packed<Arch, To> && std::same_as<typename Packet<Arch, From>::Type, typename Packet<Arch, To>::Type>;
 
 template <class Arch, Real From, Real To>
 void cast(std::byte* out, const std::byte* in, std::size_t count) {

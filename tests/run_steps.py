@@ -81,7 +81,9 @@ class Run:
         begin = time.monotonic()
         lines = []
         try:
-            process = subprocess.Popen(words, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+            process = subprocess.Popen(
+                words, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+            )
         except OSError as error:
             self.say(name, f"cannot run {words[0]}: {error}")
             with self.lock:
@@ -107,11 +109,18 @@ class Run:
     def build(self, step, commands):
         def shown(line):
             progress = PROGRESS.match(line)
-            return int(progress[1]) % 10 == 0 if progress else "warning" in line or line.startswith(("cross-mac:", "mac-", "macOS ", "arm64:"))
+            return (
+                int(progress[1]) % 10 == 0 if progress else "warning" in line or line.startswith(("cross-mac:", "mac-", "macOS ", "arm64:"))
+            )
 
         return all(
-            self.command(step.name, "configure" if "--preset" in words and "--build" not in words else "build", words,
-                         ROOT / "build" / f"{step.name}.build.log", shown)[0]
+            self.command(
+                step.name,
+                "configure" if "--preset" in words and "--build" not in words else "build",
+                words,
+                ROOT / "build" / f"{step.name}.build.log",
+                shown,
+            )[0]
             for words in commands
         )
 
@@ -121,7 +130,16 @@ class Run:
         if step.tests != "ctest":
             self.command(step.name, "test", step.tests, ROOT / "build" / f"{step.name}.test.log", lambda line: True)
             return
-        words = ["ctest", "--test-dir", f"build/{step.name}", "--output-on-failure", "-j", str(os.cpu_count() or 2), *step.ctest_options, *self.ctest_options]
+        words = [
+            "ctest",
+            "--test-dir",
+            f"build/{step.name}",
+            "--output-on-failure",
+            "-j",
+            str(os.cpu_count() or 2),
+            *step.ctest_options,
+            *self.ctest_options,
+        ]
         _, output = self.command(step.name, "test", words, ROOT / "build" / f"{step.name}.test.log", SHOWN_OF_TESTS.search)
         counts = re.search(r"tests passed, (\d+) tests failed out of (\d+)", output)
         if counts is None:

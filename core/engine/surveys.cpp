@@ -14,8 +14,7 @@ constexpr std::size_t kMaxUnread = 64;
 /// The texts of other ranks end on people's terminals.
 void make_printable(std::string& text) {
   if (text.size() > kMaxText) text.resize(kMaxText);
-  std::replace_if(
-      text.begin(), text.end(), [](char letter) { return static_cast<unsigned char>(letter) < ' ' || letter == 127; }, '?');
+  std::replace_if(text.begin(), text.end(), [](char letter) { return static_cast<unsigned char>(letter) < ' ' || letter == 127; }, '?');
 }
 
 void make_printable(wire::RankState& state) {

@@ -17,7 +17,7 @@ struct Endpoint {
   enum class Kind : std::uint8_t { unknown = 0, wired = 1, wireless = 2 };
   std::string host;
   std::uint32_t port = 0;
-  std::string interface {};
+  std::string interface{};
   Kind kind = Kind::unknown;
   std::uint32_t speed_mbps = 0;
   friend bool operator==(const Endpoint&, const Endpoint&) = default;

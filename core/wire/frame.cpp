@@ -4,8 +4,7 @@
 
 namespace ringlet {
 
-namespace {
-}
+namespace {}
 
 std::array<std::byte, kPrefaceBytes> encode_preface() {
   std::array<std::byte, kPrefaceBytes> out{};

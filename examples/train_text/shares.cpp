@@ -50,8 +50,7 @@ std::vector<int> Speeds::counts(int total) const {
   }
   const double mean = known > 0 ? sum / known : 1.0;
   std::vector<double> guessed = seconds_per_sample_;
-  std::replace_if(
-      guessed.begin(), guessed.end(), [](double seconds) { return !is_known(seconds); }, mean);
+  std::replace_if(guessed.begin(), guessed.end(), [](double seconds) { return !is_known(seconds); }, mean);
   return counts_by_speed(total, guessed);
 }
 

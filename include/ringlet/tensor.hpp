@@ -73,17 +73,22 @@ class BasicTensorView {
   /// One axis: all elements of a vector or a span, of the dtype that is theirs. Where vector or span become invalid, so does the view.
   ///@{
   template <Element T>
-  BasicTensorView(std::vector<T>& values) requires(!std::same_as<T, bool>) : BasicTensorView(values.data(), dtype_of<T>, values.size()) {}
+  BasicTensorView(std::vector<T>& values)
+    requires(!std::same_as<T, bool>)
+      : BasicTensorView(values.data(), dtype_of<T>, values.size()) {}
   template <Element T>
-  BasicTensorView(const std::vector<T>& values) requires(kConst && !std::same_as<T, bool>)
+  BasicTensorView(const std::vector<T>& values)
+    requires(kConst && !std::same_as<T, bool>)
       : BasicTensorView(values.data(), dtype_of<T>, values.size()) {}
   template <class T, std::size_t kExtent>
-  BasicTensorView(std::span<T, kExtent> values) requires(Element<std::remove_const_t<T>> && (kConst || !std::is_const_v<T>))
+  BasicTensorView(std::span<T, kExtent> values)
+    requires(Element<std::remove_const_t<T>> && (kConst || !std::is_const_v<T>))
       : BasicTensorView(values.data(), dtype_of<std::remove_const_t<T>>, values.size()) {}
   ///@}
   /// A view that may be written is a view that may be read.
   template <bool kOther>
-  BasicTensorView(const BasicTensorView<kOther>& other) requires(kConst && !kOther)
+  BasicTensorView(const BasicTensorView<kOther>& other)
+    requires(kConst && !kOther)
       : data_(other.data_), dtype_(other.dtype_), shape_(other.shape_), strides_(other.strides_), contiguous_(other.contiguous_) {}
 
   /// The element of all indexes 0.

@@ -71,9 +71,8 @@ class Tree {
 
   /// A tree of the same names whose tensors are `function(name, values)`.
   template <class Function>
-  requires std::convertible_to<std::invoke_result_t<Function&, const std::string&, const TensorView&>, TensorView> Tree
-  map(Function function)
-  const {
+    requires std::convertible_to<std::invoke_result_t<Function&, const std::string&, const TensorView&>, TensorView>
+  Tree map(Function function) const {
     Tree mapped(*this);
     for (Leaf& leaf : mapped.leaves_) leaf.values = function(leaf.name, leaf.values);
     return mapped;

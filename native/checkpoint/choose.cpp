@@ -51,13 +51,13 @@ void check_whole(const Seen& seen) {
     any |= some;
     if (some && missing != directory.end())
       refuse_files(fmt::format("rank {}: {}/{} is missing; the checkpoint is damaged", rank, sighting->folder,
-                         file_name(static_cast<std::size_t>(*missing), sighting->files.size())),
-             rank);
+                               file_name(static_cast<std::size_t>(*missing), sighting->files.size())),
+                   rank);
   }
   if (!any)
     refuse_files(fmt::format("rank {}: {} has a manifest but none of its {} files; the checkpoint is damaged", rank, sighting->folder,
-                       sighting->files.size()),
-           rank);
+                             sighting->files.size()),
+                 rank);
 }
 
 std::vector<std::vector<int>> seers_of(const std::vector<Seen>& seen, const std::string& id) {
@@ -96,7 +96,7 @@ std::optional<Choice> choose(const std::vector<std::vector<Sighting>>& ranks, st
   std::vector<std::uint64_t> there;
   for (const auto& [step, seen] : steps) there.push_back(step);
   refuse_files(fmt::format("there is no checkpoint of step {}; there are: {}", *wanted,
-                     there.empty() ? "none" : fmt::format("{}", fmt::join(there, ", "))));
+                           there.empty() ? "none" : fmt::format("{}", fmt::join(there, ", "))));
 }
 
 }  // namespace ringlet::native

@@ -47,7 +47,7 @@ File::~File() {
 }
 
 std::uint64_t File::size() const {
-  struct stat facts {};
+  struct stat facts{};
   if (::fstat(descriptor_, &facts) != 0) throw_errno(path_, "its size cannot be read");
   if (!S_ISREG(facts.st_mode)) throw_io_error(path_, "is not a file");
   return static_cast<std::uint64_t>(facts.st_size);

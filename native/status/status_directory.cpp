@@ -27,7 +27,7 @@ constexpr std::string_view kSuffix = ".socket";
 constexpr mode_t kOthers = S_IRWXG | S_IRWXO;
 
 bool is_own_directory(const std::string& path) {
-  struct stat found {};
+  struct stat found{};
   return ::stat(path.c_str(), &found) == 0 && S_ISDIR(found.st_mode) && found.st_uid == ::geteuid();
 }
 
@@ -77,7 +77,7 @@ std::string status_directory() {
 }
 
 Status check_status_directory(const std::string& directory) {
-  struct stat found {};
+  struct stat found{};
   if (::lstat(directory.c_str(), &found) != 0)
     return {Errc::io_error, fmt::format("'{}' cannot be looked at: {}", directory, std::generic_category().message(errno))};
   if (!S_ISDIR(found.st_mode)) return {Errc::io_error, fmt::format("'{}' is not a directory; remove it", directory)};

@@ -29,8 +29,7 @@ void check_each_null(int32_t (*function)(Parameters...), const std::set<std::siz
     CAPTURE(position);
     [&]<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
       CHECK(function(nothing_for(std::get<kIndex>(values), kIndex == position)...) == RINGLET_INVALID_ARGUMENT);
-    }
-    (std::index_sequence_for<Parameters...>());
+    }(std::index_sequence_for<Parameters...>());
     CHECK_THAT(ringlet_error_message(), Contains("NULL"));
   }
 }

@@ -38,9 +38,7 @@ inline discovery::Beacon random_beacon(SimRandom& random) {
                                random_letters(random, discovery::kMaxLabelBytes)});
   std::size_t room = discovery::kMaxAddresses;
   for (auto count = random.below(discovery::kMaxInterfaces + 1); count > 0; --count) {
-    NetworkInterface interface {
-      random_letters(random, discovery::kMaxLabelBytes), {}
-    };
+    NetworkInterface interface{random_letters(random, discovery::kMaxLabelBytes), {}};
     for (auto addresses = random.below(std::min<std::size_t>(room, 4) + 1); addresses > 0; --addresses, --room)
       interface.addresses.push_back(random_address(random));
     profile.interfaces.push_back(std::move(interface));

@@ -145,9 +145,8 @@ TEST_CASE("a bucketer refuses what is not in its tree, what comes twice, and wha
     expect(failure_of<InvalidArgument>([&] { bucketer.finish(); }).find("'layers.0.weight'") != std::string::npos, "missing");
     bucketer.ready(0);
     bucketer.finish();
-    const std::string text = failure_of<MismatchError>([&] {
-      GradientBucketer other(world, Tree{{world.rank() == 0 ? "a" : "b", gradients.tree()[0].values}});
-    });
+    const std::string text = failure_of<MismatchError>(
+        [&] { GradientBucketer other(world, Tree{{world.rank() == 0 ? "a" : "b", gradients.tree()[0].values}}); });
     expect(text.find("'a'") != std::string::npos && text.find("'b'") != std::string::npos, text);
   });
 }

@@ -76,11 +76,9 @@ TEST_CASE("tensors of many blocks travel between ranks without a shared disk") {
 
 TEST_CASE("where there is no checkpoint, there is nothing to load") {
   const ScratchDirectory scratch;
-  CHECK(load_state(
-            2, [&](int) { return scratch.path() / "nowhere"; }, 1) == std::nullopt);
+  CHECK(load_state(2, [&](int) { return scratch.path() / "nowhere"; }, 1) == std::nullopt);
   fs::create_directory(scratch.path() / "step-notes");
-  CHECK(load_state(
-            2, [&](int) { return scratch.path(); }, 1) == std::nullopt);
+  CHECK(load_state(2, [&](int) { return scratch.path(); }, 1) == std::nullopt);
   Group alone;
   CHECK(latest_checkpoint(alone, scratch.path()) == std::nullopt);
 }

@@ -237,9 +237,8 @@ TEST_CASE("sharded layers: all-to-sharded sums gradients of the input, sharded-t
     const auto own = part.values<float>();
     const std::vector<float> first{0, 2, 3}, second{1, 4, 5};
     expect(std::vector<float>(own.begin(), own.end()) == (world.rank() == 0 ? first : second), "each segment is cut");
-    expect(failure_of<InvalidArgument>([&] {
-             (void)shard_axis(world, filled(Shape{3, 2}, 0.f), 0);
-           }).find("do not divide by 2 ranks") != std::string::npos,
+    expect(failure_of<InvalidArgument>([&] { (void)shard_axis(world, filled(Shape{3, 2}, 0.f), 0); }).find("do not divide by 2 ranks") !=
+               std::string::npos,
            "3 rows");
   });
 }

@@ -43,7 +43,7 @@ class Home {
 };
 
 mode_t mode_of(const std::string& path) {
-  struct stat status {};
+  struct stat status{};
   REQUIRE(::stat(path.c_str(), &status) == 0);
   return status.st_mode & 07777;
 }

@@ -17,7 +17,7 @@ ForgedBeacons::ForgedBeacons(const NetworkHost& host, const std::string& name, c
   // A socket stays in the namespace that it was made in.
   host.within([&] {
     socket_ = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    in_addr interface {};
+    in_addr interface{};
     ::inet_pton(AF_INET, host.address().c_str(), &interface);
     ::setsockopt(socket_, IPPROTO_IP, IP_MULTICAST_IF, &interface, sizeof interface);
   });

@@ -138,7 +138,8 @@ void NetworkOfHosts::isolate() { set_ports("isolated on"); }
 
 void NetworkOfHosts::set_ports(const std::string& option) {
   for (std::size_t number = 1; number <= hosts_.size(); ++number)
-    for (const int interface : {0, 1}) shell(kIp + ("link set " + port_name(static_cast<int>(number), interface) + " type bridge_slave " + option));
+    for (const int interface : {0, 1})
+      shell(kIp + ("link set " + port_name(static_cast<int>(number), interface) + " type bridge_slave " + option));
 }
 
 }  // namespace ringlet::test

@@ -92,7 +92,9 @@ TEST_CASE("uv dial: the own host name goes through the name service") {
 }
 
 TEST_CASE("uv dial: a network that is destroyed drops its dials without a call") {
-  { const UvLoop first_one_opens_what_all_share; }
+  {
+    const UvLoop first_one_opens_what_all_share;
+  }
   const auto before = open_descriptors();
   {
     const SilentPort silent;

@@ -146,7 +146,9 @@ TEST_CASE("uv network: without descriptors connections wait and the loop does no
 }
 
 TEST_CASE("uv network: two hundred connections, and no descriptor leaks") {
-  { const UvLoop first_one_opens_what_all_share; }
+  {
+    const UvLoop first_one_opens_what_all_share;
+  }
   const auto before = open_descriptors();
   {
     UvLoop loop;

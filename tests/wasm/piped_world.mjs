@@ -14,7 +14,7 @@ async function openPipe(rng) {
     const cut = (data) => {
       const to = ends[1 - side];
       if (!to) return early[side].push(data);
-      for (let at = 0; at < data.length; ) {
+      for (let at = 0; at < data.length;) {
         const bytes = rng === undefined ? data.length : 1 + Math.floor(rng() * 70_000);
         to.send(data.subarray(at, at + bytes));
         at += bytes;
@@ -43,7 +43,10 @@ export async function makeWorld(size, rng, limit = 60_000) {
     for (let other = one + 1; other < size; ++other) {
       const pipe = await openPipe(rng);
       pipes.set(`${one} ${other}`, pipe);
-      dials.push(ranks[one].start('test_dial', worlds[one], other, pipe.port), ranks[other].start('test_dial', worlds[other], one, pipe.port));
+      dials.push(
+        ranks[one].start('test_dial', worlds[one], other, pipe.port),
+        ranks[other].start('test_dial', worlds[other], one, pipe.port),
+      );
     }
   await Promise.all(dials);
   const groups = ranks.map((rank, index) => rank.call('ringlet_world_group', worlds[index]));

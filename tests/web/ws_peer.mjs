@@ -58,7 +58,11 @@ const tests = {
     const socket = await open({ perMessageDeflate: true });
     assert.equal(socket.extensions, '');
     for (const size of [1, 125, 126, 65535, 65536, 5_000_000]) await echo(socket, [size]);
-    for (let round = 0; round < 20; ++round) await echo(socket, Array.from({ length: 30 }, () => randomInt(1, 20_000)));
+    for (let round = 0; round < 20; ++round)
+      await echo(
+        socket,
+        Array.from({ length: 30 }, () => randomInt(1, 20_000)),
+      );
     socket.close(1000, 'done');
     assert.equal(await closeCode(socket), 1000);
   },

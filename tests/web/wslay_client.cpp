@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kMaxMessage = 16 << 10;
 
 template <class Member>
-auto& of(void* user_data, Member WslayClient::*member) {
+auto& of(void* user_data, Member WslayClient::* member) {
   return static_cast<WslayClient*>(user_data)->*member;
 }
 

@@ -73,7 +73,7 @@ int Agent::free_ranks() const {
 
 Offer Agent::offer(const Hail& hail) {
   Offer offer{kProtocol, options_.version, options_.name, static_cast<std::uint32_t>(free_ranks()), ""};
-  struct stat found {};
+  struct stat found{};
   if (hail.protocol != kProtocol)
     offer.refusal = fmt::format("{} has Ringlet {} and {} has {}, which cannot work together", options_.name, options_.version, hail.from,
                                 hail.version);

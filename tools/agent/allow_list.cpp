@@ -40,7 +40,7 @@ bool anyone_may_write(const struct stat& found) {
 /// The first of `path` and the directories above it that everyone may write.
 std::optional<std::string> find_open_door(fs::path path) {
   for (;; path = path.parent_path()) {
-    struct stat found {};
+    struct stat found{};
     if (::stat(path.c_str(), &found) != 0 || anyone_may_write(found)) return path.string();
     if (path == path.root_path()) return std::nullopt;
   }
@@ -58,7 +58,7 @@ bool allows(const std::string& entry, const fs::path& program) {
   if (entry.empty() || entry.front() != '/') return false;
   const auto real = real_path(entry);
   if (!real) return false;
-  struct stat found {};
+  struct stat found{};
   if (::stat(real->c_str(), &found) != 0) return false;
   return S_ISDIR(found.st_mode) ? program.parent_path() == *real && !anyone_may_write(found) : program == *real;
 }
@@ -102,10 +102,10 @@ AllowList::Answer AllowList::ask(const std::string& path, const std::string& mac
   if (path.empty() || path.front() != '/' || path.find('\0') != std::string::npos)
     return refuse(fmt::format("'{}' is no absolute path; {} only starts programs by their absolute path", path, machine));
   const auto real = real_path(path);
-  struct stat found {};
+  struct stat found{};
   if (!real || ::stat(real->c_str(), &found) != 0 || !S_ISREG(found.st_mode))
     return refuse(fmt::format("there is no program {} on {}", path, machine));
-  struct stat list {};
+  struct stat list{};
   std::vector<std::string> entries = entries_;
   if (!file_.empty() && ::stat(file_.c_str(), &list) == 0) {
     if (anyone_may_write(list))

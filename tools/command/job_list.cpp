@@ -22,8 +22,7 @@ std::string ranks_text(const agent::JobView& job) {
 
 /// What comes from another machine must not steer the terminal.
 std::string shown(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
+  std::replace_if(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
   return text;
 }
 

@@ -85,7 +85,7 @@ class Screen {
       print_pairing({{"event", "wrong_code"}, {"wrong_codes", wrong_}});
     else
       print_pairing(fmt::format("someone tried a wrong code, so that code is void{}",
-                             desk_.over() ? "" : fmt::format("; another follows in {} s", pause)));
+                                desk_.over() ? "" : fmt::format("; another follows in {} s", pause)));
   }
 
   void tell_code() {
@@ -94,15 +94,15 @@ class Screen {
       auto addresses = nlohmann::ordered_json::array();
       for (const Address& address : door_.addresses()) addresses.push_back(to_string(address));
       return print_pairing({{"event", "code"},
-                         {"code", desk_.code().view()},
-                         {"group", line_.group},
-                         {"name", line_.name},
-                         {"valid_seconds", line_.valid_seconds},
-                         {"addresses", addresses}});
+                            {"code", desk_.code().view()},
+                            {"group", line_.group},
+                            {"name", line_.name},
+                            {"valid_seconds", line_.valid_seconds},
+                            {"addresses", addresses}});
     }
     print_pairing(fmt::format("\n  {}\n", spaced_code(desk_.code())));
-    print_pairing(fmt::format("Type this code on the new machine, at: ringlet pair --group '{}' --join\n{} pairs for {} s at {}", line_.group,
-                           line_.name, line_.valid_seconds, to_string(door_.addresses().front())));
+    print_pairing(fmt::format("Type this code on the new machine, at: ringlet pair --group '{}' --join\n{} pairs for {} s at {}",
+                              line_.group, line_.name, line_.valid_seconds, to_string(door_.addresses().front())));
   }
 
   const PairLine& line_;

@@ -20,7 +20,7 @@ using Json = nlohmann::ordered_json;
 constexpr DialTimes kDialTimes{Duration::seconds(3), Duration::seconds(5)};
 
 bool is_ignored(int signal_number) {
-  struct sigaction action {};
+  struct sigaction action{};
   return ::sigaction(signal_number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 

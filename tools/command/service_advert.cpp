@@ -15,7 +15,7 @@ namespace {
 
 constexpr char kType[] = "_ringlet._tcp";
 constexpr std::size_t kMostNameBytes = 63, kMostFactBytes = 255, kMostTextBytes = 1300;  // RFC 6763, sections 4.1.1, 6.1 and 6.2
-constexpr int kBetweenTries = 5'000, kBetweenPollsMs = 200;                                // ms
+constexpr int kBetweenTries = 5'000, kBetweenPollsMs = 200;                              // ms
 
 /// Each pair is a length and so many bytes.
 std::string text_record(const Service& service) {

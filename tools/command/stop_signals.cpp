@@ -21,11 +21,11 @@ void on_signal(int) {
 }
 
 void handle_all(void (*handler)(int)) {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = handler;
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   for (const int number : kSignals) {
-    struct sigaction before {};
+    struct sigaction before{};
     ::sigaction(number, nullptr, &before);
     // nohup's.
     if (number == SIGHUP && before.sa_handler == SIG_IGN) continue;

@@ -14,7 +14,7 @@ namespace ringlet::launch {
 namespace {
 
 bool is_ignored(int signal_number) {
-  struct sigaction action {};
+  struct sigaction action{};
   return ::sigaction(signal_number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 

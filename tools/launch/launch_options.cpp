@@ -24,7 +24,7 @@ std::optional<std::string> find_mistake(const LaunchOptions& options) {
   for (const auto& [name, value] : options.environment)
     if (is_reserved_variable(name)) return fmt::format("--env {}={}: the launcher itself sets this variable for its ranks", name, value);
   if (options.working_directory) {
-    struct stat found {};
+    struct stat found{};
     if (::stat(options.working_directory->c_str(), &found) != 0 || !S_ISDIR(found.st_mode))
       return fmt::format("--cwd {}: there is no such directory", *options.working_directory);
   }

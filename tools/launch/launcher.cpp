@@ -34,8 +34,7 @@ LaunchResult Launcher::run() {
 }
 
 void Launcher::start() {
-  output_.emplace(
-      loop_.get(), options_, [this](int error) { course_->on_output_lost(error); }, [this] { finish_if_over(); });
+  output_.emplace(loop_.get(), options_, [this](int error) { course_->on_output_lost(error); }, [this] { finish_if_over(); });
   ranks_.emplace(loop_.get(), options_, make_events());
   const CoordinatorSocket coordinator = open_coordinator_socket(options_.listen_at);
   if (options_.on_listening) options_.on_listening(coordinator.port);

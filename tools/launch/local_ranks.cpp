@@ -94,8 +94,7 @@ void LocalRanks::sweep() {
   if (!waiting)
     sweep_timer_.stop();
   else if (!sweep_timer_.active())
-    sweep_timer_.start(
-        kSweepInterval, [this] { sweep(); }, kSweepInterval);
+    sweep_timer_.start(kSweepInterval, [this] { sweep(); }, kSweepInterval);
   events_.on_change();
 }
 

@@ -17,8 +17,7 @@ namespace {
 
 // Two descriptors of one file get one queue, or lines of the two would be mixed within.
 bool same_file(int left, int right) {
-  struct stat a {
-  }, b{};
+  struct stat a{}, b{};
   return ::fstat(left, &a) == 0 && ::fstat(right, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 

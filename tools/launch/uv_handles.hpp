@@ -81,8 +81,7 @@ class UvSignal : public UvHandle<uv_signal_t, int> {
     uv_signal_init(loop, handle());
     mark_initialised();
     set_callback(std::move(on_event));
-    uv_signal_start(
-        handle(), [](uv_signal_t* watched, int number) { fire(watched, number); }, signal_number);
+    uv_signal_start(handle(), [](uv_signal_t* watched, int number) { fire(watched, number); }, signal_number);
   }
 };
 

@@ -60,7 +60,7 @@ void check_group(const std::string& group) {
 
 /// Who may write to the folder may put another token in this one's place.
 void check_folder(int folder, const std::string& path) {
-  struct stat status {};
+  struct stat status{};
   if (::fstat(folder, &status) != 0) cannot("look at", path, errno);
   if (status.st_uid != ::geteuid()) refuse(fmt::format("'{}' belongs to another user; remove it, or set XDG_CONFIG_HOME", path));
   if ((status.st_mode & 077) != 0) refuse(fmt::format("others may use '{}', which holds tokens; run: chmod 700 '{}'", path, path));
@@ -169,7 +169,7 @@ std::optional<std::string> load_token(const std::string& group, const Variables&
     if (errno == ENOENT) return std::nullopt;
     cannot("open", path, errno);
   }
-  struct stat status {};
+  struct stat status{};
   if (::fstat(file.get(), &status) != 0) cannot("look at", path, errno);
   if (!S_ISREG(status.st_mode)) refuse(fmt::format("'{}' is no file; remove it", path));
   if (status.st_uid != ::geteuid()) refuse(fmt::format("'{}' belongs to another user; remove it and save the token again", path));

@@ -15,7 +15,6 @@ namespace {
 
 constexpr std::size_t kNonceBytes = 12;
 
-
 }  // namespace
 
 void RecordCipher::Free::operator()(evp_cipher_ctx_st* context) const { EVP_CIPHER_CTX_free(context); }

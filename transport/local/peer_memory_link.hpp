@@ -80,7 +80,7 @@ class PeerMemoryLink final : public Link, private LinkUser {
   const PeerMark peer_;
   const std::string peer_name_;
   LinkUser* user_ = nullptr;  // null before start() and after the last call
-  AliveGuard guard_;           // ends also when it fails
+  AliveGuard guard_;          // ends also when it fails
 
   // sending
   Outbox outbox_;

@@ -205,8 +205,7 @@ void LoopState::arm_timer() {
   // Rounded up, because uv counts whole milliseconds, and a timer that ran early would turn the loop in vain.
   const auto milliseconds = static_cast<std::uint64_t>(rest / 1'000'000) + 1;
   // uv may run the timer before it blocks; stopping makes that turn return instead of blocking with the task undone.
-  uv_timer_start(
-      &timer_, [](uv_timer_t* handle) { uv_stop(handle->loop); }, milliseconds, 0);
+  uv_timer_start(&timer_, [](uv_timer_t* handle) { uv_stop(handle->loop); }, milliseconds, 0);
 }
 
 }  // namespace ringlet::uv

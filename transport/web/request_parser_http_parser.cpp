@@ -59,7 +59,8 @@ std::size_t RequestParser::parse(ConstBytes bytes) {
     made.on_message_complete = Library::on_message_complete;
     return made;
   }();
-  return std::min(http_parser_execute(&library_->parser, &settings, reinterpret_cast<const char*>(bytes.data()), bytes.size()), bytes.size());
+  return std::min(http_parser_execute(&library_->parser, &settings, reinterpret_cast<const char*>(bytes.data()), bytes.size()),
+                  bytes.size());
 }
 
 RequestParser::State RequestParser::judge() const {

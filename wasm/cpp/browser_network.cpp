@@ -38,9 +38,8 @@ void BrowserNetwork::dial(const Address& address, Duration timeout, Dialled on_d
   const auto dial = std::make_shared<Dial>();
   dial->on_dialled = std::move(on_dialled);
   dials_.insert(dial);
-  dial->timer = loop_.after(timeout, [this, dial, name] {
-    finish(dial, {Errc::timed_out, "cannot connect to " + name + ": no answer in time"});
-  });
+  dial->timer =
+      loop_.after(timeout, [this, dial, name] { finish(dial, {Errc::timed_out, "cannot connect to " + name + ": no answer in time"}); });
   dial->socket =
       BrowserSocket::dial(loop_, traffic_, "ws://" + name + "/ring", name, [this, dial](const Status& status) { finish(dial, status); });
 }

@@ -30,7 +30,7 @@ Hello make_hello() {
 }
 
 bool is_directory(const std::string& path) {
-  struct stat found {};
+  struct stat found{};
   return ::stat(path.c_str(), &found) == 0 && S_ISDIR(found.st_mode);
 }
 

@@ -61,8 +61,7 @@ LaunchResult HostsLauncher::run() {
   };
   course_.emplace(loop_.get(), options_, std::move(actions));
   try {
-    output_.emplace(
-        loop_.get(), options_, [this](int error) { course_->on_output_lost(error); }, [this] { settle(); });
+    output_.emplace(loop_.get(), options_, [this](int error) { course_->on_output_lost(error); }, [this] { settle(); });
     connect();
   } catch (const LaunchError& error) {
     course_->fail(error.exit_code(), error.what());
@@ -90,8 +89,7 @@ void HostsLauncher::connect() {
                 fmt::format("{}: no answer within {} s; try: {} {} true", far->host.ssh, kPatience.count(), fmt::join(plan_.ssh.ssh, " "),
                             far->host.ssh));
   });
-  alive_timer_.start(
-      kAliveInterval, [this] { send_to_all(encode(MessageKind::alive)); }, kAliveInterval);
+  alive_timer_.start(kAliveInterval, [this] { send_to_all(encode(MessageKind::alive)); }, kAliveInterval);
 }
 
 void HostsLauncher::on_message(Far& far, MessageKind kind, std::string_view body) {
@@ -267,8 +265,7 @@ void HostsLauncher::expect_end(std::chrono::milliseconds grace) {
   if (now + grace + kEndPatience >= end_expected_at_) return;
   end_expected_at_ = now + grace + kEndPatience;
   for (const auto& far : fars_) far->heard = false;
-  silence_timer_.start(
-      grace + kEndPatience, [this] { give_up_silent(); }, kEndPatience);
+  silence_timer_.start(grace + kEndPatience, [this] { give_up_silent(); }, kEndPatience);
 }
 
 void HostsLauncher::give_up_silent() {

@@ -36,8 +36,7 @@ std::string last_line(const std::string& text) {
   std::string line = text.substr(begin + 1, end - begin);
   // Where it is told, that stands before it anyhow.
   if (line.rfind("ssh: ", 0) == 0) line.erase(0, 5);
-  std::replace_if(
-      line.begin(), line.end(), [](unsigned char letter) { return letter < ' '; }, '?');
+  std::replace_if(line.begin(), line.end(), [](unsigned char letter) { return letter < ' '; }, '?');
   return line;
 }
 

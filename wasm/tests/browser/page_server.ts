@@ -17,7 +17,11 @@ export const contentPolicy =
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /** Serves a folder on loopback, with other contents for some of its files; port 0 is any that is free. */
-export async function servePage(folder: string, instead: Readonly<Record<string, string>> = {}, port = 0): Promise<{ url: string; stop(): void }> {
+export async function servePage(
+  folder: string,
+  instead: Readonly<Record<string, string>> = {},
+  port = 0,
+): Promise<{ url: string; stop(): void }> {
   const server = createServer((request, response) => {
     const path = new URL(request.url ?? '/', 'http://localhost').pathname;
     const name = path === '/' ? 'index.html' : path.slice(1);

@@ -76,7 +76,7 @@ const show = (options: string): string =>
 
 test('it holds what users need, and nothing else', () => {
   const paths = packed.files.map(({ path }) => path);
-  for (const path of paths) assert.match(path, /^(README\.md|package\.json|dist\/[\w./-]+\.(js|d\.ts|wasm))$/);
+  for (const path of paths) assert.match(path, /^(LICENSE|README\.md|package\.json|dist\/[\w./-]+\.(js|d\.ts|wasm))$/);
   for (const path of [
     'dist/index.js',
     'dist/index.d.ts',

@@ -41,7 +41,19 @@ export class Served {
     const folder = mkdtempSync(join(tmpdir(), 'ringlet-training-'));
     const text = join(folder, 'text.txt');
     writeFileSync(text, 'The quick brown fox jumps over the lazy dog, and the dog sleeps on. '.repeat(400));
-    const serve = ['serve', '--ranks', String(ranks), '--browsers', String(browsers), '--host', '127.0.0.1', '--port', '0', '--page', pageFolder];
+    const serve = [
+      'serve',
+      '--ranks',
+      String(ranks),
+      '--browsers',
+      String(browsers),
+      '--host',
+      '127.0.0.1',
+      '--port',
+      '0',
+      '--page',
+      pageFolder,
+    ];
     const train = [
       join(programs, 'train_text'),
       '--data',
