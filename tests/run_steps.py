@@ -37,6 +37,7 @@ class Step:
     commands: list
     tests: object = "ctest"  # "ctest", a command, or None
     ctest_options: list = field(default_factory=list)
+    alone: str = ""  # a label: its tests wait until nothing is built any more
     later: list = field(default_factory=list)  # what is built when the next step is, before the tests
 
 
@@ -48,7 +49,8 @@ def steps_by_name():
         for step in [
             # The page, which the optimised build embeds, comes first; the tests in WebAssembly, which meet native ranks, behind that build.
             Step("wasm", [configure("wasm"), build("wasm", *modules), ["node", "wasm/scripts/build.mjs"]], later=[build("wasm")]),
-            Step("release", [configure("release"), build("release")]),
+            # A browser beside a compiler is slower than its tests have patience.
+            Step("release", [configure("release"), build("release")], alone="^browser$"),
             Step("asan-ubsan", [configure("asan-ubsan", *sanitize), build("asan-ubsan")]),
             Step("tsan", [configure("tsan"), build("tsan")]),
             Step("mac", [[*GIVE_WAY, "scripts/cross-mac"]], tests=None),
@@ -124,7 +126,7 @@ class Run:
             for words in commands
         )
 
-    def test(self, step):
+    def test(self, step, options=(), log="test.log"):
         if step.tests is None:
             return
         if step.tests != "ctest":
@@ -138,9 +140,10 @@ class Run:
             "-j",
             str(os.cpu_count() or 2),
             *step.ctest_options,
+            *options,
             *self.ctest_options,
         ]
-        _, output = self.command(step.name, "test", words, ROOT / "build" / f"{step.name}.test.log", SHOWN_OF_TESTS.search)
+        _, output = self.command(step.name, "test", words, ROOT / "build" / f"{step.name}.{log}", SHOWN_OF_TESTS.search)
         counts = re.search(r"tests passed, (\d+) tests failed out of (\d+)", output)
         if counts is None:
             return
@@ -180,8 +183,13 @@ def main():
     built = queue.Queue()
 
     def test_what_is_built():
+        alone = []
         while (step := built.get()) is not None:
-            run.test(step)
+            run.test(step, ["-LE", step.alone] if step.alone else [])
+            if step.alone:
+                alone.append(step)
+        for step in alone:
+            run.test(step, ["-L", step.alone], "alone.test.log")
 
     tester = threading.Thread(target=test_what_is_built)
     tester.start()
