@@ -5,7 +5,7 @@
 namespace ringlet::uv {
 namespace {
 
-constexpr std::size_t kMostAddresses = 4;
+constexpr std::size_t kMaxPeerAddresses = 4;
 // A machine's address may change, and a name that is unknown now may belong to a machine that is being switched on.
 constexpr Duration kBetweenLookUps = Duration::seconds(30);
 constexpr Duration kAfterFailure = Duration::seconds(2);
@@ -39,7 +39,7 @@ void NamedPeer::look_up() {
 void NamedPeer::looked_up(int error, const addrinfo* found) {
   if (error != 0) return look_up_again(kAfterFailure);
   addresses_.clear();
-  for (; found != nullptr && addresses_.size() < kMostAddresses; found = found->ai_next) {
+  for (; found != nullptr && addresses_.size() < kMaxPeerAddresses; found = found->ai_next) {
     auto& address = addresses_.emplace_back();
     std::memcpy(&address.storage, found->ai_addr, found->ai_addrlen);
     address.length = found->ai_addrlen;

@@ -15,17 +15,17 @@ AnswerLimit::Bucket& AnswerLimit::bucket_of(const IpAddress& address, Instant no
   if (askers_.size() == kAskers)
     askers_.erase(
         std::min_element(askers_.begin(), askers_.end(), [](const auto& a, const auto& b) { return a.bucket.filled < b.bucket.filled; }));
-  askers_.push_back({address, {kMostToOne, now}});
+  askers_.push_back({address, {kMaxBurstToOne, now}});
   return askers_.back().bucket;
 }
 
 bool AnswerLimit::allow(std::uint64_t instance, std::uint64_t sequence, const IpAddress& from, Instant now) {
   const Query query{instance, sequence};
   if (std::find(answered_.begin(), answered_.end(), query) != answered_.end()) return false;
-  all_.fill(kToAllPerSecond, kMostToAll, now);
+  all_.fill(kToAllPerSecond, kMaxBurstToAll, now);
   if (all_.tokens < 1) return false;
   Bucket& own = bucket_of(from, now);
-  own.fill(kToOnePerSecond, kMostToOne, now);
+  own.fill(kToOnePerSecond, kMaxBurstToOne, now);
   if (own.tokens < 1) return false;
   all_.tokens -= 1;
   own.tokens -= 1;

@@ -32,12 +32,12 @@ class AnswerLimit {
     std::uint64_t sequence = 0;
     friend bool operator==(const Query&, const Query&) = default;
   };
-  static constexpr double kMostToAll = 64, kMostToOne = 4, kToAllPerSecond = 64, kToOnePerSecond = 2;
+  static constexpr double kMaxBurstToAll = 64, kMaxBurstToOne = 4, kToAllPerSecond = 64, kToOnePerSecond = 2;
   static constexpr std::size_t kAskers = 64;
 
   Bucket& bucket_of(const IpAddress& address, Instant now);
 
-  Bucket all_{kMostToAll, {}};
+  Bucket all_{kMaxBurstToAll, {}};
   std::vector<Asker> askers_;  // at most kAskers
   std::array<Query, kAskers> answered_{};
   std::size_t next_answered_ = 0;

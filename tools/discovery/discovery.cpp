@@ -6,7 +6,7 @@
 namespace ringlet::discovery {
 namespace {
 
-constexpr std::size_t kMostAskers = 64;
+constexpr std::size_t kMaxRememberedAskers = 64;
 // A machine that has asked longer ago gets no goodbye of its own: it knows this machine by its beacons, or not at all.
 constexpr Duration kAskerMemory = Duration::seconds(5);
 // More than one, since a datagram may be lost.
@@ -140,7 +140,7 @@ void Discovery::answer(const Beacon& query, const DatagramSource& from, std::siz
 void Discovery::remember_asker(const DatagramSource& from) {
   const auto same = [&](const Asker& asker) { return asker.source == from; };
   if (const auto found = std::find_if(askers_.begin(), askers_.end(), same); found != askers_.end()) askers_.erase(found);
-  if (askers_.size() == kMostAskers) askers_.erase(askers_.begin());
+  if (askers_.size() == kMaxRememberedAskers) askers_.erase(askers_.begin());
   askers_.push_back({from, loop_.now()});
 }
 

@@ -10,7 +10,7 @@
 namespace ringlet::uv {
 namespace {
 
-constexpr std::size_t kMostInterfaces = 16;
+constexpr std::size_t kMaxChosenInterfaces = 16;
 
 IpAddress address_of(const uv_interface_address_t& entry) {
   if (entry.address.address4.sin_family == AF_INET)
@@ -56,7 +56,7 @@ std::vector<ListedInterface> choose_interfaces(std::vector<ListedInterface> all,
     chosen = keep([](const auto& one) { return !one.loopback && !leads_inside(one.name); });
     if (chosen.empty()) chosen = keep([](const auto& one) { return one.loopback; });
   }
-  if (chosen.size() > kMostInterfaces) chosen.resize(kMostInterfaces);
+  if (chosen.size() > kMaxChosenInterfaces) chosen.resize(kMaxChosenInterfaces);
   return chosen;
 }
 
