@@ -65,8 +65,8 @@ class Run {
   bool weighted() const;
   const std::vector<std::uint64_t>& hashes() const { return all_hashes_; }  // by rank, when last compared
   std::uint64_t own_hash() const { return all_hashes_[static_cast<std::size_t>(rank_)]; }
-  int steps_compared() const { return steps_compared_; }                    // steps that were done then; negative: never
-  double seconds_per_sample() const;                                        // when last measured; 0: never
+  int steps_compared() const { return steps_compared_; }  // steps that were done then; negative: never
+  double seconds_per_sample() const;                      // when last measured; 0: never
   double training_seconds() const { return training_seconds_; }
   /// This rank's share of the time of all steps so far that went into waiting for the group, and the mean of all ranks' at the end.
   double waiting_share() const { return training_seconds_ > 0 ? waiting_seconds_ / training_seconds_ : 0.0; }
