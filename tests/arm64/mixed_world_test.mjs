@@ -28,7 +28,10 @@ for (const [first, second, type] of [
       const [hashes, losses] = [join(folder, 'hashes'), join(folder, 'losses')];
       const run = ['--steps', steps, '--batch', 9, '--check-every', 1, '--shares', 'even', '--communication-type', type];
       const options = [...model, ...run, '--json', '--data', text, '--log-hashes', hashes, '--log-losses', losses].map(String);
-      const world = await startRanks([first, second].map((name) => [...ranks[name], ...options]), 1);
+      const world = await startRanks(
+        [first, second].map((name) => [...ranks[name], ...options]),
+        1,
+      );
       try {
         const [tab, report] = await Promise.all([trainInTab(module, world.port, 3), world.output(0), world.output(1)]);
         const all = { [first]: readHashes(`${hashes}.0`), [second]: readHashes(`${hashes}.1`), wasm: tab.checked };
@@ -44,4 +47,5 @@ for (const [first, second, type] of [
       } finally {
         world.stop();
       }
-    }));
+    }),
+  );
