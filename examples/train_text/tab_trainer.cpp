@@ -12,17 +12,6 @@
 #include "run.hpp"
 
 namespace train_text {
-namespace {
-
-// Values, gradients, their sums and two slots of the optimizer, and room for activations.
-constexpr double kBytesPerParameter = 6 * sizeof(float);
-constexpr double kMostBytes = 1.5 * (1U << 30);
-
-std::string problem_of_size(std::size_t parameters) {
-  const double bytes = kBytesPerParameter * static_cast<double>(parameters);
-  if (bytes <= kMostBytes) return {};
-  return "a browser has no room for a model of " + std::to_string(parameters) + " parameters: start a smaller one";
-}
 
 /// Once settings and text are there.
 struct Training {
@@ -37,6 +26,18 @@ struct Training {
   SlicedReplica replica;
   Run run;
 };
+
+namespace {
+
+// Values, gradients, their sums and two slots of the optimizer, and room for activations.
+constexpr double kBytesPerParameter = 6 * sizeof(float);
+constexpr double kMostBytes = 1.5 * (1U << 30);
+
+std::string problem_of_size(std::size_t parameters) {
+  const double bytes = kBytesPerParameter * static_cast<double>(parameters);
+  if (bytes <= kMostBytes) return {};
+  return "a browser has no room for a model of " + std::to_string(parameters) + " parameters: start a smaller one";
+}
 
 TrainTextExchange broadcast_of_bytes(std::span<std::byte> bytes) {
   return {bytes.data(), bytes.size(), bytes.data(), bytes.size(), static_cast<std::uint32_t>(ringlet::DType::u8), 0};

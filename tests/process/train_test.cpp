@@ -98,6 +98,24 @@ TEST_CASE("the same seed gives the same parameters, another seed others") {
   CHECK(hash("7") != hash("8"));
 }
 
+TEST_CASE("each rank logs the hashes of its own parameters") {
+  const TemporaryDirectory directory;
+  const std::string log = directory.path() + "/hashes";
+  const Outcome outcome =
+      train(2, write_text(directory), {"--steps", "5", "--batch", "4", "--check-every", "2", "--json", "--log-hashes", log});
+  REQUIRE(outcome.exit_code == 0);
+  std::istringstream lines(read_file(log + ".0"));
+  std::vector<int> steps;
+  std::string hash;
+  for (int step; lines >> step >> hash;) {
+    steps.push_back(step);
+    CHECK(hash.size() == 16);
+  }
+  CHECK(steps == std::vector{2, 4, 5});
+  CHECK(last_line(outcome.out).at("parameter_hash") == hash);
+  CHECK(read_file(log + ".1") == read_file(log + ".0"));
+}
+
 TEST_CASE("modes that shard keep a part on each rank and learn the same") {
   const TemporaryDirectory directory;
   const std::string text = write_text(directory);
