@@ -12,7 +12,7 @@ namespace ringlet {
 
 namespace {
 
-/// What a peer may make us take memory for; a tree of a million tensors stays below.
+/// Bounds the memory that a peer can make this rank allocate. The text of a tree of a million tensors is shorter.
 constexpr std::uint64_t kMostTextBytes = 256 << 20;
 
 }  // namespace

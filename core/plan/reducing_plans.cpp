@@ -20,8 +20,8 @@ void exchange(PlanWriter& plan) {
   combine_all(plan);
 }
 
-// Contribution number x is that of rank ^ gray(x): 0 is this rank's own, x comes as receive x-1. A step sends what came last first, so that
-// all of it is ready together and leaves as one message, with the call; that gives the Gray code's order.
+// Contribution number x comes from rank ^ gray(x): 0 is this rank's own, and receive x-1 brings x. A step first sends the contribution that
+// came last. Then all of them are ready together and leave as one message with the call; the order of the Gray code follows from this.
 void doubling(PlanWriter& plan) {
   const Region all = plan.whole(Buffer::input);
   for (int block = 1; block < plan.size(); block *= 2) {
@@ -36,7 +36,8 @@ void doubling(PlanWriter& plan) {
 void direct_all_reduce(PlanWriter& plan) {
   const Region own = plan.part(Buffer::input, plan.rank());
   const Region result = plan.part(Buffer::output, plan.rank());
-  // Two receives per peer: its contribution to our part, then its finished part. The combine is numbered behind them.
+  // There are two receives per peer: its contribution to this rank's part, then its finished part. The combine is numbered after all
+  // receives.
   constexpr int kReceivesPerPeer = 2;
   const ProgressIndex combined = kReceivesPerPeer * (plan.size() - 1);
   plan.with_each_peer([&](int peer, int slot) {
@@ -102,7 +103,7 @@ void direct_reduce(PlanWriter& plan) {
   plan.combine_in_rank_order(all, plan.whole(Buffer::output), 1, false);
 }
 
-// From the root's right neighbour around to the root: no edge carries more than one buffer, whatever the number of ranks.
+// The chain goes from the root's right neighbour around to the root. No edge carries more than one buffer, whatever the number of ranks.
 void chain_reduce(PlanWriter& plan) {
   const Region all = plan.whole(Buffer::input);
   if (plan.at(-1) == plan.call().root) {

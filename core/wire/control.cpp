@@ -153,7 +153,7 @@ static void set_known(Endpoint::Kind& kind, std::int32_t number) {
   kind = number == 1 ? Endpoint::Kind::wired : number == 2 ? Endpoint::Kind::wireless : Endpoint::Kind::unknown;
 }
 
-// On the wire a number that is left out is 0.
+// An absent number on the wire stands for 0, while the default rank of Abort is -1.
 static void clear(Abort& abort) { abort.rank = 0; }
 
 std::string encode_control(const ControlMessage& message) { return encode_one_of(message); }
