@@ -2,7 +2,7 @@
 
 #include "core/plan/chunk_layout.hpp"
 
-// The calls that make the tensor they return.
+// The methods of Group that make the tensor that they return.
 
 namespace ringlet {
 

@@ -8,7 +8,7 @@ namespace ringlet::native {
 
 namespace {
 
-/// A caller polls this long for the next event before it sleeps: waking up costs more than most waits.
+/// A caller polls this long for the next event before it sleeps, because waking up costs more than most waits last.
 constexpr std::int64_t kPollNanoseconds = 50'000;
 /// The helper takes the loop over once no caller has used it for this long.
 constexpr auto kIdle = std::chrono::milliseconds(5);
@@ -34,7 +34,8 @@ Progress::~Progress() {
 }
 
 bool Progress::acquire(const std::atomic<bool>* done, std::optional<Instant> deadline) {
-  // Sequentially consistent, as what sets it: a caller that has counted itself as waiting either sees it or is told by background_done().
+  // This load and the store that sets `done` are sequentially consistent: a caller that has counted itself as waiting either sees `done` or
+  // is notified by background_done().
   const auto is_done = [&] { return done != nullptr && done->load(std::memory_order_seq_cst); };
   std::unique_lock lock(mutex_);
   ++uses_;
@@ -100,7 +101,7 @@ void Progress::run_in_background(Task start) {
 void Progress::background_done() {
   --background_;
   if (waiting_callers_.load() == 0) return;
-  // Another thread may wait for this very operation while this one turns the loop for its own.
+  // Another thread may wait for this operation while this thread turns the loop for its own one.
   const std::lock_guard lock(mutex_);
   callers_.notify_all();
 }
@@ -128,7 +129,7 @@ void Progress::drive(const std::atomic<bool>& done, std::optional<Instant> deadl
     const Instant now = clock_now();
     if (deadline && now >= *deadline) break;
     if ((now - last_event).nanoseconds < kPollNanoseconds) {
-      // With more ranks than cores the one we wait for may need this core.
+      // With more ranks than cores, the rank that this one waits for may need this core.
       ::sched_yield();
       continue;
     }
@@ -151,7 +152,7 @@ void Progress::help() {
       continue;
     }
     if (owner_ == Owner::caller && uses_ == uses_seen) {
-      // A caller has had it all this time; it tells when it lets go.
+      // A caller has held the loop all this time, and notifies the helper when it releases the loop.
       helper_dozes_ = true;
       helper_wakes_.wait(lock);
       helper_dozes_ = false;

@@ -13,21 +13,21 @@
 
 namespace ringlet::native {
 
-/// Who turns the loop. One thread at a time has it: a thread that waits for an operation turns it itself, so that a short operation costs
-/// no switch of threads; while no caller waits, a thread of our own turns it, so that operations go on behind the caller's computing and
-/// heartbeats are answered. All members may be called from any thread.
+/// Decides which thread turns the loop; only one holds it at a time. A thread that waits for an operation turns the loop itself, so that a
+/// short operation costs no switch of threads. While no caller waits, a helper thread turns it, so that operations go on while the program
+/// computes, and heartbeats are answered. All members may be called from any thread.
 class Progress {
  public:
-  /// `helper`: whether there is a thread of our own.
+  /// `helper` says whether to start the helper thread.
   explicit Progress(bool helper);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// Only while holding the loop, but for post() and wake().
+  /// May be used only while holding the loop, except for post() and wake().
   UvLoop& loop() { return loop_; }
 
-  /// Runs `start` with the loop held, and pushes out what it started.
+  /// Runs `start` with the loop held, and flushes what it started.
   template <class Start>
   void run(Start&& start) {
     acquire(nullptr);
@@ -35,13 +35,13 @@ class Progress {
     release();
   }
 
-  /// As run(), or, where another thread turns the loop at this moment, leaves `start` to it. What it started goes on in the background,
-  /// behind the caller, until background_done() is called for it from the loop.
+  /// Like run(), but where another thread holds the loop at this moment, that thread is left to run `start`. What `start` begins goes on in
+  /// the background until background_done() is called for it from the loop.
   void run_in_background(Task start);
   void background_done();
 
-  /// Runs `start` with the loop held, then turns the loop until `done`. Where another caller turns it, `start` is left to that one: it may
-  /// wait for the very operation that another rank will only start after this one.
+  /// Runs `start` with the loop held, then turns the loop until `done`. Where another caller holds the loop, that caller is left to run
+  /// `start`. Waiting for it could last forever, because its operation may end only after this one has started.
   template <class Start>
   void run_until(Start&& start, const std::atomic<bool>& done) {
     if (!acquire_from_helper()) {
@@ -54,15 +54,15 @@ class Progress {
     release();
   }
 
-  /// Until `done` is true or the time is over; returns whether it is true.
+  /// Waits until `done` is true or the time is over. Returns whether it is true.
   bool wait(const std::atomic<bool>& done, std::optional<Duration> timeout);
 
  private:
   enum class Owner { none, caller, helper };
 
-  /// Gets the loop, or returns false because `done` became true or the deadline passed first.
+  /// Acquires the loop, or returns false because `done` became true or the deadline passed first.
   bool acquire(const std::atomic<bool>* done, std::optional<Instant> deadline = std::nullopt);
-  /// Gets the loop unless a caller has it.
+  /// Acquires the loop, or returns false where a caller has it.
   bool acquire_from_helper();
   void release();
   void drive(const std::atomic<bool>& done, std::optional<Instant> deadline);
@@ -72,7 +72,8 @@ class Progress {
   template <class Start>
   void turn(Start&& start) {
     const simd::FloatEnvironment environment;
-    // Whoever had the loop may have let go of it without what was posted to it; that was started earlier.
+    // The last holder may have released the loop without running everything that was posted to it. Those tasks are older, so they run
+    // first.
     loop_.flush();
     start();
     loop_.flush();
@@ -84,9 +85,9 @@ class Progress {
   std::condition_variable helper_wakes_;
   Owner owner_ = Owner::none;
   std::atomic<int> waiting_callers_{0};
-  std::uint64_t uses_ = 0;          // by callers; tells the helper whether the loop is in use
+  std::uint64_t uses_ = 0;          // counts calls, which tells the helper whether the loop is in use
   std::atomic<int> background_{0};  // operations that go on without a caller
-  bool helper_dozes_ = false;       // it waits until it is told
+  bool helper_dozes_ = false;       // the helper waits until it is notified
   std::atomic<bool> stopping_{false};
   std::thread helper_;
 };

@@ -23,7 +23,7 @@ LinkInfo to_info(int peer, const LinkReport& report) {
   return info;
 }
 
-/// Checks what requests.hpp does not see, and fills the task's deadline in.
+/// Checks the options that requests.hpp does not see, and sets the task's timeout.
 Status apply(const CallOptions& call, Duration& timeout) {
   if (call.stream.id >= GroupEngine::kMaxStreams)
     return {Errc::invalid_argument, "stream " + std::to_string(call.stream.id) + " does not exist; streams are numbered 0 to " +
@@ -43,7 +43,8 @@ Status apply(const CallOptions& call, Result<Task>& task) {
 void finish(WorkState& state, const Status& status) {
   if (status.ok()) state.packing.write_back();
   state.status = status;
-  // Not merely released: Progress::background_done() then asks whether anyone waits, and of the two threads one must see the other's word.
+  // Sequentially consistent, because Progress::background_done() reads next whether a thread waits: either it sees that thread, or that
+  // thread sees `done`.
   state.done.store(true, std::memory_order_seq_cst);
 }
 
@@ -55,7 +56,7 @@ SharedGroup::SharedGroup(std::shared_ptr<World> world, GroupEngine& engine)
     : world_(std::move(world)), progress_(world_->progress()), engine_(engine) {}
 
 SharedGroup::~SharedGroup() {
-  // In the background: another thread may turn the loop, and wait for a rank that waits for this one.
+  // Left in the background, because another thread may hold the loop and wait for a rank that waits for this one.
   progress().run_in_background([&core = world_->core(), &progress = progress(), &engine = engine_] {
     core.leave(engine);
     progress.background_done();
@@ -157,7 +158,7 @@ namespace ringlet {
 
 Work& Work::operator=(Work&& other) noexcept {
   if (this != &other) {
-    Work old = std::move(*this);  // waits
+    Work old = std::move(*this);  // its destructor waits
     group_ = std::move(other.group_);
     state_ = std::move(other.state_);
   }

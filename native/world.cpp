@@ -13,7 +13,7 @@ namespace ringlet::native {
 
 namespace {
 
-/// In one piece, so that lines of several ranks do not mix.
+/// The line is written by one call, so that lines of several ranks do not mix.
 void tell(int rank, const std::string& text) {
   const std::string line = "ringlet: rank " + std::to_string(rank) + ": " + text + "\n";
   std::fwrite(line.data(), 1, line.size(), stderr);
@@ -76,7 +76,7 @@ void World::meet(const WorldConfig& config) {
   progress_.run([&] {
     presence->end();
     if (outcome.ok() && config.status) open_status(meeting_->world_id());
-    // Where there are guests it goes on telling latecomers that the group is complete.
+    // Where there are guests, the meeting stays, to tell ranks that come too late that the group is complete.
     if (options_.guests == 0) meeting_.reset();
   });
   throw_if_failed(outcome);
@@ -100,7 +100,7 @@ void World::close() {
       },
       closed);
   if (options_.guests > 0) {
-    // Guests that are not done yet need this rank's relays.
+    // Guests that have not left yet need this rank's relays.
     std::atomic<bool> ended{false};
     progress_.run_until([&] { incoming_->when_relays_end(options_.close_timeout, [&ended] { ended = true; }); }, ended);
   }

@@ -10,9 +10,9 @@ namespace ringlet {
 
 namespace {
 
-/// Combining waits for this many bytes, or for all, so that kernels run over pieces worth their call.
+/// Combining waits until this many bytes, or all, have come, so that a kernel's call is worth its cost.
 constexpr std::size_t kCombineBytes = 32 << 10;
-/// Elements combined at a time: the f32 accumulators of a block stay in the first-level cache.
+/// The number of elements combined at a time, so that a block's f32 accumulators stay in the first-level cache.
 constexpr std::size_t kBlockElements = 1024;
 
 }  // namespace
@@ -101,7 +101,7 @@ void RunningPlan::combine_block(const Combine& combine, std::size_t offset, std:
 
 void RunningPlan::finish_piece(std::byte* data, std::size_t count) const {
   if (divide_ != nullptr) divide_(data, count, call().divisor);
-  // NaN payloads differ between CPUs; the result may not.
+  // The payloads of NaNs differ between CPUs, but all ranks need the same bits.
   if (canonical_nan_ != nullptr) canonical_nan_(data, count);
 }
 

@@ -50,7 +50,7 @@ std::vector<Manifest::File> parse_files(const json& list) {
   return files;
 }
 
-/// Every rank in exactly one directory.
+/// Reads the directories; every rank has to be in exactly one of them.
 std::vector<std::vector<int>> parse_directories(const json& list, std::size_t ranks) {
   std::vector<bool> placed(ranks, false);
   std::vector<std::vector<int>> directories;
