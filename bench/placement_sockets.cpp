@@ -1,5 +1,5 @@
-// Large sums by ring and by leaves in groups with guests over TCP on loopback, and what the ranks choose from what they measure there. All
-// ranks are threads of this process, so the machine's processors and memory decide, not a network.
+// Measures large sums by the ring and by leaves in groups with guests over TCP on loopback, and shows what the ranks choose by their own
+// measurements there. All ranks are threads of this process, so the machine's processors and memory decide the result, not a network.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -14,7 +14,7 @@
 
 namespace ringlet::test {
 
-/// Ranks that run until they are told to end, in virtual time.
+/// A crew whose ranks run in virtual time until they are told to end.
 class FakeCrew final : public agent::RankCrew {
  public:
   FakeCrew(EventLoop& loop, agent::CrewEvents events) : loop_(loop), events_(std::move(events)), alive_(std::make_shared<bool>(true)) {}
@@ -78,7 +78,7 @@ class FakeCrew final : public agent::RankCrew {
   std::shared_ptr<bool> alive_;
 };
 
-/// An agent without processes, on a node of its own.
+/// An agent that starts no processes, on a simulated node of its own.
 class FakeMachine final : public agent::Host {
  public:
   FakeMachine(SimWorld& world, std::string name) : node(world.add_node()), name_(std::move(name)) {
@@ -127,7 +127,7 @@ class FakeMachine final : public agent::Host {
   std::unique_ptr<Listener> listener_;
 };
 
-/// Machines and one who runs a job on them.
+/// Several machines, and a node that runs a job on them.
 struct FakeRun {
   SimWorld world;
   SimNode& here = world.add_node();

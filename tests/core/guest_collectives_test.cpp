@@ -15,7 +15,7 @@ struct Variant {
   bool mean = false;
 };
 
-/// Every kind that has leaves or whose ring has an order, with every operation that it takes.
+/// Returns every kind that can run by leaves or in the order of a ring, with every operation that it takes.
 std::vector<Variant> all_variants() {
   using Kind = CollectiveKind;
   std::vector<Variant> variants{{Kind::broadcast}, {Kind::all_gather}, {Kind::barrier}, {Kind::all_reduce, ReduceOp::sum, true}};
@@ -65,7 +65,7 @@ void run(SimGroup& group, std::deque<Operation>& operations) {
 
 }  // namespace
 
-// Variants x dtypes x counts 0..40 for natives 1 to 4 and guests 1 to 8, dealt out over the seeds.
+// This covers variants, dtypes and counts 0..40 for 1 to 4 natives and 1 to 8 guests, dealt out over the seeds.
 TEST_CASE("groups with guests give the promised bits for every kind, operation, dtype and small count") {
   constexpr std::uint64_t kWorlds = 4 * 8;
   constexpr std::uint64_t kSeedsPerWorld = 6;

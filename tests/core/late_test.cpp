@@ -8,7 +8,7 @@ using Catch::Contains;
 
 namespace {
 
-/// Ranks that sum, one of which comes late or not at all.
+/// Ranks that run sums, and of which one comes late or not at all.
 struct LateRank {
   explicit LateRank(int size, std::uint64_t seed = 0, int guests = 0) : sim(setup_of(size, seed, guests)) { sim.meet(); }
   static GroupSetup setup_of(int size, std::uint64_t seed, int guests) {
@@ -26,7 +26,7 @@ struct LateRank {
     outcomes.push_back(&sim.start_in(group, rank, 0, std::move(task)));
     return *outcomes.back();
   }
-  /// Every operation has ended with this rank's name.
+  /// Checks that every operation has ended with an error about this rank.
   void check(int late, const std::string& text) {
     for (const Outcome* outcome : outcomes) {
       INFO(outcome->status.text());
@@ -136,7 +136,7 @@ TEST_CASE("a rank that does not answer is named within a second") {
   for (int rank = 0; rank < 4; ++rank)
     if (rank != 2) ranks.start_sum(ranks.sim.world(rank).group(), rank, 200'000, Duration::seconds(rank == 0 ? 2 : 600));
   ranks.sim.sim().run_for(Duration::milliseconds(500));
-  // Rank 0 waits for rank 3, which has called it and could say that it waits for rank 2.
+  // Rank 0 waits for rank 3, which has called the operation, too. Rank 3 could say that it waits for rank 2, but it is frozen.
   ranks.sim.sim().freeze(ranks.sim.node(3)).now();
   Outcome& own = *ranks.outcomes[0];
   REQUIRE(ranks.sim.sim().run_until([&] { return own.done(); }, {.time = Duration::milliseconds(2700)}) == RunEnd::done);

@@ -16,7 +16,7 @@ Call call_of(Kind kind, int root = 0) {
   return call;
 }
 
-/// What is chosen for `bytes` in a world with so many natives and guests.
+/// Returns the algorithm for `bytes` in a world with this many natives and guests.
 Algorithm chosen(const Call& call, std::size_t bytes, int natives, int guests, const Placement& placement) {
   const int size = natives + guests;
   return choose_algorithm(call, bytes, size, Topology::of_world(size, guests), AlgorithmLimits{}, placement);
@@ -94,7 +94,7 @@ TEST_CASE("estimates follow the bytes of the busiest rank and the links in a row
     const int size = natives + guests;
     return estimated_ns(call_of(kind, root), algorithm, bytes, size, Topology::of_world(size, guests, {1, 0, 0, 0}), placement);
   };
-  // Without bytes: links in a row.
+  // Without bytes, the estimate is the latency of the links in a row.
   CHECK(estimate(Kind::all_reduce, Algorithm::exchange, 0, 3, 0) == 10);
   CHECK(estimate(Kind::all_reduce, Algorithm::exchange, 0, 3, 1) == 100);
   CHECK(estimate(Kind::all_reduce, Algorithm::exchange, 0, 3, 2) == 200);
@@ -103,12 +103,12 @@ TEST_CASE("estimates follow the bytes of the busiest rank and the links in a row
   CHECK(estimate(Kind::all_reduce, Algorithm::ring, 0, 2, 2) == Approx(1.5 * 400));
   CHECK(estimate(Kind::all_reduce, Algorithm::ring, 0, 1, 2) == Approx(4.0 / 3 * 400));
   CHECK(estimate(Kind::broadcast, Algorithm::direct, 0, 2, 2, 3) == 200);
-  // The busiest guest and the busiest native.
+  // With bytes, the busiest guest or the busiest native is added.
   const double guest_links = 200;
   CHECK(estimate(Kind::all_reduce, Algorithm::leaves, 1'000'000, 2, 2) == Approx(guest_links + 2e6));
   CHECK(estimate(Kind::all_reduce, Algorithm::leaves, 1'000'000, 1, 8) == Approx(guest_links + 8e6));
   CHECK(estimate(Kind::all_reduce, Algorithm::ring, 1'000'000, 2, 2) == Approx(600 + 3e6));
-  // The native of a ring with two guests has one edge to relay beside its own.
+  // The native of a ring with two guests relays one edge beside its own.
   CHECK(estimate(Kind::all_reduce, Algorithm::ring, 3'000'000, 1, 2) == Approx(4.0 / 3 * 400 + 8e6));
   CHECK(estimate(Kind::broadcast, Algorithm::direct, 1'000'000, 1, 8) == Approx(100 + 8e6));
   CHECK(estimate(Kind::reduce, Algorithm::leaves, 1'000'000, 2, 2) == Approx(110 + 2e6));

@@ -32,7 +32,7 @@ double random_number(SimRandom& random) {
   }
 }
 
-/// Which rank's part holds the element: the ring begins behind its owner.
+/// Returns the rank whose part holds the element. The ring begins behind this rank.
 int owner_of(const Call& call, std::size_t element, int size) {
   if (call.kind == CollectiveKind::reduce) return call.root;
   for (int rank = 0; rank < size; ++rank) {

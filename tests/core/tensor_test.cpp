@@ -38,7 +38,7 @@ TEST_CASE("a transposed view packs in its own order") {
 TEST_CASE("strides that leave no gaps are contiguous") {
   std::vector<float> values = counted(6);
   CHECK(TensorView(values.data(), DType::f32, Shape{2, 3}, std::array<std::int64_t, 2>{3, 1}).contiguous());
-  // The stride of an axis of one element says nothing.
+  // The stride of an axis of one element does not matter.
   CHECK(TensorView(values.data(), DType::f32, Shape{1, 6}, std::array<std::int64_t, 2>{77, 1}).contiguous());
   CHECK(TensorView(values.data(), DType::f32, Shape{0, 3}, std::array<std::int64_t, 2>{5, 7}).contiguous());
   CHECK(TensorView(values.data(), DType::f32, Shape{}, std::span<const std::int64_t>{}).contiguous());
@@ -57,7 +57,7 @@ TEST_CASE("random strided views copy there and back") {
   const auto seed = GENERATE(range(0, 200));
   CAPTURE(seed);
   SimRandom random(static_cast<std::uint64_t>(seed));
-  // A tensor of random extents whose axes stand in memory in random order, with gaps.
+  // The tensor has random extents. Its axes are in memory in random order, with gaps.
   const std::size_t axes = random.below(5);
   std::vector<std::int64_t> extents(axes), strides(axes);
   std::vector<std::size_t> order(axes);

@@ -13,7 +13,7 @@ using ringlet::test::expect;
 
 namespace {
 
-/// What rank 0 saw.
+/// The results of a training, as rank 0 saw them.
 struct Outcome {
   std::vector<double> losses;
   double validation_loss = 0;
@@ -22,7 +22,7 @@ struct Outcome {
   std::vector<std::vector<int>> counts;                       // by step
 };
 
-/// `slowness`, by rank, is how many seconds a sample counts as, if there are any.
+/// Trains and returns the results. `slowness` is how many seconds a sample counts as, by rank; empty: the time is measured.
 Outcome train_modes(const Options& options, int ranks, const std::vector<double>& slowness = {}) {
   const Corpus corpus = small_corpus();
   Outcome outcome;

@@ -14,13 +14,13 @@ namespace {
 
 using Messages = std::vector<std::pair<MessageKind, std::string>>;
 
-/// A message's body, behind what `encode` puts before it: the greeting, if it is a hello, and the head.
+/// Returns a message's body, without the head that `encode` puts before it and, before a hello, the greeting.
 std::string_view body_in(std::string_view message) {
   const std::size_t greeting = message.find(kGreeting) == 0 ? kGreeting.size() : 0;
   return message.substr(greeting + kMessageHead);
 }
 
-/// What is understood comes out of our own encoding as it went in.
+/// Checks that a body which is understood is unchanged after encoding it, decoding it and encoding it again.
 template <class Parse, class Encode>
 void check_round_trip(std::string_view body, Parse parse, Encode encode_again) {
   std::string once;
@@ -67,7 +67,7 @@ Messages read(std::string_view bytes, bool greeted, std::size_t piece) {
 
 }  // namespace
 
-// What a launcher and its deputy may be told: the same messages in whatever pieces it comes, and each body is refused or understood.
+// The input is what a launcher or its deputy is told. In whatever pieces it comes, its messages are the same, each refused or understood.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);

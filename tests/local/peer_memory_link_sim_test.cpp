@@ -21,7 +21,7 @@ void run_all(std::uint64_t seed, const PathOptions& paths, std::size_t pull_byte
   }
 }
 
-/// Sends `bytes` both ways, does `disturb` again and again meanwhile, then ends both directions.
+/// Sends `bytes` bytes in both directions, calls `disturb` again and again meanwhile, and then ends both directions.
 void exchange_disturbed(SimPair& inner, PeerMemoryPair& pair, std::uint64_t seed, std::size_t bytes,
                         const std::function<void(SuiteUser&)>& disturb) {
   LinkedUsers users(pair);
@@ -140,7 +140,7 @@ TEST_CASE("whoever loses the other end of a pulled link hears of it, whatever wa
   users.acceptor.send(400'000);
   inner.world.stop(inner.world.node(1), kind).in(Duration::microseconds(static_cast<std::int64_t>(50 + seed * 40)));
   REQUIRE(pair.drive([&] { return users.dialler.closed_by_peer(); }));
-  // Without an answer to what it lent it may not wait for ever.
+  // The link may not wait for ever for an answer to what it has lent.
   users.dialler.wake();
   REQUIRE(inner.world.run_until_idle({.events = 1'000'000, .time = Duration::seconds(60)}) == RunEnd::idle);
   CHECK((users.dialler.bytes_sent == 400'000 || users.dialler.link_failed_calls == 1));

@@ -11,14 +11,14 @@ using namespace ringlet::test;
 
 namespace {
 
-/// Takes all simulated machines for one.
+/// A shortcut that takes all simulated machines for one.
 class EverywhereShortcut final : public local::MemoryShortcut {
  public:
   using MemoryShortcut::MemoryShortcut;
   bool offers(const Link&) const override { return true; }
 };
 
-/// Ranks whose links all read each other's memory, where that does not fail.
+/// Ranks whose links all read each other's memory, unless a read fails.
 struct PeerMemoryGroup {
   FaultyMemory memory;
   std::vector<std::unique_ptr<Shortcut>> shortcuts;
@@ -76,7 +76,7 @@ TEST_CASE("when a rank whose memory others read goes, every survivor's operation
     std::deque<Adder> adders;
     for (int rank = 0; rank < group.size(); ++rank) adders.emplace_back(group, rank, 100'000, 1000);
     group.sim().stop(group.node(victim), kind).in(Duration::microseconds(static_cast<std::int64_t>(random.below(30'000))));
-    // It ends while its memory can still be read: that of a process goes with it.
+    // The victim's memory can still be read after its end, while the memory of a process goes with it.
     ranks.memory.fail_per_mille = seed % 2 == 0 ? 0 : 5;
     const auto survivors_done = [&] {
       for (int rank = 0; rank < group.size(); ++rank)

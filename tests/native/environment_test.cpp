@@ -21,7 +21,7 @@ native::WorldConfig configure(const Values& values, const InitOptions& options =
   });
 }
 
-/// A file that goes with the object.
+/// A file that is removed with the object.
 class TemporaryFile {
  public:
   explicit TemporaryFile(const std::string& text) { std::ofstream(name_) << text; }

@@ -5,12 +5,12 @@
 
 namespace ringlet::test {
 
-/// For ranks that run as threads, where Catch2's own assertions may not be used.
+/// Throws if the condition is false. Ranks that run as threads use it, since Catch2's own assertions may not be used there.
 inline void expect(bool condition, const std::string& what) {
   if (!condition) throw std::runtime_error(what);
 }
 
-/// The text of the `Failure` that `action` throws; anything else is an error.
+/// Returns the text of the `Failure` that `action` throws; anything else is an error.
 template <class Failure, class Action>
 std::string failure_of(Action action) {
   try {
