@@ -34,7 +34,7 @@ class Placement : public ModuleMemory<float> {
   /// Tells whether the other ranks need this rank's passes even if it has no samples.
   virtual bool passes_without_samples() const { return true; }
 
-  /// Finishes the averages that the backward pass began. It does nothing if `apply_gradients` brings the gradients together.
+  /// Finishes averaging the gradients. It does nothing if `apply_gradients` brings the gradients together.
   virtual void average() {}
   /// Clips the gradients' norm and updates the parameters.
   virtual void apply_gradients() = 0;
