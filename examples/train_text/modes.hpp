@@ -7,7 +7,8 @@
 
 namespace train_text {
 
-/// The placement of the chosen mode for a native rank. Collective. `model` must outlive it; `settings` are read during the call only.
+/// Makes a native rank's placement for the chosen mode. Collective. `model` must outlive the result; `settings` are read only during the
+/// call.
 std::unique_ptr<Placement> make_placement(const Settings& settings, Transformer<float>& model, ringlet::Group group);
 
 }  // namespace train_text

@@ -11,7 +11,7 @@ namespace train_text {
 namespace {
 
 constexpr std::uint16_t kMainStream = 0;
-// Not the stream of the gradients: the loss need not wait for them, nor they for it.
+// The loss has a stream of its own, so that it and the gradients do not wait for each other.
 constexpr std::uint16_t kLossStream = 1;
 
 template <class T>
@@ -66,7 +66,7 @@ bool Run::validate(int samples) {
   if (computed_ == 0) sum_ = 0;
   const int count = std::min(samples, mine.count - computed_);
   if (count > 0 || (mine.count == 0 && placement_.passes_without_samples())) {
-    // A rank without a window runs the model too, with one that does not count: the others may need its shards.
+    // A rank without a window still runs the model on one, with weight 0, because the others may need its shards.
     const Slice now = count > 0 ? Slice{mine.first + computed_, count} : Slice{0, 1};
     sum_ += model_.forward(validation_batch(corpus_, settings_.shape.context, windows(), now), placement_) * count / windows();
   }
@@ -81,7 +81,7 @@ bool Run::compute_gradients(int samples) {
   if (count > 0 || placement_.passes_without_samples()) {
     const Slice now = count > 0 ? Slice{mine.first + computed_, count} : Slice{0, 1};
     const Batch batch = training_batch(corpus_, settings_.shape.context, settings_.seed, static_cast<std::uint64_t>(step()), now);
-    // Each sequence has the same number of bytes, so the mean over the batch weighs each rank's mean by its sequences.
+    // All sequences have the same number of bytes, so each rank's mean is weighted by its number of sequences.
     loss_sum_ += model_.forward(batch, placement_) * count / settings_.batch;
     if (computed_ + count == mine.count && on_loss) on_loss();
     model_.backward(batch, placement_, count > 0 ? placement_.gradient_scale() : 0.0);
@@ -192,7 +192,7 @@ std::string Run::exchanged() {
 
 std::string Run::compare_hashes() {
   steps_compared_ = step() < settings_.steps ? step() + 1 : step();
-  // Most ranks are taken to be right; of two, rank 0.
+  // The most frequent hash is taken to be right. If there is a tie, the lowest rank's is taken.
   std::uint64_t usual = all_hashes_[0];
   std::ptrdiff_t most = 0;
   for (const std::uint64_t hash : all_hashes_) {

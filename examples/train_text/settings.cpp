@@ -13,7 +13,7 @@ static_assert(std::endian::native == std::endian::little, "records are little-en
 constexpr std::uint32_t kMagic = 0x54584554;  // "TEXT"
 constexpr std::uint32_t kVersion = 1;
 constexpr std::uint8_t kNoType = 255;
-// Far beyond what anyone trains with this program, and nothing overflows below them.
+// These limits are far above any use of this program, and below any overflow.
 constexpr int kMostSteps = 1'000'000'000;
 constexpr int kMostSequences = 1 << 20;
 constexpr std::uint32_t kMostFolderBytes = 4096;
@@ -57,7 +57,7 @@ class RecordReader {
   std::span<const std::byte> left_;
 };
 
-// The record's layout behind magic and version. What is added later goes to the end, and makes a new version.
+// The record's layout after magic and version. New fields are added at the end and need a new version number.
 template <class Visitor, class Value>
 void visit_fields(Visitor& visit, Value& announcement) {
   auto& settings = announcement.settings;

@@ -8,8 +8,8 @@
 
 namespace train_text {
 
-/// FSDP with full parameters: every rank has all parameters and gradients, but updates only its shard of them and keeps the optimizer
-/// state for that shard alone.
+/// FSDP with full parameters. Every rank has all parameters and gradients, but updates only its shard of the parameters, and keeps the
+/// optimizer's state for that shard alone.
 class ShardedUpdates final : public Placement {
  public:
   ShardedUpdates(const Settings& settings, Transformer<float>& model, ringlet::Group group);

@@ -80,7 +80,7 @@ void Trainer::carry_out_exchange() {
   if (const std::string problem = run_->exchanged(); !problem.empty()) throw std::runtime_error(problem);
 }
 
-// Browsers have no files. Beside them rank 0 alone, which has all there is, saves and loads.
+// Browsers have no files. In a group with browsers, rank 0 alone saves and loads; it has the whole state.
 bool Trainer::has_checkpoints() const { return options_.saves && (options_.guests == 0 || group_.rank() == 0); }
 ringlet::Group Trainer::saving_group() const { return options_.guests == 0 ? group_ : ringlet::Group(); }
 
@@ -90,7 +90,7 @@ void Trainer::begin() {
     if (!options_.resume) return require_no_checkpoint(options_, saving_group());
     run_->set_beginning(resume_training(options_, text_hash_, *placement_, saving_group()));
   } catch (const InputError&) {
-    // Alone with the reason: the others must not wait.
+    // Only this rank knows the reason, so it tells the others rather than let them wait.
     if (options_.guests > 0) {
       run_->set_beginning(-1);
       start(group_, run_->exchange()).wait();

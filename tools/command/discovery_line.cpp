@@ -27,7 +27,7 @@ void declare_discovery_options(CLI::App& app, DiscoveryLine& line) {
 
 Result<Address> parse_peer(const std::string& text, std::uint16_t port) {
   if (auto whole = parse_address(text); whole.ok() && whole.value().port != 0) return whole;
-  // Without a port, and perhaps an IPv6 address without brackets.
+  // The text may lack a port, and an IPv6 address without a port may lack brackets.
   for (const std::string& form : {fmt::format("{}:{}", text, port), fmt::format("[{}]:{}", text, port)})
     if (auto whole = parse_address(form); whole.ok()) return whole;
   return Status{Errc::invalid_argument, fmt::format("--peer {}: write HOST or HOST:PORT, an IPv6 address with a port in brackets", text)};

@@ -20,7 +20,7 @@ std::string ranks_text(const agent::JobView& job) {
   return fmt::format("ranks {} to {} of {}", job.first_rank, last, job.world_size);
 }
 
-/// What comes from another machine must not steer the terminal.
+/// Replaces control characters, because a text from another machine must not control the terminal.
 std::string shown(std::string text) {
   std::replace_if(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
   return text;

@@ -18,7 +18,7 @@ namespace ringlet::command {
 namespace {
 
 constexpr Duration kBetweenDraws = Duration::seconds(1);
-// Many changes at once are drawn together.
+// The delay lets many changes be drawn together.
 constexpr Duration kGather = Duration::milliseconds(50);
 
 winsize terminal_size() {
@@ -38,7 +38,7 @@ void print_line(const std::string& text) {
   std::fflush(stdout);
 }
 
-// A name that is not UTF-8 cannot have come by a beacon, but could from this machine's interfaces.
+// A beacon's names are valid UTF-8, but those of this machine's own interfaces need not be.
 std::string dump(const nlohmann::ordered_json& json) { return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace); }
 
 }  // namespace
@@ -91,7 +91,7 @@ int MachineWatch::run() {
   return code;
 }
 
-/// Only of what takes connections: a service has a port.
+/// Only a machine with an agent is advertised, because a DNS-SD service needs a port.
 std::unique_ptr<ServiceAdvert> MachineWatch::make_advert() {
   if (!options_.dns_sd || !agent_) return nullptr;
   const auto& profile = *options_.profile;
@@ -101,7 +101,7 @@ std::unique_ptr<ServiceAdvert> MachineWatch::make_advert() {
   });
 }
 
-/// Until nothing runs; a second signal ends this process, and with it the jobs at once.
+/// Waits until no job runs. A second signal ends this process, and the jobs with it, at once.
 void MachineWatch::close_agent() {
   if (!agent_) return;
   agent_->close();
@@ -137,7 +137,7 @@ void MachineWatch::tell_start() const {
 }
 
 bool MachineWatch::shows(const discovery::Machine& machine) const {
-  // Who only hands a group's token on is not up in it.
+  // A machine that is only pairing for a group is not up in it.
   return !options_.group || (machine.profile.group == *options_.group && machine.profile.pairing_port == 0);
 }
 
@@ -171,7 +171,7 @@ void MachineWatch::draw() {
   const Machines shown = machines();
   std::vector<std::string> lines = machine_table(shown, size.ws_col, colours_);
   std::vector<std::string> jobs = jobs_.lines();
-  // What is above the terminal's edge cannot be drawn over.
+  // Lines above the terminal's top edge cannot be redrawn, so the table must fit.
   const std::size_t rows = size.ws_row > 4 ? size.ws_row - 2U : 2U;
   if (jobs.size() > rows / 2) jobs.erase(jobs.begin(), jobs.end() - static_cast<std::ptrdiff_t>(rows / 2));
   if (const std::size_t most = rows - jobs.size(); lines.size() > most) {

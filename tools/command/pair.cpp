@@ -40,7 +40,7 @@ void declare(CLI::App& app, PairLine& line) {
   declare_discovery_options(app, line.discovery);
 }
 
-/// A peer with a port is dialled by it; one without is asked for its port.
+/// A peer given with a port is dialled at it. A peer without a port is asked for its port first.
 std::optional<std::string> convert_peers(PairLine& line) {
   auto& peers = line.discovery.peers;
   if (peers.size() == 1 && line.join) {

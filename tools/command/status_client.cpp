@@ -24,9 +24,9 @@ using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 using native::StatusAddress;
 
-/// Of the largest world a report has some megabytes.
+/// A report of the largest world takes some megabytes.
 constexpr std::size_t kMostBytes = 64 << 20;
-/// Where ranks stand still, so many of a world are tried.
+/// If ranks do not answer, at most this many of a world are asked.
 constexpr std::size_t kMostAsked = 4;
 
 bool wait_for(int socket, short events, Clock::time_point deadline) {
@@ -35,7 +35,7 @@ bool wait_for(int socket, short events, Clock::time_point deadline) {
   return left > 0 && ::poll(&watched, 1, static_cast<int>(left)) > 0;
 }
 
-/// What the rank says, or as much of it as came in time.
+/// Returns the rank's report, or the part of it that came before the deadline.
 std::string ask(const StatusAddress& rank, Clock::time_point deadline) {
   sockaddr_un to{};
   to.sun_family = AF_UNIX;

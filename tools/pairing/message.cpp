@@ -49,7 +49,7 @@ std::string encode(const Message& message) {
 
 std::optional<Message> decode(std::string_view bytes) {
   if (bytes.size() > kMaxMessageBytes) return std::nullopt;
-  // protozero reports malformed input by exceptions; they end here.
+  // protozero reports malformed input by exceptions, which are caught here.
   try {
     auto message = wire::read_message<Message>(protozero::pbf_reader(bytes.data(), bytes.size()));
     if (is_within_bounds(message)) return message;

@@ -10,12 +10,12 @@
 namespace ringlet::pairing {
 
 void fill_random(Bytes out) {
-  // Without randomness the code could be foretold: better no process than such a one.
+  // Without randomness the code could be predicted, so the process stops instead.
   RINGLET_CHECK(RAND_bytes(reinterpret_cast<unsigned char*>(out.data()), static_cast<int>(out.size())) == 1);
 }
 
 Secret make_code(std::size_t digits, const FillRandom& random) {
-  // 250 to 255 would make the first six digits likelier.
+  // The values 250 to 255 are rejected, since they would make the digits 0 to 5 likelier.
   constexpr unsigned kUnbiased = 250;
   std::array<char, kMostDigits> code{};
   for (std::size_t place = 0; place < digits;) {

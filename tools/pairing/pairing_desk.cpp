@@ -10,7 +10,7 @@ namespace {
 constexpr Duration kFirstPause = Duration::seconds(1);
 constexpr std::ptrdiff_t kPerAddress = 2;
 constexpr std::size_t kPerAddressAndSecond = 4;
-// Of connections that end without asking for theirs.
+// Limits the last messages kept for connections that end without fetching theirs.
 constexpr std::size_t kMostLastWords = 16;
 
 }  // namespace
@@ -62,7 +62,7 @@ void PairingDesk::judge(Id id, Instant now) {
   const HostSession& talk = *sessions_.at(id).talk;
   const HostSession::Stage stage = talk.stage();
   if (stage >= HostSession::Stage::handed_out && state_ == State::shows_code) {
-    // From here on the code is worth nothing.
+    // The code is void from here on.
     state_ = State::hands_out;
     newcomer_ = talk.newcomer();
     close_all_but(id);

@@ -7,9 +7,8 @@ namespace ringlet::pairing {
 
 namespace {
 
-// Also those that are being told why they go.
+// This includes visitors that have been refused and are still receiving the refusal.
 constexpr std::size_t kMostVisitors = 40;
-// For the last word to arrive.
 
 std::string host_of(const std::string& peer_name) {
   const auto address = parse_address(peer_name);
