@@ -1,4 +1,4 @@
-// Measures large sums by the ring and by leaves in groups with guests, on the simulated network in virtual time. The speeds of ranks and
+// Measures large sums by the ring and by hub in groups with guests, on the simulated network in virtual time. The speeds of ranks and
 // links decide the result, not this machine. Each rank's links share its port. Bytes between two guests pass a native's port, in and out.
 #include <fmt/format.h>
 
@@ -129,11 +129,11 @@ int main() {
   const std::vector<std::pair<int, int>> groups{{1, 1}, {1, 2}, {1, 3}, {1, 4}, {1, 5}, {1, 6}, {1, 7}, {1, 8}, {2, 2}, {4, 2}, {8, 1}};
   for (const Speeds& speeds : all) {
     fmt::print("{}: sums of {} MiB, virtual ms\n", speeds.name, kBytes >> 20);
-    fmt::print("{:>8} {:>7} {:>9} {:>9}\n", "natives", "guests", "ring", "leaves");
+    fmt::print("{:>8} {:>7} {:>9} {:>9}\n", "natives", "guests", "ring", "hub");
     for (const auto& [natives, guests] : groups) {
       const double ring = SimulatedGroup(natives, guests, speeds, PlacementPolicy::ring).sum(kBytes);
-      const double leaves = SimulatedGroup(natives, guests, speeds, PlacementPolicy::leaves).sum(kBytes);
-      fmt::print("{:>8} {:>7} {:>9.1f} {:>9.1f}  {}\n", natives, guests, ring, leaves,
+      const double hub = SimulatedGroup(natives, guests, speeds, PlacementPolicy::hub).sum(kBytes);
+      fmt::print("{:>8} {:>7} {:>9.1f} {:>9.1f}  {}\n", natives, guests, ring, hub,
                  SimulatedGroup(natives, guests, speeds, PlacementPolicy::automatic).placement());
     }
   }

@@ -114,7 +114,7 @@ PlacementPolicy placement_policy(const Variables& variables) {
   const auto pinned = first_set(variables, {"RINGLET_PLACEMENT"});
   if (!pinned) return PlacementPolicy::automatic;
   if (const auto policy = find_placement_policy(pinned->value)) return *policy;
-  refuse(fmt::format("RINGLET_PLACEMENT is '{}'; it may be auto, ring or leaves", pinned->value));
+  refuse(fmt::format("RINGLET_PLACEMENT is '{}'; it may be auto, ring or hub", pinned->value));
 }
 
 void use_coordinator(const Settings& settings, const Variables& variables, WorldConfig& config) {

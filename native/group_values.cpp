@@ -1,6 +1,6 @@
 #include <ringlet/group.hpp>
 
-#include "core/plan/chunk_layout.hpp"
+#include "core/plan/part_layout.hpp"
 
 // The methods of Group that make the tensor that they return.
 

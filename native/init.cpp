@@ -11,7 +11,7 @@ namespace ringlet {
 namespace {
 
 Group form(const native::WorldConfig& config) {
-  return Group(std::make_shared<native::SharedGroup>(std::make_shared<native::World>(config)));
+  return Group(std::make_shared<native::SharedGroup>(std::make_shared<native::NativeWorld>(config)));
 }
 
 }  // namespace

@@ -7,8 +7,8 @@
 #include <ringlet/group.hpp>
 
 #include "core/gradients/agreements.hpp"
+#include "native/native_world.hpp"
 #include "native/packing.hpp"
-#include "native/world.hpp"
 
 namespace ringlet::native {
 
@@ -40,14 +40,14 @@ class SharedAgreements final : public Agreements {
 class SharedGroup : public std::enable_shared_from_this<SharedGroup> {
  public:
   /// Makes the group of all ranks of a world. To be used once per world.
-  explicit SharedGroup(std::shared_ptr<World> world);
+  explicit SharedGroup(std::shared_ptr<NativeWorld> world);
   /// Leaves the group, in which no operation may be pending.
   ~SharedGroup();
   SharedGroup(const SharedGroup&) = delete;
   SharedGroup& operator=(const SharedGroup&) = delete;
 
   const WorldOptions& options() const { return engine_.options(); }
-  Progress& progress() { return progress_; }
+  LoopDriver& driver() { return driver_; }
   /// See Group::links().
   std::string_view links();
   /// See Group::link_info().
@@ -70,14 +70,14 @@ class SharedGroup : public std::enable_shared_from_this<SharedGroup> {
   std::shared_ptr<SharedGroup> split(const CallOptions& call, int color, int key);
 
  private:
-  SharedGroup(std::shared_ptr<World> world, GroupEngine& engine);
+  SharedGroup(std::shared_ptr<NativeWorld> world, GroupEngine& engine);
   template <class Task, class Give>
   Work start_task(const CallOptions& call, Result<Task> task, Packing packing, Give give);
   template <class Task, class Give>
   void run_task(const CallOptions& call, Result<Task> task, Give give);
 
-  const std::shared_ptr<World> world_;
-  Progress& progress_;  // the world's
+  const std::shared_ptr<NativeWorld> world_;
+  LoopDriver& driver_;  // the world's
   GroupEngine& engine_;
   SharedAgreements agreements_;
 };

@@ -57,7 +57,7 @@ void DelayWatch::drop_ended(Instant now) {
 void DelayWatch::add_new(Instant now) {
   for (const Pending& pending : found_) {
     const bool known = std::any_of(watched_.begin(), watched_.end(), [&](const Watched& watched) { return watched.pending == pending; });
-    if (known || watched_.size() >= kMost) continue;
+    if (known || watched_.size() >= kMax) continue;
     watched_.push_back({pending, name_of(pending.group->state(pending, now)), pending.started + host_.options().warn_after});
   }
 }

@@ -28,7 +28,7 @@ class DelayWatch {
 
  private:
   /// Only a program that starts operations without waiting has more than this; then only the oldest ones are watched.
-  static constexpr std::size_t kMost = 64;
+  static constexpr std::size_t kMax = 64;
 
   struct Watched {
     Pending pending;

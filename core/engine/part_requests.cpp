@@ -2,7 +2,7 @@
 
 #include "core/base/arithmetic.hpp"
 #include "core/engine/request_checks.hpp"
-#include "core/plan/chunk_layout.hpp"
+#include "core/plan/part_layout.hpp"
 
 namespace ringlet {
 

@@ -51,11 +51,11 @@ void RunningPlan::reduce_received(const Receive& receive, std::size_t offset, Co
 
 bool RunningPlan::run_next_combine() {
   const Combine& combine = steps_.combines[combined_];
-  Progress& done = progress_[steps_.receives.size() + combined_];
+  Prefix& done = progress_[steps_.receives.size() + combined_];
   std::size_t ready = combine.into.bytes;
   bool all = true;
   for (std::uint32_t i = 0; i < combine.operand_count; ++i) {
-    const Progress operand = progress(steps_.operands[combine.first_operand + i].after);
+    const Prefix operand = progress(steps_.operands[combine.first_operand + i].after);
     ready = std::min(ready, operand.bytes);
     all &= operand.done;
   }

@@ -16,7 +16,7 @@ namespace ringlet {
 class RunningPlan {
  public:
   /// The finished prefix of a step.
-  struct Progress {
+  struct Prefix {
     std::size_t bytes = 0;
     bool done = false;
   };
@@ -30,8 +30,8 @@ class RunningPlan {
   std::byte* writable(const Region& region) const;
   const std::byte* readable(const Region& region) const;
 
-  Progress progress(ProgressIndex index) const {
-    return index == kAtOnce ? Progress{SIZE_MAX, true} : progress_[static_cast<std::size_t>(index)];
+  Prefix progress(ProgressIndex index) const {
+    return index == kAtOnce ? Prefix{SIZE_MAX, true} : progress_[static_cast<std::size_t>(index)];
   }
   /// The first `bytes` of a receive have come.
   void set_received(std::uint32_t receive, std::size_t bytes) { progress_[receive].bytes = bytes; }
@@ -51,8 +51,8 @@ class RunningPlan {
   Plan steps_;
   const CollectiveTask* task_ = nullptr;
   std::vector<std::byte> scratch_;
-  std::vector<Progress> progress_;  // of the receives, then of the combines
-  std::size_t combined_ = 0;        // combines that are done
+  std::vector<Prefix> progress_;  // of the receives, then of the combines
+  std::size_t combined_ = 0;      // combines that are done
   const simd::Kernels* kernels_ = nullptr;
   simd::ReduceFn reduce_ = nullptr;
   simd::ScaleFn divide_ = nullptr;

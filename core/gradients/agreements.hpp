@@ -12,12 +12,12 @@ class Agreements {
   virtual bool contains(std::uint64_t hash) const { return hashes_.contains(hash); }
   virtual void add(std::uint64_t hash) {
     // Every rank adds the same agreements in the same order, so all ranks forget them at the same moment.
-    if (hashes_.size() == kMostRemembered) hashes_.clear();
+    if (hashes_.size() == kMaxRemembered) hashes_.clear();
     hashes_.insert(hash);
   }
 
  private:
-  static constexpr std::size_t kMostRemembered = 4096;
+  static constexpr std::size_t kMaxRemembered = 4096;
   std::unordered_set<std::uint64_t> hashes_;
 };
 

@@ -33,7 +33,7 @@ enum class Algorithm : std::uint8_t {
   direct = 1,    // to the owner of each part and back, or between the root and each rank: two steps or one
   ring = 2,      // along the ring (broadcast, reduce: a chain), pipelined
   doubling = 3,  // step s exchanges all that was gathered so far with rank ^ 2^s; needs a power of two ranks
-  leaves = 4,    // as direct, but native ranks own all parts: nothing passes between two guests
+  hub = 4,       // as direct, but native ranks own all parts: nothing passes between two guests
 };
 
 struct AlgorithmFacts {
@@ -42,7 +42,7 @@ struct AlgorithmFacts {
 };
 inline constexpr std::array kAlgorithms{AlgorithmFacts{Algorithm::exchange, "exchange"}, AlgorithmFacts{Algorithm::direct, "direct"},
                                         AlgorithmFacts{Algorithm::ring, "ring"}, AlgorithmFacts{Algorithm::doubling, "doubling"},
-                                        AlgorithmFacts{Algorithm::leaves, "leaves"}};
+                                        AlgorithmFacts{Algorithm::hub, "hub"}};
 inline constexpr std::size_t kAlgorithmCount = kAlgorithms.size();
 
 class AlgorithmSet {
@@ -73,12 +73,12 @@ struct CollectiveFacts {
 inline constexpr std::array kCollectives{
     CollectiveFacts{CollectiveKind::all_reduce,
                     InPlace::whole,
-                    {Algorithm::exchange, Algorithm::doubling, Algorithm::direct, Algorithm::ring, Algorithm::leaves}},
+                    {Algorithm::exchange, Algorithm::doubling, Algorithm::direct, Algorithm::ring, Algorithm::hub}},
     CollectiveFacts{CollectiveKind::reduce_scatter, InPlace::never, {Algorithm::direct, Algorithm::ring}},
     CollectiveFacts{CollectiveKind::all_gather, InPlace::own_part, {Algorithm::direct, Algorithm::ring}},
-    CollectiveFacts{CollectiveKind::broadcast, InPlace::whole, {Algorithm::direct, Algorithm::ring, Algorithm::leaves}},
-    CollectiveFacts{CollectiveKind::barrier, InPlace::whole, {Algorithm::exchange, Algorithm::doubling, Algorithm::leaves}},
-    CollectiveFacts{CollectiveKind::reduce, InPlace::whole, {Algorithm::direct, Algorithm::ring, Algorithm::leaves}},
+    CollectiveFacts{CollectiveKind::broadcast, InPlace::whole, {Algorithm::direct, Algorithm::ring, Algorithm::hub}},
+    CollectiveFacts{CollectiveKind::barrier, InPlace::whole, {Algorithm::exchange, Algorithm::doubling, Algorithm::hub}},
+    CollectiveFacts{CollectiveKind::reduce, InPlace::whole, {Algorithm::direct, Algorithm::ring, Algorithm::hub}},
     CollectiveFacts{CollectiveKind::gather, InPlace::own_part, {Algorithm::direct}},
     CollectiveFacts{CollectiveKind::scatter, InPlace::own_part, {Algorithm::direct}},
     CollectiveFacts{CollectiveKind::all_to_all, InPlace::never, {Algorithm::direct}},

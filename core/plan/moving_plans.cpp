@@ -50,7 +50,7 @@ void plan_all_gather(PlanWriter& plan) {
 }
 
 void plan_broadcast(PlanWriter& plan) {
-  if (plan.call().algorithm == Algorithm::leaves) return plan_leaves_broadcast(plan);
+  if (plan.call().algorithm == Algorithm::hub) return plan_hub_broadcast(plan);
   plan.call().algorithm == Algorithm::ring ? chain_broadcast(plan) : flat_broadcast(plan);
 }
 

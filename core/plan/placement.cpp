@@ -8,7 +8,7 @@ namespace ringlet {
 
 namespace {
 
-constexpr std::array<std::string_view, kPlacementPolicyCount> kPolicyNames{"auto", "ring", "leaves"};
+constexpr std::array<std::string_view, kPlacementPolicyCount> kPolicyNames{"auto", "ring", "hub"};
 
 /// The load that one call puts on the links of a group.
 struct Load {
@@ -62,14 +62,14 @@ Load ring(const CallLoad& shape, double rounds) {
   return with_bytes(shape.around(share), edge + shape.relayed(shape.relayed_edges * edge), edge);
 }
 
-Load leaves_all_reduce(const CallLoad& shape) {
+Load hub_all_reduce(const CallLoad& shape) {
   const double part = shape.bytes / shape.owners;
   const Load hops{0, 0, shape.guests == 0 ? 2.0 : 0.0, shape.guests == 0 ? 0.0 : 2.0};
   return with_bytes(hops, part * (shape.others() + shape.owners - 1), shape.bytes);
 }
 
 /// A broadcast and a reduce have the same load, in opposite directions.
-Load leaves_rooted(const CallLoad& shape) {
+Load hub_rooted(const CallLoad& shape) {
   const double part = shape.bytes / shape.owners;
   const Load hops{0, 0, shape.root_is_guest ? 0.0 : 1.0, shape.root_is_guest ? 2.0 : 1.0};
   return with_bytes(hops, part * (shape.others() + (shape.root_is_guest ? 0 : shape.owners - 1)), shape.bytes);
@@ -93,8 +93,8 @@ Load load_of(CollectiveKind kind, Algorithm algorithm, const CallLoad& shape) {
   const bool rooted = is_rooted(kind);
   const double rounds = kind == CollectiveKind::all_reduce ? 2 : 1;
   switch (algorithm) {
-    case Algorithm::leaves:
-      return rooted ? leaves_rooted(shape) : leaves_all_reduce(shape);
+    case Algorithm::hub:
+      return rooted ? hub_rooted(shape) : hub_all_reduce(shape);
     case Algorithm::ring:
       return rooted ? chain(shape) : ring(shape, rounds);
     case Algorithm::direct:
@@ -135,11 +135,11 @@ Algorithm choose_algorithm(const Call& call, std::size_t bytes, int size, const 
   if (!topology.has_guests()) return as_natives;
   // A step of a doubling between two guests would pass two links.
   if (as_natives == Algorithm::doubling) as_natives = Algorithm::exchange;
-  if (!facts_of(call.kind).algorithms.has(Algorithm::leaves) || topology.natives(size) == 0 || placement.policy == PlacementPolicy::ring)
+  if (!facts_of(call.kind).algorithms.has(Algorithm::hub) || topology.natives(size) == 0 || placement.policy == PlacementPolicy::ring)
     return as_natives;
-  if (placement.policy == PlacementPolicy::leaves) return Algorithm::leaves;
+  if (placement.policy == PlacementPolicy::hub) return Algorithm::hub;
   const auto estimate = [&](Algorithm algorithm) { return estimated_ns(call, algorithm, bytes, size, topology, placement); };
-  return estimate(Algorithm::leaves) <= estimate(as_natives) ? Algorithm::leaves : as_natives;
+  return estimate(Algorithm::hub) <= estimate(as_natives) ? Algorithm::hub : as_natives;
 }
 
 std::string describe_placement(int size, const Topology& topology, const AlgorithmLimits& limits, const Placement& placement) {
@@ -153,7 +153,7 @@ std::string describe_placement(int size, const Topology& topology, const Algorit
   const auto estimate = [&](Algorithm algorithm) {
     return milliseconds(estimated_ns(call, algorithm, kLargeBytes, size, topology, placement));
   };
-  const Algorithm other = chosen == Algorithm::leaves ? Algorithm::ring : Algorithm::leaves;
+  const Algorithm other = chosen == Algorithm::hub ? Algorithm::ring : Algorithm::hub;
   text += ", " + counted(topology.guests(), "browser", "browsers") + ": large all-reduces by " + std::string(name_of(chosen)) + " (";
   if (placement.policy != PlacementPolicy::automatic) text += "as the placement is set; ";
   text += "estimated " + estimate(chosen) + " for 64 MiB";

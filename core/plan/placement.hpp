@@ -22,11 +22,11 @@ struct LinkCost {
 enum class PlacementPolicy : std::uint8_t {
   automatic = 0,  // the way with the shorter estimated time
   ring = 1,       // as among native ranks
-  leaves = 2,     // by leaves, if the kind has that algorithm
+  hub = 2,        // by the hub, if the kind has that algorithm
 };
 inline constexpr std::size_t kPlacementPolicyCount = 3;
 std::string_view name_of(PlacementPolicy policy) noexcept;
-/// Finds the policy by its name: "auto", "ring" or "leaves".
+/// Finds the policy by its name: "auto", "ring" or "hub".
 std::optional<PlacementPolicy> find_placement_policy(std::string_view name) noexcept;
 
 /// The inputs of the choice between algorithms. They are part of a world's configuration and equal on all ranks; rank 0 announces them.
@@ -49,7 +49,7 @@ Algorithm choose_algorithm(const Call& call, std::size_t bytes, int size, const 
 double estimated_ns(const Call& call, Algorithm algorithm, std::size_t bytes, int size, const Topology& topology,
                     const Placement& placement);
 
-/// Describes the choice in a line for people: "2 native ranks, 2 browsers: large all-reduces by leaves (estimated 38 ms for 64 MiB; ring 61
+/// Describes the choice in a line for people: "2 native ranks, 2 browsers: large all-reduces by hub (estimated 38 ms for 64 MiB; ring 61
 /// ms)".
 std::string describe_placement(int size, const Topology& topology, const AlgorithmLimits& limits, const Placement& placement);
 

@@ -16,9 +16,9 @@ void plan_gather(PlanWriter& plan);
 void plan_scatter(PlanWriter& plan);
 void plan_all_to_all(PlanWriter& plan);
 
-/// All-reduce, barrier and reduce by leaves: only native ranks own parts, and ranks that own none exchange data with owners only.
-void plan_leaves_reduction(PlanWriter& plan);
-void plan_leaves_broadcast(PlanWriter& plan);
+/// All-reduce, barrier and reduce by the hub: only native ranks own parts, and ranks that own none exchange data with owners only.
+void plan_hub_reduction(PlanWriter& plan);
+void plan_hub_broadcast(PlanWriter& plan);
 
 constexpr auto plan_of(CollectiveKind kind) -> void (*)(PlanWriter& plan) {
   switch (kind) {

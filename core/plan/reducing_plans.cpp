@@ -61,8 +61,8 @@ void ring_all_reduce(PlanWriter& plan) {
       },
       [&] {
         for (int s = 0; s < steps; ++s) {
-          const int chunk = plan.at(-2 - s);
-          plan.receive_to_reduce(plan.part(Buffer::output, chunk), plan.part(Buffer::input, chunk), s == steps - 1);
+          const int part = plan.at(-2 - s);
+          plan.receive_to_reduce(plan.part(Buffer::output, part), plan.part(Buffer::input, part), s == steps - 1);
         }
         for (int s = 0; s < steps; ++s) plan.receive(plan.part(Buffer::output, plan.at(-1 - s)));
       });
@@ -130,8 +130,8 @@ void plan_all_reduce(PlanWriter& plan) {
       return ring_all_reduce(plan);
     case Algorithm::doubling:
       return doubling(plan);
-    case Algorithm::leaves:
-      return plan_leaves_reduction(plan);
+    case Algorithm::hub:
+      return plan_hub_reduction(plan);
   }
 }
 
@@ -140,7 +140,7 @@ void plan_reduce_scatter(PlanWriter& plan) {
 }
 
 void plan_reduce(PlanWriter& plan) {
-  if (plan.call().algorithm == Algorithm::leaves) return plan_leaves_reduction(plan);
+  if (plan.call().algorithm == Algorithm::hub) return plan_hub_reduction(plan);
   plan.call().algorithm == Algorithm::ring ? chain_reduce(plan) : direct_reduce(plan);
 }
 

@@ -6,7 +6,7 @@
 
 namespace ringlet {
 
-/// Limits for the ranks that own parts (Algorithm::leaves). They are part of a group's configuration and equal on all ranks.
+/// Limits for the ranks that own parts (Algorithm::hub). They are part of a group's configuration and equal on all ranks.
 struct LeafLimits {
   std::size_t owned_bytes = 1 << 10;    // least part of an owner; a small buffer has fewer owners
   std::size_t window_bytes = 32 << 20;  // memory of an owner for contributions, shared equally among the ranks

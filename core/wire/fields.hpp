@@ -16,7 +16,7 @@
 /// Reads and writes plain structs as Protobuf messages. A message lists its fields once for both directions, in a function next to it that
 /// argument-dependent lookup finds:
 ///
-///   static void tell_fields(auto& fields, Is<Welcome> auto& welcome) { fields.number(1, welcome.rank); }
+///   static void visit_fields(auto& fields, Is<Welcome> auto& welcome) { fields.number(1, welcome.rank); }
 ///
 /// Only the .cpp files of codecs include this.
 namespace ringlet::wire {
@@ -58,7 +58,7 @@ class FieldWriter {
   void message(Tag tag, const Message& value) {
     std::string bytes;
     FieldWriter fields(bytes);
-    tell_fields(fields, value);
+    visit_fields(fields, value);
     writer_.add_message(tag, bytes);
   }
   // The last parameter is the most elements that the reader accepts of a repeated field.
@@ -161,7 +161,7 @@ Message read_message(protozero::pbf_reader reader) {
   if constexpr (requires { clear(message); }) clear(message);
   while (reader.next()) {
     FieldReader field(reader);
-    tell_fields(field, message);
+    visit_fields(field, message);
     if (!field.taken()) reader.skip();
   }
   return message;

@@ -9,7 +9,7 @@
 namespace train_text {
 
 FullySharded::FullySharded(const Settings& settings, Transformer<float>& model, ringlet::Group group)
-    : Placement(settings), modules_(model.modules()), group_(group), sharded_(group, {.reduce_dtype = settings.communication_type}) {
+    : ParameterStore(settings), modules_(model.modules()), group_(group), sharded_(group, {.reduce_dtype = settings.communication_type}) {
   // Handling one module at a time avoids having all full parameters in memory at once.
   std::size_t largest = 0;
   for (const Module<float>& module : modules_) {

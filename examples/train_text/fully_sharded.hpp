@@ -3,14 +3,14 @@
 #include <ringlet/fsdp.hpp>
 #include <vector>
 
-#include "placement.hpp"
+#include "parameter_store.hpp"
 
 namespace train_text {
 
 /// FSDP with sharded parameters. A rank keeps only its shards of the parameters and of the optimizer's state. A module's full parameters
 /// are gathered when it runs, while those of the next module are already on their way. Its gradients are averaged into shards as soon as
 /// they are complete. So a model may be larger than a rank's memory, as long as a few of its modules fit.
-class FullySharded final : public Placement {
+class FullySharded final : public ParameterStore {
  public:
   FullySharded(const Settings& settings, Transformer<float>& model, ringlet::Group group);
 

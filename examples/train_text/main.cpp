@@ -75,8 +75,8 @@ class Reporter {
     if (report_.steps > 0) report_.tokens_per_second = report_.steps * tokens_per_step() / report_.seconds;
     report_.communication_share = run.mean_waiting_share();
     report_.parameter_hash = run.hashes()[0];
-    report_.parameter_bytes_per_rank = trainer.placement().parameter_bytes();
-    report_.optimizer_bytes_per_rank = trainer.placement().optimizer_bytes();
+    report_.parameter_bytes_per_rank = trainer.store().parameter_bytes();
+    report_.optimizer_bytes_per_rank = trainer.store().optimizer_bytes();
     if (speaks_) fmt::print("{}\n", options_.json ? json_line(report_) : summary(report_, trainer.sample()));
   }
 

@@ -83,20 +83,20 @@ struct MlpBranch {
 
 std::string problem_of(const ModelShape& shape) {
   // Parameter counts within these limits cannot overflow.
-  constexpr int kMost = 1 << 16;
-  constexpr double kMostParameters = 1U << 29;
+  constexpr int kMax = 1 << 16;
+  constexpr double kMaxParameters = 1U << 29;
   const std::pair<const char*, int> numbers[] = {
       {"--layers", shape.layers}, {"--width", shape.width}, {"--heads", shape.heads}, {"--context", shape.context}};
   for (const auto& [option, value] : numbers) {
     if (value < 1) return std::string(option) + " must be at least 1, not " + std::to_string(value);
-    if (value > kMost) return std::string(option) + " must be at most " + std::to_string(kMost) + ", not " + std::to_string(value);
+    if (value > kMax) return std::string(option) + " must be at most " + std::to_string(kMax) + ", not " + std::to_string(value);
   }
   if (shape.width % shape.heads != 0) {
     return "--width " + std::to_string(shape.width) + " cannot be shared by --heads " + std::to_string(shape.heads) +
            ": choose a width that is a multiple of the heads";
   }
   const double width = shape.width;
-  if (width * (shape.layers * (12 * width + 13) + shape.context + 2 * kByteValues) > kMostParameters)
+  if (width * (shape.layers * (12 * width + 13) + shape.context + 2 * kByteValues) > kMaxParameters)
     return "--layers " + std::to_string(shape.layers) + " of --width " + std::to_string(shape.width) +
            " make more parameters than this program can number: choose a smaller model";
   return {};

@@ -31,9 +31,9 @@ Sent what_rank_0_sends(const Options& own, int ranks, const std::function<Bytes(
     if (const std::string problem = problem_of_batch(own, ranks); !problem.empty()) return refusal(own, problem);
     Bytes text = load();
     if (const std::string problem = problem_of_text(text.size(), own.shape.context); !problem.empty()) return refusal(own, problem);
-    if (text.size() > kMostTextBytes)
-      return refusal(
-          own, fmt::format("the text has {} bytes, and {} are possible: name a smaller one with --data", text.size(), kMostTextBytes));
+    if (text.size() > kMaxTextBytes)
+      return refusal(own,
+                     fmt::format("the text has {} bytes, and {} are possible: name a smaller one with --data", text.size(), kMaxTextBytes));
     // Browsers have no files, and they need not learn the name of a folder.
     const std::string folder = own.guests == 0 ? own.checkpoint.string() : std::string();
     text.insert(text.begin(), folder.begin(), folder.end());

@@ -1,13 +1,13 @@
 #pragma once
 
 #include "flat_parameters.hpp"
-#include "placement.hpp"
+#include "parameter_store.hpp"
 
 namespace train_text {
 
 /// The common part of native ranks' and browsers' replicas. Every rank has all parameters, all gradients and the whole optimizer state, and
 /// applies the same average, so the ranks stay equal.
-class Replica : public Placement {
+class Replica : public ParameterStore {
  public:
   Replica(const Settings& settings, Transformer<float>& model);
 

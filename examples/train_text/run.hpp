@@ -9,7 +9,7 @@
 
 #include "corpus.hpp"
 #include "course.hpp"
-#include "placement.hpp"
+#include "parameter_store.hpp"
 #include "shares.hpp"
 
 namespace train_text {
@@ -31,7 +31,7 @@ using Timekeeper = std::function<double(int samples, double seconds)>;
 class Run {
  public:
   /// All arguments must outlive the run, except `settings`, which is copied.
-  Run(const Settings& settings, const Corpus& corpus, int rank, int ranks, Transformer<float>& model, Placement& placement);
+  Run(const Settings& settings, const Corpus& corpus, int rank, int ranks, Transformer<float>& model, ParameterStore& store);
 
   /// The next act. For a collective that `exchange` describes, call `exchange`, carry it out, then call `exchanged`. At `average`, call
   /// `begin_average`, average the gradients, then call `averaged`. At `validation`, `gradients` and `apply`, call `work` until it returns
@@ -42,7 +42,7 @@ class Run {
   /// Sets how many steps were done before this run; a negative number means that it cannot begin. Rank 0 must call this before `beginning`;
   /// the other ranks may, with the same number.
   void set_beginning(std::int64_t steps_done) { beginning_ = steps_done; }
-  /// Computes at most `samples` sequences of the present act. Returns true when the act is done and the next one has come. If the placement
+  /// Computes at most `samples` sequences of the present act. Returns true when the act is done and the next one has come. If the store
   /// communicates during a pass, `samples` must be kAll.
   bool work(int samples);
   static constexpr int kAll = 1 << 30;
@@ -99,7 +99,7 @@ class Run {
   int rank_;
   int ranks_;
   Transformer<float>& model_;
-  Placement& placement_;
+  ParameterStore& store_;
   Timekeeper timekeeper_;
   Course course_;
   Speeds speeds_;

@@ -64,7 +64,7 @@ struct Announcement {
 };
 
 /// A longer text is refused, because the rank with the least memory must hold it too.
-constexpr std::uint64_t kMostTextBytes = 1U << 30;
+constexpr std::uint64_t kMaxTextBytes = 1U << 30;
 
 constexpr std::size_t kRecordBytes = 160;
 using Record = std::array<std::byte, kRecordBytes>;

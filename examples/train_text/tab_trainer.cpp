@@ -31,11 +31,11 @@ namespace {
 
 // This counts parameters, gradients, their sums, two values of the optimizer, and room for activations.
 constexpr double kBytesPerParameter = 6 * sizeof(float);
-constexpr double kMostBytes = 1.5 * (1U << 30);
+constexpr double kMaxBytes = 1.5 * (1U << 30);
 
 std::string problem_of_size(std::size_t parameters) {
   const double bytes = kBytesPerParameter * static_cast<double>(parameters);
-  if (bytes <= kMostBytes) return {};
+  if (bytes <= kMaxBytes) return {};
   return "a browser has no room for a model of " + std::to_string(parameters) + " parameters: start a smaller one";
 }
 

@@ -8,7 +8,7 @@
 
 #include "corpus.hpp"
 #include "options.hpp"
-#include "placement.hpp"
+#include "parameter_store.hpp"
 #include "run.hpp"
 
 namespace train_text {
@@ -31,8 +31,8 @@ class Trainer {
   /// The number of steps done before this run. Known after `beginning`.
   int first_step() const { return first_step_; }
   const Transformer<float>& model() const { return model_; }
-  Placement& placement() { return *placement_; }
-  const Placement& placement() const { return *placement_; }
+  ParameterStore& store() { return *store_; }
+  const ParameterStore& store() const { return *store_; }
   /// The text that the model wrote. Known after `Act::sample`.
   const std::string& sample() const { return sample_; }
 
@@ -47,7 +47,7 @@ class Trainer {
   ringlet::Group group_;
   std::uint64_t text_hash_;
   Transformer<float> model_;
-  std::unique_ptr<Placement> placement_;
+  std::unique_ptr<ParameterStore> store_;
   std::unique_ptr<Run> run_;
   std::optional<ringlet::Work> loss_sum_;  // runs from when the loss is known
   int first_step_ = 0;

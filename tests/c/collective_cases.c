@@ -3,7 +3,7 @@
 #include "cases.h"
 #include "check.h"
 
-enum { kMostRanks = 8 };
+enum { kMaxRanks = 8 };
 
 static void fill(float* elements, int64_t count, int32_t rank) {
   for (int64_t i = 0; i < count; ++i) elements[i] = (float)(rank * 100 + i);
@@ -68,7 +68,7 @@ void test_collectives(const world* w) {
 /* Calls the collectives that scatter and gather parts, first of even sizes, then of counts[r] = r + 1 rows. */
 void test_parts(const world* w) {
   const int64_t n = w->size, part = 4, whole = 4 * n;
-  float in[4 * kMostRanks], out[4 * kMostRanks];
+  float in[4 * kMaxRanks], out[4 * kMaxRanks];
   const ringlet_tensor all_in = floats(in, &whole), all_out = floats(out, &whole), part_in = floats(in, &part),
                        part_out = floats(out, &part);
   ringlet_work* work = NULL;
@@ -106,7 +106,7 @@ void test_parts(const world* w) {
 }
 
 void test_uneven_parts(const world* w) {
-  int64_t counts[kMostRanks], ones[kMostRanks], whole = 0, before = 0;
+  int64_t counts[kMaxRanks], ones[kMaxRanks], whole = 0, before = 0;
   for (int32_t r = 0; r < w->size; ++r) {
     counts[r] = r + 1;
     ones[r] = 1;

@@ -162,7 +162,7 @@ TEST_CASE("the allocations of a large all-reduce do not depend on the number of 
   WorldOptions options;
   options.segment_bytes = 16 << 10;
   options.guests = GENERATE(0, 1, 2);
-  options.placement.policy = PlacementPolicy::leaves;
+  options.placement.policy = PlacementPolicy::hub;
   const bool encrypts = GENERATE(false, true);
   CAPTURE(options.guests, encrypts);
   PipeGroup group(options, encrypts);

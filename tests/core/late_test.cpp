@@ -16,7 +16,7 @@ struct LateRank {
     setup.size = size;
     setup.seed = seed;
     setup.world.guests = guests;
-    setup.world.placement.policy = PlacementPolicy::leaves;
+    setup.world.placement.policy = PlacementPolicy::hub;
     return setup;
   }
   Outcome& start_sum(GroupEngine& group, int rank, std::size_t count, Duration timeout = Duration::seconds(1)) {
@@ -59,7 +59,7 @@ TEST_CASE("every rank names the one that has not called, however far along the r
   }
 }
 
-TEST_CASE("by leaves every rank names the one that has not called, though guests hear of it from natives only") {
+TEST_CASE("by the hub every rank names the one that has not called, though guests hear of it from natives only") {
   const int guests = GENERATE(2, 3, 5);
   const std::size_t count = GENERATE(10, 20'000, 200'000);
   for (int late = 0; late < 6; ++late) {

@@ -149,7 +149,7 @@ TEST_CASE("worlds of natives measure nothing and have rank 0's limits") {
 
 TEST_CASE("what is measured is rounded, and what is not measured keeps its value") {
   WorldOptions own;
-  own.placement.policy = PlacementPolicy::leaves;
+  own.placement.policy = PlacementPolicy::hub;
   const wire::Begin placement = placement_of(dearer({0, 0, 90'000, 3'100}, {0, 0, 70'000, 4'200}), own);
   CHECK(placement.policy == 2);
   const double native_latency = own.placement.native.latency_ns, native_byte_ps = own.placement.native.ns_per_byte * 1000;
@@ -162,7 +162,7 @@ TEST_CASE("a rank that is set to another placement than the others ends the meet
   const bool with_roster = GENERATE(false, true);
   GroupSetup setup = probes_setup(3, 1);
   setup.with_roster = with_roster;
-  setup.world.placement.policy = PlacementPolicy::leaves;
+  setup.world.placement.policy = PlacementPolicy::hub;
   SimGroup group(setup);
   WorldOptions other = setup.world;
   other.placement.policy = PlacementPolicy::ring;
@@ -174,8 +174,7 @@ TEST_CASE("a rank that is set to another placement than the others ends the meet
     INFO(rank << ": " << group.met(rank)->text());
     CHECK(group.met(rank)->code() == Errc::mismatch);
     CHECK(group.met(rank)->rank() == 2);
-    CHECK_THAT(group.met(rank)->text(),
-               Contains("rank 2 has the placement 'ring'") && Contains("'leaves'") && Contains("RINGLET_PLACEMENT"));
+    CHECK_THAT(group.met(rank)->text(), Contains("rank 2 has the placement 'ring'") && Contains("'hub'") && Contains("RINGLET_PLACEMENT"));
   }
 }
 

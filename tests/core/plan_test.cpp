@@ -3,8 +3,8 @@
 #include <numeric>
 #include <vector>
 
-#include "core/plan/chunk_layout.hpp"
 #include "core/plan/make_plan.hpp"
+#include "core/plan/part_layout.hpp"
 
 using namespace ringlet;
 
@@ -37,7 +37,7 @@ class Replay {
       if (state.plan.copy_from.bytes > 0) write(state, state.plan.copy_to, read(state, state.plan.copy_from));
       for (const PeerSteps& steps : state.plan.peers) {
         REQUIRE(steps.peer != rank);
-        if (call.algorithm == Algorithm::leaves) REQUIRE_FALSE((topology.is_guest(rank) && topology.is_guest(steps.peer)));
+        if (call.algorithm == Algorithm::hub) REQUIRE_FALSE((topology.is_guest(rank) && topology.is_guest(steps.peer)));
         state.lanes[steps.peer] = {steps, 0, 0};
       }
     }
@@ -181,8 +181,8 @@ class Replay {
         REQUIRE(index < state.done.size());
         const std::size_t bytes =
             index < receives ? state.plan.receives[index].into.bytes : state.plan.combines[index - receives].into.bytes;
-        // By leaves a send may also wait for a block of a window. The last block is shorter, and some blocks have no bytes.
-        if (call_.algorithm == Algorithm::leaves)
+        // By the hub a send may also wait for a block of a window. The last block is shorter, and some blocks have no bytes.
+        if (call_.algorithm == Algorithm::hub)
           REQUIRE((send.from.bytes <= bytes || bytes == 0));
         else
           REQUIRE(send.from.bytes == bytes);
@@ -364,7 +364,7 @@ TEST_CASE("the plans of parts put every part in its place") {
   }
 }
 
-TEST_CASE("leaves bring every contribution once, whoever is a guest, and nothing passes between guests") {
+TEST_CASE("the hub brings every contribution once, whoever is a guest, and nothing passes between guests") {
   using Kind = CollectiveKind;
   for (int natives = 1; natives <= 4; ++natives) {
     for (int guests = 0; guests <= 8; ++guests) {
@@ -372,16 +372,16 @@ TEST_CASE("leaves bring every contribution once, whoever is a guest, and nothing
       if (size < 2) continue;
       for (const LeafLimits limits : {LeafLimits{}, LeafLimits{1, 0, 16, 16}, LeafLimits{20, 200, 1000, 8}}) {
         const Topology topology = Topology::of_world(size, guests, limits);
-        replay(call_of(Kind::barrier, Algorithm::leaves, 0), size, true, topology);
+        replay(call_of(Kind::barrier, Algorithm::hub, 0), size, true, topology);
         for (const std::uint64_t rows : {0U, 1U, 5U, 16U, 17U, 40U, 100U, 131U}) {
-          for (const bool in_place : {false, true}) replay(call_of(Kind::all_reduce, Algorithm::leaves, rows), size, in_place, topology);
+          for (const bool in_place : {false, true}) replay(call_of(Kind::all_reduce, Algorithm::hub, rows), size, in_place, topology);
           for (const int root : {0, natives - 1, size - 1}) {
-            replay(call_of(Kind::reduce, Algorithm::leaves, rows, 1, root), size, false, topology);
-            replay(call_of(Kind::broadcast, Algorithm::leaves, rows, 1, root), size, true, topology);
+            replay(call_of(Kind::reduce, Algorithm::hub, rows, 1, root), size, false, topology);
+            replay(call_of(Kind::broadcast, Algorithm::hub, rows, 1, root), size, true, topology);
           }
         }
       }
-      replay(call_of(Kind::all_reduce, Algorithm::leaves, 3000), size, true, Topology::of_world(size, guests));
+      replay(call_of(Kind::all_reduce, Algorithm::hub, 3000), size, true, Topology::of_world(size, guests));
     }
   }
 }
@@ -397,14 +397,14 @@ TEST_CASE("every plan fits whoever is a guest") {
       const Topology topology(is_guest, {1, 0, 16, 16});
       for (const std::uint64_t rows : {0U, 1U, 17U, 100U}) {
         replay(call_of(Kind::all_reduce, Algorithm::ring, rows), size, true, topology);
-        if (natives > 0) replay(call_of(Kind::all_reduce, Algorithm::leaves, rows), size, false, topology);
+        if (natives > 0) replay(call_of(Kind::all_reduce, Algorithm::hub, rows), size, false, topology);
         replay(call_of(Kind::reduce_scatter, Algorithm::ring, rows, 3), size, false, topology);
         replay(call_of(Kind::all_gather, Algorithm::ring, rows), size, false, topology);
         replay(call_of(Kind::all_to_all, Algorithm::direct, rows), size, false, topology);
         for (int root = 0; root < size; ++root) {
           for (const auto kind : {Kind::broadcast, Kind::reduce}) {
             replay(call_of(kind, Algorithm::ring, rows, 1, root), size, kind == Kind::broadcast, topology);
-            if (natives > 0) replay(call_of(kind, Algorithm::leaves, rows, 1, root), size, kind == Kind::broadcast, topology);
+            if (natives > 0) replay(call_of(kind, Algorithm::hub, rows, 1, root), size, kind == Kind::broadcast, topology);
           }
         }
       }

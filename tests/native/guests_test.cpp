@@ -119,7 +119,7 @@ TEST_CASE("native ranks and guests compute together over TCP, and guests talk to
 TEST_CASE("one native with eight guests, and eight with one, compute alike however they are placed") {
   const std::pair<int, int> ranks = GENERATE(std::pair(1, 8), std::pair(8, 1));
   const int natives = ranks.first, guests = ranks.second;
-  const auto policy = GENERATE(PlacementPolicy::automatic, PlacementPolicy::ring, PlacementPolicy::leaves);
+  const auto policy = GENERATE(PlacementPolicy::automatic, PlacementPolicy::ring, PlacementPolicy::hub);
   CAPTURE(natives, guests, name_of(policy));
   // This is more than an owner keeps of one rank, so that contributions wait for each other.
   constexpr std::size_t kLarge = 1'500'000;

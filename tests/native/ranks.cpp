@@ -51,7 +51,7 @@ void run_ranks(int size, const std::function<void(Group&)>& body, const std::fun
         config.meeting.world_id = 4711;
         if (rank == 0) config.listening_descriptor = coordinator.descriptor;
         if (configure) configure(config);
-        Group group(std::make_shared<native::SharedGroup>(std::make_shared<native::World>(config)));
+        Group group(std::make_shared<native::SharedGroup>(std::make_shared<native::NativeWorld>(config)));
         // Without this wait, a rank that has not yet been told to begin could meet the failure of one that has begun.
         arrived = true;
         all_have_met.arrive_and_wait();

@@ -14,8 +14,8 @@ namespace ringlet::agent {
 namespace {
 
 // Of those who know the token; more at once are a mistake.
-constexpr std::size_t kMostSessions = 64;
-constexpr std::uint32_t kMostWorldSize = 1'024;
+constexpr std::size_t kMaxSessions = 64;
+constexpr std::uint32_t kMaxWorldSize = 1'024;
 
 }  // namespace
 
@@ -46,7 +46,7 @@ Status Agent::open() {
 }
 
 void Agent::take(std::unique_ptr<Link> link) {
-  if (closing_ || sessions_.size() >= kMostSessions) return;
+  if (closing_ || sessions_.size() >= kMaxSessions) return;
   const auto place = sessions_.emplace(sessions_.end());
   AgentSession::Events events;
   events.on_started = [this](const JobView& job) { on_event_({AgentEvent::Kind::job_started, job, ""}); };
@@ -96,9 +96,9 @@ std::optional<Failed> Agent::admit(Start& start) {
   if (start.ranks == 0 || start.ranks > static_cast<std::uint32_t>(free_ranks()))
     return Failed{
         1, fmt::format("{} ranks were asked for, and {} are free now; another job may have come between", start.ranks, free_ranks())};
-  if (start.world_size > kMostWorldSize || start.ranks > start.world_size || start.first_rank > start.world_size - start.ranks)
+  if (start.world_size > kMaxWorldSize || start.ranks > start.world_size || start.first_rank > start.world_size - start.ranks)
     return Failed{2, fmt::format("ranks {} and {} more do not fit into a world of {}; at most {} ranks are possible", start.first_rank,
-                                 start.ranks - 1, start.world_size, kMostWorldSize)};
+                                 start.ranks - 1, start.world_size, kMaxWorldSize)};
   for (const Variable& variable : start.environment) {
     if (const auto why = find_forbidden(variable.name)) return Failed{2, fmt::format("--env {}: it {}", variable.name, *why)};
     if (launch::is_reserved_variable(variable.name))

@@ -10,11 +10,11 @@ namespace ringlet::agent {
 
 namespace {
 
-constexpr std::int64_t kMostGraceMs = 3'600'000;
-constexpr std::size_t kMostShownBytes = 256;
-constexpr int kMostSignals = 64;
+constexpr std::int64_t kMaxGraceMs = 3'600'000;
+constexpr std::size_t kMaxShownBytes = 256;
+constexpr int kMaxSignals = 64;
 
-Duration grace_of(std::uint32_t milliseconds) { return Duration::milliseconds(std::min<std::int64_t>(milliseconds, kMostGraceMs)); }
+Duration grace_of(std::uint32_t milliseconds) { return Duration::milliseconds(std::min<std::int64_t>(milliseconds, kMaxGraceMs)); }
 
 }  // namespace
 
@@ -34,7 +34,7 @@ void AgentSession::on_message(Message message) {
 
 void AgentSession::on(const Hail& hail) {
   if (std::exchange(hailed_, true)) return close("it hailed twice");
-  job_.from = hail.from.substr(0, kMostShownBytes);
+  job_.from = hail.from.substr(0, kMaxShownBytes);
   link_->send(host_.offer(hail));
 }
 
@@ -79,7 +79,7 @@ void AgentSession::on(const Credit& credit) {
 }
 
 void AgentSession::on(const Order& order) {
-  if (order.signal == 0 || order.signal > static_cast<std::uint32_t>(kMostSignals)) return close("it sent a signal that there is not");
+  if (order.signal == 0 || order.signal > static_cast<std::uint32_t>(kMaxSignals)) return close("it sent a signal that there is not");
   // The last rank may have ended while the order was under way.
   if (!running_) return;
   const int number = static_cast<int>(order.signal);

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostFileBytes = 1 << 20;
+constexpr std::size_t kMaxFileBytes = 1 << 20;
 
 std::string_view trimmed(std::string_view text) {
   constexpr std::string_view kWhite = " \t\r";
@@ -48,7 +48,7 @@ std::optional<std::string> find_open_door(fs::path path) {
 
 std::string read_entries(const std::string& file) {
   std::ifstream stream(file, std::ios::binary);
-  std::string text(kMostFileBytes, '\0');
+  std::string text(kMaxFileBytes, '\0');
   stream.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(std::max<std::streamsize>(stream.gcount(), 0)));
   return text;

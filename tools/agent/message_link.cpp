@@ -10,7 +10,7 @@ namespace ringlet::agent {
 
 namespace {
 
-constexpr std::size_t kMostSendParts = 16;
+constexpr std::size_t kMaxSendParts = 16;
 
 }  // namespace
 
@@ -41,7 +41,7 @@ void MessageLink::send(const Message& message) {
 std::span<const ConstBytes> MessageLink::to_send() {
   send_parts_.clear();
   for (const std::string& bytes : outgoing_) {
-    if (send_parts_.size() == kMostSendParts) break;
+    if (send_parts_.size() == kMaxSendParts) break;
     send_parts_.push_back(std::as_bytes(std::span(bytes)).subspan(send_parts_.empty() ? sent_bytes_ : 0));
   }
   return send_parts_;

@@ -63,7 +63,7 @@ void RunOutput::finish() {
   }
 }
 
-void RunOutput::say(const std::string& text) { err_.write(options_.teller + ": " + text + "\n"); }
+void RunOutput::say(const std::string& text) { err_.write(options_.message_prefix + ": " + text + "\n"); }
 
 void RunOutput::discard() {
   for (launch::OutputStream* stream : {&err_, separate_out_ ? &*separate_out_ : nullptr}) {

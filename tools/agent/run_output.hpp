@@ -20,7 +20,7 @@ class RunOutput {
   struct Options {
     bool prefix = true;  // "[rank machine] " before each line
     bool stdout_to_stderr = false;
-    std::string teller = "ringlet run";
+    std::string message_prefix = "ringlet run";
   };
   /// `on_taken`: so much of a machine's output has been shown; `on_lost`: errno, where stdout or stderr takes no more bytes; `on_idle`:
   /// everything is written. All may run inside a call.

@@ -56,24 +56,24 @@ void declare(CLI::App& app, BenchCommandLine& line) {
 }
 
 std::optional<std::size_t> parse_size(std::string_view text) {
-  constexpr std::size_t kMost = std::size_t{1} << 40;
+  constexpr std::size_t kMax = std::size_t{1} << 40;
   std::size_t number = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || number > kMost) return std::nullopt;
+  if (error != std::errc() || number > kMax) return std::nullopt;
   const std::string_view unit = text.substr(static_cast<std::size_t>(stop - text.data()));
   for (const auto& [name, factor] :
        {std::pair<std::string_view, std::size_t>{"", 1}, {"B", 1}, {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}})
-    if (unit == name) return number <= kMost / factor ? std::optional(number * factor) : std::nullopt;
+    if (unit == name) return number <= kMax / factor ? std::optional(number * factor) : std::nullopt;
   return std::nullopt;
 }
 
 /// Converts the values of the command line for a rank. Returns one sentence if one of them is not possible.
 std::optional<std::string> convert(const BenchCommandLine& line, BenchPlan& plan) {
-  constexpr double kMostSeconds = 3600;
+  constexpr double kMaxSeconds = 3600;
   if (line.ranks < 1 || line.ranks > launch::kMaxRanks)
     return fmt::format("--ranks {}: give a number from 1 to {}", line.ranks, launch::kMaxRanks);
-  if (!(line.seconds > 0 && line.seconds <= kMostSeconds))
-    return fmt::format("--seconds {}: give a number above 0, up to {}", line.seconds, kMostSeconds);
+  if (!(line.seconds > 0 && line.seconds <= kMaxSeconds))
+    return fmt::format("--seconds {}: give a number above 0, up to {}", line.seconds, kMaxSeconds);
   const auto dtype = find_dtype(line.dtype);
   if (!dtype) return fmt::format("--dtype {}: there is no such dtype; `ringlet bench --help` lists them", line.dtype);
   const auto operation = std::find_if(kMeasuredCollectives.begin(), kMeasuredCollectives.end(),

@@ -193,7 +193,7 @@ double quantile(std::vector<double>& values, double share) {
 
 Row measure(Group& group, const BenchPlan& plan, std::size_t bytes) {
   constexpr double kBatchMicroseconds = 10'000;
-  constexpr std::size_t kMostCalls = 2000, kFewestBatches = 7, kMostBatches = 100'000;
+  constexpr std::size_t kMaxCalls = 2000, kFewestBatches = 7, kMaxBatches = 100'000;
   Case measured(group, plan, bytes);
   Row row;
   row.checked = max_over_ranks(group, measured.check() ? 0 : 1) == 0;
@@ -206,9 +206,9 @@ Row measure(Group& group, const BenchPlan& plan, std::size_t bytes) {
   auto start = Clock::now();
   for (int i = 0; i < probes; ++i) measured.call();
   const double estimate = std::max(0.05, max_over_ranks(group, microseconds_since(start) / probes));
-  const auto calls = static_cast<std::size_t>(std::clamp(kBatchMicroseconds / estimate, 1.0, static_cast<double>(kMostCalls)));
+  const auto calls = static_cast<std::size_t>(std::clamp(kBatchMicroseconds / estimate, 1.0, static_cast<double>(kMaxCalls)));
   const double wanted = plan.seconds * 1e6 / (estimate * static_cast<double>(calls));
-  const auto batches = static_cast<std::size_t>(std::clamp(wanted, static_cast<double>(kFewestBatches), static_cast<double>(kMostBatches)));
+  const auto batches = static_cast<std::size_t>(std::clamp(wanted, static_cast<double>(kFewestBatches), static_cast<double>(kMaxBatches)));
 
   std::vector<double> samples, single;
   single.reserve(batches * calls);

@@ -33,7 +33,7 @@ int run_discover(Arguments arguments) {
   if (const auto over = parse_options(app, arguments)) return *over;
 
   WatchOptions options;
-  options.teller = "ringlet discover";
+  options.message_prefix = "ringlet discover";
   options.json = line.json;
   options.group = group;
   // A datagram to this machine alone reaches only one of its programs, so `discover` leaves the port to programs that announce themselves.

@@ -9,7 +9,7 @@ namespace ringlet::command {
 
 namespace {
 
-constexpr std::size_t kMostPeers = 64;
+constexpr std::size_t kMaxPeers = 64;
 
 }  // namespace
 
@@ -35,7 +35,7 @@ Result<Address> parse_peer(const std::string& text, std::uint16_t port) {
 
 std::optional<std::string> convert_discovery_line(const DiscoveryLine& line, UvDatagramsOptions& options) {
   if (line.port == 0) return "--port 0: give the port that the other machines use, from 1 to 65535";
-  if (line.peers.size() > kMostPeers) return fmt::format("{} peers: there may be at most {}", line.peers.size(), kMostPeers);
+  if (line.peers.size() > kMaxPeers) return fmt::format("{} peers: there may be at most {}", line.peers.size(), kMaxPeers);
   options.port = line.port;
   options.interfaces = line.interfaces;
   for (const std::string& text : line.peers) {

@@ -51,8 +51,8 @@ std::optional<int> parse_launch_line(CLI::App& app, Arguments arguments, LaunchL
 }
 
 std::optional<std::string> convert_seconds(const char* name, double seconds, std::chrono::milliseconds& converted) {
-  constexpr double kMostSeconds = 1e6;
-  if (!(seconds >= 0 && seconds <= kMostSeconds)) return fmt::format("{} {}: give seconds from 0 to {}", name, seconds, kMostSeconds);
+  constexpr double kMaxSeconds = 1e6;
+  if (!(seconds >= 0 && seconds <= kMaxSeconds)) return fmt::format("{} {}: give seconds from 0 to {}", name, seconds, kMaxSeconds);
   converted = std::chrono::milliseconds(std::llround(seconds * 1000));
   return std::nullopt;
 }

@@ -70,12 +70,12 @@ std::unique_ptr<agent::Agent> MachineWatch::make_agent() {
 int MachineWatch::run() {
   const StopSignals signals(loop_);
   if (!agent_status_.ok()) {
-    fmt::print(stderr, "{}: {}\n", options_.teller, agent_status_.text());
+    fmt::print(stderr, "{}: {}\n", options_.message_prefix, agent_status_.text());
     return 1;
   }
   discovery_.start();
   if (const Status status = datagrams_.status(); !status.ok()) {
-    fmt::print(stderr, "{}: {}; choose another port with --port\n", options_.teller, status.text());
+    fmt::print(stderr, "{}: {}; choose another port with --port\n", options_.message_prefix, status.text());
     return 1;
   }
   tell_start();
@@ -96,8 +96,8 @@ std::unique_ptr<ServiceAdvert> MachineWatch::make_advert() {
   if (!options_.dns_sd || !agent_) return nullptr;
   const auto& profile = *options_.profile;
   Service service{profile.name, agent_->port(), {{"group", profile.group}, {"version", profile.version}}};
-  return std::make_unique<ServiceAdvert>(std::move(service), [teller = options_.teller](const std::string& name) {
-    fmt::print(stderr, "{}: DNS-SD browsers see it as {}, type _ringlet._tcp\n", teller, name);
+  return std::make_unique<ServiceAdvert>(std::move(service), [message_prefix = options_.message_prefix](const std::string& name) {
+    fmt::print(stderr, "{}: DNS-SD browsers see it as {}, type _ringlet._tcp\n", message_prefix, name);
   });
 }
 
@@ -119,15 +119,15 @@ void MachineWatch::on_agent_event(const agent::AgentEvent& event) {
 void MachineWatch::tell_start() const {
   if (!options_.profile) return;
   const auto& profile = *options_.profile;
-  fmt::print(stderr, "{}: {} is up in group {}, until Ctrl-C\n", options_.teller, profile.name, profile.group);
+  fmt::print(stderr, "{}: {} is up in group {}, until Ctrl-C\n", options_.message_prefix, profile.name, profile.group);
   if (options_.agent)
-    fmt::print(stderr, "{}: starts programs that {} allows, at TCP port {}\n", options_.teller,
+    fmt::print(stderr, "{}: starts programs that {} allows, at TCP port {}\n", options_.message_prefix,
                options_.agent->allowed.file().empty() ? "--allow" : "--allow or " + options_.agent->allowed.file(), agent_->port());
   else
     fmt::print(stderr,
                "{}: without a token this machine is only shown; give it the group's (`ringlet pair --group {} --join`, or "
                "RINGLET_TOKEN_FILE) to let `ringlet run` start programs here\n",
-               options_.teller, profile.group);
+               options_.message_prefix, profile.group);
   if (options_.json)
     print_line(dump({{"event", "up"},
                      {"name", profile.name},
@@ -207,7 +207,7 @@ void MachineWatch::explain_nobody() const {
   const double seconds = static_cast<double>(options_.once->whole_milliseconds()) / 1000;
   const bool deaf = !discovery_.heard_itself() && !datagrams_.interfaces().empty();
   fmt::print(
-      stderr, "{}: no machine was heard within {} s on {}, UDP port {}; {}\n", options_.teller, seconds, interface_names(),
+      stderr, "{}: no machine was heard within {} s on {}, UDP port {}; {}\n", options_.message_prefix, seconds, interface_names(),
       options_.datagrams.port,
       deaf ? "not even this machine's own multicast came back: a firewall, or a missing permission for the local network, may hold it "
              "back; name a machine with --peer HOST"

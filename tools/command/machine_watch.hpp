@@ -18,7 +18,7 @@ namespace ringlet::command {
 inline constexpr int kNobodyFound = 3;
 
 struct WatchOptions {
-  std::string teller;  // starts each line on stderr, for example "ringlet discover"
+  std::string message_prefix;  // starts each line on stderr, for example "ringlet discover"
   UvDatagramsOptions datagrams{};
   std::optional<discovery::Profile> profile{};  // announced to others; unset to look only
   std::optional<std::string> group{};           // show only machines of this group; unset for all

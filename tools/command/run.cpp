@@ -34,7 +34,7 @@ Exit codes: those of `ringlet launch`: 0 if all ranks exited with 0, else that o
 it); 126 or 127 if PROGRAM is not allowed or cannot be run, 128 + signal after SIGINT or SIGTERM, 1 if a machine is lost, 2 for a mistake on the
 command line; and 3 if the machines are not found.)";
 
-constexpr std::size_t kMostCommandBytes = 512 * 1024;
+constexpr std::size_t kMaxCommandBytes = 512 * 1024;
 
 struct RunLine {
   DiscoveryLine discovery;
@@ -96,8 +96,8 @@ std::optional<std::string> convert_command(const RunLine& line, RunOnMachines& o
   std::size_t bytes = 0;
   for (const std::string& argument : options.job.arguments) bytes += argument.size();
   for (const agent::Variable& variable : options.job.environment) bytes += variable.name.size() + variable.value.size();
-  if (bytes > kMostCommandBytes)
-    return fmt::format("arguments and variables have {} bytes together; at most {} can be given", bytes, kMostCommandBytes);
+  if (bytes > kMaxCommandBytes)
+    return fmt::format("arguments and variables have {} bytes together; at most {} can be given", bytes, kMaxCommandBytes);
   for (const std::string& entry : line.programs) {
     const std::size_t equals = entry.find('=');
     if (equals == 0 || equals == std::string::npos || entry.compare(equals + 1, 1, "/") != 0)
@@ -108,10 +108,10 @@ std::optional<std::string> convert_command(const RunLine& line, RunOnMachines& o
 }
 
 std::optional<std::string> convert_numbers(const RunLine& line, RunOnMachines& options) {
-  constexpr int kMostRanks = 1024;
+  constexpr int kMaxRanks = 1024;
   if (line.total && line.per_machine) return std::string("-n and --per-machine: give one of the two");
-  if (line.total && (*line.total < 1 || *line.total > kMostRanks))
-    return fmt::format("-n {}: the number of ranks must be from 1 to {}", *line.total, kMostRanks);
+  if (line.total && (*line.total < 1 || *line.total > kMaxRanks))
+    return fmt::format("-n {}: the number of ranks must be from 1 to {}", *line.total, kMaxRanks);
   const int per_machine = line.per_machine.value_or(1);
   if (per_machine < 1 || per_machine > static_cast<int>(agent::kMaxRanksPerMachine))
     return fmt::format("--per-machine {}: the number of ranks must be from 1 to {}", per_machine, agent::kMaxRanksPerMachine);

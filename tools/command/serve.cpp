@@ -119,7 +119,7 @@ int run_serve(Arguments arguments) {
     fmt::print(stderr, "ringlet serve: {}\n", error.what());
     return 1;
   }
-  options.teller = "ringlet serve";
+  options.message_prefix = "ringlet serve";
   options.page_fd = page.get();
   // What the user gives with --env stands behind it, and holds.
   options.environment.insert(options.environment.begin(),

@@ -14,15 +14,15 @@ namespace ringlet::command {
 namespace {
 
 constexpr char kType[] = "_ringlet._tcp";
-constexpr std::size_t kMostNameBytes = 63, kMostFactBytes = 255, kMostTextBytes = 1300;  // RFC 6763, sections 4.1.1, 6.1 and 6.2
-constexpr int kBetweenTries = 5'000, kBetweenPollsMs = 200;                              // in milliseconds
+constexpr std::size_t kMaxNameBytes = 63, kMaxFactBytes = 255, kMaxTextBytes = 1300;  // RFC 6763, sections 4.1.1, 6.1 and 6.2
+constexpr int kBetweenTries = 5'000, kBetweenPollsMs = 200;                           // in milliseconds
 
 /// Returns the TXT record: each pair is preceded by its length in one byte.
 std::string text_record(const Service& service) {
   std::string record;
   for (const auto& [key, value] : service.facts) {
     const std::string pair = key + "=" + value;
-    if (pair.size() > kMostFactBytes || record.size() + pair.size() + 1 > kMostTextBytes) continue;
+    if (pair.size() > kMaxFactBytes || record.size() + pair.size() + 1 > kMaxTextBytes) continue;
     record += static_cast<char>(pair.size());
     record += pair;
   }
@@ -31,7 +31,7 @@ std::string text_record(const Service& service) {
 
 /// Cuts the name only between characters of UTF-8.
 std::string shortened(const std::string& name) {
-  std::size_t size = std::min(name.size(), kMostNameBytes);
+  std::size_t size = std::min(name.size(), kMaxNameBytes);
   while (size < name.size() && size > 0 && (static_cast<unsigned char>(name[size]) & 0xc0) == 0x80) --size;
   return name.substr(0, size);
 }

@@ -17,7 +17,7 @@ constexpr std::chrono::milliseconds kKnockPatience{2'000};
 // Named machines answer immediately, and lost datagrams are repeated every second.
 constexpr Duration kAskingNamed = Duration::milliseconds(1'500);
 constexpr Duration kSurveyPatience = Duration::seconds(60);
-constexpr std::size_t kMostMachines = 32;  // limit for measurements
+constexpr std::size_t kMaxMachines = 32;  // limit for measurements
 
 Reach reach_of(const agent::PathQuality& quality) {
   if (quality.status.ok()) return Reach::good;
@@ -130,7 +130,7 @@ void Examination::note_machines() {
     if (profile.pairing_port != 0) continue;
     MachineFacts facts{instance, profile.name, profile.version, profile.group, heard.by_multicast, profile.port};
     const bool of_interest = options_.group.empty() || profile.group == options_.group;
-    if (of_interest && facts_.has_token && profile.port != 0 && facts_.machines.size() < kMostMachines && !stopped())
+    if (of_interest && facts_.has_token && profile.port != 0 && facts_.machines.size() < kMaxMachines && !stopped())
       examine(facts, heard.machine);
     facts_.machines.push_back(std::move(facts));
   }

@@ -96,7 +96,7 @@ RankOutput::Source& RankOutput::source_of(int rank, Channel channel) {
 
 bool RankOutput::congested() const { return err_.congested() || (separate_out_ && separate_out_->congested()); }
 
-void RankOutput::say(const std::string& text) { err_.write(options_.teller + ": " + text + "\n"); }
+void RankOutput::say(const std::string& text) { err_.write(options_.message_prefix + ": " + text + "\n"); }
 
 void RankOutput::discard() {
   for (OutputStream* stream : {&err_, separate_out_ ? &*separate_out_ : nullptr}) {

@@ -15,7 +15,7 @@ static void set_known(Message::Reason& reason, std::int32_t number) {
   reason = known ? static_cast<Message::Reason>(number) : Message::Reason::unknown;
 }
 
-static void tell_fields(auto& fields, wire::Is<Message> auto& message) {
+static void visit_fields(auto& fields, wire::Is<Message> auto& message) {
   fields.choice(1, message.kind);
   fields.text(2, message.group);
   fields.text(3, message.name);
@@ -43,7 +43,7 @@ bool is_within_bounds(const Message& message) {
 std::string encode(const Message& message) {
   std::string bytes;
   wire::FieldWriter fields(bytes);
-  tell_fields(fields, message);
+  visit_fields(fields, message);
   return bytes;
 }
 

@@ -11,7 +11,7 @@
 
 namespace ringlet::pairing {
 
-inline constexpr std::size_t kLeastDigits = 6, kMostDigits = 8;
+inline constexpr std::size_t kLeastDigits = 6, kMaxDigits = 8;
 
 /// Fills its argument with unpredictable bytes.
 using FillRandom = std::function<void(Bytes)>;

@@ -11,7 +11,7 @@ constexpr Duration kFirstPause = Duration::seconds(1);
 constexpr std::ptrdiff_t kPerAddress = 2;
 constexpr std::size_t kPerAddressAndSecond = 4;
 // Limits the last messages kept for connections that end without fetching theirs.
-constexpr std::size_t kMostLastWords = 16;
+constexpr std::size_t kMaxLastWords = 16;
 
 }  // namespace
 
@@ -88,7 +88,7 @@ void PairingDesk::on_wrong_code(Instant now) {
 void PairingDesk::close(Id id) {
   const auto node = sessions_.extract(id);
   if (node.empty()) return;
-  if (last_words_.size() == kMostLastWords) last_words_.erase(last_words_.begin());
+  if (last_words_.size() == kMaxLastWords) last_words_.erase(last_words_.begin());
   last_words_[id] = node.mapped().talk->take_outgoing();
 }
 

@@ -14,7 +14,7 @@ namespace ringlet::pairing {
 struct DeskOptions {
   std::string group;
   std::string name;  // of this machine
-  std::size_t digits = kMostDigits;
+  std::size_t digits = kMaxDigits;
   Duration validity = Duration::seconds(120);  // of a code
   Duration patience = Duration::seconds(10);   // limit for one conversation
   std::size_t conversations = 4;               // at the same time, two of them from one address

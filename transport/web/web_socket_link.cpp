@@ -102,7 +102,7 @@ bool WebSocketLink::deliver() {
     begin_ = end_ - input.size();
     if (found == FrameReader::Found::payload) {
       const auto progress = deliver_payload();
-      if (progress != Progress::going_on) return progress == Progress::waiting;
+      if (progress != Delivery::going_on) return progress == Delivery::waiting;
     } else if (found == FrameReader::Found::ping) {
       take_ping();
     } else if (found == FrameReader::Found::close) {
@@ -116,17 +116,17 @@ bool WebSocketLink::deliver() {
   return false;
 }
 
-WebSocketLink::Progress WebSocketLink::deliver_payload() {
+WebSocketLink::Delivery WebSocketLink::deliver_payload() {
   const LinkUser* const asked = user_;
   std::span<const Bytes> parts;
-  if (!survives([&](LinkUser& user) { parts = user.to_receive(); })) return Progress::destroyed;
-  if (user_ != asked) return Progress::going_on;
+  if (!survives([&](LinkUser& user) { parts = user.to_receive(); })) return Delivery::destroyed;
+  if (user_ != asked) return Delivery::going_on;
   ConstBytes input = undelivered();
   std::size_t bytes = 0;
   for (const Bytes part : parts) bytes += reader_.take_payload(input, part);
   begin_ = end_ - input.size();
-  if (bytes == 0) return Progress::waiting;
-  return survives([&](LinkUser& user) { user.received(bytes); }) ? Progress::going_on : Progress::destroyed;
+  if (bytes == 0) return Delivery::waiting;
+  return survives([&](LinkUser& user) { user.received(bytes); }) ? Delivery::going_on : Delivery::destroyed;
 }
 
 void WebSocketLink::take_ping() {

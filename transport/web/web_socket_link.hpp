@@ -48,13 +48,13 @@ class WebSocketLink final : public Link, private LinkUser {
   void receive_ended() override;
   void link_failed(const Status& status) override;
 
-  enum class Progress : std::uint8_t { going_on, waiting, destroyed };
+  enum class Delivery : std::uint8_t { going_on, waiting, destroyed };
 
   template <class Call>
   bool survives(Call call);
   void deliver_later();
   bool deliver();
-  Progress deliver_payload();
+  Delivery deliver_payload();
   void take_ping();
   void take_close();
   bool tell_end();

@@ -65,7 +65,7 @@ RINGLET_EXPORT const char* ringlet_group_placement(int32_t group);
 RINGLET_EXPORT int32_t ringlet_split(int32_t ticket, int32_t group, int32_t stream, int32_t timeout_ms, int32_t color, int32_t key);
 /// Leaves a group, which must have no pending operation; its handle is then invalid.
 RINGLET_EXPORT int32_t ringlet_group_leave(int32_t group);
-/// Returns how an operation ("all_reduce", ...) moves a buffer of this many bytes: "exchange", "doubling", "direct", "ring" or "leaves";
+/// Returns how an operation ("all_reduce", ...) moves a buffer of this many bytes: "exchange", "doubling", "direct", "ring" or "hub";
 /// null if there is no such operation.
 RINGLET_EXPORT const char* ringlet_group_algorithm(int32_t group, const char* operation, size_t bytes);
 

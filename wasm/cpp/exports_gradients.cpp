@@ -36,8 +36,8 @@ std::optional<double> optional_number(double value) { return std::isnan(value) ?
 
 /// Converts a number of bytes from JavaScript's numbers, which are doubles.
 std::int64_t bytes_of(double value) {
-  constexpr double kMost = 1e15;
-  return static_cast<std::int64_t>(std::isnan(value) ? 0 : std::clamp(value, -1.0, kMost));
+  constexpr double kMax = 1e15;
+  return static_cast<std::int64_t>(std::isnan(value) ? 0 : std::clamp(value, -1.0, kMax));
 }
 
 Result<TensorView> tensor_of(const std::string& name, int32_t dtype, void* data, const uint32_t* shape, int32_t axes) {

@@ -69,7 +69,7 @@ export interface Result {
 export interface Placement {
   /** The group's ranks in the order of the ring, from rank 0 on. */
   readonly ring: readonly number[];
-  /** A sentence for people: "2 native ranks, 2 browsers: large all-reduces by leaves (...)". */
+  /** A sentence for people: "2 native ranks, 2 browsers: large all-reduces by hub (...)". */
   readonly text: string;
 }
 

@@ -67,7 +67,7 @@ RINGLET_API int32_t ringlet_group_split(ringlet_group* group, int32_t color, int
                                         ringlet_group** part);
 
 /** Gets how `operation` ("all_reduce", "broadcast", ...: the functions' names without prefix) moves a buffer of this many bytes:
- * `*algorithm` becomes "exchange", "doubling", "direct", "ring" or "leaves". The text is valid for ever. */
+ * `*algorithm` becomes "exchange", "doubling", "direct", "ring" or "hub". The text is valid for ever. */
 RINGLET_API int32_t ringlet_group_algorithm(const ringlet_group* group, const char* operation, size_t bytes, const char** algorithm);
 
 /** Waits until the operation has ended, and returns its code. May be called again. */

@@ -16,9 +16,9 @@ constexpr std::size_t kOutputHead = 5;  // rank and stream
 constexpr std::size_t kMaxNoise = 256 * 1024;
 /// Of bodies that are parsed, but for a job's, which holds whatever is on the user's command line.
 constexpr std::size_t kMaxParsedBytes = 64 * 1024;
-constexpr int kMostColumns = 65535;
-constexpr int kMostSignals = 64;
-constexpr std::int64_t kMostGraceMs = 1'000'000'000;
+constexpr int kMaxColumns = 65535;
+constexpr int kMaxSignals = 64;
+constexpr std::int64_t kMaxGraceMs = 1'000'000'000;
 constexpr int kAnyNumber = std::numeric_limits<int>::max();
 
 /// The parser goes down the stack with every level of nesting; no message of ours has more than these.
@@ -32,14 +32,14 @@ class NestingCheck final : public nlohmann::json_sax<Json> {
   bool string(string_t&) override { return true; }
   bool binary(binary_t&) override { return true; }
   bool key(string_t&) override { return true; }
-  bool start_object(std::size_t) override { return ++depth_ <= kMostLevels; }
+  bool start_object(std::size_t) override { return ++depth_ <= kMaxLevels; }
   bool end_object() override { return --depth_ >= 0; }
-  bool start_array(std::size_t) override { return ++depth_ <= kMostLevels; }
+  bool start_array(std::size_t) override { return ++depth_ <= kMaxLevels; }
   bool end_array() override { return --depth_ >= 0; }
   bool parse_error(std::size_t, const std::string&, const Json::exception&) override { return false; }
 
  private:
-  static constexpr int kMostLevels = 3;
+  static constexpr int kMaxLevels = 3;
   int depth_ = 0;
 };
 
@@ -88,7 +88,7 @@ std::optional<int> optional_number_at(const Json& json, const char* key, int lea
   return json.at(key).is_null() ? std::nullopt : std::optional<int>(number_at(json, key, least, most));
 }
 
-std::chrono::milliseconds grace_of(const Json& json) { return std::chrono::milliseconds(number_in(json.at("grace_ms"), 0, kMostGraceMs)); }
+std::chrono::milliseconds grace_of(const Json& json) { return std::chrono::milliseconds(number_in(json.at("grace_ms"), 0, kMaxGraceMs)); }
 
 std::uint32_t raw_number(std::string_view bytes) {
   std::uint32_t number = 0;
@@ -173,7 +173,7 @@ Job parse_job(std::string_view body) {
     options.environment = json.at("environment").get<std::vector<std::pair<std::string, std::string>>>();
     options.working_directory = optional_at<std::string>(json, "directory");
     options.stdin_rank = optional_number_at(json, "stdin", 0, options.world_size - 1);
-    options.terminal_columns = optional_number_at(json, "columns", 0, kMostColumns);
+    options.terminal_columns = optional_number_at(json, "columns", 0, kMaxColumns);
     options.grace = grace_of(json);
     options.prefix = false;
     job.preferred_directory = json.at("preferred").get<std::string>();
@@ -193,7 +193,7 @@ ExitNote parse_exit(std::string_view body) {
     note.exit.rank = number_at(json, "rank", 0, kMaxWorldSize - 1);
     note.exit.pid = number_at(json, "pid", 1, kAnyNumber);
     note.exit.code = optional_number_at(json, "code", 0, 255);
-    note.exit.signal = optional_number_at(json, "signal", 1, kMostSignals);
+    note.exit.signal = optional_number_at(json, "signal", 1, kMaxSignals);
     note.exit.stopped = json.at("stopped").get<bool>();
     note.exec_error = optional_number_at(json, "exec_error", 1, kAnyNumber);
     if (!note.exit.code && !note.exit.signal) refuse();
@@ -207,7 +207,7 @@ OutputPart parse_output(std::string_view body) {
 }
 
 StopOrder parse_stop(std::string_view body) {
-  return parse(body, [](const Json& json) { return StopOrder{number_at(json, "signal", 1, kMostSignals), grace_of(json)}; });
+  return parse(body, [](const Json& json) { return StopOrder{number_at(json, "signal", 1, kMaxSignals), grace_of(json)}; });
 }
 
 int parse_number(std::string_view body, int most) {

@@ -19,7 +19,7 @@ const training: News[] = [
     size: 4,
     guests: 2,
     order: [0, 2, 1, 3],
-    placement: '2 native ranks, 2 browsers: large all-reduces by leaves',
+    placement: '2 native ranks, 2 browsers: large all-reduces by hub',
   },
   { kind: 'prepared', step: 0, steps: 200, batch: 16, parameters: 112_896 },
   ...Array.from({ length: 120 }, (_, at): News[] => {

@@ -1,4 +1,4 @@
-#include "native/progress.hpp"
+#include "native/loop_driver.hpp"
 
 #include <sched.h>
 
@@ -19,11 +19,11 @@ Instant clock_now() {
 
 }  // namespace
 
-Progress::Progress(bool helper) {
+LoopDriver::LoopDriver(bool helper) {
   if (helper) helper_ = std::thread([this] { help(); });
 }
 
-Progress::~Progress() {
+LoopDriver::~LoopDriver() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -33,7 +33,7 @@ Progress::~Progress() {
   if (helper_.joinable()) helper_.join();
 }
 
-bool Progress::acquire(const std::atomic<bool>* done, std::optional<Instant> deadline) {
+bool LoopDriver::acquire(const std::atomic<bool>* done, std::optional<Instant> deadline) {
   // This load and the store that sets `done` are sequentially consistent: a caller that has counted itself as waiting either sees `done` or
   // is notified by background_done().
   const auto is_done = [&] { return done != nullptr && done->load(std::memory_order_seq_cst); };
@@ -57,7 +57,7 @@ bool Progress::acquire(const std::atomic<bool>* done, std::optional<Instant> dea
   return true;
 }
 
-bool Progress::acquire_from_helper() {
+bool LoopDriver::acquire_from_helper() {
   std::unique_lock lock(mutex_);
   ++uses_;
   if (owner_ == Owner::helper) {
@@ -73,7 +73,7 @@ bool Progress::acquire_from_helper() {
   return true;
 }
 
-void Progress::release() {
+void LoopDriver::release() {
   bool tell_helper;
   bool tell_callers;
   {
@@ -86,7 +86,7 @@ void Progress::release() {
   if (tell_helper) helper_wakes_.notify_one();
 }
 
-void Progress::run_in_background(Task start) {
+void LoopDriver::run_in_background(Task start) {
   ++background_;
   {
     const std::lock_guard lock(mutex_);
@@ -98,7 +98,7 @@ void Progress::run_in_background(Task start) {
   release();
 }
 
-void Progress::background_done() {
+void LoopDriver::background_done() {
   --background_;
   if (waiting_callers_.load() == 0) return;
   // Another thread may wait for this operation while this thread turns the loop for its own one.
@@ -106,7 +106,7 @@ void Progress::background_done() {
   callers_.notify_all();
 }
 
-bool Progress::wait(const std::atomic<bool>& done, std::optional<Duration> timeout) {
+bool LoopDriver::wait(const std::atomic<bool>& done, std::optional<Duration> timeout) {
   if (done.load(std::memory_order_acquire)) return true;
   std::optional<Instant> deadline;
   if (timeout) deadline = clock_now() + *timeout;
@@ -117,7 +117,7 @@ bool Progress::wait(const std::atomic<bool>& done, std::optional<Duration> timeo
   return done.load(std::memory_order_acquire);
 }
 
-void Progress::drive(const std::atomic<bool>& done, std::optional<Instant> deadline) {
+void LoopDriver::drive(const std::atomic<bool>& done, std::optional<Instant> deadline) {
   const simd::FloatEnvironment environment;
   Instant last_event = clock_now();
   TimerId alarm = 0;
@@ -140,7 +140,7 @@ void Progress::drive(const std::atomic<bool>& done, std::optional<Instant> deadl
   if (alarm != 0) loop_.cancel(alarm);
 }
 
-void Progress::help() {
+void LoopDriver::help() {
   const simd::FloatEnvironment environment;
   std::unique_lock lock(mutex_);
   std::uint64_t uses_seen = uses_;
@@ -163,7 +163,7 @@ void Progress::help() {
   }
 }
 
-void Progress::help_while_alone(std::unique_lock<std::mutex>& lock) {
+void LoopDriver::help_while_alone(std::unique_lock<std::mutex>& lock) {
   owner_ = Owner::helper;
   lock.unlock();
   loop_.flush();

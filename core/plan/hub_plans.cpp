@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "core/plan/chunk_layout.hpp"
+#include "core/plan/part_layout.hpp"
 #include "core/plan/plans.hpp"
 
 namespace ringlet {
@@ -21,7 +21,7 @@ class Owners {
     return index >= 0 && index < count_;
   }
   Region part(Buffer buffer, int owner) const {
-    const ElementRange range = chunk_of(plan_.call().elements(), count_, plan_.topology().index_among_natives(owner));
+    const ElementRange range = part_of(plan_.call().elements(), count_, plan_.topology().index_among_natives(owner));
     const std::size_t width = size_of(plan_.call().dtype);
     return {buffer, range.begin * width, range.count() * width};
   }
@@ -69,9 +69,9 @@ class Owners {
 /// Writes one rank's plan. A rank sends an owner the blocks of its contribution. An owner sends a rank the results or, in a reduce to
 /// another root, empty transfers in place of them. If both own parts, each direction carries contributions and results in the order C0 C1
 /// R0 C2 R1 C3 R2 ...
-class LeavesReduction {
+class HubReduction {
  public:
-  explicit LeavesReduction(PlanWriter& plan) : plan_(plan), owners_(plan) {}
+  explicit HubReduction(PlanWriter& plan) : plan_(plan), owners_(plan) {}
 
   void write() {
     int receives = 0;
@@ -168,10 +168,10 @@ class LeavesReduction {
 
 }  // namespace
 
-void plan_leaves_reduction(PlanWriter& plan) { LeavesReduction(plan).write(); }
+void plan_hub_reduction(PlanWriter& plan) { HubReduction(plan).write(); }
 
 // The root sends every owner its part, and the owner passes it on to the others. The root sends the part that it owns to all ranks itself.
-void plan_leaves_broadcast(PlanWriter& plan) {
+void plan_hub_broadcast(PlanWriter& plan) {
   const Owners owners(plan);
   const int root = plan.call().root;
   const int rank = plan.rank();

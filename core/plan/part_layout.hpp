@@ -17,17 +17,17 @@ struct ElementRange {
 };
 
 /// Chunks begin at multiples of this number of elements, so that no two ranks reduce parts of one cache line.
-inline constexpr std::size_t kChunkGranule = 16;
+inline constexpr std::size_t kPartGranule = 16;
 
-/// Returns the part of `count` elements that rank `rank` of `size` owns in an all-reduce. A pure function of its arguments; chunks may be
+/// Returns the part of `count` elements that rank `rank` of `size` owns in an all-reduce. A pure function of its arguments; parts may be
 /// empty.
-constexpr ElementRange chunk_of(std::size_t count, int size, int rank) {
-  const std::size_t granules = (count + kChunkGranule - 1) / kChunkGranule;
+constexpr ElementRange part_of(std::size_t count, int size, int rank) {
+  const std::size_t granules = (count + kPartGranule - 1) / kPartGranule;
   const auto boundary = [&](int index) {
     const auto ranks = static_cast<std::size_t>(size);
     const auto i = static_cast<std::size_t>(index);
     // granules * i / ranks, computed without overflow
-    return std::min(count, (granules / ranks * i + granules % ranks * i / ranks) * kChunkGranule);
+    return std::min(count, (granules / ranks * i + granules % ranks * i / ranks) * kPartGranule);
   };
   return {boundary(rank), boundary(rank + 1)};
 }

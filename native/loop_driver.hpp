@@ -16,13 +16,13 @@ namespace ringlet::native {
 /// Decides which thread turns the loop; only one holds it at a time. A thread that waits for an operation turns the loop itself, so that a
 /// short operation costs no switch of threads. While no caller waits, a helper thread turns it, so that operations go on while the program
 /// computes, and heartbeats are answered. All members may be called from any thread.
-class Progress {
+class LoopDriver {
  public:
   /// `helper` says whether to start the helper thread.
-  explicit Progress(bool helper);
-  ~Progress();
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
+  explicit LoopDriver(bool helper);
+  ~LoopDriver();
+  LoopDriver(const LoopDriver&) = delete;
+  LoopDriver& operator=(const LoopDriver&) = delete;
 
   /// May be used only while holding the loop, except for post() and wake().
   UvLoop& loop() { return loop_; }

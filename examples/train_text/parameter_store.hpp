@@ -19,7 +19,7 @@ namespace train_text {
 /// Decides where a rank keeps parameters, gradients and optimizer state, and how a step's gradients are brought there. The modes of
 /// training differ in this alone. On native ranks the members that communicate are collective and throw `ringlet::Error` if the group
 /// fails.
-class Placement : public ModuleMemory<float> {
+class ParameterStore : public ModuleMemory<float> {
  public:
   /// Returns all parameters in one array, into which rank 0's are broadcast. Returns an empty span if the ranks share them already.
   virtual std::span<float> values() { return {}; }
@@ -53,7 +53,7 @@ class Placement : public ModuleMemory<float> {
   virtual double communication_seconds() const { return communication_.seconds(); }
 
  protected:
-  explicit Placement(const Settings& settings);
+  explicit ParameterStore(const Settings& settings);
 
   ringlet::MultiOptimizer optimizer_;
   std::optional<double> max_norm_;

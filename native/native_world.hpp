@@ -6,7 +6,7 @@
 
 #include "core/engine/world.hpp"
 #include "core/rendezvous/meeting.hpp"
-#include "native/progress.hpp"
+#include "native/loop_driver.hpp"
 #include "native/status/status_socket.hpp"
 #include "native/web_door.hpp"
 #include "transport/crypto/token_authenticator.hpp"
@@ -31,16 +31,16 @@ struct WorldConfig {
 
 /// The world of a native program: the core's world with a loop, a network, and the rules for threads. It lives as long as any of its groups
 /// (shared_group.hpp). Any thread.
-class World {
+class NativeWorld {
  public:
   /// Meets the other ranks. Throws the reason where they do not meet.
-  explicit World(const WorldConfig& config);
+  explicit NativeWorld(const WorldConfig& config);
   /// Says goodbye to the other ranks, and waits at most the close timeout.
-  ~World();
-  World(const World&) = delete;
-  World& operator=(const World&) = delete;
+  ~NativeWorld();
+  NativeWorld(const NativeWorld&) = delete;
+  NativeWorld& operator=(const NativeWorld&) = delete;
 
-  Progress& progress() { return progress_; }
+  LoopDriver& driver() { return driver_; }
   /// May be used only while holding the loop.
   ringlet::World& core() { return *core_; }
 
@@ -50,7 +50,7 @@ class World {
   void close();
 
   const WorldOptions options_;
-  Progress progress_;
+  LoopDriver driver_;
   std::unique_ptr<UvNetwork> network_;
   std::unique_ptr<TokenAuthenticator> authenticator_;
   std::unique_ptr<PeerMemory> peer_memory_;
