@@ -1,4 +1,5 @@
 #include "tests/conformance/suite_user.hpp"
+#include "tests/core/seeds.hpp"
 #include "tests/local/peer_memory_network.hpp"
 #include "tests/local/sim_pair.hpp"
 
@@ -86,7 +87,7 @@ TEST_CASE("long parts are read from the sender's memory") {
 }
 
 TEST_CASE("what cannot be read comes in the stream instead") {
-  const auto seed = GENERATE(range<std::uint64_t>(0, 150));
+  const auto seed = GENERATE(from_range(seeds(150)));
   CAPTURE(seed);
   SimPair inner(seed, {});
   PeerMemoryPair pair(inner);
@@ -97,7 +98,7 @@ TEST_CASE("what cannot be read comes in the stream instead") {
 }
 
 TEST_CASE("nothing that was recalled is delivered, and nothing is lost by it") {
-  const auto seed = GENERATE(range<std::uint64_t>(0, 300));
+  const auto seed = GENERATE(from_range(seeds(300)));
   CAPTURE(seed);
   SimPair inner(seed, {});
   PeerMemoryPair pair(inner);
@@ -113,7 +114,7 @@ TEST_CASE("nothing that was recalled is delivered, and nothing is lost by it") {
 }
 
 TEST_CASE("recalls inside every call") {
-  const auto seed = GENERATE(range<std::uint64_t>(0, 40));
+  const auto seed = GENERATE(from_range(seeds(40)));
   CAPTURE(seed);
   SimPair inner(seed, {});
   PeerMemoryPair pair(inner);
@@ -129,7 +130,7 @@ TEST_CASE("recalls inside every call") {
 }
 
 TEST_CASE("whoever loses the other end of a pulled link hears of it, whatever was lent") {
-  const auto seed = GENERATE(range<std::uint64_t>(0, 120));
+  const auto seed = GENERATE(from_range(seeds(120)));
   const auto kind = GENERATE(StopKind::closes_links, StopKind::resets_links);
   CAPTURE(seed);
   SimPair inner(seed, {});

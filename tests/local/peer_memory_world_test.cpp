@@ -48,7 +48,7 @@ GroupSetup setup_of(std::uint64_t seed, SimRandom& random) {
 }  // namespace
 
 TEST_CASE("ranks that read each other's memory add right, and part in order") {
-  for (const auto seed : seeds(40)) {
+  for (const auto seed : seeds(20)) {
     CAPTURE(seed);
     SimRandom random(seed + 9);
     PeerMemoryGroup ranks(setup_of(seed, random));
@@ -66,7 +66,7 @@ TEST_CASE("ranks that read each other's memory add right, and part in order") {
 }
 
 TEST_CASE("when a rank whose memory others read goes, every survivor's operation ends with its name") {
-  for (const auto seed : seeds(150)) {
+  for (const auto seed : seeds(60)) {
     CAPTURE(seed);
     SimRandom random(seed + 5);
     PeerMemoryGroup ranks(setup_of(seed, random));
@@ -95,7 +95,7 @@ TEST_CASE("when a rank whose memory others read goes, every survivor's operation
 }
 
 TEST_CASE("a rank that ends an operation early takes nothing back that others still read") {
-  for (const auto seed : seeds(60)) {
+  for (const auto seed : seeds(30)) {
     CAPTURE(seed);
     SimRandom random(seed + 6);
     PeerMemoryGroup ranks(setup_of(seed, random));

@@ -60,7 +60,7 @@ TEST_CASE("gradients may be ready in any order, another one on every rank and in
       bucketer.finish();
       expect(bucketer.averaged().size() == gradients.size(), "all were reported");
       for (std::size_t i = 0; i < gradients.size(); ++i)
-        for (const float value : gradients[i]) expect(value == mean(ranks, step, i), "step " + std::to_string(step));
+        for (const float value : gradients[i]) expect(value == mean(ranks, step, i), [&] { return "step " + std::to_string(step); });
     }
   });
 }

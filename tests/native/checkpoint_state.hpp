@@ -5,6 +5,7 @@
 #include <ringlet/ringlet.hpp>
 #include <vector>
 
+#include "tests/native/expect.hpp"
 #include "tests/temporary_directory.hpp"
 
 namespace ringlet::test {
@@ -48,9 +49,6 @@ class TrainingState {
   Tree shards_;
   Tree slots_;
 };
-
-/// Throws if the condition is false, since Catch's assertions may not run on several threads at once.
-void expect(bool condition, const std::string& what);
 
 /// Saves the state of `seed` from `ranks` ranks.
 void save_state(int ranks, const std::function<std::filesystem::path(int)>& directory_of, std::uint64_t step, unsigned seed,

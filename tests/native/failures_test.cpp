@@ -2,15 +2,13 @@
 #include <catch2/catch.hpp>
 #include <thread>
 
+#include "tests/native/expect.hpp"
 #include "tests/native/ranks.hpp"
 
 using namespace ringlet;
+using test::expect;
 
 namespace {
-
-void expect(bool condition, const std::string& what) {
-  if (!condition) throw std::runtime_error(what);
-}
 
 template <class ExpectedError>
 ExpectedError catch_error(const std::function<void()>& call) {

@@ -2,16 +2,14 @@
 #include <cmath>
 
 #include "simd/kernels.hpp"
+#include "tests/native/expect.hpp"
 #include "tests/native/ranks.hpp"
 
 using namespace ringlet;
 using Catch::Matchers::Contains;
+using test::expect;
 
 namespace {
-
-void expect(bool condition, const std::string& what) {
-  if (!condition) throw std::runtime_error(what);
-}
 
 std::vector<float> gradient(int rank, std::size_t index, std::size_t count) {
   std::vector<float> values(count);

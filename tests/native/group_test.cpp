@@ -29,7 +29,7 @@ TEST_CASE("all_sum of every size class over TCP") {
       world.all_sum(values);
       for (std::size_t i = 0; i < count; ++i)
         expect(values[i] == static_cast<float>(size * (size + 1) / 2 * static_cast<int>(i % 5 + 1)),
-               "wrong sum at " + std::to_string(i) + " of " + std::to_string(count));
+               [&] { return "wrong sum at " + std::to_string(i) + " of " + std::to_string(count); });
     }
   });
 }

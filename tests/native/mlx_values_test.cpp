@@ -129,7 +129,8 @@ TEST_CASE("a NaN of any rank comes through max and min at every position, in MLX
           world.all_max(highest);
           world.all_min(lowest);
           for (std::size_t i = 0; i < count; ++i)
-            expect(std::isnan(highest[i]) && std::isnan(lowest[i]), "element " + std::to_string(i) + " of " + std::to_string(count));
+            expect(std::isnan(highest[i]) && std::isnan(lowest[i]),
+                   [&] { return "element " + std::to_string(i) + " of " + std::to_string(count); });
         }
     });
   }

@@ -9,16 +9,13 @@
 #include <numeric>
 #include <thread>
 
+#include "tests/native/expect.hpp"
 #include "tests/native/ranks.hpp"
 
 using namespace ringlet;
+using test::expect;
 
 namespace {
-
-// Throws if the condition is false, since Catch's assertions may not run on several threads at once.
-void expect(bool condition, const std::string& what) {
-  if (!condition) throw std::runtime_error(what);
-}
 
 template <class ExpectedError>
 std::string text_of(const std::function<void()>& call) {

@@ -21,8 +21,8 @@ struct Gapped {
   void expect_values(const std::vector<float>& wanted, const std::string& what) const {
     expect(memory.size() == 2 * wanted.size(), what);
     for (std::size_t i = 0; i < wanted.size(); ++i) {
-      expect(memory[2 * i] == wanted[i], what + ": element " + std::to_string(i));
-      expect(memory[2 * i + 1] == kUntouched, what + ": the gap after " + std::to_string(i));
+      expect(memory[2 * i] == wanted[i], [&] { return what + ": element " + std::to_string(i); });
+      expect(memory[2 * i + 1] == kUntouched, [&] { return what + ": the gap after " + std::to_string(i); });
     }
   }
   std::vector<float> memory;
