@@ -5,6 +5,7 @@
 #include <ringlet/dlpack.hpp>
 #include <ringlet/error.hpp>
 #include <ringlet/tensor.hpp>
+#include <type_traits>
 
 #include "sim/sim_random.hpp"
 
@@ -27,6 +28,11 @@ std::vector<float> packed(View view) {
 }
 
 }  // namespace
+
+TEST_CASE("a view's bytes are as constant as its elements") {
+  STATIC_REQUIRE(std::is_same_v<TensorView::Byte, std::byte>);
+  STATIC_REQUIRE(std::is_same_v<ConstTensorView::Byte, const std::byte>);
+}
 
 TEST_CASE("a transposed view packs in its own order") {
   std::vector<float> values = counted(6);
