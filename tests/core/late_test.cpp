@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 
+#include "tests/core/seeds.hpp"
 #include "tests/core/sim_group.hpp"
 
 using namespace ringlet;
@@ -46,9 +47,10 @@ struct LateRank {
 TEST_CASE("every rank names the one that has not called, however far along the ring it is") {
   const int size = GENERATE(4, 8);
   const std::size_t count = GENERATE(10, 20'000, 200'000);  // exchange, direct, ring
-  for (int late = 0; late < size; ++late) {
+  for (const auto seed : seeds(static_cast<std::uint64_t>(size))) {
+    const int late = static_cast<int>(seed);
     CAPTURE(size, count, late);
-    LateRank ranks(size, static_cast<std::uint64_t>(late));
+    LateRank ranks(size, seed);
     for (int rank = 0; rank < size; ++rank)
       if (rank != late) ranks.start_sum(ranks.sim.world(rank).group(), rank, count);
     REQUIRE(ranks.sim.run_until_done(Duration::seconds(3)));
@@ -62,9 +64,10 @@ TEST_CASE("every rank names the one that has not called, however far along the r
 TEST_CASE("by the hub every rank names the one that has not called, though guests hear of it from natives only") {
   const int guests = GENERATE(2, 3, 5);
   const std::size_t count = GENERATE(10, 20'000, 200'000);
-  for (int late = 0; late < 6; ++late) {
+  for (const auto seed : seeds(6)) {
+    const int late = static_cast<int>(seed);
     CAPTURE(guests, count, late);
-    LateRank ranks(6, static_cast<std::uint64_t>(late), guests);
+    LateRank ranks(6, seed, guests);
     for (int rank = 0; rank < 6; ++rank)
       if (rank != late) ranks.start_sum(ranks.sim.world(rank).group(), rank, count);
     REQUIRE(ranks.sim.run_until_done(Duration::seconds(3)));
