@@ -9,6 +9,7 @@
 #include "core/base/names_text.hpp"
 #include "tools/command/bench_rank.hpp"
 #include "tools/command/subcommand.hpp"
+#include "tools/launch/launch_report.hpp"
 #include "tools/launch/launcher.hpp"
 
 namespace ringlet::command {
@@ -56,24 +57,24 @@ void declare(CLI::App& app, BenchCommandLine& line) {
 }
 
 std::optional<std::size_t> parse_size(std::string_view text) {
-  constexpr std::size_t kMost = std::size_t{1} << 40;
+  constexpr std::size_t kMax = std::size_t{1} << 40;
   std::size_t number = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || number > kMost) return std::nullopt;
+  if (error != std::errc() || number > kMax) return std::nullopt;
   const std::string_view unit = text.substr(static_cast<std::size_t>(stop - text.data()));
   for (const auto& [name, factor] :
        {std::pair<std::string_view, std::size_t>{"", 1}, {"B", 1}, {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}})
-    if (unit == name) return number <= kMost / factor ? std::optional(number * factor) : std::nullopt;
+    if (unit == name) return number <= kMax / factor ? std::optional(number * factor) : std::nullopt;
   return std::nullopt;
 }
 
 /// Brings the values into the form of a rank; a sentence where one cannot be.
 std::optional<std::string> convert(const BenchCommandLine& line, BenchPlan& plan) {
-  constexpr double kMostSeconds = 3600;
+  constexpr double kMaxSeconds = 3600;
   if (line.ranks < 1 || line.ranks > launch::kMaxRanks)
     return fmt::format("--ranks {}: give a number from 1 to {}", line.ranks, launch::kMaxRanks);
-  if (!(line.seconds > 0 && line.seconds <= kMostSeconds))
-    return fmt::format("--seconds {}: give a number above 0, up to {}", line.seconds, kMostSeconds);
+  if (!(line.seconds > 0 && line.seconds <= kMaxSeconds))
+    return fmt::format("--seconds {}: give a number above 0, up to {}", line.seconds, kMaxSeconds);
   const auto dtype = find_dtype(line.dtype);
   if (!dtype) return fmt::format("--dtype {}: there is no such dtype; `ringlet bench --help` lists them", line.dtype);
   const auto operation = std::find_if(kMeasuredCollectives.begin(), kMeasuredCollectives.end(),
@@ -104,11 +105,7 @@ int start_ranks(int ranks, Arguments arguments) {
   options.command = {options.helper_path, "bench"};
   options.command.insert(options.command.end(), arguments.begin(), arguments.end());
   options.prefix = false;
-  launch::Launcher launcher(std::move(options));
-  const launch::LaunchResult result = launcher.run();
-  if (!result.error.empty()) fmt::print(stderr, "ringlet bench: {}\n", result.error);
-  if (!result.message.empty()) fmt::print(stderr, "ringlet bench: {}\n", result.message);
-  return result.exit_code;
+  return launch::report("bench", launch::launch(options));
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace {
 using agent::AgentEvent;
 using Json = nlohmann::ordered_json;
 
-std::string ranks_text(const agent::JobView& job) {
+std::string ranks_text(const job::JobView& job) {
   const int last = job.first_rank + job.ranks - 1;
   if (job.ranks == 1) return fmt::format("rank {} of {}", job.first_rank, job.world_size);
   return fmt::format("ranks {} to {} of {}", job.first_rank, last, job.world_size);
@@ -36,7 +36,7 @@ std::string_view name_of(AgentEvent::Kind kind) {
 }  // namespace
 
 std::string event_line(const AgentEvent& event) {
-  const agent::JobView& job = event.job;
+  const job::JobView& job = event.job;
   if (event.kind == AgentEvent::Kind::refused) return shown(fmt::format("refused {}: {}", job.from, event.text));
   const std::string what = fmt::format("job {:016x} of {} ({})", job.id, job.from, job.peer);
   if (event.kind == AgentEvent::Kind::job_started) return shown(fmt::format("{} started: {}, {}", what, job.program, ranks_text(job)));
@@ -44,7 +44,7 @@ std::string event_line(const AgentEvent& event) {
 }
 
 Json event_json(const AgentEvent& event) {
-  const agent::JobView& job = event.job;
+  const job::JobView& job = event.job;
   Json json{{"event", name_of(event.kind)}};
   if (event.kind == AgentEvent::Kind::refused) {
     json.update({{"program", job.program}, {"from", job.from}, {"reason", event.text}});

@@ -23,7 +23,7 @@ class JobList {
 
  private:
   struct Job {
-    agent::JobView view;
+    job::JobView view;
     std::string since;  // "14:03:59"
   };
   std::vector<Job> jobs_;

@@ -38,7 +38,7 @@ Guard::Guard(uv_loop_t* loop, const std::string& helper_path, std::function<void
 
 void Guard::forget(pid_t group) {
   const std::int32_t change = -group;
-  // A lost guard has been reported; there is nobody left to tell.
+  // The loss of a guard has been reported already.
   if (!gone_) [[maybe_unused]]
     const ssize_t count = ::write(pipe_.get(), &change, sizeof change);
 }

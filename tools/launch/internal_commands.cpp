@@ -9,7 +9,7 @@
 #include <cstring>
 #include <set>
 
-#include "tools/launch/hosts/deputy.hpp"
+#include "tools/launch/deputy.hpp"
 #include "tools/launch/platform.hpp"
 
 namespace ringlet::launch {

@@ -10,7 +10,7 @@ inline constexpr char kRankCommand[] = "internal-exec";
 inline constexpr char kGuardCommand[] = "internal-guard";
 inline constexpr char kDeputyCommand[] = "internal-deputy";
 
-/// What a rank's helper reports on the failure pipe where it cannot become the program.
+/// The report of a rank's helper on the failure pipe, where it cannot become the program.
 struct ExecFailure {
   std::int32_t rank;
   std::int32_t error;  // errno

@@ -2,28 +2,11 @@
 
 #include <uv.h>
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <utility>
 
 namespace ringlet::launch {
-
-/// Owns a loop. Handles must be gone before it; the destructor runs their close callbacks.
-class UvLoop {
- public:
-  UvLoop() { uv_loop_init(&loop_); }
-  UvLoop(const UvLoop&) = delete;
-  UvLoop& operator=(const UvLoop&) = delete;
-  ~UvLoop() {
-    uv_run(&loop_, UV_RUN_DEFAULT);
-    uv_loop_close(&loop_);
-  }
-  uv_loop_t* get() noexcept { return &loop_; }
-
- private:
-  uv_loop_t loop_;
-};
 
 /// A libuv handle with the callback that it calls. libuv owns the memory until the close callback has run, so the box outlives this object;
 /// a callback may therefore destroy its own handle.
@@ -56,23 +39,6 @@ class UvHandle {
  private:
   Box* box_;
   bool initialised_ = false;
-};
-
-class UvTimer : public UvHandle<uv_timer_t> {
- public:
-  explicit UvTimer(uv_loop_t* loop) {
-    uv_timer_init(loop, handle());
-    mark_initialised();
-  }
-  /// Calls `on_event` once after `delay`, or again and again if `repeat` is not zero. Replaces what was set before.
-  void start(std::chrono::milliseconds delay, std::function<void()> on_event, std::chrono::milliseconds repeat = {}) {
-    set_callback(std::move(on_event));
-    uv_timer_start(
-        handle(), [](uv_timer_t* timer) { fire(timer); }, static_cast<std::uint64_t>(delay.count()),
-        static_cast<std::uint64_t>(repeat.count()));
-  }
-  void stop() { uv_timer_stop(handle()); }
-  bool active() { return uv_is_active(reinterpret_cast<uv_handle_t*>(handle())) != 0; }
 };
 
 class UvSignal : public UvHandle<uv_signal_t, int> {

@@ -6,10 +6,12 @@
 #include <utility>
 #include <vector>
 
+#include "tools/job/messages.hpp"
+
 namespace ringlet::launch {
 
 inline constexpr int kMaxHosts = 256;
-inline constexpr int kMaxWorldSize = 1024;
+inline constexpr int kMaxWorldSize = job::kMaxWorldSize;
 
 /// One machine of a launch, as a hostfile or --hosts describes it.
 struct Host {

@@ -21,7 +21,7 @@ std::string text_of(const Json& value, const std::string& where, const char* key
   return value.get<std::string>();
 }
 
-/// Of "NAME=VALUE" in a list, as MLX writes it, or of an object.
+/// Reads a list of "NAME=VALUE", as MLX writes it, or an object.
 Variables variables_of(const Json& value, const std::string& where, const char* key) {
   Variables variables;
   if (value.is_object()) {
@@ -137,13 +137,13 @@ std::vector<Host> parse_hostfile(const std::string& path, const std::string& tex
 }
 
 std::vector<Host> read_hostfile(const std::string& path) {
-  constexpr std::size_t kMostBytes = 1 << 20;
+  constexpr std::size_t kMaxBytes = 1 << 20;
   std::ifstream file(path, std::ios::binary);
-  std::string text(kMostBytes + 1, '\0');
+  std::string text(kMaxBytes + 1, '\0');
   if (file.read(text.data(), static_cast<std::streamsize>(text.size())).bad() || file.gcount() == 0)
     refuse("--hostfile " + path, "it cannot be read, or is empty; check the path");
   text.resize(static_cast<std::size_t>(file.gcount()));
-  if (text.size() > kMostBytes) refuse("--hostfile " + path, "it has more than a mebibyte, which no list of hosts has");
+  if (text.size() > kMaxBytes) refuse("--hostfile " + path, "it has more than a mebibyte, which no list of hosts has");
   return parse_hostfile(path, text);
 }
 
