@@ -24,7 +24,7 @@ class FakeCrew final : public job::RankCrew {
     if (on_gone) on_gone();
   }
 
-  Result<std::uint16_t> open_coordinator(const job::OpenPort& where) override {
+  Result<std::uint16_t> open_coordinator(const job::BindPort& where) override {
     meeting_host = where.host;
     return std::uint16_t{4711};
   }

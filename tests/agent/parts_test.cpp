@@ -33,8 +33,8 @@ std::vector<Message> one_of_each() {
   start.input_rank = 4;
   return {Hail{1, "0.1.0", "home", "desk", "/opt/train", "/data"},
           Offer{1, "0.1.0", "attic", 4, "no", 2, "10.0.0.1", "10.0.0.2"},
-          OpenPort{"0.0.0.0", 5000},
-          PortOpened{40123},
+          BindPort{"0.0.0.0", 5000},
+          PortBound{40123},
           start,
           RanksStarted{{7, 8, 0xffffffffu}},
           Failed{127, "cannot"},

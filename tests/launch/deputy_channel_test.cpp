@@ -105,7 +105,7 @@ TEST_CASE("what comes behind a broken message is passed over") {
   const std::string good = framed(encode(job::Notice{"here"}));
   for (const std::string& broken : {std::string("\0\0\0\0x", 5), std::string("\xff\xff\xff\xff\1", 5), framed(std::string(8, '\xff'))}) {
     UvLoop loop;
-    Pipe in = open_pipe(UV_NONBLOCK_PIPE, 0), out = open_pipe(0, UV_NONBLOCK_PIPE);
+    PipeEnds in = open_pipe(UV_NONBLOCK_PIPE, 0), out = open_pipe(0, UV_NONBLOCK_PIPE);
     Listener listener;
     listener.listen(std::make_unique<job::MessageLink>(
         loop, std::make_unique<PipeLink>(loop, std::move(in.read_end), std::move(out.write_end), "test"), job::kPipeLimits));
@@ -142,8 +142,8 @@ TEST_CASE("what is no message is refused") {
   CHECK_FALSE(accepted(job::Failed{256, "x"}));
   CHECK_FALSE(accepted(job::Order{0, false, 0}));
   CHECK_FALSE(accepted(job::Order{65, true, 0}));
-  CHECK_FALSE(accepted(job::PortOpened{65536}));
-  CHECK_FALSE(accepted(job::PortOpened{0}));
+  CHECK_FALSE(accepted(job::PortBound{65536}));
+  CHECK_FALSE(accepted(job::PortBound{0}));
   CHECK_FALSE(accepted(job::Input{std::string(job::kMaxInputBytes + 1, 'x')}));
   const std::string whole = encode(make_start());
   for (std::size_t bytes = 1; bytes < whole.size(); ++bytes)

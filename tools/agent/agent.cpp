@@ -16,6 +16,7 @@ namespace {
 
 // More sessions at once than these, each of a holder of the token, are a mistake.
 constexpr std::size_t kMaxSessions = 64;
+constexpr std::uint32_t kMaxGraceMs = 3'600'000;
 
 }  // namespace
 
@@ -108,6 +109,7 @@ std::optional<job::Failed> Agent::admit(job::StartRanks& start) {
   AllowList::Answer answer = options_.allowed.ask(start.program, options_.name);
   if (!answer.refusal.empty()) return Failed{126, answer.refusal};
   start.program = std::move(answer.program);
+  start.grace_ms = std::min(start.grace_ms, kMaxGraceMs);
   return std::nullopt;
 }
 

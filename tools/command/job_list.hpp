@@ -22,11 +22,11 @@ class JobList {
   std::vector<std::string> lines() const;
 
  private:
-  struct Job {
+  struct ShownJob {
     job::JobView view;
     std::string since;  // "14:03:59"
   };
-  std::vector<Job> jobs_;
+  std::vector<ShownJob> jobs_;
   std::string last_refusal_;
 };
 

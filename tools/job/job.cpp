@@ -42,7 +42,7 @@ void Job::on_message(std::size_t index, Message message) {
   std::visit([&](auto& value) { on(index, value); }, message);
 }
 
-void Job::on(std::size_t index, const PortOpened& opened) {
+void Job::on(std::size_t index, const PortBound& opened) {
   if (stage_ != Stage::opening || index != first_machine_)
     return on_lost(index, {Errc::protocol_error, "it opened a place to meet that nobody asked for"});
   stage_ = Stage::started;
@@ -92,12 +92,12 @@ void Job::on(std::size_t index, const RanksStarted& started) {
 
 void Job::on(std::size_t index, const Failed& failed) {
   const std::string& name = machines_[index].candidate.name;
-  fail(static_cast<int>(failed.exit_code), name.empty() ? failed.text : name + ": " + failed.text);
+  fail(static_cast<int>(failed.exit_code), (name.empty() ? "" : name + ": ") + shown(failed.text));
 }
 
 void Job::on(std::size_t index, const Notice& notice) {
   const std::string& name = machines_[index].candidate.name;
-  events_.on_notice(name.empty() ? notice.text : name + ": " + notice.text);
+  events_.on_notice((name.empty() ? "" : name + ": ") + shown(notice.text));
 }
 
 void Job::on(std::size_t index, const Output& output) {

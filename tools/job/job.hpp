@@ -30,7 +30,7 @@ struct MeetingPoint {
   std::string reached_as;
 };
 
-/// What to run, and the words of the way by which the machines are reached.
+/// The program's arguments and limits, and the words of the way by which the machines are reached.
 struct JobOptions {
   std::string version{}, group{}, from{};
   std::uint64_t job = 0;
@@ -45,9 +45,10 @@ struct JobOptions {
   bool prefix = true;                  // rank_prefix() stands before each line
   std::uint32_t terminal_columns = 0;  // 0: no terminal shows the output
   EndPolicy::Options end{};
-  /// From the question who would run the program, or the order to start it, to the answers.
+  /// Bounds the time from the question whether a machine would run the program to its answer, and that from there to the start of all
+  /// ranks.
   Duration answer_time = Duration::seconds(10);
-  /// By the offers of those that take part, rank 0's first; unset: at the first candidate's meeting_host.
+  /// Gets the offers of the machines that take part, rank 0's first. Unset: the ranks meet at the first one's meeting_host.
   std::function<MeetingPoint(const std::vector<Offer>&)> choose_meeting{};
   std::string before_refusals{}, between_refusals = "; ";
   std::string refusal = "{1}";  // {0}: the machine, {1}: its sentence
@@ -70,20 +71,21 @@ class Job {
     std::function<void(const JobResult&)> on_end;                       // once; the job may not be destroyed inside
   };
 
-  /// Machines are told of by their place among the candidates, and get their ranks in this order.
+  /// A machine's number is its place among the candidates. Ranks are given out in this order.
   Job(EventLoop& loop, JobOptions options, std::vector<Candidate> candidates, Events events);
   ~Job();
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
-  /// For each candidate one of the two, once: the job has its channel, or there is none. `exit_code`: the job's where that ends it.
+  /// One of the two is called once for each candidate: with its channel, or with the sentence that says why there is none. `exit_code` is
+  /// the job's, where a missing machine ends it.
   void reach(std::size_t machine, std::unique_ptr<MessageChannel> channel);
   void miss(std::size_t machine, const std::string& why, int exit_code = 1);
 
   void on_signal(int signal_number) { policy_.on_signal(signal_number); }
-  /// The user's side takes no more output.
+  /// Ends the job. The first cause counts.
   void fail(int exit_code, std::string text);
-  /// So much of the stdouts, or stderrs, of this machine has been shown.
+  /// So many bytes of the stdouts, or stderrs, of this machine have been shown.
   void take_output(std::size_t machine, bool error, std::size_t bytes);
   /// For the rank that reads standard input, once on_started or on_input_taken has come; empty: its end.
   void send_input(std::string_view bytes);
@@ -101,12 +103,12 @@ class Job {
     std::optional<Offer> offer;
     int first_rank = 0, ranks = 0;
     bool started = false;
-    bool over = false;  // nothing runs there, or nobody knows
+    bool over = false;  // nothing runs there, or it is lost
   };
 
   void on_message(std::size_t index, Message message);
   void on(std::size_t index, Offer& offer);
-  void on(std::size_t index, const PortOpened& opened);
+  void on(std::size_t index, const PortBound& opened);
   void on(std::size_t index, const RanksStarted& started);
   void on(std::size_t index, const Failed& failed);
   void on(std::size_t index, const Output& output);
@@ -122,7 +124,7 @@ class Job {
   void drop_channel(std::size_t index);
   void choose();
   void seat_ranks(const std::vector<std::size_t>& chosen, const std::vector<int>& ranks);
-  void open_port();
+  void bind_port();
   StartRanks make_start(const JobMachine& machine) const;
   void on_answers_late();
   void on_start_late();

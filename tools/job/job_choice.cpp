@@ -49,10 +49,10 @@ void Job::on(std::size_t index, Offer& offer) {
   machine.answered = true;
   const Offer& told = *machine.offer;
   if (told.protocol != kProtocol)
-    return miss(index, fmt::format(fmt::runtime(options_.other_protocol), machine.candidate.name, told.version, options_.version,
+    return miss(index, fmt::format(fmt::runtime(options_.other_protocol), machine.candidate.name, shown(told.version), options_.version,
                                    told.protocol, kProtocol));
   if (told.refusal.empty()) return choose();
-  miss(index, fmt::format(fmt::runtime(options_.refusal), machine.candidate.name, told.refusal),
+  miss(index, fmt::format(fmt::runtime(options_.refusal), machine.candidate.name, shown(told.refusal)),
        told.refusal_code == 0 ? kRefused : static_cast<int>(std::min(told.refusal_code, 255u)));
 }
 
@@ -82,7 +82,7 @@ void Job::choose() {
   if (!ranks.ok()) return fail(1, ranks.status().text());
   if (!refusals_.empty()) events_.on_notice(refusals_ + "; the job goes on without");
   seat_ranks(chosen, ranks.value());
-  open_port();
+  bind_port();
 }
 
 void Job::seat_ranks(const std::vector<std::size_t>& chosen, const std::vector<int>& ranks) {
@@ -98,7 +98,7 @@ void Job::seat_ranks(const std::vector<std::size_t>& chosen, const std::vector<i
   first_machine_ = chosen.front();
 }
 
-void Job::open_port() {
+void Job::bind_port() {
   stage_ = Stage::opening;
   events_.on_chosen(ranks_);
   loop_.cancel(timer_);
@@ -114,7 +114,7 @@ void Job::open_port() {
     meeting = options_.choose_meeting(offers);
   }
   coordinator_ = meeting.reached_as;
-  first.channel->send(OpenPort{meeting.listen_host, static_cast<std::uint32_t>(meeting.port)});
+  first.channel->send(BindPort{meeting.listen_host, static_cast<std::uint32_t>(meeting.port)});
 }
 
 void Job::on_start_late() {

@@ -26,11 +26,11 @@ class LocalChannel final : public MessageChannel {
     on_lost_ = std::move(on_lost);
   }
   void send(const Message& message) override {
-    loop_.defer([other = other_, message] {
+    loop_.defer([other = other_, message]() mutable {
       if (*other == nullptr) return;
       // The callback may destroy the channel, and the function with it.
       const OnMessage on_message = (*other)->on_message_;
-      on_message(message);
+      on_message(std::move(message));
     });
   }
   std::size_t unsent_bytes() const override { return 0; }

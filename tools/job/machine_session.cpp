@@ -10,10 +10,7 @@ namespace ringlet::job {
 
 namespace {
 
-constexpr std::int64_t kMaxGraceMs = 1'000'000'000;
 constexpr std::size_t kMaxShownBytes = 256;
-
-Duration grace_of(std::uint32_t milliseconds) { return Duration::milliseconds(std::min<std::int64_t>(milliseconds, kMaxGraceMs)); }
 
 }  // namespace
 
@@ -42,12 +39,12 @@ void MachineSession::on(const Hail& hail) {
   send(host_.offer(hail));
 }
 
-void MachineSession::on(const OpenPort& open) {
+void MachineSession::on(const BindPort& open) {
   if (!hailed_ || crew_) return close("it asked out of turn for a place to meet");
   make_crew();
   const auto port = crew_->open_coordinator(open);
   opened_ = true;
-  if (port.ok()) return send(PortOpened{port.value()});
+  if (port.ok()) return send(PortBound{port.value()});
   send(Failed{1, port.status().text()});
 }
 
@@ -58,7 +55,6 @@ void MachineSession::on(StartRanks start) {
   job_.first_rank = static_cast<int>(start.first_rank);
   job_.ranks = static_cast<int>(start.ranks);
   job_.world_size = static_cast<int>(start.world_size);
-  grace_ = grace_of(start.grace_ms);
   if (auto refused = host_.admit(start)) {
     send(*refused);
     send(Over{});
@@ -66,6 +62,7 @@ void MachineSession::on(StartRanks start) {
     opened_ = false;
     return;
   }
+  grace_ = Duration::milliseconds(start.grace_ms);
   if (!crew_) make_crew();
   running_ = true;
   wants_input_ = start.has_input && start.input_rank >= start.first_rank && start.input_rank - start.first_rank < start.ranks;
@@ -89,7 +86,7 @@ void MachineSession::on(const Order& order) {
   if (!running_) return;
   const int number = static_cast<int>(order.signal);
   if (order.stop)
-    crew_->stop(number, grace_of(order.grace_ms));
+    crew_->stop(number, std::min(Duration::milliseconds(order.grace_ms), grace_));
   else
     crew_->send(number);
 }

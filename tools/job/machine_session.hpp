@@ -58,7 +58,7 @@ class MachineSession {
  private:
   void on_message(Message message);
   void on(const Hail& hail);
-  void on(const OpenPort& open);
+  void on(const BindPort& open);
   void on(StartRanks start);
   void on(const Credit& credit);
   void on(const Order& order);

@@ -26,12 +26,12 @@ static void tell_fields(auto& fields, Is<Offer> auto& offer) {
   fields.text(8, offer.own_address);
 }
 
-static void tell_fields(auto& fields, Is<OpenPort> auto& open) {
+static void tell_fields(auto& fields, Is<BindPort> auto& open) {
   fields.text(1, open.host);
   fields.number(2, open.port);
 }
 
-static void tell_fields(auto& fields, Is<PortOpened> auto& opened) { fields.number(1, opened.port); }
+static void tell_fields(auto& fields, Is<PortBound> auto& opened) { fields.number(1, opened.port); }
 
 static void tell_fields(auto& fields, Is<Variable> auto& variable) {
   fields.text(1, variable.name);
@@ -127,8 +127,8 @@ template <class Other>
 bool in_range(const Other&) {
   return true;
 }
-bool in_range(const OpenPort& open) { return open.port <= kMaxPort; }
-bool in_range(const PortOpened& opened) { return opened.port > 0 && opened.port <= kMaxPort; }
+bool in_range(const BindPort& open) { return open.port <= kMaxPort; }
+bool in_range(const PortBound& opened) { return opened.port > 0 && opened.port <= kMaxPort; }
 bool in_range(const StartRanks& start) {
   return start.ranks > 0 && start.ranks <= kMaxRanksPerMachine && start.world_size <= kMaxWorldSize && start.ranks <= start.world_size &&
          start.first_rank <= start.world_size - start.ranks && (!start.has_input || start.input_rank < start.world_size);

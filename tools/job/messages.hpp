@@ -41,15 +41,15 @@ struct Offer {
   friend bool operator==(const Offer&, const Offer&) = default;
 };
 
-struct OpenPort {
+struct BindPort {
   std::string host;
   std::uint32_t port = 0;
-  friend bool operator==(const OpenPort&, const OpenPort&) = default;
+  friend bool operator==(const BindPort&, const BindPort&) = default;
 };
 
-struct PortOpened {
+struct PortBound {
   std::uint32_t port = 0;
-  friend bool operator==(const PortOpened&, const PortOpened&) = default;
+  friend bool operator==(const PortBound&, const PortBound&) = default;
 };
 
 struct Variable {
@@ -162,7 +162,7 @@ struct InputTaken {
 };
 
 /// In the order of their tags.
-using Message = std::variant<Hail, Offer, OpenPort, PortOpened, StartRanks, RanksStarted, Failed, Output, Credit, Exit, Order, Over, Beat,
+using Message = std::variant<Hail, Offer, BindPort, PortBound, StartRanks, RanksStarted, Failed, Output, Credit, Exit, Order, Over, Beat,
                              EchoRequest, Echo, PathSurvey, SurveyedPaths, Notice, Input, InputTaken>;
 
 std::string encode(const Message& message);

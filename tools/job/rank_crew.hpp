@@ -27,7 +27,7 @@ class RankCrew {
  public:
   virtual ~RankCrew() = default;
   /// Listens where the ranks of the job shall meet; rank 0, started here, inherits the socket. Gives the port.
-  virtual Result<std::uint16_t> open_coordinator(const OpenPort& where) = 0;
+  virtual Result<std::uint16_t> open_coordinator(const BindPort& where) = 0;
   /// Starts the ranks and gives their process ids. Where it fails, what was started is ended; on_over follows either way.
   virtual Result<std::vector<std::uint32_t>> start(const StartRanks& start) = 0;
   /// To all ranks and what they have started.

@@ -40,7 +40,7 @@ void LocalCrew::later(std::function<void()> task) {
   });
 }
 
-Result<std::uint16_t> LocalCrew::open_coordinator(const job::OpenPort& where) {
+Result<std::uint16_t> LocalCrew::open_coordinator(const job::BindPort& where) {
   try {
     CoordinatorSocket opened = open_coordinator_socket({where.host, static_cast<int>(where.port)});
     coordinator_ = std::move(opened.socket);
@@ -71,9 +71,9 @@ void LocalCrew::start_ranks() {
       events_.on_notice("the guard process was ended; should its starter be killed now, processes of the ranks can stay behind");
     });
   });
-  Pipe failures = open_pipe(UV_NONBLOCK_PIPE, 0);
+  PipeEnds failures = open_pipe(UV_NONBLOCK_PIPE, 0);
   failures_ = std::move(failures.read_end);
-  Pipe input;
+  PipeEnds input;
   if (start_.has_input && !settings_.inherits_stdin) {
     input = open_pipe(0, UV_NONBLOCK_PIPE);
     input_writer_ = std::move(input.write_end);

@@ -4,7 +4,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace ringlet::launch {
 
@@ -68,17 +71,18 @@ class UvPoll : public UvHandle<uv_poll_t> {
   void stop() { uv_poll_stop(handle()); }
 };
 
+/// A program to start, as the leader of a session of its own.
+struct ChildOptions {
+  std::vector<std::string> arguments;                     // the program is the first
+  std::vector<int> descriptors;                           // the child's 0, 1, 2 and so on; -1: /dev/null, or closed beyond these three
+  std::optional<std::vector<std::string>> environment{};  // "NAME=VALUE"; unset: this process' own
+  std::string directory{};                                // empty: this process' own
+};
+
 class UvProcess : public UvHandle<uv_process_t, std::int64_t, int> {
  public:
   /// Starts a process; `on_exit` gets its exit status and the signal that killed it, or 0. Returns 0 or a libuv error.
-  int spawn(uv_loop_t* loop, uv_process_options_t& options, std::function<void(std::int64_t, int)> on_exit) {
-    set_callback(std::move(on_exit));
-    options.exit_cb = [](uv_process_t* process, std::int64_t status, int signal_number) { fire(process, status, signal_number); };
-    const int error = uv_spawn(loop, handle(), &options);
-    // uv_spawn registers the handle with the loop before it can fail.
-    mark_initialised();
-    return error;
-  }
+  int spawn(uv_loop_t* loop, ChildOptions child, std::function<void(std::int64_t, int)> on_exit);
   int pid() { return handle()->pid; }
 };
 

@@ -25,26 +25,11 @@ constexpr Duration kPatience = Duration::seconds(30);
 class SshLink final : public PipeLink {
  public:
   struct ChildPipes {
-    Pipe in = open_pipe(0, UV_NONBLOCK_PIPE), out = open_pipe(UV_NONBLOCK_PIPE, 0), err = open_pipe(UV_NONBLOCK_PIPE, 0);
+    PipeEnds in = open_pipe(0, UV_NONBLOCK_PIPE), out = open_pipe(UV_NONBLOCK_PIPE, 0), err = open_pipe(UV_NONBLOCK_PIPE, 0);
   };
 
-  SshLink(UvLoop& loop, const Host& host, std::vector<std::string> command, ChildPipes pipes)
+  SshLink(UvLoop& loop, const Host& host, const std::vector<std::string>& command, ChildPipes pipes)
       : PipeLink(loop, std::move(pipes.out.read_end), std::move(pipes.in.write_end), host.ssh), host_(host) {
-    std::vector<char*> arguments;
-    for (std::string& word : command) arguments.push_back(word.data());
-    arguments.push_back(nullptr);
-    std::array<uv_stdio_container_t, 3> stdio{};
-    const std::array<int, 3> ends{pipes.in.read_end.get(), pipes.out.write_end.get(), pipes.err.write_end.get()};
-    for (std::size_t i = 0; i < stdio.size(); ++i) {
-      stdio[i].flags = UV_INHERIT_FD;
-      stdio[i].data.fd = ends[i];
-    }
-    uv_process_options_t options{};
-    options.file = command.front().c_str();
-    options.args = arguments.data();
-    options.stdio = stdio.data();
-    options.stdio_count = static_cast<int>(stdio.size());
-    options.flags = UV_PROCESS_DETACHED;
     const auto on_exited = [this](std::int64_t status, int signal_number) {
       exited_ = true;
       exit_code_ = signal_number != 0 ? 128 + signal_number : static_cast<int>(status);
@@ -53,7 +38,8 @@ class SshLink final : public PipeLink {
       err_->end_after_present_bytes();
       later(&SshLink::fail_if_over);
     };
-    if (const int error = process_.spawn(loop.uv(), options, on_exited); error != 0)
+    ChildOptions child{command, {pipes.in.read_end.get(), pipes.out.write_end.get(), pipes.err.write_end.get()}};
+    if (const int error = process_.spawn(loop.uv(), std::move(child), on_exited); error != 0)
       throw LaunchError(
           1, fmt::format("cannot start '{}': {}; name the program that connects with --ssh", command.front(), uv_strerror(error)));
     const auto on_complaint = [this](std::string_view bytes) {
