@@ -105,7 +105,7 @@ class FakeMachine final : public job::SessionHost {
 
   job::Offer offer(const job::Hail& hail) override {
     hailed = hail;
-    return {protocol, "9.9.9", name_, free_ranks, refusal};
+    return {protocol, "9.9.9", name_, free_ranks, refusal, 126};
   }
   std::optional<job::Failed> admit(job::StartRanks&) override { return failure; }
   std::unique_ptr<job::RankCrew> make_crew(job::CrewEvents events) override {
@@ -153,8 +153,8 @@ struct FakeRun {
     options.version = "1.2.3";
     options.group = "home";
     options.from = "desk";
-    options.token = "token-of-the-job";
-    options.job = 42;
+    options.start.token = "token-of-the-job";
+    options.start.job = 42;
   }
   ~FakeRun() { job.reset(); }
 

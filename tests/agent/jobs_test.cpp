@@ -21,8 +21,8 @@ void end_well(FakeCrew& crew) {
 TEST_CASE("a job runs on all machines, in their order, and ends well") {
   FakeRun run(3);
   run.options.wish = {std::nullopt, 2};
-  run.options.arguments = {"--epochs", "3"};
-  run.options.environment = {{"COLOUR", "red"}};
+  run.options.start.arguments = {"--epochs", "3"};
+  run.options.start.environment = {{"COLOUR", "red"}};
   for (FakeMachine& machine : run.machines) machine.on_started = end_well;
   std::vector<job::StartRanks> starts(3);
   for (std::size_t i = 0; i < 3; ++i)
@@ -46,8 +46,8 @@ TEST_CASE("a job runs on all machines, in their order, and ends well") {
     CHECK(starts[i].world_size == 6);
     CHECK(starts[i].coordinator == run.machines[0].node.host() + ":4711");
     CHECK(starts[i].token == "token-of-the-job");
-    CHECK(starts[i].arguments == run.options.arguments);
-    CHECK(starts[i].environment == run.options.environment);
+    CHECK(starts[i].arguments == run.options.start.arguments);
+    CHECK(starts[i].environment == run.options.start.environment);
     CHECK(run.output[i] == "sum of " + std::to_string(2 * i) + "\nsum of " + std::to_string(2 * i + 1) + "\n");
     CHECK(run.result->ranks[2 * i].machine == "m" + std::to_string(i));
     CHECK(run.result->ranks[2 * i].pid == 1000 + 2 * static_cast<int>(i));
@@ -212,7 +212,8 @@ TEST_CASE("output that nobody takes holds the ranks, and their end is heard all 
 
 TEST_CASE("standard input reaches the rank that reads it, a piece at a time") {
   FakeRun run(2);
-  run.options.input_rank = 1;
+  run.options.start.has_input = true;
+  run.options.start.input_rank = 1;
   run.start();
   REQUIRE(run.run_until([&] { return run.all_started; }) == RunEnd::done);
   run.job->send_input("one ");

@@ -16,6 +16,7 @@ namespace {
 
 // More sessions at once than these, each of a holder of the token, are a mistake.
 constexpr std::size_t kMaxSessions = 64;
+constexpr std::uint32_t kRefused = 126;
 constexpr std::uint32_t kMaxGraceMs = 3'600'000;
 
 }  // namespace
@@ -85,6 +86,7 @@ job::Offer Agent::offer(const job::Hail& hail) {
   else
     offer.refusal = options_.allowed.ask(hail.program, options_.name).refusal;
   if (!offer.refusal.empty()) {
+    offer.refusal_code = kRefused;
     job::JobView job;
     job.program = hail.program;
     job.from = hail.from;
@@ -107,7 +109,7 @@ std::optional<job::Failed> Agent::admit(job::StartRanks& start) {
       return Failed{2, fmt::format("--env {}: the agent itself sets this variable for its ranks", variable.name)};
   }
   AllowList::Answer answer = options_.allowed.ask(start.program, options_.name);
-  if (!answer.refusal.empty()) return Failed{126, answer.refusal};
+  if (!answer.refusal.empty()) return Failed{kRefused, answer.refusal};
   start.program = std::move(answer.program);
   start.grace_ms = std::min(start.grace_ms, kMaxGraceMs);
   return std::nullopt;

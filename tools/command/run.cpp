@@ -77,10 +77,10 @@ std::optional<std::string> convert_environment(const RunLine& line, job::JobOpti
     const std::string name = entry.substr(0, equals);
     if (const auto why = agent::find_forbidden(name)) return fmt::format("--env {}: {} {}", entry, name, *why);
     if (launch::is_reserved_variable(name)) return fmt::format("--env {}: the agents themselves set this variable for their ranks", entry);
-    job.environment.push_back({name, entry.substr(equals + 1)});
+    job.start.environment.push_back({name, entry.substr(equals + 1)});
   }
-  if (job.environment.size() > agent::kMaxVariables)
-    return fmt::format("--env: {} variables; at most {} can be given", job.environment.size(), agent::kMaxVariables);
+  if (job.start.environment.size() > agent::kMaxVariables)
+    return fmt::format("--env: {} variables; at most {} can be given", job.start.environment.size(), agent::kMaxVariables);
   return std::nullopt;
 }
 
@@ -90,12 +90,12 @@ std::optional<std::string> convert_command(const RunLine& line, RunOnMachines& o
   if (line.command.front().find('/') == std::string::npos)
     return fmt::format("'{}': give the program's path; other machines do not look it up in this one's PATH", line.command.front());
   options.program = std::filesystem::absolute(line.command.front()).lexically_normal().string();
-  options.job.arguments.assign(line.command.begin() + 1, line.command.end());
-  if (options.job.arguments.size() > agent::kMaxArguments)
-    return fmt::format("{} arguments; at most {} can be given", options.job.arguments.size(), agent::kMaxArguments);
+  options.job.start.arguments.assign(line.command.begin() + 1, line.command.end());
+  if (options.job.start.arguments.size() > agent::kMaxArguments)
+    return fmt::format("{} arguments; at most {} can be given", options.job.start.arguments.size(), agent::kMaxArguments);
   std::size_t bytes = 0;
-  for (const std::string& argument : options.job.arguments) bytes += argument.size();
-  for (const job::Variable& variable : options.job.environment) bytes += variable.name.size() + variable.value.size();
+  for (const std::string& argument : options.job.start.arguments) bytes += argument.size();
+  for (const job::Variable& variable : options.job.start.environment) bytes += variable.name.size() + variable.value.size();
   if (bytes > kMaxCommandBytes)
     return fmt::format("arguments and variables have {} bytes together; at most {} can be given", bytes, kMaxCommandBytes);
   for (const std::string& entry : line.programs) {
@@ -139,7 +139,7 @@ std::optional<std::string> convert(const RunLine& line, RunOnMachines& options) 
   options.job.prefix = !line.no_prefix;
   options.json = line.discovery.json;
   options.quiet = line.quiet;
-  if (!options.json) options.job.terminal_columns = static_cast<std::uint32_t>(terminal_columns().value_or(0));
+  if (!options.json) options.job.start.terminal_columns = static_cast<std::uint32_t>(terminal_columns().value_or(0));
   // A program that only looks leaves to those that are up the datagrams that are sent to this machine alone.
   options.search.datagrams.hears_shared_port = false;
   if (auto mistake = convert_discovery_line(line.discovery, options.search.datagrams)) return mistake;
@@ -175,8 +175,8 @@ int run_run(Arguments arguments) {
   }
   TokenAuthenticator randomness("");
   options.search.seed = random_number();
-  options.job.job = random_number();
-  options.job.token = tokens::make_token(randomness);
+  options.job.start.job = random_number();
+  options.job.start.token = tokens::make_token(randomness);
   options.job.version = RINGLET_VERSION;
   options.job.from = announced_name();
   return MachineRunner(std::move(options)).run();

@@ -33,7 +33,7 @@ void EndPolicy::note_exit(const RankExit& exit, const std::string& program) {
 }
 
 void EndPolicy::note_lost(const std::string& why, bool started) {
-  // As with a rank that was killed, other ranks may have failed because of the loss before it was noticed.
+  // Other ranks may have failed because of the loss, and been noted before it.
   const bool first = !has_cause() || (first_failed_ && first_failed_->code);
   if (!first || stage_ == Stage::stopping) return;
   lost_ = why;

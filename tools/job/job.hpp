@@ -19,7 +19,7 @@ struct Candidate {
   std::string program{};                // its path there
   std::string meeting_host{};           // its address as the other machines reach it
   std::optional<int> ranks{};           // how many it gets; unset: as RankWish has it
-  std::string directory{};              // empty: where its agent was started, or JobOptions::preferred_directory
+  std::string directory{};              // empty: where its agent was started, or the preferred directory
   std::vector<Variable> environment{};  // before that of the job, which holds
 };
 
@@ -33,17 +33,11 @@ struct MeetingPoint {
 /// The program's arguments and limits, and the words of the way by which the machines are reached.
 struct JobOptions {
   std::string version{}, group{}, from{};
-  std::uint64_t job = 0;
-  std::string token{};  // of the job alone; empty: it is in the environment
-  std::vector<std::string> arguments{};
-  std::vector<Variable> environment{};
-  std::string preferred_directory{};
+  StartRanks start{};  // the order to start, as far as it is the same for all machines
   RankWish wish{};
-  int at_least = 1;                    // machines
-  bool every_machine = false;          // a machine that does not take part is a failure
-  std::optional<int> input_rank{};     // reads standard input
-  bool prefix = true;                  // rank_prefix() stands before each line
-  std::uint32_t terminal_columns = 0;  // 0: no terminal shows the output
+  int at_least = 1;            // machines
+  bool every_machine = false;  // a machine that does not take part is a failure
+  bool prefix = true;          // rank_prefix() stands before each line
   EndPolicy::Options end{};
   /// Bounds the time from the question whether a machine would run the program to its answer, and that from there to the start of all
   /// ranks.
@@ -126,7 +120,7 @@ class Job {
   void seat_ranks(const std::vector<std::size_t>& chosen, const std::vector<int>& ranks);
   void bind_port();
   StartRanks make_start(const JobMachine& machine) const;
-  void on_answers_late();
+  std::string words_of(std::size_t index, const std::string& text) const;
   void on_start_late();
   void stop_all(int signal_number, Duration grace);
   void finish_if_over();
@@ -142,7 +136,7 @@ class Job {
   std::size_t first_machine_ = 0;  // rank 0's
   std::string coordinator_;
   std::string refusals_;  // of those that were left out
-  int refusal_code_ = 0;
+  int refusal_code_ = 1;  // the exit code where they end the job
   bool ended_ = false;
   TimerId timer_ = 0;
   std::shared_ptr<bool> alive_;

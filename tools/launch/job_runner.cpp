@@ -22,12 +22,13 @@ Duration duration_of(std::chrono::milliseconds time) { return Duration::millisec
 
 job::JobOptions make_job_options(const LaunchOptions& options) {
   job::JobOptions job;
-  job.arguments.assign(options.command.begin() + 1, options.command.end());
-  for (const auto& [name, value] : options.environment) job.environment.push_back({name, value});
+  job.start.arguments.assign(options.command.begin() + 1, options.command.end());
+  for (const auto& [name, value] : options.environment) job.start.environment.push_back({name, value});
+  job.start.terminal_columns = static_cast<std::uint32_t>(options.terminal_columns.value_or(0));
+  job.start.has_input = options.stdin_rank.has_value();
+  job.start.input_rank = static_cast<std::uint32_t>(options.stdin_rank.value_or(0));
   job.every_machine = true;
-  job.input_rank = options.stdin_rank;
   job.prefix = options.prefix;
-  job.terminal_columns = static_cast<std::uint32_t>(options.terminal_columns.value_or(0));
   job.end.linger = duration_of(options.linger);
   job.end.grace = duration_of(options.grace);
   return job;
@@ -64,7 +65,7 @@ job::Job& JobRunner::start(job::JobOptions options, std::vector<job::Candidate> 
     hooks_.on_chosen();
   };
   events.on_listening = hooks_.on_listening;
-  events.on_started = [this, feeds = hooks_.feeds_input && options.input_rank] {
+  events.on_started = [this, feeds = hooks_.feeds_input && options.start.has_input] {
     hooks_.on_started();
     if (feeds) feed_input();
   };

@@ -29,7 +29,7 @@ class JobRunner {
     std::function<void()> on_chosen = [] {};     // it is known which machines take part
     std::function<void()> on_started = [] {};    // all ranks have been started
     std::function<void(int)> on_listening = {};  // gets the port where the ranks meet
-    bool feeds_input = false;                    // JobOptions::input_rank is on another machine
+    bool feeds_input = false;                    // the rank that reads standard input is on another machine
   };
 
   /// From here on SIGPIPE is ignored. `loop` outlives it.

@@ -41,7 +41,7 @@ class GuestWatch {
   std::optional<PipeReader> reader_;
 };
 
-job::JobResult run(const LaunchOptions& options) {
+job::JobResult run_here(const LaunchOptions& options) {
   UvLoop loop;
   JobRunner runner(loop, {options.prefix, options.stdout_to_stderr, options.teller});
   if (options.output_directory) runner.output().keep_logs(*options.output_directory, options.world_size);
@@ -80,7 +80,7 @@ job::JobResult launch(const LaunchOptions& options) {
   result.error = find_mistake(options).value_or("");
   if (!result.error.empty()) return result;
   try {
-    return run(options);
+    return run_here(options);
   } catch (const LaunchError& error) {
     result.exit_code = error.exit_code();
     result.error = error.what();

@@ -37,7 +37,7 @@ job::JobOptions make_options(const HostsPlan& plan, const LaunchOptions& options
   job::JobOptions job = make_job_options(options);
   job.from = own_host_name();
   std::error_code error;
-  job.preferred_directory = std::filesystem::current_path(error).string();
+  job.start.preferred_directory = std::filesystem::current_path(error).string();
   job.answer_time = kStartTime;
   job.choose_meeting = [&plan](const std::vector<job::Offer>& offers) {
     std::vector<ReachedHost> reached;
@@ -55,7 +55,7 @@ job::JobOptions make_options(const HostsPlan& plan, const LaunchOptions& options
   return job;
 }
 
-job::JobResult run(const HostsPlan& plan, const LaunchOptions& options) {
+job::JobResult run_on_hosts(const HostsPlan& plan, const LaunchOptions& options) {
   UvLoop loop;
   JobRunner runner(loop, {options.prefix, options.stdout_to_stderr, options.teller});
   std::vector<job::Candidate> candidates = make_candidates(plan, options);
@@ -80,7 +80,7 @@ job::JobResult run(const HostsPlan& plan, const LaunchOptions& options) {
 
 job::JobResult launch_on(const HostsPlan& plan, const LaunchOptions& options) {
   try {
-    return run(plan, options);
+    return run_on_hosts(plan, options);
   } catch (const LaunchError& error) {
     job::JobResult result;
     result.exit_code = error.exit_code();

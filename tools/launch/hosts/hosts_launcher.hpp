@@ -21,9 +21,9 @@ struct HostsPlan {
   int coordinator_port = 0;                     // 0: any that is free there
 };
 
-/// As launch(), on several machines. First every host is reached, and only when all would run the program the ranks start. A host that is
-/// lost, or says nothing when its ranks are to end, counts as the failure of its ranks. Everything secret goes through ssh's standard
-/// input.
+/// Does on several machines what launch() does on this one. First every host is reached, and the ranks start only when all would run the
+/// program. A host that is lost, or is silent when its ranks are to end, counts as the failure of its ranks. Everything secret goes through
+/// ssh's standard input.
 job::JobResult launch_on(const HostsPlan& plan, const LaunchOptions& options);
 
 }  // namespace ringlet::launch
