@@ -7,6 +7,8 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "tools/job/job_result.hpp"
+
 namespace ringlet::command {
 
 namespace {

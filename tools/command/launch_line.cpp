@@ -10,6 +10,7 @@
 #include <cstdio>
 
 #include "native/environment.hpp"
+#include "tools/launch/internal_commands.hpp"
 #include "tools/launch/launch_report.hpp"
 #include "tools/tokens/group_token.hpp"
 #include "transport/crypto/token_authenticator.hpp"
@@ -72,7 +73,7 @@ std::optional<std::string> convert_launch_line(LaunchLine& line) {
   line.options.prefix = !line.no_prefix;
   line.options.stdout_to_stderr = line.json;
   if (!line.json) line.options.terminal_columns = terminal_columns();
-  line.options.helper_path = own_path();
+  line.options.helper_path = launch::own_path();
   return find_mistake(line.options);
 }
 

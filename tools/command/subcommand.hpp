@@ -49,9 +49,6 @@ std::optional<int> parse_options(CLI::App& app, Arguments arguments);
 /// `parse_options` before it does anything.
 void visit_options(const Subcommand& subcommand, const std::function<void(const CLI::App&)>& visit);
 
-/// Path of this program's own binary.
-std::string own_path();
-
 /// Whether what goes to stdout may have colours: it is a terminal, and NO_COLOR is not set.
 bool wants_colours();
 

@@ -9,6 +9,7 @@
 #include "tools/command/discovery_line.hpp"
 #include "tools/command/machine_watch.hpp"
 #include "tools/command/this_machine.hpp"
+#include "tools/launch/internal_commands.hpp"
 #include "tools/tokens/group_token.hpp"
 
 namespace ringlet::command {
@@ -112,7 +113,7 @@ int run_up(Arguments arguments) {
     agent.name = profile.name;
     agent.group = profile.group;
     agent.version = profile.version;
-    agent.helper_path = own_path();
+    agent.helper_path = launch::own_path();
     options.agent = std::move(agent);
   }
   options.profile = std::move(profile);

@@ -5,12 +5,11 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <array>
-#include <climits>
 #include <cstdio>
 
 #include "tools/job/machine_session.hpp"
 #include "tools/job/message_link.hpp"
+#include "tools/launch/internal_commands.hpp"
 #include "tools/launch/launch_error.hpp"
 #include "tools/launch/local_machine.hpp"
 #include "tools/launch/pipe_link.hpp"
@@ -18,14 +17,6 @@
 namespace ringlet::launch {
 
 namespace {
-
-std::string own_path() {
-  std::array<char, PATH_MAX> path{};
-  std::size_t length = path.size();
-  if (const int error = uv_exepath(path.data(), &length); error != 0)
-    throw LaunchError(1, std::string("cannot find its own program: ") + uv_strerror(error));
-  return {path.data(), length};
-}
 
 UniqueFd copy_of(int fd) { return UniqueFd(::fcntl(fd, F_DUPFD_CLOEXEC, 3)); }
 
