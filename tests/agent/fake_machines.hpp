@@ -9,25 +9,26 @@
 #include <vector>
 
 #include "sim/sim_network.hpp"
-#include "tools/agent/agent_session.hpp"
-#include "tools/agent/run_job.hpp"
+#include "tools/job/job.hpp"
+#include "tools/job/machine_session.hpp"
+#include "tools/job/message_link.hpp"
 
 namespace ringlet::test {
 
-/// A crew whose ranks run in virtual time until they are told to end.
-class FakeCrew final : public agent::RankCrew {
+/// Ranks that run until they are told to end, in virtual time.
+class FakeCrew final : public job::RankCrew {
  public:
-  FakeCrew(EventLoop& loop, agent::CrewEvents events) : loop_(loop), events_(std::move(events)), alive_(std::make_shared<bool>(true)) {}
+  FakeCrew(EventLoop& loop, job::CrewEvents events) : loop_(loop), events_(std::move(events)), alive_(std::make_shared<bool>(true)) {}
   ~FakeCrew() override {
     *alive_ = false;
     if (on_gone) on_gone();
   }
 
-  Result<std::uint16_t> open_coordinator(const std::string& host) override {
-    meeting_host = host;
+  Result<std::uint16_t> open_coordinator(const job::BindPort& where) override {
+    meeting_host = where.host;
     return std::uint16_t{4711};
   }
-  Result<std::vector<std::uint32_t>> start(const agent::Start& start) override {
+  Result<std::vector<std::uint32_t>> start(const job::StartRanks& start) override {
     started = start;
     std::vector<std::uint32_t> pids;
     for (std::uint32_t i = 0; i < start.ranks; ++i) {
@@ -45,7 +46,13 @@ class FakeCrew final : public agent::RankCrew {
       later([this, rank, signal_number] { end(rank, 0, static_cast<std::uint32_t>(signal_number), true); });
     if (running.empty()) later([this] { tell_over(); });
   }
-  void hold_output(bool is_held) override { held = is_held; }
+  void hold_output(bool error, bool is_held) override {
+    if (!error) held = is_held;
+  }
+  void write_input(std::string_view bytes) override {
+    input += bytes;
+    later(events_.on_input_taken);
+  }
 
   void print(std::uint32_t rank, std::string text) { events_.on_output({rank, false, std::move(text)}); }
   void end(std::uint32_t rank, std::uint32_t code, std::uint32_t signal = 0, bool stopped = false) {
@@ -60,8 +67,8 @@ class FakeCrew final : public agent::RankCrew {
   }
 
   std::function<void()> on_started, on_gone;
-  std::string meeting_host;
-  std::optional<agent::Start> started;
+  std::string meeting_host, input;
+  std::optional<job::StartRanks> started;
   std::set<std::uint32_t> running;
   std::vector<int> signals;
   std::vector<Duration> graces;
@@ -73,34 +80,35 @@ class FakeCrew final : public agent::RankCrew {
   }
 
   EventLoop& loop_;
-  agent::CrewEvents events_;
+  job::CrewEvents events_;
   bool over_ = false;
   std::shared_ptr<bool> alive_;
 };
 
-/// An agent that starts no processes, on a simulated node of its own.
-class FakeMachine final : public agent::Host {
+/// An agent without processes, on a node of its own.
+class FakeMachine final : public job::SessionHost {
  public:
   FakeMachine(SimWorld& world, std::string name) : node(world.add_node()), name_(std::move(name)) {
     listener_ = std::move(node.network().listen({node.host(), 5000}, [this](std::unique_ptr<Link> link) {
-                  agent::AgentSession::Events events;
-                  events.on_started = [this](const agent::JobView&) { ++jobs_started; };
-                  events.on_ended = [this](const agent::JobView&, const std::string& how) {
+                  job::MachineSession::Events events;
+                  events.on_started = [this](const job::JobView&) { ++jobs_started; };
+                  events.on_ended = [this](const job::JobView&, const std::string& how) {
                     ++jobs_ended;
                     ended_how = how;
                   };
                   events.on_over = [this] { session.reset(); };
-                  session = std::make_unique<agent::AgentSession>(node.loop(), std::move(link), *this, std::move(events));
+                  auto channel = std::make_unique<job::MessageLink>(node.loop(), std::move(link), job::kAgentLimits);
+                  session = std::make_unique<job::MachineSession>(node.loop(), std::move(channel), *this, std::move(events));
                 })).value();
   }
   ~FakeMachine() override { session.reset(); }
 
-  agent::Offer offer(const agent::Hail& hail) override {
+  job::Offer offer(const job::Hail& hail) override {
     hailed = hail;
-    return {protocol, "9.9.9", name_, free_ranks, refusal};
+    return {protocol, "9.9.9", name_, free_ranks, refusal, 126};
   }
-  std::optional<agent::Failed> admit(agent::Start&) override { return failure; }
-  std::unique_ptr<agent::RankCrew> make_crew(agent::CrewEvents events) override {
+  std::optional<job::Failed> admit(job::StartRanks&) override { return failure; }
+  std::unique_ptr<job::RankCrew> make_crew(job::CrewEvents events) override {
     auto made = std::make_unique<FakeCrew>(node.loop(), std::move(events));
     crew = made.get();
     crew->on_gone = [this] { crew = nullptr; };
@@ -109,17 +117,17 @@ class FakeMachine final : public agent::Host {
     };
     return made;
   }
-  void measure(const agent::Survey&, std::function<void(const agent::Surveyed&)> on_done) override { on_done({}); }
+  void measure(const job::PathSurvey&, std::function<void(const job::SurveyedPaths&)> on_done) override { on_done({}); }
   const std::string& name() const { return name_; }
 
   SimNode& node;
-  std::unique_ptr<agent::AgentSession> session;
+  std::unique_ptr<job::MachineSession> session;
   FakeCrew* crew = nullptr;
   std::function<void(FakeCrew&)> on_started;
-  agent::Hail hailed;
-  std::uint32_t protocol = agent::kProtocol, free_ranks = 4;
+  job::Hail hailed;
+  std::uint32_t protocol = job::kProtocol, free_ranks = 4;
   std::string refusal, ended_how;
-  std::optional<agent::Failed> failure;
+  std::optional<job::Failed> failure;
   int jobs_started = 0, jobs_ended = 0;
 
  private:
@@ -127,45 +135,47 @@ class FakeMachine final : public agent::Host {
   std::unique_ptr<Listener> listener_;
 };
 
-/// Several machines, and a node that runs a job on them.
+/// Machines, and a node that runs a job on them.
 struct FakeRun {
   SimWorld world;
   SimNode& here = world.add_node();
   std::deque<FakeMachine> machines;
-  std::unique_ptr<agent::RunJob> job;
-  agent::RunOptions options;
+  std::unique_ptr<job::Job> job;
+  job::JobOptions options;
   std::map<std::size_t, std::string> output;
   std::vector<std::string> notices;
-  std::optional<agent::RunResult> result;
+  std::optional<job::JobResult> result;
   bool all_started = false, takes_output = true;
+  int inputs_taken = 0;
 
   explicit FakeRun(int count, std::uint64_t seed = 1) : world(seed) {
     for (int i = 0; i < count; ++i) machines.emplace_back(world, "m" + std::to_string(i));
     options.version = "1.2.3";
     options.group = "home";
     options.from = "desk";
-    options.token = "token-of-the-job";
-    options.job = 42;
+    options.start.token = "token-of-the-job";
+    options.start.job = 42;
   }
   ~FakeRun() { job.reset(); }
 
   void start() {
-    agent::RunJob::Events events;
+    job::Job::Events events;
     events.on_notice = [this](const std::string& text) { notices.push_back(text); };
-    events.on_chosen = [](int) {};
-    events.on_started = [this](const std::vector<agent::RunRank>&) { all_started = true; };
-    events.on_output = [this](std::size_t machine, const agent::Output& part) {
+    events.on_chosen = [](const std::vector<job::RankExit>&) {};
+    events.on_started = [this] { all_started = true; };
+    events.on_input_taken = [this] { ++inputs_taken; };
+    events.on_output = [this](std::size_t machine, const job::Output& part) {
       output[machine] += part.data;
-      if (takes_output) job->take_output(machine, part.data.size());
+      if (takes_output) job->take_output(machine, part.error, part.data.size());
     };
-    events.on_end = [this](const agent::RunResult& end) { result = end; };
-    std::vector<agent::Candidate> candidates;
+    events.on_end = [this](const job::JobResult& end) { result = end; };
+    std::vector<job::Candidate> candidates;
     for (const FakeMachine& machine : machines) candidates.push_back({machine.name(), "/opt/" + machine.name(), machine.node.host()});
-    job = std::make_unique<agent::RunJob>(here.loop(), options, candidates, std::move(events));
+    job = std::make_unique<job::Job>(here.loop(), options, candidates, std::move(events));
     for (std::size_t i = 0; i < machines.size(); ++i)
       here.network().dial({machines[i].node.host(), 5000}, Duration::seconds(3), [this, i](Result<std::unique_ptr<Link>> link) {
         if (link.ok())
-          job->reach(i, std::move(link).value());
+          job->reach(i, std::make_unique<job::MessageLink>(here.loop(), std::move(link).value(), job::kAgentLimits));
         else
           job->miss(i, link.status().text());
       });

@@ -21,10 +21,10 @@ void end_well(FakeCrew& crew) {
 TEST_CASE("a job runs on all machines, in their order, and ends well") {
   FakeRun run(3);
   run.options.wish = {std::nullopt, 2};
-  run.options.arguments = {"--epochs", "3"};
-  run.options.environment = {{"COLOUR", "red"}};
+  run.options.start.arguments = {"--epochs", "3"};
+  run.options.start.environment = {{"COLOUR", "red"}};
   for (FakeMachine& machine : run.machines) machine.on_started = end_well;
-  std::vector<agent::Start> starts(3);
+  std::vector<job::StartRanks> starts(3);
   for (std::size_t i = 0; i < 3; ++i)
     run.machines[i].on_started = [&starts, i](FakeCrew& crew) {
       starts[i] = *crew.started;
@@ -40,17 +40,17 @@ TEST_CASE("a job runs on all machines, in their order, and ends well") {
   REQUIRE(run.result->ranks.size() == 6);
   for (std::size_t i = 0; i < 3; ++i) {
     CAPTURE(i);
-    CHECK(run.machines[i].hailed == agent::Hail{agent::kProtocol, "1.2.3", "home", "desk", "/opt/m" + std::to_string(i), ""});
+    CHECK(run.machines[i].hailed == job::Hail{job::kProtocol, "1.2.3", "home", "desk", "/opt/m" + std::to_string(i), ""});
     CHECK(starts[i].first_rank == 2 * i);
     CHECK(starts[i].ranks == 2);
     CHECK(starts[i].world_size == 6);
     CHECK(starts[i].coordinator == run.machines[0].node.host() + ":4711");
     CHECK(starts[i].token == "token-of-the-job");
-    CHECK(starts[i].arguments == run.options.arguments);
-    CHECK(starts[i].environment == run.options.environment);
+    CHECK(starts[i].arguments == run.options.start.arguments);
+    CHECK(starts[i].environment == run.options.start.environment);
     CHECK(run.output[i] == "sum of " + std::to_string(2 * i) + "\nsum of " + std::to_string(2 * i + 1) + "\n");
     CHECK(run.result->ranks[2 * i].machine == "m" + std::to_string(i));
-    CHECK(run.result->ranks[2 * i].pid == 1000 + 2 * i);
+    CHECK(run.result->ranks[2 * i].pid == 1000 + 2 * static_cast<int>(i));
   }
   run.job.reset();
   CHECK(run.run_until([&] { return run.machines[0].session == nullptr && run.machines[2].session == nullptr; }) == RunEnd::done);
@@ -154,7 +154,7 @@ TEST_CASE("ranks that do not fit are refused before anything starts") {
 
 TEST_CASE("what an agent cannot start ends the job") {
   FakeRun run(3);
-  run.machines[2].failure = agent::Failed{127, "cannot run it"};
+  run.machines[2].failure = job::Failed{127, "cannot run it"};
   run.start();
   run.run_to_end();
   CHECK(run.result->exit_code == 127);
@@ -200,12 +200,30 @@ TEST_CASE("output that nobody takes holds the ranks, and their end is heard all 
     crew.print(0, block);
     printed += block.size();
   }
-  CHECK(printed == agent::kOutputWindowBytes);
+  CHECK(printed == job::kOutputWindowBytes);
   REQUIRE(run.run_until([&] { return run.output[0].size() == printed; }) == RunEnd::done);
   CHECK(crew.held);
-  run.job->take_output(0, block.size());
+  run.job->take_output(0, false, block.size());
   REQUIRE(run.run_until([&] { return !crew.held; }) == RunEnd::done);
   crew.end(0, 0);
+  run.run_to_end();
+  CHECK(run.result->exit_code == 0);
+}
+
+TEST_CASE("standard input reaches the rank that reads it, a piece at a time") {
+  FakeRun run(2);
+  run.options.start.has_input = true;
+  run.options.start.input_rank = 1;
+  run.start();
+  REQUIRE(run.run_until([&] { return run.all_started; }) == RunEnd::done);
+  run.job->send_input("one ");
+  REQUIRE(run.run_until([&] { return run.inputs_taken == 1; }) == RunEnd::done);
+  run.job->send_input("two");
+  REQUIRE(run.run_until([&] { return run.inputs_taken == 2; }) == RunEnd::done);
+  CHECK(run.machines[0].crew->input.empty());
+  CHECK(run.machines[1].crew->input == "one two");
+  end_well(*run.machines[0].crew);
+  end_well(*run.machines[1].crew);
   run.run_to_end();
   CHECK(run.result->exit_code == 0);
 }
@@ -233,7 +251,7 @@ TEST_CASE("whatever is lost at whatever moment, the job ends on both sides") {
     const bool here_lives = what == 0 || what > 2;
     if (here_lives) {
       run.run_to_end();
-      const agent::RunResult& end = *run.result;
+      const job::JobResult& end = *run.result;
       CAPTURE(end.exit_code, end.error, end.message);
       const bool without = !run.notices.empty() || !end.error.empty();
       if (end.exit_code == 0)

@@ -5,14 +5,15 @@
 #include <filesystem>
 #include <fstream>
 
-#include "agent.pb.h"
+#include "job.pb.h"
 #include "tests/temporary_directory.hpp"
 #include "tools/agent/allow_list.hpp"
-#include "tools/agent/assignment.hpp"
-#include "tools/agent/messages.hpp"
+#include "tools/job/machine_choice.hpp"
+#include "tools/job/messages.hpp"
 
 using namespace ringlet;
 using namespace ringlet::agent;
+using namespace ringlet::job;
 using Catch::Matchers::Contains;
 using ringlet::test::TemporaryDirectory;
 
@@ -21,29 +22,35 @@ namespace {
 ConstBytes bytes_of(const std::string& text) { return std::as_bytes(std::span(text.data(), text.size())); }
 
 std::vector<Message> one_of_each() {
-  Start start{0x0123456789abcdefu, 3, 2, 8, "10.0.0.7:4000", "token", "/opt/train"};
+  StartRanks start{0x0123456789abcdefu, 3, 2, 8, "10.0.0.7:4000", "token", "/opt/train"};
   start.arguments = {"--epochs", "", "3"};
   start.environment = {{"COLOUR", "red"}, {"EMPTY", ""}};
   start.directory = "/data";
   start.grace_ms = 5000;
   start.terminal_columns = 80;
+  start.preferred_directory = "/home";
+  start.has_input = true;
+  start.input_rank = 4;
   return {Hail{1, "0.1.0", "home", "desk", "/opt/train", "/data"},
-          Offer{1, "0.1.0", "attic", 4, "no"},
-          Open{"0.0.0.0"},
-          Opened{40123},
+          Offer{1, "0.1.0", "attic", 4, "no", 2, "10.0.0.1", "10.0.0.2"},
+          BindPort{"0.0.0.0", 5000},
+          PortBound{40123},
           start,
-          Started{{7, 8, 0xffffffffu}},
+          RanksStarted{{7, 8, 0xffffffffu}},
           Failed{127, "cannot"},
           Output{3, true, std::string("a\0b", 3)},
-          Credit{65536},
-          Exit{3, 1, 9, true},
+          Credit{65536, true},
+          Exit{3, 1, 9, true, 2},
           Order{15, true, 5000},
           Over{},
           Beat{},
-          Probe{3, std::string("a\0b", 3), 65536},
+          EchoRequest{3, std::string("a\0b", 3), 65536},
           Echo{3, 1'700'000'000'000, "x"},
-          Survey{{7, 0xffffffffffffffffu}},
-          Surveyed{{Reached{7, 300'000, 100'000'000, ""}, Reached{8, 0, 0, "no answer"}}}};
+          PathSurvey{{7, 0xffffffffffffffffu}},
+          SurveyedPaths{{SurveyedPath{7, 300'000, 100'000'000, ""}, SurveyedPath{8, 0, 0, "no answer"}}},
+          Notice{"a sentence"},
+          Input{std::string("a\0\xff", 3)},
+          InputTaken{}};
 }
 
 void make_program(const std::string& path, ::mode_t mode = 0755) {
@@ -63,23 +70,23 @@ TEST_CASE("messages come out as they went in") {
 TEST_CASE("protoc's own classes know every field, and write the same bytes") {
   for (const Message& message : one_of_each()) {
     const std::string bytes = encode(message);
-    ringlet_reference::AgentMessage reference;
+    ringlet_reference::JobMessage reference;
     REQUIRE(reference.ParseFromString(bytes));
     CAPTURE(reference.DebugString());
     reference.DiscardUnknownFields();
     CHECK(reference.SerializeAsString() == bytes);
     CHECK(static_cast<std::size_t>(reference.kind_case()) == message.index() + 1);
   }
-  ringlet_reference::AgentMessage start;
+  ringlet_reference::JobMessage start;
   REQUIRE(start.ParseFromString(encode(one_of_each()[4])));
-  CHECK(start.start().job() == 0x0123456789abcdefu);
-  CHECK(start.start().first_rank() == 3);
-  CHECK(start.start().ranks() == 2);
-  CHECK(start.start().world_size() == 8);
-  CHECK(start.start().token() == "token");
-  CHECK(start.start().arguments_size() == 3);
-  CHECK(start.start().environment(0).value() == "red");
-  CHECK(start.start().grace_ms() == 5000);
+  CHECK(start.start_ranks().job() == 0x0123456789abcdefu);
+  CHECK(start.start_ranks().first_rank() == 3);
+  CHECK(start.start_ranks().ranks() == 2);
+  CHECK(start.start_ranks().world_size() == 8);
+  CHECK(start.start_ranks().token() == "token");
+  CHECK(start.start_ranks().arguments_size() == 3);
+  CHECK(start.start_ranks().environment(0).value() == "red");
+  CHECK(start.start_ranks().grace_ms() == 5000);
 }
 
 TEST_CASE("messages that are cut short or hold too much are none; unknown ones say nothing") {
@@ -89,12 +96,13 @@ TEST_CASE("messages that are cut short or hold too much are none; unknown ones s
   }
   CHECK(decode(bytes_of("\xa2\x06\x01x")) == Message(Beat{}));
   CHECK_FALSE(decode(bytes_of("\x2a\xff\xff\xff\xff\x0f")));
-  Start start;
-  start.arguments.assign(kMaxArguments, "x");
+  StartRanks start;
+  start.ranks = start.world_size = 1;
+  start.arguments.assign(job::kMaxArguments, "x");
   CHECK(decode(bytes_of(encode(start))) == Message(start));
   start.arguments.push_back("x");
   CHECK_FALSE(decode(bytes_of(encode(start))));
-  Started started{std::vector<std::uint32_t>(kMaxRanksPerMachine + 1, 1)};
+  RanksStarted started{std::vector<std::uint32_t>(kMaxRanksPerMachine + 1, 1)};
   CHECK_FALSE(decode(bytes_of(encode(started))));
 }
 

@@ -1,16 +1,16 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "tools/agent/messages.hpp"
+#include "tools/job/messages.hpp"
 
 using namespace ringlet;
 
-// The input is a message to `ringlet run` or to an agent. It is refused, or it is unchanged after encoding and decoding once more.
+// Bytes from the other end of a job: they are refused, or are a message that comes out of our own encoding as it went in.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const auto message = agent::decode(std::as_bytes(std::span(data, size)));
+  const auto message = job::decode(std::as_bytes(std::span(data, size)));
   if (!message) return 0;
-  const std::string again = agent::encode(*message);
-  const auto back = agent::decode(std::as_bytes(std::span(again)));
+  const std::string again = job::encode(*message);
+  const auto back = job::decode(std::as_bytes(std::span(again)));
   if (!back || *back != *message) std::abort();
   return 0;
 }

@@ -1,79 +1,71 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
-#include <string>
-#include <utility>
+#include <cstring>
+#include <memory>
 #include <vector>
 
-#include "tools/launch/hosts/messages.hpp"
-#include "tools/launch/launch_error.hpp"
+#include "tools/job/message_link.hpp"
 
-using namespace ringlet::launch;
+using namespace ringlet;
 
 namespace {
 
-using Messages = std::vector<std::pair<MessageKind, std::string>>;
+/// Time stands still, and nothing runs by itself.
+class StillLoop final : public EventLoop {
+ public:
+  Instant now() const override { return {}; }
+  void defer(Task) override {}
+  TimerId after(Duration, Task) override { return 1; }
+  void cancel(TimerId) override {}
+};
 
-/// Returns a message's body, without the head that `encode` puts before it and, before a hello, the greeting.
-std::string_view body_in(std::string_view message) {
-  const std::size_t greeting = message.find(kGreeting) == 0 ? kGreeting.size() : 0;
-  return message.substr(greeting + kMessageHead);
-}
+class FedLink final : public Link {
+ public:
+  void start(LinkUser& user) override { user_ = &user; }
+  void wake() override {}
+  void finish_sending() override {}
+  std::string peer_name() const override { return "fuzzer"; }
 
-/// Checks that a body which is understood is unchanged after encoding it, decoding it and encoding it again.
-template <class Parse, class Encode>
-void check_round_trip(std::string_view body, Parse parse, Encode encode_again) {
-  std::string once;
-  try {
-    once = encode_again(parse(body));
-  } catch (const LaunchError&) {
-    return;
+  void feed(ConstBytes bytes, std::size_t piece) {
+    while (!bytes.empty()) {
+      const auto parts = user_->to_receive();
+      if (parts.empty()) return;
+      const std::size_t count = std::min({piece, parts.front().size(), bytes.size()});
+      std::memcpy(parts.front().data(), bytes.data(), count);
+      bytes = bytes.subspan(count);
+      user_->received(count);
+    }
   }
-  if (encode_again(parse(body_in(once))) != once) std::abort();
-}
 
-void check_body(MessageKind kind, std::string_view body) {
-  const auto again = [](const auto& value) { return encode(value); };
-  switch (kind) {
-    case MessageKind::hello:
-      return check_round_trip(body, parse_hello, again);
-    case MessageKind::job:
-      return check_round_trip(body, parse_job, again);
-    case MessageKind::refused:
-      return check_round_trip(body, parse_refusal, again);
-    case MessageKind::exit:
-      return check_round_trip(body, parse_exit, again);
-    case MessageKind::output:
-      return check_round_trip(body, parse_output, again);
-    case MessageKind::stop:
-      return check_round_trip(body, parse_stop, again);
-    default:
-      return check_round_trip(
-          body, [](std::string_view bytes) { return parse_number(bytes, kMaxPort); },
-          [kind](int number) { return encode_number(kind, number); });
-  }
-}
+ private:
+  LinkUser* user_ = nullptr;
+};
 
-Messages read(std::string_view bytes, bool greeted, std::size_t piece) {
-  Messages messages;
-  MessageReader reader(greeted);
-  try {
-    for (; !bytes.empty(); bytes.remove_prefix(std::min(piece, bytes.size())))
-      reader.feed(bytes.substr(0, piece), [&](MessageKind kind, std::string_view body) { messages.emplace_back(kind, body); });
-  } catch (const LaunchError&) {
-  }
-  return messages;
+struct Heard {
+  std::vector<job::Message> messages;
+  int losses = 0;
+  friend bool operator==(const Heard&, const Heard&) = default;
+};
+
+Heard hear(ConstBytes bytes, std::size_t piece) {
+  Heard heard;
+  StillLoop loop;
+  auto link = std::make_unique<FedLink>();
+  FedLink& fed = *link;
+  job::MessageLink channel(loop, std::move(link), job::kPipeLimits);
+  channel.start([&](job::Message message) { heard.messages.push_back(std::move(message)); }, [&](const Status&) { ++heard.losses; });
+  fed.feed(bytes, piece);
+  return heard;
 }
 
 }  // namespace
 
-// The input is what a launcher or its deputy is told. In whatever pieces it comes, its messages are the same, each refused or understood.
+// Bytes on the pipes between a launcher and its deputy: they hold the same messages in whatever pieces they come, and at most one loss.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
-  const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
-  const bool greeted = data[0] % 2 != 0;
-  const Messages messages = read(bytes, greeted, bytes.size());
-  if (read(bytes, greeted, std::size_t{1} + data[0] / 2) != messages) std::abort();
-  for (const auto& [kind, body] : messages) check_body(kind, body);
+  const ConstBytes bytes = std::as_bytes(std::span(data + 1, size - 1));
+  const Heard heard = hear(bytes, std::max<std::size_t>(bytes.size(), 1));
+  if (heard.losses > 1 || hear(bytes, std::size_t{1} + data[0]) != heard) std::abort();
   return 0;
 }

@@ -2,7 +2,6 @@
 
 #include "tools/launch/hosts/host_list.hpp"
 #include "tools/launch/hosts/meeting_place.hpp"
-#include "tools/launch/hosts/messages.hpp"
 #include "tools/launch/launch_error.hpp"
 
 using namespace ringlet::launch;
@@ -93,61 +92,19 @@ TEST_CASE("a wrong hostfile is told with file, line or entry, and what was expec
   CHECK_THAT(refusal_of([] { read_hostfile("no/such/file"); }), Contains("--hostfile no/such/file") && Contains("check the path"));
 }
 
-TEST_CASE("messages pass in any pieces, behind whatever a login prints, with words of any bytes") {
-  Job job;
-  job.options.world_size = 7;
-  job.options.first_rank = 2;
-  job.options.ranks_here = 3;
-  job.options.command = {"./train", "\xff\xfe", ""};
-  job.options.environment = {{"RINGLET_TOKEN", "secret"}, {"K", "a\nb"}};
-  job.options.stdin_rank = 2;
-  job.listen_at = ListenAt{"::", 0};
-  RankExit exit;
-  exit.rank = 4;
-  exit.pid = 7;
-  exit.signal = 9;
-  const std::string bytes = "welcome!\n" + encode(Hello{}) + encode(job) + encode(ExitNote{exit, std::nullopt}) +
-                            encode(OutputPart{6, true, std::string_view("x\0y", 3)}) + encode(StopOrder{15, std::chrono::seconds(3)});
-  for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, bytes.size()}) {
-    MessageReader reader(true);
-    std::vector<std::pair<MessageKind, std::string>> messages;
-    for (std::size_t at = 0; at < bytes.size(); at += piece)
-      reader.feed(std::string_view(bytes).substr(at, piece),
-                  [&](MessageKind kind, std::string_view body) { messages.emplace_back(kind, body); });
-    REQUIRE(messages.size() == 5);
-    CHECK(parse_hello(messages[0].second).protocol == kDeputyProtocol);
-    const Job read = parse_job(messages[1].second);
-    CHECK(read.options.command == job.options.command);
-    CHECK(read.options.environment == job.options.environment);
-    CHECK(read.options.first_rank == 2);
-    CHECK(read.options.ranks_here == 3);
-    CHECK(read.listen_at->host == "::");
-    CHECK(parse_exit(messages[2].second).exit.signal == 9);
-    const OutputPart part = parse_output(messages[3].second);
-    CHECK(part.rank == 6);
-    CHECK(part.error);
-    CHECK(part.bytes == std::string_view("x\0y", 3));
-    CHECK(parse_stop(messages[4].second).grace == std::chrono::seconds(3));
-  }
-}
-
-TEST_CASE("what comes behind a broken message is passed over") {
-  MessageReader reader(false);
-  int messages = 0;
-  const auto count = [&](MessageKind, std::string_view) { ++messages; };
-  CHECK_THROWS_AS(reader.feed(encode(MessageKind::alive) + std::string("\0\0\0\0x", 5), count), LaunchError);
-  reader.feed(encode(MessageKind::alive), count);
-  CHECK(messages == 1);
-}
-
 TEST_CASE("the ranks meet where the others can reach the first host") {
-  const auto host = [](const char* ssh, Hello hello = {}) {
+  const auto host = [](const char* ssh, ringlet::job::Offer offer = {}) {
     Host made;
     made.ssh = ssh;
-    return ReachedHost{made, std::move(hello)};
+    return ReachedHost{made, std::move(offer)};
   };
-  const auto seen = [](const char* launcher, const char* own) { return Hello{kDeputyProtocol, launcher, own}; };
-  const ReachedHost here = host("localhost", seen("192.0.2.7", "192.0.2.8"));  // its user came by ssh
+  const auto seen = [](const char* launcher, const char* own) {
+    ringlet::job::Offer offer;
+    offer.launcher_address = launcher;
+    offer.own_address = own;
+    return offer;
+  };
+  const ReachedHost here = host("localhost", seen("192.0.2.7", "192.0.2.8"));  // its user has come by ssh
   const ReachedHost beta = host("user@beta", seen("10.0.0.1", "10.0.0.2"));
   const ReachedHost local = host("gamma", seen("fe80::1%eth0", "fe80::2%eth0"));
   const auto choose = [](std::vector<ReachedHost> hosts) { return choose_meeting_host(hosts); };
@@ -167,40 +124,4 @@ TEST_CASE("the ranks meet where the others can reach the first host") {
   CHECK(listen_for("fd00::1", 0).host == "::");
   CHECK(listen_for("::1", 0).host == "::1");
   CHECK(listen_for("127.0.0.1", 0).host == "127.0.0.1");
-}
-
-TEST_CASE("what is no message is refused") {
-  const auto feed = [](const std::string& bytes, bool greeted) {
-    MessageReader reader(greeted);
-    reader.feed(bytes, [](MessageKind, std::string_view body) { parse_job(body); });
-  };
-  CHECK_THROWS_AS(feed(std::string("\0\0\0\0x", 5), false), LaunchError);
-  CHECK_THROWS_AS(feed(std::string("\xff\xff\xff\xff\1", 5), false), LaunchError);
-  CHECK_THROWS_AS(feed(std::string(1 << 20, 'n'), true), LaunchError);
-  CHECK_THROWS_AS(feed(encode(MessageKind::job, "not CBOR"), false), LaunchError);
-  Job job;
-  job.options.command = {"x"};
-  job.options.first_rank = 5;
-  CHECK_THROWS_AS(feed(encode(job), false), LaunchError);
-  for (const char opening : {'\x91', '\x81', '\xdd'})
-    CHECK_THROWS_AS(feed(encode(MessageKind::job, std::string(1 << 20, opening)), false), LaunchError);
-  const auto exit_with = [](int rank, int pid, std::optional<int> code, std::optional<int> signal) {
-    ExitNote note;
-    note.exit.rank = rank;
-    note.exit.pid = pid;
-    note.exit.code = code;
-    note.exit.signal = signal;
-    return encode(note).substr(kMessageHead);
-  };
-  CHECK(parse_exit(exit_with(0, 7, 255, std::nullopt)).exit.code == 255);
-  // Such a code would look like success when the launcher exits with it.
-  CHECK_THROWS_AS(parse_exit(exit_with(0, 7, 256, std::nullopt)), LaunchError);
-  CHECK_THROWS_AS(parse_exit(exit_with(0, 7, std::nullopt, 0)), LaunchError);
-  CHECK_THROWS_AS(parse_exit(exit_with(-1, 7, 0, std::nullopt)), LaunchError);
-  CHECK_THROWS_AS(parse_exit(exit_with(0, 0, 0, std::nullopt)), LaunchError);
-  CHECK_THROWS_AS(parse_exit(exit_with(0, 7, std::nullopt, std::nullopt)), LaunchError);
-  CHECK_THROWS_AS(parse_refusal(encode(Refusal{0, "x"}).substr(kMessageHead)), LaunchError);
-  CHECK_THROWS_AS(parse_number(encode_number(MessageKind::ready, 65536).substr(kMessageHead), kMaxPort), LaunchError);
-  const std::string whole = encode(Job{}).substr(5);
-  for (std::size_t bytes = 0; bytes < whole.size(); ++bytes) CHECK_THROWS_AS(parse_job(whole.substr(0, bytes)), LaunchError);
 }

@@ -136,7 +136,7 @@ TEST_CASE("what ssh cannot do is told in words, for all hosts at once, before an
   CHECK_THAT(refusal({"--hosts", "10.77.0.1,10.77.0.2", "--remote-ringlet", other}, touch),
              Contains("10.77.0.2: `ringlet` there ended with code 2 before it answered: ringlet: no subcommand") &&
                  Contains("are the versions the same?"));
-  speaks("echo welcome; printf '\\1ringlet-deputy\\n\\33\\0\\0\\0\\1\\203\\250protocol\\11\\250launcher\\240\\243own\\240'; read x\n");
+  speaks("echo welcome; printf '\\1ringlet-deputy\\n\\4\\0\\0\\0\\22\\2\\10\\11'; read x\n");
   CHECK_THAT(refusal({"--hosts", "10.77.0.2", "--remote-ringlet", other}, touch),
              Contains("10.77.0.2: its `ringlet` speaks version 9 of the launcher's protocol") && Contains("install the same on both"));
   CHECK_THAT(refusal({"--hosts", "10.77.0.2", "--ssh", "/no/such/ssh"}, touch), Contains("cannot start '/no/such/ssh'"));

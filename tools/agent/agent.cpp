@@ -1,21 +1,23 @@
 #include "tools/agent/agent.hpp"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "tools/agent/local_crew.hpp"
+#include "tools/job/message_link.hpp"
+#include "tools/launch/launch_options.hpp"
+#include "tools/launch/local_crew.hpp"
 #include "tools/launch/rank_environment.hpp"
 
 namespace ringlet::agent {
 
 namespace {
 
-// Of those who know the token; more at once are a mistake.
+// More sessions at once than these, each of a holder of the token, are a mistake.
 constexpr std::size_t kMaxSessions = 64;
-constexpr std::uint32_t kMaxWorldSize = 1'024;
+constexpr std::uint32_t kRefused = 126;
+constexpr std::uint32_t kMaxGraceMs = 3'600'000;
 
 }  // namespace
 
@@ -48,43 +50,44 @@ Status Agent::open() {
 void Agent::take(std::unique_ptr<Link> link) {
   if (closing_ || sessions_.size() >= kMaxSessions) return;
   const auto place = sessions_.emplace(sessions_.end());
-  AgentSession::Events events;
-  events.on_started = [this](const JobView& job) { on_event_({AgentEvent::Kind::job_started, job, ""}); };
-  events.on_ended = [this](const JobView& job, const std::string& how) { on_event_({AgentEvent::Kind::job_ended, job, how}); };
+  job::MachineSession::Events events;
+  events.on_started = [this](const job::JobView& job) { on_event_({AgentEvent::Kind::job_started, job, ""}); };
+  events.on_ended = [this](const job::JobView& job, const std::string& how) { on_event_({AgentEvent::Kind::job_ended, job, how}); };
   events.on_over = [this, place] { sessions_.erase(place); };
-  Host& host = *this;
-  place->session = std::make_unique<AgentSession>(loop_, std::move(link), host, std::move(events));
+  auto channel = std::make_unique<job::MessageLink>(loop_, std::move(link), job::kAgentLimits);
+  job::SessionHost& host = *this;
+  *place = std::make_unique<job::MachineSession>(loop_, std::move(channel), host, std::move(events));
 }
 
 void Agent::close() {
   closing_ = true;
   listeners_.clear();
-  for (const Entry& entry : sessions_) entry.session->close("the agent was ended");
+  for (const auto& session : sessions_) session->close("the agent was ended");
 }
 
 bool Agent::idle() const { return sessions_.empty(); }
 
 int Agent::free_ranks() const {
   int taken = 0;
-  for (const Entry& entry : sessions_)
-    if (entry.session) taken += entry.session->ranks();
+  for (const auto& session : sessions_)
+    if (session) taken += session->ranks();
   return std::max(options_.max_ranks - taken, 0);
 }
 
-Offer Agent::offer(const Hail& hail) {
-  Offer offer{kProtocol, options_.version, options_.name, static_cast<std::uint32_t>(free_ranks()), ""};
-  struct stat found{};
-  if (hail.protocol != kProtocol)
+job::Offer Agent::offer(const job::Hail& hail) {
+  job::Offer offer{job::kProtocol, options_.version, options_.name, static_cast<std::uint32_t>(free_ranks()), ""};
+  if (hail.protocol != job::kProtocol)
     offer.refusal = fmt::format("{} has Ringlet {} and {} has {}, which cannot work together", options_.name, options_.version, hail.from,
                                 hail.version);
   else if (hail.group != options_.group)
     offer.refusal = fmt::format("{} is up in group {}, not in {}", options_.name, options_.group, hail.group);
-  else if (!hail.directory.empty() && (::stat(hail.directory.c_str(), &found) != 0 || !S_ISDIR(found.st_mode)))
+  else if (!hail.directory.empty() && !launch::is_directory(hail.directory))
     offer.refusal = fmt::format("there is no directory {} on {}", hail.directory, options_.name);
   else
     offer.refusal = options_.allowed.ask(hail.program, options_.name).refusal;
   if (!offer.refusal.empty()) {
-    JobView job;
+    offer.refusal_code = kRefused;
+    job::JobView job;
     job.program = hail.program;
     job.from = hail.from;
     on_event_({AgentEvent::Kind::refused, job, offer.refusal});
@@ -92,28 +95,32 @@ Offer Agent::offer(const Hail& hail) {
   return offer;
 }
 
-std::optional<Failed> Agent::admit(Start& start) {
-  if (start.ranks == 0 || start.ranks > static_cast<std::uint32_t>(free_ranks()))
+std::optional<job::Failed> Agent::admit(job::StartRanks& start) {
+  using job::Failed;
+  if (start.ranks > static_cast<std::uint32_t>(free_ranks()))
     return Failed{
         1, fmt::format("{} ranks were asked for, and {} are free now; another job may have come between", start.ranks, free_ranks())};
-  if (start.world_size > kMaxWorldSize || start.ranks > start.world_size || start.first_rank > start.world_size - start.ranks)
-    return Failed{2, fmt::format("ranks {} and {} more do not fit into a world of {}; at most {} ranks are possible", start.first_rank,
-                                 start.ranks - 1, start.world_size, kMaxWorldSize)};
-  for (const Variable& variable : start.environment) {
+  if (start.arguments.size() > kMaxArguments || start.environment.size() > kMaxVariables)
+    return Failed{2, fmt::format("{} arguments and {} variables; at most {} and {} are taken", start.arguments.size(),
+                                 start.environment.size(), kMaxArguments, kMaxVariables)};
+  for (const job::Variable& variable : start.environment) {
     if (const auto why = find_forbidden(variable.name)) return Failed{2, fmt::format("--env {}: it {}", variable.name, *why)};
     if (launch::is_reserved_variable(variable.name))
       return Failed{2, fmt::format("--env {}: the agent itself sets this variable for its ranks", variable.name)};
   }
   AllowList::Answer answer = options_.allowed.ask(start.program, options_.name);
-  if (!answer.refusal.empty()) return Failed{126, answer.refusal};
+  if (!answer.refusal.empty()) return Failed{kRefused, answer.refusal};
   start.program = std::move(answer.program);
+  start.grace_ms = std::min(start.grace_ms, kMaxGraceMs);
   return std::nullopt;
 }
 
-std::unique_ptr<RankCrew> Agent::make_crew(CrewEvents events) {
-  return std::make_unique<LocalCrew>(loop_, loop_.uv(), options_.helper_path, std::move(events));
+std::unique_ptr<job::RankCrew> Agent::make_crew(job::CrewEvents events) {
+  return std::make_unique<launch::LocalCrew>(loop_, launch::CrewSettings{options_.helper_path}, std::move(events));
 }
 
-void Agent::measure(const Survey& survey, std::function<void(const Surveyed&)> on_done) { surveyor_.measure(survey, std::move(on_done)); }
+void Agent::measure(const job::PathSurvey& survey, std::function<void(const job::SurveyedPaths&)> on_done) {
+  surveyor_.measure(survey, std::move(on_done));
+}
 
 }  // namespace ringlet::agent

@@ -9,13 +9,17 @@
 
 #include "core/base/address.hpp"
 #include "core/rendezvous/incoming_links.hpp"
-#include "tools/agent/agent_session.hpp"
 #include "tools/agent/allow_list.hpp"
 #include "tools/agent/surveyor.hpp"
+#include "tools/job/machine_session.hpp"
 #include "transport/crypto/token_authenticator.hpp"
 #include "transport/uv/uv_network.hpp"
 
 namespace ringlet::agent {
+
+/// More words than these on a command line, or variables, are not taken from another machine.
+inline constexpr std::size_t kMaxArguments = 4'096;
+inline constexpr std::size_t kMaxVariables = 256;
 
 struct AgentOptions {
   std::string name, group, version;
@@ -24,20 +28,20 @@ struct AgentOptions {
   AllowList allowed{{}, ""};
   int max_ranks = 1;
   std::string helper_path;               // the `ringlet` binary
-  Surveyor::FindMachine find_machine{};  // whom it measures its ways to
+  Surveyor::FindMachine find_machine{};  // finds the machines to which it measures its ways
 };
 
-/// What happens at an agent, for people.
+/// An event at an agent, for people.
 struct AgentEvent {
   enum class Kind : std::uint8_t { job_started, job_ended, refused };
   Kind kind = Kind::job_started;
-  JobView job;
+  job::JobView job;
   std::string text;  // refused: the sentence; job_ended: why early
 };
 
 /// Starts programs that this machine's owner has allowed, for those who know the group's token. Belongs to the loop's thread; destroying it
-/// kills what runs.
-class Agent final : private Host {
+/// kills all ranks that run.
+class Agent final : private job::SessionHost {
  public:
   using OnEvent = std::function<void(const AgentEvent&)>;
 
@@ -51,20 +55,17 @@ class Agent final : private Host {
   Status open();
   /// Where it listens, once open.
   std::uint16_t port() const { return listeners_.empty() ? std::uint16_t{0} : listeners_.front()->address().port; }
-  /// Takes nobody any more and ends the jobs, within their grace.
+  /// Takes no more connections and ends the jobs, within their grace.
   void close();
-  /// Nothing runs.
+  /// Whether nothing runs.
   bool idle() const;
 
  private:
-  struct Entry {
-    std::unique_ptr<AgentSession> session;
-  };
   void take(std::unique_ptr<Link> link);
-  Offer offer(const Hail& hail) override;
-  std::optional<Failed> admit(Start& start) override;
-  std::unique_ptr<RankCrew> make_crew(CrewEvents events) override;
-  void measure(const Survey& survey, std::function<void(const Surveyed&)> on_done) override;
+  job::Offer offer(const job::Hail& hail) override;
+  std::optional<job::Failed> admit(job::StartRanks& start) override;
+  std::unique_ptr<job::RankCrew> make_crew(job::CrewEvents events) override;
+  void measure(const job::PathSurvey& survey, std::function<void(const job::SurveyedPaths&)> on_done) override;
   int free_ranks() const;
 
   UvLoop& loop_;
@@ -75,7 +76,7 @@ class Agent final : private Host {
   Surveyor surveyor_;
   std::unique_ptr<IncomingLinks> incoming_;
   std::vector<std::unique_ptr<Listener>> listeners_;
-  std::list<Entry> sessions_;
+  std::list<std::unique_ptr<job::MachineSession>> sessions_;
   bool closing_ = false;
 };
 

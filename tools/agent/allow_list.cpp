@@ -32,7 +32,7 @@ std::optional<fs::path> real_path(const std::string& path) {
   return error ? std::nullopt : std::optional(real);
 }
 
-/// In a directory with the sticky bit nobody can replace what is another's.
+/// In a directory with the sticky bit no user can replace a file of another.
 bool anyone_may_write(const struct stat& found) {
   return (found.st_mode & S_IWOTH) != 0 && !(S_ISDIR(found.st_mode) && (found.st_mode & S_ISVTX) != 0);
 }
@@ -129,7 +129,7 @@ AllowList::Answer AllowList::ask(const std::string& path, const std::string& mac
 }
 
 std::optional<std::string> find_forbidden(std::string_view variable) {
-  // What the dynamic loader, shells and interpreters take code or paths to code from.
+  // The dynamic loader, shells and interpreters take code, or paths to code, from these.
   constexpr std::array<std::string_view, 14> kBeginnings{"LD_",   "DYLD_",   "GLIBC_", "MALLOC_",   "PYTHON", "PERL",     "RUBY",
                                                          "NODE_", "DOTNET_", "JAVA_",  "BASH_FUNC", "GCONV_", "OPENSSL_", "RINGLET_TOKEN"};
   constexpr std::array<std::string_view, 14> kNames{"PATH",   "HOME",    "SHELL",   "IFS",      "ENV",  "BASH_ENV",  "PS4",

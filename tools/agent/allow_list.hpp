@@ -14,7 +14,7 @@ std::string default_allow_file();
 /// The entries of such a list: a path per line; white space around it and lines that begin with # do not count.
 std::vector<std::string> parse_allow_file(std::string_view text);
 
-/// Which programs this machine's owner lets others start. Nothing, unless it is said.
+/// The programs that this machine's owner lets others start: none, unless they are named.
 class AllowList {
  public:
   /// `entries`: absolute paths of programs, or of directories: then each program that stands directly in one may be started. `file`: more
@@ -26,7 +26,7 @@ class AllowList {
     std::string refusal;  // or why not: a sentence with the path and what the owner would have to do
   };
   /// Whether `path` may be started on the machine called `machine`. Symbolic links are followed on both sides before they are compared, and
-  /// what others could replace (it, or a directory above it, may be written by everyone) is refused.
+  /// a program that others could replace (it, or a directory above it, may be written by everyone) is refused.
   Answer ask(const std::string& path, const std::string& machine) const;
 
   const std::string& file() const noexcept { return file_; }

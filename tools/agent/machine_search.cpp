@@ -9,7 +9,7 @@ namespace ringlet::agent {
 
 namespace {
 
-// Who looks asks at once and after 0.3 s, and who is up answers at once: who has not come by then was not up.
+// A search asks at once and after 0.3 s, and machines that are up answer at once: one that has not answered by then was not up.
 constexpr Duration kSettle = Duration::milliseconds(600);
 
 std::string host_text(const IpAddress& address, std::uint32_t scope) {

@@ -11,7 +11,7 @@ namespace ringlet::agent {
 
 struct SearchOptions {
   std::string group;
-  std::vector<std::string> names{};  // who is wanted; empty: everyone in the group
+  std::vector<std::string> names{};  // the wanted machines; empty: all of the group
   int at_least = 1;                  // machines
   Duration wait = Duration::seconds(5);
   UvDatagramsOptions datagrams{};
@@ -25,11 +25,11 @@ struct FoundMachine {
   std::string meeting_host;        // its address as other machines reach it
 };
 
-/// Where its agent is to be reached, as far as its beacons show, the likeliest first.
+/// The addresses at which its agent may be reached, as far as its beacons show, the likeliest first.
 std::vector<Address> addresses_of(const discovery::Machine& machine);
 
-/// Looks for the machines that are up in a group, until those who are wanted are there, or, where nobody was named, until enough are there
-/// and nobody new has come for a while. Belongs to the loop's thread.
+/// Looks for the machines that are up in a group, until the wanted ones are found, or, where none was named, until enough are found and no
+/// new one has come for a while. Belongs to the loop's thread.
 class MachineSearch {
  public:
   /// `loop` outlives it.
@@ -38,14 +38,14 @@ class MachineSearch {
   MachineSearch(const MachineSearch&) = delete;
   MachineSearch& operator=(const MachineSearch&) = delete;
 
-  /// Why nothing can be heard.
+  /// Fails where no datagram can be received.
   Status start();
-  /// Nothing more is waited for: all are there, or the time is over.
+  /// Whether the search has ended: all machines are found, or the time is over.
   bool over() const noexcept { return over_; }
-  /// By name, then by the number of the process.
+  /// Sorted by name, then by the number of the process.
   std::vector<FoundMachine> machines() const;
-  /// What is missing of what was wanted, as a sentence with advice; nothing where enough is there. Machines that are up without an agent
-  /// are named.
+  /// A sentence with advice that names the missing machines; nothing where enough are found. It also names machines that are up without an
+  /// agent.
   std::optional<std::string> find_lack() const;
 
  private:

@@ -34,12 +34,12 @@ void PathProbe::on_dialled(Result<std::unique_ptr<Link>> link) {
     quality_.status = link.status();
     return end();
   }
-  link_ = std::make_unique<MessageLink>(
-      loop_, std::move(link).value(), [this](const Message& message) { on_message(message); },
-      [this](const Status& status) {
-        quality_.status = status;
-        end();
-      });
+  link_ = std::make_unique<job::MessageLink>(loop_, std::move(link).value(), job::kAgentLimits);
+  link_->start([this](const job::Message& message) { on_message(message); },
+               [this](const Status& status) {
+                 quality_.status = status;
+                 end();
+               });
   ask();
 }
 
@@ -47,10 +47,10 @@ void PathProbe::ask() {
   ++number_;
   asked_at_ = loop_.now();
   if (number_ == kSmallOnes + 1) large_since_ = asked_at_;
-  // The last one comes back as long as it went.
+  // The answer to the last one is as long as the request.
   const bool large = number_ > kSmallOnes;
   const bool last = number_ == kSmallOnes + kLargeOnes;
-  link_->send(Probe{number_, std::string(large ? kLargeBytes : 0, '\0'), last ? static_cast<std::uint32_t>(kLargeBytes) : 0});
+  link_->send(job::EchoRequest{number_, std::string(large ? kLargeBytes : 0, '\0'), last ? static_cast<std::uint32_t>(kLargeBytes) : 0});
   wait_for_echo();
 }
 
@@ -63,8 +63,8 @@ void PathProbe::wait_for_echo() {
   });
 }
 
-void PathProbe::on_message(const Message& message) {
-  const Echo* echo = std::get_if<Echo>(&message);
+void PathProbe::on_message(const job::Message& message) {
+  const auto* echo = std::get_if<job::Echo>(&message);
   if (over_ || echo == nullptr || echo->number != number_) return;
   const Duration taken = loop_.now() - asked_at_;
   if (number_ <= kSmallOnes && (!quality_.round_trip || taken < *quality_.round_trip)) {
@@ -81,7 +81,7 @@ void PathProbe::on_message(const Message& message) {
 void PathProbe::end() {
   if (std::exchange(over_, true)) return;
   loop_.cancel(timer_);
-  // The caller is the dialler or the link; who is told may destroy this object.
+  // The caller is the dialler or the link, and the callback may destroy this object.
   timer_ = loop_.after(Duration{}, [this] {
     link_.reset();
     const OnDone on_done = on_done_;

@@ -5,13 +5,13 @@
 #include <optional>
 
 #include "core/rendezvous/dialler.hpp"
-#include "tools/agent/message_link.hpp"
+#include "tools/job/message_link.hpp"
 
 namespace ringlet::agent {
 
-/// What a PathProbe has found.
+/// The findings of a PathProbe.
 struct PathQuality {
-  Status status{};                        // why no conversation came about, or why it ended; as of Dialler and MessageLink
+  Status status{};                        // the failure of the dialler or of the MessageLink
   bool stalled = false;                   // small messages came through, and then a large one did not
   std::optional<Duration> round_trip{};   // the shortest of a few
   double bytes_per_second = 0;            // of large messages there; 0: not measured
@@ -33,7 +33,7 @@ class PathProbe {
 
  private:
   void on_dialled(Result<std::unique_ptr<Link>> link);
-  void on_message(const Message& message);
+  void on_message(const job::Message& message);
   void ask();
   void wait_for_echo();
   void end();
@@ -41,7 +41,7 @@ class PathProbe {
   EventLoop& loop_;
   Dialler dialler_;
   OnDone on_done_;
-  std::unique_ptr<MessageLink> link_;
+  std::unique_ptr<job::MessageLink> link_;
   PathQuality quality_;
   std::uint32_t number_ = 0;  // of the last question
   Instant asked_at_{};

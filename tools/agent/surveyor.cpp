@@ -7,7 +7,7 @@ namespace ringlet::agent {
 Surveyor::Surveyor(EventLoop& loop, Network& network, Authenticator& authenticator, FindMachine find_machine)
     : loop_(loop), network_(network), authenticator_(authenticator), find_machine_(std::move(find_machine)) {}
 
-void Surveyor::measure(const Survey& survey, OnDone on_done) {
+void Surveyor::measure(const job::PathSurvey& survey, OnDone on_done) {
   tasks_.push_back({survey.instances, std::move(on_done), {}, 0, {}, 0});
   if (tasks_.size() == 1) go_on();
 }
@@ -43,9 +43,9 @@ void Surveyor::on_measured(const PathQuality& quality) {
   go_on();
 }
 
-void Surveyor::note(Reached reached) {
+void Surveyor::note(job::SurveyedPath path) {
   Task& task = tasks_.front();
-  task.found.ways.push_back(std::move(reached));
+  task.found.paths.push_back(std::move(path));
   ++task.at;
   task.next_address = 0;
 }

@@ -12,29 +12,30 @@ namespace ringlet::agent {
 /// Measures this machine's ways to other agents, one after another, so that no measurement disturbs the next. Belongs to the loop's thread.
 class Surveyor {
  public:
-  /// Where the machine with this number is to be reached, the likeliest first; none: it is not known.
+  /// The addresses of the machine with this number, the likeliest first; none: it is not known.
   using FindMachine = std::function<std::vector<Address>(std::uint64_t instance)>;
   /// Runs once, from the loop.
-  using OnDone = std::function<void(const Surveyed&)>;
+  using OnDone = std::function<void(const job::SurveyedPaths&)>;
 
-  /// All outlive it.
+  /// All arguments outlive it.
   Surveyor(EventLoop& loop, Network& network, Authenticator& authenticator, FindMachine find_machine);
 
-  /// Behind what is under way. Of each machine the first address that works counts, else why the last did not.
-  void measure(const Survey& survey, OnDone on_done);
+  /// Begins when the measurements that are under way are done. For each machine the first address that works counts, else the failure of
+  /// the last one.
+  void measure(const job::PathSurvey& survey, OnDone on_done);
 
  private:
   struct Task {
     std::vector<std::uint64_t> instances;
     OnDone on_done;
-    Surveyed found;
+    job::SurveyedPaths found;
     std::size_t at = 0;  // in instances
     std::vector<Address> addresses;
     std::size_t next_address = 0;
   };
   void go_on();
   void on_measured(const PathQuality& quality);
-  void note(Reached reached);
+  void note(job::SurveyedPath path);
 
   EventLoop& loop_;
   Network& network_;

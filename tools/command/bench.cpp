@@ -9,6 +9,8 @@
 #include "core/base/names_text.hpp"
 #include "tools/command/bench_rank.hpp"
 #include "tools/command/subcommand.hpp"
+#include "tools/launch/internal_commands.hpp"
+#include "tools/launch/launch_report.hpp"
 #include "tools/launch/launcher.hpp"
 
 namespace ringlet::command {
@@ -100,15 +102,11 @@ std::optional<std::string> convert(const BenchCommandLine& line, BenchPlan& plan
 int start_ranks(int ranks, Arguments arguments) {
   launch::LaunchOptions options;
   options.world_size = ranks;
-  options.helper_path = own_path();
+  options.helper_path = launch::own_path();
   options.command = {options.helper_path, "bench"};
   options.command.insert(options.command.end(), arguments.begin(), arguments.end());
   options.prefix = false;
-  launch::Launcher launcher(std::move(options));
-  const launch::LaunchResult result = launcher.run();
-  if (!result.error.empty()) fmt::print(stderr, "ringlet bench: {}\n", result.error);
-  if (!result.message.empty()) fmt::print(stderr, "ringlet bench: {}\n", result.message);
-  return result.exit_code;
+  return launch::report("bench", launch::launch(options));
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "tools/job/job_result.hpp"
+
 namespace ringlet::command {
 
 namespace {
@@ -14,16 +16,10 @@ namespace {
 using agent::AgentEvent;
 using Json = nlohmann::ordered_json;
 
-std::string ranks_text(const agent::JobView& job) {
+std::string ranks_text(const job::JobView& job) {
   const int last = job.first_rank + job.ranks - 1;
   if (job.ranks == 1) return fmt::format("rank {} of {}", job.first_rank, job.world_size);
   return fmt::format("ranks {} to {} of {}", job.first_rank, last, job.world_size);
-}
-
-/// Replaces control characters, because a text from another machine must not control the terminal.
-std::string shown(std::string text) {
-  std::replace_if(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
-  return text;
 }
 
 std::string now_text() { return fmt::format("{:%H:%M:%S}", fmt::localtime(std::time(nullptr))); }
@@ -36,15 +32,15 @@ std::string_view name_of(AgentEvent::Kind kind) {
 }  // namespace
 
 std::string event_line(const AgentEvent& event) {
-  const agent::JobView& job = event.job;
-  if (event.kind == AgentEvent::Kind::refused) return shown(fmt::format("refused {}: {}", job.from, event.text));
+  const job::JobView& job = event.job;
+  if (event.kind == AgentEvent::Kind::refused) return job::shown(fmt::format("refused {}: {}", job.from, event.text));
   const std::string what = fmt::format("job {:016x} of {} ({})", job.id, job.from, job.peer);
-  if (event.kind == AgentEvent::Kind::job_started) return shown(fmt::format("{} started: {}, {}", what, job.program, ranks_text(job)));
-  return shown(fmt::format("{} ended{}{}", what, event.text.empty() ? "" : ": ", event.text));
+  if (event.kind == AgentEvent::Kind::job_started) return job::shown(fmt::format("{} started: {}, {}", what, job.program, ranks_text(job)));
+  return job::shown(fmt::format("{} ended{}{}", what, event.text.empty() ? "" : ": ", event.text));
 }
 
 Json event_json(const AgentEvent& event) {
-  const agent::JobView& job = event.job;
+  const job::JobView& job = event.job;
   Json json{{"event", name_of(event.kind)}};
   if (event.kind == AgentEvent::Kind::refused) {
     json.update({{"program", job.program}, {"from", job.from}, {"reason", event.text}});
@@ -68,13 +64,13 @@ void JobList::take(const AgentEvent& event) {
   else if (event.kind == AgentEvent::Kind::job_started)
     jobs_.push_back({event.job, now_text()});
   else
-    std::erase_if(jobs_, [&](const Job& job) { return job.view.id == event.job.id && job.view.first_rank == event.job.first_rank; });
+    std::erase_if(jobs_, [&](const ShownJob& job) { return job.view.id == event.job.id && job.view.first_rank == event.job.first_rank; });
 }
 
 std::vector<std::string> JobList::lines() const {
   std::vector<std::string> lines;
-  for (const Job& job : jobs_)
-    lines.push_back(shown(
+  for (const ShownJob& job : jobs_)
+    lines.push_back(job::shown(
         fmt::format("since {}: {} for {} ({}), {}", job.since, job.view.program, job.view.from, job.view.peer, ranks_text(job.view))));
   if (!last_refusal_.empty()) lines.push_back(last_refusal_);
   return lines;

@@ -23,11 +23,11 @@ class JobList {
   std::vector<std::string> lines() const;
 
  private:
-  struct Job {
-    agent::JobView view;
+  struct ShownJob {
+    job::JobView view;
     std::string since;  // "14:03:59"
   };
-  std::vector<Job> jobs_;
+  std::vector<ShownJob> jobs_;
   std::string last_refusal_;
 };
 

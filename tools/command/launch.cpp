@@ -4,6 +4,7 @@
 
 #include "tools/command/launch_hosts.hpp"
 #include "tools/command/launch_line.hpp"
+#include "tools/launch/launcher.hpp"
 
 namespace ringlet::command {
 
@@ -41,7 +42,7 @@ std::optional<std::string> convert(LaunchLine& line, const HostsLine& hosts, std
   line.options.world_size = 0;
   for (const launch::Host& host : plan.hosts) line.options.world_size += *host.slots;
   line.options.ranks_here = std::min(line.options.world_size, launch::kMaxRanks);
-  // Whether it exists shows on each host.
+  // Each host checks whether the directory exists there.
   const std::optional<std::string> directory = std::exchange(line.options.working_directory, std::nullopt);
   std::optional<std::string> mistake = convert_launch_line(line);
   line.options.working_directory = directory;
@@ -64,12 +65,12 @@ int run_launch(Arguments arguments) {
   app.add_option("-n,--ranks", ranks, "How many ranks to start; with hosts: on each");
   declare_hosts_options(app, hosts);
   declare_launch_options(app, line);
-  if (const auto over = parse_launch_line(app, arguments, line)) return *over;
+  if (const auto over = parse_program_line(app, arguments, "-n 4 -- ./train", line.options.command)) return *over;
   launch::HostsPlan plan;
   if (const auto mistake = convert(line, hosts, ranks, plan)) return usage_error("launch", *mistake);
-  if (!hosts.used()) return launch_ranks("launch", std::move(line));
+  if (!hosts.used()) return report_launch("launch", line, launch::launch(line.options));
   plan.environment = shared_variables();
-  return launch_on_hosts(std::move(line), std::move(plan));
+  return report_launch("launch", line, launch::launch_on(plan, line.options));
 }
 
 }  // namespace ringlet::command

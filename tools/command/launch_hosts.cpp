@@ -80,9 +80,4 @@ std::vector<std::pair<std::string, std::string>> shared_variables() {
   return shared;
 }
 
-int launch_on_hosts(LaunchLine line, launch::HostsPlan plan) {
-  launch::HostsLauncher launcher(std::move(line.options), std::move(plan));
-  return report_launch("launch", line, launcher.run());
-}
-
 }  // namespace ringlet::command

@@ -10,8 +10,8 @@
 #include <cstdio>
 
 #include "native/environment.hpp"
+#include "tools/launch/internal_commands.hpp"
 #include "tools/launch/launch_report.hpp"
-#include "tools/launch/launcher.hpp"
 #include "tools/tokens/group_token.hpp"
 #include "transport/crypto/token_authenticator.hpp"
 
@@ -37,17 +37,17 @@ void declare_launch_options(CLI::App& app, LaunchLine& line) {
   app.add_flag("--json", line.json, "At the end print how each rank ended as a line of JSON; the ranks' stdout goes to stderr");
 }
 
-std::optional<int> parse_launch_line(CLI::App& app, Arguments arguments, LaunchLine& line) {
+std::optional<int> parse_program_line(CLI::App& app, Arguments arguments, const char* example, std::vector<std::string>& command) {
   const auto separator = std::find(arguments.begin(), arguments.end(), "--");
-  // Without `--` the program's own words must not be the mistake that is told.
+  // Without `--` the message must be about that, not about one of the program's own words.
   if (separator == arguments.end()) app.allow_extras();
   if (const auto over = parse_options(app, arguments.first(static_cast<std::size_t>(separator - arguments.begin())))) return over;
   if (separator != arguments.end()) {
-    line.options.command.assign(separator + 1, arguments.end());
+    command.assign(separator + 1, arguments.end());
     return std::nullopt;
   }
   const std::string subcommand = app.get_name().substr(app.get_name().find(' ') + 1);
-  return usage_error(subcommand, fmt::format("no `--` found: put the program after it, as in `ringlet {} -n 4 -- ./train`", subcommand));
+  return usage_error(subcommand, fmt::format("no `--` found: put the program after it, as in `ringlet {} {}`", subcommand, example));
 }
 
 std::optional<std::string> convert_seconds(const char* name, double seconds, std::chrono::milliseconds& converted) {
@@ -73,7 +73,7 @@ std::optional<std::string> convert_launch_line(LaunchLine& line) {
   line.options.prefix = !line.no_prefix;
   line.options.stdout_to_stderr = line.json;
   if (!line.json) line.options.terminal_columns = terminal_columns();
-  line.options.helper_path = own_path();
+  line.options.helper_path = launch::own_path();
   return find_mistake(line.options);
 }
 
@@ -90,16 +90,10 @@ std::optional<std::string> find_secret(const char* subcommand, const launch::Lau
   return std::nullopt;
 }
 
-int launch_ranks(const char* subcommand, LaunchLine line) {
-  launch::Launcher launcher(std::move(line.options));
-  return report_launch(subcommand, line, launcher.run());
-}
-
-int report_launch(const char* subcommand, const LaunchLine& line, const launch::LaunchResult& result) {
-  if (!result.error.empty()) fmt::print(stderr, "ringlet {}: {}\n", subcommand, result.error);
-  if (!result.message.empty() && !line.quiet) fmt::print(stderr, "ringlet {}: {}\n", subcommand, result.message);
+int report_launch(const char* subcommand, const LaunchLine& line, const job::JobResult& result) {
+  const int exit_code = launch::report(subcommand, result, line.quiet);
   if (line.json) fmt::print("{}\n", launch::to_json(result));
-  return result.exit_code;
+  return exit_code;
 }
 
 }  // namespace ringlet::command

@@ -9,7 +9,7 @@
 #include <filesystem>
 
 #include "native/environment.hpp"
-#include "tools/agent/allow_list.hpp"
+#include "tools/agent/agent.hpp"
 #include "tools/command/discovery_line.hpp"
 #include "tools/command/launch_line.hpp"
 #include "tools/command/run_on_machines.hpp"
@@ -70,17 +70,17 @@ void declare(CLI::App& app, RunLine& line) {
   declare_discovery_options(app, line.discovery);
 }
 
-std::optional<std::string> convert_environment(const RunLine& line, agent::RunOptions& job) {
+std::optional<std::string> convert_environment(const RunLine& line, job::JobOptions& job) {
   for (const std::string& entry : line.environment) {
     const std::size_t equals = entry.find('=');
     if (equals == std::string::npos) return fmt::format("--env {}: write it as NAME=VALUE", entry);
     const std::string name = entry.substr(0, equals);
     if (const auto why = agent::find_forbidden(name)) return fmt::format("--env {}: {} {}", entry, name, *why);
     if (launch::is_reserved_variable(name)) return fmt::format("--env {}: the agents themselves set this variable for their ranks", entry);
-    job.environment.push_back({name, entry.substr(equals + 1)});
+    job.start.environment.push_back({name, entry.substr(equals + 1)});
   }
-  if (job.environment.size() > agent::kMaxVariables)
-    return fmt::format("--env: {} variables; at most {} can be given", job.environment.size(), agent::kMaxVariables);
+  if (job.start.environment.size() > agent::kMaxVariables)
+    return fmt::format("--env: {} variables; at most {} can be given", job.start.environment.size(), agent::kMaxVariables);
   return std::nullopt;
 }
 
@@ -90,12 +90,12 @@ std::optional<std::string> convert_command(const RunLine& line, RunOnMachines& o
   if (line.command.front().find('/') == std::string::npos)
     return fmt::format("'{}': give the program's path; other machines do not look it up in this one's PATH", line.command.front());
   options.program = std::filesystem::absolute(line.command.front()).lexically_normal().string();
-  options.job.arguments.assign(line.command.begin() + 1, line.command.end());
-  if (options.job.arguments.size() > agent::kMaxArguments)
-    return fmt::format("{} arguments; at most {} can be given", options.job.arguments.size(), agent::kMaxArguments);
+  options.job.start.arguments.assign(line.command.begin() + 1, line.command.end());
+  if (options.job.start.arguments.size() > agent::kMaxArguments)
+    return fmt::format("{} arguments; at most {} can be given", options.job.start.arguments.size(), agent::kMaxArguments);
   std::size_t bytes = 0;
-  for (const std::string& argument : options.job.arguments) bytes += argument.size();
-  for (const agent::Variable& variable : options.job.environment) bytes += variable.name.size() + variable.value.size();
+  for (const std::string& argument : options.job.start.arguments) bytes += argument.size();
+  for (const job::Variable& variable : options.job.start.environment) bytes += variable.name.size() + variable.value.size();
   if (bytes > kMaxCommandBytes)
     return fmt::format("arguments and variables have {} bytes together; at most {} can be given", bytes, kMaxCommandBytes);
   for (const std::string& entry : line.programs) {
@@ -108,13 +108,12 @@ std::optional<std::string> convert_command(const RunLine& line, RunOnMachines& o
 }
 
 std::optional<std::string> convert_numbers(const RunLine& line, RunOnMachines& options) {
-  constexpr int kMaxRanks = 1024;
   if (line.total && line.per_machine) return std::string("-n and --per-machine: give one of the two");
-  if (line.total && (*line.total < 1 || *line.total > kMaxRanks))
-    return fmt::format("-n {}: the number of ranks must be from 1 to {}", *line.total, kMaxRanks);
+  if (line.total && (*line.total < 1 || *line.total > static_cast<int>(job::kMaxWorldSize)))
+    return fmt::format("-n {}: the number of ranks must be from 1 to {}", *line.total, job::kMaxWorldSize);
   const int per_machine = line.per_machine.value_or(1);
-  if (per_machine < 1 || per_machine > static_cast<int>(agent::kMaxRanksPerMachine))
-    return fmt::format("--per-machine {}: the number of ranks must be from 1 to {}", per_machine, agent::kMaxRanksPerMachine);
+  if (per_machine < 1 || per_machine > static_cast<int>(job::kMaxRanksPerMachine))
+    return fmt::format("--per-machine {}: the number of ranks must be from 1 to {}", per_machine, job::kMaxRanksPerMachine);
   if (line.at_least < 1) return fmt::format("--at-least {}: at least 1 machine must take part", line.at_least);
   options.job.wish = {line.total, per_machine};
   options.job.at_least = options.search.at_least = line.at_least;
@@ -125,8 +124,8 @@ std::optional<std::string> convert_numbers(const RunLine& line, RunOnMachines& o
     return mistake;
   };
   if (auto mistake = seconds("--wait", line.wait_seconds, options.search.wait)) return mistake;
-  if (auto mistake = seconds("--linger", line.linger_seconds, options.job.linger)) return mistake;
-  return seconds("--grace", line.grace_seconds, options.job.grace);
+  if (auto mistake = seconds("--linger", line.linger_seconds, options.job.end.linger)) return mistake;
+  return seconds("--grace", line.grace_seconds, options.job.end.grace);
 }
 
 std::optional<std::string> convert(const RunLine& line, RunOnMachines& options) {
@@ -136,12 +135,12 @@ std::optional<std::string> convert(const RunLine& line, RunOnMachines& options) 
   options.job.every_machine = !line.machines.empty();
   if (!line.directory.empty() && line.directory.front() != '/')
     return fmt::format("--cwd {}: give an absolute path, the same on all machines", line.directory);
-  options.job.directory = line.directory;
-  options.prefix = options.job.prefix = !line.no_prefix;
+  options.directory = line.directory;
+  options.job.prefix = !line.no_prefix;
   options.json = line.discovery.json;
   options.quiet = line.quiet;
-  if (!options.json) options.job.terminal_columns = static_cast<std::uint32_t>(terminal_columns().value_or(0));
-  // Who only looks leaves to those who are up what is sent to this machine alone.
+  if (!options.json) options.job.start.terminal_columns = static_cast<std::uint32_t>(terminal_columns().value_or(0));
+  // A program that only looks leaves to those that are up the datagrams that are sent to this machine alone.
   options.search.datagrams.hears_shared_port = false;
   if (auto mistake = convert_discovery_line(line.discovery, options.search.datagrams)) return mistake;
   if (auto mistake = convert_environment(line, options.job)) return mistake;
@@ -157,13 +156,7 @@ int run_run(Arguments arguments) {
   CLI::App app("Runs PROGRAM on all machines that are up in a group:\n  ringlet run --group NAME [OPTIONS] -- PROGRAM [ARGS...]",
                "ringlet run");
   declare(app, line);
-  const auto separator = std::find(arguments.begin(), arguments.end(), "--");
-  // Without `--` the program's own words must not be the mistake that is told.
-  if (separator == arguments.end()) app.allow_extras();
-  if (const auto over = parse_options(app, arguments.first(static_cast<std::size_t>(separator - arguments.begin())))) return *over;
-  if (separator == arguments.end())
-    return usage_error("run", "no `--` found: put the program after it, as in `ringlet run --group home -- /opt/train/train`");
-  line.command.assign(separator + 1, arguments.end());
+  if (const auto over = parse_program_line(app, arguments, "--group home -- /opt/train/train", line.command)) return *over;
   if (const auto mistake = convert(line, options)) return usage_error("run", *mistake);
 
   try {
@@ -182,8 +175,8 @@ int run_run(Arguments arguments) {
   }
   TokenAuthenticator randomness("");
   options.search.seed = random_number();
-  options.job.job = random_number();
-  options.job.token = tokens::make_token(randomness);
+  options.job.start.job = random_number();
+  options.job.start.token = tokens::make_token(randomness);
   options.job.version = RINGLET_VERSION;
   options.job.from = announced_name();
   return MachineRunner(std::move(options)).run();

@@ -7,9 +7,7 @@
 
 #include "core/rendezvous/dialler.hpp"
 #include "tools/agent/machine_search.hpp"
-#include "tools/agent/run_job.hpp"
-#include "tools/agent/run_output.hpp"
-#include "tools/launch/uv_handles.hpp"
+#include "tools/launch/job_runner.hpp"
 #include "transport/crypto/token_authenticator.hpp"
 #include "transport/uv/uv_network.hpp"
 
@@ -17,11 +15,11 @@ namespace ringlet::command {
 
 struct RunOnMachines {
   agent::SearchOptions search;
-  agent::RunOptions job;
+  job::JobOptions job;
   std::string token;  // the group's
   std::string program;
   std::vector<std::pair<std::string, std::string>> programs;  // by machine, where it is not `program`
-  bool prefix = true;
+  std::string directory;                                      // empty: where each agent was started
   bool json = false;
   bool quiet = false;
 };
@@ -32,37 +30,28 @@ class MachineRunner {
   explicit MachineRunner(RunOnMachines options);
   ~MachineRunner();
 
-  /// To its end; returns the exit code. Writes the ranks' output and what there is to say.
+  /// To its end; returns the exit code. Writes the ranks' output and the messages for the user.
   int run();
 
  private:
-  /// When what had happened, for --json; from the start.
+  /// The moments of each step, for --json; from the start.
   struct Times {
     std::optional<Duration> found, connected, started, ended;
   };
 
-  void watch_signals();
-  void on_signal(int signal_number);
   void search_over();
   void reach(std::size_t index, const agent::FoundMachine& machine, std::size_t address, const std::string& why_not);
-  void make_job(const std::vector<agent::FoundMachine>& machines);
-  void on_end(const agent::RunResult& result);
-  void end_if_written();
-  void give_up(int exit_code, const std::string& why);
-  std::string to_json() const;
+  void start_job(const std::vector<agent::FoundMachine>& machines);
+  std::string to_json(const job::JobResult& result) const;
 
   RunOnMachines options_;
   UvLoop loop_;
   UvNetwork network_;
   TokenAuthenticator authenticator_;
   Dialler dialler_;
-  agent::RunOutput output_;
-  std::vector<std::unique_ptr<launch::UvSignal>> signals_;
+  launch::JobRunner runner_;
   std::unique_ptr<agent::MachineSearch> search_;
-  std::unique_ptr<agent::RunJob> job_;
-  agent::RunResult result_;
-  bool job_over_ = false, over_ = false;
-  int interrupts_ = 0;
+  job::Job* job_ = nullptr;
   Instant start_;
   Times times_;
 };

@@ -16,6 +16,7 @@
 #include "tools/command/launch_line.hpp"
 #include "tools/command/page_folder.hpp"
 #include "tools/command/qr_code.hpp"
+#include "tools/launch/launcher.hpp"
 #include "tools/launch/unique_fd.hpp"
 
 namespace ringlet::command {
@@ -63,20 +64,20 @@ std::vector<std::byte> choose_page(const std::optional<std::string>& folder) {
   return {page.begin(), page.end()};
 }
 
-/// An open file without a name that holds `bytes`.
+/// Returns an open file without a name that holds `bytes`.
 launch::UniqueFd file_of(std::span<const std::byte> bytes) {
   struct CloseFile {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
   const std::unique_ptr<std::FILE, CloseFile> file(std::tmpfile());
   const bool written = file && std::fwrite(bytes.data(), 1, bytes.size(), file.get()) == bytes.size() && std::fflush(file.get()) == 0;
-  // Rank 0 alone inherits it.
+  // CLOEXEC keeps it from all processes but rank 0, which inherits it.
   launch::UniqueFd copy(written ? ::fcntl(::fileno(file.get()), F_DUPFD_CLOEXEC, 3) : -1);
   if (!copy) throw std::runtime_error(fmt::format("cannot keep the page in a temporary file: {}", std::strerror(errno)));
   return copy;
 }
 
-/// What the ranks' RINGLET_ENCRYPT will be; browsers have to do the same. Empty: unset.
+/// The value that RINGLET_ENCRYPT will have for the ranks; browsers have to do the same. Empty: unset.
 std::string encryption_of(const launch::LaunchOptions& options) {
   std::string setting = native::process_variable("RINGLET_ENCRYPT").value_or("");
   for (const auto& [name, value] : options.environment)
@@ -100,7 +101,7 @@ int run_serve(Arguments arguments) {
   CLI::App app("Runs PROGRAM as ranks on this machine that browsers join:\n  ringlet serve [OPTIONS] -- PROGRAM [ARGS...]",
                "ringlet serve");
   declare(app, line);
-  if (const auto over = parse_launch_line(app, arguments, line.launch)) return *over;
+  if (const auto over = parse_program_line(app, arguments, "-n 4 -- ./train", line.launch.options.command)) return *over;
   std::chrono::milliseconds wait{};
   std::optional<std::string> mistake = convert_launch_line(line.launch);
   if (!mistake && options.guests < 1)
@@ -121,12 +122,12 @@ int run_serve(Arguments arguments) {
   }
   options.message_prefix = "ringlet serve";
   options.page_fd = page.get();
-  // What the user gives with --env stands behind it, and holds.
+  // The user's --env stands behind these variables, and holds.
   options.environment.insert(options.environment.begin(),
                              {{"RINGLET_TOKEN", token}, {"RINGLET_CONNECT_TIMEOUT_MS", std::to_string(wait.count())}});
   const bool with_code = line.qr || ::isatty(STDERR_FILENO) == 1;
   options.on_listening = [options, token, with_code](int port) { invite(options, port, token, with_code); };
-  return launch_ranks("serve", std::move(line.launch));
+  return report_launch("serve", line.launch, launch::launch(options));
 }
 
 }  // namespace ringlet::command

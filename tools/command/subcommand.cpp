@@ -3,11 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <uv.h>
-
 #include <CLI/CLI.hpp>
-#include <array>
-#include <climits>
 #include <cstdio>
 #include <cstdlib>
 
@@ -42,12 +38,6 @@ void visit_options(const Subcommand& subcommand, const std::function<void(const 
   visitor = &visit;
   subcommand.run({});
   visitor = nullptr;
-}
-
-std::string own_path() {
-  std::array<char, PATH_MAX> path{};
-  std::size_t length = path.size();
-  return uv_exepath(path.data(), &length) == 0 ? std::string(path.data(), length) : std::string("ringlet");
 }
 
 bool wants_colours() {

@@ -9,6 +9,7 @@
 #include "tools/command/discovery_line.hpp"
 #include "tools/command/machine_watch.hpp"
 #include "tools/command/this_machine.hpp"
+#include "tools/launch/internal_commands.hpp"
 #include "tools/tokens/group_token.hpp"
 
 namespace ringlet::command {
@@ -48,8 +49,8 @@ void declare(CLI::App& app, AgentLine& line) {
 }
 
 std::optional<std::string> convert(const AgentLine& line, agent::AgentOptions& options) {
-  if (line.max_ranks < 1 || line.max_ranks > static_cast<int>(agent::kMaxRanksPerMachine))
-    return fmt::format("--max-ranks {}: give a number from 1 to {}", line.max_ranks, agent::kMaxRanksPerMachine);
+  if (line.max_ranks < 1 || line.max_ranks > static_cast<int>(job::kMaxRanksPerMachine))
+    return fmt::format("--max-ranks {}: give a number from 1 to {}", line.max_ranks, job::kMaxRanksPerMachine);
   options.max_ranks = line.max_ranks;
   options.allowed = agent::AllowList(line.allowed, line.allow_file);
   if (auto mistake = options.allowed.find_mistake()) return mistake;
@@ -106,13 +107,13 @@ int run_up(Arguments arguments) {
     return 1;
   }
   if (!agent.token.empty()) {
-    // Ranks have a token of their job, and no use for this one.
+    // Ranks get the token of their job, and must not get this one.
     ::unsetenv("RINGLET_TOKEN");
     ::unsetenv("RINGLET_TOKEN_FILE");
     agent.name = profile.name;
     agent.group = profile.group;
     agent.version = profile.version;
-    agent.helper_path = own_path();
+    agent.helper_path = launch::own_path();
     options.agent = std::move(agent);
   }
   options.profile = std::move(profile);

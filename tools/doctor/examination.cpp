@@ -193,25 +193,25 @@ void Examination::measure_matrix() {
 }
 
 MatrixRow Examination::ask_for_row(const MachineFacts& machine, const std::vector<const MachineFacts*>& reached) {
-  agent::Survey survey;
+  job::PathSurvey survey;
   std::map<std::uint64_t, std::string> names;
   for (const MachineFacts* other : reached) {
-    if (other == &machine || survey.instances.size() == agent::kMaxSurveyed) continue;
+    if (other == &machine || survey.instances.size() == job::kMaxSurveyed) continue;
     survey.instances.push_back(other->instance);
     names[other->instance] = other->name;
   }
-  std::optional<agent::Surveyed> answer;
+  std::optional<job::SurveyedPaths> answer;
   bool over = false;
-  std::unique_ptr<agent::MessageLink> link;
+  std::unique_ptr<job::MessageLink> link;
   Dialler dialler(loop_, network_, authenticator_);
   LinkRequest request;
   request.kind = LinkRequest::Kind::agent;
   dialler.dial(best_way(machine)->to, {}, request, [&](Result<std::unique_ptr<Link>> dialled) {
     if (!dialled.ok()) return void(over = true);
-    link = std::make_unique<agent::MessageLink>(
-        loop_, std::move(dialled).value(),
-        [&](const agent::Message& message) {
-          if (const auto* surveyed = std::get_if<agent::Surveyed>(&message)) answer = *surveyed;
+    link = std::make_unique<job::MessageLink>(loop_, std::move(dialled).value(), job::kAgentLimits);
+    link->start(
+        [&](const job::Message& message) {
+          if (const auto* surveyed = std::get_if<job::SurveyedPaths>(&message)) answer = *surveyed;
         },
         [&](const Status&) { over = true; });
     link->send(survey);
@@ -220,7 +220,7 @@ MatrixRow Examination::ask_for_row(const MachineFacts& machine, const std::vecto
   run_until([&] { return over || answer.has_value(); });
   loop_.cancel(timer);
   MatrixRow row{machine.name, {}};
-  for (const agent::Reached& way : answer ? answer->ways : std::vector<agent::Reached>()) {
+  for (const job::SurveyedPath& way : answer ? answer->paths : std::vector<job::SurveyedPath>()) {
     MatrixRow::Cell cell{names[way.instance], {}, static_cast<double>(way.bytes_per_second), way.failure};
     if (way.failure.empty()) cell.round_trip = Duration{static_cast<std::int64_t>(way.round_trip_ns)};
     row.cells.push_back(std::move(cell));

@@ -37,14 +37,12 @@ int port_of(int socket) {
   return ntohs(reinterpret_cast<const sockaddr_in*>(&storage)->sin_port);
 }
 
-/// All addresses are this machine's, too.
-std::string address_here(const ListenAt& where, int port) {
-  if (where.host == "0.0.0.0") return fmt::format("127.0.0.1:{}", port);
-  if (where.host == "::") return fmt::format("[::1]:{}", port);
-  return where.host.find(':') == std::string::npos ? fmt::format("{}:{}", where.host, port) : fmt::format("[{}]:{}", where.host, port);
-}
-
 }  // namespace
+
+std::string host_here(const std::string& host) {
+  if (host == "0.0.0.0") return "127.0.0.1";
+  return host == "::" ? "::1" : host;
+}
 
 CoordinatorSocket open_coordinator_socket(const ListenAt& where) {
   const auto refuse = [&](const std::string& why) {
@@ -57,7 +55,7 @@ CoordinatorSocket open_coordinator_socket(const ListenAt& where) {
   if (::getaddrinfo(where.host.c_str(), std::to_string(where.port).c_str(), &hints, &list) != 0)
     refuse("it is no numeric address; give one of this machine's, or 0.0.0.0 for all");
   const std::unique_ptr<addrinfo, FreeAddresses> address(list);
-  CoordinatorSocket result{UniqueFd(::socket(address->ai_family, SOCK_STREAM, 0)), {}, 0};
+  CoordinatorSocket result{UniqueFd(::socket(address->ai_family, SOCK_STREAM, 0)), 0};
   const int fd = result.socket.get();
   const int on = 1;
   // Without SO_REUSEADDR a port that was in use a moment ago would be refused.
@@ -65,7 +63,6 @@ CoordinatorSocket open_coordinator_socket(const ListenAt& where) {
       ::bind(fd, address->ai_addr, address->ai_addrlen) != 0 || ::listen(fd, kBacklog) != 0)
     refuse(describe(where, errno));
   result.port = port_of(fd);
-  result.address = address_here(where, result.port);
   return result;
 }
 

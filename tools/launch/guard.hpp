@@ -11,7 +11,7 @@
 namespace ringlet::launch {
 
 /// A process that kills the ranks' process groups should the launcher be killed before it could do so itself.
-/// Lives in its own session, so that what ends the launcher's terminal or group does not end it.
+/// It has a session of its own, so that a signal to the launcher's terminal or process group does not end it.
 class Guard {
  public:
   /// Starts it; throws `LaunchError`. `on_lost` is called if it ends before `dismiss`.

@@ -6,7 +6,7 @@
 
 namespace ringlet::launch {
 
-/// Makes sentences of what rank 0 reports about the guests that wait (native/presence.hpp).
+/// Makes sentences of rank 0's reports about the guests that wait (native/presence.hpp).
 class GuestList {
  public:
   explicit GuestList(int wanted) : wanted_(wanted) {}

@@ -3,19 +3,28 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
+#include <uv.h>
 
+#include <array>
 #include <cerrno>
+#include <climits>
 #include <cstdlib>
 #include <cstring>
 #include <set>
 
-#include "tools/launch/hosts/deputy.hpp"
+#include "tools/launch/deputy.hpp"
 #include "tools/launch/platform.hpp"
 
 namespace ringlet::launch {
 
 namespace {
 constexpr int kRankArguments = 6;  // program, internal-exec, rank, launcher, failure descriptor, guard descriptor
+}
+
+std::string own_path() {
+  std::array<char, PATH_MAX> path{};
+  std::size_t length = path.size();
+  return uv_exepath(path.data(), &length) == 0 ? std::string(path.data(), length) : std::string("ringlet");
 }
 
 int run_guard() {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace ringlet::launch {
 
@@ -10,11 +11,14 @@ inline constexpr char kRankCommand[] = "internal-exec";
 inline constexpr char kGuardCommand[] = "internal-guard";
 inline constexpr char kDeputyCommand[] = "internal-deputy";
 
-/// What a rank's helper reports on the failure pipe where it cannot become the program.
+/// The report of a rank's helper on the failure pipe, where it cannot become the program.
 struct ExecFailure {
   std::int32_t rank;
   std::int32_t error;  // errno
 };
+
+/// Path of this program's own binary.
+std::string own_path();
 
 /// Runs an internal command to its end and returns its exit code; nothing where the arguments name none. To be called first in main.
 std::optional<int> run_internal_command(int argc, char** argv);

@@ -5,7 +5,7 @@
 
 namespace ringlet::launch {
 
-/// The launch cannot be carried out: the sentence for the user and the exit code.
+/// Says that the launch cannot be carried out, with the sentence for the user and the exit code.
 class LaunchError : public std::runtime_error {
  public:
   LaunchError(int exit_code, const std::string& text) : std::runtime_error(text), exit_code_(exit_code) {}

@@ -23,12 +23,14 @@ std::optional<std::string> find_mistake(const LaunchOptions& options) {
   if (options.linger.count() < 0) return "--linger: the time must not be negative";
   for (const auto& [name, value] : options.environment)
     if (is_reserved_variable(name)) return fmt::format("--env {}={}: the launcher itself sets this variable for its ranks", name, value);
-  if (options.working_directory) {
-    struct stat found{};
-    if (::stat(options.working_directory->c_str(), &found) != 0 || !S_ISDIR(found.st_mode))
-      return fmt::format("--cwd {}: there is no such directory", *options.working_directory);
-  }
+  if (options.working_directory && !is_directory(*options.working_directory))
+    return fmt::format("--cwd {}: there is no such directory", *options.working_directory);
   return std::nullopt;
+}
+
+bool is_directory(const std::string& path) {
+  struct stat found{};
+  return ::stat(path.c_str(), &found) == 0 && S_ISDIR(found.st_mode);
 }
 
 }  // namespace ringlet::launch

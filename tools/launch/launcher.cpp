@@ -1,100 +1,91 @@
 #include "tools/launch/launcher.hpp"
 
-#include <signal.h>
 #include <unistd.h>
 
 #include <array>
+#include <optional>
 #include <string>
 
+#include "tools/job/local_channel.hpp"
 #include "tools/launch/coordinator_socket.hpp"
+#include "tools/launch/guest_list.hpp"
+#include "tools/launch/job_runner.hpp"
 #include "tools/launch/launch_error.hpp"
+#include "tools/launch/local_machine.hpp"
+#include "tools/launch/pipe_reader.hpp"
 
 namespace ringlet::launch {
 
-Launcher::Launcher(LaunchOptions options) : options_(std::move(options)) {}
+namespace {
 
-LaunchResult Launcher::run() {
-  if (const auto mistake = find_mistake(options_)) {
-    LaunchResult result;
-    result.exit_code = 2;
-    result.error = *mistake;
+/// Longer than this machine may take to start its own ranks.
+constexpr Duration kAnyTime = Duration::seconds(24 * 3600);
+
+/// Tells of the guests that wait at rank 0.
+class GuestWatch {
+ public:
+  GuestWatch(UvLoop& loop, int guests, RankOutput& output) : guests_(guests) {
+    std::array<uv_os_sock_t, 2> ends{};
+    if (const int error = uv_socketpair(SOCK_STREAM, 0, ends.data(), UV_NONBLOCK_PIPE, 0); error != 0)
+      throw LaunchError(1, std::string("cannot open a pair of sockets: ") + uv_strerror(error));
+    writer.reset(ends[1]);
+    const auto on_bytes = [this, &output](std::string_view bytes) {
+      for (const std::string& sentence : guests_.feed(bytes)) output.say(sentence);
+    };
+    reader_.emplace(loop.uv(), UniqueFd(ends[0]), on_bytes, [] {});
+  }
+  UniqueFd writer;  // rank 0 inherits it
+
+ private:
+  GuestList guests_;
+  std::optional<PipeReader> reader_;
+};
+
+job::JobResult run_here(const LaunchOptions& options) {
+  UvLoop loop;
+  JobRunner runner(loop, {options.prefix, options.stdout_to_stderr, options.message_prefix});
+  if (options.output_directory) runner.output().keep_logs(*options.output_directory, options.world_size);
+  std::optional<GuestWatch> guests;
+  CrewSettings settings{options.helper_path, true, options.guests, options.listen_at.host, {}};
+  if (options.page_fd) settings.inherited.push_back({"RINGLET_PAGE_FD", *options.page_fd});
+  if (options.guests > 0)
+    settings.inherited.push_back({"RINGLET_PRESENCE_FD", guests.emplace(loop, options.guests, runner.output()).writer.get()});
+
+  job::JobOptions job = make_job_options(options);
+  job.answer_time = kAnyTime;
+  job.choose_meeting = [&options](const std::vector<job::Offer>&) {
+    return job::MeetingPoint{options.listen_at.host, options.listen_at.port, host_here(options.listen_at.host)};
+  };
+  job::Candidate here;
+  here.program = options.command.front();
+  here.ranks = options.world_size;
+  here.directory = options.working_directory.value_or("");
+  JobRunner::Hooks hooks;
+  hooks.on_listening = options.on_listening;
+  hooks.on_started = [&guests] {
+    if (guests) guests->writer.reset();
+  };
+  LocalMachine machine(loop, std::move(settings));
+  auto [ours, theirs] = job::make_local_channels(loop);
+  const job::MachineSession session(loop, std::move(theirs), machine, {.on_over = [] {}});
+  runner.start(std::move(job), {std::move(here)}, std::move(hooks)).reach(0, std::move(ours));
+  return runner.run();
+}
+
+}  // namespace
+
+job::JobResult launch(const LaunchOptions& options) {
+  job::JobResult result;
+  result.exit_code = 2;
+  result.error = find_mistake(options).value_or("");
+  if (!result.error.empty()) return result;
+  try {
+    return run_here(options);
+  } catch (const LaunchError& error) {
+    result.exit_code = error.exit_code();
+    result.error = error.what();
     return result;
   }
-  ::signal(SIGPIPE, SIG_IGN);
-  course_.emplace(loop_.get(), options_, make_actions());
-  try {
-    start();
-  } catch (const LaunchError& error) {
-    course_->fail(error.exit_code(), error.what());
-    course_->stop(SIGTERM, {});
-  }
-  finish_if_over();
-  while (!finished_) uv_run(loop_.get(), UV_RUN_ONCE);
-  return course_->make_result(ranks_ ? ranks_->exits() : std::vector<RankExit>());
-}
-
-void Launcher::start() {
-  output_.emplace(loop_.get(), options_, [this](int error) { course_->on_output_lost(error); }, [this] { finish_if_over(); });
-  ranks_.emplace(loop_.get(), options_, make_events());
-  const CoordinatorSocket coordinator = open_coordinator_socket(options_.listen_at);
-  if (options_.on_listening) options_.on_listening(coordinator.port);
-  const UniqueFd presence_writer = options_.guests > 0 ? watch_guests() : UniqueFd();
-  std::vector<InheritedFd> inherited{{"RINGLET_COORDINATOR_FD", coordinator.socket.get()}};
-  if (options_.page_fd) inherited.push_back({"RINGLET_PAGE_FD", *options_.page_fd});
-  if (presence_writer) inherited.push_back({"RINGLET_PRESENCE_FD", presence_writer.get()});
-  ranks_->start(coordinator, std::move(inherited), STDIN_FILENO);
-}
-
-Course::Actions Launcher::make_actions() {
-  Course::Actions actions;
-  actions.stop = [this](int signal_number, std::chrono::milliseconds grace) {
-    if (ranks_) ranks_->stop(signal_number, grace);
-  };
-  actions.send = [this](int signal_number) {
-    if (ranks_) ranks_->send(signal_number);
-  };
-  // Nothing runs any more: only a reader that takes no output can have kept the launcher.
-  actions.give_up_output = [this] {
-    if (ranks_over() && output_) output_->discard();
-  };
-  return actions;
-}
-
-LocalRanks::Events Launcher::make_events() {
-  LocalRanks::Events events;
-  events.on_started = [this](int rank, RankProcess::Pipes pipes) { output_->attach(rank, std::move(pipes.out), std::move(pipes.err)); };
-  events.on_exit = [this](const RankExit& exit, std::optional<int> exec_error) { course_->note_exit(exit, exec_error); };
-  events.on_gone = [this](int rank) { output_->end_rank(rank); };
-  events.on_change = [this] { finish_if_over(); };
-  events.on_guard_lost = [this] {
-    output_->say("the guard process was ended; should the launcher be killed now, processes of the ranks can stay behind");
-  };
-  return events;
-}
-
-/// The end that rank 0 inherits.
-UniqueFd Launcher::watch_guests() {
-  std::array<uv_os_sock_t, 2> ends{};
-  if (const int error = uv_socketpair(SOCK_STREAM, 0, ends.data(), UV_NONBLOCK_PIPE, 0); error != 0)
-    throw LaunchError(1, std::string("cannot open a pair of sockets: ") + uv_strerror(error));
-  UniqueFd reader(ends[0]);
-  UniqueFd writer(ends[1]);
-  const auto on_bytes = [this](std::string_view bytes) {
-    for (const std::string& sentence : guests_->feed(bytes)) output_->say(sentence);
-  };
-  guests_.emplace(options_.guests);
-  presence_.emplace(loop_.get(), std::move(reader), on_bytes, [] {});
-  return writer;
-}
-
-void Launcher::finish_if_over() {
-  if (finishing_ || !ranks_over() || (output_ && !output_->finished())) return;
-  finishing_ = true;
-  course_->finish();
-  if (ranks_)
-    ranks_->dismiss_guard([this] { finished_ = true; });
-  else
-    finished_ = true;
 }
 
 }  // namespace ringlet::launch

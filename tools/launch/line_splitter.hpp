@@ -6,7 +6,7 @@
 
 namespace ringlet::launch {
 
-/// Turns a rank's bytes, in whatever pieces they come, into whole lines with a prefix. Holds at most one line of `kMaxLineBytes`.
+/// Turns a rank's bytes, which come in any pieces, into whole lines with a prefix. Holds at most one line of `kMaxLineBytes`.
 ///
 /// A line ends with "\n", "\r\n" or a lone "\r", and keeps its end: progress bars that redraw themselves with "\r" do so behind the prefix.
 /// A longer line is cut into several. With a prefix, a cut and a missing last end become "\n", and a "\r" on an empty line is dropped;

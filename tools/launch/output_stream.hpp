@@ -10,19 +10,19 @@
 namespace ringlet::launch {
 
 /// Writes to one of the launcher's own descriptors (terminal, pipe, socket or file) without blocking the loop and without leaving it
-/// non-blocking: whoever shares the terminal or pipe would be surprised by that.
+/// non-blocking, which other programs on the same terminal or pipe do not expect.
 class OutputStream {
  public:
-  /// More queued bytes than this: the caller should stop adding until `on_drained`.
+  /// Beyond so many queued bytes the caller should stop adding until `on_drained`.
   static constexpr std::size_t kCongestedBytes = 1 << 20;
 
   OutputStream(uv_loop_t* loop, int fd);
 
-  /// Queues and writes what can be written now. Does nothing once the descriptor has failed.
+  /// Queues the bytes, and writes as many as the descriptor takes now. Does nothing once the descriptor has failed.
   void write(std::string_view bytes);
   bool congested() const noexcept { return pending() > kCongestedBytes; }
   bool idle() const noexcept { return pending() == 0; }
-  /// Drops what is queued and all that comes later.
+  /// Drops the queued bytes and all later ones.
   void discard();
 
   std::function<void()> on_drained;    // called whenever the queue has become empty

@@ -9,7 +9,7 @@
 
 namespace ringlet::launch {
 
-Pipe open_pipe(int read_flags, int write_flags) {
+PipeEnds open_pipe(int read_flags, int write_flags) {
   std::array<uv_file, 2> ends{};
   if (const int error = uv_pipe(ends.data(), read_flags, write_flags); error != 0)
     throw LaunchError(1, std::string("cannot open a pipe: ") + uv_strerror(error));

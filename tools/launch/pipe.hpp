@@ -4,11 +4,11 @@
 
 namespace ringlet::launch {
 
-struct Pipe {
+struct PipeEnds {
   UniqueFd read_end, write_end;
 };
 
-/// Closed in other programs; `UV_NONBLOCK_PIPE` makes an end non-blocking. Throws `LaunchError`.
-Pipe open_pipe(int read_flags, int write_flags);
+/// Both ends are closed when another program is executed; `UV_NONBLOCK_PIPE` makes an end non-blocking. Throws `LaunchError`.
+PipeEnds open_pipe(int read_flags, int write_flags);
 
 }  // namespace ringlet::launch

@@ -17,7 +17,7 @@ class PipeReader {
 
   void pause();
   void resume();
-  /// All writers that count have gone: ends after what the pipe holds now, whoever else still has it open.
+  /// Ends after the bytes that the pipe holds now, even if a process still has it open.
   void end_after_present_bytes();
   bool ended() const noexcept { return !fd_; }
 

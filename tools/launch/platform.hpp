@@ -13,8 +13,8 @@ UniqueFd open_death_watch(pid_t process);
 /// Has this process killed when `parent` dies, where the system can do that. Survives exec.
 void end_with_parent(pid_t parent);
 
-/// Makes this process the parent of what its children leave behind, where the system can do that. Otherwise the system's first process gets
-/// them, and in many containers that one reaps late or never, so that a process group seems to live on.
+/// Makes this process the parent of the processes that its children leave behind, where the system can do that. Otherwise the system's
+/// first process gets them, and in many containers that one reaps late or never, so that a process group seems to live on.
 void adopt_orphans();
 
 }  // namespace ringlet::launch

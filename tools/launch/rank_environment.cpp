@@ -23,37 +23,27 @@ std::string_view name_part(std::string_view entry) { return entry.substr(0, entr
 
 bool is_reserved_variable(std::string_view name) { return std::find(kReserved.begin(), kReserved.end(), name) != kReserved.end(); }
 
-std::string make_prefix(const LaunchOptions& options, int rank) {
-  if (!options.prefix) return {};
-  if (!options.labels.empty()) return fmt::format("[{}] ", options.labels[static_cast<std::size_t>(rank)]);
-  return fmt::format("[{:>{}}] ", rank, fmt::formatted_size("{}", options.world_size - 1));
-}
-
-std::vector<std::string> make_rank_environment(const LaunchOptions& options, int rank, const std::string& coordinator) {
+std::vector<std::string> make_rank_environment(const job::StartRanks& job, const CrewSettings& settings, int rank) {
   const auto replaced = [&](std::string_view name) {
-    return is_reserved_variable(name) ||
-           std::any_of(options.environment.begin(), options.environment.end(), [&](const auto& added) { return added.first == name; });
+    return is_reserved_variable(name) || (name == "RINGLET_TOKEN" && !job.token.empty()) ||
+           std::any_of(job.environment.begin(), job.environment.end(), [&](const job::Variable& added) { return added.name == name; });
   };
   std::vector<std::string> result;
   for (char** entry = environ; *entry != nullptr; ++entry)
     if (!replaced(name_part(*entry))) result.emplace_back(*entry);
   result.push_back(fmt::format("RINGLET_RANK={}", rank));
-  result.push_back(fmt::format("RINGLET_WORLD_SIZE={}", options.world_size + options.guests));
-  result.push_back(fmt::format("RINGLET_COORDINATOR={}", coordinator));
-  if (options.guests > 0) {
-    result.push_back(fmt::format("RINGLET_GUESTS={}", options.guests));
-    result.push_back(fmt::format("RINGLET_LISTEN={}", options.listen_at.host));
+  result.push_back(fmt::format("RINGLET_WORLD_SIZE={}", job.world_size + static_cast<std::uint32_t>(settings.guests)));
+  result.push_back(fmt::format("RINGLET_COORDINATOR={}", job.coordinator));
+  if (settings.guests > 0) {
+    result.push_back(fmt::format("RINGLET_GUESTS={}", settings.guests));
+    result.push_back(fmt::format("RINGLET_LISTEN={}", settings.guest_host));
   }
-  if (options.terminal_columns) {
-    const int columns = *options.terminal_columns - (static_cast<int>(make_prefix(options, rank).size()));
-    result.push_back(fmt::format("RINGLET_TERMINAL_COLUMNS={}", std::max(columns, 0)));
-  }
-  for (std::size_t i = 0; i < options.environment.size(); ++i) {
-    const std::string &name = options.environment[i].first, &value = options.environment[i].second;
-    const auto same = [&](const auto& later) { return later.first == name; };
+  if (!job.token.empty()) result.push_back("RINGLET_TOKEN=" + job.token);
+  if (job.terminal_columns > 0) result.push_back(fmt::format("RINGLET_TERMINAL_COLUMNS={}", job.terminal_columns));
+  for (auto variable = job.environment.begin(); variable != job.environment.end(); ++variable) {
+    const auto same = [&](const job::Variable& later) { return later.name == variable->name; };
     // The last of several settings of one name holds, as with repeated options anywhere.
-    if (std::none_of(options.environment.begin() + static_cast<std::ptrdiff_t>(i) + 1, options.environment.end(), same))
-      result.push_back(name + "=" + value);
+    if (std::none_of(variable + 1, job.environment.end(), same)) result.push_back(variable->name + "=" + variable->value);
   }
   return result;
 }

@@ -4,19 +4,16 @@
 #include <string_view>
 #include <vector>
 
-#include "tools/launch/launch_options.hpp"
+#include "tools/launch/rank_process.hpp"
 
 namespace ringlet::launch {
 
 /// Whether the launcher alone decides about this variable in its ranks.
 bool is_reserved_variable(std::string_view name);
 
-/// "[2] ", what stands before each line of the rank, as wide as that of the last one; empty where nothing shall.
-std::string make_prefix(const LaunchOptions& options, int rank);
-
-/// "NAME=VALUE" strings for one rank: the launcher's own environment without what says where another group meets, then RINGLET_RANK,
-/// RINGLET_WORLD_SIZE, RINGLET_COORDINATOR, with guests RINGLET_GUESTS and RINGLET_LISTEN,
-/// RINGLET_TERMINAL_COLUMNS where a terminal shows their output, then the user's additions.
-std::vector<std::string> make_rank_environment(const LaunchOptions& options, int rank, const std::string& coordinator);
+/// "NAME=VALUE" strings for one rank: this process' own environment without the variables that say where another group meets, then
+/// RINGLET_RANK, RINGLET_WORLD_SIZE, RINGLET_COORDINATOR, with guests RINGLET_GUESTS and RINGLET_LISTEN, the job's RINGLET_TOKEN where it
+/// has one, RINGLET_TERMINAL_COLUMNS where a terminal shows the output, then the job's own variables.
+std::vector<std::string> make_rank_environment(const job::StartRanks& job, const CrewSettings& settings, int rank);
 
 }  // namespace ringlet::launch

@@ -3,13 +3,15 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 
 #include "tools/launch/launch_error.hpp"
-#include "tools/launch/rank_environment.hpp"
 
 namespace ringlet::launch {
 
@@ -23,29 +25,27 @@ bool same_file(int left, int right) {
 
 }  // namespace
 
-RankOutput::RankOutput(uv_loop_t* loop, const LaunchOptions& options, std::function<void(int)> on_lost, std::function<void()> on_progress)
-    : loop_(loop), options_(options), on_progress_(std::move(on_progress)), err_(loop, STDERR_FILENO) {
-  if (options.output_directory) open_logs(*options.output_directory, options.world_size);
-  if (!options.stdout_to_stderr && !same_file(STDOUT_FILENO, STDERR_FILENO)) separate_out_.emplace(loop, STDOUT_FILENO);
-  for (OutputStream* stream : {&err_, separate_out_ ? &*separate_out_ : nullptr}) {
-    if (stream == nullptr) continue;
-    stream->on_failed = [this, stream, on_lost](int error) {
-      resume(*stream);
-      on_lost(error);
+RankOutput::RankOutput(uv_loop_t* loop, Options options, Events events)
+    : options_(std::move(options)), events_(std::move(events)), err_(loop, STDERR_FILENO), streams_{&err_} {
+  if (!options_.stdout_to_stderr && !same_file(STDOUT_FILENO, STDERR_FILENO))
+    streams_.push_back(&separate_out_.emplace(loop, STDOUT_FILENO));
+  for (OutputStream* stream : streams_) {
+    stream->on_failed = [this, stream](int error) {
+      settle(*stream);
+      events_.on_lost(error);
     };
     stream->on_drained = [this, stream] {
-      resume(*stream);
-      on_progress_();
+      settle(*stream);
+      if (idle()) events_.on_idle();
     };
   }
-  sources_.resize(static_cast<std::size_t>(options.world_size) * 2);
 }
 
-void RankOutput::open_logs(const std::string& directory, int world_size) {
+void RankOutput::keep_logs(const std::string& directory, int ranks) {
   std::error_code error;
   std::filesystem::create_directories(directory, error);
   if (error) throw LaunchError(2, fmt::format("--output-dir {}: cannot create it: {}", directory, error.message()));
-  for (int rank = 0; rank < world_size; ++rank) {
+  for (int rank = 0; rank < ranks; ++rank) {
     std::string path = std::filesystem::path(directory) / fmt::format("rank-{}.log", rank);
     UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
     if (!file) throw LaunchError(2, fmt::format("--output-dir {}: cannot write {}: {}", directory, path, std::strerror(errno)));
@@ -53,90 +53,59 @@ void RankOutput::open_logs(const std::string& directory, int world_size) {
   }
 }
 
-void RankOutput::attach(int rank) {
-  for (const auto channel : {Channel::out, Channel::err}) {
-    Source& source = source_of(rank, channel);
-    source.target = channel == Channel::out && separate_out_ ? &*separate_out_ : &err_;
-    source.open = true;
-    // A lone rank without prefix has nobody to mix with: prompts and progress bars appear as they are written.
-    if (options_.prefix || options_.world_size > 1) source.splitter.emplace(make_prefix(options_, rank));
-  }
+void RankOutput::attach(const std::vector<job::RankExit>& ranks) {
+  const int world_size = static_cast<int>(ranks.size());
+  for (const job::RankExit& rank : ranks)
+    for (OutputStream* target : {streams_.back(), &err_}) {
+      Source& source = sources_.emplace_back(Source{std::nullopt, target});
+      // A lone rank without prefix mixes with no other: prompts and progress bars appear as they are written.
+      if (options_.prefix || world_size > 1)
+        source.splitter.emplace(options_.prefix ? job::rank_prefix(rank.rank, world_size, rank.machine) : "");
+    }
 }
 
-void RankOutput::attach(int rank, UniqueFd out, UniqueFd err) {
-  attach(rank);
-  const auto read = [&](Channel channel, UniqueFd fd) {
-    Source& source = source_of(rank, channel);
-    source.reader = std::make_unique<PipeReader>(
-        loop_, std::move(fd), [this, rank, &source](std::string_view bytes) { on_bytes(rank, source, bytes); },
-        [this, &source] { on_end(source); });
-  };
-  read(Channel::out, std::move(out));
-  read(Channel::err, std::move(err));
+void RankOutput::show(std::size_t machine, const job::Output& output) {
+  Source& source = sources_[std::size_t{output.rank} * 2 + (output.error ? 1 : 0)];
+  if (output.data.empty()) return finish(source);
+  if (!logs_.empty()) write_log(output.rank, output.data);
+  owed_[{source.target, machine, output.error}] += output.data.size();
+  lines_.clear();
+  if (source.splitter) source.splitter->feed(output.data, lines_);
+  source.target->write(source.splitter ? std::string_view(lines_) : std::string_view(output.data));
+  if (!source.target->congested()) settle(*source.target);
 }
 
-void RankOutput::feed(int rank, Channel channel, std::string_view bytes) {
-  Source& source = source_of(rank, channel);
-  if (source.open) on_bytes(rank, source, bytes);
+void RankOutput::finish(Source& source) {
+  if (!source.splitter) return;
+  lines_.clear();
+  source.splitter->finish(lines_);
+  source.target->write(lines_);
 }
 
-void RankOutput::end_rank(int rank) {
-  for (const auto channel : {Channel::out, Channel::err}) {
-    Source& source = source_of(rank, channel);
-    if (source.reader)
-      source.reader->end_after_present_bytes();
-    else if (source.open)
-      on_end(source);
-  }
+void RankOutput::finish() {
+  for (Source& source : sources_) finish(source);
 }
 
-RankOutput::Source& RankOutput::source_of(int rank, Channel channel) {
-  return sources_[static_cast<std::size_t>(rank) * 2 + (channel == Channel::err ? 1 : 0)];
+void RankOutput::settle(const OutputStream& stream) {
+  for (auto& [key, bytes] : owed_)
+    if (std::get<0>(key) == &stream && bytes > 0) events_.on_taken(std::get<1>(key), std::get<2>(key), std::exchange(bytes, 0));
 }
-
-bool RankOutput::congested() const { return err_.congested() || (separate_out_ && separate_out_->congested()); }
 
 void RankOutput::say(const std::string& text) { err_.write(options_.message_prefix + ": " + text + "\n"); }
 
 void RankOutput::discard() {
-  for (OutputStream* stream : {&err_, separate_out_ ? &*separate_out_ : nullptr}) {
-    if (stream == nullptr) continue;
+  for (OutputStream* stream : streams_) {
     stream->discard();
-    resume(*stream);
+    settle(*stream);
   }
 }
 
-bool RankOutput::finished() const {
-  for (const Source& source : sources_)
-    if (source.open) return false;
-  return err_.idle() && (!separate_out_ || separate_out_->idle());
+bool RankOutput::idle() const {
+  return std::all_of(streams_.begin(), streams_.end(), [](const OutputStream* stream) { return stream->idle(); });
 }
 
-void RankOutput::on_bytes(int rank, Source& source, std::string_view bytes) {
-  if (!logs_.empty()) write_log(rank, bytes);
-  if (source.splitter) {
-    lines_.clear();
-    source.splitter->feed(bytes, lines_);
-    bytes = lines_;
-  }
-  source.target->write(bytes);
-  if (!source.target->congested()) return;
-  for (Source& other : sources_)
-    if (other.reader && other.target == source.target) other.reader->pause();
-}
-
-void RankOutput::on_end(Source& source) {
-  source.open = false;
-  if (source.splitter) {
-    lines_.clear();
-    source.splitter->finish(lines_);
-    source.target->write(lines_);
-  }
-  on_progress_();
-}
-
-void RankOutput::write_log(int rank, std::string_view bytes) {
-  Log& log = logs_[static_cast<std::size_t>(rank)];
+void RankOutput::write_log(std::size_t rank, std::string_view bytes) {
+  Log& log = logs_[rank];
   while (log.file && !bytes.empty()) {
     const ssize_t count = ::write(log.file.get(), bytes.data(), bytes.size());
     if (count >= 0) {
@@ -146,11 +115,6 @@ void RankOutput::write_log(int rank, std::string_view bytes) {
       log.file.reset();
     }
   }
-}
-
-void RankOutput::resume(const OutputStream& stream) {
-  for (Source& source : sources_)
-    if (source.reader && source.target == &stream) source.reader->resume();
 }
 
 }  // namespace ringlet::launch

@@ -1,72 +1,77 @@
 #pragma once
 
 #include <functional>
-#include <memory>
+#include <map>
 #include <optional>
 #include <string>
-#include <string_view>
+#include <tuple>
 #include <vector>
 
-#include "tools/launch/launch_options.hpp"
+#include "tools/job/job_result.hpp"
+#include "tools/job/messages.hpp"
 #include "tools/launch/line_splitter.hpp"
 #include "tools/launch/output_stream.hpp"
-#include "tools/launch/pipe_reader.hpp"
+#include "tools/launch/unique_fd.hpp"
 
 namespace ringlet::launch {
 
-/// Brings the ranks' output to the launcher's stdout and stderr, line by line, and into log files. Bounded: while a stream of the
-/// launcher is congested, the ranks' pipes that lead to it are not read.
+/// Shows the output of a job's ranks line by line on this process' stdout and stderr, and keeps it in log files. Bounded: output is told as
+/// taken only when its stream is not congested, and a machine sends no more than its window before that.
 class RankOutput {
  public:
-  /// Creates the output directory and the log files, emptying old ones; throws `LaunchError`.
-  /// `on_lost` gets errno when stdout or stderr takes no more bytes, `on_progress` is called when something has ended or drained.
-  RankOutput(uv_loop_t* loop, const LaunchOptions& options, std::function<void(int)> on_lost, std::function<void()> on_progress);
+  struct Options {
+    bool prefix = true;             // rank_prefix() before each line
+    bool stdout_to_stderr = false;  // for a caller that prints something of its own on stdout
+    std::string message_prefix;     // before the caller's own lines
+  };
+  /// All may run inside a call.
+  struct Events {
+    /// So much of a machine's stdouts, or stderrs, has been shown.
+    std::function<void(std::size_t machine, bool error, std::size_t bytes)> on_taken;
+    std::function<void(int error)> on_lost;  // errno, where stdout or stderr takes no more bytes
+    std::function<void()> on_idle;           // everything is written
+  };
 
-  enum class Channel { out, err };
+  RankOutput(uv_loop_t* loop, Options options, Events events);
 
-  /// A rank's output will come by `feed`.
-  void attach(int rank);
-  /// Bytes of an attached rank; the caller adds no more while `congested()`, which `on_progress` ends.
-  void feed(int rank, Channel channel, std::string_view bytes);
-  bool congested() const;
-  /// Takes the read ends of a rank's stdout and stderr, and reads them itself.
-  void attach(int rank, UniqueFd out, UniqueFd err);
-  /// The rank has no process left: ends after what its pipes hold.
-  void end_rank(int rank);
-  /// A line of the launcher's own, on stderr.
+  /// Each rank's output also goes to rank-R.log in `directory`, byte for byte. Creates the directory and the files, emptying old ones;
+  /// throws `LaunchError`.
+  void keep_logs(const std::string& directory, int ranks);
+  /// Before the first show().
+  void attach(const std::vector<job::RankExit>& ranks);
+  /// Only of ranks that are attached.
+  void show(std::size_t machine, const job::Output& output);
+  /// No more output will come: the last lines may lack their ends.
+  void finish();
+  /// A line of the caller's own, on stderr.
   void say(const std::string& text);
   /// Drops what is not written yet and all that comes later.
   void discard();
-  /// All ranks' output has been read to its end and written.
-  bool finished() const;
+  bool idle() const;
 
  private:
   struct Source {
-    std::unique_ptr<PipeReader> reader;
     std::optional<LineSplitter> splitter;  // none: bytes pass as they come
-    OutputStream* target = nullptr;
-    bool open = false;
+    OutputStream* target;
   };
   struct Log {
     UniqueFd file;
     std::string path;
   };
 
-  void open_logs(const std::string& directory, int world_size);
-  Source& source_of(int rank, Channel channel);
-  void on_bytes(int rank, Source& source, std::string_view bytes);
-  void on_end(Source& source);
-  void write_log(int rank, std::string_view bytes);
-  void resume(const OutputStream& stream);
+  void finish(Source& source);
+  void write_log(std::size_t rank, std::string_view bytes);
+  void settle(const OutputStream& stream);
 
-  uv_loop_t* loop_;
-  LaunchOptions options_;
-  std::function<void()> on_progress_;
+  const Options options_;
+  const Events events_;
   OutputStream err_;
   std::optional<OutputStream> separate_out_;  // none: stdout is the same file as stderr, or is not to be used
-  std::vector<Log> logs_;                     // empty or one per rank
-  std::vector<Source> sources_;               // two per rank
-  std::string lines_;                         // scratch
+  std::vector<OutputStream*> streams_;
+  std::vector<Log> logs_;                                                           // empty or one per rank
+  std::vector<Source> sources_;                                                     // two per rank
+  std::map<std::tuple<const OutputStream*, std::size_t, bool>, std::size_t> owed_;  // bytes not told as taken, by stream, machine and error
+  std::string lines_;                                                               // scratch
 };
 
 }  // namespace ringlet::launch

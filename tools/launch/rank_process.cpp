@@ -19,66 +19,45 @@ namespace ringlet::launch {
 
 namespace {
 
-std::vector<char*> pointers_to(std::vector<std::string>& strings) {
-  std::vector<char*> result;
-  for (std::string& string : strings) result.push_back(string.data());
-  result.push_back(nullptr);
-  return result;
-}
-
 // Beyond the standard three, a descriptor keeps its number: no other that the rank inherits can have the same.
-std::vector<uv_stdio_container_t> make_stdio(const RankStart& start, int rank, const Pipe& out, const Pipe& err) {
-  std::vector<uv_stdio_container_t> stdio(3);
-  const auto inherit = [&](std::size_t number, int fd) {
-    if (stdio.size() <= number) stdio.resize(number + 1);
-    stdio[number].flags = UV_INHERIT_FD;
-    stdio[number].data.fd = fd;
+std::vector<int> make_descriptors(const RankStart& start, int rank, const PipeEnds& out, const PipeEnds& err) {
+  const bool reads = start.job.has_input && static_cast<int>(start.job.input_rank) == rank;
+  std::vector<int> descriptors{reads ? start.stdin_fd : -1, out.write_end.get(), err.write_end.get()};
+  const auto inherit = [&](int fd) {
+    const auto number = static_cast<std::size_t>(fd);
+    if (descriptors.size() <= number) descriptors.resize(number + 1, -1);
+    descriptors[number] = fd;
   };
-  if (start.options.stdin_rank == rank) inherit(STDIN_FILENO, start.stdin_fd);
-  inherit(STDOUT_FILENO, out.write_end.get());
-  inherit(STDERR_FILENO, err.write_end.get());
-  const auto inherit_here = [&](int fd) { inherit(static_cast<std::size_t>(fd), fd); };
-  inherit_here(start.failure_fd);
-  inherit_here(start.guard_fd);
+  inherit(start.failure_fd);
+  inherit(start.guard_fd);
   if (rank == 0)
-    for (const InheritedFd& inherited : start.inherited_by_rank_0) inherit_here(inherited.fd);
-  return stdio;
+    for (const InheritedFd& inherited : start.inherited_by_rank_0) inherit(inherited.fd);
+  return descriptors;
 }
 
 }  // namespace
 
 RankProcess::Pipes RankProcess::start(const RankStart& start, std::function<void()> on_dead, std::function<void()> on_reaped) {
-  const LaunchOptions& launch = start.options;
   // A rank gets a blocking end: programs do not expect EAGAIN on stdout.
-  Pipe out = open_pipe(UV_NONBLOCK_PIPE, 0);
-  Pipe err = open_pipe(UV_NONBLOCK_PIPE, 0);
-  std::vector<uv_stdio_container_t> stdio = make_stdio(start, exit_.rank, out, err);
-  std::vector<std::string> environment = make_rank_environment(launch, exit_.rank, start.coordinator.address);
+  PipeEnds out = open_pipe(UV_NONBLOCK_PIPE, 0);
+  PipeEnds err = open_pipe(UV_NONBLOCK_PIPE, 0);
+  std::vector<std::string> environment = make_rank_environment(start.job, start.settings, exit_.rank);
   if (exit_.rank == 0)
     for (const InheritedFd& inherited : start.inherited_by_rank_0)
       environment.push_back(fmt::format("{}={}", inherited.variable, inherited.fd));
-  std::vector<std::string> arguments{launch.helper_path,
+  std::vector<std::string> arguments{start.settings.helper_path,
                                      kRankCommand,
                                      std::to_string(exit_.rank),
                                      std::to_string(::getpid()),
                                      std::to_string(start.failure_fd),
-                                     std::to_string(start.guard_fd)};
-  arguments.insert(arguments.end(), launch.command.begin(), launch.command.end());
-  std::vector<char*> argument_pointers = pointers_to(arguments);
-  std::vector<char*> environment_pointers = pointers_to(environment);
-
-  uv_process_options_t options{};
-  options.file = launch.helper_path.c_str();
-  options.args = argument_pointers.data();
-  options.env = environment_pointers.data();
-  if (launch.working_directory) options.cwd = launch.working_directory->c_str();
-  options.flags = UV_PROCESS_DETACHED;
-  options.stdio = stdio.data();
-  options.stdio_count = static_cast<int>(stdio.size());
+                                     std::to_string(start.guard_fd),
+                                     start.job.program};
+  arguments.insert(arguments.end(), start.job.arguments.begin(), start.job.arguments.end());
+  ChildOptions child{std::move(arguments), make_descriptors(start, exit_.rank, out, err), std::move(environment), start.job.directory};
   on_dead_ = std::move(on_dead);
   on_reaped_ = std::move(on_reaped);
   const auto reap = [this](std::int64_t status, int signal_number) { on_exit(status, signal_number); };
-  if (const int error = process_.spawn(loop_, options, reap); error != 0)
+  if (const int error = process_.spawn(loop_, std::move(child), reap); error != 0)
     throw LaunchError(1, fmt::format("cannot start rank {}: {}", exit_.rank, uv_strerror(error)));
   exit_.pid = process_.pid();
 
@@ -123,7 +102,8 @@ void RankProcess::check(Clock::time_point now) {
   if (!reaped()) return;
   // Orphans of the group that this process has adopted; the leader itself is libuv's to reap.
   while (::waitpid(-exit_.pid, nullptr, WNOHANG) > 0) continue;
-  // The group's number stays taken until the leader has been reaped. EPERM: what is left belongs to someone else.
+  // The group's number stays taken until the leader has been reaped. EPERM says that the processes
+  // that are left belong to another user.
   if (::kill(-exit_.pid, 0) != 0 && (errno == ESRCH || errno == EPERM)) gone_ = true;
 }
 

@@ -1,12 +1,14 @@
 #pragma once
 
+#include <unistd.h>
+
 #include <chrono>
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "tools/launch/coordinator_socket.hpp"
-#include "tools/launch/launch_options.hpp"
+#include "tools/job/job_result.hpp"
+#include "tools/job/messages.hpp"
 #include "tools/launch/unique_fd.hpp"
 #include "tools/launch/uv_handles.hpp"
 
@@ -18,17 +20,26 @@ struct InheritedFd {
   int fd;
 };
 
-/// What all ranks of a launch get from it. The descriptors are borrowed until the ranks have been started.
-struct RankStart {
-  const LaunchOptions& options;
-  int failure_fd;  // the helper reports here that it cannot become the program
-  int guard_fd;    // the helper registers its process group here
-  const CoordinatorSocket& coordinator;
-  std::vector<InheritedFd> inherited_by_rank_0;
-  int stdin_fd = STDIN_FILENO;  // for the rank of `options.stdin_rank`
+/// The launcher's or agent's own part in how ranks start.
+struct CrewSettings {
+  std::string helper_path;               // the `ringlet` binary, which starts itself as guard and as each rank's first image
+  bool inherits_stdin = false;           // the rank that reads standard input gets this process' own
+  int guests = 0;                        // ranks beyond those of the job, which come in by themselves
+  std::string guest_host{};              // where rank 0 listens for them
+  std::vector<InheritedFd> inherited{};  // borrowed
 };
 
-/// One rank: a process that leads its own session and process group, and whatever it starts within that group.
+/// All ranks of a job on this machine get this. The descriptors are borrowed until the ranks have been started.
+struct RankStart {
+  const job::StartRanks& job;
+  const CrewSettings& settings;
+  int failure_fd;  // the helper reports here that it cannot become the program
+  int guard_fd;    // the helper registers its process group here
+  std::vector<InheritedFd> inherited_by_rank_0;
+  int stdin_fd = STDIN_FILENO;  // for the rank that reads standard input
+};
+
+/// One rank: a process that leads its own session and process group, with all processes that it starts within that group.
 class RankProcess {
  public:
   using Clock = std::chrono::steady_clock;
@@ -44,9 +55,9 @@ class RankProcess {
   /// `on_reaped` when its exit status is known. They come in either order, on the loop thread.
   Pipes start(const RankStart& start, std::function<void()> on_dead, std::function<void()> on_reaped);
 
-  const RankExit& exit() const noexcept { return exit_; }
+  const job::RankExit& exit() const noexcept { return exit_; }
   bool started() const noexcept { return exit_.pid != 0; }
-  bool reaped() const noexcept { return exit_.code || exit_.signal; }
+  bool reaped() const noexcept { return exit_.ended(); }
   bool running() const noexcept { return started() && !reaped(); }
   /// Its process group has no member left (or it was never started).
   bool gone() const noexcept { return !started() || gone_; }
@@ -55,7 +66,7 @@ class RankProcess {
 
   /// To the whole group. Does nothing once the group is gone.
   void send(int signal_number);
-  /// SIGTERM now, SIGKILL after `grace`, to a rank that still runs (it then counts as stopped) or to what it left behind.
+  /// SIGTERM now, SIGKILL after `grace`, to a rank that still runs (it then counts as stopped) or to the processes that it left behind.
   void stop(int signal_number, Clock::time_point kill_at);
   /// Looks whether the group is gone, and kills it if its time is up.
   void check(Clock::time_point now);
@@ -69,7 +80,7 @@ class RankProcess {
   UvPoll death_poll_;
   std::function<void()> on_dead_;
   std::function<void()> on_reaped_;
-  RankExit exit_;
+  job::RankExit exit_;
   Clock::time_point kill_at_ = Clock::time_point::max();
   bool gone_ = false;
   bool unkillable_ = false;

@@ -2,28 +2,14 @@
 
 #include <uv.h>
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace ringlet::launch {
-
-/// Owns a loop. Handles must be gone before it; the destructor runs their close callbacks.
-class UvLoop {
- public:
-  UvLoop() { uv_loop_init(&loop_); }
-  UvLoop(const UvLoop&) = delete;
-  UvLoop& operator=(const UvLoop&) = delete;
-  ~UvLoop() {
-    uv_run(&loop_, UV_RUN_DEFAULT);
-    uv_loop_close(&loop_);
-  }
-  uv_loop_t* get() noexcept { return &loop_; }
-
- private:
-  uv_loop_t loop_;
-};
 
 /// A libuv handle with the callback that it calls. libuv owns the memory until the close callback has run, so the box outlives this object;
 /// a callback may therefore destroy its own handle.
@@ -58,23 +44,6 @@ class UvHandle {
   bool initialised_ = false;
 };
 
-class UvTimer : public UvHandle<uv_timer_t> {
- public:
-  explicit UvTimer(uv_loop_t* loop) {
-    uv_timer_init(loop, handle());
-    mark_initialised();
-  }
-  /// Calls `on_event` once after `delay`, or again and again if `repeat` is not zero. Replaces what was set before.
-  void start(std::chrono::milliseconds delay, std::function<void()> on_event, std::chrono::milliseconds repeat = {}) {
-    set_callback(std::move(on_event));
-    uv_timer_start(
-        handle(), [](uv_timer_t* timer) { fire(timer); }, static_cast<std::uint64_t>(delay.count()),
-        static_cast<std::uint64_t>(repeat.count()));
-  }
-  void stop() { uv_timer_stop(handle()); }
-  bool active() { return uv_is_active(reinterpret_cast<uv_handle_t*>(handle())) != 0; }
-};
-
 class UvSignal : public UvHandle<uv_signal_t, int> {
  public:
   UvSignal(uv_loop_t* loop, int signal_number, std::function<void(int)> on_event) {
@@ -102,17 +71,18 @@ class UvPoll : public UvHandle<uv_poll_t> {
   void stop() { uv_poll_stop(handle()); }
 };
 
+/// A program to start, as the leader of a session of its own.
+struct ChildOptions {
+  std::vector<std::string> arguments;                     // the program is the first
+  std::vector<int> descriptors;                           // the child's 0, 1, 2 and so on; -1: /dev/null, or closed beyond these three
+  std::optional<std::vector<std::string>> environment{};  // "NAME=VALUE"; unset: this process' own
+  std::string directory{};                                // empty: this process' own
+};
+
 class UvProcess : public UvHandle<uv_process_t, std::int64_t, int> {
  public:
   /// Starts a process; `on_exit` gets its exit status and the signal that killed it, or 0. Returns 0 or a libuv error.
-  int spawn(uv_loop_t* loop, uv_process_options_t& options, std::function<void(std::int64_t, int)> on_exit) {
-    set_callback(std::move(on_exit));
-    options.exit_cb = [](uv_process_t* process, std::int64_t status, int signal_number) { fire(process, status, signal_number); };
-    const int error = uv_spawn(loop, handle(), &options);
-    // uv_spawn registers the handle with the loop before it can fail.
-    mark_initialised();
-    return error;
-  }
+  int spawn(uv_loop_t* loop, ChildOptions child, std::function<void(std::int64_t, int)> on_exit);
   int pid() { return handle()->pid; }
 };
 

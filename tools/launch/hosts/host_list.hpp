@@ -6,20 +6,22 @@
 #include <utility>
 #include <vector>
 
+#include "tools/job/messages.hpp"
+
 namespace ringlet::launch {
 
 inline constexpr int kMaxHosts = 256;
-inline constexpr int kMaxWorldSize = 1024;
+inline constexpr int kMaxWorldSize = job::kMaxWorldSize;
 
 /// One machine of a launch, as a hostfile or --hosts describes it.
 struct Host {
-  std::string ssh;               // what ssh calls it: a name, an address, or user@ before one
+  std::string ssh;               // its name for ssh: a name, an address, or user@ before one
   std::vector<std::string> ips;  // addresses by which the others reach it, the best first
   std::optional<int> slots;      // ranks to start there
   std::vector<std::pair<std::string, std::string>> environment;
   std::optional<std::string> working_directory;
 
-  /// Without the user.
+  /// `ssh` without the user.
   std::string name() const { return ssh.substr(ssh.find('@') + 1); }
 };
 
@@ -32,13 +34,13 @@ std::vector<Host> parse_hostfile(const std::string& path, const std::string& tex
 /// Reads the file first.
 std::vector<Host> read_hostfile(const std::string& path);
 
-/// What this machine calls itself; empty where it has no name.
+/// This machine's own name; empty where it has none.
 std::string own_host_name();
 
 /// Whether `host` is this machine, by a loopback or interface address or by its own name, and no other user of it.
 bool is_this_machine(const Host& host);
 
-/// The host with what is wrong about it, for both forms: throws `LaunchError` that begins with `where`.
+/// Checks an entry of either form; throws `LaunchError` that begins with `where`.
 void check_host(const Host& host, const std::string& where);
 
 }  // namespace ringlet::launch

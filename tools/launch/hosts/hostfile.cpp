@@ -21,7 +21,7 @@ std::string text_of(const Json& value, const std::string& where, const char* key
   return value.get<std::string>();
 }
 
-/// Of "NAME=VALUE" in a list, as MLX writes it, or of an object.
+/// Reads a list of "NAME=VALUE", as MLX writes it, or an object.
 Variables variables_of(const Json& value, const std::string& where, const char* key) {
   Variables variables;
   if (value.is_object()) {

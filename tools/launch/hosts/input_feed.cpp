@@ -11,7 +11,7 @@ namespace ringlet::launch {
 InputFeed::InputFeed(uv_loop_t* loop, std::function<void(std::string_view)> on_bytes) : on_bytes_(std::move(on_bytes)) {
   const int flags = ::fcntl(STDIN_FILENO, F_GETFL);
   pollable_ = poll_.open(loop, STDIN_FILENO) == 0;
-  // Others share it, and do not expect EAGAIN.
+  // Other processes share standard input, and do not expect EAGAIN.
   if (flags >= 0) ::fcntl(STDIN_FILENO, F_SETFL, flags);
 }
 

@@ -8,7 +8,7 @@ namespace ringlet::launch {
 
 namespace {
 
-/// Says nothing to other machines: it needs to be told which interface.
+/// Such an address means nothing on other machines, since it needs an interface beside it.
 bool is_link_local(const std::string& address) { return address.find('%') != std::string::npos || address.rfind("fe80:", 0) == 0; }
 
 bool leads_here_from_elsewhere(const std::string& address) {
@@ -23,15 +23,15 @@ std::string choose_meeting_host(std::span<const ReachedHost> hosts) {
   // A deputy on this machine was not started by ssh, though the user may have come here by it.
   const auto is_here = [](const ReachedHost& entry) { return is_this_machine(entry.host); };
   const bool all_here = std::all_of(hosts.begin(), hosts.end(), [&](const ReachedHost& entry) {
-    return is_here(entry) || entry.hello.own_address.empty() || is_loopback({entry.hello.own_address, 0});
+    return is_here(entry) || entry.offer.own_address.empty() || is_loopback({entry.offer.own_address, 0});
   });
   if (all_here) return "127.0.0.1";
   if (!is_here(hosts.front())) {
-    const std::string& seen = hosts.front().hello.own_address;
+    const std::string& seen = hosts.front().offer.own_address;
     return leads_here_from_elsewhere(seen) ? seen : first.name();
   }
   for (const ReachedHost& entry : hosts)
-    if (!is_here(entry) && leads_here_from_elsewhere(entry.hello.launcher_address)) return entry.hello.launcher_address;
+    if (!is_here(entry) && leads_here_from_elsewhere(entry.offer.launcher_address)) return entry.offer.launcher_address;
   return is_loopback({first.name(), 0}) ? own_host_name() : first.name();
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kNotFound = 127, kNotRunnable = 126, kSshFailed = 255;
 
-/// For a shell, whichever it is: all take what stands between single quotes as it is.
+/// Quotes a word for any shell: all of them leave the text between single quotes unchanged.
 std::string quoted(const std::string& text) {
   std::string result = "'";
   for (const char letter : text) result += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
@@ -34,7 +34,7 @@ std::string last_line(const std::string& text) {
   if (end == std::string::npos) return "";
   const std::size_t begin = text.find_last_of("\r\n", end);
   std::string line = text.substr(begin + 1, end - begin);
-  // Where it is told, that stands before it anyhow.
+  // The sentences that hold this line have these words before it.
   if (line.rfind("ssh: ", 0) == 0) line.erase(0, 5);
   std::replace_if(line.begin(), line.end(), [](unsigned char letter) { return letter < ' '; }, '?');
   return line;
@@ -45,7 +45,7 @@ struct Cause {
   std::string_view remedy;  // {0}: ssh with its options and the host, {1}: the host's name
 };
 
-// The first that fits counts.
+// The first cause whose sign is found counts.
 constexpr std::array kCauses{
     Cause{"IDENTIFICATION HAS CHANGED", "the host's key is another than before; if that is meant to be, run: ssh-keygen -R {1}"},
     Cause{"Host key verification failed", "its key is not known here yet; run this once, and compare the fingerprint: {0} true"},
@@ -65,7 +65,7 @@ constexpr std::array kCauses{
 std::vector<std::string> deputy_command(const Host& host, const SshOptions& options, const std::string& helper_path) {
   if (is_this_machine(host)) return {helper_path, kDeputyCommand};
   std::vector<std::string> command = options.ssh;
-  // ssh takes the first value that it sees, so the user's own come first.
+  // ssh takes the first value that it sees, so the user's own settings come first.
   for (const char* setting : {"BatchMode=yes", "ConnectTimeout=10", "ServerAliveInterval=5", "ServerAliveCountMax=3"}) {
     command.emplace_back("-o");
     command.emplace_back(setting);
@@ -96,10 +96,9 @@ std::string explain_failure(const Host& host, const SshOptions& options, const s
 }
 
 std::string explain_loss(const Host& host, int exit_code, const std::string& complaint) {
-  const char* who = is_this_machine(host) ? "its deputy" : "ssh";
+  const std::string name = is_this_machine(host) ? "its deputy" : "ssh";
   const std::string told = last_line(complaint);
-  return fmt::format("the connection to {} was lost ({}{})", host.ssh, who,
-                     told.empty() ? fmt::format(" ended with code {}", exit_code) : ": " + told);
+  return name + (told.empty() ? fmt::format(" ended with code {}", exit_code) : ": " + told);
 }
 
 }  // namespace ringlet::launch

@@ -14,14 +14,15 @@ struct SshOptions {
   std::optional<std::string> remote_ringlet;  // unset: `ringlet` in PATH there, else the path that it has here
 };
 
-/// What starts the deputy on a host: `helper_path` itself on this machine, ssh elsewhere. Nothing of it is secret.
+/// The command that starts the deputy on a host: `helper_path` itself on this machine, ssh elsewhere. Nothing of it is secret.
 std::vector<std::string> deputy_command(const Host& host, const SshOptions& options, const std::string& helper_path);
 
-/// Why ssh, or what it started, ended before the deputy answered, and what to do about it. `complaint` is what it wrote to stderr.
+/// A sentence that says why ssh, or the program that it started, ended before the deputy answered, and what to do. `complaint` is its
+/// stderr.
 std::string explain_failure(const Host& host, const SshOptions& options, const std::string& helper_path, int exit_code,
                             const std::string& complaint);
 
-/// "the connection to alpha was lost (ssh: Timeout, server alpha not responding.)": in ssh's own words, where it has any.
+/// "ssh: Timeout, server alpha not responding.": in ssh's own words, where it has any.
 std::string explain_loss(const Host& host, int exit_code, const std::string& complaint);
 
 }  // namespace ringlet::launch

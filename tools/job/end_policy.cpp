@@ -1,0 +1,102 @@
+#include "tools/job/end_policy.hpp"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace ringlet::job {
+
+EndPolicy::EndPolicy(EventLoop& loop, Options options, Actions actions)
+    : loop_(loop), options_(std::move(options)), actions_(std::move(actions)) {}
+
+EndPolicy::~EndPolicy() { loop_.cancel(linger_timer_); }
+
+void EndPolicy::note_exit(const RankExit& exit, const std::string& program) {
+  if (exit.succeeded() || exit.stopped) return;
+  if (stage_ == Stage::running && exit.exec_error != 0) {
+    const bool missing = exit.exec_error == ENOENT;
+    fail(missing || exit.exec_error == ENOTDIR ? 127 : 126,
+         fmt::format("cannot run '{}'{}: {}{}", program, exit.machine.empty() ? "" : " on " + exit.machine, std::strerror(exit.exec_error),
+                     missing ? "; name a program in PATH or give its path (a script's first line must name one too)" : ""));
+  } else if (stage_ == Stage::running) {
+    first_failed_ = exit;
+    linger();
+  } else if (stage_ == Stage::lingering && exit.signal == SIGKILL && first_failed_ && first_failed_->code) {
+    // A dying process closes its connections before the kernel reports its death, so a peer may have noticed, exited and been noted before
+    // it. No rank dies of SIGKILL because a peer did, so the killed rank failed first.
+    first_failed_ = exit;
+  }
+}
+
+void EndPolicy::note_lost(const std::string& why, bool started) {
+  // Other ranks may have failed because of the loss, and been noted before it.
+  const bool first = !has_cause() || (first_failed_ && first_failed_->code);
+  if (!first || stage_ == Stage::stopping) return;
+  lost_ = why;
+  first_failed_.reset();
+  if (!started)
+    stop(SIGTERM, {});
+  else if (stage_ == Stage::running)
+    linger();
+}
+
+void EndPolicy::linger() {
+  stage_ = Stage::lingering;
+  linger_timer_ = loop_.after(options_.linger, [this] { stop(SIGTERM, options_.grace); });
+}
+
+void EndPolicy::on_signal(int signal_number) {
+  if (signal_number != SIGINT && signal_number != SIGTERM) return actions_.send(signal_number);
+  if (signal_number == SIGINT) ++interrupts_;
+  if (!has_cause()) stop_signal_ = signal_number;
+  stop(signal_number, interrupts_ > 1 ? Duration{} : options_.grace);
+}
+
+void EndPolicy::fail(int exit_code, std::string text) {
+  if (!has_cause()) {
+    error_code_ = exit_code;
+    error_ = std::move(text);
+  }
+  stop(SIGTERM, options_.grace);
+}
+
+void EndPolicy::stop(int signal_number, Duration grace) {
+  stage_ = Stage::stopping;
+  loop_.cancel(linger_timer_);
+  actions_.stop(signal_number, grace);
+}
+
+JobResult EndPolicy::make_result(std::vector<RankExit> ranks) const {
+  JobResult result;
+  result.ranks = std::move(ranks);
+  if (first_failed_) result.first_failed = first_failed_->rank;
+  const bool succeeded =
+      !result.ranks.empty() && std::all_of(result.ranks.begin(), result.ranks.end(), [](const RankExit& rank) { return rank.succeeded(); });
+  if (!error_.empty()) {
+    result.exit_code = error_code_;
+    result.error = error_;
+  } else if (!lost_.empty()) {
+    result.exit_code = 1;
+    const std::string lost = list_ranks(result.ranks, [](const RankExit& rank) { return rank.lost; });
+    result.message = lost_ + (lost.empty() ? "" : fmt::format(fmt::runtime(options_.lost_ranks), lost)) + describe_stopped(result.ranks);
+  } else if (first_failed_) {
+    result.exit_code = first_failed_->signal ? 128 + *first_failed_->signal : *first_failed_->code;
+    result.message = describe_failure(result.ranks, first_failed_->rank);
+  } else if (stop_signal_) {
+    result.exit_code = succeeded ? 0 : 128 + *stop_signal_;
+    result.message = "got " + signal_name(*stop_signal_) + describe_stopped(result.ranks);
+  }
+  for (const RankExit& rank : result.ranks) {
+    if (rank.pid != 0 && !rank.ended() && !rank.lost)
+      result.message += fmt::format("; rank {} (pid {}) did not end even when killed", rank.rank, rank.pid);
+    if (rank.lost && error_.empty() && lost_.empty())
+      result.message += fmt::format("; rank {} on {} was lost with its host", rank.rank, rank.machine);
+  }
+  return result;
+}
+
+}  // namespace ringlet::job

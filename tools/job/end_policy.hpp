@@ -1,0 +1,68 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/ports/event_loop.hpp"
+#include "tools/job/job_result.hpp"
+
+namespace ringlet::job {
+
+/// Decides how a job ends after the end of a rank, the loss of a machine, a signal or a mistake, wherever the ranks run: after the first
+/// failure the others have `linger` to tell what they saw, then get SIGTERM, and after `grace` SIGKILL. Belongs to the loop's thread.
+class EndPolicy {
+ public:
+  struct Options {
+    Duration linger = Duration::seconds(2);  // from the first failure to SIGTERM for the other ranks
+    Duration grace = Duration::seconds(5);   // from SIGTERM to SIGKILL
+    std::string lost_ranks = "; it had {}";  // behind the sentence that tells of a lost machine: {} is the list of its ranks
+  };
+  struct Actions {
+    /// The signal now, SIGKILL after `grace`, to all ranks; where none was started yet, none will be.
+    std::function<void(int signal_number, Duration grace)> stop;
+    /// Any other signal, to all ranks.
+    std::function<void(int signal_number)> send;
+  };
+
+  EndPolicy(EventLoop& loop, Options options, Actions actions);
+  ~EndPolicy();
+  EndPolicy(const EndPolicy&) = delete;
+  EndPolicy& operator=(const EndPolicy&) = delete;
+
+  /// A rank of `program` has ended, after those that were noted before.
+  void note_exit(const RankExit& exit, const std::string& program);
+  /// A machine is lost, with ranks that had not ended; `why` is a sentence. Without `started` nothing runs anywhere.
+  void note_lost(const std::string& why, bool started);
+  /// Ends all ranks. The first cause counts: exit code and sentence.
+  void fail(int exit_code, std::string text);
+  /// SIGINT and SIGTERM end the job, the second SIGINT at once; others are passed on.
+  void on_signal(int signal_number);
+  /// Nothing more is to happen.
+  void finish() { loop_.cancel(linger_timer_); }
+
+  bool stopping() const noexcept { return stage_ == Stage::stopping; }
+  JobResult make_result(std::vector<RankExit> ranks) const;
+
+ private:
+  enum class Stage { running, lingering, stopping };
+
+  bool has_cause() const { return !error_.empty() || !lost_.empty() || first_failed_ || stop_signal_; }
+  void linger();
+  void stop(int signal_number, Duration grace);
+
+  EventLoop& loop_;
+  const Options options_;
+  const Actions actions_;
+  TimerId linger_timer_ = 0;
+  Stage stage_ = Stage::running;
+  std::optional<RankExit> first_failed_;
+  std::string lost_;
+  std::optional<int> stop_signal_;
+  std::string error_;
+  int error_code_ = 0;
+  int interrupts_ = 0;
+};
+
+}  // namespace ringlet::job

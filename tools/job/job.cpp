@@ -1,0 +1,300 @@
+#include "tools/job/job.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/address.hpp"
+
+namespace ringlet::job {
+
+namespace {
+
+std::uint32_t milliseconds(Duration duration) { return static_cast<std::uint32_t>(duration.whole_milliseconds()); }
+
+}  // namespace
+
+Job::Job(EventLoop& loop, JobOptions options, std::vector<Candidate> candidates, Events events)
+    : loop_(loop),
+      options_(std::move(options)),
+      events_(std::move(events)),
+      policy_(loop, options_.end,
+              {.stop = [this](int signal_number, Duration grace) { stop_all(signal_number, grace); },
+               .send =
+                   [this](int signal_number) {
+                     if (stage_ != Stage::started) return;
+                     for (JobMachine& machine : machines_)
+                       if (machine.channel) machine.channel->send(Order{static_cast<std::uint32_t>(signal_number), false, 0});
+                   }}),
+      alive_(std::make_shared<bool>(true)) {
+  for (Candidate& candidate : candidates) machines_.emplace_back().candidate = std::move(candidate);
+}
+
+Job::~Job() {
+  *alive_ = false;
+  loop_.cancel(timer_);
+}
+
+void Job::on_message(std::size_t index, Message message) {
+  if (ended_) return;
+  std::visit([&](auto& value) { on(index, value); }, message);
+}
+
+void Job::reach(std::size_t index, std::unique_ptr<MessageChannel> channel) {
+  // The job may have ended while the machine was dialled.
+  if (stage_ != Stage::asking || ended_ || stopping()) return;
+  JobMachine& machine = machines_[index];
+  machine.channel = std::move(channel);
+  machine.channel->start([this, index](Message message) { on_message(index, std::move(message)); },
+                         [this, index](const Status& status) { on_lost(index, status); });
+  const Candidate& candidate = machine.candidate;
+  machine.channel->send(Hail{kProtocol, options_.version, options_.group, options_.from, candidate.program, candidate.directory});
+  if (timer_ != 0) return;
+  timer_ = loop_.after(options_.answer_time, [this] {
+    for (std::size_t i = 0; i < machines_.size() && stage_ == Stage::asking; ++i)
+      if (!machines_[i].answered) miss(i, fmt::format("{} did not answer", machines_[i].candidate.name));
+  });
+}
+
+void Job::miss(std::size_t index, const std::string& why, int exit_code) {
+  if (stage_ != Stage::asking || ended_ || stopping()) return;
+  JobMachine& machine = machines_[index];
+  machine.answered = machine.over = true;
+  drop_channel(index);
+  refusals_ += (refusals_.empty() ? "" : options_.between_refusals) + why;
+  refusal_code_ = std::max(refusal_code_, exit_code);
+  choose();
+}
+
+void Job::on(std::size_t index, Offer& offer) {
+  JobMachine& machine = machines_[index];
+  if (machine.offer || stage_ != Stage::asking) return on_lost(index, {Errc::protocol_error, "it answered twice"});
+  machine.offer = std::move(offer);
+  machine.answered = true;
+  const Offer& told = *machine.offer;
+  if (told.protocol != kProtocol)
+    return miss(index, fmt::format(fmt::runtime(options_.other_protocol), machine.candidate.name, shown(told.version), options_.version,
+                                   told.protocol, kProtocol));
+  if (told.refusal.empty()) return choose();
+  miss(index, fmt::format(fmt::runtime(options_.refusal), machine.candidate.name, shown(told.refusal)),
+       static_cast<int>(std::clamp(told.refusal_code, 1u, 255u)));
+}
+
+void Job::drop_channel(std::size_t index) {
+  // The channel may be the caller.
+  loop_.defer([channel = std::shared_ptr<MessageChannel>(std::move(machines_[index].channel))] {});
+}
+
+void Job::choose() {
+  if (stage_ != Stage::asking || ended_) return;
+  if (!std::all_of(machines_.begin(), machines_.end(), [](const JobMachine& machine) { return machine.answered; })) return;
+  std::vector<std::size_t> chosen;
+  std::vector<Place> places;
+  for (std::size_t i = 0; i < machines_.size(); ++i) {
+    const JobMachine& machine = machines_[i];
+    if (!machine.channel) continue;
+    chosen.push_back(i);
+    const std::size_t free_ranks = std::min<std::size_t>(machine.offer->free_ranks, kMaxRanksPerMachine);
+    places.push_back({machine.candidate.name, static_cast<int>(free_ranks), machine.candidate.ranks});
+  }
+  if (chosen.empty() || (options_.every_machine && !refusals_.empty()))
+    return fail(refusal_code_, refusals_.empty() ? "no machine takes part" : options_.before_refusals + refusals_);
+  if (static_cast<int>(chosen.size()) < options_.at_least)
+    return fail(refusal_code_, fmt::format("{} of at least {} machines would run it: {}", chosen.size(), options_.at_least, refusals_));
+  const auto ranks = assign_ranks(places, options_.wish);
+  if (!ranks.ok()) return fail(1, ranks.status().text());
+  if (!refusals_.empty()) events_.on_notice(refusals_ + "; the job goes on without");
+  seat_ranks(chosen, ranks.value());
+  bind_port();
+}
+
+void Job::seat_ranks(const std::vector<std::size_t>& chosen, const std::vector<int>& ranks) {
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    JobMachine& machine = machines_[chosen[i]];
+    machine.first_rank = static_cast<int>(ranks_.size());
+    machine.ranks = ranks[i];
+    for (int rank = 0; rank < machine.ranks; ++rank) ranks_.push_back({static_cast<int>(ranks_.size()), machine.candidate.name});
+    if (machine.ranks > 0) continue;
+    machine.over = true;
+    drop_channel(chosen[i]);
+  }
+  first_machine_ = chosen.front();
+}
+
+void Job::bind_port() {
+  stage_ = Stage::opening;
+  events_.on_chosen(ranks_);
+  loop_.cancel(timer_);
+  timer_ = loop_.after(options_.answer_time, [this] { on_start_late(); });
+  const JobMachine& first = machines_[first_machine_];
+  const std::string& host = first.candidate.meeting_host;
+  MeetingPoint meeting{host.find(':') == std::string::npos ? "0.0.0.0" : "::", 0, host};
+  if (first.ranks == static_cast<int>(ranks_.size())) meeting = {"127.0.0.1", 0, "127.0.0.1"};
+  if (options_.choose_meeting) {
+    std::vector<Offer> offers;
+    for (const JobMachine& machine : machines_)
+      if (machine.channel) offers.push_back(*machine.offer);
+    meeting = options_.choose_meeting(offers);
+  }
+  coordinator_ = meeting.reached_as;
+  first.channel->send(BindPort{meeting.listen_host, static_cast<std::uint32_t>(meeting.port)});
+}
+
+void Job::on_start_late() {
+  std::string late;
+  for (std::size_t i = 0; i < machines_.size(); ++i)
+    if (machines_[i].ranks > 0 && !machines_[i].started && (stage_ == Stage::started || i == first_machine_))
+      late += (late.empty() ? "" : ", ") + machines_[i].candidate.name;
+  fail(1, fmt::format("{} did not start the ranks within {} s", late, options_.answer_time.whole_milliseconds() / 1000));
+}
+
+void Job::on(std::size_t index, const PortBound& opened) {
+  if (stage_ != Stage::opening || index != first_machine_)
+    return on_lost(index, {Errc::protocol_error, "it opened a place to meet that nobody asked for"});
+  stage_ = Stage::started;
+  coordinator_ = to_string(Address{coordinator_, static_cast<std::uint16_t>(opened.port)});
+  if (events_.on_listening) events_.on_listening(static_cast<int>(opened.port));
+  for (JobMachine& machine : machines_)
+    if (machine.channel) machine.channel->send(make_start(machine));
+}
+
+StartRanks Job::make_start(const JobMachine& machine) const {
+  const Candidate& candidate = machine.candidate;
+  StartRanks start = options_.start;
+  start.first_rank = static_cast<std::uint32_t>(machine.first_rank);
+  start.ranks = static_cast<std::uint32_t>(machine.ranks);
+  start.world_size = static_cast<std::uint32_t>(ranks_.size());
+  start.coordinator = coordinator_;
+  start.program = candidate.program;
+  start.environment.insert(start.environment.begin(), candidate.environment.begin(), candidate.environment.end());
+  start.directory = candidate.directory;
+  start.grace_ms = milliseconds(options_.end.grace);
+  if (options_.prefix && start.terminal_columns > 0) {
+    const auto prefix = static_cast<std::uint32_t>(rank_prefix(0, static_cast<int>(ranks_.size()), candidate.name).size());
+    start.terminal_columns = std::max(start.terminal_columns, prefix + 1) - prefix;
+  }
+  return start;
+}
+
+void Job::on(std::size_t index, const RanksStarted& started) {
+  JobMachine& machine = machines_[index];
+  if (machine.started || static_cast<int>(started.pids.size()) != machine.ranks || stage_ != Stage::started)
+    return on_lost(index, {Errc::protocol_error, "it started other ranks than it was asked to"});
+  machine.started = true;
+  for (int i = 0; i < machine.ranks; ++i)
+    ranks_[static_cast<std::size_t>(machine.first_rank + i)].pid = static_cast<int>(started.pids[static_cast<std::size_t>(i)]);
+  if (!std::all_of(machines_.begin(), machines_.end(), [](const JobMachine& one) { return one.started || one.ranks == 0; })) return;
+  loop_.cancel(timer_);
+  events_.on_started();
+}
+
+void Job::on(std::size_t index, const Failed& failed) { fail(static_cast<int>(failed.exit_code), words_of(index, failed.text)); }
+
+void Job::on(std::size_t index, const Notice& notice) { events_.on_notice(words_of(index, notice.text)); }
+
+std::string Job::words_of(std::size_t index, const std::string& text) const {
+  const std::string& name = machines_[index].candidate.name;
+  return (name.empty() ? "" : name + ": ") + shown(text);
+}
+
+void Job::on(std::size_t index, const Output& output) {
+  if (find_rank(index, output.rank) == nullptr) return on_lost(index, {Errc::protocol_error, "it sent output of a rank that is not its"});
+  events_.on_output(index, output);
+}
+
+void Job::on(std::size_t index, const Exit& exit) {
+  RankExit* rank = find_rank(index, exit.rank);
+  if (rank == nullptr || rank->ended())
+    return on_lost(index, {Errc::protocol_error, "it told the end of a rank that is not its, or has ended"});
+  if (exit.signal != 0)
+    rank->signal = static_cast<int>(exit.signal);
+  else
+    rank->code = static_cast<int>(exit.code);
+  rank->stopped = exit.stopped;
+  rank->exec_error = static_cast<int>(exit.exec_error);
+  policy_.note_exit(*rank, machines_[index].candidate.program);
+}
+
+void Job::on(std::size_t index, const InputTaken&) {
+  if (!options_.start.has_input || find_rank(index, options_.start.input_rank) == nullptr)
+    return on_lost(index, {Errc::protocol_error, "it took standard input that it does not get"});
+  if (events_.on_input_taken) events_.on_input_taken();
+}
+
+void Job::send_input(std::string_view bytes) {
+  for (std::size_t i = 0; i < machines_.size(); ++i)
+    if (machines_[i].channel && find_rank(i, options_.start.input_rank) != nullptr) machines_[i].channel->send(Input{std::string(bytes)});
+}
+
+void Job::on(std::size_t index, const Over&) {
+  machines_[index].over = true;
+  finish_if_over();
+}
+
+void Job::on_lost(std::size_t index, const Status& status) {
+  JobMachine& machine = machines_[index];
+  if (!machine.channel || ended_) return;
+  const std::string why =
+      fmt::format(fmt::runtime(options_.lost_machine), machine.candidate.name, machine.channel->peer_name(), status.text());
+  if (stage_ == Stage::asking) return miss(index, why);
+  drop_channel(index);
+  if (machine.over) return;
+  machine.over = true;
+  for (int i = 0; i < machine.ranks; ++i) {
+    RankExit& rank = ranks_[static_cast<std::size_t>(machine.first_rank + i)];
+    rank.lost = !rank.ended();
+  }
+  policy_.note_lost(why, stage_ == Stage::started);
+  finish_if_over();
+}
+
+void Job::fail(int exit_code, std::string text) {
+  if (!ended_) policy_.fail(exit_code, std::move(text));
+}
+
+void Job::stop_all(int signal_number, Duration grace) {
+  loop_.cancel(timer_);
+  for (std::size_t i = 0; i < machines_.size(); ++i) {
+    JobMachine& machine = machines_[i];
+    if (!machine.channel || machine.over) continue;
+    if (stage_ == Stage::started) {
+      machine.channel->send(Order{static_cast<std::uint32_t>(signal_number), true, milliseconds(grace)});
+      machine.channel->expect_end();
+    } else {
+      machine.over = true;
+      drop_channel(i);
+    }
+  }
+  finish_if_over();
+}
+
+void Job::take_output(std::size_t machine, bool error, std::size_t bytes) {
+  if (machines_[machine].channel && bytes > 0) machines_[machine].channel->send(Credit{static_cast<std::uint32_t>(bytes), error});
+}
+
+bool Job::ranks_over() const {
+  return std::all_of(ranks_.begin(), ranks_.end(), [](const RankExit& rank) { return rank.ended() || rank.lost; });
+}
+
+RankExit* Job::find_rank(std::size_t index, std::uint32_t rank) {
+  const JobMachine& machine = machines_[index];
+  const auto first = static_cast<std::uint32_t>(machine.first_rank);
+  if (rank < first || rank >= first + static_cast<std::uint32_t>(machine.ranks)) return nullptr;
+  return &ranks_[rank];
+}
+
+void Job::finish_if_over() {
+  const auto over = [](const JobMachine& machine) { return machine.over || (!machine.channel && machine.ranks == 0); };
+  if (ended_ || !std::all_of(machines_.begin(), machines_.end(), over)) return;
+  ended_ = true;
+  loop_.cancel(timer_);
+  policy_.finish();
+  loop_.defer([this, alive = alive_] {
+    if (!*alive) return;
+    for (JobMachine& machine : machines_) machine.channel.reset();
+    events_.on_end(policy_.make_result(ranks_));
+  });
+}
+
+}  // namespace ringlet::job

@@ -1,0 +1,145 @@
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/job/end_policy.hpp"
+#include "tools/job/machine_choice.hpp"
+#include "tools/job/message_channel.hpp"
+
+namespace ringlet::job {
+
+/// A machine that may take part.
+struct Candidate {
+  std::string name{};                   // empty: the one that runs the job
+  std::string program{};                // its path there
+  std::string meeting_host{};           // its address as the other machines reach it
+  std::optional<int> ranks{};           // how many it gets; unset: as RankWish has it
+  std::string directory{};              // empty: where its agent was started, or the preferred directory
+  std::vector<Variable> environment{};  // before that of the job, which holds
+};
+
+/// Where rank 0's machine listens for the others, and how they reach it.
+struct MeetingPoint {
+  std::string listen_host;
+  int port = 0;  // 0: any that is free
+  std::string reached_as;
+};
+
+/// The program's arguments and limits, and the words of the way by which the machines are reached.
+struct JobOptions {
+  std::string version{}, group{}, from{};
+  StartRanks start{};  // the order to start, as far as it is the same for all machines
+  RankWish wish{};
+  int at_least = 1;            // machines
+  bool every_machine = false;  // a machine that does not take part is a failure
+  bool prefix = true;          // rank_prefix() stands before each line
+  EndPolicy::Options end{};
+  /// Bounds the time from the question whether a machine would run the program to its answer, and that from there to the start of all
+  /// ranks.
+  Duration answer_time = Duration::seconds(10);
+  /// Gets the offers of the machines that take part, rank 0's first. Unset: the ranks meet at the first one's meeting_host.
+  std::function<MeetingPoint(const std::vector<Offer>&)> choose_meeting{};
+  std::string before_refusals{}, between_refusals = "; ";
+  std::string refusal = "{1}";  // {0}: the machine, {1}: its sentence
+  /// {0}: the machine, {1}: its version of Ringlet, {2}: this machine's, {3}: its version of the protocol, {4}: this machine's
+  std::string other_protocol = "{0} has Ringlet {1} and this machine {2}, which cannot work together; install the same on both";
+  std::string lost_machine = "lost {0} ({1}): {2}";  // the machine, its address, and why
+};
+
+/// Runs one job on several machines, which may be this one alone: asks who would, spreads the ranks, has them started, and ends all when
+/// one fails. Belongs to the loop's thread.
+class Job {
+ public:
+  struct Events {
+    std::function<void(const std::string&)> on_notice;                  // a sentence for the user
+    std::function<void(const std::vector<RankExit>&)> on_chosen;        // it is known who takes part
+    std::function<void(int port)> on_listening{};                       // before any rank is started; may be unset
+    std::function<void()> on_started;                                   // all ranks have been started
+    std::function<void(std::size_t machine, const Output&)> on_output;  // to be answered by take_output()
+    std::function<void()> on_input_taken{};                             // the last input has left; unset: no rank reads any
+    std::function<void(const JobResult&)> on_end;                       // once; the job may not be destroyed inside
+  };
+
+  /// A machine's number is its place among the candidates. Ranks are given out in this order.
+  Job(EventLoop& loop, JobOptions options, std::vector<Candidate> candidates, Events events);
+  ~Job();
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+
+  /// One of the two is called once for each candidate: with its channel, or with the sentence that says why there is none. `exit_code` is
+  /// the job's, where a missing machine ends it.
+  void reach(std::size_t machine, std::unique_ptr<MessageChannel> channel);
+  void miss(std::size_t machine, const std::string& why, int exit_code = 1);
+
+  void on_signal(int signal_number) { policy_.on_signal(signal_number); }
+  /// Ends the job. The first cause counts.
+  void fail(int exit_code, std::string text);
+  /// So many bytes of the stdouts, or stderrs, of this machine have been shown.
+  void take_output(std::size_t machine, bool error, std::size_t bytes);
+  /// For the rank that reads standard input, once on_started or on_input_taken has come; empty: its end.
+  void send_input(std::string_view bytes);
+
+  /// Whether every rank that was started has ended; their output may not have been shown.
+  bool ranks_over() const;
+  bool stopping() const { return policy_.stopping(); }
+
+ private:
+  enum class Stage { asking, opening, started };
+  struct JobMachine {
+    Candidate candidate;
+    std::unique_ptr<MessageChannel> channel;  // none: not reached, takes no part, or is lost
+    bool answered = false;                    // takes part or does not
+    std::optional<Offer> offer;
+    int first_rank = 0, ranks = 0;
+    bool started = false;
+    bool over = false;  // nothing runs there, or it is lost
+  };
+
+  void on_message(std::size_t index, Message message);
+  void on(std::size_t index, Offer& offer);
+  void on(std::size_t index, const PortBound& opened);
+  void on(std::size_t index, const RanksStarted& started);
+  void on(std::size_t index, const Failed& failed);
+  void on(std::size_t index, const Output& output);
+  void on(std::size_t index, const Exit& exit);
+  void on(std::size_t index, const Notice& notice);
+  void on(std::size_t index, const InputTaken&);
+  void on(std::size_t index, const Over&);
+  template <class Other>
+  void on(std::size_t index, const Other&) {
+    on_lost(index, {Errc::protocol_error, "it sent a message that does not belong here"});
+  }
+  void on_lost(std::size_t index, const Status& status);
+  void drop_channel(std::size_t index);
+  void choose();
+  void seat_ranks(const std::vector<std::size_t>& chosen, const std::vector<int>& ranks);
+  void bind_port();
+  StartRanks make_start(const JobMachine& machine) const;
+  std::string words_of(std::size_t index, const std::string& text) const;
+  void on_start_late();
+  void stop_all(int signal_number, Duration grace);
+  void finish_if_over();
+  RankExit* find_rank(std::size_t index, std::uint32_t rank);
+
+  EventLoop& loop_;
+  const JobOptions options_;
+  Events events_;
+  std::deque<JobMachine> machines_;
+  std::vector<RankExit> ranks_;
+  EndPolicy policy_;
+  Stage stage_ = Stage::asking;
+  std::size_t first_machine_ = 0;  // rank 0's
+  std::string coordinator_;
+  std::string refusals_;  // of those that were left out
+  int refusal_code_ = 1;  // the exit code where they end the job
+  bool ended_ = false;
+  TimerId timer_ = 0;
+  std::shared_ptr<bool> alive_;
+};
+
+}  // namespace ringlet::job

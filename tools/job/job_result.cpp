@@ -1,0 +1,71 @@
+#include "tools/job/job_result.hpp"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace ringlet::job {
+
+std::string signal_name(int signal_number) {
+  struct Name {
+    int number;
+    std::string_view name;
+  };
+  static constexpr std::array<Name, 19> kNames{{{SIGHUP, "SIGHUP"},
+                                                {SIGINT, "SIGINT"},
+                                                {SIGQUIT, "SIGQUIT"},
+                                                {SIGILL, "SIGILL"},
+                                                {SIGTRAP, "SIGTRAP"},
+                                                {SIGABRT, "SIGABRT"},
+                                                {SIGBUS, "SIGBUS"},
+                                                {SIGFPE, "SIGFPE"},
+                                                {SIGKILL, "SIGKILL"},
+                                                {SIGUSR1, "SIGUSR1"},
+                                                {SIGSEGV, "SIGSEGV"},
+                                                {SIGUSR2, "SIGUSR2"},
+                                                {SIGPIPE, "SIGPIPE"},
+                                                {SIGALRM, "SIGALRM"},
+                                                {SIGTERM, "SIGTERM"},
+                                                {SIGXCPU, "SIGXCPU"},
+                                                {SIGXFSZ, "SIGXFSZ"},
+                                                {SIGSYS, "SIGSYS"},
+                                                {SIGVTALRM, "SIGVTALRM"}}};
+  const auto* found = std::find_if(kNames.begin(), kNames.end(), [&](const Name& name) { return name.number == signal_number; });
+  return found == kNames.end() ? fmt::format("signal {}", signal_number) : std::string(found->name);
+}
+
+std::string list_ranks(const std::vector<RankExit>& ranks, bool (*chosen)(const RankExit&)) {
+  std::vector<int> numbers;
+  for (const RankExit& rank : ranks)
+    if (chosen(rank)) numbers.push_back(rank.rank);
+  return numbers.empty() ? "" : fmt::format("{} {}", numbers.size() == 1 ? "rank" : "ranks", fmt::join(numbers, ", "));
+}
+
+std::string describe_stopped(const std::vector<RankExit>& ranks) {
+  const std::string stopped = list_ranks(ranks, [](const RankExit& rank) { return rank.stopped; });
+  return stopped.empty() ? "" : "; stopped " + stopped;
+}
+
+std::string describe_failure(const std::vector<RankExit>& ranks, int first_failed) {
+  std::vector<RankExit> others = ranks;
+  const RankExit first = others[static_cast<std::size_t>(first_failed)];
+  others.erase(others.begin() + first_failed);
+  const std::string how = first.signal ? "was killed by " + signal_name(*first.signal) : fmt::format("exited with code {}", *first.code);
+  const std::string after = list_ranks(others, [](const RankExit& rank) { return !rank.stopped && !rank.succeeded() && rank.ended(); });
+  return fmt::format("rank {}{} (pid {}) {}{}{}", first.rank, first.machine.empty() ? "" : " on " + first.machine, first.pid, how,
+                     describe_stopped(ranks), after.empty() ? "" : "; after it failed " + after);
+}
+
+std::string shown(std::string text) {
+  std::replace_if(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
+  return text;
+}
+
+std::string rank_prefix(int rank, int world_size, const std::string& machine) {
+  return fmt::format("[{:>{}}{}{}] ", rank, fmt::formatted_size("{}", world_size - 1), machine.empty() ? "" : " ", machine);
+}
+
+}  // namespace ringlet::job

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ringlet::job {
+
+/// How one rank ended. `code` or `signal` is set once it has ended.
+struct RankExit {
+  int rank = 0;
+  std::string machine{};  // empty: the one that runs the job
+  int pid = 0;            // 0: was not started
+  std::optional<int> code{};
+  std::optional<int> signal{};
+  bool stopped = false;  // still ran when it was told to end
+  bool lost = false;     // ran on a machine that can no longer be asked
+  int exec_error = 0;    // errno, where the process could not become the program
+
+  bool succeeded() const noexcept { return code == 0; }
+  bool ended() const noexcept { return code || signal; }
+};
+
+struct JobResult {
+  /// 0 if all ranks exited with 0; the first failed rank's code, or 128 + signal; 126 or 127 if the program cannot be run or nobody allows
+  /// it; 128 + signal after a forwarded SIGINT or SIGTERM; 141 if the reader of stdout went away; 2 for a mistake in the options; 1 where a
+  /// machine was lost, and otherwise.
+  int exit_code = 0;
+  std::optional<int> first_failed;
+  std::vector<RankExit> ranks;
+  std::string error;    // why the job could not be carried out
+  std::string message;  // otherwise how it ended; empty if all went well
+};
+
+/// "SIGTERM"; "signal 35" for one without a common name.
+std::string signal_name(int signal_number);
+
+/// "ranks 0, 1", "rank 0", or nothing: those for which `chosen` holds.
+std::string list_ranks(const std::vector<RankExit>& ranks, bool (*chosen)(const RankExit&));
+/// "; stopped ranks 0, 1", or nothing.
+std::string describe_stopped(const std::vector<RankExit>& ranks);
+/// "rank 2 on attic (pid 1234) exited with code 3; stopped ranks 0, 1; after it failed rank 4".
+std::string describe_failure(const std::vector<RankExit>& ranks, int first_failed);
+
+/// "[2 attic] ", which stands before each line of the rank, its number as wide as that of the last one; "[2] " for the machine that runs
+/// the job.
+std::string rank_prefix(int rank, int world_size, const std::string& machine);
+
+/// Text from another machine as a terminal may show it: control characters are replaced.
+std::string shown(std::string text);
+
+}  // namespace ringlet::job

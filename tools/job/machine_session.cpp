@@ -1,0 +1,165 @@
+#include "tools/job/machine_session.hpp"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace ringlet::job {
+
+namespace {
+
+constexpr std::size_t kMaxShownBytes = 256;
+
+}  // namespace
+
+MachineSession::MachineSession(EventLoop& loop, std::unique_ptr<MessageChannel> channel, SessionHost& host, Events events)
+    : loop_(loop), host_(host), events_(std::move(events)), alive_(std::make_shared<bool>(true)) {
+  job_.peer = channel->peer_name();
+  channel_ = std::move(channel);
+  channel_->start([this](Message message) { on_message(std::move(message)); }, [this](const Status& status) { close(status.text()); });
+}
+
+MachineSession::~MachineSession() { *alive_ = false; }
+
+void MachineSession::on_message(Message message) {
+  // A closed channel may still hand on what it has received.
+  if (!channel_) return;
+  std::visit([this](auto&& value) { on(std::move(value)); }, std::move(message));
+}
+
+void MachineSession::send(const Message& message) {
+  if (channel_) channel_->send(message);
+}
+
+void MachineSession::on(const Hail& hail) {
+  if (std::exchange(hailed_, true)) return close("it hailed twice");
+  job_.from = hail.from.substr(0, kMaxShownBytes);
+  send(host_.offer(hail));
+}
+
+void MachineSession::on(const BindPort& open) {
+  if (!hailed_ || crew_) return close("it asked out of turn for a place to meet");
+  make_crew();
+  const auto port = crew_->open_coordinator(open);
+  opened_ = true;
+  if (port.ok()) return send(PortBound{port.value()});
+  send(Failed{1, port.status().text()});
+}
+
+void MachineSession::on(StartRanks start) {
+  if (!hailed_ || running_ || (crew_ && !opened_)) return close("it asked out of turn to start ranks");
+  job_.id = start.job;
+  job_.program = start.program;
+  job_.first_rank = static_cast<int>(start.first_rank);
+  job_.ranks = static_cast<int>(start.ranks);
+  job_.world_size = static_cast<int>(start.world_size);
+  if (auto refused = host_.admit(start)) {
+    send(*refused);
+    send(Over{});
+    crew_.reset();
+    opened_ = false;
+    return;
+  }
+  grace_ = Duration::milliseconds(start.grace_ms);
+  if (!crew_) make_crew();
+  running_ = true;
+  wants_input_ = start.has_input && start.input_rank >= start.first_rank && start.input_rank - start.first_rank < start.ranks;
+  events_.on_started(job_);
+  const auto pids = crew_->start(start);
+  if (pids.ok())
+    send(RanksStarted{pids.value()});
+  else
+    send(Failed{1, pids.status().text()});
+}
+
+void MachineSession::on(const Credit& credit) {
+  std::size_t& under_way = output_under_way_[credit.error ? 1 : 0];
+  if (!crew_ || credit.bytes > under_way) return close("it took more output than there was");
+  under_way -= credit.bytes;
+  crew_->hold_output(credit.error, under_way >= kOutputWindowBytes);
+}
+
+void MachineSession::on(const Order& order) {
+  // The last rank may have ended while the order was under way.
+  if (!running_) return;
+  const int number = static_cast<int>(order.signal);
+  if (order.stop)
+    crew_->stop(number, std::min(Duration::milliseconds(order.grace_ms), grace_));
+  else
+    crew_->send(number);
+}
+
+void MachineSession::on(const Input& input) {
+  // The last rank may have ended while the input was under way.
+  if (!running_) return;
+  if (!std::exchange(wants_input_, false)) return close("it sent standard input that no rank waits for");
+  crew_->write_input(input.data);
+}
+
+void MachineSession::on(const EchoRequest& request) {
+  if (request.answer_bytes > kMaxEchoBytes || channel_->unsent_bytes() > kMaxEchoBytes)
+    return close("it asked for more echoes than it took");
+  const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch());
+  send(Echo{request.number, static_cast<std::uint64_t>(now.count()), std::string(request.answer_bytes, '\0')});
+}
+
+void MachineSession::on(const PathSurvey& survey) {
+  if (std::exchange(surveying_, true)) return close("it asked for a survey while one was made");
+  host_.measure(survey, [this, alive = alive_](const SurveyedPaths& surveyed) {
+    if (!*alive) return;
+    surveying_ = false;
+    send(surveyed);
+  });
+}
+
+void MachineSession::make_crew() {
+  CrewEvents events;
+  events.on_output = [this](Output output) { on_output(std::move(output)); };
+  events.on_exit = [this](const Exit& exit) { send(exit); };
+  events.on_notice = [this](const std::string& text) { send(Notice{text}); };
+  events.on_input_taken = [this] {
+    wants_input_ = true;
+    send(InputTaken{});
+  };
+  events.on_over = [this] { on_crew_over(); };
+  crew_ = host_.make_crew(std::move(events));
+}
+
+void MachineSession::on_output(Output output) {
+  // The ranks must not wait for a reader that is gone.
+  if (!channel_) return;
+  std::size_t& under_way = output_under_way_[output.error ? 1 : 0];
+  under_way += output.data.size();
+  if (under_way >= kOutputWindowBytes) crew_->hold_output(output.error, true);
+  channel_->send(output);
+}
+
+void MachineSession::on_crew_over() {
+  const bool ran = std::exchange(running_, false);
+  if (ran) events_.on_ended(job_, end_reason_.value_or(""));
+  if (channel_)
+    send(Over{});
+  else
+    finish();
+}
+
+void MachineSession::close(const std::string& why) {
+  if (end_reason_ || over_) return;
+  end_reason_ = why;
+  // The channel may be the caller.
+  loop_.defer([channel = std::shared_ptr<MessageChannel>(std::move(channel_))] {});
+  if (!running_) return finish();
+  for (const bool error : {false, true}) crew_->hold_output(error, false);
+  crew_->stop(SIGTERM, grace_);
+}
+
+void MachineSession::finish() {
+  if (std::exchange(over_, true)) return;
+  loop_.defer([this, alive = alive_] {
+    if (*alive) events_.on_over();
+  });
+}
+
+}  // namespace ringlet::job

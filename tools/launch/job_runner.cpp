@@ -1,0 +1,124 @@
+#include "tools/launch/job_runner.hpp"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace ringlet::launch {
+
+namespace {
+
+bool is_ignored(int signal_number) {
+  struct sigaction action{};
+  return ::sigaction(signal_number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+Duration duration_of(std::chrono::milliseconds time) { return Duration::milliseconds(time.count()); }
+
+}  // namespace
+
+job::JobOptions make_job_options(const LaunchOptions& options) {
+  job::JobOptions job;
+  job.start.arguments.assign(options.command.begin() + 1, options.command.end());
+  for (const auto& [name, value] : options.environment) job.start.environment.push_back({name, value});
+  job.start.terminal_columns = static_cast<std::uint32_t>(options.terminal_columns.value_or(0));
+  job.start.has_input = options.stdin_rank.has_value();
+  job.start.input_rank = static_cast<std::uint32_t>(options.stdin_rank.value_or(0));
+  job.every_machine = true;
+  job.prefix = options.prefix;
+  job.end.linger = duration_of(options.linger);
+  job.end.grace = duration_of(options.grace);
+  return job;
+}
+
+JobRunner::JobRunner(UvLoop& loop, RankOutput::Options output)
+    : loop_(loop),
+      output_(loop.uv(), std::move(output),
+              {.on_taken =
+                   [this](std::size_t machine, bool error, std::size_t bytes) {
+                     if (job_) job_->take_output(machine, error, bytes);
+                   },
+               .on_lost = [this](int error) { loop_.defer([this, error] { on_output_lost(error); }); },
+               .on_idle = [this] { loop_.defer([this] { end_if_written(); }); }}) {
+  ::signal(SIGPIPE, SIG_IGN);
+  watch_signals();
+}
+
+void JobRunner::watch_signals() {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2}) {
+    // A process that was started with nohup or in the background is meant to outlive these.
+    if ((number == SIGHUP || number == SIGINT || number == SIGQUIT) && is_ignored(number)) continue;
+    signals_.push_back(
+        std::make_unique<UvSignal>(loop_.uv(), number, [this](int received) { loop_.defer([this, received] { on_signal(received); }); }));
+  }
+}
+
+job::Job& JobRunner::start(job::JobOptions options, std::vector<job::Candidate> candidates, Hooks hooks) {
+  hooks_ = std::move(hooks);
+  job::Job::Events events;
+  events.on_notice = [this](const std::string& text) { output_.say(text); };
+  events.on_chosen = [this](const std::vector<job::RankExit>& ranks) {
+    output_.attach(ranks);
+    hooks_.on_chosen();
+  };
+  events.on_listening = hooks_.on_listening;
+  events.on_started = [this, feeds = hooks_.feeds_input && options.start.has_input] {
+    hooks_.on_started();
+    if (feeds) feed_input();
+  };
+  events.on_output = [this](std::size_t machine, const job::Output& output) { output_.show(machine, output); };
+  events.on_input_taken = [this] {
+    if (input_) input_->read_next();
+  };
+  events.on_end = [this](const job::JobResult& result) {
+    result_ = result;
+    output_.finish();
+    end_if_written();
+  };
+  job_ = std::make_unique<job::Job>(loop_, std::move(options), std::move(candidates), std::move(events));
+  return *job_;
+}
+
+void JobRunner::feed_input() {
+  input_.emplace(loop_.uv(),
+                 [this](std::string_view bytes) { loop_.defer([this, piece = std::string(bytes)] { job_->send_input(piece); }); });
+  input_->read_next();
+}
+
+void JobRunner::on_signal(int signal_number) {
+  const bool ends = signal_number == SIGINT || signal_number == SIGTERM;
+  // Only a reader that takes no output can still hold a job whose ranks have ended. A second signal gives up output that it does not take.
+  if (ends && (result_ || (job_ && (job_->ranks_over() || (job_->stopping() && !output_.idle()))))) output_.discard();
+  if (job_ && !result_)
+    job_->on_signal(signal_number);
+  else if (ends && !result_)
+    give_up(128 + signal_number, "");
+  end_if_written();
+}
+
+void JobRunner::on_output_lost(int error) {
+  if (!job_ || result_) return end_if_written();
+  if (error == EPIPE)
+    job_->fail(128 + SIGPIPE, "the reader of the ranks' output went away");
+  else
+    job_->fail(1, fmt::format("cannot write the ranks' output: {}", std::strerror(error)));
+}
+
+void JobRunner::give_up(int exit_code, std::string why) {
+  result_.emplace();
+  result_->exit_code = exit_code;
+  result_->error = std::move(why);
+  end_if_written();
+}
+
+void JobRunner::end_if_written() { over_ = result_ && output_.idle(); }
+
+job::JobResult JobRunner::run() {
+  while (!over_) loop_.wait();
+  return *result_;
+}
+
+}  // namespace ringlet::launch

@@ -1,0 +1,199 @@
+#include "tools/launch/local_crew.hpp"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "tools/launch/coordinator_socket.hpp"
+#include "tools/launch/internal_commands.hpp"
+#include "tools/launch/launch_error.hpp"
+#include "tools/launch/pipe.hpp"
+#include "tools/launch/platform.hpp"
+
+namespace ringlet::launch {
+
+namespace {
+
+constexpr Duration kSweepInterval = Duration::milliseconds(10);
+
+RankProcess::Clock::time_point time_after(Duration grace) {
+  return RankProcess::Clock::now() + std::chrono::milliseconds(grace.whole_milliseconds());
+}
+
+}  // namespace
+
+LocalCrew::LocalCrew(UvLoop& loop, CrewSettings settings, job::CrewEvents events)
+    : loop_(loop), settings_(std::move(settings)), events_(std::move(events)), alive_(std::make_shared<bool>(true)) {}
+
+LocalCrew::~LocalCrew() {
+  *alive_ = false;
+  loop_.cancel(sweep_timer_);
+  send(SIGKILL);
+}
+
+/// libuv's callbacks stand outside the loop's turns, and must not find their own handle destroyed.
+void LocalCrew::later(std::function<void()> task) {
+  loop_.defer([alive = alive_, task = std::move(task)] {
+    if (*alive) task();
+  });
+}
+
+Result<std::uint16_t> LocalCrew::open_coordinator(const job::BindPort& where) {
+  try {
+    CoordinatorSocket opened = open_coordinator_socket({where.host, static_cast<int>(where.port)});
+    coordinator_ = std::move(opened.socket);
+    return static_cast<std::uint16_t>(opened.port);
+  } catch (const LaunchError& error) {
+    return Status(Errc::io_error, error.what());
+  }
+}
+
+Result<std::vector<std::uint32_t>> LocalCrew::start(const job::StartRanks& start) {
+  started_ = true;
+  start_ = start;
+  try {
+    start_ranks();
+  } catch (const LaunchError& error) {
+    stop(SIGTERM, {});
+    return Status(Errc::io_error, error.what());
+  }
+  std::vector<std::uint32_t> pids;
+  for (const auto& seat : seats_) pids.push_back(static_cast<std::uint32_t>(seat->process.exit().pid));
+  return pids;
+}
+
+void LocalCrew::start_ranks() {
+  adopt_orphans();
+  guard_.emplace(loop_.uv(), settings_.helper_path, [this] {
+    later([this] {
+      events_.on_notice("the guard process was ended; should its starter be killed now, processes of the ranks can stay behind");
+    });
+  });
+  PipeEnds failures = open_pipe(UV_NONBLOCK_PIPE, 0);
+  failures_ = std::move(failures.read_end);
+  PipeEnds input;
+  if (start_.has_input && !settings_.inherits_stdin) {
+    input = open_pipe(0, UV_NONBLOCK_PIPE);
+    input_writer_ = std::move(input.write_end);
+    input_.emplace(loop_.uv(), input_writer_.get());
+    input_->on_drained = [this] { later(events_.on_input_taken); };
+  }
+  RankStart start{start_, settings_, failures.write_end.get(), guard_->registration_fd(), settings_.inherited};
+  if (coordinator_) start.inherited_by_rank_0.push_back({"RINGLET_COORDINATOR_FD", coordinator_.get()});
+  start.stdin_fd = settings_.inherits_stdin ? STDIN_FILENO : input.read_end.get();
+  for (std::uint32_t i = 0; i < start_.ranks; ++i) start_rank(start, static_cast<int>(start_.first_rank + i));
+  // From here on rank 0 alone listens.
+  coordinator_.reset();
+}
+
+void LocalCrew::start_rank(const RankStart& start, int rank) {
+  Seat& seat = *seats_.emplace_back(std::make_unique<Seat>(loop_.uv(), rank));
+  const auto on_dead = [this, &seat] {
+    deaths_.push_back(&seat);
+    later([this] { note_deaths(); });
+  };
+  RankProcess::Pipes pipes = seat.process.start(start, on_dead, [this] { later([this] { note_deaths(); }); });
+  seat.readers = {read(rank, false, std::move(pipes.out)), read(rank, true, std::move(pipes.err))};
+}
+
+std::unique_ptr<PipeReader> LocalCrew::read(int rank, bool error, UniqueFd fd) {
+  const auto tell = [this, rank, error](std::string_view bytes) {
+    later([this, output = job::Output{static_cast<std::uint32_t>(rank), error, std::string(bytes)}] { events_.on_output(output); });
+  };
+  const auto on_end = [this, tell] {
+    tell({});
+    later([this] { finish_if_over(); });
+  };
+  auto reader = std::make_unique<PipeReader>(loop_.uv(), std::move(fd), tell, on_end);
+  if (held_[error ? 1 : 0]) reader->pause();
+  return reader;
+}
+
+void LocalCrew::note_deaths() {
+  while (!deaths_.empty() && deaths_.front()->process.reaped()) {
+    Seat& seat = *deaths_.front();
+    deaths_.pop_front();
+    note_exit(seat);
+  }
+}
+
+void LocalCrew::note_exit(Seat& seat) {
+  seat.noted = true;
+  const job::RankExit& exit = seat.process.exit();
+  events_.on_exit({static_cast<std::uint32_t>(exit.rank), static_cast<std::uint32_t>(exit.code.value_or(0)),
+                   static_cast<std::uint32_t>(exit.signal.value_or(0)), exit.stopped, exit.succeeded() ? 0 : read_exec_error()});
+  // The processes that the rank started and left behind end with it.
+  seat.process.check(RankProcess::Clock::now());
+  seat.process.stop(SIGTERM, time_after(Duration::milliseconds(start_.grace_ms)));
+  sweep();
+}
+
+std::uint32_t LocalCrew::read_exec_error() {
+  ExecFailure failure{};
+  return ::read(failures_.get(), &failure, sizeof failure) == sizeof failure ? static_cast<std::uint32_t>(failure.error) : 0;
+}
+
+void LocalCrew::send(int signal_number) {
+  for (const auto& seat : seats_) seat->process.send(signal_number);
+}
+
+void LocalCrew::stop(int signal_number, Duration grace) {
+  stopping_ = true;
+  for (const auto& seat : seats_) seat->process.stop(signal_number, time_after(grace));
+  sweep();
+}
+
+void LocalCrew::sweep() {
+  const auto now = RankProcess::Clock::now();
+  bool waiting = false;
+  for (const auto& seat : seats_) {
+    RankProcess& process = seat->process;
+    process.check(now);
+    const bool gone = process.gone() || process.unkillable();
+    if (gone && !seat->forgotten && process.started()) {
+      seat->forgotten = true;
+      guard_->forget(process.exit().pid);
+      for (const auto& reader : seat->readers)
+        if (reader) reader->end_after_present_bytes();
+    }
+    waiting = waiting || (!gone && (stopping_ || process.reaped()));
+  }
+  loop_.cancel(sweep_timer_);
+  if (waiting) sweep_timer_ = loop_.after(kSweepInterval, [this] { sweep(); });
+  later([this] { finish_if_over(); });
+}
+
+void LocalCrew::hold_output(bool error, bool held) {
+  if (std::exchange(held_[error ? 1 : 0], held) == held) return;
+  for (const auto& seat : seats_) {
+    const auto& reader = seat->readers[error ? 1 : 0];
+    if (reader && held) reader->pause();
+    if (reader && !held) reader->resume();
+  }
+}
+
+void LocalCrew::write_input(std::string_view bytes) {
+  if (!input_) return;
+  if (!bytes.empty()) return input_->write(bytes);
+  input_.reset();
+  input_writer_.reset();
+}
+
+void LocalCrew::finish_if_over() {
+  const auto over = [](const auto& seat) {
+    const RankProcess& process = seat->process;
+    const auto read = [](const auto& reader) { return !reader || reader->ended(); };
+    return (!process.started() || process.unkillable() || (process.gone() && seat->noted)) &&
+           std::all_of(seat->readers.begin(), seat->readers.end(), read);
+  };
+  if (!started_ || over_ || !std::all_of(seats_.begin(), seats_.end(), over)) return;
+  over_ = true;
+  if (guard_)
+    guard_->dismiss([this] { later(events_.on_over); });
+  else
+    later(events_.on_over);
+}
+
+}  // namespace ringlet::launch

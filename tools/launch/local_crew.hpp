@@ -1,0 +1,70 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/job/rank_crew.hpp"
+#include "tools/launch/guard.hpp"
+#include "tools/launch/output_stream.hpp"
+#include "tools/launch/pipe_reader.hpp"
+#include "tools/launch/rank_process.hpp"
+#include "transport/uv/uv_loop.hpp"
+
+namespace ringlet::launch {
+
+/// The ranks of a job as processes of this machine, with a guard that kills them should this process be killed.
+class LocalCrew final : public job::RankCrew {
+ public:
+  /// `loop` outlives it.
+  LocalCrew(UvLoop& loop, CrewSettings settings, job::CrewEvents events);
+  ~LocalCrew() override;
+
+  Result<std::uint16_t> open_coordinator(const job::BindPort& where) override;
+  Result<std::vector<std::uint32_t>> start(const job::StartRanks& start) override;
+  void send(int signal_number) override;
+  void stop(int signal_number, Duration grace) override;
+  void hold_output(bool error, bool held) override;
+  void write_input(std::string_view bytes) override;
+
+ private:
+  struct Seat {
+    explicit Seat(uv_loop_t* loop, int rank) : process(loop, rank) {}
+    RankProcess process;
+    std::array<std::unique_ptr<PipeReader>, 2> readers;  // of stdout and stderr
+    bool noted = false;                                  // its exit has been told
+    bool forgotten = false;                              // the guard knows that no process is left
+  };
+
+  void start_ranks();
+  void start_rank(const RankStart& start, int rank);
+  std::unique_ptr<PipeReader> read(int rank, bool error, UniqueFd fd);
+  void note_deaths();
+  void note_exit(Seat& seat);
+  std::uint32_t read_exec_error();
+  void sweep();
+  void later(std::function<void()> task);
+  void finish_if_over();
+
+  UvLoop& loop_;
+  const CrewSettings settings_;
+  const job::CrewEvents events_;
+  job::StartRanks start_;
+  UniqueFd coordinator_;
+  UniqueFd input_writer_;
+  std::optional<OutputStream> input_;
+  std::optional<Guard> guard_;
+  UniqueFd failures_;  // where helpers report that they cannot become the program
+  std::vector<std::unique_ptr<Seat>> seats_;
+  std::deque<Seat*> deaths_;  // those whose exit is not yet told, first death first
+  TimerId sweep_timer_ = 0;
+  std::array<bool, 2> held_{};
+  bool started_ = false, stopping_ = false, over_ = false;
+  std::shared_ptr<bool> alive_;
+};
+
+}  // namespace ringlet::launch
