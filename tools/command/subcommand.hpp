@@ -49,7 +49,7 @@ std::optional<int> parse_options(CLI::App& app, Arguments arguments);
 /// `parse_options` before it does anything else.
 void visit_options(const Subcommand& subcommand, const std::function<void(const CLI::App&)>& visit);
 
-/// Whether what goes to stdout may have colours: it is a terminal, and NO_COLOR is not set.
+/// Tells whether output to stdout may have colours: it must be a terminal, and NO_COLOR must not be set.
 bool wants_colours();
 
 /// Prints a mistake in the command line on stderr and returns `kUsageError`.
