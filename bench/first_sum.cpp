@@ -1,4 +1,4 @@
-// A rank that meets the others, adds once, and says when: what bench/joining.py starts.
+// A rank for bench/joining.py: it meets the others, does one all-reduce, and prints a line after each.
 
 #include <cstdio>
 #include <ringlet/ringlet.hpp>

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Where the time goes from nothing to the first all-reduce: hosts in network namespaces of this machine, each with its own `ringlet up`, and
-one `ringlet run`. Needs Linux, root, iproute2 and util-linux.
+"""Measures where the time goes from nothing to the first all-reduce. The hosts are network namespaces of this machine, each with its own `ringlet
+up`; one `ringlet run` starts the ranks. Needs Linux, root, iproute2 and util-linux.
 
   bench/joining.py --ringlet build/release/bin/ringlet --program build/release/bin/first_sum --hosts 4
 """
@@ -22,7 +22,7 @@ def sh(*arguments):
 
 
 class Host:
-    """A network namespace with eth0, kept by a process that does nothing else."""
+    """A network namespace with the interface eth0. A process that does nothing else keeps it alive."""
 
     def __init__(self, number):
         self.name = f"host{number}"
@@ -46,7 +46,7 @@ class Host:
 
 
 def read_until(stream, *wanted, times):
-    """Reads lines until each text in `wanted` has come so many times; returns when each was there, and all that was read."""
+    """Reads lines until each text in `wanted` has come `times` times; returns when each was complete, and everything that was read."""
     left = dict.fromkeys(wanted, times)
     when = {}
     seen = ""

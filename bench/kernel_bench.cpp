@@ -1,5 +1,5 @@
-// How fast the fastest target reduces and updates, against plain loops that the compiler vectorises for this machine. Contestants take
-// turns within one run, so that a change of clock or load hits them all alike.
+// Measures how fast the kernels of the fastest target reduce and update, against plain loops that the compiler vectorises for this machine.
+// Contestants take turns within one run, so that a change of clock or load hits them all alike.
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
@@ -14,7 +14,7 @@
 
 #include "simd/kernels.hpp"
 
-// In a file of their own that is compiled for this machine alone: data[i] = data[i] + other[i], and a step of AdamW.
+// The two loops are in plain_loops.cpp, which alone is compiled for this machine: data[i] = data[i] + other[i], and a step of AdamW.
 void plain_sum_f32(float* __restrict data, const float* __restrict other, std::size_t count);
 void plain_adamw_f32(float* __restrict parameters, const float* __restrict gradients, float* __restrict m, float* __restrict v,
                      std::size_t count);
@@ -29,7 +29,7 @@ using Places = std::array<std::byte*, 4>;
 
 struct Contestant {
   std::string name;
-  std::size_t plain;          // which contestant it is compared with
+  std::size_t plain;          // index of the contestant that it is compared with
   std::size_t element_bytes;  // read and written, per element
   std::function<void(const Places&, std::size_t count)> run;
   std::vector<double> picoseconds{};  // per element, one entry per turn
@@ -43,7 +43,7 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-/// Arrays on their own pages, `shift` bytes past the page's start. All zeros: sums stay zero, however often they are taken.
+/// Arrays on their own pages, `shift` bytes past the page's start. All elements are zero, so that repeated sums stay zero.
 class Arrays {
  public:
   Arrays(std::size_t bytes, std::size_t shift) : distance_((bytes / kPage + 1) * kPage + kPage / 2), memory_(4 * distance_ + 2 * kPage) {
@@ -64,7 +64,7 @@ void take_turns(std::vector<Contestant>& contestants, std::size_t count, std::si
   const std::size_t repeats = std::max<std::size_t>(1, 4'000'000 / std::max<std::size_t>(count, 1));
   for (int turn = -1; turn < turns; ++turn) {
     for (Contestant& contestant : contestants) {
-      // Processor time: what other programs take from this one is no property of a kernel.
+      // Processor time leaves out the time that other programs take from this one, which is no property of a kernel.
       const std::clock_t start = std::clock();
       for (std::size_t i = 0; i < repeats; ++i) contestant.run(arrays.places(), count);
       const double picoseconds = static_cast<double>(std::clock() - start) * (1e12 / CLOCKS_PER_SEC);

@@ -1,4 +1,4 @@
-// What one TCP link costs: round trips of small messages and the rate of a stream, between two processes over the loopback.
+// Measures what one TCP link between two processes costs over loopback: round trips of small messages, and the rate of a stream.
 //   link_bench [--wait]     --wait: block for each event instead of polling
 #include <sched.h>
 #include <sys/wait.h>
@@ -64,7 +64,7 @@ struct End {
   template <class Condition>
   void run_until(Condition condition) {
     while (!condition()) {
-      // The other process is gone: nothing more will come.
+      // The other process has ended, so nothing more will come.
       if (user.ended) std::exit(1);
       if (blocking)
         loop.wait();
@@ -76,7 +76,7 @@ struct End {
     user.link = std::move(link);
     user.link->start(user);
   }
-  /// Counts from the start: the peer's next message may come in while the last answer leaves.
+  /// Bytes are counted from the start of the run, since the peer's next message may come in while the last answer leaves.
   void receive(std::size_t bytes) {
     expected_bytes += bytes;
     run_until([&] { return user.received_bytes >= expected_bytes; });

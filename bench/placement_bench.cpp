@@ -1,5 +1,5 @@
-// Large sums by ring and by leaves in groups with guests, on the simulated network in virtual time: what ranks and links can do decides,
-// not this machine. Each rank's links share its port; what two guests send each other goes through a native's port, in and out.
+// Measures large sums by the ring and by hub in groups with guests, on the simulated network in virtual time. The speeds of ranks and
+// links decide the result, not this machine. Each rank's links share its port. Bytes between two guests pass a native's port, in and out.
 #include <fmt/format.h>
 
 #include <memory>
@@ -14,7 +14,7 @@ using namespace ringlet;
 
 namespace {
 
-/// What natives and guests can do: the latency of their links, the speed of their ports.
+/// The latency of the links and the speed of the ports, of natives and of guests.
 struct Speeds {
   const char* name;
   LinkCost native, guest;
@@ -38,7 +38,7 @@ class IgnoringOwner final : public SessionOwner {
   void on_session_ended(Session&) override {}
 };
 
-/// Worlds with a link between every two ranks; what two guests send each other passes through a native rank.
+/// Worlds with a link between every two ranks. Bytes between two guests pass through a native rank.
 class SimulatedGroup {
  public:
   SimulatedGroup(int natives, int guests, const Speeds& speeds, PlacementPolicy policy)
@@ -57,7 +57,7 @@ class SimulatedGroup {
   }
   ~SimulatedGroup() { worlds_.clear(); }
 
-  /// Virtual milliseconds of one sum.
+  /// Returns the duration of one sum in virtual milliseconds.
   double sum(std::size_t bytes) {
     values_.assign(static_cast<std::size_t>(size_), std::vector<float>(bytes / sizeof(float), 1.0F));
     int done = 0;
@@ -129,11 +129,11 @@ int main() {
   const std::vector<std::pair<int, int>> groups{{1, 1}, {1, 2}, {1, 3}, {1, 4}, {1, 5}, {1, 6}, {1, 7}, {1, 8}, {2, 2}, {4, 2}, {8, 1}};
   for (const Speeds& speeds : all) {
     fmt::print("{}: sums of {} MiB, virtual ms\n", speeds.name, kBytes >> 20);
-    fmt::print("{:>8} {:>7} {:>9} {:>9}\n", "natives", "guests", "ring", "leaves");
+    fmt::print("{:>8} {:>7} {:>9} {:>9}\n", "natives", "guests", "ring", "hub");
     for (const auto& [natives, guests] : groups) {
       const double ring = SimulatedGroup(natives, guests, speeds, PlacementPolicy::ring).sum(kBytes);
-      const double leaves = SimulatedGroup(natives, guests, speeds, PlacementPolicy::leaves).sum(kBytes);
-      fmt::print("{:>8} {:>7} {:>9.1f} {:>9.1f}  {}\n", natives, guests, ring, leaves,
+      const double hub = SimulatedGroup(natives, guests, speeds, PlacementPolicy::hub).sum(kBytes);
+      fmt::print("{:>8} {:>7} {:>9.1f} {:>9.1f}  {}\n", natives, guests, ring, hub,
                  SimulatedGroup(natives, guests, speeds, PlacementPolicy::automatic).placement());
     }
   }

@@ -1,5 +1,5 @@
-// Large sums by ring and by leaves in groups with guests over TCP on loopback, and what the ranks choose from what they measure there. All
-// ranks are threads of this process, so the machine's processors and memory decide, not a network.
+// Measures large sums by the ring and by hub in groups with guests over TCP on loopback, and shows what the ranks choose by their own
+// measurements there. All ranks are threads of this process, so the machine's processors and memory decide the result, not a network.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -75,11 +75,11 @@ Outcome measure(int natives, int guests, PlacementPolicy policy) {
 
 int main() {
   const std::vector<std::pair<int, int>> groups{{1, 1}, {1, 2}, {1, 3}, {1, 4}, {1, 5}, {1, 6}, {1, 7}, {1, 8}, {2, 2}, {8, 1}};
-  fmt::print("sums of {} MiB over loopback, median ms\n{:>8} {:>7} {:>9} {:>9}\n", kBytes >> 20, "natives", "guests", "ring", "leaves");
+  fmt::print("sums of {} MiB over loopback, median ms\n{:>8} {:>7} {:>9} {:>9}\n", kBytes >> 20, "natives", "guests", "ring", "hub");
   for (const auto& [natives, guests] : groups) {
     const double ring = measure(natives, guests, PlacementPolicy::ring).ms;
-    const double leaves = measure(natives, guests, PlacementPolicy::leaves).ms;
-    fmt::print("{:>8} {:>7} {:>9.1f} {:>9.1f}  {}\n", natives, guests, ring, leaves,
+    const double hub = measure(natives, guests, PlacementPolicy::hub).ms;
+    fmt::print("{:>8} {:>7} {:>9.1f} {:>9.1f}  {}\n", natives, guests, ring, hub,
                measure(natives, guests, PlacementPolicy::automatic).placement);
   }
 }

@@ -1,5 +1,5 @@
-// How long the f32 sum takes in the first cache, on the targets that are named and as a scalar loop: one JSON object. The same program
-// natively and in WebAssembly, so that wasm_bench.mjs can run them in turns.
+// Measures the f32 sum in the first cache, on the named targets and as a scalar loop, and prints one JSON object. The program is built
+// natively and for WebAssembly, so that wasm_bench.mjs can run both in turns.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -7,7 +7,7 @@
 
 #include "simd/kernels.hpp"
 
-// In a file of its own that is compiled without vectors: data[i] = data[i] + other[i].
+// The loop is in scalar_loops.cpp, which is compiled without vectors: data[i] = data[i] + other[i].
 void scalar_sum_f32(float* data, const float* other, std::size_t count);
 
 namespace {
@@ -16,7 +16,7 @@ constexpr std::size_t kCount = 2'048;
 constexpr int kRounds = 40;
 constexpr int kRepeats = 500;  // of one round
 
-/// Picoseconds per element. The shortest round counts: whatever else the machine does only adds.
+/// Returns picoseconds per element. The shortest round counts, since anything else that the machine does only adds time.
 template <class Run>
 double time_of(Run run) {
   double best = 1e300;

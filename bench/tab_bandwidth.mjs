@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Megabytes per second between a tab, or Node, and a native rank, beside a bare WebSocket, in turns.
+// Measures megabytes per second between a tab, or Node, and a native rank, in turns with a bare WebSocket.
 import { spawn } from 'node:child_process';
 import { createHmac, randomFillSync } from 'node:crypto';
 import { once } from 'node:events';
@@ -20,10 +20,10 @@ const here = fileURLToPath(new URL('.', import.meta.url));
 if (process.argv[2] === 'serve-bare') await serveBare();
 else {
   await main();
-  process.exit(); // the module of the rank in Node keeps its timers
+  process.exit(); // the timers of the rank's module would keep Node running
 }
 
-/** The other side of the bare measurement, in a process of its own. */
+/** Runs the server of the bare measurement, in a process of its own. */
 async function serveBare() {
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1', perMessageDeflate: false, maxPayload: 1 << 30 });
   await once(server, 'listening');
@@ -111,7 +111,7 @@ async function measureInTab(module, options, pages, origin) {
   });
   const rows = servePage(pages, bundle.outputFiles[0].text, readFileSync(module.replace(/\.mjs$/, '.wasm')), options);
   const profile = mkdtempSync(join(tmpdir(), 'ringlet-bandwidth-'));
-  // Nobody debugs it: what does is told of each message, and costs more than all else.
+  // Chromium runs without a debugger: one that is attached is told of each message, which costs more than all else.
   const browser = spawn(
     process.env.CHROMIUM ?? '/usr/bin/chromium',
     ['--headless=new', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', `--user-data-dir=${profile}`, origin],
@@ -126,7 +126,7 @@ async function measureInTab(module, options, pages, origin) {
   }
 }
 
-/** Serves the page that measures, and gives what it reports. */
+/** Serves the page that measures, and returns what it reports. */
 function servePage(pages, script, wasm, options) {
   const files = {
     '/': ['text/html', '<!doctype html><script type="module" src="/page.mjs"></script>'],

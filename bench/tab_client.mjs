@@ -1,9 +1,9 @@
-// What tab_bandwidth.mjs runs in Node and in a tab: bytes to a native rank and back, as messages of a world, and bare.
+// The client of tab_bandwidth.mjs, in Node and in a tab: it sends bytes to a native rank and back, as messages of a world and without one.
 
 const messageBytes = 256 << 10;
 const highWater = 4 << 20;
 
-/** Megabytes per second both ways between this and a bare WebSocket server. */
+/** Measures megabytes per second in both directions between this client and a bare WebSocket server. */
 async function measureBare(platform, port, bytes, limit) {
   const socket = platform.openSocket(`ws://127.0.0.1:${port}/`);
   await new Promise((resolve, reject) => {
@@ -39,7 +39,7 @@ async function measureBare(platform, port, bytes, limit) {
   return { up: bytes / (turned - started) / 1e3, down: bytes / (ended - turned) / 1e3 };
 }
 
-/** A module that has joined the world. */
+/** Returns a module that has joined the world. */
 async function join(platform, port, token) {
   const tickets = new Map();
   let last = 0;
@@ -91,7 +91,7 @@ async function measureRing({ module, group, start }, barrier, bytes, messages) {
   return { up: moved / (turned - started) / 1e3, down: moved / (ended - turned) / 1e3 };
 }
 
-/** Turns of both; one row each. `barrier` is the number of that collective. */
+/** Measures both in turns and returns one row for each turn. `barrier` is the number of that collective. */
 export async function measure(platform, { ringPort, barePort, token, barrier, bytes, messages, turns }) {
   const world = await join(platform, ringPort, token);
   const rows = [];

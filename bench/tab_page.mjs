@@ -1,4 +1,4 @@
-// The tab's side of tab_bandwidth.mjs: bundled into one script.
+// The tab's side of tab_bandwidth.mjs, which bundles it into one script.
 import { hmac } from '@noble/hashes/hmac.js';
 import { sha256 } from '@noble/hashes/sha2.js';
 import makeModule from 'ringlet-module';

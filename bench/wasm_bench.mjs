@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The f32 sum in WebAssembly beside a scalar loop in WebAssembly and the native SSE4.1 kernel, in turns.
+// Measures the f32 sum in WebAssembly, in turns with a scalar loop in WebAssembly and with the native SSE4.1 kernel.
 import { execFileSync } from 'node:child_process';
 
 const [wasm = 'build/wasm/bin/sum_times.js', native = 'build/release/bin/sum_times', turns = '11'] = process.argv.slice(2);

@@ -1,5 +1,5 @@
-# Compiles for 64-bit Arm Linux on another Linux machine and runs what it has compiled by an emulator. The headers and libraries come from the folder
-# that scripts/setup --arm64 makes, and none from the machine itself.
+# Compiles for 64-bit Arm Linux on another Linux machine, and runs the results under an emulator. All headers and libraries come from the
+# folder that scripts/setup --arm64 makes, and none from the building machine.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
@@ -13,7 +13,7 @@ if(NOT QEMU_AARCH64 OR NOT AARCH64_COMPILER OR NOT EXISTS ${CMAKE_SYSROOT}/packa
 endif()
 set(CMAKE_CROSSCOMPILING_EMULATOR ${QEMU_AARCH64} -L ${CMAKE_SYSROOT})
 
-# protoc and the like are run here; all else belongs to the other machine.
+# Programs such as protoc run on the building machine. Libraries and headers are those of the other machine.
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 foreach(kind LIBRARY INCLUDE PACKAGE)
   set(CMAKE_FIND_ROOT_PATH_MODE_${kind} ONLY)

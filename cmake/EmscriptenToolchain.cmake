@@ -1,4 +1,4 @@
-# Finds Emscripten and goes on with its own toolchain file: the folder that EMSCRIPTEN or EMSDK names, or the one of the em++ on the PATH.
+# Finds Emscripten and includes its toolchain file. It is the folder named by EMSCRIPTEN or EMSDK, or that of the em++ on the PATH.
 set(roots)
 if(DEFINED ENV{EMSCRIPTEN})
   list(APPEND roots $ENV{EMSCRIPTEN})

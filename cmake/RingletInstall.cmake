@@ -1,11 +1,12 @@
-# `cmake --install` and `find_package(Ringlet)`: the targets Ringlet::ringlet (C++) and Ringlet::c (C), the headers, the `ringlet` command.
-# `pkg-config ringlet` is for C.
+# Sets up `cmake --install` and `find_package(Ringlet)`. They offer the targets Ringlet::ringlet (C++) and Ringlet::c (C), the headers and
+# the `ringlet` command. `pkg-config ringlet` is for C.
 #
-# There are three components: library, c and command. Each can be installed by itself as soon as its target has been built
-# (`cmake --install DIR --component library`). Without --component everything that has been built is installed, and the rest is named.
+# There are three components: library, c and command. Each can be installed alone once its target has been built (`cmake --install DIR
+# --component library`). Without --component everything that has been built is installed, and the other parts are named in messages.
 include(CMakePackageConfigHelpers)
 
-# ringlet_check_built(component target "what it is"): asked for by its name, or needed by all others, a part that was not built is an error.
+# ringlet_check_built(component target "what it is"): installing a part that was not built is an error if the part was asked for by name, or
+# if it is the library, which the other parts need. Otherwise the part is left out.
 function(ringlet_check_built component target part)
   install(CODE "
     if(NOT EXISTS \"$<TARGET_FILE:${target}>\")
@@ -27,7 +28,7 @@ install(DIRECTORY include/ringlet DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPON
 install(DIRECTORY include/ringlet/c DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ringlet COMPONENT c)
 install(FILES include/ringlet/ringlet.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ringlet COMPONENT c)
 
-# The package offers the parts whose files are there.
+# The package offers those parts whose files are installed.
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/Ringlet)
 set(RINGLET_LIBRARY_FILE ${CMAKE_STATIC_LIBRARY_PREFIX}ringlet${CMAKE_STATIC_LIBRARY_SUFFIX})
 set(RINGLET_C_LIBRARY_FILE ${CMAKE_SHARED_LIBRARY_PREFIX}ringlet${CMAKE_SHARED_LIBRARY_SUFFIX})

@@ -1,16 +1,16 @@
-# Rooms. The sources of a room see the public headers and the rooms named after MAY_INCLUDE, and nothing else of the project: each room is
-# reached through an include folder of its own in the build tree, which holds one link to it, so that an include that points up does not compile.
+# The sources of a room see the public headers and the rooms named after MAY_INCLUDE, and nothing else of the project. Each room has an
+# include folder of its own in the build tree, which holds one link to the room. So an include of any other room does not compile.
 
 add_library(ringlet_flags INTERFACE)
-# Contraction (a*b+c in one rounding) differs between compilers and CPUs; results must not.
+# Contraction (computing a*b+c with one rounding) differs between compilers and CPUs, but results must not.
 target_compile_options(ringlet_flags INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -ffp-contract=off)
-# An enumeration's new value fails to compile where a switch without a default lacks it.
+# This makes a switch without a default fail to compile if it lacks a value of its enumeration.
 target_compile_options(ringlet_flags INTERFACE -Werror=switch)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  # g++ 12 takes std::string's own operator+ for an overlapping copy.
+  # g++ 12 mistakes std::string's own operator+ for a copy between overlapping buffers.
   target_compile_options(ringlet_flags INTERFACE -Wno-restrict)
   if(RINGLET_SANITIZE)
-    # And, instrumenting, variables of its own <regex> for uninitialised.
+    # With sanitizers g++ 12 also warns about uninitialised variables in its own <regex>.
     target_compile_options(ringlet_flags INTERFACE -Wno-maybe-uninitialized)
   endif()
 endif()
@@ -22,7 +22,7 @@ if(RINGLET_SANITIZE)
   target_link_options(ringlet_flags INTERFACE -fsanitize=${RINGLET_SANITIZE})
 endif()
 
-# ringlet_fuzzed(TARGET...): what a fuzzer reaches tells it where it has been.
+# ringlet_fuzzed(TARGET...): compiles targets so that the fuzzers know which of their code has run.
 function(ringlet_fuzzed)
   if(RINGLET_FUZZERS)
     foreach(target IN LISTS ARGN)
@@ -31,8 +31,8 @@ function(ringlet_fuzzed)
   endif()
 endfunction()
 
-# ringlet_waits(TARGET...): what waits for sockets, processes or the core. Where sanitizers slow the compiler down, optimising it takes longer
-# than it saves.
+# ringlet_waits(TARGET...): compiles targets without optimisation in builds with sanitizers, where optimising takes long. These targets
+# mostly wait for sockets, processes or the core.
 function(ringlet_waits)
   if(RINGLET_SANITIZE)
     foreach(target IN LISTS ARGN)
@@ -44,7 +44,8 @@ endfunction()
 add_library(ringlet_public INTERFACE)
 target_include_directories(ringlet_public INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
 
-# ringlet_may_include(TARGET PUBLIC|PRIVATE ROOM...): lets the sources of a target include the headers of these rooms.
+# ringlet_may_include(TARGET PUBLIC
+# PRIVATE ROOM...): lets the sources of a target include the headers of these rooms.
 function(ringlet_may_include target scope)
   foreach(room IN LISTS ARGN)
     if(NOT IS_DIRECTORY ${PROJECT_SOURCE_DIR}/${room})
@@ -59,8 +60,8 @@ function(ringlet_may_include target scope)
   endforeach()
 endfunction()
 
-# ringlet_layer(tools/launch STATIC MAY_INCLUDE native): a library `ringlet_launch`, named after the last part of the room's path, whose sources
-# the caller adds with target_sources. Without STATIC it is an object library.
+# ringlet_layer(tools/launch STATIC MAY_INCLUDE native): makes a library `ringlet_launch`, named after the last part of the room's path. The
+# caller adds its sources with target_sources. Without STATIC it is an object library.
 function(ringlet_layer room)
   cmake_parse_arguments(PARSE_ARGV 1 LAYER "STATIC" "" "MAY_INCLUDE")
   cmake_path(GET room FILENAME name)
@@ -72,7 +73,7 @@ function(ringlet_layer room)
   target_link_libraries(ringlet_${name} PRIVATE ringlet_flags PUBLIC ringlet_public)
   ringlet_may_include(ringlet_${name} PUBLIC ${room} ${LAYER_MAY_INCLUDE})
   if(EMSCRIPTEN AND NOT name STREQUAL "simd")
-    # What a page has to download; the time goes into the kernels.
+    # A page downloads this code, so it is optimised for size. Most time is spent in the kernels, which are optimised for speed.
     target_compile_options(ringlet_${name} PRIVATE -Os)
   endif()
 endfunction()

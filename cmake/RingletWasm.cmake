@@ -1,6 +1,6 @@
-# What the Emscripten build does in its own way. Nothing here when the build is native.
+# Settings of the Emscripten build. Native builds do not use this file.
 
-# em++ searches only its own system folders; header-only libraries are reached by links in the build tree.
+# em++ searches only its own system folders, so header-only libraries are reached through links in the build tree.
 set(wasm_headers ${PROJECT_BINARY_DIR}/headers)
 file(MAKE_DIRECTORY ${wasm_headers})
 set(header_folders /usr/include /usr/include/eigen3 /usr/local/include /opt/homebrew/include /opt/homebrew/include/eigen3)
@@ -26,20 +26,21 @@ if(RINGLET_EXAMPLES)
 endif()
 include_directories(SYSTEM ${wasm_headers})
 
-# Debian's Emscripten finds its own JavaScript tools only so.
+# Debian's Emscripten finds its JavaScript tools only with this setting.
 if(EXISTS /usr/share/nodejs/acorn)
   set(CMAKE_CXX_LINKER_LAUNCHER ${CMAKE_COMMAND} -E env NODE_PATH=/usr/share/nodejs)
 endif()
 
-# The compiler is a script of another name.
+# The compiler is a script with an unusual name, so ccache must be told that it is Clang.
 set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_CXX_COMPILER_LAUNCHER}")
 if(CCACHE_PROGRAM)
   list(INSERT CMAKE_CXX_COMPILER_LAUNCHER 3 CCACHE_COMPILERTYPE=clang)
 endif()
 
-# ringlet_wasm_module(train_text a.cpp b.cpp): bin/train_text.mjs, an ES module whose default export is the factory of a module with Ringlet's
-# exports (wasm/cpp/exports.hpp) and those of the sources, which put RINGLET_EXPORT before them; and bin/train_text.wasm. The factory's argument
-# has the `host` (wasm/cpp/imports.js) and either `wasmBinary` or `instantiateWasm`: the module looks for no file itself.
+# ringlet_wasm_module(train_text a.cpp b.cpp): builds bin/train_text.mjs and bin/train_text.wasm. The first is an ES module whose default
+# export makes an instance with Ringlet's exports (wasm/cpp/exports.hpp) and those functions of the sources that are marked RINGLET_EXPORT.
+# Its argument has the `host` (wasm/cpp/imports.js) and either `wasmBinary` or `instantiateWasm`, because the module looks for no file
+# itself.
 function(ringlet_wasm_module name)
   add_executable(${name} ${ARGN})
   target_link_libraries(${name} PRIVATE ringlet_flags ringlet_wasm ringlet_core ringlet_simd)

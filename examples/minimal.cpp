@@ -1,4 +1,4 @@
-// Each rank gives its number, all get the sum: ringlet launch -n 4 -- minimal
+// Each rank contributes its number, and all ranks get the sum. Run it with: ringlet launch -n 4 -- minimal
 #include <cstdio>
 #include <ringlet/ringlet.hpp>
 #include <vector>

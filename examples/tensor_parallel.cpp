@@ -1,5 +1,7 @@
-// A two-layer perceptron whose hidden layer is spread over the ranks: each holds a part of both matrices, and one all-reduce in each
-// direction makes the results whole. Learns y = |x|.
+// A two-layer perceptron whose hidden layer is spread over the ranks. Each rank holds a part of both matrices, and one all-reduce in each
+// direction makes the results whole. The network learns y =
+// x
+// .
 //
 //   ringlet launch -n 2 -- tensor_parallel
 #include <algorithm>
@@ -15,7 +17,7 @@ constexpr std::int64_t kHidden = 64;
 constexpr int kBatch = 32;
 constexpr int kSteps = 400;
 
-/// The same numbers on every rank; each then keeps its part.
+/// Returns the same numbers on every rank. Each rank then keeps its part of them.
 std::vector<float> random_weights(std::size_t count, std::uint32_t seed) {
   std::mt19937 generator(seed);
   std::vector<float> weights(count);
@@ -32,7 +34,7 @@ class Perceptron {
         leave_(group),
         hidden_(kBatch * weight1_.size()) {}
 
-  /// Mean squared error of the batch; then one step of gradient descent.
+  /// Returns the mean squared error of the batch and then takes one step of gradient descent.
   float train(const std::vector<float>& x, float rate) {
     const std::size_t width = weight1_.size();
     std::vector<float> y(x.size());
@@ -41,7 +43,7 @@ class Perceptron {
         hidden_[n * width + h] = std::max(0.f, x[n] * weight1_[h] + bias1_[h]);
         y[n] += hidden_[n * width + h] * weight2_[h];
       }
-    leave_.forward(y);  // until here each rank has only its part of the sum
+    leave_.forward(y);  // before this each rank has only its part of the sum
     float loss = 0;
     for (std::size_t n = 0; n < x.size(); ++n) {
       y[n] = y[n] + bias2_ - std::abs(x[n]);

@@ -26,7 +26,7 @@ struct GradientBucketer::State {
   const BucketerOptions options;
   GradientAverager averager;
   std::vector<std::uint8_t> reported;   // in this step, by index
-  std::vector<std::uint32_t> order;     // in which the averager gets them, the same on every rank
+  std::vector<std::uint32_t> order;     // in which tensors are given to the averager, the same on every rank
   std::size_t next = 0;                 // in `order`
   std::vector<std::uint32_t> observed;  // of the first step
   bool order_is_observed = false;
@@ -46,7 +46,7 @@ void GradientBucketer::State::add_missing() {
   while (next < order.size()) averager.add(gradients[order[next++]].values);
 }
 
-/// What rank 0 did not report keeps its place among the rest, behind.
+/// Tensors that rank 0 did not report come last, in their former order.
 void GradientBucketer::State::adopt_observed_order() {
   if (std::exchange(order_is_observed, true)) return;
   std::vector<std::uint8_t> seen(order.size());

@@ -14,7 +14,7 @@ namespace {
 
 constexpr Duration kPatienceWithGuests = Duration::seconds(600);
 
-/// FNV-1a: only tells hostfiles apart that differ by mistake.
+/// FNV-1a is enough here, because it only has to distinguish hostfiles that differ by mistake.
 std::uint64_t hash_of(const std::vector<std::vector<Address>>& roster) {
   std::uint64_t hash = 14695981039346656037ull;
   for (const auto& addresses : roster) {
@@ -42,7 +42,7 @@ const simd::Kernels* choose_kernels(const Variables& variables) {
   refuse(fmt::format("RINGLET_SIMD is '{}', which this CPU does not have; it has {}", pinned->value, names));
 }
 
-/// Without a shared secret anyone on the network could join, so only this machine may, unless its owner says otherwise.
+/// Without a token anyone on the network could join, so only addresses of this machine are allowed, unless RINGLET_INSECURE is 1.
 void check_exposure(const Address& address, const Variables& variables, const WorldConfig& config) {
   if (is_loopback(address) || !config.token.empty()) return;
   const auto forced = first_set(variables, {"RINGLET_INSECURE"});
@@ -59,7 +59,7 @@ struct Settings {
   ReachSettings reach;
 };
 
-/// Of a world of `size` ranks. Rank 0 cannot be a guest.
+/// The number of guests in a world of `size` ranks. Rank 0 cannot be a guest.
 int guests_of(const Settings& settings, std::int64_t size) {
   return settings.guests ? static_cast<int>(parse_integer(*settings.guests, 0, size - 1)) : 0;
 }
@@ -81,7 +81,7 @@ void use_web_settings(const Variables& variables, WorldConfig& config) {
   config.web.presence_descriptor = descriptor("RINGLET_PRESENCE_FD");
 }
 
-/// A native rank's own number; the guests' are given out by rank 0.
+/// This native rank's number. Rank 0 gives the guests their numbers.
 int rank_of(const Settings& settings, const WorldOptions& options) {
   return static_cast<int>(parse_integer(*settings.rank, 0, options.size - options.guests - 1));
 }
@@ -114,7 +114,7 @@ PlacementPolicy placement_policy(const Variables& variables) {
   const auto pinned = first_set(variables, {"RINGLET_PLACEMENT"});
   if (!pinned) return PlacementPolicy::automatic;
   if (const auto policy = find_placement_policy(pinned->value)) return *policy;
-  refuse(fmt::format("RINGLET_PLACEMENT is '{}'; it may be auto, ring or leaves", pinned->value));
+  refuse(fmt::format("RINGLET_PLACEMENT is '{}'; it may be auto, ring or hub", pinned->value));
 }
 
 void use_coordinator(const Settings& settings, const Variables& variables, WorldConfig& config) {
@@ -202,7 +202,7 @@ WorldConfig make_world_config(const InitOptions& options, const Variables& varia
         "no group is configured: start the program with `ringlet launch`, or set RINGLET_RANK, RINGLET_WORLD_SIZE and RINGLET_COORDINATOR, "
         "or RINGLET_RANK and RINGLET_HOSTFILE");
   use_web_settings(variables, config);
-  // Guests come when a person opens a page.
+  // Guests come when a person opens the page, which may take long.
   config.meeting.timeout =
       duration_setting(options.connect_timeout, "InitOptions::connect_timeout", variables, "RINGLET_CONNECT_TIMEOUT_MS",
                        config.options.guests > 0 ? kPatienceWithGuests : config.meeting.timeout);

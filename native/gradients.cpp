@@ -12,7 +12,7 @@ struct GradientAverager::State {
       : averager(group.shared().options(), options), driver({std::move(group)}, options.stream) {}
 
   Averager averager;
-  native::ProcedureDriver driver;  // waits as it goes, before the averager's buckets do
+  native::ProcedureDriver driver;  // declared last: its destructor waits for the collectives that use the averager's buckets
 };
 
 GradientAverager::GradientAverager(Group group, const AverageOptions& options) {

@@ -11,7 +11,8 @@ namespace {
 
 using native::Packing;
 
-/// The arguments with packed views in place of those with gaps. What only the root looks at is left alone elsewhere.
+/// Returns the arguments with packed views in place of those with gaps. Arguments that only the root uses are left unchanged on other
+/// ranks.
 CollectiveArguments packed(CollectiveForm form, CollectiveArguments arguments, Packing& packing, const WorldOptions& world) {
   const bool is_root = world.rank == arguments.root;
   for (const Argument argument : arguments_of(form)) {

@@ -1,8 +1,8 @@
 #include <ringlet/group.hpp>
 
-#include "core/plan/chunk_layout.hpp"
+#include "core/plan/part_layout.hpp"
 
-// The calls that make the tensor they return.
+// The methods of Group that make the tensor that they return.
 
 namespace ringlet {
 

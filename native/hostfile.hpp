@@ -10,7 +10,8 @@ namespace ringlet::native {
 
 inline constexpr int kMaxWorldSize = 1024;
 
-/// A JSON list with one list of "host:port" per rank, MLX's format. Throws `InvalidArgument` with file, rank and reason.
+/// Parses a hostfile: a JSON list with one list of "host:port" per rank, which is MLX's format. Throws `InvalidArgument` with file, rank
+/// and reason.
 std::vector<std::vector<Address>> parse_hostfile(const std::string& path, std::string_view text);
 
 }  // namespace ringlet::native

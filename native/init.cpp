@@ -11,7 +11,7 @@ namespace ringlet {
 namespace {
 
 Group form(const native::WorldConfig& config) {
-  return Group(std::make_shared<native::SharedGroup>(std::make_shared<native::World>(config)));
+  return Group(std::make_shared<native::SharedGroup>(std::make_shared<native::NativeWorld>(config)));
 }
 
 }  // namespace
@@ -23,7 +23,8 @@ bool is_available(std::string_view backend) noexcept { return backend == "any" |
 Group init(const InitOptions& options) {
   native::WorldConfig config = native::make_world_config(options, native::process_variable);
   if (config.listening_descriptor) {
-    // Every group of this process meets at the inherited socket: each gets a duplicate, and what dials in between waits in its backlog.
+    // Every group that this process forms meets at the inherited socket. Each gets a duplicate of it, and connections that come between two
+    // groups wait in the socket's backlog.
     const int inherited = *config.listening_descriptor;
     config.listening_descriptor = ::fcntl(inherited, F_DUPFD_CLOEXEC, 0);
     if (*config.listening_descriptor < 0)

@@ -5,15 +5,15 @@
 
 namespace ringlet::native {
 
-/// What an operation moves in place of views with gaps. Views without gaps, and ones that are refused later (null, an unknown dtype), are
-/// passed through.
+/// Packed copies that an operation moves in place of views with gaps. Views without gaps, and ones that are refused later (null, an unknown
+/// dtype), are passed through.
 class Packing {
  public:
-  /// The elements of `view`, packed now.
+  /// Returns the elements of `view`, which are packed by this call.
   ConstTensorView read(ConstTensorView view);
-  /// Room for the elements of `view`, which write_back() puts there.
+  /// Returns room for the elements of `view`; write_back() copies them into it.
   TensorView write(TensorView view) { return replace(view, false); }
-  /// Both.
+  /// Packs the elements of `view` as read() does, and write_back() copies them into it.
   TensorView update(TensorView view) { return replace(view, true); }
   void write_back();
 

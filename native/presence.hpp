@@ -6,8 +6,8 @@
 
 namespace ringlet::native {
 
-/// Tells whoever started this rank 0 which guests wait, on a stream socket that was inherited (RINGLET_PRESENCE_FD): their names with tabs
-/// between them, a line each time someone comes or goes.
+/// Tells the process that started this rank 0 which guests wait, over an inherited stream socket (RINGLET_PRESENCE_FD). It sends a line
+/// each time a guest comes or goes, with the names of all guests and tabs between them.
 class PresenceReport {
  public:
   explicit PresenceReport(std::optional<int> descriptor) : descriptor_(descriptor) {}
@@ -15,7 +15,7 @@ class PresenceReport {
   PresenceReport(const PresenceReport&) = delete;
   PresenceReport& operator=(const PresenceReport&) = delete;
 
-  /// Does not wait: to who reads no more nothing more is told.
+  /// Does not block. Where the reader does not take a line, the socket is closed and nothing more is sent.
   void tell(const std::vector<std::string>& names);
   void end();
 

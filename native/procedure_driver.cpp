@@ -25,7 +25,7 @@ void ProcedureDriver::drive(Procedure& procedure) {
       }
     }
   } catch (...) {
-    under_way_.clear();  // waits
+    under_way_.clear();  // waits for them
     procedure.abandon();
     throw;
   }

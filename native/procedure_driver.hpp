@@ -8,14 +8,14 @@
 
 namespace ringlet::native {
 
-/// Drives the core's procedures on the calling thread, which packs and unpacks and waits. One thread at a time.
+/// Drives the core's procedures on the calling thread, which packs, unpacks and waits. For one thread at a time.
 class ProcedureDriver {
  public:
-  /// `groups`: those that the procedures name by position. All collectives are of `stream`.
+  /// `groups` are the groups that the procedures refer to by index. All collectives run on `stream`.
   ProcedureDriver(std::vector<Group> groups, Stream stream);
 
-  /// Until the procedure is done with what it was given; throws its failure, once nothing is under way any more. In success collectives
-  /// may go on: their buffers must stay until the driver goes, which waits for them.
+  /// Runs until the procedure has done all work that it was given. Throws its failure, once nothing is under way any more. After success,
+  /// collectives may still be under way; their buffers have to stay valid until the driver is destroyed, which waits for them.
   void drive(Procedure& procedure);
 
  private:

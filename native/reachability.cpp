@@ -19,7 +19,7 @@ std::string names_of(const std::vector<ListedInterface>& interfaces) {
   return names.empty() ? "none that is up" : names;
 }
 
-/// Those over which others reach this machine.
+/// The interfaces over which others reach this machine.
 std::vector<ListedInterface> usable(const std::optional<Setting>& setting, const std::vector<ListedInterface>& all) {
   const std::vector<std::string> wanted = setting ? split_list(setting->value) : std::vector<std::string>{};
   for (const std::string& name : wanted)
@@ -34,7 +34,8 @@ std::vector<ListedInterface> usable(const std::optional<Setting>& setting, const
   return chosen;
 }
 
-/// All of IPv4 and the first of IPv6 that others can dial: a link-local one means nothing on another machine.
+/// All IPv4 addresses of an interface, and the first IPv6 address that others can dial. A link-local address has no meaning on another
+/// machine.
 std::vector<wire::Endpoint> endpoints_of(const ListedInterface& interface) {
   const uv::InterfaceTraits traits = uv::traits_of(interface.name);
   std::vector<wire::Endpoint> endpoints;

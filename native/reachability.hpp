@@ -10,21 +10,23 @@
 
 namespace ringlet::native {
 
-/// What was said about where a rank listens and what others are told of it.
+/// The settings for where a rank listens and which addresses others are told.
 struct ReachSettings {
   std::optional<Setting> listen;      // host[:port]
   std::optional<Setting> advertise;   // host[:port],...
   std::optional<Setting> interfaces;  // eth0,!docker0
 };
 
-/// Entries between commas; empty ones are left out.
+/// Returns the entries between commas, without empty ones.
 std::vector<std::string> split_list(std::string_view text);
 
-/// "10.0.0.7", "10.0.0.7:5000", "::1", "[::1]:5000"; without a port it is 0. Throws `InvalidArgument` with the setting.
+/// Parses a host with or without a port: "10.0.0.7", "10.0.0.7:5000", "::1" or "[::1]:5000". Without one the port is 0. Throws
+/// `InvalidArgument` with the setting.
 Address parse_host(const Setting& setting, std::string_view text);
 
-/// Where a rank of a world with a coordinator listens and what it offers, of these interfaces of this machine: all usable ones, unless the
-/// coordinator is on the loopback, as then all ranks are. Throws `InvalidArgument` with the setting and the interfaces that there are.
+/// Decides where a rank of a world with a coordinator listens and which addresses it offers, and puts them into `meeting`. `all` are this
+/// machine's interfaces; all usable ones are offered, but none where the coordinator is on the loopback, since all ranks are on this
+/// machine then. Throws `InvalidArgument` with the setting and the interfaces that there are.
 void make_reachable(const ReachSettings& settings, const std::vector<uv::ListedInterface>& all, int rank, MeetingOptions& meeting);
 
 }  // namespace ringlet::native

@@ -23,7 +23,7 @@ LinkInfo to_info(int peer, const LinkReport& report) {
   return info;
 }
 
-/// Checks what requests.hpp does not see, and fills the task's deadline in.
+/// Checks the options that requests.hpp does not see, and sets the task's timeout.
 Status apply(const CallOptions& call, Duration& timeout) {
   if (call.stream.id >= GroupEngine::kMaxStreams)
     return {Errc::invalid_argument, "stream " + std::to_string(call.stream.id) + " does not exist; streams are numbered 0 to " +
@@ -43,22 +43,23 @@ Status apply(const CallOptions& call, Result<Task>& task) {
 void finish(WorkState& state, const Status& status) {
   if (status.ok()) state.packing.write_back();
   state.status = status;
-  // Not merely released: Progress::background_done() then asks whether anyone waits, and of the two threads one must see the other's word.
+  // Sequentially consistent, because LoopDriver::background_done() reads next whether a thread waits: either it sees that thread, or that
+  // thread sees `done`.
   state.done.store(true, std::memory_order_seq_cst);
 }
 
 }  // namespace
 
-SharedGroup::SharedGroup(std::shared_ptr<World> world) : SharedGroup(world, world->core().group()) {}
+SharedGroup::SharedGroup(std::shared_ptr<NativeWorld> world) : SharedGroup(world, world->core().group()) {}
 
-SharedGroup::SharedGroup(std::shared_ptr<World> world, GroupEngine& engine)
-    : world_(std::move(world)), progress_(world_->progress()), engine_(engine) {}
+SharedGroup::SharedGroup(std::shared_ptr<NativeWorld> world, GroupEngine& engine)
+    : world_(std::move(world)), driver_(world_->driver()), engine_(engine) {}
 
 SharedGroup::~SharedGroup() {
-  // In the background: another thread may turn the loop, and wait for a rank that waits for this one.
-  progress().run_in_background([&core = world_->core(), &progress = progress(), &engine = engine_] {
+  // Left in the background, because another thread may hold the loop and wait for a rank that waits for this one.
+  driver().run_in_background([&core = world_->core(), &driver = driver(), &engine = engine_] {
     core.leave(engine);
-    progress.background_done();
+    driver.background_done();
   });
 }
 
@@ -71,11 +72,11 @@ Work SharedGroup::start_task(const CallOptions& call, Result<Task> task, Packing
     return {shared_from_this(), std::move(state)};
   }
   state->packing = std::move(packing);
-  task.value().completion = [state, &progress = progress()](const Status& status) {
+  task.value().completion = [state, &driver = driver()](const Status& status) {
     finish(*state, status);
-    progress.background_done();
+    driver.background_done();
   };
-  progress().run_in_background([give, value = std::move(task).value()]() mutable { give(std::move(value)); });
+  driver().run_in_background([give, value = std::move(task).value()]() mutable { give(std::move(value)); });
   return {shared_from_this(), std::move(state)};
 }
 
@@ -84,7 +85,7 @@ void SharedGroup::run_task(const CallOptions& call, Result<Task> task, Give give
   throw_if_failed(apply(call, task));
   WorkState state;
   task.value().completion = [&state](const Status& status) { finish(state, status); };
-  progress().run_until([&] { give(std::move(task).value()); }, state.done);
+  driver().run_until([&] { give(std::move(task).value()); }, state.done);
   throw_if_failed(state.status);
 }
 
@@ -117,14 +118,14 @@ void SharedGroup::run_receive(const CallOptions& call, Result<MessageTask> task)
 
 std::string_view SharedGroup::links() {
   std::string_view found;
-  progress().run([&] { found = engine_.links(); });
+  driver().run([&] { found = engine_.links(); });
   return found;
 }
 
 std::vector<LinkInfo> SharedGroup::link_info() {
   std::vector<LinkInfo> found;
   Status failure;
-  progress().run([&] {
+  driver().run([&] {
     failure = world_->core().failure();
     if (!failure.ok()) return;
     for (int peer = 0; peer < options().size; ++peer)
@@ -146,7 +147,7 @@ std::shared_ptr<SharedGroup> SharedGroup::split(const CallOptions& call, int col
     made = engine;
     finish(state, status);
   };
-  progress().run_until([&] { world_->core().split(engine_, call.stream.id, std::move(task)); }, state.done);
+  driver().run_until([&] { world_->core().split(engine_, call.stream.id, std::move(task)); }, state.done);
   throw_if_failed(state.status);
   return made != nullptr ? std::shared_ptr<SharedGroup>(new SharedGroup(world_, *made)) : nullptr;
 }
@@ -157,7 +158,7 @@ namespace ringlet {
 
 Work& Work::operator=(Work&& other) noexcept {
   if (this != &other) {
-    Work old = std::move(*this);  // waits
+    Work old = std::move(*this);  // its destructor waits
     group_ = std::move(other.group_);
     state_ = std::move(other.state_);
   }
@@ -165,14 +166,14 @@ Work& Work::operator=(Work&& other) noexcept {
 }
 
 Work::~Work() {
-  if (state_) group_->progress().wait(state_->done, std::nullopt);
+  if (state_) group_->driver().wait(state_->done, std::nullopt);
 }
 
 void Work::wait() { throw_if_failed(status()); }
 
 bool Work::wait_for(std::chrono::milliseconds timeout) {
   if (!state_) return true;
-  if (!group_->progress().wait(state_->done, Duration::milliseconds(timeout.count()))) return false;
+  if (!group_->driver().wait(state_->done, Duration::milliseconds(timeout.count()))) return false;
   throw_if_failed(state_->status);
   return true;
 }
@@ -181,7 +182,7 @@ bool Work::done() const { return !state_ || state_->done.load(std::memory_order_
 
 Status Work::status() {
   if (!state_) return {};
-  group_->progress().wait(state_->done, std::nullopt);
+  group_->driver().wait(state_->done, std::nullopt);
   return state_->status;
 }
 

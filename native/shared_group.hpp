@@ -7,19 +7,19 @@
 #include <ringlet/group.hpp>
 
 #include "core/gradients/agreements.hpp"
+#include "native/native_world.hpp"
 #include "native/packing.hpp"
-#include "native/world.hpp"
 
 namespace ringlet::native {
 
-/// How an operation ended. Written once, by whoever turns the loop; read after `done`.
+/// The outcome of an operation. Written once, by the thread that turns the loop, and read only after `done` is true.
 struct WorkState {
   std::atomic<bool> done{false};
   Status status;
-  Packing packing;  // of what the operation moves
+  Packing packing;  // of the operation's buffers
 };
 
-/// The group's, for all threads.
+/// The trees that a group's ranks have agreed on. Any thread.
 class SharedAgreements final : public Agreements {
  public:
   bool contains(std::uint64_t hash) const override {
@@ -35,26 +35,26 @@ class SharedAgreements final : public Agreements {
   mutable std::mutex mutex_;
 };
 
-/// What all values of one group and its works share: the core's group, and the world that it is a part of, which it keeps alive. Any
-/// thread.
+/// The state that all Group values of one group, and their Works, share: the core's group, and its world, which this object keeps alive.
+/// Any thread.
 class SharedGroup : public std::enable_shared_from_this<SharedGroup> {
  public:
-  /// The group of all ranks of a world. Once per world.
-  explicit SharedGroup(std::shared_ptr<World> world);
+  /// Makes the group of all ranks of a world. To be used once per world.
+  explicit SharedGroup(std::shared_ptr<NativeWorld> world);
   /// Leaves the group, in which no operation may be pending.
   ~SharedGroup();
   SharedGroup(const SharedGroup&) = delete;
   SharedGroup& operator=(const SharedGroup&) = delete;
 
   const WorldOptions& options() const { return engine_.options(); }
-  Progress& progress() { return progress_; }
-  /// As Group::links().
+  LoopDriver& driver() { return driver_; }
+  /// See Group::links().
   std::string_view links();
-  /// As Group::link_info().
+  /// See Group::link_info().
   std::vector<LinkInfo> link_info();
 
-  /// Starts `task`; `run` starts and waits. Both take failed requests, which they hand on. `packing` lives until the end, and is written
-  /// back if that is success.
+  /// start() begins `task`; run() also waits for it. Both accept a failed request and report its failure. `packing` lives until the
+  /// operation ends, and is written back if the operation succeeds.
   Work start(const CallOptions& call, Result<CollectiveTask> task, Packing packing = {});
   Work start_send(const CallOptions& call, Result<MessageTask> task, Packing packing);
   Work start_receive(const CallOptions& call, Result<MessageTask> task, Packing packing);
@@ -62,22 +62,22 @@ class SharedGroup : public std::enable_shared_from_this<SharedGroup> {
   void run_send(const CallOptions& call, Result<MessageTask> task);
   void run_receive(const CallOptions& call, Result<MessageTask> task);
 
-  /// What does not change of the core's group may be read: options and members.
+  /// For reading the parts of the core's group that do not change: options and members.
   const GroupEngine& engine() const { return engine_; }
   Agreements& agreements() { return agreements_; }
 
-  /// Null where `color` is negative.
+  /// Returns null where `color` is negative.
   std::shared_ptr<SharedGroup> split(const CallOptions& call, int color, int key);
 
  private:
-  SharedGroup(std::shared_ptr<World> world, GroupEngine& engine);
+  SharedGroup(std::shared_ptr<NativeWorld> world, GroupEngine& engine);
   template <class Task, class Give>
   Work start_task(const CallOptions& call, Result<Task> task, Packing packing, Give give);
   template <class Task, class Give>
   void run_task(const CallOptions& call, Result<Task> task, Give give);
 
-  const std::shared_ptr<World> world_;
-  Progress& progress_;  // the world's
+  const std::shared_ptr<NativeWorld> world_;
+  LoopDriver& driver_;  // the world's
   GroupEngine& engine_;
   SharedAgreements agreements_;
 };

@@ -8,7 +8,7 @@ namespace ringlet {
 
 namespace {
 
-/// `count` indexes of an axis from `first` on.
+/// A view of `count` indices of an axis, from `first` on.
 template <bool kConst>
 BasicTensorView<kConst> slice(const BasicTensorView<kConst>& tensor, std::size_t axis, std::int64_t first, std::int64_t count) {
   std::vector<std::int64_t> extents(tensor.shape().extents().begin(), tensor.shape().extents().end()), strides;

@@ -7,7 +7,8 @@ namespace ringlet::native {
 /// This machine's name without a domain; empty where the system does not say.
 std::string machine_name();
 
-/// What the other ranks are told of this process: the machine's name without a domain, the program's file, its number.
+/// How this process is described to the other ranks: the machine's name without a domain, the name of the program's file, and the process
+/// id.
 Identity this_process();
 
 }  // namespace ringlet::native

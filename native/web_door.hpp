@@ -11,15 +11,15 @@
 
 namespace ringlet::native {
 
-/// How browsers come in.
+/// The settings for browsers that join.
 struct WebConfig {
-  std::optional<int> page_descriptor{};      // rank 0: a file with the page, packed; the world closes it
-  std::optional<int> presence_descriptor{};  // rank 0: presence.hpp; the world closes it
-  std::vector<std::string> allowed_origins;  // of pages that are not rank 0's
-  std::optional<std::uint16_t> page_port{};  // on the other ranks: the one that rank 0 serves the page at
+  std::optional<int> page_descriptor{};      // rank 0: a file with the packed page; the world closes it
+  std::optional<int> presence_descriptor{};  // rank 0: for PresenceReport; the world closes it
+  std::vector<std::string> allowed_origins;  // of pages that rank 0 does not serve
+  std::optional<std::uint16_t> page_port{};  // other ranks: the port at which rank 0 serves the page
 };
 
-/// No files where there is no descriptor. Throws `InvalidArgument` where it holds no page.
+/// Reads the page; it has no files where there is no descriptor. Throws `InvalidArgument` where the descriptor holds no page.
 web::PageBundle read_page(const WebConfig& config);
 
 /// Serves the page to the incoming links that speak HTTP, and gives their WebSockets back to `incoming`, which outlives the result.

@@ -7,12 +7,12 @@
 
 namespace ringlet::sim {
 
-/// A queue of bytes in a ring that grows by doubling; takes no memory until the first byte.
+/// A queue of bytes in a circular buffer that grows by doubling. It allocates nothing before the first byte.
 class ByteQueue {
  public:
   std::size_t size() const { return size_; }
   void append(ConstBytes bytes);
-  /// Takes `out.size()` bytes, at most size(), from the front.
+  /// Removes `out.size()` bytes from the front and copies them to `out`. There must be as many.
   void take(Bytes out);
   void drop_front(std::size_t bytes);
   void drop_back(std::size_t bytes) { size_ -= bytes; }
@@ -28,7 +28,7 @@ class ByteQueue {
   std::size_t size_ = 0;
 };
 
-/// A hash of the content, for the trace.
+/// Returns a hash of the content, for the trace.
 std::uint64_t hash_bytes(ConstBytes bytes);
 
 }  // namespace ringlet::sim

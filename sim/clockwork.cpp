@@ -59,7 +59,7 @@ void Clockwork::cancel(TimerId id) {
   const auto index = static_cast<std::uint32_t>(id) - 1;
   if (index >= timers_.size() || timers_[index].generation != id >> 32) return;
   const Task dropped = retire(index);
-  // Long timeouts that are always cancelled must not fill the queue.
+  // Cancelled timers are removed now and then, so that long timeouts, most of which are cancelled, do not fill the queue.
   if (++stale_timers_ > 64 + queue_.size() / 2) {
     queue_.remove_if([this](const Event& event) { return event.kind == EventKind::timer && timer_is_stale(event); });
     stale_timers_ = 0;
@@ -84,14 +84,14 @@ void Clockwork::run_deferred(const Event& event) {
 }
 
 void Clockwork::drop_tasks() {
-  // A task's destructor may add tasks.
+  // The destructor of a task may add further tasks.
   for (Node& node : nodes_) {
     while (!node.deferred.empty()) std::exchange(node.deferred, {}).clear();
   }
   for (std::size_t index = 0; index < timers_.size(); ++index) const Task dropped = std::exchange(timers_[index].task, nullptr);
 }
 
-/// Frees the slot before the task runs or dies, so that either may use the timers.
+/// Frees the timer's slot before its task runs or is destroyed, because both may set timers.
 Task Clockwork::retire(std::uint32_t index) {
   Timer& timer = timers_[index];
   ++timer.generation;

@@ -11,7 +11,7 @@ namespace ringlet::sim {
 
 inline constexpr std::uint32_t kNoNode = UINT32_MAX;
 
-/// The virtual clock: events, timers, deferred tasks and which nodes may run. One thread.
+/// The virtual clock: events, timers, deferred tasks, and which nodes may run. Single-threaded.
 class Clockwork {
  public:
   explicit Clockwork(const SimOptions& options) : random_(options.seed), loop_delay_(options.loop_delay) {}
@@ -38,7 +38,7 @@ class Clockwork {
   void resume(std::uint32_t node);
 
   void defer(std::uint32_t node, Task task);
-  /// `node` may be kNoNode: then the task runs whatever happens to the nodes.
+  /// If `node` is kNoNode, the task runs whatever happens to the nodes.
   TimerId after(std::uint32_t node, Duration delay, Task task);
   void cancel(TimerId id);
   bool timer_is_stale(const Event& event) const;
@@ -79,7 +79,7 @@ class Clockwork {
   std::uint64_t trace_ = 0;
 };
 
-/// One node's view of the clock.
+/// The clock as one node sees it.
 class SimLoop final : public EventLoop {
  public:
   SimLoop(Clockwork& clock, std::uint32_t node) : clock_(clock), node_(node) {}

@@ -24,14 +24,14 @@ enum class EventKind : std::uint8_t {
 
 struct Event {
   Instant at;
-  std::uint64_t order = 0;  // of scheduling: the tie-break
+  std::uint64_t order = 0;  // number in the order of scheduling, which decides between equal instants
   std::uint32_t index = 0;  // of the timer, node, connection or dial
   std::uint32_t generation = 0;
   EventKind kind = EventKind::timer;
   std::uint8_t side = 0;  // of a connection
 };
 
-/// A heap: the earliest event first, equal instants in the order of scheduling.
+/// A heap: the earliest event comes first, and equal instants come in the order in which they were scheduled.
 class EventQueue {
  public:
   bool empty() const { return events_.empty(); }

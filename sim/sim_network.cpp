@@ -58,7 +58,7 @@ SimWorld::SimWorld(SimOptions options) : machinery_(std::make_unique<Machinery>(
 SimWorld::SimWorld(std::uint64_t seed) : SimWorld(SimOptions{.seed = seed, .paths = {}}) {}
 
 SimWorld::~SimWorld() {
-  // Tasks and callbacks may own links and listeners, which need the machinery.
+  // Tasks and callbacks may own links and listeners, whose destructors use the machinery.
   machinery_->watches.clear();
   machinery_->board.drop_callbacks();
   machinery_->clock.drop_tasks();
@@ -106,7 +106,7 @@ void SimWorld::run_for(Duration duration) {
   machinery_->clock.advance(end);
 }
 
-/// Runs one event. What was cancelled does not move the clock.
+/// Runs one event. An event that was cancelled does not move the clock.
 void SimWorld::step() {
   sim::Clockwork& clock = machinery_->clock;
   const sim::Event event = clock.pop();

@@ -6,7 +6,7 @@
 
 namespace ringlet {
 
-/// A seeded generator whose numbers are the same with every standard library (splitmix64).
+/// A seeded generator (splitmix64) that gives the same numbers with every standard library.
 class SimRandom {
  public:
   explicit SimRandom(std::uint64_t seed) : state_(seed) {}
@@ -18,7 +18,7 @@ class SimRandom {
     mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebU;
     return mixed ^ (mixed >> 31);
   }
-  /// In [0, bound); 0 where the bound is 0.
+  /// Returns a number in [0, bound), or 0 if the bound is 0.
   std::uint64_t below(std::uint64_t bound) { return bound == 0 ? 0 : next() % bound; }
   bool chance(std::uint32_t per_mille) { return per_mille != 0 && below(1000) < per_mille; }
   std::uint64_t in(Range<std::uint64_t> range) { return range.least + below(range.most - range.least + 1); }

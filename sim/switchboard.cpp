@@ -11,7 +11,8 @@ constexpr Duration kDialRetry = Duration::milliseconds(500);
 std::string text_of(const Address& address) { return address.host + ":" + std::to_string(address.port); }
 bool is_own_loopback(const std::string& host) { return host == "localhost" || host == "127.0.0.1"; }
 
-/// The callbacks in the map may own what erases from it: they die after they have left it.
+/// Removes the entries that match. They are destroyed after they have left the map, because their callbacks may own objects that erase from
+/// it.
 template <class Map, class Predicate>
 std::vector<typename Map::node_type> extract_if(Map& map, Predicate predicate) {
   std::vector<typename Map::node_type> taken;
@@ -107,7 +108,7 @@ void Switchboard::run(const Event& event) {
   if (event.kind == EventKind::accept) return accept(event);
   if (event.kind == EventKind::dial_timeout) return time_out(event);
   Dial& dial = dials_.at(event.index);
-  // A lost packet of the handshake is sent again until the dial's timeout.
+  // A handshake packet that was lost is sent again until the dial's timeout.
   if (dial.target != kNoNode && cut(dial.node, dial.target)) {
     return clock_.schedule(clock_.now() + kDialRetry, event.kind, event.index);
   }
@@ -115,7 +116,7 @@ void Switchboard::run(const Event& event) {
   end_dial(event);
 }
 
-/// The kernel answers, so a frozen process still gets connections.
+/// The kernel answers a dial, so a frozen process still gets connections.
 void Switchboard::reach_listener(std::uint32_t id, Dial& dial) {
   if (dial.fate == Dial::Fate::hangs) return;
   const auto open = find_listener(dial.target, dial.address.host, dial.address.port);

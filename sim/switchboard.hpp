@@ -13,7 +13,7 @@
 
 namespace ringlet::sim {
 
-/// Listeners and dials of all nodes; node i has the address 10.0.x.y.
+/// The listeners and dials of all nodes. Each node has an address 10.0.x.y, given in order.
 class Switchboard {
  public:
   Switchboard(Clockwork& clock, Wires& wires, PathOptions defaults) : clock_(clock), wires_(wires), defaults_(defaults) {}
@@ -21,7 +21,7 @@ class Switchboard {
   void add_node();
   const std::string& host(std::uint32_t node) const { return sites_[node].host; }
   PathOptions& path(std::uint32_t from, std::uint32_t to);
-  /// Another address of a node, and the options of links that are dialled there, each way.
+  /// Adds another address to a node, and returns the options of links that are dialled to it, for both directions.
   PathOptions& add_address(std::uint32_t node, const std::string& host);
 
   Result<std::unique_ptr<Listener>> listen(std::uint32_t node, const Address& address, Acceptor on_accept);
@@ -37,7 +37,7 @@ class Switchboard {
   // Faults.
   void set_cut(std::uint32_t one, std::uint32_t other, bool cut);
   void isolate(std::uint32_t node, bool isolated);
-  /// Closes the node's listeners, dials and links as a kernel does when the process ends.
+  /// Closes the node's listeners, dials and links like a kernel does when the process ends.
   void abandon(std::uint32_t node, Wires::Farewell farewell);
 
  private:
@@ -50,7 +50,7 @@ class Switchboard {
   struct OpenPort {
     std::uint32_t node = kNoNode;
     Address address;
-    std::shared_ptr<Acceptor> on_accept;  // shared with the call that is running: the acceptor may destroy its listener
+    std::shared_ptr<Acceptor> on_accept;  // shared with a running call, because the acceptor may destroy its listener
   };
   struct Dial {
     const Network* owner = nullptr;

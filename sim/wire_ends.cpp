@@ -91,7 +91,7 @@ void Wires::close(Connection& connection, std::size_t side, Farewell farewell) {
     const bool unread = in.unread > 0;
     in.bytes.drop_front(std::exchange(in.unread, 0));
     if (farewell == Farewell::none || end.reset) {
-      // Nothing leaves.
+      // Nothing is sent.
     } else if (farewell == Farewell::reset || unread) {
       send_reset(connection, side);
     } else {
@@ -132,7 +132,7 @@ void Wires::take_reset(Connection& connection, std::size_t side) {
   if (connection.cut || end.closed || end.reset) return;
   end.reset = true;
   Pipe& in = connection.pipes[1 - side];
-  // Some kernels hand over what had come before the reset, some drop it.
+  // Some kernels still deliver bytes that came before the reset, and some drop them; half of the time they are dropped.
   if (clock_.random().chance(500)) in.bytes.drop_front(std::exchange(in.unread, 0));
   trace(connection, side, 5, in.unread);
   if (end.deliver_scheduled) return;

@@ -58,7 +58,7 @@ void Wires::finish_sending(Connection& connection, std::size_t side) {
   wake(connection, side);
 }
 
-/// Without room there is nothing to schedule: transmit() pulls when it has made some.
+/// Schedules a pull if the pipe has room. Without room there is nothing to schedule, because transmit() pulls when it has made room.
 void Wires::schedule_pull(Connection& connection, std::size_t side) {
   End& end = connection.ends[side];
   if (end.pull_scheduled || connection.pipes[side].room() == 0) return;
@@ -76,7 +76,7 @@ void Wires::schedule_deliver(Connection& connection, std::size_t side) {
 void Wires::pull(Connection& connection, std::size_t side, const Event& event) {
   End& end = connection.ends[side];
   if (!clock_.admits(end.node, event)) return;
-  // pull_scheduled stays set meanwhile: nothing below needs an event of its own.
+  // pull_scheduled stays set during the loop, because the calls below need no event of their own.
   while (end.user != nullptr && end.hungry && !end.reset && connection.pipes[side].room() > 0) {
     if (!accept_once(connection, side)) break;
   }
@@ -84,7 +84,7 @@ void Wires::pull(Connection& connection, std::size_t side, const Event& event) {
   if (end.user != nullptr && end.hungry && !end.reset) schedule_pull(connection, side);
 }
 
-/// Takes from to_send() once; false where the next pull is to come later.
+/// Calls to_send() once and accepts bytes from it. Returns false if the next pull must come later.
 bool Wires::accept_once(Connection& connection, std::size_t side) {
   End& end = connection.ends[side];
   Pipe& out = connection.pipes[side];
@@ -112,7 +112,7 @@ bool Wires::accept_once(Connection& connection, std::size_t side) {
   return accepted == most;
 }
 
-/// Lets the next piece leave if the direction is free, and asks the sender for more.
+/// Sends the next piece if the direction is free, and asks the sender for more.
 void Wires::transmit(Connection& connection, std::size_t side) {
   Pipe& out = connection.pipes[side];
   End& end = connection.ends[side];
@@ -173,7 +173,7 @@ Instant Wires::pass_port(std::uint32_t node, Instant Port::* until, Instant from
 void Wires::arrive(Connection& connection, std::size_t side) {
   Pipe& pipe = connection.pipes[side];
   End& receiver = connection.ends[1 - side];
-  // A reset overtakes what was in flight.
+  // A reset overtakes the bytes that are in flight.
   if (receiver.reset) return;
   if (connection.cut) {
     ++pipe.lost;
@@ -197,7 +197,7 @@ void Wires::arrive(Connection& connection, std::size_t side) {
   schedule_deliver(connection, 1 - side);
 }
 
-/// Hands the end of `side` what has arrived for it: bytes first, then the end or the failure.
+/// Delivers to the end `side` what has arrived for it: the bytes first, then the end or the failure.
 void Wires::deliver(Connection& connection, std::size_t side) {
   End& end = connection.ends[side];
   Pipe& in = connection.pipes[1 - side];
@@ -218,7 +218,7 @@ void Wires::deliver(Connection& connection, std::size_t side) {
   }
 }
 
-/// One read; false where the rest is to come later.
+/// Makes one read. Returns false if the rest must come later.
 bool Wires::deliver_once(Connection& connection, std::size_t side) {
   End& end = connection.ends[side];
   Pipe& in = connection.pipes[1 - side];
@@ -237,7 +237,7 @@ bool Wires::deliver_once(Connection& connection, std::size_t side) {
     trace(connection, side, 4, hash_bytes(filled));
     left -= filled.size();
   }
-  // The sender learns of the window with the acknowledgement.
+  // The sender learns of the larger window with the acknowledgement.
   if (in.window() == 0) schedule_transmit(connection, 1 - side, clock_.now() + in.latency);
   in.unread -= bytes;
   end.user->received(bytes);
@@ -249,7 +249,7 @@ bool Wires::deliver_once(Connection& connection, std::size_t side) {
 std::size_t Wires::piece_of(std::size_t most, std::uint32_t split_per_mille) {
   SimRandom& random = clock_.random();
   if (most <= 1 || !random.chance(split_per_mille)) return most;
-  // Small cuts find the boundaries of headers, the others those of payloads.
+  // Small cuts test the boundaries of headers, the other ones those of payloads.
   return 1 + random.below(random.chance(500) ? std::min<std::size_t>(most, 48) : most);
 }
 

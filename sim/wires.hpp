@@ -12,7 +12,8 @@
 
 namespace ringlet::sim {
 
-/// One direction. `bytes` holds, from the front: arrived and unread, in flight, accepted and unsent.
+/// One direction of a connection. From the front, `bytes` holds the bytes that have arrived but are unread, those in flight, and those
+/// accepted but not sent.
 struct Pipe {
   ByteQueue bytes;
   std::size_t unread = 0;
@@ -22,13 +23,13 @@ struct Pipe {
   std::size_t receive_buffer = 0;
   std::vector<std::size_t> flying;  // sizes of the pieces in flight, from `next_to_land`; 0 is the FIN
   std::size_t next_to_land = 0;
-  std::size_t lost = 0;  // of these, the first so many have vanished and leave again when the cut is mended
+  std::size_t lost = 0;  // how many of them, from the first, have vanished and are sent again when the cut is mended
   Duration latency, jitter;
   std::uint64_t bytes_per_second = 1;
   std::uint32_t split_per_mille = 0;
   std::uint32_t stall_per_mille = 0;
   Range<Duration> stall;
-  std::uint64_t taken_off = 0;  // bytes sent, arrived or not
+  std::uint64_t taken_off = 0;  // bytes sent, whether they have arrived or not
   std::uint64_t arrived = 0;
   std::uint64_t reset_at = UINT64_MAX;
   Instant busy_until, last_arrival, stalled_until;
@@ -51,31 +52,31 @@ struct Pipe {
 struct End {
   std::uint32_t node = kNoNode;
   std::uint16_t port = 0;
-  std::string host{};  // where it was dialled at another than the node's first address
+  std::string host{};  // the address that was dialled, if it is not the node's first one
   LinkUser* user = nullptr;
   bool held = false;    // a SimLink exists
-  bool closed = false;  // by the user or by the node's stop
+  bool closed = false;  // closed by the user, or because the node stopped
   bool reset = false;   // an RST has come; `unread` bytes may still be handed over
   bool hungry = false;  // to_send() may have something
   bool full = false;    // to_receive() had no room
   bool finishing = false;
-  bool pull_scheduled = false, deliver_scheduled = false;  // an event is queued or held, or is running
+  bool pull_scheduled = false, deliver_scheduled = false;  // an event is queued, held or running
   bool receive_ended = false;
 };
 
-/// Pipe i carries the bytes from end i to the other end.
+/// A connection: pipe i carries the bytes from end i to the other end.
 struct Connection {
   std::array<Pipe, 2> pipes;
   std::array<End, 2> ends;
   std::uint32_t index = 0;
   std::uint32_t generation = 0;
-  std::uint32_t listener = 0;  // that it is waiting for, or came from
-  std::uint64_t serial = 0;    // counts all connections of the world: the name in the trace
+  std::uint32_t listener = 0;  // the listener that it waits for or came from
+  std::uint64_t serial = 0;    // counts all connections of the world; identifies this one in the trace
   bool in_use = false;
   bool cut = false;
 };
 
-/// What all of a node's connections share, each way.
+/// The limit that all connections of a node share, in each direction.
 struct Port {
   std::uint64_t bytes_per_second = 0;  // 0: no limit
   Instant sending_until, receiving_until;
@@ -88,14 +89,14 @@ class Wires {
 
   Connection& connect(std::uint32_t dialler, std::uint16_t dialler_port, const PathOptions& out, std::uint32_t listener,
                       std::uint16_t listener_port, const PathOptions& back, bool cut);
-  /// Null where the connection is gone.
+  /// Returns null if the connection no longer exists.
   Connection* find(std::uint32_t index, std::uint32_t generation);
   std::unique_ptr<Link> make_link(Connection& connection, std::size_t side, std::string own_name, std::string peer_name);
   void run(const Event& event);
-  /// Forgets the connections that both ends have left. Between two events only.
+  /// Deletes the connections that both ends have left. May only be called between two events.
   void sweep();
 
-  // What a SimLink does.
+  // The functions of a SimLink.
   void start(Connection& connection, std::size_t side, LinkUser& user);
   void wake(Connection& connection, std::size_t side);
   void finish_sending(Connection& connection, std::size_t side);
@@ -105,9 +106,9 @@ class Wires {
 
   // Faults.
   enum class Farewell : std::uint8_t { orderly, reset, none };
-  /// What a kernel does when a process drops its socket.
+  /// Does what a kernel does when a process closes its socket.
   void close(Connection& connection, std::size_t side, Farewell farewell);
-  /// Both ends see a reset.
+  /// Resets the connection at both ends.
   void reset(Connection& connection);
   void stall(Connection& connection, std::size_t from_side, Instant until);
   void set_cut(Connection& connection, bool cut);
@@ -128,7 +129,7 @@ class Wires {
   void transmit(Connection& connection, std::size_t side);
   void schedule_transmit(Connection& connection, std::size_t side, Instant at);
   void fly(Connection& connection, std::size_t side, std::size_t bytes);
-  /// When so many bytes are through the node's port, if they come to it at `from`; `until` is one of its two times.
+  /// Returns when this many bytes that arrive at the node's port at `from` have passed it; `until` is the member for the direction.
   Instant pass_port(std::uint32_t node, Instant Port::* until, Instant from, std::size_t bytes);
   void arrive(Connection& connection, std::size_t side);
   void deliver(Connection& connection, std::size_t side);
@@ -142,7 +143,7 @@ class Wires {
   std::deque<Connection> connections_;
   std::vector<std::uint32_t> free_;
   std::vector<std::uint32_t> dead_;
-  std::vector<Port> ports_;  // by node, as far as any is limited
+  std::vector<Port> ports_;  // by node, up to the last one with a limit
   std::uint64_t next_serial_ = 1;
 };
 

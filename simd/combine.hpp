@@ -2,11 +2,12 @@
 
 #include "simd/half.hpp"
 
-// What each reduction means for two elements of each type: without branches, and exactly, so that every vectorisation agrees.
+// The meaning of each reduction for two elements of each type. The code has no branches and is exact, so every vectorisation gives the same
+// result.
 namespace ringlet::simd {
 namespace {
 
-/// Orders a floating-point type's bits as signed integers: -inf < ... < -0 < +0 < ... < +inf.
+/// Maps a floating-point number's bits to a signed integer of the same order: -inf < ... < -0 < +0 < ... < +inf.
 template <Real T>
 inline typename Format<T>::Signed order_key(typename Format<T>::Bits bits) {
   using Signed = typename Format<T>::Signed;
@@ -37,7 +38,7 @@ inline Boolean combine(Boolean a, Boolean b) {
 
 template <ReduceOp op, std::integral T>
 inline T combine(T a, T b) {
-  // Unsigned and at least as wide as int, so that nothing overflows after promotion either.
+  // Wide is unsigned and at least as wide as int, so that nothing overflows, not even after integer promotion.
   using Wide = std::make_unsigned_t<decltype(T{} + 0)>;
   if constexpr (op == ReduceOp::max)
     return a < b ? b : a;

@@ -7,17 +7,17 @@
 #include <ringlet/dtype.hpp>
 #include <type_traits>
 
-// Everything that target units include has internal linkage: each unit is compiled with its own instruction set's flags, and the
-// linker must never let another unit use a function from it.
+// Everything that the target units include has internal linkage: each unit is compiled with its own instruction set's flags, and the linker
+// must never let one unit use another unit's function.
 namespace ringlet::simd {
 namespace {
 
-/// A boolean as it lies in memory, where any non-zero byte is true (a C++ bool may hold only 0 or 1).
+/// A boolean as it is in memory, where any non-zero byte means true (a C++ bool may hold only 0 or 1).
 struct Boolean {
   std::uint8_t byte;
 };
 
-/// complex64 without std::complex, whose member functions are inline functions that units would share.
+/// complex64 without std::complex, whose member functions are inline functions that the units would share.
 struct Complex {
   float real;
   float imag;
@@ -26,7 +26,7 @@ struct Complex {
 template <class... T>
 struct TypeList {};
 
-/// What kernels compute with where elements are of type T.
+/// The type with which kernels compute on elements of type T.
 template <class T>
 struct KernelType {
   using Type = T;
@@ -84,7 +84,7 @@ concept ComplexNumber = std::same_as<T, Complex>;
 template <class T>
 concept Floating = Real<T> || ComplexNumber<T>;
 
-/// Whether each type is what the dtype's row says: a dtype without its Format would silently have no kernels.
+/// Checks that each type's kind and size are those of its dtype's row: a dtype without a Format would silently have no kernels.
 template <class... T>
 constexpr bool formats_fit(TypeList<T...>) {
   constexpr bool kReal[]{Real<T>...}, kFloating[]{Floating<T>...};
@@ -97,14 +97,14 @@ constexpr bool formats_fit(TypeList<T...>) {
 }
 static_assert(formats_fit(Elements()), "a dtype of dtype.hpp lacks its Format, or has one that it should not have");
 
-/// The sign bit cleared.
+/// Returns the bits without the sign.
 template <Real T>
 inline typename Format<T>::Bits magnitude_of(typename Format<T>::Bits bits) {
   using Bits = typename Format<T>::Bits;
   return bits & static_cast<Bits>(static_cast<Bits>(~Bits{0}) >> 1);
 }
 
-/// Copies the bytes of a value into another type of the same size (std::bit_cast is missing from one of our compilers).
+/// Copies the bytes of a value into another type of the same size (one of the supported compilers lacks std::bit_cast).
 template <class To, class From>
 inline To bits_as(From from) {
   static_assert(sizeof(To) == sizeof(From));
@@ -128,8 +128,8 @@ inline void store(std::byte* to, std::size_t index, T value) {
 }  // namespace
 }  // namespace ringlet::simd
 
-/// Before a loop whose iterations touch no memory in common, although an output may be one of the inputs: lets the compiler vectorise it
-/// without a run-time test for overlap, which would fail in place.
+/// Placed before a loop whose iterations share no memory, although an output may be one of the inputs. It lets the compiler vectorise the
+/// loop without a run-time test for overlap, which would fail for in-place calls.
 #if defined(__clang__)
 #define RINGLET_INDEPENDENT_LOOP _Pragma("clang loop vectorize(assume_safety)")
 #else

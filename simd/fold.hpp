@@ -7,7 +7,7 @@
 namespace ringlet::simd {
 namespace {
 
-/// Element i belongs to partial sum i mod kFoldLanes, whatever the width of the registers; so the sum's bits do not depend on it.
+/// Element i belongs to partial sum i mod kFoldLanes, whatever the width of the registers, so the sum's bits do not depend on that width.
 inline constexpr std::size_t kFoldLanes = 16;
 
 /// The partial sums of one fold, in registers.
@@ -71,7 +71,7 @@ double sum_of_squares(const std::byte* data, std::size_t count) {
       const std::byte* from = data + start * sizeof(T);
       for (std::size_t i = 0; i < filled; ++i) block[i] = widen(load<T>(from, i));
       std::size_t padded = filled;
-      // A partial sum is never -0, so adding 0 to it changes nothing.
+      // No partial sum is ever -0, so adding 0 does not change it.
       for (; padded % kFoldLanes != 0; ++padded) block[padded] = 0;
       for (std::size_t i = 0; i < padded; i += kFoldLanes) sums.add_squares(block + i);
     }
@@ -79,7 +79,8 @@ double sum_of_squares(const std::byte* data, std::size_t count) {
   }
 }
 
-/// Magnitudes are ordered as their bits are, with every NaN above infinity: an integer maximum, which no order of evaluation changes.
+/// Magnitudes have the same order as their bits, with every NaN above infinity, so this is an integer maximum, whose result does not depend
+/// on the order.
 template <class Arch, Real T>
 double abs_max(const std::byte* data, std::size_t count) {
   using Bits = typename Format<T>::Bits;

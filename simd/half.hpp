@@ -10,11 +10,11 @@ inline T select(bool condition, T yes, T no) {
   return condition ? yes : no;
 }
 
-/// The two 16-bit formats' conversions, written once for numbers and for xsimd batches: `F` is f32 (a batch of f32), `I` a signed and `U`
-/// an unsigned 32-bit integer (a batch of them). A 16-bit value stands in the low half of its integer. Rounding is to nearest even.
+/// The conversions of the two 16-bit formats, written once for numbers and for xsimd batches. `F` is f32, `I` a signed and `U` an unsigned
+/// 32-bit integer, or batches of these. A 16-bit value is in the low half of its integer. Rounding is to nearest even.
 template <class F, class I, class U>
 struct HalfBits {
-  /// All intermediate numbers are normal, so that this is exact even where subnormals are flushed.
+  /// All intermediate numbers are normal, so this is exact even if the processor flushes subnormals.
   static F widen_f16(I half) {
     constexpr int kRebias = 112 << 23;
     const I magnitude = (half & I(0x7fff)) << 13;
@@ -30,7 +30,7 @@ struct HalfBits {
     const I bits = bits_as_lanes<I>(value);
     const I magnitude = bits & I(0x7fff'ffff);
     const I normal = (magnitude + I(kRebias + 0xfff) + ((magnitude >> 13) & I(1))) >> 13;
-    // Adding 0.5 leaves the subnormal's ten bits at the end of the sum, rounded by the addition itself.
+    // Adding 0.5 puts the ten bits of the subnormal at the end of the sum; the addition itself rounds them.
     const I subnormal = bits_as_lanes<I>(bits_as_lanes<F>(magnitude) + F(0.5f)) - I(0x3f00'0000);
     const I finite = select(magnitude < I(0x3880'0000), subnormal, normal);
     const I number = select(magnitude < I(0x4780'0000), finite, I(0x7c00));
@@ -39,13 +39,13 @@ struct HalfBits {
 
   static F widen_bf16(U half) { return bits_as_lanes<F>(half << 16); }
 
-  /// The rounded value stands in the upper half; the lower half is open. No NaN may be given whose bits carry over when rounded.
+  /// The rounded value is in the upper half; the lower half is unspecified. `value` must not be a NaN whose bits carry over when rounded.
   static U round_bf16_number(F value) {
     const U bits = bits_as_lanes<U>(value);
     return bits + U(0x7fff) + ((bits >> 16) & U(1));
   }
 
-  /// The same for every value.
+  /// The same for every value, NaNs included.
   static U round_bf16(F value) {
     const F rounded = bits_as_lanes<F>(round_bf16_number(value));
     return bits_as_lanes<U>(select(value != value, bits_as_lanes<F>(U(0x7fc0'0000)), rounded));
@@ -63,14 +63,14 @@ struct HalfBits {
 
 using HalfNumber = HalfBits<float, std::int32_t, std::uint32_t>;
 
-// Any real element to and from the type it is computed in.
+// These convert any real element to and from the type in which it is computed.
 inline float widen(Float16 value) { return HalfNumber::widen_f16(value.bits); }
 inline float widen(BFloat16 value) { return HalfNumber::widen_bf16(value.bits); }
 inline float widen(float value) { return value; }
 inline double widen(double value) { return value; }
 
-/// Rounds to odd: what a second rounding needs to see in order to round as if it were the first. The formats rounded to next have at
-/// least two bits fewer than f32, at both ends of their range.
+/// Rounds to odd. A second rounding of the result to f16 or bf16 then gives the same as rounding the double directly, because these formats
+/// have at least two bits fewer than f32, at both ends of their range.
 inline float round_to_odd(double value) {
   const float nearest = static_cast<float>(value);
   const double back = static_cast<double>(nearest);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t number_of(DType dtype) noexcept { return static_cast<std::size_t>(dtype); }
 
-/// The targets that this CPU can run; pointers into it stay good for the life of the process.
+/// The targets that this CPU can run. Pointers into it stay valid until the process ends.
 class Available {
  public:
   Available() {

@@ -10,18 +10,18 @@
 
 namespace ringlet::simd {
 
-/// out[i] = a[i] op b[i]. No alignment is needed; `out` is `a`, is `b`, or overlaps neither.
+/// Computes out[i] = a[i] op b[i]. No alignment is needed. `out` is the same memory as `a` or `b`, or overlaps neither.
 using ReduceFn = void (*)(std::byte* out, const std::byte* a, const std::byte* b, std::size_t count);
-/// data[i] = data[i] * factor, or / factor. The factor is first rounded to the dtype's arithmetic type (f32; f64 for f64).
+/// Computes data[i] = data[i] * factor, or data[i] / factor. The factor is first rounded to the dtype's arithmetic type (f32; f64 for f64).
 using ScaleFn = void (*)(std::byte* data, std::size_t count, double factor);
-/// out[i] = in[i] in another float dtype, rounded to nearest even. The arrays do not overlap.
+/// Converts to another float dtype: out[i] = in[i], rounded to nearest even. The arrays must not overlap.
 using CastFn = void (*)(std::byte* out, const std::byte* in, std::size_t count);
 /// Folds an array into one number.
 using FoldFn = double (*)(const std::byte* data, std::size_t count);
-/// In place, element by element.
+/// Changes each element in place.
 using MapFn = void (*)(std::byte* data, std::size_t count);
 
-/// What one optimizer step does to a parameter p with the gradient g and its state s, element by element (r: rate, d: decay, k: gain):
+/// An optimizer step for a parameter p with the gradient g and its state s, element by element (r: rate, d: decay, k: gain):
 /// sgd, momentum, nesterov, with h = g + penalty p:  p -= r h;  s0 = d0 s0 + k0 h, p -= r s0;  the same s0, p -= r (h + d0 s0)
 /// root_mean_square:  s0 = d0 s0 + k0 g^2, p -= r g / (sqrt(s0) + epsilon)
 /// adadelta:  s0 = d0 s0 + k0 g^2, c = sqrt(s1 + epsilon) / sqrt(s0 + epsilon) g, s1 = d0 s1 + k0 c^2, p -= r c
@@ -34,7 +34,7 @@ struct UpdateRuleFacts {
   UpdateRule rule;
   std::size_t slots;  // arrays of state
 };
-/// In the order of the rules.
+/// The number of state arrays of each rule, in the order of the rules.
 inline constexpr std::array kUpdateRules{
     UpdateRuleFacts{UpdateRule::sgd, 0},      UpdateRuleFacts{UpdateRule::momentum, 1},
     UpdateRuleFacts{UpdateRule::nesterov, 1}, UpdateRuleFacts{UpdateRule::root_mean_square, 1},
@@ -46,7 +46,7 @@ inline constexpr std::size_t kUpdateRuleCount = kUpdateRules.size();
 
 constexpr std::size_t slots_of(UpdateRule rule) noexcept { return kUpdateRules[static_cast<std::size_t>(rule)].slots; }
 
-/// Those that a rule does not mention are not read. Each is rounded to the arithmetic type before it is used.
+/// The coefficients of a step. A rule reads only those that its formula names. Each is rounded to the arithmetic type before it is used.
 struct UpdateCoefficients {
   double rate = 0;
   double keep = 1;
@@ -57,7 +57,7 @@ struct UpdateCoefficients {
   double epsilon = 0;
 };
 
-/// Arrays of one dtype that do not overlap; `parameters` and `state` are changed.
+/// Arrays of one dtype that must not overlap. `parameters` and `state` are changed.
 struct UpdateArrays {
   std::byte* parameters;
   const std::byte* gradients;
@@ -67,28 +67,29 @@ using UpdateFn = void (*)(const UpdateArrays& arrays, std::size_t count, const U
 
 struct Table;
 
-/// The kernels of one instruction set. Every target gives the same bits for the same input (NaN results: NaN everywhere, payload open).
-/// Pure functions: any thread.
+/// The kernels of one instruction set. Every target gives the same bits for the same input, except that the payload of a NaN result may
+/// differ. All kernels are pure functions, which any thread may call.
 class Kernels {
  public:
   Kernels(std::string_view name, const Table& table) noexcept : name_(name), table_(&table) {}
 
-  /// "scalar", "sse4.1", "avx2", "avx512", "neon64" or "wasm".
+  /// Returns "scalar", "sse4.1", "avx2", "avx512", "neon64" or "wasm".
   std::string_view name() const noexcept { return name_; }
-  /// Every valid dtype and op.
+  /// Exists for every valid dtype and operation.
   ReduceFn reduce(DType dtype, ReduceOp op) const noexcept;
-  /// f16, bf16, f32, f64, complex64 (both parts); null for the others.
+  /// For f16, bf16, f32, f64 and complex64 (both parts); null for the others.
   ScaleFn multiply(DType dtype) const noexcept;
   ScaleFn divide(DType dtype) const noexcept;
-  /// Between any two of f16, bf16, f32, f64 (from == to copies); null for the others.
+  /// For any two of f16, bf16, f32 and f64 (equal ones: copies); null for the others.
   CastFn cast(DType from, DType to) const noexcept;
-  /// Sum of squares, accumulated in f64 over a fixed virtual width, so that all targets agree. f16, bf16, f32, f64, complex64; else null.
+  /// Sum of squares, accumulated in f64 over a fixed virtual width, so that all targets agree. For f16, bf16, f32, f64 and complex64, else
+  /// null.
   FoldFn sum_of_squares(DType dtype) const noexcept;
-  /// Largest absolute value; NaN if any element is NaN; 0 for none. f16, bf16, f32, f64; else null.
+  /// Largest absolute value: NaN if any element is NaN, 0 for no elements. For f16, bf16, f32 and f64, else null.
   FoldFn abs_max(DType dtype) const noexcept;
-  /// Gives every NaN the one positive quiet pattern without payload (0x7fc00000 in f32). f16, bf16, f32, f64, complex64; else null.
+  /// Replaces every NaN by the positive quiet NaN without payload (0x7fc00000 in f32). For f16, bf16, f32, f64 and complex64, else null.
   MapFn canonical_nan(DType dtype) const noexcept;
-  /// f32, f64; null for the others. Only operations that are rounded exactly, none of them fused.
+  /// For f32 and f64; null for the others. It uses only operations with exact rounding, and fuses none of them.
   UpdateFn update(DType dtype, UpdateRule rule) const noexcept;
 
  private:
@@ -96,13 +97,13 @@ class Kernels {
   const Table* table_;
 };
 
-/// What this CPU can run, slowest first; never empty, the first is scalar.
+/// Returns the targets that this CPU can run, slowest first. The list is never empty; the first is scalar.
 std::span<const Kernels* const> available() noexcept;
 
-/// The target of that name if this CPU can run it, else null. An empty name: the fastest.
+/// Returns the target of that name if this CPU can run it, else null. An empty name stands for the fastest target.
 const Kernels* find(std::string_view name) noexcept;
 
-/// Sets round-to-nearest and turns flush-to-zero and denormals-are-zero off on this thread while it lives; then restores.
+/// While it exists, this thread rounds to nearest, without flush-to-zero and denormals-are-zero; the destructor restores the former state.
 class FloatEnvironment {
  public:
   FloatEnvironment() noexcept;

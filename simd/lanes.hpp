@@ -7,13 +7,13 @@
 namespace ringlet::simd {
 namespace {
 
-/// The target without an instruction set of its own: plain loops for whatever the compiler is told to build for.
+/// The target without explicit vector instructions: plain loops for the instruction set that the compiler builds for.
 struct Scalar {};
 
 template <class Arch>
 concept Vector = !std::same_as<Arch, Scalar>;
 
-/// Consecutive elements in one register.
+/// A packet of consecutive elements in one register.
 template <class L>
 struct OneRegister {
   L lanes;
@@ -23,7 +23,8 @@ struct OneRegister {
   }
 };
 
-/// Consecutive 16-bit elements, widened: those of even and those of odd index. Read as 32-bit words, both come out by shifting and masking.
+/// A packet of consecutive 16-bit elements, widened to two registers: those of even and those of odd index. Read as 32-bit words, both are
+/// extracted by shifting and masking.
 template <class L>
 struct EvenOdd {
   L even;
@@ -34,8 +35,8 @@ struct EvenOdd {
   }
 };
 
-/// How an instruction set holds elements of T while it computes on them: `Type`, the `kCount` of elements in it, load and store (any
-/// address). Undefined where a plain loop serves as well.
+/// How an instruction set holds elements of T for computing: `Type`, the number `kCount` of elements in it, and load and store (any
+/// alignment). It is not defined for combinations where a plain loop is as fast.
 template <class Arch, class T>
 struct Packet;
 
@@ -61,8 +62,8 @@ struct Packet<Arch, BFloat16> {
     return {Half::widen_bf16(words), xsimd::bitwise_cast<Lanes>(words & Words(0xffff'0000u))};
   }
   static void store(std::byte* to, const Type& packet) { join(to, Half::round_bf16(packet.even), Half::round_bf16(packet.odd)); }
-  /// For results of arithmetic on widened elements alone. A NaN among them has the payload of an operand, whose lower half was zero, or
-  /// the processor's own; so rounding cannot carry, and the test for NaN, a quarter of the kernel's time, is not needed.
+  /// For results of arithmetic on widened elements only. A NaN among them has the payload of an operand, whose lower half was zero, or the
+  /// processor's own payload. So rounding cannot carry, and the test for NaN, a quarter of the kernel's time, is not needed.
   static void store_combined(std::byte* to, const Type& packet) {
     join(to, Half::round_bf16_number(packet.even), Half::round_bf16_number(packet.odd));
   }
@@ -75,7 +76,7 @@ struct Packet<Arch, BFloat16> {
   }
 };
 
-/// Instruction sets with conversions of their own specialise this one.
+/// Instruction sets with conversion instructions of their own specialise this template.
 template <Vector Arch>
 struct Packet<Arch, Float16> {
   using Lanes = xsimd::batch<float, Arch>;

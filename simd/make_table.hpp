@@ -11,7 +11,7 @@
 namespace ringlet::simd {
 namespace {
 
-/// One row: all kernels that read elements of T.
+/// Fills one row: all kernels that read elements of T.
 template <class Arch, class T, class... All>
 constexpr void fill_row(Table& table, std::size_t row, TypeList<All...>) {
   [&]<std::size_t... op>(std::index_sequence<op...>) {
@@ -47,7 +47,7 @@ constexpr Table make_table(TypeList<All...> elements) {
   return table;
 }
 
-/// The kernels of one instruction set, which must be the one that the including unit is compiled for.
+/// Makes the table of kernels for `Arch`, which must be the instruction set that the including unit is compiled for.
 template <class Arch>
 constexpr Table make_table() {
   return make_table<Arch>(Elements());

@@ -36,14 +36,15 @@ void scale(std::byte* data, std::size_t count, double factor) {
   } else {
     const auto rounded = static_cast<typename Format<T>::Arithmetic>(factor);
     std::size_t i = 0;
-    // Division is left to the plain loop: xsimd's, on NEON, is an approximation.
+    // Division is left to the plain loop, because xsimd's division is an approximation on NEON.
     if constexpr (Packed<Arch, T> && scaling == Scaling::multiply) i = multiply_in_packets<Arch, T>(data, count, rounded);
     RINGLET_INDEPENDENT_LOOP
     for (std::size_t rest = i; rest < count; ++rest) store(data, rest, narrow<T>(scale_one<scaling>(widen(load<T>(data, rest)), rounded)));
   }
 }
 
-/// Both types' packets are one register of the same lanes: casting is loading the one and storing the other.
+/// Whether both types' packets are one register with the same number of lanes, so that a cast is a load of one type and a store of the
+/// other.
 template <class Arch, class From, class To>
 concept CastsByPacket =
     Packed<Arch, From> && Packed<Arch, To> && std::same_as<typename Packet<Arch, From>::Type, typename Packet<Arch, To>::Type>;

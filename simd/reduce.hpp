@@ -6,7 +6,7 @@
 namespace ringlet::simd {
 namespace {
 
-/// Packets handled per turn of a loop: enough loads in flight to hide their latency.
+/// Packets that one iteration of a loop handles: enough loads are under way to hide their latency.
 inline constexpr std::size_t kUnroll = 4;
 
 template <class Arch, class T, ReduceOp op, std::size_t packets>
@@ -26,7 +26,7 @@ inline void reduce_packets(std::byte* out, const std::byte* a, const std::byte* 
   }
 }
 
-/// The whole packets among the elements; returns how many elements that were.
+/// Reduces as many elements as whole packets hold, and returns how many these are.
 template <class Arch, class T, ReduceOp op>
 inline std::size_t reduce_in_packets(std::byte* out, const std::byte* a, const std::byte* b, std::size_t count) {
   constexpr std::size_t kCount = Packet<Arch, T>::kCount;

@@ -6,8 +6,8 @@
 
 namespace ringlet::simd {
 
-/// All kernels of one instruction set, by the numbers of DType, ReduceOp and UpdateRule; null where there is none. Plain data, so that the
-/// unit that is compiled for the instruction set holds nothing but kernels and this.
+/// All kernels of one instruction set, indexed by DType, ReduceOp and UpdateRule; null where there is no kernel. It is plain data, so that
+/// the unit compiled for the instruction set contains only kernels and this table.
 struct Table {
   ReduceFn reduce[kDTypeCount][kReduceOpCount];
   ScaleFn multiply[kDTypeCount];
@@ -19,7 +19,7 @@ struct Table {
   UpdateFn update[kDTypeCount][kUpdateRuleCount];
 };
 
-// Each is defined in targets/ by the unit of that name, if CMake chose it for this platform.
+// Each table is defined in targets/ by the unit of that name, if CMake chose that unit for this platform.
 extern const Table kScalarTable;
 extern const Table kSse41Table;
 extern const Table kAvx2Table;

@@ -14,7 +14,7 @@ struct Target {
   bool (*runs_here)() noexcept;
 };
 
-/// Slowest first, scalar at the front; defined by the file in platform/ that CMake chose.
+/// Returns the targets, slowest first, with scalar at the front. The file in platform/ that CMake chose defines it.
 std::span<const Target> target_list() noexcept;
 
 }  // namespace ringlet::simd

@@ -3,8 +3,8 @@
 #include "simd/kernels.hpp"
 #include "simd/lanes.hpp"
 
-// The optimizers' steps: one pass over parameters, gradients and state. Plain loops for every target: the compiler vectorises division and
-// square root as the processor rounds them, where xsimd's are approximations on some targets.
+// The steps of the optimizers: one pass over parameters, gradients and state. All targets use plain loops: the compiler vectorises division
+// and square root with the processor's exact rounding, but xsimd's are approximations on some targets.
 namespace ringlet::simd {
 namespace {
 
@@ -12,11 +12,11 @@ inline float square_root(float value) { return __builtin_sqrtf(value); }
 inline double square_root(double value) { return __builtin_sqrt(value); }
 inline float magnitude(float value) { return __builtin_fabsf(value); }
 inline double magnitude(double value) { return __builtin_fabs(value); }
-/// 1 with the sign of `value`.
+/// Returns 1 with the sign of `value`.
 inline float unit(float value) { return __builtin_copysignf(1.0F, value); }
 inline double unit(double value) { return __builtin_copysign(1.0, value); }
 
-/// The coefficients, rounded once to the type that is computed in.
+/// The coefficients, rounded once to the type in which the step is computed.
 template <std::floating_point F>
 struct Coefficients {
   explicit Coefficients(const UpdateCoefficients& given)
@@ -31,11 +31,11 @@ struct Coefficients {
   F rate, keep, penalty, decay[2], gain[2], correction, epsilon;
 };
 
-/// Element by element: the new parameter; the slots become the new state.
+/// Computes one element: returns the new parameter, and changes the slots to the new state.
 template <UpdateRule rule, class F>
 inline F updated(F parameter, F gradient, F (&slot)[2], const Coefficients<F>& c) {
   if constexpr (rule == UpdateRule::sgd || rule == UpdateRule::momentum || rule == UpdateRule::nesterov) {
-    // Not a term of value 0: an infinite parameter would make it NaN.
+    // With no penalty its term is left out instead of adding 0, because 0 times an infinite parameter would be NaN.
     const F slope = c.penalty != F(0) ? gradient + c.penalty * parameter : gradient;
     if constexpr (rule == UpdateRule::sgd) return parameter - c.rate * slope;
     slot[0] = c.decay[0] * slot[0] + c.gain[0] * slope;
@@ -56,7 +56,7 @@ inline F updated(F parameter, F gradient, F (&slot)[2], const Coefficients<F>& c
   } else if constexpr (rule == UpdateRule::adamax) {
     slot[0] = c.decay[0] * slot[0] + c.gain[0] * gradient;
     const F faded = c.decay[1] * slot[1], size = magnitude(gradient);
-    // NaN on either side stays. Both comparisons are always made, for loops with branches are not vectorised.
+    // A NaN on either side stays. Both comparisons are always made, because loops with branches are not vectorised.
     const bool take_faded = (faded > size) | (faded != faded);
     slot[1] = take_faded ? faded : size;
     return parameter - c.rate * slot[0] / (slot[1] + c.epsilon);
@@ -64,7 +64,7 @@ inline F updated(F parameter, F gradient, F (&slot)[2], const Coefficients<F>& c
     static_assert(rule == UpdateRule::lion);
     const F direction = c.decay[0] * slot[0] + c.gain[0] * gradient;
     slot[0] = c.decay[1] * slot[0] + c.gain[1] * gradient;
-    // A NaN is its own sign, and so is a zero.
+    // The sign of a NaN is NaN, and the sign of a zero is that zero.
     const F sign = magnitude(direction) > F(0) ? unit(direction) : direction;
     return c.keep * parameter - c.rate * sign;
   }

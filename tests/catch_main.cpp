@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 
 #ifdef __SANITIZE_THREAD__
-// libuv closes its descriptors by a system call that the sanitizer does not see: a file or directory of another thread that gets the same
-// number looks like a race with the calls that made and used libuv's. A name may be in either stack of a report.
+// libuv closes its descriptors by a system call that the sanitizer does not see. A file or directory of another thread that gets the same
+// number then looks like a race with the calls that made and used libuv's. A name may be in either stack of a report.
 extern "C" __attribute__((visibility("default"))) const char* __tsan_default_suppressions() { return "race:epoll_\nrace:eventfd\n"; }
 #endif

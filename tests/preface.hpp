@@ -6,7 +6,7 @@
 
 namespace ringlet::test {
 
-/// The preface of a rank whose links are encrypted.
+/// Returns the preface of a rank whose links are encrypted.
 inline std::string preface_text() {
   std::string text("RNGL\0\0\1\0", kPrefaceBytes);
   text[4] = static_cast<char>(kWireVersion & 0xff);

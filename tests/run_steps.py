@@ -14,9 +14,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LINUX = platform.system() == "Linux"
-# Builds give way to the tests beside them, some of which wait for others' heartbeats.
+# Builds give way to the tests beside them, since some tests wait for heartbeats.
 GIVE_WAY = ["nice", "-n", "5"]
-# Of a build's progress, "[12/96] ...", every tenth line is shown.
+# Of a build's progress lines, such as "[12/96] ...", every tenth is shown.
 PROGRESS = re.compile(r"^\[(\d+)/\d+\]")
 SHOWN_OF_TESTS = re.compile(r"^\s*\d+/\d+ Test +#|tests passed|^No tests were found")
 
@@ -31,14 +31,14 @@ def build(step, *options):
 
 @dataclass
 class Step:
-    """Commands that build, and the tests behind them: ctest's in build/NAME, a command of their own, or none."""
+    """The commands that build a step, and the tests that follow: ctest's in build/NAME, a command of their own, or none."""
 
     name: str
     commands: list
     tests: object = "ctest"  # "ctest", a command, or None
     ctest_options: list = field(default_factory=list)
     alone: str = ""  # a label: its tests wait until nothing is built any more
-    later: list = field(default_factory=list)  # what is built when the next step is, before the tests
+    later: list = field(default_factory=list)  # built after the next step is, before the tests
 
 
 def steps_by_name():
@@ -47,9 +47,10 @@ def steps_by_name():
     return {
         step.name: step
         for step in [
-            # The page, which the optimised build embeds, comes first; the tests in WebAssembly, which meet native ranks, behind that build.
+            # The optimised build embeds the page, so that comes first. The tests in WebAssembly meet native ranks, so they come after that
+            # build.
             Step("wasm", [configure("wasm"), build("wasm", *modules), ["node", "wasm/scripts/build.mjs"]], later=[build("wasm")]),
-            # A browser beside a compiler is slower than its tests have patience.
+            # Beside a compiler, a browser is slower than its tests have patience for.
             Step("release", [configure("release"), build("release")], alone="^browser$"),
             Step("asan-ubsan", [configure("asan-ubsan", *sanitize), build("asan-ubsan")]),
             Step("tsan", [configure("tsan"), build("tsan")]),
@@ -64,7 +65,7 @@ def steps_by_name():
 
 
 class Run:
-    """What has been run so far. The two threads share it under its lock."""
+    """The results of what has been run so far. The two threads share them under the lock."""
 
     def __init__(self, ctest_options):
         self.ctest_options = ctest_options
@@ -161,7 +162,7 @@ class Run:
         print(f"{'in all':24}{time.time() - began:7.0f}{sum(row[2] for row in self.rows):9.0f}\n")
         for failure in self.failures:
             print(f"test: failed: {failure}")
-        # A build that failed counts, so that no run without its tests looks like one that passed.
+        # A build that failed counts, too, so that a run without its tests does not look like one that passed.
         failed = self.failed + sum(not failure.startswith("test ") for failure in self.failures)
         print(f"{self.passed} passed, {failed} failed, {self.skipped} skipped")
 
@@ -193,7 +194,7 @@ def main():
 
     tester = threading.Thread(target=test_what_is_built)
     tester.start()
-    waiting = []  # built as far as the next step needs it
+    waiting = []  # built, but waiting for the next step
     try:
         for number, step in enumerate(chosen):
             if not run.build(step, step.commands):

@@ -7,7 +7,7 @@
 
 namespace ringlet::test {
 
-/// A directory of its own for each test, removed with all that is in it.
+/// A directory for one test, removed with all that is in it.
 class TemporaryDirectory {
  public:
   TemporaryDirectory() : path_((std::filesystem::temp_directory_path() / "ringlet-test-XXXXXX").string()) {

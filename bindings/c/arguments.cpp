@@ -9,8 +9,8 @@ namespace ringlet::c {
 
 namespace {
 
-constexpr size_t kMostOptionsBytes = 4096;
-constexpr int64_t kMostMilliseconds = 1'000'000'000;
+constexpr size_t kMaxOptionsBytes = 4096;
+constexpr int64_t kMaxMilliseconds = 1'000'000'000;
 
 DType known_dtype(int32_t dtype, const std::string& name) {
   const auto known = from_number<DType>(dtype);
@@ -36,7 +36,7 @@ View view_of(const ringlet_tensor& tensor, const std::string& name) {
 }
 
 void check_size(size_t given_size) {
-  if (given_size < sizeof(size_t) || given_size > kMostOptionsBytes)
+  if (given_size < sizeof(size_t) || given_size > kMaxOptionsBytes)
     throw BadArgument("struct_size of the options is " + std::to_string(given_size) +
                       ", which is no struct's size; fill them with their ..._options_init function first");
 }
@@ -55,8 +55,8 @@ std::optional<DType> optional_dtype(int32_t dtype, const char* name) {
 }
 
 std::chrono::milliseconds milliseconds(int64_t count, const char* name) {
-  if (count < 0 || count > kMostMilliseconds)
-    throw BadArgument(std::string(name) + " is " + std::to_string(count) + "; 0 to " + std::to_string(kMostMilliseconds) + " are possible");
+  if (count < 0 || count > kMaxMilliseconds)
+    throw BadArgument(std::string(name) + " is " + std::to_string(count) + "; 0 to " + std::to_string(kMaxMilliseconds) + " are possible");
   return std::chrono::milliseconds(count);
 }
 

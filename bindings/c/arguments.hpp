@@ -10,25 +10,25 @@
 
 #include "bindings/c/guard.hpp"
 
-// What C functions make of their arguments. `name` is the argument's; all throw `BadArgument`, or `Error` where the C++ library knows
-// better.
+// These functions convert and check the arguments of C functions. `name` is the argument's name, for the message. All of them throw
+// `BadArgument`, or `Error` if the C++ library reports the mistake more precisely.
 
 namespace ringlet::c {
 
-/// The pointer, which must not be NULL.
+/// Returns the pointer, which must not be NULL.
 template <class T>
 T* required(T* pointer, const char* name) {
   if (pointer == nullptr) throw BadArgument(std::string(name) + " is NULL");
   return pointer;
 }
 
-/// What a handle holds.
+/// Returns the C++ object that a handle holds.
 template <class Handle>
 auto& value_of(Handle* handle, const char* name) {
   return required(handle, name)->value;
 }
 
-/// Writes a new handle of what `make` returns; NULL while it has not, and so on failure.
+/// Writes a new handle that holds what `make` returns. `*handle` is NULL before that, and so also on failure.
 template <class Handle, class Make>
 void give(Handle** handle, const char* name, Make make) {
   *required(handle, name) = nullptr;
@@ -46,26 +46,26 @@ ConstTensorView read_view(const ringlet_tensor* tensor, const char* name);
 TensorView written_view(const ringlet_tensor* tensor, const char* name);
 Tree tree_of(const ringlet_named_tensor* tensors, size_t count, const char* name);
 
-/// `count` elements; NULL only where there are none.
+/// Returns the `count` elements; `elements` may be NULL only if `count` is 0.
 template <class T>
 std::span<const T> array_of(const T* elements, size_t count, const char* name) {
   if (count > 0) required(elements, name);
   return {elements, count};
 }
 
-/// The caller's struct, of whatever version, over `options`, which hold the defaults. Both begin with their size.
+/// Copies the caller's struct, of whatever library version, over `options`, which hold the defaults. Both structs begin with their size.
 void read_options(const void* given, void* options, size_t size);
 /// Copies `defaults` into the caller's struct of `given_size` bytes.
 void write_options(void* given, size_t given_size, const void* defaults, size_t size);
 
-/// The defaults with what the caller has set; the defaults where `given` is NULL.
+/// Returns the defaults, overwritten by what the caller has set; `given` may be NULL.
 template <class Options>
 Options options_or(const Options* given, Options defaults) {
   if (given != nullptr) read_options(given, &defaults, sizeof defaults);
   return defaults;
 }
 
-/// The body of a function that fills options.
+/// The body of a C function that fills in default options.
 template <class Options>
 int32_t init_options(const char* call, Options* options, size_t struct_size, const Options& defaults) noexcept {
   return guarded(call, [&] { write_options(required(options, "options"), struct_size, &defaults, sizeof defaults); });

@@ -18,7 +18,7 @@ static_assert(same(Errc::ok, RINGLET_OK) && same(Errc::invalid_argument, RINGLET
 
 struct LastError {
   std::string text;
-  const char* message = "";  // of `text`, or a literal
+  const char* message = "";  // the string of `text`, or a literal
   int32_t rank = -1;
 };
 
@@ -95,7 +95,7 @@ const char* ringlet_code_name(int32_t code) {
     case RINGLET_CALLBACK_FAILED:
       return "callback_failed";
     default:
-      // All names are literals, so they end with a zero.
+      // All of the C++ library's names are literals, so they end with a zero byte.
       return code >= 0 && code <= UINT8_MAX ? ringlet::name_of(static_cast<ringlet::Errc>(code)).data() : "unknown";
   }
 }

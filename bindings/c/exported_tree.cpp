@@ -5,7 +5,7 @@
 namespace ringlet::c {
 
 ExportedTree::ExportedTree(Tree tree) : tree_(std::move(tree)) {
-  // Twice as many numbers as axes: shapes and strides. They do not move once they are pointed to.
+  // Each axis has two numbers: its extent and its stride. Reserving keeps the numbers in place once a tensor points to them.
   numbers_.reserve(tree_.size() * 2 * Shape::kMaxAxes);
   tensors_.reserve(tree_.size());
   for (const auto& [name, values] : tree_) {

@@ -7,7 +7,7 @@
 
 namespace ringlet::c {
 
-/// A tree as C sees it: owns the array of descriptions and the names and shapes that it points to, but no elements.
+/// A tree in the form that C sees: it owns the array of descriptions and the names and shapes that they point to, but no elements.
 class ExportedTree {
  public:
   ExportedTree() = default;
@@ -15,12 +15,12 @@ class ExportedTree {
   ExportedTree(ExportedTree&&) noexcept = default;
   ExportedTree& operator=(ExportedTree&&) noexcept = default;
 
-  /// Writes where the array is and how long; valid as long as this. Throws `BadArgument` where a pointer is NULL.
+  /// Writes the array's address and length, which are valid as long as this object. Throws `BadArgument` if a pointer is NULL.
   void give(const ringlet_named_tensor** tensors, size_t* count) const;
   const std::vector<ringlet_named_tensor>& tensors() const noexcept { return tensors_; }
 
  private:
-  Tree tree_;  // the names
+  Tree tree_;  // owns the names
   std::vector<int64_t> numbers_;
   std::vector<ringlet_named_tensor> tensors_;
 };

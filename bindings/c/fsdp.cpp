@@ -36,7 +36,7 @@ ringlet::FsdpOptions fsdp_options(const ringlet_fsdp_options* given) {
   return options;
 }
 
-/// The two arrays of a step.
+/// The two trees of a step, made from the caller's arrays.
 struct StepTrees {
   ringlet::Tree gradients, parameters;
 

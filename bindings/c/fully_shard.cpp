@@ -39,7 +39,7 @@ ringlet::FullyShardOptions sharding_options(const ringlet_fully_shard_options* g
   return options;
 }
 
-/// Writes the full parameters that `gather` returns.
+/// Writes the full parameters that `gather` returns to the caller's variables.
 template <class Gather>
 void give_unsharded(ringlet_unsharded** unsharded, const ringlet_named_tensor** parameters, size_t* count, Gather gather) {
   *required(unsharded, "unsharded") = nullptr;

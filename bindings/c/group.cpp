@@ -77,7 +77,7 @@ int32_t ringlet_group_split(ringlet_group* group, int32_t color, int32_t key, co
 
 int32_t ringlet_group_algorithm(const ringlet_group* group, const char* operation, size_t bytes, const char** algorithm) {
   return guarded(__func__, [&] {
-    // The library's names are literals, so they end with a zero.
+    // The C++ library's names are literals, so they end with a zero byte.
     *required(algorithm, "algorithm") = value_of(group, "group").algorithm(required(operation, "operation"), bytes).data();
   });
 }

@@ -7,24 +7,24 @@
 
 namespace ringlet::c {
 
-/// A mistake in a C call's arguments; the function's name is put before it.
+/// A mistake in the arguments of a C call. The message gets the function's name in front.
 class BadArgument : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// A function of the caller's failed.
+/// A function of the caller has failed.
 class CallbackFailed : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// Forgets the thread's last error.
+/// Clears the thread's last error.
 void clear_error() noexcept;
-/// The thread's last error becomes the exception that is being handled; returns its code. `call` is the C function.
+/// Stores the exception that is being handled as the thread's last error, and returns its code. `call` is the name of the C function.
 int32_t record_exception(const char* call) noexcept;
 
-/// Runs the body of a C function: whatever it throws becomes a code.
+/// Runs the body of a C function and turns any exception into a code.
 template <class Body>
 int32_t guarded(const char* call, Body&& body) noexcept {
   clear_error();
@@ -36,7 +36,8 @@ int32_t guarded(const char* call, Body&& body) noexcept {
   }
 }
 
-/// Throws `CallbackFailed` unless `code`, which the caller's function `name` returned, is 0. Says what that function's own last call said.
+/// Throws `CallbackFailed` if `code`, which the caller's function `name` returned, is not 0. The message includes the error of the last
+/// Ringlet call that this function made.
 void require_callback_success(const char* name, int32_t code);
 
 }  // namespace ringlet::c

@@ -7,7 +7,7 @@
 
 #include "bindings/c/exported_tree.hpp"
 
-// What several files of the C API know of its handles.
+// The handles that several files of the C API use.
 
 struct ringlet_group {
   ringlet::Group value;

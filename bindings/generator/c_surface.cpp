@@ -3,7 +3,7 @@
 #include "core/optimizers/optimizer_table.hpp"
 #include "core/plan/collective_table.hpp"
 
-// The C API's share of the tables: headers, definitions, and the list of functions that its test calls.
+// Generates the C API's files from the tables: headers, definitions, and the list of functions that its test calls.
 namespace ringlet::generator {
 
 namespace {
@@ -32,14 +32,13 @@ std::string enumeration(const Rows& rows) {
 }
 
 std::string dtypes_header() {
-  return header(
-      "Element types and operations.", "ringlet/c/language.h",
-      doc("Element types. f16, bf16: two bytes each; complex64: two floats; bool: one byte, 0 or 1.") +
-          enumeration(ringlet::detail::kDTypes) + "\n" + doc("Where an option names a dtype: none.") +
-          "enum { RINGLET_NO_DTYPE = -1 };\n\n" +
-          doc("How two elements are reduced. Integers wrap; max and min give NaN where either is NaN; on bool sum and max are OR, "
-              "prod and min AND.") +
-          enumeration(ringlet::detail::kReduceOps) + "\n");
+  return header("Element types and operations.", "ringlet/c/language.h",
+                doc("Element types. f16, bf16: two bytes each; complex64: two floats; bool: one byte, 0 or 1.") +
+                    enumeration(ringlet::detail::kDTypes) + "\n" + doc("Stands for no dtype in an option that names one.") +
+                    "enum { RINGLET_NO_DTYPE = -1 };\n\n" +
+                    doc("How two elements are reduced. Integers wrap; max and min give NaN if either is NaN; on bool sum and max are OR, "
+                        "prod and min AND.") +
+                    enumeration(ringlet::detail::kReduceOps) + "\n");
 }
 
 // ---- collectives
@@ -68,7 +67,7 @@ std::string parameter(Argument argument) {
   return "";
 }
 
-/// What the C++ call is given.
+/// Returns the expression that is passed to the C++ function for an argument.
 std::string converted(Argument argument) {
   switch (argument) {
     case Argument::op:
@@ -115,7 +114,7 @@ std::string collectives_header() {
     for (const bool is_async : {false, true})
       body += call_text("RINGLET_API int32_t " + function_name(form, is_async), parameters_of(form, is_async), ";");
     body += "/** @} */\n";
-    // Forms of one kind stand together.
+    // No blank line separates a form from its `_v` form.
     if (i + 1 == kCollectiveFormCount || !kCollectiveForms[i + 1].name.ends_with("_v")) body += "\n";
   }
   return header(
@@ -129,7 +128,7 @@ std::string collectives_header() {
       "ringlet/c/group.h", body);
 }
 
-/// The body of a function: hands the C++ call on to `run` or `start`.
+/// Returns the body of a function, which passes the C++ call to `run` or `start`.
 std::string collective_body(const CollectiveFormFacts& form, bool is_async) {
   std::vector<std::string> arguments;
   for (const Argument argument : form.arguments) arguments.push_back(converted(argument));
@@ -164,7 +163,7 @@ std::string field(double, const std::string& name) { return "double " + name + "
 std::string field(bool, const std::string& name) { return "int32_t " + name + ";"; }
 std::string field(const std::array<double, 2>&, const std::string& name) { return "double " + name + "[2];"; }
 
-/// Statements that give an option of a C struct `to` the value of `from`, and of the C++ struct the other way.
+/// These return statements that copy an option: to_c() from the C++ struct `from` to the C struct `to`, to_cpp() the other way.
 std::string to_c(double, const std::string& name) { return "  to." + name + " = from." + name + ";\n"; }
 std::string to_c(bool, const std::string& name) { return to_c(0.0, name); }
 std::string to_c(const std::array<double, 2>&, const std::string& name) { return to_c(0.0, name + "[0]") + to_c(0.0, name + "[1]"); }
@@ -201,21 +200,23 @@ std::string options_struct(const Row& row) {
   fields.emplace_back("int32_t state_dtype;", "RINGLET_NO_DTYPE: the gradient's own");
   std::size_t width = 0;
   for (const auto& each : fields) width = std::max(width, each.first.size());
-  std::string text = doc("Of " + prefix_of(row) + "_create.") + "typedef struct " + prefix_of(row) + "_options {\n";
+  std::string text = doc("Options of " + prefix_of(row) + "_create.") + "typedef struct " + prefix_of(row) + "_options {\n";
   for (const auto& [declaration, comment] : fields)
     text += "  " + declaration + std::string(width + 1 - declaration.size(), ' ') + "/**< " + comment + " */\n";
   return text + "} " + prefix_of(row) + "_options;\n\n";
 }
 
 std::string optimizers_header() {
-  std::string body = doc("Changes parameters by their gradients.") + "typedef struct ringlet_optimizer ringlet_optimizer;\n\n";
+  std::string body =
+      doc("An optimizer, which changes parameters by their gradients.") + "typedef struct ringlet_optimizer ringlet_optimizer;\n\n";
   for_each_optimizer([&](const auto& row) { body += options_struct(row); });
-  body += doc("Each fills in the defaults; struct_size is `sizeof *options`.") + "/** @{ */\n";
+  body += doc("Each fills in the defaults; struct_size must be `sizeof *options`.") + "/** @{ */\n";
   for_each_optimizer([&](const auto& row) { body += "RINGLET_API " + init_function(row, ";"); });
-  body += "/** @} */\n\n" + doc("Each makes an optimizer; RINGLET_INVALID_ARGUMENT for options out of their bounds.") + "/** @{ */\n";
+  body += "/** @} */\n\n" + doc("Each makes an optimizer; RINGLET_INVALID_ARGUMENT if an option is out of its bounds.") + "/** @{ */\n";
   for_each_optimizer([&](const auto& row) { body += "RINGLET_API " + create_function(row, ";"); });
   body += "/** @} */\n\n";
-  return header("Each optimizer's options, and what makes it. Formulas and bounds are given in optimizers.hpp.", "ringlet/c/base.h", body);
+  return header("The options of each optimizer, and the functions that make optimizers. Formulas and bounds are given in optimizers.hpp.",
+                "ringlet/c/base.h", body);
 }
 
 template <class Row>

@@ -6,7 +6,7 @@
 #include "core/optimizers/optimizer_table.hpp"
 #include "core/plan/collective_table.hpp"
 
-// Writes what other languages have of the library's tables, or compares it with what is there.
+// Writes the files of other languages that follow from the library's tables, or compares them with the existing files.
 
 namespace {
 
@@ -33,7 +33,7 @@ bool write(const std::string& path, const std::string& text) {
   return static_cast<bool>(file.flush());
 }
 
-/// Names of the tables that a page for people must have, and has not.
+/// Counts and prints the names of the tables that a page of the documentation should contain but does not.
 int check_page(const std::string& folder, const std::string& page) {
   using namespace ringlet;
   const std::string text = read(folder + "/" + page);

@@ -5,9 +5,9 @@
 
 namespace ringlet::generator {
 
-/// A file that is made from the library's tables.
+/// A file that is generated from the library's tables.
 struct GeneratedFile {
-  std::string path;  // below the project's folder
+  std::string path;  // relative to the project's folder
   std::string text;
 };
 

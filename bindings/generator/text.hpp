@@ -7,12 +7,12 @@
 #include <string_view>
 #include <vector>
 
-// How the generated languages write things. Lines have 140 columns, as clang-format and prettier are set to.
+// Formats text of the generated languages. Lines have 140 columns, which is also the setting of clang-format and Prettier.
 namespace ringlet::generator {
 
 inline constexpr std::size_t kColumns = 140;
 
-/// What every generated file says of itself.
+/// The comment at the top of every generated file.
 inline constexpr std::string_view kNotice = "Made by bindings/generator from the library's tables: see ARCHITECTURE.md, \"Tables\".";
 
 inline std::string joined(const std::vector<std::string>& parts, std::string_view between) {
@@ -21,10 +21,10 @@ inline std::string joined(const std::vector<std::string>& parts, std::string_vie
   return text;
 }
 
-/// `first` before the first word, `next` before those of further lines, `last` behind all.
+/// Wraps `text`: `first` comes before the first word, `next` at the start of further lines, and `last` after the last word.
 inline std::string wrapped(std::string_view text, const std::string& first, const std::string& next, const std::string& last) {
   std::istringstream words{std::string(text)};
-  const std::size_t open = first.rfind('\n') + 1;  // where the line begins that the words are added to
+  const std::size_t open = first.rfind('\n') + 1;  // start of the line to which the words are added
   std::string lines = first.substr(0, open), line = first.substr(open);
   const std::string begun = line;
   for (std::string word; words >> word;) {
@@ -39,7 +39,7 @@ inline std::string wrapped(std::string_view text, const std::string& first, cons
   return lines + line + last + "\n";
 }
 
-/// "head(a, b)tail", its parameters below each other's beginning where a line is full.
+/// Returns "head(a, b)tail". If the line gets too long, it continues in further lines, aligned with the first parameter.
 inline std::string call_text(const std::string& head, const std::vector<std::string>& parameters, const std::string& tail) {
   const std::string indent(head.size() + 1, ' ');
   std::string lines, line = head + "(";
@@ -56,12 +56,12 @@ inline std::string call_text(const std::string& head, const std::vector<std::str
   return lines + line + "\n";
 }
 
-/// The shortest text that reads as the same number: 0.9, 1e-8.
+/// Returns the shortest text that is read back as the same number, such as 0.9 or 1e-8.
 inline std::string number(double value) {
   std::array<char, 32> digits{};
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
   std::string text(digits.data(), end);
-  // C++ writes an exponent of two digits at least.
+  // std::to_chars() writes an exponent with at least two digits.
   for (const std::string_view zero : {"e-0", "e+0"})
     if (const std::size_t at = text.find(zero); at != std::string::npos) text.erase(at + 2, 1);
   return text;
@@ -81,7 +81,7 @@ inline std::string upper_case(std::string_view text) {
   return upper;
 }
 
-/// "weightDecay" of "weight_decay".
+/// Turns "weight_decay" into "weightDecay".
 inline std::string camel_case(std::string_view text) {
   std::string camel;
   for (std::size_t i = 0; i < text.size(); ++i)

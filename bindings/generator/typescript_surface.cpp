@@ -3,7 +3,7 @@
 #include "core/optimizers/optimizer_table.hpp"
 #include "core/plan/collective_table.hpp"
 
-// The npm package's share of the tables.
+// Generates the npm package's files from the tables.
 namespace ringlet::generator {
 
 namespace {
@@ -52,8 +52,8 @@ std::string tables() {
   return "// " + std::string(kNotice) + "\n" +
          constant("dtypeTable", "Element types, in the order of their numbers on the wire and in the core.", dtypes) +
          constant("reduceOps", "How elements are reduced, in the order of their numbers on the wire and in the core.", ops) +
-         constant("collectiveForms", "What can be called of collectives, in the order of the core's numbers; `_v`: with counts.", forms) +
-         constant("inPlaceForms", "Those of which the core takes one buffer for input and output.", in_place) +
+         constant("collectiveForms", "The collectives, in the order of their numbers in the core. Those with `_v` take counts.", forms) +
+         constant("inPlaceForms", "The collectives for which the core takes one buffer as input and output.", in_place) +
          constant("formulas", "The optimizers' classes.", formulas);
 }
 
@@ -65,7 +65,7 @@ std::string type_of(double) { return "number"; }
 std::string type_of(bool) { return "boolean"; }
 std::string type_of(const std::array<double, 2>&) { return "readonly [number, number]"; }
 
-/// As one of the list of numbers that the core takes.
+/// These return an option as an element, or several, of the list of numbers that the core takes.
 std::string as_number(double, const std::string& name) { return name; }
 std::string as_number(bool, const std::string& name) { return name + " ? 1 : 0"; }
 std::string as_number(const std::array<double, 2>&, const std::string& name) { return "..." + name; }
@@ -88,9 +88,9 @@ std::string optimizer_class(const Row& row) {
   read.emplace_back("stateDtype");
   std::string unpacked = "    const { " + joined(read, ", ") + " } = options;\n";
   if (unpacked.size() > kColumns + 1) unpacked = "    const {\n      " + joined(read, ",\n      ") + ",\n    } = options;\n";
-  return "\n/** Of " + name + ". */\nexport interface " + name + "Options extends OptimizerOptions {\n" + fields + "}\n\nexport class " +
-         name + " extends Optimizer {\n  constructor(learningRate: LearningRate, options: " + name + "Options = {}) {\n" + unpacked +
-         "    super('" + name + "', learningRate, [" + joined(numbers, ", ") + "], stateDtype);\n  }\n}\n";
+  return "\n/** Options of " + name + ". */\nexport interface " + name + "Options extends OptimizerOptions {\n" + fields +
+         "}\n\nexport class " + name + " extends Optimizer {\n  constructor(learningRate: LearningRate, options: " + name +
+         "Options = {}) {\n" + unpacked + "    super('" + name + "', learningRate, [" + joined(numbers, ", ") + "], stateDtype);\n  }\n}\n";
 }
 
 std::string optimizers() {

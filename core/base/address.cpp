@@ -6,14 +6,14 @@
 namespace ringlet {
 namespace {
 
-// std::isdigit and friends depend on the locale; an address does not.
+// std::isdigit and its relatives depend on the locale; the syntax of an address does not.
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_hex_digit(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 bool is_name_character(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '.' || c == '_';
 }
 
-/// A decimal number without sign or leading zeros, at most `limit`.
+/// Parses a decimal number without a sign or leading zeros, at most `limit`.
 std::optional<unsigned> parse_number(std::string_view text, unsigned limit) {
   if (text.empty() || text.size() > 5 || !std::all_of(text.begin(), text.end(), is_digit)) return std::nullopt;
   if (text.size() > 1 && text.front() == '0') return std::nullopt;
@@ -31,7 +31,8 @@ bool is_ipv4(std::string_view text) {
   return text.empty();
 }
 
-/// Groups of one to four hex digits between colons, the last two perhaps an IPv4 address; nullopt where `text` is not that.
+/// Counts the groups of one to four hex digits between colons, of which an IPv4 address at the end counts as two. Returns nullopt if `text`
+/// has another form.
 std::optional<int> count_groups(std::string_view text) {
   int groups = 0;
   while (!text.empty()) {

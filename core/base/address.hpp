@@ -8,7 +8,7 @@
 
 namespace ringlet {
 
-/// Where a rank listens: a host name or a numeric IPv4 or IPv6 address (without brackets), and a TCP port.
+/// The address at which a rank listens: a host name or a numeric IPv4 or IPv6 address (without brackets), and a TCP port.
 struct Address {
   std::string host;
   std::uint16_t port = 0;
@@ -16,8 +16,8 @@ struct Address {
   friend bool operator==(const Address&, const Address&) = default;
 };
 
-/// "10.0.0.7:5000", "host:5000", "[fe80::1%eth0]:5000". Port 0 (let the system choose) is allowed. Otherwise `invalid_argument` with the
-/// text.
+/// Parses "10.0.0.7:5000", "host:5000" or "[fe80::1%eth0]:5000". Port 0 (the system chooses one) is allowed. Anything else is an
+/// `invalid_argument` that quotes the text.
 Result<Address> parse_address(std::string_view text);
 
 /// The inverse of parse_address.

@@ -5,11 +5,11 @@
 
 namespace ringlet {
 
-/// Ends the calls that an object has left behind in timers, deferred tasks and other objects. The object has a guard as a member, and gives
-/// away callbacks that the guard has wrapped: once the object is destroyed, or has called end(), they do nothing.
+/// Suppresses callbacks into an object that no longer exists. The object has a guard as a member and wraps with it each callback that it
+/// gives to timers, deferred tasks and other objects. Once the object is destroyed or has called end(), wrapped callbacks do nothing.
 class AliveGuard {
  public:
-  /// Tells, also after a call that may have destroyed the guard's owner, whether the owner is still alive.
+  /// Says whether the guard's owner is still alive, even after a call that may have destroyed the owner.
   class Watch {
    public:
     bool alive() const { return *alive_; }
@@ -27,7 +27,7 @@ class AliveGuard {
   AliveGuard& operator=(const AliveGuard&) = delete;
 
   Watch watch() const { return Watch(alive_); }
-  /// A callback that calls `callback`, which returns nothing, as long as the owner is alive.
+  /// Returns a callback that calls `callback`, which returns nothing, as long as the owner is alive.
   template <class Callback>
   auto wrap(Callback callback) const {
     return [watch = watch(), callback = std::move(callback)](auto&&... arguments) mutable {
@@ -35,7 +35,7 @@ class AliveGuard {
     };
   }
   bool alive() const { return *alive_; }
-  /// From now on wrapped callbacks do nothing.
+  /// Makes wrapped callbacks do nothing from now on.
   void end() { *alive_ = false; }
 
  private:

@@ -8,7 +8,7 @@
 
 namespace ringlet {
 
-/// A shape of these extents; `invalid_argument` where the shape's constructor would throw.
+/// Makes a shape of these extents; `invalid_argument` where the shape's constructor would throw.
 Result<Shape> checked_shape(std::span<const std::int64_t> extents);
 
 }  // namespace ringlet

@@ -6,7 +6,7 @@ namespace ringlet {
 
 namespace detail {
 
-/// The compiler's name for this function ends with its argument: "value = ringlet::DType::f32]", or, of a number that the enumeration has
+/// The compiler's name for this function ends with its argument: "value = ringlet::DType::f32]" or, for a number that the enumeration has
 /// no name for, "value = (ringlet::DType)14]".
 template <auto value>
 constexpr bool has_name() {
@@ -17,7 +17,7 @@ constexpr bool has_name() {
 
 }  // namespace detail
 
-/// Whether an enumeration has a name for this value of it. Tables assert that the value behind their last row has none.
+/// Whether an enumeration has an enumerator of this value. Tables assert that the value after their last row has none.
 template <auto value>
 inline constexpr bool is_enumerator = detail::has_name<value>();
 

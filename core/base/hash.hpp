@@ -5,7 +5,7 @@
 
 namespace ringlet {
 
-/// XXH3's 64 bits: what ranks compare in place of long texts. The same on every machine.
+/// The 64-bit XXH3 hash, which ranks compare in place of long texts. It is the same on every machine.
 std::uint64_t hash_of(std::string_view text);
 
 }  // namespace ringlet

@@ -22,7 +22,7 @@ std::string hex_text(unsigned value) {
 
 struct Run {
   std::size_t begin = kGroups;
-  std::size_t length = 1;  // a single zero is written out
+  std::size_t length = 1;  // a single zero group is not abbreviated
 };
 
 Run longest_zeros(const std::array<unsigned, kGroups>& groups) {

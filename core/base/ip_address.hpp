@@ -15,18 +15,18 @@ class IpAddress {
  public:
   enum class Family : std::uint8_t { v4, v6 };
 
-  /// 0.0.0.0.
+  /// Makes 0.0.0.0.
   IpAddress() = default;
-  /// From 4 or 16 bytes in network order; nothing where it is another number of bytes.
+  /// Makes an address from 4 or 16 bytes in network order; returns nothing for another number of bytes.
   static std::optional<IpAddress> from_bytes(ConstBytes bytes);
 
   Family family() const noexcept { return family_; }
   /// 4 or 16 bytes in network order.
   ConstBytes bytes() const noexcept { return ConstBytes(bytes_).first(family_ == Family::v4 ? 4 : 16); }
-  /// Whether it stands for one machine: neither unspecified nor multicast nor IPv4's broadcast.
+  /// Whether the address belongs to one machine: it is neither unspecified, multicast nor IPv4's broadcast.
   bool is_unicast() const noexcept;
   bool is_loopback() const noexcept;
-  /// 169.254.0.0/16 or fe80::/10.
+  /// Whether the address is in 169.254.0.0/16 or fe80::/10.
   bool is_link_local() const noexcept;
 
   friend auto operator<=>(const IpAddress&, const IpAddress&) = default;
@@ -36,7 +36,7 @@ class IpAddress {
   std::array<std::byte, 16> bytes_{};
 };
 
-/// "192.168.1.7", "fe80::1": the form that RFC 5952 asks for, but for addresses that embed an IPv4 one, which stay in hex.
+/// The text form that RFC 5952 asks for, such as "192.168.1.7" or "fe80::1"; but addresses that embed an IPv4 address stay in hex.
 std::string to_string(const IpAddress& address);
 
 }  // namespace ringlet

@@ -7,10 +7,10 @@
 
 namespace ringlet {
 
-/// "sum, max or min", where `before_last` is "or".
+/// Joins names as in "sum, max or min", where `before_last` is "or".
 std::string names_text(const std::vector<std::string_view>& names, std::string_view before_last);
 
-/// The same of the dtypes that `belongs` is true for.
+/// Joins the names of the dtypes for which `belongs` is true.
 std::string names_of_dtypes(bool (*belongs)(DType) noexcept, std::string_view before_last);
 
 }  // namespace ringlet

@@ -5,7 +5,7 @@
 
 namespace ringlet {
 
-/// As short as it can be: 0.1, 1e-08.
+/// The number in its shortest form, with up to 12 significant digits: 0.1, 1e-08.
 inline std::string number_text(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.12g", value);

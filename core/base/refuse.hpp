@@ -4,12 +4,12 @@
 #include <string>
 #include <utility>
 
-// The caller made a mistake, and nothing has been sent. The text names the value at fault.
+// For mistakes of the caller, found before anything is sent. The text names the invalid value.
 namespace ringlet {
 
 inline Status invalid(std::string text) { return {Errc::invalid_argument, std::move(text)}; }
 
-/// Throws `InvalidArgument`.
+/// Throws an `InvalidArgument` with this text.
 [[noreturn]] inline void refuse(std::string text) { throw InvalidArgument(invalid(std::move(text))); }
 
 }  // namespace ringlet

@@ -6,7 +6,7 @@
 
 namespace ringlet {
 
-/// A value or the status that says why there is none.
+/// A value, or the status that says why there is none.
 template <class T>
 class [[nodiscard]] Result {
  public:
@@ -14,11 +14,11 @@ class [[nodiscard]] Result {
   Result(Status failure) : state_(std::move(failure)) {}
 
   bool ok() const noexcept { return std::holds_alternative<T>(state_); }
-  /// Only where ok().
+  /// The value; call it only if ok().
   T& value() & { return *std::get_if<T>(&state_); }
   const T& value() const& { return *std::get_if<T>(&state_); }
   T&& value() && { return std::move(*std::get_if<T>(&state_)); }
-  /// The failure; an ok status where there is a value.
+  /// The failure, or an ok status if there is a value.
   Status status() const { return ok() ? Status{} : *std::get_if<Status>(&state_); }
 
  private:

@@ -12,13 +12,13 @@ namespace {
 
 constexpr std::align_val_t kAlignment{64};
 
-/// Offers every run of elements that lie side by side in both views: bytes of `from`, bytes of `to`, their length. Shapes are equal.
+/// Visits every run of elements that are contiguous in both views: bytes of `from`, bytes of `to`, their length. Both have the same shape.
 template <class Visit>
 void for_each_run(ConstTensorView from, TensorView to, Visit visit) {
   const std::size_t element = size_of(from.dtype());
   const Shape& shape = from.shape();
   if (shape.count() == 0) return;
-  std::size_t inner = shape.axes();  // axes from here on are one run
+  std::size_t inner = shape.axes();  // axes from here on form one run
   std::size_t run = 1;
   while (inner > 0) {
     const auto dense = static_cast<std::int64_t>(run);

@@ -5,7 +5,7 @@
 
 namespace ringlet {
 
-/// A length of time in nanoseconds. core/ has no clock: instants are handed in.
+/// A length of time in nanoseconds. core/ reads no clock; its callers pass the time in.
 struct Duration {
   std::int64_t nanoseconds = 0;
 
@@ -20,7 +20,7 @@ struct Duration {
   friend constexpr Duration operator*(Duration value, std::int64_t factor) { return {value.nanoseconds * factor}; }
 };
 
-/// A moment on a clock that never goes back; only differences mean anything.
+/// A moment on a monotonic clock; only differences between moments have a meaning.
 struct Instant {
   std::int64_t nanoseconds = 0;
 

@@ -8,7 +8,7 @@ namespace ringlet {
 
 namespace {
 
-/// The rank in the group that a rank waits for in this operation, as it says; nothing where it says none.
+/// The rank in the group that the reporting rank waits for first in this operation; nothing where it reports none.
 std::optional<int> first_awaited(const wire::OperationState& operation, const Membership& members) {
   return operation.waits_for.empty() ? std::nullopt : members.rank_of(static_cast<int>(operation.waits_for.front()));
 }
@@ -26,7 +26,7 @@ void DeadlineWatch::on_tick(Instant now) {
 
 void DeadlineWatch::on_survey(const Survey& survey) {
   const Pending pending = std::exchange(asked_, std::nullopt)->pending;
-  // An operation that has ended meanwhile has ended well.
+  // An operation that has ended during the survey has succeeded.
   if (pending.group->is_pending(pending)) host_.fail(find_timeout(pending, survey));
 }
 
@@ -37,7 +37,7 @@ Status DeadlineWatch::find_timeout(const Pending& pending, const Survey& survey)
   met[static_cast<std::size_t>(group.options().rank)] = true;
   std::uint64_t sequence = pending.sequence;
   auto next = first_awaited(group.state(pending, host_.loop().now()), members);
-  // In a circle all wait for bytes that are under way: then this rank's own view says it best.
+  // If the ranks wait for each other in a circle, the missing bytes are under way, and the status says what this rank sees itself.
   while (next && !met[static_cast<std::size_t>(*next)]) {
     met[static_cast<std::size_t>(*next)] = true;
     const int world_rank = members.world_rank(*next);

@@ -7,16 +7,16 @@
 
 namespace ringlet {
 
-/// Ends the world once the deadline of an operation or a message has passed. The rank that an operation waits for may itself only be
-/// waiting, as along a ring: so all members are asked, and the one that is named is found by going from each waiting rank to the one that
-/// it waits for, up to one that has not called the operation or does not answer. One operation at a time, within Surveys::kPatience.
-/// Belongs to the loop's thread.
+/// Ends the world once the deadline of an operation or a message has passed. The rank that an operation waits for may itself wait for
+/// another one, for example along a ring. All members are therefore asked for their state, and the status blames the rank at the end of
+/// that chain: one that has not called the operation or does not answer. Only one operation is examined at a time, which takes at most
+/// Surveys::kPatience. Belongs to the loop's thread.
 class DeadlineWatch {
  public:
   DeadlineWatch(GroupHost& host, GroupTable& groups, Surveys& surveys) : host_(host), groups_(groups), surveys_(surveys) {}
 
   void on_tick(Instant now);
-  /// Drops the operation that is asked about if it is this group's, which is about to go.
+  /// Cancels the survey that is under way if it is about an operation of this group, which is about to be destroyed.
   void forget(const GroupEngine& group);
   void stop();
 

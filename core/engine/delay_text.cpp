@@ -10,7 +10,7 @@ namespace ringlet {
 
 namespace {
 
-/// Of those that are late, so many are described; the others are counted.
+/// A text describes at most this many late ranks and counts the others.
 constexpr std::size_t kDescribed = 8;
 
 std::string latecomer_text(const Latecomer& one) {
@@ -19,7 +19,7 @@ std::string latecomer_text(const Latecomer& one) {
 
 std::string and_more(std::size_t count) { return count > kDescribed ? " and " + std::to_string(count - kDescribed) + " more" : ""; }
 
-/// "rank 2 (attic), which is still in ..., and rank 3 (porch), which computes".
+/// Describes the late ranks: "rank 2 (attic), which is still in ..., and rank 3 (porch), which computes".
 std::string described(const std::vector<Latecomer>& late) {
   std::string text;
   const std::size_t shown = std::min(late.size(), kDescribed);
@@ -42,7 +42,7 @@ std::string waits_text(const wire::OperationState& operation) {
   return text + and_more(operation.waits_for.size());
 }
 
-/// ", 3.0 of 8.0 MiB received".
+/// The operation's progress as the end of a sentence: ", 3.0 of 8.0 MiB received".
 std::string moved_text(const wire::OperationState& operation) {
   if (operation.to_receive > 0) return ", " + progress_text(operation.received, operation.to_receive) + " received";
   if (operation.to_send > 0) return ", " + progress_text(operation.sent, operation.to_send) + " sent";

@@ -9,10 +9,10 @@ namespace ringlet {
 
 namespace {
 
-/// Whether a rank, which was asked about a stream, is in this operation of it.
+/// Whether the rank that reports `state` is in this operation of the stream that it was asked about.
 bool is_in(const wire::RankState& state, std::uint64_t sequence) { return state.ended == sequence && state.called > sequence; }
 
-/// How much of it has come; 1 where nothing has to.
+/// The share of the operation's bytes that has been received; 1 where there is nothing to receive.
 double received_share(const wire::OperationState& operation) {
   return operation.to_receive == 0 ? 1.0 : static_cast<double>(operation.received) / static_cast<double>(operation.to_receive);
 }
@@ -57,7 +57,7 @@ void DelayWatch::drop_ended(Instant now) {
 void DelayWatch::add_new(Instant now) {
   for (const Pending& pending : found_) {
     const bool known = std::any_of(watched_.begin(), watched_.end(), [&](const Watched& watched) { return watched.pending == pending; });
-    if (known || watched_.size() >= kMost) continue;
+    if (known || watched_.size() >= kMax) continue;
     watched_.push_back({pending, name_of(pending.group->state(pending, now)), pending.started + host_.options().warn_after});
   }
 }
@@ -118,7 +118,7 @@ void DelayWatch::forget(const GroupEngine& group) {
   std::erase_if(watched_, [&](const Watched& watched) {
     if (watched.pending.group != &group) return false;
     if (watched.survey) surveys_.cancel(*watched.survey);
-    // Nothing of it is pending: what was warned of has gone on since the last tick.
+    // The group is idle, so an operation that was warned of has ended since the last tick.
     if (watched.warned) tell_over(watched, host_.loop().now());
     return true;
   });

@@ -10,24 +10,25 @@
 
 namespace ringlet {
 
-/// Warns of operations that take long, and finds out whom they wait for: a survey of the other members each time the warning limit, then
-/// twice of it, four times and so on have passed. Ends nothing. Belongs to the loop's thread.
+/// Warns of operations that take long, and finds out by a survey of the other members which ranks they wait for. It does so once an
+/// operation has taken as long as the warning limit, then twice as long, four times and so on. It never ends an operation. Belongs to the
+/// loop's thread.
 class DelayWatch {
  public:
-  /// Nothing is watched before there is a handler.
+  /// Nothing is watched until set_handler() has been called.
   DelayWatch(GroupHost& host, GroupTable& groups, Surveys& surveys) : host_(host), groups_(groups), surveys_(surveys) {}
 
   void set_handler(DelayHandler handler) { handler_ = std::move(handler); }
-  /// Looks for operations that take long, and for those that have gone on after a warning.
+  /// Looks for operations that take long, and for those that have ended after a warning.
   void on_tick(Instant now);
-  /// Drops what is about this group, which is idle and about to go, after a last word about each warning.
+  /// Forgets the operations of this group, which is idle and about to be destroyed. Those that were warned of are reported as over.
   void forget(const GroupEngine& group);
-  /// Drops all, as the world has failed.
+  /// Forgets all operations, because the world has failed.
   void stop();
 
  private:
-  /// Operations are many only where a program starts them without waiting: then the oldest stand for the others.
-  static constexpr std::size_t kMost = 64;
+  /// Only a program that starts operations without waiting has more than this; then only the oldest ones are watched.
+  static constexpr std::size_t kMax = 64;
 
   struct Watched {
     Pending pending;
@@ -50,7 +51,7 @@ class DelayWatch {
   DelayHandler handler_;
   std::vector<Watched> watched_;
   std::vector<Pending> found_;
-  std::map<int, std::string> hosts_;  // of ranks that have said it
+  std::map<int, std::string> hosts_;  // by rank, of those that have answered a survey
 };
 
 }  // namespace ringlet

@@ -6,11 +6,11 @@
 
 namespace ringlet {
 
-/// How much of operations that a peer has not started yet has been sent to it, in one stream. The peer must keep those bytes; the limit
-/// bounds them. They are given back when the peer's own call of the operation arrives.
+/// Counts the bytes that have been sent to a peer, in one stream, for operations that it has not started yet. The peer has to keep them in
+/// memory, so their number is limited. They are given back when the peer's own call of the operation arrives.
 class EagerWindow {
  public:
-  /// What each early operation costs beyond its payload: the peer has to remember it.
+  /// The bytes that each early operation counts beyond its payload, because the peer has to keep a record of it.
   static constexpr std::size_t kOperationBytes = 512;
 
   explicit EagerWindow(std::size_t limit_bytes) : limit_(limit_bytes) {}
@@ -19,9 +19,9 @@ class EagerWindow {
   void take(std::size_t bytes) { taken_ += bytes; }
   void give_back(std::size_t bytes) { taken_ -= bytes; }
 
-  /// An operation has ended here before the peer's call of it came: its bytes are given back by release().
+  /// Called where an operation has ended here before the peer's call of it came. release() gives its bytes back later.
   void defer_release(std::uint64_t sequence, std::size_t bytes) { deferred_.push_back({sequence, bytes}); }
-  /// The peer's call of an operation that has ended here has come.
+  /// Called when the peer's call of an operation comes that has already ended here.
   void release(std::uint64_t sequence) {
     for (auto it = deferred_.begin(); it != deferred_.end(); ++it) {
       if (it->sequence != sequence) continue;

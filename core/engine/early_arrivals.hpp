@@ -14,11 +14,11 @@
 
 namespace ringlet {
 
-/// What peers that are ahead have sent of a stream's operations that have not started here: calls and whole data frames, within bounds. A
-/// peer that exceeds them ends the world.
+/// Keeps the calls and data frames that peers have sent for operations of a stream that have not started here yet. Their number and size
+/// are bounded; a peer that exceeds the bounds ends the world.
 class EarlyArrivals {
  public:
-  /// A data frame.
+  /// A data frame of an operation that has not started here.
   struct Frame final : BufferedSink {
     Frame(EarlyArrivals& arrivals, int from, const FrameHeader& frame_header);
     std::size_t consume(ConstBytes piece) override;
@@ -31,16 +31,16 @@ class EarlyArrivals {
     bool complete = false;
   };
 
-  /// `on_frame_ended` hears of each frame that has come whole.
+  /// `on_frame_ended` is called for each frame that has been received completely.
   EarlyArrivals(GroupContext& group, std::uint16_t stream, std::function<void(int peer, std::uint64_t sequence)> on_frame_ended)
       : group_(group), stream_(stream), on_frame_ended_(std::move(on_frame_ended)) {}
 
-  /// `ahead`: how many operations lie between this one and the one that this rank is in.
+  /// `ahead` is the distance between `sequence` and the operation that this rank is in.
   void add_call(int peer, std::uint64_t sequence, std::uint64_t ahead, const Call& call);
-  /// Where the payload of a data frame goes; null where the world has failed.
+  /// Returns where the payload of a data frame goes, or null where the world has failed.
   PayloadSink* add_frame(int peer, const FrameHeader& header);
   std::optional<Call> take_call(int peer, std::uint64_t sequence);
-  /// The next frame of the operation, in the order of coming, if it has come whole; null: none.
+  /// Returns the operation's next frame in the order of arrival, or null where there is none or it is still being received.
   std::unique_ptr<Frame> take_frame(int peer, std::uint64_t sequence);
 
  private:

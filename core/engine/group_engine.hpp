@@ -11,56 +11,58 @@
 
 namespace ringlet {
 
-/// One group, seen from one of its ranks: its streams and mailboxes. The operations' ranks are the group's; a status names the world's.
-/// Belongs to the loop's thread; its table owns it (group_table.hpp).
+/// One group on one of its ranks, with its streams and mailboxes. Ranks in operations are the group's numbers, the rank of a status is the
+/// world's. Belongs to the loop's thread. Owned by the world's GroupTable.
 class GroupEngine {
  public:
   static constexpr std::uint16_t kMaxStreams = 1024;
 
-  /// `rank` is this rank's in the group.
+  /// `rank` is this rank's number in the group.
   GroupEngine(GroupHost& host, Membership members, int rank);
   ~GroupEngine();
 
   const Membership& members() const { return context_.members(); }
-  /// The world's, with rank, size and guests of this group. Does not change once there are operations: then any thread may read it.
+  /// The world's options, with rank, size and guests of this group. They do not change once there are operations; any thread may read them
+  /// then.
   const WorldOptions& options() const { return context_.options(); }
-  /// What the ranks have agreed on while they met. Before the first operation.
+  /// Sets what the ranks have agreed on while they met. To be called before the first operation.
   void set_placement(const Placement& placement, const AlgorithmLimits& limits) { context_.set_placement(placement, limits); }
-  /// This rank's number of the group; 0 is the world.
+  /// The number by which this rank knows the group; 0 is the world.
   std::uint32_t id() const { return members().group_id(options().rank); }
 
   /// Starts an operation whose arguments have been checked (requests.hpp). Completes exactly once, from the loop.
   void start(std::uint16_t stream, CollectiveTask task);
   void send(std::uint16_t stream, MessageTask task);
   void receive(std::uint16_t stream, MessageTask task);
-  /// What carries the bytes to the other members: "tcp", "memory", "mixed", or "none" where there is nobody.
+  /// The medium that carries the bytes to the other members: "tcp", "memory", "mixed", or "none" where there are no others.
   std::string_view links();
-  /// No operation is pending.
+  /// Whether no operation is pending.
   bool idle() const;
 
-  // From the world; these two ranks are the world's, of a member that has not left.
-  /// A frame of an operation, or the member's leave, which ends the world if it is still needed here. A null sink: nothing of the frame is
-  /// wanted, or the world has failed.
+  // The world calls the next two. Their rank is the world's number of a member that has not left.
+  /// Takes a frame of an operation, or the member's `leave` frame, which ends the world if the member is still needed here. Returns null
+  /// where the payload is not wanted or the world has failed.
   PayloadSink* on_frame(int world_rank, const FrameHeader& header);
   /// The member has left the world; its session's sources have been dropped.
   void on_left_world(int world_rank);
 
   bool has_left(int peer) const { return context_.departure(peer) != GroupContext::Departure::none; }
-  /// `timed_out` where a message's deadline has passed.
+  /// Returns `timed_out` where a message's deadline has passed.
   Status check_messages(Instant now) const;
   /// A running operation whose deadline has passed.
   std::optional<Pending> overdue(Instant now);
-  /// Adds what has been under way since then or longer, of each stream and mailbox the oldest.
+  /// Adds the operations and messages that have been under way since `since` or longer: the oldest one of each stream and mailbox.
   void find_pending(Instant since, std::vector<Pending>& found);
-  /// Whether it is still under way and, of a mailbox, still the oldest.
+  /// Whether the operation or message is still under way; a message also has to be the oldest one of its mailbox.
   bool is_pending(const Pending& pending) const;
-  /// For RankState messages, of what is under way.
+  /// The state of `pending`, which is under way, for RankState messages.
   wire::OperationState state(const Pending& pending, Instant now) const;
-  /// Adds what this rank does and has done in this group. An operation that `stream` is in comes first.
+  /// Adds this rank's running and finished operations in this group to `state`. The one that `stream` is in comes first.
   void add_to(wire::RankState& state, Instant now, std::uint32_t stream = 0) const;
-  /// The same, and how many operations of `stream` this rank has called and ended.
+  /// Like add_to(), and sets how many operations of `stream` this rank has called and ended.
   void answer(std::uint32_t stream, wire::RankState& state, Instant now) const;
-  /// `timed_out` of a stream's running operation. `late`: the rank that holds it up, and what that one does; -1: as seen from here.
+  /// The `timed_out` status of a stream's running operation. `late` is the rank that holds it up, which `what_it_does` describes; with -1
+  /// the status says only what this rank sees itself.
   Status timeout(std::uint16_t stream, int late = -1, const std::string& what_it_does = {}) const {
     return streams_[stream]->timeout(late, what_it_does);
   }

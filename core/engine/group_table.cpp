@@ -9,7 +9,7 @@ namespace ringlet {
 
 namespace {
 
-/// Of the operations that run, so many are told to others.
+/// A RankState message lists at most this many running operations.
 constexpr std::size_t kToldOperations = 8;
 
 }  // namespace
@@ -46,7 +46,7 @@ void GroupTable::leave(GroupEngine& group) {
     if (rank == group.options().rank || host_.has_left_world(peer)) continue;
     Session& session = host_.session_with(peer);
     session.discard_frame_of(id);
-    // Who has left before waits for this, to use its number of the group again.
+    // A member that has left already waits for this frame before it uses its number of the group again.
     leave.group = group.members().group_id(rank);
     session.send_owned(leave, {});
     if (!group.has_left(rank)) slots_[id].awaited.push_back(peer);

@@ -5,7 +5,7 @@
 namespace ringlet {
 
 Status Heartbeats::on_tick(Instant now) {
-  // If this process itself stood still, what the others sent meanwhile has not been read yet.
+  // If this process itself was suspended, the frames that others sent meanwhile have not been read yet.
   const bool stood_still = now - last_tick_ > options_.heartbeat_timeout / 2;
   last_tick_ = now;
   Status outcome;
@@ -23,7 +23,7 @@ Status Heartbeats::check(Session& session, Instant now) const {
     return {Errc::peer_lost,
             peers_.text_of(session.peer()) + " has been silent for " + seconds_text(silence) + "; it hangs, or its network does",
             session.peer()};
-  // What is on its way shows life as well as a heartbeat behind it.
+  // Bytes that wait to be sent will show that this rank is alive, so a heartbeat behind them is not needed.
   if (session.has_unsent() || now - session.last_sent() < options_.heartbeat_timeout / kHeartbeatsPerTimeout) return {};
   FrameHeader heartbeat;
   heartbeat.kind = FrameKind::heartbeat;
@@ -31,7 +31,7 @@ Status Heartbeats::check(Session& session, Instant now) const {
   return {};
 }
 
-/// A relay that hangs silences the guests behind it, too: it is to be the first that is missed.
+/// A relay that hangs also silences the guests behind it. Guests are given more time, so that the relay is blamed first.
 Duration Heartbeats::patience_with(int peer) const {
   const Duration timeout = options_.heartbeat_timeout;
   return options_.is_relayed(options_.rank, peer) ? timeout + timeout / kHeartbeatsPerTimeout * 2 : timeout;

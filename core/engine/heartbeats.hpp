@@ -10,7 +10,7 @@ class Heartbeats {
  public:
   Heartbeats(const WorldOptions& options, Peers& peers, Instant now) : options_(options), peers_(peers), last_tick_(now) {}
 
-  /// Now and then. `peer_lost` names a rank that has been silent for longer than the heartbeat timeout.
+  /// To be called regularly. Returns `peer_lost` with a rank that has been silent for longer than the heartbeat timeout.
   Status on_tick(Instant now);
 
  private:

@@ -19,7 +19,7 @@ class IncomingMessage final : public PayloadSink {
 
   Status begin_frame(const FrameHeader& header) const;
   void take(ConstBytes bytes);
-  /// Destroys this if all has come.
+  /// Completes the message if all its bytes have come, which destroys this object.
   void finish_if_done();
 
   Bytes direct() override { return task_.destination.subspan(offset_); }
@@ -27,7 +27,7 @@ class IncomingMessage final : public PayloadSink {
   std::size_t consume(ConstBytes bytes) override;
   void frame_ended() override { finish_if_done(); }
 
-  /// The message that was offered is the one that is waited for, and has been accepted.
+  /// The message that was offered fits this receive and has been accepted.
   void set_matched() { matched_ = true; }
   bool matched() const { return matched_; }
   Instant deadline() const { return deadline_; }
@@ -44,7 +44,7 @@ class IncomingMessage final : public PayloadSink {
   std::size_t offset_ = 0;
 };
 
-/// A message that was offered and that no receive waits for yet, or whose refused bytes are still coming.
+/// A message that was offered before its receive was posted, or that was refused while its bytes are still coming.
 class EarlyMessage final : public BufferedSink {
  public:
   EarlyMessage(PeerMessages& peer, std::uint64_t sequence, const MessageShape& shape, bool eager)
@@ -54,9 +54,9 @@ class EarlyMessage final : public BufferedSink {
   std::size_t consume(ConstBytes bytes) override;
   void frame_ended() override;
 
-  /// Throws the bytes away, those to come too; true if none are to come.
+  /// Discards the message's bytes, including those still to come. Returns whether none are still to come.
   bool refuse();
-  /// Its bytes no longer count as held.
+  /// The message's bytes no longer count as held by PeerMessages.
   void release();
   const MessageShape& shape() const { return shape_; }
   bool in_frame() const { return in_frame_; }

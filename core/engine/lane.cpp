@@ -53,7 +53,7 @@ void Lane::wake_if_sendable() {
 std::optional<std::size_t> Lane::sendable() const {
   if (next_send_ == steps_.send_count) return std::nullopt;
   const Send& next = send(next_send_);
-  const RunningPlan::Progress source = plan_.progress(next.after);
+  const RunningPlan::Prefix source = plan_.progress(next.after);
   if (next.from.bytes == 0) return source.done ? std::optional<std::size_t>(0) : std::nullopt;
   const std::size_t segment = group_.options().segment_bytes;
   const std::size_t ready = (source.done ? next.from.bytes : std::min(source.bytes, next.from.bytes)) - send_offset_;

@@ -14,20 +14,21 @@ namespace ringlet {
 
 class StreamEngine;
 
-/// One peer's part of a collective: frames what goes to the peer, and puts what comes from it where the plan says.
+/// One peer's part of a collective. It makes the frames that go to the peer, and puts the data that comes from it where the plan says.
 class Lane final : public FrameSource, public PayloadSink {
  public:
-  /// No frame of the peer may be on its way when the lane goes.
+  /// No frame to or from the peer may be under way when the lane is destroyed.
   Lane(StreamEngine& engine, std::uint16_t stream, GroupContext& group, RunningPlan& plan, EagerWindow window)
       : engine_(engine), stream_(stream), group_(group), plan_(plan), window_(std::move(window)) {}
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
 
-  /// Takes part in an operation of the stream. `call_record` is what the peer is told of the call; it stays until the end.
+  /// Begins to take part in an operation of the stream. `call_record` is the encoded call that the peer is sent; it stays valid until the
+  /// operation has ended.
   void start(const PeerSteps& steps, std::uint64_t sequence, ConstBytes call_record);
-  /// Of the operation that this lane last took part in.
+  /// The number of the operation that this lane last took part in.
   std::uint64_t sequence() const { return sequence_; }
-  /// The operation has ended here. What was sent to a peer that has not called it yet goes on to count as early.
+  /// The operation has ended here. Bytes that were sent to a peer that has not called it yet keep counting as early.
   void end();
   /// Takes the lane out of its session's queue.
   void withdraw();
@@ -37,11 +38,12 @@ class Lane final : public FrameSource, public PayloadSink {
   bool called() const { return called_; }
   /// The peer's call of an earlier operation has come.
   void on_call_of_ended(std::uint64_t sequence) { window_.release(sequence); }
-  /// Whether the peer has perhaps started and waits for another rank.
+  /// Whether the peer may have started the operation and may itself be waiting for another rank.
   bool may_wait_itself() const { return called_ || steps_.call_with_first_send; }
   Status begin_frame(const FrameHeader& header);
   void wake_if_sendable();
-  /// Nothing more has to go to a peer that has left: it was told all it needed. False if it was not.
+  /// Ends the lane's part in the operation after its peer has left. Returns false where data still has to be sent to or received from the
+  /// peer.
   bool finish_without_peer();
 
   bool sends_left() const { return without_peer_ || (call_given_ && data_left()); }
@@ -61,9 +63,9 @@ class Lane final : public FrameSource, public PayloadSink {
 
  private:
   std::optional<OutgoingFrame> call_frame(FrameHeader header);
-  /// Bytes that may leave now in one frame; nothing if none. An empty transfer is 0 bytes.
+  /// The number of bytes that may leave now in one frame, or nothing where none may. An empty transfer has 0 bytes.
   std::optional<std::size_t> sendable() const;
-  /// What the call costs in the eager window.
+  /// The bytes that the call takes in the eager window.
   std::size_t call_cost() const { return EagerWindow::kOperationBytes + call_record_.size() - kCallRecordBytes; }
   void take_eager(std::size_t bytes);
   bool data_left() const { return next_send_ == steps_.send_count && frames_out_ == 0; }

@@ -16,15 +16,15 @@ class Mailbox {
   void send(MessageTask task);
   void receive(MessageTask task);
 
-  // From peers. A null sink: the world has failed.
+  // Called for frames of peers. A null sink means that the world has failed.
   PayloadSink* on_frame(int peer, const FrameHeader& header) { return with(peer).on_frame(header); }
   void on_peer_left(int peer) { with(peer).on_peer_left(); }
   Status check_deadlines(Instant now) const;
-  /// The message that has been under way for the longest time; the caller fills the group in.
+  /// The message that has been under way for the longest time; the caller sets its group.
   std::optional<Pending> pending() const;
-  /// For RankState messages, of a message that is under way.
+  /// The state of `message`, which is under way, for RankState messages.
   wire::OperationState state(const Pending& message, Instant now) const;
-  /// Of the messages that are under way the oldest stands for all.
+  /// Adds this rank's messages to `state`. Of those under way only the oldest is added.
   void add_to(wire::RankState& state, Instant now) const;
   /// Ends every message with `status`. Sessions must have dropped their sources before.
   void fail_all(const Status& status);

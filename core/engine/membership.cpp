@@ -7,7 +7,7 @@ namespace ringlet {
 
 namespace {
 
-/// A sentence for a person names this many ranks and counts the rest.
+/// A text for people names at most this many ranks and counts the others.
 constexpr std::size_t kNamedRanks = 16;
 
 std::string describe(const std::vector<Membership::Member>& members) {

@@ -8,17 +8,17 @@
 
 namespace ringlet {
 
-/// Who is in a group, and by which number each of them knows it. A value.
+/// The members of a group, and the number by which each member knows the group. A value type.
 class Membership {
  public:
   struct Member {
     int world_rank = 0;
-    std::uint32_t group_id = 0;  // that rank's own number of the group: frames to it carry it
+    std::uint32_t group_id = 0;  // the number by which that rank knows the group; frames to it carry it
   };
 
-  /// Every rank of the world at its own place; the world's number is 0 everywhere.
+  /// The group of all ranks, numbered as in the world; every rank knows it as group 0.
   static Membership of_world(int world_size);
-  /// Part of a world, in the order of the ranks in the group.
+  /// A group of some ranks of a world. `members` is in the order of the ranks in the group.
   Membership(std::vector<Member> members, int world_size);
 
   int size() const { return static_cast<int>(members_.size()); }
@@ -27,9 +27,9 @@ class Membership {
   /// The rank in the group of a rank of the world; nothing if it is not in the group, or there is no such rank.
   std::optional<int> rank_of(int world_rank) const;
 
-  /// "rank 1", or "rank 1 (rank 5 of the world)" where the two differ.
+  /// A member's name for texts: "rank 1", or "rank 1 (rank 5 of the world)" where the two differ.
   std::string name_of(int rank) const;
-  /// Behind the name of something: "" for the world, " of the group of ranks 1, 3, 5" otherwise, in numbers of the world.
+  /// A suffix for names in texts: "" for the world, otherwise such as " of the group of ranks 1, 3, 5", in the world's numbers.
   const std::string& suffix() const { return suffix_; }
 
  private:

@@ -11,7 +11,8 @@ namespace ringlet {
 
 class PeerMessages;
 
-/// A message on its way out: first an offer of dtype and shape, then the bytes, at once if they are few, otherwise once it is accepted.
+/// A message that is being sent. It begins with an offer of dtype and shape; the bytes follow at once if they are few, otherwise when the
+/// receiver has accepted the offer.
 class OutgoingMessage final : public FrameSource {
  public:
   OutgoingMessage(PeerMessages& peer, std::uint64_t sequence, MessageTask task);
@@ -19,9 +20,10 @@ class OutgoingMessage final : public FrameSource {
   std::optional<OutgoingFrame> next_frame() override;
   void frame_sent(const FrameHeader& header) override;
 
-  /// The receiver waits for such a message. May end this one, which destroys it.
+  /// The receiver has accepted the message. If all its bytes have left, this completes it and destroys this object.
   void on_accept();
-  /// The receiver wants another message. Ends this one once the bytes that are on their way have left.
+  /// The receiver has refused the message, because its receive has another dtype or shape. The message ends once the bytes that are under
+  /// way have left.
   void on_refuse(Status status);
 
   bool awaits_answer() const { return offered_ && !answered(); }

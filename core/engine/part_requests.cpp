@@ -2,7 +2,7 @@
 
 #include "core/base/arithmetic.hpp"
 #include "core/engine/request_checks.hpp"
-#include "core/plan/chunk_layout.hpp"
+#include "core/plan/part_layout.hpp"
 
 namespace ringlet {
 
@@ -15,7 +15,7 @@ Status check_axis(const char* call, const char* name, ConstTensorView view) {
   return invalid(std::string(call) + ": " + name + " is a scalar; it needs an axis 0 to divide among the ranks");
 }
 
-/// Puts `counts` behind those of `call`, whose rows they add up to; the rows must be possible in memory.
+/// Appends `counts` to those of `call`, and sets its rows to their sum. The rows must be possible in memory.
 Status add_counts(const char* name, const char* argument, Counts counts, Call& call, const WorldOptions& options) {
   const std::string where = std::string(name) + ": " + argument;
   if (counts.size() != static_cast<std::size_t>(options.size))
@@ -35,7 +35,7 @@ Status add_counts(const char* name, const char* argument, Counts counts, Call& c
   return {};
 }
 
-/// That axis 0 of `view` has as many rows as the counts add up to.
+/// Checks that axis 0 of `view` has as many rows as the counts add up to.
 Status check_total(const char* call, const char* name, ConstTensorView view, std::uint64_t rows, const char* argument) {
   if (Status status = check_axis(call, name, view); !status.ok()) return status;
   if (static_cast<std::uint64_t>(view.shape()[0]) == rows) return {};
@@ -44,7 +44,7 @@ Status check_total(const char* call, const char* name, ConstTensorView view, std
                  std::to_string(rows));
 }
 
-/// That `view` holds exactly this rank's part.
+/// Checks that `view` holds exactly this rank's part.
 Status check_part(const char* call, const char* name, ConstTensorView view, ElementRange part, std::uint64_t row, int rank) {
   if (view.count() == part.count() * row) return {};
   return invalid(std::string(call) + ": " + name + " has " + counted_parts(view.count(), "elements") + ", but rank " +
@@ -59,14 +59,14 @@ Status check_divides(const char* call, ConstTensorView input, const WorldOptions
                  " do not divide by " + std::to_string(options.size) + " ranks; use " + instead);
 }
 
-/// One side of a gather or scatter.
+/// One buffer of a gather or scatter, with the name of its argument.
 struct Side {
   const char* name;
   ConstTensorView view;
 };
 
-/// Fills in how `whole` is made of the ranks' parts, of which `part` is this rank's, and checks that they fit. `has_whole`: this rank has
-/// the whole; it then says how long a row is, so that a part without rows may have any shape.
+/// Fills in how `whole` is divided into the ranks' parts, of which `part` is this rank's, and checks that they fit. With `has_whole` this
+/// rank has the whole buffer, from which the length of a row is taken, so that a part without rows may have any shape.
 Status divide(const char* name, Side part, Side whole, bool has_whole, std::optional<Counts> counts, Call& call,
               const WorldOptions& options) {
   const auto rank = static_cast<std::size_t>(options.rank);

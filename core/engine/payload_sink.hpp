@@ -9,20 +9,20 @@ namespace ringlet {
 /// Where a frame's payload goes.
 class PayloadSink {
  public:
-  /// Memory that wants the next bytes as they are; empty: hand them to consume().
+  /// Memory into which the next bytes may be written directly; empty where they have to be passed to consume().
   virtual Bytes direct() = 0;
   /// `count` bytes have been put into direct().
   virtual void received_direct(std::size_t count) = 0;
-  /// Takes what it can of `bytes`, at least one element if there is one; returns how many.
+  /// Takes as many of `bytes` as possible, at least one element if there is a whole one. Returns the number of bytes that it took.
   virtual std::size_t consume(ConstBytes bytes) = 0;
-  /// The whole payload has been taken.
+  /// Called when the whole payload has been taken.
   virtual void frame_ended() = 0;
 
  protected:
   ~PayloadSink() = default;
 };
 
-/// A sink without memory of its own for the bytes to go to.
+/// A sink that takes all bytes through consume().
 class BufferedSink : public PayloadSink {
  public:
   Bytes direct() final { return {}; }
@@ -32,14 +32,14 @@ class BufferedSink : public PayloadSink {
   ~BufferedSink() = default;
 };
 
-/// Throws the payload away.
+/// Discards the payload.
 class DiscardSink final : public BufferedSink {
  public:
   std::size_t consume(ConstBytes bytes) override { return bytes.size(); }
   void frame_ended() override {}
 };
 
-/// Collects a whole payload, in however many pieces it comes. Keeps its memory for the next one.
+/// Collects a whole payload, which may come in any number of pieces. Its memory is used again for the next payload.
 class GatheringSink : public BufferedSink {
  public:
   /// A new frame begins.

@@ -7,7 +7,7 @@ namespace ringlet {
 
 namespace {
 
-/// How much a sender may send to one peer without an answer, and so how much the receiver has to hold.
+/// The number of bytes that a rank may send to one peer before they are accepted; the receiver has to keep as many.
 constexpr std::size_t kMaxEagerBytes = 1 << 20;
 constexpr std::size_t kMaxOffers = 65'536;
 
@@ -152,7 +152,7 @@ void PeerMessages::match(std::uint64_t sequence) {
     incoming.set_matched();
     session().send_owned(header(FrameKind::accept, sequence), {});
   }
-  // Bytes that came before the receive was posted, but for a frame that is still coming: its end comes back here.
+  // The bytes that came before the receive was posted are taken now, or, where a frame is still coming, at its end, which leads here again.
   if (early->second->in_frame()) return;
   early->second->release();
   incoming.take(early->second->bytes());
@@ -204,12 +204,12 @@ Status PeerMessages::mismatch(bool outgoing, std::uint64_t sequence, const Messa
 
 void PeerMessages::on_peer_left() {
   const bool from_world = group_.departure(peer_) == GroupContext::Departure::from_world;
-  // A refused message has ended, even if the rest of its bytes has nowhere to go any more.
+  // A refused message has ended, even if the rest of its bytes can no longer be sent.
   for (auto next = outgoing_.begin(); from_world && next != outgoing_.end();) {
     const auto message = next++;
     if (message->second->refused()) finish_outgoing(message->first);
   }
-  // A peer that leaves the group alone has taken all that it has accepted, and what has been answered ends by itself.
+  // A peer that leaves only the group has received all that it accepted, and messages that were answered end without it.
   const bool waiting_to_send =
       std::any_of(outgoing_.begin(), outgoing_.end(), [&](const auto& entry) { return from_world || !entry.second->answered(); });
   const bool waiting_to_receive =
@@ -221,7 +221,7 @@ void PeerMessages::on_peer_left() {
                group_.members().world_rank(peer_)});
 }
 
-// --- for others to know ---
+// --- texts and states ---
 
 std::string PeerMessages::name(bool outgoing, std::uint64_t sequence) const {
   const Membership& members = group_.members();

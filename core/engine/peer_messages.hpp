@@ -14,9 +14,9 @@
 
 namespace ringlet {
 
-/// The messages between this rank and one peer on one stream, in both directions, matched in the order of the calls. A send first offers
-/// dtype and shape, with the bytes behind if they are few; the receiver accepts or refuses once it receives. A refused message is
-/// `mismatch` on both sides, and the group lives on.
+/// The messages between this rank and one peer on one stream, in both directions. Sends and receives are matched in the order of the calls.
+/// A send first offers dtype and shape, and the bytes follow at once if they are few; the receiver accepts or refuses once its receive is
+/// posted. A refused message ends as `mismatch` on both sides, and the group goes on.
 class PeerMessages {
  public:
   PeerMessages(GroupContext& group, std::uint16_t stream, int peer);
@@ -27,33 +27,33 @@ class PeerMessages {
   void send(MessageTask task);
   void receive(MessageTask task);
 
-  // From the peer. A null sink: the world has failed.
+  // Called for frames of the peer. A null sink means that the world has failed.
   PayloadSink* on_frame(const FrameHeader& header);
   void on_peer_left();
   Status check_deadlines(Instant now) const;
-  /// The message that has been under way for the longest time; the caller fills the group in.
+  /// The message that has been under way for the longest time; the caller sets its group.
   std::optional<Pending> pending() const;
-  /// For RankState messages, of a message that is under way.
+  /// The state of `message`, which is under way, for RankState messages.
   wire::OperationState state(const Pending& message, Instant now) const;
   void add_ended_to(wire::RankState& state, Instant now) const;
   /// Ends every message with `status`. Sessions must have dropped their sources before.
   void fail_all(const Status& status);
   bool idle() const { return outgoing_.empty() && incoming_.empty(); }
 
-  // From its messages.
+  // Called by the messages that this object owns.
   GroupContext& group() { return group_; }
   Session& session() { return group_.session(peer_); }
   FrameHeader header(FrameKind kind, std::uint64_t sequence) const;
-  /// Whether the bytes of a new message may leave before it is accepted; they count then until it is answered.
+  /// Returns whether the bytes of a new message may be sent before it is accepted. If so, they are counted until it is answered.
   bool take_eager(std::size_t bytes);
   void give_back_eager(std::size_t bytes) { eager_bytes_ -= bytes; }
-  /// Room for bytes of a message that no receive waits for yet; false: the peer has sent more than it may.
+  /// Counts bytes of a message whose receive has not been posted yet. Returns false where the peer has sent more than it may.
   bool hold(std::size_t bytes);
   void release(std::size_t bytes) { held_bytes_ -= bytes; }
-  /// Bytes of a message have come that may have been posted meanwhile.
+  /// A frame of a message that was offered early has come; its receive may have been posted meanwhile.
   void on_early_bytes(std::uint64_t sequence);
   void drop_early(std::uint64_t sequence) { early_.erase(sequence); }
-  /// Takes the message out and completes it.
+  /// Removes the message and completes it.
   void finish_outgoing(std::uint64_t sequence);
   void finish_incoming(std::uint64_t sequence, const Status& status);
 
@@ -83,7 +83,7 @@ class PeerMessages {
   std::uint64_t next_out_ = 0, next_in_ = 0;
   std::map<std::uint64_t, std::unique_ptr<OutgoingMessage>> outgoing_;
   std::map<std::uint64_t, std::unique_ptr<IncomingMessage>> incoming_;  // posted, not done
-  std::map<std::uint64_t, std::unique_ptr<EarlyMessage>> early_;        // offered, not posted or refused, bytes still coming
+  std::map<std::uint64_t, std::unique_ptr<EarlyMessage>> early_;        // offered but not posted, or refused while bytes are still coming
   std::unique_ptr<RecordSink> record_;
   std::size_t eager_bytes_ = 0;  // sent and not accepted yet
   std::size_t held_bytes_ = 0;   // of messages that are not posted yet

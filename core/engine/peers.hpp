@@ -18,37 +18,37 @@ struct LinkReport {
   bool dialled = false;
 };
 
-/// The ranks of a world as one of them knows them: its session with each of the others, the way there, and their names.
+/// What one rank of a world knows of the others: the session with each of them, the path of its link, and its name.
 class Peers {
  public:
   explicit Peers(int size) : peers_(static_cast<std::size_t>(size)) {}
 
   bool has_session(int rank) const { return at(rank).session != nullptr; }
-  /// There is one.
+  /// There has to be a session with the rank.
   Session& session(int rank) const { return *at(rank).session; }
-  /// Puts the session with a rank in the place of the one there was, which is given back.
+  /// Replaces the session with a rank and returns the former one, which may be null.
   std::unique_ptr<Session> exchange_session(int rank, std::unique_ptr<Session> session);
   template <class Each>
   void for_each_session(Each each) const {
     for (const Peer& peer : peers_)
       if (peer.session) each(*peer.session);
   }
-  /// "tcp", "memory", "mixed", or "none" where there is no session.
+  /// The medium of all links together: "tcp", "memory", "mixed", or "none" where there is no session.
   std::string_view media() const;
 
   void set_path(int rank, const wire::Path& path, bool dialled);
-  /// Of a rank with which there is a session.
+  /// There has to be a session with the rank.
   LinkReport link_with(int rank) const;
 
-  /// What people know the rank by; empty: nothing is known.
+  /// The rank's name for people; empty where none is known.
   const std::string& name(int rank) const { return at(rank).name; }
   void set_name(int rank, std::string name) { at(rank).name = std::move(name); }
-  /// "rank 3 (Chromium on Linux, 10.0.0.9:4711)".
+  /// The rank with its name: "rank 3 (Chromium on Linux, 10.0.0.9:4711)".
   std::string text_of(int rank) const;
-  /// The status with the name of the rank that it blames.
+  /// Returns the status with the name of the rank that it blames in its text.
   Status with_name(const Status& status) const;
 
-  /// The rank's link went with the relay, which has left the world.
+  /// Closes the link with a rank that cannot be reached any more, because its relay has left the world.
   void cut_off(int rank);
   bool has_left(int rank) const;
 

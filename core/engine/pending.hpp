@@ -22,7 +22,8 @@ struct Pending {
   friend bool operator==(const Pending&, const Pending&) = default;
 };
 
-/// Adds operations that have ended to what a rank says of itself, the last of them `ago`. `describe` is called if none in `state` is later.
+/// Adds `operations` that have ended to a rank's state; the last of them ended `ago`. `describe` is called for it if `state` has none that
+/// ended later.
 template <class Describe>
 void add_ended(wire::RankState& state, std::uint64_t operations, Duration ago, Describe describe) {
   state.operations += operations;

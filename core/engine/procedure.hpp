@@ -9,11 +9,11 @@
 
 namespace ringlet {
 
-/// Several collectives with computing between them, that never waits: whoever drives it does what next() says, then asks again. Native code
-/// waits between (native/procedure_driver.hpp), a browser goes on from completions (procedure_run.hpp). Packing and unpacking happen inside
-/// next(), on the driver's thread.
+/// Several collectives with computation between them. A procedure itself never waits: its driver carries out the action that next()
+/// returns, then calls next() again. The driver of native code waits on its thread (native/procedure_driver.hpp); that of browsers
+/// continues from the completions (procedure_run.hpp). Packing and unpacking happen inside next(), on the driver's thread.
 ///
-/// A collective's group is its position in the list of groups that the driver was given.
+/// A collective's group is given as an index into the driver's list of groups.
 class Procedure {
  public:
   /// Start this and wait for it; nothing can be done meanwhile.
@@ -28,20 +28,22 @@ class Procedure {
   };
   /// Wait for the oldest of those that were started and not waited for.
   struct WaitForOldest {};
-  /// All that it was given has been done, or it has failed. Where more may be given to it, what was started may still be under way.
+  /// All work that the procedure was given has been done, or it has failed. Where more work may follow, collectives that were started may
+  /// still be under way.
   struct Done {
     Status status;
   };
   using Action = std::variant<Run, Start, WaitForOldest, Done>;
 
   virtual ~Procedure() = default;
-  /// What to do now; asked again once that has been done in success. Buffers of tasks are the procedure's, or were given to it.
+  /// Returns the next action. It is called again once that action has succeeded. The buffers of tasks belong to the procedure or were given
+  /// to it.
   virtual Action next() = 0;
-  /// It has failed, by a collective or by itself, and nothing is under way any more.
+  /// Called when a collective or the procedure itself has failed and nothing is under way any more.
   virtual void abandon() {}
 
  protected:
-  /// What a request became: its task, or the end.
+  /// Turn the result of a request into an action: its task, or Done with its failure.
   ///@{
   static Action run(Result<CollectiveTask> task, std::size_t group = 0) { return as<Run>(std::move(task), group); }
   static Action start(Result<CollectiveTask> task, std::size_t group = 0) { return as<Start>(std::move(task), group); }

@@ -21,7 +21,7 @@ class ProcedureRun : public std::enable_shared_from_this<ProcedureRun> {
         completion_(std::move(completion)),
         timeout_(timeout) {}
 
-  /// Goes as far as it can without waiting; true once it is at its end.
+  /// Runs as far as possible without waiting. Returns true once the procedure has ended.
   bool advance();
   void finish() {
     procedure_.reset();
@@ -29,7 +29,7 @@ class ProcedureRun : public std::enable_shared_from_this<ProcedureRun> {
   }
 
  private:
-  /// Whether what next() said last has been done.
+  /// Whether the last action that next() returned has been carried out.
   bool may_go_on();
   bool ended() const { return ended_ && under_way_ == 0; }
   void obey(Procedure::Action action);

@@ -8,19 +8,19 @@
 
 namespace ringlet {
 
-// What the checks of requests are made of. `call` is the name of the caller's function, `name` of its argument.
+// The parts of the checks of requests. `call` is the name of the caller's function, `name` that of its argument.
 
-/// A known dtype, a possible shape, memory where there are elements.
+/// Checks that the dtype is known, the shape is possible, and there is memory where there are elements.
 Status check_view(const char* call, const char* name, ConstTensorView view);
-/// Both views, and that their dtypes are the same.
+/// Checks both views, and that their dtypes are the same.
 Status check_pair(const char* call, ConstTensorView input, ConstTensorView output);
 Status check_op(const char* call, ReduceOp op);
 Status check_rank(const char* call, const char* name, int rank, const WorldOptions& options);
 bool overlap(ConstTensorView a, ConstTensorView b);
-/// That `part` is the memory of `whole` from `offset_bytes` on, or apart from it.
+/// Checks that `part` is the memory of `whole` from `offset_bytes` on, or does not overlap it.
 Status check_own_place(const char* call, ConstTensorView part, ConstTensorView whole, std::size_t offset_bytes);
 
-/// Elements of one row, of a view with at least one axis.
+/// The number of elements in one row of a view that has at least one axis.
 std::uint64_t row_elements(ConstTensorView view);
 
 }  // namespace ringlet

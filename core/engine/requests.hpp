@@ -9,22 +9,23 @@
 
 namespace ringlet {
 
-/// These check a caller's arguments and make the task that World::start takes, without timeout and completion. A failure is
+/// These check a caller's arguments and make the task that GroupEngine::start() takes, without timeout and completion. A failure is
 /// `invalid_argument` with the values that do not fit; nothing has happened then.
 
-/// What all others end with: chooses the algorithm. An empty side is one that this rank does not use.
+/// Makes the task and chooses the algorithm; all other functions end with this one. A buffer that this rank does not use is empty.
 CollectiveTask make_task(Call call, ConstTensorView input, TensorView output, const WorldOptions& options);
 
-/// `divisor` 1: a plain reduction; otherwise the owner divides the result by it (sum of a floating dtype only).
+/// With `divisor` 1 this is a plain reduction; otherwise the owner divides the result by it (for sums of floating dtypes only).
 Result<CollectiveTask> make_all_reduce(ReduceOp op, ConstTensorView input, TensorView output, double divisor, const WorldOptions& options);
-/// Whether a mean divides elements before they are added where each hop rounds: the sums of f16, which ends at 65,504, would overflow.
+/// Whether a mean of this dtype divides the elements before it adds them, where each hop rounds. Sums of f16, whose largest value is
+/// 65,504, would overflow otherwise.
 constexpr bool is_divided_first(DType dtype) noexcept { return is_narrow(dtype) && kind_of(dtype) == ElementKind::ieee_float; }
 
-/// The mean over the group. Where the ring would round a sum of f16 at each hop, and overflow, the elements are divided before: then
-/// `output` is written by this call already.
+/// The mean over the group. Where a ring would round sums of f16 at each hop and might overflow, the elements are divided first, and this
+/// function already writes to `output`.
 Result<CollectiveTask> make_all_mean(ConstTensorView input, TensorView output, const WorldOptions& options);
 Result<CollectiveTask> make_broadcast(TensorView values, int root, const WorldOptions& options);
-/// `output` counts on the root alone; elsewhere it is not looked at.
+/// `output` is used on the root alone and ignored elsewhere.
 Result<CollectiveTask> make_reduce(ReduceOp op, ConstTensorView input, TensorView output, int root, const WorldOptions& options);
 CollectiveTask make_barrier(const WorldOptions& options);
 
@@ -35,7 +36,7 @@ Result<CollectiveTask> make_gather(ConstTensorView input, TensorView output, int
 Result<CollectiveTask> make_scatter(ConstTensorView input, TensorView output, int root, const WorldOptions& options);
 Result<CollectiveTask> make_all_to_all(ConstTensorView input, TensorView output, const WorldOptions& options);
 
-/// Rows, the extent of axis 0, of each rank's part.
+/// The number of rows (the extent of axis 0) of each rank's part.
 using Counts = std::span<const std::int64_t>;
 Result<CollectiveTask> make_reduce_scatter_v(ReduceOp op, ConstTensorView input, TensorView output, Counts counts,
                                              const WorldOptions& options);
@@ -45,16 +46,16 @@ Result<CollectiveTask> make_scatter_v(ConstTensorView input, TensorView output, 
 Result<CollectiveTask> make_all_to_all_v(ConstTensorView input, TensorView output, Counts send_counts, Counts receive_counts,
                                          const WorldOptions& options);
 
-/// What a caller gives to a collective; a form reads its own arguments only (arguments_of).
+/// The arguments of a collective. Each form reads only those that it has (arguments_of).
 struct CollectiveArguments {
   ReduceOp op = ReduceOp::sum;
   ConstTensorView input{};
-  TensorView output{};  // or the values that are both
-  Counts counts{};      // of parts, or of what is sent
+  TensorView output{};  // or the one buffer that is both
+  Counts counts{};      // of the parts, or of what is sent
   Counts receive_counts{};
   int root = 0;
 };
-/// The request of any form, by the functions above.
+/// Makes the request of any form by the functions above.
 Result<CollectiveTask> make_collective(CollectiveForm form, const CollectiveArguments& arguments, const WorldOptions& options);
 
 Result<MessageTask> make_send(ConstTensorView values, int destination, const WorldOptions& options);

@@ -10,9 +10,9 @@ namespace ringlet {
 
 namespace {
 
-/// Combining waits for this many bytes, or for all, so that kernels run over pieces worth their call.
+/// Combining waits until this many bytes, or all, have come, so that a kernel's call is worth its cost.
 constexpr std::size_t kCombineBytes = 32 << 10;
-/// Elements combined at a time: the f32 accumulators of a block stay in the first-level cache.
+/// The number of elements combined at a time, so that a block's f32 accumulators stay in the first-level cache.
 constexpr std::size_t kBlockElements = 1024;
 
 }  // namespace
@@ -51,11 +51,11 @@ void RunningPlan::reduce_received(const Receive& receive, std::size_t offset, Co
 
 bool RunningPlan::run_next_combine() {
   const Combine& combine = steps_.combines[combined_];
-  Progress& done = progress_[steps_.receives.size() + combined_];
+  Prefix& done = progress_[steps_.receives.size() + combined_];
   std::size_t ready = combine.into.bytes;
   bool all = true;
   for (std::uint32_t i = 0; i < combine.operand_count; ++i) {
-    const Progress operand = progress(steps_.operands[combine.first_operand + i].after);
+    const Prefix operand = progress(steps_.operands[combine.first_operand + i].after);
     ready = std::min(ready, operand.bytes);
     all &= operand.done;
   }
@@ -101,7 +101,7 @@ void RunningPlan::combine_block(const Combine& combine, std::size_t offset, std:
 
 void RunningPlan::finish_piece(std::byte* data, std::size_t count) const {
   if (divide_ != nullptr) divide_(data, count, call().divisor);
-  // NaN payloads differ between CPUs; the result may not.
+  // The payloads of NaNs differ between CPUs, but all ranks need the same bits.
   if (canonical_nan_ != nullptr) canonical_nan_(data, count);
 }
 

@@ -11,12 +11,12 @@
 
 namespace ringlet {
 
-/// A plan with the memory that it works on, the arithmetic, and how far each step has come. Used again and again: from the second run of
-/// the same shape on it allocates nothing.
+/// A plan that is being run, with the memory that it works on, its arithmetic, and the progress of each step. The object is used for one
+/// run after another; from the second run of the same shape on it allocates nothing.
 class RunningPlan {
  public:
-  /// A finished prefix.
-  struct Progress {
+  /// The finished prefix of a step.
+  struct Prefix {
     std::size_t bytes = 0;
     bool done = false;
   };
@@ -30,18 +30,18 @@ class RunningPlan {
   std::byte* writable(const Region& region) const;
   const std::byte* readable(const Region& region) const;
 
-  Progress progress(ProgressIndex index) const {
-    return index == kAtOnce ? Progress{SIZE_MAX, true} : progress_[static_cast<std::size_t>(index)];
+  Prefix progress(ProgressIndex index) const {
+    return index == kAtOnce ? Prefix{SIZE_MAX, true} : progress_[static_cast<std::size_t>(index)];
   }
-  /// So many bytes of a receive have come.
+  /// The first `bytes` of a receive have come.
   void set_received(std::uint32_t receive, std::size_t bytes) { progress_[receive].bytes = bytes; }
   void set_done(std::uint32_t receive) { progress_[receive].done = true; }
 
   /// Reduces whole elements that have come for a receive into their place, `offset` bytes into its region.
   void reduce_received(const Receive& receive, std::size_t offset, ConstBytes received) const;
-  /// The combine that has its turn; null once all are done.
+  /// The next combine to be run; null once all are done.
   const Combine* next_combine() const { return combined_ < steps_.combines.size() ? &steps_.combines[combined_] : nullptr; }
-  /// Goes on with it as far as its operands have come; true when it is done, and the next one has its turn.
+  /// Runs the next combine as far as its operands have come. Returns true when it is done.
   bool run_next_combine();
 
  private:
@@ -51,8 +51,8 @@ class RunningPlan {
   Plan steps_;
   const CollectiveTask* task_ = nullptr;
   std::vector<std::byte> scratch_;
-  std::vector<Progress> progress_;  // of the receives, then of the combines
-  std::size_t combined_ = 0;        // combines that are done
+  std::vector<Prefix> progress_;  // of the receives, then of the combines
+  std::size_t combined_ = 0;      // combines that are done
   const simd::Kernels* kernels_ = nullptr;
   simd::ReduceFn reduce_ = nullptr;
   simd::ScaleFn divide_ = nullptr;

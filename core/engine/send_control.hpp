@@ -8,7 +8,7 @@
 
 namespace ringlet {
 
-/// Queues a control message, before the frames of all operations.
+/// Queues a control message ahead of the frames of all operations.
 inline void send_control(Session& session, const wire::ControlMessage& message) {
   const std::string payload = wire::encode_control(message);
   FrameHeader header;

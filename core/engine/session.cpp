@@ -10,7 +10,7 @@ namespace ringlet {
 
 namespace {
 
-/// Below this a payload is read together with what follows it and copied; above it goes straight to its place.
+/// Shorter payloads are read together with the bytes behind them and then copied; others are received directly into their place.
 constexpr std::size_t kDirectBytes = 8 << 10;
 
 DiscardSink discard;
@@ -29,7 +29,7 @@ Session::Session(std::unique_ptr<Link> link, EventLoop& loop, SessionOwner& owne
   link_->wake();
 }
 
-// The link goes first: until then the peer may read what it was lent.
+// The link is destroyed first, because until then the peer may read memory that was lent to it.
 Session::~Session() { link_.reset(); }
 
 std::string Session::peer_name() const { return link_ ? link_->peer_name() : "(closed)"; }
@@ -141,7 +141,7 @@ void Session::entry_left(std::size_t index) {
 void Session::drop_sources() {
   while (first_queued_ != nullptr) take_queued();
   for (BatchEntry& entry : batch_) entry.source = nullptr;
-  // Where the peer reads this memory itself, it gets a copy of all that it was promised.
+  // Where the peer reads this memory itself, the link copies the bytes that it still needs.
   if (const std::size_t kept = link_ ? link_->recall() : 0; kept > 0) sent(kept);
   if (first_part_ == part_count_) return;
   const BatchEntry& current = batch_[first_part_ / 2];
@@ -185,14 +185,14 @@ std::span<const Bytes> Session::to_receive() {
       direct_ = true;
       header_only_ = true;
       receive_parts_[count++] = place.first(std::min(place.size(), payload_left_));
-      // Room for the next header alone: what follows it may have a place of its own.
+      // Only the next header is read along, because the payload behind it may have a place of its own.
       begin_ = end_ = 0;
       if (receive_parts_[0].size() == payload_left_) receive_parts_[count++] = Bytes(buffer_).first(kFrameHeaderBytes);
       return {receive_parts_.data(), count};
     }
   }
   if (begin_ == end_) begin_ = end_ = 0;
-  // What is left is a part of a header or of an element: move it to the front when space runs short.
+  // The rest is part of a header or of an element. It is moved to the front when space runs short.
   if (buffer_.size() - end_ < buffer_.size() / 2 && begin_ > 0) {
     std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
     end_ -= begin_;

@@ -20,22 +20,23 @@ namespace ringlet {
 
 class Session;
 
-/// A frame on its way out. The payload is the source's memory and stays valid until frame_sent() or until the source is withdrawn.
+/// A frame to be sent. The payload is the source's memory and stays valid until frame_sent() or until the source is withdrawn.
 struct OutgoingFrame {
   FrameHeader header;
   ConstBytes payload;
 };
 
-/// Something with frames for one session. It marks itself ready; the session then asks it for one frame at a time, in turns with the
-/// others.
+/// Has frames for one session. Once it is marked ready (Session::mark_ready), the session asks it for one frame at a time, in turns with
+/// other sources.
 class FrameSource {
  public:
-  /// The next frame, or nothing now: then it is forgotten until it marks itself ready again.
+  /// Returns the next frame, or nothing where there is none now; the session then does not ask again until the source is marked ready
+  /// again.
   virtual std::optional<OutgoingFrame> next_frame() = 0;
-  /// The frame given first of those not yet reported has left, whole.
+  /// The oldest frame that has not been reported yet has left completely.
   virtual void frame_sent(const FrameHeader& header) = 0;
 
-  // The session's own: the queue of those that have frames, a list through the sources themselves so that it never allocates.
+  // Used by the session alone. Its queue of sources is a list that is linked through the sources, so that it never allocates.
   bool queued = false;
   FrameSource* next_queued = nullptr;
 
@@ -43,23 +44,21 @@ class FrameSource {
   ~FrameSource() = default;
 };
 
-/// What a session tells. All from the loop; destroying the session inside these calls is not allowed (defer it).
+/// Is told of a session's events. All calls come from the loop. The session may not be destroyed inside them; that has to be deferred.
 class SessionOwner {
  public:
-  /// A frame begins. Returns where its payload goes, or null to refuse it: then the owner has called Session::fail() or the session is to
-  /// drop it.
+  /// A frame begins. Returns where its payload goes; null lets the session discard it.
   virtual PayloadSink* on_frame(Session& session, const FrameHeader& header) = 0;
-  /// The link broke, ended without goodbye, or the peer broke the protocol. Once; nothing is received after it.
+  /// The link broke, ended without goodbye, or the peer broke the protocol. Called at most once; nothing is received after it.
   virtual void on_session_failed(Session& session, const Status& status) = 0;
-  /// The peer has ended its direction after a goodbye, or after this side has ended too. Once.
+  /// The peer has ended its direction after a goodbye, or after this side has ended its own. Called at most once.
   virtual void on_session_ended(Session& session) = 0;
 
  protected:
   ~SessionOwner() = default;
 };
 
-/// What carries the bytes of several links, from what it is of those looked at so far ("none" at first) and of one more: "mixed" where
-/// they differ.
+/// Combines the medium of the links looked at so far ("none" at first) with that of one more link: "mixed" where they differ.
 inline std::string_view common_medium(std::string_view so_far, std::string_view medium) {
   return medium.empty() || medium == so_far ? so_far : so_far == "none" ? medium : "mixed";
 }
@@ -82,39 +81,39 @@ class Session final : private LinkUser {
   int peer() const { return peer_; }
   void set_peer(int rank) { peer_ = rank; }
   std::string peer_name() const;
-  /// This end's, as Link::own_name().
+  /// This end's address (see Link::own_name()).
   std::string own_name() const;
-  /// The link's; empty once it is closed.
+  /// The link's medium; empty once it is closed.
   std::string_view medium() const;
 
-  /// Puts `source` in the queue of those that have frames, unless it is there.
+  /// Puts `source` into the queue of sources that have frames, unless it is in it.
   void mark_ready(FrameSource& source);
-  /// Forgets a source that is about to go; none of its frames may be on their way.
+  /// Forgets a source that is about to be destroyed. None of its frames may be under way.
   void withdraw(FrameSource& source);
-  /// Queues a frame whose payload is copied; before all sources' frames.
+  /// Queues a frame ahead of all sources' frames. The payload is copied.
   void send_owned(FrameHeader header, ConstBytes payload);
-  /// Forgets all sources. A frame that has partly left is completed from a copy, so that what follows can still be read.
+  /// Forgets all sources. A frame that has partly left is completed from a copy, so that the peer can still read the frames after it.
   void drop_sources();
-  /// Everything from now on is read and thrown away; on_frame is not called any more.
+  /// From now on everything is read and discarded; on_frame is not called any more.
   void discard_received();
-  /// Throws away what is left of the frame that is being received, if it belongs to an operation of this group: its sink may go then.
+  /// Discards the rest of the frame that is being received, if it belongs to an operation of this group. Its sink may be destroyed then.
   void discard_frame_of(std::uint32_t group);
   /// Ends this direction once the queue is empty.
   void finish_sending();
-  /// Closes the link without a word to the owner.
+  /// Closes the link without calling the owner.
   void close();
 
   bool closed() const { return link_ == nullptr; }
-  /// Something waits for the link to take it.
+  /// Whether bytes wait for the link to take them.
   bool has_unsent() const { return first_part_ < part_count_ || !owned_.empty(); }
-  /// Frames of send_owned() that have not left whole.
+  /// The number of frames of send_owned() that have not left completely.
   std::size_t unsent_owned() const { return owned_.size(); }
   bool receive_has_ended() const { return receive_ended_; }
   bool goodbye_received() const { return goodbye_received_; }
   Instant last_received() const { return last_received_; }
   void touch_received(Instant now) { last_received_ = now; }
   Instant last_sent() const { return last_sent_; }
-  /// Since the link was opened, as far as it has taken and given them.
+  /// The number of bytes that the link has taken, or delivered, since it was opened.
   ///@{
   std::uint64_t bytes_sent() const { return bytes_sent_; }
   std::uint64_t bytes_received() const { return bytes_received_; }
@@ -125,7 +124,7 @@ class Session final : private LinkUser {
     FrameHeader header;
     std::vector<std::byte> payload;
   };
-  /// What a pair of parts is: raw bytes, an owned frame (the first of `owned_`), or a source's frame.
+  /// Says what a pair of parts holds: raw bytes, an owned frame (the first of `owned_`), or a source's frame.
   struct BatchEntry {
     enum class Kind : std::uint8_t { raw, owned, source } kind;
     FrameHeader header;
@@ -161,7 +160,7 @@ class Session final : private LinkUser {
   FrameSource* first_queued_ = nullptr;
   FrameSource* last_queued_ = nullptr;
   std::deque<OwnedFrame> owned_;
-  std::vector<std::byte> raw_;  // leaves before all frames: the rest of a frame whose source is gone
+  std::vector<std::byte> raw_;  // the rest of a frame whose source is gone; sent before all frames
   std::vector<std::byte> raw_in_batch_;
   std::array<BatchEntry, kMaxBatchFrames> batch_{};
   std::array<std::array<std::byte, kFrameHeaderBytes>, kMaxBatchFrames> headers_{};
@@ -179,7 +178,7 @@ class Session final : private LinkUser {
   std::size_t payload_left_ = 0;
   bool in_frame_ = false;
   bool direct_ = false;       // the first receive part is the sink's memory
-  bool header_only_ = false;  // bulk payloads follow each other: do not read past the next header
+  bool header_only_ = false;  // long payloads follow each other, so only the next header is read
   bool discarding_ = false;
   bool goodbye_received_ = false;
   bool receive_ended_ = false;

@@ -12,7 +12,7 @@ namespace ringlet {
 
 namespace {
 
-/// What each rank says: colour, key, its own number of the new group.
+/// What each rank contributes: its colour, its key, and its own number of the new group.
 using Entry = std::array<std::int32_t, 3>;
 constexpr std::int32_t kNoNumber = -1;
 
@@ -91,7 +91,8 @@ void split_group(GroupTable& table, GroupHost& host, GroupEngine& parent, std::u
   gather.completion = [split](const Status& status) {
     if (status.ok()) split->on_gathered();
   };
-  // Both at once: the gathering's completion runs before the barrier begins here, and nothing comes between them in the stream.
+  // Both are started at once, so that nothing comes between them in the stream. The gathering's completion runs before the barrier begins
+  // here.
   CollectiveTask barrier = make_barrier(parent.options());
   barrier.timeout = timeout;
   barrier.completion = [split](const Status& status) { split->on_all_have_it(status); };

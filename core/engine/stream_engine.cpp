@@ -5,7 +5,7 @@
 
 namespace ringlet {
 
-/// Takes a call record.
+/// Receives the call record of one peer.
 class StreamEngine::CallSink final : public GatheringSink {
  public:
   CallSink(StreamEngine& stream, int peer) : stream_(stream), peer_(peer) {}
@@ -63,7 +63,7 @@ void StreamEngine::start_next() {
 
 void StreamEngine::start_lanes() {
   const Call& call = current_.call;
-  // All records before the first lane: a lane that has started may have given its record to the link.
+  // All records are made before the first lane starts, because a lane that has started may have lent its record to the link.
   records_.clear();
   std::size_t bytes = 0;
   for (const PeerSteps& steps : plan_.steps().peers)
@@ -159,7 +159,7 @@ void StreamEngine::compare(int peer, std::uint64_t sequence, const Call& theirs,
     return group_.members().name_of(who) + " called " + describe(call) + (is_pairwise(call) ? " with " + group_.members().name_of(to) : "");
   };
   const Call mine = between(ours, peer);
-  // The lower rank first, so that all say the same.
+  // The lower rank is named first, so that both ranks report the same text.
   const std::string text = rank < peer ? says(rank, peer, mine) + ", " + says(peer, rank, theirs) + describe_difference(mine, theirs)
                                        : says(peer, rank, theirs) + ", " + says(rank, peer, mine) + describe_difference(theirs, mine);
   group_.fail(
@@ -216,7 +216,7 @@ void StreamEngine::on_peer_left(int peer) {
   if (group_.departure(peer) == GroupContext::Departure::from_world) {
     if (running->finish_without_peer()) return advance();
   } else if (running->called() && running->receives_done()) {
-    // What is left goes to it without its help.
+    // The peer has nothing more to send, and what it has still to receive is sent over the link, which stays.
     return;
   }
   group_.fail({Errc::peer_lost,

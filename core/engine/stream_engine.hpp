@@ -15,12 +15,12 @@
 
 namespace ringlet {
 
-/// The collectives of one stream: started one after the other, in the order of the calls, numbered from 0. Runs the plan of the one that
-/// has its turn over the sessions, a lane to each peer; from the second run of the same shape on that allocates nothing.
+/// The collectives of one stream. They run one after the other in the order of the calls and are numbered from 0. The plan of the running
+/// one is carried out over the sessions, with a lane for each peer; from the second run of the same shape on that allocates nothing.
 class StreamEngine {
  public:
   StreamEngine(std::uint16_t id, GroupContext& group);
-  /// No frame of an operation may be on its way.
+  /// No frame of an operation may be under way.
   ~StreamEngine();
   StreamEngine(const StreamEngine&) = delete;
   StreamEngine& operator=(const StreamEngine&) = delete;
@@ -31,26 +31,27 @@ class StreamEngine {
   void fail_all(const Status& status);
   bool idle() const { return !running_ && waiting_.empty(); }
 
-  // From peers. A null sink: the world has failed.
+  // Called for frames of peers. A null sink means that the world has failed.
   PayloadSink* on_call(int peer, const FrameHeader& header);
   PayloadSink* on_data(int peer, const FrameHeader& header);
-  /// The peer takes no part any more. Ends the world if the running operation still needs it.
+  /// The peer has left the group or the world. Ends the world if the running operation still needs it.
   void on_peer_left(int peer);
-  /// From lanes: more has come, or has left. Runs what can be computed now, and wakes the lanes that can send it.
+  /// Called by lanes when bytes have come or left. Computes what can be computed now, and wakes the lanes that can send.
   void advance();
 
-  /// The running operation, if one runs; the caller fills the group in.
+  /// The running operation, if one runs; the caller sets its group.
   std::optional<Pending> pending() const;
-  /// The running operation's deadline has passed.
+  /// Whether the running operation's deadline has passed.
   bool overdue(Instant now) const { return running_ && now >= deadline_; }
-  /// `timed_out` of the running operation. `late`: the rank that holds it up, if another than it waits for itself, and what that one does.
+  /// The `timed_out` status of the running operation. `late` is the rank that holds it up, which may be another one than this rank waits
+  /// for, or -1 where it is not known; `what_it_does` describes that rank.
   Status timeout(int late, const std::string& what_it_does) const;
   /// How many operations this rank has called, and how many of them have ended.
   ///@{
   std::uint64_t called() const { return sequence_ + (running_ ? 1 : 0) + waiting_.size(); }
   std::uint64_t ended() const { return sequence_; }
   ///@}
-  /// For RankState messages, of the operation that the stream is in; there is one.
+  /// The state of the operation that the stream is in, for RankState messages. There has to be one.
   wire::OperationState state(Instant now) const;
   void add_to(wire::RankState& rank, Instant now) const;
 
@@ -73,17 +74,18 @@ class StreamEngine {
   Lane* find_lane(int peer);
   const Call& past_call(std::uint64_t sequence) const { return history_[sequence % history_.size()]; }
 
-  /// One of the ranks that the running operation waits for: rather one that has not called, then one whose bytes are missing. -1: none.
+  /// One of the ranks that the running operation waits for: preferably one that has not called it, then one whose bytes are missing. -1
+  /// where it waits for none.
   int awaited() const;
-  /// "waiting for rank 2 (has not called it), rank 3 (sent 40 of 100 bytes)".
+  /// Describes what the running operation waits for: "waiting for rank 2 (has not called it), rank 3 (sent 40 of 100 bytes)".
   std::string waiting_text() const;
   void add_progress_to(wire::OperationState& state) const;
 
   const std::uint16_t id_;
   GroupContext& group_;
   RunningPlan plan_;
-  std::vector<std::byte> records_;  // the call as each peer is told it, or once for all
-  // By rank, and they stand still: a session may still have a lane in its queue when the next operation begins.
+  std::vector<std::byte> records_;  // the encoded call, once for all peers or once for each
+  // By rank. Lanes never move, because a session may still have one in its queue when the next operation begins.
   std::deque<Lane> lanes_;
   std::deque<CollectiveTask> waiting_;
   CollectiveTask current_{};
@@ -91,8 +93,8 @@ class StreamEngine {
   bool start_deferred_ = false;
   std::uint64_t sequence_ = 0;  // of the running operation, or of the next one
   Instant deadline_{};
-  Instant ended_at_{};         // of the last operation that has
-  std::vector<Call> history_;  // the last finished calls, each at its sequence modulo the size: as many as the window lets a rank be ahead
+  Instant ended_at_{};         // when the last finished operation ended
+  std::vector<Call> history_;  // the last finished calls, by sequence modulo size; peers are no further behind than that
   EarlyArrivals early_;
   std::vector<std::unique_ptr<CallSink>> call_sinks_;
   AliveGuard guard_;

@@ -2,12 +2,12 @@
 
 #include "core/engine/stream_engine.hpp"
 
-// What a stream tells of itself.
+// How a StreamEngine describes its operations, in errors and to other ranks.
 namespace ringlet {
 
 namespace {
 
-/// Of the ranks that an operation waits for, so many are told to others.
+/// A RankState message names at most this many ranks that an operation waits for.
 constexpr std::size_t kMaxToldRanks = 16;
 
 }  // namespace

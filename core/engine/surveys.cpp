@@ -8,10 +8,10 @@ namespace ringlet {
 namespace {
 
 constexpr std::size_t kMaxText = 400;
-/// A rank that has not read so many control messages would not read one more question either.
+/// A rank that has left this many control messages unread is not sent another question.
 constexpr std::size_t kMaxUnread = 64;
 
-/// The texts of other ranks end on people's terminals.
+/// Texts of other ranks are shown on terminals, so control characters are replaced and the length is bounded.
 void make_printable(std::string& text) {
   if (text.size() > kMaxText) text.resize(kMaxText);
   std::replace_if(text.begin(), text.end(), [](char letter) { return static_cast<unsigned char>(letter) < ' ' || letter == 127; }, '?');
@@ -35,7 +35,7 @@ Surveys::Id Surveys::ask_members(const Pending& pending, Done done) {
   const GroupEngine& group = *pending.group;
   std::map<int, wire::StateQuestion> questions;
   for (int rank = 0; rank < group.members().size(); ++rank) {
-    // A member that has left is not needed for the operation any more, or the world would have failed.
+    // A member that has left is not needed for the operation any more; otherwise the world would have failed.
     if (rank == group.options().rank || group.has_left(rank) || (pending.is_message() && rank != pending.peer)) continue;
     questions[group.members().world_rank(rank)] = {0, !pending.is_message(), group.members().group_id(rank), pending.stream};
   }
@@ -75,7 +75,7 @@ void Surveys::on_tick(Instant now) {
 
 void Surveys::conclude(Id id) {
   const auto node = open_.extract(id);
-  // The end of one survey may have cancelled the next.
+  // The end of one survey may have cancelled another one.
   if (node.empty()) return;
   node.mapped().done(node.mapped().survey);
 }

@@ -15,8 +15,8 @@ struct Survey {
   std::map<int, wire::RankState> told;  // by rank in the world: those that have answered
 };
 
-/// Asks ranks for their state. An answer takes as long as the asked rank's loop needs to turn; a rank that has not answered within
-/// `kPatience` counts as one that does not answer. Belongs to the loop's thread.
+/// Asks ranks for their state. A rank answers as soon as its loop turns. One that has not answered within `kPatience` counts as not
+/// answering. Belongs to the loop's thread.
 class Surveys {
  public:
   using Id = std::uint32_t;
@@ -25,15 +25,16 @@ class Surveys {
 
   explicit Surveys(GroupHost& host) : host_(host) {}
 
-  /// Whether as many are under way as there should be at a time. The one that names the rank behind a missed deadline is started even so.
+  /// Whether the limit of surveys at a time has been reached. The survey that names the rank behind a missed deadline is started all the
+  /// same.
   bool full() const { return open_.size() >= kMaxOpen; }
-  /// Asks ranks of the world, whatever they do. `done` runs once, from on_state() or on_tick().
+  /// Asks ranks of the world for all that they do. `done` runs once, from on_state() or on_tick().
   Id ask(const std::vector<int>& ranks, Done done);
-  /// Asks the members of an operation's group about its stream, but for those that have left; of a message only the other side.
+  /// Asks the members of an operation's group about its stream, except those that have left. For a message only the other side is asked.
   Id ask_members(const Pending& pending, Done done);
   void cancel(Id id) { open_.erase(id); }
   void cancel_all() { open_.clear(); }
-  /// From a rank in the world. An answer that was not asked for, or comes too late, is ignored.
+  /// Takes the answer of a rank of the world. An answer that was not asked for, or comes too late, is ignored.
   void on_state(int from, const wire::RankState& state);
   void on_tick(Instant now);
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr Duration kTick = Duration::milliseconds(50);
 constexpr std::size_t kMaxUnreadAnswers = 64;
-// How long a guest waits for word of why a relayed link broke, before it blames the other guest.
+// How long a guest waits to be told why a relayed link broke, before it blames the other guest.
 constexpr Duration kWordOfRelay = Duration::milliseconds(500);
 
 WorldOptions within_limits(WorldOptions options) {
@@ -21,7 +21,7 @@ WorldOptions within_limits(WorldOptions options) {
   constexpr std::size_t kLargestElement = 8;
   options.segment_bytes =
       std::clamp<std::size_t>(options.segment_bytes - options.segment_bytes % kLargestElement, kLargestElement, kMaxDataPayload);
-  // With less, no operation could ever begin before its peer's.
+  // A smaller window has no room for the longest call, and an operation could not begin before its peer's.
   const std::size_t longest_call = EagerWindow::kOperationBytes + max_call_record_bytes(options.size) - kCallRecordBytes;
   options.eager_window_bytes = std::max(options.eager_window_bytes, longest_call);
   options.max_groups = std::max<std::size_t>(options.max_groups, 1);
@@ -74,7 +74,7 @@ std::unique_ptr<Session> World::replace(std::unique_ptr<Session> session, int ra
   session->set_peer(rank);
   auto before = peers_.exchange_session(rank, std::move(session));
   if (failure_.ok()) return before;
-  // A link of a meeting that was lost while it was being dialled.
+  // The world has failed while this link was being dialled.
   peers_.session(rank).discard_received();
   send_abort(peers_.session(rank));
   return before;
@@ -132,7 +132,7 @@ void World::on_control(int peer, ConstBytes payload) {
   }
   if (const auto* question = std::get_if<wire::StateQuestion>(&*message)) return on_question(peer, *question);
   if (const auto* state = std::get_if<wire::RankState>(&*message)) return surveys_.on_state(peer, *state);
-  // A copy: the handler may take itself away.
+  // The handler is copied, because it may replace itself while it runs.
   if (const ControlHandler handler = control_handler_) return handler(peer, *message);
   fail({Errc::protocol_error, "rank " + std::to_string(peer) + " sent a control message that belongs to the start of a group", peer});
 }
@@ -183,8 +183,8 @@ void World::on_session_failed(Session& session, const Status& status) {
   finish_closing_if_done();
 }
 
-/// The relay may be to blame as well as the peer: the break of its own link, or an Abort from one who knows better, says which. Where the
-/// relay has taken leave, the peer is out of reach, and who needs it will hear so.
+/// The relay may be to blame instead of the peer. This rank waits until the loss of the relay's own link, or another rank's Abort, shows
+/// which it is. If the relay has left the world, the peer cannot be reached any more and counts as having left.
 void World::on_relayed_link_lost(int peer, const Status& status) {
   const int relay = options_.relay_of(options_.rank, peer);
   if (has_left_world(relay)) {
@@ -229,7 +229,7 @@ void World::end_operations(const Status& status) {
 
 void World::close(std::function<void()> on_closed) {
   RINGLET_CHECK(!closing_);
-  // What has gone on since the last tick is told while somebody listens.
+  // Operations that have ended since the last tick are reported while the handler is still called.
   if (failure_.ok()) delays_.on_tick(loop_.now());
   closing_ = true;
   surveys_.cancel_all();

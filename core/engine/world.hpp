@@ -18,14 +18,15 @@
 
 namespace ringlet {
 
-/// What a rank tells others of its process.
+/// How a rank describes its process to others.
 struct Identity {
   std::string host, program;
   std::uint32_t pid = 0;
 };
 
-/// All ranks of a program, seen from one of them: a session with every other rank, the groups that use them, the watch over time.
-/// Belongs to the loop's thread. Fails as a whole and once: then every operation of every group, pending or new, ends with that status.
+/// All ranks of a program as one of them sees them: a session with every other rank, the groups that use these sessions, and the timers. A
+/// world fails as a whole and only once; every operation of every group, pending or new, then ends with that status. Belongs to the loop's
+/// thread.
 class World final : private SessionOwner, private GroupHost {
  public:
   using ControlHandler = std::function<void(int rank, const wire::ControlMessage&)>;
@@ -33,46 +34,47 @@ class World final : private SessionOwner, private GroupHost {
   World(EventLoop& loop, const WorldOptions& options);
   ~World();
 
-  /// Takes over the session with a rank; frames that come from now on are this world's.
+  /// Takes over the session with a rank. The frames that come from now on belong to this world.
   void adopt(std::unique_ptr<Session> session, int rank);
-  /// The same for an authenticated link that carries nothing yet.
+  /// Takes over an authenticated link with a rank, which has carried nothing yet.
   void adopt(std::unique_ptr<Link> link, int rank);
-  /// The same for a rank that has one already, over which nothing of a group has been sent: that one is given back, to be taken leave of.
+  /// Replaces the session with a rank, over which nothing of a group has been sent. Returns the former session, which the caller has to
+  /// close.
   std::unique_ptr<Session> replace(std::unique_ptr<Session> session, int rank);
-  /// What was found out about the way to a rank, for link_with().
+  /// Sets what is known of the path to a rank, for link_with().
   void set_path(int rank, const wire::Path& path, bool dialled) { peers_.set_path(rank, path, dialled); }
-  /// Of another rank, with which there is a session.
+  /// Describes the link with another rank, with which there has to be a session.
   LinkReport link_with(int rank) const { return peers_.link_with(rank); }
   bool has_session(int rank) const { return peers_.has_session(rank); }
-  /// Control messages other than Abort go here while the ranks still meet.
+  /// While the ranks still meet, the handler is given all control messages except Abort and those about the state of ranks.
   void set_control_handler(ControlHandler handler) { control_handler_ = std::move(handler); }
   /// Runs once if the world fails.
   void set_failure_handler(std::function<void(const Status&)> handler) { failure_handler_ = std::move(handler); }
   void send_control(int rank, const wire::ControlMessage& message) override;
-  /// Hears of operations that take longer than `WorldOptions::warn_after`.
+  /// The handler is called for operations that take longer than `WorldOptions::warn_after`.
   void set_delay_handler(DelayHandler handler) { delays_.set_handler(std::move(handler)); }
   void set_identity(Identity identity) { identity_ = std::move(identity); }
-  /// What this rank does and has done.
+  /// This rank's running and finished operations.
   wire::RankState state() const { return state(options_.rank, {}); }
-  /// Asks all other ranks what they do; `done` runs once, from the loop, within a second, or never where the world is closed first.
-  /// False: too many ask already, or the world has failed.
+  /// Asks all other ranks for their state. `done` runs once, from the loop, within a second, or never where the world is closed first.
+  /// Returns false where too many surveys are under way, or the world has failed or is closing.
   bool survey(Surveys::Done done);
-  /// What people know the rank by; statuses that blame it say so.
+  /// Sets the rank's name for people. Statuses that blame the rank contain it.
   void set_rank_name(int rank, std::string name) { peers_.set_name(rank, std::move(name)); }
   const std::string& rank_name(int rank) const override { return peers_.name(rank); }
 
-  /// What the ranks have agreed on while they met, for all groups. Before the first operation.
+  /// Sets what the ranks have agreed on while they met, for all groups. To be called before the first operation.
   void set_placement(const Placement& placement, const AlgorithmLimits& limits);
-  /// The group of all ranks; it is there from the start and until it is left.
+  /// The group of all ranks. It exists from the start until it is left.
   GroupEngine& group() { return *group_; }
   /// Forms groups out of `parent` (split.hpp).
   void split(GroupEngine& parent, std::uint16_t stream, SplitTask task);
-  /// Takes leave of a group, in which no operation may be pending, and destroys it. The world goes on, even without its own group.
+  /// Leaves a group, in which no operation may be pending, and destroys it. The world goes on, even without the group of all ranks.
   void leave(GroupEngine& group);
 
-  /// Ends the world for everyone, with this reason. The first call counts.
+  /// Ends the world on all ranks with this reason. Only the first call has an effect.
   void fail(const Status& status) override;
-  /// Leaves the world: takes leave of every rank, waits at most the close timeout until all is sent, then closes the links. Pending
+  /// Leaves the world: says goodbye to every rank, waits at most the close timeout until everything is sent, then closes the links. Pending
   /// operations end as `cancelled`. `on_closed` runs once, from the loop.
   void close(std::function<void()> on_closed);
 
@@ -95,7 +97,7 @@ class World final : private SessionOwner, private GroupHost {
   wire::RankState state(int peer, const wire::StateQuestion& question) const;
   void on_goodbye(int peer);
   void on_relayed_link_lost(int peer, const Status& status);
-  /// Tells a peer why the world has failed, as the last thing.
+  /// Tells a peer why the world has failed, as the last message to it.
   void send_abort(Session& session);
   void schedule_tick();
   void tick();
@@ -107,7 +109,7 @@ class World final : private SessionOwner, private GroupHost {
   WorldOptions options_;
   Peers peers_;
   std::vector<std::unique_ptr<ControlSink>> control_sinks_;
-  GroupTable groups_;  // goes before the sessions, which may hold its frame sources
+  GroupTable groups_;  // destroyed before the sessions, which may hold its frame sources
   GroupEngine* group_ = nullptr;
   Heartbeats heartbeats_;
   Surveys surveys_;
@@ -121,7 +123,7 @@ class World final : private SessionOwner, private GroupHost {
   bool closing_ = false;
   Instant close_deadline_{};
   TimerId tick_timer_ = 0;
-  TimerId word_timer_ = 0;  // a relayed link broke, and who is to blame has not been heard
+  TimerId word_timer_ = 0;  // a relayed link broke, and the rank to blame is not known yet
 };
 
 }  // namespace ringlet

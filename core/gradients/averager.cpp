@@ -108,7 +108,7 @@ Procedure::Action Averager::next() {
   return Done{};
 }
 
-/// With weights every rank needs their sum first; it costs one collective of 8 bytes a step.
+/// If there are weights, every rank first needs their sum, which costs one collective of 8 bytes per step.
 Procedure::Action Averager::sum_weights() {
   awaited_ = Awaited::weights;
   ++collectives_;
@@ -134,7 +134,8 @@ bool Averager::full(std::size_t bytes) const {
   return limit <= 0 || bytes >= static_cast<std::size_t>(limit);
 }
 
-/// What can start once the next gradient, or the next piece of one, has been taken; nothing: it waits in a bucket for more.
+/// Takes the next gradient, or the next piece of one, and returns the move that can now start; nothing if the gradient waits in a bucket
+/// that is not full.
 std::optional<Averager::Move> Averager::take_gradient() {
   if (cut_) return take_piece();
   const TensorView gradient = added_.front();
@@ -154,7 +155,7 @@ std::optional<Averager::Move> Averager::take_whole(TensorView gradient) {
   return Move{nullptr, values, std::move(packed), gradient};
 }
 
-/// A tensor larger than a bucket that is cast on the way goes bucket by bucket, so that the copies stay small.
+/// A tensor that is larger than a bucket and is cast for the network is moved in pieces of bucket size, so that the copies stay small.
 Averager::Move Averager::take_piece() {
   const TensorView& values = cut_->values;
   const std::size_t wire_bytes = size_of(wire_dtype(values.dtype()));

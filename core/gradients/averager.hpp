@@ -18,32 +18,32 @@
 
 namespace ringlet {
 
-/// Averages gradients over a group while they are still being made, step after step. After each add() its driver does what next() says
-/// until Done: full buckets have started then. After close() that Done ends the step: every gradient holds its average.
+/// Averages gradients over a group, step after step, while they are still being computed. After each add() the driver executes next() until
+/// Done; by then the full buckets have been started. After close(), Done ends the step: every gradient holds its average.
 class Averager final : public Procedure {
  public:
-  /// No bound on what is copied.
+  /// The memory for copies is not bounded.
   static constexpr std::size_t kUnbounded = SIZE_MAX;
-  /// The bound where all gradients are there from the start, a few buckets of the default size: one moves, the next stands ready for the
-  /// stream, the others cover what packing and unpacking take.
+  /// The bound if all gradients are there from the start: a few buckets of the default size. One is being moved, the next is ready for the
+  /// stream, and the others cover the time that packing and unpacking take.
   static constexpr std::size_t kFewBuckets = 128 << 20;
 
-  /// `invalid_argument` for what does not fit.
+  /// Returns `invalid_argument` for options that do not fit.
   static Status check(const AverageOptions& options);
 
-  /// Options have been checked. `group` outlives this. Where buckets of `most_bytes` are under way, the oldest is waited for, and written
-  /// back, before another is filled: they are all the memory that averaging takes, but for gradients with gaps.
+  /// `options` must have passed check(). `group` outlives this object. If buckets of `most_bytes` are under way, the oldest is waited for
+  /// and written back before another is filled. So averaging takes no more memory than that, except for gradients with gaps.
   Averager(const WorldOptions& group, const AverageOptions& options, std::size_t most_bytes = kUnbounded);
 
-  /// This rank's share from the next step on; refused within a step.
+  /// Sets this rank's share from the next step on; `invalid_argument` within a step.
   Status set_weight(std::optional<double> weight);
-  /// Takes the next gradient; its memory is borrowed until the step has ended.
+  /// Adds the next gradient; its memory is borrowed until the step has ended.
   Status add(TensorView gradient);
-  /// The step's last gradient has been added.
+  /// Says that the step's last gradient has been added.
   void close() { closed_ = true; }
-  /// The whole step at once. In failure nothing has moved.
+  /// Adds all gradients of a step. If it fails, nothing has moved.
   Status add_all(std::span<const TensorView> gradients);
-  /// Of this step so far, or of the last one before the next add().
+  /// The number of collectives of this step so far, or of the last one before the next add().
   std::size_t collectives() const { return collectives_; }
 
   Action next() override;
@@ -52,15 +52,15 @@ class Averager final : public Procedure {
  private:
   enum class Awaited : std::uint8_t { nothing, weights, oldest };
 
-  /// What is under way, or about to be.
+  /// A collective that is under way or about to start.
   struct Move {
-    std::unique_ptr<Bucket> bucket;  // null: the gradient itself is moved
+    std::unique_ptr<Bucket> bucket;  // null if the gradient itself is moved
     TensorView values;
-    // A gradient with gaps: what is averaged in its place, and written back behind its last move.
+    // Of a gradient with gaps: `packed` is averaged in its place and copied back to `gradient` after its last move.
     Tensor packed;
     TensorView gradient;
   };
-  /// A gradient that goes in pieces.
+  /// A gradient that is moved in pieces.
   struct Cut {
     TensorView values;
     std::size_t done = 0;  // elements
@@ -92,24 +92,24 @@ class Averager final : public Procedure {
   Awaited awaited_ = Awaited::nothing;
   bool in_step_ = false;
   bool closed_ = false;
-  bool weighted_ = false;  // the factor is known
+  bool weighted_ = false;  // factor_ has been computed
   double total_weight_ = 0;
   double factor_ = 1.0;
-  std::deque<TensorView> added_;  // and not taken yet
+  std::deque<TensorView> added_;  // added and not yet taken
   std::optional<Cut> cut_;
   std::vector<std::unique_ptr<Bucket>> open_;  // at most one per dtype, in the order in which they were opened
   std::deque<Move> under_way_;                 // the oldest first
   std::vector<std::unique_ptr<Bucket>> spare_;
-  std::size_t bytes_under_way_ = 0;  // of buckets
+  std::size_t bytes_under_way_ = 0;  // of the buckets in under_way_
   std::size_t collectives_ = 0;
-  std::size_t averages_ = 0;  // of them
+  std::size_t averages_ = 0;  // how many of the collectives average gradients
 };
 
-/// Averages a tree of gradients, once, after it has been compared between the ranks. What is wrong with a gradient is found before anything
-/// moves, and what is copied is bounded.
+/// Averages a tree of gradients once, after the ranks have compared their trees. Invalid gradients are found before anything moves, and the
+/// memory for copies is bounded.
 class TreeAverage final : public Procedure {
  public:
-  /// What `gradients` views is borrowed until the end. `agreements` are the group's; both outlive this.
+  /// The memory that `gradients` views is borrowed until the end. `group` and `agreements`, which belong to it, outlive this object.
   TreeAverage(const GroupEngine& group, Agreements& agreements, const Tree& gradients, const AverageOptions& options);
   Action next() override;
   void abandon() override { averager_.abandon(); }

@@ -45,7 +45,7 @@ void Bucket::pack_elements(ConstTensorView values, std::byte* out, double factor
     }
     return;
   }
-  // Scaled before it is narrowed, so that it is rounded once more only, and a large weight cannot overflow the narrow dtype.
+  // Values are scaled before they are narrowed. So narrowing adds only one rounding, and a large weight cannot overflow the narrow dtype.
   alignas(64) std::array<std::byte, kPieceElements * 8> scaled;
   for (std::size_t done = 0; done < count; done += kPieceElements) {
     const std::size_t piece = std::min(kPieceElements, count - done);

@@ -8,17 +8,17 @@
 
 namespace ringlet {
 
-/// Several tensors of one dtype that are moved in one collective, perhaps in a narrower dtype. Keeps its memory from one use to the next.
+/// Several tensors of one dtype that one collective moves, perhaps in a narrower dtype. A bucket keeps its memory from one use to the next.
 class Bucket {
  public:
-  /// Empties the bucket. `wire_dtype` is what moves: `dtype` itself, or a float dtype that it can be cast to.
+  /// Empties the bucket. `wire_dtype` is the dtype that is moved: `dtype` itself, or a float dtype that it can be cast to.
   void open(DType dtype, DType wire_dtype);
-  /// Takes `values`, which is borrowed until unpack() and may have gaps, scaled by `factor` (1: as it is). Of the
+  /// Adds `values`, multiplied by `factor` (1 leaves them unchanged). They are borrowed until unpack(), may have gaps, and are of the
   /// bucket's dtype, which is floating.
   void pack(TensorView values, double factor, const simd::Kernels& kernels);
-  /// What is moved, in place.
+  /// The values to move; the collective changes them in place.
   TensorView packed();
-  /// Writes the moved values back to where they came from.
+  /// Writes the moved values back to the tensors that they came from.
   void unpack(const simd::Kernels& kernels) const;
 
   DType dtype() const { return dtype_; }

@@ -12,8 +12,8 @@ namespace ringlet {
 
 namespace {
 
-/// What a peer may make us take memory for; a tree of a million tensors stays below.
-constexpr std::uint64_t kMostTextBytes = 256 << 20;
+/// Bounds the memory that a peer can make this rank allocate. The text of a tree of a million tensors is shorter.
+constexpr std::uint64_t kMaxTextBytes = 256 << 20;
 
 }  // namespace
 
@@ -61,7 +61,7 @@ Procedure::Action TreeAgreement::tell_length() {
 }
 
 Procedure::Action TreeAgreement::tell_text() {
-  if (length_ > kMostTextBytes) return Done{unreadable(side_, "has " + std::to_string(length_) + " bytes")};
+  if (length_ > kMaxTextBytes) return Done{unreadable(side_, "has " + std::to_string(length_) + " bytes")};
   std::string& text = texts_[side_];
   text.resize(static_cast<std::size_t>(length_));
   stage_ = side_ + 1 == kSides ? Stage::describe : Stage::length;

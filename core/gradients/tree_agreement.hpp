@@ -11,19 +11,19 @@
 
 namespace ringlet {
 
-/// Compares names, order, dtypes and shapes of the ranks' trees: where they differ, every rank ends with the same `mismatch`, which names
-/// the first difference, and the group lives on. One all-gather of 8 bytes a rank where they agree, and nothing where they have agreed on
-/// such a tree before. In one group.
+/// Compares names, order, dtypes and shapes of the ranks' trees. If they differ, every rank ends with the same `mismatch`, which names the
+/// first difference, and the group stays usable. The comparison takes one all-gather of 8 bytes per rank if the trees agree, and nothing if
+/// the ranks have agreed on such a tree before. It runs in one group.
 class TreeAgreement final : public Procedure {
  public:
-  /// `call` says what the trees were given to. Of `tree` names, dtypes and shapes are looked at, now. `group` and `agreements`, the
-  /// group's, outlive this.
+  /// `call` names the call that got the trees. Names, dtypes and shapes of `tree` are read in the constructor only. `group` and its
+  /// `agreements` outlive this object.
   TreeAgreement(const GroupEngine& group, Agreements& agreements, std::string call, const Tree& tree);
   Action next() override;
 
  private:
   enum class Stage : std::uint8_t { begin, compare, length, text, describe };
-  /// Of the two ranks whose trees are compared.
+  /// The two ranks whose trees are compared.
   static constexpr std::size_t kSides = 2;
 
   Action compare();
@@ -39,7 +39,7 @@ class TreeAgreement final : public Procedure {
   std::uint64_t hash_ = 0;
   Stage stage_ = Stage::begin;
   std::vector<std::uint64_t> hashes_;  // by rank
-  int ranks_[kSides]{};                // whose trees differ; in this group
+  int ranks_[kSides]{};                // the ranks in this group whose trees differ
   std::string texts_[kSides];
   std::size_t side_ = 0;
   std::uint64_t length_ = 0;

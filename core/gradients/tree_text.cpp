@@ -10,7 +10,7 @@ namespace ringlet {
 
 namespace {
 
-/// A line of numbers, and what comes behind it; nothing where there is no such line.
+/// Takes a line of numbers off the front of `text`; nothing if there is no such line.
 std::optional<std::vector<std::int64_t>> take_numbers(std::string_view& text) {
   std::vector<std::int64_t> numbers;
   for (;;) {

@@ -7,10 +7,10 @@
 
 namespace ringlet {
 
-/// Names, dtypes and shapes of a tree, as ranks tell each other: for each leaf a line of numbers (bytes of the name, dtype, extents) and
-/// a line with the name.
+/// The names, dtypes and shapes of a tree in the form that ranks exchange: for each leaf a line of numbers (bytes of the name, dtype,
+/// extents) and a line with the name.
 std::string written(const Tree& tree);
-/// Tensors without memory, for comparing. Nothing where the text, which a peer wrote, is not of a tree.
+/// Reads such a text into tensors without memory, for comparing. A peer wrote the text; nothing is returned if it does not describe a tree.
 std::optional<Tree> read_tree(std::string_view text);
 
 }  // namespace ringlet

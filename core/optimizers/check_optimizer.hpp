@@ -16,7 +16,7 @@ namespace detail {
 void check_option(OptionChecks& checks, const std::string& name, double value, OptionBound bound);
 void check_option(OptionChecks& checks, const std::string& name, const std::array<double, 2>& values, OptionBound bound);
 
-/// What options must be together.
+/// Checks the bounds that concern several options at once.
 template <class Options>
 void check_together(OptionChecks&, const Options&) {}
 void check_together(OptionChecks& checks, const SGDOptions& options);
@@ -30,12 +30,12 @@ Status check_options(const Options& options) {
   return checks.status();
 }
 
-/// What is the same for all of them. `owner` is the optimizer's name.
+/// Checks what all optimizers have in common. `owner` is the optimizer's name.
 Status check_optimizer(const std::string& owner, const LearningRate& learning_rate, std::optional<DType> state_dtype);
 
 }  // namespace detail
 
-/// Ok, or what the constructor of an optimizer of ringlet/optimizers.hpp would throw, given this learning rate and its options.
+/// Returns ok, or the status that the constructor of an optimizer in ringlet/optimizers.hpp would throw for this learning rate and options.
 template <class Options>
 Status check_optimizer(const LearningRate& learning_rate, const Options& options) {
   if (Status status = detail::check_options(options); !status.ok()) return status;

@@ -10,7 +10,7 @@
 
 namespace ringlet {
 
-/// The first of `owner`'s options that does not fit: "Adam", "eps".
+/// Checks the options of one optimizer and keeps the first error, which names the optimizer (`owner`) and the option: "Adam", "eps".
 class OptionChecks {
  public:
   explicit OptionChecks(std::string owner) : owner_(std::move(owner)) {}

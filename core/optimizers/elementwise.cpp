@@ -31,7 +31,7 @@ LearningRate::LearningRate(Schedule schedule) : schedule_(std::move(schedule)) {
 namespace detail {
 
 struct ElementwiseOptimizer::State {
-  /// One parameter's.
+  /// The state of one parameter.
   struct Entry {
     std::string name;
     Shape shape;
@@ -50,7 +50,7 @@ struct ElementwiseOptimizer::State {
   std::optional<double> last_rate{};
   std::vector<Entry> entries{};
   std::unordered_map<std::string, std::size_t> positions{};
-  std::vector<LeafUpdate> updates{};  // of the step under way; kept for its memory
+  std::vector<LeafUpdate> updates{};  // of the current step; a member so that its memory is kept
 };
 
 Status check_optimizer(const std::string& owner, const LearningRate& learning_rate, std::optional<DType> state_dtype) {
@@ -58,7 +58,7 @@ Status check_optimizer(const std::string& owner, const LearningRate& learning_ra
   return check_rate(owner, learning_rate.at(0), 0);
 }
 
-/// `role` says what the leaf is.
+/// Checks that a leaf fits its state. `role` says what the leaf is: a gradient or a parameter.
 Status ElementwiseOptimizer::State::check_state(const Leaf& leaf, const char* role) const {
   const auto who = [&] { return formula.name + ": the " + role + " '" + leaf.name + "' "; };
   if (!is_real(leaf.values.dtype())) return invalid(who() + "is " + not_real(leaf.values.dtype()));
@@ -81,7 +81,7 @@ Status ElementwiseOptimizer::State::check_leaf(const Leaf& gradient, const Tenso
   return {};
 }
 
-/// Makes it where there is none.
+/// Returns the state of a parameter, and makes it first if there is none.
 ElementwiseOptimizer::State::Entry& ElementwiseOptimizer::State::entry_for(const Leaf& leaf) {
   if (const auto position = positions.find(leaf.name); position != positions.end()) return entries[position->second];
   Entry entry{leaf.name, leaf.values.shape(), {}};
@@ -105,7 +105,8 @@ void ElementwiseOptimizer::apply_gradients(const Tree& gradients, const Tree& pa
 
 Status ElementwiseOptimizer::try_apply_gradients(const Tree& gradients, const Tree& parameters) {
   State& s = *state_;
-  // A caller's rounding, or flushing of small numbers, would change the bits; the schedule is computed in the same mode.
+  // Another rounding mode of the caller, or flushing of small numbers to zero, would change the bits. The schedule, too, is computed in
+  // this environment.
   const simd::FloatEnvironment environment;
   const double rate = s.rate.at(s.step);
   if (Status status = check_rate(s.formula.name, rate, s.step); !status.ok()) return status;
@@ -122,7 +123,7 @@ Status ElementwiseOptimizer::try_apply_gradients(const Tree& gradients, const Tr
     }
   }
   const simd::UpdateCoefficients coefficients = s.formula.coefficients(rate, s.step + 1);
-  // All targets give the same bits, so there is no choice to offer.
+  // All targets give the same bits, so there is no need for an option to choose one.
   const simd::Kernels& kernels = *simd::available().back();
   for (const LeafUpdate& update : s.updates) update_leaf(update, s.formula.rule, coefficients, kernels);
   ++s.step;

@@ -6,7 +6,7 @@
 #include "core/optimizers/formula.hpp"
 #include "core/optimizers/power.hpp"
 
-// The optimizers, each as its rule and its coefficients.
+// The optimizers. Each consists of a kernel's rule and the coefficients that the rule takes.
 namespace ringlet {
 
 namespace {

@@ -13,7 +13,7 @@ namespace ringlet {
 
 namespace {
 
-// All targets give the same bits.
+// All targets give the same bits, so any of them would do.
 const simd::Kernels& kernels() { return *simd::available().back(); }
 
 }  // namespace

@@ -8,13 +8,13 @@
 #include <tuple>
 #include <type_traits>
 
-// All optimizers with their options. What checks, reads and lists optimizers, here and in other languages, is made from these rows; their
+// All optimizers with their options. Checks, readers and lists of optimizers, here and in other languages, are derived from these rows; the
 // formulas are in formulas.cpp.
 namespace ringlet {
 
-/// Which numbers an option may be; finite ones in any case.
+/// The numbers that an option may have; they must be finite in any case.
 enum class OptionBound {
-  any,           // of a switch
+  any,           // no bound, for a switch
   not_negative,  // 0 or above
   positive,      // above 0
   fraction,      // at least 0 and below 1
@@ -26,27 +26,27 @@ struct OptionRow {
   std::string_view name;
   Value Options::* value;
   OptionBound bound;
-  std::string_view text;  // what the other languages' declarations say besides the default
+  std::string_view text;  // text for other languages' declarations, besides the default
 };
 
 template <class OptimizerClass, class OptionsStruct, class... Values>
 struct OptimizerRow {
   using Optimizer = OptimizerClass;
   using Options = OptionsStruct;
-  std::string_view name;  // of the class
+  std::string_view name;  // name of the class
   std::tuple<OptionRow<Options, Values>...> options;
 };
 
 namespace detail {
 
-/// Converts to whatever an option can be.
+/// Converts to every type that an option can have.
 struct AnyOption {
   operator double() const;
   operator bool() const;
   operator std::array<double, 2>() const;
 };
 
-/// Whether the struct has one member for each of these, and `state_dtype` behind them, and no other.
+/// Whether the struct has exactly one member for each of `Any`, followed by `state_dtype`.
 template <class Options, class... Any>
 inline constexpr bool has_members = requires { Options{Any{}..., std::optional<DType>{}}; } && !requires {
   Options{Any{}..., AnyOption{}, std::optional<DType>{}};
@@ -89,7 +89,7 @@ inline constexpr std::tuple kOptimizers{
                             detail::option("weight_decay", &LionOptions::weight_decay, OptionBound::not_negative)),
 };
 
-/// Calls `visit` with each row, in their order.
+/// Calls `visit` with each row, in the table's order.
 template <class Visit>
 constexpr void for_each_optimizer(Visit visit) {
   std::apply([&](const auto&... row) { (visit(row), ...); }, kOptimizers);

@@ -4,7 +4,7 @@
 
 namespace ringlet {
 
-/// base^exponent by multiplications alone, so that every machine gives the same bits; libraries' pow() differ.
+/// Computes base^exponent by multiplications alone, so that every machine gives the same bits; pow() differs between libraries.
 inline double power(double base, std::uint64_t exponent) {
   double result = 1;
   for (; exponent != 0; exponent >>= 1) {

@@ -21,7 +21,7 @@ void require_steps(const std::string& owner, const std::string& name, std::uint6
   if (steps == 0) refuse(owner + ": " + name + " is 0; it must be at least 1");
 }
 
-/// cos(pi * part) for parts from 0 to 1.
+/// Computes cos(pi * part) for `part` from 0 to 1.
 double cosine_of_half_turn(double part) {
   if (part > 0.5) return -cosine_of_half_turn(1 - part);
   constexpr double kPi = 3.14159265358979323846;

@@ -7,7 +7,7 @@ namespace ringlet {
 
 namespace {
 
-/// Few enough that all arrays of a block stay in the first cache and on a small stack.
+/// Elements per block: few enough that all arrays of a block fit into the first-level cache and on a small stack.
 constexpr std::size_t kBlock = 512;
 constexpr std::size_t kMaxArrays = 4;
 
@@ -16,7 +16,7 @@ struct Array {
   DType dtype;
 };
 
-/// Parameters, gradients, then state; all but the gradients are written.
+/// The arrays are in the order parameters, gradients, state. All but the gradients are written.
 constexpr std::size_t kGradients = 1;
 using Arrays = std::array<Array, kMaxArrays>;
 
@@ -47,7 +47,7 @@ void update_packed(const LeafUpdate& leaf, simd::UpdateRule rule, const simd::Up
                    const simd::Kernels& kernels) {
   Arrays all{};
   all[0] = {leaf.parameter.data(), leaf.parameter.dtype()};
-  // The kernels read it alone; as an element of the array it needs the type of the others.
+  // The kernels only read the gradients, but all elements of the array have the same, non-const type.
   all[kGradients] = {const_cast<std::byte*>(leaf.gradient.data()), leaf.gradient.dtype()};
   const std::size_t slots = simd::slots_of(rule);
   for (std::size_t slot = 0; slot < slots; ++slot) all[2 + slot] = {leaf.state[slot].data(), leaf.state[slot].dtype()};

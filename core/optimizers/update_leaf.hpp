@@ -7,16 +7,16 @@
 
 namespace ringlet {
 
-/// One parameter's part in a step. All have the same shape and a real floating-point dtype, not necessarily the same; what of `state` the
-/// rule has stands without gaps.
+/// One parameter's part in a step. All tensors have the same shape and real dtypes, which may differ. The tensors of `state` that the rule
+/// uses have no gaps.
 struct LeafUpdate {
   TensorView parameter;
   ConstTensorView gradient;
   std::array<TensorView, 2> state;
 };
 
-/// Computes in f64 where any of the tensors is f64, else in f32; others are converted block by block on the way, so that only views with
-/// gaps need memory.
+/// Computes in f64 if any of the tensors is f64, else in f32. Tensors of other dtypes are converted block by block, so that only views with
+/// gaps need additional memory.
 void update_leaf(const LeafUpdate& leaf, simd::UpdateRule rule, const simd::UpdateCoefficients& coefficients, const simd::Kernels& kernels);
 
 }  // namespace ringlet

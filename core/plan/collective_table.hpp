@@ -10,11 +10,11 @@
 
 #include "core/base/enumerators.hpp"
 
-// All collectives: what ranks run, and the calls that callers make. Plans, requests, records, the calls of C and of JavaScript are made
-// from these rows, or do not compile where they lack one.
+// All collectives, and the forms in which callers call them. Plans, requests, records and the calls of C and JavaScript are derived from
+// these rows, or fail to compile if they lack one.
 namespace ringlet {
 
-/// What ranks run together. The numbers are part of the wire format: append only.
+/// The kinds of collectives. The numbers are part of the wire format: append only.
 enum class CollectiveKind : std::uint8_t {
   all_reduce = 0,
   reduce_scatter = 1,
@@ -27,13 +27,13 @@ enum class CollectiveKind : std::uint8_t {
   all_to_all = 8,
 };
 
-/// How a collective moves its bytes. Part of the wire format: append only.
+/// How a collective moves its bytes. The numbers are part of the wire format: append only.
 enum class Algorithm : std::uint8_t {
-  exchange = 0,  // everyone sends everything to everyone: one step
-  direct = 1,    // to the owner of each part and back, or between the root and each: two steps or one
+  exchange = 0,  // every rank sends everything to every other: one step
+  direct = 1,    // to the owner of each part and back, or between the root and each rank: two steps or one
   ring = 2,      // along the ring (broadcast, reduce: a chain), pipelined
-  doubling = 3,  // step s: all that was gathered so far, with rank ^ 2^s; the number of ranks is a power of two
-  leaves = 4,    // as direct, but natives own all parts: nothing passes between two guests
+  doubling = 3,  // step s exchanges all that was gathered so far with rank ^ 2^s; needs a power of two ranks
+  hub = 4,       // as direct, but native ranks own all parts: nothing passes between two guests
 };
 
 struct AlgorithmFacts {
@@ -42,7 +42,7 @@ struct AlgorithmFacts {
 };
 inline constexpr std::array kAlgorithms{AlgorithmFacts{Algorithm::exchange, "exchange"}, AlgorithmFacts{Algorithm::direct, "direct"},
                                         AlgorithmFacts{Algorithm::ring, "ring"}, AlgorithmFacts{Algorithm::doubling, "doubling"},
-                                        AlgorithmFacts{Algorithm::leaves, "leaves"}};
+                                        AlgorithmFacts{Algorithm::hub, "hub"}};
 inline constexpr std::size_t kAlgorithmCount = kAlgorithms.size();
 
 class AlgorithmSet {
@@ -60,7 +60,7 @@ class AlgorithmSet {
 enum class InPlace : std::uint8_t {
   never,
   whole,     // the output may be the input
-  own_part,  // the smaller one may be this rank's part of the other
+  own_part,  // the smaller of the two may be this rank's part of the other
 };
 
 struct CollectiveFacts {
@@ -69,23 +69,23 @@ struct CollectiveFacts {
   AlgorithmSet algorithms;
 };
 
-/// In the order of the kinds' numbers.
+/// The rows are in the order of the kinds' numbers.
 inline constexpr std::array kCollectives{
     CollectiveFacts{CollectiveKind::all_reduce,
                     InPlace::whole,
-                    {Algorithm::exchange, Algorithm::doubling, Algorithm::direct, Algorithm::ring, Algorithm::leaves}},
+                    {Algorithm::exchange, Algorithm::doubling, Algorithm::direct, Algorithm::ring, Algorithm::hub}},
     CollectiveFacts{CollectiveKind::reduce_scatter, InPlace::never, {Algorithm::direct, Algorithm::ring}},
     CollectiveFacts{CollectiveKind::all_gather, InPlace::own_part, {Algorithm::direct, Algorithm::ring}},
-    CollectiveFacts{CollectiveKind::broadcast, InPlace::whole, {Algorithm::direct, Algorithm::ring, Algorithm::leaves}},
-    CollectiveFacts{CollectiveKind::barrier, InPlace::whole, {Algorithm::exchange, Algorithm::doubling, Algorithm::leaves}},
-    CollectiveFacts{CollectiveKind::reduce, InPlace::whole, {Algorithm::direct, Algorithm::ring, Algorithm::leaves}},
+    CollectiveFacts{CollectiveKind::broadcast, InPlace::whole, {Algorithm::direct, Algorithm::ring, Algorithm::hub}},
+    CollectiveFacts{CollectiveKind::barrier, InPlace::whole, {Algorithm::exchange, Algorithm::doubling, Algorithm::hub}},
+    CollectiveFacts{CollectiveKind::reduce, InPlace::whole, {Algorithm::direct, Algorithm::ring, Algorithm::hub}},
     CollectiveFacts{CollectiveKind::gather, InPlace::own_part, {Algorithm::direct}},
     CollectiveFacts{CollectiveKind::scatter, InPlace::own_part, {Algorithm::direct}},
     CollectiveFacts{CollectiveKind::all_to_all, InPlace::never, {Algorithm::direct}},
 };
 inline constexpr std::size_t kCollectiveKindCount = kCollectives.size();
 
-/// What a caller calls: a kind, its mean, or its `_v` form, whose parts have sizes of their own.
+/// The form in which a caller calls a collective: a kind, its mean, or its `_v` form, whose parts have sizes of their own.
 enum class CollectiveForm : std::uint8_t {
   all_reduce,
   all_mean,
@@ -104,13 +104,13 @@ enum class CollectiveForm : std::uint8_t {
   all_to_all_v,
 };
 
-/// What a caller gives, besides stream and timeout.
+/// The arguments of a call, besides stream and timeout.
 enum class Argument : std::uint8_t {
   op,           // how elements are reduced
   input,        // read
   output,       // written
-  root_input,   // read on the root, and not looked at elsewhere
-  root_output,  // written on the root, and not looked at elsewhere
+  root_input,   // read on the root, ignored elsewhere
+  root_output,  // written on the root, ignored elsewhere
   values,       // read, written, or both
   counts,       // rows of each rank's part, the same on all ranks
   send_counts,  // rows that go to each rank
@@ -142,11 +142,11 @@ struct CollectiveFormFacts {
   std::string_view name;
   CollectiveKind kind;
   ArgumentList arguments;
-  std::string_view text;  // what the C header says of it
+  std::string_view text;  // description for the C header
 };
 
-/// In the order of the forms; of each kind the first has the kind's own name. Nothing that runs may index these: programs would carry the
-/// texts.
+/// The rows are in the order of the forms; the first form of each kind has the kind's own name. Code that runs must not index this array,
+/// because programs would then contain the texts.
 inline constexpr std::array kCollectiveForms{
     CollectiveFormFacts{
         CollectiveForm::all_reduce,
@@ -232,13 +232,13 @@ inline constexpr std::array kCollectiveForms{
 };
 inline constexpr std::size_t kCollectiveFormCount = kCollectiveForms.size();
 
-/// What follows of a kind from its forms.
+/// Properties of a kind that are derived from its forms.
 struct CollectiveTraits {
   std::string_view name{};
   bool reduces = false;
   bool has_root = false;
-  bool has_counts = false;       // rows of every rank's part
-  bool has_pair_counts = false;  // rows that each pair of ranks agrees about
+  bool has_counts = false;       // takes the rows of every rank's part
+  bool has_pair_counts = false;  // takes the rows that each pair of ranks agrees about
 };
 
 namespace detail {
@@ -277,7 +277,7 @@ inline constexpr std::array<ArgumentList, kCollectiveFormCount> kArgumentLists =
 
 }  // namespace detail
 
-// For values that are known to be valid.
+// These functions need a valid value.
 
 constexpr const CollectiveFacts& facts_of(CollectiveKind kind) noexcept { return kCollectives[static_cast<std::size_t>(kind)]; }
 constexpr const CollectiveTraits& traits_of(CollectiveKind kind) noexcept {

@@ -6,9 +6,9 @@
 
 namespace ringlet {
 
-/// Writes into `plan` what rank `rank` of `size` (>= 2), of whom `topology` says who is a guest, does for `call`. `in_place`: input and
-/// output are the same memory.
-/// Regions of the input refer to the caller's whole input; of the output likewise. Pure: all ranks' plans fit each other.
+/// Writes into `plan` the steps of rank `rank` of `size` (>= 2) for `call`. `topology` says which ranks are guests. `in_place` means that
+/// input and output are the same memory. Regions refer to the caller's whole input and whole output. It is a pure function: the plans of
+/// all ranks fit each other.
 void make_plan(const Call& call, int rank, int size, const Topology& topology, bool in_place, Plan& plan);
 
 }  // namespace ringlet

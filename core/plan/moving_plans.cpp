@@ -50,7 +50,7 @@ void plan_all_gather(PlanWriter& plan) {
 }
 
 void plan_broadcast(PlanWriter& plan) {
-  if (plan.call().algorithm == Algorithm::leaves) return plan_leaves_broadcast(plan);
+  if (plan.call().algorithm == Algorithm::hub) return plan_hub_broadcast(plan);
   plan.call().algorithm == Algorithm::ring ? chain_broadcast(plan) : flat_broadcast(plan);
 }
 
@@ -76,7 +76,7 @@ void plan_scatter(PlanWriter& plan) {
 
 void plan_all_to_all(PlanWriter& plan) {
   plan.copy(plan.part(Buffer::input, plan.rank()), plan.part(Buffer::output, plan.rank()));
-  // Each rank begins with its right neighbour, so that not all send to rank 0 first.
+  // Each rank begins with its right neighbour, so that the ranks do not all send to rank 0 first.
   for (int offset = 1; offset < plan.size(); ++offset) {
     const int peer = plan.at(offset);
     plan.with(peer);

@@ -8,15 +8,15 @@ namespace ringlet {
 
 namespace {
 
-constexpr std::array<std::string_view, kPlacementPolicyCount> kPolicyNames{"auto", "ring", "leaves"};
+constexpr std::array<std::string_view, kPlacementPolicyCount> kPolicyNames{"auto", "ring", "hub"};
 
-/// What one call asks of the group.
+/// The load that one call puts on the links of a group.
 struct Load {
-  double native_bytes = 0, guest_bytes = 0;  // through the busiest rank of either sort, in its busier direction
+  double native_bytes = 0, guest_bytes = 0;  // bytes through the busiest native and guest, in its busier direction
   double native_hops = 0, guest_hops = 0;    // links that the last byte passes one after the other
 };
 
-/// The numbers that loads are made of.
+/// The properties of a call and its group from which loads are computed.
 struct CallLoad {
   CallLoad(const Call& call, std::size_t whole, int ranks, const Topology& topology)
       : size(ranks), guests(topology.guests()), natives(ranks - topology.guests()), bytes(static_cast<double>(whole)) {
@@ -27,16 +27,16 @@ struct CallLoad {
   }
 
   double others() const { return size - 1; }
-  /// What each native relays of so many bytes between guests.
+  /// The bytes that each native relays if `between_guests` bytes pass between guests.
   double relayed(double between_guests) const { return natives > 0 ? between_guests / natives : 0; }
-  /// The links between the two ranks of a group that are furthest from each other.
+  /// The links between the two ranks that are furthest from each other, passed `times` times.
   Load furthest(double times) const { return {0, 0, guests == 0 ? times : 0, times * std::min(guests, 2.0)}; }
-  /// All edges of the ring, so many times.
+  /// All edges of the ring, passed `times` times.
   Load around(double times) const {
     const double crossing = 2 * (guests - relayed_edges);
     return {0, 0, times * (size - relayed_edges - crossing), times * (crossing + 2 * relayed_edges)};
   }
-  /// Every ordered pair of guests has `bytes_each` between them.
+  /// The bytes that each native relays if every ordered pair of guests moves `bytes_each`.
   double relayed_pairs(double bytes_each) const { return relayed(guests * (guests - 1) * bytes_each); }
 
   double size, guests, natives;
@@ -49,27 +49,27 @@ Load with_bytes(Load hops, double native_bytes, double guest_bytes) {
   return {native_bytes, guest_bytes, hops.native_hops, hops.guest_hops};
 }
 
-/// Each rank sends every other `bytes_each`, in `times` rounds.
+/// Each rank sends `bytes_each` to every other, in `times` rounds.
 Load all_pairs(const CallLoad& shape, double bytes_each, double times) {
   const double own = shape.others() * bytes_each * times;
   return with_bytes(shape.furthest(times), own + times * shape.relayed_pairs(bytes_each), own);
 }
 
-/// Every edge of the ring carries `rounds` times what (size - 1) / size of the buffer is.
+/// Every edge of the ring carries (size - 1) / size of the buffer `rounds` times.
 Load ring(const CallLoad& shape, double rounds) {
   const double share = rounds * shape.others() / shape.size;
   const double edge = share * shape.bytes;
   return with_bytes(shape.around(share), edge + shape.relayed(shape.relayed_edges * edge), edge);
 }
 
-Load leaves_all_reduce(const CallLoad& shape) {
+Load hub_all_reduce(const CallLoad& shape) {
   const double part = shape.bytes / shape.owners;
   const Load hops{0, 0, shape.guests == 0 ? 2.0 : 0.0, shape.guests == 0 ? 0.0 : 2.0};
   return with_bytes(hops, part * (shape.others() + shape.owners - 1), shape.bytes);
 }
 
-/// Of a broadcast or a reduce: the same, in opposite directions.
-Load leaves_rooted(const CallLoad& shape) {
+/// A broadcast and a reduce have the same load, in opposite directions.
+Load hub_rooted(const CallLoad& shape) {
   const double part = shape.bytes / shape.owners;
   const Load hops{0, 0, shape.root_is_guest ? 0.0 : 1.0, shape.root_is_guest ? 2.0 : 1.0};
   return with_bytes(hops, part * (shape.others() + (shape.root_is_guest ? 0 : shape.owners - 1)), shape.bytes);
@@ -86,15 +86,15 @@ Load chain(const CallLoad& shape) {
   return with_bytes(shape.around(shape.others() / shape.size), shape.bytes + shape.relayed(shape.relayed_edges * shape.bytes), shape.bytes);
 }
 
-/// Of the whole buffer, not of parts.
+/// Whether a whole buffer moves from or to a root (broadcast and reduce), not parts of it (gather and scatter).
 bool is_rooted(CollectiveKind kind) { return traits_of(kind).has_root && !traits_of(kind).has_counts; }
 
 Load load_of(CollectiveKind kind, Algorithm algorithm, const CallLoad& shape) {
   const bool rooted = is_rooted(kind);
   const double rounds = kind == CollectiveKind::all_reduce ? 2 : 1;
   switch (algorithm) {
-    case Algorithm::leaves:
-      return rooted ? leaves_rooted(shape) : leaves_all_reduce(shape);
+    case Algorithm::hub:
+      return rooted ? hub_rooted(shape) : hub_all_reduce(shape);
     case Algorithm::ring:
       return rooted ? chain(shape) : ring(shape, rounds);
     case Algorithm::direct:
@@ -133,13 +133,13 @@ Algorithm choose_algorithm(const Call& call, std::size_t bytes, int size, const 
                            const Placement& placement) {
   Algorithm as_natives = choose_algorithm(call.kind, bytes, size, limits);
   if (!topology.has_guests()) return as_natives;
-  // Steps of a doubling between two guests would each cost two links.
+  // A step of a doubling between two guests would pass two links.
   if (as_natives == Algorithm::doubling) as_natives = Algorithm::exchange;
-  if (!facts_of(call.kind).algorithms.has(Algorithm::leaves) || topology.natives(size) == 0 || placement.policy == PlacementPolicy::ring)
+  if (!facts_of(call.kind).algorithms.has(Algorithm::hub) || topology.natives(size) == 0 || placement.policy == PlacementPolicy::ring)
     return as_natives;
-  if (placement.policy == PlacementPolicy::leaves) return Algorithm::leaves;
+  if (placement.policy == PlacementPolicy::hub) return Algorithm::hub;
   const auto estimate = [&](Algorithm algorithm) { return estimated_ns(call, algorithm, bytes, size, topology, placement); };
-  return estimate(Algorithm::leaves) <= estimate(as_natives) ? Algorithm::leaves : as_natives;
+  return estimate(Algorithm::hub) <= estimate(as_natives) ? Algorithm::hub : as_natives;
 }
 
 std::string describe_placement(int size, const Topology& topology, const AlgorithmLimits& limits, const Placement& placement) {
@@ -153,7 +153,7 @@ std::string describe_placement(int size, const Topology& topology, const Algorit
   const auto estimate = [&](Algorithm algorithm) {
     return milliseconds(estimated_ns(call, algorithm, kLargeBytes, size, topology, placement));
   };
-  const Algorithm other = chosen == Algorithm::leaves ? Algorithm::ring : Algorithm::leaves;
+  const Algorithm other = chosen == Algorithm::hub ? Algorithm::ring : Algorithm::hub;
   text += ", " + counted(topology.guests(), "browser", "browsers") + ": large all-reduces by " + std::string(name_of(chosen)) + " (";
   if (placement.policy != PlacementPolicy::automatic) text += "as the placement is set; ";
   text += "estimated " + estimate(chosen) + " for 64 MiB";

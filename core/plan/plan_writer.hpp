@@ -6,10 +6,10 @@
 
 namespace ringlet {
 
-/// Writes one rank's plan, step by step: the regions of a call's buffers and the verbs that every algorithm is made of.
+/// Writes one rank's plan step by step. It offers the regions of a call's buffers and the steps that every algorithm consists of.
 class PlanWriter {
  public:
-  /// `in_place`: input and output are the same memory.
+  /// `in_place` means that input and output are the same memory.
   PlanWriter(const Call& call, int rank, int size, const Topology& topology, bool in_place, Plan& plan)
       : call_(call), rank_(rank), size_(size), topology_(topology), in_place_(in_place), plan_(plan) {}
 
@@ -23,16 +23,16 @@ class PlanWriter {
   int at(int offset) const { return topology_.along_ring(rank_, offset, size_); }
 
   Region whole(Buffer buffer) const { return {buffer, 0, call_.bytes()}; }
-  /// The part of `owner` of a buffer that holds all parts. Of all_to_all: the part for it (input), or from it (output).
+  /// The part of `owner` in a buffer that holds all parts. For all_to_all, the part that goes to it (input) or comes from it (output).
   Region part(Buffer buffer, int owner) const;
-  /// This rank's part where `buffer` holds nothing else.
+  /// This rank's part in a `buffer` that holds nothing else.
   Region own_part(Buffer buffer) const { return {buffer, 0, part(buffer, rank_).bytes}; }
 
-  /// Opens the next peer; its sends and receives follow.
+  /// Opens the next peer; the sends and receives that follow are with this peer.
   void with(int peer);
-  /// The same, but the peer is not told of the call before the first send may leave.
+  /// Like with(), but the peer is not told of the call before the first send may leave.
   void with_late_call(int peer);
-  /// Opens every other rank in order; `steps(peer, slot)` writes what is done with it, the peers' slots counting from 0.
+  /// Opens every other rank in order; `steps(peer, slot)` writes the steps with it. The slots of the peers count from 0.
   template <class Steps>
   void with_each_peer(Steps steps) {
     for (int peer = 0, slot = 0; peer < size_; ++peer) {
@@ -41,7 +41,8 @@ class PlanWriter {
       steps(peer, slot++);
     }
   }
-  /// With two ranks the neighbours are one peer; its sends and receives are the same lists.
+  /// Opens both neighbours: `sends` writes the sends to the right one, `receives` the receives from the left one. With two ranks both are
+  /// one peer.
   template <class Sends, class Receives>
   void with_neighbours(Sends sends, Receives receives) {
     with(at(1));
@@ -53,7 +54,7 @@ class PlanWriter {
   void send(Region from, ProgressIndex after = kAtOnce);
   void receive(Region into) { add_receive({into, {}, Verb::copy, false}); }
   void receive_to_reduce(Region into, Region operand, bool finish) { add_receive({into, operand, Verb::reduce, finish}); }
-  /// One of the contributions that combine_in_rank_order() adds.
+  /// Receives one of the contributions that combine_in_rank_order() adds.
   void receive_contribution(int slot, std::size_t bytes) { receive({Buffer::scratch, static_cast<std::size_t>(slot) * bytes, bytes}); }
   void copy(Region from, Region to);
   /// The number of the next receive.
@@ -63,11 +64,11 @@ class PlanWriter {
     return static_cast<ProgressIndex>(plan_.peers[static_cast<std::size_t>(slot)].first_receive);
   }
 
-  /// Opens the next combine; its operands follow. `after_sends`: `into` is also sent from.
+  /// Opens the next combine; the operands that follow are its operands. `after_sends` means that `into` is also sent from.
   void combine(Region into, bool after_sends);
   void add_operand(Region from, ProgressIndex after);
-  /// Adds the ranks' contributions in rank order: this rank's own, and in scratch those of the others, of which receive number
-  /// slot * `stride` brings each. The slots follow the ranks, or, of a doubling, the order of coming.
+  /// Combines the ranks' contributions in rank order: this rank's own and, in scratch memory, those of the others, each brought by receive
+  /// number slot * `stride`. The slots are in rank order or, for a doubling, in the order of arrival.
   void combine_in_rank_order(Region own, Region into, int stride, bool after_sends);
   Region take_scratch(std::size_t bytes);
 

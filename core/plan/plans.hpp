@@ -4,9 +4,9 @@
 
 namespace ringlet {
 
-// One function per kind of collective; each writes the call's own algorithm.
+// There is one function per kind of collective, which writes the call's own algorithm.
 
-/// Or a barrier: an all-reduce of nothing.
+/// Also plans a barrier, which is an all-reduce without elements.
 void plan_all_reduce(PlanWriter& plan);
 void plan_reduce_scatter(PlanWriter& plan);
 void plan_reduce(PlanWriter& plan);
@@ -16,9 +16,9 @@ void plan_gather(PlanWriter& plan);
 void plan_scatter(PlanWriter& plan);
 void plan_all_to_all(PlanWriter& plan);
 
-/// All-reduce, barrier and reduce by leaves: only natives own parts, and ranks that own none send and receive nothing but with them.
-void plan_leaves_reduction(PlanWriter& plan);
-void plan_leaves_broadcast(PlanWriter& plan);
+/// All-reduce, barrier and reduce by the hub: only native ranks own parts, and ranks that own none exchange data with owners only.
+void plan_hub_reduction(PlanWriter& plan);
+void plan_hub_broadcast(PlanWriter& plan);
 
 constexpr auto plan_of(CollectiveKind kind) -> void (*)(PlanWriter& plan) {
   switch (kind) {

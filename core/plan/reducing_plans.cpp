@@ -20,8 +20,8 @@ void exchange(PlanWriter& plan) {
   combine_all(plan);
 }
 
-// Contribution number x is that of rank ^ gray(x): 0 is this rank's own, x comes as receive x-1. A step sends what came last first, so that
-// all of it is ready together and leaves as one message, with the call; that gives the Gray code's order.
+// Contribution number x comes from rank ^ gray(x): 0 is this rank's own, and receive x-1 brings x. A step first sends the contribution that
+// came last. Then all of them are ready together and leave as one message with the call; the order of the Gray code follows from this.
 void doubling(PlanWriter& plan) {
   const Region all = plan.whole(Buffer::input);
   for (int block = 1; block < plan.size(); block *= 2) {
@@ -36,7 +36,8 @@ void doubling(PlanWriter& plan) {
 void direct_all_reduce(PlanWriter& plan) {
   const Region own = plan.part(Buffer::input, plan.rank());
   const Region result = plan.part(Buffer::output, plan.rank());
-  // Two receives per peer: its contribution to our part, then its finished part. The combine is numbered behind them.
+  // There are two receives per peer: its contribution to this rank's part, then its finished part. The combine is numbered after all
+  // receives.
   constexpr int kReceivesPerPeer = 2;
   const ProgressIndex combined = kReceivesPerPeer * (plan.size() - 1);
   plan.with_each_peer([&](int peer, int slot) {
@@ -60,8 +61,8 @@ void ring_all_reduce(PlanWriter& plan) {
       },
       [&] {
         for (int s = 0; s < steps; ++s) {
-          const int chunk = plan.at(-2 - s);
-          plan.receive_to_reduce(plan.part(Buffer::output, chunk), plan.part(Buffer::input, chunk), s == steps - 1);
+          const int part = plan.at(-2 - s);
+          plan.receive_to_reduce(plan.part(Buffer::output, part), plan.part(Buffer::input, part), s == steps - 1);
         }
         for (int s = 0; s < steps; ++s) plan.receive(plan.part(Buffer::output, plan.at(-1 - s)));
       });
@@ -102,7 +103,7 @@ void direct_reduce(PlanWriter& plan) {
   plan.combine_in_rank_order(all, plan.whole(Buffer::output), 1, false);
 }
 
-// From the root's right neighbour around to the root: no edge carries more than one buffer, whatever the number of ranks.
+// The chain goes from the root's right neighbour around to the root. No edge carries more than one buffer, whatever the number of ranks.
 void chain_reduce(PlanWriter& plan) {
   const Region all = plan.whole(Buffer::input);
   if (plan.at(-1) == plan.call().root) {
@@ -129,8 +130,8 @@ void plan_all_reduce(PlanWriter& plan) {
       return ring_all_reduce(plan);
     case Algorithm::doubling:
       return doubling(plan);
-    case Algorithm::leaves:
-      return plan_leaves_reduction(plan);
+    case Algorithm::hub:
+      return plan_hub_reduction(plan);
   }
 }
 
@@ -139,7 +140,7 @@ void plan_reduce_scatter(PlanWriter& plan) {
 }
 
 void plan_reduce(PlanWriter& plan) {
-  if (plan.call().algorithm == Algorithm::leaves) return plan_leaves_reduction(plan);
+  if (plan.call().algorithm == Algorithm::hub) return plan_hub_reduction(plan);
   plan.call().algorithm == Algorithm::ring ? chain_reduce(plan) : direct_reduce(plan);
 }
 

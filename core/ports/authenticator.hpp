@@ -32,17 +32,17 @@ class Cipher {
   /// `plain`.
   virtual void seal(std::uint64_t counter, ConstBytes associated, std::span<const ConstBytes> plain, Bytes sealed) = 0;
   /// Decrypts into parts that have the plaintext's length together. They do not overlap `sealed`, or are one part at its beginning. Returns
-  /// false where the tag is wrong; the contents of the parts are undefined then.
+  /// false where the tag is wrong; the contents of the parts are then undefined.
   virtual bool open(std::uint64_t counter, ConstBytes associated, ConstBytes sealed, std::span<const Bytes> plain) = 0;
 };
 
-/// The platform's cryptography, for the handshake. It knows the token, and never gives it away.
+/// The platform's cryptography, for the handshake. It knows the token, and never passes it on.
 class Authenticator {
  public:
   virtual ~Authenticator() = default;
   /// HMAC-SHA-256 of `message` under the token's text, or under an empty key where there is no token.
   virtual Proof sign(ConstBytes message) = 0;
-  /// Fills `out` with bytes that nobody can foretell.
+  /// Fills `out` with random bytes that cannot be predicted.
   virtual void fill_random(Bytes out) = 0;
 
   /// Whether this side's links are encrypted. The other side has to have the same setting.
@@ -51,8 +51,8 @@ class Authenticator {
   virtual Key hmac(const Key& key, ConstBytes message) = 0;
   /// X25519 (RFC 7748): the public key of a secret, which consists of random bytes.
   virtual Key public_key(const Key& secret) = 0;
-  /// X25519: the secret that both sides compute from their own secret and the other's public key. Nothing where the peer's key makes it
-  /// zero.
+  /// X25519: the secret that both sides compute from their own secret and the other's public key. Returns nothing where the peer's key
+  /// makes the secret zero.
   virtual std::optional<Key> agree(const Key& secret, const Key& peer) = 0;
   virtual std::unique_ptr<Cipher> make_cipher(const Key& key) = 0;
 };

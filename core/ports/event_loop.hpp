@@ -14,13 +14,13 @@ using TimerId = std::uint64_t;
 class EventLoop {
  public:
   virtual ~EventLoop() = default;
-  /// Constant within one callback.
+  /// The current time. It is constant within one callback.
   virtual Instant now() const = 0;
   /// Runs `task` once, after the current callback has returned, in the order of the calls.
   virtual void defer(Task task) = 0;
   /// Runs `task` once, not before `delay` has passed. The id is never 0.
   virtual TimerId after(Duration delay, Task task) = 0;
-  /// The task will not run. An id that has run or was cancelled already is ignored.
+  /// Prevents the task from running. An id whose task has run or was cancelled already is ignored.
   virtual void cancel(TimerId id) = 0;
 };
 

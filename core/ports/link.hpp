@@ -20,7 +20,7 @@ class LinkUser {
   /// The first `bytes` (> 0) of the parts have left, or were copied.
   virtual void sent(std::size_t bytes) = 0;
   /// Room for the next bytes, in order: at most two parts. Called again after each received(). An empty result pauses receiving until
-  /// wake(): the peer has to wait with its bytes. Meanwhile the link may report a failure, but not the peer's end.
+  /// wake(): the peer then has to wait before it can send more. In the meantime the link may report a failure, but not the peer's end.
   virtual std::span<const Bytes> to_receive() = 0;
   /// `bytes` (> 0) have been put into the parts of the last to_receive(), in order.
   virtual void received(std::size_t bytes) = 0;
@@ -48,10 +48,11 @@ class Link {
   /// Ends this direction once to_send() returns nothing. Receiving goes on. Later calls of wake() send nothing.
   virtual void finish_sending() = 0;
   /// Called before the parts that to_send() has lent are freed or changed. The link copies the bytes of them that it still needs, and
-  /// returns how many these are; they are the first ones. It sends them later, and sent() does not count them. 0 for a link that reads the
-  /// parts only inside its own calls.
+  /// returns how many these are; they are the first ones. It sends them later, and sent() does not count them. Returns 0 for a link that
+  /// reads the parts only inside its own calls.
   virtual std::size_t recall() { return 0; }
-  /// How many bytes to_send() should return at once, for a link that lends them all before the peer takes any. 0: as few as keep it busy.
+  /// How many bytes to_send() should return at once, for a link that lends them all before the peer takes any. 0 means as few as keep the
+  /// link busy.
   virtual std::size_t wanted_batch_bytes() const { return 0; }
   /// The peer's address, for people: "127.0.0.1:40123".
   virtual std::string peer_name() const = 0;

@@ -10,11 +10,11 @@
 
 namespace ringlet {
 
-/// An open port. Destruction closes it; accepted links live on.
+/// An open port. Destruction closes it; accepted links stay open.
 class Listener {
  public:
   virtual ~Listener() = default;
-  /// The address at which it listens, with the number that the system has chosen for port 0.
+  /// The address at which it listens. Where port 0 was asked for, it has the number that the system has chosen.
   virtual Address address() const = 0;
 };
 

@@ -7,7 +7,7 @@
 
 namespace ringlet {
 
-/// Destroys these objects after the current callback has returned, since one of them may be what called it.
+/// Destroys these objects after the current callback has returned, since one of them may be the caller of that callback.
 template <class... Objects>
 void release_later(EventLoop& loop, std::unique_ptr<Objects>... objects) {
   loop.defer([... released = std::shared_ptr<Objects>(std::move(objects))] {});

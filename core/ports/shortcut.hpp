@@ -21,9 +21,9 @@ class Shortcut {
   virtual ~Shortcut() = default;
   /// Whether a shortcut may exist for this link, so that the dialler should ask for it.
   virtual bool offers(const Link& link) const = 0;
-  /// Finds out together with the other side whether there is a shortcut, and reads no more bytes than belong to that. `taken` gets the link
-  /// to go on with, which is the same one where there is no shortcut, or the reason why the link was lost. Destroying this object drops
-  /// `taken` without a call.
+  /// Finds out together with the other side whether there is a shortcut, and reads only the bytes of that conversation. `taken` gets the
+  /// link to go on with, which is the same one where there is no shortcut, or the reason why the link was lost. Destroying this object
+  /// drops `taken` without a call.
   virtual void take(std::unique_ptr<Link> link, LinkSide side, Taken taken) = 0;
 };
 

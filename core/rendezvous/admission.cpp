@@ -14,7 +14,7 @@ namespace ringlet {
 
 namespace {
 
-/// Beside the candidates for links, of which each rank may have one per endpoint.
+/// Candidates for links, of which each rank may have one per endpoint, may come on top of these.
 constexpr std::size_t kMaxUnidentifiedPeers = 256;
 
 Status already_there(std::uint32_t rank) {
@@ -37,7 +37,7 @@ Admission::Admission(EventLoop& loop, World& world, LinkTable& links, ClosingSes
 void Admission::receive(std::unique_ptr<Link> link) {
   const std::size_t most = kMaxUnidentifiedPeers + wire::kMaxEndpoints * static_cast<std::size_t>(own_.size);
   if (peers_.size() + closing_.size() >= most) return;
-  // A rank whose link comes after the failure would blame this one for closing it.
+  // A rank whose link comes after the failure is told the reason, since it would otherwise blame this rank for closing the link.
   if (!world_.failure().ok()) return closing_.reject(std::move(link), world_.failure());
   if (refusal_) return closing_.reject(std::move(link), *refusal_);
   if (!open_) return;
@@ -97,7 +97,7 @@ Status Admission::check(const wire::RankSettings& settings) const {
   return rank == own_.rank || world_.has_session(rank) ? already_there(settings.rank) : Status{};
 }
 
-/// Otherwise the peer is rejected, and where it was started for another world, so is this world.
+/// Returns whether the peer may join. Otherwise the peer is rejected, and where it was started for another world, this world fails.
 bool Admission::passes(Peer& peer, const wire::RankSettings& settings) {
   const Status status = check(settings);
   if (status.ok()) return true;
@@ -135,7 +135,7 @@ void Admission::on_join(Peer& peer, const wire::Join& join) {
 void Admission::on_connect(Peer& peer, const wire::Connect& connect) {
   const std::string who = rank_text(connect.settings.rank), self = rank_text(own_.rank);
   const int rank = static_cast<int>(connect.settings.rank);
-  // Another connection of the same rank may have been let in while this one waited.
+  // Another connection of the same rank may have been admitted while this one waited.
   if (Status status = check(connect.settings); !status.ok()) return reject(peer, status);
   if (connect.world_id != options_.world_id) {
     const Status status{Errc::mismatch,
@@ -206,7 +206,7 @@ Admission::Peers::iterator Admission::find(const UnidentifiedPeer& connection) {
   return std::find_if(peers_.begin(), peers_.end(), [&](const Peer& peer) { return peer.connection.get() == &connection; });
 }
 
-/// The connection may be in a call of its own, so that it is destroyed later.
+/// The connection may be inside a call of its own, so it is destroyed later.
 std::unique_ptr<Session> Admission::take(const Peer& peer) {
   const auto found = find(*peer.connection);
   std::unique_ptr<Session> session = found->connection->release();

@@ -17,18 +17,19 @@
 namespace ringlet {
 
 struct AdmissionOptions {
-  /// The ranks get the roster from rank 0, and not each from its own hostfile.
+  /// Whether the ranks get the roster from rank 0; otherwise each reads its own hostfile.
   bool has_coordinator = true;
   /// The world's number, once this rank knows it.
   std::optional<std::uint64_t> world_id{};
 };
 
-/// The third phase of a meeting, beside the second: finds out which ranks the peers are that have dialled this one, and gives their
-/// sessions to the world. Peers that do not fit are told why and dropped; a rank that was started for another world fails this one. Belongs
-/// to the loop's thread.
+/// The third phase of a meeting, which runs beside the second. It finds out which ranks the peers are that have dialled this one, and gives
+/// their sessions to the world. Peers that do not fit are told why and dropped; a rank that was started for another world makes this world
+/// fail. Belongs to the loop's thread.
 class Admission {
  public:
-  /// All outlive it. `coordinator` is there on rank 0 alone. `on_admitted` runs from the loop when a rank or a guest was let in.
+  /// All arguments outlive it. `coordinator` is null except on rank 0. `on_admitted` runs from the loop when a rank or a guest has been
+  /// admitted.
   Admission(EventLoop& loop, World& world, LinkTable& links, ClosingSessions& closing, Coordinator* coordinator,
             const AdmissionOptions& options, std::function<void()> on_admitted);
 
@@ -36,15 +37,15 @@ class Admission {
   void receive(std::unique_ptr<Link> link);
   /// The world's number has become known: peers that have asked for a link with this rank before are answered now.
   void set_world_id(std::uint64_t id);
-  /// Tells all peers that are not ranks yet, and all that come from now on, that they are not let in.
+  /// Refuses all peers that are not ranks yet, and all that come from now on, and tells them the reason.
   void refuse_all(const Status& reason);
-  /// Drops them without a word.
+  /// Drops all peers that are not ranks yet, and all that come from now on, without telling them anything.
   void drop_all();
 
  private:
   struct Peer {
     std::unique_ptr<UnidentifiedPeer> connection;
-    std::optional<std::variant<wire::Connect, wire::Propose>> early{};  // came before the world's number was known
+    std::optional<std::variant<wire::Connect, wire::Propose>> early{};  // a request that came before the world's number was known
     std::optional<CandidateResponder> candidate{};                      // its proposal was accepted
   };
   using Peers = std::list<Peer>;
@@ -74,7 +75,7 @@ class Admission {
   const std::function<void()> on_admitted_;
   Peers peers_;
   bool open_ = true;
-  std::optional<Status> refusal_;  // for all that come
+  std::optional<Status> refusal_;  // of all peers that come
 };
 
 }  // namespace ringlet

@@ -7,21 +7,21 @@
 
 namespace ringlet {
 
-/// The acceptor's side of one link in a link race (link_race.hpp): sends probes back, accepts the nomination, and waits until the dialler
-/// has confirmed that the acceptance has come.
+/// The acceptor's side of one link in a link race (link_race.hpp). It sends probes back, accepts the nomination, and waits until the
+/// dialler has confirmed the acceptance.
 class CandidateResponder {
  public:
   /// The reaction to a message of the dialler's.
   struct Reaction {
     enum class Kind { answer, confirmed, violation };
     Kind kind = Kind::violation;
-    wire::ControlMessage answer{};  // of that kind
+    wire::ControlMessage answer{};  // set for Kind::answer
   };
 
   CandidateResponder(int own_rank, int peer) : own_rank_(own_rank), peer_(peer) {}
 
   int peer() const { return peer_; }
-  /// The link's, as the dialler has measured it; once the link is confirmed.
+  /// The link's path as the dialler has measured it. Only valid once the link is confirmed.
   const wire::Path& path() const { return path_; }
   Reaction on_message(const wire::ControlMessage& message);
 

@@ -19,13 +19,13 @@ class ClosingSessions final : private SessionOwner {
 
   /// Ends this side's direction, and destroys the session a second later.
   void close(std::unique_ptr<Session> session);
-  /// The same, with the reason as the last message.
+  /// Like close(), with the reason as the last message.
   void reject(std::unique_ptr<Session> session, const Status& reason);
-  /// The same over a link that carries nothing yet.
+  /// Like reject() above, over a link that carries nothing yet.
   void reject(std::unique_ptr<Link> link, const Status& reason);
-  /// Destroys the session once the peer has ended it: where this side ended it first, the peer would take that for the end of this rank.
+  /// Destroys the session once the peer has ended it. Used where the peer would take an earlier end by this side for the end of this rank.
   void close_after_peer(std::unique_ptr<Session> session);
-  /// How many wait for their second to pass.
+  /// The number of sessions that close() has taken and not destroyed yet.
   std::size_t size() const { return closing_.size(); }
 
  private:
@@ -36,7 +36,7 @@ class ClosingSessions final : private SessionOwner {
 
   EventLoop& loop_;
   const SessionOptions options_;
-  std::deque<std::unique_ptr<Session>> closing_;  // in the order in which their seconds end
+  std::deque<std::unique_ptr<Session>> closing_;  // in the order in which they are to be destroyed
   std::vector<std::unique_ptr<Session>> awaiting_peer_;
   AliveGuard guard_;
 };

@@ -16,34 +16,34 @@ namespace ringlet {
 
 struct CoordinatorOptions {
   std::uint64_t world_id = 0;
-  /// Where each rank can be dialled, by rank, as far as that is known from the start: rank 0 itself and, with a hostfile, the natives.
+  /// Where ranks can be dialled, as far as that is known from the start: rank 0 itself and, with a hostfile, the native ranks.
   std::vector<wire::Member> known{};
-  /// The native ranks have joined to get the roster, and are sent it; with a hostfile only guests are.
+  /// Whether native ranks join to get the roster, which they are then sent. With a hostfile only guests are sent it.
   bool natives_join = false;
   /// How long guests wait for the others.
   Duration timeout = Duration::seconds(60);
-  /// The names of the guests that are there, by seat, whenever they may have changed.
+  /// Called with the names of the guests that are there, by seat, whenever these may have changed.
   std::function<void(const std::vector<std::string>& names)> on_guests{};
 };
 
-/// Rank 0's part while the ranks meet: gathers the ranks, and gives them the roster once all are there. Belongs to the loop's thread.
+/// Rank 0's part while the ranks meet: it gathers the ranks, and sends them the roster once all are there. Belongs to the loop's thread.
 class Coordinator {
  public:
-  /// All outlive it. `on_changed` runs from the loop when a guest has gone.
+  /// All arguments outlive it. `on_changed` runs from the loop when a guest has gone.
   Coordinator(EventLoop& loop, World& world, LinkTable& links, CoordinatorOptions options, std::function<void()> on_changed);
 
-  /// A native rank has joined; the world has its session, and `links` its link.
+  /// Adds a native rank that has joined. The world has its session already, and `links` its link.
   void add(wire::Member member);
-  /// Gives a guest a seat. Where there is none for it: `invalid_argument`, and the session stays the caller's.
+  /// Gives a guest a seat. Where there is none for it, returns `invalid_argument`, and the session stays with the caller.
   Status seat(std::unique_ptr<Session>& session, const std::string& name);
-  /// Tells the guests how many are there. Where that is everyone for the first time, all get the roster; guests are ranks of the world
-  /// then, and where a faster link with rank 0 may be found, `links` expects another one from each native rank.
+  /// Tells the guests how many ranks are there. When all are there for the first time, all are sent the roster, and guests become ranks of
+  /// the world. Where a faster link with rank 0 may be found, `links` then expects another one from each native rank.
   void update();
 
-  /// Guests have come, or are still missing, and none is a rank yet.
+  /// Whether the world has guests and they are not ranks yet.
   bool awaits_guests() const { return seats_ != nullptr; }
   int guests_here() const { return seats_ ? seats_->taken() : 0; }
-  /// Sends all guests away that are no ranks yet.
+  /// Rejects all guests that are not ranks yet.
   void reject_guests(const Status& reason, ClosingSessions& closing);
 
  private:
@@ -54,7 +54,7 @@ class Coordinator {
   World& world_;
   LinkTable& links_;
   const CoordinatorOptions options_;
-  std::vector<wire::Member> members_;  // by rank; those that are not known have no host
+  std::vector<wire::Member> members_;  // by rank; ranks that are not known have no host
   std::unique_ptr<Seats> seats_;       // until the world is complete; null where it has no guests
   bool complete_ = false;
 };

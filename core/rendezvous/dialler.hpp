@@ -18,10 +18,10 @@ struct DialTimes {
   Duration handshake = Duration::seconds(10);
 };
 
-/// Dials authenticated links. Belongs to the loop's thread. Destruction drops what is under way without calling anybody.
+/// Dials authenticated links. Belongs to the loop's thread. Destruction drops all attempts that are under way without a call.
 class Dialler {
  public:
-  /// All outlive it. `shortcut` is what diallers ask for; null: nothing.
+  /// All arguments outlive it. `shortcut` is the shortcut that it asks for; null where it asks for none.
   Dialler(EventLoop& loop, Network& network, Authenticator& authenticator, Shortcut* shortcut = nullptr);
   ~Dialler();
   Dialler(const Dialler&) = delete;
@@ -36,7 +36,7 @@ class Dialler {
     std::unique_ptr<DialHandshake> handshake;
     Dialled on_dialled;
     TimerId timer = 0;
-    bool shortcut = false;  // asked for
+    bool shortcut = false;  // whether one was asked for
   };
 
   void open(std::unique_ptr<Link> link, Duration timeout, LinkRequest request, Dialled on_dialled);

@@ -16,7 +16,7 @@ bool is_dialable(const wire::Endpoint& endpoint);
 bool is_heard_at(const std::string& host, const std::string& listening);
 
 /// At most wire::kMaxEndpoints of the endpoints, the likeliest to be fast first: wired before wireless, then by nominal speed; addresses of
-/// the link-local range 169.254.0.0/16 last. Equals keep their order.
+/// the link-local range 169.254.0.0/16 come last. The order is stable.
 std::vector<wire::Endpoint> likeliest_first(std::vector<wire::Endpoint> endpoints);
 
 }  // namespace ringlet

@@ -62,7 +62,7 @@ void GuestEntry::on_dialled(Result<std::unique_ptr<Link>> link) {
   if (!on_seat_) return;
   if (!link.ok()) {
     const Status status = link.status();
-    // Neither a token nor a version changes by waiting.
+    // Waiting changes neither a token nor a version, so the guest does not dial again.
     if (status.code() == Errc::mismatch || status.code() == Errc::protocol_error) return finish(status);
     return retry(status.text());
   }

@@ -27,17 +27,17 @@ class GuestEntry final : private SessionOwner {
     wire::Seat seat;
     std::unique_ptr<Session> session;
 
-    /// `own` with the seat's rank, size, number of guests and heartbeat timeout.
+    /// Returns `own` with the seat's rank, size, number of guests and heartbeat timeout.
     WorldOptions world_options(WorldOptions own) const;
     /// How long rank 0 waits for the others.
     Duration wait() const { return Duration::milliseconds(seat.wait_ms); }
   };
-  /// Runs once, from the loop. Takes the session over, or leaves it to be closed; it may not destroy the session, which is in a call of its
-  /// own, but may destroy the GuestEntry. A failure is rank 0's reason for having no seat, a status of DialHandshake, or `timed_out` with
-  /// the last reason.
+  /// Runs once, from the loop. It takes the session over, or leaves it to be closed. It may not destroy the session, which is inside a call
+  /// of its own, but it may destroy the GuestEntry. A failure is rank 0's reason for having no seat, a status of DialHandshake, or
+  /// `timed_out` with the last reason.
   using OnSeat = std::function<void(Result<Entry>&)>;
 
-  /// All outlive it.
+  /// All arguments outlive it.
   GuestEntry(EventLoop& loop, Network& network, Authenticator& authenticator, GuestEntryOptions options, OnSeat on_seat);
   ~GuestEntry();
   GuestEntry(const GuestEntry&) = delete;

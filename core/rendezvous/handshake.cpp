@@ -136,7 +136,7 @@ Proof Handshake::sign(std::string_view role) const {
 
 bool Handshake::check_proof(std::string_view role, ConstBytes proof) const {
   const Proof expected = sign(role);
-  // In constant time, so that the time does not show how much of a guess was right.
+  // The comparison takes constant time, so that the time does not show how much of a guess was right.
   std::byte difference{};
   for (std::size_t i = 0; i < expected.size(); ++i) difference |= expected[i] ^ proof[i];
   return difference == std::byte{};
@@ -179,7 +179,7 @@ DialHandshake::DialHandshake(EventLoop& loop, std::unique_ptr<Link> link, Authen
 
 void DialHandshake::on_received(bool all) {
   if (state_ == State::hello) {
-    // Another version may send nothing behind its preface.
+    // The preface is checked first, because another version may send nothing after it.
     if (incoming().size() >= kPrefaceBytes) {
       if (const Status status = check(incoming().data()); !status.ok()) {
         return fail(status.code(), peer_name() + ": " + status.text());
@@ -253,7 +253,7 @@ void AcceptHandshake::on_hello(bool all) {
   transcript_.acceptor_preface = own_preface();
   refusal_ = check(hello.data());
   if (!refusal_.ok()) {
-    // The dialler's own error will name both versions.
+    // The preface lets the dialler report the reason itself, such as both versions.
     state_ = State::refused;
     send(transcript_.acceptor_preface);
     return drain();
@@ -274,7 +274,7 @@ void AcceptHandshake::on_request_received() {
   const auto request = decode_request(transcript_.request.data());
   if (!request) return fail(Errc::protocol_error, "it asks for something that this version does not know");
   state_ = State::waiting;
-  // With one byte of room it is noticed whether the dialler goes away or sends before its turn.
+  // One byte is expected, to notice a dialler that goes away or sends before its turn.
   expect(1);
   const OnRequest on_request = std::exchange(on_request_, nullptr);
   on_request(*request);

@@ -74,7 +74,7 @@ class Handshake : private LinkUser {
   void start();
 
   void send(ConstBytes bytes);
-  /// Receives the next `bytes`, at most kMaxReceived, for on_received(). 0: receives nothing.
+  /// Receives the next `bytes`, at most kMaxReceived, for on_received(). With 0 it receives nothing.
   void expect(std::size_t bytes);
   ConstBytes incoming() const { return ConstBytes(incoming_).first(received_); }
   /// Ends sending, and goes on reading without using the bytes: with unread bytes a close would be a reset, and the peer might lose the
@@ -83,7 +83,7 @@ class Handshake : private LinkUser {
   /// This side's preface and nonce.
   std::array<std::byte, kPrefaceBytes> own_preface() const;
   Key own_nonce();
-  /// Whether the handshake can go on with the other side's preface; else the reason.
+  /// Returns ok where the handshake can go on with the other side's preface, otherwise the reason why not.
   Status check(const std::byte* preface) const;
   /// Passes the link on, as a SecureLink where it is to be encrypted.
   void finish(LinkSide side);
@@ -93,7 +93,7 @@ class Handshake : private LinkUser {
   Link& link() { return *link_; }
 
   static constexpr std::size_t kMaxReceived = kRequestBytes + sizeof(Proof);
-  /// Both prefaces, both nonces and the request, in the bytes that were sent.
+  /// Both prefaces, both nonces and the request, as the bytes that were sent.
   struct Transcript {
     std::array<std::byte, kPrefaceBytes> dialler_preface, acceptor_preface;
     std::array<std::byte, kNonceBytes> dialler_nonce, acceptor_nonce;
@@ -103,11 +103,11 @@ class Handshake : private LinkUser {
   Authenticator& authenticator_;
 
  private:
-  /// Some of the expected bytes have come; `all`: every one.
+  /// Called when some of the expected bytes have come; `all` says whether these are all of them.
   virtual void on_received(bool all) = 0;
-  /// All bytes that were given to send() have left.
+  /// Called when all bytes that were given to send() have left.
   virtual void on_sent() {}
-  /// The peer has closed the link, or it has broken; `text` says so.
+  /// Called when the peer has closed the link, or the link has broken; `text` says which.
   virtual void on_closed(const std::string& text) = 0;
 
   std::span<const ConstBytes> to_send() override;
@@ -155,7 +155,7 @@ class AcceptHandshake final : public Handshake {
   /// Runs at most once, with the request of an authenticated dialler. accept() may follow at once or later; until then the dialler waits.
   using OnRequest = std::function<void(const LinkRequest&)>;
 
-  /// `first`: bytes of the dialler's that were read already, at most kPrefaceBytes. `loop` outlives the link that it hands on.
+  /// `first` has the bytes that were already read from the dialler, at most kPrefaceBytes. `loop` outlives the link that it hands on.
   AcceptHandshake(EventLoop& loop, std::unique_ptr<Link> link, ConstBytes first, Authenticator& authenticator, OnRequest on_request,
                   Done on_done);
 

@@ -133,7 +133,7 @@ void IncomingLinks::on_relay_request(Id id, const LinkRequest& request) {
       (request.from + request.to) % static_cast<std::uint32_t>(natives_) != static_cast<std::uint32_t>(rank_))
     return drop(id);
   const RelayKey own{request.world_id, request.from, request.to};
-  // A guest that dials again has given its first attempt up.
+  // A guest that dials again has given up its former attempt.
   if (const auto before = waiting_.find(own); before != waiting_.end()) drop(before->second);
   const auto counterpart = waiting_.find({request.world_id, request.to, request.from});
   if (counterpart == waiting_.end()) {

@@ -23,25 +23,25 @@ struct IncomingLinksOptions {
   Duration handshake_timeout = Duration::seconds(10);
   std::size_t max_pending = 512;  // links that are not authenticated yet
   std::size_t max_pending_per_host = 128;
-  Duration relay_timeout = Duration::seconds(600);  // how long a guest waits for the one that it wants a link with
+  Duration relay_timeout = Duration::seconds(600);  // how long a guest waits for the guest that it wants a link with
 };
 
-/// Takes every link that comes in, and passes it on once it is known what the peer wants. A peer that speaks Ringlet has to prove first
-/// that it knows the token; a link with another protocol is passed on by its first bytes, if anyone wants it. Links that exceed a bound or
-/// a deadline are dropped. Belongs to the loop's thread.
+/// Takes every link that comes in, and passes it on once the peer's request is known. A peer that speaks Ringlet has to prove first that it
+/// knows the token; a link with another protocol is passed on by its first bytes, if there is a user for it. Links that exceed a bound or a
+/// deadline are dropped. Belongs to the loop's thread.
 class IncomingLinks {
  public:
   /// Starts the link before it returns, or destroys it.
   using OnLink = std::function<void(std::unique_ptr<Link>)>;
   using FirstBytes = std::array<std::byte, 4>;
   using OnOtherProtocol = std::function<void(std::unique_ptr<Link>, const FirstBytes&)>;
-  /// Links that were dialled with another token, or none.
+  /// Counts links that were dialled with another token, or none.
   struct Refusals {
     std::size_t count = 0;
     std::string last;  // the peer's name
   };
 
-  /// Both outlive it.
+  /// Both arguments outlive it.
   IncomingLinks(EventLoop& loop, Authenticator& authenticator, const IncomingLinksOptions& options = {});
   ~IncomingLinks();
   IncomingLinks(const IncomingLinks&) = delete;
@@ -49,9 +49,9 @@ class IncomingLinks {
 
   /// Takes over a link that was accepted. It is dropped where too many are pending already.
   void receive(std::unique_ptr<Link> link) { admit(std::move(link), false); }
-  /// The same for a link of another protocol that was upgraded (a WebSocket): it can only speak Ringlet.
+  /// Like receive(), for a link of another protocol that was upgraded (a WebSocket), over which the peer has to speak Ringlet.
   void receive_upgraded(std::unique_ptr<Link> link) { admit(std::move(link), true); }
-  /// From now on it relays between guests of this world, for the pairs that are this rank's.
+  /// From now on links are relayed between those pairs of guests of this world that this rank is the relay of.
   void relay_for(const WorldOptions& world);
   /// Calls `on_ended` from the loop, once no link is relayed any more, or after `timeout`.
   void when_relays_end(Duration timeout, std::function<void()> on_ended);
@@ -59,18 +59,19 @@ class IncomingLinks {
   /// A function that calls receive(), and does nothing once this object is gone.
   Acceptor acceptor();
 
-  /// Gets each authenticated link, ready for a session. Unset: they are dropped.
+  /// The function that is given each authenticated link, ready for a session. Where it is not set, these links are dropped.
   void set_on_link(OnLink on_link) { on_link_ = std::move(on_link); }
-  /// The kind of link that peers may ask for beside relays; at first links between ranks. A peer that asks for another kind is dropped.
+  /// The kind of link that peers may ask for beside relays; initially a link between ranks. A peer that asks for another kind is dropped.
   void set_expected(LinkRequest::Kind kind) { expected_ = kind; }
-  /// Gets each link that does not begin with Ringlet's magic, and its first four bytes. Unset: they are dropped.
+  /// The function that is given each link that does not begin with Ringlet's magic, with its first four bytes. Where it is not set, these
+  /// links are dropped.
   void set_on_other_protocol(OnOtherProtocol on_other) { on_other_protocol_ = std::move(on_other); }
 
-  /// The shortcut that diallers may ask for; it outlives this object. Null, as at first: a link that asks for one is dropped. Upgraded
-  /// links are dropped in any case.
+  /// The shortcut that diallers may ask for; it outlives this object. Where it is null, as initially, a link that asks for one is dropped.
+  /// Upgraded links are dropped in any case.
   void set_shortcut(Shortcut* shortcut) { shortcut_ = shortcut; }
 
-  /// How many links are not authenticated yet.
+  /// The number of links that are not authenticated yet.
   std::size_t pending() const { return pending_links_.size() - waiting_.size(); }
   const Refusals& refusals() const { return refusals_; }
 
@@ -83,9 +84,9 @@ class IncomingLinks {
     std::unique_ptr<AcceptHandshake> handshake;     // after that
     std::string name, host;
     bool upgraded = false;
-    bool shortcut = false;  // asked for
+    bool shortcut = false;  // whether one was asked for
     TimerId timer = 0;
-    std::optional<RelayKey> waits;  // authenticated, and waits for the guest that it wants a link with
+    std::optional<RelayKey> waits;  // set while an authenticated guest waits for the one it wants a link with
     Id relay = 0;                   // after that: the relay that it belongs to
     std::size_t side = 0;
   };
@@ -111,7 +112,7 @@ class IncomingLinks {
   std::map<std::string, std::size_t> per_host_;
   std::map<RelayKey, Id> waiting_;  // pending links
   std::map<Id, std::unique_ptr<Relay>> relays_;
-  int rank_ = 0, natives_ = 1, size_ = 1;  // of the world that it relays for
+  int rank_ = 0, natives_ = 1, size_ = 1;  // of the world whose guests it relays between
   std::function<void()> on_relays_ended_;
   TimerId relays_timer_ = 0;
   Id last_id_ = 0;

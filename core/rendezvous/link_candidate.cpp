@@ -154,7 +154,7 @@ void LinkCandidate::drop() {
 
 std::unique_ptr<Session> LinkCandidate::take() {
   state_ = State::lost;
-  // This may be running inside a call of the sink.
+  // This may be running inside a call of the sink, which is therefore destroyed later.
   release_later(loop_, std::move(sink_));
   return std::move(session_);
 }

@@ -18,7 +18,7 @@ struct LinkCandidateOptions {
   LinkRequest request{};
   wire::Propose proposal{};
   std::vector<wire::Endpoint> interfaces{};  // this machine's addresses
-  bool only_these_interfaces = false;        // a link that leaves by another is dropped
+  bool only_these_interfaces = false;        // whether a link that leaves by another one is dropped
   SessionOptions session{};
 };
 
@@ -35,47 +35,47 @@ class LinkCandidate final : private SessionOwner {
     lost,       // may be dialled again
     hopeless,   // another rank, another world, or no Ringlet answers there
   };
-  /// All run from the loop, inside a call of the session. The candidate is destroyed later, not in them.
+  /// All run from the loop, inside a call of the session. The candidate may not be destroyed inside them.
   struct Callbacks {
     std::function<void(LinkCandidate&)> on_ready;
     std::function<void(LinkCandidate&, const wire::LinkProbe&)> on_probe_answer;
-    /// The peer has accepted the nomination, and been told that this has come: the session is the link.
+    /// The peer has accepted the nomination and has been sent the confirmation; the session is now the link.
     std::function<void(LinkCandidate&)> on_accepted;
-    /// It is `lost` or `hopeless` now.
+    /// The candidate is now `lost` or `hopeless`.
     std::function<void(LinkCandidate&, const Status&)> on_lost;
   };
 
-  /// All outlive it. It is `idle`, and nothing runs yet.
+  /// All arguments outlive it. It begins as `idle` and starts nothing yet.
   LinkCandidate(EventLoop& loop, Dialler& dialler, const LinkCandidateOptions& options, wire::Endpoint target, const Callbacks& callbacks);
   ~LinkCandidate();
 
   State state() const { return state_; }
-  /// It may still become ready without being resumed.
+  /// Whether it may still become ready without being resumed.
   bool is_pending() const { return state_ < State::ready; }
   bool is_ready() const { return state_ == State::ready; }
-  /// "10.0.0.7:5000"
+  /// The peer's address, such as "10.0.0.7:5000".
   std::string text() const;
-  /// The way that the link takes, as far as it is known.
+  /// The path of the link, as far as it is known.
   wire::Path& path() { return path_; }
   Instant dialled_at() const { return dialled_at_; }
-  /// The peer is on this machine.
+  /// Whether the peer is on this machine.
   bool is_local() const;
 
   void dial_after(Duration pause);
-  /// The race does not wait for it now: where it is not ready, it is given up.
+  /// The race does not wait for this candidate now. Where it is not ready, its attempt is given up.
   void pause();
   /// Dials it again, where it is `lost`, after a pause that grows.
   void resume();
   void send(const wire::ControlMessage& message);
   /// Asks the peer to take this link.
   void nominate();
-  /// Gives the link up because of something that its peer did or did not do. on_lost runs inside the call.
+  /// Gives up the link because of something that its peer did or did not do. on_lost runs inside the call.
   void lose(const Status& status, bool for_good);
-  /// Gives the link up without calling anybody.
+  /// Gives up the link without calling on_lost.
   void drop();
-  /// The session of an accepted nomination, for its next owner.
+  /// Hands out the session of an accepted nomination.
   std::unique_ptr<Session> take();
-  /// The race is over: ends this side's direction of the link, and calls nobody any more.
+  /// The race is over: ends this side's direction of the link and makes no further calls.
   void finish();
 
  private:

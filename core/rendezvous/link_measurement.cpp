@@ -11,7 +11,7 @@ namespace {
 constexpr Duration kMaxPingTime = Duration::milliseconds(150);
 constexpr Duration kShortestRowLimit = Duration::milliseconds(30), kLongestRowLimit = Duration::milliseconds(250);
 constexpr std::int64_t kPicosecondsPerNanosecond = 1000;
-/// A row that takes so many times as long as the fastest so far is not waited for.
+/// A row is given up once it has taken this many times as long as the fastest so far.
 constexpr std::int64_t kRowPatience = 4;
 
 }  // namespace
@@ -69,7 +69,7 @@ void LinkMeasurement::ping(Subject& subject) {
 }
 
 void LinkMeasurement::on_ping_answered(Subject& subject, std::uint64_t took_ns) {
-  // The time of a ping that is answered behind the row's beginning is not known.
+  // Once the row has begun, the time of a ping that is still unanswered can no longer be told.
   if (subject.pings == 0) {
     std::uint64_t& round_trip = subject.candidate->path().round_trip_ns;
     round_trip = round_trip == 0 ? took_ns : std::min(round_trip, took_ns);
@@ -122,7 +122,7 @@ void LinkMeasurement::begin_next_row() {
   set_timer(limit, &LinkMeasurement::end_row);
 }
 
-/// The row has come back, or its time is over: then the probes that have come by then count, or half a one.
+/// The row has come back, or its time is over. In the latter case the probes that have come back count, or half a probe where none has.
 void LinkMeasurement::end_row() {
   const auto took = static_cast<std::uint64_t>((loop_.now() - in_row_->last_sent_at).nanoseconds);
   wire::Path& path = in_row_->candidate->path();

@@ -9,24 +9,24 @@
 
 namespace ringlet {
 
-/// Measures the candidates of a link race by probes that the peer sends back: a few small ones over all candidates at once, then, over one
-/// after the other, a row of long ones. Puts round trip and time per byte into the candidates' paths. A candidate that answers nothing is
-/// closed. Belongs to the loop's thread.
+/// Measures the candidates of a link race by probes that the peer sends back: first a few small ones over all candidates at once, then a
+/// row of long ones over one candidate after the other. It stores round trip and time per byte in the candidates' paths. A candidate that
+/// answers nothing is closed. Belongs to the loop's thread.
 class LinkMeasurement {
  public:
-  /// The probes of one candidate: whoever answers them need not take more, nor longer messages.
+  /// The number and size of one candidate's probes. The acceptor does not have to take more of them, nor longer messages.
   static constexpr std::size_t kPings = 4, kRowLength = 16, kProbes = kPings + kRowLength, kPadding = 16 << 10;
   static constexpr std::size_t kMaxMessageBytes = kPadding + 1024;
 
-  /// All outlive it; the candidates are ready. `on_done` runs once, from the loop or inside a call, when all that are still ready are
-  /// measured, or one alone is left.
+  /// All arguments outlive it; the candidates are ready. `on_done` runs once, from the loop or inside a call, when all that are still ready
+  /// are measured, or only one is left.
   LinkMeasurement(EventLoop& loop, const std::vector<LinkCandidate*>& candidates, std::function<void()> on_done);
   ~LinkMeasurement();
   LinkMeasurement(const LinkMeasurement&) = delete;
   LinkMeasurement& operator=(const LinkMeasurement&) = delete;
 
   void start();
-  /// Answers may also come after on_done has run. False: nobody has sent that probe.
+  /// Answers may also come after on_done has run. Returns false where no such probe was sent.
   bool on_answer(LinkCandidate& candidate, const wire::LinkProbe& answer);
   /// One of the candidates was lost.
   void on_lost(LinkCandidate& candidate);
@@ -54,7 +54,7 @@ class LinkMeasurement {
   std::vector<Subject> subjects_;
   std::function<void()> on_done_;
   Stage stage_ = Stage::pinging;
-  Subject* in_row_ = nullptr;  // the one whose row is under way
+  Subject* in_row_ = nullptr;  // the subject whose row is under way
   TimerId timer_ = 0;
 };
 

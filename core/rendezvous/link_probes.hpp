@@ -11,14 +11,15 @@
 
 namespace ringlet {
 
-/// The ranks to which a rank measures its links, one after the other: the next native, and its share of the guests. A guest measures none.
+/// The ranks to which a rank measures its links, one after the other: the next native rank, and its share of the guests. A guest measures
+/// none.
 std::vector<int> peers_to_probe(const WorldOptions& options);
 
 /// Measures a native rank's links by probes that its peers send back: single small ones, then rows of long ones. Each is repeated, and the
 /// fastest counts. Belongs to the loop's thread.
 class LinkProbes {
  public:
-  /// The number of probes to one peer, and the length of a long one. A peer need not answer more, nor longer ones.
+  /// The number of probes to one peer, and the length of a long one. A peer does not have to answer more, nor longer ones.
   static constexpr std::size_t kProbesPerPeer = 22, kMaxPadding = 16 << 10;
   using Send = std::function<void(int peer, const wire::LinkProbe& probe)>;
 
@@ -47,7 +48,7 @@ class LinkProbes {
   std::int64_t single_ns_ = 0, row_ns_ = 0;  // the fastest round trips so far
 };
 
-/// The higher cost of each kind of link.
+/// Returns the higher cost of each kind of link.
 wire::LinkCosts dearer(const wire::LinkCosts& one, const wire::LinkCosts& other);
 
 /// The announcement of rank 0: the highest costs that the ranks have measured, and its own settings; a cost that no rank has measured is

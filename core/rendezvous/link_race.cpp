@@ -59,7 +59,7 @@ void LinkRace::cancel_timer() {
 // --- gathering ---
 
 void LinkRace::on_ready(LinkCandidate& candidate) {
-  // No link is faster than one that does not leave the machine.
+  // No link is faster than one that does not leave this machine, so there is no need to wait for others.
   if (!any_pending() || candidate.is_local()) return stop_gathering();
   if (ready().size() == 1)
     set_timer(std::clamp((loop_.now() - candidate.dialled_at()) * 8, kMinGatheringTime, kMaxGatheringTime), &LinkRace::stop_gathering);

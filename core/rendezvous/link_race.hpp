@@ -12,13 +12,13 @@ namespace ringlet {
 
 struct LinkRaceOptions {
   std::vector<wire::Endpoint> targets{};  // the peer's addresses, the likeliest first
-  LinkCandidateOptions candidate{};       // of each of them
+  LinkCandidateOptions candidate{};       // options for each of them
 };
 
 /// Gives a dialler the fastest link to one peer. It dials all of the peer's addresses, with small head starts for the likelier ones, and
-/// proposes each link to the rank that answers. Some hundred milliseconds after the first one has been accepted as a candidate the others
-/// are not waited for; where there are several, they are measured, and the best one is nominated. Both sides take the same link: the
-/// acceptor the one over which the dialler confirms that the nomination was accepted. If a candidate dies before that, the next best is
+/// proposes each link to the rank that answers. It waits for other links for some hundred milliseconds after the first one has been
+/// accepted as a candidate; where there are several then, they are measured, and the best one is nominated. Both sides take the same link:
+/// the acceptor takes the one over which the dialler confirms the accepted nomination. If a candidate dies before that, the next best is
 /// nominated. While there is none, all addresses are dialled again, until the race is destroyed. Belongs to the loop's thread.
 class LinkRace {
  public:
@@ -26,11 +26,11 @@ class LinkRace {
     std::unique_ptr<Session> session;  // to be adopted before the callback returns
     wire::Path path;
   };
-  /// Runs once, from the loop: the winner, or `mismatch` or `protocol_error` where no address leads, nor ever will, to the peer. The race
-  /// is destroyed later, not in the call.
+  /// Runs once, from the loop, with the winner, or with `mismatch` or `protocol_error` where no address leads to the peer and dialling
+  /// again would not help. The race may not be destroyed inside the call.
   using OnEnd = std::function<void(Result<Winner>)>;
 
-  /// Both outlive it.
+  /// Loop and dialler outlive it.
   LinkRace(EventLoop& loop, Dialler& dialler, LinkRaceOptions options, OnEnd on_end);
   ~LinkRace();
   LinkRace(const LinkRace&) = delete;

@@ -12,10 +12,10 @@ class LinkTable {
   void confirm(int rank) { linked_[static_cast<std::size_t>(rank)] = true; }
   /// The link with this rank is to be replaced by a faster one.
   void expect_another(int rank) { linked_[static_cast<std::size_t>(rank)] = false; }
-  /// True for the own rank.
+  /// Whether there is a link with this rank; true for the own rank.
   bool has(int rank) const { return linked_[static_cast<std::size_t>(rank)]; }
   bool complete() const { return missing(static_cast<int>(linked_.size())).empty(); }
-  /// Those of the first `ranks` that have no link.
+  /// Those of the first `ranks` ranks with which there is no link.
   std::vector<int> missing(int ranks) const;
 
  private:

@@ -11,7 +11,7 @@
 
 namespace ringlet {
 
-/// Where a rank that has inherited no socket listens. A port of 0 is to be chosen by the system.
+/// The addresses at which a rank listens that has inherited no socket. The system chooses the port where it is 0.
 std::vector<Address> addresses_to_listen_at(const MeetingOptions& options, int rank);
 
 /// The first phase of a meeting: the ports at which the other ranks dial this one. Belongs to the loop's thread.
@@ -20,16 +20,17 @@ class Listeners {
   /// The network outlives it.
   explicit Listeners(Network& network) : network_(network) {}
 
-  /// Takes over a listener that was opened elsewhere; then open() opens no address but the additional ones.
+  /// Takes over a listener that was opened elsewhere. open() then opens only the additional addresses.
   void adopt(std::unique_ptr<Listener> listener) { listeners_.push_back(std::move(listener)); }
-  /// Opens all addresses, at least one, and on the additional hosts the first one's port, as far as that works.
+  /// Opens all addresses, of which there is at least one, and the first one's port on the additional hosts. Additional hosts that cannot be
+  /// opened are left out.
   Status open(std::span<const Address> addresses, std::span<const std::string> additional_hosts, const Acceptor& on_accept);
   void close() { listeners_.clear(); }
 
-  /// The first one's; only after open().
+  /// The first listener's address. Only valid after open().
   Address address() const { return listeners_.front()->address(); }
-  /// Those of `endpoints` at which a listener hears who dials, the likeliest first, with its port where theirs is 0. An endpoint that has
-  /// a port is taken as it is.
+  /// The `endpoints` at which one of the listeners can be dialled, the likeliest to be fast first. Where an endpoint's port is 0, it gets
+  /// the listener's port; an endpoint that has a port is taken as it is.
   std::vector<wire::Endpoint> reachable(std::span<const wire::Endpoint> endpoints) const;
 
  private:

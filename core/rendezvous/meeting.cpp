@@ -47,7 +47,7 @@ void Meeting::start(std::function<void(const Status&)> on_met) {
   world_.set_control_handler(guard_.wrap([this](int from, const wire::ControlMessage& message) { on_control(from, message); }));
   world_.set_failure_handler(guard_.wrap([this](const Status& status) { finish(status); }));
   set_deadline(options_.timeout);
-  // Rank 0 has a guest's request, and will give it the roster.
+  // A guest neither listens nor joins: rank 0 has its request already and will send it the roster.
   if (is_guest()) return;
   if (Status status = listen(); !status.ok()) return world_.fail(status);
   admit();
@@ -98,7 +98,7 @@ wire::Join Meeting::make_join() const {
   return join;
 }
 
-/// Moves on to the next phase where everything that it needs is there.
+/// Begins the next phase where everything that it needs is there.
 void Meeting::advance() {
   if (!world_.failure().ok() || !on_met_) return;
   if (coordinator_) coordinator_->update();
@@ -155,7 +155,7 @@ void Meeting::set_deadline(Duration delay) {
 }
 
 void Meeting::on_deadline() {
-  // Rank 0's own deadline passes about now, and it knows which ranks are missing.
+  // Rank 0's deadline passes at about the same time, and its reason names the missing ranks, so this rank waits a little longer.
   if (rank() != 0 && world_.has_session(0) && !std::exchange(grace_given_, true)) return set_deadline(kGrace);
   world_.fail(timeout_status());
 }

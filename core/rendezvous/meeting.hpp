@@ -19,26 +19,27 @@
 
 namespace ringlet {
 
-/// Brings the ranks of a world together: every pair gets one link, and no rank goes on before all have all. It moves from phase to phase,
-/// each of which is an object: Listeners, then RankDials and Admission, on rank 0 beside them the Coordinator, then the ReadyBarrier.
+/// Brings the ranks of a world together: every pair gets one link, and no rank goes on before all ranks have all their links. A meeting has
+/// several phases, each of which is an object: Listeners, then RankDials and Admission, with the Coordinator on rank 0, then the
+/// ReadyBarrier.
 ///
-/// Of two native ranks the higher dials, and where the other has several addresses the fastest is taken (link_race.hpp), also instead of
-/// the link to rank 0 over which it joined; a guest dials every native rank; two guests both dial a native rank, which relays. A guest's
-/// world has its session with rank 0 already (guest_entry.hpp), and its options name rank 0 as the coordinator, as the guest has reached
-/// it. While the meeting lives, in a world with guests also after all have met, it tells newcomers that the group is complete. Belongs to
-/// the loop's thread.
+/// Of two native ranks the higher one dials. Where the other one has several addresses, the fastest is taken (link_race.hpp); for rank 0
+/// its link may replace the one over which the dialler joined. A guest dials every native rank; two guests both dial a native rank, which
+/// relays. A guest's world has its session with rank 0 already (guest_entry.hpp), and its options name the address at which it has reached
+/// rank 0 as the coordinator. In a world with guests the meeting tells ranks that come too late that the group is complete, as long as it
+/// lives. Belongs to the loop's thread.
 class Meeting {
  public:
-  /// Takes the links that `incoming`, null on a guest, authenticates while it lives. All outlive it.
+  /// While it lives, it takes the links that `incoming`, which is null on a guest, has authenticated. All arguments outlive it.
   Meeting(EventLoop& loop, Network& network, Authenticator& authenticator, IncomingLinks* incoming, World& world, MeetingOptions options);
   ~Meeting();
   Meeting(const Meeting&) = delete;
   Meeting& operator=(const Meeting&) = delete;
 
-  /// Used where a listening socket was inherited: the listener gives its links to `incoming`. Before start().
+  /// Used where a listening socket was inherited: the listener gives its links to `incoming`. To be called before start().
   void use_listener(std::unique_ptr<Listener> listener) { listeners_.adopt(std::move(listener)); }
 
-  /// `on_met` runs once, from the loop: ok, or why the ranks have not met. The world has failed then.
+  /// `on_met` runs once, from the loop, with ok, or with the reason why the ranks have not met; the world has failed in that case.
   void start(std::function<void(const Status&)> on_met);
 
   /// The world's number. Once all have met, it is the same on all ranks.

@@ -14,26 +14,26 @@
 namespace ringlet {
 
 struct MeetingOptions {
-  /// Where rank 0 listens and all others dial. Unset: `roster` says where each rank listens.
+  /// Where rank 0 listens and all others dial. Where it is not set, `roster` says where each rank listens.
   std::optional<Address> coordinator;
   /// Each rank's addresses, all of which it listens on.
   std::vector<std::vector<Address>> roster;
-  /// With a coordinator: where this rank listens; port 0 is on rank 0 the coordinator's. Unset: rank 0 at the coordinator's address, the
-  /// others where it can be reached.
+  /// With a coordinator: where this rank listens. On rank 0 port 0 means the coordinator's port. Where it is not set, rank 0 listens at the
+  /// coordinator's address, and other ranks where they can be reached.
   std::optional<Address> listen_at;
-  /// Further hosts where this rank listens at the same port, as far as that works.
+  /// Further hosts at which this rank listens at the same port; those where that fails are left out.
   std::vector<std::string> also_at{};
   /// With a coordinator: the addresses that the other ranks are told, the likeliest first. Port 0 stands for the port at which this rank
   /// listens at that host; where it does not listen there, the address is not told.
   std::vector<wire::Endpoint> endpoints{};
-  /// The address at which rank 0 sees this rank is not told to the others.
+  /// Whether the others are told only `endpoints`, and not the address at which rank 0 sees this rank.
   bool only_endpoints = false;
-  /// This machine's addresses, to tell by which interface a link leaves.
+  /// This machine's addresses, which show by which interface a link leaves.
   std::vector<wire::Endpoint> interfaces{};
-  /// Where ranks have several addresses, links leave by these interfaces only.
+  /// Whether links to ranks with several addresses may leave by these interfaces only.
   bool only_these_interfaces = false;
   Duration timeout = Duration::seconds(60);
-  /// Tells this world from others: random on rank 0 of a coordinator, a hash of the roster otherwise.
+  /// Distinguishes this world from others: with a coordinator a random number that rank 0 chooses, otherwise a hash of the roster.
   std::uint64_t world_id = 0;
   /// A guest's name, for people.
   std::string name{};
@@ -41,7 +41,7 @@ struct MeetingOptions {
   std::function<void(int present)> on_present{};
   /// Called on rank 0 while it waits for guests, with the names of those that are there, by seat, whenever they may have changed.
   std::function<void(const std::vector<std::string>& names)> on_guests{};
-  /// The shortcut that this rank asks for on the links that it dials; null: none. Outlives the meeting.
+  /// The shortcut that this rank asks for on the links that it dials, or null. It outlives the meeting.
   Shortcut* shortcut = nullptr;
 };
 

@@ -9,7 +9,7 @@ namespace ringlet {
 
 namespace {
 
-/// Where each native rank can be dialled, by rank; nothing for rank 0 where the link with it stays.
+/// Where each native rank can be dialled, by rank. Rank 0 has no targets where the present link with it is kept.
 std::vector<std::vector<wire::Endpoint>> targets_by_rank(const wire::Roster& roster, const WorldOptions& own, const Address& coordinator) {
   const bool guest = own.is_guest(own.rank);
   std::vector<std::vector<wire::Endpoint>> targets(static_cast<std::size_t>(own.natives()));
@@ -17,9 +17,9 @@ std::vector<std::vector<wire::Endpoint>> targets_by_rank(const wire::Roster& ros
   for (wire::Member member : roster.members) {
     if (member.rank >= targets.size()) continue;
     if (member.rank == 0 && (guest || !is_worth_a_race(member))) continue;
-    // A guest dials one address of each.
+    // A guest dials only one address of each rank.
     if (guest) member.endpoints.clear();
-    // A loopback address is the coordinator's machine's own.
+    // A rank with a loopback address is on the coordinator's machine.
     if (is_loopback({member.host, 0})) member.host = coordinator.host;
     targets[member.rank] = targets_of(member);
   }

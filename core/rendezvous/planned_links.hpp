@@ -13,7 +13,7 @@ namespace ringlet {
 /// A link that this rank has to dial.
 struct PlannedLink {
   int peer = 0;
-  bool relayed = false;                 // the address is that of the rank that relays between the two
+  bool relayed = false;                 // whether `targets` are those of the rank that relays between the two
   std::vector<wire::Endpoint> targets;  // where the peer or the relay can be dialled, the likeliest first; at least one
 };
 

@@ -85,7 +85,7 @@ void RankDials::on_dial_failed(int peer, const Status& status) {
   Attempt& attempt = attempts_.at(peer);
   attempt.last_error = status.text();
   attempt.refusals = status.code() == Errc::mismatch ? attempt.refusals + 1 : 0;
-  // A program that does not speak Ringlet, or speaks another version of it, will not change that.
+  // A program that does not speak Ringlet, or another version of it, will fail the same way when it is dialled again.
   if (attempt.refusals >= kMaxRefusals || status.code() == Errc::protocol_error) return fail(peer, status);
   loop_.after(attempt.pause.next(), guard_.wrap([this, peer] { dial(peer); }));
 }

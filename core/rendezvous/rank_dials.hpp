@@ -18,16 +18,16 @@
 namespace ringlet {
 
 struct RankDialOptions {
-  Duration relay_timeout;                    // how long a relay may take to answer: it does once the other guest has dialled it, too
+  Duration relay_timeout;                    // how long a relay may take to answer, which it does once the other guest has dialled it too
   std::vector<wire::Endpoint> interfaces{};  // this machine's addresses
-  bool only_these_interfaces = false;        // where a rank has several addresses, a link that leaves by another interface is dropped
+  bool only_these_interfaces = false;        // whether links to ranks with several addresses may leave by these only
 };
 
-/// The second phase of a meeting: dials other ranks until each has been reached. The world gets the sessions. A rank that cannot be
-/// reached, nor ever will, fails the world. Belongs to the loop's thread.
+/// The second phase of a meeting: dials other ranks until each has been reached, and gives the sessions to the world. A rank that dialling
+/// again cannot reach makes the world fail. Belongs to the loop's thread.
 class RankDials {
  public:
-  /// All outlive it. `on_linked` runs from the loop when a race has confirmed a link in `links`.
+  /// All arguments outlive it. `on_linked` runs from the loop when a race has confirmed a link in `links`.
   RankDials(EventLoop& loop, Dialler& dialler, World& world, LinkTable& links, ClosingSessions& closing, RankDialOptions options,
             std::function<void()> on_linked);
 
@@ -35,13 +35,13 @@ class RankDials {
   void join(const Address& coordinator, wire::Join join);
   /// Dials a link of the world with this number. `name` is this rank's, for people, where it is a guest.
   void connect(PlannedLink link, std::uint64_t world_id, const std::string& name);
-  /// Gives up all that is under way.
+  /// Gives up all dials that are under way.
   void stop();
-  /// Why ranks have not been reached so far: "; reason; reason", or nothing.
+  /// The reasons why ranks have not been reached so far: "; reason; reason", or nothing.
   std::string complaints() const;
 
  private:
-  /// The dials of a rank that has one address, or through a relay.
+  /// The attempts to reach a rank that has one address, or through a relay.
   struct Attempt {
     Address address{};
     LinkRequest request{};

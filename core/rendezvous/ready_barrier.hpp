@@ -9,19 +9,19 @@
 
 namespace ringlet {
 
-/// The last phase of a meeting, once a rank has all its links. In a world with guests the natives measure theirs; each rank tells rank 0
-/// that it is ready, and what it has measured; when all are, rank 0 announces the placement and that operations may begin. A failure is the
-/// world's. Belongs to the loop's thread.
+/// The last phase of a meeting, once a rank has all its links. In a world with guests the native ranks measure their links. Each rank tells
+/// rank 0 that it is ready and what it has measured; when all are ready, rank 0 announces the placement, and operations may begin. A
+/// failure makes the world fail. Belongs to the loop's thread.
 class ReadyBarrier {
  public:
-  /// Both outlive it. `on_passed` runs once, inside a call of the other two, when the world has its placement.
+  /// Loop and world outlive it. `on_passed` runs once, inside enter() or on_control(), when the world has its placement.
   ReadyBarrier(EventLoop& loop, World& world, std::function<void()> on_passed);
 
-  /// This rank has all its links. Once.
+  /// This rank has all its links. To be called once.
   void enter();
   bool entered() const { return entered_; }
-  /// Takes a message that belongs to the barrier; others' probes may come before this rank has entered. False: it does not belong to it, or
-  /// not now, and nothing was done.
+  /// Takes a message that belongs to the barrier. Probes of others may come before this rank has entered. Returns false, and does nothing,
+  /// where the message does not belong here, or not at this time.
   bool on_control(int from, const wire::ControlMessage& message);
   /// On rank 0: the ranks that are not ready.
   std::vector<int> awaited() const;

@@ -21,7 +21,7 @@ std::span<const ConstBytes> Relay::Buffer::content() {
 
 void Relay::Buffer::drained(std::size_t bytes) {
   used_ -= bytes;
-  // An empty buffer begins anew, so that the next reads have their room in one part.
+  // An empty buffer starts at its beginning again, so that its free room is in one part.
   begin_ = used_ == 0 ? 0 : (begin_ + bytes) % kBufferBytes;
 }
 
@@ -74,7 +74,7 @@ void Relay::end(std::size_t side) {
   Side& other = sides_[1 - side];
   self.ended = true;
   if (other.link) {
-    // Where this side's link has broken, nobody takes the other side's bytes any more.
+    // Where this side's link has broken, the other side's bytes can no longer be delivered.
     if (!self.link) other.discarding = true;
     other.link->finish_sending();
     other.link->wake();

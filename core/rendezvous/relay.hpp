@@ -11,24 +11,24 @@
 
 namespace ringlet {
 
-/// Passes bytes on between two links, each way through a buffer of its own: a side that sends faster than the other one receives has to
-/// wait. When one side ends, the other gets the bytes that had come, and then the end. Belongs to the loop's thread.
+/// Passes bytes on between two links, with a buffer for each direction: a side that sends faster than the other one receives has to wait.
+/// When one side ends, the other one gets the bytes that had come, and then the end. Belongs to the loop's thread.
 class Relay {
  public:
   static constexpr std::size_t kBufferBytes = 256 << 10;
 
-  /// `on_over` runs once, from the loop, when both sides have ended; the relay may be destroyed then.
+  /// `on_over` runs once, from the loop, when both sides have ended; it may destroy the relay.
   Relay(EventLoop& loop, std::function<void()> on_over);
   Relay(const Relay&) = delete;
   Relay& operator=(const Relay&) = delete;
 
-  /// Gives it the link of side 0 or 1, once each. Bytes that come before the other link is there wait.
+  /// Attaches the link of side 0 or 1, once each. Bytes that come before the other link is attached wait.
   void attach(std::size_t side, std::unique_ptr<Link> link);
-  /// The link of this side will not come.
+  /// Called when the link of this side will not come.
   void give_up(std::size_t side) { end(side); }
 
  private:
-  /// A ring buffer of bytes that have come from one side and not left by the other.
+  /// A ring buffer of bytes that one side has received and the other one has not sent yet.
   class Buffer {
    public:
     std::span<const Bytes> room();
@@ -58,7 +58,7 @@ class Relay {
     std::size_t index = 0;
     std::unique_ptr<Link> link;
     Buffer incoming;
-    bool ended = false;       // nothing more comes
+    bool ended = false;       // nothing more will come from it
     bool discarding = false;  // the other side is gone
   };
 

@@ -7,7 +7,7 @@
 
 namespace ringlet {
 
-/// How often in a row a peer may refuse a dialler before it gives the peer up. A single refusal may be a rank that went away just then.
+/// How often in a row a peer may refuse a dialler before it gives the peer up. A single refusal may come from a rank that was just ending.
 inline constexpr int kMaxRefusals = 3;
 
 /// The pauses between dials of one address: each is twice as long as the one before, up to a second.

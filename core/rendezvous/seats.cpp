@@ -16,7 +16,7 @@ constexpr std::size_t kMaxShownNameBytes = 80;
 
 std::string name_for_people(const std::string& name, const std::string& peer_name) {
   std::string shown = name.substr(0, kMaxShownNameBytes);
-  // Not in the middle of a UTF-8 sequence.
+  // The name is not cut in the middle of a UTF-8 sequence.
   if (name.size() > kMaxShownNameBytes)
     while (!shown.empty() && (static_cast<unsigned char>(name[shown.size()]) & 0xc0u) == 0x80u) shown.pop_back();
   for (char& letter : shown)
@@ -72,7 +72,7 @@ void Seats::tell(int present) {
 
 std::vector<Seats::Guest> Seats::release() { return std::exchange(guests_, {}); }
 
-/// A guest that waits sends heartbeats alone, which do not come here.
+/// A waiting guest may send only heartbeats, which the session does not pass on, so any frame breaks the protocol.
 PayloadSink* Seats::on_frame(Session& session, const FrameHeader&) {
   free_seat_of(session);
   return nullptr;

@@ -11,15 +11,15 @@
 
 namespace ringlet {
 
-/// The guests at rank 0 until the group is complete: each gets the lowest free seat. A guest that goes, or falls silent, frees its seat.
-/// Belongs to the loop's thread.
+/// Keeps the guests at rank 0 until the group is complete. Each gets the lowest free seat. A guest that leaves, or falls silent, frees its
+/// seat. Belongs to the loop's thread.
 class Seats final : private SessionOwner {
  public:
-  /// Guests wait for the others until `deadline`. `on_changed` runs when a guest has gone.
+  /// Guests are told to wait for the others until `deadline`. `on_changed` runs when a guest has left.
   Seats(EventLoop& loop, const WorldOptions& options, Instant deadline, std::function<void()> on_changed);
   ~Seats();
 
-  /// Gives a guest a seat. Returns false where none is free; the session stays the caller's then.
+  /// Gives a guest a seat. Returns false where none is free; the session then stays with the caller.
   bool sit(std::unique_ptr<Session>& session, const std::string& name);
   int taken() const;
   bool full() const { return taken() == options_.guests; }
@@ -31,7 +31,7 @@ class Seats final : private SessionOwner {
     std::unique_ptr<Session> session;
     std::string name;  // with its address
   };
-  /// All guests, by seat; without a session where a seat is free. They are the caller's from now on, and no seat is given any more.
+  /// Hands over all guests, by seat; a free seat has no session. No seat is given any more.
   std::vector<Guest> release();
 
  private:

@@ -10,7 +10,7 @@ namespace ringlet {
 
 namespace {
 
-// Most links carry little, so the memory for a long record is taken when the first one comes.
+// Most links carry few bytes, so the memory for a long record is allocated when the first one comes.
 constexpr std::size_t kSmallBuffer = 4 << 10;
 constexpr std::size_t kMaxParts = 64;
 
@@ -73,7 +73,7 @@ bool SecureLink::seal_next() {
     content[count] = part.first(std::min(part.size(), kMaxRecordContent - bytes));
     bytes += content[count++].size();
   }
-  // Where the user was woken while to_send() found nothing, the inner link asks again.
+  // Where the user has called wake() while its to_send() returned nothing, the inner link will ask again.
   if (bytes == 0 && (!finish_requested_ || woken_)) return false;
   end_sealed_ = bytes == 0;
   seal({content.data(), count}, bytes);
@@ -97,7 +97,8 @@ void SecureLink::sent(std::size_t bytes) {
   deliver();
 }
 
-/// A WebSocket whose one direction is closed carries nothing in the other either, so the inner link ends when both directions have.
+/// A WebSocket that is closed in one direction carries nothing in the other either, so the inner link is ended only when both directions
+/// have ended.
 void SecureLink::finish_if_both_have() {
   if (end_sealed_ && unsent_.empty() && peer_ended_) inner_->finish_sending();
 }
@@ -128,7 +129,7 @@ void SecureLink::receive_ended() {
   deliver();
 }
 
-/// Used where the user is inside a call of its own, in which it may not be called.
+/// Used where the user itself has called this link, and so may not be called at once.
 void SecureLink::deliver_later() {
   if (std::exchange(delivery_planned_, true)) return;
   loop_.defer(guard_.wrap([this] {

@@ -19,8 +19,8 @@ namespace ringlet {
 //   the content, encrypted
 //   the tag over both (16 bytes)
 //
-// sealed by ChaCha20-Poly1305 under the direction's key; the nonce is the record's number in its direction, from 0. So the tag is wrong
-// where a record was changed, repeated, moved, sent back to its sender, or follows one that was dropped.
+// sealed by ChaCha20-Poly1305 under the direction's key; the nonce is the record's number in its direction, from 0. The tag is therefore
+// wrong where a record was changed, repeated, moved or sent back to its sender, or follows one that was dropped.
 
 inline constexpr std::size_t kRecordHeadBytes = 4;
 inline constexpr std::size_t kMaxRecordContent = 64 << 10;
@@ -32,7 +32,7 @@ inline constexpr std::size_t kMaxRecordBytes = kRecordHeadBytes + kMaxRecordCont
 ///
 /// Bytes that sent() has counted may wait here, encrypted, one record at most; they are lost if the link is destroyed then. Where this side
 /// is ending its direction, the end of the peer's direction is reported only when the own end has left. It needs memory for at most two
-/// records that come and one that goes.
+/// incoming records and one outgoing record.
 class SecureLink final : public Link, private LinkUser {
  public:
   /// No byte of the records was read from `inner`. Each cipher is of one direction. Starts nothing yet.
@@ -65,8 +65,8 @@ class SecureLink final : public Link, private LinkUser {
   bool open(std::size_t content_bytes);
   bool hand_on();
   bool tell_end();
-  /// Puts the user's room for at most so many bytes into room_, and returns how many it is. None: the user will wake this link, unless it
-  /// has given the link to another user.
+  /// Asks the user for room for at most `most` bytes, stores it in room_ and returns its size. Where it is 0, the user will wake this link,
+  /// unless it has given the link to another user.
   std::size_t ask_for_room(std::size_t most);
   void fail(Errc code, std::string text);
 
@@ -75,14 +75,14 @@ class SecureLink final : public Link, private LinkUser {
   const std::string peer_name_, own_name_;
   const std::string_view medium_;
   LinkUser* user_ = nullptr;  // null before start() and after the last call
-  AliveGuard guard_;          // ends with a failure, too
+  AliveGuard guard_;          // also ended by a failure
 
   // sending
   const std::unique_ptr<Cipher> sealing_;
   std::uint64_t sealed_ = 0;  // records
   std::vector<std::byte> outgoing_;
   ConstBytes unsent_;   // of outgoing_
-  bool woken_ = false;  // since the user was asked last
+  bool woken_ = false;  // wake() was called since the user was last asked for bytes
   bool finish_requested_ = false;
   bool end_sealed_ = false;
 
@@ -90,8 +90,8 @@ class SecureLink final : public Link, private LinkUser {
   const std::unique_ptr<Cipher> opening_;
   std::uint64_t opened_ = 0;  // records
   std::vector<std::byte> buffer_;
-  std::size_t begin_ = 0, end_ = 0;  // of buffer_: the bytes that have come and were not opened
-  ConstBytes content_;               // of buffer_, before begin_: opened, and not handed on
+  std::size_t begin_ = 0, end_ = 0;  // of buffer_: the bytes that have come and are not opened yet
+  ConstBytes content_;               // of buffer_, before begin_: opened, but not handed on yet
   Bytes inner_room_;
   std::array<Bytes, 2> room_{};
   std::size_t room_parts_ = 0;

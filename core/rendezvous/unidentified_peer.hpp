@@ -11,10 +11,11 @@
 
 namespace ringlet {
 
-/// A peer that has dialled this rank and knows the token, and whose rank is not known or not agreed on yet. Belongs to the loop's thread.
+/// A peer that has dialled this rank and knows the token, but whose rank is not known or not agreed on yet. Belongs to the loop's thread.
 class UnidentifiedPeer final : private SessionOwner {
  public:
-  /// Both run from the loop, inside a call of the session: this object may be taken out of use in them, and is destroyed later.
+  /// Both run from the loop, inside a call of the session. release() may be called inside them, but this object may only be destroyed
+  /// later.
   struct Callbacks {
     /// A control message, or nothing where the peer sent anything else.
     std::function<void(UnidentifiedPeer&, const std::optional<wire::ControlMessage>&)> on_message;
@@ -26,12 +27,12 @@ class UnidentifiedPeer final : private SessionOwner {
   UnidentifiedPeer(EventLoop& loop, std::unique_ptr<Link> link, const SessionOptions& options, Callbacks callbacks);
   ~UnidentifiedPeer();
 
-  /// "127.0.0.1:40123"
+  /// The peer's address, such as "127.0.0.1:40123".
   std::string name() const { return session_->peer_name(); }
   void send(const wire::ControlMessage& message);
-  /// How long a message may be from now on. At first it has to be short.
+  /// Sets how long a message may be from now on. The first one has to be short.
   void set_max_message_bytes(std::size_t bytes) { max_message_bytes_ = bytes; }
-  /// The session, for its next owner; nothing is called any more.
+  /// Hands the session to its next owner. The callbacks do not run any more.
   std::unique_ptr<Session> release() { return std::move(session_); }
 
  private:

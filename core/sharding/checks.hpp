@@ -9,15 +9,15 @@
 
 namespace ringlet {
 
-// These give `invalid_argument`, naming the value that does not fit, and `what` it is of.
+// These return `invalid_argument`, naming the value that does not fit.
 
-/// A real dtype.
+/// The dtype is real, or unset. `what` names the option in the error's text.
 Status check_real_dtype(std::string_view what, std::optional<DType> dtype);
-/// Every tensor is real or, where nothing is cast, floating, and none is null.
+/// Every tensor is real (or, if nothing is cast, floating), and none is null.
 Status check_gradients(const Tree& gradients, bool cast);
-/// The same names, order and shapes; dtypes may differ.
+/// Both trees have the same names, order and shapes; dtypes may differ.
 Status check_same_shapes(const Tree& gradients, const Tree& parameters);
-/// None, or one per rank, finite, not negative, not all 0.
+/// There are no weights, or one per rank, finite, not negative and not all 0.
 Status check_shard_weights(std::span<const double> weights, int ranks);
 
 }  // namespace ringlet

@@ -7,14 +7,14 @@
 
 namespace ringlet {
 
-/// Scales sharded gradients, in place, so that the norm over all ranks' shards is at most `max_norm`. In one group.
+/// Scales sharded gradients in place, so that the norm over all ranks' shards is at most `max_norm`. It runs in one group.
 class ClipSharded final : public Procedure {
  public:
-  /// Both are borrowed until the end.
+  /// `group` and `gradients` are borrowed until the end.
   ClipSharded(const WorldOptions& group, const Tree& gradients, double max_norm)
       : group_(group), gradients_(gradients), max_norm_(max_norm) {}
   Action next() override;
-  /// Before scaling; known at the end.
+  /// The norm before scaling; valid once the procedure has ended.
   double norm() const { return norm_; }
 
  private:

@@ -11,7 +11,7 @@ namespace {
 
 bool same_tensors(const Tree& a, const Tree& b) { return difference(a, "", b, "").empty(); }
 
-/// Names, dtypes and shapes alone.
+/// A tree with the names, dtypes and shapes of `tree`, without its memory.
 Tree outline(const Tree& tree) {
   return tree.map([](const std::string&, const TensorView& values) { return TensorView(nullptr, values.dtype(), values.shape()); });
 }
@@ -58,7 +58,7 @@ Procedure::Action FsdpStep::next() {
   }
 }
 
-/// The stage has ended; the next one begins.
+/// Begins the next stage; the current one has ended.
 Status FsdpStep::go_on() {
   switch (stage_) {
     case Stage::begin:

@@ -16,7 +16,7 @@
 
 namespace ringlet {
 
-/// How FsdpStep shards and moves; as ringlet/fsdp.hpp says.
+/// The settings of FsdpStep, with the meaning of FsdpOptions in ringlet/fsdp.hpp.
 struct FsdpSettings {
   std::int64_t communication_size = 32 << 20;
   std::optional<double> max_norm{};
@@ -24,33 +24,33 @@ struct FsdpSettings {
   std::vector<double> shard_weights{};
 };
 
-/// FSDP's step over full parameters, again and again: gradients are reduce-scattered and averaged, `apply` sees this rank's rows of every
-/// tensor, and the updated rows are gathered. Buffers are kept from step to step. Group 0 shards; group 1, if there is one, are the ranks
-/// that hold the same shard.
+/// FSDP's optimizer step over full parameters, taken repeatedly: gradients are reduce-scattered and averaged, `apply` gets this rank's rows
+/// of every tensor, and the updated rows are gathered. Buffers are kept from step to step. Group 0 shards the tensors; group 1, if there is
+/// one, contains the ranks that hold the same shard.
 class FsdpStep final : public Procedure {
  public:
-  /// Takes a step on shards: updates `parameters` by `gradients` of the same names and shapes.
+  /// A function that takes a step on shards: it updates `parameters` by `gradients` of the same names and shapes.
   using Apply = std::function<Status(const Tree& gradients, const Tree& parameters)>;
 
-  /// `invalid_argument` for what does not fit.
+  /// Returns `invalid_argument` for settings that do not fit.
   static Status check(const FsdpSettings& settings, int ranks);
 
-  /// Settings have been checked. `group`, its `agreements` and `replicas`, which may be null, outlive this.
+  /// `settings` must have passed check(). `group`, its `agreements` and `replicas`, which may be null, outlive this object.
   FsdpStep(const GroupEngine& group, Agreements& agreements, const WorldOptions* replicas, FsdpSettings settings);
 
-  /// What the next step is; the memory that the trees view is borrowed until its end. With one rank altogether gradients are clipped in
-  /// place and `apply` gets the trees as they are.
+  /// Sets the arguments of the next step; the memory that the trees view is borrowed until its end. With only one rank in total, gradients
+  /// are clipped in place and `apply` gets the given trees.
   void begin(const Tree& gradients, const Tree& parameters, Apply apply);
   Action next() override;
   void abandon() override;
 
-  /// The global norm before clipping, of the last step; nothing where nothing is clipped.
+  /// The global norm before clipping, of the last step; nothing if max_norm is not set.
   std::optional<double> norm() const { return norm_; }
-  /// Of the last step's parameters over group 0; null before the first.
+  /// The layout of the last step's parameters over group 0; null before the first step.
   const ShardLayout* layout() const { return layout_ ? &*layout_ : nullptr; }
 
  private:
-  /// What is under way; `begin` and `done`: nothing.
+  /// The stage that is under way. In `begin` and `done` nothing is.
   enum class Stage : std::uint8_t { begin, agree_on_gradients, agree_on_parameters, reduce, clip, gather, done };
 
   bool alone() const { return group_.options().size == 1 && (replicas_ == nullptr || replicas_->size == 1); }
@@ -73,12 +73,12 @@ class FsdpStep final : public Procedure {
   Tree gradients_, parameters_;
   Apply apply_;
   Stage stage_ = Stage::done;
-  std::unique_ptr<Procedure> part_;  // the stage's
+  std::unique_ptr<Procedure> part_;  // the procedure of the stage
   const ClipSharded* clip_ = nullptr;
   Tree parameter_shards_;
   std::optional<double> norm_;
 
-  // What the trees of the last step looked like, and what follows from it.
+  // The outlines of the last step's trees, and everything that was derived from them.
   Tree gradient_outline_, parameter_outline_;
   std::optional<ShardLayout> layout_;
   std::vector<ShardBucket> reductions_, gathers_;

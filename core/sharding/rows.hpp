@@ -5,7 +5,7 @@
 
 namespace ringlet {
 
-/// Some rows of a tensor, where they lie. A scalar is one row, and its rows have one axis.
+/// A view of some rows of a tensor, without copying. A scalar counts as one row, and its rows have one axis.
 TensorView rows_of(const TensorView& tensor, RowRange rows);
 
 }  // namespace ringlet

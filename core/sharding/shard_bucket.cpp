@@ -21,7 +21,7 @@ void convert(ConstTensorView from, TensorView to, const simd::Kernels& kernels) 
   kernels.cast(from.dtype(), to.dtype())(to.data(), from.data(), from.count());
 }
 
-/// Packed elements from `first` on, in the shape of `like`.
+/// A view of the packed elements from `first` on, in the shape of `like`.
 TensorView shaped(const TensorView& packed, std::size_t first, const TensorView& like) {
   return {packed.data() + first * size_of(packed.dtype()), packed.dtype(), like.shape()};
 }

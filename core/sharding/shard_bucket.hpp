@@ -12,24 +12,24 @@
 
 namespace ringlet {
 
-/// What a bucket packs into. Grows as needed; handed from one bucket to the next.
+/// The memory that a bucket packs into. It grows as needed and is passed from one bucket to the next.
 struct BucketMemory {
   std::vector<std::byte> packed;
   std::vector<std::byte> reduced;
 };
 
-/// Tensors that move together between their full form and the ranks' shards. Packed, they stand rank after rank, and within a rank's part
-/// tensor after tensor, so that one reduce-scatter or all-gather moves them all.
+/// Tensors that move together between their full form and the ranks' shards. The packed form is ordered by rank, and within a rank's part
+/// by tensor, so that one reduce-scatter or all-gather moves them all.
 class ShardBucket {
  public:
-  /// `names`: the bucket's tensors, of `layout`. What moves is of `wire_dtype`.
+  /// `names` are the bucket's tensors in `layout`. They are moved in `wire_dtype`.
   ShardBucket(const ShardLayout& layout, std::vector<std::string> names, DType wire_dtype);
 
   DType wire_dtype() const { return wire_dtype_; }
-  /// Elements of each rank's part.
+  /// The number of elements of each rank's part.
   std::span<const std::int64_t> counts() const { return counts_; }
 
-  /// From here to take_memory() the bucket packs into `memory`.
+  /// Lends the bucket `memory` to pack into, until take_memory().
   void lend_memory(BucketMemory memory) { memory_ = std::move(memory); }
   BucketMemory take_memory() { return std::exchange(memory_, {}); }
 
@@ -37,19 +37,20 @@ class ShardBucket {
   void pack_full(const Tree& full, const simd::Kernels& kernels);
   /// Packs a rank's shards into its part, cast to the wire dtype.
   void pack_shards(const Tree& shards, int rank, const simd::Kernels& kernels);
-  /// Writes what is packed into full tensors, cast to their dtypes.
+  /// Writes the packed values into full tensors, cast to their dtypes.
   void unpack_full(const Tree& full, const simd::Kernels& kernels);
 
-  /// All parts, and one rank's part of them, as flat tensors of the wire dtype.
+  /// All parts together, and one rank's part, as flat tensors of the wire dtype.
   TensorView packed();
   TensorView part(int rank);
-  /// Where a reduce-scatter puts this rank's part; written to the shards' tensors, cast to their dtypes.
+  /// `reduced` is the output of a reduce-scatter, this rank's part. `unpack_reduced` writes it to the shards' tensors, cast to their
+  /// dtypes.
   TensorView reduced(int rank);
   void unpack_reduced(const Tree& shards, const simd::Kernels& kernels);
 
  private:
   struct Piece {
-    std::size_t first;  // element of what is packed
+    std::size_t first;  // index of its first element in the packed form
     RowRange rows;
   };
   const Piece& piece(std::size_t tensor, int rank) const { return pieces_[static_cast<std::size_t>(rank) * names_.size() + tensor]; }

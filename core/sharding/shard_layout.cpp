@@ -5,7 +5,7 @@
 #include <ringlet/sharding.hpp>
 
 #include "core/base/refuse.hpp"
-#include "core/plan/chunk_layout.hpp"
+#include "core/plan/part_layout.hpp"
 #include "core/sharding/checks.hpp"
 #include "core/sharding/rows.hpp"
 

@@ -9,7 +9,7 @@ namespace ringlet {
 
 namespace {
 
-/// Buckets that are packed and under way at a time: their copies are all the memory that moving takes.
+/// The number of buckets that are packed and under way at a time. Only their copies take memory.
 constexpr std::size_t kInFlight = 3;
 
 }  // namespace
@@ -56,7 +56,7 @@ Result<CollectiveTask> ShardMover::start_reduce(ShardBucket& bucket, const Tree&
 TensorView ShardMover::on_reduced(ShardBucket& bucket) const {
   const simd::FloatEnvironment environment;
   const TensorView reduced = bucket.reduced(group_.rank);
-  // Between the two sums, as MLX does; f16, whose sums overflow, before both.
+  // As in MLX, the division is between the sums over both groups; for f16, whose sums could overflow, it is before both.
   if (!is_divided_first(bucket.wire_dtype())) divide(reduced);
   return reduced;
 }

@@ -11,22 +11,22 @@
 
 namespace ringlet {
 
-/// The buckets of a tree, in its order: tensors of one dtype together, closed at `communication_size` bytes of what moves (<= 0: each by
-/// itself). `wire_dtype`: what all move in; unset: their own dtypes.
+/// Makes the buckets of a tree in the order of its leaves. A bucket has tensors of one dtype and is closed at `communication_size` moved
+/// bytes (if that is <= 0, each tensor has a bucket of its own). All are moved in `wire_dtype` or, if unset, in their own dtypes.
 std::vector<ShardBucket> make_buckets(const Tree& full, const ShardLayout& layout, std::int64_t communication_size,
                                       std::optional<DType> wire_dtype);
 
-/// Packs buckets for collectives between full tensors and this rank's shards, and unpacks them. All ranks of the group do the same. Keeps
-/// memory for the next step. A bucket has its memory from start to the end of the unpacking.
+/// Packs buckets for collectives between full tensors and this rank's shards, and unpacks them. All ranks of the group make the same calls.
+/// A bucket has its memory from the start of its collective until it is unpacked; the mover keeps the memory for the next step.
 class ShardMover {
  public:
-  /// Averages are taken over the ranks of `group`, which outlives this, each of which stands for `replicas` ranks.
+  /// Averages are taken over the ranks of `group`, each of which stands for `replicas` ranks. `group` outlives this object.
   explicit ShardMover(const WorldOptions& group, int replicas = 1) : group_(group), averaged_ranks_(group.size * replicas) {}
 
   const WorldOptions& group() const { return group_; }
 
-  /// Averages full gradients into shards: reduce-scatter and division by the number of ranks. What on_reduced() returns may be summed over
-  /// replicas before finish_reduce().
+  /// Averages full gradients into shards by a reduce-scatter and a division by the number of ranks. The result of on_reduced() may be
+  /// summed over replicas before finish_reduce().
   ///@{
   Result<CollectiveTask> start_reduce(ShardBucket& bucket, const Tree& full);
   TensorView on_reduced(ShardBucket& bucket) const;
@@ -39,7 +39,7 @@ class ShardMover {
   ///@}
 
  private:
-  /// By the number of ranks whose average is taken.
+  /// Divides by the number of ranks whose average is taken.
   void divide(TensorView sum) const;
   void lend(ShardBucket& bucket);
   void take_back(ShardBucket& bucket) { spare_.push_back(bucket.take_memory()); }
@@ -49,10 +49,10 @@ class ShardMover {
   std::vector<BucketMemory> spare_;
 };
 
-/// Moves all buckets of a tree, three at a time. Group 0 is the mover's, group 1 its replicas.
+/// Moves all buckets of a tree, three at a time. Group 0 is the mover's; group 1 contains its replicas.
 class ShardMove final : public Procedure {
  public:
-  /// Everything is borrowed until the end. `replicas`: the group of those who have the same shard; null where there is none.
+  /// All arguments are borrowed until the end. `replicas` is the group of the ranks that have the same shard, or null if there is none.
   ///@{
   static ShardMove reduce(ShardMover& mover, const WorldOptions* replicas, std::vector<ShardBucket>& buckets, const Tree& full,
                           const Tree& shards) {

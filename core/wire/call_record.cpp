@@ -9,7 +9,7 @@ namespace ringlet {
 
 namespace {
 
-/// Whether a record of this kind may hold so many counts.
+/// Whether a record of this kind may hold this number of counts.
 bool counts_fit(CollectiveKind kind, std::size_t counts) {
   const CollectiveTraits& traits = traits_of(kind);
   return counts == 0 || traits.has_counts || (traits.has_pair_counts && counts == 2);

@@ -12,18 +12,18 @@
 
 namespace ringlet {
 
-/// A call's fingerprint as bytes: kind, dtype, op, algorithm (u8 each), root i32, rows u64, row_elements u64, divisor f64, then one u64 per
-/// count (`between` the two ranks).
+/// The bytes of a call's fingerprint: kind, dtype, op, algorithm (u8 each), root i32, rows u64, row_elements u64, divisor f64, then one u64
+/// per count of `between` the two ranks.
 inline constexpr std::size_t kCallRecordBytes = 32;
-/// The longest record between ranks of a group of this size.
+/// The bytes of the longest record in a group of this size.
 constexpr std::size_t max_call_record_bytes(int size) { return kCallRecordBytes + 8 * static_cast<std::size_t>(std::max(size, 2)); }
 
-/// Appends what `peer` is told of `call`; returns how many bytes that is.
+/// Appends the record of `call` for `peer`; returns its number of bytes.
 std::size_t append_call(const Call& call, int peer, std::vector<std::byte>& out);
-/// Nothing for a wrong size, a value out of range, or counts that do not belong to the kind.
+/// Returns nothing for a wrong size, a value out of range, or counts that do not belong to the kind.
 std::optional<Call> decode_call(ConstBytes bytes);
 
-/// What a point-to-point message is, on either side.
+/// The dtype and shape of a point-to-point message, on either side.
 struct MessageShape {
   DType dtype = DType::f32;
   Shape shape{};
@@ -32,7 +32,7 @@ struct MessageShape {
   std::size_t bytes() const { return shape.count() * size_of(dtype); }
 };
 
-/// dtype u8, number of axes u8, zero u16 and u32, then one i64 per axis.
+/// The longest record of a message's shape: dtype u8, number of axes u8, zero u16 and u32, then one i64 per axis.
 inline constexpr std::size_t kMaxMessageShapeBytes = 8 + 8 * Shape::kMaxAxes;
 
 struct MessageShapeRecord {
@@ -41,10 +41,10 @@ struct MessageShapeRecord {
 };
 
 MessageShapeRecord encode_message_shape(const MessageShape& shape);
-/// Nothing for a wrong size, a value out of range, or a product that overflows.
+/// Returns nothing for a wrong size, a value out of range, or a product that overflows.
 std::optional<MessageShape> decode_message_shape(ConstBytes bytes);
 
-/// "f32 (3, 4)".
+/// Describes the shape: "f32 (3, 4)".
 std::string describe(const MessageShape& shape);
 
 }  // namespace ringlet

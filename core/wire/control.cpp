@@ -13,7 +13,7 @@ constexpr std::size_t kMaxAwaited = 1'024;
 
 }  // namespace
 
-static void tell_fields(auto& fields, Is<Endpoint> auto& endpoint) {
+static void visit_fields(auto& fields, Is<Endpoint> auto& endpoint) {
   fields.text(1, endpoint.host);
   fields.number(2, endpoint.port);
   fields.text(3, endpoint.interface);
@@ -21,7 +21,7 @@ static void tell_fields(auto& fields, Is<Endpoint> auto& endpoint) {
   fields.number(5, endpoint.speed_mbps);
 }
 
-static void tell_fields(auto& fields, Is<Path> auto& path) {
+static void visit_fields(auto& fields, Is<Path> auto& path) {
   fields.text(1, path.dialler_interface);
   fields.text(2, path.acceptor_interface);
   fields.choice(3, path.kind);
@@ -31,37 +31,37 @@ static void tell_fields(auto& fields, Is<Path> auto& path) {
   fields.number(7, path.tried);
 }
 
-static void tell_fields(auto& fields, Is<RankSettings> auto& settings) {
+static void visit_fields(auto& fields, Is<RankSettings> auto& settings) {
   fields.number(1, settings.rank);
   fields.number(2, settings.world_size);
   fields.number(3, settings.guests);
   fields.number(4, settings.policy);
 }
 
-static void tell_fields(auto& fields, Is<Join> auto& join) {
+static void visit_fields(auto& fields, Is<Join> auto& join) {
   fields.message(1, join.settings);
   fields.text(2, join.host);
   fields.number(3, join.port);
   fields.messages(4, join.endpoints, kMaxEndpoints);
 }
 
-static void tell_fields(auto& fields, Is<SeatRequest> auto& request) { fields.text(1, request.name); }
+static void visit_fields(auto& fields, Is<SeatRequest> auto& request) { fields.text(1, request.name); }
 
-static void tell_fields(auto& fields, Is<Connect> auto& connect) {
+static void visit_fields(auto& fields, Is<Connect> auto& connect) {
   fields.message(1, connect.settings);
   fields.fixed(2, connect.world_id);
   fields.text(3, connect.name);
 }
 
-static void tell_fields(auto& fields, Is<Propose> auto& propose) {
+static void visit_fields(auto& fields, Is<Propose> auto& propose) {
   fields.message(1, propose.settings);
   fields.fixed(2, propose.world_id);
   fields.number(3, propose.to);
 }
 
-static void tell_fields(auto& fields, Is<Nominate> auto& nominate) { fields.message(1, nominate.path); }
+static void visit_fields(auto& fields, Is<Nominate> auto& nominate) { fields.message(1, nominate.path); }
 
-static void tell_fields(auto& fields, Is<Member> auto& member) {
+static void visit_fields(auto& fields, Is<Member> auto& member) {
   fields.number(1, member.rank);
   fields.text(2, member.host);
   fields.number(3, member.port);
@@ -69,14 +69,14 @@ static void tell_fields(auto& fields, Is<Member> auto& member) {
   fields.messages(5, member.endpoints, kMaxEndpoints);
 }
 
-static void tell_fields(auto& fields, Is<Roster> auto& roster) {
+static void visit_fields(auto& fields, Is<Roster> auto& roster) {
   fields.fixed(1, roster.world_id);
   fields.messages(2, roster.members, kMaxMembers);
 }
 
-static void tell_fields(auto& fields, Is<Welcome> auto& welcome) { fields.number(1, welcome.rank); }
+static void visit_fields(auto& fields, Is<Welcome> auto& welcome) { fields.number(1, welcome.rank); }
 
-static void tell_fields(auto& fields, Is<Seat> auto& seat) {
+static void visit_fields(auto& fields, Is<Seat> auto& seat) {
   fields.number(1, seat.rank);
   fields.number(2, seat.world_size);
   fields.number(3, seat.guests);
@@ -85,35 +85,35 @@ static void tell_fields(auto& fields, Is<Seat> auto& seat) {
   fields.number(6, seat.wait_ms);
 }
 
-static void tell_fields(auto& fields, Is<LinkProbe> auto& probe) {
+static void visit_fields(auto& fields, Is<LinkProbe> auto& probe) {
   fields.number(1, probe.number);
   fields.flag(2, probe.answer);
   fields.text(3, probe.padding);
 }
 
-static void tell_fields(auto& fields, Is<LinkCosts> auto& costs) {
+static void visit_fields(auto& fields, Is<LinkCosts> auto& costs) {
   fields.number(1, costs.native_latency_ns);
   fields.number(2, costs.native_byte_ps);
   fields.number(3, costs.guest_latency_ns);
   fields.number(4, costs.guest_byte_ps);
 }
 
-static void tell_fields(auto& fields, Is<Ready> auto& ready) { fields.message(1, ready.measured); }
+static void visit_fields(auto& fields, Is<Ready> auto& ready) { fields.message(1, ready.measured); }
 
-static void tell_fields(auto& fields, Is<Begin> auto& begin) {
+static void visit_fields(auto& fields, Is<Begin> auto& begin) {
   fields.number(1, begin.policy);
   fields.message(2, begin.costs);
   fields.number(3, begin.exchange_bytes);
   fields.number(4, begin.direct_bytes);
 }
 
-static void tell_fields(auto& fields, Is<Abort> auto& abort) {
+static void visit_fields(auto& fields, Is<Abort> auto& abort) {
   fields.number(1, abort.code);
   fields.number(2, abort.rank);
   fields.text(3, abort.text);
 }
 
-static void tell_fields(auto& fields, Is<OperationState> auto& operation) {
+static void visit_fields(auto& fields, Is<OperationState> auto& operation) {
   fields.text(1, operation.call);
   fields.number(2, operation.number);
   fields.number(3, operation.stream);
@@ -126,14 +126,14 @@ static void tell_fields(auto& fields, Is<OperationState> auto& operation) {
   fields.numbers(10, operation.waits_for, kMaxAwaited);
 }
 
-static void tell_fields(auto& fields, Is<StateQuestion> auto& question) {
+static void visit_fields(auto& fields, Is<StateQuestion> auto& question) {
   fields.number(1, question.number);
   fields.flag(2, question.about_stream);
   fields.number(3, question.group);
   fields.number(4, question.stream);
 }
 
-static void tell_fields(auto& fields, Is<RankState> auto& state) {
+static void visit_fields(auto& fields, Is<RankState> auto& state) {
   fields.number(1, state.number);
   fields.number(2, state.called);
   fields.number(3, state.ended);
@@ -153,7 +153,7 @@ static void set_known(Endpoint::Kind& kind, std::int32_t number) {
   kind = number == 1 ? Endpoint::Kind::wired : number == 2 ? Endpoint::Kind::wireless : Endpoint::Kind::unknown;
 }
 
-// On the wire a number that is left out is 0.
+// An absent number on the wire stands for 0, while the default rank of Abort is -1.
 static void clear(Abort& abort) { abort.rank = 0; }
 
 std::string encode_control(const ControlMessage& message) { return encode_one_of(message); }

@@ -10,7 +10,7 @@
 
 #include "core/base/bytes.hpp"
 
-// proto/control.proto is the definition; these are its messages as values.
+// These structs hold the messages that proto/control.proto defines.
 namespace ringlet::wire {
 
 struct Endpoint {
@@ -40,7 +40,7 @@ struct RankSettings {
   friend bool operator==(const RankSettings&, const RankSettings&) = default;
 };
 
-/// How many addresses a rank may tell of itself.
+/// The most addresses that a rank may send of itself.
 inline constexpr std::size_t kMaxEndpoints = 8;
 
 struct Join {
@@ -112,7 +112,7 @@ struct LinkProbe {
   friend bool operator==(const LinkProbe&, const LinkProbe&) = default;
 };
 
-/// What links cost, as measured; 0: not measured.
+/// The measured costs of links; 0 means not measured.
 struct LinkCosts {
   std::uint64_t native_latency_ns = 0, native_byte_ps = 0;
   std::uint64_t guest_latency_ns = 0, guest_byte_ps = 0;
@@ -171,16 +171,16 @@ struct RankState {
   friend bool operator==(const RankState&, const RankState&) = default;
 };
 
-/// In the order of their tags.
+/// The messages are in the order of their tags.
 using ControlMessage = std::variant<Join, Roster, Welcome, Ready, Begin, Abort, Seat, LinkProbe, StateQuestion, RankState, SeatRequest,
                                     Connect, Propose, Nominate>;
 
 std::string encode_control(const ControlMessage& message);
-/// Nothing where the bytes are not such a message, or it is of a kind that this version does not know.
+/// Returns nothing if the bytes are not such a message or are a kind of message that this version does not know.
 std::optional<ControlMessage> decode_control(ConstBytes bytes);
 
 Abort to_abort(const Status& status);
-/// The status that a peer reports; a code out of range becomes `protocol_error`, an overlong text is cut.
+/// The status that a peer reports. A code out of range becomes `protocol_error`; a text that is too long is cut.
 Status to_status(const Abort& abort);
 
 }  // namespace ringlet::wire

@@ -13,10 +13,10 @@
 
 #include "core/base/bytes.hpp"
 
-/// Protobuf messages out of plain structs. A message says what it consists of once, for both ways, in a function beside it that argument-
-/// dependent lookup finds:
+/// Reads and writes plain structs as Protobuf messages. A message lists its fields once for both directions, in a function next to it that
+/// argument-dependent lookup finds:
 ///
-///   static void tell_fields(auto& fields, Is<Welcome> auto& welcome) { fields.number(1, welcome.rank); }
+///   static void visit_fields(auto& fields, Is<Welcome> auto& welcome) { fields.number(1, welcome.rank); }
 ///
 /// Only the .cpp files of codecs include this.
 namespace ringlet::wire {
@@ -26,7 +26,7 @@ using Tag = protozero::pbf_tag_type;
 template <class Told, class Message>
 concept Is = std::is_same_v<std::remove_const_t<Told>, Message>;
 
-/// Leaves fields with their default value out, as protoc's proto3 classes do.
+/// Writes fields. It leaves out fields with their default value, as protoc's proto3 classes do.
 class FieldWriter {
  public:
   explicit FieldWriter(std::string& out) : writer_(out) {}
@@ -53,15 +53,15 @@ class FieldWriter {
   void choice(Tag tag, Choice value) {
     if (value != Choice{}) writer_.add_enum(tag, static_cast<std::int32_t>(value));
   }
-  /// Not protozero's nested writer: that one leaves a message without fields out altogether.
+  /// Does not use protozero's nested writer, which leaves out a message without fields.
   template <class Message>
   void message(Tag tag, const Message& value) {
     std::string bytes;
     FieldWriter fields(bytes);
-    tell_fields(fields, value);
+    visit_fields(fields, value);
     writer_.add_message(tag, bytes);
   }
-  // Of repeated fields the reader takes so many at most.
+  // The last parameter is the most elements that the reader accepts of a repeated field.
   void numbers(Tag tag, const std::vector<std::uint32_t>& values, std::size_t) {
     writer_.add_packed_uint32(tag, values.begin(), values.end());
   }
@@ -83,7 +83,7 @@ class FieldWriter {
 template <class Message>
 Message read_message(protozero::pbf_reader reader);
 
-/// Takes the one field at which `reader` stands, where it is one of those that it is told of. Throws protozero's exceptions.
+/// Reads the one field at which `reader` stands, if it is one of the fields that it is given. Throws protozero's exceptions.
 class FieldReader {
  public:
   explicit FieldReader(protozero::pbf_reader& reader) : reader_(reader) {}
@@ -103,12 +103,12 @@ class FieldReader {
     if (takes(tag, Type::fixed64)) value = reader_.get_fixed64();
   }
   void flag(Tag tag, bool& value) {
-    if (takes(tag, Type::varint)) value = reader_.get_uint64() != 0;  // get_bool() reads behind the end
+    if (takes(tag, Type::varint)) value = reader_.get_uint64() != 0;  // get_bool() reads past the end
   }
   void text(Tag tag, std::string& value) {
     if (takes(tag, Type::length_delimited)) value = reader_.get_string();
   }
-  /// `set_known(value, number)`, beside the enumeration, says what a number is that this version may not know.
+  /// `set_known(value, number)`, defined next to the enumeration, chooses the value for a number that this version may not know.
   template <class Choice>
   void choice(Tag tag, Choice& value) {
     if (takes(tag, Type::varint)) set_known(value, reader_.get_enum());
@@ -117,7 +117,7 @@ class FieldReader {
   void message(Tag tag, Message& value) {
     if (takes(tag, Type::length_delimited)) value = read_message<Message>(reader_.get_message());
   }
-  /// Packed, as proto3 writes them.
+  /// Reads packed numbers, as proto3 writes them.
   void numbers(Tag tag, std::vector<std::uint32_t>& values, std::size_t most) {
     if (!takes(tag, Type::length_delimited)) return;
     for (const std::uint32_t value : reader_.get_packed_uint32()) add(values, value, most);
@@ -143,7 +143,7 @@ class FieldReader {
     values.push_back(std::move(value));
   }
   bool takes(Tag tag, Type type) {
-    // What has been taken leaves the reader behind the field.
+    // Once a field has been read, the reader stands behind it.
     if (taken_ || reader_.tag() != tag || reader_.wire_type() != type) return false;
     taken_ = true;
     return true;
@@ -153,21 +153,21 @@ class FieldReader {
   bool taken_ = false;
 };
 
-/// Throws protozero's exceptions.
+/// Reads a whole message. Throws protozero's exceptions.
 template <class Message>
 Message read_message(protozero::pbf_reader reader) {
   Message message{};
-  // For defaults that are not what a field is on the wire which was left out.
+  // An absent field must be read as 0 even if the struct has another default.
   if constexpr (requires { clear(message); }) clear(message);
   while (reader.next()) {
     FieldReader field(reader);
-    tell_fields(field, message);
+    visit_fields(field, message);
     if (!field.taken()) reader.skip();
   }
   return message;
 }
 
-/// A oneof: the I-th kind has tag I + 1.
+/// Writes a oneof: the alternative with index I has tag I + 1.
 template <class... Kinds>
 std::string encode_one_of(const std::variant<Kinds...>& message) {
   std::string out;
@@ -176,7 +176,7 @@ std::string encode_one_of(const std::variant<Kinds...>& message) {
   return out;
 }
 
-/// False: none has the tag at which `reader` stands.
+/// Returns false if no alternative has the tag at which `reader` stands.
 template <class OneOf, std::size_t... I>
 bool read_kind(protozero::pbf_reader& reader, std::optional<OneOf>& message, std::index_sequence<I...>) {
   const Tag tag = reader.tag();
@@ -187,13 +187,13 @@ bool read_kind(protozero::pbf_reader& reader, std::optional<OneOf>& message, std
   return ((tag == I + 1 && read(std::integral_constant<std::size_t, I>{})) || ...);
 }
 
-/// Nothing: malformed. `otherwise`: what a message is that has no kind which this version knows.
+/// Returns nothing for malformed bytes. `otherwise` is returned for a message without an alternative that this version knows.
 template <class OneOf>
 std::optional<OneOf> decode_one_of(ConstBytes bytes, std::optional<OneOf> otherwise = {}) {
   // protozero reports malformed input by exceptions; they end here.
   try {
     protozero::pbf_reader reader(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    std::optional<OneOf> message = std::move(otherwise);  // of several, the last counts: Protobuf's rule
+    std::optional<OneOf> message = std::move(otherwise);  // if there are several, the last counts, as Protobuf requires
     while (reader.next()) {
       const bool known = reader.wire_type() == protozero::pbf_wire_type::length_delimited &&
                          read_kind(reader, message, std::make_index_sequence<std::variant_size_v<OneOf>>());

@@ -1,4 +1,4 @@
-/* Each rank gives its number, all get the sum: ringlet launch -n 4 -- all_reduce_c */
+/* Each rank contributes its number, and all ranks get the sum. Run it with: ringlet launch -n 4 -- all_reduce_c */
 #include <ringlet/ringlet.h>
 #include <stdio.h>
 

@@ -1,4 +1,6 @@
-"""Each rank gives its numbers, all get the sums: ringlet launch -n 4 -- python3 all_reduce.py [path of libringlet]"""
+"""Each rank contributes its numbers, and all ranks get the sums.
+
+Run it with: ringlet launch -n 4 -- python3 all_reduce.py [path of libringlet]"""
 
 import array
 import ctypes

@@ -5,7 +5,7 @@
 namespace train_text {
 namespace {
 
-// Where one head of one sequence stands: its tokens' rows and the columns of its queries, keys and values.
+// The place of one head of one sequence: its tokens' rows, and the columns of its queries, keys and values.
 struct HeadBlock {
   Eigen::Index row;
   Eigen::Index length;
@@ -70,7 +70,7 @@ void CausalAttention<T>::backward(const Matrix<T>& qkv, int length, const Matrix
     const auto weights = weights_.middleRows(i * length, length);
     head.values(qkv_gradient).noalias() = weights.transpose() * head.outputs(output_gradient);
     weight_gradients_.noalias() = head.outputs(output_gradient) * head.values(qkv).transpose();
-    // Through the softmax. Where the mask left nothing the weight is 0, and so is the gradient.
+    // This is the gradient of the softmax. Masked positions have weight 0, so their gradient is 0 too.
     for (Eigen::Index token = 0; token < length; ++token) {
       const auto weight = weights.row(token);
       auto gradient = weight_gradients_.row(token);

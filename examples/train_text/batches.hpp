@@ -7,7 +7,7 @@
 
 namespace train_text {
 
-/// `sequences` rows of `length` + 1 bytes. Of each row the model sees the first `length` bytes and is to predict the last `length`.
+/// `sequences` rows of `length` + 1 bytes. The model sees the first `length` bytes of each row and has to predict the last `length`.
 struct Batch {
   int sequences = 0;
   int length = 0;
@@ -22,23 +22,23 @@ struct Batch {
   }
 };
 
-/// A rank's contiguous part of `total` things.
+/// A rank's contiguous part of `total` items.
 struct Slice {
   int first = 0;
   int count = 0;
 };
 
-/// Where `total` does not divide, the first ranks get one more.
+/// If `ranks` does not divide `total`, each of the first ranks gets one more than the others.
 Slice slice_of(int total, int rank, int ranks);
 
-/// The sequences `slice` of training step `step`. Sequence k depends on (seed, step, k) alone, so a global batch is the same however many
-/// ranks share it.
+/// Returns the sequences `slice` of training step `step`. Sequence k depends on (seed, step, k) alone, so a global batch is the same for
+/// any number of ranks.
 Batch training_batch(const Corpus& corpus, int context, std::uint64_t seed, std::uint64_t step, Slice slice);
 
-/// How many windows of the held-out text are evaluated: as many as it has, at most `most`.
+/// Returns how many windows of the held-out text are evaluated: all that it has, but at most `most`.
 int validation_windows(const Corpus& corpus, int context, int most);
 
-/// Of so many `windows` of the held-out text those of the `slice`: evenly spaced, always the same.
+/// Returns the part `slice` of `windows` windows of the held-out text. The windows are evenly spaced and always the same.
 Batch validation_batch(const Corpus& corpus, int context, int windows, Slice slice);
 
 }  // namespace train_text

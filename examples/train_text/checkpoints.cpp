@@ -34,16 +34,16 @@ void check_settings(const Options& options, std::uint64_t text_hash, const ringl
 
 }  // namespace
 
-void save_training(const Options& options, std::uint64_t text_hash, Placement& placement, const ringlet::Group& group, int steps_done) {
+void save_training(const Options& options, std::uint64_t text_hash, ParameterStore& store, const ringlet::Group& group, int steps_done) {
   ringlet::Checkpoint checkpoint;
-  placement.add_to(checkpoint);
+  store.add_to(checkpoint);
   for (auto& [name, value] : settings_of(options, text_hash)) checkpoint.set(name, value);
   ringlet::save_checkpoint(group, options.checkpoint, checkpoint, {.step = static_cast<std::uint64_t>(steps_done)});
 }
 
-int resume_training(const Options& options, std::uint64_t text_hash, Placement& placement, const ringlet::Group& group) {
+int resume_training(const Options& options, std::uint64_t text_hash, ParameterStore& store, const ringlet::Group& group) {
   ringlet::Checkpoint checkpoint;
-  placement.add_to(checkpoint);
+  store.add_to(checkpoint);
   std::optional<std::uint64_t> step;
   try {
     step = ringlet::load_checkpoint(group, options.checkpoint, checkpoint);
@@ -60,7 +60,7 @@ int resume_training(const Options& options, std::uint64_t text_hash, Placement& 
                     options.checkpoint.string()));
   }
   check_settings(options, text_hash, checkpoint, *step);
-  placement.optimizer().set_step(*step);
+  store.optimizer().set_step(*step);
   return static_cast<int>(*step);
 }
 

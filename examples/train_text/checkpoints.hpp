@@ -5,20 +5,21 @@
 #include <ringlet/ringlet.hpp>
 
 #include "options.hpp"
-#include "placement.hpp"
+#include "parameter_store.hpp"
 
-// A run that can be interrupted: parameters, optimizer state and the number of steps done, saved in shares. The names are the same in all
-// modes, so a run may go on in another mode and on another number of ranks. All of this is collective.
+// Checkpoints let a run be interrupted and resumed. They hold the parameters, the optimizer's state and the number of steps done, saved in
+// shards. Their names are the same in all modes, so a run may continue in another mode and on another number of ranks. All of these
+// functions are collective.
 namespace train_text {
 
-/// Throws `ringlet::Error` where a rank cannot write; the checkpoint before is good then.
-void save_training(const Options& options, std::uint64_t text_hash, Placement& placement, const ringlet::Group& group, int steps_done);
+/// Throws `ringlet::Error` if a rank cannot write. The previous checkpoint stays valid then.
+void save_training(const Options& options, std::uint64_t text_hash, ParameterStore& store, const ringlet::Group& group, int steps_done);
 
-/// Loads the newest checkpoint and returns how many steps are done. Throws `InputError` where there is none, or where it is of another
-/// text, shape or choice of options; `ringlet::Error` where it cannot be read.
-int resume_training(const Options& options, std::uint64_t text_hash, Placement& placement, const ringlet::Group& group);
+/// Loads the newest checkpoint and returns how many steps are done. Throws `InputError` if there is none, or if it was made with another
+/// text, model shape or options, and `ringlet::Error` if it cannot be read.
+int resume_training(const Options& options, std::uint64_t text_hash, ParameterStore& store, const ringlet::Group& group);
 
-/// Throws `InputError` where the folder holds checkpoints already: those of another run, which must not be mixed with this one's.
+/// Throws `InputError` if the folder already holds checkpoints, since those of two runs must not be mixed.
 void require_no_checkpoint(const Options& options, const ringlet::Group& group);
 
 }  // namespace train_text

@@ -5,14 +5,14 @@
 namespace train_text {
 namespace {
 
-// Often at first, when nothing is known.
+// The speeds are compared more often in the first steps, while nothing is known about them.
 bool speeds_are_due(const Settings& settings, int steps_done) {
   if (settings.shares != Shares::measured || steps_done == settings.steps) return false;
   const bool power_of_two = (steps_done & (steps_done - 1)) == 0;
   return steps_done % settings.measure_every == 0 || (steps_done < settings.measure_every && power_of_two);
 }
 
-// The end has its own comparison.
+// The parameters are compared at the end in any case, so the last step needs no check of its own.
 bool check_is_due(const Settings& settings, int steps_done) {
   return settings.check_every > 0 && steps_done % settings.check_every == 0 && steps_done != settings.steps;
 }

@@ -7,8 +7,8 @@
 
 namespace train_text {
 
-/// A native rank's replica. Among native ranks gradients are averaged while the backward pass computes the rest; beside browsers, which
-/// cannot, all of them after it, by the very call that browsers make.
+/// A native rank's replica. Among native ranks, gradients are averaged while the backward pass still computes. Browsers cannot do that, so
+/// in a group with browsers all gradients are averaged after the pass, with the same call that browsers make.
 class DataParallel final : public Replica {
  public:
   DataParallel(const Settings& settings, Transformer<float>& model, ringlet::Group group);

@@ -9,8 +9,8 @@
 
 namespace train_text {
 
-/// All parameters in one array and all gradients in another, lent to the modules for good: for whoever has the memory. Modules stand in
-/// their order, tensors in theirs, without gaps. The modules must not be used after this is gone.
+/// Holds all parameters in one array and all gradients in another, and lends them to the modules permanently. Modules are stored in their
+/// order, and so are the tensors of a module, without gaps. The modules must not be used after this object is destroyed.
 template <class T>
 class FlatParameters {
  public:
@@ -38,7 +38,7 @@ class FlatParameters {
   std::span<T> gradients() { return gradients_memory_.values<T>(); }
 
  private:
-  // Aligned: which elements Eigen computes with fused multiply-add, and so the last bits, depends on the alignment.
+  // These are aligned because alignment decides which elements Eigen computes with fused multiply-add, and so decides the last bits.
   ringlet::Tensor values_memory_;
   ringlet::Tensor gradients_memory_;
 };

@@ -9,8 +9,8 @@
 namespace train_text {
 
 FullySharded::FullySharded(const Settings& settings, Transformer<float>& model, ringlet::Group group)
-    : Placement(settings), modules_(model.modules()), group_(group), sharded_(group, {.reduce_dtype = settings.communication_type}) {
-  // One module after the other: at no time are there all full parameters.
+    : ParameterStore(settings), modules_(model.modules()), group_(group), sharded_(group, {.reduce_dtype = settings.communication_type}) {
+  // Handling one module at a time avoids having all full parameters in memory at once.
   std::size_t largest = 0;
   for (const Module<float>& module : modules_) {
     std::vector<float> values(module.count());

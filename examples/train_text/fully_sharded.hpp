@@ -3,14 +3,14 @@
 #include <ringlet/fsdp.hpp>
 #include <vector>
 
-#include "placement.hpp"
+#include "parameter_store.hpp"
 
 namespace train_text {
 
-/// FSDP with sharded parameters: a rank keeps its shards of parameters and optimizer state and nothing else. A module's full parameters are
-/// gathered when it runs, while the next module's are on their way, and its gradients are averaged into shards as soon as they are
-/// complete. So a model may be larger than a rank's memory, as long as a few of its modules are not.
-class FullySharded final : public Placement {
+/// FSDP with sharded parameters. A rank keeps only its shards of the parameters and of the optimizer's state. A module's full parameters
+/// are gathered when it runs, while those of the next module are already on their way. Its gradients are averaged into shards as soon as
+/// they are complete. So a model may be larger than a rank's memory, as long as a few of its modules fit.
+class FullySharded final : public ParameterStore {
  public:
   FullySharded(const Settings& settings, Transformer<float>& model, ringlet::Group group);
 
@@ -36,7 +36,7 @@ class FullySharded final : public Placement {
   ringlet::Group group_;
   ringlet::FullyShard sharded_;
   std::optional<InUse> in_use_;
-  ringlet::Tensor gradients_;  // of the module that runs; as large as the largest. Aligned, as in FlatParameters
+  ringlet::Tensor gradients_;  // of the module that runs; as large as the largest module, and aligned as in FlatParameters
   double gradient_scale_ = 1;
 };
 

@@ -18,7 +18,7 @@ std::uint8_t draw(const std::vector<float>& logits, double temperature, std::uin
     left -= weights[byte];
     if (left < 0) return static_cast<std::uint8_t>(byte);
   }
-  // Rounding can leave a little over: then the likeliest byte.
+  // Rounding can leave the sum just below the number drawn. The likeliest byte is taken then.
   return static_cast<std::uint8_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
 }
 

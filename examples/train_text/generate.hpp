@@ -12,19 +12,19 @@ namespace train_text {
 
 struct SamplingOptions {
   int bytes = 240;
-  double temperature = 0.7;  // below 1: likelier bytes oftener
+  double temperature = 0.7;  // values below 1 favour likelier bytes
   std::uint64_t seed = 1;
 };
 
-/// A text that a model writes, a few bytes at a time. It may have learned more in between.
+/// Has a model write a text, a few bytes at a time. The model may be trained further between two calls.
 class Writer {
  public:
-  /// `prompt` is not empty. `options.bytes` does not count here.
+  /// `prompt` must not be empty. `options.bytes` is ignored.
   explicit Writer(std::string_view prompt, const SamplingOptions& options = {});
-  /// Draws so many more bytes. The number of forward passes is that of the bytes whatever is drawn, so that ranks whose `memory` needs each
-  /// other stay in step.
+  /// Draws `bytes` more bytes with one forward pass each, whatever is drawn. So ranks whose `memory` depends on the other ranks stay in
+  /// step.
   void write(Transformer<float>& model, ModuleMemory<float>& memory, int bytes);
-  /// Without the prompt.
+  /// Returns the text without the prompt.
   std::span<const std::uint8_t> written() const { return std::span(text_).subspan(prompt_bytes_); }
 
  private:
@@ -33,7 +33,7 @@ class Writer {
   std::vector<std::uint8_t> text_;
 };
 
-/// Continues `prompt`, which is not empty, by `options.bytes`; returns the continuation alone.
+/// Continues `prompt`, which must not be empty, by `options.bytes` bytes. Returns the continuation without the prompt.
 std::string generate(Transformer<float>& model, ModuleMemory<float>& memory, std::string_view prompt, const SamplingOptions& options = {});
 
 }  // namespace train_text

@@ -4,7 +4,8 @@
 
 namespace train_text {
 
-/// What the user gave cannot be trained with: an option, a file, a text. One sentence; the program ends with exit code 2.
+/// An option, a file or a text given by the user cannot be used for training. The message is one sentence; the program ends with exit code
+/// 2.
 class InputError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -5,11 +5,11 @@
 namespace train_text {
 namespace {
 
-// tanh(kGelu * (x + kCubic * x^3)) approximates the Gaussian distribution function.
+// GELU approximates the distribution function of the normal distribution by (1 + tanh(kGelu * (x + kCubic * x^3))) / 2.
 constexpr double kGelu = 0.7978845608028654;
 constexpr double kCubic = 0.044715;
 
-// Gradients may be written, values only be read.
+// There are two versions, because gradients may be written and parameter values only read.
 template <class T>
 Eigen::Map<Matrix<T>> as_matrix(T* data, int rows, int columns) {
   return {data, rows, columns};

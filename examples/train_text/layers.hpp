@@ -5,10 +5,10 @@
 #include "batches.hpp"
 #include "module.hpp"
 
-// The layers of the model. Activations have one row per token. A layer's forward pass keeps what its backward pass needs; the backward
-// pass takes the loss' gradient by the output, writes the gradients of its parameters into its module's memory (it overwrites, it does not
-// add) and gives the gradient by the input. The module has values during both passes, and memory for gradients during the backward pass.
-// Included only by the model's own sources: Eigen's code is compiled with their flags.
+// The layers of the model. Activations have one row per token. A layer's forward pass keeps what its backward pass needs. The backward pass
+// takes the gradient of the loss with respect to the layer's output, and returns that with respect to its input. It writes the gradients of
+// the parameters into its module's memory, overwriting what is there. The module must have values during both passes, and memory for
+// gradients during the backward pass. Only the model's own sources include this header, so that Eigen's code is compiled with their flags.
 namespace train_text {
 
 template <class T>
@@ -27,7 +27,7 @@ class Linear {
  public:
   Linear(Module<T>& module, const std::string& name, int inputs, int outputs, double deviation);
   void forward(const Matrix<T>& input, Matrix<T>& output);
-  /// `input` is what forward was given.
+  /// `input` must be the one given to forward.
   void backward(const Matrix<T>& input, const Matrix<T>& output_gradient, Matrix<T>& input_gradient);
 
  private:
@@ -38,13 +38,13 @@ class Linear {
   std::size_t bias_;
 };
 
-/// Each token's features to mean 0 and variance 1, then a learned gain and bias.
+/// Normalises each token's features to mean 0 and variance 1, then applies a learned gain and bias.
 template <class T>
 class LayerNorm {
  public:
   LayerNorm(Module<T>& module, const std::string& name, int features);
   void forward(const Matrix<T>& input, Matrix<T>& output);
-  /// Adds to `input_gradient`: the layer stands at the beginning of a residual branch.
+  /// Adds to `input_gradient` instead of overwriting it, because the layer is at the start of a residual branch.
   void backward_add(const Matrix<T>& output_gradient, Matrix<T>& input_gradient);
 
  private:
@@ -61,14 +61,14 @@ template <class T>
 class Gelu {
  public:
   void forward(const Matrix<T>& input, Matrix<T>& output);
-  /// In place: turns the gradient by the output into the one by the input. `input` is what forward was given.
+  /// Turns the gradient with respect to the output into that with respect to the input, in place. `input` must be the one given to forward.
   void backward(const Matrix<T>& input, Matrix<T>& gradient) const;
 
  private:
   Matrix<T> tanh_;
 };
 
-/// A learned vector for each byte plus one for each position.
+/// The sum of a learned vector for each byte and a learned vector for each position.
 template <class T>
 class Embedding {
  public:
@@ -84,7 +84,8 @@ class Embedding {
   std::size_t positions_;
 };
 
-/// Mean cross-entropy of the batch's targets, in nats. Turns `logits` into the loss' gradient by them.
+/// Returns the mean cross-entropy of the batch's targets in nats, and overwrites `logits` with the gradient of the loss with respect to
+/// them.
 template <class T>
 double cross_entropy(const Batch& batch, Matrix<T>& logits);
 

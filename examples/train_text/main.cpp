@@ -32,8 +32,8 @@ std::ofstream open_log(const std::filesystem::path& path, const char* option, bo
   return log;
 }
 
-// Where the environment says that this is rank 0, it reads its text before it meets the others: a mistyped name should not cost them a
-// wait.
+// Rank 0 reads its text before it meets the other ranks, so that a mistyped file name does not make them wait. The environment says which
+// rank this is.
 bool is_first_rank() {
   const auto says_another = [](const char* variable) {
     const char* rank = std::getenv(variable);
@@ -42,7 +42,7 @@ bool is_first_rank() {
   return !says_another("RINGLET_RANK") && !says_another("MLX_RANK");
 }
 
-/// What rank 0 says about a run, and what each rank logs.
+/// Prints rank 0's report of a run, and writes each rank's logs.
 class Reporter {
  public:
   Reporter(const Options& options, const Corpus& corpus, const ringlet::Group& group)
@@ -75,8 +75,8 @@ class Reporter {
     if (report_.steps > 0) report_.tokens_per_second = report_.steps * tokens_per_step() / report_.seconds;
     report_.communication_share = run.mean_waiting_share();
     report_.parameter_hash = run.hashes()[0];
-    report_.parameter_bytes_per_rank = trainer.placement().parameter_bytes();
-    report_.optimizer_bytes_per_rank = trainer.placement().optimizer_bytes();
+    report_.parameter_bytes_per_rank = trainer.store().parameter_bytes();
+    report_.optimizer_bytes_per_rank = trainer.store().optimizer_bytes();
     if (speaks_) fmt::print("{}\n", options_.json ? json_line(report_) : summary(report_, trainer.sample()));
   }
 

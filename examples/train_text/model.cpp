@@ -12,12 +12,12 @@
 namespace train_text {
 namespace {
 
-// Small: an untrained model should be unsure, not wrong.
+// The deviation is small, so that an untrained model is unsure rather than wrong.
 constexpr double kHeadDeviation = 0.02;
 
 double deviation_for(int inputs) { return 1 / std::sqrt(static_cast<double>(inputs)); }
 
-// Many branches add up in the residual stream: each starts smaller the more there are.
+// The outputs of all branches add up in the residual stream, so each starts smaller the more branches there are.
 double branch_deviation(int inputs, int layers) { return deviation_for(inputs) / std::sqrt(2.0 * layers); }
 
 // x += projection(attention(norm(x)))
@@ -82,21 +82,21 @@ struct MlpBranch {
 }  // namespace
 
 std::string problem_of(const ModelShape& shape) {
-  // No parameter count overflows below these.
-  constexpr int kMost = 1 << 16;
-  constexpr double kMostParameters = 1U << 29;
+  // Parameter counts within these limits cannot overflow.
+  constexpr int kMax = 1 << 16;
+  constexpr double kMaxParameters = 1U << 29;
   const std::pair<const char*, int> numbers[] = {
       {"--layers", shape.layers}, {"--width", shape.width}, {"--heads", shape.heads}, {"--context", shape.context}};
   for (const auto& [option, value] : numbers) {
     if (value < 1) return std::string(option) + " must be at least 1, not " + std::to_string(value);
-    if (value > kMost) return std::string(option) + " must be at most " + std::to_string(kMost) + ", not " + std::to_string(value);
+    if (value > kMax) return std::string(option) + " must be at most " + std::to_string(kMax) + ", not " + std::to_string(value);
   }
   if (shape.width % shape.heads != 0) {
     return "--width " + std::to_string(shape.width) + " cannot be shared by --heads " + std::to_string(shape.heads) +
            ": choose a width that is a multiple of the heads";
   }
   const double width = shape.width;
-  if (width * (shape.layers * (12 * width + 13) + shape.context + 2 * kByteValues) > kMostParameters)
+  if (width * (shape.layers * (12 * width + 13) + shape.context + 2 * kByteValues) > kMaxParameters)
     return "--layers " + std::to_string(shape.layers) + " of --width " + std::to_string(shape.width) +
            " make more parameters than this program can number: choose a smaller model";
   return {};
@@ -110,7 +110,7 @@ struct Transformer<T>::Layers {
 
     Module<T>& module;
     AttentionBranch<T> attention;
-    std::size_t mlp_begin;  // the first tensor of the MLP
+    std::size_t mlp_begin;  // index of the first tensor of the MLP
     MlpBranch<T> mlp;
   };
 
@@ -122,7 +122,7 @@ struct Transformer<T>::Layers {
     output.emplace(last, "output", shape.width, kByteValues, kHeadDeviation);
   }
 
-  // Once a module is added, the ones before have all their tensors.
+  // A module is added only after the previous one has all its tensors.
   Module<T>& add_module(std::string name) {
     std::size_t first = 0;
     for (const Module<T>& module : modules) first += module.count();
@@ -151,7 +151,7 @@ struct Transformer<T>::Layers {
   }
 
   std::uint64_t seed;
-  std::deque<Module<T>> modules;  // keeps them where they are
+  std::deque<Module<T>> modules;  // a deque does not move its elements when it grows
   Embedding<T> embedding;
   std::deque<Block> blocks;
   std::optional<LayerNorm<T>> norm;

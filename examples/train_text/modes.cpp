@@ -6,7 +6,7 @@
 
 namespace train_text {
 
-std::unique_ptr<Placement> make_placement(const Settings& settings, Transformer<float>& model, ringlet::Group group) {
+std::unique_ptr<ParameterStore> make_parameter_store(const Settings& settings, Transformer<float>& model, ringlet::Group group) {
   switch (settings.mode) {
     case Mode::data_parallel:
       return std::make_unique<DataParallel>(settings, model, std::move(group));

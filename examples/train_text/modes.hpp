@@ -3,11 +3,12 @@
 #include <memory>
 #include <ringlet/group.hpp>
 
-#include "placement.hpp"
+#include "parameter_store.hpp"
 
 namespace train_text {
 
-/// The placement of the chosen mode for a native rank. Collective. `model` must outlive it; `settings` are read during the call only.
-std::unique_ptr<Placement> make_placement(const Settings& settings, Transformer<float>& model, ringlet::Group group);
+/// Makes a native rank's store for the chosen mode. Collective. `model` must outlive the result; `settings` are read only during the
+/// call.
+std::unique_ptr<ParameterStore> make_parameter_store(const Settings& settings, Transformer<float>& model, ringlet::Group group);
 
 }  // namespace train_text

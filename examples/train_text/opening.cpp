@@ -15,7 +15,7 @@ std::string problem_of_batch(const Settings& settings, int ranks) {
                      ranks, ranks);
 }
 
-// What follows the record: the folder and the text, or the reason.
+// The announcement and the bytes that follow it: the folder and the text, or the reason for a refusal.
 struct Sent {
   Announcement announcement;
   Bytes body;
@@ -31,10 +31,10 @@ Sent what_rank_0_sends(const Options& own, int ranks, const std::function<Bytes(
     if (const std::string problem = problem_of_batch(own, ranks); !problem.empty()) return refusal(own, problem);
     Bytes text = load();
     if (const std::string problem = problem_of_text(text.size(), own.shape.context); !problem.empty()) return refusal(own, problem);
-    if (text.size() > kMostTextBytes)
-      return refusal(
-          own, fmt::format("the text has {} bytes, and {} are possible: name a smaller one with --data", text.size(), kMostTextBytes));
-    // Browsers have no files, and the name of a folder is none of their business.
+    if (text.size() > kMaxTextBytes)
+      return refusal(own,
+                     fmt::format("the text has {} bytes, and {} are possible: name a smaller one with --data", text.size(), kMaxTextBytes));
+    // Browsers have no files, and they need not learn the name of a folder.
     const std::string folder = own.guests == 0 ? own.checkpoint.string() : std::string();
     text.insert(text.begin(), folder.begin(), folder.end());
     return {{.settings = own, .folder_bytes = static_cast<std::uint32_t>(folder.size()), .text_bytes = text.size() - folder.size()},

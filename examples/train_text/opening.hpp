@@ -8,16 +8,16 @@
 
 namespace train_text {
 
-/// What a native rank trains with.
+/// The options and the text that a native rank trains with.
 struct Opening {
   Options options;
   Corpus corpus;
-  /// For a person: which of this rank's own options do not count because rank 0's do. Empty: none.
+  /// Tells the user which of this rank's own options are ignored because rank 0's count. Empty if there are none.
   std::string overruled;
 };
 
-/// Rank 0 sends its settings and its text to all ranks; `load`, which gives the text, is called there only. Of the others' options only
-/// what is not a setting counts. Collective. Throws `InputError` on all ranks alike where rank 0 cannot begin, and with it the reason.
+/// Rank 0 sends its settings and its text to all ranks. Only rank 0 calls `load`, which returns the text. The other ranks' settings are
+/// ignored; their remaining options count. Collective. If rank 0 cannot begin, throws `InputError` with rank 0's reason on all ranks.
 Opening open_run(ringlet::Group& group, const Options& own, const std::function<Bytes()>& load);
 
 }  // namespace train_text

@@ -31,7 +31,7 @@ Mode chosen_mode(bool fsdp, bool fully_shard) {
 
 std::string type_name(const std::optional<ringlet::DType>& type) { return std::string(type ? ringlet::name_of(*type) : "none"); }
 
-/// "none", and each dtype that gradients can be sent in.
+/// Returns "none" and the name of each dtype that gradients can be sent in.
 std::vector<std::string> communication_types() {
   std::vector<std::string> names{type_name(std::nullopt)};
   for (std::size_t number = 0; number < ringlet::kDTypeCount; ++number)

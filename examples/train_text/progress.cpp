@@ -19,14 +19,14 @@ std::string minutes_and_seconds(double seconds) {
   return fmt::format("{}:{:02}", whole / 60, whole % 60);
 }
 
-// From the one that a narrow terminal needs most to the one it needs least.
+// The numbers are sorted by importance, since a narrow terminal shows only the first ones.
 std::vector<std::string> numbers(const ProgressState& state) {
   return {fmt::format("{}/{}", state.step, state.steps), fmt::format("loss {:.3f}", state.loss),
           minutes_and_seconds(state.seconds_left) + " left", fmt::format("{:.0f} tokens/s", state.tokens_per_second),
           fmt::format("{:.1f} % communication", 100 * state.communication_share)};
 }
 
-// The width of the terminal that shows `out`, its own or the launcher's; 0 for none.
+// Returns the width of the terminal that shows `out`, which is its own or the launcher's, or 0 if there is none.
 int terminal_width(std::FILE* out) {
   winsize size{};
   if (isatty(fileno(out)) == 1) return ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
@@ -68,7 +68,7 @@ void Progress::update(int step, double loss, double communication_share) {
                             .communication_share = communication_share,
                             .seconds_left = per_step * (steps_ - step)};
   if (on_terminal_) {
-    // Return, line, erase to the right: no flicker, and nothing stays of a longer line.
+    // Carriage return, line, erase to the right: this avoids flicker and leaves nothing of a longer line behind.
     fmt::print(out_, "\r{}\x1b[K{}", progress_bar(state, terminal_width(out_) - 1), last ? "\n" : "");
     next_drawing_ = now + kBetweenDrawings;
   } else {

@@ -7,7 +7,7 @@
 namespace train_text {
 
 struct ProgressState {
-  int step = 0;  // how many are done
+  int step = 0;  // number of steps done
   int steps = 0;
   double loss = 0;
   double tokens_per_second = 0;
@@ -15,18 +15,18 @@ struct ProgressState {
   double seconds_left = 0;
 };
 
-/// A line of at most `width` columns: a bar and the numbers; the narrower, the fewer of them.
+/// Returns a line of at most `width` columns with a bar and the numbers. A narrower line shows fewer numbers.
 std::string progress_bar(const ProgressState& state, int width);
 
 /// The same numbers without a bar, for a log.
 std::string progress_line(const ProgressState& state);
 
-/// Shows how far training has come: on a terminal one line that is redrawn, elsewhere a line every few seconds.
+/// Shows how far training has come. On a terminal this is one line that is redrawn, elsewhere a new line every few seconds.
 class Progress {
  public:
-  /// `first_step`: how many of the steps were done before this run.
+  /// `first_step` is the number of steps done before this run.
   Progress(std::FILE* out, int first_step, int steps, double tokens_per_step);
-  /// After each step; draws if it is time to, and always after the last.
+  /// Call this after each step. It draws if enough time has passed since the last drawing, and always after the last step.
   void update(int step, double loss, double communication_share);
 
  private:

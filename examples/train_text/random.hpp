@@ -13,13 +13,13 @@ constexpr std::uint64_t mix(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/// The random number that stands at (seed, a, b): no state, so any rank can name any of them.
+/// Returns the random number of the position (seed, a, b). It has no state, so any rank can compute any number.
 constexpr std::uint64_t random_at(std::uint64_t seed, std::uint64_t a, std::uint64_t b) { return mix(mix(mix(seed) ^ a) ^ b); }
 
-/// In [0, 1).
+/// Returns a number in [0, 1).
 constexpr double unit_interval(std::uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1p-53; }
 
-/// Normally distributed, mean 0 and variance 1, for the position (seed, a, b).
+/// Returns a normally distributed number with mean 0 and variance 1 for the position (seed, a, b).
 inline double normal_at(std::uint64_t seed, std::uint64_t a, std::uint64_t b) {
   constexpr double kTwoPi = 6.283185307179586;
   const std::uint64_t bits = random_at(seed, a, b);

@@ -1,13 +1,13 @@
 #pragma once
 
 #include "flat_parameters.hpp"
-#include "placement.hpp"
+#include "parameter_store.hpp"
 
 namespace train_text {
 
-/// Every rank has all parameters, all gradients and the whole optimizer state, and applies the same average; so the ranks stay equal. What
-/// native ranks and browsers have in common.
-class Replica : public Placement {
+/// The common part of native ranks' and browsers' replicas. Every rank has all parameters, all gradients and the whole optimizer state, and
+/// applies the same average, so the ranks stay equal.
+class Replica : public ParameterStore {
  public:
   Replica(const Settings& settings, Transformer<float>& model);
 
@@ -22,8 +22,8 @@ class Replica : public Placement {
   ringlet::Tree gradients_;
 };
 
-/// A replica whose share is computed a few samples at a time, so that the thread can do something else in between. The group averages
-/// `parts()` and nothing is averaged behind the back of the one who drives it.
+/// A replica whose share is computed a few samples at a time, so that the thread can do other work in between. The group averages
+/// `parts()`. This class starts no average itself; its caller does.
 class SlicedReplica final : public Replica {
  public:
   SlicedReplica(const Settings& settings, Transformer<float>& model);
@@ -32,7 +32,7 @@ class SlicedReplica final : public Replica {
   void end_slice(double part_of_share) override;
   bool passes_without_samples() const override { return false; }
   void apply_gradients() override;
-  /// The gradients of the whole share, once all slices have ended, in the order in which they are averaged.
+  /// The gradients of the whole share, in the order in which they are averaged. Valid once all slices have ended.
   const ringlet::Tree& parts() const { return parts_; }
 
  private:

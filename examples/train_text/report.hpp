@@ -6,10 +6,10 @@
 
 namespace train_text {
 
-/// What a run came to. Losses and entropy are in nats per byte.
+/// The result of a run. Losses and entropy are in nats per byte.
 struct Report {
   int ranks = 0;
-  int steps = 0;  // that this run took
+  int steps = 0;  // number of steps in this run
   double seconds = 0;
   double tokens_per_second = 0;
   double communication_share = 0;
@@ -17,16 +17,16 @@ struct Report {
   double first_validation_loss = 0;
   double last_validation_loss = 0;
   std::uint64_t parameter_hash = 0;
-  std::string_view mode{};  // its name, which outlives the report
-  // What rank 0 keeps; no rank keeps more.
+  std::string_view mode{};  // name of the mode; the memory outlives the report
+  // The memory that rank 0 uses. No rank uses more.
   std::size_t parameter_bytes_per_rank = 0;
   std::size_t optimizer_bytes_per_rank = 0;
 };
 
-/// A few lines for a person.
+/// Returns a few lines for people.
 std::string summary(const Report& report, std::string_view sample);
 
-/// One line of JSON.
+/// Returns one line of JSON.
 std::string json_line(const Report& report);
 
 }  // namespace train_text

@@ -11,7 +11,7 @@ namespace train_text {
 namespace {
 
 constexpr std::uint16_t kMainStream = 0;
-// Not the stream of the gradients: the loss need not wait for them, nor they for it.
+// The loss has a stream of its own, so that it and the gradients do not wait for each other.
 constexpr std::uint16_t kLossStream = 1;
 
 template <class T>
@@ -25,13 +25,13 @@ double seconds_between(std::chrono::steady_clock::time_point begin, std::chrono:
 
 }  // namespace
 
-Run::Run(const Settings& settings, const Corpus& corpus, int rank, int ranks, Transformer<float>& model, Placement& placement)
+Run::Run(const Settings& settings, const Corpus& corpus, int rank, int ranks, Transformer<float>& model, ParameterStore& store)
     : settings_(settings),
       corpus_(corpus),
       rank_(rank),
       ranks_(ranks),
       model_(model),
-      placement_(placement),
+      store_(store),
       timekeeper_([](int /*samples*/, double seconds) { return seconds; }),
       course_(settings),
       speeds_(ranks),
@@ -49,7 +49,7 @@ bool Run::work(int samples) {
   bool done = true;
   if (act() == Act::validation) done = validate(samples);
   if (act() == Act::gradients) done = compute_gradients(samples);
-  if (act() == Act::apply) placement_.apply_gradients();
+  if (act() == Act::apply) store_.apply_gradients();
   if (done) go_on();
   return done;
 }
@@ -65,10 +65,10 @@ bool Run::validate(int samples) {
   const Slice mine = slice_of_validation();
   if (computed_ == 0) sum_ = 0;
   const int count = std::min(samples, mine.count - computed_);
-  if (count > 0 || (mine.count == 0 && placement_.passes_without_samples())) {
-    // A rank without a window runs the model too, with one that does not count: the others may need its shards.
+  if (count > 0 || (mine.count == 0 && store_.passes_without_samples())) {
+    // A rank without a window still runs the model on one, with weight 0, because the others may need its shards.
     const Slice now = count > 0 ? Slice{mine.first + computed_, count} : Slice{0, 1};
-    sum_ += model_.forward(validation_batch(corpus_, settings_.shape.context, windows(), now), placement_) * count / windows();
+    sum_ += model_.forward(validation_batch(corpus_, settings_.shape.context, windows(), now), store_) * count / windows();
   }
   computed_ += count;
   return computed_ == mine.count;
@@ -78,18 +78,18 @@ bool Run::compute_gradients(int samples) {
   const Slice mine = slice_of_batch();
   if (computed_ == 0) begin_step();
   const int count = std::min(samples, mine.count - computed_);
-  if (count > 0 || placement_.passes_without_samples()) {
+  if (count > 0 || store_.passes_without_samples()) {
     const Slice now = count > 0 ? Slice{mine.first + computed_, count} : Slice{0, 1};
     const Batch batch = training_batch(corpus_, settings_.shape.context, settings_.seed, static_cast<std::uint64_t>(step()), now);
-    // Each sequence has the same number of bytes, so the mean over the batch weighs each rank's mean by its sequences.
-    loss_sum_ += model_.forward(batch, placement_) * count / settings_.batch;
+    // All sequences have the same number of bytes, so each rank's mean is weighted by its number of sequences.
+    loss_sum_ += model_.forward(batch, store_) * count / settings_.batch;
     if (computed_ + count == mine.count && on_loss) on_loss();
-    model_.backward(batch, placement_, count > 0 ? placement_.gradient_scale() : 0.0);
-    placement_.end_slice(count > 0 ? static_cast<double>(count) / mine.count : 0.0);
+    model_.backward(batch, store_, count > 0 ? store_.gradient_scale() : 0.0);
+    store_.end_slice(count > 0 ? static_cast<double>(count) / mine.count : 0.0);
   }
   computed_ += count;
   if (computed_ < mine.count) return false;
-  const double communicated = placement_.communication_seconds() - act_communication_before_;
+  const double communicated = store_.communication_seconds() - act_communication_before_;
   if (mine.count > 0) {
     seconds_since_speeds_ += timekeeper_(mine.count, std::max(seconds_between(act_began_, Clock::now()) - communicated, 0.0));
     samples_since_speeds_ += mine.count;
@@ -99,14 +99,14 @@ bool Run::compute_gradients(int samples) {
 
 void Run::begin_step() {
   step_began_ = act_began_ = Clock::now();
-  step_communication_before_ = act_communication_before_ = placement_.communication_seconds();
+  step_communication_before_ = act_communication_before_ = store_.communication_seconds();
   loss_sum_ = 0;
-  placement_.begin_gradients(share(), settings_.batch, ranks_);
+  store_.begin_gradients(share(), settings_.batch, ranks_);
 }
 
 void Run::end_step() {
   training_seconds_ += seconds_between(step_began_, Clock::now());
-  waiting_seconds_ += placement_.communication_seconds() - step_communication_before_;
+  waiting_seconds_ += store_.communication_seconds() - step_communication_before_;
 }
 
 void Run::begin_average() { wait_began_ = Clock::now(); }
@@ -128,7 +128,7 @@ Exchange Run::exchange() {
     case Act::beginning:
       return broadcast(view_of(beginning_));
     case Act::parameters:
-      return broadcast(placement_.values());
+      return broadcast(store_.values());
     case Act::state:
       pack_state();
       return broadcast(state_);
@@ -140,7 +140,7 @@ Exchange Run::exchange() {
       seconds_since_speeds_ = 0;
       return {Kind::all_gather, view_of(my_seconds_), all_seconds_, kMainStream};
     case Act::hashes:
-      my_hash_ = placement_.parameter_hash();
+      my_hash_ = store_.parameter_hash();
       return {Kind::all_gather, view_of(my_hash_), all_hashes_, kMainStream};
     case Act::waiting:
       sum_ = waiting_share();
@@ -156,7 +156,7 @@ std::string Run::exchanged() {
   switch (act()) {
     case Act::beginning:
       if (beginning_ < 0 || beginning_ > settings_.steps) return "rank 0 cannot begin: it says why";
-      placement_.optimizer().set_step(static_cast<std::uint64_t>(beginning_));
+      store_.optimizer().set_step(static_cast<std::uint64_t>(beginning_));
       course_.begin_at(static_cast<int>(beginning_));
       break;
     case Act::state:
@@ -192,7 +192,7 @@ std::string Run::exchanged() {
 
 std::string Run::compare_hashes() {
   steps_compared_ = step() < settings_.steps ? step() + 1 : step();
-  // Most ranks are taken to be right; of two, rank 0.
+  // The most frequent hash is taken to be right. If there is a tie, the lowest rank's is taken.
   std::uint64_t usual = all_hashes_[0];
   std::ptrdiff_t most = 0;
   for (const std::uint64_t hash : all_hashes_) {
@@ -213,7 +213,7 @@ std::string Run::compare_hashes() {
 
 void Run::pack_state() {
   state_.clear();
-  for (const ringlet::Leaf& leaf : placement_.optimizer().state()) {
+  for (const ringlet::Leaf& leaf : store_.optimizer().state()) {
     const auto* bytes = reinterpret_cast<const std::uint8_t*>(leaf.values.data());
     state_.insert(state_.end(), bytes, bytes + leaf.values.bytes());
   }
@@ -221,7 +221,7 @@ void Run::pack_state() {
 
 void Run::unpack_state() {
   const std::uint8_t* next = state_.data();
-  for (const ringlet::Leaf& leaf : placement_.optimizer().state()) {
+  for (const ringlet::Leaf& leaf : store_.optimizer().state()) {
     std::memcpy(leaf.values.data(), next, leaf.values.bytes());
     next += leaf.values.bytes();
   }

@@ -9,71 +9,74 @@
 
 #include "corpus.hpp"
 #include "course.hpp"
-#include "placement.hpp"
+#include "parameter_store.hpp"
 #include "shares.hpp"
 
 namespace train_text {
 
-/// A collective of the course. From or to rank 0 where it has a root. The memory is the run's until `Run::exchanged`.
+/// A collective of the run. If it has a root, that is rank 0. The memory belongs to the run and is borrowed until `Run::exchanged`.
 struct Exchange {
   enum class Kind : std::uint8_t { broadcast, all_sum, all_gather };
   Kind kind = Kind::broadcast;
-  ringlet::ConstTensorView input;  // of a broadcast: the output itself
+  ringlet::ConstTensorView input;  // for a broadcast, the same memory as the output
   ringlet::TensorView output;
   std::uint16_t stream = 0;
 };
 
-/// What so many samples count as that took so many seconds to compute.
+/// Returns the seconds to record for `samples` samples that took `seconds` to compute.
 using Timekeeper = std::function<double(int samples, double seconds)>;
 
-/// One rank's part of a run. It never waits: it computes, and says which collective comes next; who drives it, a native trainer with
-/// blocking calls or a page with promises, carries that out. One thread at a time.
+/// One rank's part of a run. It never waits: it computes, and says which collective comes next. Its driver carries out the collective; this
+/// is a native trainer with blocking calls or a page with promises. Only one thread at a time may use it.
 class Run {
  public:
-  /// All but the values of `settings` must outlive the run.
-  Run(const Settings& settings, const Corpus& corpus, int rank, int ranks, Transformer<float>& model, Placement& placement);
+  /// All arguments must outlive the run, except `settings`, which is copied.
+  Run(const Settings& settings, const Corpus& corpus, int rank, int ranks, Transformer<float>& model, ParameterStore& store);
 
-  /// What comes next. At an act that is an exchange: `exchange`, then, when it has been carried out, `exchanged`. At `average`:
-  /// `begin_average`, the average, `averaged`. At `validation`, `gradients` and `apply`: `work` until it is done. At `checkpoint` and
-  /// `sample`, which are the driver's own: `pass`.
+  /// The next act. For a collective that `exchange` describes, call `exchange`, carry it out, then call `exchanged`. At `average`, call
+  /// `begin_average`, average the gradients, then call `averaged`. At `validation`, `gradients` and `apply`, call `work` until it returns
+  /// true. `checkpoint` and `sample` are carried out by the driver alone, which then calls `pass`.
   Act act() const { return course_.act(); }
   int step() const { return course_.step(); }
 
-  /// Before `beginning`, on rank 0 (or on all ranks alike): how many steps were done before this run; negative: it cannot begin.
+  /// Sets how many steps were done before this run; a negative number means that it cannot begin. Rank 0 must call this before `beginning`;
+  /// the other ranks may, with the same number.
   void set_beginning(std::int64_t steps_done) { beginning_ = steps_done; }
-  /// Computes at most `samples` sequences of the present act; true when it is done and the next one has come. On ranks whose placement
-  /// moves something meanwhile, all at once: give kAll.
+  /// Computes at most `samples` sequences of the present act. Returns true when the act is done and the next one has come. If the store
+  /// communicates during a pass, `samples` must be kAll.
   bool work(int samples);
   static constexpr int kAll = 1 << 30;
   Exchange exchange();
-  /// Takes in what the exchange brought. Empty, or one sentence saying why training cannot go on; all ranks get one at the same act.
+  /// Takes in the result of the exchange. Returns an empty string, or one sentence saying why training cannot continue. All ranks get such
+  /// a sentence at the same act.
   std::string exchanged();
   void begin_average();
   void averaged();
   void pass();
 
-  /// Called as soon as this rank's part of a step's loss is known, perhaps before the backward pass: `exchange_of_loss` may be started
-  /// then, on its own stream, and only be waited for at `loss_sum`.
+  /// Called as soon as this rank's part of a step's loss is known, which may be before the backward pass. `exchange_of_loss` may be started
+  /// then on its own stream, and need be finished only at `loss_sum`.
   std::function<void()> on_loss;
   Exchange exchange_of_loss();
 
   double loss() const { return loss_; }                        // of the whole batch, in the last step
-  double validation_loss() const { return validation_loss_; }  // of the last validation
+  double validation_loss() const { return validation_loss_; }  // of the last evaluation of the held-out text
   const std::vector<int>& counts() const { return counts_; }   // how many sequences each rank takes in this step
   int share() const { return slice_of_batch().count; }
   double weight() const { return share(); }
   bool weighted() const;
-  const std::vector<std::uint64_t>& hashes() const { return all_hashes_; }  // by rank, when last compared
+  const std::vector<std::uint64_t>& hashes() const { return all_hashes_; }  // of the parameters, by rank, at the last comparison
   std::uint64_t own_hash() const { return all_hashes_[static_cast<std::size_t>(rank_)]; }
-  int steps_compared() const { return steps_compared_; }  // steps that were done then; negative: never
-  double seconds_per_sample() const;                      // when last measured; 0: never
+  int steps_compared() const { return steps_compared_; }  // number of steps done at the last comparison; negative before the first
+  double seconds_per_sample() const;                      // at the last measurement; 0 before the first
   double training_seconds() const { return training_seconds_; }
-  /// This rank's share of the time of all steps so far that went into waiting for the group, and the mean of all ranks' at the end.
+  /// The fraction of the time of all steps so far in which this rank waited for the group. The next function returns its mean over all
+  /// ranks at the end.
   double waiting_share() const { return training_seconds_ > 0 ? waiting_seconds_ / training_seconds_ : 0.0; }
   double mean_waiting_share() const { return mean_waiting_share_; }
   const Settings& settings() const { return settings_; }
 
-  /// For tests: ranks that are slower than they are.
+  /// Tests use this to simulate slower ranks.
   void keep_time_by(Timekeeper timekeeper) { timekeeper_ = std::move(timekeeper); }
 
  private:
@@ -96,20 +99,20 @@ class Run {
   int rank_;
   int ranks_;
   Transformer<float>& model_;
-  Placement& placement_;
+  ParameterStore& store_;
   Timekeeper timekeeper_;
   Course course_;
   Speeds speeds_;
   std::vector<int> counts_;
 
-  int computed_ = 0;  // sequences of the present act
+  int computed_ = 0;  // sequences of the present act that are done
   Clock::time_point act_began_;
   double act_communication_before_ = 0;
   Clock::time_point step_began_;
   double step_communication_before_ = 0;
   Clock::time_point wait_began_;
 
-  // What is exchanged.
+  // The memory that is exchanged.
   std::int64_t beginning_ = 0;
   std::vector<std::uint8_t> state_;
   double sum_ = 0;

@@ -13,10 +13,10 @@ static_assert(std::endian::native == std::endian::little, "records are little-en
 constexpr std::uint32_t kMagic = 0x54584554;  // "TEXT"
 constexpr std::uint32_t kVersion = 1;
 constexpr std::uint8_t kNoType = 255;
-// Far beyond what anyone trains with this program, and nothing overflows below them.
-constexpr int kMostSteps = 1'000'000'000;
-constexpr int kMostSequences = 1 << 20;
-constexpr std::uint32_t kMostFolderBytes = 4096;
+// These limits are far above any use of this program, and below any overflow.
+constexpr int kMaxSteps = 1'000'000'000;
+constexpr int kMaxSequences = 1 << 20;
+constexpr std::uint32_t kMaxFolderBytes = 4096;
 
 class RecordWriter {
  public:
@@ -57,7 +57,7 @@ class RecordReader {
   std::span<const std::byte> left_;
 };
 
-// The record's layout behind magic and version. What is added later goes to the end, and makes a new version.
+// The record's layout after magic and version. New fields are added at the end and need a new version number.
 template <class Visitor, class Value>
 void visit_fields(Visitor& visit, Value& announcement) {
   auto& settings = announcement.settings;
@@ -101,13 +101,13 @@ std::string out_of(const char* option, int least, int most, int value) {
 }
 
 std::string problem_of_numbers(const Settings& settings) {
-  for (const std::string& problem : {out_of("--steps", 1, kMostSteps, settings.steps), out_of("--batch", 1, kMostSequences, settings.batch),
-                                     out_of("--check-every", 0, kMostSteps, settings.check_every),
-                                     out_of("--checkpoint-every", 1, kMostSteps, settings.checkpoint_every),
-                                     out_of("the number of steps between two measurements", 1, kMostSteps, settings.measure_every),
-                                     out_of("the number of windows to evaluate", 1, kMostSequences, settings.validation_windows),
-                                     out_of("the number of bytes to write", 0, kMostSteps, settings.sample_bytes),
-                                     out_of("the number of browsers", 0, kMostSequences, settings.guests)}) {
+  for (const std::string& problem :
+       {out_of("--steps", 1, kMaxSteps, settings.steps), out_of("--batch", 1, kMaxSequences, settings.batch),
+        out_of("--check-every", 0, kMaxSteps, settings.check_every), out_of("--checkpoint-every", 1, kMaxSteps, settings.checkpoint_every),
+        out_of("the number of steps between two measurements", 1, kMaxSteps, settings.measure_every),
+        out_of("the number of windows to evaluate", 1, kMaxSequences, settings.validation_windows),
+        out_of("the number of bytes to write", 0, kMaxSteps, settings.sample_bytes),
+        out_of("the number of browsers", 0, kMaxSequences, settings.guests)}) {
     if (!problem.empty()) return problem;
   }
   if (!(settings.learning_rate > 0) || !std::isfinite(settings.learning_rate))
@@ -171,8 +171,8 @@ Decoded decode(std::span<const std::byte> record) {
   Announcement& announcement = decoded.announcement;
   visit_fields(reader, announcement);
   const Settings& settings = announcement.settings;
-  if (announcement.text_bytes > kMostTextBytes) return unusable("the text has " + std::to_string(announcement.text_bytes) + " bytes");
-  if (announcement.folder_bytes > kMostFolderBytes) return unusable("a folder's name is too long");
+  if (announcement.text_bytes > kMaxTextBytes) return unusable("the text has " + std::to_string(announcement.text_bytes) + " bytes");
+  if (announcement.folder_bytes > kMaxFolderBytes) return unusable("a folder's name is too long");
   if (announcement.refused) return decoded;
   if (settings.mode > Mode::fully_shard || settings.shares > Shares::measured) return unusable("a mode is unknown");
   if (settings.communication_type && !ringlet::is_narrow(*settings.communication_type))

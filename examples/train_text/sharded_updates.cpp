@@ -8,7 +8,7 @@
 namespace train_text {
 
 ShardedUpdates::ShardedUpdates(const Settings& settings, Transformer<float>& model, ringlet::Group group)
-    : Placement(settings),
+    : ParameterStore(settings),
       memory_(model.modules()),
       parameters_(tree_of(model.modules(), memory_.values())),
       gradients_(tree_of(model.modules(), memory_.gradients())),

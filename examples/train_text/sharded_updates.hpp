@@ -4,13 +4,13 @@
 #include <ringlet/sharding.hpp>
 
 #include "flat_parameters.hpp"
-#include "placement.hpp"
+#include "parameter_store.hpp"
 
 namespace train_text {
 
-/// FSDP with full parameters: every rank has all parameters and gradients, but updates only its shard of them and keeps the optimizer
-/// state for that shard alone.
-class ShardedUpdates final : public Placement {
+/// FSDP with full parameters. Every rank has all parameters and gradients, but updates only its shard of the parameters, and keeps the
+/// optimizer's state for that shard alone.
+class ShardedUpdates final : public ParameterStore {
  public:
   ShardedUpdates(const Settings& settings, Transformer<float>& model, ringlet::Group group);
 

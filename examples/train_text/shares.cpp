@@ -6,7 +6,7 @@
 namespace train_text {
 namespace {
 
-// No machine that can train is slower; below it nothing overflows.
+// Any machine that can train is faster than this, and no computation overflows below it.
 constexpr double kSlowest = 1e6;
 
 bool is_known(double seconds) { return seconds > 0 && seconds <= kSlowest; }

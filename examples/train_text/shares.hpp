@@ -5,28 +5,28 @@
 
 #include "batches.hpp"
 
-// Who takes how much of what all have to do. Every rank computes this for all ranks, from the same numbers, and so they agree.
+// Distributes a step's samples over the ranks. Every rank computes the whole distribution from the same numbers, so all ranks agree.
 namespace train_text {
 
-/// How many of `total` samples each rank takes so that the slowest is done as early as can be: one after the other goes to the rank that
-/// would be done with it first, the lower of equals. `seconds_per_sample` by rank; all equal: the same counts as slice_of. Each rank takes
-/// at least one where there are enough, so that its speed stays known.
+/// Returns how many of `total` samples each rank takes so that the slowest rank finishes as early as possible. Each sample goes to the rank
+/// that would finish it first, or to the lowest of equal ranks. `seconds_per_sample` is by rank; if all are equal, the counts are those of
+/// slice_of. Each rank takes at least one sample if there are enough, so that its speed stays known.
 std::vector<int> counts_by_speed(int total, std::span<const double> seconds_per_sample);
 
-/// The contiguous part of a rank, where rank r takes counts[r].
+/// Returns the contiguous part of a rank, if rank r takes counts[r] samples.
 Slice slice_of(std::span<const int> counts, int rank);
 
-/// What is known about the ranks' speeds. Until a rank's is known it counts as the mean of those that are.
+/// Records the ranks' speeds. A rank whose speed is unknown counts as the mean of the known ones.
 class Speeds {
  public:
   explicit Speeds(int ranks) : seconds_per_sample_(static_cast<std::size_t>(ranks), 0.0) {}
-  /// By rank what was measured since the last time; what is not above 0 and finite says nothing new. It is mixed half and half with what
-  /// was known before, so that one disturbance does not move the shares far.
+  /// Takes each rank's latest measurement. Values that are not positive and finite are ignored. A measurement counts half, and the previous
+  /// value half, so that one disturbance does not move the shares far.
   void observe(std::span<const double> seconds_per_sample);
   std::vector<int> counts(int total) const;
 
  private:
-  std::vector<double> seconds_per_sample_;  // 0: not known
+  std::vector<double> seconds_per_sample_;  // 0 if not known
 };
 
 }  // namespace train_text

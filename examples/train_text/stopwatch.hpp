@@ -4,10 +4,10 @@
 
 namespace train_text {
 
-/// Adds up the time that some kind of work takes.
+/// Adds up the time that is spent on one kind of work.
 class Stopwatch {
  public:
-  /// Runs `work` and counts how long it took.
+  /// Runs `work` and adds its duration.
   template <class Work>
   void time(Work&& work) {
     const auto start = std::chrono::steady_clock::now();

@@ -13,7 +13,7 @@
 
 namespace train_text {
 
-/// Once settings and text are there.
+/// The part of a trainer that exists once the settings and the text have come.
 struct Training {
   Training(const Settings& settings, Bytes text, int rank, int ranks)
       : corpus(std::move(text), settings.shape.context),
@@ -29,13 +29,13 @@ struct Training {
 
 namespace {
 
-// Values, gradients, their sums and two slots of the optimizer, and room for activations.
+// This counts parameters, gradients, their sums, two values of the optimizer, and room for activations.
 constexpr double kBytesPerParameter = 6 * sizeof(float);
-constexpr double kMostBytes = 1.5 * (1U << 30);
+constexpr double kMaxBytes = 1.5 * (1U << 30);
 
 std::string problem_of_size(std::size_t parameters) {
   const double bytes = kBytesPerParameter * static_cast<double>(parameters);
-  if (bytes <= kMostBytes) return {};
+  if (bytes <= kMaxBytes) return {};
   return "a browser has no room for a model of " + std::to_string(parameters) + " parameters: start a smaller one";
 }
 
@@ -60,7 +60,7 @@ std::int32_t kind_of(Exchange::Kind kind) {
 
 using namespace train_text;
 
-/// First the record, then what it announces, then the run.
+/// Receives the record first, then the bytes it announces, and then takes part in the run.
 struct TrainText {
   TrainText(int its_rank, int its_ranks) : rank(its_rank), ranks(its_ranks) { prepare(); }
 
@@ -162,7 +162,7 @@ void TrainText::prepare() {
 
 void TrainText::prepare_run() {
   Run& run = training->run;
-  // A tab saves nothing, and writes when it is asked to.
+  // A browser saves nothing, and writes text only on request.
   while (run.act() == Act::checkpoint || run.act() == Act::sample) run.pass();
   if (is_exchange(run.act())) {
     const Exchange wanted = run.exchange();

@@ -35,14 +35,14 @@ enum TrainTextNext : std::int32_t {
   TRAIN_TEXT_FAILED = 6,
 };
 
-/// Of a broadcast, from rank 0: `output` alone counts. Of a sum: the input may be the output. Of a gather: every rank's input is one behind
-/// the other in the output. Counts are elements.
+/// A collective to be carried out. A broadcast is from rank 0 and uses `output` alone. A sum may have the same memory as input and output.
+/// A gather's output is the concatenation of every rank's input. Counts are elements.
 struct TrainTextExchange {
   const void* input;
   std::size_t input_count;
   void* output;
   std::size_t output_count;
-  std::uint32_t dtype;  // ringlet::DType, which is also exports.hpp's
+  std::uint32_t dtype;  // ringlet::DType, as in exports.hpp
   std::uint32_t stream;
 };
 
@@ -52,62 +52,62 @@ struct TrainTextAverage {
   float* const* values;
   const std::size_t* counts;
   std::size_t leaves;
-  std::int32_t communication_dtype;  // ringlet::DType; -1: as they are
+  std::int32_t communication_dtype;  // ringlet::DType; -1 sends them as they are
   std::uint32_t stream;
-  double all_reduce_size;  // bytes, as AverageOptions
-  double weight;           // this rank's; negative: none has one
+  double all_reduce_size;  // in bytes, as in AverageOptions
+  double weight;           // of this rank; negative if the average is not weighted
 };
 
-/// Where each number stands in what train_text_numbers gives.
+/// The index of each number in the array that train_text_numbers returns.
 enum TrainTextNumber : std::int32_t {
   TRAIN_TEXT_RANKS,
-  TRAIN_TEXT_STEP,             ///< how many steps are done
-  TRAIN_TEXT_STEPS,            ///< how many there will be
+  TRAIN_TEXT_STEP,             ///< number of steps done
+  TRAIN_TEXT_STEPS,            ///< number of steps in the whole run
   TRAIN_TEXT_LOSS,             ///< of the whole batch in the last step, nats per byte
-  TRAIN_TEXT_VALIDATIONS,      ///< how often the held-out text was evaluated so far
-  TRAIN_TEXT_VALIDATION_LOSS,  ///< the last time
+  TRAIN_TEXT_VALIDATIONS,      ///< number of evaluations of the held-out text so far
+  TRAIN_TEXT_VALIDATION_LOSS,  ///< of the last evaluation
   TRAIN_TEXT_BATCH,            ///< sequences of a step
-  TRAIN_TEXT_SHARE,            ///< of them, this rank's in the step under way
-  TRAIN_TEXT_CONTEXT,          ///< bytes of a sequence: tokens
+  TRAIN_TEXT_SHARE,            ///< number of those that this rank takes in the step under way
+  TRAIN_TEXT_CONTEXT,          ///< bytes, which are tokens, in a sequence
   TRAIN_TEXT_PARAMETERS,
-  TRAIN_TEXT_TEXT_BYTES,          ///< of the text to learn
-  TRAIN_TEXT_TOKENS,              ///< that this rank has trained on
-  TRAIN_TEXT_SECONDS,             ///< that all steps took, and the waiting in them
-  TRAIN_TEXT_WAITING_SHARE,       ///< which part of these this rank waited for the others
-  TRAIN_TEXT_SECONDS_PER_SAMPLE,  ///< of this rank's computing; 0: not known yet
-  TRAIN_TEXT_CHECKED_STEP,        ///< how many steps were done when all ranks' parameters were last equal; negative: never compared
+  TRAIN_TEXT_TEXT_BYTES,          ///< length of the text to learn
+  TRAIN_TEXT_TOKENS,              ///< number of tokens this rank has trained on
+  TRAIN_TEXT_SECONDS,             ///< duration of all steps, including waiting
+  TRAIN_TEXT_WAITING_SHARE,       ///< fraction of that time in which this rank waited for the others
+  TRAIN_TEXT_SECONDS_PER_SAMPLE,  ///< computing time of this rank; 0 if not known yet
+  TRAIN_TEXT_CHECKED_STEP,        ///< number of steps done when all ranks' parameters were last equal; negative if never compared
   TRAIN_TEXT_NUMBERS
 };
 
-/// A trainer that has not begun; `ranks` is the size of the group in which it will be `rank`, not 0: that one is native.
+/// Creates a trainer that has not begun. `rank` and `ranks` are those of the group. `rank` is not 0, because rank 0 is native.
 TRAIN_TEXT_EXPORT TrainText* train_text_create(std::int32_t rank, std::int32_t ranks);
 TRAIN_TEXT_EXPORT void train_text_destroy(TrainText* trainer);
 
-/// A TrainTextNext.
+/// Returns a TrainTextNext.
 TRAIN_TEXT_EXPORT std::int32_t train_text_next(const TrainText* trainer);
-/// Computes at most `samples` sequences, at least one; 0 where more of the same is left, else 1.
+/// Computes at most `samples` sequences, and at least one. Returns 0 if more of the same act is left, else 1.
 TRAIN_TEXT_EXPORT std::int32_t train_text_compute(TrainText* trainer, std::int32_t samples);
-/// Null where it is not what comes next.
+/// These return null if another kind of operation comes next.
 ///@{
 TRAIN_TEXT_EXPORT const TrainTextExchange* train_text_exchange(TrainText* trainer);
 TRAIN_TEXT_EXPORT const TrainTextAverage* train_text_average(TrainText* trainer);
 ///@}
-/// The collective is done: takes in what it brought.
+/// Tells the trainer that the collective is done. The trainer takes in its result.
 TRAIN_TEXT_EXPORT void train_text_done(TrainText* trainer);
-/// After TRAIN_TEXT_FAILED: why training cannot go on, one sentence for people; "" otherwise.
+/// After TRAIN_TEXT_FAILED, returns one sentence for people saying why training cannot continue. Returns "" otherwise.
 TRAIN_TEXT_EXPORT const char* train_text_problem(const TrainText* trainer);
 
-/// TRAIN_TEXT_NUMBERS doubles. What is not known yet is 0.
+/// Returns TRAIN_TEXT_NUMBERS doubles. Numbers that are not known yet are 0.
 TRAIN_TEXT_EXPORT const double* train_text_numbers(TrainText* trainer);
-/// How many sequences each rank takes in the step under way: one int32 per rank. Null before the settings have come.
+/// Returns how many sequences each rank takes in the step under way, one int32 per rank. Returns null before the settings have come.
 TRAIN_TEXT_EXPORT const std::int32_t* train_text_counts(const TrainText* trainer);
-/// The hash of this rank's parameters when they were last compared: 16 hexadecimal digits; "" before.
+/// Returns the hash of this rank's parameters at the last comparison as 16 hexadecimal digits, or "" before the first.
 TRAIN_TEXT_EXPORT const char* train_text_hash(TrainText* trainer);
 
-/// Lets the model, as it is now, write `bytes` more bytes behind what it has written since train_text_write_anew. Between any two calls
-/// once the parameters are there; before that it writes nothing. A byte costs about as much as a third of a sample. Returns how many bytes
-/// there are now.
+/// Lets the present model append `bytes` bytes to the text begun by the last train_text_write_anew. May be called between any two other
+/// calls; it writes nothing before the parameters have come. A byte costs about as much as a third of a sample. Returns the number of bytes
+/// in the text.
 TRAIN_TEXT_EXPORT std::size_t train_text_write(TrainText* trainer, std::int32_t bytes);
 TRAIN_TEXT_EXPORT void train_text_write_anew(TrainText* trainer);
-/// The text: bytes that need not be UTF-8, without a zero at the end.
+/// Returns the text. Its bytes need not be valid UTF-8, and no zero follows them.
 TRAIN_TEXT_EXPORT const std::uint8_t* train_text_written(const TrainText* trainer);

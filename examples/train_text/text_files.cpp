@@ -38,7 +38,7 @@ std::vector<fs::path> text_files_under(const fs::path& folder) {
       files.push_back(entry->path().lexically_relative(folder));
     }
   }
-  // As strings: the order of fs::path and of directories differs between systems.
+  // Sorting strings gives the same order on all systems; fs::path and directory listings do not.
   std::ranges::sort(files, {}, [](const fs::path& path) { return path.generic_string(); });
   return files;
 }

@@ -31,8 +31,8 @@ Trainer::Trainer(const Options& options, const Corpus& corpus, ringlet::Group gr
       group_(std::move(group)),
       text_hash_(hash_of(std::as_bytes(corpus.text()))),
       model_(options.shape, options.seed),
-      placement_(make_placement(options, model_, group_)),
-      run_(std::make_unique<Run>(options, corpus, group_.rank(), group_.size(), model_, *placement_)) {
+      store_(make_parameter_store(options, model_, group_)),
+      run_(std::make_unique<Run>(options, corpus, group_.rank(), group_.size(), model_, *store_)) {
   run_->on_loss = [this] { loss_sum_ = start(group_, run_->exchange_of_loss()); };
 }
 
@@ -53,7 +53,7 @@ Act Trainer::advance() {
       break;
     case Act::average:
       run_->begin_average();
-      placement_->average();
+      store_->average();
       run_->averaged();
       break;
     case Act::checkpoint:
@@ -61,7 +61,7 @@ Act Trainer::advance() {
       run_->pass();
       break;
     case Act::sample:
-      if (options_.sample_bytes > 0) sample_ = generate(model_, *placement_, "\n", {.bytes = options_.sample_bytes});
+      if (options_.sample_bytes > 0) sample_ = generate(model_, *store_, "\n", {.bytes = options_.sample_bytes});
       run_->pass();
       break;
     case Act::end:
@@ -80,7 +80,7 @@ void Trainer::carry_out_exchange() {
   if (const std::string problem = run_->exchanged(); !problem.empty()) throw std::runtime_error(problem);
 }
 
-// Browsers have no files. Beside them rank 0 alone, which has all there is, saves and loads.
+// Browsers have no files. In a group with browsers, rank 0 alone saves and loads; it has the whole state.
 bool Trainer::has_checkpoints() const { return options_.saves && (options_.guests == 0 || group_.rank() == 0); }
 ringlet::Group Trainer::saving_group() const { return options_.guests == 0 ? group_ : ringlet::Group(); }
 
@@ -88,9 +88,9 @@ void Trainer::begin() {
   if (!has_checkpoints()) return;
   try {
     if (!options_.resume) return require_no_checkpoint(options_, saving_group());
-    run_->set_beginning(resume_training(options_, text_hash_, *placement_, saving_group()));
+    run_->set_beginning(resume_training(options_, text_hash_, *store_, saving_group()));
   } catch (const InputError&) {
-    // Alone with the reason: the others must not wait.
+    // Only this rank knows the reason, so it tells the others rather than let them wait.
     if (options_.guests > 0) {
       run_->set_beginning(-1);
       start(group_, run_->exchange()).wait();
@@ -100,7 +100,7 @@ void Trainer::begin() {
 }
 
 void Trainer::save() {
-  if (has_checkpoints()) save_training(options_, text_hash_, *placement_, saving_group(), run_->step() + 1);
+  if (has_checkpoints()) save_training(options_, text_hash_, *store_, saving_group(), run_->step() + 1);
 }
 
 }  // namespace train_text

@@ -9,28 +9,28 @@
 #include "model.hpp"
 #include "settings.hpp"
 
-// How the parameters change. The library's optimizers and schedules give the same bits on every machine.
+// Updating of parameters. The library's optimizers and schedules give the same bits on every machine.
 namespace train_text {
 
-/// Views of `values` (a module's parameters, or their gradients) by the names of its tensors.
+/// Returns views of `values`, a module's parameters or gradients, by the names of its tensors.
 ringlet::Tree tree_of(const Module<float>& module, std::span<float> values);
-/// The same of all modules, one behind the other: "module.tensor".
+/// Returns the same views for all modules, whose values are concatenated. The names are "module.tensor".
 ringlet::Tree tree_of(const std::deque<Module<float>>& modules, std::span<float> values);
 
-/// The parts of `values` (the gradients of all modules, one behind the other), by their names and in their order.
+/// Returns the parts of `values`, the concatenated gradients of all modules, by the parts' names and in their order.
 ringlet::Tree tree_of_parts(const std::vector<GradientPart>& parts, std::span<float> values);
 
-/// What a rank's mean over its `samples` is multiplied by so that the mean over all ranks is that over the batch: 1 where the ranks share
-/// it evenly.
+/// Returns the factor for a rank's mean over its `samples` that makes the mean over all ranks that over the batch. It is 1 if the ranks
+/// share the batch evenly.
 double share_of_mean(int samples, int batch, int ranks);
 
-/// Whether a rank that saw more sequences counts for more in the average. Where all see as many, the plain mean says the same.
+/// Tells whether a rank with more sequences counts more in the average. If all have equally many, the plain mean gives the same result.
 bool shares_are_weighted(const Settings& settings, int ranks);
 
-/// AdamW; what is named ".weight" decays, embeddings, gains and biases do not.
+/// Makes AdamW. Parameters named "*.weight" decay; embeddings, gains and biases do not.
 ringlet::MultiOptimizer make_optimizer(const ringlet::LearningRate& learning_rate);
 
-/// A linear rise over the first twentieth of the steps, then a linear fall to a twentieth of the peak.
+/// Returns a schedule that rises linearly over the first twentieth of the steps, then falls linearly to a twentieth of `peak`.
 ringlet::Schedule learning_rate_schedule(int steps, double peak);
 
 }  // namespace train_text

@@ -7,18 +7,19 @@
 
 namespace ringlet {
 
-/// How gradients are averaged.
+/// Options for averaging gradients.
 struct AverageOptions {
-  /// Bytes of gradients that are moved together; <= 0: each tensor by itself. MLX's name and default.
+  /// Bytes of gradients that one collective moves. If it is <= 0, each tensor is moved by itself. The name and the default are MLX's.
   std::int64_t all_reduce_size = 32 << 20;
-  /// Bytes of the first bucket of a step, where smaller: so that the network is not idle while the first full bucket is still filling.
+  /// Bytes of the first bucket of a step, if that is smaller. A small one keeps the network from being idle while the first full bucket is
+  /// filling.
   std::optional<std::int64_t> first_bucket_size{};
-  /// The dtype that crosses the network: f16 or bf16; unset: each tensor's own.
+  /// The dtype that crosses the network: f16 or bf16. If it is unset, each tensor is sent in its own dtype.
   std::optional<DType> communication_type{};
-  /// This rank's share of the average, such as its number of samples: the result is sum(weight * gradient) / sum(weight).
-  /// Unset on all ranks: the plain mean. Finite, >= 0, and > 0 on at least one rank; set on all ranks or on none.
+  /// This rank's share of the average, such as its number of samples: the result is sum(weight * gradient) / sum(weight). Ranks either all
+  /// set it or all leave it unset, for the plain mean. It is finite, >= 0, and > 0 on at least one rank.
   std::optional<double> weight{};
-  Stream stream{};  ///< of all its collectives
+  Stream stream{};  ///< the stream of all its collectives
 };
 
 }  // namespace ringlet

@@ -1,6 +1,6 @@
 #pragma once
 
-// Apart from ringlet.hpp, because it needs DLPack's header (Debian: libdlpack-dev).
+// ringlet.hpp does not include this header, because it needs DLPack's header (Debian: libdlpack-dev).
 #include <dlpack/dlpack.h>
 
 #include <ringlet/error.hpp>
@@ -11,7 +11,7 @@ namespace ringlet {
 
 namespace detail {
 
-/// DLPack's code of a sort of number.
+/// The DLPack type code of a kind of number.
 constexpr std::uint8_t dlpack_code(ElementKind kind) {
   switch (kind) {
     case ElementKind::unsigned_integer:
@@ -27,10 +27,10 @@ constexpr std::uint8_t dlpack_code(ElementKind kind) {
     case ElementKind::boolean:
       break;
   }
-  return 6;  // kDLBool, which is newer than the oldest header that serves
+  return 6;  // kDLBool, which the oldest supported DLPack header does not define
 }
 
-/// Nothing where Ringlet has no dtype for what DLPack describes.
+/// Returns nothing if Ringlet has no dtype for the type that DLPack describes.
 inline std::optional<DType> dtype_from_dlpack(const DLDataType& type) {
   for (const DTypeFacts& facts : kDTypes)
     if (type.lanes == 1 && type.code == dlpack_code(facts.kind) && type.bits == facts.bytes * 8) return facts.dtype;
@@ -39,8 +39,8 @@ inline std::optional<DType> dtype_from_dlpack(const DLDataType& type) {
 
 }  // namespace detail
 
-/// Views a DLPack tensor in the CPU's memory, without copying; borrowed for as long as the view is used. Throws `InvalidArgument` for
-/// another device, for a dtype that Ringlet does not have, and as `TensorView` does for its shape and strides.
+/// Views a DLPack tensor in the CPU's memory without copying it. The memory is borrowed for as long as the view is used. Throws
+/// `InvalidArgument` for another device and for a dtype that Ringlet does not have, and as `TensorView` does for shape and strides.
 inline TensorView view_of(const DLTensor& tensor) {
   const auto refuse = [](std::string text) { throw InvalidArgument({Errc::invalid_argument, "DLPack tensor: " + std::move(text)}); };
   if (tensor.device.device_type != kDLCPU && tensor.device.device_type != kDLCUDAHost)

@@ -13,24 +13,24 @@
 
 namespace ringlet {
 
-/// IEEE 754 binary16, as its bits. Arithmetic on it is done in f32 and rounded once (nearest, ties to even).
+/// An IEEE 754 binary16 number, stored as its bits. Arithmetic on it is done in f32 and rounded once (to nearest, ties to even).
 struct Float16 {
   std::uint16_t bits;  ///< sign, 5 bits of exponent, 10 of fraction
-  /// Of the bits: -0 is not +0, and a NaN equals itself.
+  /// Compares the bits: -0 differs from +0, and a NaN equals itself.
   friend bool operator==(const Float16&, const Float16&) = default;
 };
 
-/// bfloat16: the upper half of an f32, as its bits.
+/// A bfloat16 number, which is the upper half of an f32, stored as its bits.
 struct BFloat16 {
   std::uint16_t bits;  ///< sign, 8 bits of exponent, 7 of fraction
-  /// As Float16's.
+  /// Compares the bits, as for Float16.
   friend bool operator==(const BFloat16&, const BFloat16&) = default;
 };
 
-/// Two f32: real, imaginary.
+/// A complex number of two f32: the real part, then the imaginary part.
 using Complex64 = std::complex<float>;
 
-/// Element type of a tensor. The numbers are part of the wire format and of the C API: append only.
+/// The element type of a tensor. The numbers are part of the wire format and of the C API: append only.
 enum class DType : std::uint8_t {
   boolean = 0,     ///< bool: one byte; zero is false, all else true; results are 0 or 1
   u8 = 1,          ///< std::uint8_t
@@ -48,19 +48,19 @@ enum class DType : std::uint8_t {
   complex64 = 13,  ///< Complex64
 };
 
-/// What sort of number a dtype's elements are.
+/// The kind of number that a dtype's elements are.
 enum class ElementKind : std::uint8_t {
   boolean,           ///< true or false
   unsigned_integer,  ///< from 0 up
   signed_integer,    ///< two's complement
   ieee_float,        ///< binary16, binary32, binary64
   brain_float,       ///< the upper half of a binary32
-  complex,           ///< two floats of half its size
+  complex,           ///< two floats, each of half its size
 };
 
-/// How two elements are reduced. Integer sums and products wrap. max and min give NaN where either is NaN, hold -0 < +0, and
-/// order complex numbers by real, then imaginary part.
-/// The numbers are part of the wire format: append only.
+/// The operation that reduces two elements to one. Integer sums and products wrap. max and min give NaN if either element is NaN, treat -0
+/// as less than +0, and order complex numbers by the real part, then by the imaginary part. The numbers are part of the wire format: append
+/// only.
 enum class ReduceOp : std::uint8_t {
   sum = 0,   ///< OR of booleans
   prod = 1,  ///< AND of booleans
@@ -70,17 +70,16 @@ enum class ReduceOp : std::uint8_t {
 
 namespace detail {
 
-/// All that is known of a dtype. Whatever else the library has to say of dtypes is taken from these rows: kernels, checks, files, and the
-/// tables of other languages.
+/// Everything that describes one dtype. Kernels, checks, file formats and the tables of other languages are derived from these rows.
 template <class T>
 struct DTypeRow {
   DType dtype;
   std::string_view name;
   ElementKind kind;
-  std::string_view safetensors_name;  ///< in files of that format
+  std::string_view safetensors_name;  ///< its name in safetensors files
 };
 
-/// In the order of the dtypes' numbers. T is the C++ type of the elements.
+/// The rows are in the order of the dtypes' numbers. T is the C++ type of the elements.
 inline constexpr std::tuple kDTypeRows{
     DTypeRow<bool>{DType::boolean, "bool", ElementKind::boolean, "BOOL"},
     DTypeRow<std::uint8_t>{DType::u8, "u8", ElementKind::unsigned_integer, "U8"},
@@ -98,7 +97,7 @@ inline constexpr std::tuple kDTypeRows{
     DTypeRow<Complex64>{DType::complex64, "complex64", ElementKind::complex, "C64"},
 };
 
-/// A row without its type.
+/// A DTypeRow without the type parameter, so that all rows fit in one array.
 struct DTypeFacts {
   DType dtype;
   std::string_view name;
@@ -130,7 +129,7 @@ constexpr bool in_order(const Rows& rows, Value member) {
 }
 static_assert(in_order(kDTypes, &DTypeFacts::dtype) && in_order(kReduceOps, &ReduceOpFacts::op));
 
-/// The row's place whose elements are of type T; past the end where there is none.
+/// Returns the index of the row whose elements are of type T, or the number of rows if there is none.
 template <class T, class... Row>
 constexpr std::size_t find_row(const std::tuple<DTypeRow<Row>...>&) {
   std::size_t place = 0;
@@ -140,13 +139,13 @@ constexpr std::size_t find_row(const std::tuple<DTypeRow<Row>...>&) {
 
 }  // namespace detail
 
-/// Dtypes, and operations, are numbered from 0 to one below this.
+/// The number of dtypes and of operations. They are numbered from 0 to one below it.
 ///@{
 inline constexpr std::size_t kDTypeCount = detail::kDTypes.size();
 inline constexpr std::size_t kReduceOpCount = detail::kReduceOps.size();
 ///@}
 
-/// A C++ type that is an element type of tensors.
+/// A C++ type that can be the element type of a tensor.
 template <class T>
 concept Element = detail::find_row<T>(detail::kDTypeRows) < kDTypeCount;
 
@@ -154,13 +153,14 @@ concept Element = detail::find_row<T>(detail::kDTypeRows) < kDTypeCount;
 template <Element T>
 inline constexpr DType dtype_of = static_cast<DType>(detail::find_row<T>(detail::kDTypeRows));
 
-/// Whether `value` names a dtype or an operation.
+/// Whether `value` is the number of a dtype or an operation.
 ///@{
 constexpr bool is_valid(DType value) noexcept { return static_cast<std::size_t>(value) < kDTypeCount; }
 constexpr bool is_valid(ReduceOp value) noexcept { return static_cast<std::size_t>(value) < kReduceOpCount; }
 ///@}
 
-/// The dtype or operation of that number; nothing where there is none. For numbers from outside: the wire, C, JavaScript.
+/// Returns the dtype or operation with this number, or nothing if there is none. It is meant for numbers that come from the wire, from C or
+/// from JavaScript.
 template <class Value>
 constexpr std::optional<Value> from_number(std::int64_t number) noexcept {
   if (number < 0 || number > UINT8_MAX || !is_valid(static_cast<Value>(number))) return std::nullopt;
@@ -169,19 +169,19 @@ constexpr std::optional<Value> from_number(std::int64_t number) noexcept {
 
 /// Bytes of one element; `dtype` must be valid.
 constexpr std::size_t size_of(DType dtype) noexcept { return detail::kDTypes[static_cast<std::size_t>(dtype)].bytes; }
-/// What sort of number its elements are; `dtype` must be valid.
+/// The kind of number that the dtype's elements are; `dtype` must be valid.
 constexpr ElementKind kind_of(DType dtype) noexcept { return detail::kDTypes[static_cast<std::size_t>(dtype)].kind; }
 
-/// Whether it is real: f16, bf16, f32, f64.
+/// Whether the dtype is real: f16, bf16, f32 or f64.
 constexpr bool is_real(DType dtype) noexcept {
   return is_valid(dtype) && (kind_of(dtype) == ElementKind::ieee_float || kind_of(dtype) == ElementKind::brain_float);
 }
-/// Whether it is real in fewer than four bytes: f16, bf16. What is computed with those is computed in f32.
+/// Whether the dtype is real and its elements have fewer than four bytes: f16 or bf16. Arithmetic on such elements is done in f32.
 constexpr bool is_narrow(DType dtype) noexcept { return is_real(dtype) && size_of(dtype) < sizeof(float); }
-/// Whether it is real or complex.
+/// Whether the dtype is real or complex.
 constexpr bool is_floating(DType dtype) noexcept { return is_real(dtype) || (is_valid(dtype) && kind_of(dtype) == ElementKind::complex); }
 
-/// "f32", "bool", "sum", ...; "unknown" where the value is not valid.
+/// The name: "f32", "bool", "sum", ...; "unknown" if the value is not valid.
 ///@{
 constexpr std::string_view name_of(DType dtype) noexcept {
   return is_valid(dtype) ? detail::kDTypes[static_cast<std::size_t>(dtype)].name : std::string_view("unknown");
@@ -191,7 +191,7 @@ constexpr std::string_view name_of(ReduceOp op) noexcept {
 }
 ///@}
 
-/// The dtype that name_of calls so; nothing where there is none.
+/// Returns the dtype that name_of gives this name, or nothing if there is none.
 constexpr std::optional<DType> find_dtype(std::string_view name) noexcept {
   for (const detail::DTypeFacts& facts : detail::kDTypes)
     if (facts.name == name) return facts.dtype;

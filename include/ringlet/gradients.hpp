@@ -12,13 +12,13 @@
 
 namespace ringlet {
 
-/// Averages gradients over the group while they are still being made: a bucket starts as soon as it is full.
-/// One thread at a time. The views' memory is borrowed from `add` until `finish` has returned.
+/// Averages gradients over the group while they are still being computed: a bucket starts as soon as it is full. Only one thread may use it
+/// at a time. The views' memory is borrowed from `add` until `finish` has returned.
 class GradientAverager {
  public:
-  /// Throws `InvalidArgument` for a communication_type or weight that does not fit.
+  /// Throws `InvalidArgument` for an invalid communication_type or weight.
   GradientAverager(Group group, const AverageOptions& options = {});
-  /// What is moved from can only be assigned to, or go.
+  /// An object that was moved from can only be assigned to or destroyed.
   ///@{
   GradientAverager(GradientAverager&&) noexcept;
   GradientAverager& operator=(GradientAverager&&) noexcept;
@@ -26,13 +26,15 @@ class GradientAverager {
   /// Waits for the buckets that have started.
   ~GradientAverager();
 
-  /// This rank's share of the averages from the next step on, as AverageOptions::weight. Throws `InvalidArgument` within a step.
+  /// Sets this rank's share of the averages from the next step on, as AverageOptions::weight does. Throws `InvalidArgument` within a step.
   void set_weight(std::optional<double> weight);
-  /// Takes the next gradient, in the same order on every rank. f16, bf16, f32, f64 or complex64, else `InvalidArgument`.
+  /// Adds the next gradient; every rank adds them in the same order. Its dtype is f16, bf16, f32, f64 or complex64, else it throws
+  /// `InvalidArgument`.
   void add(TensorView gradient);
-  /// Starts what is left, waits for all, writes the averages into the gradients. Throws the first error. Then ready for the next step.
+  /// Starts the remaining buckets, waits for all and writes the averages into the gradients. Throws the first error. Afterwards the next
+  /// step can begin.
   void finish();
-  /// Collectives of this step so far, or of the last one between finish() and the next add().
+  /// The number of collectives of this step so far, or of the last one between finish() and the next add().
   std::size_t collectives() const noexcept;
 
  private:
@@ -40,30 +42,31 @@ class GradientAverager {
   std::unique_ptr<State> state_;
 };
 
-/// MLX's `nn.average_gradients`: each gradient becomes its mean over the group, in place. A group of one changes nothing.
-/// Dtypes may be mixed: tensors of one dtype share buckets.
+/// MLX's `nn.average_gradients`: each gradient becomes its mean over the group, in place. A group of one changes nothing. Dtypes may be
+/// mixed: tensors of one dtype share buckets.
 void average_gradients(Group group, std::span<const TensorView> gradients, const AverageOptions& options = {});
-/// The same for a tree. At the first call with it, names, order, dtypes and shapes are compared between the ranks: where they differ, every
-/// rank throws a `MismatchError` that names the first difference, and the group lives on.
+/// The same for a tree. At the first call with a tree, its names, order, dtypes and shapes are compared between the ranks. If they differ,
+/// every rank throws a `MismatchError` that names the first difference, and the group stays usable.
 void average_gradients(Group group, const Tree& gradients, const AverageOptions& options = {});
 
-/// How GradientBucketer averages.
+/// Options of GradientBucketer.
 struct BucketerOptions {
-  /// As of GradientAverager; the first bucket is 1 MiB, so that the network starts early.
+  /// As for GradientAverager, but the first bucket is 1 MiB, so that the network starts early.
   AverageOptions average{.first_bucket_size = 1 << 20};
-  /// Whether finish() may find gradients that were not ready. It then costs one small collective a step to find those that no rank had.
+  /// Whether gradients may be missing at finish(). If so, each step has one small additional collective, which finds the gradients that no
+  /// rank had.
   bool allow_missing = true;
 };
 
-/// Averages gradients while the backward pass still makes them, whatever order it makes them in: they are registered once, and reported
-/// one by one. Buckets are filled in the reverse of the tree's order, as a backward pass goes, and from the second step on in the order
-/// that rank 0 observed in the first; each starts as soon as it is full and those before it have started. One thread at a time.
+/// Averages gradients while the backward pass computes them, in any order: they are registered once and reported one by one. In the first
+/// step buckets are filled in the reverse of the tree's order, as a backward pass goes; from the second step on in the order that rank 0
+/// observed in the first. Each bucket starts as soon as it is full and those before it have started. Only one thread may use it at a time.
 class GradientBucketer {
  public:
-  /// `gradients` views memory that is used in every step; it is borrowed until the bucketer goes. Collective: throws as average_gradients
-  /// does where the ranks' trees differ.
+  /// `gradients` views memory that is used in every step and is borrowed until the bucketer is destroyed. Collective. Throws as
+  /// average_gradients does if the ranks' trees differ.
   GradientBucketer(Group group, const Tree& gradients, const BucketerOptions& options = {});
-  /// What is moved from can only be assigned to, or go.
+  /// An object that was moved from can only be assigned to or destroyed.
   ///@{
   GradientBucketer(GradientBucketer&&) noexcept;
   GradientBucketer& operator=(GradientBucketer&&) noexcept;
@@ -71,20 +74,21 @@ class GradientBucketer {
   /// Waits for the buckets that have started.
   ~GradientBucketer();
 
-  /// This rank's share of the averages from the next step on, as AverageOptions::weight. Throws `InvalidArgument` within a step.
+  /// Sets this rank's share of the averages from the next step on, as AverageOptions::weight does. Throws `InvalidArgument` within a step.
   void set_weight(std::optional<double> weight);
-  /// The gradient is complete and is not touched until finish() has returned. Any order. Throws `InvalidArgument` for a name that is not
-  /// in the tree, and for the second time in a step.
+  /// Reports that a gradient is complete; it must not be touched until finish() has returned. The order is free. Throws `InvalidArgument`
+  /// for a name that is not in the tree and for a gradient that was already reported in this step.
   ///@{
   void ready(std::string_view name);
   void ready(std::size_t index);
   ///@}
-  /// Ends the step: what this rank has not reported counts as zeros. Waits for all averages; throws the first error. Where
-  /// `allow_missing` is off, throws `InvalidArgument` naming what is missing, before anything moves.
+  /// Ends the step: waits for all averages and throws the first error. Gradients that this rank has not reported count as zeros; if
+  /// `allow_missing` is off, it throws an `InvalidArgument` that names them instead, before anything moves.
   void finish();
   /// After finish(): the gradients that at least one rank reported in the step, with their averages; the others' memory holds zeros.
   const Tree& averaged() const noexcept;
-  /// As GradientAverager::collectives: of the averages, without those that agree on order and missing gradients.
+  /// The number of collectives, as GradientAverager::collectives counts them: those of the averages, without those that agree on the order
+  /// and on missing gradients.
   std::size_t collectives() const noexcept;
 
  private:

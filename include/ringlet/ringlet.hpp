@@ -2,7 +2,7 @@
 
 #include <ringlet/detail/language.hpp>
 
-// Everything a program needs. An older compiler stops at the error above, instead of adding a page of its own.
+// Includes everything that a program needs. An older compiler stops at the error above instead of adding errors from each header.
 #if __cplusplus >= 202002L
 #include <ringlet/checkpoint.hpp>
 #include <ringlet/dtype.hpp>
@@ -19,5 +19,5 @@
 #include <ringlet/tree.hpp>
 #endif
 
-/// All that is public. `ringlet::detail` and `ringlet::native` are not.
+/// The public interface. `ringlet::detail` and `ringlet::native` are not public.
 namespace ringlet {}

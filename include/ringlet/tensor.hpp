@@ -14,12 +14,12 @@
 
 namespace ringlet {
 
-/// Extents of a tensor, outermost axis first, at most eight. No axes at all is a scalar: one element.
+/// The extents of a tensor, outermost axis first, at most eight. A shape without axes is a scalar's: one element.
 class Shape {
  public:
-  static constexpr std::size_t kMaxAxes = 8;  ///< As many as anyone uses; so a shape needs no memory of its own.
+  static constexpr std::size_t kMaxAxes = 8;  ///< The fixed maximum lets a shape store its extents without allocating.
 
-  /// A scalar's.
+  /// The shape of a scalar.
   constexpr Shape() = default;
   /// Throws `InvalidArgument` for more than eight axes or a negative extent.
   ///@{
@@ -27,15 +27,15 @@ class Shape {
   explicit Shape(std::span<const std::int64_t> extents);
   ///@}
 
-  /// Number of axes, 0 for a scalar.
+  /// The number of axes, 0 for a scalar.
   std::size_t axes() const noexcept { return axes_; }
-  /// Of an axis below axes().
+  /// The extent of an axis, whose number is below axes().
   std::int64_t operator[](std::size_t axis) const noexcept { return extents_[axis]; }
-  /// Of all axes; valid as long as the shape is.
+  /// The extents of all axes; valid as long as the shape is.
   std::span<const std::int64_t> extents() const noexcept { return {extents_.data(), axes_}; }
-  /// Number of elements: the product of the extents, 1 for a scalar.
+  /// The number of elements: the product of the extents, 1 for a scalar.
   std::size_t count() const noexcept;
-  /// Same axes, same extents.
+  /// Compares the extents of all axes.
   friend bool operator==(const Shape&, const Shape&) = default;
 
  private:
@@ -43,34 +43,35 @@ class Shape {
   std::size_t axes_ = 0;
 };
 
-/// "(3, 4)", "()" for a scalar.
+/// The extents as text: "(3, 4)", or "()" for a scalar.
 std::string to_string(const Shape& shape);
 
-/// Elements in memory that the caller owns, `kConst`: not to be written. Row-major without gaps, or, where strides are given, any regular
-/// spacing. A view is cheap to copy and never owns. Needs no alignment beyond what the element type needs in the caller's own code. Group's
-/// calls and gradients take views with gaps too: they are packed into a buffer once, and results are written back from it.
+/// A view of elements in memory that the caller owns, read-only if `kConst`. They are row-major without gaps or, if strides are given, at
+/// any regular spacing. A view is cheap to copy and never owns memory. It needs no more alignment than the element type needs in the
+/// caller's own code. Group's calls and gradients also take views with gaps: they are packed into a buffer once, and results are written
+/// back from it.
 template <bool kConst>
 class BasicTensorView {
  public:
-  /// What data() points to: bytes that may be written, or that may not.
+  /// The type that data() points to: bytes that may or may not be written.
   using Byte = std::conditional_t<kConst, const std::byte, std::byte>;
-  /// What a view is made of: any memory that may be written, or that may not.
+  /// The type of memory that a view is made from: it may or may not be written.
   using Void = std::conditional_t<kConst, const void, void>;
 
-  /// No elements: f32 of shape (0,).
+  /// A view without elements: f32 of shape (0,).
   constexpr BasicTensorView() = default;
-  /// Row-major without gaps. Checks nothing: the call that is given the view does.
+  /// A row-major view without gaps. It checks nothing; the call that is given the view does.
   BasicTensorView(Void* data, DType dtype, Shape shape) : data_(static_cast<Byte*>(data)), dtype_(dtype), shape_(shape) {}
-  /// One axis of `count` elements.
+  /// A view with one axis of `count` elements.
   BasicTensorView(Void* data, DType dtype, std::size_t count) : BasicTensorView(data, dtype, Shape{static_cast<std::int64_t>(count)}) {}
-  /// `strides`: elements (not bytes) from one index of an axis to the next, one per axis, perhaps negative. `data` is the element of all
-  /// indexes 0. Throws `InvalidArgument` where their number is not that of the axes, or where two elements of a view that may be written
-  /// would share memory because a stride is 0.
+  /// A view with strides: the number of elements (not bytes) from one index of an axis to the next, one per axis, possibly negative. `data`
+  /// is the element whose indexes are all 0. Throws `InvalidArgument` if the number of strides is not that of the axes, or if a stride of 0
+  /// would make elements of a writable view share memory.
   BasicTensorView(Void* data, DType dtype, Shape shape, std::span<const std::int64_t> strides) : BasicTensorView(data, dtype, shape) {
     set_strides(strides);
   }
 
-  /// One axis: all elements of a vector or a span, of the dtype that is theirs. Where vector or span become invalid, so does the view.
+  /// A view with one axis: all elements of a vector or a span, with their dtype. It is valid as long as the vector's or span's memory is.
   ///@{
   template <Element T>
   BasicTensorView(std::vector<T>& values)
@@ -85,25 +86,25 @@ class BasicTensorView {
     requires(Element<std::remove_const_t<T>> && (kConst || !std::is_const_v<T>))
       : BasicTensorView(values.data(), dtype_of<std::remove_const_t<T>>, values.size()) {}
   ///@}
-  /// A view that may be written is a view that may be read.
+  /// A writable view converts to a read-only one.
   template <bool kOther>
   BasicTensorView(const BasicTensorView<kOther>& other)
     requires(kConst && !kOther)
       : data_(other.data_), dtype_(other.dtype_), shape_(other.shape_), strides_(other.strides_), contiguous_(other.contiguous_) {}
 
-  /// The element of all indexes 0.
+  /// The address of the element whose indexes are all 0.
   Byte* data() const noexcept { return data_; }
-  /// Of each element.
+  /// The dtype of the elements.
   DType dtype() const noexcept { return dtype_; }
-  /// Extents, outermost axis first.
+  /// The extents, outermost axis first.
   const Shape& shape() const noexcept { return shape_; }
-  /// Number of elements.
+  /// The number of elements.
   std::size_t count() const noexcept { return shape_.count(); }
-  /// Of the elements, without gaps. `dtype` must be valid.
+  /// The bytes of the elements, without gaps. `dtype` must be valid.
   std::size_t bytes() const noexcept { return count() * size_of(dtype_); }
-  /// Row-major without gaps.
+  /// Whether the view is row-major without gaps.
   bool contiguous() const noexcept { return contiguous_; }
-  /// Elements from one index of the axis to the next.
+  /// The number of elements from one index of the axis to the next.
   std::int64_t stride(std::size_t axis) const noexcept { return contiguous_ ? row_major_stride(axis) : strides_[axis]; }
 
  private:
@@ -115,47 +116,47 @@ class BasicTensorView {
   Byte* data_ = nullptr;
   DType dtype_ = DType::f32;
   Shape shape_{0};
-  std::array<std::int64_t, Shape::kMaxAxes> strides_{};  // where not contiguous
+  std::array<std::int64_t, Shape::kMaxAxes> strides_{};  // used only if contiguous_ is false
   bool contiguous_ = true;
 };
 
-/// Elements that may be written.
+/// A view whose elements may be written.
 using TensorView = BasicTensorView<false>;
-/// Elements that are only read. A TensorView is one, too.
+/// A view whose elements are only read. A TensorView converts to it.
 using ConstTensorView = BasicTensorView<true>;
 extern template class BasicTensorView<false>;
 extern template class BasicTensorView<true>;
 
-/// "f32 (3, 4)".
+/// Dtype and shape as text: "f32 (3, 4)".
 std::string describe(ConstTensorView view);
 
-/// Elements that it owns: row-major without gaps, aligned to 64 bytes. Movable; copies are made by `copy_of` only. Two threads may read
-/// one at the same time.
+/// A tensor that owns its elements: row-major without gaps, aligned to 64 bytes. Movable; only `copy_of` copies. Two threads may read one
+/// tensor at the same time.
 class Tensor {
  public:
-  /// Nothing: f32 of shape (0,).
+  /// A tensor without elements: f32 of shape (0,).
   Tensor() = default;
-  /// All zero. Throws `InvalidArgument` for an unknown dtype or a shape whose bytes cannot be counted, `std::bad_alloc` where memory is
-  /// short.
+  /// A tensor of zeros. Throws `InvalidArgument` for an unknown dtype or a shape whose number of bytes overflows, and `std::bad_alloc` if
+  /// memory is short.
   Tensor(DType dtype, const Shape& shape);
-  /// The same shape, dtype and elements, packed. `values` is borrowed for the call alone. Throws as the constructor does.
+  /// A packed copy with the same shape, dtype and elements. `values` is borrowed during the call only. Throws as the constructor does.
   static Tensor copy_of(ConstTensorView values);
 
-  /// As its view's.
+  /// The properties of its view.
   ///@{
   DType dtype() const noexcept { return view_.dtype(); }
   const Shape& shape() const noexcept { return view_.shape(); }
   std::size_t count() const noexcept { return view_.count(); }
   std::size_t bytes() const noexcept { return view_.bytes(); }
   ///@}
-  /// All elements; valid until the tensor is moved from, assigned to, or gone.
+  /// A view of all elements; valid until the tensor is moved from, assigned to or destroyed.
   ///@{
   TensorView view() noexcept { return view_; }
   ConstTensorView view() const noexcept { return view_; }
   operator TensorView() noexcept { return view_; }
   operator ConstTensorView() const noexcept { return view_; }
   ///@}
-  /// The elements as `T`s, valid as view() is. Throws `InvalidArgument` where the dtype is another.
+  /// The elements as a span of `T`, valid as long as view() is. Throws `InvalidArgument` if the dtype is another.
   ///@{
   template <Element T>
   std::span<T> values() {
@@ -169,7 +170,7 @@ class Tensor {
   }
   ///@}
 
-  /// What is moved from is left with nothing.
+  /// A tensor that was moved from has no elements.
   ///@{
   Tensor(Tensor&& other) noexcept : memory_(std::move(other.memory_)), view_(std::exchange(other.view_, {})) {}
   Tensor& operator=(Tensor&& other) noexcept {
@@ -189,7 +190,7 @@ class Tensor {
   TensorView view_;
 };
 
-/// Copies the elements of `from` into `to`. Throws `InvalidArgument` where dtype or shape differ. They do not overlap.
+/// Copies the elements of `from` into `to`, which must not overlap it. Throws `InvalidArgument` if dtype or shape differ.
 void copy(ConstTensorView from, TensorView to);
 
 }  // namespace ringlet

@@ -1,6 +1,6 @@
 #include "native/checkpoint/checksum.hpp"
 
-// Compiled in, so that programs which link Ringlet need no further library.
+// xxHash is compiled in, so that programs which link Ringlet need no further library.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

@@ -8,7 +8,7 @@
 
 namespace ringlet::native {
 
-/// XXH3-128 of bytes that come in pieces.
+/// The XXH3-128 checksum of bytes that come in pieces.
 class Checksum {
  public:
   static constexpr std::size_t kDigits = 32;
@@ -19,7 +19,7 @@ class Checksum {
   Checksum& operator=(const Checksum&) = delete;
 
   void update(std::span<const std::byte> bytes);
-  /// Lower-case hexadecimal, as xxh128sum prints it.
+  /// The checksum in lower-case hexadecimal, as xxh128sum prints it.
   std::string hex() const;
 
  private:

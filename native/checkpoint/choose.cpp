@@ -29,7 +29,7 @@ SeenByStep by_step(const std::vector<std::vector<Sighting>>& ranks) {
   return steps;
 }
 
-/// The ids of a step's saves: those in place first.
+/// The ids of a step's saves, those in place first.
 std::vector<std::string> ids_of(const std::vector<Seen>& seen) {
   std::set<std::pair<bool, std::string>> ids;
   for (const auto& [rank, sighting] : seen)
@@ -40,7 +40,8 @@ std::vector<std::string> ids_of(const std::vector<Seen>& seen) {
   return ordered;
 }
 
-/// A folder came into place as a whole, with the files of one directory. What is missing of those was removed since.
+/// Throws where files of a folder are missing. A folder is renamed into place with all files of its directory, so missing ones were removed
+/// later.
 void check_whole(const Seen& seen) {
   const auto& [rank, sighting] = seen;
   const auto is_there = [&, &files = sighting->files](int file) { return files[static_cast<std::size_t>(file)]; };

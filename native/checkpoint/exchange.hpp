@@ -10,7 +10,7 @@
 
 namespace ringlet::native {
 
-/// Runs local work (nothing collective) and returns its failure, which the other ranks must hear of, as a status.
+/// Runs local work (nothing collective) and returns its failure as a status, so that the other ranks can be told.
 template <class Work>
 Status attempt(Work&& work) {
   try {
@@ -37,8 +37,8 @@ class Exchange {
   std::vector<std::string> gather(const std::string& mine) const;
   /// The text of rank `root`.
   std::string broadcast(const std::string& text, int root) const;
-  /// Throws, on all ranks alike, the failure of the lowest rank that has one, after it has run `undo`. Not run where the group itself
-  /// fails.
+  /// Throws the failure of the lowest rank that has one, the same on all ranks, after it has run `undo`. Where the group itself fails,
+  /// `undo` is not run.
   void require_ok(const Status& mine, const std::function<void()>& undo = {}) const;
   /// Throws a `MismatchError` on all ranks where the lines of `mine` are not those of rank 0, naming the first that differs.
   void require_same(const std::string& mine) const;

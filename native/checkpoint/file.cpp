@@ -80,7 +80,7 @@ void File::finish() {
 
 void sync_directory(const std::filesystem::path& path) {
   const int descriptor = open_descriptor(path.empty() ? "." : path, O_RDONLY | O_DIRECTORY, "cannot be opened");
-  // Some network file systems cannot sync a directory, and need not.
+  // Some network file systems cannot sync a directory and do not need it.
   const bool synced = ::fsync(descriptor) == 0 || errno == EINVAL || errno == ENOTSUP;
   const int reason = errno;
   ::close(descriptor);

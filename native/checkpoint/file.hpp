@@ -8,13 +8,13 @@
 
 namespace ringlet::native {
 
-/// Bytes that are read or written at a time; a multiple of every element's size.
+/// The number of bytes that are read or written at a time; a multiple of every element's size.
 inline constexpr std::size_t kBlockBytes = 4u << 20;
 
 /// An open file. Every failure is an `IoError` that names the file and the reason.
 class File {
  public:
-  /// For writing; it must not exist yet.
+  /// Opens a file for writing, which must not exist yet.
   static File create(const std::filesystem::path& path);
   static File open(const std::filesystem::path& path);
   File(File&& other) noexcept;
@@ -26,7 +26,7 @@ class File {
   void write(std::span<const std::byte> bytes);
   /// Fills `bytes` from `offset` on; a file that ends before is an error.
   void read(std::uint64_t offset, std::span<std::byte> bytes) const;
-  /// Writes through to the disk, then closes.
+  /// Writes the file through to the disk, then closes it.
   void finish();
 
  private:
@@ -36,14 +36,14 @@ class File {
   std::filesystem::path path_;
 };
 
-/// Makes a directory's names (files created, renamed) last.
+/// Writes a directory's entries (files created or renamed in it) through to the disk.
 void sync_directory(const std::filesystem::path& path);
-/// Creates and syncs what is missing of the path.
+/// Creates and syncs the directories of the path that are missing.
 void make_directories(const std::filesystem::path& path);
 void rename_path(const std::filesystem::path& from, const std::filesystem::path& to);
-/// A file with this content, synced.
+/// Writes a new file with this content, and syncs it.
 void write_file(const std::filesystem::path& path, const std::string& text);
-/// Throws for one longer than `limit`.
+/// Throws for a file longer than `limit`.
 std::string read_file(const std::filesystem::path& path, std::uint64_t limit);
 
 [[noreturn]] void throw_io_error(const std::filesystem::path& path, const std::string& what);

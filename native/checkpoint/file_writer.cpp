@@ -10,7 +10,7 @@ namespace ringlet::native {
 
 namespace {
 
-/// A file that is summed up as it is written.
+/// A file whose checksum is computed as it is written.
 class SummedFile {
  public:
   explicit SummedFile(const std::filesystem::path& path) : file_(File::create(path)) {}

@@ -7,7 +7,7 @@
 
 namespace ringlet::native {
 
-/// What became of a rank's file.
+/// The size, checksum and header of a rank's file that was written.
 struct WrittenFile {
   Manifest::File file;
   std::uint64_t header_bytes = 0;

@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// A sighting and, on the rank that has it, the manifest's text.
+/// What this rank sees: its sightings, and the text of the manifest of each.
 struct Look {
   std::vector<Sighting> sightings;
   std::vector<std::string> manifests;

@@ -14,9 +14,9 @@ struct Sighting {
   std::uint64_t step = 0;
   bool in_place = true;
   std::string folder;                         // its name
-  std::string error;                          // why its manifest cannot be used; then the rest is empty
+  std::string error;                          // why its manifest cannot be used; the fields below are empty then
   std::string id;                             // of the save
-  std::vector<bool> files;                    // which are there
+  std::vector<bool> files;                    // whether each file is there
   std::vector<std::vector<int>> directories;  // as the manifest has them
   friend bool operator==(const Sighting&, const Sighting&) = default;
 };
@@ -28,18 +28,19 @@ struct Choice {
   std::vector<std::vector<int>> seen_by;  // per file, ranks ascending; never empty
 };
 
-/// The newest step, or that of `wanted`, of which every file is seen by some rank; nothing where there is no checkpoint. A pure function of
-/// what the ranks see. Throws `IoError` where a checkpoint that should be whole is not, and where `wanted` or any whole step is missing.
+/// Chooses the newest step, or `wanted`, of which every file is seen by some rank. Returns nothing where there is no checkpoint. A pure
+/// function of what the ranks see. Throws `IoError` where a checkpoint is damaged, where there is no step `wanted`, and where there are
+/// steps but no rank sees some of their files.
 std::optional<Choice> choose(const std::vector<std::vector<Sighting>>& ranks, std::optional<std::uint64_t> wanted);
 
 /// A chosen checkpoint as this rank finds it.
 struct Found {
   Manifest manifest;
-  std::filesystem::path folder;           // where this rank's files are; meaningless where it sees none
+  std::filesystem::path folder;           // where this rank finds files; undefined where it sees none
   std::vector<std::vector<int>> seen_by;  // as in Choice
 };
 
-/// Looks and agrees. Collective.
+/// Looks for checkpoints and chooses one together with the other ranks. Collective.
 std::optional<Found> find(const Exchange& exchange, const std::filesystem::path& directory, std::optional<std::uint64_t> wanted);
 
 }  // namespace ringlet::native

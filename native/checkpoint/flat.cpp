@@ -8,7 +8,7 @@ namespace ringlet::native {
 
 namespace {
 
-/// Offers every run of bytes that lie side by side in the view: their place, their offset in the range, their length.
+/// Calls `visit` for every run of bytes that are adjacent in the view, with their address, their offset in the range, and their length.
 template <class View, class Visit>
 void for_each_run(const View& view, std::size_t offset, std::size_t length, Visit visit) {
   const std::size_t element = size_of(view.dtype());

@@ -41,7 +41,7 @@ std::vector<std::string> list_names(const std::filesystem::path& directory) {
   return names;
 }
 
-/// Renamed first: a checkpoint that is removed by halves would look damaged.
+/// The folder is renamed first, because a checkpoint that is removed only in part would look damaged.
 void remove_whole(const std::filesystem::path& directory, const std::string& name) {
   std::error_code error;
   const auto removing = directory / (name.starts_with(kRemoving) ? name : std::string(kRemoving) + name);

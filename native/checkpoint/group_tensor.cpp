@@ -7,7 +7,7 @@
 
 #include "core/base/arithmetic.hpp"
 #include "core/base/refuse.hpp"
-#include "core/plan/chunk_layout.hpp"
+#include "core/plan/part_layout.hpp"
 
 namespace ringlet::native {
 

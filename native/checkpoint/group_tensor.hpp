@@ -6,14 +6,14 @@
 
 namespace ringlet::native {
 
-/// A checkpoint's tensor as all ranks of the group see it: who holds which rows, and who writes them.
+/// A checkpoint's tensor as all ranks of the group see it: which rank holds which rows, and which one writes them.
 struct GroupTensor {
   const Checkpoint::Entry* entry = nullptr;
-  std::int64_t rows = 0;        // a scalar is one
+  std::int64_t rows = 0;        // a scalar has one
   std::uint64_t row_bytes = 0;  // 0 only where the tensor has no elements
 
   RowRange held_by(int rank) const;
-  /// A rank's share of what is written: what it holds of a sharded tensor, an even part of one that all hold.
+  /// The rows that a rank writes: those that it holds of a sharded tensor, or an even part of a tensor that all ranks hold.
   RowRange written_by(int rank, int ranks) const;
 };
 
@@ -23,9 +23,9 @@ std::vector<GroupTensor> group_tensors(const Checkpoint& checkpoint);
 /// UTF-8, no memory where there are elements.
 void check(const Checkpoint& checkpoint, int rank, int ranks);
 
-/// What must be the same on all ranks, one line per tensor.
+/// The properties that must be the same on all ranks, with one line per tensor.
 std::string describe_tensors(const Checkpoint& checkpoint);
-/// And per value.
+/// The same for the checkpoint's values, with one line per value.
 std::string describe_values(const Checkpoint& checkpoint);
 
 }  // namespace ringlet::native

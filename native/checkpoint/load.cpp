@@ -17,7 +17,7 @@ namespace {
 
 [[noreturn]] void mismatch(std::string text) { throw MismatchError({Errc::mismatch, std::move(text)}); }
 
-/// Finds every tensor of the state in the manifest, and nothing else there.
+/// Finds every tensor of the checkpoint in the manifest. Throws where one is missing or differs, or the manifest has others.
 std::vector<const Manifest::Tensor*> match(const std::vector<GroupTensor>& tensors, const Manifest& manifest) {
   std::unordered_map<std::string_view, const Manifest::Tensor*> saved;
   for (const auto& tensor : manifest.tensors) saved.emplace(tensor.name, &tensor);
@@ -55,7 +55,7 @@ void verify(const std::filesystem::path& path, const Manifest::File& expected) {
     throw_io_error(path, fmt::format("has the checksum {} instead of {}; the checkpoint is damaged", hex, expected.checksum));
 }
 
-/// Every file that this rank reads, and those that it is the first to see, so that each is verified by somebody.
+/// Verifies every file that this rank reads, and those that it is the first rank to see, so that each file is verified by some rank.
 void verify_files(const Found& found, const std::vector<Transfer>& transfers, int rank) {
   std::set<int> files;
   for (const Transfer& transfer : transfers)

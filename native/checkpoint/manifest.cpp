@@ -50,7 +50,7 @@ std::vector<Manifest::File> parse_files(const json& list) {
   return files;
 }
 
-/// Every rank in exactly one directory.
+/// Reads the directories; every rank has to be in exactly one of them.
 std::vector<std::vector<int>> parse_directories(const json& list, std::size_t ranks) {
   std::vector<bool> placed(ranks, false);
   std::vector<std::vector<int>> directories;
@@ -80,12 +80,12 @@ Shape parse_shape(const std::string& name, const json& list, DType dtype) {
 }
 
 Manifest::Piece parse_piece(const std::string& name, const json& entry, const std::vector<Manifest::File>& files) {
-  constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  constexpr auto kMax = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   const json& rows = list_member(entry, "rows");
   if (rows.size() != 2) refuse_manifest(fmt::format("a piece of '{}' has {} row bounds instead of 2", name, rows.size()));
   Manifest::Piece piece{
       static_cast<int>(unsigned_member(entry, "file", files.size() - 1)),
-      {static_cast<std::int64_t>(unsigned_in(rows[0], "rows", kMost)), static_cast<std::int64_t>(unsigned_in(rows[1], "rows", kMost))},
+      {static_cast<std::int64_t>(unsigned_in(rows[0], "rows", kMax)), static_cast<std::int64_t>(unsigned_in(rows[1], "rows", kMax))},
       unsigned_member(entry, "offset"),
       unsigned_member(entry, "length")};
   const std::uint64_t size = files[static_cast<std::size_t>(piece.file)].size;

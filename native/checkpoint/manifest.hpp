@@ -7,7 +7,7 @@
 
 namespace ringlet::native {
 
-/// Everything about a checkpoint but the tensors' bytes. The same text stands in every directory that the checkpoint was saved into.
+/// Everything about a checkpoint except the tensors' bytes. The same text is in every directory that the checkpoint was saved into.
 struct Manifest {
   /// Rows of a tensor: the bytes [offset, offset + length) of a file.
   struct Piece {
@@ -24,7 +24,7 @@ struct Manifest {
     std::vector<Piece> pieces;  // all rows, each once, in order
     friend bool operator==(const Tensor&, const Tensor&) = default;
   };
-  /// Of one rank that saved; its name follows from its number.
+  /// The file of one rank that saved. Its name follows from the rank's number.
   struct File {
     std::uint64_t size = 0;
     std::string checksum;
@@ -43,13 +43,13 @@ struct Manifest {
 
 inline constexpr std::uint64_t kMaxManifestBytes = 256u << 20;
 
-/// JSON that begins with the checksum of all bytes after it.
+/// The manifest as JSON, which begins with the checksum of all bytes after it.
 std::string to_text(const Manifest& manifest);
-/// Throws `IoError` that says what is wrong: altered bytes, another version, anything that does not fit together. What it returns is sound:
-/// every piece is inside its file and every row is there once.
+/// Throws `IoError` that says what is wrong: altered bytes, another version, anything that does not fit together. The result is consistent:
+/// every piece is inside its file, and every row is there once.
 Manifest parse_manifest(std::string_view text);
 
-/// "rank-00001-of-00004.safetensors"
+/// The name of a rank's file, such as "rank-00001-of-00004.safetensors".
 std::string file_name(std::size_t rank, std::size_t ranks);
 
 }  // namespace ringlet::native

@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Bits, because JSON has no infinities and no NaN.
+/// The bits of a number in hexadecimal, because JSON has no infinities and no NaN.
 std::string bits_of(double value) { return fmt::format("{:016x}", std::bit_cast<std::uint64_t>(value)); }
 
 double double_from_bits(const std::string& name, const std::string& digits) {

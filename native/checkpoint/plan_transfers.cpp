@@ -10,7 +10,7 @@ namespace {
 
 RowRange overlap(RowRange a, RowRange b) { return {std::max(a.begin, b.begin), std::min(a.end, b.end)}; }
 
-/// Files take turns, so that their readers send at the same time.
+/// The order of transfers: one of each file in every round, so that the readers of all files send at the same time.
 struct Turn {
   std::size_t round;
   int file;

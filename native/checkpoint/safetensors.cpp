@@ -9,11 +9,11 @@ namespace ringlet::native {
 
 namespace {
 
-constexpr std::size_t kMaxHeaderBytes = 100'000'000;  // of the format
+constexpr std::size_t kMaxHeaderBytes = 100'000'000;  // the format's limit
 
 std::string_view safetensors_name(DType dtype) { return ringlet::detail::kDTypes[static_cast<std::size_t>(dtype)].safetensors_name; }
 
-/// A scalar that is there stays one; else the tensor with these rows alone.
+/// The shape of these rows of the tensor. A scalar keeps its shape.
 std::vector<std::int64_t> piece_shape(const GroupTensor& tensor, RowRange rows) {
   const auto full = tensor.entry->full_shape.extents();
   std::vector<std::int64_t> shape(full.begin(), full.end());

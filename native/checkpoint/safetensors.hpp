@@ -7,7 +7,7 @@
 
 namespace ringlet::native {
 
-/// Rows of a tensor and where they stand in a rank's file.
+/// Rows of a tensor and their place in a rank's file.
 struct PlacedPiece {
   std::size_t tensor = 0;  // its position in the checkpoint
   RowRange rows;
@@ -15,8 +15,8 @@ struct PlacedPiece {
   std::uint64_t length = 0;
 };
 
-/// What rank `rank` writes, in the order of its file: the tensors with the largest elements first, so that all are aligned. Pieces without
-/// elements are left out. The same on every rank.
+/// The pieces that rank `rank` writes, in the order of its file: the tensors with the largest elements first, so that all are aligned.
+/// Pieces without elements are left out. Every rank computes the same.
 std::vector<PlacedPiece> place_pieces(const std::vector<GroupTensor>& tensors, int rank, int ranks);
 
 /// The beginning of a safetensors file: the header's length and the header, padded to 8 bytes. Throws `InvalidArgument` where it is longer

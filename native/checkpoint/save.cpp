@@ -18,8 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// One save. Where a method throws a failure that all ranks have agreed on, it has removed what the save had made. Where the group itself
-/// fails, files stay: another rank may have passed the last agreement, and count on them.
+/// One save. A method that throws a failure which all ranks have agreed on has removed the save's files before. Where the group itself
+/// fails, the files stay, because another rank may have passed the last agreement and may rely on them.
 class Saving {
  public:
   Saving(const Exchange& exchange, fs::path directory, const Checkpoint& checkpoint, const SaveOptions& options, const SaveHook& hook)
@@ -61,8 +61,8 @@ class Saving {
   fs::path temporary_;
   WrittenFile written_;
   std::vector<std::vector<int>> directories_;
-  bool leads_ = false;      // the lowest rank whose file is in this directory: it writes the manifest and renames
-  bool set_aside_ = false;  // the step was there
+  bool leads_ = false;      // whether this is the lowest rank in this directory, which writes the manifest and renames
+  bool set_aside_ = false;  // a checkpoint of this step was there and has been renamed
 };
 
 void Saving::choose_id() {
@@ -83,14 +83,14 @@ void Saving::write_tensors() {
     reach(SaveMoment::file_written);
   });
   exchange_.require_ok(status, [&] {
-    // Who leads is not known yet: whoever comes last removes the folder.
+    // The leading rank is not known yet, so every rank tries to remove the folder, and the last one succeeds.
     std::error_code ignored;
     fs::remove(temporary_ / file_name_, ignored);
     fs::remove(temporary_, ignored);
   });
 }
 
-/// Ranks share a directory where they see each other's files.
+/// Finds out which ranks share a directory: those that see each other's files.
 void Saving::gather_directories() {
   std::vector<int> seen;
   for (int rank = 0; rank < ranks_; ++rank) {
@@ -108,7 +108,7 @@ void Saving::gather_directories() {
   std::sort(all.begin(), all.end());
   std::vector<int> each_once(static_cast<std::size_t>(ranks_));
   std::iota(each_once.begin(), each_once.end(), 0);
-  // A file system that shows one rank another view than the next: the same verdict on all ranks, since all have the same lists.
+  // The file system may show different files to different ranks. All ranks have the same lists here, so they fail alike.
   exchange_.require_ok(attempt([&] {
                          if (all != each_once) throw_io_error(temporary_, "the ranks do not agree on which files they see here");
                        }),
@@ -163,7 +163,7 @@ void Saving::discard() const {
   if (leads_) fs::remove_all(temporary_, ignored);
 }
 
-/// All ranks know that the new checkpoint does not count, so none has removed an older one.
+/// Restores the former checkpoint. All ranks know that the new one is not valid, so none has removed an older one.
 void Saving::give_back() const {
   if (!leads_) return;
   const fs::path place = directory_ / step_name(options_.step);
@@ -182,7 +182,7 @@ SaveReport Saving::run() {
   take_place();
   SaveReport report{directory_ / step_name(options_.step), written_.file.size, 0};
   for (const auto& file : manifest.files) report.total_bytes += file.size;
-  // The checkpoint is safe; what cannot be tidied up now is by the next save.
+  // The new checkpoint is valid already; folders that cannot be removed now are removed by the next save.
   (void)attempt([&] {
     reach(SaveMoment::agreed);
     if (leads_) clean(directory_, options_.step, options_.keep);

@@ -5,18 +5,18 @@
 
 namespace ringlet::native {
 
-/// The moments of a save at which it may be watched, or end.
+/// The moments of a save at which a hook is called.
 enum class SaveMoment {
   folder_created,
-  block_written,  // after each
+  block_written,  // after each block
   file_written,
   manifest_written,
-  replaced_set_aside,  // on the rank that renames, where that step was there already
+  replaced_set_aside,  // on the rank that renames, where the step existed already
   renamed,             // on the rank that renames
-  agreed,              // the new checkpoint counts; old ones are still there
+  agreed,              // the new checkpoint is valid; old ones are still there
   cleaned,
 };
-/// Called on the rank's own thread. What it throws counts as a failure of that moment on this rank.
+/// Called on the rank's own thread. An exception counts as a failure of this rank at that moment.
 using SaveHook = std::function<void(SaveMoment)>;
 
 SaveReport save(Group& group, const std::filesystem::path& directory, const Checkpoint& checkpoint, const SaveOptions& options,

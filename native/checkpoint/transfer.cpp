@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::size_t kInFlight = 8;
 
-/// Works on a rank's transfers in their order, at most kInFlight at a time. That order is a part of one order over all ranks, so the first
-/// transfer that is not over is under way at both its ends: ranks never wait in a circle.
+/// Works on a rank's transfers in their order, at most kInFlight at a time. All ranks keep to one common order, so the first transfer that
+/// is not over is under way on both its ranks, and ranks never wait in a circle.
 class Mover {
  public:
   Mover(const Exchange& exchange, const std::vector<GroupTensor>& tensors, const Found& found)
@@ -30,14 +30,14 @@ class Mover {
     }
     while (!under_way_.empty()) finish_oldest();
   }
-  /// The first file that could not be read.
+  /// The failure of the first file that could not be read.
   const Status& status() const { return status_; }
 
  private:
   struct UnderWay {
     const Transfer* transfer;
-    std::vector<std::byte> block;  // unused where the tensor itself is received into
-    Work work;                     // ends before the block goes
+    std::vector<std::byte> block;  // unused where bytes are received into the tensor itself
+    Work work;                     // declared after the block, so that it ends before the block is freed
   };
 
   TensorView values_of(const Transfer& transfer) const { return tensors_[transfer.tensor].entry->values; }
@@ -69,7 +69,7 @@ class Mover {
     return under_way_.emplace_back(UnderWay{&transfer, {}, {}});
   }
 
-  // A block that cannot be read is sent all the same: the receiver counts on it, and hears of the failure at the end.
+  // A block that cannot be read is sent all the same, because the receiver waits for it. The receiver is told of the failure at the end.
   void send(const Transfer& transfer) {
     UnderWay& next = begin(transfer);
     next.block.resize(transfer.bytes);

@@ -14,7 +14,7 @@ namespace ringlet {
 
 namespace {
 
-/// All of a module's tensors of one dtype move at once.
+/// A bucket size without a limit: all tensors of one dtype of a module are moved together.
 constexpr std::int64_t kWholeModule = INT64_MAX;
 
 Tree make_tensors(const Tree& like, const std::function<Shape(const std::string&)>& shape, std::optional<DType> dtype,
@@ -28,17 +28,17 @@ Tree make_tensors(const Tree& like, const std::function<Shape(const std::string&
 
 }  // namespace
 
-/// A module's full parameters, or the gather that brings them.
+/// A module's full parameters, or the gather that fetches them.
 struct FullyShard::Gathered {
   std::vector<Tensor> memory;
   Tree parameters;
-  std::vector<Work> works;  // after the memory: works end before what they write goes
+  std::vector<Work> works;  // declared after the memory, so that they end before it is freed
 };
 
 const Tree& FullyShard::Unsharded::parameters() const noexcept { return gathered_->parameters; }
 
 struct FullyShard::State {
-  /// Tensors as one module has them. Names are the module's own.
+  /// One module's tensors. Their names are those within the module.
   struct Module {
     Module(std::string n, const Tree& full, int ranks, std::span<const double> weights)
         : name(std::move(n)),
@@ -53,7 +53,7 @@ struct FullyShard::State {
     Tree shards, gradients;
     std::vector<ShardBucket> gathers, reductions;
     std::vector<Work> reducing;
-    bool given = false;  // this step's gradients
+    bool given = false;  // whether this step's gradients were given
     std::weak_ptr<Gathered> gathered;
   };
 
@@ -73,8 +73,8 @@ struct FullyShard::State {
   const FullyShardOptions options;
   ShardMover mover;
   std::vector<std::unique_ptr<Module>> modules;
-  std::vector<std::shared_ptr<Gathered>> ahead;  // by module: gathered before its turn
-  std::deque<Module*> reducing;                  // whose gradients are under way, the oldest first
+  std::vector<std::shared_ptr<Gathered>> ahead;  // by module: those gathered before they are used
+  std::deque<Module*> reducing;                  // modules whose gradients are under way, the oldest first
   Tree parameters, gradients;
 };
 
@@ -174,7 +174,8 @@ void FullyShard::reduce_gradients(std::size_t index, const Tree& gradients) {
         module.outline, [&](const std::string& tensor) { return module.shards.at(tensor).shape(); }, std::nullopt, module.gradient_memory);
     module.reductions = make_buckets(gradients, module.layout, kWholeModule, state.options.reduce_dtype);
   }
-  // Each reduction holds a copy of its module's full gradients: as many at a time as there are full parameters.
+  // Each reduction holds a copy of its module's full gradients, so there are only as many at a time as there are modules with full
+  // parameters.
   while (state.reducing.size() > static_cast<std::size_t>(state.options.prefetch)) {
     state.finish_reduction(*state.reducing.front());
     state.reducing.pop_front();
@@ -192,7 +193,7 @@ void FullyShard::finish() {
     module->gathered.reset();
     if (std::exchange(module->given, false)) state.gradients.add(module->name, module->gradients);
   }
-  // What was gathered ahead and not used holds parameters of before the optimizer's step.
+  // Parameters that were gathered ahead but not used are older than the optimizer's step, so they are discarded.
   for (std::size_t i = 0; i < state.ahead.size(); ++i) {
     if (!state.ahead[i]) continue;
     state.finish_gather(*state.modules[i], *state.ahead[i]);

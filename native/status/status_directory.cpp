@@ -39,7 +39,7 @@ bool take_number(std::string_view& text, Number& number, int base, char behind) 
   return true;
 }
 
-/// "0123456789abcdef-2-4711.socket": world, rank, process.
+/// Parses a socket's name, such as "0123456789abcdef-2-4711.socket": world, rank, process.
 std::optional<StatusAddress> parse_name(const std::filesystem::path& path) {
   const std::string name = path.filename().string();
   std::string_view rest = name;
@@ -50,7 +50,7 @@ std::optional<StatusAddress> parse_name(const std::filesystem::path& path) {
   return address;
 }
 
-/// Nobody listens there any more. A process that is only about to listen is alive.
+/// Whether nobody listens at the socket any more. A process that is only about to listen is alive, and its socket is kept.
 bool is_dead(const StatusAddress& address) {
   if (::kill(address.process, 0) == 0 || errno != ESRCH) return false;
   sockaddr_un to{};
@@ -60,7 +60,7 @@ bool is_dead(const StatusAddress& address) {
   const int socket = ::socket(AF_UNIX, SOCK_STREAM, 0);
   if (socket < 0) return false;
   ::fcntl(socket, F_SETFL, O_NONBLOCK);
-  // In another container its number may be another's.
+  // In another container the process may have another number, so the socket itself is tried as well.
   const bool refused = ::connect(socket, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0 && errno == ECONNREFUSED;
   ::close(socket);
   return refused;

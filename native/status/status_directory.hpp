@@ -7,7 +7,7 @@
 
 namespace ringlet::native {
 
-/// Where a rank of this user can be asked for the state of its world.
+/// The socket at which one of this user's ranks can be asked for the state of its world.
 struct StatusAddress {
   std::string path;
   std::uint64_t world = 0;
@@ -18,14 +18,15 @@ struct StatusAddress {
 /// The directory of this user's sockets: `ringlet` in XDG_RUNTIME_DIR where that is this user's, else one in the directory for temporary
 /// files with the user's number in its name.
 std::string status_directory();
-/// Makes it where it is missing. `io_error` where it cannot be made, or is not a directory that this user alone may enter.
+/// Makes the directory where it is missing. Returns `io_error` where it cannot be made, or is not a directory that this user alone may
+/// enter.
 Status make_status_directory(const std::string& directory);
-/// The same check, of one that need not exist.
+/// Makes the same check of a directory that does not have to exist.
 Status check_status_directory(const std::string& directory);
 
 /// The socket's path for a rank of this process.
 std::string status_path(const std::string& directory, std::uint64_t world, int rank);
-/// All sockets in the directory, by world and rank, after those of processes that have died are removed.
+/// Removes the sockets of processes that have died, and returns all others in the directory, by world and rank.
 std::vector<StatusAddress> find_status_addresses(const std::string& directory);
 
 }  // namespace ringlet::native

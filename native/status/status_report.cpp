@@ -68,7 +68,7 @@ std::string status_report(const ringlet::World& world, std::uint64_t world_id, c
                     {"failure", world.failure().ok() ? Json() : Json(world.failure().text())},
                     {"stalled", stalled},
                     {"ranks", ranks}};
-  // What other ranks say of themselves need not be UTF-8.
+  // The texts of other ranks are not always UTF-8.
   return report.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

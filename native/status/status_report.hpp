@@ -7,7 +7,7 @@
 
 namespace ringlet::native {
 
-/// A JSON object in one line. Fields are only ever added.
+/// Returns a JSON object in one line. Later versions only add fields.
 ///
 /// `format` 1, `world` (16 hexadecimal digits), `size`, `told_by` (the rank that was asked), `failure` (text, null while the world lives),
 /// `stalled` (whether any rank is, or does not answer), `ranks`: of each `rank`, `state` ("in_operation", "computing", "not_answering",

@@ -10,7 +10,7 @@ namespace ringlet::native {
 Status StatusSocket::open() {
   const std::string directory = status_directory();
   if (Status status = make_status_directory(directory); !status.ok()) return status;
-  // Looking also removes what dead ranks have left.
+  // Called because it removes the sockets that dead ranks have left.
   (void)find_status_addresses(directory);
   auto server =
       LocalServer::open(loop_, status_path(directory, world_id_, world_.options().rank),
@@ -23,7 +23,7 @@ Status StatusSocket::open() {
 void StatusSocket::on_request(const std::string& request, LocalServer::Answer answer) {
   if (request != kRequest) return answer({});
   waiting_.push_back(std::move(answer));
-  // Who comes while the ranks are asked gets what they say.
+  // Requests that come while the ranks are being asked get the same answer.
   if (waiting_.size() > 1) return;
   const bool asked = world_.survey(guard_.wrap([this](const Survey& survey) { answer_all(survey); }));
   if (!asked) answer_all({});

@@ -11,11 +11,11 @@
 namespace ringlet::native {
 
 /// Tells other programs of this user what the ranks of a world do (`ringlet status`), at a socket in the user's own directory
-/// (status_directory.hpp). Who asks gets one JSON object; its fields are in status_report.hpp. Belongs to the loop's thread, and is
+/// (status_directory.hpp). The answer is one JSON object; its fields are in status_report.hpp. Belongs to the loop's thread, and is
 /// destroyed before the loop and the world.
 class StatusSocket {
  public:
-  /// What a visitor has to say.
+  /// The request that a program has to send.
   static constexpr const char* kRequest = "status";
 
   /// `world_id` is the same on all ranks.
@@ -23,7 +23,7 @@ class StatusSocket {
   StatusSocket(const StatusSocket&) = delete;
   StatusSocket& operator=(const StatusSocket&) = delete;
 
-  /// `io_error` where there is no directory or no socket to be had; then nobody can ask.
+  /// Returns `io_error` where the directory or the socket cannot be made; the state cannot be asked for then.
   Status open();
 
  private:

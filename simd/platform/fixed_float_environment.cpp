@@ -2,7 +2,7 @@
 
 namespace ringlet::simd {
 
-// WebAssembly has one rounding mode and keeps subnormals: nothing to set.
+// WebAssembly has only one rounding mode and always keeps subnormals, so there is nothing to set.
 FloatEnvironment::FloatEnvironment() noexcept : saved_(0) {}
 FloatEnvironment::~FloatEnvironment() { static_cast<void>(saved_); }
 

@@ -3,7 +3,7 @@
 namespace ringlet::simd {
 namespace {
 
-// A module with vector instructions does not load where they are missing, so there is nothing to ask at run time.
+// An engine without vector instructions does not load a module that has them, so there is nothing to ask at run time.
 bool always() noexcept { return true; }
 
 constexpr Target kTargets[] = {{"scalar", &kScalarTable, always}, {"wasm", &kWasmTable, always}};

@@ -6,11 +6,11 @@
 namespace ringlet::simd {
 namespace {
 
-// The compiler's own test also asks whether the operating system saves the registers.
+// __builtin_cpu_supports() also asks whether the operating system saves the registers.
 bool always() noexcept { return true; }
 bool has_sse4_1() noexcept { return __builtin_cpu_supports("sse4.1"); }
 bool has_avx2() noexcept {
-  // Not every compiler's test knows F16C by name; it needs no more of the operating system than AVX2 does.
+  // Not every compiler's built-in test knows F16C by name. F16C needs the same support of the operating system as AVX2.
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
   return __builtin_cpu_supports("avx2") && __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
 }

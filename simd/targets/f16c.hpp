@@ -4,7 +4,7 @@
 
 #include "simd/lanes.hpp"
 
-// f16 by the processor's own conversions. They give the bits of the generic ones, NaN payloads aside.
+// f16 by the processor's own conversion instructions. They give the same bits as the generic code, except for NaN payloads.
 namespace ringlet::simd {
 namespace {
 

@@ -7,7 +7,7 @@
 namespace ringlet::simd {
 namespace {
 
-/// f16 by the processor's own conversions. They give the bits of the generic ones, NaN payloads aside.
+/// f16 by the processor's own conversion instructions. They give the same bits as the generic code, except for NaN payloads.
 template <>
 struct Packet<xsimd::neon64, Float16> {
   using Lanes = xsimd::batch<float, xsimd::neon64>;

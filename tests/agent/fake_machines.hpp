@@ -15,7 +15,7 @@
 
 namespace ringlet::test {
 
-/// Ranks that run until they are told to end, in virtual time.
+/// A crew whose ranks run in virtual time until they are told to end.
 class FakeCrew final : public job::RankCrew {
  public:
   FakeCrew(EventLoop& loop, job::CrewEvents events) : loop_(loop), events_(std::move(events)), alive_(std::make_shared<bool>(true)) {}
@@ -85,7 +85,7 @@ class FakeCrew final : public job::RankCrew {
   std::shared_ptr<bool> alive_;
 };
 
-/// An agent without processes, on a node of its own.
+/// An agent that starts no processes, on a simulated node of its own.
 class FakeMachine final : public job::SessionHost {
  public:
   FakeMachine(SimWorld& world, std::string name) : node(world.add_node()), name_(std::move(name)) {
@@ -135,7 +135,7 @@ class FakeMachine final : public job::SessionHost {
   std::unique_ptr<Listener> listener_;
 };
 
-/// Machines, and a node that runs a job on them.
+/// Several machines, and a node that runs a job on them.
 struct FakeRun {
   SimWorld world;
   SimNode& here = world.add_node();

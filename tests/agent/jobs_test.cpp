@@ -229,7 +229,7 @@ TEST_CASE("standard input reaches the rank that reads it, a piece at a time") {
 }
 
 TEST_CASE("whatever is lost at whatever moment, the job ends on both sides") {
-  // 0: the link; 1 and 2: the one who runs, in order and without a word; 3 and 4: a machine.
+  // 0 resets the link; 1 and 2 stop the node that runs the job, in order and silently; 3 and 4 stop a machine.
   const int what = GENERATE(range(0, 5));
   const std::uint64_t most = share_of(200);
   for (std::uint64_t moment = 0; moment < most; ++moment) {

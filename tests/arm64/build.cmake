@@ -1,4 +1,4 @@
-# cmake -DSOURCE=<the project> -P: builds for 64-bit Arm what the tests beside this file run.
+# cmake -DSOURCE=<the project> -P: builds the programs for 64-bit Arm that the tests beside this file run.
 include(${CMAKE_CURRENT_LIST_DIR}/tools.cmake)
 if(NOT emulate)
   return()

@@ -1,4 +1,4 @@
-// One world of a rank on this machine's processor, one on an emulated 64-bit Arm, and one in WebAssembly trains, and all have the same parameters.
+// One rank on this machine's processor, one on an emulated 64-bit Arm and one in WebAssembly train together and must have the same parameters.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { arch } from 'node:process';
@@ -12,13 +12,13 @@ const ranks = { [arch]: [native], arm64: arm64.split(';') };
 const steps = 40;
 const everyStep = Array.from({ length: steps }, (_, step) => String(step + 1));
 
-/** By the step, the hashes that this rank logged. */
+/** Returns the hashes that this rank logged, by step. */
 function readHashes(file) {
   const lines = readFileSync(file, 'utf8').trim().split('\n');
   return Object.fromEntries(lines.map((line) => line.split(' ')));
 }
 
-// Rank 0 keeps the meeting, decides about the run and divides the averages, so each of the two has its turn.
+// Rank 0 keeps the meeting, decides about the run and divides the averages, so each of the two processors is rank 0 once.
 for (const [first, second, type] of [
   [arch, 'arm64', 'none'],
   ['arm64', arch, 'bf16'],

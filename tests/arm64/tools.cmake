@@ -1,5 +1,5 @@
-# Sets `emulate`, the words before a program of the build for 64-bit Arm, and `built`, where that build is. Where it cannot be made, `emulate` is empty
-# and a line has said why.
+# Sets `emulate` to the words before a program of the build for 64-bit Arm, and `built` to the folder of that build. Where it cannot be made,
+# `emulate` is empty and a message has said why.
 set(built ${SOURCE}/build/arm64)
 set(emulate)
 cmake_host_system_information(RESULT machine QUERY OS_PLATFORM)

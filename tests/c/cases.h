@@ -2,14 +2,14 @@
 
 #include <ringlet/ringlet.h>
 
-/* The ranks of a group and this one among them. */
+/* A group with its size and this process's rank in it. */
 typedef struct {
   ringlet_group* group;
   int32_t rank;
   int32_t size;
 } world;
 
-/* One axis of `count` floats. `*count` is borrowed with the result. */
+/* Returns a tensor with one axis of `count` floats. `*count` must live as long as the result. */
 ringlet_tensor floats(float* elements, const int64_t* count);
 
 void test_collectives(const world* w);
@@ -23,7 +23,7 @@ void test_averages(const world* w);
 void test_optimizers(const world* w);
 void test_fsdp(const world* w);
 void test_fully_shard(const world* w);
-/* Saves into `directory`, which is empty. */
+/* Saves checkpoints into `directory`, which must be empty. */
 void test_checkpoints(const world* w, const char* directory);
-/* Ends the group. */
+/* This case ends the group, so it comes last. */
 void test_mismatch(const world* w);

@@ -1,6 +1,6 @@
 #pragma once
 
-/* What the C test programs check with: the first failure says where and ends the program. */
+/* The checks of the C test programs. The first failure prints its place and ends the program. */
 
 #include <ringlet/ringlet.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
     }                                                                                                             \
   } while (0)
 
-/* That `call` returns `code`. */
+/* Checks that `call` returns `code`. */
 #define CHECK_CODE(call, code)                                                                                                   \
   do {                                                                                                                           \
     const int32_t returned_code = (call);                                                                                        \
@@ -27,5 +27,5 @@
   } while (0)
 
 #define CHECK_OK(call) CHECK_CODE(call, RINGLET_OK)
-/* That the last failure's message contains `text`. */
+/* Checks that the last failure's message contains `text`. */
 #define CHECK_MESSAGE(text) CHECK(strstr(ringlet_error_message(), (text)) != NULL)

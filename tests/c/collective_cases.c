@@ -1,18 +1,18 @@
-/* Every collective and message, blocking and async. Rank r's elements are r * 100 + index, so a mix-up shows. */
+/* Calls every collective and message, blocking and async. Element i of rank r is r * 100 + i, so that a mix-up shows. */
 
 #include "cases.h"
 #include "check.h"
 
-enum { kMostRanks = 8 };
+enum { kMaxRanks = 8 };
 
 static void fill(float* elements, int64_t count, int32_t rank) {
   for (int64_t i = 0; i < count; ++i) elements[i] = (float)(rank * 100 + i);
 }
 
-/* The sum over all ranks of what `fill` gives element `index`. */
+/* Returns the sum over all ranks of the value that `fill` gives element `index`. */
 static float sum_at(const world* w, int64_t index) { return (float)(w->size * (w->size - 1) / 2 * 100 + w->size * index); }
 
-/* Their product. Three ranks' is exact in a float. */
+/* Returns the product of the same values. For three ranks it is exact in a float. */
 static float product_at(const world* w, int64_t index) {
   float product = 1;
   for (int32_t r = 0; r < w->size; ++r) product *= (float)(r * 100 + index);
@@ -65,10 +65,10 @@ void test_collectives(const world* w) {
   if (w->rank == 0) CHECK(out[5] == 5);
 }
 
-/* The calls that scatter and gather parts of even sizes, then of counts[r] = r + 1 rows. */
+/* Calls the collectives that scatter and gather parts, first of even sizes, then of counts[r] = r + 1 rows. */
 void test_parts(const world* w) {
   const int64_t n = w->size, part = 4, whole = 4 * n;
-  float in[4 * kMostRanks], out[4 * kMostRanks];
+  float in[4 * kMaxRanks], out[4 * kMaxRanks];
   const ringlet_tensor all_in = floats(in, &whole), all_out = floats(out, &whole), part_in = floats(in, &part),
                        part_out = floats(out, &part);
   ringlet_work* work = NULL;
@@ -106,7 +106,7 @@ void test_parts(const world* w) {
 }
 
 void test_uneven_parts(const world* w) {
-  int64_t counts[kMostRanks], ones[kMostRanks], whole = 0, before = 0;
+  int64_t counts[kMaxRanks], ones[kMaxRanks], whole = 0, before = 0;
   for (int32_t r = 0; r < w->size; ++r) {
     counts[r] = r + 1;
     ones[r] = 1;
@@ -163,12 +163,12 @@ void test_messages(const world* w) {
   CHECK_OK(ringlet_send_async(w->group, &out, next, NULL, &sending));
   CHECK_OK(ringlet_recv(w->group, &in, previous, NULL));
   finish(sending);
-  CHECK(received[1] == (float)(previous * 100 + 3)); /* column by column */
+  CHECK(received[1] == (float)(previous * 100 + 3)); /* the receiving tensor is stored column by column */
   CHECK_OK(ringlet_recv_async(w->group, &in, previous, NULL, &receiving));
   CHECK_OK(ringlet_send(w->group, &out, next, NULL));
   finish(receiving);
 
-  /* Another shape is a mistake of both, and the group lives on. */
+  /* A different shape is an error on both ranks, and the group stays usable. */
   const int64_t three = 3;
   const ringlet_tensor less = floats(received, &three);
   if (w->rank == 0) CHECK_CODE(ringlet_send(w->group, &out, 1, NULL), RINGLET_MISMATCH);

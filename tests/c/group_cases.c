@@ -1,4 +1,4 @@
-/* Groups, works, and what goes wrong. */
+/* Tests of groups, works and errors. */
 
 #include "cases.h"
 #include "check.h"
@@ -10,7 +10,7 @@ void test_groups(const world* w) {
   float value = (float)w->rank;
   const ringlet_tensor values = floats(&value, &one);
 
-  /* The last rank alone, the others in reverse order. */
+  /* The last rank gets a group of its own; the others are in reverse order. */
   CHECK_OK(ringlet_group_split(w->group, w->rank == w->size - 1 ? 1 : 0, w->size - w->rank, NULL, &part));
   CHECK_OK(ringlet_group_rank(part, &rank));
   CHECK_OK(ringlet_group_size(part, &size));
@@ -40,7 +40,7 @@ void test_groups(const world* w) {
   ringlet_group_free(part);
 }
 
-/* A receive that cannot end yet, beside collectives of another stream. */
+/* Starts a receive that cannot end yet, and runs collectives on another stream meanwhile. */
 void test_works(const world* w) {
   ringlet_call_options options;
   CHECK_OK(ringlet_call_options_init(&options, sizeof options));
@@ -68,7 +68,7 @@ void test_works(const world* w) {
   }
 }
 
-/* Mistakes that one rank makes and sees alone. */
+/* Each of these mistakes is made by one rank, which alone gets the error. */
 void test_arguments(const world* w) {
   const int64_t three = 3, four = 4, negative = -1, huge[2] = {INT64_MAX, INT64_MAX};
   float elements[4] = {0};
@@ -122,7 +122,7 @@ void test_arguments(const world* w) {
   CHECK_CODE(ringlet_barrier_async(w->group, &options, &work), RINGLET_INVALID_ARGUMENT);
   CHECK_MESSAGE("timeout_ms is -5");
   CHECK(work == NULL);
-  /* Nothing of the above has disturbed the group. */
+  /* None of the errors above has disturbed the group. */
   CHECK_OK(ringlet_barrier(w->group, NULL));
   CHECK(strcmp(ringlet_error_message(), "") == 0);
 }
@@ -131,7 +131,7 @@ void test_mismatch(const world* w) {
   const int64_t three = 3, four = 4;
   float elements[4] = {0};
   const ringlet_tensor values = floats(elements, w->rank == 1 ? &four : &three);
-  /* Once one rank has left the barrier, every rank's earlier calls have ended; it may itself be overtaken by the others' mismatch. */
+  /* Once one rank has left the barrier, every rank's earlier calls have ended; the others' mismatch may overtake the barrier itself. */
   int32_t code = ringlet_barrier(w->group, NULL);
   CHECK(code == RINGLET_OK || code == RINGLET_MISMATCH);
   code = ringlet_all_reduce(w->group, RINGLET_SUM, &values, &values, NULL);

@@ -1,5 +1,5 @@
 #include <ringlet/ringlet.h>
 
-/* A file with nothing in it is no C99. */
+/* C99 does not allow a file without a declaration. */
 extern const int ringlet_header_compiles;
 const int ringlet_header_compiles = RINGLET_OK;

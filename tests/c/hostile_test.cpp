@@ -21,7 +21,7 @@ T nothing_for(T value, bool nothing) {
     return value;
 }
 
-/// Calls `function` with each of the arguments at `positions` as NULL, the others as they are.
+/// Calls `function` once for each of `positions`, with NULL for that argument and the others as they are.
 template <class... Parameters, class... Arguments>
 void check_each_null(int32_t (*function)(Parameters...), const std::set<std::size_t>& positions, Arguments... arguments) {
   const std::tuple<Parameters...> values(arguments...);
@@ -34,7 +34,7 @@ void check_each_null(int32_t (*function)(Parameters...), const std::set<std::siz
   }
 }
 
-/// A group of one, and things to call it with.
+/// A group of one, and arguments for calls.
 struct Alone {
   Alone() { REQUIRE(ringlet_group_of_one(&group) == RINGLET_OK); }
   Alone(const Alone&) = delete;
@@ -105,7 +105,7 @@ TEST_CASE("trees with bad names are refused with the name") {
 }
 
 TEST_CASE("options of an older and of a newer header are understood") {
-  // What an older header had of the struct: its size and the first member.
+  // This is the struct of an older header, which had only the size and the first member.
   struct {
     std::size_t struct_size;
     int64_t timeout_ms;

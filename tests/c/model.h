@@ -10,8 +10,8 @@ typedef struct {
   ringlet_named_tensor parameters[2], gradients[2];
 } model;
 
-/* Equal parameters on all ranks; the weight's gradient is rank + index, the bias' rank + 1. */
+/* Makes equal parameters on all ranks. The elements of the weight's gradient are rank + index, those of the bias' gradient rank + 1. */
 void make_model(model* m, const world* w);
-/* The mean over all ranks of rank + constant. */
+/* Returns the mean over all ranks of rank + constant. */
 float mean(const world* w, float constant);
 int near(double a, double b);

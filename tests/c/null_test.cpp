@@ -26,7 +26,7 @@ std::function<int32_t()> freeing(void (*handle_free)(Handle*)) {
 }
 
 struct Function {
-  std::function<int32_t()> call;  // with NULL and 0 for all arguments
+  std::function<int32_t()> call;  // called with NULL and 0 for all arguments
   int32_t code = RINGLET_INVALID_ARGUMENT;
 };
 
@@ -123,11 +123,11 @@ const std::map<std::string, Function> kFunctions{
     FREE(ringlet_fully_shard_free),
     FREE(ringlet_unsharded_release),
     FREE(ringlet_checkpoint_free),
-    // No gradients at all are no mistake.
+    // An empty list of gradients is no mistake.
     {"ringlet_clip_grad_norm", {with_zeros(ringlet_clip_grad_norm), RINGLET_OK}},
 };
 
-/// What the library defines for others.
+/// Returns the names of the symbols that the library exports.
 std::set<std::string> exported_symbols() {
   const std::unique_ptr<FILE, int (*)(FILE*)> nm(::popen(RINGLET_LIST_EXPORTS, "r"), ::pclose);
   REQUIRE(nm);

@@ -1,4 +1,4 @@
-/* A rank that calls everything of the C API, in C99. Started by `ringlet launch`, with an empty directory. */
+/* A rank that calls everything of the C API, in C99. `ringlet launch` starts it with an empty directory as its argument. */
 
 #include "cases.h"
 #include "check.h"

@@ -1,4 +1,4 @@
-"""A rank in Python, with ctypes alone: all-reduce in place, from bytes of the array module, and errors. Started by `ringlet launch`."""
+"""A rank in Python with ctypes alone: all-reduce in place, on bytes of the array module, and errors. `ringlet launch` starts it."""
 
 import array
 import ctypes
@@ -53,7 +53,7 @@ def main():
     assert ringlet.ringlet_broadcast(group, byref(tensor), 0, None) == RINGLET_INVALID_ARGUMENT
     assert b"dtype number 99" in ringlet.ringlet_error_message()
 
-    # Once one rank has left the barrier, every rank's earlier calls have ended; it may itself be overtaken by the others' mismatch.
+    # Once one rank has left the barrier, every rank's earlier calls have ended; the others' mismatch may overtake the barrier itself.
     assert ringlet.ringlet_barrier(group, None) in (0, RINGLET_MISMATCH)
     other = tensor_of(array.array("d", [0] * (1 + r)), RINGLET_F64)
     assert ringlet.ringlet_all_mean(group, byref(other), byref(other), None) == RINGLET_MISMATCH

@@ -1,11 +1,11 @@
-/* FSDP, parameters in shards, parts of weights, and checkpoints. */
+/* Tests of FSDP, parameters in shards, parts of weights, and checkpoints. */
 
 #include <math.h>
 
 #include "check.h"
 #include "model.h"
 
-/* Gradient descent at the rate 1; counts the rows it saw. */
+/* Takes a step of gradient descent at the rate 1, and counts the rows that it is given. */
 static int32_t descend(void* context, const ringlet_named_tensor* gradients, size_t gradient_count, const ringlet_named_tensor* parameters,
                        size_t parameter_count) {
   if (gradient_count != parameter_count) return 1;
@@ -66,7 +66,7 @@ void test_fsdp(const world* w) {
              RINGLET_INVALID_ARGUMENT);
   ringlet_optimizer_free(optimizer);
 
-  /* Three rows [rank, 0, 0] of which each rank cuts its own column. */
+  /* Each rank cuts its own column out of a matrix of three rows. */
   const int64_t square[2] = {3, w->size}, column[2] = {3, 1};
   float full[3 * 8], part[3] = {0};
   for (int64_t i = 0; i < 3 * w->size; ++i) full[i] = (float)i;
@@ -133,7 +133,7 @@ void test_checkpoints(const world* w, const char* directory) {
   double real = 0;
   make_model(&m, w);
 
-  /* The weight as shards of even layout, the bias whole. */
+  /* The weight is saved as shards of an even layout, the bias as a whole. */
   int64_t begin = 0, end = 0;
   CHECK_OK(ringlet_shard_layout_create(m.parameters, 2, w->size, NULL, 0, &layout));
   CHECK_OK(ringlet_shard_layout_rows(layout, "layer.weight", w->rank, &begin, &end));

@@ -1,4 +1,4 @@
-/* Averages of gradients, and optimizers. */
+/* Tests of averages of gradients, and of optimizers. */
 
 #include "check.h"
 #include "model.h"
@@ -12,7 +12,7 @@ void test_averages(const world* w) {
   CHECK_OK(ringlet_average_gradients(w->group, m.gradients, 2, NULL));
   CHECK(m.weight_gradient[4] == mean(w, 4) && m.bias_gradient[2] == mean(w, 1));
 
-  /* Weights 0, 1, 2: the ranks that have more count for more. */
+  /* The weights are 0, 1 and 2: a rank with a larger weight counts for more. */
   const double weight = w->rank;
   make_model(&m, w);
   options.weight = &weight;
@@ -45,7 +45,7 @@ void test_averages(const world* w) {
   CHECK(m.bias_gradient[0] == mean(w, 1));
   ringlet_bucketer_free(bucketer);
 
-  /* Trees that differ are found, and the group lives on. */
+  /* Trees that differ between ranks are an error, and the group stays usable. */
   m.gradients[0].name = "another.weight";
   if (w->rank == 1) m.gradients[1].name = "layer.other";
   CHECK_CODE(ringlet_average_gradients(w->group, m.gradients, 2, NULL), RINGLET_MISMATCH);
@@ -79,7 +79,7 @@ CREATE_WITH_OPTIONS(lion)
 void test_optimizers(const world* w) {
   static const struct {
     create_any create, create_default;
-    size_t slots;      /* of state, for each parameter */
+    size_t slots;      /* slots of state for each parameter */
     double first_step; /* how far a parameter of 10 with the gradient 1 moves at the rate 0.1 */
   } kinds[] = {{create_sgd, create_default_sgd, 0, 0.1},
                {create_rmsprop, create_default_rmsprop, 1, 1.0},

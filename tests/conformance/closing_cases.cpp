@@ -71,7 +71,7 @@ void the_peer_sees_the_end_of_a_link_never_started(NetworkPair& pair) {
   REQUIRE(pair.drive([&] { return dialler.closed_by_peer(); }));
 }
 
-/// What was accepted before the destruction of an end that had nothing unread still arrives.
+/// Bytes that an end accepted before its destruction still arrive, if that end had nothing unread.
 void sent_bytes_survive_the_destruction_of_the_sender(NetworkPair& pair) {
   LinkedUsers users(pair);
   users.dialler.send(900);
@@ -90,7 +90,7 @@ void a_sender_to_a_destroyed_end_fails_once(NetworkPair& pair) {
   users.acceptor.link.reset();
   REQUIRE(pair.drive([&] { return users.dialler.link_failed_calls == 1; }));
   CHECK(users.dialler.failure->code() == Errc::peer_lost);
-  // The user checks that nothing is called any more.
+  // The user checks that it is not called any more.
   users.dialler.wake();
   users.dialler.finish_sending();
   settle(pair);

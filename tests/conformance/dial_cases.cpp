@@ -122,7 +122,7 @@ void a_port_is_taken_once(NetworkPair& pair) {
 }
 
 void a_foreign_address_cannot_be_listened_on(NetworkPair& pair) {
-  // Reserved for documentation, so nobody's.
+  // This address is reserved for documentation, so no machine has it.
   const auto opened = pair.network(1).listen({"203.0.113.77", 0}, [](std::unique_ptr<Link>) {});
   REQUIRE_FALSE(opened.ok());
   CHECK(opened.status().code() == Errc::invalid_argument);
@@ -145,7 +145,7 @@ void many_links_at_once(NetworkPair& pair) {
   constexpr std::size_t kBytes = 20'000;
   std::deque<SuiteUser> acceptors;
   std::deque<SuiteUser> diallers;
-  // The links may be accepted in any order, so all use one pattern each way.
+  // The links may be accepted in any order, so all use the same pattern in each direction.
   const auto listener = listen(pair, [&](std::unique_ptr<Link> link) {
     acceptors.emplace_back(2U, 1U).use(std::move(link));
     acceptors.back().send(kBytes);

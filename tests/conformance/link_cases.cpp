@@ -8,7 +8,7 @@ namespace {
 
 void echo(NetworkPair& pair) {
   LinkedUsers users(pair);
-  // What comes back is the acceptor's pattern, of the length that the dialler's had.
+  // The acceptor answers with its own pattern, of the same length as the dialler's.
   users.acceptor.on_call = [&](Call call) {
     if (call == Call::received) users.acceptor.bytes_to_send = users.acceptor.bytes_received;
     if (call == Call::received) users.acceptor.link->wake();
@@ -74,7 +74,7 @@ void many_wakes_send_once(NetworkPair& pair) {
   CHECK(users.dialler.to_send_calls == pulls);
 }
 
-/// SuiteUser checks that no call comes while it is inside one of its own.
+/// SuiteUser checks that the link does not call it while it is inside a call to the link.
 void wakes_inside_every_call(NetworkPair& pair) {
   LinkedUsers users(pair);
   for (SuiteUser* user : {&users.dialler, &users.acceptor}) {
@@ -87,7 +87,7 @@ void wakes_inside_every_call(NetworkPair& pair) {
   REQUIRE(pair.drive([&] { return users.dialler.bytes_received == 100'000 && users.acceptor.bytes_received == 100'000; }));
 }
 
-/// A wake inside to_send() that returned nothing is a wake for what comes up meanwhile.
+/// A wake inside a to_send() that returns nothing counts: the bytes that were added meanwhile must be sent.
 void a_wake_inside_an_empty_to_send(NetworkPair& pair) {
   LinkedUsers users(pair);
   users.dialler.on_call = [&](Call call) {
@@ -132,13 +132,13 @@ void links_do_not_hinder_each_other(NetworkPair& pair) {
   });
   REQUIRE(pair.drive([&] { return idle_end && blocked.to_send_calls > 0; }));
   settle(pair);
-  // Nobody reads the other end, so the link must have stopped taking bytes.
+  // The other end does not read, so the link must have stopped taking bytes.
   CHECK(blocked.bytes_sent < blocked.bytes_to_send);
   users.dialler.send(50'000);
   REQUIRE(pair.drive([&] { return users.acceptor.bytes_received == 50'000; }));
 }
 
-/// Goes on with the link where `former` is.
+/// Makes `next` the user of the link, at the position that `former` has reached.
 void take_over(SuiteUser& former, SuiteUser& next) {
   next.bytes_received = former.bytes_received;
   next.bytes_sent = next.bytes_to_send = former.bytes_sent;
@@ -148,7 +148,7 @@ void take_over(SuiteUser& former, SuiteUser& next) {
 void one_user_after_another(NetworkPair& pair) {
   LinkedUsers users(pair);
   std::deque<SuiteUser> heirs;
-  // Each reads exactly what is its own and hands the link on inside received() to one that answers.
+  // Each user reads exactly its own share. Inside received() it hands the link on to a new user, which sends an answer.
   const auto hand_on = [&](SuiteUser& user, std::size_t share, const auto& self) -> void {
     user.receive_limit = user.bytes_received + share;
     user.on_call = [&, share, self](Call call) {
@@ -200,7 +200,7 @@ void no_room_until_a_wake(NetworkPair& pair) {
   settle(pair);
   CHECK(users.acceptor.bytes_received == 0);
   CHECK(users.dialler.bytes_sent < users.dialler.bytes_to_send);
-  // Sending goes on meanwhile.
+  // The acceptor can send while it has no room to receive.
   users.acceptor.receive_limit = 1000;
   users.acceptor.send(2000);
   REQUIRE(pair.drive([&] { return users.acceptor.bytes_received == 1000 && users.dialler.bytes_received == 2000; }));

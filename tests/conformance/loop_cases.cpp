@@ -83,7 +83,7 @@ void cancelled_timers_do_not_run(NetworkPair& pair) {
   loop.after(Duration::milliseconds(20), [&] { last = true; });
   REQUIRE(pair.drive([&] { return last; }));
   CHECK(runs == 2);
-  // Ids that have run are ignored, whatever has taken their place since.
+  // Cancelling a timer that has run does nothing, even if another timer has taken its place since.
   bool renewed = false;
   loop.after(Duration::milliseconds(1), [&] { renewed = true; });
   for (const TimerId id : ids) loop.cancel(id);

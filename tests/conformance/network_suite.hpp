@@ -8,7 +8,7 @@
 #include "core/ports/event_loop.hpp"
 #include "core/ports/network.hpp"
 
-// What makes a class a Network: it passes all of network_cases(). To check one, derive a NetworkPair, link ringlet_conformance, and write
+// A class is a Network if it passes all of network_cases(). To check one, derive a NetworkPair, link ringlet_conformance, and write
 //
 //   TEST_CASE("tcp conforms") {
 //     for (const auto& test : conformance::network_cases()) {
@@ -21,17 +21,17 @@
 
 namespace ringlet::conformance {
 
-/// Two endpoints that can reach each other. Both may stand on one loop.
+/// Two endpoints that can reach each other. Both may use one loop.
 class NetworkPair {
  public:
   virtual ~NetworkPair() = default;
   virtual EventLoop& loop(std::size_t side) = 0;
   virtual Network& network(std::size_t side) = 0;
-  /// Where a listener of that side can listen, with port 0, so that the other side reaches it.
+  /// Returns an address with port 0 at which this side can listen and which the other side can reach.
   virtual Address any_port(std::size_t side) = 0;
-  /// Runs both loops until `condition` holds; false where it does not within a bound that no correct run meets.
+  /// Runs both loops until `condition` holds. Returns false where it does not within a bound that every correct run keeps.
   virtual bool drive(const std::function<bool()>& condition) = 0;
-  /// Destroys the side's network; network(side) is not asked for again.
+  /// Destroys the side's network. network(side) is not called again.
   virtual void destroy_network(std::size_t side) = 0;
 };
 
@@ -40,7 +40,7 @@ struct Case {
   std::function<void(NetworkPair&)> run;
 };
 
-/// All cases, each for a fresh pair.
+/// Returns all cases. Each of them needs a fresh pair.
 std::vector<Case> network_cases();
 
 std::vector<Case> loop_cases();

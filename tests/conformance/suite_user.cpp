@@ -6,7 +6,7 @@ namespace ringlet::conformance {
 
 namespace {
 
-/// Cheaper than CHECK where it holds, which is millions of times.
+/// This is cheaper than CHECK where the condition holds, which is millions of times.
 void expect(bool holds, const char* rule) {
   if (!holds) FAIL_CHECK("the link broke its contract: " << rule);
 }
@@ -56,7 +56,7 @@ std::span<const ConstBytes> SuiteUser::to_send() {
   std::size_t left = bytes_to_send - bytes_sent;
   for (std::size_t count = 1 + random_below(5); left > 0 && count > 0; --count) {
     sizes.push_back(std::min(left, 1 + random_below(longest_part)));
-    // An empty part among others is no end.
+    // An empty part among others does not mean the end.
     if (random_below(4) == 0) sizes.insert(sizes.begin(), 0);
     left -= sizes.back();
   }
@@ -78,7 +78,7 @@ void SuiteUser::sent(std::size_t bytes) {
   expect(bytes > 0 && bytes <= offered_, "sent() takes of what was offered");
   bytes_sent += bytes;
   offered_ = 0;
-  // The parts are borrowed no longer: a link that still reads them sends rubbish.
+  // The parts are no longer borrowed, so they are overwritten: a link that still reads them sends rubbish.
   poisoned_ = bytes;
   std::fill_n(outgoing_.begin(), bytes, std::byte{0xee});
   leave(Call::sent);

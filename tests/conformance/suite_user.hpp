@@ -11,8 +11,8 @@ namespace ringlet::conformance {
 
 enum class Call { to_send, sent, to_receive, received, receive_ended, link_failed };
 
-/// Sends one endless pattern in random parts, up to a limit; compares what comes with the peer's pattern; checks on the way that the link
-/// keeps its contract.
+/// A link user that sends one endless pattern in random parts, up to a limit, and compares what it receives with the peer's pattern. It
+/// also checks that the link keeps its contract.
 class SuiteUser final : public LinkUser {
  public:
   SuiteUser(unsigned pattern, unsigned peer_pattern) : pattern_(pattern), peer_pattern_(peer_pattern), random_(pattern) {}
@@ -21,7 +21,7 @@ class SuiteUser final : public LinkUser {
   std::size_t bytes_to_send = 0;
   std::size_t longest_part = 1000;
   std::size_t receive_parts = 2;
-  std::size_t receive_limit = SIZE_MAX;  // asks for no byte beyond so many; none left: it has no room
+  std::size_t receive_limit = SIZE_MAX;  // bytes to receive in all; at the limit it has no room
   std::size_t bytes_sent = 0;
   std::size_t bytes_received = 0;
   int to_send_calls = 0;
@@ -35,7 +35,7 @@ class SuiteUser final : public LinkUser {
   void wake();
   void send(std::size_t more_bytes);
   void finish_sending();
-  /// Takes back what the link has been lent, and spoils it.
+  /// Takes back the memory that it has lent to the link, and overwrites it.
   void recall();
   bool closed_by_peer() const { return receive_ended_calls + link_failed_calls > 0; }
 
@@ -57,8 +57,8 @@ class SuiteUser final : public LinkUser {
   std::mt19937 random_;
   bool calling_ = false;  // this user is inside a call to the link
   bool being_called_ = false;
-  std::size_t offered_ = 0;          // by the last to_send(), not yet sent
-  std::size_t wanted_ = 0;           // by the last to_receive(), 0 once received() came
+  std::size_t offered_ = 0;          // bytes offered by the last to_send(), not yet sent
+  std::size_t wanted_ = 0;           // bytes asked for by the last to_receive(), 0 once received() came
   std::vector<std::byte> outgoing_;  // first the poisoned bytes of the last sent(), then those from bytes_sent on
   std::size_t poisoned_ = 0;
   std::vector<std::byte> incoming_;
@@ -66,7 +66,7 @@ class SuiteUser final : public LinkUser {
   std::array<Bytes, 2> receive_parts_;
 };
 
-/// A listener on side 1 and a link dialled from side 0, each end with its user. Links die before the pair.
+/// A listener on side 1 and a link dialled from side 0, each end with its user. The links are destroyed before the pair.
 struct LinkedUsers {
   SuiteUser dialler{1, 2};
   SuiteUser acceptor{2, 1};
@@ -75,7 +75,7 @@ struct LinkedUsers {
   explicit LinkedUsers(NetworkPair& pair);
 };
 
-/// Lets both loops run for a while in which nothing is expected.
+/// Runs both loops for a while, in which nothing is expected to happen.
 void settle(NetworkPair& pair);
 
 }  // namespace ringlet::conformance

@@ -9,7 +9,7 @@
 
 namespace ringlet::test {
 
-/// Every rank adds its number + 1 again and again; each result is checked. The memory goes the moment that an operation fails.
+/// Starts sums of rank + 1 on one rank again and again, and checks each result. Its memory is freed as soon as an operation fails.
 class Adder {
  public:
   Adder(SimGroup& group, int rank, std::size_t count, int rounds) : group_(group), rank_(rank), values_(count), rounds_(rounds) { next(); }

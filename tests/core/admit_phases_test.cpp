@@ -1,4 +1,4 @@
-// The phases of a meeting in which a rank admits others, each by itself.
+// Tests of the phases of a meeting in which a rank admits others, each phase by itself.
 #include <catch2/catch.hpp>
 
 #include "core/rendezvous/admission.hpp"
@@ -21,7 +21,7 @@ TEST_CASE("settings of ranks that do not belong together are told apart") {
   wire::RankSettings other = settings(1, 3, 1);
   other.policy = 99;
   CHECK_THAT(check_settings(other, own).text(), Contains("number 99") && Contains("RINGLET_PLACEMENT"));
-  // A guest has no policy of its own.
+  // The policy of a guest is not compared, since a guest has none of its own.
   other.rank = 2;
   CHECK(check_settings(other, own).ok());
 }
@@ -72,7 +72,7 @@ TEST_CASE("a rank that connects is admitted once the world's number is known, an
   REQUIRE(stranger.last<wire::Abort>() != nullptr);
   CHECK_THAT(stranger.last<wire::Abort>()->text, Contains("another world"));
   CHECK(stage.world.failure().ok());
-  // Another size is a mistake of the one who started the ranks.
+  // A different world size is a mistake of the person who started the ranks, so it ends the world.
   stage.dial(wire::Connect{settings(2, 4), 77});
   CHECK(stage.world.failure().code() == Errc::mismatch);
 }

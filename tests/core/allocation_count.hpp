@@ -4,7 +4,7 @@
 
 namespace ringlet::test {
 
-/// How often this program has taken memory with `new`.
+/// Returns how often this program has taken memory with `new`.
 std::size_t allocation_count();
 
 }  // namespace ringlet::test

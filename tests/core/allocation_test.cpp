@@ -14,7 +14,7 @@ using namespace ringlet;
 
 namespace {
 
-/// Runs what was deferred; timers never fire.
+/// A loop that runs deferred tasks, but whose timers never fire.
 class StillLoop final : public EventLoop {
  public:
   Instant now() const override { return {}; }
@@ -34,7 +34,7 @@ class StillLoop final : public EventLoop {
   TimerId timers_ = 0;
 };
 
-/// One end of a pipe in memory that holds no bytes: what one end sends is put straight where the other wants it.
+/// One end of a pipe in memory without a buffer: bytes that one end sends are copied straight to where the other end receives them.
 class PipeLink final : public Link {
  public:
   void connect(PipeLink& other) { other_ = &other; }
@@ -69,7 +69,7 @@ class PipeLink final : public Link {
   bool awake_ = false;
 };
 
-/// Moves bytes as a cipher does, and hides none.
+/// A cipher that moves bytes as others do, but does not encrypt them.
 class OpenCipher final : public Cipher {
  public:
   void seal(std::uint64_t, ConstBytes, std::span<const ConstBytes> plain, Bytes sealed) override {
@@ -95,7 +95,7 @@ class IgnoringOwner final : public SessionOwner {
   void on_session_ended(Session&) override {}
 };
 
-/// Three worlds joined by pipes.
+/// Three worlds that are joined by pipes.
 class PipeGroup {
  public:
   static constexpr int kSize = 3;
@@ -122,7 +122,7 @@ class PipeGroup {
     }
   }
 
-  /// Allocations of one all-reduce on all ranks, from its start to its end.
+  /// Returns the allocations of one all-reduce on all ranks, from its start to its end.
   std::size_t allocations_of_sum(std::size_t count) {
     for (auto& own : values_) own.assign(count, 1.0F);
     const std::size_t before = test::allocation_count();
@@ -162,14 +162,14 @@ TEST_CASE("the allocations of a large all-reduce do not depend on the number of 
   WorldOptions options;
   options.segment_bytes = 16 << 10;
   options.guests = GENERATE(0, 1, 2);
-  options.placement.policy = PlacementPolicy::leaves;
+  options.placement.policy = PlacementPolicy::hub;
   const bool encrypts = GENERATE(false, true);
   CAPTURE(options.guests, encrypts);
   PipeGroup group(options, encrypts);
   constexpr std::size_t kFew = 100'000;     // about 9 segments per part
   constexpr std::size_t kMany = 3'000'000;  // about 250
   for (const std::size_t warm_up : {kMany, kFew, kMany}) group.allocations_of_sum(warm_up);
-  // A queue of operations takes a new block of memory now and then: the least of a few runs is the steady state.
+  // A queue of operations takes a new block of memory now and then, so the least of a few runs is the steady state.
   std::size_t few = SIZE_MAX;
   std::size_t many = SIZE_MAX;
   for (int round = 0; round < 10; ++round) {

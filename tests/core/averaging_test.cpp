@@ -14,7 +14,7 @@ using Catch::Contains;
 
 namespace {
 
-/// Numbers per element: complex64 has two.
+/// Returns the numbers per element; complex64 has two.
 std::size_t parts_of(DType dtype) { return dtype == DType::complex64 ? 2 : 1; }
 DType part_dtype(DType dtype) { return dtype == DType::complex64 ? DType::f32 : dtype; }
 
@@ -47,13 +47,13 @@ std::vector<double> read(ConstTensorView view) {
   return {narrow.begin(), narrow.end()};
 }
 
-/// One gradient, by rank; some have gaps, between which nothing may change.
+/// One gradient on every rank. Some have gaps between their elements, which the averaging may not change.
 struct Gradient {
   DType dtype;
   std::int64_t rows;
   bool gaps;
   std::vector<std::vector<std::byte>> memory;  // by rank
-  std::vector<std::vector<double>> values;     // by rank, as they were
+  std::vector<std::vector<double>> values;     // by rank, before the averaging
 
   Gradient(SimRandom& random, int ranks)
       : dtype(pick(random, {DType::f16, DType::bf16, DType::f32, DType::f32, DType::f64, DType::complex64})),
@@ -144,7 +144,7 @@ std::shared_ptr<Procedure> average(ProcedureWorld& world, int rank, const Tree& 
   return std::make_shared<TreeAverage>(world.engine(rank), world.agreements(rank), tree, options);
 }
 
-/// Says what it is asked, without a network: everything is done at once.
+/// Returns the actions that the procedure asks for. There is no network: each action counts as done at once.
 std::vector<std::string> asked(Procedure& procedure) {
   std::vector<std::string> all;
   for (;;) {

@@ -87,7 +87,7 @@ TEST_CASE("the same seed gives the same trace") {
   }
 }
 
-// All kinds x operations x dtypes x counts 0..40 for 1 to 8 ranks, dealt out over 200 seeds: each seed has its own network and limits.
+// This covers all kinds, operations, dtypes and counts 0..40 for 1 to 8 ranks, dealt out over 200 seeds with their own networks and limits.
 TEST_CASE("every kind, operation, dtype and small count gives the promised bits with every number of ranks") {
   constexpr std::uint64_t kSeedsPerSize = 25;
   constexpr std::size_t kCounts = 41;

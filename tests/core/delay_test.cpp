@@ -14,7 +14,7 @@ namespace {
 
 constexpr Duration kLimit = Duration::seconds(2);
 
-/// Worlds whose warnings are kept.
+/// A group of ranks whose warnings of delays are kept.
 struct Warned {
   explicit Warned(int size, std::uint64_t seed = 0, int guests = 0) : sim(setup_of(size, seed, guests)) {
     sim.meet();
@@ -66,7 +66,7 @@ TEST_CASE("warnings name exactly the ranks that have not arrived, in every group
     const std::size_t counts[] = {1, 20'000, 200'000};
     const std::size_t count = counts[random.below(3)];
     const auto stream = static_cast<std::uint16_t>(random.below(2));
-    // A part of the world, in another order, or all of it.
+    // The group is a part of the world in another order, or all of it.
     auto groups = ranks.sim.groups();
     if (random.below(2) == 0) {
       std::vector<int> colors, keys;
@@ -126,7 +126,7 @@ TEST_CASE("without a delay nobody warns") {
       for (int rank = 0; rank < 4; ++rank)
         for (const std::uint16_t stream : {0, 1}) ranks.start_sum(ranks.sim.world(rank).group(), rank, 5000, stream);
     REQUIRE(ranks.sim.run_until_done(Duration::seconds(60)));
-    // Between operations ranks may take all the time that they want.
+    // Between operations ranks may take as long as they want.
     ranks.run_for(Duration::seconds(30));
     CHECK(ranks.warnings.empty());
     CHECK(ranks.overs.empty());
@@ -140,7 +140,7 @@ TEST_CASE("a rank that is in an earlier operation is named with it, and so is th
   const auto broadcast = [&](int rank) {
     ranks.sim.start(rank, 0, make_broadcast(chain[static_cast<std::size_t>(rank)], 0, ranks.sim.options(rank)));
   };
-  // The chain ends at rank 3, which is not there: rank 2 cannot get rid of its part, the others are through.
+  // The chain ends at rank 3, which does not take part. Rank 2 cannot send its part on, but the ranks before it are done.
   for (const int rank : {0, 1, 2}) broadcast(rank);
   for (const int rank : {0, 1}) start(rank, 10);
   ranks.run_for(Duration::milliseconds(3100));
@@ -228,16 +228,16 @@ TEST_CASE("warnings come ever more rarely, and ask every other member once each"
   };
   const std::uint64_t quiet = sent_by_all();
   ranks.run_for(Duration::seconds(128));
-  // After 2, 4, 8, 16, 32, 64 and 128 s, and what answering takes each time.
+  // The warnings come after 2, 4, 8, 16, 32, 64 and 128 s, plus the time that the answers take each time.
   const std::size_t rounds = ranks.warnings.size() / (size - 1);
   CHECK(rounds >= 5);
   CHECK(rounds <= 7);
-  // Questions and answers of every rank with every other, each below 300 bytes, and heartbeats four times a minute.
+  // Every rank asks and answers every other one, each time in less than 300 bytes, and sends heartbeats four times a minute.
   CHECK(sent_by_all() - quiet < 7 * size * (size - 1) * 300 + 12 * size * (size - 1) * 40);
   ranks.start_sum(ranks.sim.world(0).group(), 0, 1000);
   REQUIRE(ranks.sim.run_until_done(Duration::seconds(60)));
   ranks.sim.close_cleanly();
-  // Also the last word comes, however soon the world is closed.
+  // The message that the delay is over comes, too, however soon the world is closed.
   CHECK(ranks.overs.size() == size - 1);
 }
 

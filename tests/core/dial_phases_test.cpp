@@ -1,4 +1,4 @@
-// The phases of a meeting in which a rank listens and dials, each by itself.
+// Tests of the phases of a meeting in which a rank listens and dials, each phase by itself.
 #include <catch2/catch.hpp>
 #include <map>
 
@@ -82,7 +82,7 @@ TEST_CASE("of each pair one rank dials the other, and two guests both dial their
           CHECK(link.targets.front().host == "10.0.0." + std::to_string(reached + 1));
         }
       }
-      // Links with rank 0 are there already.
+      // The links with rank 0 exist already, so nobody dials them.
       for (int one = 1; one < size; ++one)
         for (int other = one + 1; other < size; ++other) CHECK(dialled[{one, other}] == (one >= natives ? 2 : 1));
       for (int one = 1; one < size; ++one) CHECK(dialled[{0, one}] == 0);
@@ -152,7 +152,7 @@ TEST_CASE("a rank with another token is given up after some attempts, and dials 
   stage.pass(Duration::seconds(3));
   CHECK(stage.world.failure().code() == (stopped ? Errc::ok : Errc::mismatch));
   if (!stopped) CHECK_THAT(stage.world.failure().text(), Contains("rank 1 cannot join") && Contains("tokens differ"));
-  // A dial that was under way goes on, and its end is not heard of.
+  // A dial that was under way goes on, but its end is not reported.
   CHECK(other.incoming->refusals().count == (stopped ? 1u : 3u));
 }
 

@@ -13,7 +13,7 @@ namespace {
 constexpr auto kPresence = Beacon::Kind::presence;
 constexpr auto kGoodbye = Beacon::Kind::goodbye;
 
-/// A directory whose changes are written down: "+attic" appeared, "~attic" changed, "-attic" left.
+/// A directory that logs its changes: "+attic" appeared, "~attic" changed, "-attic" left.
 struct Notebook {
   explicit Notebook(DirectoryLimits limits = {})
       : directory(
@@ -75,7 +75,7 @@ TEST_CASE("old news is no news: delayed, doubled and replayed beacons change not
   CHECK_FALSE(book.take(1, 4, "old"));
   CHECK_FALSE(book.take(1, 5, "again"));
   CHECK_FALSE(book.take(1, 4, "", kGoodbye));
-  // Nor does a replay keep alive who has gone.
+  // A replayed beacon does not keep a silent machine alive, either.
   book.wait(3'000);
   CHECK_FALSE(book.take(1, 5, "attic"));
   book.wait(1'000);
@@ -97,7 +97,7 @@ TEST_CASE("a machine is seen at several addresses, of which the best is told") {
   CHECK(machine.sightings.size() == kMaxSightings);
   CHECK(machine.beacons == 1);
   CHECK(best_source(machine).address == address_on(0, 3));
-  // What is not heard from any more is forgotten.
+  // A source from which nothing is heard any more is forgotten.
   for (beacon.sequence = 2; beacon.sequence < 8; ++beacon.sequence, book.wait(1'000))
     book.directory.take(beacon, {address_on(0, 7), 7, 0, 0}, book.now);
   CHECK(machine.sightings.size() == 1);
@@ -149,7 +149,7 @@ TEST_CASE("a flood from many addresses pushes out no established machine, and it
     REQUIRE(book.directory.machines().count(1) == 1);
   }
   CHECK(book.log.find("-attic") == std::string::npos);
-  // What has not become established makes room.
+  // A machine that has not become established makes room for another.
   book.wait(600);
   CHECK(book.take(2, 1, "cellar", kPresence, 60'001));
 }

@@ -138,7 +138,7 @@ TEST_CASE("where multicast is blocked, a named peer is found, and finds") {
     CHECK(second.changes == std::array{1, 0, 0});
     CHECK(village.hosts[2]->known() == 0);
     CHECK_FALSE(first.discovery->heard_itself());
-    // Goodbyes go both ways, too: to the peer that was named, and to the one that asks.
+    // Goodbyes go both ways, too: to the peer that was named, and to the machine that asks.
     (seed % 2 == 0 ? first : second).leave();
     REQUIRE(village.air.run_until([&] { return (seed % 2 == 0 ? second : first).known() == 0; }, kGone));
   }
@@ -221,7 +221,7 @@ TEST_CASE("floods of beacons, queries and rubbish leave memory bounded, answers 
       REQUIRE(victim.known() <= 256);
     }
     CHECK(village.all_know_all());
-    // 10 s: 64 at once and 64 a second, and questions to those who seemed to fall silent.
+    // In 10 s a machine sends 64 answers at once and 64 a second, and questions to machines that seem to have fallen silent.
     CHECK(victim.station.answers - answers_before <= 64 + 640 + 10 * 256 * kMaxSightings);
     CHECK(victim.station.answered_bytes < asked_bytes);
     village.air.run_for(Duration::seconds(5));
@@ -247,7 +247,7 @@ TEST_CASE("an answer is never longer than its query, and one source gets few") {
     ask(200, 1'200);
   }
   CHECK(host.station.answers == 5);
-  // An asker is told when the machine goes.
+  // The last query that counted is too long ago for a goodbye to the asker.
   host.leave();
   CHECK(host.station.answers == 5);
 }

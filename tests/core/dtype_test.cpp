@@ -1,4 +1,4 @@
-// What the table of dtypes says, beside what is known of each without it.
+// Compares the table of dtypes with what is known of each dtype without it.
 #include <catch2/catch.hpp>
 
 #include "core/base/names_text.hpp"

@@ -138,7 +138,7 @@ TEST_CASE("a rank that leaves in order ends only what still needs it") {
   group.meet();
   std::vector<std::vector<float>> values(3, std::vector<float>(100));
   values[0].assign(100, 7.0F);
-  // The root of an early broadcast goes at once; the others take it later.
+  // The root of a small broadcast sends at once and is done; the other ranks receive it later.
   Outcome& root = group.start(0, 0, make_broadcast(values[0], 0, group.options(0)));
   REQUIRE(group.run_until_done());
   CHECK(root.status.ok());

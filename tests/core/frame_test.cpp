@@ -121,7 +121,7 @@ TEST_CASE("a pairwise call tells each peer its own two counts") {
   CHECK_FALSE(agree(call, theirs, 2));
   theirs.dtype = DType::f32;
   CHECK_FALSE(agree(call, theirs, 1));
-  // The wire knows no other number of counts of this kind.
+  // A call of this kind carries a fixed number of counts, and any other number is refused.
   auto record = record_of_call(call, 1);
   record.resize(record.size() + 8);
   CHECK_FALSE(decode_call(record));
@@ -180,7 +180,7 @@ TEST_CASE("impossible message shapes are refused") {
     for (const auto extent : extents) detail::store_le(bytes.data() + std::exchange(at, at + 8), extent);
     return bytes;
   };
-  // Half of what pointers can differ by, in bytes, then all of it.
+  // Half of the bytes that pointers can differ by are allowed; all of them are refused.
   const std::uint64_t most = std::uint64_t{1} << (8 * sizeof(std::size_t) - 2);
   CHECK(decode_message_shape(record_of({most})));
   CHECK_FALSE(decode_message_shape(record_of({most}, 2)));

@@ -15,7 +15,7 @@ using Catch::Contains;
 
 namespace {
 
-/// Parameters that are pulled towards targets, other ones on every rank.
+/// Parameters that are pulled towards targets, which differ from rank to rank.
 class Model {
  public:
   explicit Model(const std::vector<Shape>& shapes) {
@@ -72,12 +72,12 @@ FsdpStep::Apply applying(Optimizer& optimizer) {
   };
 }
 
-/// The step that outlives its run.
+/// Returns a pointer that does not own the procedure, since the step outlives its run.
 std::shared_ptr<Procedure> borrowed(Procedure& procedure) {
   return {&procedure, [](Procedure*) {}};
 }
 
-/// What one rank has of a training by FSDP, and of the same one by plain data parallelism.
+/// One rank's part in a training by FSDP, and in the same training by plain data parallelism.
 struct Trainee {
   Trainee(const std::vector<Shape>& shapes, std::uint64_t kind, GroupEngine& group, Agreements& agreements, const WorldOptions* replicas,
           const FsdpSettings& settings)
@@ -111,7 +111,7 @@ FsdpSettings random_settings(SimRandom& random, int ranks) {
   return settings;
 }
 
-/// `steps` of both trainings, compared at the end. `replicas`: by rank, the group of those with the same shard; empty: none.
+/// Takes `steps` steps of both trainings and compares them. `replicas`: by rank, the group of the ranks with the same shard; empty: none.
 void train(ProcedureWorld& world, const std::vector<GroupEngine*>& shards, const std::vector<GroupEngine*>& replicas, SimRandom& random,
            int steps) {
   const std::vector<Shape> shapes = random_shapes(random);

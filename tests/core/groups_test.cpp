@@ -11,7 +11,7 @@ namespace {
 
 using Engines = std::vector<GroupEngine*>;  // one group, by rank in the world; null: not a member
 
-/// The groups that a split made, each by rank in the world.
+/// Returns the groups that a split made, each by rank in the world.
 std::vector<Engines> apart(const Engines& made) {
   std::vector<Engines> groups;
   std::vector<bool> seen(made.size());
@@ -36,7 +36,7 @@ struct GroupOperation {
   Operation operation;
 };
 
-/// A message in a group, each side as it ends.
+/// A message in a group, with the outcome of each side.
 struct Message {
   std::vector<std::int64_t> sent;
   std::vector<std::int64_t> received;
@@ -44,7 +44,7 @@ struct Message {
   Outcome* receive = nullptr;
 };
 
-/// The first member sends to the last.
+/// Starts a message from the first member to the last.
 void start_message(SimGroup& sim, const Engines& group, Message& message) {
   const auto members = world_ranks(any_member(group));
   GroupEngine& from = *group[static_cast<std::size_t>(members.front())];

@@ -15,7 +15,7 @@ struct Variant {
   bool mean = false;
 };
 
-/// Every kind that has leaves or whose ring has an order, with every operation that it takes.
+/// Returns every kind that can run by the hub or in the order of a ring, with every operation that it takes.
 std::vector<Variant> all_variants() {
   using Kind = CollectiveKind;
   std::vector<Variant> variants{{Kind::broadcast}, {Kind::all_gather}, {Kind::barrier}, {Kind::all_reduce, ReduceOp::sum, true}};
@@ -65,7 +65,7 @@ void run(SimGroup& group, std::deque<Operation>& operations) {
 
 }  // namespace
 
-// Variants x dtypes x counts 0..40 for natives 1 to 4 and guests 1 to 8, dealt out over the seeds.
+// This covers variants, dtypes and counts 0..40 for 1 to 4 natives and 1 to 8 guests, dealt out over the seeds.
 TEST_CASE("groups with guests give the promised bits for every kind, operation, dtype and small count") {
   constexpr std::uint64_t kWorlds = 4 * 8;
   constexpr std::uint64_t kSeedsPerWorld = 6;
@@ -75,7 +75,7 @@ TEST_CASE("groups with guests give the promised bits for every kind, operation, 
   for (const auto seed : seeds(kWorlds * kSeedsPerWorld)) {
     const int natives = static_cast<int>(1 + seed % 4);
     const int guests = static_cast<int>(1 + seed / 4 % 8);
-    const PlacementPolicy policy = seed / kWorlds % 3 == 0 ? PlacementPolicy::ring : PlacementPolicy::leaves;
+    const PlacementPolicy policy = seed / kWorlds % 3 == 0 ? PlacementPolicy::ring : PlacementPolicy::hub;
     CAPTURE(seed, natives, guests, name_of(policy));
     SimRandom random(seed + 90'000);
     SimGroup group(guest_collectives_setup(random, seed, natives, guests, policy));
@@ -98,7 +98,7 @@ TEST_CASE("large buffers go through the owners' windows with the promised bits")
     SimRandom random(seed + 80'000);
     const int natives = static_cast<int>(1 + random.below(4));
     const int guests = static_cast<int>(1 + random.below(8));
-    GroupSetup setup = guest_collectives_setup(random, seed, natives, guests, PlacementPolicy::leaves);
+    GroupSetup setup = guest_collectives_setup(random, seed, natives, guests, PlacementPolicy::hub);
     setup.world.segment_bytes = 4096;
     setup.world.leaf_limits = {1000, 0, 100'000, pick<std::size_t>(random, {8000, 30'000})};
     SimGroup group(setup);
@@ -120,7 +120,7 @@ TEST_CASE("parts of a world know who of them is a guest") {
   GroupSetup setup;
   setup.size = 6;
   setup.world.guests = 3;
-  setup.world.placement.policy = PlacementPolicy::leaves;
+  setup.world.placement.policy = PlacementPolicy::hub;
   SimGroup sim(setup);
   sim.meet();
   const auto groups = sim.split(sim.groups(), {0, 1, 0, 1, 1, 1}, {5, 4, 3, 2, 1, 0});

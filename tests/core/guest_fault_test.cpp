@@ -26,7 +26,7 @@ TEST_CASE("when a guest or a relay goes, every survivor names it") {
     SimGroup group(setup);
     group.meet();
     const std::size_t count = random.below(3000);
-    // With a single native rank its going ends everything; a relay goes only where there are others to tell.
+    // The victim may be a guest, the only native rank, whose end ends everything, or a relay beside other natives.
     const int victim = static_cast<int>(random.below(static_cast<std::uint64_t>(setup.size)));
     const auto fault = static_cast<Fault>(random.below(static_cast<std::uint64_t>(Fault::kCount)));
     CAPTURE(seed, natives, setup.world.guests, count, victim, static_cast<int>(fault));
@@ -89,7 +89,7 @@ TEST_CASE("a guest that is lost while the others still link up is named") {
     group.start_meeting(0);
     group.start_meeting(1);
     for (int number = 0; number < 3; ++number) group.start_guest(number);
-    // From the moment on at which the last seat is taken.
+    // The fault is timed from the moment at which the last seat is taken.
     const auto seated = [&] { return group.guest_rank(0) >= 0 && group.guest_rank(1) >= 0 && group.guest_rank(2) >= 0; };
     REQUIRE(group.sim().run_until(seated, {.time = Duration::seconds(5)}) == RunEnd::done);
     group.sim().run_for(Duration::microseconds(static_cast<std::int64_t>(300 + random.below(1500))));

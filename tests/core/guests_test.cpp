@@ -105,7 +105,7 @@ TEST_CASE("a guest that goes before the group is complete frees its seat, and th
   CHECK(group.guest_rank(2) == 1);
   CHECK(group.guest_present(1) == 3);
   CHECK_FALSE(group.met(0));
-  // Longer than guests look for the group.
+  // This is longer than guests look for the group.
   group.sim().run_for(Duration::seconds(30));
   if (silently) return;
   group.start_guest(0);
@@ -186,7 +186,7 @@ TEST_CASE("guests that are missing are counted") {
   CHECK_THAT(group.met(0)->text(), Contains("1 of 3 guests are here"));
   if (native_missing) CHECK_THAT(group.met(0)->text(), Contains("no connection with rank 1"));
   CHECK(group.met(0)->rank() == (native_missing ? 1 : -1));
-  // The guest that waited hears it, too.
+  // The guest that waited is told, too.
   group.sim().run_for(Duration::seconds(2));
   REQUIRE(group.met(2));
   CHECK_THAT(group.met(2)->text(), Contains("1 of 3 guests are here"));

@@ -23,7 +23,7 @@ class Wiretap {
     Wiretap* tap = nullptr;
     Way* other = nullptr;
     std::unique_ptr<Link> link;
-    std::vector<std::byte> seen;  // by this end
+    std::vector<std::byte> seen;  // what this end has received
     std::vector<std::byte> outgoing;
     std::size_t sent_bytes = 0;
     std::array<std::byte, 1> byte{};
@@ -127,7 +127,7 @@ TEST_CASE("both sides prove that they know the token and hand the link on untouc
     CAPTURE(seed, small, encrypts, token);
     Two two(seed, small ? byte_by_byte() : PathOptions{}, token, token, encrypts);
     two.dial(two.listener->address());
-    // Both send at once, hard behind the handshake.
+    // Both sides send immediately after the handshake.
     REQUIRE(two.world.run_until([&] { return two.dialled && two.accepted; }) == RunEnd::done);
     REQUIRE(two.dialled->ok());
     REQUIRE(two.accepted->ok());
@@ -203,7 +203,7 @@ TEST_CASE("every byte of the handshake counts") {
     two.run();
     REQUIRE(two.dialled);
     CHECK_FALSE(two.dialled->ok());
-    // What the acceptor has said is only found wrong by the dialler; by then the acceptor has proved itself to nobody.
+    // Only the dialler finds the acceptor's changed bytes wrong; by then the acceptor has proved itself to nobody.
     if (of_dialler || place < kPrefaceBytes + kNonceBytes) CHECK_FALSE(two.request);
     CHECK(two.tap.from_dialler.seen.size() <= dialler_bytes);
     CHECK(two.tap.from_acceptor.seen.size() <= acceptor_bytes);
@@ -233,7 +233,7 @@ TEST_CASE("an encrypted link shows nothing to who stands in between, and lets no
   const std::size_t before = kPrefaceBytes + kNonceBytes + kRequestBytes + sizeof(Proof);
   std::vector<std::byte> first_time;
   for (const auto seed : seeds(20)) {
-    // The same bytes in two links look different; with a bit flipped they do not arrive.
+    // The same bytes look different on two links; with a bit flipped they do not arrive.
     const bool changes = seed % 2 == 1;
     Two two(seed, PathOptions{}, "token", "token", true);
     if (changes) {
@@ -273,7 +273,7 @@ TEST_CASE("one side that encrypts and one that does not: both are told, and noth
 }
 
 TEST_CASE("who cannot know the token cannot choose the keys, whatever public key it sends") {
-  // The acceptor's nonce becomes a key that gives zero: its proof does not fit it any more.
+  // The acceptor's nonce is replaced by a public key that makes the agreed key zero, so the proofs do not match any more.
   Two two(1, PathOptions{}, "token", "token", true);
   two.tap.change = [](bool from_dialler, std::size_t at, std::byte byte) {
     return !from_dialler && at >= kPrefaceBytes && at < kPrefaceBytes + kNonceBytes ? std::byte{} : byte;

@@ -51,7 +51,7 @@ struct Server {
   }
 };
 
-/// Hands on the links that it is given.
+/// A shortcut that notes the sides of the links that it is given, and hands them on.
 class CountingShortcut final : public Shortcut {
  public:
   std::vector<LinkSide> sides;

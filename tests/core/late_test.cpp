@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 
+#include "tests/core/seeds.hpp"
 #include "tests/core/sim_group.hpp"
 
 using namespace ringlet;
@@ -8,7 +9,7 @@ using Catch::Contains;
 
 namespace {
 
-/// Ranks that sum, one of which comes late or not at all.
+/// Ranks that run sums, and of which one comes late or not at all.
 struct LateRank {
   explicit LateRank(int size, std::uint64_t seed = 0, int guests = 0) : sim(setup_of(size, seed, guests)) { sim.meet(); }
   static GroupSetup setup_of(int size, std::uint64_t seed, int guests) {
@@ -16,7 +17,7 @@ struct LateRank {
     setup.size = size;
     setup.seed = seed;
     setup.world.guests = guests;
-    setup.world.placement.policy = PlacementPolicy::leaves;
+    setup.world.placement.policy = PlacementPolicy::hub;
     return setup;
   }
   Outcome& start_sum(GroupEngine& group, int rank, std::size_t count, Duration timeout = Duration::seconds(1)) {
@@ -26,7 +27,7 @@ struct LateRank {
     outcomes.push_back(&sim.start_in(group, rank, 0, std::move(task)));
     return *outcomes.back();
   }
-  /// Every operation has ended with this rank's name.
+  /// Checks that every operation has ended with an error about this rank.
   void check(int late, const std::string& text) {
     for (const Outcome* outcome : outcomes) {
       INFO(outcome->status.text());
@@ -46,9 +47,10 @@ struct LateRank {
 TEST_CASE("every rank names the one that has not called, however far along the ring it is") {
   const int size = GENERATE(4, 8);
   const std::size_t count = GENERATE(10, 20'000, 200'000);  // exchange, direct, ring
-  for (int late = 0; late < size; ++late) {
+  for (const auto seed : seeds(static_cast<std::uint64_t>(size))) {
+    const int late = static_cast<int>(seed);
     CAPTURE(size, count, late);
-    LateRank ranks(size, static_cast<std::uint64_t>(late));
+    LateRank ranks(size, seed);
     for (int rank = 0; rank < size; ++rank)
       if (rank != late) ranks.start_sum(ranks.sim.world(rank).group(), rank, count);
     REQUIRE(ranks.sim.run_until_done(Duration::seconds(3)));
@@ -59,12 +61,13 @@ TEST_CASE("every rank names the one that has not called, however far along the r
   }
 }
 
-TEST_CASE("by leaves every rank names the one that has not called, though guests hear of it from natives only") {
+TEST_CASE("by the hub every rank names the one that has not called, though guests hear of it from natives only") {
   const int guests = GENERATE(2, 3, 5);
   const std::size_t count = GENERATE(10, 20'000, 200'000);
-  for (int late = 0; late < 6; ++late) {
+  for (const auto seed : seeds(6)) {
+    const int late = static_cast<int>(seed);
     CAPTURE(guests, count, late);
-    LateRank ranks(6, static_cast<std::uint64_t>(late), guests);
+    LateRank ranks(6, seed, guests);
     for (int rank = 0; rank < 6; ++rank)
       if (rank != late) ranks.start_sum(ranks.sim.world(rank).group(), rank, count);
     REQUIRE(ranks.sim.run_until_done(Duration::seconds(3)));
@@ -136,7 +139,7 @@ TEST_CASE("a rank that does not answer is named within a second") {
   for (int rank = 0; rank < 4; ++rank)
     if (rank != 2) ranks.start_sum(ranks.sim.world(rank).group(), rank, 200'000, Duration::seconds(rank == 0 ? 2 : 600));
   ranks.sim.sim().run_for(Duration::milliseconds(500));
-  // Rank 0 waits for rank 3, which has called it and could say that it waits for rank 2.
+  // Rank 0 waits for rank 3, which has called the operation, too. Rank 3 could say that it waits for rank 2, but it is frozen.
   ranks.sim.sim().freeze(ranks.sim.node(3)).now();
   Outcome& own = *ranks.outcomes[0];
   REQUIRE(ranks.sim.sim().run_until([&] { return own.done(); }, {.time = Duration::milliseconds(2700)}) == RunEnd::done);

@@ -2,37 +2,37 @@
 #include <vector>
 
 #include "core/plan/call.hpp"
-#include "core/plan/chunk_layout.hpp"
+#include "core/plan/part_layout.hpp"
 
 using namespace ringlet;
 
-TEST_CASE("chunks and rows follow each other and cover everything") {
+TEST_CASE("parts and rows follow each other and cover everything") {
   for (int size = 1; size <= 9; ++size) {
     for (std::size_t count = 0; count <= 200; ++count) {
-      std::size_t chunk_end = 0;
+      std::size_t part_end = 0;
       std::size_t row_end = 0;
       for (int rank = 0; rank < size; ++rank) {
-        const ElementRange chunk = chunk_of(count, size, rank);
-        REQUIRE(chunk.begin == chunk_end);
-        REQUIRE(chunk.end >= chunk.begin);
-        REQUIRE((chunk.end == count || chunk.end % kChunkGranule == 0));
-        chunk_end = chunk.end;
+        const ElementRange part = part_of(count, size, rank);
+        REQUIRE(part.begin == part_end);
+        REQUIRE(part.end >= part.begin);
+        REQUIRE((part.end == count || part.end % kPartGranule == 0));
+        part_end = part.end;
         const ElementRange rows = rows_of(count, size, rank);
         REQUIRE(rows.begin == row_end);
         const auto ranks = static_cast<std::size_t>(size);
         REQUIRE(rows.count() == count / ranks + (static_cast<std::size_t>(rank) < count % ranks ? 1 : 0));
         row_end = rows.end;
       }
-      REQUIRE(chunk_end == count);
+      REQUIRE(part_end == count);
       REQUIRE(row_end == count);
     }
   }
 }
 
-TEST_CASE("chunks of the largest counts do not overflow") {
+TEST_CASE("parts of the largest counts do not overflow") {
   constexpr std::size_t kCount = SIZE_MAX / 32;
-  CHECK(chunk_of(kCount, 1000, 999).end == kCount);
-  CHECK(chunk_of(kCount, 1000, 500).begin == chunk_of(kCount, 1000, 499).end);
+  CHECK(part_of(kCount, 1000, 999).end == kCount);
+  CHECK(part_of(kCount, 1000, 500).begin == part_of(kCount, 1000, 499).end);
 }
 
 TEST_CASE("the algorithm follows from kind, size and bytes alone") {

@@ -30,7 +30,7 @@ TEST_CASE("a member that leaves a group is not missed until it is needed") {
   REQUIRE(sim.run_until_done());
   sim.world(1).leave(*all[1]);
   sim.sim().run_for(Duration::seconds(1));
-  // The world and messages between others go on.
+  // The world still works, and so do messages between other members of the group.
   for (int rank = 0; rank < 3; ++rank) start_barrier(sim, sim.world(rank).group(), rank);
   std::vector<float> values(30'000, 2.0F);
   std::vector<float> received(30'000);
@@ -96,7 +96,7 @@ TEST_CASE("whoever is done may leave while the others still work, and what comes
     SimGroup sim(setup);
     sim.meet();
     const auto all = sim.split(sim.groups(), std::vector<int>(static_cast<std::size_t>(setup.size), 0));
-    // A root of broadcasts ends before the others have begun; the others' calls reach a group that it has left.
+    // A root of broadcasts ends before the others have begun, so the others' calls reach a group that it has left.
     const int root = static_cast<int>(random.below(static_cast<std::uint64_t>(setup.size)));
     std::vector<std::vector<float>> values;
     for (int rank = 0; rank < setup.size; ++rank) values.emplace_back(random.below(2) * 5000 + 10, static_cast<float>(rank));
@@ -198,7 +198,7 @@ TEST_CASE("a rank in too many groups is named on all ranks, and the world lives 
     CHECK_THAT(outcome->status.text(), Contains("split: rank 1 is in 3 groups, the most there may be"));
   }
   CHECK(made == std::vector<GroupEngine*>(3));
-  // Left here alone it still counts: rank 2 could send to it. A group of one is free at once.
+  // A group that only this rank has left still counts, since rank 2 could send to it. A group of one is free at once.
   sim.world(1).leave(*second[1]);
   sim.sim().run_for(Duration::milliseconds(100));
   split();

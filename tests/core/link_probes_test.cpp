@@ -22,7 +22,7 @@ GroupSetup probes_setup(int natives, int guests) {
   return setup;
 }
 
-/// By kind and size, what this rank would choose in its world.
+/// Returns what this rank would choose in its world, by kind and size.
 std::vector<Algorithm> choices(const WorldOptions& own) {
   std::vector<Algorithm> chosen;
   for (std::size_t kind = 0; kind < kCollectiveKindCount; ++kind)
@@ -73,7 +73,7 @@ TEST_CASE("ranks measure their links while they meet, and all of them and their 
   const Placement placement = group.options(0).placement;
   CHECK(placement.policy == PlacementPolicy::automatic);
   CAPTURE(natives, guests, placement.guest.latency_ns, placement.guest.ns_per_byte, placement.native.latency_ns);
-  // 50 us and 1 GB/s, of which buffers of 64 KiB leave a part, and what loops take between.
+  // The links have a latency of 50 us and pass 1 GB/s. Buffers of 64 KiB leave a part of that, and the loops take some time in between.
   CHECK((placement.guest.latency_ns >= 32'768 && placement.guest.latency_ns <= 65'536));
   CHECK((placement.guest.ns_per_byte >= 1.024 && placement.guest.ns_per_byte <= 4.096));
   if (natives > 1) CHECK((placement.native.latency_ns >= 32'768 && placement.native.latency_ns <= 65'536));
@@ -120,14 +120,14 @@ TEST_CASE("dear links of one guest show in what all ranks take for guests' links
   PathOptions slow = PathOptions::calm();
   slow.latency = {Duration::milliseconds(7), Duration::milliseconds(7)};
   slow.bytes_per_second = {2'000'000, 2'000'000};
-  // Guest 1 stands on the fourth node, wherever it gets a seat.
+  // Guest 1 is on the fourth node, whichever seat it gets.
   for (int other = 0; other < 2; ++other)
     group.sim().path(group.guest_node(1), group.node(other)) = group.sim().path(group.node(other), group.guest_node(1)) = slow;
   group.meet();
   for (int rank = 0; rank < group.size(); ++rank) {
     CAPTURE(group.options(rank).placement.guest.latency_ns, group.options(rank).placement.guest.ns_per_byte);
     CHECK(group.options(rank).placement.guest.latency_ns == 8'388'608);
-    // What is under way at a time stands whole in a buffer there, before it goes back.
+    // All bytes that are under way at a time are in a buffer at the guest before they go back.
     CHECK((group.options(rank).placement.guest.ns_per_byte >= 524 && group.options(rank).placement.guest.ns_per_byte <= 1049));
     CHECK(group.options(rank).placement.native.latency_ns <= 65'536);
   }
@@ -149,7 +149,7 @@ TEST_CASE("worlds of natives measure nothing and have rank 0's limits") {
 
 TEST_CASE("what is measured is rounded, and what is not measured keeps its value") {
   WorldOptions own;
-  own.placement.policy = PlacementPolicy::leaves;
+  own.placement.policy = PlacementPolicy::hub;
   const wire::Begin placement = placement_of(dearer({0, 0, 90'000, 3'100}, {0, 0, 70'000, 4'200}), own);
   CHECK(placement.policy == 2);
   const double native_latency = own.placement.native.latency_ns, native_byte_ps = own.placement.native.ns_per_byte * 1000;
@@ -162,7 +162,7 @@ TEST_CASE("a rank that is set to another placement than the others ends the meet
   const bool with_roster = GENERATE(false, true);
   GroupSetup setup = probes_setup(3, 1);
   setup.with_roster = with_roster;
-  setup.world.placement.policy = PlacementPolicy::leaves;
+  setup.world.placement.policy = PlacementPolicy::hub;
   SimGroup group(setup);
   WorldOptions other = setup.world;
   other.placement.policy = PlacementPolicy::ring;
@@ -174,8 +174,7 @@ TEST_CASE("a rank that is set to another placement than the others ends the meet
     INFO(rank << ": " << group.met(rank)->text());
     CHECK(group.met(rank)->code() == Errc::mismatch);
     CHECK(group.met(rank)->rank() == 2);
-    CHECK_THAT(group.met(rank)->text(),
-               Contains("rank 2 has the placement 'ring'") && Contains("'leaves'") && Contains("RINGLET_PLACEMENT"));
+    CHECK_THAT(group.met(rank)->text(), Contains("rank 2 has the placement 'ring'") && Contains("'hub'") && Contains("RINGLET_PLACEMENT"));
   }
 }
 
@@ -187,13 +186,13 @@ TEST_CASE("a guest that is lost at any moment of the meeting is named, and nobod
     setup.seed = seed;
     if (random.below(2) != 0) setup.paths = rough_paths();
     setup.world.heartbeat_timeout = Duration::seconds(2);
-    // Until then a guest that goes only frees its seat.
+    // Until the group is complete, a guest that goes only frees its seat.
     const auto complete = [&](SimGroup& group) {
       for (int rank = 1; rank < group.size(); ++rank)
         if (!group.has_world(rank) || !group.world(0).has_session(rank)) return false;
       return true;
     };
-    // How long does the meeting last from the moment on at which the group is complete?
+    // This measures how long the meeting lasts after the group is complete.
     Duration length{};
     {
       SimGroup group(setup);
@@ -232,7 +231,7 @@ TEST_CASE("probes that are not due break the protocol") {
   REQUIRE(group.sim().run_until([&] { return group.guest_rank(0) == 1; }, {.time = Duration::seconds(5)}) == RunEnd::done);
   group.start_guest(1);
   REQUIRE(group.sim().run_until([&] { return group.guest_rank(1) == 2; }, {.time = Duration::seconds(5)}) == RunEnd::done);
-  // A guest measures nothing; and an answer is to what was asked.
+  // A guest may not send a probe, an answer to what was not asked, or the message to begin.
   if (kind == 0) group.world(2).send_control(0, wire::LinkProbe{0, false, {}});
   if (kind == 1) group.world(2).send_control(0, wire::LinkProbe{77, true, {}});
   if (kind == 2) group.world(2).send_control(0, wire::Begin{});

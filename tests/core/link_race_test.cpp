@@ -1,4 +1,4 @@
-// Ranks with several addresses, some of which are slow, dead, refused, or another's.
+// Tests of ranks with several addresses, some of which are slow, dead, refused, or those of another machine.
 #include <catch2/catch.hpp>
 
 #include "sim/sim_random.hpp"
@@ -25,7 +25,7 @@ const PathOptions kFast = way(100, 120'000'000), kSlow = way(100, 1'000'000);
 
 std::string second_host(int rank) { return "10.1.0." + std::to_string(rank + 1); }
 
-/// Every rank has a second address, 10.1.0.x, beside its first, 10.0.0.x, by which the coordinator is named.
+/// Ranks with a second address, 10.1.0.x, beside their first, 10.0.0.x. The coordinator is named by its first address.
 class TwoNetworks {
  public:
   TwoNetworks(int size, std::uint64_t seed, const PathOptions& first, const PathOptions& second, bool with_roster = false)
@@ -45,7 +45,7 @@ class TwoNetworks {
   SimGroup& group() { return group_; }
   void offer(int rank, const std::string& host, std::uint32_t port = 0) { group_.meeting_options(rank).endpoints.push_back({host, port}); }
 
-  /// Starts all and requires that they meet within so much virtual time.
+  /// Starts all ranks and requires that they meet within this virtual time.
   void meet(Duration within) {
     for (int rank = 0; rank < group_.size(); ++rank) group_.start_meeting(rank);
     const auto done = [&] {
@@ -60,7 +60,7 @@ class TwoNetworks {
     }
   }
 
-  /// Requires that both ends of each pair are those of one link.
+  /// Requires that both ranks of each pair use the two ends of one link.
   void check_pairs() {
     for (int one = 0; one < group_.size(); ++one)
       for (int other = 0; other < one; ++other) {
@@ -74,7 +74,7 @@ class TwoNetworks {
       }
   }
 
-  /// Of all pairs, the network that carries them: 0, 1, or -1 where they differ.
+  /// Returns the network that carries the links of all pairs: 0, 1, or -1 where they differ.
   int network() {
     int found = -2;
     for (int one = 1; one < group_.size(); ++one)
@@ -145,7 +145,7 @@ TEST_CASE("an address that connects and then says nothing is not waited for") {
 TEST_CASE("an address that two machines have never links a rank with itself or with the wrong one") {
   TwoNetworks net(4, 1, kSlow, kSlow);
   for (int rank = 0; rank < 4; ++rank) {
-    // All listen at 5001 and more there, so that most dials of it end at some rank of this world.
+    // All ranks listen at port 5001 and above there, so that most dials of this address end at some rank of this world.
     net.group().sim().add_address(net.group().node(rank), kBridge) = kFast;
     net.offer(rank, kBridge, 40'001);
     net.offer(rank, "127.0.0.1", 40'001);
@@ -193,7 +193,7 @@ TEST_CASE("candidates that are slow, hang, are refused or break at any byte: the
       return options;
     };
     PathOptions second = draw();
-    // Only until the meeting is over: whatever breaks then is a lost rank.
+    // Links break only until the meeting is over, since whatever breaks later is a lost rank.
     if (random.chance(400)) second.reset_at_byte = {1, 40'000};
     TwoNetworks net(static_cast<int>(2 + random.below(4)), seed, draw(), second, random.chance(300));
     if (!second.reset_at_byte) {
@@ -209,7 +209,7 @@ TEST_CASE("candidates that are slow, hang, are refused or break at any byte: the
         if (!group.met(rank)) return false;
       return true;
     };
-    // A chosen link that breaks before the end is a lost rank for all; one that breaks before it was chosen is nothing.
+    // If a chosen link breaks before the end, that is a lost rank for all. A link that breaks before it is chosen does no harm.
     REQUIRE(group.sim().run_until(all_ended, {.time = Duration::seconds(70)}) == RunEnd::done);
     bool whole = true;
     for (int rank = 0; rank < group.size(); ++rank) whole = whole && group.met(rank)->ok() && group.world(rank).failure().ok();
@@ -218,7 +218,7 @@ TEST_CASE("candidates that are slow, hang, are refused or break at any byte: the
 }
 
 TEST_CASE("a candidate that dies when it was chosen makes place for the next") {
-  // Of the fast network each link breaks at another byte of what the dialler is sent, also behind all that is measured.
+  // In each round the link of the fast network breaks at another byte of what the dialler is sent, also after everything that is measured.
   for (std::uint64_t byte = 150; byte < 290'000; byte += byte < 2000 ? 90 : 7001) {
     CAPTURE(byte);
     PathOptions fast = kFast;

@@ -35,7 +35,7 @@ std::vector<Disagreement> disagreements() {
     return [root](Buffers& b, const WorldOptions& o) { return make_broadcast(TensorView(b.in.data(), DType::f32, 500), root, o); };
   };
   const auto large_root = [](int root) { return [root](Buffers& b, const WorldOptions& o) { return make_broadcast(b.in, root, o); }; };
-  // Parts of rows of 5: 100 or 20000 rows in all.
+  // The parts have rows of 5 elements, 100 or 20000 rows in all.
   const auto gathered = [](std::int64_t scale, std::int64_t moved) {
     return [scale, moved](Buffers& b, const WorldOptions& o) {
       std::vector<std::int64_t> counts(static_cast<std::size_t>(o.size), 10 * scale);
@@ -119,7 +119,7 @@ TEST_CASE("ranks that disagree all learn who called what") {
         outcomes.push_back(&group.start(rank, 0, std::move(task)));
       }
       REQUIRE(group.run_until_done(Duration::seconds(5)));
-      // A broadcast's root may be done before it learns of it; the group fails all the same.
+      // A broadcast's root may be done before it learns of the mismatch; the group fails all the same.
       group.sim().run_for(Duration::seconds(1));
       for (int rank = 0; rank < setup.size; ++rank) {
         CAPTURE(rank);

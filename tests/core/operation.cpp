@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <numeric>
 
-#include "core/plan/chunk_layout.hpp"
+#include "core/plan/part_layout.hpp"
 
 namespace ringlet::test {
 
@@ -26,7 +26,7 @@ std::size_t random_rows(SimRandom& random, std::size_t largest) {
   return random.below(4) != 0 ? random.below(3000) : random.below(largest);
 }
 
-/// `rows` rows from row `first` on.
+/// Returns a view of `rows` rows, from row `first` on.
 TensorView view_of(const Operation& operation, Values& values, std::int64_t first, std::int64_t rows) {
   const auto row = static_cast<std::int64_t>(operation.call.row_elements);
   std::byte* data = values.data() + static_cast<std::size_t>(first * row) * size_of(operation.call.dtype);
@@ -78,7 +78,7 @@ std::int64_t output_rows(const Operation& operation, int rank) {
   }
 }
 
-/// Whether this rank's smaller buffer lies inside, or is, its other one.
+/// Returns whether this rank's smaller buffer lies inside its other one, or is the same.
 bool is_in_place(const Operation& operation, int rank) {
   switch (operation.call.kind) {
     case CollectiveKind::broadcast:

@@ -8,7 +8,7 @@
 
 namespace ringlet::test {
 
-/// One collective on all ranks: what goes in, what must come out.
+/// One collective on all ranks, with its inputs and its expected results.
 struct Operation {
   Call call{};  // its rows, counts and algorithm are filled in by complete()
   std::uint16_t stream = 0;
@@ -22,19 +22,19 @@ struct Operation {
   bool is_root(int rank) const { return rank == call.root; }
 };
 
-/// Reduce-scatter, the gathers and scatter.
+/// Returns whether the kind has parts, as reduce-scatter, the gathers and scatter have.
 bool has_parts(CollectiveKind kind);
 
-/// Chooses `parts` or `traffic`: `rows` in each, or, with counts, up to `rows` with many empty ones.
+/// Chooses `parts` or `traffic`: each part has `rows` rows, or, with counts, up to `rows`, and many are empty.
 void choose_parts(Operation& operation, std::uint64_t rows, int size, SimRandom& random);
 
 /// Makes inputs and expected results of an operation whose kind, dtype, op, root, divisor and rows or parts have been chosen.
 void complete(Operation& operation, SimRandom& random, const WorldOptions& options);
 
-/// A random collective whose buffers have at most about `largest` bytes.
+/// Returns a random collective whose buffers have at most about `largest` bytes.
 Operation random_operation(SimRandom& random, const WorldOptions& options, std::size_t largest);
 
-/// The request of one rank.
+/// Returns the request of one rank.
 Result<CollectiveTask> make_task(Operation& operation, int rank, const WorldOptions& options);
 
 /// Requires that every rank's operation has ended well and left what was expected.

@@ -7,7 +7,7 @@ using namespace ringlet::test;
 
 namespace {
 
-/// A slow network, so that a large operation takes long and a small one shows whether it had to wait for it.
+/// Returns a slow network, on which a large operation takes long, and a small one shows whether it had to wait for it.
 GroupSetup slow_network(int size) {
   GroupSetup setup;
   setup.size = size;
@@ -64,7 +64,7 @@ TEST_CASE("a small operation ends while a large one on another stream or group i
     REQUIRE(outcome->status.ok());
     CHECK(outcome->ended < large.first_end());
   }
-  // Not merely before its end: each waits for what a link has taken at once, and no longer.
+  // Each small operation waits only for the bytes that a link has already taken, which is far less than the large one's time.
   const Duration large_time = large.first_end() - large.outcomes[0]->started;
   CHECK(outcomes.back()->ended - outcomes.back()->started < large_time / 2);
   sim.close_cleanly();

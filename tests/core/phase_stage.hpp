@@ -34,7 +34,7 @@ inline wire::RankSettings settings(std::uint32_t rank, std::uint32_t size = 3, s
   return settings_of(world_options(static_cast<int>(rank), static_cast<int>(size), static_cast<int>(guests)));
 }
 
-/// The other end of a session: remembers the control messages that come.
+/// The other end of a session, which remembers the control messages that come.
 class Talker final : private SessionOwner {
  public:
   explicit Talker(EventLoop& loop) : loop_(loop), sink_(*this) {}
@@ -74,7 +74,7 @@ class Talker final : private SessionOwner {
   std::unique_ptr<Session> session_;
 };
 
-/// One rank's node, with what all phases need, and talkers on nodes of their own.
+/// One rank's node with what all phases need, and talkers on nodes of their own.
 struct Stage {
   SimWorld sim{11};
   SimNode& node = sim.add_node();
@@ -103,7 +103,7 @@ struct Stage {
     return [this] { ++changes; };
   }
   void pass(Duration time = Duration::seconds(1)) { sim.run_for(time); }
-  /// Gives what dials this node to `on_link`.
+  /// Listens at this node and gives each link that comes to `on_link`.
   void listen(IncomingLinks::OnLink on_link) {
     incoming.set_on_link(std::move(on_link));
     listener = std::move(node.network().listen({node.host(), 5000}, incoming.acceptor())).value();
@@ -114,7 +114,7 @@ struct Stage {
     other.authenticator = std::make_unique<TestAuthenticator>(others.size() + 10, token);
     return other;
   }
-  /// Dials this node and says `first`.
+  /// Dials this node from a new one and sends `first`.
   Talker& dial(const wire::ControlMessage& first) {
     Other& other = add_other();
     other.dialler = std::make_unique<Dialler>(other.node->loop(), other.node->network(), *other.authenticator);
@@ -127,7 +127,7 @@ struct Stage {
     pass();
     return talker;
   }
-  /// Listens at a node of its own and talks with all who dial it.
+  /// Adds a node that listens and talks with all who dial it.
   Other& add_listener(const std::string& token = kPhaseToken) {
     Other& other = add_other(token);
     other.incoming = std::make_unique<IncomingLinks>(other.node->loop(), *other.authenticator);

@@ -7,16 +7,14 @@ using Catch::Contains;
 
 namespace {
 
-using Kind = CollectiveKind;
-
-Call call_of(Kind kind, int root = 0) {
+Call call_of(CollectiveKind kind, int root = 0) {
   Call call;
   call.kind = kind;
   call.root = root;
   return call;
 }
 
-/// What is chosen for `bytes` in a world with so many natives and guests.
+/// Returns the algorithm for `bytes` in a world with this many natives and guests.
 Algorithm chosen(const Call& call, std::size_t bytes, int natives, int guests, const Placement& placement) {
   const int size = natives + guests;
   return choose_algorithm(call, bytes, size, Topology::of_world(size, guests), AlgorithmLimits{}, placement);
@@ -29,11 +27,11 @@ constexpr std::size_t kLarge = 64 << 20;
 }  // namespace
 
 TEST_CASE("natives alone choose by kind and size, whatever the placement") {
-  for (const auto policy : {PlacementPolicy::automatic, PlacementPolicy::ring, PlacementPolicy::leaves}) {
+  for (const auto policy : {PlacementPolicy::automatic, PlacementPolicy::ring, PlacementPolicy::hub}) {
     for (int size = 2; size <= 8; ++size) {
       for (const std::size_t bytes : {std::size_t{0}, std::size_t{4}, std::size_t{100'000}, kLarge}) {
         for (std::size_t kind = 0; kind < kCollectiveKindCount; ++kind) {
-          const Call call = call_of(static_cast<Kind>(kind));
+          const Call call = call_of(static_cast<CollectiveKind>(kind));
           CHECK(chosen(call, bytes, size, 0, {policy, {}, {}}) == choose_algorithm(call.kind, bytes, size, AlgorithmLimits{}));
         }
       }
@@ -43,27 +41,28 @@ TEST_CASE("natives alone choose by kind and size, whatever the placement") {
 
 TEST_CASE("a placement that is set holds for every size") {
   for (const std::size_t bytes : {std::size_t{0}, std::size_t{4}, std::size_t{100'000}, kLarge}) {
-    for (const auto kind : {Kind::all_reduce, Kind::reduce, Kind::broadcast, Kind::barrier}) {
-      CHECK(chosen(call_of(kind), bytes, 2, 2, {PlacementPolicy::leaves, {}, {}}) == Algorithm::leaves);
-      CHECK(chosen(call_of(kind), bytes, 2, 2, {PlacementPolicy::ring, {}, {}}) != Algorithm::leaves);
+    for (const auto kind : {CollectiveKind::all_reduce, CollectiveKind::reduce, CollectiveKind::broadcast, CollectiveKind::barrier}) {
+      CHECK(chosen(call_of(kind), bytes, 2, 2, {PlacementPolicy::hub, {}, {}}) == Algorithm::hub);
+      CHECK(chosen(call_of(kind), bytes, 2, 2, {PlacementPolicy::ring, {}, {}}) != Algorithm::hub);
       CHECK(chosen(call_of(kind), bytes, 2, 2, {PlacementPolicy::ring, {}, {}}) != Algorithm::doubling);
     }
-    for (const auto kind : {Kind::reduce_scatter, Kind::all_gather, Kind::gather, Kind::scatter, Kind::all_to_all})
-      CHECK(chosen(call_of(kind), bytes, 2, 2, {PlacementPolicy::leaves, {}, {}}) == choose_algorithm(kind, bytes, 4, AlgorithmLimits{}));
+    for (const auto kind : {CollectiveKind::reduce_scatter, CollectiveKind::all_gather, CollectiveKind::gather, CollectiveKind::scatter,
+                            CollectiveKind::all_to_all})
+      CHECK(chosen(call_of(kind), bytes, 2, 2, {PlacementPolicy::hub, {}, {}}) == choose_algorithm(kind, bytes, 4, AlgorithmLimits{}));
   }
-  CHECK(chosen(call_of(Kind::all_reduce), kLarge, 2, 2, {PlacementPolicy::ring, {}, {}}) == Algorithm::ring);
+  CHECK(chosen(call_of(CollectiveKind::all_reduce), kLarge, 2, 2, {PlacementPolicy::ring, {}, {}}) == Algorithm::ring);
 }
 
-TEST_CASE("guests among themselves have no leaves") {
+TEST_CASE("guests among themselves have no hub") {
   const Topology topology(std::vector<bool>{true, true, true});
-  for (const auto policy : {PlacementPolicy::automatic, PlacementPolicy::leaves}) {
-    CHECK(choose_algorithm(call_of(Kind::all_reduce), kLarge, 3, topology, {}, {policy, {}, {}}) == Algorithm::ring);
-    CHECK(choose_algorithm(call_of(Kind::barrier), 0, 3, topology, {}, {policy, {}, {}}) == Algorithm::exchange);
+  for (const auto policy : {PlacementPolicy::automatic, PlacementPolicy::hub}) {
+    CHECK(choose_algorithm(call_of(CollectiveKind::all_reduce), kLarge, 3, topology, {}, {policy, {}, {}}) == Algorithm::ring);
+    CHECK(choose_algorithm(call_of(CollectiveKind::barrier), 0, 3, topology, {}, {policy, {}, {}}) == Algorithm::exchange);
   }
 }
 
-TEST_CASE("large all-reduces go by leaves where the guests' links are slow or guests outnumber natives") {
-  const Call sum = call_of(Kind::all_reduce);
+TEST_CASE("large all-reduces go by the hub where the guests' links are slow or guests outnumber natives") {
+  const Call sum = call_of(CollectiveKind::all_reduce);
   const Placement level = with({50e3, 1}, {50e3, 1});
   const Placement slow_guests = with({50e3, 1}, {1e6, 20});
   CHECK(chosen(sum, kLarge, 2, 2, level) == Algorithm::ring);
@@ -71,18 +70,18 @@ TEST_CASE("large all-reduces go by leaves where the guests' links are slow or gu
   for (int natives = 1; natives <= 8; ++natives) {
     for (int guests = 1; guests <= 8; ++guests) {
       CAPTURE(natives, guests);
-      CHECK(chosen(sum, kLarge, natives, guests, slow_guests) == Algorithm::leaves);
+      CHECK(chosen(sum, kLarge, natives, guests, slow_guests) == Algorithm::hub);
     }
   }
-  for (int guests = 2; guests <= 8; ++guests) CHECK(chosen(sum, kLarge, 1, guests, level) == Algorithm::leaves);
+  for (int guests = 2; guests <= 8; ++guests) CHECK(chosen(sum, kLarge, 1, guests, level) == Algorithm::hub);
 }
 
 TEST_CASE("small all-reduces and barriers spare pairs of guests two hops each") {
   const Placement placement = with({20e3, 1}, {100e3, 5});
   for (const std::size_t bytes : {0, 4, 1000}) {
-    const Call call = call_of(bytes == 0 ? Kind::barrier : Kind::all_reduce);
-    CHECK(chosen(call, bytes, 2, 2, placement) == Algorithm::leaves);
-    CHECK(chosen(call, bytes, 1, 3, placement) == Algorithm::leaves);
+    const Call call = call_of(bytes == 0 ? CollectiveKind::barrier : CollectiveKind::all_reduce);
+    CHECK(chosen(call, bytes, 2, 2, placement) == Algorithm::hub);
+    CHECK(chosen(call, bytes, 1, 3, placement) == Algorithm::hub);
     CHECK(chosen(call, bytes, 1, 1, placement) == Algorithm::exchange);
     CHECK(chosen(call, bytes, 8, 1, placement) == Algorithm::exchange);
   }
@@ -90,28 +89,28 @@ TEST_CASE("small all-reduces and barriers spare pairs of guests two hops each") 
 
 TEST_CASE("estimates follow the bytes of the busiest rank and the links in a row") {
   const Placement placement = with({10, 1}, {100, 2});
-  const auto estimate = [&](Kind kind, Algorithm algorithm, std::size_t bytes, int natives, int guests, int root = 0) {
+  const auto estimate = [&](CollectiveKind kind, Algorithm algorithm, std::size_t bytes, int natives, int guests, int root = 0) {
     const int size = natives + guests;
     return estimated_ns(call_of(kind, root), algorithm, bytes, size, Topology::of_world(size, guests, {1, 0, 0, 0}), placement);
   };
-  // Without bytes: links in a row.
-  CHECK(estimate(Kind::all_reduce, Algorithm::exchange, 0, 3, 0) == 10);
-  CHECK(estimate(Kind::all_reduce, Algorithm::exchange, 0, 3, 1) == 100);
-  CHECK(estimate(Kind::all_reduce, Algorithm::exchange, 0, 3, 2) == 200);
-  CHECK(estimate(Kind::barrier, Algorithm::leaves, 0, 3, 2) == 200);
-  CHECK(estimate(Kind::all_reduce, Algorithm::direct, 0, 3, 2) == 400);
-  CHECK(estimate(Kind::all_reduce, Algorithm::ring, 0, 2, 2) == Approx(1.5 * 400));
-  CHECK(estimate(Kind::all_reduce, Algorithm::ring, 0, 1, 2) == Approx(4.0 / 3 * 400));
-  CHECK(estimate(Kind::broadcast, Algorithm::direct, 0, 2, 2, 3) == 200);
-  // The busiest guest and the busiest native.
+  // Without bytes, the estimate is the latency of the links in a row.
+  CHECK(estimate(CollectiveKind::all_reduce, Algorithm::exchange, 0, 3, 0) == 10);
+  CHECK(estimate(CollectiveKind::all_reduce, Algorithm::exchange, 0, 3, 1) == 100);
+  CHECK(estimate(CollectiveKind::all_reduce, Algorithm::exchange, 0, 3, 2) == 200);
+  CHECK(estimate(CollectiveKind::barrier, Algorithm::hub, 0, 3, 2) == 200);
+  CHECK(estimate(CollectiveKind::all_reduce, Algorithm::direct, 0, 3, 2) == 400);
+  CHECK(estimate(CollectiveKind::all_reduce, Algorithm::ring, 0, 2, 2) == Approx(1.5 * 400));
+  CHECK(estimate(CollectiveKind::all_reduce, Algorithm::ring, 0, 1, 2) == Approx(4.0 / 3 * 400));
+  CHECK(estimate(CollectiveKind::broadcast, Algorithm::direct, 0, 2, 2, 3) == 200);
+  // With bytes, the busiest guest or the busiest native is added.
   const double guest_links = 200;
-  CHECK(estimate(Kind::all_reduce, Algorithm::leaves, 1'000'000, 2, 2) == Approx(guest_links + 2e6));
-  CHECK(estimate(Kind::all_reduce, Algorithm::leaves, 1'000'000, 1, 8) == Approx(guest_links + 8e6));
-  CHECK(estimate(Kind::all_reduce, Algorithm::ring, 1'000'000, 2, 2) == Approx(600 + 3e6));
-  // The native of a ring with two guests has one edge to relay beside its own.
-  CHECK(estimate(Kind::all_reduce, Algorithm::ring, 3'000'000, 1, 2) == Approx(4.0 / 3 * 400 + 8e6));
-  CHECK(estimate(Kind::broadcast, Algorithm::direct, 1'000'000, 1, 8) == Approx(100 + 8e6));
-  CHECK(estimate(Kind::reduce, Algorithm::leaves, 1'000'000, 2, 2) == Approx(110 + 2e6));
+  CHECK(estimate(CollectiveKind::all_reduce, Algorithm::hub, 1'000'000, 2, 2) == Approx(guest_links + 2e6));
+  CHECK(estimate(CollectiveKind::all_reduce, Algorithm::hub, 1'000'000, 1, 8) == Approx(guest_links + 8e6));
+  CHECK(estimate(CollectiveKind::all_reduce, Algorithm::ring, 1'000'000, 2, 2) == Approx(600 + 3e6));
+  // The native of a ring with two guests relays one edge beside its own.
+  CHECK(estimate(CollectiveKind::all_reduce, Algorithm::ring, 3'000'000, 1, 2) == Approx(4.0 / 3 * 400 + 8e6));
+  CHECK(estimate(CollectiveKind::broadcast, Algorithm::direct, 1'000'000, 1, 8) == Approx(100 + 8e6));
+  CHECK(estimate(CollectiveKind::reduce, Algorithm::hub, 1'000'000, 2, 2) == Approx(110 + 2e6));
 }
 
 TEST_CASE("people are told what was chosen and why") {
@@ -119,14 +118,13 @@ TEST_CASE("people are told what was chosen and why") {
   const auto text = [](int natives, int guests, const Placement& how) {
     return describe_placement(natives + guests, Topology::of_world(natives + guests, guests), {}, how);
   };
-  CHECK(text(2, 2, placement) == "2 native ranks, 2 browsers: large all-reduces by leaves (estimated 1344 ms for 64 MiB; ring 2019 ms)");
-  CHECK(text(1, 1, with({1, 1}, {1, 1})) ==
-        "1 native rank, 1 browser: large all-reduces by leaves (estimated 67 ms for 64 MiB; ring 67 ms)");
+  CHECK(text(2, 2, placement) == "2 native ranks, 2 browsers: large all-reduces by hub (estimated 1344 ms for 64 MiB; ring 2019 ms)");
+  CHECK(text(1, 1, with({1, 1}, {1, 1})) == "1 native rank, 1 browser: large all-reduces by hub (estimated 67 ms for 64 MiB; ring 67 ms)");
   CHECK(text(4, 0, placement) == "4 native ranks: large all-reduces by ring");
   CHECK(text(1, 0, placement) == "1 native rank: nothing to move");
   Placement pinned = placement;
   pinned.policy = PlacementPolicy::ring;
-  CHECK_THAT(text(2, 2, pinned), Contains("by ring (as the placement is set; estimated 2019 ms for 64 MiB; leaves 1344 ms)"));
+  CHECK_THAT(text(2, 2, pinned), Contains("by ring (as the placement is set; estimated 2019 ms for 64 MiB; hub 1344 ms)"));
 }
 
 TEST_CASE("policies have names") {

@@ -3,14 +3,14 @@
 #include <numeric>
 #include <vector>
 
-#include "core/plan/chunk_layout.hpp"
 #include "core/plan/make_plan.hpp"
+#include "core/plan/part_layout.hpp"
 
 using namespace ringlet;
 
 namespace {
 
-/// What stands in one byte: how often each rank's contribution is in it, and which byte of that rank's input it was.
+/// The content of one byte: how often it contains each rank's contribution, and which byte of that rank's input this was.
 struct Content {
   std::vector<int> times;  // by rank; empty: nothing was written yet
   std::size_t from = 0;
@@ -18,10 +18,10 @@ struct Content {
   friend bool operator==(const Content&, const Content&) = default;
 };
 
-/// Replays the plans of all ranks over symbolic memory, step by step, each as soon as what it waits for is done.
+/// Replays the plans of all ranks over symbolic memory, step by step. Each step is done as soon as what it waits for is done.
 class Replay {
  public:
-  /// all_to_all_v: rows that rank `from` sends to rank `to`.
+  /// Returns the rows that rank `from` sends to rank `to` in an all_to_all_v.
   static std::uint64_t traffic(int from, int to) { return static_cast<std::uint64_t>(from * 3 + to * 5) % 4; }
 
   Replay(const Call& call, int size, const Topology& topology, bool in_place)
@@ -37,7 +37,7 @@ class Replay {
       if (state.plan.copy_from.bytes > 0) write(state, state.plan.copy_to, read(state, state.plan.copy_from));
       for (const PeerSteps& steps : state.plan.peers) {
         REQUIRE(steps.peer != rank);
-        if (call.algorithm == Algorithm::leaves) REQUIRE_FALSE((topology.is_guest(rank) && topology.is_guest(steps.peer)));
+        if (call.algorithm == Algorithm::hub) REQUIRE_FALSE((topology.is_guest(rank) && topology.is_guest(steps.peer)));
         state.lanes[steps.peer] = {steps, 0, 0};
       }
     }
@@ -49,7 +49,7 @@ class Replay {
       progress = false;
       for (int rank = 0; rank < size_; ++rank)
         for (auto& [peer, lane] : at(rank).lanes) progress |= transfer(rank, peer);
-      // As late as can be: what comes before its time overwrites what has not been added yet.
+      // Combining runs as late as possible: a receive that comes too early then overwrites bytes that have not been added yet.
       for (int rank = 0; rank < size_ && !progress; ++rank)
         for (std::size_t i = 0; i < at(rank).plan.combines.size() && !progress; ++i) progress |= combine(rank, i);
     }
@@ -90,7 +90,7 @@ class Replay {
     return content;
   }
   std::size_t width() const { return call_.row_elements * size_of(call_.dtype); }
-  /// Rows that `from` has for `to` where every rank has some for every rank.
+  /// Returns the rows that `from` has for `to`, in a collective in which every rank has some for every rank.
   ElementRange rows_between(int from, int to, Buffer seen_in) const {
     if (!call_.counts.empty()) {
       std::vector<std::uint64_t> counts;
@@ -181,8 +181,8 @@ class Replay {
         REQUIRE(index < state.done.size());
         const std::size_t bytes =
             index < receives ? state.plan.receives[index].into.bytes : state.plan.combines[index - receives].into.bytes;
-        // By leaves a send may also be let go by a block of a window, of which the last one is shorter, or for which nothing comes.
-        if (call_.algorithm == Algorithm::leaves)
+        // By the hub a send may also wait for a block of a window. The last block is shorter, and some blocks have no bytes.
+        if (call_.algorithm == Algorithm::hub)
           REQUIRE((send.from.bytes <= bytes || bytes == 0));
         else
           REQUIRE(send.from.bytes == bytes);
@@ -222,7 +222,7 @@ class Replay {
       const auto& operand = state.plan.operands[combine.first_operand + i];
       if (operand.after != kAtOnce && !state.done[static_cast<std::size_t>(operand.after)]) return false;
       const auto values = read(state, operand.from);
-      // Rank order: the i-th operand is the i-th rank's.
+      // The operands are in rank order: the i-th is the i-th rank's.
       for (const auto& content : values) REQUIRE(content == unit(static_cast<int>(i), content.from));
       if (i == 0)
         sum = values;
@@ -240,7 +240,7 @@ class Replay {
     for (std::size_t i = 0; i < output.size(); ++i) REQUIRE(output[i] == expected(rank, i));
   }
 
-  /// What byte `i` of a rank's output must be.
+  /// Returns the content that byte `i` of a rank's output must have.
   Content expected(int rank, std::size_t i) const {
     const Content all{std::vector<int>(static_cast<std::size_t>(size_), 1), i};
     switch (call_.kind) {
@@ -289,7 +289,7 @@ Call call_of(CollectiveKind kind, Algorithm algorithm, std::uint64_t rows, std::
   return call;
 }
 
-/// Shares of every kind: equal, none for some, all for one, and uneven ones.
+/// Returns shares of every sort: equal, none for some, all for one, and uneven ones.
 std::vector<std::vector<std::uint64_t>> counts_for(int size) {
   const auto ranks = static_cast<std::size_t>(size);
   std::vector<std::vector<std::uint64_t>> all{std::vector<std::uint64_t>(ranks, 0), std::vector<std::uint64_t>(ranks, 5)};
@@ -364,7 +364,7 @@ TEST_CASE("the plans of parts put every part in its place") {
   }
 }
 
-TEST_CASE("leaves bring every contribution once, whoever is a guest, and nothing passes between guests") {
+TEST_CASE("the hub brings every contribution once, whoever is a guest, and nothing passes between guests") {
   using Kind = CollectiveKind;
   for (int natives = 1; natives <= 4; ++natives) {
     for (int guests = 0; guests <= 8; ++guests) {
@@ -372,16 +372,16 @@ TEST_CASE("leaves bring every contribution once, whoever is a guest, and nothing
       if (size < 2) continue;
       for (const LeafLimits limits : {LeafLimits{}, LeafLimits{1, 0, 16, 16}, LeafLimits{20, 200, 1000, 8}}) {
         const Topology topology = Topology::of_world(size, guests, limits);
-        replay(call_of(Kind::barrier, Algorithm::leaves, 0), size, true, topology);
+        replay(call_of(Kind::barrier, Algorithm::hub, 0), size, true, topology);
         for (const std::uint64_t rows : {0U, 1U, 5U, 16U, 17U, 40U, 100U, 131U}) {
-          for (const bool in_place : {false, true}) replay(call_of(Kind::all_reduce, Algorithm::leaves, rows), size, in_place, topology);
+          for (const bool in_place : {false, true}) replay(call_of(Kind::all_reduce, Algorithm::hub, rows), size, in_place, topology);
           for (const int root : {0, natives - 1, size - 1}) {
-            replay(call_of(Kind::reduce, Algorithm::leaves, rows, 1, root), size, false, topology);
-            replay(call_of(Kind::broadcast, Algorithm::leaves, rows, 1, root), size, true, topology);
+            replay(call_of(Kind::reduce, Algorithm::hub, rows, 1, root), size, false, topology);
+            replay(call_of(Kind::broadcast, Algorithm::hub, rows, 1, root), size, true, topology);
           }
         }
       }
-      replay(call_of(Kind::all_reduce, Algorithm::leaves, 3000), size, true, Topology::of_world(size, guests));
+      replay(call_of(Kind::all_reduce, Algorithm::hub, 3000), size, true, Topology::of_world(size, guests));
     }
   }
 }
@@ -397,14 +397,14 @@ TEST_CASE("every plan fits whoever is a guest") {
       const Topology topology(is_guest, {1, 0, 16, 16});
       for (const std::uint64_t rows : {0U, 1U, 17U, 100U}) {
         replay(call_of(Kind::all_reduce, Algorithm::ring, rows), size, true, topology);
-        if (natives > 0) replay(call_of(Kind::all_reduce, Algorithm::leaves, rows), size, false, topology);
+        if (natives > 0) replay(call_of(Kind::all_reduce, Algorithm::hub, rows), size, false, topology);
         replay(call_of(Kind::reduce_scatter, Algorithm::ring, rows, 3), size, false, topology);
         replay(call_of(Kind::all_gather, Algorithm::ring, rows), size, false, topology);
         replay(call_of(Kind::all_to_all, Algorithm::direct, rows), size, false, topology);
         for (int root = 0; root < size; ++root) {
           for (const auto kind : {Kind::broadcast, Kind::reduce}) {
             replay(call_of(kind, Algorithm::ring, rows, 1, root), size, kind == Kind::broadcast, topology);
-            if (natives > 0) replay(call_of(kind, Algorithm::leaves, rows, 1, root), size, kind == Kind::broadcast, topology);
+            if (natives > 0) replay(call_of(kind, Algorithm::hub, rows, 1, root), size, kind == Kind::broadcast, topology);
           }
         }
       }

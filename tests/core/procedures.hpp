@@ -14,7 +14,7 @@
 
 namespace ringlet::test {
 
-/// Runs the core's procedures on every rank of a simulated world, from completions.
+/// Runs the core's procedures on every rank of a simulated world. Completions drive them.
 class ProcedureWorld {
  public:
   explicit ProcedureWorld(const GroupSetup& setup)
@@ -26,7 +26,7 @@ class ProcedureWorld {
   SimGroup& group() { return group_; }
   GroupEngine& engine(int rank) { return group_.world(rank).group(); }
   Agreements& agreements(int rank) { return agreements_[static_cast<std::size_t>(rank)]; }
-  /// How the rank's last procedure ended; nothing while it has not.
+  /// Returns how the rank's last procedure ended; nothing while it has not.
   const std::optional<Status>& status(int rank) const { return statuses_[static_cast<std::size_t>(rank)]; }
 
   void start(int rank, std::shared_ptr<Procedure> procedure, std::vector<GroupEngine*> groups, std::uint16_t stream = 0) {
@@ -39,7 +39,7 @@ class ProcedureWorld {
     if (status.has_value()) throw std::runtime_error("a procedure completed inside the call that started it");
   }
 
-  /// Runs what `make` makes for each rank until all have ended; false where virtual time ran out.
+  /// Runs the procedures that `make` returns for each rank until all have ended. Returns false where virtual time ran out.
   bool run(const std::function<std::shared_ptr<Procedure>(int rank)>& make) {
     for (int rank = 0; rank < size(); ++rank) start(rank, make(rank), {&engine(rank)});
     return run_until_ended();
@@ -49,7 +49,7 @@ class ProcedureWorld {
                [&] { return std::all_of(statuses_.begin(), statuses_.end(), [](const auto& status) { return status.has_value(); }); },
                {.time = Duration::seconds(3000)}) == RunEnd::done;
   }
-  /// Empty where every rank's last procedure ended well; otherwise the first failure.
+  /// Returns the first failure; empty where every rank's last procedure ended well.
   std::string failure() const {
     for (const auto& status : statuses_) {
       if (!status) return "a rank has not ended";

@@ -20,7 +20,7 @@ inline IpAddress random_address(SimRandom& random) {
   return *IpAddress::from_bytes(ConstBytes(bytes).first(random.below(2) == 0 ? 4 : 16));
 }
 
-/// Any beacon that may be sent.
+/// Returns a random beacon, which may be any that can be sent.
 inline discovery::Beacon random_beacon(SimRandom& random) {
   const auto number = [&] { return random.below(3) == 0 ? 0 : random.next() >> random.below(64); };
   discovery::Beacon beacon;

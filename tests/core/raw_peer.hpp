@@ -15,7 +15,7 @@
 
 namespace ringlet::test {
 
-/// Sends whatever bytes a test likes over a link from a node of its own, and forgets what comes back.
+/// Sends whatever bytes a test chooses over a link from a node of its own, and ignores what comes back.
 class RawPeer final : private LinkUser {
  public:
   explicit RawPeer(SimWorld& world) : node_(world.add_node()) {}
@@ -31,13 +31,13 @@ class RawPeer final : private LinkUser {
       on_linked();
     });
   }
-  /// From now on it begins with a handshake.
+  /// Makes links that are dialled from now on begin with a handshake.
   void use_token(const std::string& token) { authenticator_ = std::make_unique<TestAuthenticator>(1, token); }
   void send(ConstBytes bytes) {
     outgoing_.insert(outgoing_.end(), bytes.begin(), bytes.end());
     if (link_) link_->wake();
   }
-  /// `header` says the payload's size itself, so that it may lie.
+  /// `header` states the payload's size by itself, so that it can be wrong.
   void send_frame(const FrameHeader& header, ConstBytes payload = {}) {
     std::array<std::byte, kFrameHeaderBytes> bytes{};
     encode(header, bytes.data());

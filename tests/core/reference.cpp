@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "core/plan/chunk_layout.hpp"
+#include "core/plan/part_layout.hpp"
 #include "simd/kernels.hpp"
 
 namespace ringlet::test {
@@ -32,11 +32,11 @@ double random_number(SimRandom& random) {
   }
 }
 
-/// Which rank's part holds the element: the ring begins behind its owner.
+/// Returns the rank whose part holds the element. The ring begins behind this rank.
 int owner_of(const Call& call, std::size_t element, int size) {
   if (call.kind == CollectiveKind::reduce) return call.root;
   for (int rank = 0; rank < size; ++rank) {
-    ElementRange range = chunk_of(call.elements(), size, rank);
+    ElementRange range = part_of(call.elements(), size, rank);
     if (call.kind == CollectiveKind::reduce_scatter) {
       range = call.counts.empty() ? rows_of(call.rows, size, rank) : part_of(call.counts, rank);
       range = {range.begin * call.row_elements, range.end * call.row_elements};

@@ -12,11 +12,11 @@ namespace ringlet::test {
 
 using Values = std::vector<std::byte>;
 
-/// `count` elements with NaNs, infinities and zeros among them.
+/// Returns `count` elements with NaNs, infinities and zeros among them.
 Values random_values(DType dtype, std::size_t count, SimRandom& random);
 
-/// The whole reduced buffer, in the order that the call's algorithm promises: by rank, f16 and bf16 gathered in f32 and rounded once
-/// (exchange, direct, leaves); or along the ring, rounded at each hop. Uses the scalar kernels one element at a time.
+/// Returns the whole reduced buffer, in the order that the call's algorithm promises. Exchange, direct and leaves go by rank, with f16 and
+/// bf16 gathered in f32 and rounded once; the ring rounds at each hop. Uses the scalar kernels one element at a time.
 Values reduced(const Call& call, const std::vector<Values>& inputs, const Topology& topology);
 
 }  // namespace ringlet::test

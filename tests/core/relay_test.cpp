@@ -15,7 +15,7 @@ using namespace ringlet::test;
 
 namespace {
 
-/// Three guests of a world of 2 + 3 ranks, and rank 0 or 1, which may relay between them.
+/// Three guests of a world of 2 + 3 ranks, and native rank 0 or 1, which may relay between them.
 struct Crossing {
   SimWorld world;
   SimNode& node = world.add_node();
@@ -75,7 +75,7 @@ TEST_CASE("two guests are joined by the rank between them, and bytes pass both w
             RunEnd::done);
     CHECK(one.user.incoming == other.user.outgoing);
     CHECK(other.user.incoming == one.user.outgoing);
-    // Each direction ends by itself.
+    // Each direction ends independently of the other.
     one.user.link->finish_sending();
     REQUIRE(crossing.world.run_until([&] { return other.user.ended; }) == RunEnd::done);
     other.user.send(1000);
@@ -96,7 +96,7 @@ TEST_CASE("who does not read holds the sender up, and no more than the buffer wa
   crossing.world.freeze(*other.node).now();
   one.user.send(5'000'000);
   crossing.world.run_for(Duration::seconds(20));
-  // Buffers of 64 KiB at each end of both links, and the relay's own.
+  // There are buffers of 64 KiB at each end of both links, and the relay's own buffer.
   CHECK(one.user.sent_bytes <= Relay::kBufferBytes + 4 * 65'536);
   CHECK(one.user.sent_bytes >= Relay::kBufferBytes);
   crossing.world.resume(*other.node).now();
@@ -135,7 +135,7 @@ TEST_CASE("only the pairs of a relay are joined") {
     REQUIRE(counterpart.dialled);
     CHECK(guest.dialled->code() == Errc::peer_lost);
   }
-  // The same pair of two worlds is not one.
+  // Two guests that dial each other in different worlds are not joined.
   auto& one = crossing.dial(2, 3, 1);
   auto& other = crossing.dial(3, 2, 2);
   crossing.world.run_for(Duration::seconds(2));

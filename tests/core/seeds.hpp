@@ -7,13 +7,13 @@
 
 namespace ringlet::test {
 
-/// `count`, or as much of it as RINGLET_SEED_PERCENT says, but at least 1: slow builds do less.
+/// Returns `count`, or as much of it as RINGLET_SEED_PERCENT says, but at least 1, so that slow builds do less.
 inline std::uint64_t share_of(std::uint64_t count) {
   const char* percent = std::getenv("RINGLET_SEED_PERCENT");
   return percent == nullptr ? count : std::max<std::uint64_t>(1, count * std::strtoull(percent, nullptr, 10) / 100);
 }
 
-/// The numbers 0 .. count-1. RINGLET_SEED=17 replays one of them; RINGLET_SEED_PERCENT=10 takes the first tenth, for slow builds.
+/// Returns the numbers 0 .. count-1. RINGLET_SEED=17 replays one of them; RINGLET_SEED_PERCENT=10 takes the first tenth, for slow builds.
 inline std::vector<std::uint64_t> seeds(std::uint64_t count) {
   if (const char* one = std::getenv("RINGLET_SEED")) return {std::strtoull(one, nullptr, 10)};
   std::vector<std::uint64_t> all(share_of(count));

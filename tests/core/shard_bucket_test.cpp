@@ -7,7 +7,7 @@ using namespace ringlet;
 
 namespace {
 
-/// Tensors of several shapes, numbered throughout.
+/// Tensors of several shapes, whose elements are numbered throughout.
 struct PackedModel {
   std::vector<float> weight = std::vector<float>(15), bias = std::vector<float>(3), scalar = std::vector<float>(1),
                      strided = std::vector<float>(14);
@@ -77,7 +77,7 @@ TEST_CASE("full tensors and shards survive packing and unpacking") {
       bucket.unpack_reduced(layout.shard(other.tree(), rank), kernels);
     }
   }
-  // All numbers are small and whole: exact in bf16.
+  // All numbers are small integers, so they are exact in bf16.
   CHECK(other.weight == model.weight);
   CHECK(other.bias == model.bias);
   CHECK(other.scalar == model.scalar);

@@ -22,7 +22,7 @@ void Air::send(const DatagramSource& from, Station& to, ConstBytes bytes) {
   const int copies = random_.chance(options_.doubled) ? 2 : 1;
   for (int copy = 0; copy < copies; ++copy)
     schedule(random_.in(options_.delay),
-             [this, from, &to, kept = std::vector<std::byte>(bytes.begin(), bytes.end())] { to.deliver(from, kept); });
+             [from, &to, kept = std::vector<std::byte>(bytes.begin(), bytes.end())] { to.deliver(from, kept); });
 }
 
 void Air::send_to_all(Station& from, ConstBytes bytes) {

@@ -22,25 +22,25 @@ struct AirOptions {
 
 class Station;
 
-/// Datagrams in virtual time between stations on several networks. One thread; a seed replays a run.
+/// Carries datagrams in virtual time between stations on several networks. For one thread; the same seed replays a run.
 class Air {
  public:
   explicit Air(AirOptions options) : options_(options), random_(options.seed) {}
 
   Instant now() const { return now_; }
   SimRandom& random() { return random_; }
-  /// Each network that is named gives the station an interface and an address.
+  /// Adds a station, which gets an interface and an address on each of these networks.
   Station& add_station(std::vector<std::uint8_t> networks);
-  /// Whether networks pass datagrams that go to all; those to one always pass.
+  /// Whether networks pass datagrams that go to all stations; those to one station always pass.
   bool multicast = true;
 
-  /// Delivers to `to` after a delay, perhaps never, perhaps twice.
+  /// Delivers the bytes to `to` after a delay, and may lose or double them.
   void send(const DatagramSource& from, Station& to, ConstBytes bytes);
   void send_to_all(Station& from, ConstBytes bytes);
   void send_to(Station& from, const IpAddress& to, ConstBytes bytes);
   void schedule(Duration delay, std::function<void()> task);
   void run_for(Duration time);
-  /// Until `done`; the time it took, or nothing where that is longer than `limit`.
+  /// Runs until `done`. Returns the time it took, or nothing where that is longer than `limit`.
   std::optional<Duration> run_until(const std::function<bool()>& done, Duration limit);
 
  private:
@@ -56,7 +56,7 @@ class Air {
 
 IpAddress address_on(std::uint8_t network, std::uint16_t station);
 
-/// One machine: its loop and its datagrams.
+/// One machine, with its loop and its datagrams.
 class Station final : public EventLoop, public Datagrams {
  public:
   Station(Air& air, std::uint16_t number, std::vector<std::uint8_t> networks)
@@ -74,7 +74,7 @@ class Station final : public EventLoop, public Datagrams {
   void answer(const DatagramSource& to, ConstBytes bytes) override;
   std::vector<NetworkInterface> interfaces() const override;
 
-  /// Dead at once, without a word.
+  /// Stops the station at once, without a goodbye.
   void kill() { alive_ = false; }
   void change_networks(std::vector<std::uint8_t> networks);
   const std::vector<std::uint8_t>& networks() const { return networks_; }

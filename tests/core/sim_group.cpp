@@ -87,7 +87,7 @@ void SimGroup::on_seat(int number, GuestEntry::Entry seated) {
   entry.met.reset();
   entry.closed = false;
   WorldOptions options = setup_.world;
-  // These it learns from the others.
+  // A guest learns these from the other ranks.
   options.limits = {};
   options.placement = {};
   options.kernels = simd::find("");

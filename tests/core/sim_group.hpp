@@ -14,10 +14,10 @@
 
 namespace ringlet::test {
 
-/// What all ranks have where a test says nothing else.
+/// The token of all ranks, unless a test sets another one.
 inline const std::string kSimToken = "a token that all have";
 
-/// How an operation ended.
+/// The result of an operation.
 struct Outcome {
   int completions = 0;
   Status status;
@@ -38,7 +38,7 @@ struct GroupSetup {
   Duration entry_timeout = Duration::seconds(10);  // of guests
 };
 
-/// Worlds of `size` ranks over a simulated network, one node each. A guest stands on the node that has got the rank's seat, from then on.
+/// Worlds of `size` ranks over a simulated network, one node each. As soon as a guest has a seat, its rank is on the guest's own node.
 class SimGroup {
  public:
   explicit SimGroup(const GroupSetup& setup);
@@ -53,24 +53,24 @@ class SimGroup {
   const std::optional<Status>& met(int rank) const { return ranks_[static_cast<std::size_t>(rank)].met; }
   Address listening_address(int rank) { return {node(rank).host(), 5000}; }
 
-  /// What a rank is started with; change it before start_meeting().
+  /// Returns the options with which a rank is started. They are changed before start_meeting().
   MeetingOptions& meeting_options(int rank) { return ranks_[static_cast<std::size_t>(rank)].meeting_options; }
   void make_world(int rank, const WorldOptions& options);
   void set_token(int rank, const std::string& token);
   TestAuthenticator& authenticator(int rank) { return *ranks_[static_cast<std::size_t>(rank)].authenticator; }
   IncomingLinks& incoming(int rank) { return *ranks_[static_cast<std::size_t>(rank)].incoming; }
   void start_meeting(int rank);
-  /// Guest number `number`, from 0, comes; which rank it gets shows later.
+  /// Starts guest number `number`, from 0. The rank that it gets is known later.
   void start_guest(int number);
-  /// Of a guest that has not got a seat: why.
+  /// Returns why a guest has not got a seat.
   const std::optional<Status>& refused(int number) const { return guests_[static_cast<std::size_t>(number)].refused; }
   SimNode& guest_node(int number) { return sim_.node(static_cast<std::size_t>(setup_.size - setup_.world.guests + number)); }
-  /// Its seat's rank, or -1.
+  /// Returns the rank of the guest's seat, or -1.
   int guest_rank(int number) const { return guests_[static_cast<std::size_t>(number)].rank; }
-  /// How many ranks were there, as told last.
+  /// Returns how many ranks were there when the guest was last told.
   int guest_present(int number) const { return guests_[static_cast<std::size_t>(number)].present; }
   void leave_guest(int number);
-  /// The rank's process goes: meeting and world are destroyed.
+  /// Ends the rank's process: its meeting and its world are destroyed.
   void destroy(int rank);
   /// Starts all meetings at once and requires that all succeed.
   void meet();
@@ -84,21 +84,22 @@ class SimGroup {
   Outcome& receive(int rank, std::uint16_t stream, Result<MessageTask> task) {
     return receive_in(world(rank).group(), rank, stream, std::move(task));
   }
-  /// In any group of the rank, which is counted in the world.
+  /// Starts a collective in any group of the rank; `rank` is its number in the world.
   Outcome& start_in(GroupEngine& group, int rank, std::uint16_t stream, Result<CollectiveTask> task);
   Outcome& send_in(GroupEngine& group, int rank, std::uint16_t stream, Result<MessageTask> task);
   Outcome& receive_in(GroupEngine& group, int rank, std::uint16_t stream, Result<MessageTask> task);
-  /// `made` is set when the split completes.
+  /// Starts a split; `made` is set when it completes.
   Outcome& start_split(GroupEngine& parent, int rank, std::uint16_t stream, int color, int key, GroupEngine*& made,
                        Duration timeout = Duration::seconds(600));
-  /// Splits a group on all its ranks and requires that it succeeds. By rank in the world; null: the rank is not in the group. No keys: -1.
+  /// Splits a group on all its ranks and requires that it succeeds. Everything is by rank in the world; null: the rank is not in the group.
+  /// Without `keys`, each key is -1.
   std::vector<GroupEngine*> split(const std::vector<GroupEngine*>& parents, const std::vector<int>& colors,
                                   const std::vector<int>& keys = {});
-  /// The world's own group, by rank.
+  /// Returns the group of all ranks, by rank.
   std::vector<GroupEngine*> groups();
-  /// Until every operation started so far has completed; false where virtual time ran out.
+  /// Runs until every operation started so far has completed. Returns false where virtual time ran out.
   bool run_until_done(Duration limit = Duration::seconds(3000));
-  /// Closes every world, requires that this ends and that no failure was seen anywhere.
+  /// Closes every world, and requires that this ends and that no rank has seen a failure.
   void close_cleanly();
   void close(int rank);
   bool closed(int rank) const { return ranks_[static_cast<std::size_t>(rank)].closed; }
@@ -134,10 +135,10 @@ class SimGroup {
   std::size_t pending_ = 0;
 };
 
-/// A group's members in their order.
+/// Returns a group's members in their order, by their ranks in the world.
 std::vector<int> world_ranks(const GroupEngine& group);
 
-/// A network with small buffers and many splits, drawn from the seed.
+/// Returns the options of a network with small buffers and many splits, which are drawn from the seed.
 PathOptions rough_paths();
 
 }  // namespace ringlet::test

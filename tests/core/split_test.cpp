@@ -12,7 +12,7 @@ namespace {
 
 using Engines = std::vector<GroupEngine*>;  // one group, by rank in the world; null: not a member
 
-/// Four ranks, split by parity, on calm paths.
+/// Four ranks, split into even and odd ones, on calm paths.
 struct Parity {
   explicit Parity(const WorldOptions& options = {}) : sim(setup(options)) {
     sim.meet();
@@ -47,7 +47,7 @@ TEST_CASE("a split orders by key, then by old rank, and a negative key is the ol
   CHECK(by_key[5] == nullptr);
   CHECK(by_key[0]->options().rank == 2);
   CHECK(by_key[0]->options().size == 3);
-  // Of a part: the old rank is the one in the part.
+  // In a split of a part, the old rank is the one in that part.
   const auto again = sim.split(by_key, {0, 3, 0, 4, 0, 0}, {-1, 0, -1, 0, -1, 0});
   CHECK(world_ranks(*again[0]) == std::vector<int>{2, 4, 0});
   CHECK(world_ranks(*again[1]) == std::vector<int>{1});
@@ -73,7 +73,7 @@ TEST_CASE("splits of several groups may run at the same time") {
     std::vector<Outcome*> outcomes;
     for (int rank = 0; rank < 4; ++rank) {
       const auto r = static_cast<std::size_t>(rank);
-      // Each rank in another order.
+      // Each rank starts the three splits in another order.
       const Engines parents{rows[r], columns[r], &sim.world(rank).group()};
       for (std::size_t i = 0; i < 3; ++i) {
         const std::size_t which = (i + r) % 3;
@@ -186,7 +186,7 @@ TEST_CASE("when a rank goes, the operations of every group end with its name") {
     std::vector<std::pair<int, Outcome*>> outcomes;
     for (int round = 0; round < 3; ++round) {
       for (int rank = 0; rank < 6; ++rank) {
-        if (rank == victim) continue;  // nobody's operation with the victim can end
+        if (rank == victim) continue;  // no operation with the victim can end
         for (const auto& groups : {sim.groups(), thirds, halves}) {
           GroupEngine& group = *groups[static_cast<std::size_t>(rank)];
           auto& own = values.emplace_back(20'000);

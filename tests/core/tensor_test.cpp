@@ -5,6 +5,7 @@
 #include <ringlet/dlpack.hpp>
 #include <ringlet/error.hpp>
 #include <ringlet/tensor.hpp>
+#include <type_traits>
 
 #include "sim/sim_random.hpp"
 
@@ -28,6 +29,11 @@ std::vector<float> packed(View view) {
 
 }  // namespace
 
+TEST_CASE("a view's bytes are as constant as its elements") {
+  STATIC_REQUIRE(std::is_same_v<TensorView::Byte, std::byte>);
+  STATIC_REQUIRE(std::is_same_v<ConstTensorView::Byte, const std::byte>);
+}
+
 TEST_CASE("a transposed view packs in its own order") {
   std::vector<float> values = counted(6);
   const TensorView transposed(values.data(), DType::f32, Shape{3, 2}, std::array<std::int64_t, 2>{1, 3});
@@ -38,7 +44,7 @@ TEST_CASE("a transposed view packs in its own order") {
 TEST_CASE("strides that leave no gaps are contiguous") {
   std::vector<float> values = counted(6);
   CHECK(TensorView(values.data(), DType::f32, Shape{2, 3}, std::array<std::int64_t, 2>{3, 1}).contiguous());
-  // The stride of an axis of one element says nothing.
+  // The stride of an axis of one element does not matter.
   CHECK(TensorView(values.data(), DType::f32, Shape{1, 6}, std::array<std::int64_t, 2>{77, 1}).contiguous());
   CHECK(TensorView(values.data(), DType::f32, Shape{0, 3}, std::array<std::int64_t, 2>{5, 7}).contiguous());
   CHECK(TensorView(values.data(), DType::f32, Shape{}, std::span<const std::int64_t>{}).contiguous());
@@ -57,7 +63,7 @@ TEST_CASE("random strided views copy there and back") {
   const auto seed = GENERATE(range(0, 200));
   CAPTURE(seed);
   SimRandom random(static_cast<std::uint64_t>(seed));
-  // A tensor of random extents whose axes stand in memory in random order, with gaps.
+  // The tensor has random extents. Its axes are in memory in random order, with gaps.
   const std::size_t axes = random.below(5);
   std::vector<std::int64_t> extents(axes), strides(axes);
   std::vector<std::size_t> order(axes);

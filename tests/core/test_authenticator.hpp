@@ -12,7 +12,7 @@
 
 namespace ringlet::test {
 
-/// A hash of pieces, for simulations.
+/// A hash of pieces, for simulations only: it is not secure.
 class ToyHash {
  public:
   explicit ToyHash(std::uint64_t start) : hash_(14695981039346656037ull + start) {}
@@ -26,7 +26,7 @@ class ToyHash {
   std::uint64_t hash_;
 };
 
-/// Hides and guards bytes from no one but the code under test.
+/// A cipher for simulations only: it hides and guards bytes from no one but the code under test.
 class ToyCipher final : public Cipher {
  public:
   explicit ToyCipher(const Key& key) : key_(key) {}
@@ -72,7 +72,7 @@ class ToyCipher final : public Cipher {
   const Key key_;
 };
 
-/// For simulations: the same seed gives the same nonces. Its proofs and keys tell tokens and messages apart and withstand nobody.
+/// An insecure authenticator for simulations: the same seed gives the same nonces. Its proofs and keys tell tokens and messages apart.
 class TestAuthenticator final : public Authenticator {
  public:
   explicit TestAuthenticator(std::uint64_t seed, std::string token = "", bool encrypts = false)
@@ -84,7 +84,7 @@ class TestAuthenticator final : public Authenticator {
   }
   bool encrypts() const override { return encrypts_; }
   Key hmac(const Key& key, ConstBytes message) override { return hash(key, message); }
-  /// Powers modulo a prime; what does not fit into a number is a hash of the secret.
+  /// Computes powers modulo a prime. The bytes that such a number does not fill are a hash of the secret.
   Key public_key(const Key& secret) override {
     Key key = hash(secret, {});
     detail::store_le(key.data(), power(3, detail::load_le<std::uint64_t>(secret.data())));

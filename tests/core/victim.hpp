@@ -21,7 +21,7 @@ inline FrameHeader header_of(FrameKind kind, std::size_t payload_bytes, std::uin
   return header;
 }
 
-/// Bytes that one rank sends.
+/// The bytes that one rank sends.
 class Script {
  public:
   Script& add(ConstBytes bytes) {
@@ -82,7 +82,7 @@ inline Call gathered(std::uint64_t first, std::uint64_t second) {
   return call;
 }
 
-/// What rank 1 tells rank 0: the rows for it, the rows from it.
+/// Returns what rank 1 tells rank 0 of an all_to_all_v: the rows for rank 0, and the rows from it.
 inline Call exchanged(std::uint64_t sent, std::uint64_t received) {
   Call call = gathered(sent, received);
   call.kind = CollectiveKind::all_to_all;
@@ -109,7 +109,7 @@ struct Victim {
     return setup;
   }
   explicit Victim(std::uint64_t seed, const Values& script) : group(setup(seed)), peer(group.sim()) {
-    // What joins goes first; the rest follows when the operations have been started.
+    // The bytes that join the group go first; the rest follows when the operations have been started.
     const auto split = static_cast<std::ptrdiff_t>(std::min(script.size(), Script().join().bytes().size()));
     later.assign(script.begin() + split, script.end());
     group.start_meeting(0);
@@ -131,11 +131,11 @@ struct Victim {
     group.sim().run_for(Duration::milliseconds(50));
     peer.send(later);
   }
-  /// False where an operation hangs.
+  /// Returns false where an operation hangs.
   bool run() { return group.run_until_done(Duration::seconds(60)); }
 };
 
-/// What a well-behaved rank 1 would send for these operations.
+/// Returns what a well-behaved rank 1 would send for these operations.
 inline Script good_session() {
   Script script;
   script.join();

@@ -24,7 +24,7 @@ MachineFacts machine(std::string name, std::vector<PathFacts> paths = {path("10.
   return facts;
 }
 
-/// A machine beside one other, with nothing wrong.
+/// Returns the facts of a machine beside one other, with nothing wrong.
 Facts healthy() {
   Facts facts;
   facts.name = "here";
@@ -51,7 +51,7 @@ struct Fault {
   const char* code;
   Severity severity;
   void (*inject)(Facts&);
-  const char* next;  // part of what to do
+  const char* next;  // part of the advice
 };
 
 const Fault kFaults[] = {

@@ -110,6 +110,6 @@ TEST_CASE("any bytes are settings that can be used, or a sentence") {
   const Decoded decoded = decode(record);
   if (decoded.problem.empty() && !decoded.announcement.refused) {
     CHECK(problem_of(decoded.announcement.settings).empty());
-    CHECK(decoded.announcement.text_bytes <= kMostTextBytes);
+    CHECK(decoded.announcement.text_bytes <= kMaxTextBytes);
   }
 }

@@ -9,7 +9,7 @@
 
 namespace train_text {
 
-/// A folder of its own for each test, removed at the end.
+/// A folder for one test, removed at the end.
 class Folder {
  public:
   void write(const std::string& name, std::string_view text) const {

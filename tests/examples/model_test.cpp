@@ -15,7 +15,7 @@ namespace {
 
 constexpr ModelShape kTiny{.layers = 2, .width = 8, .heads = 2, .context = 6};
 
-/// A model that has all its memory.
+/// A model with memory for all of its parameters and gradients.
 template <class T>
 struct Replica : ModuleMemory<T> {
   Replica(const ModelShape& shape, std::uint64_t seed) : model(shape, seed), memory(model.modules()) {}
@@ -49,7 +49,7 @@ Batch random_batch(int sequences, int length, std::uint64_t seed) {
 TEST_CASE("backward agrees with central differences of forward, for every parameter") {
   Replica<double> model(kTiny, 11);
   const Batch batch = random_batch(3, kTiny.context, 5);
-  // Gains of 1 and biases of 0 would hide mistakes.
+  // Gains of 1 and biases of 0 would hide mistakes, so all parameters are changed.
   const auto parameters = model.values();
   for (std::size_t i = 0; i < parameters.size(); ++i) parameters[i] += 0.2 * normal_at(99, 0, i);
   model.forward(batch);

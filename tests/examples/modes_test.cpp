@@ -13,7 +13,7 @@ using ringlet::test::expect;
 
 namespace {
 
-/// What rank 0 saw.
+/// The results of a training, as rank 0 saw them.
 struct Outcome {
   std::vector<double> losses;
   double validation_loss = 0;
@@ -22,7 +22,7 @@ struct Outcome {
   std::vector<std::vector<int>> counts;                       // by step
 };
 
-/// `slowness`, by rank, is how many seconds a sample counts as, if there are any.
+/// Trains and returns the results. `slowness` is how many seconds a sample counts as, by rank; empty: the time is measured.
 Outcome train_modes(const Options& options, int ranks, const std::vector<double>& slowness = {}) {
   const Corpus corpus = small_corpus();
   Outcome outcome;
@@ -40,8 +40,8 @@ Outcome train_modes(const Options& options, int ranks, const std::vector<double>
     }
     const std::vector<std::uint64_t>& hashes = trainer.run().hashes();
     expect(std::ranges::count(hashes, hashes[0]) == ranks, "the parameters are equal on all ranks");
-    outcome.parameter_bytes[rank] = trainer.placement().parameter_bytes();
-    outcome.optimizer_bytes[rank] = trainer.placement().optimizer_bytes();
+    outcome.parameter_bytes[rank] = trainer.store().parameter_bytes();
+    outcome.optimizer_bytes[rank] = trainer.store().optimizer_bytes();
     if (rank == 0) {
       outcome.validation_loss = trainer.run().validation_loss();
       outcome.sample = trainer.sample();
@@ -107,15 +107,15 @@ TEST_CASE("a fully sharded rank has no full parameters outside of its passes") {
   const Options options = small_options(Mode::fully_shard);
   ringlet::test::run_ranks(2, [&](ringlet::Group& group) {
     Transformer<float> model(options.shape, options.seed);
-    const auto placement = make_placement(options, model, group);
+    const auto store = make_parameter_store(options, model, group);
     const auto with_values = [&] { return std::ranges::count_if(model.modules(), [](const auto& module) { return module.has_values(); }); };
     const Batch batch = training_batch(corpus, options.shape.context, 1, 0, {0, 4});
     expect(with_values() == 0, "before");
-    model.forward(batch, *placement);
+    model.forward(batch, *store);
     expect(with_values() == 1, "the last module stays for the backward pass");
-    model.backward(batch, *placement);
+    model.backward(batch, *store);
     expect(with_values() == 1, "one module at a time");
-    placement->apply_gradients();
+    store->apply_gradients();
     expect(with_values() == 0, "after");
   });
 }
@@ -164,7 +164,7 @@ TEST_CASE("ranks whose parameters differ are found at the next comparison, and n
       for (Act act = Act::beginning; act != Act::end;) {
         act = trainer.advance();
         if (act == Act::hashes) compared = trainer.run().steps_compared();
-        if (act == Act::apply && trainer.run().step() == 7 && group.rank() == wrong) trainer.placement().values()[3] += 1e-6F;
+        if (act == Act::apply && trainer.run().step() == 7 && group.rank() == wrong) trainer.store().values()[3] += 1e-6F;
       }
     } catch (const std::runtime_error& error) {
       problem = error.what();

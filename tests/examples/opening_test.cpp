@@ -14,7 +14,7 @@ namespace {
 
 Bytes no_text() { throw std::logic_error("only rank 0 reads a text"); }
 
-/// The reason that every rank gets.
+/// Checks the reason for the refusal, which every rank gets.
 void check_refusal(const Options& options, Bytes text, const std::string& reason) {
   ringlet::test::run_ranks(3, [&](ringlet::Group& group) {
     std::string problem;

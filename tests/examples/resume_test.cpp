@@ -23,7 +23,7 @@ Options options_for(Mode mode) {
   return options;
 }
 
-/// The losses of the steps from where training begins until `until`, with checkpoints as the options say.
+/// Returns the losses of the steps from where training begins until `until`, with checkpoints as the options say.
 std::vector<double> train_until(const Options& options, int ranks, int until = kSteps) {
   const Corpus corpus = small_corpus();
   std::vector<double> losses;
@@ -59,7 +59,7 @@ void check_second_half(const std::vector<double>& resumed, const std::vector<dou
   for (std::size_t i = 0; i < resumed.size(); ++i) CHECK(resumed[i] == Approx(whole[kHalf + i]).epsilon(2e-5));
 }
 
-/// The error of resuming.
+/// Returns the error of an attempt to resume.
 std::string refusal(const Options& options, const Folder& folder, const Corpus& corpus = small_corpus()) {
   Options resumed = options;
   resumed.checkpoint = folder.path();

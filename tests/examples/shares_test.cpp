@@ -17,7 +17,7 @@ double end_of(const std::vector<int>& counts, const std::vector<double>& seconds
   return end;
 }
 
-// The earliest end of all divisions in which every rank takes at least `least`.
+// Returns the earliest end of all divisions in which every rank takes at least `least`.
 double best_end(int total, const std::vector<double>& seconds, std::size_t rank, int least, double so_far) {
   if (rank + 1 == seconds.size()) return total < least ? std::numeric_limits<double>::infinity() : std::max(so_far, total * seconds[rank]);
   double best = std::numeric_limits<double>::infinity();

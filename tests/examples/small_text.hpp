@@ -6,7 +6,7 @@
 
 namespace train_text {
 
-/// A model that learns something in a second. Its ranks are compared often.
+/// Returns options for a model that learns something in a second, and whose ranks are compared often.
 inline Options small_options(Mode mode = Mode::data_parallel) {
   Options options;
   options.shape = {.layers = 2, .width = 16, .heads = 2, .context = 12};

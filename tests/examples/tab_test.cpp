@@ -13,7 +13,7 @@
 #include "tests/native/expect.hpp"
 #include "tests/native/ranks.hpp"
 
-// The trainer of a tab beside native ones, its part of the group played by blocking calls.
+// Tests of a tab's trainer beside native ones. Blocking calls take the part of its group.
 
 using namespace train_text;
 using ringlet::test::expect;
@@ -232,7 +232,7 @@ TEST_CASE("a tab without settings has nothing to give") {
   const TrainTextExchange* record = train_text_exchange(tab.get());
   REQUIRE(record != nullptr);
   CHECK(record->output_count == kRecordBytes);
-  // All zeros: what no rank 0 of this program sends.
+  // The record is all zeros, which no rank 0 of this program sends.
   train_text_done(tab.get());
   CHECK(train_text_next(tab.get()) == TRAIN_TEXT_FAILED);
   CHECK_THAT(train_text_problem(tab.get()), Catch::Contains("another program"));

@@ -5,7 +5,7 @@
 
 using namespace ringlet;
 
-// Bytes from the other end of a job: they are refused, or are a message that comes out of our own encoding as it went in.
+// The input is a message from the other end of a job. It is refused, or it is unchanged after encoding and decoding once more.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto message = job::decode(std::as_bytes(std::span(data, size)));
   if (!message) return 0;

@@ -9,7 +9,7 @@ namespace {
 ConstBytes bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
 }  // namespace
 
-// The bytes are datagrams that one directory gets, each behind two bytes of length and one of its sender; time passes between them.
+// The input is datagrams that one directory gets. Each follows two bytes of its length and one of its sender, and time passes between them.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::size_t known = 0;
   Directory directory([&](Change change, const Machine&) { known += change == Change::appeared ? 1
@@ -20,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   while (size >= 3) {
     const std::size_t length = std::min<std::size_t>(size - 3, data[0] | data[1] << 8);
     const std::byte sender[4] = {std::byte{10}, std::byte{0}, std::byte{0}, static_cast<std::byte>(data[2])};
-    // Half of them begin as beacons do, which would take long to guess.
+    // Half of the datagrams get the beginning of a beacon, which the fuzzer would take long to guess.
     std::string datagram(data[2] < 128 ? std::string("RNGB\x01") : std::string());
     datagram.append(reinterpret_cast<const char*>(data + 3), length);
     data += 3 + length;

@@ -5,7 +5,7 @@
 
 using namespace ringlet;
 
-// What a peer sends as a control message: it is refused, or it is a message that comes out of our own encoding as it went in.
+// The input is a control message of a peer. It is refused, or it is unchanged after encoding and decoding once more.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto message = wire::decode_control(std::as_bytes(std::span(data, size)));
   if (!message) return 0;

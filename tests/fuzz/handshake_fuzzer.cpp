@@ -20,7 +20,7 @@ void require(bool held) {
   if (!held) std::abort();
 }
 
-/// What one side has said and what it was told, outside of its link, which it may destroy.
+/// The bytes that one side has sent and received. They are outside of its link, which the side may destroy.
 struct Side {
   class Pipe final : public Link {
    public:
@@ -49,7 +49,7 @@ struct Side {
       user->sent(parts[0].size());
     }
   }
-  /// As much as it takes.
+  /// Receives as many of the bytes as this side takes.
   void hear(ConstBytes bytes) {
     while (listens() && !bytes.empty()) {
       const auto room = user->to_receive();
@@ -67,7 +67,7 @@ struct Side {
   }
 };
 
-/// Two that know the token, or not the same, and whoever sits between them.
+/// A dialler and an acceptor that know the same token or different ones, and whoever is between them.
 struct Talk {
   SimWorld world{1};
   EventLoop& loop = world.add_node().loop();
@@ -102,7 +102,7 @@ bool same(const std::vector<std::byte>& one, const std::vector<std::byte>& other
          std::equal(one.begin(), one.begin() + static_cast<std::ptrdiff_t>(bytes), other.begin());
 }
 
-/// Two bytes say what happens to the next bytes under way in one direction: passed on, changed, left out, doubled, or others put in.
+/// Passes bytes on in one direction. Two bytes of the script say whether the next ones pass, are changed, left out, doubled, or added to.
 void pass_on(Side& from, Side& to, std::size_t& passed, ConstBytes& script) {
   while (passed < from.said.size() && to.listens()) {
     if (script.size() < 2) {
@@ -136,14 +136,14 @@ void sit_between(ConstBytes script) {
   talk.dialler.end();
   talk.acceptor.end();
   const auto& [d, a] = std::tie(talk.dialler, talk.acceptor);
-  // Who is through has heard what the other has said.
+  // A side whose handshake succeeded has received what the other has sent.
   if (went_well(a)) require(same(a.heard, d.said, kFromDialler) && same(d.heard, a.said, kHello));
   if (went_well(d)) require(same(d.heard, a.said, kFromAcceptor) && same(a.heard, d.said, kFromDialler));
 }
 
 }  // namespace
 
-// The first byte says who is attacked: the one who accepts, the one who dials, or both by somebody between them.
+// The first byte says who is attacked: the acceptor, the dialler, or both by somebody between them.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const ConstBytes script = std::as_bytes(std::span(data + 1, size - 1));

@@ -13,7 +13,7 @@ constexpr std::string_view kGreeting{"RNGP\x01", 5};
 
 ConstBytes bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
 
-/// Bytes that are a message come out of our own encoding as they went in.
+/// Checks that a message is unchanged after encoding and decoding it once more.
 void check_codec(const std::string& bytes) {
   const auto message = decode(bytes);
   if (!message) return;
@@ -21,7 +21,7 @@ void check_codec(const std::string& bytes) {
   if (again.size() > kMaxMessageBytes || decode(again) != message) std::abort();
 }
 
-/// What both sides hear from someone who does not know the code; neither may believe it.
+/// A host and a newcomer that both talk with someone who does not know the code; neither may believe it.
 class Pair {
  public:
   void host_hears(std::size_t visitor, const std::string& bytes) {
@@ -52,7 +52,7 @@ class Pair {
  private:
   Instant now_{Duration::seconds(1).nanoseconds};
   const Secret typed_{"48217305"};
-  // Not the same code: neither side says what could be reflected into a proof.
+  // The code of this desk is another than the newcomer's, so that neither side sends what could be reflected into a proof.
   PairingDesk desk_{{.group = "home", .name = "attic"}, Secret("2k4x-the-token-of-the-group"), fill_random, now_};
   NewcomerSession newcomer_{"home", "cellar", typed_};
   std::array<std::optional<PairingDesk::Id>, 3> visitors_;
@@ -61,11 +61,11 @@ class Pair {
 
 }  // namespace
 
-// Pieces of what is heard, each behind two bytes of length and one that says by whom, and whether the greeting stands before it.
+// The input is pieces. Each follows two bytes of length and one that says who receives it, and whether the greeting comes before it.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   Pair pair;
   bool greeted = false;
-  // Each conversation costs two exponentiations; more of them find nothing new.
+  // Each conversation costs two exponentiations, and more conversations find nothing new.
   for (int pieces = 0; size >= 3 && pieces < 8; ++pieces) {
     const std::size_t length = std::min<std::size_t>(size - 3, data[0] | data[1] << 8);
     const unsigned who = data[2];
@@ -73,7 +73,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     data += 3 + length;
     size -= 3 + length;
     check_codec(piece);
-    // Most are whole messages, whose length would take long to guess.
+    // Most pieces become whole messages, since the fuzzer would take long to guess their lengths.
     std::string said = piece;
     if ((who & 8) == 0 && piece.size() <= kMaxMessageBytes)
       said = std::string{static_cast<char>(piece.size() & 0xff), static_cast<char>(piece.size() >> 8)} + piece;

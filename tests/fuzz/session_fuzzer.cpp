@@ -6,8 +6,8 @@
 using namespace ringlet;
 using namespace ringlet::test;
 
-// The bytes are what a rank of two sends once it has joined, while the other has every sort of operation under way: each of those ends,
-// once.
+// The input is what a rank of two sends once it has joined, while the other has every sort of operation under way. Each of them must end
+// exactly once.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   Script script;
   script.join().add(std::as_bytes(std::span(data, size)));

@@ -24,7 +24,7 @@ web::PageBundle page() {
 
 }  // namespace
 
-// What a browser says: HTTP, or, where the first byte is odd, what it sends through a WebSocket. Whatever it is, the connection ends.
+// The input is what a browser sends: HTTP, or, where the first byte is odd, bytes through a WebSocket. Whatever it is, the connection ends.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   SimWorld world(SimOptions{.seed = 1, .paths = PathOptions::calm()});

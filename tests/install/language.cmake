@@ -1,4 +1,4 @@
-# expect_refusal(message compiler... header): the first error of a program that includes the header alone.
+# expect_refusal(message compiler... header) checks the first error of a program that includes this header alone.
 function(expect_refusal message header)
   set(program ${CMAKE_CURRENT_BINARY_DIR}/language_program)
   execute_process(COMMAND ${CMAKE_COMMAND} -E echo "#include <ringlet/${header}>" OUTPUT_FILE ${program})
@@ -10,7 +10,7 @@ function(expect_refusal message header)
 endfunction()
 
 file(GLOB headers RELATIVE ${INCLUDE}/ringlet ${INCLUDE}/ringlet/*.hpp)
-# DLPack's own header comes first in it.
+# dlpack.hpp is left out, since it includes DLPack's own header first.
 list(REMOVE_ITEM headers dlpack.hpp)
 list(LENGTH headers count)
 if(count LESS 10)

@@ -14,7 +14,7 @@ function(expect_in_output text)
   endif()
 endfunction()
 
-# The first block of that language below a heading of the README becomes a file.
+# Writes the first block of this language below a heading of the README to a file.
 function(extract_from_readme heading language file)
   file(READ ${README} text)
   foreach(mark "\n${heading}\n" "\n```${language}\n")
@@ -32,7 +32,7 @@ function(extract_from_readme heading language file)
   file(WRITE ${file} "${text}")
 endfunction()
 
-# configure_and_build(project source prefix options...): into ${WORK}/${project}.
+# configure_and_build(project source prefix options...) builds into ${WORK}/${project}.
 function(configure_and_build project source prefix)
   run(${CMAKE_COMMAND} -S ${source} -B ${WORK}/${project} -G ${GENERATOR} -DCMAKE_PREFIX_PATH=${prefix} ${ARGN})
   run(${CMAKE_COMMAND} --build ${WORK}/${project})
@@ -44,7 +44,7 @@ function(expect_sum)
   expect_in_output("3 ranks: 6")
 endfunction()
 
-# The README's program, with the README's CMakeLists.txt and nothing else.
+# This is the README's program, with the README's CMakeLists.txt and nothing else.
 set(from_readme ${WORK}/from_readme)
 extract_from_readme("## Use it in a program" cmake ${from_readme}/CMakeLists.txt)
 extract_from_readme("## Use it in a program" cpp ${from_readme}/main.cpp)
@@ -54,7 +54,7 @@ expect_sum(${WORK}/from_readme_build/train)
 configure_and_build(c_build ${C_CONSUMER} ${WORK}/prefix -DCMAKE_C_COMPILER=${C_COMPILER})
 expect_sum(${WORK}/c_build/c_consumer)
 
-# pkg-config finds it, too, wherever the prefix is.
+# pkg-config finds the library, too, wherever the prefix is.
 file(GLOB_RECURSE pc ${WORK}/prefix/*/ringlet.pc)
 cmake_path(GET pc PARENT_PATH pc_folder)
 set(ENV{PKG_CONFIG_PATH} ${pc_folder})
@@ -64,7 +64,7 @@ separate_arguments(flags UNIX_COMMAND "${flags}")
 run(${C_COMPILER} -std=c99 ${C_CONSUMER}/main.c -o ${WORK}/c_by_pkg_config ${flags} -Wl,-rpath,${libdir})
 expect_sum(${WORK}/c_by_pkg_config)
 
-# All say the same version.
+# pkg-config and the command must report the same version.
 run(pkg-config --modversion ringlet)
 expect_in_output("${VERSION}\n")
 run(${WORK}/prefix/bin/ringlet version)
@@ -77,7 +77,7 @@ foreach(completions bash-completion/completions/ringlet zsh/site-functions/_ring
   endif()
 endforeach()
 
-# A build folder in which only the library was built: the scripts that install, and the library itself.
+# This makes a build folder in which only the library was built: the scripts that install, and the library itself.
 set(partial ${WORK}/partial_build)
 file(GLOB_RECURSE scripts RELATIVE ${BUILD} ${BUILD}/cmake_install.cmake ${BUILD}/CMakeFiles/Export/*.cmake)
 list(FILTER scripts EXCLUDE REGEX "^tests/install/work/")
@@ -108,7 +108,7 @@ expect_library_only(${WORK}/library_prefix)
 configure_and_build(partial_consumer ${from_readme} ${WORK}/partial_prefix -DCMAKE_CXX_COMPILER=${CXX_COMPILER})
 configure_and_build(library_consumer ${from_readme} ${WORK}/library_prefix -DCMAKE_CXX_COMPILER=${CXX_COMPILER})
 
-# What was not built, but is asked for, is an error that says what to do.
+# Asking for a component that was not built is an error that says what to do.
 execute_process(COMMAND ${CMAKE_COMMAND} --install ${partial} --prefix ${WORK}/c_prefix --component c RESULT_VARIABLE code ERROR_VARIABLE output)
 if(code EQUAL 0)
   message(FATAL_ERROR "the C library was not built, and yet its component is installed")

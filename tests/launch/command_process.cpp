@@ -40,7 +40,7 @@ void close_and_forget(int& fd) {
   fd = -1;
 }
 
-// Takes what is there; closes the descriptor at its end.
+// Reads what is available, and closes the descriptor at the end of the stream.
 void read_available(int& fd, std::string& into) {
   std::array<char, 65536> buffer;
   const ssize_t count = ::read(fd, buffer.data(), buffer.size());

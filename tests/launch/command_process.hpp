@@ -11,18 +11,18 @@
 
 namespace ringlet::test {
 
-/// How one run of the command ended.
+/// The result of one run of the command.
 struct Outcome {
-  int exit_code = -1;  // -signal if a signal killed it
+  int exit_code = -1;  // minus the signal's number if a signal killed it
   std::string out;
   std::string err;
 };
 
-/// A run of `ringlet`, with pipes at its standard descriptors and a lifeline: a pipe that every process it starts inherits, so that its end
-/// tells that none is left. Everything waits with a deadline and fails the test when it passes. Killed on destruction.
+/// A run of `ringlet`, with pipes at its standard descriptors. Every process that it starts inherits one more pipe, the lifeline, whose end
+/// tells that no process is left. Every wait has a deadline, and fails the test when it passes. The destructor kills the run.
 class CommandProcess {
  public:
-  /// `network`: the descriptor of the network namespace to run in; -1: this one's.
+  /// `network` is the descriptor of the network namespace to run in; -1 means that of this process.
   explicit CommandProcess(std::vector<std::string> arguments, std::vector<std::pair<std::string, std::string>> environment = {},
                           int network = -1);
   CommandProcess(const CommandProcess&) = delete;
@@ -34,10 +34,10 @@ class CommandProcess {
   void write_stdin(const std::string& text) const;
   void close_stdin();
   void close_stdout();
-  /// Reads until stdout contains `text` `count` times.
+  /// Reads until stdout contains `text` at least `count` times.
   void wait_for_stdout(const std::string& text, int count = 1);
   void wait_for_stderr(const std::string& text);
-  /// What has been read of stdout and stderr so far.
+  /// Return what has been read of stdout and stderr so far.
   const std::string& out() const noexcept { return out_; }
   const std::string& err() const noexcept { return err_; }
   /// Reads to the end, waits until no process is left, and returns how the command ended.
@@ -60,10 +60,10 @@ Outcome run_command(std::vector<std::string> arguments, std::vector<std::pair<st
 /// Runs `ringlet launch OPTIONS -- /bin/sh -c SCRIPT` to its end.
 Outcome run_script(std::vector<std::string> options, const std::string& script,
                    std::vector<std::pair<std::string, std::string>> environment = {});
-/// The arguments for that.
+/// Returns the arguments for the same.
 std::vector<std::string> script_arguments(std::vector<std::string> options, const std::string& script);
 
-/// Lines of `text`, sorted.
+/// Returns the lines of `text`, sorted.
 std::vector<std::string> sorted_lines(const std::string& text);
 
 /// Waits until the process has died, reaped or not.

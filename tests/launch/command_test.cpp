@@ -20,7 +20,7 @@ std::vector<std::string> operator+(std::vector<std::string> left, const std::vec
   return left;
 }
 
-/// Every subcommand that the command itself lists, with those below it.
+/// Returns every subcommand that the command itself lists, with the subcommands below it.
 std::vector<Json> all_commands() {
   const Outcome listed = run_command({"completion", "--json"});
   REQUIRE(listed.exit_code == 0);
@@ -34,7 +34,7 @@ bool has_option(const Json& command, const std::string& name) {
   });
 }
 
-/// What a shell prints for a script that finds `ringlet`'s completions in the file $1.
+/// Runs a shell script that finds the file of `ringlet`'s completions as $1, and returns what the shell prints.
 std::vector<std::string> ask_shell(const std::string& shell, const std::string& script) {
   TemporaryDirectory directory;
   const std::string completions = directory.path() + "/completions", asked = directory.path() + "/asked";
@@ -50,7 +50,7 @@ std::vector<std::string> ask_shell(const std::string& shell, const std::string& 
   return sorted_lines(told);
 }
 
-/// What bash would offer for the last of `words`.
+/// Returns what bash would offer for the last of `words`.
 std::vector<std::string> complete_in_bash(const std::string& words) {
   return ask_shell("bash", "source \"$1\"\nCOMP_WORDS=(" + words +
                                ")\nCOMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n"

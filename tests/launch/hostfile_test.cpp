@@ -104,7 +104,7 @@ TEST_CASE("the ranks meet where the others can reach the first host") {
     offer.own_address = own;
     return offer;
   };
-  const ReachedHost here = host("localhost", seen("192.0.2.7", "192.0.2.8"));  // its user has come by ssh
+  const ReachedHost here = host("localhost", seen("192.0.2.7", "192.0.2.8"));  // its user came by ssh
   const ReachedHost beta = host("user@beta", seen("10.0.0.1", "10.0.0.2"));
   const ReachedHost local = host("gamma", seen("fe80::1%eth0", "fe80::2%eth0"));
   const auto choose = [](std::vector<ReachedHost> hosts) { return choose_meeting_host(hosts); };

@@ -15,7 +15,7 @@ using Catch::Matchers::Matches;
 
 namespace {
 
-/// Rank 0 exits with 5; once it is dead, rank 1 runs `script`.
+/// Runs two ranks. Rank 0 exits with 5; once it is dead, rank 1 runs `script`.
 Outcome after_rank_0_failed(const std::string& script) {
   CommandProcess process(script_arguments({"-n", "2", "--stdin", "1", "--linger", "1000"},
                                           "if [ $RINGLET_RANK = 0 ]; then echo leaving $$ .; exit 5; fi; read x; " + script));
@@ -114,7 +114,7 @@ TEST_CASE("a rank that ignores SIGTERM is killed after the grace") {
 }
 
 TEST_CASE("what a rank started ends with it") {
-  // The lifeline of the run has no end while one of these processes lives.
+  // The run's lifeline does not end while one of these processes lives.
   SECTION("when another rank fails") {
     CommandProcess process(
         script_arguments({"-n", "2", "--stdin", "0", "--linger", "0"},
@@ -163,7 +163,7 @@ TEST_CASE("a rank has its own two pipes and none of another's or of the launcher
     for (const char* kind : {"pipe:", "socket:"})
       if (const std::size_t at = line.find(kind); at != std::string::npos) holders[line.substr(at)].insert(line.substr(0, 3));
 
-  // What all ranks have they got from this test's own process, through the launcher.
+  // Descriptors that all ranks have came from this test's own process, through the launcher.
   std::set<std::string> here;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
     std::error_code closed_meanwhile;
@@ -175,7 +175,7 @@ TEST_CASE("a rank has its own two pipes and none of another's or of the launcher
     CHECK((ranks.size() == 1 || here.count(name) == 1));
     if (ranks.size() == 1) ++own[*ranks.begin()];
   }
-  // Rank 0 also has the socket at which the others call.
+  // Rank 0 also has the socket on which it listens for the other ranks.
   CHECK(own == std::map<std::string, int>{{"[0]", 3}, {"[1]", 2}, {"[2]", 2}, {"[3]", 2}});
   process.send(SIGTERM);
   process.finish();

@@ -145,7 +145,7 @@ TEST_CASE("a reader that does not read holds the ranks back, not the launcher's 
   idle.send(SIGTERM);
   idle.finish();
   CommandProcess process(program_arguments({"-n", "2"}, {"flood", "67108864"}));
-  // The pipe is full by the time the first bytes were read, so what was written beyond it is in the launcher or held back.
+  // The pipe is full when the first bytes are read, so any further output is in the launcher or held back.
   process.wait_for_stdout("[1] 0");
   const long held = resident_kilobytes(process.pid()) - usual;
   const Outcome outcome = process.finish();
@@ -165,7 +165,7 @@ TEST_CASE("the ranks end when the reader of their output goes away") {
 }
 
 TEST_CASE("--json tells how each rank ended, alone on stdout") {
-  // Rank 1 fails once rank 0 has closed its end, by exiting.
+  // Rank 1 fails once rank 0 has exited, which closes rank 0's end of the pipe.
   const TemporaryDirectory directory;
   const std::string fifo = directory.path() + "/fifo";
   REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);

@@ -30,7 +30,7 @@ TEST_CASE("ranks that end well after SIGTERM end the launcher well") {
 
 TEST_CASE("SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are forwarded and end nothing by themselves") {
   const auto [number, name] = GENERATE(table<int, std::string>({{SIGHUP, "HUP"}, {SIGQUIT, "QUIT"}, {SIGUSR1, "USR1"}, {SIGUSR2, "USR2"}}));
-  // The background process of each rank is in its group and must outlive the signal, so it ignores it.
+  // Each rank's background process is in the rank's process group and must outlive the signal, so it ignores it.
   CommandProcess process(script_arguments({"-n", "2"}, "(trap '' " + name + "; exec sleep 1000) & trap 'echo got " + name + "' " + name +
                                                            "; echo ready; while :; do wait; done"));
   process.wait_for_stdout("ready", 2);

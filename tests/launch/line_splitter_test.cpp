@@ -7,7 +7,7 @@ using ringlet::launch::LineSplitter;
 
 namespace {
 
-// Fed in pieces of every size, the lines must be the same.
+// Feeds the input in pieces of this size; the lines must be the same for every size.
 std::string split(const std::string& prefix, const std::string& input, std::size_t piece) {
   LineSplitter splitter(prefix);
   std::string out;

@@ -1,4 +1,4 @@
-// What the launcher's tests run as a rank where a shell would be too slow or could not do it.
+// A rank for the launcher's tests, where a shell would be too slow or could not do it.
 // rank_program lines COUNT      COUNT numbered lines of varying length
 // rank_program long BYTES       one line of BYTES letters, then "end"
 // rank_program octets           every byte value, 1000 times, no newline at the end

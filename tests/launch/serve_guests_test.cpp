@@ -16,7 +16,7 @@ using namespace ringlet::test;
 
 namespace {
 
-/// A guest that takes a seat and waits, until it goes.
+/// A guest that takes a seat and waits until it is destroyed.
 class WaitingGuest {
  public:
   WaitingGuest(int port, const std::string& token, const std::string& name)
@@ -26,7 +26,7 @@ class WaitingGuest {
           GuestEntryOptions options;
           options.coordinator = {"127.0.0.1", static_cast<std::uint16_t>(port)};
           options.name = name;
-          // Its seat is nothing to it: the session is left where it is, and closed.
+          // The guest has no use for its seat: it does not take the session from the entry, which closes it.
           GuestEntry entry(loop_, network, authenticator, options, [this](const Result<GuestEntry::Entry>&) { gone_ = true; });
           while (!gone_) loop_.wait();
         }) {}

@@ -45,7 +45,7 @@ Link link_in(const std::string& text) {
   return {static_cast<std::uint16_t>(std::stoi(found[1])), found[2]};
 }
 
-/// What the server answers on a connection of its own, to the end.
+/// Sends a request on a connection of its own, and returns the whole answer.
 std::string ask(std::uint16_t port, const std::string& request) {
   const auto socket = RawSocket::connected_to(port);
   REQUIRE(::send(socket.descriptor(), request.data(), request.size(), 0) == static_cast<ssize_t>(request.size()));

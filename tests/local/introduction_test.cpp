@@ -16,7 +16,7 @@ void fill_random(Bytes out) {
   for (std::byte& byte : out) byte = static_cast<std::byte>(words());
 }
 
-/// Memory of processes that says another number for this one, as in another namespace.
+/// Peer memory that reports another number for this process, as in another namespace.
 class StrangeMemory final : public PeerMemory {
  public:
   std::uint64_t own_process() const override { return 0x7fffffff; }
@@ -28,7 +28,7 @@ class StrangeMemory final : public PeerMemory {
   std::unique_ptr<PeerMemory> memory_ = local::open_peer_memory();
 };
 
-/// Two ends on one loop, each with a shortcut.
+/// Two ends of a connection on one loop, each with a shortcut.
 struct Introduced {
   Pair pair;
   std::unique_ptr<Relay> third;  // passes all bytes on between two connections

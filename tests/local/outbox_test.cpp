@@ -97,7 +97,7 @@ TEST_CASE("an unreadable batch goes on from where the peer got to") {
     CHECK(outbox.unsent().back() == memory.back());
   }
   CHECK(outbox.left(outbox.unsent().size()) == 0);
-  // Nothing is lent any more.
+  // No memory is lent any more.
   CHECK(outbox.announce(parts, 2) == 1000);
   CHECK_FALSE(outbox.awaits_answer());
 }

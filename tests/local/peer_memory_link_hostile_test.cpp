@@ -20,7 +20,7 @@ std::vector<std::byte> bytes_of(std::initializer_list<Record> records) {
   return bytes;
 }
 
-/// A peer-memory link at one end, and one who writes what it likes at the other.
+/// A peer-memory link at one end, and an attacker at the other who writes any bytes.
 struct Attacked {
   TwoNodes nodes{SimOptions{.seed = 1, .paths = PathOptions::calm()}};
   FaultyMemory memory;
@@ -82,7 +82,7 @@ TEST_CASE("addresses that cannot be read deliver nothing") {
   }
   CHECK(attacked.victim.incoming.empty());
   CHECK_FALSE(attacked.victim.failure);
-  // What follows is skipped until the restart, and then taken.
+  // The records that follow are skipped until the restart, and taken after it.
   auto rest = bytes_of({{.kind = RecordKind::data, .length = 2}});
   rest.resize(rest.size() + 2, std::byte{1});
   const auto more =

@@ -1,4 +1,5 @@
 #include "tests/conformance/suite_user.hpp"
+#include "tests/core/seeds.hpp"
 #include "tests/local/peer_memory_network.hpp"
 #include "tests/local/sim_pair.hpp"
 
@@ -21,7 +22,7 @@ void run_all(std::uint64_t seed, const PathOptions& paths, std::size_t pull_byte
   }
 }
 
-/// Sends `bytes` both ways, does `disturb` again and again meanwhile, then ends both directions.
+/// Sends `bytes` bytes in both directions, calls `disturb` again and again meanwhile, and then ends both directions.
 void exchange_disturbed(SimPair& inner, PeerMemoryPair& pair, std::uint64_t seed, std::size_t bytes,
                         const std::function<void(SuiteUser&)>& disturb) {
   LinkedUsers users(pair);
@@ -86,7 +87,7 @@ TEST_CASE("long parts are read from the sender's memory") {
 }
 
 TEST_CASE("what cannot be read comes in the stream instead") {
-  const auto seed = GENERATE(range<std::uint64_t>(0, 150));
+  const auto seed = GENERATE(from_range(seeds(150)));
   CAPTURE(seed);
   SimPair inner(seed, {});
   PeerMemoryPair pair(inner);
@@ -97,7 +98,7 @@ TEST_CASE("what cannot be read comes in the stream instead") {
 }
 
 TEST_CASE("nothing that was recalled is delivered, and nothing is lost by it") {
-  const auto seed = GENERATE(range<std::uint64_t>(0, 300));
+  const auto seed = GENERATE(from_range(seeds(300)));
   CAPTURE(seed);
   SimPair inner(seed, {});
   PeerMemoryPair pair(inner);
@@ -113,7 +114,7 @@ TEST_CASE("nothing that was recalled is delivered, and nothing is lost by it") {
 }
 
 TEST_CASE("recalls inside every call") {
-  const auto seed = GENERATE(range<std::uint64_t>(0, 40));
+  const auto seed = GENERATE(from_range(seeds(40)));
   CAPTURE(seed);
   SimPair inner(seed, {});
   PeerMemoryPair pair(inner);
@@ -129,7 +130,7 @@ TEST_CASE("recalls inside every call") {
 }
 
 TEST_CASE("whoever loses the other end of a pulled link hears of it, whatever was lent") {
-  const auto seed = GENERATE(range<std::uint64_t>(0, 120));
+  const auto seed = GENERATE(from_range(seeds(120)));
   const auto kind = GENERATE(StopKind::closes_links, StopKind::resets_links);
   CAPTURE(seed);
   SimPair inner(seed, {});
@@ -140,7 +141,7 @@ TEST_CASE("whoever loses the other end of a pulled link hears of it, whatever wa
   users.acceptor.send(400'000);
   inner.world.stop(inner.world.node(1), kind).in(Duration::microseconds(static_cast<std::int64_t>(50 + seed * 40)));
   REQUIRE(pair.drive([&] { return users.dialler.closed_by_peer(); }));
-  // Without an answer to what it lent it may not wait for ever.
+  // The link may not wait for ever for an answer to what it has lent.
   users.dialler.wake();
   REQUIRE(inner.world.run_until_idle({.events = 1'000'000, .time = Duration::seconds(60)}) == RunEnd::idle);
   CHECK((users.dialler.bytes_sent == 400'000 || users.dialler.link_failed_calls == 1));

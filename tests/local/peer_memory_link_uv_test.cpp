@@ -6,7 +6,7 @@ using namespace ringlet::test;
 
 namespace {
 
-/// Both sides on one loop over the loopback.
+/// A pair of networks over the loopback, both on one loop.
 class UvPair final : public conformance::NetworkPair {
  public:
   EventLoop& loop(std::size_t) override { return loop_; }

@@ -14,7 +14,7 @@
 
 namespace ringlet::test {
 
-/// This process' own memory, with failures of its own.
+/// This process's own memory, of which some reads fail.
 class FaultyMemory final : public PeerMemory {
  public:
   std::unique_ptr<PeerMemory> memory = local::open_peer_memory();
@@ -29,13 +29,13 @@ class FaultyMemory final : public PeerMemory {
     const bool fails = random() % 1000 < fail_per_mille;
     if (!fails && memory->read(process, from, into, then_from, then)) return true;
     ++failures;
-    // A failed read may have left anything behind.
+    // A failed read may have left anything in the destination.
     for (const Bytes part : into) std::fill(part.begin(), part.end(), std::byte{0xdd});
     return false;
   }
 };
 
-/// Makes peer-memory links of the two ends of each connection: the first that is dialled and the first that is accepted are one, and so on.
+/// Turns both ends of each connection into peer-memory links. The first link dialled and the first accepted are one connection, and so on.
 class PeerMemoryLinks {
  public:
   FaultyMemory memory;
@@ -67,7 +67,7 @@ class PeerMemoryLinks {
   std::array<std::size_t, 2> counts_{};
 };
 
-/// A network all of whose links are such ones.
+/// A network whose links are all peer-memory links.
 class PeerMemoryNetwork final : public Network {
  public:
   PeerMemoryNetwork(Network& network, PeerMemoryLinks& links) : network_(network), links_(links) {}
@@ -86,7 +86,7 @@ class PeerMemoryNetwork final : public Network {
   PeerMemoryLinks& links_;
 };
 
-/// Another pair with peer-memory links on it.
+/// A pair of networks that puts peer-memory links over those of another pair.
 class PeerMemoryPair final : public conformance::NetworkPair {
  public:
   explicit PeerMemoryPair(conformance::NetworkPair& pair) : pair_(pair) {
@@ -105,8 +105,8 @@ class PeerMemoryPair final : public conformance::NetworkPair {
   std::vector<std::unique_ptr<Network>> networks_;
 };
 
-/// The cases of links, without those of what a peer-memory link does not do: to change its user, to go on sending while it has no room, and
-/// to be rid of its bytes before the other end reads.
+/// Returns the cases of links, without those of what a peer-memory link does not do: to change its user, to go on sending while it has no
+/// room, and to be rid of its bytes before the other end reads.
 inline std::vector<conformance::Case> peer_memory_link_cases() {
   std::vector<conformance::Case> cases;
   for (const auto& family : {conformance::link_cases(), conformance::closing_cases()}) {

@@ -11,14 +11,14 @@ using namespace ringlet::test;
 
 namespace {
 
-/// Takes all simulated machines for one.
+/// A shortcut that takes all simulated machines for one.
 class EverywhereShortcut final : public local::MemoryShortcut {
  public:
   using MemoryShortcut::MemoryShortcut;
   bool offers(const Link&) const override { return true; }
 };
 
-/// Ranks whose links all read each other's memory, where that does not fail.
+/// Ranks whose links all read each other's memory, unless a read fails.
 struct PeerMemoryGroup {
   FaultyMemory memory;
   std::vector<std::unique_ptr<Shortcut>> shortcuts;
@@ -48,7 +48,7 @@ GroupSetup setup_of(std::uint64_t seed, SimRandom& random) {
 }  // namespace
 
 TEST_CASE("ranks that read each other's memory add right, and part in order") {
-  for (const auto seed : seeds(40)) {
+  for (const auto seed : seeds(20)) {
     CAPTURE(seed);
     SimRandom random(seed + 9);
     PeerMemoryGroup ranks(setup_of(seed, random));
@@ -66,7 +66,7 @@ TEST_CASE("ranks that read each other's memory add right, and part in order") {
 }
 
 TEST_CASE("when a rank whose memory others read goes, every survivor's operation ends with its name") {
-  for (const auto seed : seeds(150)) {
+  for (const auto seed : seeds(60)) {
     CAPTURE(seed);
     SimRandom random(seed + 5);
     PeerMemoryGroup ranks(setup_of(seed, random));
@@ -76,7 +76,7 @@ TEST_CASE("when a rank whose memory others read goes, every survivor's operation
     std::deque<Adder> adders;
     for (int rank = 0; rank < group.size(); ++rank) adders.emplace_back(group, rank, 100'000, 1000);
     group.sim().stop(group.node(victim), kind).in(Duration::microseconds(static_cast<std::int64_t>(random.below(30'000))));
-    // It ends while its memory can still be read: that of a process goes with it.
+    // The victim's memory can still be read after its end, while the memory of a process goes with it.
     ranks.memory.fail_per_mille = seed % 2 == 0 ? 0 : 5;
     const auto survivors_done = [&] {
       for (int rank = 0; rank < group.size(); ++rank)
@@ -95,7 +95,7 @@ TEST_CASE("when a rank whose memory others read goes, every survivor's operation
 }
 
 TEST_CASE("a rank that ends an operation early takes nothing back that others still read") {
-  for (const auto seed : seeds(60)) {
+  for (const auto seed : seeds(30)) {
     CAPTURE(seed);
     SimRandom random(seed + 6);
     PeerMemoryGroup ranks(setup_of(seed, random));

@@ -13,7 +13,7 @@ using Counts = std::vector<std::int64_t>;
 constexpr int kRanks = 3;
 constexpr int kRoot = 1;
 
-/// Calls both forms on outputs of their own. Catch's assertions are not for several threads at once, so ranks throw.
+/// Calls both forms with outputs of their own. Catch's assertions may not run on several threads at once, so ranks throw.
 template <class Blocking, class Started>
 void expect_same(const char* name, std::size_t count, const Blocking& blocking, const Started& started) {
   Values expected(count, -1), found(count, -1);
@@ -53,7 +53,7 @@ TEST_CASE("each call's asynchronous form gives what the blocking one gives") {
     expect_same(
         "all_to_all", 6, [&](Values& out) { world.all_to_all(six, out); }, [&](Values& out) { return world.all_to_all_async(six, out); });
 
-    // What a root alone receives.
+    // Only the root receives the result of these.
     expect_same(
         "reduce", root ? 6 : 0, [&](Values& out) { world.reduce(ReduceOp::sum, six, out, kRoot); },
         [&](Values& out) { return world.reduce_async(ReduceOp::sum, six, out, kRoot); });
@@ -63,7 +63,7 @@ TEST_CASE("each call's asynchronous form gives what the blocking one gives") {
     expect_same(
         "gather_v", root ? 6 : 0, [&](Values& out) { world.gather_v(uneven, out, counts, kRoot); },
         [&](Values& out) { return world.gather_v_async(uneven, out, counts, kRoot); });
-    // What a root alone gives.
+    // Only the root has an input for these.
     expect_same(
         "scatter", 2, [&](Values& out) { world.scatter(six, out, kRoot); },
         [&](Values& out) { return world.scatter_async(six, out, kRoot); });

@@ -29,7 +29,7 @@ TEST_CASE("ranks meet through ten thousand bad connections") {
       },
       [&](native::WorldConfig& config) {
         config.token = kToken;
-        // Rank 0 waits at that port from the start; rank 2 gets in between.
+        // Rank 0 listens at that port from the start, and rank 2 gets in between the bad connections.
         if (config.options.rank == 1) flooded = flood(config.meeting.coordinator->port, static_cast<int>(share_of(10'000)));
       });
   CHECK(flooded);

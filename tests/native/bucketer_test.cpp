@@ -60,7 +60,7 @@ TEST_CASE("gradients may be ready in any order, another one on every rank and in
       bucketer.finish();
       expect(bucketer.averaged().size() == gradients.size(), "all were reported");
       for (std::size_t i = 0; i < gradients.size(); ++i)
-        for (const float value : gradients[i]) expect(value == mean(ranks, step, i), "step " + std::to_string(step));
+        for (const float value : gradients[i]) expect(value == mean(ranks, step, i), [&] { return "step " + std::to_string(step); });
     }
   });
 }
@@ -71,13 +71,13 @@ TEST_CASE("buckets fill in reverse order first, then in the observed order; the 
     Tree tree;
     for (std::size_t i = 0; i < values.size(); ++i) tree.add("g" + std::to_string(i), values[i]);
     GradientBucketer bucketer(world, tree, {.average = {.all_reduce_size = 1200, .first_bucket_size = 400}});
-    // 8 tensors of 400 bytes: one of 400 first, then two of 1200, then the last.
+    // The 8 tensors of 400 bytes fill a bucket of 400 bytes, two of 1200 bytes, and a last one.
     for (std::size_t i = values.size(); i-- > 1;) bucketer.ready(i);
     expect(bucketer.collectives() == 3, "three buckets have started before the last gradient is ready");
     bucketer.ready(0);
     bucketer.finish();
     expect(bucketer.collectives() == 4, "the first step");
-    // The backward pass goes from the end to the front: nothing can start out of its turn.
+    // Buckets start in the order of the backward pass, from the last tensor to the first, so none can start without the last one.
     for (std::size_t i = 0; i + 1 < values.size(); ++i) bucketer.ready(i);
     expect(bucketer.collectives() == 0 || bucketer.collectives() == 4, "g7 comes first and is missing");
     bucketer.ready(7);

@@ -27,7 +27,7 @@ std::string flipped(std::string text, std::size_t at) {
   return text;
 }
 
-/// A manifest whose checksum is that of its text, as a forger would write it.
+/// Returns the manifest with the checksum of its text, as a forger would write it.
 std::string sealed(const std::string& text) {
   const std::size_t begin = std::string(R"({"checksum":")").size();
   const std::string rest = text.substr(begin + rn::Checksum::kDigits);
@@ -142,7 +142,7 @@ TEST_CASE("a forged manifest whose parts do not fit together is refused") {
   CHECK_THAT(refusal("\"step\"", "\"stop\""), Contains("'step' is missing"));
   CHECK_THAT(refusal("\"tensors\": [", "\"tensors\": {\"x\": ["), Contains("not JSON"));
   CHECK_THAT(refusal("\"ringlet checkpoint\"", "\"cake\""), Contains("its format is 'cake'"));
-  // Anything else that a forger may try: refused, or sound.
+  // Any other forgery is refused, or it is a sound manifest.
   std::mt19937 random(1);
   const std::string alphabet = "0123456789-+.eE[]{}\",: ntf\\u\xff";
   for (int attempt = 0; attempt < 20'000; ++attempt) {
@@ -176,7 +176,7 @@ TEST_CASE("which checkpoint is loaded follows from what all ranks see") {
   CHECK_THROWS_WITH(rn::choose({{old0}, {old1}}, 20), Contains("no checkpoint of step 20; there are: 10"));
   CHECK_THROWS_WITH(rn::choose({{sighting(20, "b", {true, false}, {{0, 1}}), old0}, {old1}}, {}),
                     Contains("rank-00001-of-00002.safetensors is missing"));
-  // Half replaced: the one that was there counts.
+  // The replacement is only half done, so the checkpoint that was there before counts.
   auto aside0 = sighting(20, "b", {true, false}, apart);
   aside0.in_place = false;
   const auto next0 = sighting(20, "c", {true, false}, apart);

@@ -16,8 +16,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Saves `seed` as `step` on two ranks; every rank must get an `IoError` that begins with `who` and contains `what`, and the group lives
-/// on.
+/// Saves `seed` as `step` on two ranks. Every rank must get an `IoError` that begins with `who` and contains `what`. The group must stay
+/// usable afterwards.
 void failing_save(const std::function<fs::path(int)>& directory_of, std::uint64_t step, unsigned seed, const std::string& who,
                   const std::string& what, const std::function<native::SaveHook(int)>& hook_of = {}, std::int64_t rows = 11) {
   run_ranks(2, [&](Group& world) {
@@ -43,7 +43,7 @@ bool has_leftovers(const fs::path& directory) {
   return false;
 }
 
-/// A small file system of its own, if the system lets us have one.
+/// A small file system of its own, if this system lets the test mount one.
 class SmallDisk {
  public:
   explicit SmallDisk(fs::path at) : at_(std::move(at)) {
@@ -73,8 +73,8 @@ TEST_CASE("a save that fails on one rank at any moment changes nothing, and ever
                                SaveMoment::manifest_written, SaveMoment::replaced_set_aside, SaveMoment::renamed);
   const int culprit = GENERATE(0, 1);
   const bool shared = GENERATE(true, false);
-  const std::uint64_t step = GENERATE(2u, 1u);  // 1: in place of the one that is there
-  // Rank 1 renames nothing where rank 0 leads, and nothing is set aside where nothing was there.
+  const std::uint64_t step = GENERATE(2u, 1u);  // 1: replaces the checkpoint that is there
+  // Rank 1 renames nothing where rank 0 leads, and nothing is set aside where there was nothing before.
   if (shared && culprit == 1 && moment >= SaveMoment::replaced_set_aside) return;
   if (step == 2 && moment == SaveMoment::replaced_set_aside) return;
   CAPTURE(static_cast<int>(moment), culprit, shared, step);

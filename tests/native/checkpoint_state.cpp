@@ -65,8 +65,9 @@ Tensor TrainingState::expected(const Whole& whole, unsigned seed) const {
   Tensor tensor(whole.dtype, whole.shape);
   std::uint32_t state = seed * 2654435761u;
   for (const char c : whole.name) state = (state ^ static_cast<unsigned char>(c)) * 16777619u;
-  for (std::size_t i = 0; seed != 0 && i < tensor.bytes(); ++i)
-    tensor.view().data()[i] = static_cast<std::byte>((state = state * 1664525u + 1013904223u) >> 24);
+  std::byte* const data = tensor.view().data();
+  const std::size_t bytes = seed == 0 ? 0 : tensor.bytes();
+  for (std::size_t i = 0; i < bytes; ++i) data[i] = static_cast<std::byte>((state = state * 1664525u + 1013904223u) >> 24);
   return tensor;
 }
 
@@ -93,10 +94,6 @@ std::string TrainingState::wrong(unsigned seed) const {
       if (!same_bytes(slots_.at(whole.name + slot), shard_of({whole.name + slot, DType::f32, whole.shape}, seed))) return whole.name + slot;
   }
   return {};
-}
-
-void expect(bool condition, const std::string& what) {
-  if (!condition) throw std::runtime_error(what);
 }
 
 void save_state(int ranks, const std::function<std::filesystem::path(int)>& directory_of, std::uint64_t step, unsigned seed,

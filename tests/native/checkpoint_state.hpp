@@ -5,29 +5,30 @@
 #include <ringlet/ringlet.hpp>
 #include <vector>
 
+#include "tests/native/expect.hpp"
 #include "tests/temporary_directory.hpp"
 
 namespace ringlet::test {
 
-/// A directory for checkpoints, with a place for each rank.
+/// A directory for checkpoints, with a subdirectory for each rank.
 class ScratchDirectory {
  public:
   std::filesystem::path path() const { return directory_.path(); }
-  /// A directory of a rank's own.
+  /// Returns the rank's own subdirectory.
   std::filesystem::path of(int rank) const { return path() / ("disk" + std::to_string(rank)); }
 
  private:
   TemporaryDirectory directory_;
 };
 
-/// A training state: replicated tensors of every dtype (a scalar, no rows, a transposed one among them), shards and two slots of an
-/// optimizer. Every byte follows from `seed`, the tensor and its place in it; a seed of 0 leaves all zero.
+/// A training state: replicated tensors of every dtype (among them a scalar, one without rows and a transposed one), shards, and two slots
+/// of an optimizer. Every byte follows from `seed`, the tensor and its place in it; with the seed 0 all bytes are zero.
 class TrainingState {
  public:
   TrainingState(int rank, int ranks, unsigned seed, const std::vector<double>& weights = {}, std::int64_t large_rows = 11);
 
   Checkpoint checkpoint();
-  /// The first tensor whose bytes are not those of `seed`; empty if all are right.
+  /// Returns the first tensor whose bytes are not those of `seed`; empty if all are right.
   std::string wrong(unsigned seed) const;
 
  private:
@@ -49,18 +50,15 @@ class TrainingState {
   Tree slots_;
 };
 
-/// Catch's assertions are not for several threads at once: ranks throw instead.
-void expect(bool condition, const std::string& what);
-
-/// Runs a save of `ranks` ranks of the state of `seed`.
+/// Saves the state of `seed` from `ranks` ranks.
 void save_state(int ranks, const std::function<std::filesystem::path(int)>& directory_of, std::uint64_t step, unsigned seed,
                 const std::vector<double>& weights = {}, int keep = 2);
-/// Loads into `ranks` ranks and checks every byte against `seed`; returns the step.
+/// Loads into `ranks` ranks, checks every byte against `seed`, and returns the step.
 std::optional<std::uint64_t> load_state(int ranks, const std::function<std::filesystem::path(int)>& directory_of, unsigned seed,
                                         const std::vector<double>& weights = {}, std::optional<std::uint64_t> step = {});
-/// What `latest_checkpoint` says on all ranks.
+/// Returns what `latest_checkpoint` says on all ranks.
 std::optional<std::uint64_t> latest_of(int ranks, const std::function<std::filesystem::path(int)>& directory_of);
-/// What every rank is told, which must be the same `IoError`, by a load that fails; it must leave the tensors and the group as they were.
+/// Loads, which must fail with the same `IoError` on every rank and leave the tensors and the group as they were. Returns the error's text.
 std::string load_error(int ranks, const std::function<std::filesystem::path(int)>& directory_of, std::optional<std::uint64_t> step = {});
 
 }  // namespace ringlet::test

@@ -14,7 +14,7 @@ namespace {
 
 std::vector<double> weights_for(int ranks) {
   std::vector<double> weights(static_cast<std::size_t>(ranks));
-  std::iota(weights.begin(), weights.end(), ranks > 1 ? 0.0 : 1.0);  // the first rank has nothing
+  std::iota(weights.begin(), weights.end(), ranks > 1 ? 0.0 : 1.0);  // the first rank has no rows
   return weights;
 }
 
@@ -25,7 +25,7 @@ std::vector<std::string> names_in(const fs::path& directory) {
   return names;
 }
 
-/// The error of the given kind that every rank of two gets from `body`.
+/// Requires that `body` throws this error, with `part` in its text, on both of two ranks.
 template <class Expected>
 void expect_error(const std::string& part, const std::function<void(Group&)>& body) {
   run_ranks(2, [&](Group& world) {
@@ -53,7 +53,7 @@ TEST_CASE("what any number of ranks has saved, any number loads") {
   for (int loaders = shared ? 1 : savers; loaders <= 5; ++loaders) {
     CAPTURE(loaders);
     CHECK(load_state(loaders, directory_of, 3, weighted ? std::vector<double>() : weights_for(loaders)) == 120u);
-    // Every disk at another rank than before.
+    // Every disk is now at another rank than before.
     const auto moved = [&](int rank) { return directory_of(loaders - 1 - rank); };
     CHECK(load_state(loaders, moved, 3) == 120u);
   }
@@ -187,7 +187,7 @@ TEST_CASE("what cannot be saved is refused on every rank, whoever is wrong") {
 
 namespace {
 
-/// Shards of two parameters, their optimizer, and gradients that depend on the element and the step alone.
+/// Shards of two parameters, their optimizer, and gradients that depend only on the element and the step.
 struct ShardedTraining {
   ShardedTraining(int shard_rank, int ranks, const std::vector<double>& weights)
       : rank(shard_rank),

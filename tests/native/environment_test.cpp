@@ -21,7 +21,7 @@ native::WorldConfig configure(const Values& values, const InitOptions& options =
   });
 }
 
-/// A file that goes with the object.
+/// A file that is removed with the object.
 class TemporaryFile {
  public:
   explicit TemporaryFile(const std::string& text) { std::ofstream(name_) << text; }
@@ -91,7 +91,7 @@ TEST_CASE("bad values are refused with name, value and range") {
   CHECK_THROWS_WITH(configure(with("RINGLET_WORLD_SIZE", "99999999999999999999")), Contains("RINGLET_WORLD_SIZE"));
   CHECK_THROWS_WITH(configure(with("RINGLET_COORDINATOR", "127.0.0.1")), Contains("RINGLET_COORDINATOR"));
   CHECK_THROWS_WITH(configure(with("RINGLET_COORDINATOR", "127.0.0.1:0")), Contains("port"));
-  CHECK_THROWS_WITH(configure(with("RINGLET_PLACEMENT", "star")), Contains("RINGLET_PLACEMENT is 'star'; it may be auto, ring or leaves"));
+  CHECK_THROWS_WITH(configure(with("RINGLET_PLACEMENT", "star")), Contains("RINGLET_PLACEMENT is 'star'; it may be auto, ring or hub"));
   CHECK_THROWS_WITH(configure(with("RINGLET_SIMD", "mmx")), Contains("RINGLET_SIMD is 'mmx'") && Contains("scalar"));
   CHECK_THROWS_WITH(configure(with("RINGLET_TIMEOUT_MS", "soon")), Contains("RINGLET_TIMEOUT_MS is 'soon'"));
   CHECK_THROWS_WITH(configure(with("RINGLET_HOSTFILE", "x")), Contains("keep one"));
@@ -175,7 +175,7 @@ TEST_CASE("links are encrypted where there is a token, or as is said") {
 }
 
 TEST_CASE("a pinned instruction set is taken") {
-  CHECK(configure({{"RINGLET_PLACEMENT", "leaves"}}).options.placement.policy == PlacementPolicy::leaves);
+  CHECK(configure({{"RINGLET_PLACEMENT", "hub"}}).options.placement.policy == PlacementPolicy::hub);
   CHECK(configure({}).options.placement.policy == PlacementPolicy::automatic);
   CHECK(configure({{"RINGLET_SIMD", "scalar"}}).options.kernels->name() == "scalar");
   CHECK(configure({}).options.kernels == simd::find(""));

@@ -2,15 +2,13 @@
 #include <catch2/catch.hpp>
 #include <thread>
 
+#include "tests/native/expect.hpp"
 #include "tests/native/ranks.hpp"
 
 using namespace ringlet;
+using test::expect;
 
 namespace {
-
-void expect(bool condition, const std::string& what) {
-  if (!condition) throw std::runtime_error(what);
-}
 
 template <class ExpectedError>
 ExpectedError catch_error(const std::function<void()>& call) {
@@ -28,7 +26,7 @@ bool contains(const Error& error, const std::string& part) { return std::string(
 
 }  // namespace
 
-// MLX returns half-reduced numbers on one rank here and hangs on the other.
+// In this case MLX returns half-reduced numbers on one rank and hangs on the other.
 TEST_CASE("ranks that disagree about the size both learn what each called") {
   test::run_ranks(2, [](Group& world) {
     std::vector<float> values(world.rank() == 0 ? 1000 : 2000, 1.0f);
@@ -52,7 +50,7 @@ TEST_CASE("ranks that disagree about operation or dtype, one of four") {
       world.barrier();
     });
     expect(contains(error, "rank 2 called"), error.what());
-    // The group has ended; what follows says why at once.
+    // The group has ended, so later calls say why at once.
     const auto later = catch_error<MismatchError>([&] { world.barrier(); });
     expect(contains(later, "rank 2 called"), later.what());
   });
@@ -107,7 +105,7 @@ TEST_CASE("a rank that gives up takes its pending operations with it") {
       expect(error.status().rank() == 1, error.what());
       return;
     }
-    catch_error<Timeout>([&] { world.recv(values, 0); });  // rank 0's verdict
+    catch_error<Timeout>([&] { world.recv(values, 0); });  // rank 0 has told the others
   });
   SUCCEED();
 }

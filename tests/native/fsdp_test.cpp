@@ -19,7 +19,7 @@ std::unique_ptr<Optimizer> make_optimizer(const std::string& name) {
   return std::make_unique<AdamW>(0.01, AdamWOptions{.bias_correction = true});
 }
 
-/// One step of plain data parallelism.
+/// Takes one step of plain data parallelism.
 void data_parallel_step(Group& world, Regression& model, Optimizer& optimizer, std::optional<double> max_norm) {
   average_gradients(world, model.gradients());
   if (max_norm) clip_grad_norm(model.gradients(), *max_norm);
@@ -33,7 +33,7 @@ void expect_equal_on_all_ranks(Group& world, const Regression& model) {
   expect(lowest == highest && lowest == model.flat(), "the parameters' bits are equal on all ranks");
 }
 
-/// A type of the user's own.
+/// An optimizer type of the user's own.
 struct PlainSgd {
   std::vector<std::string> seen;
   void apply_gradients(const Tree& gradients, const Tree& parameters) {
@@ -77,7 +77,7 @@ TEST_CASE("FSDP follows plain data parallelism over 100 steps") {
     }
     expect(sharded.distance(plain) < 2e-5f, "distance " + std::to_string(sharded.distance(plain)));
     expect_equal_on_all_ranks(world, sharded);
-    // Each rank's state is of its rows alone: together, one copy per FSDP group.
+    // Each rank keeps the state of its own rows only, so all ranks of an FSDP group together have one copy.
     double bytes = static_cast<double>(sharded_optimizer->state_bytes());
     fsdp_group.all_sum(std::span(&bytes, 1));
     expect(bytes == static_cast<double>(plain_optimizer->state_bytes()), "the shards' states add up to one");

@@ -26,7 +26,7 @@ TEST_CASE("a step packs a few modules at a time, however many there are") {
     sharded.finish();
     world.barrier();
     const double modules = static_cast<double>(test::most_memory_in_use() - before) / (sizeof(float) * kElements);
-    // Per rank: two gathers, and two reductions with half a module of results each.
+    // Each rank has two gathers, and two reductions with half a module of results each.
     expect(modules < kRanks * 6.0, "packed at most: " + std::to_string(modules) + " modules");
   });
 }

@@ -11,7 +11,7 @@ using test::Regression;
 
 namespace {
 
-/// A stack of modules, each with its own targets.
+/// Makes a stack of modules, each with its own targets.
 std::vector<Regression> make_modules() {
   std::vector<Regression> modules;
   modules.reserve(4);
@@ -23,7 +23,7 @@ void copy_all(const Tree& from, const Tree& to) {
   for (std::size_t i = 0; i < from.size(); ++i) copy(from[i].values, to[i].values);
 }
 
-/// A forward and a backward pass over sharded modules. `work` is where full parameters are used and gradients made.
+/// Takes a forward and a backward pass over sharded modules. `work` uses the full parameters and makes the gradients.
 void train_step(FullyShard& sharded, std::vector<Regression>& work, int rank, int step) {
   for (std::size_t m = 0; m < work.size(); ++m) {
     const auto unsharded = sharded.forward(m);

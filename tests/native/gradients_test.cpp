@@ -2,16 +2,14 @@
 #include <cmath>
 
 #include "simd/kernels.hpp"
+#include "tests/native/expect.hpp"
 #include "tests/native/ranks.hpp"
 
 using namespace ringlet;
 using Catch::Matchers::Contains;
+using test::expect;
 
 namespace {
-
-void expect(bool condition, const std::string& what) {
-  if (!condition) throw std::runtime_error(what);
-}
 
 std::vector<float> gradient(int rank, std::size_t index, std::size_t count) {
   std::vector<float> values(count);
@@ -20,7 +18,7 @@ std::vector<float> gradient(int rank, std::size_t index, std::size_t count) {
   return values;
 }
 
-/// Gradients of several sizes, as one rank has them.
+/// Returns gradients of several sizes, as one rank has them.
 std::vector<std::vector<float>> gradients(int rank) {
   std::vector<std::vector<float>> all;
   for (const std::size_t count : {10, 0, 1000, 3, 70'000, 250, 1}) all.push_back(gradient(rank, all.size(), count));
@@ -59,7 +57,7 @@ TEST_CASE("a narrower communication type averages to its precision, in place of 
     for (std::size_t t = 0; t < tensors.size(); ++t)
       for (std::size_t i = 0; i < std::min<std::size_t>(tensors[t].size(), 50); ++i)
         expect(std::abs(tensors[t][i] - mean_at(3, t, i)) <= tolerance * std::abs(mean_at(3, t, i)), "tensor " + std::to_string(t));
-    // Every rank holds the same bits.
+    // Every rank must hold the same bits.
     std::vector<float> all(3 * tensors[4].size());
     world.all_gather(tensors[4], all);
     for (int r = 0; r < 3; ++r)
@@ -93,7 +91,7 @@ TEST_CASE("dtypes may be mixed: each has its buckets") {
     for (const TensorView& view : {TensorView(a), TensorView(b), TensorView(c), TensorView(d), TensorView(e)}) averager.add(view);
     averager.finish();
     expect(a[9] == 2 && b[9] == 2 && c[0] == 2 && d[2] == Complex64(2, -2) && e[4].bits == 0x4000, "means");
-    // The averager serves again.
+    // The averager can be used again.
     averager.add(a);
     averager.finish();
     expect(a[0] == 2, "second step");

@@ -29,7 +29,7 @@ TEST_CASE("all_sum of every size class over TCP") {
       world.all_sum(values);
       for (std::size_t i = 0; i < count; ++i)
         expect(values[i] == static_cast<float>(size * (size + 1) / 2 * static_cast<int>(i % 5 + 1)),
-               "wrong sum at " + std::to_string(i) + " of " + std::to_string(count));
+               [&] { return "wrong sum at " + std::to_string(i) + " of " + std::to_string(count); });
     }
   });
 }
@@ -181,7 +181,7 @@ TEST_CASE("operations go on behind the caller and complete in order") {
 
 TEST_CASE("what is started without waiting comes before what is started later") {
   test::run_ranks(2, [](Group& world) {
-    // The helper thread must be about to start the first while the caller starts the second: now and then it is.
+    // This needs the helper thread to be about to start the first operation while the caller starts the second, which happens now and then.
     for (std::uint64_t i = 0; i < test::share_of(20'000); ++i) {
       std::vector<std::int32_t> first{1}, second{1, 2};
       Work work = world.all_reduce_async(ReduceOp::sum, first, first);

@@ -13,7 +13,7 @@
 
 namespace ringlet::test {
 
-/// A guest over TCP, or what else dials: what a browser's tab is, but for the language. Of one thread.
+/// A guest over TCP, or over any other network that can dial. It does what a browser's tab does, but in C++. For one thread.
 class NativeGuest {
  public:
   using MakeNetwork = std::function<std::unique_ptr<Network>(UvLoop& loop)>;
@@ -24,7 +24,7 @@ class NativeGuest {
   ~NativeGuest();
   NativeGuest(const NativeGuest&) = delete;
 
-  /// Until all have met, or why not.
+  /// Waits until all ranks have met, or returns why they have not.
   Status meet();
   int rank() const { return world_->options().rank; }
   const WorldOptions& options() const { return world_->options(); }

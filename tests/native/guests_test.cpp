@@ -20,7 +20,7 @@ namespace {
 
 const std::string kToken = "a token for this test";
 
-/// Native ranks and guests of one world, each a thread. `on_guest` throws what is wrong.
+/// The native ranks and guests of one world, each on a thread. `on_guest` throws if something is wrong.
 struct MixedWorld {
   int natives = 1;
   int guests = 1;
@@ -100,7 +100,7 @@ TEST_CASE("native ranks and guests compute together over TCP, and guests talk to
           expect_ok(guest.run(make_all_reduce(ReduceOp::sum, values, values, 1, guest.options())));
           expect(values == std::vector<float>(count, sum), "the guest's sum");
         }
-        // Round the guests, each to the next one.
+        // Messages go round the guests, from each to the next one.
         if (guests > 1) {
           const auto other = [&](int step) { return natives + (guest.rank() - natives + step + guests) % guests; };
           const std::vector<float> mine(100'000, static_cast<float>(guest.rank()));
@@ -119,9 +119,9 @@ TEST_CASE("native ranks and guests compute together over TCP, and guests talk to
 TEST_CASE("one native with eight guests, and eight with one, compute alike however they are placed") {
   const std::pair<int, int> ranks = GENERATE(std::pair(1, 8), std::pair(8, 1));
   const int natives = ranks.first, guests = ranks.second;
-  const auto policy = GENERATE(PlacementPolicy::automatic, PlacementPolicy::ring, PlacementPolicy::leaves);
+  const auto policy = GENERATE(PlacementPolicy::automatic, PlacementPolicy::ring, PlacementPolicy::hub);
   CAPTURE(natives, guests, name_of(policy));
-  // Beyond what an owner keeps of one rank, so that contributions wait for each other.
+  // This is more than an owner keeps of one rank, so that contributions wait for each other.
   constexpr std::size_t kLarge = 1'500'000;
   const int size = natives + guests;
   const auto own = [](int rank, std::size_t count) {
@@ -150,7 +150,7 @@ TEST_CASE("one native with eight guests, and eight with one, compute alike howev
           std::vector<std::int32_t> values = own(group.rank(), count);
           group.all_sum(values);
           expect(values == sums(count), "the sum");
-          group.broadcast(values, root);  // a guest
+          group.broadcast(values, root);  // the root is a guest
           expect(values == own(root, count), "the root's values");
         }
         group.barrier();
@@ -213,7 +213,7 @@ TEST_CASE("a guest with another token is refused, and the ranks go on without it
     CHECK_THAT(refused.text(), Contains("tokens differ"));
     NativeGuest guest(at, kToken, "guest");
     REQUIRE(guest.meet().ok());
-    // Who comes now is told that it is too late.
+    // A guest that comes now is told that it is too late.
     NativeGuest late(at, kToken, "late");
     CHECK_THAT(late.meet().text(), Contains("the group is complete"));
     CHECK(guest.run(make_barrier(guest.options())).ok());

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kCount = (std::size_t{5} << 30) / 2;  // more than 31 bits count
 
-/// Differs between ranks and between places that are a power of two apart.
+/// Returns a value that differs between ranks, and between places that are a power of two apart.
 std::uint8_t value_of(int rank, std::size_t index) {
   return static_cast<std::uint8_t>(index * 31 + (index >> 8) * 17 + (index >> 16) * 13 + (index >> 24) * 7 + (index >> 31) * 101 +
                                    static_cast<std::size_t>(rank) * 3);

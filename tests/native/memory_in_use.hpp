@@ -4,8 +4,8 @@
 
 namespace ringlet::test {
 
-/// Bytes that `new` has given out in this program and that are in use, and the most that there ever were. Aligned memory, which tensors
-/// have, does not count. Any thread.
+/// Return the bytes from `new` that are in use in this program, and the most that there ever were. Aligned memory, such as that of tensors,
+/// does not count. For any thread.
 std::size_t memory_in_use();
 std::size_t most_memory_in_use();
 

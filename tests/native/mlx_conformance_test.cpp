@@ -4,7 +4,7 @@
 #include "tests/native/expect.hpp"
 #include "tests/native/ranks.hpp"
 
-// MLX's mx.distributed, call by call: what a program written for it may rely on. Where Ringlet differs on purpose the name says so.
+// Checks MLX's mx.distributed, call by call: what a program written for it may rely on. Names say where Ringlet differs on purpose.
 
 using namespace ringlet;
 using test::expect;
@@ -27,7 +27,7 @@ T number(int value) {
   }
 }
 
-/// The calls in one dtype, on three ranks, each with the number rank + 1.
+/// Makes the calls in one dtype on three ranks, each with the number rank + 1.
 template <class T>
 void check_dtype(Group& world) {
   const std::string name(name_of(dtype_of<T>));

@@ -6,8 +6,8 @@
 #include "tests/native/expect.hpp"
 #include "tests/native/ranks.hpp"
 
-// MLX's nn.average_gradients, nn.fsdp_apply_gradients, nn.fully_shard and sharded layers. Where Ringlet differs on purpose the name says
-// so.
+// Checks MLX's nn.average_gradients, nn.fsdp_apply_gradients, nn.fully_shard and sharded layers. The names of tests say where Ringlet
+// differs on purpose.
 
 using namespace ringlet;
 using test::expect;
@@ -36,7 +36,7 @@ bool is(ConstTensorView tensor, float value) {
   return std::all_of(values, values + tensor.count(), [&](float v) { return std::abs(v - value) < 1e-5f; });
 }
 
-/// An optimizer that keeps what it was given.
+/// An optimizer that records what it is given.
 struct Recorder {
   std::vector<std::string> seen;
   const void* parameter = nullptr;

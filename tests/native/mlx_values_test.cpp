@@ -7,7 +7,7 @@
 #include "tests/native/expect.hpp"
 #include "tests/native/ranks.hpp"
 
-// What the calls make of values at the edge of their dtype, beside what MLX makes of them.
+// Checks the results for values at the edge of their dtype, beside the results of MLX.
 
 using namespace ringlet;
 using test::expect;
@@ -19,7 +19,7 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr Float16 kHalf40000{0x78e2}, kHalfInfinity{0x7c00};
 constexpr BFloat16 kBrain1{0x3f80}, kBrain256{0x4380}, kBrain260{0x4382};
 
-/// So many elements of two bytes that an all-reduce takes each of its algorithms.
+/// With these numbers of two-byte elements an all-reduce takes each of its algorithms.
 constexpr std::size_t kCounts[] = {5, 50'000, 300'000};
 constexpr std::size_t kSmallCounts[] = {5, 50'000};
 
@@ -129,7 +129,8 @@ TEST_CASE("a NaN of any rank comes through max and min at every position, in MLX
           world.all_max(highest);
           world.all_min(lowest);
           for (std::size_t i = 0; i < count; ++i)
-            expect(std::isnan(highest[i]) && std::isnan(lowest[i]), "element " + std::to_string(i) + " of " + std::to_string(count));
+            expect(std::isnan(highest[i]) && std::isnan(lowest[i]),
+                   [&] { return "element " + std::to_string(i) + " of " + std::to_string(count); });
         }
     });
   }

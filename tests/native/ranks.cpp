@@ -51,8 +51,8 @@ void run_ranks(int size, const std::function<void(Group&)>& body, const std::fun
         config.meeting.world_id = 4711;
         if (rank == 0) config.listening_descriptor = coordinator.descriptor;
         if (configure) configure(config);
-        Group group(std::make_shared<native::SharedGroup>(std::make_shared<native::World>(config)));
-        // Else a rank that still waits for the word to begin may meet the failure of one that has begun.
+        Group group(std::make_shared<native::SharedGroup>(std::make_shared<native::NativeWorld>(config)));
+        // Without this wait, a rank that has not yet been told to begin could meet the failure of one that has begun.
         arrived = true;
         all_have_met.arrive_and_wait();
         body(group);

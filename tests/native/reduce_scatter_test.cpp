@@ -15,7 +15,7 @@ TEST_CASE("a reduce-scatter of every operation, even and with counts, blocking a
     const auto rank = static_cast<std::size_t>(world.rank());
     for (const std::size_t scale : {std::size_t{1}, std::size_t{100'000}}) {
       I64 values(3 * scale);
-      // Of each three neighbours: 2, 3 and 4, then 3, 4 and 5, then 4, 5 and 6 on the three ranks.
+      // Three neighbours hold 2, 3 and 4 on the first rank, 3, 4 and 5 on the second, and 4, 5 and 6 on the third.
       for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::int64_t>(i % 3 + rank + 2);
       const std::map<ReduceOp, I64> all{
           {ReduceOp::sum, {9, 12, 15}}, {ReduceOp::prod, {24, 60, 120}}, {ReduceOp::max, {4, 5, 6}}, {ReduceOp::min, {2, 3, 4}}};

@@ -37,7 +37,7 @@ class Regression {
   const Tree& parameters() const { return parameters_; }
   const Tree& gradients() const { return gradient_tree_; }
 
-  /// The largest difference of a parameter.
+  /// Returns the largest difference of a parameter.
   float distance(const Regression& other) const {
     float largest = 0;
     for (std::size_t t = 0; t < values_.size(); ++t)

@@ -9,16 +9,13 @@
 #include <numeric>
 #include <thread>
 
+#include "tests/native/expect.hpp"
 #include "tests/native/ranks.hpp"
 
 using namespace ringlet;
+using test::expect;
 
 namespace {
-
-// Catch's assertions are not for several threads at once: ranks throw instead.
-void expect(bool condition, const std::string& what) {
-  if (!condition) throw std::runtime_error(what);
-}
 
 template <class ExpectedError>
 std::string text_of(const std::function<void()>& call) {
@@ -44,7 +41,7 @@ std::vector<std::int32_t> gathered(Group& group, std::int32_t value) {
   return all;
 }
 
-/// A port of the loopback that nobody listens at now.
+/// Returns the address of a port of the loopback at which nobody listens now.
 std::string free_address() {
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -68,7 +65,7 @@ TEST_CASE("split by parity, then by halves") {
     auto half = world.split(rank / 4).value();
     expect(half.size() == 4 && half.rank() == rank % 4, "half");
     expect(sum_of_ranks(parity, rank) == (rank % 2 == 0 ? 12 : 16), "sum over a parity");
-    // One group's result goes across the other.
+    // The result of one group is used in the other.
     const int half_sum = sum_of_ranks(half, rank);
     expect(half_sum == (rank < 4 ? 6 : 22), "sum over a half");
     expect(gathered(parity, half_sum) == std::vector<std::int32_t>{6, 6, 22, 22}, "gathered across");
@@ -131,7 +128,7 @@ TEST_CASE("works keep their group alive, and groups their world") {
     std::optional<Group> half = world.split(world.rank() % 2);
     Group copy = *half;
     half.reset();
-    world = Group();  // its own value is gone, the world is not
+    world = Group();  // this handle is gone, but the world is not
     std::vector<float> values(300'000, 1.0F);
     Work work = copy.all_reduce_async(ReduceOp::sum, values, values);
     copy = Group();
@@ -148,9 +145,9 @@ TEST_CASE("a group that another rank has let go of says so, and no call hangs") 
     if (world.rank() == 1) all.reset();
     world.barrier();
     ++past_barrier;
-    while (past_barrier < 3) std::this_thread::yield();  // the failure would reach whoever is still in it
+    while (past_barrier < 3) std::this_thread::yield();  // a rank that is still in the barrier would get the failure
     if (world.rank() == 1) {
-      const auto text = text_of<PeerLost>([&] { world.barrier(); });  // the others' verdict
+      const auto text = text_of<PeerLost>([&] { world.barrier(); });  // the others have told it
       expect(contains(text, "rank 1 left the group"), text);
       return;
     }
@@ -169,7 +166,7 @@ TEST_CASE("letting a group go does not wait for another thread's operation") {
     auto pair = world.split(0);
     auto other = world.split(0);
     std::thread waiting([&, group = *pair]() mutable { group.barrier(); });
-    // Rank 1 comes to the barrier only after rank 0, whose other thread may be in it, has let a group go.
+    // Rank 1 enters the barrier only after rank 0 has let a group go, while rank 0's other thread may be in the barrier.
     std::vector<std::int32_t> token{1};
     if (world.rank() == 0) {
       other.reset();

@@ -21,8 +21,8 @@ struct Gapped {
   void expect_values(const std::vector<float>& wanted, const std::string& what) const {
     expect(memory.size() == 2 * wanted.size(), what);
     for (std::size_t i = 0; i < wanted.size(); ++i) {
-      expect(memory[2 * i] == wanted[i], what + ": element " + std::to_string(i));
-      expect(memory[2 * i + 1] == kUntouched, what + ": the gap after " + std::to_string(i));
+      expect(memory[2 * i] == wanted[i], [&] { return what + ": element " + std::to_string(i); });
+      expect(memory[2 * i + 1] == kUntouched, [&] { return what + ": the gap after " + std::to_string(i); });
     }
   }
   std::vector<float> memory;
@@ -39,7 +39,7 @@ TEST_CASE("every call takes views with gaps, blocking and asynchronous, and leav
     sum.expect_values({1, 3, 5, 7}, "all_sum");
     Gapped in(4, rank), out(4);
     Work work = world.all_mean_async(in.view(), out.view());
-    in = Gapped(4, 1000.f);  // packed when the call was made
+    in = Gapped(4, 1000.f);  // the call has already packed its input
     work.wait();
     out.expect_values({0.5, 1.5, 2.5, 3.5}, "all_mean_async");
 

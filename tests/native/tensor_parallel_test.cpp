@@ -18,7 +18,7 @@ Matrix numbered(std::size_t count, double scale) {
   return values;
 }
 
-/// a (m x k) times b^T (n x k).
+/// Returns the product of a (m x k) and the transposed b (n x k).
 Matrix times_transposed(const Matrix& a, const Matrix& b, std::size_t m, std::size_t n, std::size_t k) {
   Matrix out(m * n);
   for (std::size_t i = 0; i < m; ++i)
@@ -27,7 +27,7 @@ Matrix times_transposed(const Matrix& a, const Matrix& b, std::size_t m, std::si
   return out;
 }
 
-/// a (m x k) times b (k x n).
+/// Returns the product of a (m x k) and b (k x n).
 Matrix times(const Matrix& a, const Matrix& b, std::size_t m, std::size_t n, std::size_t k) {
   Matrix out(m * n);
   for (std::size_t i = 0; i < m; ++i)

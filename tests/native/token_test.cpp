@@ -26,7 +26,7 @@ std::string proof_of(const std::string& token, const std::string& message) {
 
 }  // namespace
 
-// RFC 4231, cases 1, 2 and 6; and the empty key, whose value Python's hmac gives.
+// The values are those of RFC 4231, cases 1, 2 and 6; for the empty key, that of Python's hmac.
 TEST_CASE("proofs are HMAC-SHA-256") {
   CHECK(proof_of(std::string(20, '\x0b'), "Hi There") == "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
   CHECK(proof_of("Jefe", "what do ya want for nothing?") == "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");

@@ -13,7 +13,7 @@ using namespace ringlet::test;
 
 namespace {
 
-/// Gives the bytes 0, 1, ..., 255, 0, ...
+/// Returns a source that gives the bytes 0, 1, ..., 255, 0, ...
 FillRandom counting(unsigned& next) {
   return [&next](Bytes out) {
     for (std::byte& byte : out) byte = static_cast<std::byte>(next++);
@@ -31,7 +31,7 @@ TEST_CASE("codes are digits, each as likely as any other") {
     codes.insert(std::string(code.view()));
   }
   CHECK(codes.size() > 195);
-  // Of all bytes once, each digit comes 25 times, and the last six bytes are passed over.
+  // When every byte comes once, each digit comes 25 times, and the last six bytes are passed over.
   std::map<char, int> count;
   unsigned next = 0;
   for (int i = 0; i < 25; ++i) {
@@ -89,7 +89,7 @@ TEST_CASE("messages come back as they were, and what is out of bounds is refused
   CHECK(refused([](Message& one) { one.kind = Message::Kind::none; }));
   CHECK(refused([](Message& one) { one.kind = static_cast<Message::Kind>(7); }));
   CHECK(refused([](Message& one) { one.kind = static_cast<Message::Kind>(-1); }));
-  // A reason that is not known yet is a refusal nevertheless.
+  // A reason that is not known yet is still a refusal.
   message.reason = static_cast<Message::Reason>(3);
   REQUIRE(decode(encode(message)));
   CHECK(decode(encode(message))->reason == Message::Reason::unknown);
@@ -106,9 +106,9 @@ TEST_CASE("only the same code gives the same secret, and numbers that give it aw
   CHECK(host.agree(right->number)->view() == right->shared.view());
   CHECK(right->shared.view().size() == kNumberBytes);
   CHECK(again.agree(wrong->number)->view() != wrong->shared.view());
-  CHECK_FALSE(host.agree(right->number));  // one guess each
+  CHECK_FALSE(host.agree(right->number));  // a host checks one guess only
 
-  // 0, and the prime itself, which ends in 64 ones and begins with as many: all ones is beyond it.
+  // Refused are zero, numbers of another length, and all ones, which is more than the prime: that begins and ends with 64 ones.
   for (const std::string& number :
        {std::string(kNumberBytes, '\0'), std::string(kNumberBytes, '\xff'), std::string(), std::string(10, 'x')}) {
     CHECK_FALSE(SrpHost(code, salt).agree(number));

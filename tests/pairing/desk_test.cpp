@@ -17,7 +17,7 @@ class World {
  public:
   World() : desk({.group = "home", .name = "attic"}, Secret(kToken), fill_random, now) {}
 
-  /// Someone who was told this code.
+  /// A newcomer who was told this code.
   struct Newcomer {
     explicit Newcomer(std::string_view typed) : code(typed) {}
     Secret code;
@@ -31,7 +31,7 @@ class World {
     newcomer->id = *id;
     return newcomer;
   }
-  /// What the newcomer has to say, and what the desk answers.
+  /// Gives the desk what the newcomer sends, and the newcomer the desk's answer.
   void exchange(Newcomer& newcomer) {
     desk.receive(newcomer.id, bytes_of(newcomer.session.take_outgoing()), now);
     newcomer.session.receive(bytes_of(desk.take_outgoing(newcomer.id)));
@@ -95,7 +95,7 @@ TEST_CASE("a wrong code is void also for those in the midst of it, and after a p
   CHECK(world.desk.state() == State::shows_code);
   CHECK(world.desk.codes() == 2);
   CHECK(world.code() != before);
-  // The old code does no longer.
+  // The old code is no longer accepted.
   const auto slow = world.enter(before);
   world.exchange(*slow);
   world.exchange(*slow);
@@ -139,7 +139,7 @@ TEST_CASE("an expired code does not pair, even where its conversation has begun"
   world.pass(Duration::seconds(119));
   const auto newcomer = world.enter(world.code());
   world.exchange(*newcomer);
-  world.now = world.now + Duration::seconds(1);  // nobody has told the desk
+  world.now = world.now + Duration::seconds(1);  // the desk has not been told the time
   world.exchange(*newcomer);
   CHECK(world.desk.state() == State::expired);
   CHECK(newcomer->session.token().empty());

@@ -15,7 +15,7 @@ namespace {
 using HostStage = Talk::HostStage;
 using NewcomerStage = Talk::NewcomerStage;
 
-/// The bytes of SRP's prime, the group's N.
+/// Returns the bytes of SRP's prime, the group's N.
 std::string prime() {
   const Botan::BigInt number = Botan::DL_Group("modp/srp/3072").get_p();
   std::string bytes(kNumberBytes, '\0');
@@ -40,8 +40,7 @@ std::string framed(const Message& message) {
   return std::string{static_cast<char>(bytes.size() & 0xff), static_cast<char>(bytes.size() >> 8)} + bytes;
 }
 
-/// Runs a pairing, and changes what is said in one place. Whatever is changed: the newcomer gets this token or none, and nobody is `paired`
-/// who is not.
+/// Runs a pairing and changes one of its messages. Whatever is changed, the newcomer must get the right token or none.
 template <class Change>
 void run_changed(Talk& talk, std::size_t place, Change change) {
   for (std::size_t word = 0; word < 6; ++word) {
@@ -113,12 +112,12 @@ TEST_CASE("nothing that a listener can compute from a guess stands on the wire")
   const std::string within = sha256(kSrpName + ":" + code), exponent = sha256(salt + within);
   const std::string verifier = bytes_of_number(make_srp_verifier(code, {salt.begin(), salt.end()}));
   CHECK(verifier.size() > kNumberBytes - 4);
-  // What is made of the public numbers and a guess, but not of what they agreed on, could be tried for every code.
+  // A value made of the public numbers and a guess, but not of the agreed number, would let a listener try every code.
   for (const std::string& form :
        {code, sha256(code), sha256(salt + code), sha256(code + salt), within, exponent, verifier, sha256(verifier),
         SessionKeys(Secret(code), wire).newcomer_proof(), SessionKeys(Secret(verifier), wire).newcomer_proof()})
     for (std::size_t at = 0; at + 8 <= form.size(); at += 8) CHECK(wire.find(form.substr(at, 8)) == std::string::npos);
-  // And the same code says other numbers each time.
+  // The same code gives other numbers each time.
   Talk again;
   again.host.receive(bytes_of(again.newcomer_says()));
   const auto challenge = decode(again.host_says().substr(7));
@@ -133,7 +132,7 @@ TEST_CASE("a wrong code is refused, and its newcomer learns nothing but that") {
   CHECK(talk.host.stage() == HostStage::refused);
   CHECK(talk.newcomer.stage() == NewcomerStage::wrong_code);
   CHECK(talk.newcomer.token().empty());
-  // The same bytes whatever the guess was.
+  // The host's answer has the same bytes, whatever the guess was.
   Talk other("00000000"), third("48217304");
   for (Talk* one : {&other, &third}) {
     one->host.receive(bytes_of(one->newcomer_says()));
@@ -151,7 +150,7 @@ TEST_CASE("nothing that is changed on the way gives a token away or passes for o
       Talk talk;
       CAPTURE(place, at);
       run_changed(talk, place, [&](std::string& said) { said[at] = static_cast<char>(said[at] ^ (1 << (at % 8))); });
-      // What comes before the proof makes it wrong; what comes after the token cannot take it back.
+      // A change before the proof makes the proof wrong; a change after the token cannot take the token back.
       if (place < 3)
         CHECK((talk.host.stage() == HostStage::refused || talk.host.stage() == HostStage::broken || talk.host.stage() == HostStage::waits));
       if (place == 3) CHECK(talk.host.stage() == HostStage::handed_out);
@@ -243,7 +242,7 @@ TEST_CASE("numbers that would do without the code count as wrong guesses") {
     (void)talk.host_says();
     Message answer{Message::Kind::answer};
     answer.number = number;
-    // The proof that would be right if the secret were 0.
+    // This proof would be right if the secret were 0.
     answer.proof = SessionKeys(Secret(std::string(kNumberBytes, '\0')), "").newcomer_proof();
     talk.host.receive(bytes_of(framed(answer)));
     CHECK(talk.host.stage() == HostStage::refused);
@@ -261,7 +260,7 @@ TEST_CASE("numbers that would do without the code count as wrong guesses") {
 }
 
 TEST_CASE("who answers without the code cannot pass for the host") {
-  Talk talk("11111111");  // the host here has another code than the newcomer was told
+  Talk talk("11111111");  // the host has another code than the newcomer was told
   talk.host.receive(bytes_of(talk.newcomer_says()));
   talk.newcomer.receive(bytes_of(talk.host_says()));
   (void)talk.newcomer_says();

@@ -12,10 +12,10 @@ namespace ringlet::test {
 
 inline ConstBytes bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
 
-/// From one try to the next where all would take long: further in slow builds.
+/// Returns the distance from one try to the next where all tries would take long; slow builds take larger ones.
 inline std::size_t stride_of(std::size_t stride) { return stride * 100 / share_of(100); }
 
-/// A host and a newcomer, and what they say to each other.
+/// A host and a newcomer, and what they send to each other.
 struct Talk {
   using HostStage = pairing::HostSession::Stage;
   using NewcomerStage = pairing::NewcomerSession::Stage;
@@ -27,13 +27,14 @@ struct Talk {
   pairing::NewcomerSession newcomer{"home", "cellar", newcomer_code};
 
   bool newcomer_has_token() const { return newcomer.token().view() == token.view(); }
-  /// Hands the newcomer's words on, and back the host's. `round` 0: hello and challenge; 1: answer and delivery; 2: receipt.
+  /// Returns what the newcomer sends next. A newcomer that has the token confirms it first.
   std::string newcomer_says() {
     if (newcomer.stage() == NewcomerStage::delivered) newcomer.confirm();
     return newcomer.take_outgoing();
   }
   std::string host_says() { return host.take_outgoing(); }
   void run() {
+    // Round 0 is hello and challenge, round 1 answer and delivery, round 2 the receipt.
     for (int round = 0; round < 3; ++round) {
       host.receive(bytes_of(newcomer_says()));
       newcomer.receive(bytes_of(host_says()));

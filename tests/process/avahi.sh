@@ -1,5 +1,5 @@
 #!/bin/sh
-# A message bus and an Avahi of its own: avahi.sh DIRECTORY HOST. Ends them when it ends; the bus is DIRECTORY/bus.
+# Runs a message bus and an Avahi of its own: avahi.sh DIRECTORY HOST. Both end with this process; the bus is DIRECTORY/bus.
 set -eu
 directory=$1
 cat >"$directory/bus.conf" <<XML
@@ -23,7 +23,7 @@ allow-interfaces=eth0
 [wide-area]
 enable-wide-area=no
 CONF
-# Where the system's own keeps its process number.
+# The system's own Avahi keeps its process number here.
 mkdir -p /run/avahi-daemon
 mount -t tmpfs none /run/avahi-daemon
 dbus-daemon --config-file="$directory/bus.conf" --nofork --nopidfile &

@@ -1,4 +1,4 @@
-// What somebody on the way sees of a job.
+// Tests of what somebody on the way between the ranks sees of a job.
 #include <catch2/catch.hpp>
 
 #include "tests/launch/command_process.hpp"
@@ -17,7 +17,7 @@ struct Captured {
   std::string bytes;
 };
 
-/// Two ranks with a token, and a proxy between them that rank 1 takes for rank 0.
+/// Runs two ranks with a token, and a proxy between them that rank 1 takes for rank 0.
 Captured run_through_a_proxy(const std::vector<std::pair<std::string, std::string>>& settings) {
   RecordingProxy proxy;
   std::vector<std::pair<std::string, std::string>> environment{{"RINGLET_TOKEN", kToken}, {"RINGLET_PEER_MEMORY", "off"}};
@@ -43,7 +43,7 @@ TEST_CASE("who listens on the network sees no token, no tensor and no control me
   CAPTURE(captured.outcome.out, captured.outcome.err);
   REQUIRE(captured.outcome.exit_code == 0);
   CHECK_THAT(captured.outcome.out, Contains("right"));
-  // All has come this way.
+  // All bytes between the ranks have come this way.
   CHECK(captured.bytes.size() > 900'000);
   for (const std::string& secret : {kToken, kPattern, kPattern.substr(10, 12), std::string("127.0.0.1")})
     CHECK(captured.bytes.find(secret) == std::string::npos);

@@ -11,12 +11,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Of native::SaveMoment.
+// These are values of native::SaveMoment.
 constexpr int kMoments = 8;
-constexpr int kManifestWritten = 3;  // up to here no rank has renamed
+constexpr int kManifestWritten = 3;  // up to here no rank has renamed its directory
 constexpr int kSetAside = 4;
 constexpr int kRenamed = 5;
-constexpr int kAgreed = 6;  // from here on all have
+constexpr int kAgreed = 6;  // from here on all ranks have
 
 Outcome run(std::vector<std::string> arguments, int ranks = 3) {
   std::vector<std::string> all{"launch", "-n", std::to_string(ranks), "--linger", "5", "--", RINGLET_CHECKPOINT_RANKS};
@@ -41,7 +41,7 @@ TEST_CASE("a process killed at any moment of a save leaves a whole checkpoint: t
     for (const char* rank : {"/1", "/2"}) fs::create_directory_symlink("0", scratch.path() + rank);
   }
   REQUIRE(save(scratch.path(), 1).exit_code == 0);
-  // Twice, so that the second finds what the first has left; then in place of one that is there.
+  // The step is saved twice, so that the second save finds what the first has left; then one replaces a step that is there.
   for (const int step : {2, 2, 1}) {
     const Outcome killed = save(scratch.path(), step, moment, victim);
     CAPTURE(step, killed.out, killed.err);

@@ -1,4 +1,4 @@
-// A rank that saves or loads checkpoints. Started by checkpoint_kill_test:
+// A rank that saves or loads checkpoints. checkpoint_kill_test starts it:
 //   save DIRECTORY STEP MOMENT VICTIM   the victim is killed when its save reaches that moment (-1: never)
 //   load DIRECTORY                      prints the step, once every byte is known to be that step's
 

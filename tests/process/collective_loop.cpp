@@ -1,5 +1,5 @@
-// A rank that runs collectives and messages of all sizes until one fails, and says which rank it blames; with --twice, one that forms
-// several groups. Started by kill_test.
+// A rank that runs collectives and messages of all sizes until one fails, and prints which rank it blames. With --twice it forms several
+// groups instead. Tests start it by `ringlet launch` and `ringlet run`.
 
 #include <unistd.h>
 
@@ -28,7 +28,7 @@ void one_round(ringlet::Group& world, int round) {
   }
 }
 
-/// One after the other, then a third beside the second.
+/// Forms a group, then a second one, and a third beside the second.
 int form_two_groups() {
   std::vector<float> one{1};
   ringlet::init({.strict = true}).all_sum(one);

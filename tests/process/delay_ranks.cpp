@@ -1,4 +1,4 @@
-// Ranks one of which holds the others up, until a file (a FIFO) is written to. Started by delay_test: WHAT VICTIM FIFO.
+// Ranks of which one holds the others up until somebody writes to a FIFO. delay_test starts them with the arguments WHAT VICTIM FIFO.
 
 #include <unistd.h>
 
@@ -18,7 +18,7 @@ int main(int, char** argv) {
     std::printf("pid %d\n", static_cast<int>(::getpid()));
     std::fflush(stdout);
     const auto wait_to_go_on = [&] {
-      // Opening waits until somebody writes.
+      // Opening the FIFO waits until somebody writes.
       std::ifstream fifo(argv[3]);
       std::string word;
       fifo >> word;

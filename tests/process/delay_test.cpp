@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kRanks = 4;
 
-/// Four ranks, one of which holds the others up, and the directory of their sockets.
+/// Four ranks, of which one holds the others up, and the directory of their sockets.
 class DelayedRanks {
  public:
   DelayedRanks(const std::string& what, int victim, std::vector<std::pair<std::string, std::string>> more = {}) {
@@ -139,7 +139,7 @@ TEST_CASE("a rank that stands still is named by the others and by status") {
   CAPTURE(world.dump(1));
   CHECK(world["ranks"][1]["state"] == "not_answering");
   CHECK(world["ranks"][0]["state"] == "in_operation");
-  // Asked itself, it cannot say anything.
+  // The stopped rank cannot answer when it is asked itself.
   const Outcome outcome = ranks.status({"--json", "--pid", std::to_string(stopped)});
   CHECK(outcome.exit_code == 4);
   CHECK(Json::parse(outcome.out)["worlds"][0]["ranks"][0]["state"] == "not_answering");
@@ -178,7 +178,7 @@ TEST_CASE("nobody who asks badly, or dies while asking, is noticed by the ranks"
     (void)::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     ::close(socket);
   }
-  // More than are served stay, and say nothing.
+  // More connections than are served at a time stay open and send nothing.
   std::vector<int> idle;
   for (int i = 0; i < 6; ++i) idle.push_back(ranks.connect());
   for (int i = 0; i < 10; ++i) {
@@ -195,7 +195,9 @@ TEST_CASE("nobody who asks badly, or dies while asking, is noticed by the ranks"
 
 TEST_CASE("sockets of killed ranks are removed by who sees them") {
   DelayedRanks ranks("computes", 2);
-  for (int rank = 0; rank < kRanks; ++rank) ::kill(ranks.pid_of(rank), SIGKILL);
+  // Stopped first, since a rank that notices a lost peer ends in order and removes its socket itself.
+  for (const int signal : {SIGSTOP, SIGKILL})
+    for (int rank = 0; rank < kRanks; ++rank) ::kill(ranks.pid_of(rank), signal);
   ranks.launch().finish();
   CHECK(ranks.count_sockets() == kRanks);
   CHECK(ranks.status().exit_code == 3);

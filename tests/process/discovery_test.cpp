@@ -23,7 +23,7 @@ bool networks_are_here() {
 
 class Stopwatch {
  public:
-  /// Tells how long it took; what is allowed is for the reader, since a busy machine may take longer.
+  /// Prints how long it took. The reader judges whether that is too long, since a busy machine may take longer.
   void tell(const char* what) const {
     const auto passed = std::chrono::steady_clock::now() - start_;
     std::printf("%s: %lld ms\n", what, static_cast<long long>(std::chrono::duration_cast<std::chrono::milliseconds>(passed).count()));
@@ -68,7 +68,7 @@ TEST_CASE("hosts on one network find each other, and notice who leaves and who d
   wait_for(*three, second, "appeared");
   appearing.tell("a new host seen by all, from the start of its program");
 
-  // Others do not show who is in another group; all do who look at all.
+  // The programs in `up` do not show machines of another group; `discover` shows those of all groups.
   const Process stranger = second.run({"up", "--group", "office", "--name", "stranger"});
   const Process watcher = first.run({"discover"});
   for (const char* name : {"host1 appeared", "host2 appeared", "host3 appeared", "stranger appeared"}) watcher->wait_for_stdout(name);
@@ -128,7 +128,7 @@ TEST_CASE("interfaces that come and go are followed") {
   two->wait_for_stdout("\"appeared\"");
   network.host(1).ip("addr add 10.78.0.99/24 dev eth1");
   wait_for(*one, network.host(1), "changed");
-  // The first network is cut: by the second they go on seeing each other.
+  // The first network is cut, and the machines still see each other by the second.
   network.host(0).ip("link set eth0 down");
   two->wait_for_stdout("\"changed\"");
   network.host(1).ip("link set eth1 down");

@@ -30,13 +30,13 @@ class Avahi {
                   host_.name() + " >" + directory_.path() + "/log 2>&1 & echo $! >" + directory_.path() + "/process");
     script("until avahi-browse --terminate _nobody._tcp; do sleep 0.1; done");
   }
-  // While it waits for what it has started, unshare heeds nothing less.
+  // While unshare waits for what it has started, it heeds no other signal.
   ~Avahi() { ::kill(static_cast<pid_t>(std::stol(read_file(directory_.path() + "/process"))), SIGKILL); }
   Avahi(const Avahi&) = delete;
   Avahi& operator=(const Avahi&) = delete;
 
   std::string bus() const { return "unix:path=" + directory_.path() + "/bus"; }
-  /// What it knows of services of our type, as soon as `condition`, a command that reads that, is met.
+  /// Returns the services of our type that Avahi knows, once `condition`, a command that reads them, succeeds.
   std::string browse(const std::string& condition) const {
     const std::string found = directory_.path() + "/found";
     script("until avahi-browse --resolve --parsable --terminate _ringlet._tcp >" + found + " && " + condition + " <" + found +

@@ -59,7 +59,7 @@ Report examine(const NetworkHost& host, std::vector<std::string> more = {}, cons
   return report;
 }
 
-/// The finding is there, and the exit code is the worst one's.
+/// Requires that the finding is there, and that the exit code is that of the worst finding.
 void require(const Report& report, const char* code, const std::string& subject, int exit_code, const std::string& next) {
   CAPTURE(code, report.json.dump(1));
   const Json* finding = report.find(code);
@@ -69,13 +69,13 @@ void require(const Report& report, const char* code, const std::string& subject,
   CHECK(report.exit_code == exit_code);
 }
 
-/// No IPv6, on which the rest of a fault would have to be made once more, and no second network.
+/// Removes IPv6, on which each fault would have to be made once more, and the second network.
 void keep_one_way(const NetworkHost& host) {
   host.ip("link set eth1 down");
   host.ip("-6 addr flush dev eth0");
 }
 
-/// A firewall on the host.
+/// Makes a firewall on the host that drops these packets.
 void drop(const NetworkHost& host, const std::string& what) {
   host.command("nft add table inet wall");
   host.command("nft 'add chain inet wall in { type filter hook input priority 0; }'");
@@ -101,7 +101,7 @@ TEST_CASE("doctor finds nothing wrong where nothing is, and measures every way")
       CHECK(path["bytes_per_second"] > 0);
     }
   }
-  // From here to both, and between the two both ways.
+  // The matrix has the links from here to both machines, and those between the two in both directions.
   REQUIRE(report.json["matrix"].size() == 3);
   for (const Json& row : report.json["matrix"]) {
     CHECK(row["to"].size() == (row["from"] == "host1" || row["from"] == "host2" ? 1 : 2));
@@ -176,7 +176,7 @@ TEST_CASE("doctor: large packets are lost") {
   if (!networks_are_here()) return;
   NetworkOfHosts network(2);
   for (const int host : {0, 1}) keep_one_way(network.host(host));
-  // Nobody tells the sender, as routers do that drop what is too long.
+  // The firewall does not tell the sender, as routers do not that drop what is too long.
   drop(network.host(0), "meta l4proto tcp meta length gt 1000");
   const Process up = start_up(network.host(0));
   require(examine(network.host(1)), "mtu", "host1", kErrors, "ip link set dev eth0 mtu 1400");

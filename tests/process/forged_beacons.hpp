@@ -8,7 +8,7 @@
 
 namespace ringlet::test {
 
-/// A machine that is none: its presence is sent from a host by multicast, some times a second, as long as this lives.
+/// A machine that does not exist: while this object lives, its presence is sent from a host by multicast, several times a second.
 class ForgedBeacons {
  public:
   ForgedBeacons(const NetworkHost& host, const std::string& name, const std::string& group, const std::string& version);

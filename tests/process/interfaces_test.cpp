@@ -1,4 +1,4 @@
-// Which interface the ranks' links take, on hosts with two: eth0 in 10.77.0.0/24, eth1 in 10.78.0.0/24.
+// Tests which interface the ranks' links take, on hosts with two: eth0 in 10.77.0.0/24, eth1 in 10.78.0.0/24.
 #include <catch2/catch.hpp>
 #include <cstdio>
 
@@ -17,7 +17,7 @@ bool networks_are_here() {
   return !reason;
 }
 
-/// A short benchmark with one rank on each host; what each wrote. `more`: what a rank has in its environment besides.
+/// Runs a short benchmark with one rank on each host and returns what each wrote. `more` is what each rank has in its environment besides.
 std::vector<std::string> measure_on(const NetworkOfHosts& network, int hosts, const std::string& coordinator,
                                     const std::vector<Environment>& more = {}) {
   std::vector<std::unique_ptr<CommandProcess>> ranks;
@@ -47,7 +47,7 @@ std::size_t count_of(const std::string& text, const std::string& part) {
   return count;
 }
 
-/// Each rank names all its links, and all are of this network alone.
+/// Checks that each rank names all its links, and that all of them are of this network.
 void check_links(const std::vector<std::string>& written, const std::string& network, const std::string& interface) {
   for (std::size_t rank = 0; rank < written.size(); ++rank) {
     INFO(written[rank]);
@@ -57,7 +57,7 @@ void check_links(const std::vector<std::string>& written, const std::string& net
   }
 }
 
-/// As a container engine leaves it, with the same address on every machine.
+/// Adds a bridge as a container engine does, with the same address on every machine.
 void add_docker(const NetworkHost& host) {
   host.ip("link add docker0 type bridge");
   host.ip("addr add 172.17.0.1/16 dev docker0");
@@ -88,7 +88,7 @@ TEST_CASE("an interface that drops everything keeps no one from meeting, and one
   const Environment without_eth1{{"RINGLET_INTERFACES", "!eth1"}};
   const auto chosen = measure_on(network, 2, "10.78.0.1:7000", {without_eth1, {{"RINGLET_INTERFACES", "eth0"}}});
   check_links(chosen, "10.77.0.", "eth0");
-  // Its port leaves the bridge: what it sends gets nowhere.
+  // The host's port leaves the bridge, so nothing that it sends arrives.
   shell("PATH=$PATH:/usr/sbin:/sbin ip link set h2e1 nomaster");
   check_links(measure_on(network, 2, "10.77.0.1:7000"), "10.77.0.", "eth0");
 }

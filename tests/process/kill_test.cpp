@@ -12,7 +12,7 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-/// The process id that rank `rank` has printed.
+/// Returns the process id that rank `rank` has printed.
 pid_t pid_of(const std::string& output, int rank) {
   const std::string mark = "[" + std::to_string(rank) + "] pid ";
   const std::size_t at = output.find(mark);
@@ -27,7 +27,7 @@ void pass(std::chrono::microseconds time) {
 
 }  // namespace
 
-// The moment is random on purpose, so there is something to wait for: time itself.
+// The moment is random on purpose, so this test waits for time to pass.
 TEST_CASE("a rank killed at a random moment is named by every other, and by the launcher") {
   const unsigned seed = std::random_device()();
   CAPTURE(seed);

@@ -15,7 +15,7 @@ namespace {
 using Process = std::unique_ptr<CommandProcess>;
 using Words = SshHosts::Words;
 
-/// Each rank's process, by the lines that collective_loop prints.
+/// Returns each rank's process id, from the lines "pid N" that the ranks print.
 std::vector<pid_t> pids_in(const std::string& text) {
   std::vector<pid_t> pids;
   const std::regex line("pid ([0-9]+)");
@@ -23,7 +23,7 @@ std::vector<pid_t> pids_in(const std::string& text) {
   return pids;
 }
 
-/// A rank on the first host and one on the second, which runs until it is ended.
+/// A rank on the first host and one on the second, which run until they are ended.
 struct TwoSleepers {
   explicit TwoSleepers(const SshHosts& hosts)
       : launcher(hosts.start({"--hosts", "10.77.0.1,10.77.0.2", "--linger", "0", "--grace", "0"},
@@ -38,10 +38,10 @@ struct TwoSleepers {
 
   Process launcher;
   std::vector<pid_t> pids;
-  pid_t deputy = 0;  // the second's
+  pid_t deputy = 0;  // of the second host
 };
 
-/// By Linux's file of a process: its number, its name in brackets, its state, its parent.
+/// Reads the parent's process id from Linux's stat file: it comes after the number, the name in brackets and the state.
 pid_t parent_of(pid_t process) {
   const std::string text = read_file("/proc/" + std::to_string(process) + "/stat");
   return std::stoi(text.substr(text.rfind(')') + 4));

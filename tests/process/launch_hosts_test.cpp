@@ -20,7 +20,7 @@ using Words = SshHosts::Words;
 
 constexpr char kToken[] = "a-token-that-only-the-ranks-know";
 
-/// Whether `text` stands on the command line of any process.
+/// Returns whether `text` is on the command line of any process.
 bool on_a_command_line(const std::string& text) {
   bool found = false;
   DIR* processes = ::opendir("/proc");
@@ -51,7 +51,7 @@ TEST_CASE("four ranks on three hosts meet, and their sums are right") {
   for (std::string line; std::getline(lines, line); ++rows) CHECK(Json::parse(line)["ranks"] == 4);
   CHECK(rows == 2);
 
-  // The launcher's user has come by ssh, too; that says nothing of how the ranks meet.
+  // The launcher's user has come by ssh, too, which says nothing of how the ranks meet.
   const Outcome told = hosts.run(kAllHosts + Words{"--env", "K=v v"},
                                  script("echo $RINGLET_RANK of $RINGLET_WORLD_SIZE at $RINGLET_COORDINATOR, $K; echo again >&2"),
                                  {{"SSH_CONNECTION", "192.0.2.7 50000 192.0.2.8 22"}});
@@ -94,7 +94,7 @@ TEST_CASE("hostfiles of all forms start ranks, with rank 0 on another machine, t
   };
   CHECK_THAT(run(R"([{"ssh": "10.77.0.2", "ips": ["10.78.0.2"], "rdma": []}, {"ssh": "10.77.0.3", "ips": ["10.78.0.3"], "rdma": []}])"),
              Contains("[0 10.77.0.2] 0 10.78.0.2:") && Contains("[1 10.77.0.3] 1 10.78.0.2:"));
-  // A name that only ssh's configuration knows: the others get the address that it stands for.
+  // Only ssh's configuration knows this name; the other ranks get the address that it stands for.
   CHECK_THAT(run(R"({"backend": "ring", "envs": ["A=1"], "hosts": [{"ssh": "nickname", "ips": []}, {"ssh": "10.77.0.1", "ips": []}]})"),
              Contains("[0 nickname] 0 10.77.0.2:") && Contains(" 1 9\n"));
   CHECK_THAT(run(R"([{"ssh": "10.77.0.3", "slots": 2, "env": {"B": "2", "RINGLET_WARN_MS": "7"}, "cwd": "/usr"}])"),
@@ -119,7 +119,7 @@ TEST_CASE("what ssh cannot do is told in words, for all hosts at once, before an
   const Words touch = script("touch " + proof);
   CHECK_THAT(refusal({"--hosts", "10.77.0.2,no-such-host.invalid,10.77.0.1"}, touch),
              Contains("no-such-host.invalid: there is no machine of that name"));
-  // Nobody listens on the first host.
+  // No ssh server listens on the first host.
   CHECK_THAT(refusal({"--hosts", "10.77.0.2,root@10.77.0.1"}, touch), Contains("root@10.77.0.1: no ssh server listens there"));
   CHECK_THAT(refusal({"--hosts", "10.77.0.1,10.77.0.2,10.77.0.3", "--ssh", hosts.ssh("client-wrong-key")}, touch),
              Contains("10.77.0.2: ssh would ask") && Contains("10.77.0.3: ssh would ask") && Contains("ssh-copy-id 10.77.0.2"));

@@ -22,7 +22,7 @@ constexpr char kIp[] = "PATH=$PATH:/usr/sbin:/sbin ip ";
 
 void write_to(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
 
-/// As root at once, as another user by way of a user namespace.
+/// Moves this process to a network namespace of its own: directly as root, by way of a user namespace as another user.
 bool leave_network() {
   const auto user = std::to_string(::geteuid());
   const auto group = std::to_string(::getegid());
@@ -74,7 +74,7 @@ NetworkHost::NetworkHost(int number) : number_(number) {
 
 NetworkHost::~NetworkHost() {
   if (namespace_ >= 0) ::close(namespace_);
-  // With its namespace they would go, too, but some time later.
+  // The interfaces would go with their namespace, too, but some time later.
   for (const int interface : {0, 1}) (void)!std::system((kIp + ("link del " + port_name(number_, interface) + " 2>/dev/null")).c_str());
   if (keeper_ <= 0) return;
   ::kill(keeper_, SIGKILL);

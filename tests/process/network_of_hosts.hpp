@@ -13,10 +13,10 @@
 
 namespace ringlet::test {
 
-/// Runs a shell command; fails the test where that fails.
+/// Runs a shell command, and fails the test where the command fails.
 void shell(const std::string& command);
 
-/// A network namespace of its own, with eth0 and eth1, kept by a process that does nothing else.
+/// A network namespace with eth0 and eth1. A process that does nothing else keeps it alive.
 class NetworkHost {
  public:
   explicit NetworkHost(int number);
@@ -24,19 +24,19 @@ class NetworkHost {
   NetworkHost& operator=(const NetworkHost&) = delete;
   ~NetworkHost();
 
-  /// "10.77.0.1": of eth0; eth1's begins with 10.78.
+  /// Returns the address of eth0, such as "10.77.0.1", or of eth1, which begins with 10.78.
   std::string address(int interface = 0) const;
   std::string name() const { return "host" + std::to_string(number_); }
-  /// Runs `ip ARGUMENTS` there.
+  /// Runs `ip ARGUMENTS` on this host.
   void ip(const std::string& arguments) const { command("ip " + arguments); }
-  /// Runs any shell command there.
+  /// Runs any shell command on this host.
   void command(const std::string& text) const;
-  /// Runs `ringlet ARGUMENTS` there, with these variables in its environment.
+  /// Runs `ringlet ARGUMENTS` on this host, with these variables in its environment.
   std::unique_ptr<CommandProcess> run(std::vector<std::string> arguments,
                                       std::vector<std::pair<std::string, std::string>> variables = {}) const;
-  /// Runs `task` on a thread that is there, to its end.
+  /// Runs `task` on a thread in this host's namespace, to its end.
   void within(const std::function<void()>& task) const;
-  /// What to put before a command for a shell, so that it runs there.
+  /// Returns what a shell command must begin with to run on this host.
   std::string enter_line() const;
 
  private:
@@ -45,10 +45,10 @@ class NetworkHost {
   int namespace_ = -1;
 };
 
-/// Hosts that two bridges join, eth0 by one and eth1 by the other, in namespaces that vanish with this process.
+/// Hosts that two bridges join, one the eth0 of all hosts and one the eth1. Their namespaces vanish with this process.
 class NetworkOfHosts {
  public:
-  /// Why this system forbids it; nothing where it works. Moves this process into a namespace of its own, once.
+  /// Returns why this system forbids networks; nothing where it allows them. Moves this process into a namespace of its own, once.
   static std::optional<std::string> enter();
 
   explicit NetworkOfHosts(int hosts);
@@ -56,9 +56,9 @@ class NetworkOfHosts {
 
   const NetworkHost& host(int index) const { return *hosts_.at(static_cast<std::size_t>(index)); }
   const NetworkHost& add_host();
-  /// From now on the bridges pass no multicast, as access points do that keep their clients apart.
+  /// From now on the bridges pass no multicast, as some access points do to keep their clients apart.
   void block_multicast();
-  /// From now on the bridges pass nothing at all between hosts, as access points may.
+  /// From now on the bridges pass nothing at all between hosts, as some access points do.
   void isolate();
 
  private:

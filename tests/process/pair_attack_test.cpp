@@ -14,7 +14,7 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-/// A TCP socket of the test's own, that waits at most 20 s for anything.
+/// A TCP socket that waits at most 20 s for anything.
 class Socket {
  public:
   explicit Socket(int descriptor = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) : descriptor_(descriptor) {
@@ -25,12 +25,12 @@ class Socket {
   Socket(const Socket&) = delete;
   Socket& operator=(const Socket&) = delete;
 
-  /// "10.77.0.1:4000"
+  /// Connects to an address such as "10.77.0.1:4000", and returns whether that worked.
   bool dial(const std::string& to) const {
     const sockaddr_in address = address_of(to.substr(0, to.find(':')), static_cast<std::uint16_t>(std::stoi(to.substr(to.find(':') + 1))));
     return ::connect(descriptor_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
   }
-  /// Where it listens now.
+  /// Starts to listen and returns its address.
   std::string listen() const {
     sockaddr_in address = address_of("127.0.0.1", 0);
     socklen_t length = sizeof address;
@@ -46,7 +46,7 @@ class Socket {
     const ssize_t count = ::recv(descriptor_, text.data(), text.size(), 0);
     return count > 0 ? std::string(text.data(), static_cast<std::size_t>(count)) : std::string();
   }
-  /// Whether the other side ends the connection in time.
+  /// Returns whether the other side ends the connection in time.
   bool ends() const {
     std::array<char, 4'096> text;
     ssize_t count;
@@ -108,7 +108,7 @@ TEST_CASE("bad connections by the hundred cost nobody the code") {
   CAPTURE(ended, challenged, host->out(), host->err());
   CHECK(challenged);
   CHECK(ended == 5);
-  // Those that stay connected and silent do not keep out who knows the code.
+  // Connections that stay open and silent do not keep out a machine that knows the code.
   const Outcome joined = second.join(shown["code"], {"--peer", way});
   CAPTURE(joined.err);
   CHECK(joined.exit_code == 0);
@@ -135,7 +135,7 @@ TEST_CASE("who guesses codes ends the pairing, and its owner is told why") {
   const Outcome over = host->finish();
   CHECK(over.exit_code == 4);
   CHECK_THAT(over.err, Contains("too many wrong codes; is someone guessing?"));
-  // The last code is worth nothing any more.
+  // The last code is not accepted any more.
   CHECK(rogue.join(last, {"--wait", "1"}).exit_code == 3);
   CHECK(rogue.run({"token", "--show", "--group", "home"}).exit_code == 1);
 }

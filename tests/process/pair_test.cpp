@@ -13,7 +13,7 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-/// All that the bridges pass from now on.
+/// Records everything that the bridges pass from now on.
 class Wiretap {
  public:
   Wiretap() : socket_(::socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, htons(ETH_P_ALL))) {
@@ -41,7 +41,7 @@ TEST_CASE("a machine gets the token of a group by the code, which nobody hears")
   const Machine first(network.host(0)), second(network.host(1));
   REQUIRE(first.run({"token", "--save", "--group", "home"}).exit_code == 0);
   const Wiretap tap;
-  // Who is only up in the group does not take who pairs for one that is.
+  // A machine that is up in the group must not take one that is pairing for a member.
   const Process up = first.start({"up", "--group", "home", "--name", "watcher"});
   up->wait_for_stderr("is up");
   const Process host = first.show_code();

@@ -21,7 +21,7 @@ inline bool networks_are_here() {
   return !reason;
 }
 
-/// A host with a home of its own.
+/// A host with a home directory of its own.
 class Machine {
  public:
   explicit Machine(const NetworkHost& host) : host_(host) {}
@@ -51,7 +51,7 @@ class Machine {
   TemporaryDirectory home_;
 };
 
-/// What a host has told with its n-th code, from 1.
+/// Returns what a host has printed about its n-th code, counted from 1.
 inline Json wait_for_code(CommandProcess& host, int number) {
   host.wait_for_stdout("\"valid_seconds\"", number);
   std::istringstream lines(host.out());
@@ -61,7 +61,7 @@ inline Json wait_for_code(CommandProcess& host, int number) {
   return codes.at(static_cast<std::size_t>(number) - 1);
 }
 
-/// Where the machine that has told `shown` pairs, by its address on eth0.
+/// Returns where the machine that printed `shown` pairs, by its address on eth0.
 inline std::string way_to(const Machine& machine, const Json& shown) {
   for (const auto& address : shown["addresses"])
     if (const auto text = address.get<std::string>(); text.rfind(machine.host().address() + ":", 0) == 0) return text;
@@ -69,7 +69,7 @@ inline std::string way_to(const Machine& machine, const Json& shown) {
   return {};
 }
 
-/// A code that is as long, and another.
+/// Returns another code of the same length.
 inline std::string wrong(const std::string& code) { return std::string(code.size(), code[0] == '0' ? '1' : '0'); }
 
 }  // namespace ringlet::test

@@ -1,4 +1,4 @@
-// A rank that moves a pattern in several ways, for capture_test: rank 0 has it, the other one nothing.
+// A rank that moves a pattern in several ways, for tests of what others see of it. At first only rank 0 has the pattern.
 #include <cstdint>
 #include <cstdio>
 #include <cstring>

@@ -35,11 +35,11 @@ bool write_all(int to, const char* bytes, std::size_t count) {
   return true;
 }
 
-/// Appends what comes next; false where nothing does any more.
+/// Appends what comes next; returns false where nothing does any more.
 bool read_some(int from, std::string& to) {
   std::array<char, 4096> bytes;
   const ssize_t count = ::recv(from, bytes.data(), bytes.size(), 0);
-  // Where the other side has thrown away what it was told, it resets.
+  // The other side resets the connection where it has thrown away what it was told.
   REQUIRE((count >= 0 || errno == ECONNRESET));
   if (count > 0) to.append(bytes.data(), static_cast<std::size_t>(count));
   return count > 0;
@@ -63,7 +63,7 @@ std::string replay(std::uint16_t port, const std::string& from_dialler, std::siz
   std::string answer;
   bool more = true;
   while (more && answer.size() < hello) more = read_some(socket, answer);
-  // It may close before it has read all.
+  // The other side may close before it has read everything.
   if (more && from_dialler.size() > hello) write_all(socket, from_dialler.data() + hello, from_dialler.size() - hello);
   while (more) more = read_some(socket, answer);
   ::close(socket);

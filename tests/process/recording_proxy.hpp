@@ -9,15 +9,15 @@
 
 namespace ringlet::test {
 
-/// All that the two ends of one connection have said.
+/// All bytes that the two ends of one connection have sent.
 struct Conversation {
   std::string from_dialler, from_acceptor;
 };
 
-/// Both directions of all of them, one behind the other.
+/// Returns the bytes of all conversations in both directions, one after the other.
 std::string all_bytes(const std::vector<Conversation>& conversations);
 
-/// Stands between two processes of this machine: passes on what it gets at a port of its own, and keeps all of it, both ways.
+/// A proxy between two processes of this machine. It passes on what comes to a port of its own, and keeps all bytes of both directions.
 class RecordingProxy {
  public:
   RecordingProxy();
@@ -26,11 +26,11 @@ class RecordingProxy {
   ~RecordingProxy();
 
   std::uint16_t port() const { return port_; }
-  /// Begins to pass on, to this port of the loopback. Once; who came before has waited.
+  /// Begins to pass on to this port of the loopback, once. Connections that came before have waited.
   void pass_on_to(std::uint16_t port);
-  /// Waits until the first connection's dialler has said so much; fails the test after a minute. What was said by then.
+  /// Waits until the first connection's dialler has sent this many bytes, and returns what was sent by then. Fails the test after a minute.
   Conversation wait_for_dialler(std::size_t bytes);
-  /// Ends it. All that passed, in the order in which they came.
+  /// Ends the proxy and returns all conversations, in the order in which the connections came.
   std::vector<Conversation> finish();
 
  private:
@@ -53,8 +53,8 @@ class RecordingProxy {
   std::thread thread_;
 };
 
-/// Says to who listens at this port of the loopback what a dialler has said, the second half of it once the answer is as long as `hello`
-/// bytes, and reads until the other side has closed. All that it was answered; fails the test after a minute.
+/// Sends a dialler's recorded bytes to whoever listens at this port of the loopback: the first `hello` bytes at once, the rest when the
+/// answer has as many. Then reads until the other side has closed, and returns the whole answer. Fails the test after a minute.
 std::string replay(std::uint16_t port, const std::string& from_dialler, std::size_t hello);
 
 }  // namespace ringlet::test

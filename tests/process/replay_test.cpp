@@ -1,4 +1,4 @@
-// Who dials a group that is meeting and does not belong to it.
+// Tests what a group that is meeting tells diallers who do not belong to it.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -25,13 +25,13 @@ std::uint16_t port_of(const std::string& out) {
   return static_cast<std::uint16_t>(std::stoi(out.substr(colon + 1)));
 }
 
-/// Three ranks of which the last one is held back: the group is meeting. Rank 1 comes through a proxy.
+/// Three ranks, of which the last one is held back, so that the group is meeting. Rank 1 comes through a proxy.
 class MeetingGroup {
  public:
   MeetingGroup() {
     const std::string gate = directory_.path() + "/gate";
     REQUIRE(::mkfifo(gate.c_str(), 0600) == 0);
-    // For both, so that nothing waits for the other end.
+    // The gate is opened for reading and writing, so that opening it waits for nobody.
     gate_ = ::open(gate.c_str(), O_RDWR | O_CLOEXEC);
     launch_ = std::make_unique<CommandProcess>(
         std::vector<std::string>{
@@ -46,9 +46,9 @@ class MeetingGroup {
   }
   ~MeetingGroup() { ::close(gate_); }
   std::uint16_t port() const { return port_; }
-  /// What rank 1 has said so far: at least its handshake and some records.
+  /// Returns what rank 1 has sent so far: at least its handshake and some records.
   std::string said_by_a_rank() { return proxy_.wait_for_dialler(kFromDialler + 40).from_dialler; }
-  /// Lets the last rank go.
+  /// Lets the last rank go on, and waits for the end of the run.
   Outcome finish() {
     REQUIRE(::write(gate_, "go\n", 3) == 3);
     return launch_->finish();
@@ -62,7 +62,7 @@ class MeetingGroup {
   std::uint16_t port_ = 0;
 };
 
-/// A rank with settings of its own that dials the group. What the group has told it, each time; its text goes to `text`.
+/// Runs a rank with settings of its own that dials the group. Returns what the group told it each time; `text` gets what it printed.
 std::vector<std::string> told_to_rogue(std::uint16_t port, const std::string& settings, std::string& text) {
   RecordingProxy proxy;
   proxy.pass_on_to(port);
@@ -92,12 +92,12 @@ TEST_CASE("recordings and ranks without the right token are refused alike, and t
   CHECK_THAT(text, Contains("give all ranks the same (RINGLET_TOKEN"));
   for (const std::string& answer : told_to_rogue(group.port(), "RINGLET_TOKEN=" + kOldToken, text)) told.push_back(answer);
   CHECK_THAT(text, Contains("give all ranks the same (RINGLET_TOKEN") && !Contains(kOldToken));
-  // A preface and a fresh key, as for everyone, and not a byte about what was wrong.
+  // Each answer is a preface and a fresh key, as for everyone, and says nothing about what was wrong.
   for (const std::string& answer : told) {
     CHECK(answer.size() == kHello);
     CHECK(answer.substr(0, kPreface) == told[0].substr(0, kPreface));
   }
-  // Whoever has no token by default does not encrypt, which the preface alone says.
+  // A rank that does not encrypt says so in its preface, so it is told a preface and nothing else.
   for (const std::string& answer : told_to_rogue(group.port(), "RINGLET_ENCRYPT=off", text)) CHECK(answer == told[0].substr(0, kPreface));
   CHECK_THAT(text, Contains("does not encrypt its links"));
 
@@ -118,7 +118,7 @@ TEST_CASE("the recording of a whole job says nothing to the next one with the sa
   }
   MeetingGroup group;
   CHECK(replay(group.port(), recorded, kHello).size() == kHello);
-  // The next rank's key with the former one's proof: cut together from two recordings.
+  // This joins the next rank's key to the former one's proof, cut together from two recordings.
   const std::string fresh = group.said_by_a_rank();
   CHECK(replay(group.port(), fresh.substr(0, kHello) + recorded.substr(kHello), kHello).size() == kHello);
   const Outcome outcome = group.finish();

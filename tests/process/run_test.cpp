@@ -24,7 +24,7 @@ bool networks_are_here() {
   return !reason;
 }
 
-/// Three hosts where agents are up that allow `allowed`, and one of them to run jobs from.
+/// Three hosts on which agents are up that allow `allowed`. Jobs are run from one of them.
 struct Home {
   explicit Home(const std::vector<std::string>& allowed = {RINGLET_COLLECTIVE_LOOP}) {
     for (int i = 0; i < 3; ++i) {
@@ -45,7 +45,7 @@ struct Home {
     process->close_stdin();
     return process;
   }
-  /// The agents end well, and leave nothing behind.
+  /// Ends the agents, which must exit with 0 and leave no process behind.
   void end() {
     for (const Process& agent : agents) agent->send(SIGTERM);
     for (const Process& agent : agents) CHECK(agent->finish().exit_code == 0);
@@ -56,7 +56,7 @@ struct Home {
   std::vector<Process> agents;
 };
 
-/// What rank `rank` has printed of itself.
+/// Returns the process id that rank `rank` has printed.
 pid_t pid_of(const std::string& output, int rank) {
   const std::string mark = "[" + std::to_string(rank) + " host" + std::to_string(rank + 1) + "] pid ";
   const std::size_t at = output.find(mark);
@@ -152,7 +152,7 @@ TEST_CASE("an agent is killed: its ranks die, and it is named") {
   CHECK(outcome.exit_code == 1);
   CHECK_THAT(outcome.err, Contains("ringlet run: lost host2 (") && Contains("; it had rank 1"));
   for (int rank = 0; rank < 3; ++rank) wait_for_death(pid_of(outcome.out, rank));
-  // Whoever holds the lifeline of the agent would keep this waiting.
+  // If any process still held the agent's lifeline, this would wait for it.
   CHECK(home.agents[1]->finish().exit_code == -SIGKILL);
   home.agents.erase(home.agents.begin() + 1);
   home.end();

@@ -15,17 +15,17 @@ class SshHosts {
   using Words = std::vector<std::string>;
   using Variables = std::vector<std::pair<std::string, std::string>>;
 
-  /// The same for all cases of a test program; null, and said, where the system cannot have them.
+  /// Returns the same hosts for all cases of a test program; null, with a message, where the system cannot have them.
   static const SshHosts* find();
 
   SshHosts() = default;
 
   const std::string& directory() const noexcept { return keys_.directory(); }
-  /// For --ssh; `config` is one of `SshKeys`.
+  /// Returns a command for --ssh; `config` is a file of `SshKeys`.
   std::string ssh(const std::string& config) const { return keys_.command(config); }
-  /// `ringlet launch OPTIONS -- PROGRAM` on the first host, with an --ssh that works where the options have none.
+  /// Starts `ringlet launch OPTIONS -- PROGRAM` on the first host, with an --ssh that works where the options have none.
   std::unique_ptr<CommandProcess> start(Words options, const Words& program, Variables environment = {}) const;
-  /// To its end, with nothing on standard input.
+  /// Runs the same to its end, with nothing on standard input.
   Outcome run(Words options, const Words& program, Variables environment = {}) const;
 
  private:
@@ -34,7 +34,7 @@ class SshHosts {
   SshServer second_{network_.host(1), keys_}, third_{network_.host(2), keys_};
 };
 
-/// Four ranks on the three hosts.
+/// The option for four ranks on the three hosts.
 inline const SshHosts::Words kAllHosts{"--hosts", "10.77.0.1,root@10.77.0.2:2,10.77.0.3"};
 
 inline SshHosts::Words operator+(SshHosts::Words left, const SshHosts::Words& right) {

@@ -38,7 +38,7 @@ std::string SshKeys::command(const std::string& config) const { return "ssh -F "
 bool SshServer::is_here() { return ::geteuid() == 0 && ::access("/usr/sbin/sshd", X_OK) == 0; }
 
 SshServer::SshServer(const NetworkHost& host, const SshKeys& keys) {
-  // Its directory for the separation of privileges may be missing where no system server runs.
+  // The server's directory for the separation of privileges may be missing where the system runs no ssh server.
   const std::string line = host.enter_line() +
                            " unshare --mount sh -c 'mount -t tmpfs none /run && mkdir -m 755 /run/sshd && exec "
                            "/usr/sbin/sshd -D -e -f " +
@@ -64,7 +64,7 @@ SshServer::SshServer(const NetworkHost& host, const SshKeys& keys) {
     REQUIRE(count > 0);
     told.append(buffer.data(), static_cast<std::size_t>(count));
   }
-  // What it says later goes nowhere; a closed pipe only makes it silent.
+  // Nobody reads what the server says later; a closed pipe only makes it silent.
   ::close(pipe[0]);
 }
 

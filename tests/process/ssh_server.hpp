@@ -15,23 +15,23 @@ class SshKeys {
   SshKeys();
 
   const std::string& directory() const noexcept { return directory_.path(); }
-  /// "ssh -F ...", for --ssh; `config` is a file of this directory.
+  /// Returns "ssh -F ...", for --ssh; `config` is a file of this directory.
   std::string command(const std::string& config = "client") const;
 
  private:
   TemporaryDirectory directory_;
 };
 
-/// An ssh server on a host of its own network, at port 22 there; it lets this user in by the test's key.
+/// An ssh server at port 22 of a host in its own network. It lets this user in by the test's key.
 class SshServer {
  public:
-  /// Returns when it listens.
+  /// Returns when the server listens.
   SshServer(const NetworkHost& host, const SshKeys& keys);
   SshServer(const SshServer&) = delete;
   SshServer& operator=(const SshServer&) = delete;
   ~SshServer();
 
-  /// Whether this system has what is needed.
+  /// Returns whether this system has what is needed.
   static bool is_here();
 
  private:

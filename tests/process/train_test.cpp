@@ -12,7 +12,7 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-/// A text with something to learn in it.
+/// Writes a text with something to learn in it, and returns its path.
 std::string write_text(const TemporaryDirectory& directory) {
   const std::string path = directory.path() + "/text.txt";
   std::ofstream file(path);
@@ -45,7 +45,7 @@ nlohmann::json last_line(const std::string& text) {
 
 }  // namespace
 
-// 10 sequences do not divide by 3 or 4: the weighted average is part of this.
+// 10 sequences do not divide by 3 or 4, so this also tests the weighted average.
 TEST_CASE("N ranks on a batch split N ways follow one rank on the whole batch") {
   const TemporaryDirectory directory;
   const std::string text = write_text(directory);
@@ -156,7 +156,7 @@ TEST_CASE("a run goes on from its newest checkpoint with another number of ranks
   };
   const auto whole = losses_of(4, {"--fsdp"});
   REQUIRE(whole.size() == 20);
-  // As if the run had ended before its last step.
+  // Without its last checkpoint the run looks as if it had ended earlier.
   REQUIRE(std::filesystem::remove_all(saved + "/step-00000020") > 0);
   const auto rest = losses_of(3, {"--fully-shard", "--resume"});
   REQUIRE(rest.size() == 10);

@@ -1,4 +1,4 @@
-// Known answers: of the RFCs, and of a second way to compute the same, which the tests of the browser's side meet as well.
+// Tests against known answers: those of the RFCs, and those of a second implementation, which the tests of the browser's side use, too.
 #include <catch2/catch.hpp>
 #include <string>
 #include <string_view>

@@ -1,4 +1,4 @@
-// What somebody on the way can do to the records: nothing that is delivered, and nothing that looks like an end.
+// Tests of what somebody on the way can do to the records: nothing of it is delivered, and nothing of it looks like an end.
 #include <catch2/catch.hpp>
 #include <random>
 
@@ -24,7 +24,7 @@ Record seal(const Key& key, std::uint64_t number, ConstBytes content) {
   return record;
 }
 
-/// What a dialler says, and the records that carry it: three, then the end.
+/// What a dialler sends, and the records that carry it: three, then the end.
 struct Spoken {
   std::vector<std::byte> content;
   std::vector<Record> records;
@@ -41,7 +41,7 @@ struct Spoken {
   }
 };
 
-/// An encrypted link whose peer sends whatever bytes the test says, and what its user makes of them.
+/// An encrypted link whose peer sends whatever bytes the test chooses, and what its user receives.
 struct Listening {
   SimPair pair;
   ByteUser raw, user;
@@ -61,7 +61,7 @@ struct Listening {
     });
     pair.world.run_until_idle({.time = Duration::seconds(60)});
   }
-  /// The user got nothing but the beginning of what was said, whole records of it, and then an error.
+  /// Checks that the user got nothing but whole records from the beginning of what was sent, and then an error.
   void check_broken(const Spoken& spoken) const {
     CHECK_FALSE(user.ended);
     REQUIRE(user.failure);
@@ -81,7 +81,7 @@ TEST_CASE("records are as they are documented") {
     CHECK(listening.user.ended);
     CHECK_FALSE(listening.user.failure);
   }
-  // And the other way round: the same bytes leave.
+  // In the other direction, the same bytes leave.
   SimPair pair(1, PathOptions::calm());
   ByteUser raw, user;
   const auto listener =

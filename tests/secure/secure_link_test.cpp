@@ -92,7 +92,7 @@ TEST_CASE("who stands between two that have no room for each other's bytes still
   }
   conformance::settle(pair);
   for (auto* user : {&users.dialler, &users.acceptor}) CHECK(user->bytes_received == 100);
-  // What waits inside the links has to come, though neither's socket takes or gives a byte.
+  // Bytes that wait inside the links must be delivered, though neither link's socket takes or gives any.
   for (auto* user : {&users.dialler, &users.acceptor}) user->receive_limit = 900;
   users.dialler.wake();
   REQUIRE(pair.drive([&] { return users.dialler.bytes_received == 900; }));

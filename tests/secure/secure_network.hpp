@@ -11,7 +11,7 @@
 
 namespace ringlet::test {
 
-/// Of the direction from a side: 0 dials, 1 accepts.
+/// Returns the key of the direction from this side: 0 dials, 1 accepts.
 inline Key key_from(std::size_t side) {
   Key key{};
   key[0] = static_cast<std::byte>(side + 1);
@@ -23,7 +23,7 @@ inline std::unique_ptr<Link> secured(EventLoop& loop, std::unique_ptr<Link> link
                                       std::make_unique<RecordCipher>(key_from(1 - side)));
 }
 
-/// A network all of whose links are encrypted, with the same keys.
+/// A network whose links are all encrypted, with the same keys.
 class SecureNetwork final : public Network {
  public:
   SecureNetwork(EventLoop& loop, Network& network) : loop_(loop), network_(network) {}
@@ -43,7 +43,7 @@ class SecureNetwork final : public Network {
   Network& network_;
 };
 
-/// Another pair with encrypted links on it.
+/// A pair of networks that puts encrypted links over those of another pair.
 class SecurePair final : public conformance::NetworkPair {
  public:
   explicit SecurePair(conformance::NetworkPair& pair) : pair_(pair) {
@@ -60,7 +60,7 @@ class SecurePair final : public conformance::NetworkPair {
   std::vector<std::unique_ptr<Network>> networks_;
 };
 
-/// The cases of links. A link that goes without having ended its direction is no orderly end here, so that case is another one.
+/// Returns the cases of links but one: here a link that goes without having ended its direction is no orderly end, as another case checks.
 inline std::vector<conformance::Case> secure_link_cases() {
   std::vector<conformance::Case> cases;
   for (const auto& family : {conformance::link_cases(), conformance::closing_cases()})

@@ -12,12 +12,12 @@
 
 namespace ringlet::test {
 
-/// Sends what `outgoing` holds and keeps what comes, and counts the calls.
+/// A link user that sends what `outgoing` holds, keeps what comes, and counts the calls.
 class ByteUser final : public LinkUser {
  public:
   std::vector<std::byte> outgoing;
   std::vector<std::byte> incoming;
-  std::vector<std::size_t> pieces;  // sizes of received()
+  std::vector<std::size_t> pieces;  // sizes that received() was called with
   std::size_t sent_bytes = 0;
   std::size_t pulls = 0;
   std::size_t part_bytes = 1000;

@@ -183,7 +183,7 @@ TEST_CASE("reset at a byte: no byte behind it arrives") {
   CHECK(pair.dialler.failure);
   CHECK(pair.acceptor.failure);
   CHECK(pair.acceptor.incoming.size() <= limit);
-  // The last piece may be dropped unread, no more than that.
+  // At most the last piece may be dropped unread.
   CHECK(pair.acceptor.incoming.size() + 65536 >= limit);
   CHECK(is_start_of(pair.acceptor.incoming, pair.dialler.outgoing));
 }

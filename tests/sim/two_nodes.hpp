@@ -7,7 +7,7 @@
 
 namespace ringlet::test {
 
-/// Two nodes, a link dialled by the first, and a user at each end. Members die before the world.
+/// Two nodes, a link that the first dials, and a user at each end. All members are destroyed before the world.
 struct TwoNodes {
   SimWorld world;
   SimNode& one = world.add_node();

@@ -1,4 +1,4 @@
-// Every target gives the scalar target's bits, wherever the data lies and however long it is.
+// Checks that every target gives the scalar target's bits, wherever the data lies and however long it is.
 #include <catch2/catch.hpp>
 #include <cstring>
 
@@ -20,7 +20,7 @@ std::vector<std::size_t> lengths() {
 
 bool same_bits(double left, double right) { return std::memcmp(&left, &right, sizeof left) == 0 || (left != left && right != right); }
 
-/// Out of place, in place of a, in place of b.
+/// Returns whether the kernel gives the expected bits out of place, in place of a, and in place of b.
 bool reduces_alike(simd::ReduceFn kernel, DType dtype, const Bytes& a, const Bytes& b, const Bytes& expected, Random& random) {
   const std::size_t count = a.size() / size_of(dtype);
   Placed left(a, random.below(kMaxShift)), right(b, random.below(kMaxShift)), out(Bytes(a.size()), random.below(kMaxShift));

@@ -15,7 +15,7 @@ foreach(object IN LISTS objects)
   string(REPLACE ";" "," symbols "${symbols}")
   string(REPLACE "\n" ";" symbols "${symbols}")
   foreach(symbol IN LISTS symbols)
-    # DW.ref.*: a pointer to the exception personality, the same in every unit.
+    # DW.ref.* points to the exception personality and is the same in every unit.
     if(NOT symbol MATCHES "^[0-9a-f]* [WVu] (.*)$" OR symbol MATCHES " DW\\.ref\\.")
       continue()
     endif()

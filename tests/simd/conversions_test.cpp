@@ -1,4 +1,4 @@
-// Casts of every target, where rounding is hardest: all values of the 16-bit formats, and the neighbourhood of every rounding boundary.
+// Tests the casts of every target where rounding is hardest: all values of the 16-bit formats, and those near every rounding boundary.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
@@ -24,7 +24,7 @@ double decode_as(DType dtype, std::size_t bits) {
   return dtype == DType::f16 ? decode(Float16{half}) : decode(BFloat16{half});
 }
 
-/// In T: every value of the format, the middles between neighbours, and the numbers of T just beside those.
+/// Returns in T every value of the format, the middles between neighbours, and the numbers of T just beside those.
 template <class T>
 Bytes boundaries(DType half) {
   constexpr T kInfinity = std::numeric_limits<T>::infinity();

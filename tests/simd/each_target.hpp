@@ -16,7 +16,7 @@ void for_each_target(Visit visit) {
 
 inline constexpr std::size_t kMaxShift = 64;
 
-/// Elements at an address of the wanted misalignment, with guard bytes on both sides.
+/// Elements at an address with a chosen misalignment, with guard bytes on both sides.
 class Placed {
  public:
   Placed(const Bytes& elements, std::size_t shift)

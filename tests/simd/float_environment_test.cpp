@@ -10,7 +10,7 @@ using ringlet::simd::FloatEnvironment;
 
 namespace {
 
-// volatile: the compiler must neither fold nor move the arithmetic.
+// The operands are volatile, so that the compiler neither folds nor moves the arithmetic.
 bool rounds_to_nearest() {
   volatile float one = 1, little = 0x1p-30f;
   return one + little == 1 && -one - little == -1;

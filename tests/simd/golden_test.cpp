@@ -1,5 +1,5 @@
-// One hash per dtype over what all kernels make of fixed input. The constants hold on every machine: where one differs, two machines of
-// a group would compute different sums.
+// Checks one hash per dtype over the results of all kernels on fixed input. The constants hold on every machine: where one differs, two
+// machines of a group would compute different sums.
 #include <catch2/catch.hpp>
 #include <cstring>
 
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kCount = 4'001;
 
-/// FNV-1a.
+/// The hash function FNV-1a.
 class Hash {
  public:
   void add(DType dtype, Bytes elements) {
@@ -73,7 +73,7 @@ constexpr std::uint64_t kGolden[] = {0x4b161af438736d2d, 0x8291c65bce725270, 0xa
                                      0x99855d360d681b29, 0x7c3a48dfc77fbe1c, 0x6634013d88bae5be, 0x6509ed0b3b3f2d03};
 static_assert(std::size(kGolden) == kDTypeCount);
 
-/// Numbers without infinities and NaNs, second moments without a sign, so that no rule's results are mostly NaN.
+/// The numbers have no infinities and NaNs, and the second moments have no sign, so that no rule's results are mostly NaN.
 std::uint64_t hash_of_updates(const simd::Kernels& kernels, DType dtype) {
   Random random(2'027);
   const auto make = [&](std::byte mask) {

@@ -35,7 +35,7 @@ std::uint16_t encode_bits(double value, BinaryFormat format) {
   const int smallest = 1 - format.bias();
   const int exponent = magnitude == 0 ? smallest : std::max(std::ilogb(magnitude), smallest);
   if (exponent > format.bias()) return static_cast<std::uint16_t>(sign | infinity);
-  // In units of the last place, where scaling is exact, the only rounding is that to an integer.
+  // In units of the last place scaling is exact, so the only rounding is that to an integer.
   const auto units = static_cast<unsigned>(std::nearbyint(std::ldexp(magnitude, format.fraction_bits - exponent)));
   const auto binade = static_cast<unsigned>(exponent - smallest) << format.fraction_bits;
   return static_cast<std::uint16_t>(sign | (binade + units));
@@ -66,7 +66,7 @@ bool ordered_before(F a, F b) {
 Complex64 combine(ReduceOp op, Complex64 a, Complex64 b) {
   if (op == ReduceOp::sum) return {a.real() + b.real(), a.imag() + b.imag()};
   if (op == ReduceOp::prod) {
-    // Every product and difference is rounded on its own; volatile keeps them apart.
+    // Every product and difference is rounded on its own; volatile keeps the compiler from fusing them.
     volatile float ac = a.real() * b.real(), bd = a.imag() * b.imag(), ad = a.real() * b.imag(), bc = a.imag() * b.real();
     return {ac - bd, ad + bc};
   }
@@ -109,7 +109,7 @@ void put_double(Bytes& out, std::size_t i, DType dtype, double value) {
     set_element(out, i, value);
 }
 
-/// All real parts as f64.
+/// Returns all real parts as f64.
 std::vector<double> reals(DType dtype, const Bytes& data) {
   std::vector<double> values;
   with_type(dtype == DType::complex64 ? DType::f32 : dtype, [&](auto zero) {

@@ -1,4 +1,4 @@
-// The scalar target against definitions written a second time.
+// Checks the scalar target against a second implementation of the definitions.
 #include <catch2/catch.hpp>
 
 #include "simd/kernels.hpp"
@@ -99,7 +99,7 @@ TEST_CASE("scalar folds follow their definitions") {
       INFO(name_of(dtype) << ' ' << count);
       Bytes data = make_elements(dtype, count, random);
       for (bool with_nan : {true, false}) {
-        // Without NaN and infinity: their exponent's lowest bit is cleared by halving, which leaves every other pattern a number.
+        // Clearing bit 6 of every byte clears the exponent's highest bit, which leaves no infinity and no NaN.
         if (!with_nan) {
           for (std::size_t i = 0; i < data.size(); ++i) data[i] &= std::byte{0xbf};
         }

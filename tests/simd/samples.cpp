@@ -5,7 +5,7 @@
 namespace ringlet::test {
 namespace {
 
-/// Real parts of the format as bit patterns; for integers the extremes and the values around zero.
+/// Returns the corner cases of the format's real parts as bit patterns; for integers the extremes and the values around zero.
 std::vector<std::uint64_t> corner_cases(DType dtype) {
   switch (dtype) {
     case DType::f16:
@@ -29,7 +29,7 @@ std::vector<std::uint64_t> corner_cases(DType dtype) {
   }
 }
 
-/// A number between -4 and 4 in the format.
+/// Returns a number between -4 and 4 in the format.
 std::uint64_t ordinary(DType dtype, Random& random) {
   const double value = (static_cast<double>(random.below(8'000'001)) - 4'000'000) / 1'000'000;
   const auto bits_of = [](auto number, auto bits) {
@@ -39,7 +39,7 @@ std::uint64_t ordinary(DType dtype, Random& random) {
   const std::uint32_t single = bits_of(static_cast<float>(value), std::uint32_t{});
   switch (dtype) {
     case DType::f16: {
-      // Powers of two from 2^-8 to 2^7 with random fractions.
+      // These are powers of two from 2^-8 to 2^7 with random fractions.
       const std::uint64_t bits = random.next();
       return (bits & 0x83ff) | ((7 + bits / 65536 % 16) << 10);
     }

@@ -40,7 +40,7 @@ inline std::vector<DType> dtypes_that(bool (*belong)(DType) noexcept) {
   return all;
 }
 
-/// Elements of every kind: random bits, numbers of ordinary size, and the format's corner cases, several of them close together.
+/// Returns elements of every sort: random bits, numbers of ordinary size, and the format's corner cases, several of them close together.
 Bytes make_elements(DType dtype, std::size_t count, Random& random);
 
 /// Every pair of the dtype's corner cases: a[i], b[i].
@@ -53,7 +53,7 @@ Pairs make_corner_pairs(DType dtype);
 /// Gives every NaN (complex64: every NaN part) one pattern.
 void canonicalise(DType dtype, Bytes& elements);
 
-/// Index of the first element whose bits differ, NaN being equal to NaN; `count` if there is none.
+/// Returns the index of the first element whose bits differ, NaN being equal to NaN; `count` if there is none.
 std::size_t first_difference(DType dtype, Bytes left, Bytes right);
 
 }  // namespace ringlet::test

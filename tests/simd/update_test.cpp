@@ -1,4 +1,4 @@
-// The optimizers' steps: every target gives the scalar target's bits; what they compute is tested with the optimizers.
+// Checks that every target's steps of the optimizers give the scalar target's bits. What they compute is tested with the optimizers.
 #include <catch2/catch.hpp>
 #include <limits>
 

@@ -59,7 +59,7 @@ def white_space(tree: Tree) -> Iterator[Finding]:
 @check
 def banned(tree: Tree) -> Iterator[Finding]:
     for path in tree.paths():
-        # The rules and their samples are no offence.
+        # The rules and their samples may contain what they ban.
         if path.startswith("tests/tidy/"):
             continue
         here = [rule for rule in rules.BANNED if path.startswith(rule.where or ("",)) and path.endswith(rule.endings or ("",))]
@@ -116,14 +116,14 @@ def file_length(tree: Tree) -> Iterator[Finding]:
 
 @check
 def built(tree: Tree) -> Iterator[Finding]:
-    """A source file that no list of the build names is dead, or a test that never runs."""
+    """A source file that no list of the build names is dead code, or a test that never runs."""
     named, patterns = set(), []
     for list_path in tree.paths("CMakeLists.txt", ".cmake"):
         for word in re.findall(r"[\w./${}-]+\.(?:cpp|c)\b", tree.texts[list_path]):
             folder, name = posixpath.split(word)
             named.add(name)
             if "$" in name:
-                # A variable of a loop over the list's own folder.
+                # The variable belongs to a loop over the list's own folder.
                 full = posixpath.join(posixpath.dirname(list_path), folder, name)
                 patterns.append(re.sub(r"\\\$\\{\w+\\}", r"\\w+", re.escape(full)))
     by_pattern = re.compile("|".join(patterns) or "(?!)")
@@ -147,7 +147,7 @@ def licence(tree: Tree) -> Iterator[Finding]:
 
 @check
 def versions(tree: Tree) -> Iterator[Finding]:
-    """The version stands in the top CMakeLists.txt; what cannot be told by it says the same."""
+    """The version is set in the top CMakeLists.txt; files that cannot take it from there must say the same."""
     match = re.search(r"^project\(Ringlet VERSION (\d+)\.(\d+)\.(\d+)\b", tree.texts.get("CMakeLists.txt", ""), re.MULTILINE)
     if not match:
         yield Finding("CMakeLists.txt", 0, "no project(Ringlet VERSION ...)")
@@ -175,7 +175,7 @@ def versions(tree: Tree) -> Iterator[Finding]:
 
 @check
 def public_symbols(tree: Tree) -> Iterator[Finding]:
-    """What callers are offered is shown or tested somewhere."""
+    """Everything that callers are offered must be shown or tested somewhere."""
     users = tree.paths(under="tests/") + tree.paths(under="examples/") + tree.paths(under="docs/") + tree.paths("README.md")
     words = set()
     for path in users:
@@ -204,7 +204,7 @@ def environment_variables(tree: Tree) -> Iterator[Finding]:
 
 @check
 def links(tree: Tree) -> Iterator[Finding]:
-    """Links between the repository's own files, and to headings of documents."""
+    """Links between the repository's own files, and to headings of documents, must lead somewhere."""
     folders = {posixpath.dirname(path) for path in tree.paths()}
     folders |= {posixpath.dirname(folder) for folder in folders}
 
@@ -228,7 +228,7 @@ def links(tree: Tree) -> Iterator[Finding]:
 @check
 def usage(tree: Tree) -> Iterator[Finding]:
     for path in tree.paths(under="scripts/"):
-        # Parts of a script stand in a folder of its own; people start those beside it.
+        # A folder below scripts/ has parts of a script; people start the files beside it.
         if path.count("/") > 1:
             continue
         if not re.search(r"--help \| -h\)|add_argument|argparse", tree.texts[path]):

@@ -1,4 +1,4 @@
-"""What the public headers declare for callers: functions, types and aliases, by a reading of C++ that is rough, but enough for these headers."""
+"""Finds what the public headers declare for callers: functions, types and aliases. It reads C++ roughly, but well enough for these headers."""
 
 import re
 from typing import List, Tuple
@@ -6,12 +6,12 @@ from typing import List, Tuple
 COMMENT_OR_STRING = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|' + r"'(?:\\.|[^'\\\n])*'", re.DOTALL)
 DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\]|\\\n|\\.)*", re.MULTILINE)
 TOKEN = re.compile(r"[A-Za-z_]\w*|\d[\w.']*|::|->|\S")
-# Words before a parenthesis that are no names of functions.
+# These words may come before a parenthesis and are not names of functions.
 NO_NAMES = {"requires", "noexcept", "decltype", "alignas", "explicit", "sizeof", "static_assert", "operator", "__attribute__"}
 
 
 def without_comments(text: str) -> str:
-    """The same lines, with blanks for what is no code."""
+    """Returns the same lines, with blanks in place of what is not code."""
     blank = lambda match: re.sub(r"[^\n]", " ", match.group())
     return DIRECTIVE.sub(blank, COMMENT_OR_STRING.sub(blank, text))
 
@@ -27,7 +27,7 @@ def tokens_of(text: str) -> List[Token]:
 
 
 def after_template(statement: List[Token]) -> List[Token]:
-    """The statement without the `template <...>` at its front."""
+    """Returns the statement without the `template <...>` at its front."""
     while statement and statement[0][0] == "template":
         depth = 0
         for at, (word, _) in enumerate(statement[1:], 1):
@@ -39,7 +39,7 @@ def after_template(statement: List[Token]) -> List[Token]:
 
 
 def named_by(statement: List[Token]) -> List[Token]:
-    """What a statement of a namespace or a class declares, if it is a function, a type, an alias or a concept."""
+    """Returns what a statement of a namespace or a class declares, if it is a function, a type, an alias or a concept."""
     statement = after_template(statement)
     words = [word for word, _ in statement]
     if not words or words[0] in ("friend", "static_assert", "~", "namespace"):
@@ -66,9 +66,9 @@ def named_by(statement: List[Token]) -> List[Token]:
 
 
 def cpp_symbols(text: str) -> List[Token]:
-    """Names of what a header offers, each with its line; without what is in a namespace `detail` or `native`, or not public."""
+    """Returns the names that a header offers, each with its line, without those in a namespace `detail` or `native` and those that are not public."""
     found: List[Token] = []
-    # For each brace that is open: whether what stands in it is for callers; None where declarations are not read at all.
+    # For each open brace, this says whether callers may use what is in it; None where declarations are not read at all.
     scopes: List[object] = []
     access: List[bool] = []
     statement: List[Token] = []
@@ -131,7 +131,7 @@ def cpp_symbols(text: str) -> List[Token]:
 
 
 def c_symbols(text: str) -> List[Token]:
-    """The functions that the C library exports."""
+    """Returns the functions that the C library exports."""
     found = []
     for number, line in enumerate(without_comments(text).split("\n"), 1):
         found += [(match.group(1), number) for match in re.finditer(r"\b(ringlet_\w+)\s*\(", line)]

@@ -1,22 +1,22 @@
-"""What the checks hold the sources against. Everything that someone may want to change about a rule is here."""
+"""The rules that the checks hold the sources against. Everything that someone may want to change about a rule is here."""
 
 from typing import NamedTuple, Tuple
 
 CODE = (".cpp", ".hpp", ".c", ".h", ".ts", ".mjs", ".js", ".py", ".css", ".html", ".proto", ".sh", ".cmake", "CMakeLists.txt")
 CPP = (".cpp", ".hpp", ".c", ".h")
 PROSE = (".md",)
-# Made by other programs, or files whose form another program decides.
+# Other programs make these files, or decide their form.
 GENERATED = ("wasm/package-lock.json", "docs/images/")
 
-# clang-format breaks at 140 what can be broken; what is longer is a text that stands in one piece.
+# clang-format breaks lines at 140 where it can; a longer line is a text in one piece.
 LINE_LENGTH = 160
 # Settings of tests are long. A line that is only a list of sources may have any length.
 CMAKE_LINE_LENGTH = 200
-# Of documents; a row of a table, or a line with a link or an image, cannot be broken.
+# This is for documents. Rows of tables, and lines with a link or an image, cannot be broken.
 PROSE_LINE_LENGTH = 230
 
 FILE_LINES = 400
-# Longer, and yet one job. A limit that a file has grown below is lowered or removed.
+# These files are longer, and yet do one job. A limit that a file no longer needs is lowered or removed.
 FILE_LINES_OF = {
     "tests/core/plan_test.cpp": 450,
 }
@@ -47,13 +47,13 @@ SOURCES = (
 )
 
 BANNED = [
-    # Left open.
+    # These words mark work that is left open.
     Banned(r"\b(TODO|FIXME|XXX)\b", (), (), "finish it, or say in the documents what is missing", "// TODO: the rest"),
     Banned(
         r"not implemented|unimplemented|\bplaceholder\b", SOURCES, (), "implement it, or leave it out", 'throw Error("not implemented");'
     ),
     Banned(r"<<<<<<< |>>>>>>> ", (), (), "resolve the conflict", ">>>>>>> main"),
-    # One machine's or one person's.
+    # These belong to one machine or one person.
     Banned(r"(?<![\w.$}])/(work|root|home|Users)/\w", (), (), "a path that every machine has", "cd /home/someone/ringlet"),
     Banned(r"(?<![\w.$}])/tmp/[A-Za-z]", SOURCES, (), "a temporary directory of the run's own", 'open("/tmp/ringlet.log")'),
     Banned(r"(?i)co-authored-by", (), (), "names stand in the history", "Co-authored-by: someone"),
@@ -79,7 +79,7 @@ BANNED = [
         "the definitions of simd/, which are the same on all targets",
         "xsimd::max(a, b)",
     ),
-    # Tests that depend on time or on others' processes.
+    # These make tests depend on time or on others' processes.
     Banned(r"\b(pkill|killall)\b", (), (), "ending a process by its id", "pkill ringlet"),
     Banned(
         r"\bsleep_for\b|\bsleep_until\b|\busleep\(",
@@ -88,7 +88,7 @@ BANNED = [
         "waiting for what is to happen",
         "std::this_thread::sleep_for(1s);",
     ),
-    # Rooms that know no process, and a library that prints nothing.
+    # Some rooms know no process, and a library prints nothing.
     Banned(
         r"\bstd::(cout|cerr|clog)\b",
         ("core/", "simd/", "transport/", "native/", "include/", "bindings/"),
@@ -183,12 +183,12 @@ CONFINED = [
     Confined(r"windows\.h|winsock2\.h", (), "nothing is written for Windows", "windows.h"),
     Confined(r"bits/.*", (), "these are one library's own", "bits/stdc++.h"),
 ]
-# Public headers and examples are what a user compiles.
+# Users compile the public headers and the examples.
 PUBLIC_INCLUDES = r"ringlet/[\w/]+\.(hpp|h)|dlpack/dlpack\.h|[a-z_]+(\.h)?"
 EXAMPLE_INCLUDES = PUBLIC_INCLUDES + r"|train_text/.*|Eigen/.*|CLI/CLI\.hpp|fmt/.*|nlohmann/.*|sys/ioctl\.h"
 
-# Declared for callers, used by headers themselves alone.
+# These are declared for callers, though only the headers themselves use them.
 UNREFERENCED_SYMBOLS = ("Void",)
 
-# Set by Ringlet's own programs for each other.
+# Ringlet's own programs set these variables for each other.
 INTERNAL_VARIABLES = ("RINGLET_COORDINATOR_FD", "RINGLET_PAGE_FD", "RINGLET_PRESENCE_FD")

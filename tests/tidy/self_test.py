@@ -1,4 +1,4 @@
-"""Each check and each rule finds what it is there for, and nothing in what is as it should be."""
+"""Tests that each check and each rule finds what it is there for, and nothing in a good repository."""
 
 import re
 import unittest
@@ -11,7 +11,7 @@ from tree import Tree
 
 PACKAGE = '{"version": "0.1.0", "license": "MIT"}\n'
 LOCK = '{"version": "0.1.0", "packages": {"": {"version": "0.1.0"}}}\n'
-# A repository in which every check finds nothing.
+# Every check finds nothing in this repository.
 GOOD = {
     "CMakeLists.txt": "project(Ringlet VERSION 0.1.0 LANGUAGES CXX)\nadd_library(ringlet core/plan.cpp)\n",
     "CHANGELOG.md": "## [0.1.0]\n",
@@ -31,7 +31,7 @@ GOOD = {
     "wasm/package-lock.json": LOCK,
 }
 
-# By check: what makes a good repository a bad one.
+# For each check, these are changes that make the good repository a bad one.
 BAD: Dict[str, List[Dict[str, str]]] = {
     "line_length": [
         {"core/plan.cpp": "// " + "x" * rules.LINE_LENGTH + "\n"},

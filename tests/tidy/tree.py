@@ -15,13 +15,13 @@ class Finding(NamedTuple):
 
 
 class Tree:
-    """Texts by path, relative to the root and with slashes."""
+    """The texts of files by path. Paths are relative to the root and have slashes."""
 
     def __init__(self, texts: Dict[str, str]):
         self.texts = texts
 
     def paths(self, *endings: str, under: str = "") -> List[str]:
-        """Those with one of the endings; all where none is given."""
+        """Returns the paths with one of the endings; all where none is given."""
         return sorted(path for path in self.texts if path.startswith(under) and (not endings or path.endswith(endings)))
 
     def lines(self, path: str) -> List[str]:
@@ -29,13 +29,13 @@ class Tree:
 
 
 def names_by_git(root: str) -> List[str]:
-    """What is in the repository or would be added to it."""
+    """Returns the files that are in the repository or would be added to it."""
     command = ["git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     return [name for name in subprocess.run(command, check=True, capture_output=True).stdout.decode().split("\0") if name]
 
 
 def names_by_walk(root: str) -> List[str]:
-    """For an archive without its history: all but what building leaves there."""
+    """Returns all files but those that building leaves there, for an archive without its history."""
     names = []
     for folder, folders, files in os.walk(root):
         folders[:] = [name for name in folders if name not in ("build", "node_modules", ".git")]
@@ -48,7 +48,7 @@ def read_tree(root: str) -> Tree:
     texts = {}
     for name in names:
         path = os.path.join(root, name)
-        # What was deleted is listed until it is committed. A fuzzer's inputs and pictures are no text.
+        # Git lists a deleted file until the deletion is committed. A fuzzer's inputs and pictures are no text.
         if not os.path.isfile(path) or name.startswith("tests/fuzz/corpus/") or name.endswith((".png", ".gif")):
             continue
         with open(path, encoding="utf-8", newline="") as file:

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kAtOnce = 60;
 
-// Not RawSocket's own dial: its checks may not be made on other threads than the test's.
+// RawSocket's own dial uses Catch's checks, which may not run on other threads than the test's.
 std::optional<RawSocket> dial(std::uint16_t port) {
   const int descriptor = ::socket(AF_INET, SOCK_STREAM, 0);
   if (descriptor < 0) return std::nullopt;
@@ -30,7 +30,7 @@ std::optional<RawSocket> dial(std::uint16_t port) {
   return socket;
 }
 
-/// Waits until the server ends a connection: those before it have left the backlog then, which is short, and drops what does not fit.
+/// Waits until the server ends a new connection. The ones before it have then left the backlog, which is short and drops what does not fit.
 bool is_thrown_out(RawSocket socket) {
   const timeval patience{10, 0};
   setsockopt(socket.descriptor(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);

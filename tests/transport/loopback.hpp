@@ -15,7 +15,7 @@ namespace ringlet::test {
 constexpr Duration kPatience = Duration::seconds(60);
 inline const Address kAnyPort{"127.0.0.1", 0};
 
-/// Turns the loop, blocking and not in alternation, until `done`; false where that takes longer than any machine should need.
+/// Runs the loop until `done`, with blocking and polling turns. Returns false where that takes longer than any machine should need.
 inline bool drive(UvLoop& loop, const std::function<bool()>& done) {
   bool expired = false;
   const auto guard = loop.after(kPatience, [&] { expired = true; });
@@ -29,18 +29,18 @@ inline bool drive(UvLoop& loop, const std::function<bool()>& done) {
   return !expired;
 }
 
-/// Turns the loop until all that is under way has settled.
+/// Runs the loop until everything that is under way has settled.
 inline void settle(UvLoop& loop) {
   for (int quiet = 0; quiet < 64;) quiet = loop.poll() ? 0 : quiet + 1;
 }
 
-/// Byte `index` of the endless pattern `seed`.
+/// Returns byte `index` of the endless pattern `seed`.
 inline std::byte pattern(std::uint64_t seed, std::uint64_t index) {
   const auto mixed = (index + seed * 0x9e3779b97f4a7c15u) * 0xbf58476d1ce4e5b9u;
   return static_cast<std::byte>(mixed >> 56);
 }
 
-/// Sends the pattern in parts of odd sizes, receives another one into two parts of odd sizes and compares.
+/// Sends a pattern in parts of odd sizes, and receives another one into two parts of odd sizes and compares it.
 class PatternUser final : public LinkUser {
  public:
   PatternUser(std::uint64_t seed, std::uint64_t peer_seed, std::size_t bytes_to_send, std::size_t longest_part = 70'000)
@@ -96,7 +96,7 @@ class PatternUser final : public LinkUser {
     if (on_failed) on_failed();
   }
 
-  /// After this no call may come.
+  /// Destroys the link. No call may come after this.
   void close() {
     over_ = true;
     link.reset();

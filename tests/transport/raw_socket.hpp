@@ -11,7 +11,7 @@
 
 namespace ringlet::test {
 
-/// A plain blocking IPv4 socket: the other end of what is tested, which does what no link of ours would.
+/// A plain blocking IPv4 socket for the other end of a test, which does what none of our links would do.
 class RawSocket {
  public:
   RawSocket() : descriptor_(::socket(AF_INET, SOCK_STREAM, 0)) { REQUIRE(descriptor_ >= 0); }

@@ -5,7 +5,7 @@ using namespace ringlet;
 
 namespace {
 
-/// Both sides on one loop, or each on its own, over the loopback.
+/// A pair of networks over the loopback, both on one loop or each on its own.
 class UvPair final : public conformance::NetworkPair {
  public:
   UvPair(bool two_loops, Address any_port) : any_port_(std::move(any_port)) {

@@ -6,7 +6,7 @@ using namespace ringlet::test;
 
 namespace {
 
-/// Dials and returns how it ended.
+/// Dials, and returns the error with which that ended.
 Status dial_and_fail(const Address& address, Duration timeout) {
   UvLoop loop;
   UvNetwork network(loop);
@@ -23,7 +23,7 @@ Status dial_and_fail(const Address& address, Duration timeout) {
   return ended;
 }
 
-/// A port that accepts no further connection and does not refuse it either: its queue is full.
+/// A port that neither accepts nor refuses another connection, since its queue is full.
 struct SilentPort {
   RawSocket listener = RawSocket::listening(0);
   RawSocket queued = RawSocket::connected_to(listener.port());
@@ -104,7 +104,7 @@ TEST_CASE("uv dial: a network that is destroyed drops its dials without a call")
       UvNetwork network(loop);
       const auto never = [](Result<std::unique_ptr<Link>>) { FAIL("called"); };
       network.dial({"127.0.0.1", silent.listener.port()}, kPatience, never);
-      // The look-up may end before the network does, but its callback must not come after.
+      // The look-up may end before the network is destroyed, but its callback must not come afterwards.
       network.dial({std::string(80, 'x'), 1}, kPatience, [&](Result<std::unique_ptr<Link>>) { CHECK(network_lives); });
       for (int turn = 0; turn < 3; ++turn) loop.poll();
       network.dial({"127.0.0.1", silent.listener.port()}, kPatience, never);

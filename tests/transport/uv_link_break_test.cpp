@@ -67,7 +67,7 @@ TEST_CASE("uv link: what the peer sent before its reset is delivered before the 
 
 TEST_CASE("uv link: a writer that meets the reset first still delivers what came before it") {
   RawPeer end(100'000'000);
-  // Unread bytes make the peer's close a reset.
+  // Unread bytes turn the peer's close into a reset.
   REQUIRE(drive(end.loop, [&] { return end.user.sent_bytes > 0; }));
   const auto bytes = pattern_bytes(2, 50'000);
   REQUIRE(::send(end.peer.descriptor(), bytes.data(), bytes.size(), 0) == 50'000);
@@ -85,7 +85,7 @@ TEST_CASE("uv link: writing to a peer that is gone fails the link and raises no 
   RawPeer end(0);
   end.peer.close();
   REQUIRE(drive(end.loop, [&] { return end.user.ended; }));
-  // The first write provokes the peer's reset, a later one meets it.
+  // The first write makes the peer send a reset, which a later write meets.
   PatternUser writer(1, 2, 100'000'000);
   writer.on_failed = [&] { CHECK(writer.failure.code() == Errc::peer_lost); };
   end.user.close();

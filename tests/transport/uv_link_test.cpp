@@ -76,7 +76,7 @@ TEST_CASE("uv link: one direction ends, the other goes on") {
   CHECK(right.received_bytes == 1'000'000);
   CHECK(left.sent_bytes == 1'000'000);
   left.link->wake();
-  // Blocking turns must still block: an ended direction that stays readable would spin.
+  // Blocking turns must still block: if an ended direction stayed readable, they would spin.
   bool timer_ran = false;
   int turns = 0;
   pair.loop.after(Duration::milliseconds(20), [&] { timer_ran = true; });

@@ -150,7 +150,7 @@ TEST_CASE("uv loop: a post at the moment of another one's wake-up is not left be
   std::array<std::atomic<int>, 2> ran{};
   std::atomic<bool> over{false};
   std::vector<std::thread> threads;
-  // Each thread posts again only when its last task has run, so that nothing comes behind a post to wake the loop for it.
+  // Each thread posts again only when its last task has run, so that no later post wakes the loop for a lost one.
   for (auto& own : ran)
     threads.emplace_back([&loop, &own, &over] {
       for (int i = 0; i < kPosts && !over; ++i) {
@@ -172,7 +172,7 @@ TEST_CASE("uv loop: wake ends a blocked wait") {
   });
   while (!woken) loop.wait();
   other.join();
-  // A wake-up without anyone waiting is kept for the next wait.
+  // A wake-up while nobody waits is kept for the next wait.
   loop.poll();
   loop.wake();
   loop.wait();

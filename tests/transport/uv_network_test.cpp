@@ -12,7 +12,7 @@ Acceptor ignore_links() {
   return [](std::unique_ptr<Link>) {};
 }
 
-/// Lowers the limit of open files to what is open, until destruction.
+/// Lowers the limit of open files to those that are open, until it is destroyed.
 struct NoDescriptorsLeft {
   rlimit before{};
   NoDescriptorsLeft() {
@@ -80,7 +80,7 @@ TEST_CASE("uv network: a closed listener frees its port at once and its links li
   PatternUser left(1, 2, 1'000);
   PatternUser right(2, 1, 1'000);
   std::unique_ptr<Listener> listener;
-  // Destroying the listener inside its own callback.
+  // The listener is destroyed inside its own callback.
   auto opened = network.listen(kAnyPort, [&](std::unique_ptr<Link> link) {
     right.start_on(std::move(link));
     listener.reset();

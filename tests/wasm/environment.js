@@ -1,2 +1,2 @@
-// Hands the process' environment to the program: Emscripten's own is empty.
+// Gives the environment of the process to the program, since Emscripten's own is empty.
 Module['preRun'] = [() => Object.assign(ENV, process.env)];

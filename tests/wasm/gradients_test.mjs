@@ -1,4 +1,4 @@
-// Averages, optimizers and FSDP through the exports, between modules of this process.
+// Tests averages, optimizers and FSDP through the exports, between modules of this process.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeWorld, seeded } from './piped_world.mjs';
@@ -7,7 +7,7 @@ import { f16, f32, f64, i32 } from './tables.mjs';
 const timeout = 120_000;
 const none = -1;
 
-/** A tree in a rank's memory: of each leaf a name, a dtype, its values and a shape. */
+/** Makes a tree in a rank's memory. Each leaf has a name, a dtype, its values and a shape. */
 function plant(rank, leaves) {
   const tree = rank.call('ringlet_tree');
   const places = leaves.map(({ name, dtype = f32, values, shape = [values.length] }) => {

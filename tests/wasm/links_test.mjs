@@ -1,4 +1,4 @@
-// Worlds of modules in this process, whose links are pipes between WebSockets: the browser's loop, links and exports.
+// Tests the browser's loop, links and exports, in worlds of modules of this process whose links are pipes between WebSockets.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeWorld, seeded } from './piped_world.mjs';

@@ -1,5 +1,5 @@
-// A native rank of a world with guests, for ranks_test.mjs, which calls the same operations: prints one line for each, its name and a hash
-// of the bytes that every rank has then.
+// A native rank of a world with guests. ranks_test.mjs starts it and calls the same operations. It prints one line for each: its name, and
+// a hash of the bytes that every rank has then.
 #include <cstdio>
 #include <cstdlib>
 #include <numeric>
@@ -11,7 +11,7 @@ using namespace ringlet;
 
 namespace {
 
-/// The same numbers as the other program's.
+/// The same sequence of numbers as in ranks_test.mjs.
 class Numbers {
  public:
   Numbers(int rank, std::uint32_t stage) : state_(0x9e3779b9u * (static_cast<std::uint32_t>(rank) * 1'000 + stage + 1) | 1) {}
@@ -26,7 +26,7 @@ class Numbers {
   std::uint32_t state_;
 };
 
-/// Any bits; of booleans 0 and 1.
+/// Returns a tensor of any bits; booleans are 0 or 1.
 Tensor make_bits(DType dtype, std::size_t count, int rank, std::uint32_t stage) {
   Tensor tensor(dtype, Shape{static_cast<std::int64_t>(count)});
   Numbers numbers(rank, stage);
@@ -37,7 +37,7 @@ Tensor make_bits(DType dtype, std::size_t count, int rank, std::uint32_t stage) 
   return tensor;
 }
 
-/// Numbers from -1 to 1.
+/// Returns a tensor of numbers from -1 to 1.
 Tensor make_values(std::size_t count, int rank, std::uint32_t stage) {
   Tensor tensor(DType::f32, Shape{static_cast<std::int64_t>(count)});
   Numbers numbers(rank, stage);
@@ -62,7 +62,7 @@ void reduce_everything(Group& group, std::uint32_t& stage) {
       }
 }
 
-/// Of rows that do not divide, and with counts of which one is 0; all parts are then gathered.
+/// Scatters rows that do not divide, also with counts of which one is 0, and then gathers all parts.
 void scatter_everything(Group& group, std::uint32_t& stage) {
   const auto size = static_cast<std::int64_t>(group.size());
   for (std::size_t d = 0; d < kDTypeCount; ++d)
@@ -142,13 +142,13 @@ void train(Group& group, std::uint32_t& stage) {
   }
 }
 
-/// What rank 1 measures, again and again: messages from it, then to it.
+/// Exchanges messages that rank 1 measures, again and again: first from it, then to it.
 void exchange(Group& group, std::size_t bytes, int messages, int turns) {
   Tensor values(DType::u8, Shape{static_cast<std::int64_t>(bytes)});
   std::vector<Work> works;
   for (int turn = 0; turn < turns; ++turn) {
     for (int i = 0; i < messages; ++i) works.push_back(group.recv_async(values, 1));
-    works.clear();  // waits
+    works.clear();  // waits for the messages
     group.barrier();
     for (int i = 0; i < messages; ++i) works.push_back(group.send_async(values, 1));
     works.clear();

@@ -1,17 +1,17 @@
-// Native ranks as processes, for tests: a world of them at a port that the system chose.
+// Starts native ranks as processes, for tests: a world of them at a port that the system chose.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
 export const token = 'a token for tests only';
 
-/** Starts `natives` ranks of the same program: see startRanks. */
+/** Starts `natives` ranks of the same program, as startRanks does. */
 export function startNatives(program, natives, guests, args = [], settings = {}) {
   return startRanks(Array(natives).fill([program, ...args]), guests, settings);
 }
 
-/** Starts a native rank for each of the command lines, with `settings` in their environment. `output(rank)` ends with what that rank printed, once it
- * has ended well. */
+/** Starts a native rank for each of the command lines, with `settings` in their environment. `output(rank)` resolves to what that rank
+ * printed, once it has ended well. */
 export async function startRanks(commands, guests, settings = {}) {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -1,9 +1,9 @@
-// Worlds of modules in this process, whose links are pipes between WebSockets.
+// Makes worlds of modules of this process, whose links are pipes between WebSockets.
 import { Rank, WebSocketServer } from './rank.mjs';
 
 const module = process.env.RINGLET_TEST_MODULE;
 
-/** A server that joins the first two that come: what one sends the other gets, in messages of other sizes. */
+/** Starts a server that joins the first two connections: each gets what the other sends, in messages of other sizes. */
 async function openPipe(rng) {
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1', perMessageDeflate: false });
   await new Promise((resolve) => server.once('listening', resolve));
@@ -27,13 +27,13 @@ async function openPipe(rng) {
   return { port: server.address().port, ends, close: () => server.close() };
 }
 
-/** Numbers from 0 to 1, the same for the same seed. */
+/** Returns a function that gives numbers from 0 to 1, the same ones for the same seed. */
 export function seeded(seed) {
   let state = seed;
   return () => (state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0) / 2 ** 32;
 }
 
-/** `size` ranks, each with a link to every other; with `rng` messages are cut at random. */
+/** Makes `size` ranks, each with a link to every other. With `rng` messages are cut at random. */
 export async function makeWorld(size, rng, limit = 60_000) {
   const ranks = await Promise.all(Array.from({ length: size }, () => Rank.make(module)));
   const pipes = new Map();

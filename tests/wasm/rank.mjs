@@ -1,4 +1,4 @@
-// A module as one rank, for tests: its host, its memory, and its operations as promises.
+// A module as one rank, for tests. It has a host, the module's memory, and its operations as promises.
 import { createHmac, randomFillSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -7,7 +7,7 @@ import { collectiveForms, f32, sum } from './tables.mjs';
 const require = createRequire(new URL('../../wasm/package.json', import.meta.url));
 export const { WebSocket, WebSocketServer } = require('ws');
 
-// As the package does it: against OpenSSL at the natives' end.
+// This is the package's own cryptography, against OpenSSL at the natives' end.
 const noble = (file) => import(require.resolve(file));
 const { chacha20poly1305 } = await noble('@noble/ciphers/chacha.js');
 const { x25519 } = await noble('@noble/curves/ed25519.js');
@@ -32,7 +32,7 @@ export class Rank {
   seats = [];
   failures = [];
 
-  /** `module`: path of the .mjs beside its .wasm. */
+  /** `module` is the path of the .mjs, which is beside its .wasm. */
   static async make(module) {
     const rank = new Rank();
     const host = {
@@ -69,12 +69,12 @@ export class Rank {
     return this.#tickets.size;
   }
 
-  /** What completes by its ticket: the export's name and what follows the ticket. */
+  /** Calls an export that completes by its ticket. `rest` are the arguments after the ticket. */
   start(name, ...rest) {
     return this.#open((ticket) => this.module[`_${name}`](ticket, ...rest) ?? 0);
   }
 
-  /** A collective by its name. A buffer is its place and its rows; counts are the places of numbers. */
+  /** Starts a collective by its name. A buffer is its place and its rows; counts are the places of numbers. */
   collective(
     group,
     form,
@@ -88,7 +88,7 @@ export class Rank {
     return this.collective(group, 'barrier', options);
   }
 
-  /** Joins as a guest; the group of all ranks. */
+  /** Joins as a guest, and resolves to the group of all ranks. */
   join(port, token, name = 'Node', timeout = 60_000, host = '127.0.0.1', encrypt = -1) {
     const texts = [host, token, name].map((text) => this.text(text));
     return this.#open((ticket) => {
@@ -111,7 +111,7 @@ export class Rank {
     });
   }
 
-  /** What ends at once, and returns a handle or minus a code. */
+  /** Calls an export that ends at once and returns a handle or minus a code. */
   call(name, ...rest) {
     const value = this.module[`_${name}`](...rest);
     if (value < 0) throw this.failure(-value);
@@ -122,7 +122,7 @@ export class Rank {
     return new Failure(code, this.module._ringlet_error_rank(), this.module.UTF8ToString(this.module._ringlet_error_text()));
   }
 
-  /** Memory of the module's with these bytes; of a number, that many. */
+  /** Allocates memory of the module and copies these bytes to it. A number allocates that many bytes. */
   put(bytes) {
     const count = typeof bytes === 'number' ? bytes : bytes.byteLength;
     const pointer = this.module._ringlet_allocate(count) >>> 0;
@@ -132,7 +132,7 @@ export class Rank {
   text(text) {
     return this.put(new TextEncoder().encode(`${text}\0`));
   }
-  /** A copy of what is there, as an array of that type. */
+  /** Returns a copy of the memory there, as an array of this type. */
   get(Type, pointer, count) {
     return new Type(this.module.HEAPU8.slice(pointer, pointer + count * Type.BYTES_PER_ELEMENT).buffer);
   }

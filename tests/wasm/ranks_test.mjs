@@ -1,4 +1,5 @@
-// Modules under Node as ranks of worlds with native ones: the same operations as native_rank.cpp calls, with the same bits on all.
+// Tests modules under Node in worlds with native ranks, which run native_rank.cpp: both call the same operations and must get the same
+// bits.
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { test as nodeTest } from 'node:test';
@@ -30,7 +31,7 @@ function makeBits(dtype, count, rank, stage) {
 
 function makeValues(count, rank, stage) {
   const from = numbers(rank, stage);
-  // Rounded once to a float, then divided exactly, as the other program does.
+  // The value is rounded once to a float, then divided exactly, as native_rank.cpp does.
   return Float32Array.from({ length: count }, () => Math.fround(from.next().value) / 2 ** 31);
 }
 
@@ -40,7 +41,7 @@ function hash(bytes) {
   return (value >>> 0).toString(16).padStart(8, '0');
 }
 
-/** A module as a guest: what native_rank.cpp calls, and the lines that it prints. */
+/** A module as a guest. It calls what native_rank.cpp calls, and keeps the lines that this program prints. */
 class Guest {
   #stage = 0;
   lines = [];
@@ -199,7 +200,7 @@ for (const [natives, guests] of [
       for (let rank = 0; rank < natives; ++rank) {
         const lines = (await world.output(rank)).trim().split('\n');
         for (const [i, theirs] of printed.entries()) {
-          // A message is another on every rank, and a send's neighbour's.
+          // The lines of messages are left out, since each rank receives a different message.
           const differ = lines.filter((line, at) => line !== theirs[at] && !line.startsWith('send and recv'));
           assert.deepEqual(differ, [], `rank ${rank} beside tab ${i}`);
           assert.equal(lines.length, theirs.length);

@@ -1,4 +1,4 @@
-// node size_test.mjs LIMIT FILE...: what the files are together when gzip has compressed them, which must stay below LIMIT bytes.
+// node size_test.mjs LIMIT FILE... checks that the files together have less than LIMIT bytes when gzip has compressed them.
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { gzipSync } from 'node:zlib';

@@ -1,4 +1,4 @@
-// What the package has of the library's tables: wasm/src/tables.ts, as a module.
+// Loads the package's copy of the library's tables, wasm/src/tables.ts, as a module.
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 
@@ -10,6 +10,6 @@ const tables = await import(`data:text/javascript,${encodeURIComponent(code)}`);
 export const { collectiveForms, reduceOps } = tables;
 export const dtypes = tables.dtypeTable.map(({ name }) => name);
 export const sizes = tables.dtypeTable.map(({ bytes }) => bytes);
-/** Numbers of dtypes and operations by their names. */
+/** The numbers of dtypes and operations, by their names. */
 export const [f16, f32, f64, i32] = ['f16', 'f32', 'f64', 'i32'].map((name) => dtypes.indexOf(name));
 export const [sum, prod, max, min] = ['sum', 'prod', 'max', 'min'].map((name) => reduceOps.indexOf(name));

@@ -1,4 +1,4 @@
-// The trainer of a tab, under Node, beside native trainers.
+// Tests the trainer of a tab under Node, beside native trainers.
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

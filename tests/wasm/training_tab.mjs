@@ -1,4 +1,4 @@
-// The trainer of a tab under Node, for tests.
+// Runs the trainer of a tab under Node, for tests.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,10 +7,10 @@ import { token } from './natives.mjs';
 import { Rank } from './rank.mjs';
 import { f32 } from './tables.mjs';
 
-/** What native trainers are told about the model, a small one. */
+/** These options tell native trainers the model, a small one. */
 export const model = ['--layers', '1', '--width', '32', '--heads', '2', '--context', '32'];
 
-/** `run` gets a folder that goes afterwards, and in it a short text with something to learn. */
+/** Calls `run` with a temporary folder, and with a short text in it that has something to learn. */
 export function inFolder(run) {
   const folder = mkdtempSync(join(tmpdir(), 'ringlet-train-'));
   const text = join(folder, 'text.txt');
@@ -22,12 +22,12 @@ export function inFolder(run) {
   return run(folder, text).finally(() => rmSync(folder, { recursive: true }));
 }
 
-// As in tab_trainer.hpp.
+// These numbers are those of tab_trainer.hpp.
 const [END, COMPUTE, BROADCAST, ALL_SUM, ALL_GATHER, AVERAGE] = [0, 1, 2, 3, 4, 5];
 const [STEP, LOSS, VALIDATION_LOSS, SHARE, TOKENS, CHECKED_STEP] = [1, 3, 5, 7, 11, 15];
 const NUMBERS = 16;
 
-/** Joins the world at this port, takes part until the end, and returns what the trainer saw. `module`: path of train_text.mjs. */
+/** Joins the world at this port, takes part until the end, and returns what the trainer saw. `module` is the path of train_text.mjs. */
 export async function trainInTab(module, port, samples) {
   const rank = await Rank.make(module);
   const group = await rank.join(port, token);

@@ -1,4 +1,4 @@
-// Worlds whose ranks are given and whose links are dialled one by one: what the browser's loop and links do, without a meeting.
+// Exports for tests of the browser's loop and links without a meeting: the ranks are given, and the links are dialled one by one.
 #include <algorithm>
 
 #include "core/rendezvous/key_schedule.hpp"
@@ -10,7 +10,7 @@
 using namespace ringlet;
 using browser::registry;
 
-/// A world of `size` ranks, as this one of them; its handle.
+/// Makes a world of `size` ranks, in which this is number `rank`, and returns its handle.
 RINGLET_EXPORT int32_t test_world(int32_t rank, int32_t size, int32_t timeout_ms) {
   WorldOptions options = browser::world_options();
   options.rank = rank;
@@ -21,7 +21,7 @@ RINGLET_EXPORT int32_t test_world(int32_t rank, int32_t size, int32_t timeout_ms
   return handle;
 }
 
-/// Dials what stands for the link with `peer`; completes when the world has it.
+/// Dials the server that stands for the link with `peer`. Completes when the world has the link.
 RINGLET_EXPORT void test_dial(int32_t ticket, int32_t world, int32_t peer, int32_t port) {
   browser::BrowserWorld* const found = registry().find_world(world);
   found->network().dial(
@@ -39,7 +39,7 @@ RINGLET_EXPORT void test_dial(int32_t ticket, int32_t world, int32_t peer, int32
       });
 }
 
-/// Writes both keys that come of a salt and what was agreed on.
+/// Writes the two keys that are derived from a salt and an agreed secret.
 RINGLET_EXPORT void test_derive_keys(const std::byte* salt, const std::byte* agreed, std::byte* out) {
   browser::BrowserAuthenticator authenticator("", false);
   Key one, other;
@@ -51,7 +51,7 @@ RINGLET_EXPORT void test_derive_keys(const std::byte* salt, const std::byte* agr
   std::copy(keys.from_acceptor.begin(), keys.from_acceptor.end(), out + keys.from_dialler.size());
 }
 
-/// Seals `bytes` with this head of 4 bytes, cut in two, then opens that again into two parts: 1 where that gives the same.
+/// Seals `bytes`, cut in two, with this head of 4 bytes, and opens the result into two parts. Returns 1 where that gives the same bytes.
 RINGLET_EXPORT int32_t test_seal(const std::byte* key, double counter, const std::byte* head, const std::byte* content, size_t bytes,
                                  size_t cut, std::byte* sealed) {
   browser::BrowserAuthenticator authenticator("", false);
@@ -69,7 +69,7 @@ RINGLET_EXPORT int32_t test_seal(const std::byte* key, double counter, const std
   return right && !wrong && std::equal(all.begin(), all.end(), opened.begin(), opened.end()) ? 1 : 0;
 }
 
-/// What X25519 makes of a secret; 1 where it also refuses the point zero.
+/// Writes the X25519 public key of a secret. Returns 1 where X25519 also refuses the point zero.
 RINGLET_EXPORT int32_t test_public_key(const std::byte* secret, std::byte* out) {
   browser::BrowserAuthenticator authenticator("", false);
   Key own;

@@ -27,7 +27,7 @@ void Assault::begin(Blow blow) {
   say(client, client.blow.first);
 }
 
-/// What the connection does not take is lost: the server has had enough of it.
+/// Bytes that the connection does not take are dropped, since the server wants no more of them.
 void Assault::say(Client& client, const std::string& text) {
   if (!text.empty()) static_cast<void>(::send(client.socket.descriptor(), text.data(), text.size(), MSG_NOSIGNAL));
 }

@@ -8,14 +8,14 @@
 
 namespace ringlet::test {
 
-/// What one hostile client does, and how it should be thrown out.
+/// What one hostile client sends, and how the server should throw it out.
 struct Blow {
   std::string what;
   std::string first;
-  std::string after_upgrade{};  // once it was told 101
-  std::string drip{};           // then one byte of this now and then, for ever
-  std::string answer{};         // how what it hears begins
-  std::string last{};           // and ends
+  std::string after_upgrade{};  // sent after the answer 101
+  std::string drip{};           // then one byte of this is sent now and then, for ever
+  std::string answer{};         // what the client must hear begins with this
+  std::string last{};           // and ends with this
 };
 
 /// Many clients at once that keep their connections until the server ends them.
@@ -24,11 +24,11 @@ class Assault {
   explicit Assault(std::uint16_t port) : port_(port) {}
 
   void begin(Blow blow);
-  /// Waits a little for something to happen; true while the server holds any of them.
+  /// Waits a little for something to happen. Returns whether the server still holds any of the clients.
   bool goes_on();
-  /// Those that it holds.
+  /// Returns how many of the clients the server holds.
   std::size_t held() const;
-  /// After the end: checks what each heard.
+  /// Checks what each client heard, after the end.
   void check() const;
 
  private:

@@ -7,14 +7,14 @@
 
 namespace ringlet::test {
 
-/// What breaks RFC 6455, and the code that it is closed with where a message may have 1000 bytes.
+/// A breach of RFC 6455, and the code with which the server closes where a message may have 1000 bytes.
 struct Attack {
   std::string what;
   std::string bytes;
   unsigned code;
 };
 
-/// By clients that got their upgrade.
+/// Returns the attacks that clients make after their upgrade.
 inline std::vector<Attack> attacks() {
   const std::string unmasked = server_frame(kBinary, "abc");
   std::string overlong = frame(kBinary, std::string(126, 'x')), very_overlong = frame(kBinary, std::string(65536, 'x'));

@@ -1,4 +1,4 @@
-// web_echo_server: sends back on each WebSocket what comes, and serves a page of one file. Prints its port, and ends with its standard
+// web_echo_server sends back on each WebSocket what comes, and serves a page of one file. It prints its port, and ends with its standard
 // input.
 
 #include <cstdio>
@@ -14,7 +14,7 @@ using namespace ringlet;
 
 namespace {
 
-/// Takes no more than it could send back.
+/// Receives no more than it could send back.
 class Echo final : public LinkUser {
  public:
   explicit Echo(std::unique_ptr<Link> link) : link_(std::move(link)) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <random>
 
+#include "tests/core/seeds.hpp"
 #include "tests/web/web_sim.hpp"
 
 using namespace ringlet;
@@ -40,7 +41,7 @@ Verdict ours(const std::string& stream, std::size_t piece) {
   return verdict;
 }
 
-/// wslay's own: messages come whole; where a frame is malformed it has no code.
+/// Returns wslay's verdict. wslay delivers whole messages, and gives no code where a frame is malformed.
 Verdict wslays(const std::string& stream, bool& malformed) {
   struct Run {
     std::string_view rest;
@@ -99,12 +100,12 @@ TEST_CASE("unmasking is its own inverse at every offset and length") {
 }
 
 TEST_CASE("any stream of frames gets the same verdict as from wslay, however it is cut") {
-  const std::uint64_t seed = GENERATE(range<std::uint64_t>(0, 1500));
+  const std::uint64_t seed = GENERATE(from_range(seeds(1500)));
   CAPTURE(seed);
   std::mt19937_64 random(seed);
   std::string stream;
   for (std::uint64_t count = 1 + random() % 8; count-- > 0;) {
-    // One draw a statement: the order within an expression is the compiler's.
+    // Each statement draws once, since the compiler chooses the order within an expression.
     const std::uint64_t most = random() % 5 == 0 ? 70'000 : 200;
     const std::string payload(random() % most, static_cast<char>('a' + count));
     switch (random() % 10) {
@@ -133,10 +134,10 @@ TEST_CASE("any stream of frames gets the same verdict as from wslay, however it 
   const Verdict theirs = wslays(stream, malformed);
   const Verdict whole = ours(stream, stream.size());
   const bool half_code = theirs.code == 1005 && !malformed && whole.code == 1002;                                 // wslay lets it pass
-  const bool registered = theirs.code == 1002 && whole.code >= 1012 && whole.code <= 1014;                        // since RFC 6455
+  const bool registered = theirs.code == 1002 && whole.code >= 1012 && whole.code <= 1014;                        // registered later
   const bool long_text = (theirs.code == 1003 || theirs.code == 1007 || theirs.code == 0) && whole.code == 1009;  // a limit of ours
   const bool late_text = theirs.code == 1007 && (whole.code == 0 || whole.code == 1002);  // we wait for the end of a text
-  // wslay judges whole heads, we their first two bytes.
+  // wslay judges whole heads, our reader already their first two bytes.
   const bool cut_head = theirs.code == 0 && whole.code == 1002 && wslays(stream + std::string(12, '\0'), malformed).code == 1002;
   if (!half_code && !registered && !long_text && !late_text && !cut_head) CHECK(whole.code == theirs.code);
   CHECK(whole.messages.substr(0, theirs.messages.size()) == theirs.messages);

@@ -24,7 +24,7 @@ NativeGuest::MakeNetwork over_web_sockets(unsigned seed) {
 
 void expect_ok(const Status& status) { expect(status.ok(), status.text()); }
 
-/// Connections that mean no good, until `stop`.
+/// Opens hostile connections until `stop`.
 void attack(std::uint16_t port, const std::atomic<bool>& stop) {
   std::mt19937 random(port);
   const std::vector<std::string> blows{"",

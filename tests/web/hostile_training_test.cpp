@@ -43,9 +43,9 @@ class Training {
 
   std::uint16_t port() const { return port_; }
   const std::string& token() const { return token_; }
-  /// That have been taken so far.
+  /// Returns how many steps have been taken so far.
   int steps() const { return steps_; }
-  /// The first guest ends all after this step, or its present one.
+  /// Makes the first guest end the training after this step, or after the present one.
   void end_after(int step) { last_step_ = step; }
   bool takes_a_step() {
     const int before = steps();
@@ -53,7 +53,7 @@ class Training {
     return steps() > before;
   }
   bool over() const { return guests_.front().wait_for(std::chrono::seconds(0)) == std::future_status::ready; }
-  /// The one result of all ranks, once they have ended.
+  /// Returns the one result of all ranks, once they have ended.
   std::string result() {
     std::vector<std::string> results;
     for (auto& guest : guests_) results.push_back(guest.get());
@@ -105,7 +105,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text.replace(text.find(from), from.size(), to);
 }
 
-/// With the answer that each gets.
+/// Returns hostile clients, each with the answer that it must get.
 std::vector<Blow> blows() {
   const std::string host = "Host: ring:1\r\n", upgraded = "HTTP/1.1 101 ";
   std::vector<Blow> list{
@@ -122,7 +122,7 @@ std::vector<Blow> blows() {
       {.what = "TLS", .first = std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11), .answer = "HTTP/1.1 400 "},
       {.what = "another protocol", .first = upgrade_request(), .after_upgrade = frame(kBinary, "SSH-2.0-ringlet\r\n"), .answer = upgraded},
   };
-  // These are legal to a server that waits for bytes, and end in order.
+  // To a server that waits for bytes these are legal, and they end in order.
   const auto ends_before = [](const Attack& attack) {
     return attack.what == "huge message" || attack.what == "data after close" || attack.what == "close after close";
   };
@@ -134,7 +134,7 @@ std::vector<Blow> blows() {
                       .answer = upgraded,
                       .last = server_frame(kClose, close_payload(attack.code))});
   const std::string opening = preface_text() + std::string(32, 'n'), request = std::string(24, '\0') + std::string(32, 'p');
-  // Its proof is there, and wrong, before the server's own nonce has left.
+  // This client sends a proof, and a wrong one, before the server has sent its own nonce.
   list.push_back({.what = "a proof that is none", .first = opening + request});
   list.push_back({.what = "the same in frames",
                   .first = upgrade_request(),
@@ -143,7 +143,7 @@ std::vector<Blow> blows() {
   return list;
 }
 
-/// Several of each kind of client that is slow on purpose.
+/// Begins several of each kind of client that is slow on purpose.
 void begin_slow_ones(Assault& assault) {
   for (int count = 0; count < 3; ++count) {
     assault.begin({.what = "silence", .first = ""});
@@ -159,7 +159,7 @@ void begin_slow_ones(Assault& assault) {
   }
 }
 
-/// More than the server wants at a time, with whatever is in them.
+/// Begins more clients than the server wants at a time, with random contents.
 void begin_flood(Assault& assault) {
   std::mt19937 random(1);
   for (int count = 0; count < 260; ++count) {
@@ -193,7 +193,7 @@ TEST_CASE("hostile clients are thrown out while ranks train, and change nothing 
     Assault direct(training.port());
     for (const Blow& blow : blows()) {
       direct.begin(blow);
-      // So many that none is thrown out to make room.
+      // So few are held at a time that none is thrown out to make room.
       while (direct.held() >= 40 && direct.goes_on()) REQUIRE_FALSE(training.over());
       if (slow.held() > 0) slow.goes_on();
     }

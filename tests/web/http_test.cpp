@@ -136,7 +136,7 @@ TEST_CASE("who takes too long is dropped") {
   ByteUser& idle = sim.connect();
   ByteUser& greedy = sim.connect();
   WebSim::say(idle, "GET / HTTP/1.1\r\n" + kHost + "\r\n");
-  // One byte a second, and never an end.
+  // This client sends one byte a second, and never ends its request.
   const std::string loris = "GET / HTTP/1.1\r\n" + kHost + "X-Header: " + std::string(100, 'x');
   std::function<void(std::size_t)> drip = [&](std::size_t at) {
     if (slow.ended || slow.failure) return;
@@ -145,7 +145,7 @@ TEST_CASE("who takes too long is dropped") {
   };
   drip(0);
   const auto begin = sim.world.now();
-  // It asks and does not read.
+  // This client asks, but does not read.
   greedy.link->wake();
   for (int count = 0; count < 3; ++count) WebSim::say(greedy, "GET /core.wasm HTTP/1.1\r\n" + kHost + "\r\n");
   REQUIRE(sim.hears(idle, "plain"));
@@ -236,7 +236,7 @@ TEST_CASE("an upgrade needs its headers, and an origin that may") {
   }
   CHECK(sim.web_sockets.size() == 4);
 
-  // On the other ranks: the page of rank 0's port, whatever the machine was called there.
+  // The other ranks accept the page of rank 0's port, whatever the machine was called there.
   web::UpgradeRules rules;
   rules.page_port = 7000;
   const auto status_for = [&rules](const std::string& origin) {

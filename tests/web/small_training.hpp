@@ -7,13 +7,13 @@
 
 namespace ringlet::test {
 
-/// Least squares, data-parallel: each rank has samples of its own, and what all know after a step depends on nothing but the number of
-/// ranks and steps.
+/// A data-parallel training of least squares. Each rank has samples of its own, and what all ranks know after a step depends only on the
+/// number of ranks and steps.
 class SmallTraining {
  public:
   SmallTraining(int rank, int size) : rank_(rank), size_(size), weights_(kWeights), values_(kWeights + 1) {}
 
-  /// This rank's gradient, and behind it whether it wants to end: to be summed over all ranks, in place.
+  /// Returns this rank's gradient, followed by whether it wants to end, to be summed over all ranks in place.
   std::vector<float>& contribute(bool end) {
     values_.assign(values_.size(), 0.0f);
     std::uint32_t state = 0x9e3779b9u * (static_cast<std::uint32_t>(rank_) * 1'000'003u + static_cast<std::uint32_t>(steps_) + 1) | 1;
@@ -32,7 +32,7 @@ class SmallTraining {
     return values_;
   }
 
-  /// After the sum: takes the step; false where it was the last.
+  /// Takes the step after the sum. Returns false where it was the last one.
   bool step() {
     for (std::size_t i = 0; i < kWeights; ++i) weights_[i] -= values_[i] / static_cast<float>(size_);
     ++steps_;
@@ -40,13 +40,13 @@ class SmallTraining {
   }
 
   int steps() const { return steps_; }
-  /// How far the weights are from what they should be: falls.
+  /// Returns how far the weights are from what they should be, which falls.
   double distance() const {
     double sum = 0;
     for (std::size_t i = 0; i < kWeights; ++i) sum += (weights_[i] - target(i)) * (weights_[i] - target(i));
     return sum;
   }
-  /// "1234 steps, hash 89abcdef": of the weights' bits.
+  /// Returns a text such as "1234 steps, hash 89abcdef", with a hash of the weights' bits.
   std::string result() const {
     std::uint64_t hash = 0xcbf29ce484222325;
     for (const float weight : weights_) {

@@ -1,5 +1,5 @@
-// A native rank that trains with whoever else is in the world, until one of them wants to end: prints "training" after the first step, and
-// the result.
+// A native rank that trains with all other ranks of its world until one wants to end. Prints "training" after the first step, then the
+// result.
 
 #include <cstdio>
 #include <exception>

@@ -1,5 +1,6 @@
 #include <random>
 
+#include "tests/core/seeds.hpp"
 #include "tests/web/attacks.hpp"
 #include "tests/web/web_sim.hpp"
 
@@ -54,7 +55,7 @@ TEST_CASE("pings are answered between messages, and not without end") {
   REQUIRE(sim.hears(client, server_frame(kPong, "are you there") + server_frame(kPong, "")));
   REQUIRE(sim.world.run_until([s = &server] { return text_of(s->incoming) == "abcd"; }) == RunEnd::done);
 
-  // One that does not read the answers.
+  // This client does not read the answers.
   client.link.reset();
   std::string pings;
   for (int count = 0; count < 100'000; ++count) pings += frame(kPing, std::string(100, 'p'));
@@ -118,7 +119,7 @@ TEST_CASE("a client whose network goes away is given up") {
 }
 
 TEST_CASE("no mutation of a session hangs or breaks the server") {
-  const std::uint64_t seed = GENERATE(range<std::uint64_t>(0, 400));
+  const std::uint64_t seed = GENERATE(from_range(seeds(400)));
   CAPTURE(seed);
   std::mt19937_64 random(seed);
   std::string session = "GET / HTTP/1.1\r\nHost: ring:1\r\nAccept-Encoding: gzip\r\n\r\n" + upgrade_request("Origin: http://ring:1\r\n");
@@ -130,7 +131,7 @@ TEST_CASE("no mutation of a session hangs or breaks the server") {
   }
   session += frame(kClose, close_payload(1000, "bye"));
   for (std::uint64_t count = random() % 4; count-- > 0;) {
-    // Half of the blows land in the requests, the others anywhere.
+    // Half of the changes are in the requests, the others anywhere.
     const std::size_t within = random() % 2 == 0 ? head : session.size();
     const std::size_t at = random() % within;
     switch (random() % 4) {
@@ -153,7 +154,7 @@ TEST_CASE("no mutation of a session hangs or breaks the server") {
   if (random() % 3 == 0) session.resize(random() % session.size());
   WebSim sim(seed, {}, PathOptions{});
   ByteUser& client = sim.connect();
-  // Frames wait for the upgrade, as RFC 6455 has it; what is wrong comes all the same.
+  // The client sends its frames after the upgrade, as RFC 6455 demands. What was made wrong is sent all the same.
   const std::size_t first = std::min(session.size(), head);
   WebSim::say(client, std::string_view(session).substr(0, first));
   sim.world.run_for(Duration::seconds(1));

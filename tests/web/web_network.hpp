@@ -9,7 +9,7 @@
 
 namespace ringlet::test {
 
-/// WebSockets over another network: listens with the front that is tested, dials with wslay.
+/// A network of WebSockets over another network. It listens with the front that is tested, and dials with wslay.
 class WebNetwork final : public Network {
  public:
   WebNetwork(EventLoop& loop, std::unique_ptr<Network> below, unsigned seed);

@@ -17,7 +17,7 @@ inline std::vector<std::byte> bytes_of(std::string_view text) {
 }
 inline std::string text_of(ConstBytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 
-/// "/index.html" with a gzip form, and "/core.wasm" of 200,000 bytes without.
+/// Returns a page of "/index.html", which also has a gzip form, and "/core.wasm" of 200,000 bytes, which has none.
 inline web::PageBundle small_page() {
   std::vector<web::PackedFile> files;
   files.push_back({"/index.html", "text/html; charset=utf-8", bytes_of("<p>plain</p>"), bytes_of("zipped")});
@@ -33,7 +33,7 @@ inline std::string upgrade_request(const std::string& more = "") {
          more + "\r\n";
 }
 
-/// A masked frame as a client sends it.
+/// Returns a masked frame as a client sends it.
 inline std::string frame(unsigned first_byte, std::string_view payload) {
   const std::string key = "\x11\xf2\x07\xa8";
   std::string bytes(1, static_cast<char>(first_byte));
@@ -46,7 +46,7 @@ inline std::string frame(unsigned first_byte, std::string_view payload) {
 }
 inline constexpr unsigned kBinary = 0x82, kText = 0x81, kClose = 0x88, kPing = 0x89, kPong = 0x8a;
 
-/// What a server sends: an unmasked frame of at most 125 bytes.
+/// Returns an unmasked frame of at most 125 bytes, as a server sends it.
 inline std::string server_frame(unsigned first_byte, std::string_view payload) {
   return std::string{static_cast<char>(first_byte), static_cast<char>(payload.size())}.append(payload);
 }
@@ -54,7 +54,7 @@ inline std::string close_payload(unsigned code, std::string_view reason = "") {
   return std::string{static_cast<char>(code >> 8), static_cast<char>(code & 0xffU)}.append(reason);
 }
 
-/// A front on one node, and a client on the other that says any bytes. Members die before the world.
+/// A front on one node, and a client on the other that sends any bytes. The members are destroyed before the world.
 struct WebSim {
   SimWorld world;
   SimNode& client_node = world.add_node();
@@ -88,11 +88,11 @@ struct WebSim {
     user.link->wake();
   }
   static std::string heard(const ByteUser& user) { return text_of(user.incoming); }
-  /// Runs until the client has heard `text`.
+  /// Runs until the client has received `text`; returns false where it does not within 100 s.
   bool hears(const ByteUser& user, std::string_view text) {
     return world.run_until([&] { return heard(user).find(text) != std::string::npos; }, {.time = Duration::seconds(100)}) == RunEnd::done;
   }
-  /// One request on a connection of its own; everything that comes until the server ends it.
+  /// Sends one request on a connection of its own, and returns everything that comes until the server ends it.
   std::string ask(std::string_view request) {
     ByteUser& user = connect();
     say(user, request);

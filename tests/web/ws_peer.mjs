@@ -1,4 +1,4 @@
-// ws_peer.mjs SERVER WS_FOLDER: the npm package ws, as a client that did not grow up with the server, against web_echo_server.
+// ws_peer.mjs SERVER WS_FOLDER tests web_echo_server with the npm package ws, an independent client.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { randomBytes, randomInt } from 'node:crypto';
@@ -20,7 +20,7 @@ async function open(options = {}) {
   return socket;
 }
 
-/** Resolves with what came once so many bytes are there. */
+/** Resolves with what came, once it has this many bytes. */
 function receive(socket, bytes) {
   const parts = [];
   let size = 0;

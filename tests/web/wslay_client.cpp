@@ -16,7 +16,7 @@ auto& of(void* user_data, Member WslayClient::* member) {
   return static_cast<WslayClient*>(user_data)->*member;
 }
 
-/// Lets what the user was told has been sent leave, as a kernel does behind a closed socket.
+/// Sends the bytes that the user was told have been sent, as a kernel does behind a closed socket.
 class Farewell final : private LinkUser {
  public:
   Farewell(std::unique_ptr<Link> link, std::vector<std::byte> rest) : rest_(std::move(rest)), link_(std::move(link)) {

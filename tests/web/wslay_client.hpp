@@ -13,11 +13,11 @@
 
 namespace ringlet::test {
 
-/// The client's end of a WebSocket as a link, framed by wslay, so that what is tested meets another implementation. Cuts messages into
-/// fragments and sends pings between them at random.
+/// The client's end of a WebSocket as a link. wslay frames its messages, so that the tested code meets another implementation. It cuts
+/// messages into fragments and sends pings between them, at random.
 class WslayClient final : public Link, private LinkUser {
  public:
-  /// `received_bytes` came behind the server's answer to the upgrade.
+  /// `received_bytes` are those that came behind the server's answer to the upgrade.
   WslayClient(EventLoop& loop, std::unique_ptr<Link> connection, ConstBytes received_bytes, unsigned seed);
   ~WslayClient() override;
 
@@ -54,7 +54,7 @@ class WslayClient final : public Link, private LinkUser {
   bool* destroyed_ = nullptr;
   TimerId delivery_ = 0;
   std::vector<std::byte> encoded_in_;   // from the server, not yet decoded
-  std::vector<std::byte> decoded_;      // for the user, who has no room
+  std::vector<std::byte> decoded_;      // for the user, while it has no room
   std::vector<std::byte> encoded_out_;  // for the server
   std::size_t out_sent_ = 0;
   std::array<std::byte, 5000> buffer_;

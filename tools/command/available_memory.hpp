@@ -4,7 +4,7 @@
 
 namespace ringlet::command {
 
-/// Bytes that programs can still get without the system swapping, where it says so; else those that nobody uses.
+/// Returns the memory in bytes that programs can still get without swapping. If the system does not report that, returns its free memory.
 std::uint64_t available_memory();
 
 }  // namespace ringlet::command

@@ -69,7 +69,7 @@ std::optional<std::size_t> parse_size(std::string_view text) {
   return std::nullopt;
 }
 
-/// Brings the values into the form of a rank; a sentence where one cannot be.
+/// Converts the values of the command line for a rank. Returns one sentence if one of them is not possible.
 std::optional<std::string> convert(const BenchCommandLine& line, BenchPlan& plan) {
   constexpr double kMaxSeconds = 3600;
   if (line.ranks < 1 || line.ranks > launch::kMaxRanks)

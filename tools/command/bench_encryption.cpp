@@ -23,7 +23,7 @@ Group form(bool encrypt) {
   return init(options);
 }
 
-/// What one of the two groups took for a size, in each turn.
+/// The times of one of the two groups for a size, one for each turn.
 struct Times {
   std::vector<double> medians;
   bool checked = true;
@@ -67,7 +67,7 @@ void print(const BenchPlan& plan, int ranks, std::string_view links, std::size_t
 
 int compare_encryption(const BenchPlan& plan) {
   Group plain = form(false);
-  // Both meet at the same address: nobody may come for the second while another still waits for the first.
+  // Both groups meet at the same address, so no rank may start the second meeting while another still waits in the first.
   plain.barrier();
   Group encrypted = form(true);
   const std::array<Group*, 2> groups{&plain, &encrypted};

@@ -4,8 +4,8 @@
 
 namespace ringlet::command {
 
-/// Forms a group without encryption and one with it, measures both in turns, and prints the difference on rank 0. Throws what they throw;
-/// returns the exit code.
+/// Forms a group without encryption and one with it, measures both in turns, and prints the difference on rank 0. Returns the exit code.
+/// Throws what forming a group and its collectives throw.
 int compare_encryption(const BenchPlan& plan);
 
 }  // namespace ringlet::command

@@ -20,15 +20,15 @@ using Clock = std::chrono::steady_clock;
 
 double microseconds_since(Clock::time_point start) { return std::chrono::duration<double, std::micro>(Clock::now() - start).count(); }
 
-/// Small whole numbers that differ between ranks and indexes; sums over up to 80 ranks are exact in every dtype.
+/// Returns small whole numbers that differ between ranks and indexes. Their sums over up to 80 ranks are exact in every dtype.
 int value_of(int rank, std::size_t index) { return static_cast<int>((index + static_cast<std::size_t>(rank)) % 4); }
 
-/// Writes `values` into elements of `dtype`; booleans become value != 0, the imaginary part value + 1 per rank that was added.
+/// Writes numbers into elements of `dtype`. A boolean becomes number != 0. The imaginary part is the number plus 1 for each rank added.
 class Elements {
  public:
   Elements(DType dtype, std::size_t count) : dtype_(dtype), count_(count), bytes_(count * size_of(dtype)) {}
 
-  /// Element i becomes what the ranks' values at `first + i` are, added over `ranks`.
+  /// Sets element i to the sum over `ranks` of their values at `first + i`.
   void fill(const std::vector<int>& ranks, std::size_t first) {
     std::vector<float> numbers(count_);
     for (std::size_t i = 0; i < count_; ++i)
@@ -56,7 +56,7 @@ class Elements {
     }
     copy(parts);
   }
-  /// Little-endian, as every machine that Ringlet runs on; narrow dtypes wrap.
+  /// Writes little-endian bytes, as on every machine that Ringlet runs on. Narrow dtypes wrap around.
   void store_integer(std::size_t index, std::uint64_t value) {
     if (dtype_ == DType::boolean) value = value != 0;
     std::memcpy(bytes_.data() + index * size_of(dtype_), &value, size_of(dtype_));
@@ -67,7 +67,7 @@ class Elements {
   std::vector<std::byte> bytes_;
 };
 
-/// One size's buffers and the call that is measured.
+/// One size's buffers, and the call that is measured.
 class Case {
  public:
   Case(Group& group, const BenchPlan& plan, std::size_t bytes)
@@ -118,7 +118,7 @@ class Case {
     }
   }
 
-  /// Repeated sums would overflow and leave the fast paths of the arithmetic.
+  /// Clears the input, because repeated sums would overflow and take the slow paths of the arithmetic.
   void clear() { input_.clear(); }
 
  private:
@@ -153,13 +153,13 @@ class Case {
     std::iota(all.begin(), all.end(), 0);
     return all;
   }
-  /// Whether `result` is what these ranks' inputs from element `first` on add up to.
+  /// Tells whether `result` is the sum of these ranks' inputs, starting at their element `first`.
   bool is_sum(const Elements& result, std::size_t count, const std::vector<int>& of_ranks, std::size_t first) const {
     Elements expected(plan_.dtype, count);
     expected.fill(of_ranks, first);
     return result == expected;
   }
-  /// Whether the output is a block of each rank's input, from its element `first` on.
+  /// Tells whether the output has one block of each rank's input, starting at its element `first`.
   bool check_blocks(std::size_t block_elements, std::size_t first) {
     bool same = true;
     for (std::size_t r = 0; r < ranks(); ++r) {
@@ -193,22 +193,22 @@ double quantile(std::vector<double>& values, double share) {
 
 Row measure(Group& group, const BenchPlan& plan, std::size_t bytes) {
   constexpr double kBatchMicroseconds = 10'000;
-  constexpr std::size_t kMostCalls = 2000, kFewestBatches = 7, kMostBatches = 100'000;
+  constexpr std::size_t kMaxCalls = 2000, kFewestBatches = 7, kMaxBatches = 100'000;
   Case measured(group, plan, bytes);
   Row row;
   row.checked = max_over_ranks(group, measured.check() ? 0 : 1) == 0;
   measured.clear();
   for (int i = 0; i < 2; ++i) measured.call();
 
-  // All ranks must take the same number of calls: what is decided from a time is decided from the slowest rank's.
+  // All ranks must take the same number of calls, so decisions about time are made from the slowest rank's time.
   const int probes = bytes <= (64 << 10) ? 20 : 2;
   group.barrier();
   auto start = Clock::now();
   for (int i = 0; i < probes; ++i) measured.call();
   const double estimate = std::max(0.05, max_over_ranks(group, microseconds_since(start) / probes));
-  const auto calls = static_cast<std::size_t>(std::clamp(kBatchMicroseconds / estimate, 1.0, static_cast<double>(kMostCalls)));
+  const auto calls = static_cast<std::size_t>(std::clamp(kBatchMicroseconds / estimate, 1.0, static_cast<double>(kMaxCalls)));
   const double wanted = plan.seconds * 1e6 / (estimate * static_cast<double>(calls));
-  const auto batches = static_cast<std::size_t>(std::clamp(wanted, static_cast<double>(kFewestBatches), static_cast<double>(kMostBatches)));
+  const auto batches = static_cast<std::size_t>(std::clamp(wanted, static_cast<double>(kFewestBatches), static_cast<double>(kMaxBatches)));
 
   std::vector<double> samples, single;
   single.reserve(batches * calls);

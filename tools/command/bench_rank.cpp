@@ -13,7 +13,7 @@ namespace ringlet::command {
 
 namespace {
 
-/// Where there was something to choose, each rank says what it took.
+/// Prints the links for which this rank had a choice of paths.
 void print_chosen_links(const Group& group) {
   for (const LinkInfo& link : group.link_info())
     if (link.tried > 0) {

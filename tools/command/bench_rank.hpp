@@ -9,18 +9,18 @@
 
 namespace ringlet::command {
 
-/// What can be measured.
+/// The collectives that can be measured.
 inline constexpr std::array kMeasuredCollectives{CollectiveKind::all_reduce, CollectiveKind::reduce_scatter, CollectiveKind::all_gather,
                                                  CollectiveKind::broadcast,  CollectiveKind::reduce,         CollectiveKind::all_to_all};
 
-/// What to measure.
+/// The choices of one measurement.
 struct BenchPlan {
   CollectiveKind operation = CollectiveKind::all_reduce;
   DType dtype = DType::f32;
-  std::vector<std::size_t> sizes;  // bytes
-  double seconds = 0.6;            // per size, about
+  std::vector<std::size_t> sizes;  // in bytes
+  double seconds = 0.6;            // approximate duration for each size
   bool json = false;
-  bool encrypt = false;  // compares links with and without
+  bool encrypt = false;  // whether to compare links with and without encryption
 };
 
 /// Joins the group, measures, and prints on rank 0. Returns the exit code.

@@ -9,7 +9,7 @@ namespace ringlet::command {
 
 namespace {
 
-/// CLI11 puts the words that may stand for a value in braces behind its type: "TEXT:{bash,zsh,fish}".
+/// CLI11 appends a value's possible words to its type, in braces: "TEXT:{bash,zsh,fish}".
 std::vector<std::string> choices_of(std::string_view type) {
   std::vector<std::string> choices;
   const std::size_t open = type.find('{');

@@ -5,26 +5,26 @@
 
 namespace ringlet::command {
 
-/// One option or operand, as shells' completions need to know it.
+/// An option or operand, described for shells' completions.
 struct OptionWords {
-  std::vector<std::string> names;  // "-n", "--ranks"; none: an operand
-  std::string description;         // its first sentence
+  std::vector<std::string> names;  // "-n", "--ranks"; empty for an operand
+  std::string description;         // the first sentence of its help
   std::vector<std::string> choices;
   bool takes_value = false;
   bool is_directory = false;
   bool repeatable = false;
 };
 
-/// A subcommand, or one that stands below it: "pair", "pair accept".
+/// A subcommand or a nested one, such as "pair" or "pair accept".
 struct CommandWords {
   std::vector<std::string> path;
   std::string summary;
   std::vector<OptionWords> options;
-  std::vector<std::string> below;  // names of those that stand below it
-  bool starts_program = false;     // what follows `--` is another command
+  std::vector<std::string> below;  // names of its nested subcommands
+  bool starts_program = false;     // whether another command follows `--`
 };
 
-/// All subcommands of the table with the options that they declare, in its order.
+/// Returns all subcommands with the options they declare, in the order of the table in main.cpp.
 std::vector<CommandWords> collect_command_words();
 
 }  // namespace ringlet::command

@@ -12,7 +12,7 @@ std::string joined(const std::vector<std::string>& words, std::string_view betwe
   return fmt::format("{}", fmt::join(words, between));
 }
 
-/// For a place between single quotes; `also` are letters that mean something to the shell's own completion there.
+/// Makes the text safe between single quotes. `also` lists letters that have a meaning for the shell's completion there.
 std::string quotable(std::string_view text, std::string_view also = "") {
   std::string result;
   for (const char letter : text) {
@@ -47,7 +47,7 @@ std::string bash_case(const CommandWords& command) {
   std::string text = fmt::format("    '{}')\n      case $previous in\n", joined(command.path));
   for (const OptionWords& option : command.options) {
     if (!option.takes_value || option.names.empty()) continue;
-    // An empty answer leaves the word to the shell's own completion of files.
+    // An empty answer makes the shell complete file names.
     std::string answer;
     if (!option.choices.empty()) answer = fmt::format(" COMPREPLY=($(compgen -W '{}' -- \"$word\"));", joined(option.choices));
     if (option.is_directory) answer = " COMPREPLY=($(compgen -d -- \"$word\"));";
@@ -61,7 +61,7 @@ std::string zsh_argument(const OptionWords& option) {
   std::string action = option.is_directory ? "_directories" : option.choices.empty() ? "_files" : "(" + joined(option.choices) + ")";
   if (option.names.empty()) return fmt::format("'1:{}:{}'", description, action);
   const std::string value = option.takes_value ? fmt::format(":{}:{}", option.names.back().substr(2), action) : "";
-  // Names that exclude each other, each with the same text.
+  // All names of an option exclude each other and have the same text.
   const std::string once = option.repeatable ? "*" : "(" + joined(option.names) + ")";
   std::string text;
   for (const std::string& name : option.names)
@@ -84,7 +84,7 @@ std::string bash_completion(std::span<const CommandWords> commands) {
     cases += bash_case(command);
     if (command.path.size() > 1) nested += fmt::format("{}'{}'", nested.empty() ? "" : "|", joined(command.path));
   }
-  // A pattern that nothing matches, where there is none.
+  // The shell needs a pattern even if there are no nested commands; this one matches nothing.
   if (nested.empty()) nested = "''";
   return fmt::format(R"(# bash completion for ringlet
 _ringlet() {{

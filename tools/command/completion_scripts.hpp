@@ -7,7 +7,8 @@
 
 namespace ringlet::command {
 
-/// Scripts that make a shell complete `ringlet`'s words; the shell sources them, or finds them under the command's name in its own folders.
+/// Return scripts that make a shell complete `ringlet`'s words. The shell sources them, or finds them under the command's name in its
+/// folders.
 std::string bash_completion(std::span<const CommandWords> commands);
 std::string zsh_completion(std::span<const CommandWords> commands);
 std::string fish_completion(std::span<const CommandWords> commands);

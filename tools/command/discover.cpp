@@ -33,10 +33,10 @@ int run_discover(Arguments arguments) {
   if (const auto over = parse_options(app, arguments)) return *over;
 
   WatchOptions options;
-  options.teller = "ringlet discover";
+  options.message_prefix = "ringlet discover";
   options.json = line.json;
   options.group = group;
-  // Who only looks leaves to those who are up what is sent to this machine alone.
+  // A datagram to this machine alone reaches only one of its programs, so `discover` leaves the port to programs that announce themselves.
   options.datagrams.hears_shared_port = false;
   std::chrono::milliseconds wait{};
   std::optional<std::string> mistake = convert_discovery_line(line, options.datagrams);

@@ -9,7 +9,7 @@ namespace ringlet::command {
 
 namespace {
 
-constexpr std::size_t kMostPeers = 64;
+constexpr std::size_t kMaxPeers = 64;
 
 }  // namespace
 
@@ -27,7 +27,7 @@ void declare_discovery_options(CLI::App& app, DiscoveryLine& line) {
 
 Result<Address> parse_peer(const std::string& text, std::uint16_t port) {
   if (auto whole = parse_address(text); whole.ok() && whole.value().port != 0) return whole;
-  // Without a port, and perhaps an IPv6 address without brackets.
+  // The text may lack a port, and an IPv6 address without a port may lack brackets.
   for (const std::string& form : {fmt::format("{}:{}", text, port), fmt::format("[{}]:{}", text, port)})
     if (auto whole = parse_address(form); whole.ok()) return whole;
   return Status{Errc::invalid_argument, fmt::format("--peer {}: write HOST or HOST:PORT, an IPv6 address with a port in brackets", text)};
@@ -35,7 +35,7 @@ Result<Address> parse_peer(const std::string& text, std::uint16_t port) {
 
 std::optional<std::string> convert_discovery_line(const DiscoveryLine& line, UvDatagramsOptions& options) {
   if (line.port == 0) return "--port 0: give the port that the other machines use, from 1 to 65535";
-  if (line.peers.size() > kMostPeers) return fmt::format("{} peers: there may be at most {}", line.peers.size(), kMostPeers);
+  if (line.peers.size() > kMaxPeers) return fmt::format("{} peers: there may be at most {}", line.peers.size(), kMaxPeers);
   options.port = line.port;
   options.interfaces = line.interfaces;
   for (const std::string& text : line.peers) {

@@ -12,7 +12,7 @@
 
 namespace ringlet::command {
 
-/// What `discover` and `up` have in common on the command line, as it stands there.
+/// The options that `discover` and `up` share, as given on the command line.
 struct DiscoveryLine {
   std::vector<std::string> peers;
   std::vector<std::string> interfaces;
@@ -22,10 +22,11 @@ struct DiscoveryLine {
 
 void declare_discovery_options(CLI::App& app, DiscoveryLine& line);
 
-/// "attic", "192.168.1.7:4000", "fe80::1%eth0", "[fe80::1%eth0]:4000"; `port` where none is said. `invalid_argument` with the text.
+/// Reads "attic", "192.168.1.7:4000", "fe80::1%eth0" or "[fe80::1%eth0]:4000". If there is no port, it is `port`. If the text is none of
+/// these, returns `invalid_argument` with the text.
 Result<Address> parse_peer(const std::string& text, std::uint16_t port);
 
-/// Into the sockets' form; a sentence where that cannot be.
+/// Converts the options for the sockets. Returns one sentence if that is not possible.
 std::optional<std::string> convert_discovery_line(const DiscoveryLine& line, UvDatagramsOptions& options);
 
 }  // namespace ringlet::command

@@ -46,7 +46,7 @@ std::string or_dash(const std::string& text) { return text.empty() ? "-" : text;
 
 std::string join(const std::vector<std::string>& words) { return fmt::format("{}", fmt::join(words, ", ")); }
 
-/// The first row is the heading.
+/// Appends rows as aligned columns. The first row is the heading.
 void append_table(std::string& out, const std::vector<Cells>& rows) {
   std::vector<std::size_t> widths(rows.front().size());
   for (const Cells& row : rows)

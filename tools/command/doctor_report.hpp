@@ -7,10 +7,10 @@
 
 namespace ringlet::command {
 
-/// For people: what was looked at, the matrix of measured ways, and the findings with what to do. `colours`: severities stand out.
+/// Returns a report for people: the facts, the matrix of measured paths, and the findings with what to do. `colours` highlights severities.
 std::string doctor_report(const doctor::Facts& facts, const std::vector<doctor::Finding>& findings, bool colours);
 
-/// One JSON object and a line's end: all facts, and the findings under "findings".
+/// Returns one JSON object and a line break. It has all facts, and the findings under "findings".
 std::string doctor_json(const doctor::Facts& facts, const std::vector<doctor::Finding>& findings);
 
 }  // namespace ringlet::command

@@ -1,6 +1,6 @@
 #include "tools/command/embedded_page.hpp"
 
-// The assembler reads the file: a compiler takes many seconds for the same bytes as an array.
+// The assembler includes the file, because a compiler takes many seconds for the same bytes as an array.
 #define RINGLET_TEXT_OF(x) #x
 #define RINGLET_TEXT(x) RINGLET_TEXT_OF(x)
 #define RINGLET_SYMBOL(name) RINGLET_TEXT(__USER_LABEL_PREFIX__) name

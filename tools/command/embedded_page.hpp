@@ -5,7 +5,7 @@
 
 namespace ringlet::command {
 
-/// The packed page that this binary was built with; empty where none had been built before it.
+/// Returns the packed page that this binary was built with, or nothing if no page existed then.
 std::span<const std::byte> embedded_page();
 
 }  // namespace ringlet::command

@@ -8,17 +8,18 @@
 
 namespace ringlet::command {
 
-/// "job 0f3a… of attic (10.0.0.2:40123) started: /opt/train/train, ranks 0 to 1 of 4".
+/// Returns a line such as "job 0f3a… of attic (10.0.0.2:40123) started: /opt/train/train, ranks 0 to 1 of 4".
 std::string event_line(const agent::AgentEvent& event);
 
-/// {"event": "job_started", "job": {...}}, {"event": "job_ended", ..., "reason": ...}, {"event": "refused", ..., "reason": ...}.
+/// Returns an object such as {"event": "job_started", "job": {...}}. The event is job_started, job_ended or refused; the last two also have
+/// a "reason".
 nlohmann::ordered_json event_json(const agent::AgentEvent& event);
 
-/// The jobs that run on this machine, as a terminal shows them.
+/// The jobs that run on this machine, for a terminal.
 class JobList {
  public:
   void take(const agent::AgentEvent& event);
-  /// A line for each job, with the time since when it runs, and one for the last refusal.
+  /// Returns a line for each job with the time it started, and a line for the last refusal.
   std::vector<std::string> lines() const;
 
  private:

@@ -25,7 +25,7 @@ bool is_private(std::string_view address) {
   return false;
 }
 
-/// The lower, the likelier that a phone on the same network reaches it.
+/// Returns a number to sort by. A lower one means that a phone on the same network more likely reaches the address.
 int remoteness(const InterfaceAddress& entry) {
   const bool is_virtual = uv::leads_inside(entry.interface) || starts_with_one_of(entry.interface, {"utun", "tun", "tap"});
   return (is_virtual ? 2 : 0) + (is_private(entry.address) ? 0 : 1);
@@ -67,7 +67,7 @@ std::vector<std::string> reachable_hosts(const std::string& host, const std::vec
   const bool v6 = host == "::";
   std::vector<InterfaceAddress> usable;
   for (const InterfaceAddress& entry : addresses)
-    // A link-local IPv6 address needs a scope, which browsers do not take.
+    // A link-local IPv6 address needs a scope, which browsers do not accept.
     if (!entry.internal && is_v6(entry.address) == v6 && !starts_with_one_of(entry.address, {"fe80:", "169.254."})) usable.push_back(entry);
   std::stable_sort(usable.begin(), usable.end(), [](const auto& one, const auto& other) { return remoteness(one) < remoteness(other); });
   std::vector<std::string> hosts;

@@ -12,15 +12,16 @@ struct InterfaceAddress {
   bool internal = false;
 };
 
-/// This machine's addresses, in the system's order.
+/// Returns this machine's addresses in the system's order.
 std::vector<InterfaceAddress> interface_addresses();
 
-/// At which hosts others reach a port that listens on `host`, the likeliest first: where it stands for all addresses, those of a home or
-/// office network, then others, and bridges of virtual machines and containers last; this machine's own where there is no other.
+/// Returns the hosts at which other machines reach a port that listens on `host`, the likeliest first. If `host` means all addresses, those
+/// are the addresses of home or office networks, then other networks', then those of bridges to virtual machines and containers. This
+/// machine's loopback addresses are returned only if there are no others.
 std::vector<std::string> reachable_hosts(const std::string& host, const std::vector<InterfaceAddress>& addresses);
 
-/// "http://192.168.1.7:7000/#token=..."; the part behind # stays in the browser. `encrypt`: what it says of encryption, "on" or "off";
-/// empty: nothing.
+/// Returns a link such as "http://192.168.1.7:7000/#token=...". The part after # stays in the browser. `encrypt` is "on" or "off", or empty
+/// to leave encryption out of the link.
 std::string join_link(const std::string& host, int port, const std::string& token, const std::string& encrypt = {});
 
 }  // namespace ringlet::command

@@ -17,7 +17,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::array kHeadings{"NAME", "GROUP", "EPOCH", "ADDRESS", "CORES", "MEMORY", "FREE", "SIMD", "VERSION"};
 using MachineRow = std::array<std::string, kHeadings.size()>;
 
-// Characters, not bytes: names may be in any script.
+// Widths count characters and not bytes, because names may be in any script.
 bool begins_character(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) != 0x80; }
 std::size_t width_of(const std::string& text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), begins_character));

@@ -11,23 +11,23 @@ namespace ringlet::command {
 
 using Machines = std::vector<const discovery::Machine*>;
 
-/// By name, then by number.
+/// Sorts by name, then by instance number.
 void sort_by_name(Machines& machines);
 
-/// "15.5 GiB".
+/// Returns a text such as "15.5 GiB".
 std::string bytes_text(std::uint64_t bytes);
 
-/// A heading and a line for each machine, none wider than `columns` (0: as wide as it is). `colours`: the heading stands out.
+/// Returns a heading and a line for each machine. No line is wider than `columns`; 0 means no limit. `colours` highlights the heading.
 std::vector<std::string> machine_table(const Machines& machines, std::size_t columns, bool colours);
 
-/// "attic appeared in group home (192.168.1.7)".
+/// Returns a line such as "attic appeared in group home (192.168.1.7)".
 std::string event_line(discovery::Change change, const discovery::Machine& machine);
 
-/// All that is known of it.
+/// Returns all that is known of the machine.
 nlohmann::ordered_json to_json(const discovery::Machine& machine);
 nlohmann::ordered_json to_json(const std::vector<NetworkInterface>& interfaces);
 
-/// {"event": "appeared", "machine": {...}}.
+/// Returns an object such as {"event": "appeared", "machine": {...}}.
 nlohmann::ordered_json event_json(discovery::Change change, const discovery::Machine& machine);
 
 }  // namespace ringlet::command

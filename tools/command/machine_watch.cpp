@@ -18,7 +18,7 @@ namespace ringlet::command {
 namespace {
 
 constexpr Duration kBetweenDraws = Duration::seconds(1);
-// Many changes at once are drawn together.
+// The delay lets many changes be drawn together.
 constexpr Duration kGather = Duration::milliseconds(50);
 
 winsize terminal_size() {
@@ -38,7 +38,7 @@ void print_line(const std::string& text) {
   std::fflush(stdout);
 }
 
-// A name that is not UTF-8 cannot have come by a beacon, but could from this machine's interfaces.
+// A beacon's names are valid UTF-8, but those of this machine's own interfaces need not be.
 std::string dump(const nlohmann::ordered_json& json) { return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace); }
 
 }  // namespace
@@ -70,12 +70,12 @@ std::unique_ptr<agent::Agent> MachineWatch::make_agent() {
 int MachineWatch::run() {
   const StopSignals signals(loop_);
   if (!agent_status_.ok()) {
-    fmt::print(stderr, "{}: {}\n", options_.teller, agent_status_.text());
+    fmt::print(stderr, "{}: {}\n", options_.message_prefix, agent_status_.text());
     return 1;
   }
   discovery_.start();
   if (const Status status = datagrams_.status(); !status.ok()) {
-    fmt::print(stderr, "{}: {}; choose another port with --port\n", options_.teller, status.text());
+    fmt::print(stderr, "{}: {}; choose another port with --port\n", options_.message_prefix, status.text());
     return 1;
   }
   tell_start();
@@ -91,17 +91,17 @@ int MachineWatch::run() {
   return code;
 }
 
-/// Only of what takes connections: a service has a port.
+/// Only a machine with an agent is advertised, because a DNS-SD service needs a port.
 std::unique_ptr<ServiceAdvert> MachineWatch::make_advert() {
   if (!options_.dns_sd || !agent_) return nullptr;
   const auto& profile = *options_.profile;
   Service service{profile.name, agent_->port(), {{"group", profile.group}, {"version", profile.version}}};
-  return std::make_unique<ServiceAdvert>(std::move(service), [teller = options_.teller](const std::string& name) {
-    fmt::print(stderr, "{}: DNS-SD browsers see it as {}, type _ringlet._tcp\n", teller, name);
+  return std::make_unique<ServiceAdvert>(std::move(service), [message_prefix = options_.message_prefix](const std::string& name) {
+    fmt::print(stderr, "{}: DNS-SD browsers see it as {}, type _ringlet._tcp\n", message_prefix, name);
   });
 }
 
-/// Until nothing runs; a second signal ends this process, and with it the jobs at once.
+/// Waits until no job runs. A second signal ends this process, and the jobs with it, at once.
 void MachineWatch::close_agent() {
   if (!agent_) return;
   agent_->close();
@@ -119,15 +119,15 @@ void MachineWatch::on_agent_event(const agent::AgentEvent& event) {
 void MachineWatch::tell_start() const {
   if (!options_.profile) return;
   const auto& profile = *options_.profile;
-  fmt::print(stderr, "{}: {} is up in group {}, until Ctrl-C\n", options_.teller, profile.name, profile.group);
+  fmt::print(stderr, "{}: {} is up in group {}, until Ctrl-C\n", options_.message_prefix, profile.name, profile.group);
   if (options_.agent)
-    fmt::print(stderr, "{}: starts programs that {} allows, at TCP port {}\n", options_.teller,
+    fmt::print(stderr, "{}: starts programs that {} allows, at TCP port {}\n", options_.message_prefix,
                options_.agent->allowed.file().empty() ? "--allow" : "--allow or " + options_.agent->allowed.file(), agent_->port());
   else
     fmt::print(stderr,
                "{}: without a token this machine is only shown; give it the group's (`ringlet pair --group {} --join`, or "
                "RINGLET_TOKEN_FILE) to let `ringlet run` start programs here\n",
-               options_.teller, profile.group);
+               options_.message_prefix, profile.group);
   if (options_.json)
     print_line(dump({{"event", "up"},
                      {"name", profile.name},
@@ -137,7 +137,7 @@ void MachineWatch::tell_start() const {
 }
 
 bool MachineWatch::shows(const discovery::Machine& machine) const {
-  // Who only hands a group's token on is not up in it.
+  // A machine that is only pairing for a group is not up in it.
   return !options_.group || (machine.profile.group == *options_.group && machine.profile.pairing_port == 0);
 }
 
@@ -171,7 +171,7 @@ void MachineWatch::draw() {
   const Machines shown = machines();
   std::vector<std::string> lines = machine_table(shown, size.ws_col, colours_);
   std::vector<std::string> jobs = jobs_.lines();
-  // What is above the terminal's edge cannot be drawn over.
+  // Lines above the terminal's top edge cannot be redrawn, so the table must fit.
   const std::size_t rows = size.ws_row > 4 ? size.ws_row - 2U : 2U;
   if (jobs.size() > rows / 2) jobs.erase(jobs.begin(), jobs.end() - static_cast<std::ptrdiff_t>(rows / 2));
   if (const std::size_t most = rows - jobs.size(); lines.size() > most) {
@@ -207,7 +207,7 @@ void MachineWatch::explain_nobody() const {
   const double seconds = static_cast<double>(options_.once->whole_milliseconds()) / 1000;
   const bool deaf = !discovery_.heard_itself() && !datagrams_.interfaces().empty();
   fmt::print(
-      stderr, "{}: no machine was heard within {} s on {}, UDP port {}; {}\n", options_.teller, seconds, interface_names(),
+      stderr, "{}: no machine was heard within {} s on {}, UDP port {}; {}\n", options_.message_prefix, seconds, interface_names(),
       options_.datagrams.port,
       deaf ? "not even this machine's own multicast came back: a firewall, or a missing permission for the local network, may hold it "
              "back; name a machine with --peer HOST"

@@ -14,22 +14,23 @@
 
 namespace ringlet::command {
 
-/// Exit code where nobody was found.
+/// The exit code if no machine was found.
 inline constexpr int kNobodyFound = 3;
 
 struct WatchOptions {
-  std::string teller;  // before what is told on stderr: "ringlet discover"
+  std::string message_prefix;  // starts each line on stderr, for example "ringlet discover"
   UvDatagramsOptions datagrams{};
-  std::optional<discovery::Profile> profile{};  // what to announce; nothing: only to look
-  std::optional<std::string> group{};           // whose machines to show; nothing: all
-  std::optional<Duration> once{};               // look for so long, then print what there is; nothing: go on until a signal
+  std::optional<discovery::Profile> profile{};  // announced to others; unset to look only
+  std::optional<std::string> group{};           // show only machines of this group; unset for all
+  std::optional<Duration> once{};               // print what was found after this time and end; unset to run until a signal
   bool json = false;
-  std::optional<agent::AgentOptions> agent{};  // to start programs for others, too; only where there is a profile
-  bool dns_sd = false;                         // tell the system's DNS-SD responder of the agent
+  std::optional<agent::AgentOptions> agent{};  // starts programs for others too; needs a profile
+  bool dns_sd = false;                         // whether to advertise the agent by the system's DNS-SD responder
 };
 
-/// Discovery until a signal or the end of the time, and what it finds on stdout: on a terminal a table that follows, else a line for each
-/// change, and of the jobs that the agent runs; after `once` the table, or one JSON object.
+/// Runs discovery until a signal or the end of the time, and prints its findings on stdout. On a terminal this is a table that is redrawn,
+/// elsewhere a line for each change. Both also show the jobs that the agent runs. With `once` it prints the table, or one JSON object, at
+/// the end.
 class MachineWatch {
  public:
   explicit MachineWatch(WatchOptions options);

@@ -32,7 +32,7 @@ constexpr std::array kSubcommands{
     Subcommand{"version", "print the version", run_version},
 };
 
-// A closed standard descriptor would give its number to a pipe or socket, which programs would then take for their output.
+// A pipe or socket could get the number of a closed standard descriptor. Programs would then take it for their input or output.
 void open_standard_descriptors() {
   int fd = 0;
   do fd = ::open("/dev/null", O_RDWR);
@@ -46,7 +46,7 @@ void print_help(std::FILE* file) {
   fmt::print(file, "\n`ringlet SUBCOMMAND --help` shows its options.\n\nExample:\n  ringlet launch -n 4 -- ./train\n");
 }
 
-// Letters to insert, remove or replace to get from one word to the other.
+// Returns how many letters must be inserted, removed or replaced to turn one word into the other.
 std::size_t distance(std::string_view from, std::string_view to) {
   std::vector<std::size_t> row(to.size() + 1);
   for (std::size_t j = 0; j <= to.size(); ++j) row[j] = j;

@@ -1,4 +1,5 @@
-// ringlet_pack_page FOLDER FILE: packs the page of FOLDER for the `ringlet` command to embed; without an index.html there, FILE is empty.
+// ringlet_pack_page FOLDER FILE: packs the page in FOLDER for the `ringlet` command to embed. Without FOLDER/index.html, FILE becomes
+// empty.
 
 #include <cstdio>
 #include <exception>

@@ -53,9 +53,9 @@ std::vector<std::byte> read_file(const std::filesystem::path& path) {
   return content;
 }
 
-/// Nothing where it would not be shorter.
+/// Returns the compressed bytes, or nothing if they would not be shorter.
 std::vector<std::byte> gzip(std::span<const std::byte> plain) {
-  constexpr int kGzipWindow = 15 + 16;  // as zlib asks for the gzip format
+  constexpr int kGzipWindow = 15 + 16;  // zlib's notation for the gzip format
   constexpr int kMemoryLevel = 9;
   z_stream stream{};
   if (deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, kGzipWindow, kMemoryLevel, Z_DEFAULT_STRATEGY) != Z_OK) return {};

@@ -40,7 +40,7 @@ void declare(CLI::App& app, PairLine& line) {
   declare_discovery_options(app, line.discovery);
 }
 
-/// A peer with a port is dialled by it; one without is asked for its port.
+/// A peer given with a port is dialled at it. A peer without a port is asked for its port first.
 std::optional<std::string> convert_peers(PairLine& line) {
   auto& peers = line.discovery.peers;
   if (peers.size() == 1 && line.join) {
@@ -54,7 +54,7 @@ std::optional<std::string> convert_peers(PairLine& line) {
 }
 
 std::optional<std::string> convert(PairLine& line) {
-  constexpr double kLeastSeconds = 1, kMostSeconds = 3'600;
+  constexpr double kLeastSeconds = 1, kMaxSeconds = 3'600;
   if (auto mistake = tokens::find_group_mistake(line.group)) return "--" + *mistake;
   discovery::Profile profile;
   profile.name = line.name;
@@ -64,8 +64,8 @@ std::optional<std::string> convert(PairLine& line) {
   if (line.name.empty() || limited.name != line.name)
     return fmt::format("--name '{}': give 1 to {} bytes of UTF-8 without control characters", limited.name, discovery::kMaxNameBytes);
   if (line.digits < 6 || line.digits > 8) return fmt::format("--digits {}: give 6, 7 or 8", line.digits);
-  if (!(line.valid_seconds >= kLeastSeconds && line.valid_seconds <= kMostSeconds))
-    return fmt::format("--valid {}: give {} to {} seconds", line.valid_seconds, kLeastSeconds, kMostSeconds);
+  if (!(line.valid_seconds >= kLeastSeconds && line.valid_seconds <= kMaxSeconds))
+    return fmt::format("--valid {}: give {} to {} seconds", line.valid_seconds, kLeastSeconds, kMaxSeconds);
   if (line.qr && line.discovery.json) return "--qr with --json: `ringlet token --show --json` prints the token for programs";
   std::chrono::milliseconds wait{};
   if (auto mistake = convert_seconds("--wait", line.wait_seconds, wait)) return mistake;

@@ -44,7 +44,7 @@ pairing::DeskOptions desk_options(const PairLine& line) {
   return options;
 }
 
-/// Shows what the desk does as it goes on.
+/// Prints changes of the desk's state.
 class Screen {
  public:
   Screen(const PairLine& line, const PairingDesk& desk, const pairing::PairingDoor& door) : line_(line), desk_(desk), door_(door) {}
@@ -53,7 +53,7 @@ class Screen {
     if (desk_.wrong_codes() != wrong_) tell_wrong();
     if (desk_.state() == State::shows_code && desk_.codes() != codes_) tell_code();
   }
-  /// Returns the exit code.
+  /// Prints the result and returns the exit code.
   int tell_end() {
     follow();
     if (desk_.state() == State::paired) {
@@ -151,7 +151,7 @@ int run_pair_host(const PairLine& line) {
     fmt::print(stderr, "ringlet pair: {}\n", status.text());
     return kFailed;
   }
-  // Nothing has been announced yet: that begins with the loop.
+  // The first beacon leaves only when the loop runs, so it will already have this port.
   discovery.announce(profile_of(line, door.addresses().front().port));
   if (const Status status = datagrams.status(); !status.ok())
     fmt::print(stderr, "ringlet pair: {}; the other machine has to name this one: --peer {}\n", status.text(),
@@ -164,7 +164,7 @@ int run_pair_host(const PairLine& line) {
   }
   const int code = desk.over() ? screen.tell_end() : screen.tell_stop();
   discovery.leave();
-  // So that who was refused hears of it.
+  // The connections stay open until refused newcomers have received the refusal.
   while (!door.quiet() && !signals.came()) loop.wait();
   return code;
 }

@@ -8,7 +8,7 @@
 
 namespace ringlet::command {
 
-/// What `ringlet pair` was asked for.
+/// The options of `ringlet pair`.
 struct PairLine {
   DiscoveryLine discovery;
   UvDatagramsOptions datagrams;
@@ -23,12 +23,12 @@ struct PairLine {
   std::optional<std::string> code_file;
   double wait_seconds = 10;
   Duration wait{};
-  std::optional<Address> direct;  // the one peer that was named with its port
+  std::optional<Address> direct;  // the only peer, if it was given with its port
 };
 
 inline constexpr int kFailed = 1, kNobodyCame = 3, kCodeRefused = 4;
 
-/// Each returns the exit code.
+/// These return the exit code.
 int run_pair_host(const PairLine& line);
 int run_pair_newcomer(const PairLine& line);
 int run_pair_qr(const PairLine& line);

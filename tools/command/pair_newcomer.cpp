@@ -25,7 +25,7 @@ namespace {
 using pairing::NewcomerSession;
 using Stage = NewcomerSession::Stage;
 
-// For others that pair for the same group, who would have to be told apart.
+// The search goes on for this long after the first host, to find out whether several hosts pair for the same group.
 constexpr Duration kSearch = Duration::milliseconds(700);
 
 int fail(int code, const std::string& text) {
@@ -48,7 +48,7 @@ std::optional<pairing::Secret> ask_code(const PairLine& line) {
     return read_line(file);
   }
   if (line.code_file || ::isatty(STDIN_FILENO) != 1) return read_line(std::cin);
-  // Not echoed; a signal leaves the terminal as it was.
+  // The code is not echoed. A signal restores the terminal's settings.
   std::array<char, 64> text{};
   const int outcome = EVP_read_pw_string(text.data(), static_cast<int>(text.size()) - 1, "The code that the other machine shows: ", 0);
   auto code = pairing::read_code(text.data());
@@ -57,7 +57,7 @@ std::optional<pairing::Secret> ask_code(const PairLine& line) {
   return code;
 }
 
-/// Where one host can be reached, the best address first.
+/// Returns the addresses at which one host can be reached, the best first.
 std::vector<Address> addresses_of(const discovery::Machine& machine) {
   const auto address_of = [&](const DatagramSource& source) {
     const std::string scope = source.scope != 0 ? fmt::format("%{}", source.scope) : "";
@@ -80,7 +80,7 @@ class Search {
   Search(const Search&) = delete;
   Search& operator=(const Search&) = delete;
 
-  /// The exit code where not exactly one was found.
+  /// Returns an exit code if there is not exactly one host.
   std::optional<int> run(const StopSignals& signals, std::vector<Address>& found) {
     discovery_.start();
     timer_ = loop_.after(line_.wait, [this] { over_ = true; });
@@ -147,7 +147,7 @@ int explain(const PairLine& line, const NewcomerSession& session, const Status& 
   }
 }
 
-/// The environment goes before what is saved.
+/// Warns if the environment gives another token, since that one takes precedence over the saved one.
 void warn_of_other(const PairLine& line, const pairing::Secret& token) {
   std::string used = tokens::find_token(line.group, native::process_variable);
   if (!pairing::same_proof(used, token.view()))

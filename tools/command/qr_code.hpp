@@ -4,8 +4,9 @@
 
 namespace ringlet::command {
 
-/// `text` as a QR code in half blocks, one line of text for two rows, with the quiet zone around it. With `colours` black on white whatever
-/// the terminal's own colours are; otherwise the blocks are what is light, for a dark terminal. Empty where the text is too long.
+/// Returns `text` as a QR code of half blocks, with two rows in one line of text and a quiet zone around them. With `colours` it is black
+/// on white in any terminal. Otherwise the blocks are the light modules, which suits a dark terminal. Returns an empty text if `text` is
+/// too long.
 std::string qr_code(const std::string& text, bool colours);
 
 }  // namespace ringlet::command

@@ -120,7 +120,7 @@ int run_serve(Arguments arguments) {
     fmt::print(stderr, "ringlet serve: {}\n", error.what());
     return 1;
   }
-  options.teller = "ringlet serve";
+  options.message_prefix = "ringlet serve";
   options.page_fd = page.get();
   // The user's --env stands behind these variables, and holds.
   options.environment.insert(options.environment.begin(),

@@ -14,24 +14,24 @@ namespace ringlet::command {
 namespace {
 
 constexpr char kType[] = "_ringlet._tcp";
-constexpr std::size_t kMostNameBytes = 63, kMostFactBytes = 255, kMostTextBytes = 1300;  // RFC 6763, sections 4.1.1, 6.1 and 6.2
-constexpr int kBetweenTries = 5'000, kBetweenPollsMs = 200;                              // ms
+constexpr std::size_t kMaxNameBytes = 63, kMaxFactBytes = 255, kMaxTextBytes = 1300;  // RFC 6763, sections 4.1.1, 6.1 and 6.2
+constexpr int kBetweenTries = 5'000, kBetweenPollsMs = 200;                           // in milliseconds
 
-/// Each pair is a length and so many bytes.
+/// Returns the TXT record: each pair is preceded by its length in one byte.
 std::string text_record(const Service& service) {
   std::string record;
   for (const auto& [key, value] : service.facts) {
     const std::string pair = key + "=" + value;
-    if (pair.size() > kMostFactBytes || record.size() + pair.size() + 1 > kMostTextBytes) continue;
+    if (pair.size() > kMaxFactBytes || record.size() + pair.size() + 1 > kMaxTextBytes) continue;
     record += static_cast<char>(pair.size());
     record += pair;
   }
   return record;
 }
 
-/// Whole characters of UTF-8 only.
+/// Cuts the name only between characters of UTF-8.
 std::string shortened(const std::string& name) {
-  std::size_t size = std::min(name.size(), kMostNameBytes);
+  std::size_t size = std::min(name.size(), kMaxNameBytes);
   while (size < name.size() && size > 0 && (static_cast<unsigned char>(name[size]) & 0xc0) == 0x80) --size;
   return name.substr(0, size);
 }
@@ -54,9 +54,9 @@ void DNSSD_API on_reply(DNSServiceRef, DNSServiceFlags, DNSServiceErrorType erro
 
 ServiceAdvert::ServiceAdvert(Service service, std::function<void(const std::string&)> on_told)
     : service_(std::move(service)), on_told_(std::move(on_told)) {
-  // Else Avahi's library says on stderr that it is not Apple's.
+  // Otherwise Avahi's library warns on stderr that it is only compatible with Apple's.
   ::setenv("AVAHI_COMPAT_NOWARN", "1", 0);
-  // A responder may take its time to answer, and nothing else should wait for that.
+  // A responder may answer slowly, and no other work should wait for it.
   thread_ = std::thread([this] { run(); });
 }
 

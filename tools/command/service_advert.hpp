@@ -14,17 +14,17 @@ namespace ringlet::command {
 struct Service {
   std::string name;
   std::uint16_t port = 0;
-  std::vector<std::pair<std::string, std::string>> facts{};  // the TXT record, for everyone to see; pairs that do not fit are left out
+  std::vector<std::pair<std::string, std::string>> facts{};  // the TXT record, visible to everyone; pairs that do not fit are left out
 };
 
-/// Makes the system's DNS-SD responder (Bonjour; Avahi, by its compatible library) tell the network of a service of type `_ringlet._tcp`,
-/// as long as it lives. Where there is no responder, or it ends, it is tried again every few seconds. Owned by one thread.
+/// Advertises a service of type `_ringlet._tcp` by the system's DNS-SD responder (Bonjour, or Avahi with its compatible library) until it
+/// is destroyed. If there is no responder, or it ends, it tries again every few seconds. Owned by one thread.
 class ServiceAdvert {
  public:
-  /// `on_told(name)` runs on a thread of its own whenever the responder has taken the service, under a name that may have got a number
-  /// where another has it.
+  /// `on_told(name)` runs on a separate thread each time the responder has accepted the service. The responder adds a number to the name if
+  /// another service has it.
   ServiceAdvert(Service service, std::function<void(const std::string& name)> on_told);
-  /// Waits until the responder has been told.
+  /// Waits until the responder has withdrawn the service.
   ~ServiceAdvert();
   ServiceAdvert(const ServiceAdvert&) = delete;
   ServiceAdvert& operator=(const ServiceAdvert&) = delete;
@@ -36,7 +36,7 @@ class ServiceAdvert {
 
   const Service service_;
   const std::function<void(const std::string&)> on_told_;
-  std::mutex mutex_;  // guards stopping_
+  std::mutex mutex_;  // protects stopping_
   std::condition_variable stop_;
   bool stopping_ = false;
   std::thread thread_;

@@ -1,6 +1,6 @@
 #include "tools/command/service_advert.hpp"
 
-// Where the build has found no DNS-SD library: nobody is told.
+// This file is for builds without a DNS-SD library. It advertises nothing.
 namespace ringlet::command {
 
 ServiceAdvert::ServiceAdvert(Service, std::function<void(const std::string&)>) {}

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kNothingRuns = 3;
 constexpr int kStalled = 4;
-// A rank asks the others for less than a second.
+// A rank needs less than a second to ask the others.
 constexpr std::chrono::milliseconds kPatience{1500};
 constexpr Duration kBetweenLooks = Duration::seconds(1);
 
@@ -42,7 +42,7 @@ int exit_code(const std::vector<nlohmann::ordered_json>& reports) {
   return std::any_of(reports.begin(), reports.end(), is_stalled) ? kStalled : 0;
 }
 
-/// Returns how many lines were printed.
+/// Prints the reports and returns the number of lines.
 std::size_t print(const std::vector<nlohmann::ordered_json>& reports, bool json, bool colours) {
   std::size_t lines = 0;
   if (json) {

@@ -24,10 +24,10 @@ using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 using native::StatusAddress;
 
-/// Of the largest world a report has some megabytes.
-constexpr std::size_t kMostBytes = 64 << 20;
-/// Where ranks stand still, so many of a world are tried.
-constexpr std::size_t kMostAsked = 4;
+/// A report of the largest world takes some megabytes.
+constexpr std::size_t kMaxBytes = 64 << 20;
+/// If ranks do not answer, at most this many of a world are asked.
+constexpr std::size_t kMaxAsked = 4;
 
 bool wait_for(int socket, short events, Clock::time_point deadline) {
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
@@ -35,7 +35,7 @@ bool wait_for(int socket, short events, Clock::time_point deadline) {
   return left > 0 && ::poll(&watched, 1, static_cast<int>(left)) > 0;
 }
 
-/// What the rank says, or as much of it as came in time.
+/// Returns the rank's report, or the part of it that came before the deadline.
 std::string ask(const StatusAddress& rank, Clock::time_point deadline) {
   sockaddr_un to{};
   to.sun_family = AF_UNIX;
@@ -47,7 +47,7 @@ std::string ask(const StatusAddress& rank, Clock::time_point deadline) {
   if (::send(socket.get(), request.data(), request.size(), uv::kSendFlags) != static_cast<ssize_t>(request.size())) return {};
   std::string text;
   std::array<char, 1 << 16> piece{};
-  while (text.size() < kMostBytes && wait_for(socket.get(), POLLIN, deadline)) {
+  while (text.size() < kMaxBytes && wait_for(socket.get(), POLLIN, deadline)) {
     const ssize_t count = ::recv(socket.get(), piece.data(), piece.size(), 0);
     if (count <= 0) break;
     text.append(piece.data(), static_cast<std::size_t>(count));
@@ -82,7 +82,7 @@ std::vector<Json> ask_worlds(const StatusFilter& filter, std::chrono::millisecon
     first = end;
     if (ranks.empty()) continue;
     std::optional<Json> report;
-    for (std::size_t i = 0; i < std::min(ranks.size(), kMostAsked) && !report; ++i) {
+    for (std::size_t i = 0; i < std::min(ranks.size(), kMaxAsked) && !report; ++i) {
       Json json = Json::parse(ask(ranks[i], Clock::now() + patience), nullptr, false);
       if (is_report(json)) report = std::move(json);
     }

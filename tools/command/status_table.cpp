@@ -33,7 +33,7 @@ double seconds_of(const Json& of, const char* key) {
   return found != of.end() && found->is_number() ? found->get<double>() : 0;
 }
 
-/// "all_reduce(sum, f32 x 1000, ring) number 41 of stream 1".
+/// Returns a text such as "all_reduce(sum, f32 x 1000, ring) number 41 of stream 1".
 std::string operation_text(const Json& operation) {
   const std::uint64_t stream = operation.value("stream", std::uint64_t{0});
   return fmt::format("{} number {}{}{}", operation.value("call", ""), operation.value("number", std::uint64_t{0}),

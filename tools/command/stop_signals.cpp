@@ -14,7 +14,7 @@ std::atomic<UvLoop*> woken_loop{nullptr};
 std::atomic<bool> signal_came{false};
 static_assert(std::atomic<UvLoop*>::is_always_lock_free && std::atomic<bool>::is_always_lock_free);
 
-// libuv's wake-up may be sent from a signal's handler.
+// A signal handler may call wake(), because it uses only libuv's wake-up, which is safe there.
 void on_signal(int) {
   signal_came = true;
   if (UvLoop* loop = woken_loop) loop->wake();
@@ -27,7 +27,7 @@ void handle_all(void (*handler)(int)) {
   for (const int number : kSignals) {
     struct sigaction before{};
     ::sigaction(number, nullptr, &before);
-    // nohup's.
+    // nohup ignores SIGHUP, and that setting is kept.
     if (number == SIGHUP && before.sa_handler == SIG_IGN) continue;
     ::sigaction(number, &action, nullptr);
   }

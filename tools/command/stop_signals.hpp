@@ -4,11 +4,11 @@
 
 namespace ringlet::command {
 
-/// Catches SIGINT, SIGTERM and SIGHUP, wakes the loop, and remembers; a second one ends the program. One at a time; belongs to the main
-/// thread.
+/// Catches SIGINT, SIGTERM and SIGHUP, remembers that one came, and wakes the loop. A second signal ends the program. Only one object may
+/// exist at a time. Belongs to the main thread.
 class StopSignals {
  public:
-  /// `loop` outlives it.
+  /// `loop` must outlive this object.
   explicit StopSignals(UvLoop& loop);
   ~StopSignals();
   StopSignals(const StopSignals&) = delete;

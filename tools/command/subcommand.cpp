@@ -11,7 +11,7 @@ namespace ringlet::command {
 
 namespace {
 
-/// While one is set, options are shown to it and not parsed.
+/// While this is set, it receives the declared options, and nothing is parsed.
 const std::function<void(const CLI::App&)>* visitor = nullptr;
 
 }  // namespace
@@ -22,7 +22,7 @@ std::optional<int> parse_options(CLI::App& app, Arguments arguments) {
     return 0;
   }
   try {
-    // CLI11 takes them last first.
+    // CLI11 expects the arguments in reverse order.
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::Success&) {
     fmt::print("{}", app.help());

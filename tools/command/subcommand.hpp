@@ -12,13 +12,13 @@ class App;
 
 namespace ringlet::command {
 
-/// Exit code for a command line that cannot be understood.
+/// The exit code for an invalid command line.
 inline constexpr int kUsageError = 2;
 
-/// What follows the subcommand's name on the command line.
+/// The arguments after the subcommand's name.
 using Arguments = std::span<const std::string>;
 
-/// One line of the table in main.cpp.
+/// A row of the table in main.cpp.
 struct Subcommand {
   std::string_view name;
   std::string_view summary;
@@ -38,21 +38,21 @@ int run_token(Arguments arguments);
 int run_up(Arguments arguments);
 int run_version(Arguments arguments);
 
-/// The table in main.cpp.
+/// Returns the table in main.cpp.
 std::span<const Subcommand> subcommands() noexcept;
 
-/// Reads the options that `app` declares. Returns an exit code where the command is over: 0 after --help, `kUsageError` after a mistake,
-/// which is then told on stderr.
+/// Reads the options that `app` declares. Returns an exit code if the command must end: 0 after --help, `kUsageError` after a mistake,
+/// which is then printed on stderr.
 std::optional<int> parse_options(CLI::App& app, Arguments arguments);
 
-/// Hands `visit` what `subcommand` declares, the very `App` that reads its command line; nothing is parsed or run. Every subcommand calls
-/// `parse_options` before it does anything.
+/// Passes the `App` that reads `subcommand`'s command line to `visit`. Nothing is parsed or run. This works because every subcommand calls
+/// `parse_options` before it does anything else.
 void visit_options(const Subcommand& subcommand, const std::function<void(const CLI::App&)>& visit);
 
-/// Whether what goes to stdout may have colours: it is a terminal, and NO_COLOR is not set.
+/// Tells whether output to stdout may have colours: it must be a terminal, and NO_COLOR must not be set.
 bool wants_colours();
 
-/// Tells a mistake in the command line on stderr; returns `kUsageError`.
+/// Prints a mistake in the command line on stderr and returns `kUsageError`.
 int usage_error(std::string_view subcommand, const std::string& what);
 
 }  // namespace ringlet::command

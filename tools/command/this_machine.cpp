@@ -20,7 +20,7 @@ std::string announced_name() {
 
 std::vector<discovery::Device> machine_devices() {
   std::uint64_t total = uv_get_total_memory();
-  // A container's share, where it has one.
+  // In a container with a memory limit, the limit counts.
   if (const std::uint64_t limit = uv_get_constrained_memory(); limit > 0) total = std::min(total, limit);
   discovery::Device cpu;
   cpu.kind = "cpu";

@@ -7,13 +7,13 @@
 
 namespace ringlet::command {
 
-/// What this machine is called towards others: its name, or "unnamed".
+/// Returns the name under which this machine appears to others: its own name, or "unnamed" if it has none.
 std::string announced_name();
 
-/// This machine's processors and memory, as they are now.
+/// Returns the present state of this machine's processors and memory.
 std::vector<discovery::Device> machine_devices();
 
-/// A number that nobody can foretell.
+/// Returns a number that cannot be predicted.
 std::uint64_t random_number();
 
 }  // namespace ringlet::command

@@ -90,7 +90,7 @@ int run_up(Arguments arguments) {
   if (const auto over = parse_options(app, arguments)) return *over;
 
   WatchOptions options;
-  options.teller = "ringlet up";
+  options.message_prefix = "ringlet up";
   options.json = line.json;
   options.dns_sd = !hidden;
   options.group = profile.group;

@@ -10,9 +10,9 @@
 namespace ringlet::uv {
 namespace {
 
-// Bounds one turn's work where datagrams come faster than they are taken. The loop reports the others again.
+// This bounds one turn's work if datagrams arrive faster than they are handled. The loop reports the remaining ones again.
 constexpr int kReceivesPerTurn = 64;
-constexpr std::size_t kMaxDatagramBytes = 2'048;  // a longer datagram is cut; no Ringlet sends one
+constexpr std::size_t kMaxDatagramBytes = 2'048;  // a longer datagram is truncated; Ringlet sends none
 
 int family_of(const IpAddress& address) { return address.family() == IpAddress::Family::v4 ? AF_INET : AF_INET6; }
 
@@ -39,7 +39,7 @@ bool join(int socket, const GroupPlace& place) {
 
 bool send_there(int socket, const GroupPlace& place) {
   if (place.group.family() == IpAddress::Family::v4) {
-    // BSD takes one byte for each of these, and no int.
+    // BSD expects one byte for each of these options, not an int.
     const unsigned char one = 1;
     return set(socket, IPPROTO_IP, IP_MULTICAST_IF, membership4(place)) && set(socket, IPPROTO_IP, IP_MULTICAST_TTL, one) &&
            set(socket, IPPROTO_IP, IP_MULTICAST_LOOP, one);
@@ -56,7 +56,7 @@ SocketAddress any_address(int family, std::uint16_t port) {
   std::memset(&address.storage, 0, sizeof address.storage);
   address.storage.ss_family = static_cast<sa_family_t>(family);
   address.length = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
-  // The port has the same place in both families' structures.
+  // The port is at the same offset in both families' structures.
   reinterpret_cast<sockaddr_in*>(&address.storage)->sin_port = htons(port);
   return address;
 }
@@ -92,7 +92,7 @@ Result<DatagramSocket*> DatagramSocket::watch(LoopState& loop, int socket, const
 
 namespace {
 
-/// Returns the socket if all went well. Otherwise closes it and returns -1, with errno as it was.
+/// Returns the socket if all calls succeeded. Otherwise closes it and returns -1, with errno unchanged.
 int checked(int socket, bool well) {
   if (well || socket < 0) return socket;
   const int error = errno;

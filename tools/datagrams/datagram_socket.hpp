@@ -9,7 +9,7 @@
 
 namespace ringlet::uv {
 
-/// An address in the system's form. `scope` is the interface's number, for a link-local IPv6 address.
+/// Converts an address to the system's form. `scope` is the interface's number, for a link-local IPv6 address.
 SocketAddress socket_address(const IpAddress& address, std::uint16_t port, std::uint32_t scope);
 
 /// A multicast group on one interface.
@@ -20,22 +20,23 @@ struct GroupPlace {
   IpAddress own;                // the interface's address, of the group's family
 };
 
-/// A UDP socket on the loop. It has one owner, which gives it up by drop().
+/// A UDP socket on the loop. It has one owner, which releases it by drop().
 class DatagramSocket final : public SocketWatch {
  public:
   using OnDatagram = std::function<void(const SocketAddress& from, ConstBytes bytes)>;
 
   // Each of these returns a socket, or `invalid_argument` with the reason. `on_datagram` runs on the loop.
 
-  /// Receives datagrams to the group on this interface. Other programs of this machine may do so at the same time.
+  /// Receives datagrams to the group on this interface. Other programs on this machine may do so at the same time.
   static Result<DatagramSocket*> open_group_receiver(LoopState& loop, const GroupPlace& place, OnDatagram on_datagram);
-  /// Sends to the group on this interface, no further than the next router; this machine hears it, too. Receives the answers.
+  /// Sends to the group on this interface, not beyond the next router. Programs on this machine receive the datagrams too. Receives the
+  /// answers.
   static Result<DatagramSocket*> open_group_sender(LoopState& loop, const GroupPlace& place, OnDatagram on_datagram);
-  /// Receives datagrams to this machine's own addresses at `port`; of several programs that do so, one gets each datagram. Port 0: at a
-  /// port that the system chooses.
+  /// Receives datagrams to this machine's own addresses at `port`. If several programs do so, each datagram goes to one of them. With port
+  /// 0 the system chooses a port.
   static Result<DatagramSocket*> open_unicast(LoopState& loop, IpAddress::Family family, std::uint16_t port, OnDatagram on_datagram);
 
-  /// Sends at once, or drops the datagram.
+  /// Sends immediately, or drops the datagram.
   void send(const SocketAddress& to, ConstBytes bytes);
   std::uint16_t port() const { return to_address(local_address(socket())).port; }
 

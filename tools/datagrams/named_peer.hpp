@@ -7,12 +7,12 @@
 
 namespace ringlet::uv {
 
-/// A host that was named, and its addresses, which are looked up again from time to time. It has one owner, which gives it up by drop().
+/// A host given by name, whose addresses are looked up again from time to time. It has one owner, which releases it by drop().
 class NamedPeer {
  public:
   static NamedPeer* start(LoopState& loop, const Address& address) { return new NamedPeer(loop, address); }
   void drop();
-  /// At most four; none as long as the name service knows none.
+  /// Returns at most four addresses, and none while the name cannot be resolved.
   const std::vector<SocketAddress>& addresses() const noexcept { return addresses_; }
 
  private:

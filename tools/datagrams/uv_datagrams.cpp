@@ -22,7 +22,7 @@ namespace {
 constexpr Duration kBetweenListings = Duration::seconds(1);
 constexpr std::size_t kMaxNamedPeers = 64;
 
-// Taken from the ranges for a site (IPv4) and a link (IPv6), which anybody may use without asking.
+// The groups are in the ranges for a site (IPv4) and a link (IPv6), which need no registration.
 IpAddress group_of(IpAddress::Family family) {
   constexpr std::array<unsigned char, 4> kGroup4{239, 255, 82, 78};
   constexpr std::array<unsigned char, 16> kGroup6{0xff, 0x12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x52, 0x4e, 0x47, 0x4c};
@@ -49,7 +49,7 @@ std::optional<DatagramSource> source_of(const SocketAddress& from, std::uint32_t
   return source;
 }
 
-/// The interface's first address of that family. Of IPv6 a link-local one is preferred, since the group has that scope.
+/// Returns the interface's first address of that family. For IPv6 a link-local one is preferred, since the group has that scope.
 std::optional<IpAddress> own_address(const ListedInterface& interface, IpAddress::Family family) {
   std::optional<IpAddress> found;
   for (const IpAddress& address : interface.addresses) {
@@ -61,7 +61,7 @@ std::optional<IpAddress> own_address(const ListedInterface& interface, IpAddress
 
 }  // namespace
 
-/// The sockets, each with a number. A datagram's `way` is the number of the socket by which its answer leaves.
+/// The sockets by number. A datagram's `way` is the number of the socket that sends its answer.
 class UvDatagrams::State {
  public:
   State(uv::LoopState& loop, UvDatagramsOptions options) : loop_(loop), options_(std::move(options)) {}

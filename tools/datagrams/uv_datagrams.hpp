@@ -9,22 +9,22 @@
 
 namespace ringlet {
 
-/// The port at which Ringlet's machines look for each other, by the multicast groups 239.255.82.78 and ff12::524e:474c.
+/// The port at which Ringlet's machines find each other, with the multicast groups 239.255.82.78 and ff12::524e:474c.
 inline constexpr std::uint16_t kDiscoveryPort = 47'174;
 
 struct UvDatagramsOptions {
   std::uint16_t port = kDiscoveryPort;
-  /// Receives datagrams that others send to this machine's own addresses at `port`. Of several programs of a machine that do, one gets
-  /// each.
+  /// Receives datagrams that others send to this machine's own addresses at `port`. If several programs of a machine do so, each datagram
+  /// goes to one of them.
   bool hears_shared_port = true;
   /// The hosts to which datagrams are sent beside multicast. At most 64.
   std::vector<Address> peers{};
-  /// The interfaces to use; empty: all but the loopback and those that lead to virtual machines and containers of this machine.
+  /// The interfaces to use. If empty, all are used except the loopback and those of virtual machines and containers on this machine.
   std::vector<std::string> interfaces{};
 };
 
-/// Datagrams over UDP, by IPv4 and IPv6, with multicast that no router passes on. Interfaces that come and go are followed within a second.
-/// Several programs of one machine share the port and hear each other. Destroyed before its loop.
+/// Datagrams over UDP with IPv4 and IPv6, using multicast that no router passes on. Interfaces that appear or disappear are noticed within
+/// a second. Several programs on one machine share the port and receive each other's multicast. Destroy it before its loop.
 class UvDatagrams final : public Datagrams {
  public:
   UvDatagrams(UvLoop& loop, UvDatagramsOptions options);
@@ -37,10 +37,10 @@ class UvDatagrams final : public Datagrams {
   void answer(const DatagramSource& to, ConstBytes bytes) override;
   std::vector<NetworkInterface> interfaces() const override;
 
-  /// Where nothing can be received, neither by multicast nor at the shared port: `invalid_argument` with the port and the reason. Otherwise
-  /// ok, also before start().
+  /// If nothing can be received, neither by multicast nor at the shared port, returns `invalid_argument` with the port and the reason.
+  /// Otherwise, and before start(), returns ok.
   Status status() const;
-  /// The number of the shared port, of IPv4 or else of IPv6; 0 where it does not receive there.
+  /// Returns the number of the shared port for IPv4, or else for IPv6. Returns 0 if nothing is received there.
   std::uint16_t shared_port() const;
 
  private:

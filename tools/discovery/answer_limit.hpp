@@ -9,12 +9,12 @@
 
 namespace ringlet::discovery {
 
-/// Limits how many answers are sent: to each address four at once and two a second, to all together 64 at once and 64 a second. A query
-/// that arrives several times, by several interfaces, is answered once. Since an answer is not longer than its query either, a query with a
-/// forged address gains nothing.
+/// Limits how many answers are sent: to each address four at once and two per second, and to all together 64 at once and 64 per second. A
+/// query that arrives several times, on several interfaces, is answered once. Since an answer is also no longer than its query, a query
+/// with a forged address does not amplify traffic.
 class AnswerLimit {
  public:
-  /// Whether this query may be answered. An answer that is allowed counts.
+  /// Tells whether this query may be answered. If so, the answer counts towards the limits.
   bool allow(std::uint64_t instance, std::uint64_t sequence, const IpAddress& from, Instant now);
 
  private:

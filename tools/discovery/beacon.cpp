@@ -20,7 +20,7 @@ constexpr std::string_view kPrefix{"RNGB\x01", 5};
 constexpr protozero::pbf_tag_type kPaddingTag = 15;
 constexpr std::size_t kPaddingHead = 3;  // its tag, and a length of at most two bytes
 
-// U+0080 to U+009F are control characters as well; in UTF-8 they follow 0xc2.
+// U+0080 to U+009F are control characters too; their first byte in UTF-8 is 0xc2.
 bool is_printable(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
@@ -34,7 +34,8 @@ bool is_text(std::string_view text, std::size_t limit) {
   return text.size() <= limit && utf8::is_valid(text.begin(), text.end()) && is_printable(text);
 }
 
-/// Leaves out characters that cannot be shown, replaces bytes that are not UTF-8 by '?', and cuts the text to the limit between characters.
+/// Removes characters that cannot be shown, replaces bytes that are not UTF-8 by '?', and truncates the text to the limit between
+/// characters.
 std::string limited_text(const std::string& text, std::size_t limit) {
   std::string valid;
   utf8::replace_invalid(text.begin(), text.end(), std::back_inserter(valid), '?');
@@ -71,7 +72,7 @@ void write(pbf_writer& writer, const NetworkInterface& interface) {
     writer.add_bytes(2, reinterpret_cast<const char*>(address.bytes().data()), address.bytes().size());
 }
 
-// Not protozero's nested writer: that one leaves a message without fields out altogether.
+// protozero's own nested writer is not used, because it omits a message without fields.
 template <class Message>
 void put_message(pbf_writer& writer, protozero::pbf_tag_type tag, const Message& message) {
   std::string fields;
@@ -95,7 +96,7 @@ void write(pbf_writer& writer, const Beacon& beacon) {
   put_number(writer, 11, profile.pairing_port);
 }
 
-/// Reads the fields of one beacon. A field that is out of bounds makes the whole beacon invalid.
+/// Reads the fields of one beacon. A field outside its bounds makes the whole beacon invalid.
 class Decoder {
  public:
   std::optional<Beacon> read(pbf_reader reader) {
@@ -257,7 +258,7 @@ std::optional<Beacon> decode_beacon(ConstBytes datagram) {
   if (datagram.size() > kMaxBeaconBytes || datagram.size() < kPrefix.size()) return std::nullopt;
   const std::string_view text(reinterpret_cast<const char*>(datagram.data()), datagram.size());
   if (text.substr(0, kPrefix.size()) != kPrefix) return std::nullopt;
-  // protozero reports malformed input by exceptions; they end here.
+  // protozero reports malformed input by exceptions, which are caught here.
   try {
     return Decoder().read(pbf_reader(text.data() + kPrefix.size(), text.size() - kPrefix.size()));
   } catch (const protozero::exception&) {

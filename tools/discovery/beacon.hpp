@@ -9,13 +9,13 @@
 #include "core/base/bytes.hpp"
 #include "tools/discovery/datagrams.hpp"
 
-// proto/beacon.proto is the definition; these are its messages as values.
+// These are the messages of proto/beacon.proto as values.
 namespace ringlet::discovery {
 
-/// A beacon fits into one datagram on any network, unfragmented.
+/// A beacon of this size fits into one datagram on any network without fragmentation.
 inline constexpr std::size_t kMaxBeaconBytes = 1'200;
-inline constexpr std::size_t kMaxNameBytes = 64;   // of a machine, of a group
-inline constexpr std::size_t kMaxLabelBytes = 32;  // version, kind and instruction set of a device, name of an interface
+inline constexpr std::size_t kMaxNameBytes = 64;   // of a machine or a group
+inline constexpr std::size_t kMaxLabelBytes = 32;  // of a device's version, kind and instruction set, and of an interface's name
 inline constexpr std::size_t kMaxDevices = 4;
 inline constexpr std::size_t kMaxInterfaces = 8;
 inline constexpr std::size_t kMaxAddresses = 16;  // of all interfaces together
@@ -35,10 +35,10 @@ struct Profile {
   std::string version;
   std::string group;
   std::uint64_t epoch = 0;
-  std::uint16_t port = 0;  // at which it takes TCP connections; 0: it takes none
+  std::uint16_t port = 0;  // for TCP connections; 0 if the machine accepts none
   std::vector<Device> devices;
   std::vector<NetworkInterface> interfaces;
-  std::uint16_t pairing_port = 0;  // not 0: the machine is not up in the group, but gives the group's token away at this port, by a code
+  std::uint16_t pairing_port = 0;  // if not 0, the machine is not up in the group, but gives its token at this port in return for a code
   friend bool operator==(const Profile&, const Profile&) = default;
 };
 
@@ -51,16 +51,16 @@ struct Beacon {
   friend bool operator==(const Beacon&, const Beacon&) = default;
 };
 
-/// `profile` within the limits above: texts are cut between characters and lose characters that cannot be shown; interfaces, addresses and
-/// devices beyond the limits are left out, and so are addresses that do not belong to a single machine.
+/// Returns `profile` within the limits above. Texts are truncated between characters and lose characters that cannot be shown. Interfaces,
+/// addresses and devices beyond the limits are left out, and so are addresses that do not belong to a single machine.
 Profile limited(Profile profile);
 
-/// The datagram, at most kMaxBeaconBytes; the profile is limited first.
+/// Returns the datagram, at most kMaxBeaconBytes long. The profile is limited first.
 std::string encode_beacon(const Beacon& beacon);
-/// The same with padding up to about `bytes`, never more, so that an answer may be as long. A beacon that is longer anyway gets none.
+/// Returns the datagram with padding up to about `bytes`, never more, so that an answer may be as long. A longer beacon gets no padding.
 std::string encode_padded(const Beacon& beacon, std::size_t bytes = kMaxBeaconBytes);
-/// Returns nothing where the bytes are not a beacon, where its version or kind is unknown, where anything exceeds the limits, where a text
-/// is not UTF-8 or has control characters, and where an address does not belong to a single machine.
+/// Returns nothing if the bytes are not a beacon, its version or kind is unknown, anything exceeds the limits, a text is not UTF-8 or has
+/// control characters, or an address does not belong to a single machine.
 std::optional<Beacon> decode_beacon(ConstBytes datagram);
 
 }  // namespace ringlet::discovery

@@ -7,7 +7,7 @@ namespace ringlet::discovery {
 namespace {
 
 constexpr Duration kBetweenQuestions = Duration::seconds(1);
-// An answer may be so much longer than the beacon before it, because its numbers grow.
+// An answer may be this much longer than the previous beacon, because its numbers grow.
 constexpr std::size_t kGrowth = 16;
 
 void see(Machine& machine, const DatagramSource& from, Instant now) {
@@ -24,7 +24,7 @@ void see(Machine& machine, const DatagramSource& from, Instant now) {
   sightings.push_back({from, now});
 }
 
-/// A beacon that arrives again, for instance by another interface, may add an address but not replace one.
+/// Handles a beacon that arrives again, for instance on another interface. It may add an address, but not replace one.
 void see_again(Machine& machine, const DatagramSource& from, Instant now) {
   const bool known = std::any_of(machine.sightings.begin(), machine.sightings.end(),
                                  [&](const Sighting& one) { return one.from.address == from.address; });

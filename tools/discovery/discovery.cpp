@@ -7,9 +7,9 @@ namespace ringlet::discovery {
 namespace {
 
 constexpr std::size_t kMaxRememberedAskers = 64;
-// A machine that has asked longer ago gets no goodbye of its own: it knows this machine by its beacons, or not at all.
+// A machine whose last query is older gets no goodbye of its own. It receives this machine's beacons, or it does not know of this machine.
 constexpr Duration kAskerMemory = Duration::seconds(5);
-// More than one, since a datagram may be lost.
+// The goodbye is repeated, since a datagram may be lost.
 constexpr int kGoodbyes = 2;
 
 ConstBytes bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }

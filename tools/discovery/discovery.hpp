@@ -13,43 +13,43 @@
 namespace ringlet::discovery {
 
 struct DiscoveryOptions {
-  /// The instance's number and the jitter are made from it. It comes from a source that nobody can foretell, and so differs between
+  /// The instance number and the jitter are derived from the seed. It must come from an unpredictable source, so that it differs between
   /// processes.
   std::uint64_t seed = 0;
-  /// The contents of this machine's beacons, without its interfaces, which are filled in. Unset: this machine looks for others only.
+  /// The contents of this machine's beacons without its interfaces, which are filled in. If unset, this machine only looks for others.
   std::optional<Profile> profile{};
-  /// Called before each beacon, since free memory changes; may be empty.
+  /// Called before each beacon, since free memory changes. May be empty.
   std::function<std::vector<Device>()> devices{};
   DirectoryLimits limits{};
 };
 
 /// Announces this machine and finds the others. Belongs to the loop's thread.
 ///
-/// A machine that announces itself sends its presence by a BeaconSchedule and answers queries. One that only looks asks at the beginning of
-/// the same schedule, and then listens. Both ask named peers each second. A machine that has fallen silent is asked directly before it
-/// counts as gone.
+/// A machine that announces itself sends its presence according to a BeaconSchedule and answers queries. One that only looks sends queries
+/// at the start of the same schedule, and then listens. Both send queries to named peers every second. A machine that has fallen silent is
+/// asked directly before it counts as gone.
 class Discovery final : public DatagramUser {
  public:
-  /// Called for the directory's changes, never inside a member of this class.
+  /// Called for changes of the directory, but never during a call of a member of this class.
   using OnChange = Directory::OnChange;
 
-  /// `loop` and `datagrams` outlive it.
+  /// `loop` and `datagrams` must outlive this object.
   Discovery(EventLoop& loop, Datagrams& datagrams, DiscoveryOptions options, OnChange on_change);
   ~Discovery();
   Discovery(const Discovery&) = delete;
   Discovery& operator=(const Discovery&) = delete;
 
-  /// May be called once.
+  /// Call this at most once.
   void start();
-  /// Changes the contents of this machine's beacons, and sends them at once, with another burst. Only where there was a profile from the
-  /// start.
+  /// Changes the contents of this machine's beacons and sends them immediately, followed by another burst. Requires a profile in the
+  /// options.
   void announce(Profile profile);
-  /// Sends a goodbye, where this machine has announced itself. Nothing is sent or called afterwards.
+  /// Sends a goodbye if this machine has announced itself. Nothing is sent or called afterwards.
   void leave();
 
   const Directory& directory() const noexcept { return directory_; }
   std::uint64_t instance() const noexcept { return instance_; }
-  /// Whether any of its own datagrams came back by multicast. They do where nothing blocks multicast.
+  /// Tells whether any of this machine's own datagrams came back by multicast. They do unless something blocks multicast.
   bool heard_itself() const noexcept { return heard_itself_; }
 
  private:
@@ -77,7 +77,7 @@ class Discovery final : public DatagramUser {
     DatagramSource source;
     Instant last;
   };
-  std::vector<Asker> askers_;  // were answered lately, and get a goodbye
+  std::vector<Asker> askers_;  // machines answered lately, which get a goodbye
   std::uint64_t instance_ = 0;
   std::uint64_t sequence_ = 0;
   TimerId timer_ = 0;

@@ -12,7 +12,7 @@ namespace ringlet::doctor {
 
 namespace {
 
-// Below these a group spends its time waiting for this link.
+// A group with a slower link than this spends most of its time waiting for it.
 constexpr double kSlowBytesPerSecond = 50e6 / 8;
 constexpr Duration kSlowRoundTrip = Duration::milliseconds(20);
 constexpr Duration kClockTolerance = Duration::seconds(5);
@@ -28,7 +28,7 @@ std::string lower(std::string text) {
   return text;
 }
 
-/// Whether one is the other with a letter more, less or other, or in other case.
+/// Tells whether the names differ only in case, or by one letter added, removed or replaced.
 bool looks_like(const std::string& one, const std::string& other) {
   const std::string a = lower(one), b = lower(other);
   if (a == b) return true;
@@ -105,7 +105,7 @@ class Diagnosis {
                       group_option()));
   }
 
-  /// One that is explained by itself.
+  /// Tells whether a named peer did not answer. Such a peer has a finding of its own, which explains it.
   bool failed_peer() const {
     return std::any_of(facts_.peers.begin(), facts_.peers.end(), [](const auto& one) { return !one.answered && one.knock; });
   }
@@ -195,7 +195,7 @@ class Diagnosis {
       return;
     }
     const auto good = std::count_if(machine.paths.begin(), machine.paths.end(), works);
-    // What holds for the machine shows on each of its paths; once is enough.
+    // A cause that concerns the whole machine shows on each of its paths, but is reported once.
     std::vector<Reach> told;
     for (const PathFacts& path : machine.paths) {
       if (works(path)) {

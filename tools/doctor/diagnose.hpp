@@ -8,16 +8,16 @@ enum class Severity : std::uint8_t { note, warning, error };
 
 std::string_view name_of(Severity severity) noexcept;
 
-/// What is wrong, and what to do.
+/// A problem or an observation, and what to do about it.
 struct Finding {
   Severity severity = Severity::note;
-  std::string code;     // for programs: "token-differs"; the list stands in `ringlet doctor --help`
-  std::string subject;  // the machine, interface or address that it is about
-  std::string text;     // a sentence or two
-  std::string next;     // the command to run, and where
+  std::string code;     // for programs, for example "token-differs"; `ringlet doctor --help` has the list
+  std::string subject;  // the machine, interface or address concerned
+  std::string text;     // one or two sentences
+  std::string next;     // the command to run, and on which machine
 };
 
-/// The worst first, else in the order of the facts.
+/// Returns the findings, the worst first. Findings of equal severity are in the order of the facts.
 std::vector<Finding> diagnose(const Facts& facts);
 
 }  // namespace ringlet::doctor

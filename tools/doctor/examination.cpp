@@ -14,10 +14,10 @@ namespace ringlet::doctor {
 namespace {
 
 constexpr std::chrono::milliseconds kKnockPatience{2'000};
-// Named machines answer at once; what is lost is asked again each second.
+// Named machines answer immediately, and lost datagrams are repeated every second.
 constexpr Duration kAskingNamed = Duration::milliseconds(1'500);
 constexpr Duration kSurveyPatience = Duration::seconds(60);
-constexpr std::size_t kMostMachines = 32;  // that are measured
+constexpr std::size_t kMaxMachines = 32;  // limit for measurements
 
 Reach reach_of(const agent::PathQuality& quality) {
   if (quality.status.ok()) return Reach::good;
@@ -115,7 +115,7 @@ void Examination::note_peers() {
       std::vector<Address> all;
       for (const std::string& host : hosts) all.push_back({host, address.port});
       auto paths = knock(all, kKnockPatience);
-      // The one that got furthest.
+      // The path that got furthest is kept.
       peer.knock = *std::min_element(paths.begin(), paths.end(), [](const auto& a, const auto& b) { return a.reach < b.reach; });
       peer.neighbour = is_neighbour(peer.knock->to.host);
     }
@@ -126,11 +126,11 @@ void Examination::note_peers() {
 void Examination::note_machines() {
   for (const auto& [instance, heard] : heard_) {
     const discovery::Profile& profile = heard.machine.profile;
-    // Who only hands a token on is not up, and may have the name of one that is.
+    // A machine that is only pairing is not up, and may have the name of a machine that is.
     if (profile.pairing_port != 0) continue;
     MachineFacts facts{instance, profile.name, profile.version, profile.group, heard.by_multicast, profile.port};
     const bool of_interest = options_.group.empty() || profile.group == options_.group;
-    if (of_interest && facts_.has_token && profile.port != 0 && facts_.machines.size() < kMostMachines && !stopped())
+    if (of_interest && facts_.has_token && profile.port != 0 && facts_.machines.size() < kMaxMachines && !stopped())
       examine(facts, heard.machine);
     facts_.machines.push_back(std::move(facts));
   }
@@ -140,7 +140,7 @@ void Examination::note_machines() {
 }
 
 std::vector<Address> Examination::ways_to(const discovery::Machine& machine) const {
-  // Link-local ones lead where the others do, and are numbered otherwise on each machine.
+  // Link-local addresses are left out, because other addresses reach the same networks, and their scope differs on each machine.
   std::vector<Address> all;
   const Address likeliest = agent::addresses_of(machine).front();
   for (const discovery::Sighting& sighting : machine.sightings)

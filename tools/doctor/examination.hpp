@@ -15,22 +15,22 @@ namespace ringlet::doctor {
 
 struct ExaminationOptions {
   std::string name, version;
-  std::string group{};  // whose machines to look at; empty: all
-  std::string token{};  // empty: none
+  std::string group{};  // the group to examine; empty for all
+  std::string token{};  // empty if there is none
   UvDatagramsOptions datagrams{};
-  std::vector<std::string> peers{};  // as they were given, beside datagrams.peers
+  std::vector<std::string> peers{};  // as given on the command line, in addition to datagrams.peers
   Duration listening = Duration::seconds(2);
   std::uint64_t seed = 0;                                 // as in DiscoveryOptions
-  bool matrix = true;                                     // whether the machines are asked to measure their ways to each other
-  std::function<void(const std::string&)> on_progress{};  // what comes next, for people
-  std::function<bool()> stopped{};                        // asked now and then: whether to end early
+  bool matrix = true;                                     // whether the machines are asked to measure their paths to each other
+  std::function<void(const std::string&)> on_progress{};  // called with a text for people before each part
+  std::function<bool()> stopped{};                        // asked repeatedly whether to end early
 };
 
-/// Finds out what can be known from this machine: its interfaces, who is heard, who answers, how far one gets on each way. Blocks, for some
-/// seconds; belongs to the thread that has the loop.
+/// Finds out what can be known from this machine: its interfaces, which machines are heard and answer, and the state of each path to them.
+/// Blocks for some seconds. Belongs to the loop's thread.
 class Examination {
  public:
-  /// `loop` outlives it.
+  /// `loop` must outlive this object.
   Examination(UvLoop& loop, ExaminationOptions options);
 
   Facts run();
@@ -50,7 +50,7 @@ class Examination {
   MatrixRow ask_for_row(const MachineFacts& machine, const std::vector<const MachineFacts*>& reached);
   void tell(const std::string& what) const;
   bool stopped() const { return options_.stopped && options_.stopped(); }
-  /// Turns the loop until then, or the end.
+  /// Turns the loop until the condition holds or the examination must end.
   void run_until(const std::function<bool()>& condition);
 
   UvLoop& loop_;

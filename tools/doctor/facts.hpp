@@ -15,52 +15,52 @@ struct InterfaceFacts {
   std::string name;
   std::vector<std::string> addresses;
   bool loopback = false;
-  bool leads_inside = false;  // to virtual machines and containers of this machine
+  bool leads_inside = false;  // leads to virtual machines and containers of this machine
   bool multicast = true;
-  std::uint32_t mtu = 0;  // 0: not known
+  std::uint32_t mtu = 0;  // 0 if not known
 };
 
-/// How far one got on the way to a TCP address.
+/// How far an attempt to reach a TCP address got.
 enum class Reach : std::uint8_t {
-  good,           // as far as was tried
-  refused,        // the machine answers that nobody listens there
+  good,           // no problem up to the last step tried
+  refused,        // the machine answers that no program listens there
   silent,         // no answer in time
-  unreachable,    // the system knows no way, or nobody there answers to the address
-  token_differs,  // the handshakes' proofs do not fit
-  incompatible,   // the other side speaks another version, or sets encryption otherwise
+  unreachable,    // the system knows no route, or no machine has the address
+  token_differs,  // the handshake's proofs do not match
+  incompatible,   // the other side has another version, or another setting for encryption
   stalled,        // small messages pass, large ones do not
   broken,         // the connection ended early
 };
 
-/// One way to a machine.
+/// One path to a machine.
 struct PathFacts {
   Address to;
-  std::string interface;  // of this machine, where the connection left; empty: not known
+  std::string interface;  // of this machine, from which the connection left; empty if not known
   Reach reach = Reach::good;
-  std::string text{};                    // what the system or the handshake said, where it failed
+  std::string text{};                    // the message of the system or the handshake after a failure
   std::optional<Duration> round_trip{};  // of a small message
-  double bytes_per_second = 0;           // of large ones, there and back; 0: not measured
+  double bytes_per_second = 0;           // for large messages, there and back; 0 if not measured
 };
 
-/// A machine that was heard.
+/// A machine whose beacons were received.
 struct MachineFacts {
   std::uint64_t instance = 0;
   std::string name, version, group;
-  bool by_multicast = false;  // else only because it was named and asked
-  std::uint16_t port = 0;     // of its agent; 0: it has none
+  bool by_multicast = false;  // false if it answered only because it was named and asked
+  std::uint16_t port = 0;     // of its agent; 0 if it has none
   std::vector<PathFacts> paths{};
-  std::optional<Duration> clock_ahead{};  // of this machine's
+  std::optional<Duration> clock_ahead{};  // relative to this machine's clock
 };
 
-/// A machine that was named on the command line.
+/// A machine given on the command line.
 struct PeerFacts {
-  std::string name;  // as it was given
+  std::string name;  // as given
   bool answered = false;
-  std::optional<PathFacts> knock{};  // where it did not answer: what TCP says at the same port
-  bool neighbour = false;            // its address is of a network that this machine is in
+  std::optional<PathFacts> knock{};  // if it did not answer: the result of TCP at the same port
+  bool neighbour = false;            // whether its address is in a network of this machine
 };
 
-/// What one machine measured of its ways to others.
+/// One machine's measurements of its paths to others.
 struct MatrixRow {
   std::string from;
   struct Cell {
@@ -72,13 +72,13 @@ struct MatrixRow {
   std::vector<Cell> cells{};
 };
 
-/// All that was found out.
+/// All results of an examination.
 struct Facts {
-  std::string name, version, group;  // of this machine; the group that is looked at, or empty
+  std::string name, version, group;  // this machine's name and version; the examined group, or empty
   bool macos = false;
   bool has_token = false;
   std::uint16_t discovery_port = 0;
-  bool heard_itself = false;  // its own multicast came back
+  bool heard_itself = false;  // whether its own multicast came back
   std::vector<InterfaceFacts> interfaces;
   std::vector<MachineFacts> machines{};
   std::vector<PeerFacts> peers{};

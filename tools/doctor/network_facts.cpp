@@ -73,7 +73,7 @@ std::uint32_t mtu_of(const char* name) {
   return static_cast<std::uint32_t>(request.ifr_mtu);
 }
 
-/// The interface that has this address of ours.
+/// Returns the interface that has this address of this machine.
 std::string interface_with(const sockaddr& own) {
   const auto list = system_addresses();
   for (const ifaddrs* entry = list.get(); entry != nullptr; entry = entry->ifa_next)
@@ -111,7 +111,7 @@ void settle(Attempt& attempt, int error) {
   attempt.socket = UniqueFd();
 }
 
-/// Nothing where it is settled already.
+/// Starts a connection attempt. Returns nothing if the result is known already.
 std::optional<Attempt> begin(PathFacts& path) {
   Attempt attempt{UniqueFd(), &path};
   const auto found = look_up(path.to.host, std::to_string(path.to.port).c_str(), AI_NUMERICHOST | AI_NUMERICSERV);

@@ -7,17 +7,17 @@
 
 namespace ringlet::doctor {
 
-/// This machine's interfaces, as the system has them now.
+/// Returns this machine's interfaces as the system lists them now.
 std::vector<InterfaceFacts> interface_facts();
 
-/// Whether the numeric address is of a network that one of this machine's interfaces is in.
+/// Tells whether the numeric address is in a network of one of this machine's interfaces.
 bool is_neighbour(const std::string& host);
 
-/// The numeric addresses of a host name; empty where there is none.
+/// Returns the numeric addresses of a host name, or none if it cannot be resolved.
 std::vector<std::string> resolve(const std::string& host);
 
-/// Tries to connect to all of them at once, says nothing, and closes: `good`, `refused`, `silent` or `unreachable`, with the system's words
-/// and the interface. Waits at most `patience`.
+/// Tries to connect to all addresses at once, sends nothing, and closes. Each result is `good`, `refused`, `silent` or `unreachable`, with
+/// the system's message and the interface. Waits at most `patience`.
 std::vector<PathFacts> knock(const std::vector<Address>& addresses, std::chrono::milliseconds patience);
 
 }  // namespace ringlet::doctor

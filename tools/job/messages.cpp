@@ -6,7 +6,7 @@ namespace ringlet::job {
 
 using wire::Is;
 
-static void tell_fields(auto& fields, Is<Hail> auto& hail) {
+static void visit_fields(auto& fields, Is<Hail> auto& hail) {
   fields.number(1, hail.protocol);
   fields.text(2, hail.version);
   fields.text(3, hail.group);
@@ -15,7 +15,7 @@ static void tell_fields(auto& fields, Is<Hail> auto& hail) {
   fields.text(6, hail.directory);
 }
 
-static void tell_fields(auto& fields, Is<Offer> auto& offer) {
+static void visit_fields(auto& fields, Is<Offer> auto& offer) {
   fields.number(1, offer.protocol);
   fields.text(2, offer.version);
   fields.text(3, offer.name);
@@ -26,19 +26,19 @@ static void tell_fields(auto& fields, Is<Offer> auto& offer) {
   fields.text(8, offer.own_address);
 }
 
-static void tell_fields(auto& fields, Is<BindPort> auto& open) {
+static void visit_fields(auto& fields, Is<BindPort> auto& open) {
   fields.text(1, open.host);
   fields.number(2, open.port);
 }
 
-static void tell_fields(auto& fields, Is<PortBound> auto& opened) { fields.number(1, opened.port); }
+static void visit_fields(auto& fields, Is<PortBound> auto& opened) { fields.number(1, opened.port); }
 
-static void tell_fields(auto& fields, Is<Variable> auto& variable) {
+static void visit_fields(auto& fields, Is<Variable> auto& variable) {
   fields.text(1, variable.name);
   fields.text(2, variable.value);
 }
 
-static void tell_fields(auto& fields, Is<StartRanks> auto& start) {
+static void visit_fields(auto& fields, Is<StartRanks> auto& start) {
   fields.fixed(1, start.job);
   fields.number(2, start.first_rank);
   fields.number(3, start.ranks);
@@ -56,25 +56,25 @@ static void tell_fields(auto& fields, Is<StartRanks> auto& start) {
   fields.number(15, start.input_rank);
 }
 
-static void tell_fields(auto& fields, Is<RanksStarted> auto& started) { fields.numbers(1, started.pids, kMaxRanksPerMachine); }
+static void visit_fields(auto& fields, Is<RanksStarted> auto& started) { fields.numbers(1, started.pids, kMaxRanksPerMachine); }
 
-static void tell_fields(auto& fields, Is<Failed> auto& failed) {
+static void visit_fields(auto& fields, Is<Failed> auto& failed) {
   fields.number(1, failed.exit_code);
   fields.text(2, failed.text);
 }
 
-static void tell_fields(auto& fields, Is<Output> auto& output) {
+static void visit_fields(auto& fields, Is<Output> auto& output) {
   fields.number(1, output.rank);
   fields.flag(2, output.error);
   fields.text(3, output.data);
 }
 
-static void tell_fields(auto& fields, Is<Credit> auto& credit) {
+static void visit_fields(auto& fields, Is<Credit> auto& credit) {
   fields.number(1, credit.bytes);
   fields.flag(2, credit.error);
 }
 
-static void tell_fields(auto& fields, Is<Exit> auto& exit) {
+static void visit_fields(auto& fields, Is<Exit> auto& exit) {
   fields.number(1, exit.rank);
   fields.number(2, exit.code);
   fields.number(3, exit.signal);
@@ -82,41 +82,41 @@ static void tell_fields(auto& fields, Is<Exit> auto& exit) {
   fields.number(5, exit.exec_error);
 }
 
-static void tell_fields(auto& fields, Is<Order> auto& order) {
+static void visit_fields(auto& fields, Is<Order> auto& order) {
   fields.number(1, order.signal);
   fields.flag(2, order.stop);
   fields.number(3, order.grace_ms);
 }
 
-static void tell_fields(auto&, Is<Over> auto&) {}
-static void tell_fields(auto&, Is<Beat> auto&) {}
+static void visit_fields(auto&, Is<Over> auto&) {}
+static void visit_fields(auto&, Is<Beat> auto&) {}
 
-static void tell_fields(auto& fields, Is<EchoRequest> auto& request) {
+static void visit_fields(auto& fields, Is<EchoRequest> auto& request) {
   fields.number(1, request.number);
   fields.text(2, request.padding);
   fields.number(3, request.answer_bytes);
 }
 
-static void tell_fields(auto& fields, Is<Echo> auto& echo) {
+static void visit_fields(auto& fields, Is<Echo> auto& echo) {
   fields.number(1, echo.number);
   fields.fixed(2, echo.unix_ms);
   fields.text(3, echo.padding);
 }
 
-static void tell_fields(auto& fields, Is<PathSurvey> auto& survey) { fields.fixed_numbers(1, survey.instances, kMaxSurveyed); }
+static void visit_fields(auto& fields, Is<PathSurvey> auto& survey) { fields.fixed_numbers(1, survey.instances, kMaxSurveyed); }
 
-static void tell_fields(auto& fields, Is<SurveyedPath> auto& path) {
+static void visit_fields(auto& fields, Is<SurveyedPath> auto& path) {
   fields.fixed(1, path.instance);
   fields.fixed(2, path.round_trip_ns);
   fields.fixed(3, path.bytes_per_second);
   fields.text(4, path.failure);
 }
 
-static void tell_fields(auto& fields, Is<SurveyedPaths> auto& surveyed) { fields.messages(1, surveyed.paths, kMaxSurveyed); }
+static void visit_fields(auto& fields, Is<SurveyedPaths> auto& surveyed) { fields.messages(1, surveyed.paths, kMaxSurveyed); }
 
-static void tell_fields(auto& fields, Is<Notice> auto& notice) { fields.text(1, notice.text); }
-static void tell_fields(auto& fields, Is<Input> auto& input) { fields.text(1, input.data); }
-static void tell_fields(auto&, Is<InputTaken> auto&) {}
+static void visit_fields(auto& fields, Is<Notice> auto& notice) { fields.text(1, notice.text); }
+static void visit_fields(auto& fields, Is<Input> auto& input) { fields.text(1, input.data); }
+static void visit_fields(auto&, Is<InputTaken> auto&) {}
 
 namespace {
 

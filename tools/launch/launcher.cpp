@@ -43,7 +43,7 @@ class GuestWatch {
 
 job::JobResult run_here(const LaunchOptions& options) {
   UvLoop loop;
-  JobRunner runner(loop, {options.prefix, options.stdout_to_stderr, options.teller});
+  JobRunner runner(loop, {options.prefix, options.stdout_to_stderr, options.message_prefix});
   if (options.output_directory) runner.output().keep_logs(*options.output_directory, options.world_size);
   std::optional<GuestWatch> guests;
   CrewSettings settings{options.helper_path, true, options.guests, options.listen_at.host, {}};

@@ -91,7 +91,7 @@ void RankOutput::settle(const OutputStream& stream) {
     if (std::get<0>(key) == &stream && bytes > 0) events_.on_taken(std::get<1>(key), std::get<2>(key), std::exchange(bytes, 0));
 }
 
-void RankOutput::say(const std::string& text) { err_.write(options_.teller + ": " + text + "\n"); }
+void RankOutput::say(const std::string& text) { err_.write(options_.message_prefix + ": " + text + "\n"); }
 
 void RankOutput::discard() {
   for (OutputStream* stream : streams_) {

@@ -22,7 +22,7 @@ class RankOutput {
   struct Options {
     bool prefix = true;             // rank_prefix() before each line
     bool stdout_to_stderr = false;  // for a caller that prints something of its own on stdout
-    std::string teller;             // before the caller's own lines
+    std::string message_prefix;     // before the caller's own lines
   };
   /// All may run inside a call.
   struct Events {

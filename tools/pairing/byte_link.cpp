@@ -11,7 +11,7 @@ ByteLink::ByteLink(std::unique_ptr<Link> link, OnBytes on_bytes, OnEnd on_end)
 
 void ByteLink::send(std::string bytes) {
   if (bytes.empty()) return;
-  // What is lent to the link would move.
+  // The append may move bytes that are lent to the link, so the link gives them back first.
   outgoing_.erase(0, link_->recall());
   outgoing_ += bytes;
   link_->wake();
@@ -27,7 +27,7 @@ std::span<const ConstBytes> ByteLink::to_send() {
 std::span<const Bytes> ByteLink::to_receive() { return {&receive_part_, 1}; }
 
 void ByteLink::received(std::size_t bytes) {
-  // The callback may end this object.
+  // The callback may destroy this object, so it and the bytes are copied.
   const OnBytes on_bytes = on_bytes_;
   const std::string copy(reinterpret_cast<const char*>(incoming_.data()), bytes);
   on_bytes(std::as_bytes(std::span(copy)));

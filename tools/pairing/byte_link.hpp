@@ -10,10 +10,10 @@
 
 namespace ringlet::pairing {
 
-/// How long a side that has said its last waits for the other to end, so that its last bytes are read.
+/// After its last bytes, a side waits this long for the other to end the connection, so that these bytes are read.
 inline constexpr Duration kFarewell = Duration::seconds(2);
 
-/// A link that is used in small pieces. Belongs to the loop's thread; it may be destroyed inside its callbacks.
+/// A link for small messages. Belongs to the loop's thread. It may be destroyed inside its callbacks.
 class ByteLink final : private LinkUser {
  public:
   using OnBytes = std::function<void(ConstBytes)>;  // borrowed for the call
@@ -24,7 +24,7 @@ class ByteLink final : private LinkUser {
   ByteLink& operator=(const ByteLink&) = delete;
 
   void send(std::string bytes);
-  /// No more will be sent.
+  /// Ends sending. No bytes may be sent afterwards.
   void finish();
   std::string peer_name() const { return link_->peer_name(); }
 

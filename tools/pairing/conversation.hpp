@@ -9,39 +9,39 @@
 
 namespace ringlet::pairing {
 
-/// What both sides of a pairing have in common: bytes in, bytes out, messages between. Knows neither sockets nor time. What the other side
-/// may make it keep is bounded by one message.
+/// The common part of both sides of a pairing: it takes and gives bytes, and has messages in between. It uses neither sockets nor clocks.
+/// The other side can make it store at most one message.
 class Conversation {
  public:
   virtual ~Conversation() = default;
   Conversation(const Conversation&) = delete;
   Conversation& operator=(const Conversation&) = delete;
 
-  /// What came, cut anywhere. Ignored once it is over.
+  /// Takes received bytes, split at any place. Ignores them once the conversation is over.
   void receive(ConstBytes bytes);
-  /// What is to be sent, in order; each byte once.
+  /// Returns the bytes to be sent, in order. Each byte is returned once.
   std::string take_outgoing();
-  /// Nothing that comes matters any more.
+  /// Tells whether the conversation is over, so that received bytes are ignored.
   bool over() const noexcept { return over_; }
 
  protected:
   Conversation() = default;
-  /// `bytes` are the message's, as they came; borrowed for the call.
+  /// `bytes` are those of the message as received, borrowed for the call.
   virtual void on_message(const Message& message, std::string_view bytes) = 0;
-  /// What came is no message of this protocol; it is over.
+  /// Called if the received bytes are not a message of this protocol. The conversation is over then.
   virtual void on_nonsense() = 0;
-  /// Returns its bytes.
+  /// Adds the message to those to be sent and returns its bytes.
   std::string say(const Message& message);
   void end() noexcept { over_ = true; }
   void note(std::string_view said);
   const std::string& transcript() const noexcept { return transcript_; }
 
  private:
-  /// Whether a whole message was there.
+  /// Returns whether a whole message was there.
   bool read_message();
   void refuse();
 
-  std::string incoming_;  // at most a message, its length, and what came with its end
+  std::string incoming_;  // at most a message with its length, and what came with its end
   std::string outgoing_;
   std::string transcript_;
   bool greeted_ = false;

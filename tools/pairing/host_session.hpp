@@ -9,23 +9,23 @@
 
 namespace ringlet::pairing {
 
-/// One conversation of the side that has the token. It tests one guess at the code, and hands the token over after a right one.
+/// One conversation on the side that has the token. It tests one guess of the code, and gives the token away if the guess is right.
 class HostSession final : public Conversation {
  public:
   enum class Stage : std::uint8_t {
-    waits,       // for the newcomer's next word
-    refused,     // it guessed wrong, or tried to do without the code
-    broken,      // over before any guess
-    handed_out,  // the token is under way; waits for the receipt
-    confirmed,   // the newcomer has it
-    unconfirmed  // over after the token was handed out, without a receipt
+    waits,       // for the newcomer's next message
+    refused,     // the newcomer guessed wrong, or tried to continue without the code
+    broken,      // ended before any guess
+    handed_out,  // the token is being sent; waits for the receipt
+    confirmed,   // the newcomer has saved the token
+    unconfirmed  // ended without a receipt after the token was sent
   };
 
-  /// `code` and `token` outlive it, and do not change under it.
+  /// `code` and `token` must outlive this object and must not change.
   HostSession(std::string group, std::string name, const Secret& code, const Secret& token, const FillRandom& random);
 
   Stage stage() const noexcept { return stage_; }
-  /// The newcomer's, as it says.
+  /// Returns the newcomer's name as it gave it.
   const std::string& newcomer() const noexcept { return newcomer_; }
 
  private:

@@ -15,7 +15,7 @@ static void set_known(Message::Reason& reason, std::int32_t number) {
   reason = known ? static_cast<Message::Reason>(number) : Message::Reason::unknown;
 }
 
-static void tell_fields(auto& fields, wire::Is<Message> auto& message) {
+static void visit_fields(auto& fields, wire::Is<Message> auto& message) {
   fields.choice(1, message.kind);
   fields.text(2, message.group);
   fields.text(3, message.name);
@@ -43,13 +43,13 @@ bool is_within_bounds(const Message& message) {
 std::string encode(const Message& message) {
   std::string bytes;
   wire::FieldWriter fields(bytes);
-  tell_fields(fields, message);
+  visit_fields(fields, message);
   return bytes;
 }
 
 std::optional<Message> decode(std::string_view bytes) {
   if (bytes.size() > kMaxMessageBytes) return std::nullopt;
-  // protozero reports malformed input by exceptions; they end here.
+  // protozero reports malformed input by exceptions, which are caught here.
   try {
     auto message = wire::read_message<Message>(protozero::pbf_reader(bytes.data(), bytes.size()));
     if (is_within_bounds(message)) return message;

@@ -7,7 +7,7 @@
 
 namespace ringlet::pairing {
 
-// proto/pairing.proto is the definition; this is its message as a value.
+// This is the message of proto/pairing.proto as a value.
 
 inline constexpr std::size_t kSaltBytes = 16, kNumberBytes = 384, kProofBytes = 32, kMaxTokenBytes = 1'024, kSealBytes = 16;
 inline constexpr std::size_t kMaxMessageBytes = 2'048;
@@ -26,14 +26,14 @@ struct Message {
   friend bool operator==(const Message&, const Message&) = default;
 };
 
-/// The message alone, without its length.
+/// Returns the message without its length.
 std::string encode(const Message& message);
 
-/// Nothing where the bytes are not a message, where a field is longer than it may be or, where it has one length, of another, or where a
-/// text is not UTF-8 without control characters.
+/// Returns nothing if the bytes are not a message, if a field is too long or does not have its fixed length, or if a text is not UTF-8 or
+/// has control characters.
 std::optional<Message> decode(std::string_view bytes);
 
-/// Whether a group or a machine may be called so.
+/// Tells whether the text may be the name of a group or a machine.
 bool is_name(const std::string& text);
 
 }  // namespace ringlet::pairing

@@ -8,27 +8,27 @@
 
 namespace ringlet::pairing {
 
-/// The conversation of the side that was told the code. It proves that it knows the code before the other side does; one that does not
-/// know it learns from that whether one guess of its own was right, and no more.
+/// The conversation on the side that was told the code. It proves that it knows the code before the other side does. A host without the
+/// code learns from the proof only whether one guess of its own was right.
 class NewcomerSession final : public Conversation {
  public:
   enum class Stage : std::uint8_t {
-    waits,      // for the host's next word
-    delivered,  // the token is here; confirm() follows once it is saved
+    waits,      // for the host's next message
+    delivered,  // the token has come; confirm() follows once it is saved
     confirmed,
-    wrong_code,   // the host does not take the code
-    unproved,     // what is there does not know the code, or someone stands between
+    wrong_code,   // the host rejects the code
+    unproved,     // the other side does not know the code, or someone is between
     other_group,  // the host pairs for another group
-    broken        // no word of this protocol
+    broken        // a message was not of this protocol
   };
 
-  /// Says hello. `code` outlives it.
+  /// Sends the first message. `code` must outlive this object.
   NewcomerSession(const std::string& group, const std::string& name, const Secret& code);
 
   Stage stage() const noexcept { return stage_; }
-  /// The host's name, as it says.
+  /// Returns the host's name as it gave it.
   const std::string& host() const noexcept { return host_; }
-  /// Once delivered.
+  /// Returns the token. Valid in the stage `delivered`.
   const Secret& token() const noexcept { return token_; }
   /// Tells the host that the token is saved.
   void confirm();

@@ -10,14 +10,14 @@
 namespace ringlet::pairing {
 
 void fill_random(Bytes out) {
-  // Without randomness the code could be foretold: better no process than such a one.
+  // Without randomness the code could be predicted, so the process stops instead.
   RINGLET_CHECK(RAND_bytes(reinterpret_cast<unsigned char*>(out.data()), static_cast<int>(out.size())) == 1);
 }
 
 Secret make_code(std::size_t digits, const FillRandom& random) {
-  // 250 to 255 would make the first six digits likelier.
+  // The values 250 to 255 are rejected, since they would make the digits 0 to 5 likelier.
   constexpr unsigned kUnbiased = 250;
-  std::array<char, kMostDigits> code{};
+  std::array<char, kMaxDigits> code{};
   for (std::size_t place = 0; place < digits;) {
     std::array<std::byte, 1> byte{};
     random(byte);
@@ -36,12 +36,12 @@ std::string spaced_code(const Secret& code) {
 
 std::optional<Secret> read_code(std::string_view typed) {
   constexpr std::string_view kBetween = " -\t\r\n";
-  std::array<char, kMostDigits> code{};
+  std::array<char, kMaxDigits> code{};
   std::size_t digits = 0;
   bool is_code = true;
   for (const char letter : typed) {
     if (kBetween.find(letter) != std::string_view::npos) continue;
-    if (letter < '0' || letter > '9' || digits == kMostDigits) {
+    if (letter < '0' || letter > '9' || digits == kMaxDigits) {
       is_code = false;
       break;
     }

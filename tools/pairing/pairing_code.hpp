@@ -11,21 +11,21 @@
 
 namespace ringlet::pairing {
 
-inline constexpr std::size_t kLeastDigits = 6, kMostDigits = 8;
+inline constexpr std::size_t kLeastDigits = 6, kMaxDigits = 8;
 
-/// Fills its argument with bytes that nobody can foretell.
+/// Fills its argument with unpredictable bytes.
 using FillRandom = std::function<void(Bytes)>;
 
-/// The system's randomness.
+/// Fills `out` from the system's random source.
 void fill_random(Bytes out);
 
-/// So many digits, each code as likely as any other.
+/// Returns a code of `digits` digits. All codes are equally likely.
 Secret make_code(std::size_t digits, const FillRandom& random);
 
-/// As a person reads it: "4821 7305".
+/// Returns the code as people read it: "4821 7305".
 std::string spaced_code(const Secret& code);
 
-/// What a person has typed: digits, with spaces and dashes anywhere between. Nothing where it cannot be a code.
+/// Reads a typed code: digits, with spaces and dashes anywhere between them. Returns nothing if it cannot be a code.
 std::optional<Secret> read_code(std::string_view typed);
 
 }  // namespace ringlet::pairing

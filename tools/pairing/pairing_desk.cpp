@@ -10,8 +10,8 @@ namespace {
 constexpr Duration kFirstPause = Duration::seconds(1);
 constexpr std::ptrdiff_t kPerAddress = 2;
 constexpr std::size_t kPerAddressAndSecond = 4;
-// Of connections that end without asking for theirs.
-constexpr std::size_t kMostLastWords = 16;
+// Limits the last messages kept for connections that end without fetching theirs.
+constexpr std::size_t kMaxLastWords = 16;
 
 }  // namespace
 
@@ -62,7 +62,7 @@ void PairingDesk::judge(Id id, Instant now) {
   const HostSession& talk = *sessions_.at(id).talk;
   const HostSession::Stage stage = talk.stage();
   if (stage >= HostSession::Stage::handed_out && state_ == State::shows_code) {
-    // From here on the code is worth nothing.
+    // The code is void from here on.
     state_ = State::hands_out;
     newcomer_ = talk.newcomer();
     close_all_but(id);
@@ -88,7 +88,7 @@ void PairingDesk::on_wrong_code(Instant now) {
 void PairingDesk::close(Id id) {
   const auto node = sessions_.extract(id);
   if (node.empty()) return;
-  if (last_words_.size() == kMostLastWords) last_words_.erase(last_words_.begin());
+  if (last_words_.size() == kMaxLastWords) last_words_.erase(last_words_.begin());
   last_words_[id] = node.mapped().talk->take_outgoing();
 }
 

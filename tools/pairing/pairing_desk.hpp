@@ -13,28 +13,28 @@ namespace ringlet::pairing {
 
 struct DeskOptions {
   std::string group;
-  std::string name;  // this machine's
-  std::size_t digits = kMostDigits;
+  std::string name;  // of this machine
+  std::size_t digits = kMaxDigits;
   Duration validity = Duration::seconds(120);  // of a code
-  Duration patience = Duration::seconds(10);   // with one conversation
-  std::size_t conversations = 4;               // at once, two of them from one address
-  std::size_t per_second = 16;                 // that may begin, four of them from one address
-  int wrong_codes = 3;                         // after so many it is over
+  Duration patience = Duration::seconds(10);   // limit for one conversation
+  std::size_t conversations = 4;               // at the same time, two of them from one address
+  std::size_t per_second = 16;                 // that may begin per second, four of them from one address
+  int wrong_codes = 3;                         // in a row, after which the desk gives up
 };
 
-/// Who may still try, with which code. A code takes part in one guess: whoever guesses wrong makes it void for all, also for those who were
-/// in the midst of it, and after a pause that doubles from 1 s there is a new one. The first right guess gets the token, and nobody else.
-/// Knows neither sockets nor clocks: bytes and time are passed in.
+/// Decides which newcomers may try, and with which code. A code is for one guess. A wrong guess makes it void for all, including newcomers
+/// in the middle of their guess. After a pause, which doubles from 1 s, there is a new code. Only the first right guess gets the token. The
+/// desk uses neither sockets nor clocks: bytes and time are passed in.
 class PairingDesk {
  public:
   enum class State : std::uint8_t {
     shows_code,
-    pauses,       // after a wrong code
-    hands_out,    // waits for the receipt
-    paired,       // over
-    unconfirmed,  // over: the token was handed out, and the newcomer did not say that it saved it
+    pauses,       // there is no code after a wrong guess
+    hands_out,    // waits for the receipt of the token
+    paired,       // over: the newcomer has saved the token
+    unconfirmed,  // over: the token was sent, but the newcomer did not say that it saved it
     gave_up,      // over: too many wrong codes in a row
-    expired       // over: nobody came in time
+    expired       // over: no newcomer succeeded in time
   };
   using Id = std::uint64_t;
 
@@ -42,29 +42,29 @@ class PairingDesk {
   PairingDesk(const PairingDesk&) = delete;
   PairingDesk& operator=(const PairingDesk&) = delete;
 
-  /// A newcomer has connected from this address. Nothing where nobody may come now, or too many have.
+  /// Admits a newcomer that has connected from this address. Returns nothing if none may come now, or if there are too many.
   std::optional<Id> admit(const std::string& address, Instant now);
-  /// What came from it. Nothing happens where it is not here any more.
+  /// Takes bytes received from the newcomer. Does nothing if its conversation is over.
   void receive(Id id, ConstBytes bytes, Instant now);
-  /// What is to be sent to it, also after it has gone.
+  /// Returns the bytes to be sent to the newcomer, also after its conversation is over.
   std::string take_outgoing(Id id);
-  /// Whether its conversation goes on.
+  /// Tells whether the newcomer's conversation goes on.
   bool has(Id id) const { return sessions_.count(id) != 0; }
-  /// Its connection has ended.
+  /// Call this when the newcomer's connection has ended.
   void leave(Id id, Instant now);
-  /// Time has passed.
+  /// Call this when time has passed.
   void advance(Instant now);
-  /// When advance() has something to do next.
+  /// Returns the time at which advance() next has work.
   std::optional<Instant> next_deadline() const;
 
   State state() const noexcept { return state_; }
   bool over() const noexcept { return state_ >= State::paired; }
   const Secret& code() const noexcept { return code_; }
-  /// How many codes there have been.
+  /// Returns the number of codes so far.
   int codes() const noexcept { return codes_; }
   int wrong_codes() const noexcept { return wrong_; }
   Duration pause() const noexcept { return pause_; }
-  /// Who has got the token, as it says.
+  /// Returns the name of the newcomer that got the token, as it gave it.
   const std::string& newcomer() const noexcept { return newcomer_; }
 
  private:
@@ -77,7 +77,7 @@ class PairingDesk {
   void show_code(Instant now);
   void judge(Id id, Instant now);
   void on_wrong_code(Instant now);
-  /// The conversation is over; what it has to say stays for take_outgoing().
+  /// Ends the conversation. Its last messages are kept for take_outgoing().
   void close(Id id);
   void close_all_but(Id id);
 
@@ -89,13 +89,13 @@ class PairingDesk {
   int codes_ = 0;
   int wrong_ = 0;
   Duration pause_{};
-  Instant next_{};  // when the code expires, or the pause ends
+  Instant next_{};  // end of the code's validity or of the pause
   std::string newcomer_;
   std::map<Id, Session> sessions_;
-  std::map<Id, std::string> last_words_;      // at most one for each connection
+  std::map<Id, std::string> last_words_;      // one for each connection at most
   std::map<std::string, std::size_t> begun_;  // in this second, by address
   std::size_t all_begun_ = 0;
-  Instant second_{};  // when it began
+  Instant second_{};  // start of the second that is counted
   Id last_id_ = 0;
 };
 

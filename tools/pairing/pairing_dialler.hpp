@@ -9,22 +9,22 @@
 
 namespace ringlet::pairing {
 
-/// Takes a newcomer's conversation to a host. Belongs to the loop's thread.
+/// Connects a newcomer's conversation to a host. Belongs to the loop's thread.
 class PairingDialler {
  public:
-  /// Dials the addresses of one host in turn until one answers. `loop` and `session` outlive it.
+  /// Dials the addresses of one host in turn until one answers. `loop` and `session` must outlive this object.
   PairingDialler(UvLoop& loop, std::vector<Address> addresses, NewcomerSession& session);
   ~PairingDialler();
   PairingDialler(const PairingDialler&) = delete;
   PairingDialler& operator=(const PairingDialler&) = delete;
 
-  /// The token is here, or will not come.
+  /// Tells whether the token has come, or will not come.
   bool settled() const noexcept { return settled_; }
-  /// Why no conversation came to an end: nobody answered, the connection ended, or the time was up. Ok where one did.
+  /// Tells why no conversation was completed: nobody answered, the connection ended, or the time was up. Ok if one was completed.
   const Status& status() const noexcept { return status_; }
-  /// Sends what the session has said since, and ends the connection.
+  /// Sends the session's last messages and ends the connection.
   void finish();
-  /// The other side has ended the connection, too, or has had its time.
+  /// Tells whether the other side has ended the connection too, or its time for that is up.
   bool closed() const noexcept { return closed_; }
 
  private:

@@ -7,9 +7,8 @@ namespace ringlet::pairing {
 
 namespace {
 
-// Also those that are being told why they go.
-constexpr std::size_t kMostVisitors = 40;
-// For the last word to arrive.
+// This includes visitors that have been refused and are still receiving the refusal.
+constexpr std::size_t kMaxVisitors = 40;
 
 std::string host_of(const std::string& peer_name) {
   const auto address = parse_address(peer_name);
@@ -57,7 +56,7 @@ Status PairingDoor::open(const std::vector<NetworkInterface>& interfaces) {
 }
 
 void PairingDoor::receive(std::unique_ptr<Link> link) {
-  if (links_.size() >= kMostVisitors) return;
+  if (links_.size() >= kMaxVisitors) return;
   const auto id = desk_.admit(host_of(link->peer_name()), loop_.now());
   if (id) {
     const auto on_bytes = [this, id = *id](ConstBytes bytes) {

@@ -11,31 +11,31 @@
 
 namespace ringlet::pairing {
 
-/// Where newcomers reach a desk over TCP, on one port of all addresses of this machine. Belongs to the loop's thread.
+/// Accepts newcomers for a desk over TCP, on one port of all addresses of this machine. Belongs to the loop's thread.
 class PairingDoor {
  public:
-  /// Both outlive it.
+  /// `loop` and `desk` must outlive this object.
   PairingDoor(UvLoop& loop, PairingDesk& desk);
   ~PairingDoor();
   PairingDoor(const PairingDoor&) = delete;
   PairingDoor& operator=(const PairingDoor&) = delete;
 
-  /// Listens on those addresses that can be listened on. A failure where there is none.
+  /// Listens on all addresses where that is possible. Fails if there is none.
   Status open(const std::vector<NetworkInterface>& interfaces);
-  /// Where it listens; all with the same port.
+  /// Returns the addresses it listens on. All have the same port.
   const std::vector<Address>& addresses() const noexcept { return addresses_; }
-  /// Nobody is connected any more.
+  /// Tells whether no newcomer is connected.
   bool quiet() const noexcept { return links_.empty(); }
 
  private:
   struct Visitor {
     std::unique_ptr<ByteLink> link;
-    TimerId timer = 0;  // set once no more is said to it
+    TimerId timer = 0;  // set once nothing more is sent to it
   };
   void receive(std::unique_ptr<Link> link);
   void on_ended(PairingDesk::Id id);
   void remove(PairingDesk::Id id);
-  /// Sends what the desk has to say, lets go of those that it has done with, and comes back when it has something to do.
+  /// Sends the desk's bytes, releases visitors whose conversation is over, and sets a timer for the desk's next work.
   void pass_on();
 
   UvLoop& loop_;

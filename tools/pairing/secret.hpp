@@ -7,7 +7,7 @@
 
 namespace ringlet::pairing {
 
-/// A text that is wiped from memory when it goes. Moving leaves nothing behind.
+/// A text that is wiped from memory on destruction. Moving leaves no copy behind.
 class Secret {
  public:
   Secret() = default;
@@ -23,7 +23,7 @@ class Secret {
   bool empty() const noexcept { return text_.empty(); }
 
  private:
-  std::vector<char> text_;  // a std::string would keep short ones inside itself
+  std::vector<char> text_;  // a std::string would keep short texts inside itself, where moving leaves a copy
 };
 
 }  // namespace ringlet::pairing

@@ -33,7 +33,7 @@ std::string hash(std::string_view text) {
   return digest;
 }
 
-/// One half of HKDF; for the first `input` is a salt, for the second a label.
+/// One half of HKDF. The input of the first half is a salt, that of the second a label.
 Secret hkdf(int half, std::string_view key, std::string_view input) {
   std::array<unsigned char, kKeyBytes> out{};
   std::size_t length = out.size();
@@ -45,7 +45,7 @@ Secret hkdf(int half, std::string_view key, std::string_view input) {
                        (extracts ? EVP_PKEY_CTX_set1_hkdf_salt(context.get(), bytes_of(input), length_of(input))
                                  : EVP_PKEY_CTX_add1_hkdf_info(context.get(), bytes_of(input), length_of(input))) > 0 &&
                        EVP_PKEY_derive(context.get(), out.data(), &length) > 0;
-  // Keys that are not what they should be would be worse than none.
+  // A wrong key would be insecure, so the process stops instead.
   RINGLET_CHECK(derived && length == out.size());
   Secret secret(std::string_view(reinterpret_cast<const char*>(out.data()), out.size()));
   OPENSSL_cleanse(out.data(), out.size());

@@ -8,8 +8,8 @@
 
 namespace ringlet::pairing {
 
-/// What follows from an agreement and everything that was said before it, as proto/pairing.proto defines. Where the sides agreed on
-/// different numbers, or heard different words, nothing of theirs is the same.
+/// The keys that follow from an SRP agreement and all messages before it, as proto/pairing.proto defines. If the sides agreed on different
+/// numbers, or received different messages, all their keys differ.
 class SessionKeys {
  public:
   SessionKeys(const Secret& shared, std::string transcript);
@@ -17,7 +17,7 @@ class SessionKeys {
   std::string newcomer_proof() const;
   std::string host_proof() const;
   std::string receipt_proof(std::string_view sealed_token) const;
-  /// Once: the key must not seal two texts.
+  /// Call this once, since the key must not seal two texts.
   std::string seal(const Secret& token) const;
   std::optional<Secret> open(std::string_view sealed_token) const;
 
@@ -29,7 +29,7 @@ class SessionKeys {
   std::string transcript_;
 };
 
-/// In constant time.
+/// Compares in constant time.
 bool same_proof(std::string_view one, std::string_view other);
 
 }  // namespace ringlet::pairing

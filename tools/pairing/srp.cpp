@@ -25,7 +25,7 @@ Secret to_secret(const Botan::SymmetricKey& key) {
   return Secret(std::string_view(reinterpret_cast<const char*>(key.begin()), key.length()));
 }
 
-/// As Botan wants it; wiped when it goes.
+/// The code in the form that Botan needs. It is wiped on destruction.
 class PlainCode {
  public:
   explicit PlainCode(const Secret& code) : text(code.view()) {}
@@ -52,7 +52,7 @@ SrpHost::~SrpHost() = default;
 std::optional<Secret> SrpHost::agree(std::string_view number) {
   if (!session_ || number.size() != kNumberBytes) return std::nullopt;
   const std::unique_ptr<Session> session = std::move(session_);
-  // Botan refuses numbers that are out of range, and by nothing else.
+  // Botan reports numbers out of range only by exceptions.
   try {
     return to_secret(session->srp.step2(from_bytes(number)));
   } catch (const Botan::Exception&) {

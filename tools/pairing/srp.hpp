@@ -10,21 +10,22 @@
 
 namespace ringlet::pairing {
 
-// SRP-6a by Botan. Numbers are kNumberBytes long, big-endian. What the two sides agree on is the same only where both know the code;
-// neither learns from it alone whether that is so, and nobody can tell from the numbers.
+// SRP-6a by Botan. Numbers are kNumberBytes long, big-endian. Both sides get the same secret only if both know the code. Neither side
+// learns from the numbers alone whether that is so, and nor does a listener.
 
 /// The side that has the code's verifier.
 class SrpHost {
  public:
-  /// `salt`: kSaltBytes.
+  /// `salt` has kSaltBytes bytes.
   SrpHost(const Secret& code, std::string_view salt);
   ~SrpHost();
   SrpHost(const SrpHost&) = delete;
   SrpHost& operator=(const SrpHost&) = delete;
 
-  /// B.
+  /// Returns B.
   const std::string& number() const noexcept { return number_; }
-  /// S, from the other side's A. Nothing where that is 0 or not below the group's prime, by which S could be foretold. Once.
+  /// Returns S, computed from the other side's A. Returns nothing if A is 0 or not below the group's prime, since S could be predicted
+  /// then. Call this once.
   std::optional<Secret> agree(std::string_view number);
 
  private:
@@ -38,7 +39,7 @@ struct SrpAnswer {
   Secret shared;       // S
 };
 
-/// The side that was told the code; `number` is B. Nothing where that is 0 or not below the group's prime.
+/// Answers on the side that was told the code; `number` is B. Returns nothing if B is 0 or not below the group's prime.
 std::optional<SrpAnswer> answer_srp(const Secret& code, std::string_view salt, std::string_view number);
 
 }  // namespace ringlet::pairing

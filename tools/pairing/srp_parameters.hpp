@@ -8,10 +8,10 @@
 
 namespace ringlet::pairing {
 
-// Nothing is derived from the name: what tells groups and machines apart stands in the transcript.
+// SRP's user name is a constant, because the transcript already tells groups and machines apart.
 inline const std::string kSrpName = "ringlet pair", kSrpGroup = "modp/srp/3072", kSrpHash = "SHA-256";
 
-/// Botan's verifier of a code; its name differs between Botan 2 and 3.
+/// Returns Botan's verifier of a code. Its function has another name in Botan 2 than in Botan 3.
 Botan::BigInt make_srp_verifier(const std::string& code, const std::vector<std::uint8_t>& salt);
 
 }  // namespace ringlet::pairing

@@ -7,7 +7,7 @@ namespace ringlet::tokens {
 
 namespace {
 
-// No letter that is taken for a digit.
+// The alphabet leaves out letters that look like digits.
 constexpr std::string_view kLetters = "0123456789abcdefghjkmnpqrstvwxyz";
 static_assert(kLetters.size() == 32);
 constexpr std::size_t kGroups = 7, kGroupLetters = 4;

@@ -29,7 +29,7 @@ constexpr mode_t kPrivateFile = 0600, kPrivateFolder = 0700;
   refuse(fmt::format("cannot {} '{}': {}", what, path, std::strerror(error)));
 }
 
-/// An open descriptor, closed when it goes.
+/// An open descriptor that is closed on destruction.
 class Descriptor {
  public:
   explicit Descriptor(int number) : number_(number) {}
@@ -46,7 +46,7 @@ class Descriptor {
 };
 
 std::string config_folder(const Variables& variables) {
-  // Relative ones are to be ignored, says its definition.
+  // The XDG specification says that relative paths must be ignored.
   if (auto folder = variables("XDG_CONFIG_HOME"); folder && folder->front() == '/') return *folder;
   if (auto home = variables("HOME"); home && home->front() == '/') return *home + "/.config";
   refuse("there is no place for saved tokens: neither XDG_CONFIG_HOME nor HOME is set to an absolute path; set one of them");
@@ -58,7 +58,7 @@ void check_group(const std::string& group) {
   if (auto mistake = find_group_mistake(group)) refuse(std::move(*mistake));
 }
 
-/// Who may write to the folder may put another token in this one's place.
+/// Refuses a folder that other users may access, since they could read or replace the token.
 void check_folder(int folder, const std::string& path) {
   struct stat status{};
   if (::fstat(folder, &status) != 0) cannot("look at", path, errno);
@@ -98,7 +98,7 @@ void write_all(int file, std::string_view text, const std::string& path) {
   }
 }
 
-/// A name that no group has, since theirs begin with no '.'.
+/// Returns a name that no token file has, since group names do not begin with '.'.
 std::string temporary_name() {
   std::array<std::byte, 8> random{};
   TokenAuthenticator("").fill_random(random);
@@ -107,7 +107,7 @@ std::string temporary_name() {
   return name;
 }
 
-/// A file that is removed when this goes, unless it has got another name.
+/// A file that is removed on destruction unless it was given its final name.
 class TemporaryFile {
  public:
   TemporaryFile(int folder, const std::string& folder_path) : folder_(folder), name_(temporary_name()), path_(folder_path + "/" + name_) {}
@@ -121,7 +121,7 @@ class TemporaryFile {
     write_all(file.get(), text, path_);
     if (::fsync(file.get()) != 0) cannot("write", path_, errno);
   }
-  /// False where there is a file of that name already that may not be replaced.
+  /// Gives the file its final name. Returns false if a file of that name exists and may not be replaced.
   bool name(const std::string& name, Replace replace) const {
     const bool named = replace == Replace::yes ? ::renameat(folder_, name_.c_str(), folder_, name.c_str()) == 0
                                                : ::linkat(folder_, name_.c_str(), folder_, name.c_str(), 0) == 0;
@@ -163,7 +163,7 @@ std::optional<std::string> load_token(const std::string& group, const Variables&
     cannot("open", folder_path, errno);
   }
   check_folder(folder.get(), folder_path);
-  // A pipe in the file's place must not hold us up.
+  // O_NONBLOCK keeps the open from blocking if there is a pipe in the file's place.
   const Descriptor file(::openat(folder.get(), group.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
   if (!file.is_open()) {
     if (errno == ENOENT) return std::nullopt;

@@ -39,7 +39,7 @@ PublicKey load_secret(const Key& secret) {
 Proof TokenAuthenticator::sign(ConstBytes message) { return hmac_sha256(token_.data(), token_.size(), message); }
 
 void TokenAuthenticator::fill_random(Bytes out) {
-  // Without randomness neither nonces nor keys prove anything, so the process may not go on.
+  // Without random numbers neither nonces nor keys prove anything, so the process must stop here.
   RINGLET_CHECK(RAND_bytes(unsigned_chars(out.data()), static_cast<int>(out.size())) == 1);
 }
 
@@ -60,7 +60,7 @@ std::optional<Key> TokenAuthenticator::agree(const Key& secret, const Key& peer)
   RINGLET_CHECK(other != nullptr && context != nullptr && EVP_PKEY_derive_init(context.get()) == 1);
   Key agreed{};
   std::size_t length = agreed.size();
-  // Both calls fail where the peer's key makes the result zero.
+  // Both calls fail if the peer's public key would make the shared secret zero.
   const bool made = EVP_PKEY_derive_set_peer(context.get(), other.get()) == 1 &&
                     EVP_PKEY_derive(context.get(), unsigned_chars(agreed.data()), &length) == 1;
   if (!made || length != agreed.size() || agreed == Key{}) return std::nullopt;

@@ -7,10 +7,10 @@
 
 namespace ringlet {
 
-/// The Authenticator of native programs, on OpenSSL's libcrypto. Any thread, one at a time.
+/// The Authenticator of native programs, on OpenSSL's libcrypto. It may be used from any thread, but by only one thread at a time.
 class TokenAuthenticator final : public Authenticator {
  public:
-  /// Links are encrypted where there is a token.
+  /// Links are encrypted if `token` is not empty.
   explicit TokenAuthenticator(std::string token) : token_(std::move(token)), encrypts_(!token_.empty()) {}
   TokenAuthenticator(std::string token, bool encrypts) : token_(std::move(token)), encrypts_(encrypts) {}
 

@@ -13,39 +13,42 @@
 
 namespace ringlet::local {
 
-/// The receiving half of a PeerMemoryLink: the bytes of the inner link that have not been taken yet, and the user's room for what is next.
+/// The receiving half of a PeerMemoryLink: the bytes of the inner link that have not been parsed yet, and the memory ("room") that the user
+/// has given for the next bytes of the stream.
 class Inbox {
  public:
   Inbox();
 
-  /// Uses of the user's room `max_bytes` at most; returns how many bytes it has.
+  /// Sets the room to at most `max_bytes` of `parts`, and returns how many bytes the room has.
   std::size_t set_room(std::span<const Bytes> parts, std::size_t max_bytes);
   void clear_room();
-  /// Where the inner link is to put its next bytes: into the room, and behind it, if wanted, into the buffer.
+  /// Returns the memory into which the inner link must put its next bytes: the room, followed by the buffer if `with_buffer` is true.
   std::span<const Bytes> offer(bool with_buffer);
-  /// The inner link has put so many bytes there; returns how many of them the user has got.
+  /// Records that the inner link has written `bytes` bytes there, and returns how many of them went into the room.
   std::size_t added(std::size_t bytes);
 
-  /// Whether the buffer is.
+  /// Whether the buffer holds no unread bytes.
   bool empty() const { return begin_ == end_; }
   std::size_t unread_bytes() const { return end_ - begin_; }
-  /// Takes bytes of the buffer; copy_to_room() as many as the room has.
+  /// Both remove bytes from the buffer; copy_to_room() removes as many as the room has.
   ///@{
   void skip(std::size_t bytes) { begin_ += bytes; }
   void copy_to_room();
   ///@}
-  /// Takes the next record out of the buffer. False: it breaks the protocol. Nothing in `record`: it has not come whole.
+  /// Takes the next record out of the buffer. Returns false if the record breaks the protocol, and leaves `record` empty if it has not
+  /// arrived completely.
   bool take_record(std::optional<Record>& record);
-  /// Reads the peer's memory into the room, at the address of a record. Whether it was lent, by that record, until all of it was read.
+  /// Reads the peer's memory at the record's address into the room. Returns whether the memory was still lent under that record when all of
+  /// it had been read.
   bool read_peer(PeerMemory& memory, const PeerMark& peer, const Record& record) const;
 
  private:
   std::vector<std::byte> buffer_;
   std::size_t begin_ = 0, end_ = 0;  // unread bytes of buffer_
-  std::array<Bytes, 3> room_{};      // the user's, and perhaps one part of the buffer
+  std::array<Bytes, 3> room_{};      // the user's, and one part of the buffer if offer() adds it
   std::size_t room_parts_ = 0;
   std::size_t room_bytes_ = 0;
-  std::size_t offered_bytes_ = 0;  // of the room to the inner link
+  std::size_t offered_bytes_ = 0;  // how many bytes of the room the inner link was offered
 };
 
 }  // namespace ringlet::local

@@ -29,7 +29,8 @@ void Introduction::expect(std::size_t bytes) {
   missing_ = Bytes(in_).first(bytes);
 }
 
-// The greeting: process u64 (0: takes no part), address of the mark u64, random word, zero u64.
+// The greeting consists of the process number (u64; 0: this side takes no part), the mark's address (u64), the random word and eight zero
+// bytes.
 void Introduction::greet() {
   detail::store_le<std::uint64_t>(out_.data(), memory_ != nullptr ? memory_->own_process() : 0);
   detail::store_le<std::uint64_t>(out_.data() + 8, memory_ != nullptr ? reinterpret_cast<std::uintptr_t>(found_.mark.get()) : 0);
@@ -38,7 +39,7 @@ void Introduction::greet() {
   found_.link->wake();
 }
 
-// The verdict, u64: whether this side can read the other's mark.
+// The verdict is one u64: 1 if this side can read the other's mark, else 0.
 void Introduction::judge() {
   const Mark& own = *found_.mark;
   std::array<std::byte, kMarkHeadBytes> head{};

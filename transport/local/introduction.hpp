@@ -14,12 +14,12 @@
 
 namespace ringlet::local {
 
-/// The result of an introduction.
+/// The result of an introduction: the link, and what is needed to read the peer's memory.
 struct Acquaintance {
   std::unique_ptr<Link> link;
   std::unique_ptr<Mark> mark;  // this side's
   PeerMark peer;
-  bool readable = false;  // each side can read the other's mark
+  bool readable = false;  // whether each side can read the other's mark
 };
 
 /// The conversation in which the two ends of a link find out whether each can read the other's memory. Each sends its process' number, its
@@ -31,11 +31,11 @@ class Introduction final : private LinkUser {
  public:
   using Done = std::function<void(Result<Acquaintance>)>;
 
-  /// `memory` is null where this side does not take part. `challenge` is the random word. `done` runs at most once, from the loop, and may
+  /// `memory` is null if this side does not take part. `challenge` is the random word. `done` runs at most once, from the loop, and may
   /// destroy this object.
   Introduction(std::unique_ptr<Link> link, LinkSide side, PeerMemory* memory, const MarkWord& challenge, Done done);
   void begin();
-  /// Ends it with a call to `done` that reports a failure.
+  /// Ends the introduction by calling `done` with this failure.
   void give_up(const Status& status);
 
  private:
@@ -62,8 +62,8 @@ class Introduction final : private LinkUser {
   const MarkWord challenge_;
   Done done_;
   bool peer_takes_part_ = false;
-  bool readable_ = false;  // by this side
-  bool finished_ = false;  // only the last bytes have to leave yet
+  bool readable_ = false;  // this side can read the peer's mark
+  bool finished_ = false;  // only bytes of this side's last message have still to leave
   std::array<std::byte, kGreetingBytes> out_{};
   ConstBytes unsent_;
   std::array<std::byte, kGreetingBytes> in_{};

@@ -8,11 +8,11 @@
 
 namespace ringlet::local {
 
-/// A random word that the peer has chosen, so that only processes that it talks to can know it.
+/// A random word chosen by the peer. Only processes that the peer talks to can know it.
 using MarkWord = std::array<std::byte, 16>;
 
-/// A place in this process' memory that the peer reads after whatever else it reads. Word and epoch that have not changed show that the
-/// memory which was read before was still lent. Memory that was given back to the system does not hold the word.
+/// A place in this process' memory that the peer reads after each read of lent memory. If its word and epoch have not changed, the memory
+/// that was read before was still lent. Memory that was given back to the system does not hold the word.
 struct Mark {
   MarkWord word{};
   std::atomic<std::uint64_t> epoch{1};

@@ -16,7 +16,7 @@ class MemoryShortcut : public Shortcut {
  public:
   using FillRandom = std::function<void(Bytes)>;
 
-  /// All outlive it. `memory` is null where this process takes no part; it still answers peers that ask for a shortcut.
+  /// All arguments outlive it. `memory` is null if this process takes no part; it still answers peers that ask for a shortcut.
   MemoryShortcut(EventLoop& loop, PeerMemory* memory, FillRandom fill_random);
   ~MemoryShortcut() override;
 

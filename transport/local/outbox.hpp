@@ -11,8 +11,8 @@
 
 namespace ringlet::local {
 
-/// The sending half of a PeerMemoryLink: the records that wait for the inner link, and the batch of the user's parts that these records
-/// announce. At most one batch with lent parts is under way; the next one follows when the peer has answered.
+/// The sending half of a PeerMemoryLink: the records that wait for the inner link, and the current batch, which is the user's parts that
+/// these records announce. At most one batch with lent parts is under way; the next one follows when the peer has answered.
 class Outbox {
  public:
   /// Parts of `pull_bytes` and more are lent, shorter ones are copied.
@@ -20,25 +20,26 @@ class Outbox {
 
   /// The bytes that the inner link is to take next.
   ConstBytes unsent() const { return ConstBytes(bytes_).subspan(begin_); }
-  /// The inner link has taken so many of them. Returns how many of the user's bytes have left by that: all of a batch that was copied
-  /// whole.
+  /// Records that the inner link has taken `bytes` bytes. Returns how many of the user's bytes have left because of this: all bytes of a
+  /// batch that was copied as a whole, else 0.
   std::size_t left(std::size_t bytes);
   void put(const Record& record);
-  /// Puts records for as many of the parts as one batch may have, and returns how many bytes those are. Not while a batch is under way.
+  /// Puts records for as many of the parts as one batch may hold, and returns how many bytes they have. Must not be called while a batch is
+  /// under way.
   std::size_t announce(std::span<const ConstBytes> parts, std::uint64_t epoch);
 
-  /// There is a batch whose bytes neither left() nor an answer has reported yet.
+  /// Whether there is a batch whose bytes neither left() nor an answer has reported yet.
   bool batch_under_way() const { return batch_bytes_ + copied_bytes_ > 0; }
-  /// The peer has not answered yet whether it has read the parts that the last batch lends.
+  /// Whether the peer still has to answer that it has read the parts that the last batch lends.
   bool awaits_answer() const { return batch_bytes_ > 0; }
   /// Copies the batch, unless that was done before. From now on none of its parts is lent, and neither left() nor an answer reports its
   /// bytes. Returns how many bytes it has.
   std::size_t keep();
-  /// The peer has answered that it has taken everything up to `position`. Returns how many of the user's bytes have left by that; nothing
-  /// where no such answer was due.
+  /// Handles the peer's answer that it has taken everything up to `position`. Returns how many of the user's bytes have left because of
+  /// this, or nothing if no such answer was due.
   std::optional<std::size_t> on_taken(std::uint64_t position);
-  /// The peer has answered that it has taken everything up to `position`, and cannot read on. The rest is sent from the copy, and no part
-  /// is lent any more. Returns the same as on_taken().
+  /// Handles the peer's answer that it has taken everything up to `position` and cannot read any further. The rest is sent from the copy,
+  /// and no part is lent any more. Returns the same as on_taken().
   std::optional<std::size_t> on_unreadable(std::uint64_t position);
 
  private:
@@ -48,13 +49,13 @@ class Outbox {
   const std::size_t pull_bytes_;
   bool lends_ = true;
   std::vector<std::byte> bytes_;
-  std::size_t begin_ = 0;                 // of what has not left of bytes_
-  std::optional<std::size_t> open_data_;  // in bytes_: a data record that can still grow
-  std::optional<std::size_t> last_pull_;  // in bytes_: of the batch that is being announced
-  std::uint64_t position_ = 0;            // of the direction: all before it has been announced
+  std::size_t begin_ = 0;                 // the bytes before it in bytes_ have left
+  std::optional<std::size_t> open_data_;  // index in bytes_ of a data record that can still grow
+  std::optional<std::size_t> last_pull_;  // index in bytes_ of the last pull record of the batch
+  std::uint64_t position_ = 0;            // of this direction's stream: all bytes before it have been announced
   std::uint64_t answer_at_ = 0;           // the position that `taken` will name
-  std::size_t copied_bytes_ = 0;          // of the batch, where nothing of it is lent
-  std::size_t batch_bytes_ = 0;           // the last so many bytes before position_ await an answer
+  std::size_t copied_bytes_ = 0;          // size of the batch, if nothing of it is lent
+  std::size_t batch_bytes_ = 0;           // how many bytes before position_ await an answer
   std::vector<ConstBytes> lent_;          // the user's parts of the batch
   std::vector<std::byte> kept_;           // a copy of them
   bool has_kept_ = false;

@@ -6,7 +6,7 @@
 
 namespace ringlet::local {
 
-/// Reads other processes' memory by this system's calls; null where it has none.
+/// Opens this system's calls for reading other processes' memory; null on a system that has none.
 std::unique_ptr<PeerMemory> open_peer_memory();
 
 }  // namespace ringlet::local

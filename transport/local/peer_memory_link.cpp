@@ -7,11 +7,11 @@ namespace ringlet::local {
 
 namespace {
 
-/// From here on bytes of a data record are received straight into their place.
+/// If at least this many bytes of a data record are missing, they are received directly into the user's memory.
 constexpr std::size_t kDirectBytes = 4 << 10;
-/// Records that may wait when the user is asked for more, so that an answer leaves together with the next batch.
+/// The user is asked for more while at most this many bytes of records wait, so that an answer leaves together with the next batch.
 constexpr std::size_t kLeftOverBytes = 256;
-/// A peer that reads what it is answered has at most one answer under way.
+/// A peer that reads the answers sent to it has at most one answer under way; more than this many break the protocol.
 constexpr int kMaxUnsentAnswers = 16;
 
 }  // namespace
@@ -48,7 +48,7 @@ std::size_t PeerMemoryLink::recall() {
   return kept;
 }
 
-// What a peer reads from now on counts for nothing.
+// The peer compares the epoch after each read, so it discards whatever it reads from now on.
 void PeerMemoryLink::end_lending() {
   mark_->epoch.fetch_add(1, std::memory_order_seq_cst);
   std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -62,9 +62,10 @@ std::span<const ConstBytes> PeerMemoryLink::to_send() {
     answered_ = false;
     unsent_ = outbox_.unsent();
     if (!unsent_.empty()) return {&unsent_, 1};
-    // Receiving comes second: otherwise the peer would have nothing to read until this side has read all, and the two would take turns.
+    // Receiving has its turn after sending. Otherwise the peer would have nothing to read until this side has read everything, and the two
+    // sides would take turns.
     if (!stopped_ || !resume()) return {};
-    // Still: the user has no room, unless an answer lets sending go first once more.
+    // The user still has no room, unless an answer from the peer has come and sending may go first once more.
     if (stopped_ && !answered_) return {};
   }
 }
@@ -76,20 +77,20 @@ bool PeerMemoryLink::ask_user() {
   if (!watch.alive()) return false;
   const std::size_t bytes = outbox_.announce(parts, mark_->epoch.load(std::memory_order_relaxed));
   if (bytes == 0) {
-    // Woken inside the very to_send() that had nothing: the inner link asks again.
+    // If wake() was called during the to_send() that returned nothing, the inner link asks again.
     if (!finish_requested_ || woken_) return true;
     end_sent_ = true;
     outbox_.put({.kind = RecordKind::end});
     end_if_both_have();
   } else if (outbox_.awaits_answer() && inner_ended_) {
-    // Nobody will answer.
+    // The peer has closed the connection, so it will never answer this batch.
     fail({Errc::peer_lost, "the connection to " + peer_name_ + " was closed by the other side"});
     return false;
   }
   return watch.alive();
 }
 
-// The inner link's end takes the answers with it, so it waits for both directions.
+// Ending the inner link also ends the answers on it, so the link is ended only when both directions are finished.
 void PeerMemoryLink::end_if_both_have() {
   if (end_sent_ && peer_ended_) inner_->finish_sending();
 }
@@ -115,7 +116,8 @@ std::span<const Bytes> PeerMemoryLink::to_receive() {
   return inbox_.offer(bytes == incoming_.left);
 }
 
-/// The user may have room again, or what the peer waits for has left.
+/// Goes on with receiving: the user may have room again, or the bytes that the peer waits for have left. Returns false if this object was
+/// destroyed.
 bool PeerMemoryLink::resume() {
   const AliveGuard::Watch watch = guard_.watch();
   stopped_ = answered_ = false;
@@ -123,7 +125,7 @@ bool PeerMemoryLink::resume() {
   return watch.alive();
 }
 
-/// Asks the user for room for at most so many bytes; returns how many it is.
+/// Asks the user for room for at most `max_bytes` bytes, and returns how many bytes the room has.
 std::size_t PeerMemoryLink::ask_for_room(std::size_t max_bytes) {
   const AliveGuard::Watch watch = guard_.watch();
   const auto parts = user_->to_receive();
@@ -168,7 +170,7 @@ bool PeerMemoryLink::on_record(const Record& record) {
     case RecordKind::last_pull:
       if (peer_ended_) return break_protocol("bytes behind its end");
       if (record.length == 0 || record.length > kMaxRecordLength) return break_protocol("a record of an impossible length");
-      // While skipping, only the bytes in the stream itself have to be passed over.
+      // While skipping, only data records have bytes in the stream that must be passed over.
       if (!skipping_ || record.kind == RecordKind::data) incoming_ = {record, record.length};
       return true;
     case RecordKind::taken:

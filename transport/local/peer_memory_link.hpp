@@ -15,20 +15,21 @@
 
 namespace ringlet::local {
 
-/// Shorter parts cost less copied than an answer does.
+/// Parts shorter than this are copied, because copying them costs less than waiting for an answer.
 inline constexpr std::size_t kPullBytes = 32 << 10;
-/// A batch costs both sides a turn of waiting for each other, on a busy machine until the other is given a processor.
+/// The size of a batch of lent parts. Each batch makes both sides wait for each other once; on a busy machine that wait lasts until the
+/// other process gets a processor.
 inline constexpr std::size_t kLentBatchBytes = 16 << 20;
 
-/// A link between two processes of one machine. What it carries over the link below is short parts and where long ones stand: the receiver
-/// reads those out of the sender's memory, straight into their place, and answers. Both ends have one.
+/// A link between two processes of one machine. The inner link carries short parts themselves and, for long parts, their addresses: the
+/// receiver reads those directly from the sender's memory into their destination, and sends an answer. Both ends must have one.
 ///
-/// It differs from other links in this: it is started once; and while its user has no room to receive, the peer's answers wait behind that,
-/// and sending stops after the batch under way. Where the peer's memory turns out to be unreadable, or was recalled before it was read, it
-/// goes on as an ordinary link would, with nothing lost.
+/// It differs from other links in two ways. It can be started only once. And while its user has no room to receive, it does not process the
+/// peer's answers, so that sending stops after the batch under way. If the peer's memory cannot be read, or was recalled before it was
+/// read, the link continues like an ordinary link and loses nothing.
 class PeerMemoryLink final : public Link, private LinkUser {
  public:
-  /// `memory` outlives it. `mark`: this side's, which the peer knows; `peer`: the other's.
+  /// `memory` outlives the link. `mark` is this side's mark, which the peer knows; `peer` is the peer's mark.
   PeerMemoryLink(std::unique_ptr<Link> inner, PeerMemory& memory, std::unique_ptr<Mark> mark, const PeerMark& peer,
                  std::size_t pull_bytes = kPullBytes);
   ~PeerMemoryLink() override;
@@ -45,7 +46,7 @@ class PeerMemoryLink final : public Link, private LinkUser {
   std::string_view medium() const override { return "memory"; }
 
  private:
-  /// The record of this direction that is being received.
+  /// The record that is being received, and how many of its bytes are still missing.
   struct Incoming {
     Record record{};
     std::size_t left = 0;
@@ -58,7 +59,8 @@ class PeerMemoryLink final : public Link, private LinkUser {
   void receive_ended() override;
   void link_failed(const Status& status) override;
 
-  // These return false where this object is lost, parse() and those that it calls also where the user has no room or sending goes first.
+  // All of these return false if this object was destroyed or has failed. parse() and the functions that it calls also return false if the
+  // user has no room or sending goes first.
   bool ask_user();
   void end_if_both_have();
   bool resume();
@@ -80,7 +82,7 @@ class PeerMemoryLink final : public Link, private LinkUser {
   const PeerMark peer_;
   const std::string peer_name_;
   LinkUser* user_ = nullptr;  // null before start() and after the last call
-  AliveGuard guard_;          // ends also when it fails
+  AliveGuard guard_;          // ended on destruction and on failure
 
   // sending
   Outbox outbox_;
@@ -92,10 +94,10 @@ class PeerMemoryLink final : public Link, private LinkUser {
   // receiving
   Inbox inbox_;
   Incoming incoming_{};
-  std::uint64_t position_ = 0;  // of the peer's direction: the user has all before it
+  std::uint64_t position_ = 0;  // of the peer's stream: the user has all bytes before it
   int unsent_answers_ = 0;
-  bool answered_ = false;  // the peer has, since the user was asked for more to send
-  bool stopped_ = false;   // receiving: the user had no room, or sending goes first
+  bool answered_ = false;  // the peer has answered since the user was last asked for more to send
+  bool stopped_ = false;   // receiving has stopped: the user had no room, or sending goes first
   bool skipping_ = false;
   bool peer_ended_ = false;
   bool inner_ended_ = false;

@@ -24,7 +24,7 @@ class LinuxPeerMemory final : public PeerMemory {
       bytes += part.size();
     }
     local[parts++] = {then.data(), then.size()};
-    // The system reads these parts in this order.
+    // The kernel reads the mark after the data because it reads these parts in this order.
     const std::array<iovec, 2> remote{iovec{reinterpret_cast<void*>(from), bytes}, iovec{reinterpret_cast<void*>(then_from), then.size()}};
     const auto count = ::process_vm_readv(static_cast<pid_t>(process), local.data(), parts, remote.data(), remote.size(), 0);
     return count >= 0 && static_cast<std::size_t>(count) == bytes + then.size();

@@ -8,19 +8,19 @@
 
 namespace ringlet::local {
 
-/// The records that a PeerMemoryLink sends over its inner link. Append only.
+/// The records that a PeerMemoryLink sends over its inner link. The numbers are part of the protocol: new records are added at the end.
 enum class RecordKind : std::uint8_t {
   data = 1,        // `length` bytes follow
   pull = 2,        // the direction's next `length` bytes are at this address of the sender's memory, in this epoch
-  last_pull = 3,   // the same, and the last of a batch: the receiver answers by `taken` or `unreadable`
+  last_pull = 3,   // the same, for the last one of a batch: the receiver answers with `taken` or `unreadable`
   taken = 4,       // the receiver has all bytes up to this position
-  unreadable = 5,  // the receiver has all bytes up to this position, and takes no more before `restart`
-  restart = 6,     // the sender goes on at the position of `unreadable`
-  end = 7,         // of this direction
+  unreadable = 5,  // the receiver has all bytes up to this position, and skips all further ones until `restart`
+  restart = 6,     // the sender continues at the position given by `unreadable`
+  end = 7,         // the sender's direction ends
 };
 
-/// Little-endian: length u32, kind u8, three zero bytes; `pull` and `last_pull` go on with address u64 and epoch u64, `taken` and
-/// `unreadable` with position u64.
+/// A record in memory. On the wire it is little-endian: length u32, kind u8, three zero bytes; then address u64 and epoch u64 for `pull`
+/// and `last_pull`, or position u64 for `taken` and `unreadable`.
 struct Record {
   RecordKind kind = RecordKind::end;
   std::uint32_t length = 0;
@@ -32,7 +32,7 @@ inline constexpr std::size_t kShortRecordBytes = 8;
 inline constexpr std::size_t kMaxRecordBytes = 24;
 inline constexpr std::uint32_t kMaxRecordLength = 64u << 20;
 
-/// How long the record is that begins with these kShortRecordBytes; 0 for one that breaks the protocol.
+/// Returns the encoded size of the record that begins with these kShortRecordBytes bytes, or 0 if it breaks the protocol.
 inline std::size_t record_bytes(const std::byte* in) {
   switch (static_cast<RecordKind>(in[4])) {
     case RecordKind::pull:
@@ -49,7 +49,7 @@ inline std::size_t record_bytes(const std::byte* in) {
   return 0;
 }
 
-/// `in` has as many bytes as record_bytes(in) says.
+/// Decodes a record; `in` must have at least record_bytes(in) bytes.
 inline Record decode_record(const std::byte* in) {
   const std::size_t bytes = record_bytes(in);
   Record record;
@@ -60,7 +60,7 @@ inline Record decode_record(const std::byte* in) {
   return record;
 }
 
-/// Returns how many bytes the record takes of the kLongestRecordBytes at `out`.
+/// Encodes the record to `out`, which has room for kLongestRecordBytes bytes, and returns how many it has written.
 inline std::size_t encode_record(const Record& record, std::byte* out) {
   detail::store_le(out, record.length);
   detail::store_le(out + 4, static_cast<std::uint32_t>(record.kind));

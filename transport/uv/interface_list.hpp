@@ -21,12 +21,12 @@ struct ListedInterface {
 /// The interfaces that are up, in the system's order.
 std::vector<ListedInterface> list_interfaces();
 
-/// Whether an interface of this name connects virtual machines or containers with their host. Such names and addresses exist on many
+/// Whether an interface of this name connects virtual machines or containers with their host. The same names and addresses exist on many
 /// machines, and none of them leads to another machine.
 bool leads_inside(std::string_view name);
 
-/// The interfaces named in `wanted`. Where it names none: all that do not lead inside, and the loopback only where there is no other. An
-/// entry "!eth0" leaves that interface out. The result has at most 16.
+/// Returns the interfaces named in `wanted`, at most 16. If it names none: all interfaces for which leads_inside() is false, with the
+/// loopback only if there is no other. An entry "!eth0" excludes that interface.
 std::vector<ListedInterface> choose_interfaces(std::vector<ListedInterface> all, const std::vector<std::string>& wanted);
 
 }  // namespace ringlet::uv

@@ -10,7 +10,7 @@ namespace ringlet::uv {
 
 namespace {
 
-/// The whole number that a file holds; -1 where there is none, as in the speed file of an interface without a speed.
+/// Reads the whole number that a file holds; returns -1 if it holds none, like the speed file of an interface without a speed.
 long number_in(const std::string& path) {
   std::ifstream file(path);
   long number = -1;

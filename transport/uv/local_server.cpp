@@ -60,7 +60,7 @@ class LocalServer::State::Entrance final : public SocketWatch {
 
  private:
   void on_ready(int, bool) override {
-    // One connection at a time: the loop reports again while others wait.
+    // Accepts one connection per call; the loop reports the socket again while others wait.
     if (const int accepted = uv::accept_stream_socket(socket()); accepted >= 0) state_.admit(accepted);
     set_interest(UV_READABLE);
   }

@@ -18,13 +18,13 @@ class LocalServer {
   static constexpr std::size_t kMaxRequestBytes = 64;
   static constexpr Duration kPatience = Duration::seconds(5);
 
-  /// The handler calls it once, from the loop, inside its own call or later, also when the visitor or the server has gone. An empty text
-  /// closes the connection without an answer.
+  /// The handler calls it exactly once, on the loop's thread, during its own call or later; the visitor or the server may have gone by
+  /// then. An empty text closes the connection without an answer.
   using Answer = std::function<void(std::string text)>;
   using Handler = std::function<void(const std::string& request, Answer answer)>;
 
-  /// Listens at `path`, and replaces a socket that exists there already. Only this user may connect. A failure is `io_error` with the
-  /// reason.
+  /// Listens at `path`, and replaces a socket that exists there already. Only this user may connect. Fails with `io_error`, whose text has
+  /// the reason.
   static Result<std::unique_ptr<LocalServer>> open(UvLoop& loop, const std::string& path, Handler handler);
   /// Removes the socket and closes all connections.
   ~LocalServer();

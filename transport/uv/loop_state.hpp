@@ -1,6 +1,6 @@
 #pragma once
 
-// The one header that names uv.h; only the .cpp files of this folder include it.
+// This is the only header that includes uv.h; only the .cpp files of this folder include it.
 #include <uv.h>
 
 #include <atomic>
@@ -28,7 +28,7 @@ class ListNode {
   void unlink() noexcept;
   /// Moves this node to the end of the list of `head`.
   void move_to_end_of(ListNode& head) noexcept;
-  /// Takes over the members of `head`. This node is the head of an empty list.
+  /// Moves all members of the list of `head` to the list of this node, which must be an empty list's head.
   void take_all_of(ListNode& head) noexcept;
 
  private:
@@ -56,7 +56,8 @@ class LoopState {
   bool flush();
 
   uv_loop_t* uv() noexcept { return &loop_; }
-  /// Runs a callback of uv. All of them run this way, so that `now` is fresh and what one has given to links leaves before the next one.
+  /// Runs a callback of uv. All of them run this way, so that `now` is up to date and the data that a callback gives to links is sent
+  /// before the next callback runs.
   template <class Callback>
   void dispatch(Callback callback);
 
@@ -84,7 +85,7 @@ class LoopState {
   int waiting_writers_ = 0;  // sockets that wait to become writable
 
   ListNode woken_;      // links that may have something to send
-  ListNode receivers_;  // links that are tried directly
+  ListNode receivers_;  // links whose sockets poll() reads directly
   std::size_t receiver_count_ = 0;
 
   std::vector<Task> deferred_;
@@ -101,8 +102,9 @@ class LoopState {
   std::atomic<bool> has_posted_{false};
 };
 
-/// A socket, the uv handle that watches it, and its places in the loop's lists. It has one owner, which gives it up by drop(); the memory
-/// is freed once uv has closed the handle, too. uv does so only between callbacks, so drop() is safe inside a member of the same object.
+/// A socket, the uv handle that watches it, and its places in the loop's lists. It has one owner, which ends the ownership by drop(); the
+/// memory is freed when uv has closed the handle, too. uv does this only between callbacks, so a member function of the object may call
+/// drop().
 class SocketWatch {
  public:
   /// Closes the socket at once and ends all callbacks.
@@ -115,28 +117,30 @@ class SocketWatch {
   SocketWatch& operator=(const SocketWatch&) = delete;
   virtual ~SocketWatch() = default;
 
-  /// Takes `socket` over and returns 0, or returns a uv error and leaves `socket` to the caller.
+  /// Takes over `socket` and returns 0, or returns a uv error and leaves `socket` to the caller.
   int open(int socket);
-  /// UV_READABLE and UV_WRITABLE, or 0. A change costs two system calls, an unchanged interest none.
+  /// Sets the events to watch for: a combination of UV_READABLE and UV_WRITABLE, or 0. A change costs two system calls; setting the same
+  /// again costs none.
   void set_interest(int events);
   int interest() const noexcept { return interest_; }
-  /// Stops watching, closes the socket. May be repeated.
+  /// Stops watching and closes the socket. May be called more than once.
   void close_socket() noexcept;
-  /// Stops watching; the socket is the caller's.
+  /// Stops watching, and hands the socket to the caller, who must close it.
   int release_socket() noexcept;
   int socket() const noexcept { return socket_; }
   LoopState& loop() noexcept { return loop_; }
 
-  /// The loop calls flush_output() at the end of the current dispatch. Does nothing once closed, since the loop may be gone then.
+  /// Makes the loop call flush_output() at the end of the current dispatch. Does nothing if the socket is closed, because the loop may no
+  /// longer exist then.
   void mark_woken() noexcept {
     if (!closed()) woken_node_.move_to_end_of(loop_.woken_);
   }
-  /// While it is on, poll() calls receive_directly().
+  /// While this is on, poll() calls receive_directly().
   void set_direct_receiving(bool on) noexcept;
 
  private:
   friend class LoopState;
-  /// `broken`: the system reports an error on the socket, and the interest has become 0.
+  /// `broken` means that the system reports an error on the socket; the interest has become 0 then.
   virtual void on_ready(int events, bool broken) = 0;
   virtual void flush_output() {}
   /// Returns whether there was anything to receive.

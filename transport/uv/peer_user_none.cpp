@@ -2,7 +2,7 @@
 
 namespace ringlet::uv {
 
-// The system does not say. What keeps other users out is then the socket's mode alone, and that of its folder.
+// This system does not tell the peer's user, so only the file modes of the socket and of its folder keep other users out.
 bool is_of_same_user(int) { return true; }
 
 }  // namespace ringlet::uv

@@ -10,7 +10,7 @@
 namespace ringlet::uv {
 namespace {
 
-/// Sets the flags that open_stream_socket() promises. Closes `socket`, which may be -1, and returns -1 where that fails.
+/// Sets the flags that open_stream_socket() promises. Takes -1, too. On failure closes the socket and returns -1.
 int prepare(int socket) {
   if (socket < 0) return -1;
   const int on = 1;
@@ -46,7 +46,7 @@ bool share_port(int socket) {
          setsockopt(socket, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) == 0;
 }
 
-// macOS does so by itself.
+// macOS always restricts a socket to its own groups.
 void hear_own_groups_only(int, int) {}
 
 }  // namespace ringlet::uv

@@ -8,8 +8,8 @@
 namespace ringlet::uv {
 namespace {
 
-// The kernel lets a send buffer grow from 16 KiB with the connection, and between ranks of one machine the first megabytes would wait for
-// that. Towards other machines the kernel's tuning stays on; a fixed size would end it.
+// On Linux a send buffer begins at 16 KiB and grows with the connection, which would slow down the first megabytes between ranks of one
+// machine. Connections to other machines keep the kernel's automatic size, because setting a fixed size turns it off.
 constexpr int kLoopbackSendBuffer = 256 * 1024;
 
 void set_flag(int socket, int level, int option, int value) { setsockopt(socket, level, option, &value, sizeof value); }
@@ -23,7 +23,8 @@ int open_stream_socket(int family) { return ::socket(family, SOCK_STREAM | SOCK_
 int accept_stream_socket(int listener) { return accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC); }
 
 void set_platform_stream_options(int socket, bool same_machine) {
-  // Congestion control that paces (a system's default may be bbr) takes twice the time for large messages on a LAN.
+  // Congestion control that paces its packets, such as bbr, which some systems use by default, takes twice the time for large messages on a
+  // LAN.
   for (const char* algorithm : {"cubic", "reno"})
     if (setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, algorithm, static_cast<socklen_t>(std::strlen(algorithm))) == 0) break;
   if (same_machine) setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &kLoopbackSendBuffer, sizeof kLoopbackSendBuffer);

@@ -10,7 +10,7 @@
 namespace ringlet::uv {
 namespace {
 
-/// Makes `socket` (which may be -1) what the port promises; closes it and gives -1 where that fails.
+/// Sets the flags that open_stream_socket() promises. Takes -1, too. On failure closes the socket and returns -1.
 int prepare(int socket) {
   if (socket < 0) return -1;
   if (fcntl(socket, F_SETFD, FD_CLOEXEC) == 0 && fcntl(socket, F_SETFL, fcntl(socket, F_GETFL) | O_NONBLOCK) == 0) return socket;
@@ -42,7 +42,7 @@ bool share_port(int socket) {
   return setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0;
 }
 
-// There is no such option; a system without it may hand a socket what another one's group has got.
+// POSIX has no such option; without it, a socket may also receive from groups that other sockets have joined.
 void hear_own_groups_only(int, int) {}
 
 }  // namespace ringlet::uv

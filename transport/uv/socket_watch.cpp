@@ -47,7 +47,7 @@ void SocketWatch::set_interest(int events) {
   uv_poll_start(&handle_, events, [](uv_poll_t* handle, int status, int ready) {
     auto& self = *static_cast<SocketWatch*>(handle->data);
     self.loop_.dispatch([&] {
-      // uv stops watching a socket whose error it reports, and `interest_` must agree before the interest is set again.
+      // uv stops watching a socket when it reports an error on it, so `interest_` must become 0 before an interest is set again.
       if (status < 0) self.set_interest(0);
       self.on_ready(ready, status < 0);
     });

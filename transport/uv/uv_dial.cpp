@@ -13,7 +13,7 @@ namespace ringlet::uv {
 namespace {
 
 constexpr std::size_t kMaxCandidates = 16;
-// A timeout that is longer counts as this long, so that adding it to the time cannot overflow.
+// Longer timeouts are cut to this, so that adding a timeout to the time cannot overflow.
 constexpr Duration kLongestTimeout = Duration::seconds(1'000'000'000);
 
 }  // namespace
@@ -23,7 +23,7 @@ class ConnectSocket final : public SocketWatch {
  public:
   ConnectSocket(LoopState& loop, Dial& dial) : SocketWatch(loop), dial_(dial) {}
 
-  /// 0 where the connection is under way, else an errno.
+  /// Returns 0 if the connection is under way, else an errno.
   int connect(const SocketAddress& address) {
     const int socket = open_stream_socket(address.family());
     if (socket < 0) return errno;
@@ -57,7 +57,7 @@ Dial::Dial(LoopState& loop, const Address& address, Duration timeout, Dialled on
       deadline_(loop.now() + std::min(timeout, kLongestTimeout)),
       on_dialled_(std::move(on_dialled)),
       on_end_(std::move(on_end)) {
-  // Begun from the loop, because a failure may come at once and may not be reported inside this call.
+  // The dial starts from the loop, because it may fail at once, and the callback may not run inside this call.
   set_timer({}, &Dial::look_up);
 }
 
@@ -124,7 +124,7 @@ void Dial::attempt_timed_out() {
   finish(Status{Errc::timed_out, what + " within " + std::to_string(timeout_.whole_milliseconds()) + " ms"});
 }
 
-/// The address as it was given and, where that was a name, the numeric address that was tried last.
+/// Returns the address as it was given and, if that was a name, the numeric address that was tried last.
 std::string Dial::name_of_attempt() const {
   const auto tried = to_address(candidates_[next_candidate_ - 1]);
   return to_string(address_) + (tried.host == address_.host ? "" : " (" + tried.host + ")");

@@ -12,12 +12,12 @@ namespace ringlet::uv {
 
 class ConnectSocket;
 
-/// One dial: looks the host up, then tries its addresses one after the other. Frees itself after the callback, or after abandon().
+/// One dial: looks up the host, then tries its addresses one after the other. It deletes itself after the callback, or after abandon().
 class Dial {
  public:
   /// `on_end` runs before `on_dialled`. Neither runs inside this call or after abandon().
   static Dial* start(LoopState& loop, const Address& address, Duration timeout, Dialled on_dialled, std::function<void(Dial*)> on_end);
-  /// Ends the dial without calling anybody.
+  /// Ends the dial without running a callback.
   void abandon();
 
  private:

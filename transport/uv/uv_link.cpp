@@ -14,13 +14,13 @@ namespace {
 
 constexpr std::size_t kMaxSendParts = 64;
 constexpr std::size_t kMaxReceiveParts = 4;
-// Bounds one link's share of a turn. The loop reports a socket with more to do again in the next turn.
+// These bound one link's share of a turn. The loop reports a socket that has more to do again in the next turn.
 constexpr int kSendsPerTurn = 16;
 constexpr int kReceivesPerTurn = 8;
 
 bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
 
-/// As many of `parts` as fit, in the system's form.
+/// The first `Capacity` of `parts` at most, in the system's form.
 template <std::size_t Capacity>
 struct PartList {
   std::array<iovec, Capacity> entries;
@@ -46,7 +46,7 @@ struct PartList {
 
 }  // namespace
 
-/// The implementation of a UvLink. It outlives the UvLink until uv has closed the handle.
+/// The implementation of a UvLink. It lives longer than the UvLink: until uv has closed the handle.
 class LinkSocket final : public SocketWatch {
  public:
   LinkSocket(LoopState& loop, std::string own_name, std::string peer_name)
@@ -56,7 +56,7 @@ class LinkSocket final : public SocketWatch {
   void start(LinkUser& user);
   void wake();
   void finish_sending();
-  /// The owner is gone: the user is called no more.
+  /// Called when the owner is destroyed: the user is not called any more.
   void abandon();
   const std::string& own_name() const noexcept { return own_name_; }
   const std::string& peer_name() const noexcept { return peer_name_; }
@@ -83,8 +83,8 @@ class LinkSocket final : public SocketWatch {
   bool receiving_ = false;
   bool receive_paused_ = false;  // the user had no room
   bool sending_ = false;         // inside send_all()
-  bool send_stalled_ = false;    // the system takes no more for now
-  bool woken_ = false;           // since to_send() was asked last
+  bool send_stalled_ = false;    // the socket's send buffer is full
+  bool woken_ = false;           // wake() was called since to_send() was last called
   bool finish_requested_ = false;
   bool send_ended_ = false;
 };
@@ -92,7 +92,7 @@ class LinkSocket final : public SocketWatch {
 void LinkSocket::start(LinkUser& user) {
   if (closed()) return;
   user_ = &user;
-  // The new user must be told of an end that the former one was told of: the socket reports it again.
+  // An end that was reported to the former user must be reported to the new one, too: watching again makes the socket report it again.
   receiving_ = true;
   pause_receiving(false);
 }
@@ -105,7 +105,7 @@ void LinkSocket::pause_receiving(bool paused) {
 
 void LinkSocket::wake() {
   woken_ = true;
-  // send_all() looks at the flag itself, and a stalled link asks to_send() as soon as the system takes more.
+  // While it runs, send_all() checks woken_ itself; a stalled link calls to_send() as soon as the socket is writable.
   if (user_ != nullptr && (receive_paused_ || (!sending_ && !send_stalled_ && !send_ended_))) mark_woken();
 }
 
@@ -168,7 +168,7 @@ bool LinkSocket::receive_batch() {
       fail(error);
       return true;
     }
-    // A short read has emptied the socket's buffer, so that another call would find nothing.
+    // A short read means that the socket's buffer is empty, so another call would find nothing.
     if (outcome != Received::all) return outcome == Received::some || round > 0;
   }
   return true;
@@ -196,7 +196,7 @@ void LinkSocket::send_all() {
     if (user_ == nullptr) return;
     PartList<kMaxSendParts> parts(source);
     if (parts.bytes == 0) break;
-    // This link's share of the turn is over. The socket is writable, so the loop reports it again, after the others.
+    // This link has used up its share of the turn. The socket is writable, so the loop reports it again, after the other links.
     stalled = round == kSendsPerTurn;
     if (stalled) break;
     const auto message = parts.message();
@@ -214,7 +214,7 @@ void LinkSocket::send_all() {
   }
   sending_ = false;
   send_stalled_ = stalled;
-  // The user was woken while to_send() found nothing: it is asked again, after the other links.
+  // wake() was called while to_send() returned nothing, so the user is asked again, after the other links.
   if (!stalled && woken_)
     mark_woken();
   else if (!stalled && finish_requested_)
@@ -224,11 +224,11 @@ void LinkSocket::send_all() {
 
 void LinkSocket::end_sending() {
   send_ended_ = true;
-  // This fails where the connection is gone, which receiving reports.
+  // This fails if the connection is broken; receiving reports that.
   ::shutdown(socket(), SHUT_WR);
 }
 
-// The peer's last bytes are still in the socket's buffer, and may say why it has closed the connection.
+// The peer's last bytes are still in the socket's buffer and may tell why it has closed the connection, so they are read first.
 void LinkSocket::fail_after_draining(int error) {
   while (receiving_) {
     int receive_error = 0;

@@ -9,7 +9,7 @@ namespace ringlet::uv {
 
 class LoopState;
 
-/// A link on a connected, non-blocking TCP socket. The socket is closed on failure, too.
+/// Opens a link on a connected, non-blocking TCP socket. On failure the socket is closed, too.
 Result<std::unique_ptr<Link>> open_link(LoopState& loop, int socket);
 
 }  // namespace ringlet::uv

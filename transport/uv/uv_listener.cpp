@@ -14,9 +14,9 @@ namespace ringlet::uv {
 namespace {
 
 constexpr int kBacklog = 128;
-// Bounds one turn's work where connections come faster than they are accepted. The loop reports the others again.
+// Bounds the work of one turn if connections arrive faster than they are accepted. The loop reports the remaining ones again.
 constexpr int kAcceptsPerTurn = 64;
-// Where the process or the system has no descriptor left, connections stay in the backlog for so long.
+// If the process or the system has no free descriptor, accepting pauses for this time, and connections stay in the backlog.
 constexpr Duration kPauseWithoutDescriptors = Duration::milliseconds(100);
 
 class ListenSocket final : public SocketWatch {
@@ -29,7 +29,7 @@ class ListenSocket final : public SocketWatch {
     return error;
   }
   void abandon() {
-    // The loop may be gone where the socket is closed already.
+    // The loop may no longer exist if the socket has been closed.
     if (!closed() && resume_timer_ != 0) loop().cancel(resume_timer_);
     drop();
   }
@@ -47,7 +47,7 @@ class ListenSocket final : public SocketWatch {
         return pause();
       }
     }
-    // uv stops watching a socket whose error it reports.
+    // uv stops watching a socket when it reports an error on it, so watching is started again.
     set_interest(UV_READABLE);
   }
 
@@ -138,7 +138,7 @@ Result<std::unique_ptr<Listener>> adopt_listener(LoopState& loop, int socket, Ac
   if (listens == 0) return not_adoptable(socket, "the socket does not listen yet; call listen() on it first");
   const int family = local_address(socket).family();
   if (family != AF_INET && family != AF_INET6) return not_adoptable(socket, "the socket is not for TCP over IPv4 or IPv6");
-  // This process' children are not to inherit it in their turn.
+  // The descriptor was inherited, and child processes of this process must not inherit it again.
   fcntl(socket, F_SETFD, FD_CLOEXEC);
   std::unique_ptr<Listener> listener;
   if (const int error = watch_socket(loop, socket, std::move(on_accept), listener); error != 0)

@@ -9,10 +9,11 @@
 namespace ringlet::uv {
 namespace {
 
-// Of so many turns of poll() one asks uv about the sockets that are not tried directly. A turn of uv costs several times a direct receive.
+// poll() reads most sockets directly; in one of this many turns it also asks uv about the others. A turn of uv costs several times as much
+// as a direct receive.
 constexpr int kTurnsPerUvTurn = 16;
 constexpr std::size_t kDirectReceivesPerTurn = 16;
-// Bounds tasks that defer tasks without end: the tasks that are left wait until the sockets have had their turn.
+// Bounds the rounds for tasks that defer further tasks without end: the remaining tasks wait until the sockets have had their turn.
 constexpr int kFlushRounds = 16;
 
 Instant read_monotonic_clock() { return {static_cast<std::int64_t>(uv_hrtime())}; }
@@ -34,7 +35,8 @@ LoopState::LoopState() {
   loop_.data = this;
   uv_async_init(&loop_, &async_, [](uv_async_t* handle) {
     auto& self = *static_cast<LoopState*>(handle->loop->data);
-    // Under the mutex in any case: on a processor that orders memory weakly the flag may still look unset to the thread that uv has woken.
+    // take_posted() takes the mutex without looking at the flag: on a processor with weak memory ordering the flag may still look unset to
+    // the thread that uv has woken.
     self.dispatch([&] { self.take_posted(); });
   });
   uv_timer_init(&loop_, &timer_);
@@ -57,7 +59,7 @@ LoopState::~LoopState() {
 
 void LoopState::read_clock() { now_ = read_monotonic_clock(); }
 
-// Between turns `now_` is the time of the last turn, which may be long ago.
+// Between turns `now_` is the time of the last turn, which may be long ago, so the clock is read.
 Instant LoopState::now() const { return in_turn_ ? now_ : read_monotonic_clock(); }
 
 TimerId LoopState::after(Duration delay, Task task) {
@@ -77,7 +79,7 @@ void LoopState::cancel(TimerId id) {
 }
 
 bool LoopState::run_due_timers() {
-  // Timers that are set by a timer's task wait for the next turn, even with no delay.
+  // A timer that is set by a timer's task waits for the next turn, even if it has no delay.
   const auto last = last_timer_;
   bool any = false;
   for (auto next = timers_.begin(); next != timers_.end() && next->first.first <= now_.nanoseconds; next = timers_.begin()) {
@@ -102,7 +104,7 @@ void LoopState::post(Task task) {
 void LoopState::wake() { uv_async_send(&async_); }
 
 bool LoopState::run_posted() {
-  // A stale `false` is harmless: uv's own wake-up follows each post and takes what is there.
+  // Reading a stale `false` is harmless, because uv's wake-up follows each post and takes the tasks.
   if (!has_posted_.load(std::memory_order_relaxed)) return false;
   take_posted();
   return true;
@@ -172,7 +174,7 @@ bool LoopState::poll() {
   any |= run_posted();
   any |= drain();
   any |= receive_directly();
-  // While a writer is stalled or a dial is under way, the next event may be one that only uv sees.
+  // While a writer is stalled or a dial is under way, the next event may be one that only uv reports.
   if (++turns_without_uv_ >= kTurnsPerUvTurn || receiver_count_ == 0 || waiting_writers_ > 0) any |= run_uv(UV_RUN_NOWAIT);
   return any;
 }
@@ -202,9 +204,9 @@ void LoopState::arm_timer() {
   }
   uv_update_time(&loop_);
   const auto rest = std::max<std::int64_t>(deadline - now_.nanoseconds, 0);
-  // Rounded up, because uv counts whole milliseconds, and a timer that ran early would turn the loop in vain.
+  // Rounded up, because uv counts whole milliseconds, and a timer that runs too early would cause a useless turn.
   const auto milliseconds = static_cast<std::uint64_t>(rest / 1'000'000) + 1;
-  // uv may run the timer before it blocks; stopping makes that turn return instead of blocking with the task undone.
+  // uv may run the timer before it blocks; uv_stop() makes that turn return instead of blocking while the task has not run.
   uv_timer_start(&timer_, [](uv_timer_t* handle) { uv_stop(handle->loop); }, milliseconds, 0);
 }
 

@@ -16,8 +16,8 @@ class LoopState;
 /// members of EventLoop, or use links and networks of this loop. Threads that take turns hand it over under a mutex. post() and wake() may
 /// be called from any thread at any time.
 ///
-/// Networks are destroyed before the loop. Links and listeners should be, too: those that are left are closed and do nothing any more.
-/// Tasks that have not run are dropped. Destruction waits for host names that are still being looked up.
+/// Networks must be destroyed before the loop. Links and listeners should be, too: the remaining ones are closed and do nothing any more.
+/// Tasks that have not run are dropped. The destructor waits for host names that are still being looked up.
 class UvLoop final : public EventLoop {
  public:
   UvLoop();
@@ -25,29 +25,29 @@ class UvLoop final : public EventLoop {
   UvLoop(const UvLoop&) = delete;
   UvLoop& operator=(const UvLoop&) = delete;
 
-  /// The time at the beginning of the current callback; between turns, the time of the call.
+  /// Returns the time at which the current callback began; between turns, the time of the call.
   Instant now() const override;
   /// Runs `task` at the end of the current dispatch; between turns, in the next flush(), poll() or wait().
   void defer(Task task) override;
   TimerId after(Duration delay, Task task) override;
   void cancel(TimerId id) override;
 
-  /// Any thread. Runs `task` in a turn of the loop, in the order of the calls; ends a blocked wait().
+  /// May be called from any thread. Runs `task` in a turn of the loop, in the order of the calls; ends a blocked wait().
   void post(Task task);
-  /// Any thread. Makes a blocked wait() return soon, or the next one if none is blocked.
+  /// May be called from any thread. Makes a blocked wait() return soon, or the next one if none is blocked.
   void wake();
 
   /// Runs one turn that does not block, and returns whether anything happened. It tries the links directly, and asks the system about new
-  /// connections and stalled writes only in some turns, so it is to be called repeatedly.
+  /// connections and stalled writes only in some turns, so it must be called repeatedly.
   bool poll();
   /// Runs one turn that blocks until something happens, a timer runs, or post() or wake() is called. It may return without any of these.
   void wait();
   /// Runs posted and deferred tasks, and sends for links that were woken, without looking for new events. Returns whether there was
-  /// anything to do. Between turns this begins at once what was just started; inside a turn it does nothing, since the turn does it.
+  /// anything to do. Between turns this starts new work at once; inside a turn it does nothing, because the turn does the same later.
   bool flush();
 
-  /// The libuv loop, for handles that do not belong to this folder. Their callbacks may call defer(), wake(), post() and Link::wake(), and
-  /// nothing else of this loop. They are closed before it is destroyed.
+  /// Returns the libuv loop, for handles that do not belong to this folder. Their callbacks may call defer(), wake(), post() and
+  /// Link::wake(), and nothing else of this loop. They must be closed before it is destroyed.
   uv_loop_s* uv() noexcept;
 
   /// Used by the other classes of this folder.

@@ -12,8 +12,8 @@ namespace uv {
 class Dial;
 }
 
-/// The Network of TCP connections. Belongs to the loop's thread, and is destroyed before the loop. Destruction drops pending dials without
-/// calling anybody; links and listeners live on.
+/// The Network of TCP connections. It belongs to the loop's thread, and must be destroyed before the loop. Its destructor drops pending
+/// dials without running their callbacks; links and listeners live on.
 class UvNetwork final : public Network {
  public:
   explicit UvNetwork(UvLoop& loop) : loop_(loop) {}
@@ -22,10 +22,10 @@ class UvNetwork final : public Network {
   UvNetwork& operator=(const UvNetwork&) = delete;
 
   Result<std::unique_ptr<Listener>> listen(const Address& address, Acceptor on_accept) override;
-  /// Takes over an inherited TCP socket that is bound and listens already; the listener closes it. `invalid_argument` where `descriptor` is
-  /// no such socket; it stays the caller's then.
+  /// Takes over an inherited TCP socket that is already bound and listens; the listener closes it. Fails with `invalid_argument` if
+  /// `descriptor` is not such a socket, which then stays the caller's.
   Result<std::unique_ptr<Listener>> adopt_listener(int descriptor, Acceptor on_accept);
-  /// The addresses of the host are tried in turn, each for an even part of the time that is left.
+  /// Tries the host's addresses in turn; each gets an equal part of the time that is left.
   void dial(const Address& address, Duration timeout, Dialled on_dialled) override;
 
  private:

@@ -10,7 +10,7 @@ namespace ringlet::web {
 namespace {
 
 constexpr unsigned kContinuation = 0x0, kText = 0x1, kBinary = 0x2, kClose = 0x8, kPing = 0x9, kPong = 0xa;
-// Text is refused in any case. It is collected only to tell whether it is invalid, which has a code of its own.
+// Text messages are always refused. They are collected only to tell invalid UTF-8, which has a closing code of its own.
 constexpr std::size_t kMaxTextBytes = 4096;
 
 std::uint64_t big_endian(ConstBytes bytes) {
@@ -76,7 +76,7 @@ std::size_t FrameReader::head_needed() const {
   return 2 + length_bytes + key_.size();
 }
 
-/// Returns false where the head is not complete, or its first two bytes break the protocol.
+/// Returns false if the head is not complete yet, or if its first two bytes break the protocol.
 bool FrameReader::fill_head(ConstBytes& input) {
   while (head_size_ < head_needed()) {
     if (input.empty()) return false;

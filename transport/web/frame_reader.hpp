@@ -14,13 +14,13 @@ enum class CloseCode : std::uint16_t {
   normal = 1000,
   protocol_error = 1002,
   unsupported_data = 1003,
-  none = 1005,  // a closing frame without a code; never sent
+  none = 1005,  // stands for a closing frame without a code; never sent
   invalid_text = 1007,
   policy = 1008,
   too_big = 1009,
 };
 
-/// out[i] = masked[i] ^ the mask's byte for position `offset` + i. The two are of one size and do not overlap.
+/// Sets out[i] to masked[i] XOR the mask's byte for position `offset` + i. The two have the same size and do not overlap.
 void unmask(ConstBytes masked, Bytes out, const std::array<std::byte, 4>& key, std::uint64_t offset);
 
 /// Reads a client's frames and checks that they keep to RFC 6455. Binary messages are one stream of bytes, which is never collected here;
@@ -30,20 +30,21 @@ class FrameReader {
   enum class Found : std::uint8_t {
     nothing,    // the input is used up
     payload,    // bytes of a binary message follow: take_payload()
-    ping,       // control_payload() is the payload for the pong
+    ping,       // a ping: control_payload() is the payload for the pong
     close,      // the peer's last frame, with close_code()
-    violation,  // close_code() is for the answer, violation() for people; next() may not be called any more
+    violation,  // close_code() is for the peer, violation() for people; next() must not be called again
   };
 
   explicit FrameReader(std::uint64_t max_message_bytes) : max_message_bytes_(max_message_bytes) {}
 
-  /// Reads on in `input`, and removes the bytes that it has used.
+  /// Reads further from `input`, and removes the bytes that it has used.
   Found next(ConstBytes& input);
-  /// Only after `payload`: unmasks bytes from `input` to `out`, as many as both and the payload have, and returns their number.
+  /// May only be called after `payload`: unmasks as many bytes from `input` to `out` as both and the payload have, and returns their
+  /// number.
   std::size_t take_payload(ConstBytes& input, Bytes out);
   /// The number of bytes of the current frame's payload that are still to come.
   std::uint64_t payload_left() const { return payload_left_; }
-  /// Whether the last byte that was read ended a message.
+  /// Whether the last byte that was read was the last one of a message.
   bool between_messages() const { return head_size_ == 0 && payload_left_ == 0 && message_ == Message::none; }
 
   ConstBytes control_payload() const { return ConstBytes(control_).first(control_size_); }
@@ -76,7 +77,7 @@ class FrameReader {
   std::array<std::byte, 4> key_{};
   std::uint64_t payload_left_ = 0;
   std::uint64_t payload_taken_ = 0;
-  Message message_ = Message::none;  // the one that is under way between frames, too
+  Message message_ = Message::none;  // the message under way; kept between its frames, too
   std::uint64_t message_bytes_ = 0;
   std::array<std::byte, 125> control_{};
   std::size_t control_size_ = 0;

@@ -10,12 +10,12 @@ namespace ringlet::web {
 
 namespace {
 
-// The page may run its own scripts and wasm and open WebSockets to any rank of the network, and nothing else.
+// The page may run its own scripts and WebAssembly and open WebSockets to any rank of the network, and nothing else.
 constexpr std::string_view kPagePolicy =
     "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; style-src 'self'; img-src 'self' data:; "
     "font-src 'self'; manifest-src 'self'; connect-src 'self' ws:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-// Of all that is answered here.
+// The reason phrases of all status codes that are used here.
 constexpr std::array<std::pair<int, std::string_view>, 11> kReasons{{
     {101, "Switching Protocols"},
     {200, "OK"},
@@ -77,7 +77,7 @@ Answer serve(const HttpRequest& request, const PageFile& file) {
   const bool unchanged = request.lists("if-none-match", tag) || request.lists("if-none-match", "W/" + tag);
   const int status = unchanged ? 304 : 200;
   HeadWriter head = begin_head(status, request.keep_alive);
-  // The same port may serve another version later: a browser keeps the file, but asks each time whether it is still the same.
+  // The same port may serve another version later, so a browser keeps the file but asks each time whether it has changed.
   head.add("ETag", tag).add("Cache-Control", "no-cache").add("Vary", "Accept-Encoding");
   if (!unchanged) {
     head.add("Content-Type", file.content_type).add("Content-Length", std::to_string(body.size()));
@@ -88,7 +88,8 @@ Answer serve(const HttpRequest& request, const PageFile& file) {
   return {status, head.finish(), with_body ? body : ConstBytes{}, request.keep_alive, false};
 }
 
-/// Browsers always say which page asks. A request without an origin comes from another program, which the token alone can stop.
+/// Browsers always send the origin of the page that asks. A request without an origin comes from another program, which only the token can
+/// keep out.
 bool origin_is_allowed(const HttpRequest& request, const UpgradeRules& rules) {
   const std::string* origin = request.find("origin");
   if (origin == nullptr) return true;

@@ -17,24 +17,24 @@ struct Answer {
   std::string head;  // with the empty line at its end
   ConstBytes body;
   bool keep_alive = false;
-  bool upgrade = false;  // after it the connection is a WebSocket
+  bool upgrade = false;  // the connection becomes a WebSocket after the answer
 };
 
 /// The path of the WebSocket, and the pages that may open it besides those that this port serves.
 struct UpgradeRules {
   std::string path = "/ring";
   std::vector<std::string> allowed_origins;  // as browsers write them: "http://192.168.1.7:8080"
-  /// Pages of this port may open it, whatever their host is called: the page is rank 0's, and a machine has several names.
+  /// Pages served by this port number may open it, whatever their host is called: rank 0 serves the page, and a machine has several names.
   std::optional<std::uint16_t> page_port{};
 };
 
 /// The answer to a request for a file of the page or for a WebSocket.
 Answer answer_request(const HttpRequest& request, const PageBundle& page, const UpgradeRules& rules);
 
-/// The answer to anything else; the connection ends with it.
+/// Returns the answer to any other request; the connection ends after it.
 Answer refuse_request(int status);
 
-/// The Sec-WebSocket-Accept of a Sec-WebSocket-Key (RFC 6455, 4.2.2).
+/// Computes the Sec-WebSocket-Accept for a Sec-WebSocket-Key (RFC 6455, 4.2.2).
 std::string accept_key(std::string_view key);
 
 }  // namespace ringlet::web

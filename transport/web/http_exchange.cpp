@@ -43,7 +43,7 @@ void HttpExchange::enter(Stage stage, Duration timeout) {
 }
 
 std::span<const Bytes> HttpExchange::to_receive() {
-  // The next request waits until this one is answered.
+  // The next request is read only when this one has been answered.
   if (stage_ == Stage::answering) return {};
   room_ = buffer_;
   return {&room_, 1};
@@ -68,7 +68,7 @@ void HttpExchange::take_input() {
 }
 
 void HttpExchange::begin_answer(Answer answer) {
-  // A WebSocket client sends no frame before it has the answer.
+  // A WebSocket client must not send a frame before it has received the answer.
   if (answer.upgrade && !input_.empty()) answer = refuse_request(400);
   answer_ = std::move(answer);
   answer_sent_ = 0;

@@ -12,11 +12,12 @@ namespace ringlet::web {
 
 struct ExchangeLimits {
   std::size_t max_head_bytes = 8 << 10;
-  /// The time from the beginning, or from the end of an answer, to the last byte of the next request's head.
+  /// The time from the start of the connection, or from the end of an answer, to the last byte of the next request's head.
   Duration request_timeout = Duration::seconds(10);
-  /// The time in which the peer has to take the whole answer.
+  /// The time within which the peer must have taken the whole answer.
   Duration answer_timeout = Duration::seconds(60);
-  /// The time that the peer has to close after the last answer. Closing earlier could discard bytes that it has not read.
+  /// The time within which the peer should close after the last answer. Closing earlier on this side could discard bytes that the peer has
+  /// not read.
   Duration close_timeout = Duration::seconds(2);
 };
 
@@ -26,22 +27,22 @@ class HttpExchange final : private LinkUser {
   class Owner {
    public:
     virtual Answer answer(const HttpRequest& request) = 0;
-    /// The connection has ended. The owner destroys the exchange.
+    /// Called when the connection has ended. The owner destroys the exchange.
     virtual void over(HttpExchange& exchange) = 0;
-    /// The answer that makes the connection a WebSocket has left. The owner destroys the exchange.
+    /// Called when the answer that makes the connection a WebSocket has been sent. The owner destroys the exchange.
     virtual void upgraded(HttpExchange& exchange, std::unique_ptr<Link> link) = 0;
 
    protected:
     ~Owner() = default;
   };
 
-  /// `owner` outlives it.
+  /// `owner` must outlive the exchange.
   HttpExchange(EventLoop& loop, std::unique_ptr<Link> link, const ExchangeLimits& limits, Owner& owner);
   ~HttpExchange();
   HttpExchange(const HttpExchange&) = delete;
   HttpExchange& operator=(const HttpExchange&) = delete;
 
-  /// `first_bytes` have been read from the link already.
+  /// `first_bytes` are bytes that have already been read from the link.
   void start(ConstBytes first_bytes);
 
  private:

@@ -11,7 +11,7 @@
 
 namespace ringlet::web {
 
-/// The head of an HTTP/1 request. Names of headers are in lower case.
+/// The head of an HTTP/1 request. Header names are in lower case.
 struct HttpRequest {
   std::string method;
   std::string target;
@@ -19,14 +19,14 @@ struct HttpRequest {
   bool keep_alive = false;
   std::vector<std::pair<std::string, std::string>> headers;
 
-  /// The header's value, without the space around it; null where there is none.
+  /// Returns the header's value, without the space around it; null if there is no such header.
   const std::string* find(std::string_view name) const;
   std::size_t count(std::string_view name) const;
-  /// Whether the comma-separated list in the header, or in one of several of that name, has the entry `token`, in any case of letters.
+  /// Whether the comma-separated list in a header of this name, of which there may be several, has the entry `token`, ignoring case.
   bool lists(std::string_view name, std::string_view token) const;
 };
 
-/// Reads one request's head. A request with a body is refused, since nothing that is served takes one.
+/// Reads the head of one request. A request with a body is refused, because nothing that is served needs one.
 class RequestParser {
  public:
   enum class State { incomplete, complete, malformed, has_body, unknown_version, too_long };
@@ -36,13 +36,13 @@ class RequestParser {
   RequestParser& operator=(const RequestParser&) = delete;
   ~RequestParser();
 
-  /// Reads on in `input`, and removes the bytes that belong to this request.
+  /// Reads further from `input`, and removes the bytes that belong to this request.
   State feed(ConstBytes& input);
-  /// Only once the head is complete.
+  /// May only be called when the head is complete.
   const HttpRequest& request() const { return request_; }
 
  private:
-  // The library that parses is http-parser or its successor llhttp; each has a file of its own, request_parser_*.cpp.
+  // The parsing library is http-parser or its successor llhttp; each has a file of its own, request_parser_*.cpp.
   struct Library;
 
   /// Returns how many of the bytes belong to this request.

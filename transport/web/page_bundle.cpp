@@ -26,7 +26,7 @@ void append_bytes(std::vector<std::byte>& out, ConstBytes bytes) {
 
 ConstBytes bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
 
-/// Reads from the front and checks that enough bytes are left. After the first read that fails, all fail.
+/// Reads from the front, and checks that enough bytes are left. After the first read that fails, all further reads fail.
 class Cursor {
  public:
   explicit Cursor(ConstBytes rest) : rest_(rest) {}

@@ -11,9 +11,9 @@
 
 namespace ringlet::web {
 
-/// A file of the page in the form in which it is packed.
+/// A file of the page, with its plain and its compressed form, as given to pack().
 struct PackedFile {
-  std::string path;  // "/index.html", which "/" finds, too
+  std::string path;  // "/index.html" is also found as "/"
   std::string content_type;
   std::vector<std::byte> plain;
   std::vector<std::byte> gzip;  // empty where compressing saves nothing
@@ -24,13 +24,13 @@ struct PageFile {
   std::string content_type;
   ConstBytes plain;
   ConstBytes gzip;
-  std::string tag;  // of the content, for ETag
+  std::string tag;  // an identifier of the content, for the ETag header
 };
 
 /// All files of the worker page.
 ///
-/// The packed form, little-endian: "RNGLPAGE", version u32 = 1, number of files u32; then for each file the sizes of its path (u32),
-/// content type (u32), plain form (u64) and gzip form (u64), and behind them these four.
+/// The packed form is little-endian: "RNGLPAGE", version u32 = 1, number of files u32; then for each file the sizes of its path (u32),
+/// content type (u32), plain form (u64) and gzip form (u64), followed by these four themselves.
 class PageBundle {
  public:
   /// A bundle without files.
@@ -40,11 +40,12 @@ class PageBundle {
   PageBundle(const PageBundle&) = delete;
   PageBundle& operator=(const PageBundle&) = delete;
 
-  /// `invalid_argument`, with the mistake, where `packed` does not have the form that pack() makes.
+  /// Fails with `invalid_argument`, whose text names the mistake, if `packed` does not have the form that pack() makes.
   static Result<PageBundle> unpack(std::vector<std::byte> packed);
   static std::vector<std::byte> pack(const std::vector<PackedFile>& files);
 
-  /// The file with exactly this path; null where there is none. The path is not decoded or normalised, so no spelling leads elsewhere.
+  /// Returns the file with exactly this path; null if there is none. The path is not decoded or normalised, so no other spelling finds a
+  /// file.
   const PageFile* find(std::string_view path) const;
   bool empty() const { return files_.empty(); }
 

@@ -28,12 +28,12 @@ struct RequestParser::Library {
     const bool has_body = (parser->flags & F_CHUNKED) != 0 || ((parser->flags & F_CONTENTLENGTH) != 0 && parser->content_length > 0);
     of(parser).end_head(http_method_str(static_cast<http_method>(parser->method)), parser->http_minor, http_should_keep_alive(parser) != 0,
                         has_body);
-    // Of a body nothing is read.
+    // A body is never read; the parser stops with an error if there is one.
     return has_body ? -1 : 0;
   }
 
   static int on_message_complete(http_parser* parser) {
-    // What follows is the next request's.
+    // The bytes that follow belong to the next request.
     http_parser_pause(parser, 1);
     return 0;
   }

@@ -26,11 +26,11 @@ struct RequestParser::Library {
     const bool has_body = (parser->flags & F_CHUNKED) != 0 || ((parser->flags & F_CONTENT_LENGTH) != 0 && parser->content_length > 0);
     of(parser).end_head(llhttp_method_name(static_cast<llhttp_method_t>(parser->method)), parser->http_minor,
                         llhttp_should_keep_alive(parser) != 0, has_body);
-    // Of a body nothing is read.
+    // A body is never read; the parser stops with an error if there is one.
     return has_body ? -1 : 0;
   }
 
-  // What follows is the next request's.
+  // The bytes that follow belong to the next request.
   static int on_message_complete(llhttp_t*) { return HPE_PAUSED; }
 
   llhttp_t parser{};

@@ -14,22 +14,22 @@ namespace ringlet::web {
 
 struct WebOptions {
   UpgradeRules upgrade;
-  /// How many HTTP connections there may be at a time. One more replaces the oldest.
+  /// The highest number of HTTP connections at a time. One more replaces the oldest.
   std::size_t max_connections = 64;
   ExchangeLimits exchange;
   WebSocketLimits web_socket;
 };
 
-/// Serves the worker page to browsers and makes links of their WebSockets. It owns a connection until that is a WebSocket. Belongs to the
-/// loop's thread, and is destroyed before the loop.
+/// Serves the worker page to browsers, and makes links from their WebSockets. It owns a connection until the connection becomes a
+/// WebSocket. It belongs to the loop's thread, and must be destroyed before the loop.
 class WebFront final : public HttpExchange::Owner {
  public:
-  /// `on_web_socket` runs on the loop, with a link that has not been started, and may destroy the front.
+  /// `on_web_socket` runs on the loop's thread with a link that has not been started, and may destroy the front.
   WebFront(EventLoop& loop, PageBundle page, WebOptions options, std::function<void(std::unique_ptr<Link>)> on_web_socket);
   WebFront(const WebFront&) = delete;
   WebFront& operator=(const WebFront&) = delete;
 
-  /// Takes over a connection from which `first_bytes` have been read. May be called inside a call to the link's former user.
+  /// Takes over a connection from which `first_bytes` have already been read. May be called inside a call to the link's former user.
   void receive(std::unique_ptr<Link> connection, ConstBytes first_bytes);
   std::size_t connection_count() const { return exchanges_.size(); }
 

@@ -8,11 +8,11 @@ namespace ringlet::web {
 namespace {
 
 constexpr std::uint8_t kBinaryOpcode = 0x2, kCloseOpcode = 0x8, kPongOpcode = 0xa;
-// Frames are unmasked while they are copied from this buffer to the user's memory, so the larger buffer should stay in cache.
+// Frames are unmasked while they are copied from this buffer to the user's memory, so even the larger buffer should fit the cache.
 constexpr std::size_t kSmallBuffer = 4 << 10;
 constexpr std::size_t kLargeBuffer = 256 << 10;
 
-/// Writes the head of a server's frame that ends its message, and returns the head's size.
+/// Writes the head of a server's frame that is the last of its message, and returns the head's size.
 std::size_t write_head(std::uint8_t opcode, std::size_t payload, std::span<std::byte, 10> head) {
   head[0] = std::byte(0x80U | opcode);
   const std::size_t length_bytes = payload < 126 ? 0 : payload < 65536 ? 2 : 8;
@@ -38,7 +38,7 @@ WebSocketLink::~WebSocketLink() {
   loop_.cancel(close_timer_);
 }
 
-/// Runs a call to the user. Returns false where that has destroyed this link.
+/// Calls the user. Returns false if the user has destroyed this link.
 template <class Call>
 bool WebSocketLink::survives(Call call) {
   const AliveGuard::Watch watch = guard_.watch();
@@ -80,17 +80,17 @@ void WebSocketLink::received(std::size_t bytes) {
   deliver();
 }
 
-/// Used where the user is inside a call of its own, in which it may not be called.
+/// Delivers from a timer, because the user is inside a call of its own and may not be called.
 void WebSocketLink::deliver_later() {
   if (delivery_ != 0) return;
   delivery_ = loop_.after(Duration{}, [this] {
     delivery_ = 0;
-    // The connection may have stopped receiving because there was no room.
+    // The connection may have stopped receiving because the user had no room.
     if (deliver() && connection_) connection_->wake();
   });
 }
 
-/// Hands received bytes on. Returns false where this link was destroyed or has failed.
+/// Hands received bytes to the user. Returns false if this link was destroyed or has failed.
 bool WebSocketLink::deliver() {
   while (!failure_ && user_ != nullptr && !undelivered().empty()) {
     if (peer_ended_) {
@@ -102,7 +102,7 @@ bool WebSocketLink::deliver() {
     begin_ = end_ - input.size();
     if (found == FrameReader::Found::payload) {
       const auto progress = deliver_payload();
-      if (progress != Progress::going_on) return progress == Progress::waiting;
+      if (progress != Delivery::going_on) return progress == Delivery::waiting;
     } else if (found == FrameReader::Found::ping) {
       take_ping();
     } else if (found == FrameReader::Found::close) {
@@ -116,17 +116,17 @@ bool WebSocketLink::deliver() {
   return false;
 }
 
-WebSocketLink::Progress WebSocketLink::deliver_payload() {
+WebSocketLink::Delivery WebSocketLink::deliver_payload() {
   const LinkUser* const asked = user_;
   std::span<const Bytes> parts;
-  if (!survives([&](LinkUser& user) { parts = user.to_receive(); })) return Progress::destroyed;
-  if (user_ != asked) return Progress::going_on;
+  if (!survives([&](LinkUser& user) { parts = user.to_receive(); })) return Delivery::destroyed;
+  if (user_ != asked) return Delivery::going_on;
   ConstBytes input = undelivered();
   std::size_t bytes = 0;
   for (const Bytes part : parts) bytes += reader_.take_payload(input, part);
   begin_ = end_ - input.size();
-  if (bytes == 0) return Progress::waiting;
-  return survives([&](LinkUser& user) { user.received(bytes); }) ? Progress::going_on : Progress::destroyed;
+  if (bytes == 0) return Delivery::waiting;
+  return survives([&](LinkUser& user) { user.received(bytes); }) ? Delivery::going_on : Delivery::destroyed;
 }
 
 void WebSocketLink::take_ping() {
@@ -141,9 +141,9 @@ void WebSocketLink::take_close() {
   if (close_sent_) connection_->finish_sending();
 }
 
-/// Returns false where the user has destroyed this link.
+/// Tells the user that the peer's direction has ended. Returns false if the user has destroyed this link.
 bool WebSocketLink::tell_end() {
-  // A user that is finishing may destroy the link when it hears of the end, so its own bytes leave first.
+  // A user that is finishing may destroy the link when it learns of the end, so its own bytes are sent first.
   const bool held_back = finish_requested_ && !close_sent_;
   if (!peer_ended_ || end_told_ || held_back || user_ == nullptr || failure_) return true;
   end_told_ = true;
@@ -187,7 +187,7 @@ std::span<const ConstBytes> WebSocketLink::offer_owned() {
   return parts_;
 }
 
-/// Makes a frame of the parts, as far as one message may hold them. Returns false where they are empty.
+/// Makes a frame of the parts, up to the size that one message may have. Returns false if the parts are empty.
 bool WebSocketLink::offer_frame(std::span<const ConstBytes> parts) {
   parts_.assign(1, ConstBytes{});
   offered_ = 0;
@@ -209,7 +209,7 @@ void WebSocketLink::sent(std::size_t bytes) {
 }
 
 void WebSocketLink::frame_sent(std::size_t bytes) {
-  // The head has announced the whole message, and the user may change the parts that have not left: so they are copied.
+  // The head has announced the whole message, but the user may change the parts that have not been sent, so they are copied.
   for (const ConstBytes part : parts_) {
     const std::size_t left = std::min(bytes, part.size());
     owned_.insert(owned_.end(), part.begin() + static_cast<std::ptrdiff_t>(left), part.end());
@@ -248,7 +248,7 @@ void WebSocketLink::queue_close(CloseCode code) {
 
 // --- failing ---
 
-/// Sends the reason to the peer, leaves it some time to read that, and then tells the user.
+/// Sends the reason to the peer, gives it some time to read it, and then tells the user.
 void WebSocketLink::refuse(CloseCode code, const std::string& what) {
   failure_ = Status(Errc::protocol_error, peer_name_ + " broke the WebSocket protocol: it sent " + what);
   begin_ = end_ = 0;

@@ -16,7 +16,7 @@ namespace ringlet::web {
 
 struct WebSocketLimits {
   std::uint64_t max_message_bytes = 64 << 20;
-  /// The length of a binary message that is sent: at most a segment with its header, since browsers hand over whole messages only.
+  /// The maximum length of a binary message that is sent: a segment with its header, because browsers hand over whole messages only.
   std::size_t max_sent_bytes = (256 << 10) + kFrameHeaderBytes;
   /// How many bytes of pongs may wait for a peer that does not read them.
   std::size_t max_control_bytes = 8 << 10;
@@ -24,14 +24,14 @@ struct WebSocketLimits {
   Duration close_timeout = Duration::seconds(1);
 };
 
-/// The server's end of a WebSocket, after the upgrade, as a link: it carries the bytes of binary messages in their order; the boundaries of
-/// messages mean nothing. A peer that breaks RFC 6455, or sends text, gets a closing frame with the code; then the user gets link_failed().
-/// finish_sending() sends a closing frame, too; one from the peer, or the connection's end between two messages, is receive_ended(). Where
-/// the connection has taken a part of a message, the rest is copied here, at most `max_sent_bytes`, and sent() reports the whole; the copy
-/// is lost if the link is destroyed then.
+/// The server's end of a WebSocket, after the upgrade, as a link: it carries the bytes of binary messages in their order; the boundaries
+/// between messages mean nothing. A peer that breaks RFC 6455 or sends text gets a closing frame with the code; then the user gets
+/// link_failed(). finish_sending() sends a closing frame, too. A closing frame from the peer, or the end of the connection between two
+/// messages, becomes receive_ended(). If the connection has taken a part of a message, the rest is copied here, at most `max_sent_bytes`,
+/// and sent() reports the whole message; the copy is lost if the link is destroyed then.
 class WebSocketLink final : public Link, private LinkUser {
  public:
-  /// Takes over a connection from which no byte of a frame was received yet. Reads nothing before start().
+  /// Takes over a connection from which no byte of a frame has been received yet. Reads nothing before start().
   WebSocketLink(EventLoop& loop, std::unique_ptr<Link> connection, const WebSocketLimits& limits = {});
   ~WebSocketLink() override;
 
@@ -48,13 +48,13 @@ class WebSocketLink final : public Link, private LinkUser {
   void receive_ended() override;
   void link_failed(const Status& status) override;
 
-  enum class Progress : std::uint8_t { going_on, waiting, destroyed };
+  enum class Delivery : std::uint8_t { going_on, waiting, destroyed };
 
   template <class Call>
   bool survives(Call call);
   void deliver_later();
   bool deliver();
-  Progress deliver_payload();
+  Delivery deliver_payload();
   void take_ping();
   void take_close();
   bool tell_end();
@@ -76,27 +76,27 @@ class WebSocketLink final : public Link, private LinkUser {
 
   FrameReader reader_;
   std::vector<std::byte> buffer_;
-  std::size_t begin_ = 0, end_ = 0;  // the bytes of buffer_ that were not handed on, since the user had no room
+  std::size_t begin_ = 0, end_ = 0;  // the bytes of buffer_ that the user has not received yet
   Bytes room_;                       // returned by to_receive()
   TimerId delivery_ = 0;
 
-  std::array<std::byte, 10> head_{};  // of the frame that the connection is offered
+  std::array<std::byte, 10> head_{};  // of the frame that is offered to the connection
   std::size_t head_size_ = 0;
   std::vector<ConstBytes> parts_;
-  std::size_t offered_ = 0;       // payload of the frame that is offered; 0 while `owned_` is
-  std::vector<std::byte> owned_;  // leaves before anything else: the rest of a frame, then control frames
+  std::size_t offered_ = 0;       // payload bytes of the frame that is offered; 0 while `owned_` is sent
+  std::vector<std::byte> owned_;  // sent before anything else: the rest of a frame, then control frames
   std::size_t owned_sent_ = 0;
-  std::size_t control_bytes_ = 0;  // in `owned_`
+  std::size_t control_bytes_ = 0;  // how many bytes of `owned_` are control frames
 
-  bool woken_ = false;  // since the user's to_send() was asked last
+  bool woken_ = false;  // wake() was called since to_send() was last called
   bool finish_requested_ = false;
   bool close_queued_ = false;
   bool close_sent_ = false;
   bool peer_ended_ = false;
   bool end_told_ = false;
-  std::optional<Status> failure_;  // is told to the user once the peer was told, or cannot be
+  std::optional<Status> failure_;  // told to the user once the peer was told, or cannot be
   TimerId close_timer_ = 0;
-  std::unique_ptr<Link> connection_;  // null once the failure has only to be told to the user, or was
+  std::unique_ptr<Link> connection_;  // null once all that is left is to tell the user of the failure
 };
 
 }  // namespace ringlet::web

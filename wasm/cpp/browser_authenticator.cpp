@@ -10,7 +10,7 @@ namespace ringlet::browser {
 
 namespace {
 
-/// The host takes and gives bytes that stand in one place.
+/// The cipher of the host, whose functions take and return bytes in one contiguous block.
 class BrowserCipher final : public Cipher {
  public:
   explicit BrowserCipher(const Key& key) : key_(key) {}

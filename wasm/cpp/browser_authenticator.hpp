@@ -7,7 +7,7 @@
 
 namespace ringlet::browser {
 
-/// The host's cryptography: pages on plain http have no crypto.subtle, so it brings its own.
+/// The cryptography of the host (JavaScript). The host brings its own code for it, because pages on plain http have no crypto.subtle.
 class BrowserAuthenticator final : public Authenticator {
  public:
   BrowserAuthenticator(std::string token, bool encrypts) : token_(std::move(token)), encrypts_(encrypts) {}

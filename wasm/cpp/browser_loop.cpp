@@ -34,7 +34,7 @@ void BrowserLoop::cancel(TimerId id) {
   if (found == deadlines_.end()) return;
   timers_.erase({found->second, id});
   deadlines_.erase(found);
-  // A timer of the host's that comes for nothing does no harm, but it would keep a program in Node alive.
+  // A timer of the host that fires for nothing does no harm, but it would keep a program in Node alive.
   if (!in_turn_) arm_timer();
 }
 
@@ -62,7 +62,7 @@ void BrowserLoop::on_turn() {
 }
 
 void BrowserLoop::run_due_timers() {
-  // Those that a task adds have their turn later, even with no delay.
+  // Timers that a task adds run in a later turn, even with no delay.
   std::vector<TimerId> due;
   for (const auto& [key, task] : timers_) {
     if (key.first > now_.nanoseconds) break;
@@ -104,7 +104,7 @@ void BrowserLoop::arm_timer() {
   if (armed_for_ >= 0) ringlet_clear_timer();
   armed_for_ = wanted;
   if (wanted < 0) return;
-  // Hosts count in whole milliseconds, up to a month.
+  // Hosts count in whole milliseconds, with a limit of about 24 days.
   constexpr double kLongest = 2e9;
   ringlet_set_timer(std::clamp(std::ceil(static_cast<double>(wanted - read_clock().nanoseconds) / 1e6), 0.0, kLongest));
 }

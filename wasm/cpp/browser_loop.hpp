@@ -11,17 +11,18 @@
 
 namespace ringlet::browser {
 
-/// Something that may have bytes to send when what happens now is over.
+/// An object that may have bytes to send at the end of the current turn.
 class Flushed {
  public:
   virtual void flush() = 0;
-  bool woken = false;  // it stands in the loop's list
+  bool woken = false;  // it is in the loop's list
 
  protected:
   ~Flushed() = default;
 };
 
-/// The event loop on the host's: JavaScript calls, the loop runs what that causes, and returns. It never waits.
+/// The event loop on top of the host's: JavaScript calls it, the loop runs the event and everything that it causes, and returns. It never
+/// waits.
 class BrowserLoop final : public EventLoop {
  public:
   /// The time at the beginning of the current turn; between turns, the time of the call.
@@ -30,19 +31,19 @@ class BrowserLoop final : public EventLoop {
   TimerId after(Duration delay, Task task) override;
   void cancel(TimerId id) override;
 
-  /// flush() is called at the end of the current turn.
+  /// Makes the loop call flush() at the end of the current turn.
   void wake(std::shared_ptr<Flushed> one);
 
-  /// What the host's events run in: `event`, then all that it caused.
+  /// Runs an event of the host: calls `event`, then everything that it has caused.
   template <class Event>
   void turn(Event&& event) {
     begin();
     event();
     end();
   }
-  /// The host's timer has come.
+  /// Called when the host's timer has fired.
   void on_timer();
-  /// What was deferred between turns.
+  /// Called after ask_for_turn(), to run what was deferred between turns.
   void on_turn();
 
  private:
@@ -50,7 +51,7 @@ class BrowserLoop final : public EventLoop {
 
   void begin();
   void end();
-  /// Between turns: one is to come.
+  /// Asks the host for a turn, if none is running and none was asked for.
   void ask_for_turn();
   void run_due_timers();
   void arm_timer();

@@ -45,7 +45,7 @@ void BrowserNetwork::dial(const Address& address, Duration timeout, Dialled on_d
 }
 
 void BrowserNetwork::finish(const std::shared_ptr<Dial>& dial, const Status& status) {
-  const std::shared_ptr<Dial> kept = dial;  // the caller's goes with the task that holds it
+  const std::shared_ptr<Dial> kept = dial;  // the caller's reference is destroyed with the task that holds it
   dials_.erase(kept);
   loop_.cancel(kept->timer);
   if (!status.ok()) {

@@ -8,7 +8,7 @@
 
 namespace ringlet::browser {
 
-/// WebSockets to ranks that listen: ws://host:port/ring. Nobody can dial a browser.
+/// A network of WebSockets to ranks that listen, at ws://host:port/ring. It cannot listen, since nobody can dial a browser.
 class BrowserNetwork final : public Network {
  public:
   explicit BrowserNetwork(BrowserLoop& loop) : loop_(loop) {}
@@ -16,7 +16,7 @@ class BrowserNetwork final : public Network {
   BrowserNetwork(const BrowserNetwork&) = delete;
   BrowserNetwork& operator=(const BrowserNetwork&) = delete;
 
-  /// Always `invalid_argument`.
+  /// Always fails with `invalid_argument`.
   Result<std::unique_ptr<Listener>> listen(const Address& address, Acceptor on_accept) override;
   void dial(const Address& address, Duration timeout, Dialled on_dialled) override;
 

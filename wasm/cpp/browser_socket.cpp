@@ -13,15 +13,15 @@ namespace ringlet::browser {
 
 namespace {
 
-// Bytes that the host may hold unsent; above that, nobody tells when there is room again, so a timer asks.
+// The number of bytes that the host may hold unsent. The host does not tell when there is room again, so a timer asks.
 constexpr double kHighWaterBytes = 4 << 20;
 constexpr Duration kStallPause = Duration::milliseconds(1);
-// Parts are put together to messages of this size, a segment with its header: a message costs the host more than copying it does.
+// Parts are joined to messages of this size, a segment with its header, because a message costs the host more than copying its bytes.
 constexpr std::size_t kMessageBytes = (256 << 10) + kFrameHeaderBytes;
-// What has come while the user has no room. A user that lets more wait is broken: WebSockets cannot be told to pause.
+// The number of bytes that may wait while the user has no room. A user that lets more wait is broken, since WebSockets cannot be paused.
 constexpr std::size_t kMaxWaitingBytes = 64 << 20;
 
-/// By the host's numbers, from the dial to the end.
+/// All sockets by the number that the host knows them by, from the dial to the end.
 std::unordered_map<int32_t, std::weak_ptr<BrowserSocket>>& sockets() {
   static std::unordered_map<int32_t, std::weak_ptr<BrowserSocket>> all;
   return all;
@@ -39,7 +39,7 @@ std::string describe_close(bool clean, int code, const char* reason) {
   return text;
 }
 
-// Codes with which a peer ends in order: normal, and none given.
+// Whether the peer has ended in order: its close code is 1000 (normal) or 1005 (none given).
 bool is_orderly(bool clean, int code) { return clean && (code == 1000 || code == 1005); }
 
 }  // namespace

@@ -42,7 +42,7 @@ void BrowserWorld::on_seat(Result<GuestEntry::Entry>& seated) {
   core_ = std::make_unique<World>(loop(), entry.world_options(own));
   core_->adopt(std::move(entry.session), 0);
   tell_seat(static_cast<int>(entry.seat.present));
-  // Being told may have made the host leave.
+  // The host may have left the world when it was told of the seat.
   if (closing_) return;
   meet(entry.wait());
 }
@@ -77,7 +77,7 @@ void BrowserWorld::tell_failures() {
 
 void BrowserWorld::close(std::function<void()> on_closed) {
   closing_ = true;
-  // Not inside the host's own call.
+  // The host must not be called back inside its own call.
   loop().defer([this, on_closed = std::move(on_closed)]() mutable {
     entry_.reset();
     meeting_.reset();

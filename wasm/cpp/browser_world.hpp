@@ -19,16 +19,16 @@ struct JoinOptions {
   std::string token;
   bool encrypt = false;
   std::string name;                          // for people
-  Duration timeout = Duration::seconds(60);  // until it has a seat; rank 0 says how long to wait for the others
+  Duration timeout = Duration::seconds(60);  // until it has a seat; rank 0 decides how long to wait for the others
   Duration operation_timeout = WorldOptions{}.operation_timeout;
 };
 
-/// A world as a browser holds it: the core's, with a network of its own. First it joins, as a guest; or it is of one rank, and there.
+/// A world in a browser: the core's world, with a network of its own. Either it joins as a guest, or it has one rank and needs no joining.
 class BrowserWorld {
  public:
   using OnJoined = std::function<void(const Status&)>;
 
-  /// The host hears of this world under `handle`.
+  /// `handle` is the number by which the host knows this world.
   explicit BrowserWorld(int32_t handle) : handle_(handle), network_(loop_of_module()) {}
   BrowserWorld(const BrowserWorld&) = delete;
   BrowserWorld& operator=(const BrowserWorld&) = delete;
@@ -37,10 +37,11 @@ class BrowserWorld {
   void make_core(const WorldOptions& options);
   /// `on_joined` runs once, from the loop.
   void join(const JoinOptions& options, OnJoined on_joined);
-  /// Takes leave of the others, or ends joining, as `cancelled`. `on_closed` runs once, from the loop; the world may go then. Once.
+  /// Leaves the world, or ends joining, as `cancelled`. May be called once. `on_closed` runs once, from the loop, and may destroy the
+  /// world.
   void close(std::function<void()> on_closed);
 
-  /// Null until it has joined, or as far as it has come.
+  /// Returns null before joining; while joining, the world as far as it exists.
   World* core() { return core_.get(); }
   BrowserNetwork& network() { return network_; }
   bool closing() const { return closing_; }
@@ -56,15 +57,15 @@ class BrowserWorld {
   const int32_t handle_;
   BrowserNetwork network_;
   JoinOptions options_;
-  OnJoined on_joined_;  // until it has run
+  OnJoined on_joined_;  // null once it has run
   std::unique_ptr<BrowserAuthenticator> authenticator_;
   std::unique_ptr<GuestEntry> entry_;
   std::unique_ptr<World> core_;
-  std::unique_ptr<Meeting> meeting_;  // goes before the world
+  std::unique_ptr<Meeting> meeting_;  // must be destroyed before the world
   bool closing_ = false;
 };
 
-/// What is the same for every world of a browser's.
+/// Returns the options that are the same for every world in a browser.
 WorldOptions world_options();
 
 }  // namespace ringlet::browser

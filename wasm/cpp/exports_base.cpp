@@ -31,7 +31,7 @@ int32_t ringlet_cast(int32_t to_dtype, void* out, int32_t from_dtype, const void
   return browser::report({});
 }
 
-// What imports.js calls.
+// These are called by imports.js.
 RINGLET_EXPORT void ringlet_on_timer() { browser::loop().on_timer(); }
 RINGLET_EXPORT void ringlet_on_turn() { browser::loop().on_turn(); }
 RINGLET_EXPORT void ringlet_on_socket_opened(int32_t socket) { browser::BrowserSocket::on_opened(socket); }

@@ -24,7 +24,7 @@ browser::Objects& objects() {
 
 Status no_object(const char* what) { return invalid(std::string("this is no ") + what + ", or it has been released"); }
 
-/// -1: none was given.
+/// Checks an optional dtype; -1 means that none was given.
 Status check_dtype(const char* name, int32_t dtype) {
   if (dtype == -1 || from_number<DType>(dtype)) return {};
   return invalid(std::string(name) + " is " + std::to_string(dtype) + ", which is no dtype");
@@ -34,10 +34,10 @@ std::optional<DType> optional_dtype(int32_t dtype) { return from_number<DType>(d
 
 std::optional<double> optional_number(double value) { return std::isnan(value) ? std::nullopt : std::optional(value); }
 
-/// A number of bytes as JavaScript has it.
+/// Converts a number of bytes from JavaScript's numbers, which are doubles.
 std::int64_t bytes_of(double value) {
-  constexpr double kMost = 1e15;
-  return static_cast<std::int64_t>(std::isnan(value) ? 0 : std::clamp(value, -1.0, kMost));
+  constexpr double kMax = 1e15;
+  return static_cast<std::int64_t>(std::isnan(value) ? 0 : std::clamp(value, -1.0, kMax));
 }
 
 Result<TensorView> tensor_of(const std::string& name, int32_t dtype, void* data, const uint32_t* shape, int32_t axes) {
@@ -54,7 +54,7 @@ Result<TensorView> tensor_of(const std::string& name, int32_t dtype, void* data,
   return view;
 }
 
-/// The groups of an FSDP, which may have been left since it was made.
+/// Returns the groups of an FSDP object, and fails if one of them has been left since the object was made.
 Result<std::vector<GroupEngine*>> groups_of(const Fsdp& fsdp, int32_t stream) {
   std::vector<GroupEngine*> groups;
   for (const int32_t handle : fsdp.groups) {

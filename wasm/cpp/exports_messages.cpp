@@ -6,7 +6,7 @@ using browser::OperationOptions;
 
 namespace {
 
-/// Starts what `make`, given shape and WorldOptions, returns, by `give`.
+/// Starts a message: `make` makes the task from the shape and the WorldOptions, and `give` hands it to the engine.
 template <class Make, class Give>
 int32_t start_message(const OperationOptions& options, const uint32_t* shape, int32_t axes, Make make, Give give) {
   const auto group = browser::check(options);

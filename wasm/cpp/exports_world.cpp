@@ -55,7 +55,7 @@ int32_t ringlet_leave(int32_t ticket, int32_t world) {
   if (found == nullptr || found->closing()) return browser::report(no_world());
   found->close([ticket, world] {
     browser::tell_completed(ticket, {});
-    // Not inside its own callback.
+    // The world must not be destroyed inside its own callback.
     browser::loop().defer([world] { registry().remove_world(world); });
   });
   return browser::report({});

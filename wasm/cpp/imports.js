@@ -1,4 +1,4 @@
-// What a module of Ringlet's asks of JavaScript. The factory's argument has a `host`:
+// The functions that a Ringlet module needs from JavaScript. The factory's argument has a `host`:
 //
 //   now(): number                        milliseconds on a clock that never goes back: performance.now()
 //   setTimer(callback, milliseconds)     setTimeout and clearTimeout
@@ -18,7 +18,7 @@
 // Views of the module's memory are valid during the call only. The host's callbacks may call exports.
 
 mergeInto(LibraryManager.library, {
-  // By the module's number: the socket, and what has come until the module takes it.
+  // Maps the module's number of a socket to the socket and to the bytes that the module has not taken yet.
   $ringletSockets: 'new Map()',
 
   $ringletTellClosed: function (id, clean, code, reason) {
@@ -84,7 +84,7 @@ mergeInto(LibraryManager.library, {
     }
   },
 
-  // What was sent leaves first.
+  // The browser sends what is still buffered before it closes.
   ringlet_socket_finish__deps: ['$ringletSockets'],
   ringlet_socket_finish: function (id) {
     ringletSockets.get(id).socket.close(1000);

@@ -12,18 +12,18 @@
 
 namespace ringlet::browser {
 
-/// Any of ringlet/optimizers.hpp that treats each element by itself.
+/// Any optimizer of ringlet/optimizers.hpp that treats each element by itself.
 using AnyOptimizer = ringlet::detail::ElementwiseOptimizer;
 
-/// FSDP over groups, and what it works with at the moment.
+/// The FSDP step of some groups, and whether it is under way.
 struct Fsdp {
-  std::shared_ptr<Agreements> agreements;  // goes after the step
+  std::shared_ptr<Agreements> agreements;  // must outlive the step
   std::shared_ptr<FsdpStep> step;
   std::vector<int32_t> groups;  // handles
   bool busy = false;
 };
 
-/// Trees, optimizers and FSDP, as JavaScript holds them. A handle is not used again.
+/// The trees, optimizers and FSDP objects that JavaScript holds. Handles are never reused.
 class Objects {
  public:
   using Object = std::variant<std::shared_ptr<Tree>, std::shared_ptr<AnyOptimizer>, std::shared_ptr<Fsdp>>;
@@ -32,7 +32,7 @@ class Objects {
     objects_.emplace(++last_handle_, std::move(object));
     return last_handle_;
   }
-  /// Null where the handle is none, or is of something else.
+  /// Returns null if the handle is unknown, or belongs to another kind of object.
   template <class Kind>
   std::shared_ptr<Kind> find(int32_t handle) const {
     const auto found = objects_.find(handle);

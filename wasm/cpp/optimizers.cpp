@@ -10,7 +10,7 @@ namespace ringlet::browser {
 
 namespace {
 
-/// Options out of a list of numbers.
+/// Reads options from a list of numbers.
 class Numbers {
  public:
   explicit Numbers(std::span<const double> values) : values_(values) {}

@@ -16,27 +16,27 @@ namespace ringlet::browser {
 
 class BrowserWorld;
 
-/// A group as JavaScript knows it.
+/// A group that JavaScript has a handle of.
 struct GroupEntry {
   BrowserWorld& world;
   GroupEngine& engine;
   std::shared_ptr<Agreements> agreements = std::make_shared<Agreements>();
 };
 
-/// The module's one loop.
+/// Returns the module's only loop.
 BrowserLoop& loop();
 
-/// What JavaScript holds handles of. A handle is not used again.
+/// The objects that JavaScript has handles of. Handles are never reused.
 class Registry {
  public:
   /// Makes a world, and returns its handle.
   int32_t add_world();
   int32_t add_group(BrowserWorld& world, GroupEngine& engine);
-  /// Null where there is none.
+  /// Returns null if there is no such world.
   BrowserWorld* find_world(int32_t handle);
   GroupEntry* find_group(int32_t handle);
   void remove_group(int32_t handle);
-  /// With its groups.
+  /// Removes the world and its groups.
   void remove_world(int32_t handle);
 
  private:
@@ -46,29 +46,29 @@ class Registry {
 };
 Registry& registry();
 
-/// What an export returns for a status, which ringlet_error_text() then tells.
+/// Stores the status for ringlet_error_text(), and returns the code that an export returns for it.
 int32_t report(const Status& status);
-/// Of an export that returns a handle.
+/// The same for an export that returns a handle.
 int32_t report_handle(const Status& status);
-/// The text that ringlet_error_text() gives and the rank of ringlet_error_rank().
+/// Returns the status that ringlet_error_text() and ringlet_error_rank() report.
 const Status& last_failure();
 
-/// Tells the host that a ticket has completed.
+/// Calls the host's `completed` for a ticket.
 void tell_completed(int32_t ticket, const Status& status, int32_t value = 0);
 Completion completion_of(int32_t ticket);
 
-/// Of every operation.
+/// The arguments that every operation has.
 struct OperationOptions {
   int32_t ticket = 0;
   int32_t group = 0;
   int32_t stream = 0;
   int32_t timeout_ms = 0;
 };
-/// The group, or what is wrong with the options.
+/// Checks the options, and returns the group that they name.
 Result<GroupEntry*> check(const OperationOptions& options);
 Duration timeout_of(const OperationOptions& options, const GroupEntry& group);
 
-/// Starts the collective that `make`, given the group's WorldOptions, returns; the export's result.
+/// Starts the collective that `make` returns for the group's WorldOptions, and returns the export's result.
 template <class Make>
 int32_t start(const OperationOptions& options, Make make) {
   const auto group = check(options);
@@ -82,7 +82,7 @@ int32_t start(const OperationOptions& options, Make make) {
   return report({});
 }
 
-/// Rows of all ranks as requests take them; empty for null.
+/// Copies the rows of all ranks into the form that requests take; empty for null.
 std::vector<std::int64_t> counts_of(const uint32_t* counts, const WorldOptions& options);
 
 }  // namespace ringlet::browser

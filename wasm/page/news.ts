@@ -1,16 +1,16 @@
 import type { ErrorCode } from '../src/errors.js';
 
-/** What the page tells its Worker. */
+/** The messages from the page to its Worker. */
 export type Order = {
   readonly kind: 'join';
   /** The page's own address, without the fragment. */
   readonly url: string;
   readonly token: string;
-  /** Of this browser, for people: "Chromium on Linux". */
+  /** The name of this browser, for people: "Chromium on Linux". */
   readonly name: string;
 };
 
-/** What the Worker tells the page. */
+/** The messages from the Worker to the page. */
 export type News =
   | { readonly kind: 'connecting' }
   | { readonly kind: 'waiting'; readonly here: number; readonly size: number }
@@ -29,30 +29,30 @@ export type News =
   | { readonly kind: 'finished'; readonly parameterHash: string }
   | { readonly kind: 'failed'; readonly failure: TrainingFailure };
 
-/** Of the last steps. */
+/** Measurements over the last steps. */
 export interface Numbers {
-  /** Of all ranks together. */
+  /** The rate of all ranks together. */
   readonly tokensPerSecond: number;
   /** This tab's samples of a step, and how many a step has. */
   readonly samples: number;
   readonly batch: number;
-  /** Of the time, from 0 to 1. */
+  /** The share of the time that was spent on communication, from 0 to 1. */
   readonly communicationShare: number;
   /** Bytes over this tab's links since it joined. */
   readonly sent: number;
   readonly received: number;
 }
 
-/** Looking for rank 0, waiting there for the others, training with them. */
+/** What the Worker is doing: looking for rank 0, waiting there for the others, or training with them. */
 export type Phase = 'looking' | 'waiting' | 'training';
 
 export interface TrainingFailure {
   readonly code: ErrorCode;
   readonly message: string;
-  /** The culprit's; -1 where none is known. */
+  /** The rank that caused the failure; -1 if none is known. */
   readonly rank: number;
-  /** What was going on. */
+  /** The phase in which it failed. */
   readonly during: Phase;
-  /** Whether the Worker had stood still for seconds just before. */
+  /** Whether the Worker had been suspended for seconds just before. */
   readonly slept: boolean;
 }

@@ -46,10 +46,10 @@ document.getElementById('again')?.addEventListener('click', join);
 addEventListener('beforeunload', (event) => {
   if (!view.isTraining) return;
   event.preventDefault();
-  // What older browsers look at.
+  // Older browsers look at returnValue instead.
   event.returnValue = true;
 });
-// The same page opened by another link: only the fragment changes, and nothing is loaded.
+// Opening the same page by another link changes only the fragment and loads nothing, so the new token must be read here.
 addEventListener('hashchange', () => {
   const other = takeToken();
   if (other === undefined || view.isTraining) return;

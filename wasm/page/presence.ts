@@ -1,13 +1,13 @@
 const offlineMemoryMs = 60_000;
 const worthMentioningMs = 3_000;
 
-/** Whether this tab is in front and has a network. */
+/** What the page knows of this device's network. */
 export interface Presence {
-  /** Now or within the last minute. */
+  /** Whether the device has no network, or had none within the last minute. */
   wasOffline(): boolean;
 }
 
-/** Tells in words when the tab was in the background, or the device has no network; empty words when all is well again. */
+/** Calls `note` with a text when the tab was in the background or the device has no network, and with '' when all is well again. */
 export function watchPresence(note: (text: string) => void): Presence {
   let hiddenSince = 0;
   let offlineUntil = -Infinity;

@@ -4,8 +4,8 @@ const key = 'ringlet-token';
 const encryptKey = 'ringlet-encrypt';
 
 /**
- * The token from the link's fragment, which is taken out of the address bar, or else the one that this tab had before it was reloaded.
- * Undefined where there is none.
+ * Returns the token from the link's fragment, and removes it from the address bar. If there is none, returns the one that this tab had
+ * before it was reloaded, or undefined.
  */
 export function takeToken(): string | undefined {
   const token = tokenOf(location.hash);
@@ -19,13 +19,13 @@ export function takeToken(): string | undefined {
   return token;
 }
 
-/** What the link that brought the token said of encryption, as a fragment; empty where it said nothing. */
+/** Returns the setting for encryption in the link that brought the token, as a fragment; empty if the link had none. */
 export function encryption(): string {
   const encrypt = stored(() => sessionStorage.getItem(encryptKey)) ?? undefined;
   return encrypt === undefined ? '' : `#encrypt=${encrypt}`;
 }
 
-/** Keeps it for as long as the tab is open. */
+/** Keeps the token as long as the tab is open. */
 export function rememberToken(token: string): void {
   stored(() => sessionStorage.setItem(key, token));
 }
@@ -34,7 +34,7 @@ export function forgetToken(): void {
   stored(() => sessionStorage.removeItem(key));
 }
 
-// Browsers that are told to keep no data throw at each use.
+// Browsers that are set to keep no data throw at each use of the storage.
 function stored<T>(use: () => T): T | undefined {
   try {
     return use();

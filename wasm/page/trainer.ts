@@ -3,14 +3,14 @@ import { type DType, dtypes, sizeOf } from '../src/dtypes.js';
 import { WasmTensor } from '../src/wasm_tensors.js';
 import { numberNames, type TrainerModule, type TrainerNumbers } from './trainer_module.js';
 
-/** A collective that the trainer asks for: of a broadcast, from rank 0, the output alone counts. */
+/** A collective that the trainer asks for. A broadcast, which is from rank 0, uses only `output`. */
 export interface Exchange {
   readonly input: WasmTensor;
   readonly output: WasmTensor;
   readonly stream: number;
 }
 
-/** The average of gradients that it asks for. */
+/** An average of gradients that the trainer asks for. */
 export interface Average {
   readonly gradients: Readonly<Record<string, WasmTensor>>;
   readonly communicationType: DType | undefined;
@@ -19,7 +19,7 @@ export interface Average {
   readonly stream: number;
 }
 
-/** One rank's part of a run: it never waits, and says what comes next. Tensors hold until the next compute() or done(). */
+/** One rank's part of a run. It never waits, but says what comes next. Tensors are valid until the next compute() or done(). */
 export class Trainer {
   readonly #module: TrainerModule;
   readonly #memory: ModuleMemory;
@@ -31,7 +31,7 @@ export class Trainer {
     this.#trainer = module._train_text_create(rank, ranks);
   }
 
-  /** One of `next`. */
+  /** What comes next: one of the values in `next`. */
   get next(): number {
     return this.#module._train_text_next(this.#trainer);
   }
@@ -40,7 +40,7 @@ export class Trainer {
     return this.#memory.text(this.#module._train_text_problem(this.#trainer));
   }
 
-  /** Of the parameters, when all ranks compared theirs the last time. */
+  /** The hash of the parameters from the last time that all ranks compared theirs. */
   get hash(): string {
     return this.#memory.text(this.#module._train_text_hash(this.#trainer));
   }
@@ -50,7 +50,7 @@ export class Trainer {
     return Object.fromEntries(numberNames.map((name, at) => [name, values[at] ?? 0])) as Record<(typeof numberNames)[number], number>;
   }
 
-  /** Computes at most so many samples; true when there are no more of the same. */
+  /** Computes at most this many samples. Returns whether this part of the computing is complete. */
   compute(samples: number): boolean {
     return this.#module._train_text_compute(this.#trainer, samples) !== 0;
   }
@@ -75,17 +75,17 @@ export class Trainer {
     return { gradients, communicationType, allReduceSize, weight: weight < 0 ? undefined : weight, stream };
   }
 
-  /** The collective is done. */
+  /** Tells the trainer that the collective is done. */
   done(): void {
     this.#module._train_text_done(this.#trainer);
   }
 
-  /** Lets the model write so many bytes more, and returns all that it has written since writeAnew(). */
+  /** Lets the model write this many more bytes, and returns everything that it has written since writeAnew(). */
   write(bytes: number): string {
     const written = this.#module._train_text_write(this.#trainer, bytes);
-    // A copy, since decoders take no memory that may grow everywhere.
+    // The bytes are copied, because not every browser's decoder accepts memory that may grow.
     const text = new TextDecoder().decode(this.#memory.view(this.#module._train_text_written(this.#trainer), written).slice());
-    // A model that has learnt little writes bytes that are no text.
+    // A model that has learnt little writes bytes that are not valid text.
     return text.replace(/[^\P{C}\n\t]|\uFFFD/gu, '·');
   }
 
@@ -102,7 +102,7 @@ export class Trainer {
   }
 
   #tensor(pointer: number, dtype: DType, count: number): WasmTensor {
-    // What is empty may have no address that its elements could stand at.
+    // An empty tensor may have an address that is not aligned for its elements, so it gets another one.
     return new WasmTensor(this.#memory, count === 0 ? sizeOf(dtype) : pointer, dtype, [count], false);
   }
 }

@@ -1,6 +1,6 @@
 import type { RingletModule } from '../src/core/module.js';
 
-/** The exports of the module `train_text`, as examples/train_text/tab_trainer.hpp declares them, which says what they mean. */
+/** The exports of the module `train_text`; examples/train_text/tab_trainer.hpp declares and explains them. */
 export interface TrainerModule extends RingletModule {
   _train_text_create(rank: number, ranks: number): number;
   _train_text_destroy(trainer: number): void;
@@ -17,10 +17,10 @@ export interface TrainerModule extends RingletModule {
   _train_text_written(trainer: number): number;
 }
 
-/** TrainTextNext. */
+/** The values of TrainTextNext. */
 export const next = { end: 0, compute: 1, broadcast: 2, allSum: 3, allGather: 4, average: 5, failed: 6 } as const;
 
-/** TrainTextNumber, in its order. */
+/** The names of TrainTextNumber's values, in its order. */
 export const numberNames = [
   'ranks',
   'step',

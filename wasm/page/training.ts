@@ -5,12 +5,12 @@ import type { Trainer } from './trainer.js';
 import { next, type TrainerNumbers } from './trainer_module.js';
 import { Writer } from './writer.js';
 
-// As long as a slice of computing may keep heartbeats and messages waiting.
+// The length of a slice of computing, during which heartbeats and messages have to wait.
 const sliceSeconds = 0.05;
-// Over which tokens per second are averaged.
+// The time over which tokens per second are averaged.
 const rateWindowMs = 3000;
 
-/** Takes part in a run until its end: computes in slices, carries out the collectives that the trainer asks for, and tells how it goes. */
+/** Takes part in a run until its end: computes in slices, carries out the collectives that the trainer asks for, and reports progress. */
 export async function train(group: Group, trainer: Trainer, tell: (news: News) => void): Promise<void> {
   const breath = new Breath();
   try {
@@ -67,7 +67,7 @@ function samplesPerSlice({ secondsPerSample }: TrainerNumbers): number {
   return secondsPerSample > 0 ? Math.max(1, Math.floor(sliceSeconds / secondsPerSample)) : 1;
 }
 
-/** Lets what waits for this thread have its turn, without the delay that timers have. */
+/** Lets the other tasks of this thread run, without the delay that timers have. */
 class Breath {
   readonly #channel = new MessageChannel();
   #resume = (): void => undefined;
@@ -83,13 +83,13 @@ class Breath {
     });
   }
 
-  /** No more are taken: an open channel keeps Node running. */
+  /** Closes the channel, since an open one keeps Node running. take() must not be called afterwards. */
   end(): void {
     this.#channel.port1.close();
   }
 }
 
-/** Tells what has changed since the last time. */
+/** Reports what has changed since its last report. */
 class Reporter {
   readonly #group: Group;
   readonly #trainer: Trainer;
@@ -105,7 +105,7 @@ class Reporter {
     this.#tell = tell;
   }
 
-  /** Whether a step has been done. */
+  /** Returns whether a step has been done since the last call. */
   report(): boolean {
     const numbers = this.#trainer.numbers;
     if (!this.#prepared && numbers.parameters > 0) this.#tellPrepared(numbers);

@@ -15,7 +15,7 @@ const scope = self as unknown as WorkerScope;
 const tell = (news: News): void => scope.postMessage(news, []);
 const tickMs = 1000;
 const sleepMs = 5000;
-// The page came from there a moment ago.
+// This can be short, because the page was loaded from the same rank a moment ago.
 const connectTimeout = 20_000;
 
 let lastTick = performance.now();
@@ -42,7 +42,7 @@ async function run(order: Order): Promise<void> {
     await engine.close();
     tell({ kind: 'finished', parameterHash: trainer.hash });
   } catch (error) {
-    // Measured before anything else runs: a Worker that was stopped has not ticked.
+    // Measured before anything else runs, because the timer has not yet ticked in a Worker that was suspended.
     const slept = performance.now() - lastTick > sleepMs;
     tell({ kind: 'failed', failure: { ...toFailure(error), during, slept } });
   }

@@ -2,7 +2,7 @@ import type { Trainer } from './trainer.js';
 
 const bytesAtOnce = 8;
 const passageBytes = 240;
-// Of the time: the others wait for this rank while its model writes.
+// The share of the time that writing may take, because the other ranks wait while this rank's model writes.
 const allowedShare = 0.02;
 
 /** Lets the model write a passage now and then, a few bytes at a time, so that it costs the training next to nothing. */
@@ -18,7 +18,7 @@ export class Writer {
     this.#show = show;
   }
 
-  /** After each step. */
+  /** Called after each step. */
   continue(): void {
     const now = performance.now();
     if (this.#spentMs > allowedShare * (now - this.#began)) return;
@@ -27,7 +27,7 @@ export class Writer {
     this.#spentMs += performance.now() - now;
   }
 
-  /** A whole passage by the trained model. */
+  /** Writes a whole passage with the trained model. */
   async finish(breathe: () => Promise<void>): Promise<void> {
     this.#beginAnew();
     while (this.#bytes < passageBytes) {

@@ -1,4 +1,4 @@
-// Builds the npm package and the page from what the preset `wasm` has built.
+// Builds the npm package and the page from the files that the preset `wasm` has built.
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -40,7 +40,7 @@ for (const file of ['ringlet.mjs', 'ringlet.wasm', 'train_text.mjs', 'train_text
   process.exit(1);
 }
 
-/** Builds into a folder beside the old one and puts it in its place as the last thing, so that no half of it is ever seen. */
+/** Builds into a new folder, and moves it to the final place as the last step, so that nobody sees an incomplete one. */
 async function replace(folder, make) {
   const fresh = `${folder}.new`;
   rmSync(fresh, { recursive: true, force: true });
@@ -52,7 +52,7 @@ async function replace(folder, make) {
 
 const shared = { bundle: true, format: 'esm', target: ['es2022'], logLevel: 'warning', legalComments: 'inline' };
 const moduleAlias = (name) => ({ alias: { 'ringlet-module': join(modules, `${name}.mjs`) } });
-// What Emscripten's loader has for other surroundings than the one it is bundled for.
+// Modules that Emscripten's loader imports only in environments other than the one it is bundled for.
 const nodeOnly = { external: ['node:*', 'fs', 'path', 'url', 'module', 'crypto', 'ws', 'worker_threads'] };
 
 async function buildPackage(folder) {

@@ -1,4 +1,5 @@
-// Runs the tests of one folder below tests/ with Node's own runner: node scripts/test.mjs unit [--filter PATTERN], by the tests' names.
+// Runs the tests of one folder below tests/ with Node's own runner: node scripts/test.mjs unit [--filter PATTERN]. PATTERN selects by the
+// tests' names.
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -14,7 +15,7 @@ if (flag !== undefined && flag !== '--filter') {
 const sources = readdirSync(join(root, 'tests', folder))
   .filter((name) => name.endsWith('.test.ts'))
   .map((name) => join(root, 'tests', folder, name));
-// Below node_modules' folder, so that the packages which stay outside the bundles are found.
+// The bundles are put below node_modules, so that they find the packages that are not part of them.
 const output = join(root, 'node_modules', '.tests', folder);
 await build({
   entryPoints: sources,

@@ -1,13 +1,13 @@
 import { InvalidArgument } from './errors.js';
 
-/** Where a group is joined: the WebSocket's address, and the token where the link carried one. */
+/** Where to join a group: the address of the WebSocket, and the token if the link had one. */
 export interface Address {
   readonly host: string;
   readonly port: number;
-  /** wss instead of ws. */
+  /** Whether it is wss instead of ws. */
   readonly secure: boolean;
   readonly token: string | undefined;
-  /** As the link says. */
+  /** The link's setting for encryption; undefined if it has none. */
   readonly encrypt: boolean | undefined;
 }
 
@@ -44,9 +44,9 @@ export function parseAddress(url: string | URL): Address {
   };
 }
 
-/** The token in a link's fragment ("#token=..."); undefined where there is none. */
+/** Returns the token in a link's fragment ("#token=..."); undefined if there is none. */
 export function tokenOf(fragment: string): string | undefined {
-  // Not by URLSearchParams, for which a plus is a space.
+  // URLSearchParams is not used, because it reads a plus as a space.
   const encoded = /(?:^#?|&)token=([^&]+)/.exec(fragment)?.[1];
   if (encoded === undefined) return undefined;
   try {
@@ -56,7 +56,7 @@ export function tokenOf(fragment: string): string | undefined {
   }
 }
 
-/** What a link's fragment says of encryption ("&encrypt=off"); undefined where it says nothing. */
+/** Returns a fragment's setting for encryption ("&encrypt=off"); undefined if it has none. */
 export function encryptOf(fragment: string): boolean | undefined {
   const setting = /(?:^#?|&)encrypt=(on|off)(?:&|$)/.exec(fragment)?.[1];
   return setting === undefined ? undefined : setting === 'on';

@@ -3,7 +3,7 @@ import type { Channel } from './remote/messages.js';
 import { browserChannel } from './remote/worker_channel.js';
 import type { WasmSource } from './wasm_source.js';
 
-// Compiled once, however many groups are joined.
+// The module is compiled only once, however many groups are joined.
 const compiled = new Map<string, Promise<WebAssembly.Module>>();
 
 export const browserPlatform: Platform = {
@@ -21,7 +21,7 @@ export const browserPlatform: Platform = {
     if (known !== undefined) return known;
     const compiling = load(url);
     compiled.set(url, compiling);
-    // What failed may be tried again.
+    // After a failure, compiling may be tried again.
     compiling.catch(() => compiled.delete(url));
     return compiling;
   },

@@ -7,7 +7,9 @@ import { countOf, shapeText, Tensor, type Values } from './tensors.js';
 import { flatten, type Tree } from './trees.js';
 import { WasmTensor } from './wasm_tensors.js';
 
-/** What a call needs besides options. Without `shape` nothing comes out; `like` says of which dtype it is where there is no input. */
+/**
+ * The parameters of a call besides its options. Without `shape` there is no result; `like` gives the result's dtype if there is no input.
+ */
 export interface ValueCall {
   readonly op?: ReduceOp;
   readonly input?: Tensor;
@@ -18,7 +20,7 @@ export interface ValueCall {
   readonly receiveCounts?: readonly number[] | undefined;
 }
 
-/** Makes operations of what a group's caller gives, and of their results what the caller gets. */
+/** Turns the arguments of a group's functions into operations, and their results into what the functions return. */
 export class Caller {
   readonly #engine: Engine;
   readonly #group: number;
@@ -28,24 +30,24 @@ export class Caller {
     this.#group = group;
   }
 
-  /** Zeros in the module's memory, where this realm can reach it, else in its own. */
+  /** Makes a tensor of zeros, in the module's memory if this realm can reach it, else in the realm's own. */
   tensor(dtype: DType, shape: readonly number[]): Tensor {
     const memory = this.#engine.memory;
     return memory === undefined ? this.plainTensor(dtype, shape) : allocate(memory, dtype, shape);
   }
 
-  /** Zeros in this realm's memory. */
+  /** Makes a tensor of zeros in this realm's memory. */
   plainTensor(dtype: DType, shape: readonly number[]): Tensor {
     const facts = factsOf(dtype);
     return new Tensor(new facts.Array(new ArrayBuffer(countOf(shape) * facts.bytes)), { dtype, shape });
   }
 
-  /** Calls, and gives what comes out as what `values` are: array or tensor. */
+  /** Runs the operation, and returns the result in the form of `values`: array or tensor. */
   async values<T extends Values>(kind: Kind, values: T, call: ValueCall & { shape: readonly number[] }, options: ValueOptions): Promise<T> {
     return (await this.valuesOrNone(kind, values, call, options)) as T;
   }
 
-  /** The same, without a result where the call has no `shape`. */
+  /** The same, but without a result if the call has no `shape`. */
   async valuesOrNone<T extends Values>(kind: Kind, values: T, call: ValueCall, options: ValueOptions): Promise<T | undefined> {
     const { input, like, shape, ...rest } = call;
     const dtype = (input ?? like)?.dtype;
@@ -62,7 +64,7 @@ export class Caller {
     return finish(await this.run(kind, { ...parts, output }, options)) as T;
   }
 
-  /** Calls, and gives the bytes that come out where the output has no place of its own. */
+  /** Runs the operation, and returns the bytes of the result if the output has no place of its own. */
   async run(kind: Kind, parts: Partial<Operation>, options: CallOptions): Promise<Uint8Array | undefined> {
     const { stream, timeout } = checkCall(options);
     checkSignal(kind, options.signal);
@@ -70,12 +72,12 @@ export class Caller {
     return waitFor(kind, this.#engine.run(operation), options.signal);
   }
 
-  /** Elements for a call. */
+  /** Describes the elements of a tensor for an operation. */
   operand(tensor: Tensor): Operand {
     return { dtype: tensor.dtype, shape: tensor.shape, at: this.place(tensor) };
   }
 
-  /** Tensors of a tree for a call. */
+  /** Describes the tensors of a tree for an operation. */
   leaves(tree: Tree): NamedOperand[] {
     return flatten(tree).map(({ name, tensor }) => ({ name, ...this.operand(tensor) }));
   }
@@ -86,7 +88,7 @@ export class Caller {
     return bytesOf(tensor.data);
   }
 
-  /** Where the result goes, and what makes of it, once it is there, what the caller gets. */
+  /** Returns where the result goes, and a function that then makes the caller's value from it. */
   result(
     like: Values,
     dtype: DType,

@@ -3,10 +3,10 @@ import { dtypeTable, reduceOps } from './tables.js';
 
 type Row = (typeof dtypeTable)[number];
 
-/** Element types, by the names that the C++ library gives. */
+/** Element types, with the names of the C++ library. */
 export type DType = Row['name'];
 
-/** The arrays that elements come in. f16 and bf16 are the bits of Uint16Array, bool is Uint8Array, complex64 pairs in Float32Array. */
+/** The arrays that hold elements: f16 and bf16 are bits in Uint16Array, bool is Uint8Array, complex64 pairs in Float32Array. */
 export type TypedArray =
   | Int8Array
   | Uint8Array
@@ -25,23 +25,23 @@ type Constructor = {
   readonly BYTES_PER_ELEMENT: number;
 };
 
-/** What is known of a dtype. */
+/** The properties of a dtype. */
 export interface DTypeFacts {
   readonly name: DType;
   /** Its number on the wire and in the core. */
   readonly number: number;
   /** Bytes of one element. */
   readonly bytes: number;
-  /** Numbers of its array that make one element: 2 of complex64. */
+  /** How many numbers of its array make one element: 2 for complex64, else 1. */
   readonly lanes: number;
   readonly Array: Constructor;
-  /** f16, bf16, f32, f64 or complex64. */
+  /** True for f16, bf16, f32, f64 and complex64. */
   readonly floating: boolean;
 }
 
 type Storage = Row extends infer R ? (R extends Row ? `${R['kind']} ${R['bytes']}` : never) : never;
 
-/** What holds the elements of each sort and size that there is: the compiler misses those that are left out. */
+/** The array for each kind and size of elements in the table. The compiler reports an entry that is missing. */
 const arrays: Readonly<Record<Storage, Constructor>> = {
   'boolean 1': Uint8Array,
   'unsigned_integer 1': Uint8Array,
@@ -70,19 +70,19 @@ const facts: ReadonlyMap<string, DTypeFacts> = new Map(
 /** All dtypes, in the order of their numbers. */
 export const dtypes: readonly DType[] = dtypeTable.map(({ name }) => name);
 
-/** Throws `InvalidArgument` for a name that is none. */
+/** Returns the properties of a dtype. Throws `InvalidArgument` for an unknown name. */
 export function factsOf(dtype: DType): DTypeFacts {
   const found = facts.get(dtype);
   if (found === undefined) throw new InvalidArgument(`'${String(dtype)}' is no dtype; the dtypes are ${dtypes.join(', ')}`);
   return found;
 }
 
-/** Bytes of one element. */
+/** Returns the bytes of one element. */
 export function sizeOf(dtype: DType): number {
   return factsOf(dtype).bytes;
 }
 
-/** Of each array the dtype of plain numbers that it holds: the first that is not bool, of which the table has that of integers first. */
+/** The dtype of plain numbers for each array: the first in the table that is not bool; the table has integers before f16 and bf16. */
 const natural = new Map<string, DType>();
 for (const { name, Array } of facts.values()) {
   if (name !== 'bool' && !natural.has(Array.name)) natural.set(Array.name, name);
@@ -93,26 +93,26 @@ export function isTypedArray(value: unknown): value is TypedArray {
   return ArrayBuffer.isView(value) && natural.has(arrayName(value));
 }
 
-/** The dtype that an array's elements have: what the caller says, where the array can hold it, or else the array's own. */
+/** Returns the dtype of an array's elements: the caller's choice if the array can hold it, by default the array's own. */
 export function dtypeOf(array: TypedArray, dtype?: DType): DType {
   const own = natural.get(arrayName(array));
   if (own === undefined) throw new InvalidArgument(`${arrayName(array)} holds no dtype; give a typed array, such as Float32Array`);
   if (dtype === undefined) return own;
   const expected = factsOf(dtype).Array.name;
-  // Buffer is Node's Uint8Array.
+  // Comparing by dtype also accepts Node's Buffer, which is a Uint8Array.
   if (natural.get(expected) !== own) throw new InvalidArgument(`dtype ${dtype} is held by a ${expected}, not by a ${arrayName(array)}`);
   return dtype;
 }
 
 function arrayName(array: ArrayBufferView): string {
-  // The tag, unlike the constructor's name, survives subclasses and minifiers and is the same in every realm.
+  // The tag, unlike the constructor's name, is the same in subclasses, after minifying and in every realm.
   return (array as unknown as { [Symbol.toStringTag]?: string })[Symbol.toStringTag] ?? 'DataView';
 }
 
 /** How elements are reduced. */
 export type ReduceOp = (typeof reduceOps)[number];
 
-/** Its number on the wire and in the core. Throws `InvalidArgument` for a name that is none. */
+/** Returns the operation's number on the wire and in the core. Throws `InvalidArgument` for an unknown name. */
 export function numberOf(op: ReduceOp): number {
   const number = reduceOps.indexOf(op);
   if (number < 0) throw new InvalidArgument(`'${String(op)}' is no reduction; the reductions are ${reduceOps.join(', ')}`);

@@ -3,7 +3,7 @@ import type { Failure } from './errors.js';
 import type { collectiveForms, formulas } from './tables.js';
 import type { WasmMemory } from './wasm_tensors.js';
 
-/** What this side is in the world, told by the coordinator. */
+/** This side's place in the world, as the coordinator has told it. */
 export interface Seat {
   readonly rank: number;
   readonly size: number;
@@ -11,20 +11,20 @@ export interface Seat {
   readonly guests: number;
 }
 
-/** A group that this side is in: the world's number is 0. */
+/** A group that this side is in; the world's own group has the number 0. */
 export interface Membership {
   readonly group: number;
   readonly rank: number;
   readonly size: number;
 }
 
-/** Bytes that have gone over this side's links since it joined, framing of WebSockets not counted. */
+/** Bytes that have passed over this side's links since it joined, without the framing of WebSockets. */
 export interface Traffic {
   readonly sent: number;
   readonly received: number;
 }
 
-/** News while joining, of the bytes that move, and of the world's end, where that was not asked for. */
+/** News: progress of joining, traffic, and the end of the world if the caller did not ask for it. */
 export type Progress =
   | { readonly kind: 'connecting' }
   | { readonly kind: 'waiting'; readonly here: number; readonly size: number }
@@ -32,13 +32,13 @@ export type Progress =
   | ({ readonly kind: 'traffic' } & Traffic)
   | { readonly kind: 'failed'; readonly failure: Failure };
 
-/** What joining needs; a `port` of 0 is nobody's: then the world is this side alone. */
+/** What is needed to join. A `port` of 0 means that there is nobody to join: the world is this side alone. */
 export interface JoinRequest {
   readonly host: string;
   readonly port: number;
   readonly secure: boolean;
   readonly token: string;
-  /** Undefined: where there is a token. */
+  /** Undefined: encrypted if there is a token. */
   readonly encrypt: boolean | undefined;
   readonly name: string;
   /** Milliseconds; undefined: the core's default. */
@@ -46,34 +46,34 @@ export interface JoinRequest {
   readonly operationTimeout: number | undefined;
 }
 
-/** A collective; its `_v` form has `counts` besides. */
+/** A collective; if `counts` are given, its `_v` form is called. */
 export type Collective = Exclude<(typeof collectiveForms)[number], `${string}_v`>;
 
 export type Kind = Collective | 'send' | 'recv';
 
-/** Elements of an operation: bytes of this realm, which are copied once, or a place in the wasm module's memory, which is borrowed. */
+/** The elements of an operand: bytes of this realm, which are copied once, or an address in the wasm module's memory, which is borrowed. */
 export interface Operand {
   readonly dtype: DType;
   readonly shape: readonly number[];
   readonly at: Uint8Array | number;
 }
 
-/** What comes out: into the bytes given, to a place in the wasm module's memory, or, with `undefined`, into new bytes. */
+/** Where a result goes: into the given bytes, to an address in the wasm module's memory, or, with `undefined`, into new bytes. */
 export interface Result {
   readonly dtype: DType;
   readonly shape: readonly number[];
   readonly at: Uint8Array | number | undefined;
 }
 
-/** How a group's ranks stand, and how what has more than one way is moved. */
+/** How a group's ranks are placed in the ring, and which algorithms they use. */
 export interface Placement {
   /** The group's ranks in the order of the ring, from rank 0 on. */
   readonly ring: readonly number[];
-  /** A sentence for people: "2 native ranks, 2 browsers: large all-reduces by leaves (...)". */
+  /** A sentence for people: "2 native ranks, 2 browsers: large all-reduces by hub (...)". */
   readonly text: string;
 }
 
-/** One call of a group, with nothing in it that could not be sent to a Worker. */
+/** One call of a group. All of its contents can be sent to a Worker. */
 export interface Operation {
   readonly kind: Kind;
   readonly group: number;
@@ -89,7 +89,7 @@ export interface Operation {
   readonly receiveCounts?: readonly number[];
 }
 
-/** A part of a group that is to be formed. */
+/** A request to form a part of a group. */
 export interface SplitRequest {
   readonly group: number;
   readonly color: number;
@@ -98,12 +98,12 @@ export interface SplitRequest {
   readonly timeout: number | undefined;
 }
 
-/** A tensor of a tree: bytes are read and, where results come back, written. */
+/** A tensor of a tree. Its bytes are read and, if the operation changes it, written. */
 export interface NamedOperand extends Operand {
   readonly name: string;
 }
 
-/** Gradients that are to be averaged in place. */
+/** A request to average gradients in place. */
 export interface AverageRequest {
   readonly group: number;
   readonly stream: number;
@@ -113,10 +113,10 @@ export interface AverageRequest {
   readonly weight: number | undefined;
 }
 
-/** The optimizers' formulas, by MLX's names. */
+/** The optimizers' formulas, with MLX's names. */
 export type Formula = (typeof formulas)[number];
 
-/** An optimizer as the core is told of it at each step; the state belongs to its `id`. */
+/** An optimizer in the form that the core gets at each step; the state belongs to its `id`. */
 export interface OptimizerStep {
   readonly id: number;
   readonly formula: Formula;
@@ -126,10 +126,10 @@ export interface OptimizerStep {
   readonly stateDtype: DType | undefined;
 }
 
-/** One step on shards: `parameters` are updated in place. */
+/** A request for one FSDP step; `parameters` are updated in place. */
 export interface FsdpRequest {
   readonly group: number;
-  /** Ranks that hold the same shard. */
+  /** The group of the ranks that hold the same shard. */
   readonly dpGroup: number | undefined;
   readonly stream: number;
   readonly gradients: readonly NamedOperand[];
@@ -141,31 +141,31 @@ export interface FsdpRequest {
   readonly shardWeights: readonly number[] | undefined;
 }
 
-/** The wasm module's memory, where this realm can reach it. */
+/** The wasm module's memory, for realms that can reach it. */
 export interface EngineMemory extends WasmMemory {
-  /** Zeros, aligned to 16 bytes. Throws `RangeError` where memory is short. */
+  /** Allocates zeroed memory, aligned to 16 bytes. Throws `RangeError` if memory is short. */
   allocate(bytes: number): number;
 }
 
 /**
- * What groups call: the core in this realm, or in a Worker. Operations are started inside the calls, in their order, and what they are given
- * in this realm's memory has been copied when the call returns.
+ * The interface that groups call: the core in this realm or in a Worker. An operation is started inside its call, so calls keep their
+ * order; data in this realm's memory has been copied when the call returns.
  */
 export interface Engine {
   readonly seat: Seat;
   readonly traffic: Traffic;
   readonly memory: EngineMemory | undefined;
-  /** The output, where it has no place of its own. */
+  /** Resolves to the output if it has no place of its own. */
   run(operation: Operation): Promise<Uint8Array | undefined>;
-  /** Ends when the averages are in the leaves' places. */
+  /** Resolves when the averages have replaced the gradients. */
   average(request: AverageRequest): Promise<void>;
-  /** Ends when the parameters are updated; gives the norm of the gradients before clipping, where they are clipped. */
+  /** Resolves when the parameters are updated, to the norm of the gradients before clipping if they are clipped. */
   applyFsdp(request: FsdpRequest): Promise<number | undefined>;
-  /** Undefined where the colour is negative. */
+  /** Resolves to undefined if the color is negative. */
   split(request: SplitRequest): Promise<Membership | undefined>;
-  /** How a buffer of so many bytes is moved; undefined where there is no such operation. */
+  /** Resolves to how a buffer of this many bytes is moved; undefined if there is no such operation. */
   algorithm(group: number, operation: string, bytes: number): Promise<string | undefined>;
-  /** How the group's ranks stand and what that means. */
+  /** Resolves to the order of the group's ranks and the algorithms that follow from it. */
   placement(group: number): Promise<Placement>;
   /** Never rejects. */
   leave(group: number): Promise<void>;

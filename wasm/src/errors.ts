@@ -1,15 +1,15 @@
-/** What kind of thing went wrong, by the names that the C++ library gives. */
+/** The kinds of errors, with the names of the C++ library. */
 export type ErrorCode =
   'invalid_argument' | 'mismatch' | 'peer_lost' | 'timed_out' | 'protocol_error' | 'cancelled' | 'io_error' | 'aborted' | 'authentication';
 
-/** Of every error of this package. `message` is one sentence for a person: what was wrong, with which value, and what to do. */
+/** The base class of this package's errors. `message` is one sentence for a person: what was wrong, with which value, and what to do. */
 export class RingletError extends Error {
   override readonly name: string = 'RingletError';
-  /** What kind of thing went wrong. */
+  /** The kind of error. */
   readonly code: ErrorCode;
-  /** The rank that caused it, counted in the world; -1 where none did or none is known. */
+  /** The rank that caused it, counted in the world; -1 if none did or none is known. */
   readonly rank: number;
-  /** The core's own words: `message` without what this package may have added. */
+  /** The core's own text: `message` without anything that this package has added. */
   readonly reason: string;
 
   constructor(code: ErrorCode, message: string, rank = -1, options: { reason?: string; cause?: unknown } = {}) {
@@ -20,7 +20,7 @@ export class RingletError extends Error {
   }
 }
 
-/** The caller's mistake. Nothing has moved and the group lives on. */
+/** The caller made a mistake. Nothing has moved, and the group stays usable. */
 export class InvalidArgument extends RingletError {
   override readonly name = 'InvalidArgument';
   constructor(message: string, rank = -1) {
@@ -28,7 +28,7 @@ export class InvalidArgument extends RingletError {
   }
 }
 
-/** Ranks disagree about a call; every rank gets it, and the text says what each of them called. Of a collective it ends the world. */
+/** Ranks disagree about a call. Every rank gets it, with the calls of all in the text. A mismatch in a collective ends the world. */
 export class MismatchError extends RingletError {
   override readonly name = 'MismatchError';
   constructor(message: string, rank = -1) {
@@ -44,7 +44,7 @@ export class PeerLost extends RingletError {
   }
 }
 
-/** An operation's or the meeting's deadline passed. It ends the world. */
+/** The deadline of an operation or of joining has passed. It ends the world. */
 export class Timeout extends RingletError {
   override readonly name = 'Timeout';
   constructor(message: string, rank = -1) {
@@ -52,7 +52,7 @@ export class Timeout extends RingletError {
   }
 }
 
-/** A peer sent what it may not send. It ends the world. */
+/** A peer sent something that the protocol does not allow. It ends the world. */
 export class ProtocolError extends RingletError {
   override readonly name = 'ProtocolError';
   constructor(message: string, rank = -1) {
@@ -60,7 +60,7 @@ export class ProtocolError extends RingletError {
   }
 }
 
-/** The group was left, or closed, under the call. */
+/** The group was left or closed while the call was under way. */
 export class Cancelled extends RingletError {
   override readonly name = 'Cancelled';
   constructor(message: string, rank = -1) {
@@ -68,7 +68,7 @@ export class Cancelled extends RingletError {
   }
 }
 
-/** The other side did not accept this side's token, or could not show that it knows it. */
+/** The other side did not accept this side's token, or could not prove that it knows it. */
 export class AuthenticationError extends RingletError {
   override readonly name = 'AuthenticationError';
   constructor(message: string, rank = -1) {
@@ -91,7 +91,7 @@ export interface Failure {
   readonly rank: number;
 }
 
-// By Errc's numbers, which are append-only.
+// Indexed by the numbers of Errc, to which new ones are only ever added at the end.
 const codes: readonly (ErrorCode | 'ok')[] = [
   'ok',
   'invalid_argument',
@@ -113,19 +113,19 @@ const classes: Partial<Record<ErrorCode, new (message: string, rank: number) => 
   authentication: AuthenticationError,
 };
 
-/** The failure that the core reports by an Errc's number. */
+/** Makes the failure for an Errc's number that the core reports. */
 export function failureOf(errc: number, message: string, rank: number): Failure {
   const code = codes[errc];
   return { code: code === undefined || code === 'ok' ? 'protocol_error' : code, message, rank };
 }
 
-/** What can cross from a Worker of any error. */
+/** Turns any error into the form that can cross from a Worker. */
 export function toFailure(error: unknown): Failure {
   if (error instanceof RingletError) return { code: error.code, message: error.message, rank: error.rank };
   return { code: 'io_error', message: error instanceof Error ? error.message : String(error), rank: -1 };
 }
 
-/** The error of the class that fits. */
+/** Makes an error of the class that fits the failure. */
 export function toError(failure: Failure): RingletError {
   const Class = classes[failure.code];
   return Class === undefined ? new RingletError(failure.code, failure.message, failure.rank) : new Class(failure.message, failure.rank);

@@ -3,26 +3,26 @@ import { type DType, factsOf } from './dtypes.js';
 import type { AverageRequest, FsdpRequest } from './engine.js';
 import { InvalidArgument } from './errors.js';
 
-/** How gradients are averaged. */
+/** Options for averaging gradients. */
 export interface AverageOptions extends Omit<CallOptions, 'timeout'> {
-  /** Bytes of gradients that are moved together, 32 MiB unless given; 0 or less: each tensor by itself. */
+  /** Bytes of gradients that are moved together, by default 32 MiB; 0 or less: each tensor by itself. */
   readonly allReduceSize?: number | undefined;
-  /** The dtype that crosses the network, f16 or bf16; unset: each tensor's own. */
+  /** The dtype on the network, f16 or bf16; unset: each tensor's own. */
   readonly communicationType?: DType | undefined;
   /**
-   * This rank's share of the average, such as its number of samples: the result is sum(weight * gradient) / sum(weight). Unset on all
-   * ranks: the plain mean. From 0, and above 0 on at least one rank; set on all ranks or on none.
+   * This rank's share of the average, such as its number of samples: the result is sum(weight * gradient) / sum(weight). It must be set on
+   * all ranks or on none; unset means the plain mean. It is 0 or more, and above 0 on at least one rank.
    */
   readonly weight?: number | undefined;
 }
 
-/** How FSDP shards and moves. */
+/** Options of an FSDP step. */
 export interface FsdpOptions extends Omit<CallOptions, 'timeout'> {
-  /** Bytes of gradients, or of parameters, that are moved together, 32 MiB unless given; 0 or less: each tensor by itself. */
+  /** Bytes of gradients, or of parameters, that are moved together, by default 32 MiB; 0 or less: each tensor by itself. */
   readonly communicationSize?: number | undefined;
   /** Gradients are scaled so that their global norm is at most this. */
   readonly maxNorm?: number | undefined;
-  /** The floating dtype that gradients are reduced in; unset: their own. */
+  /** The floating dtype in which gradients are reduced; unset: their own. */
   readonly reduceDtype?: DType | undefined;
   /** Each rank's share of the rows, such as its memory: one per rank, the same on every rank. Unset: even shares. */
   readonly shardWeights?: readonly number[] | undefined;
@@ -30,7 +30,7 @@ export interface FsdpOptions extends Omit<CallOptions, 'timeout'> {
 
 const defaultBytes = 32 << 20;
 
-/** Throws `InvalidArgument` for options that do not fit. */
+/** Checks the options. Throws `InvalidArgument` for options that are not valid. */
 export function averageSettings(options: AverageOptions): Omit<AverageRequest, 'group' | 'leaves'> {
   const { allReduceSize = defaultBytes, communicationType, weight } = options;
   checkSize('allReduceSize', allReduceSize);
@@ -41,7 +41,7 @@ export function averageSettings(options: AverageOptions): Omit<AverageRequest, '
   return { stream: checkCall(options).stream, allReduceSize, communicationType, weight };
 }
 
-/** Throws `InvalidArgument` for options that do not fit. */
+/** Checks the options. Throws `InvalidArgument` for options that are not valid. */
 export function fsdpSettings(options: FsdpOptions): Omit<FsdpRequest, 'group' | 'dpGroup' | 'gradients' | 'parameters' | 'optimizer'> {
   const { communicationSize = defaultBytes, maxNorm, reduceDtype, shardWeights } = options;
   checkSize('communicationSize', communicationSize);

@@ -11,16 +11,16 @@ import type { Tree } from './trees.js';
 
 type Camel<Name extends string> = Name extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<Camel<Tail>>}` : Name;
 type Nothing<T extends never> = T;
-/** @internal Does not compile where `Group` lacks a collective that the core has. */
+/** @internal Fails to compile if `Group` lacks a collective that the core has. */
 export type MissingCollectives = Nothing<Exclude<Camel<Collective>, keyof Group>>;
 
-/** Rows, the extent of axis 0, of each rank's part. */
+/** The rows (the extent of axis 0) of each rank's part. */
 type Counts = { readonly counts?: readonly number[] | undefined };
 
 /**
  * A set of ranks that call collectives together: the world that `join` joined, or a part of it that `split` made. Every rank must start the
- * operations of one stream in the same order, and an operation is started when it is called, not when its promise is awaited: what is given
- * is copied by then, unless it is in the module's memory (`alloc`).
+ * operations of one stream in the same order. An operation starts when it is called, not when its promise is awaited: its data has been
+ * copied by then, unless it is in the module's memory (`alloc`).
  *
  * The first failure (a lost rank, a mismatch, a passed deadline) ends the world with all its groups: every operation under way, and every
  * later one, ends with that error. Ranks in calls are this group's; `error.rank` is always the rank in the world.
@@ -31,14 +31,14 @@ export class Group {
   readonly #caller: Caller;
   #left: Promise<void> | undefined;
 
-  /** Of the package: `join` and `split` make groups. */
+  /** Only for the package itself; programs get groups from `join` and `split`. */
   constructor(engine: Engine, membership: Membership) {
     this.#engine = engine;
     this.#membership = membership;
     this.#caller = new Caller(engine, membership.group);
   }
 
-  /** This side's number in the group, from 0. */
+  /** This side's number in the group, counted from 0. */
   get rank(): number {
     return this.#membership.rank;
   }
@@ -53,12 +53,12 @@ export class Group {
     return this.#engine.seat;
   }
 
-  /** Bytes that have gone over this side's links. */
+  /** Bytes that have passed over this side's links. */
   get traffic(): Traffic {
     return this.#engine.traffic;
   }
 
-  /** The sum over all ranks; every rank gets the same bits. Same dtype and element count on all ranks. */
+  /** Computes the sum over all ranks; every rank gets the same bits. Dtype and element count must be the same on all ranks. */
   allSum<T extends Values>(values: T, options: ValueOptions = {}): Promise<T> {
     return this.allReduce('sum', values, options);
   }
@@ -80,15 +80,15 @@ export class Group {
     return this.#caller.values('all_reduce', values, { op, input, shape: input.shape }, options);
   }
 
-  /** The mean over all ranks: the sum is divided once, by the rank that owns the part. Floating dtypes only. */
+  /** Computes the mean over all ranks: the rank that owns a part divides its sum once. Floating dtypes only. */
   async allMean<T extends Values>(values: T, options: ValueOptions = {}): Promise<T> {
     const input = asTensor(values, options);
     return this.#caller.values('all_mean', values, { input, shape: input.shape }, options);
   }
 
   /**
-   * Rank r gets the r-th part of axis 0 of what is reduced: `counts[r]` rows, or else even parts, the first ranks one row more where the
-   * rows do not divide.
+   * Gives rank r the r-th part of axis 0 of the reduced values: `counts[r]` rows, or by default even parts. If the rows do not divide
+   * evenly, the first ranks get one row more.
    */
   async reduceScatter<T extends Values>(op: ReduceOp, values: T, options: ValueOptions & Counts = {}): Promise<T> {
     const input = asTensor(values, options);
@@ -103,27 +103,27 @@ export class Group {
     return this.reduceScatter('sum', values, options);
   }
 
-  /** Every rank's values, one behind the other along axis 0. Same shape on all ranks, or counts[r] rows of rank r. */
+  /** Concatenates every rank's values along axis 0. The shape is the same on all ranks, or rank r has counts[r] rows. */
   async allGather<T extends Values>(values: T, options: ValueOptions & Counts = {}): Promise<T> {
     const input = asTensor(values, options);
     const counts = checkedCounts('counts', options.counts, this.size);
     return this.#caller.values('all_gather', values, { input, shape: allGatherShape(input.shape, this.size, counts), counts }, options);
   }
 
-  /** The values of rank `root`, on every rank. Elsewhere `values` only say how many there are, and of which dtype. */
+  /** Copies the values of rank `root` to every rank. On other ranks `values` only give the number of elements and the dtype. */
   async broadcast<T extends Values>(values: T, root: number, options: ValueOptions = {}): Promise<T> {
     const input = asTensor(values, options);
     return this.#caller.values('broadcast', values, { input, shape: input.shape, peer: root }, options);
   }
 
-  /** What is reduced over all ranks, on rank `root`; undefined elsewhere. */
+  /** Reduces over all ranks; rank `root` gets the result, the others undefined. */
   async reduce<T extends Values>(op: ReduceOp, values: T, root: number, options: ValueOptions = {}): Promise<T | undefined> {
     const input = asTensor(values, options);
     const shape = this.rank === root ? input.shape : undefined;
     return this.#caller.valuesOrNone('reduce', values, { op, input, shape, peer: root }, options);
   }
 
-  /** Every rank's values, one behind the other along axis 0, on rank `root`; undefined elsewhere. As `allGather` otherwise. */
+  /** Concatenates every rank's values along axis 0 on rank `root`; the others get undefined. Otherwise like `allGather`. */
   async gather<T extends Values>(values: T, root: number, options: ValueOptions & Counts = {}): Promise<T | undefined> {
     const input = asTensor(values, options);
     const counts = checkedCounts('counts', options.counts, this.size);
@@ -132,8 +132,8 @@ export class Group {
   }
 
   /**
-   * Rank r gets the r-th part along axis 0 of the values of rank `root`: counts[r] rows, or even parts, which the rows must divide into.
-   * Elsewhere `values` are what the part looks like (or goes `into`), and are not read.
+   * Gives rank r the r-th part along axis 0 of the values of rank `root`: counts[r] rows, or even parts, for which the rows must divide
+   * evenly. On other ranks `values` only give the part's form (or `into` receives it), and are not read.
    */
   async scatter<T extends Values>(values: T, root: number, options: ValueOptions & Counts = {}): Promise<T> {
     const input = asTensor(values, options);
@@ -144,8 +144,8 @@ export class Group {
   }
 
   /**
-   * The r-th part along axis 0 goes to rank r; the r-th part of the result comes from rank r. `sendCounts[r]` rows go to rank r and
-   * `receiveCounts[r]` come from it, or else even parts, which the rows must divide into.
+   * Sends the r-th part along axis 0 to rank r; the r-th part of the result comes from rank r. `sendCounts[r]` rows go to rank r and
+   * `receiveCounts[r]` come from it; by default the parts are even, and the rows must divide evenly.
    */
   async allToAll<T extends Values>(
     values: T,
@@ -168,14 +168,14 @@ export class Group {
   }
 
   /**
-   * Matched with the receiver's calls in order per (source, stream). Ends once the receiver has matched it and its bytes have left. Another
-   * dtype or shape there is a `MismatchError` on both sides; the group lives on.
+   * Sends a message. Messages match the receiver's calls in order per (source, stream). It ends once the receiver has matched the message
+   * and its bytes have left. If the receiver has another dtype or shape, both sides get a `MismatchError`, and the group stays usable.
    */
   async send(values: Values, destination: number, options: Omit<ValueOptions, 'into'> = {}): Promise<void> {
     await this.#caller.run('send', { input: this.#caller.operand(asTensor(values, options)), peer: checkedRank(destination) }, options);
   }
 
-  /** Receives what `source` sends, which must have this dtype and shape: so many elements as an array, or a `Tensor` of a shape. */
+  /** Receives a message from `source`, which must have this dtype and shape: a count gives an array, a shape a `Tensor`. */
   async recv(count: number, dtype: DType, source: number, options?: CallOptions): Promise<TypedArray>;
   async recv(shape: readonly number[], dtype: DType, source: number, options?: CallOptions): Promise<Tensor>;
   async recv(shape: number | readonly number[], dtype: DType, source: number, options: CallOptions = {}): Promise<Values> {
@@ -186,16 +186,16 @@ export class Group {
     return finish(await this.#caller.run('recv', { output, peer: checkedRank(source) }, options));
   }
 
-  /** Receives values of the dtype and shape of `like`, whose elements are not looked at. */
+  /** Receives values with the dtype and shape of `like`, whose elements are not read. */
   async recvLike<T extends Values>(like: T, source: number, options: ValueOptions = {}): Promise<T> {
     const tensor = asTensor(like, options);
     return this.#caller.values('recv', like, { shape: tensor.shape, like: tensor, peer: source }, options);
   }
 
   /**
-   * Each gradient of the tree becomes its mean over the group, in place; the tree comes back. A group of one changes nothing. Floating
-   * dtypes, which may be mixed. At the first call names, order, dtypes and shapes are compared between the ranks: where they differ, every
-   * rank gets a `MismatchError`, and the group lives on.
+   * Replaces each gradient of the tree by its mean over the group, in place, and returns the tree. A group of one changes nothing. The
+   * dtypes must be floating and may be mixed. The first call compares names, order, dtypes and shapes between the ranks: if they differ,
+   * every rank gets a `MismatchError`, and the group stays usable.
    */
   async averageGradients<T extends Tree>(gradients: T, options: AverageOptions = {}): Promise<T> {
     const request = { ...averageSettings(options), group: this.#membership.group, leaves: this.#caller.leaves(gradients) };
@@ -205,9 +205,9 @@ export class Group {
   }
 
   /**
-   * FSDP's step over full parameters: gradients are averaged into shards, the optimizer changes this rank's rows of every parameter, and the
-   * updated rows are gathered into `parameters`, in place. Both trees have the same names, order and shapes. Gives the global norm of the
-   * gradients before clipping where there is a `maxNorm`.
+   * Takes an FSDP step over full parameters: gradients are averaged into shards, the optimizer changes this rank's rows of every parameter,
+   * and the updated rows are gathered into `parameters`, in place. Both trees have the same names, order and shapes. Resolves to the global
+   * norm of the gradients before clipping if there is a `maxNorm`.
    */
   async fsdpApplyGradients(
     gradients: Tree,
@@ -233,7 +233,7 @@ export class Group {
 
   /**
    * Forms a group of the ranks that give the same `color`, ordered by `key`, then by rank in this group; a negative key stands for that
-   * rank. A negative colour: this side is in no group, and gets undefined. Every rank of this group calls it.
+   * rank. With a negative color this side is in no group, and gets undefined. Every rank of this group must call it.
    */
   async split(color: number, key = -1, options: CallOptions = {}): Promise<Group | undefined> {
     for (const [name, value] of [
@@ -251,8 +251,8 @@ export class Group {
   }
 
   /**
-   * How a collective ("all_reduce", ...) moves a buffer of so many bytes: "exchange", "doubling", "direct", "ring", ...; the same on every
-   * rank.
+   * Resolves to how a collective ("all_reduce", ...) moves a buffer of this many bytes: "exchange", "doubling", "direct", "ring" or
+   * "leaves"; the same on every rank.
    */
   async algorithm(operation: string, bytes: number): Promise<string> {
     const name = await this.#engine.algorithm(this.#membership.group, operation, bytes);
@@ -261,14 +261,14 @@ export class Group {
     return name;
   }
 
-  /** How the ranks stand in the ring, and how what has more than one way is moved, chosen by what the links cost. */
+  /** Resolves to the ranks' order in the ring, and to the algorithms that were chosen by the costs of the links. */
   placement(): Promise<Placement> {
     return this.#engine.placement(this.#membership.group);
   }
 
   /**
-   * A tensor in the memory of the wasm module: calls read and write it where it is. In a group whose module runs in a Worker of its own
-   * that memory cannot be reached, and the tensor is an ordinary one.
+   * Makes a tensor in the memory of the wasm module: calls read and write it there without copying. If the module runs in a Worker of its
+   * own, that memory cannot be reached, and the tensor is an ordinary one.
    */
   alloc(dtype: DType, shape: number | readonly number[]): Tensor {
     const extents = checkedShape(typeof shape === 'number' ? [shape] : shape);
@@ -276,7 +276,7 @@ export class Group {
   }
 
   /**
-   * Leaves the group; of the world itself, also closes the links. Operations under way end as `Cancelled`; other ranks that still need this
+   * Leaves the group; leaving the world also closes the links. Operations under way end as `Cancelled`; other ranks that still need this
    * one get `PeerLost`. Never rejects, and may be called again.
    */
   leave(): Promise<void> {

@@ -7,13 +7,13 @@ export * from './api.js';
 
 /**
  * Joins the group whose rank 0 listens at `options.url`, and waits until all ranks are there. Throws `InvalidArgument`,
- * `AuthenticationError`, `Timeout`, `PeerLost` or `ProtocolError` where they do not meet.
+ * `AuthenticationError`, `Timeout`, `PeerLost` or `ProtocolError` on failure.
  */
 export function join(options: JoinOptions): Promise<Group> {
   return joinOn(browserPlatform, makeModule, options);
 }
 
-/** A group of one, for programs that also run alone. */
+/** Makes a group of one, for programs that can also run alone. */
 export function alone(options: AloneOptions = {}): Promise<Group> {
   return aloneOn(browserPlatform, makeModule, options);
 }

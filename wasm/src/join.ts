@@ -9,49 +9,49 @@ import { RemoteEngine } from './remote/remote_engine.js';
 import { browserChannel } from './remote/worker_channel.js';
 import type { WasmSource } from './wasm_source.js';
 
-/** How to join. */
+/** Options for joining a group. */
 export interface JoinOptions {
   /** The link that `ringlet serve` prints (http://192.168.1.5:4711/#token=...), or ws://host:port. */
   readonly url: string | URL;
-  /** What every member of the group knows; unset: the one in the link's fragment, or none. */
+  /** The secret that every member of the group knows; unset: the one in the link's fragment, or none. */
   readonly token?: string | undefined;
   /**
-   * Whether what goes over the links is encrypted, which all ranks have to say alike; unset: as the link says ("&encrypt=off"), or else where
+   * Whether links are encrypted, which must be the same on all ranks; unset: the link's setting ("&encrypt=off"), or else encrypted if
    * there is a token.
    */
   readonly encrypt?: boolean | undefined;
-  /** Of this side, for people: "kitchen tablet". */
+  /** The name of this side, for people: "kitchen tablet". */
   readonly name?: string | undefined;
-  /** Ends joining with an `AbortError`. Of no effect once `join` has ended. */
+  /** Ends joining with an `AbortError`. It has no effect once `join` has ended. */
   readonly signal?: AbortSignal | undefined;
-  /** News: who is here while joining, then the bytes that move, and the world's end where that was not asked for. */
+  /** Receives news: the progress of joining, then the traffic, and the end of the world if it was not asked for. */
   readonly onProgress?: ((progress: Progress) => void) | undefined;
   /** Runs the core in a Worker of its own: true, or a Worker of yours whose script is `import 'ringlet/worker'`. */
   readonly dedicatedWorker?: boolean | Worker | undefined;
-  /** Milliseconds until rank 0 must have given this rank a seat; 60,000 unless given. How long all wait for the last one is rank 0's to say. */
+  /** Milliseconds within which rank 0 must give this rank a seat, by default 60,000. Rank 0 decides how long all wait for the last rank. */
   readonly connectTimeout?: number | undefined;
-  /** Milliseconds that an operation may take from its start; 600,000 unless given. */
+  /** Milliseconds that an operation may take from its start, by default 600,000. */
   readonly operationTimeout?: number | undefined;
-  /** Where `ringlet.wasm` is, or what it is; unset: beside the package's own script. */
+  /** The address or the contents of `ringlet.wasm`; unset: the file beside the package's own script. */
   readonly wasm?: WasmSource | undefined;
 }
 
-/** How to be a group of one. */
+/** Options for a group of one. */
 export type AloneOptions = Pick<JoinOptions, 'dedicatedWorker' | 'wasm' | 'onProgress'>;
 
-/** What joining makes: an engine, and how it joins and ends. */
+/** A group that is being joined: its engine, and the functions that join and end it. */
 interface Joining {
   readonly engine: Engine;
   join(): Promise<Membership>;
   close(): Promise<void>;
 }
 
-/** Joins on a platform, with a module's factory. */
+/** Joins on a platform, with the module that `factory` makes. */
 export async function joinOn(platform: Platform, factory: ModuleFactory, options: JoinOptions): Promise<Group> {
   return start(platform, factory, options, requestOf(platform, options));
 }
 
-/** A group of this side alone. */
+/** Makes a group of this side alone. */
 export function aloneOn(platform: Platform, factory: ModuleFactory, options: AloneOptions): Promise<Group> {
   const none = { connectTimeout: undefined, operationTimeout: undefined };
   return start(platform, factory, options, { host: '', port: 0, secure: false, token: '', encrypt: false, name: platform.name, ...none });
@@ -112,7 +112,7 @@ function workerChannel(platform: Platform, worker: true | Worker): Channel {
   return worker === true ? platform.startWorker() : browserChannel(worker);
 }
 
-/** What the options ask for; throws `InvalidArgument` where they do not fit. */
+/** Turns the options into a request; throws `InvalidArgument` if they are not valid. */
 export function requestOf(platform: Platform, options: JoinOptions): JoinRequest {
   const address = parseAddress(options.url);
   return {

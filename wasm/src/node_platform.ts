@@ -8,7 +8,7 @@ import type { WasmSource } from './wasm_source.js';
 export const nodePlatform: Platform = {
   name: `Node on ${process.platform}`,
   openSocket(url: string): Socket {
-    // Not the global one that newer Nodes have: it copies each message once more.
+    // The global WebSocket of newer Node versions is not used, because it copies each message once more.
     const socket = new WebSocket(url, { perMessageDeflate: false });
     socket.binaryType = 'nodebuffer';
     return socket as unknown as Socket;

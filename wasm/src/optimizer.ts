@@ -2,14 +2,14 @@ import type { DType } from './dtypes.js';
 import type { Formula, OptimizerStep } from './engine.js';
 import { InvalidArgument } from './errors.js';
 
-/** A number, or a function that is asked at each step for the one that comes after so many others. */
+/** A learning rate: a number, or a function that gets the number of steps taken so far and returns the rate of the next step. */
 export type LearningRate = number | ((step: number) => number);
 
 let made = 0;
 
 /**
- * Changes parameters by their gradients, with MLX's formulas, names and defaults. Its state, of this rank's shards alone, is kept by the
- * group's module: use an optimizer with one group.
+ * Changes parameters by their gradients, with MLX's formulas, names and defaults. The group's module keeps the state, which covers only
+ * this rank's shards, so an optimizer must be used with one group only.
  */
 export abstract class Optimizer {
   readonly #id = ++made;
@@ -32,7 +32,7 @@ export abstract class Optimizer {
     return this.#step;
   }
 
-  /** Of the next step. */
+  /** The learning rate of the next step. */
   get learningRate(): number {
     return typeof this.#learningRate === 'number' ? this.#learningRate : this.#learningRate(this.#step);
   }
@@ -41,7 +41,7 @@ export abstract class Optimizer {
     this.#learningRate = rate;
   }
 
-  /** @internal What the core is told of the next step. Throws `InvalidArgument` for a learning rate that is none. */
+  /** @internal Returns what the core needs for the next step. Throws `InvalidArgument` for a learning rate that is not valid. */
   next(): OptimizerStep {
     const learningRate = this.learningRate;
     if (!(learningRate >= 0 && Number.isFinite(learningRate))) {
@@ -50,14 +50,14 @@ export abstract class Optimizer {
     return { id: this.#id, formula: this.#formula, learningRate, numbers: this.#numbers, stateDtype: this.#stateDtype };
   }
 
-  /** @internal A step has been taken. */
+  /** @internal Called when a step has been taken. */
   advance(): void {
     ++this.#step;
   }
 }
 
-/** What all optimizers can be told. */
+/** The options of all optimizers. */
 export interface OptimizerOptions {
-  /** f16, bf16, f32 or f64; unset: the gradient's own. */
+  /** The dtype of the state, f16, bf16, f32 or f64; unset: the gradient's own. */
   readonly stateDtype?: DType | undefined;
 }

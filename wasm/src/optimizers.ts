@@ -1,7 +1,7 @@
 // Made by bindings/generator from the library's tables: see ARCHITECTURE.md, "Tables".
 import { type LearningRate, Optimizer, type OptimizerOptions } from './optimizer.js';
 
-/** Of SGD. */
+/** Options of SGD. */
 export interface SGDOptions extends OptimizerOptions {
   /** 0 unless given. */
   readonly momentum?: number | undefined;
@@ -20,7 +20,7 @@ export class SGD extends Optimizer {
   }
 }
 
-/** Of RMSprop. */
+/** Options of RMSprop. */
 export interface RMSpropOptions extends OptimizerOptions {
   /** 0.99 unless given. */
   readonly alpha?: number | undefined;
@@ -35,7 +35,7 @@ export class RMSprop extends Optimizer {
   }
 }
 
-/** Of Adagrad. */
+/** Options of Adagrad. */
 export interface AdagradOptions extends OptimizerOptions {
   /** 1e-8 unless given. */
   readonly eps?: number | undefined;
@@ -48,7 +48,7 @@ export class Adagrad extends Optimizer {
   }
 }
 
-/** Of AdaDelta. */
+/** Options of AdaDelta. */
 export interface AdaDeltaOptions extends OptimizerOptions {
   /** 0.9 unless given. */
   readonly rho?: number | undefined;
@@ -63,7 +63,7 @@ export class AdaDelta extends Optimizer {
   }
 }
 
-/** Of Adam. */
+/** Options of Adam. */
 export interface AdamOptions extends OptimizerOptions {
   /** [0.9, 0.999] unless given. */
   readonly betas?: readonly [number, number] | undefined;
@@ -80,7 +80,7 @@ export class Adam extends Optimizer {
   }
 }
 
-/** Of AdamW. */
+/** Options of AdamW. */
 export interface AdamWOptions extends OptimizerOptions {
   /** [0.9, 0.999] unless given. */
   readonly betas?: readonly [number, number] | undefined;
@@ -99,7 +99,7 @@ export class AdamW extends Optimizer {
   }
 }
 
-/** Of Adamax. */
+/** Options of Adamax. */
 export interface AdamaxOptions extends OptimizerOptions {
   /** [0.9, 0.999] unless given. */
   readonly betas?: readonly [number, number] | undefined;
@@ -114,7 +114,7 @@ export class Adamax extends Optimizer {
   }
 }
 
-/** Of Lion. */
+/** Options of Lion. */
 export interface LionOptions extends OptimizerOptions {
   /** [0.9, 0.99] unless given. */
   readonly betas?: readonly [number, number] | undefined;

@@ -1,7 +1,7 @@
 import type { Channel } from './remote/messages.js';
 import type { WasmSource } from './wasm_source.js';
 
-/** What is used of a WebSocket. Messages are ArrayBuffers or views of bytes; send() has copied the view when it returns. */
+/** The part of WebSocket that is used. Messages are ArrayBuffers or views of bytes; send() must have copied the view when it returns. */
 export interface Socket {
   readonly bufferedAmount: number;
   onopen: ((event: never) => void) | null;
@@ -12,13 +12,13 @@ export interface Socket {
   close(code?: number): void;
 }
 
-/** What differs between browsers and Node. */
+/** The differences between browsers and Node. */
 export interface Platform {
   openSocket(url: string): Socket;
-  /** Compiles the module; `undefined`: the package's own. */
+  /** Compiles the module; `undefined` stands for the package's own. */
   compile(source: WasmSource | undefined): Promise<WebAssembly.Module>;
   /** Starts the package's Worker. */
   startWorker(): Channel;
-  /** For people, where the caller gives no name. */
+  /** The name of this side, for people, used if the caller gives none. */
   readonly name: string;
 }

@@ -1,4 +1,4 @@
-// What Emscripten makes of wasm/cpp; the build says where it is.
+// The module that Emscripten builds from wasm/cpp; the build script sets its path.
 declare module 'ringlet-module' {
   const makeModule: import('./core/local_engine.js').ModuleFactory;
   export default makeModule;

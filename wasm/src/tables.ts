@@ -21,7 +21,7 @@ export const dtypeTable = [
 /** How elements are reduced, in the order of their numbers on the wire and in the core. */
 export const reduceOps = ['sum', 'prod', 'max', 'min'] as const;
 
-/** What can be called of collectives, in the order of the core's numbers; `_v`: with counts. */
+/** The collectives, in the order of their numbers in the core. Those with `_v` take counts. */
 export const collectiveForms = [
   'all_reduce',
   'all_mean',
@@ -40,7 +40,7 @@ export const collectiveForms = [
   'all_to_all_v',
 ] as const;
 
-/** Those of which the core takes one buffer for input and output. */
+/** The collectives for which the core takes one buffer as input and output. */
 export const inPlaceForms = ['all_reduce', 'all_mean', 'broadcast', 'reduce'] as const;
 
 /** The optimizers' classes. */

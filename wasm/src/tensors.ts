@@ -1,18 +1,18 @@
 import { type DType, dtypeOf, factsOf, isTypedArray, type TypedArray } from './dtypes.js';
 import { InvalidArgument } from './errors.js';
 
-/** As many axes as a shape may have. */
+/** The maximum number of axes of a shape. */
 export const maxAxes = 8;
 
-/** Elements with dtype and shape, row-major without gaps. */
+/** Elements with a dtype and a shape, row-major without gaps. */
 export class Tensor<A extends TypedArray = TypedArray> {
   readonly dtype: DType;
   readonly shape: readonly number[];
   readonly #data: A;
 
   /**
-   * Views `data`, without a copy. Without `dtype` that of the array, without `shape` one axis. Throws `InvalidArgument` where they do not
-   * fit the array.
+   * Makes a view of `data`, without a copy. By default the dtype is the array's, and the shape has one axis. Throws `InvalidArgument` if
+   * dtype or shape do not fit the array.
    */
   constructor(data: A, options: { dtype?: DType | undefined; shape?: readonly number[] | undefined } = {}) {
     this.dtype = dtypeOf(data, options.dtype);
@@ -32,16 +32,16 @@ export class Tensor<A extends TypedArray = TypedArray> {
     return this.#data;
   }
 
-  /** How many elements there are. */
+  /** The number of elements. */
   get count(): number {
     return countOf(this.shape);
   }
 }
 
-/** What calls take: an array, or a tensor where dtype or shape are not the array's own. */
+/** The values that calls take: an array, or a tensor if dtype or shape differ from the array's own. */
 export type Values = TypedArray | Tensor;
 
-/** The values as a tensor; options override what the array says. */
+/** Returns the values as a tensor; options override dtype and shape of an array. */
 export function asTensor(values: Values, options: { dtype?: DType | undefined; shape?: readonly number[] | undefined } = {}): Tensor {
   if (values instanceof Tensor) {
     if (options.dtype !== undefined && options.dtype !== values.dtype) {
@@ -58,7 +58,7 @@ export function asTensor(values: Values, options: { dtype?: DType | undefined; s
   return new Tensor(values, options);
 }
 
-/** Throws `InvalidArgument` for more than eight axes and for extents that are none. */
+/** Throws `InvalidArgument` for more than eight axes, and for extents that are not valid. */
 export function checkedShape(shape: readonly number[]): readonly number[] {
   if (shape.length > maxAxes) throw new InvalidArgument(`the shape ${shapeText(shape)} has ${shape.length} axes; ${maxAxes} are the most`);
   for (const extent of shape) {
@@ -69,12 +69,12 @@ export function checkedShape(shape: readonly number[]): readonly number[] {
   return [...shape];
 }
 
-/** Number of elements: 1 for a scalar, whose shape has no axes. */
+/** Returns the number of elements: 1 for a scalar, whose shape has no axes. */
 export function countOf(shape: readonly number[]): number {
   return shape.reduce((product, extent) => product * extent, 1);
 }
 
-/** "(3, 4)". */
+/** Formats a shape, such as "(3, 4)". */
 export function shapeText(shape: readonly number[]): string {
   return `(${shape.join(', ')}${shape.length === 1 ? ',' : ''})`;
 }

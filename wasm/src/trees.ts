@@ -2,7 +2,7 @@ import { isTypedArray } from './dtypes.js';
 import { InvalidArgument } from './errors.js';
 import { asTensor, Tensor, type Values } from './tensors.js';
 
-/** Named tensors, nested as a model is: objects and arrays of objects, arrays and, at the ends, values. */
+/** Named tensors, nested like a model: objects and arrays of objects and arrays, with values as leaves. */
 export type Tree = Values | readonly Tree[] | { readonly [name: string]: Tree };
 
 /** A tensor with its path: the names of the levels, outermost first, joined by dots ("layers.0.weight"). */
@@ -12,8 +12,8 @@ export interface Leaf {
 }
 
 /**
- * The leaves in the order of the objects' keys and the arrays' elements, which must be the same on every rank. Throws `InvalidArgument` for
- * a leaf without a name, a name that occurs twice, and for what is neither level nor values.
+ * Returns the leaves in the order of the objects' keys and the arrays' elements, which must be the same on every rank. Throws
+ * `InvalidArgument` for a leaf without a name, for a name that occurs twice, and for anything that is neither a level nor values.
  */
 export function flatten(tree: Tree): Leaf[] {
   const leaves: Leaf[] = [];

@@ -2,16 +2,16 @@ import { type DType, factsOf, type TypedArray } from './dtypes.js';
 import { InvalidArgument } from './errors.js';
 import { checkedShape, countOf, Tensor } from './tensors.js';
 
-/** The wasm module's memory, as far as tensors that live in it need it. */
+/** The part of the wasm module's memory that tensors in it need. */
 export interface WasmMemory {
-  /** Another object after each growth, which leaves views of the one before empty. */
+  /** The memory's buffer. Each growth replaces it by a new object, and leaves views of the former one empty. */
   readonly buffer: ArrayBuffer;
   release(pointer: number): void;
 }
 
 /**
- * A tensor in the wasm module's memory: calls read and write it where it is, and nothing is copied. `data` is asked for anew after every
- * `await`, since memory that grows leaves older views empty.
+ * A tensor in the wasm module's memory: calls read and write it there, and nothing is copied. Get `data` again after every `await`, because
+ * memory that grows leaves older views empty.
  */
 export class WasmTensor<A extends TypedArray = TypedArray> extends Tensor<A> {
   readonly #memory: WasmMemory;
@@ -20,7 +20,7 @@ export class WasmTensor<A extends TypedArray = TypedArray> extends Tensor<A> {
   #view: A;
   #freed = false;
 
-  /** Of the package: `group.alloc` makes these. `owned`: free() gives the memory back. */
+  /** Only for the package itself; `group.alloc` makes these tensors. If `owned`, free() frees the memory. */
   constructor(memory: WasmMemory, pointer: number, dtype: DType, shape: readonly number[], owned: boolean) {
     const view = viewOf<A>(memory, pointer, dtype, shape);
     super(view, { dtype, shape });
@@ -36,7 +36,7 @@ export class WasmTensor<A extends TypedArray = TypedArray> extends Tensor<A> {
     return this.#view;
   }
 
-  /** Where the elements begin in the module's memory. */
+  /** The address of the elements in the module's memory. */
   get pointer(): number {
     if (this.#freed) throw new InvalidArgument('the memory of this tensor has been given back by free()');
     return this.#pointer;
@@ -47,7 +47,7 @@ export class WasmTensor<A extends TypedArray = TypedArray> extends Tensor<A> {
     return this.#memory === memory;
   }
 
-  /** Gives the memory back. Not while a call that was given the tensor goes on. */
+  /** Frees the memory. Must not be called while a call that was given the tensor is under way. */
   free(): void {
     if (this.#freed || !this.#owned) return;
     this.#freed = true;

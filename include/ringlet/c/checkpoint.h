@@ -1,7 +1,7 @@
 #pragma once
 
 /** @file
- * Checkpoints that any number of ranks can load. */
+ * Checkpoints, which any number of ranks can load. */
 
 #include <ringlet/c/fsdp.h>
 
@@ -9,29 +9,29 @@
 extern "C" {
 #endif
 
-/** What is saved, or loaded into: tensors in the caller's memory and values of its own. Every rank adds the same names in the same order.
- * The tensors' elements are borrowed whenever it is saved or loaded. */
+/** The contents to save or to load into: tensors in the caller's memory, and values that the checkpoint holds itself. Every rank must
+ * add the same names in the same order. The tensors' elements are borrowed during each save and load. */
 typedef struct ringlet_checkpoint ringlet_checkpoint;
-/** Makes one with nothing in it. */
+/** Makes an empty checkpoint. */
 RINGLET_API int32_t ringlet_checkpoint_create(ringlet_checkpoint** checkpoint);
-/** Frees it; what was saved stays. */
+/** Frees the checkpoint; saved files stay. */
 RINGLET_API void ringlet_checkpoint_free(ringlet_checkpoint* checkpoint);
-/** Tensors that every rank holds whole and that are equal on all ranks; they are called "name.leaf". */
+/** Adds tensors that every rank holds completely and that are equal on all ranks; their names become "name.leaf". */
 RINGLET_API int32_t ringlet_checkpoint_add(ringlet_checkpoint* checkpoint, const char* name, const ringlet_named_tensor* tensors,
                                            size_t count);
-/** This rank's shards of tensors that `layout` splits over the group. */
+/** Adds this rank's shards of tensors that `layout` splits over the group. */
 RINGLET_API int32_t ringlet_checkpoint_add_sharded(ringlet_checkpoint* checkpoint, const char* name, const ringlet_named_tensor* shards,
                                                    size_t count, const ringlet_shard_layout* layout);
-/** An optimizer's state: "parameter.slot", each of the shape of this rank's shard of "parameter" in `layout`. */
+/** Adds an optimizer's state: tensors named "parameter.slot", each with the shape of this rank's shard of "parameter" in `layout`. */
 RINGLET_API int32_t ringlet_checkpoint_add_slots(ringlet_checkpoint* checkpoint, const char* name, const ringlet_named_tensor* slots,
                                                  size_t count, const ringlet_shard_layout* layout);
-/** Sets a value, equal on all ranks when it is saved. */
+/** Sets a value, which must be equal on all ranks when it is saved. */
 /** @{ */
 RINGLET_API int32_t ringlet_checkpoint_set_int(ringlet_checkpoint* checkpoint, const char* name, int64_t value);
 RINGLET_API int32_t ringlet_checkpoint_set_double(ringlet_checkpoint* checkpoint, const char* name, double value);
 RINGLET_API int32_t ringlet_checkpoint_set_text(ringlet_checkpoint* checkpoint, const char* name, const char* value);
 /** @} */
-/** Gets a value. RINGLET_INVALID_ARGUMENT where there is none of that name, or one of another type. A text is valid until the checkpoint's
+/** Gets a value. RINGLET_INVALID_ARGUMENT if there is none of that name, or one of another type. A text is valid until the checkpoint's
  * next call. */
 /** @{ */
 RINGLET_API int32_t ringlet_checkpoint_get_int(const ringlet_checkpoint* checkpoint, const char* name, int64_t* value);
@@ -39,16 +39,16 @@ RINGLET_API int32_t ringlet_checkpoint_get_double(const ringlet_checkpoint* chec
 RINGLET_API int32_t ringlet_checkpoint_get_text(const ringlet_checkpoint* checkpoint, const char* name, const char** value);
 /** @} */
 
-/** Saves below `directory` as this step, keeping that many checkpoints with this one (at least 1). What was saved before stays loadable
- * until this one is safe on all disks. Collective; on every rank alike RINGLET_IO_ERROR where one cannot write, and RINGLET_MISMATCH where
- * the ranks do not save the same: then nothing has changed, and the group lives on. */
+/** Saves the contents as this step in a folder below `directory`, and keeps the newest `keep` checkpoints (at least 1), this one
+ * included. Earlier checkpoints stay loadable until this one is safe on all disks. Collective. On every rank alike it returns
+ * RINGLET_IO_ERROR if a rank cannot write, or RINGLET_MISMATCH if the ranks do not save the same; in both cases nothing has changed, and
+ * the group stays usable. */
 RINGLET_API int32_t ringlet_checkpoint_save(ringlet_checkpoint* checkpoint, ringlet_group* group, const char* directory, uint64_t step,
                                             int32_t keep, const ringlet_call_options* options);
-/** Fills tensors and values from the newest checkpoint that is whole, or, where `step` is not NULL, from that step's. `*found` becomes 1
- * and
- * `*loaded_step` the step; 0 where there is no checkpoint yet. Collective. Number of ranks and sharding may differ from when it was saved.
- * On every rank alike, before any tensor is written: RINGLET_IO_ERROR for a file that is missing or damaged, RINGLET_MISMATCH where names,
- * dtypes or shapes are not those that were saved. */
+/** Fills tensors and values from the newest complete checkpoint, or from that of `*step` if `step` is not NULL. `*found` becomes 1 and
+ * `*loaded_step` the step; `*found` becomes 0 if there is no checkpoint yet. Collective. The number of ranks and the sharding may differ
+ * from those at the time of saving. On every rank alike, and before any tensor is written, it returns RINGLET_IO_ERROR if a file is
+ * missing or damaged, or RINGLET_MISMATCH if names, dtypes or shapes differ from the saved ones. */
 RINGLET_API int32_t ringlet_checkpoint_load(ringlet_checkpoint* checkpoint, ringlet_group* group, const char* directory,
                                             const uint64_t* step, const ringlet_call_options* options, int32_t* found,
                                             uint64_t* loaded_step);

@@ -29,10 +29,10 @@ enum {
   RINGLET_COMPLEX64 = 13
 };
 
-/** Where an option names a dtype: none. */
+/** Stands for no dtype in an option that names one. */
 enum { RINGLET_NO_DTYPE = -1 };
 
-/** How two elements are reduced. Integers wrap; max and min give NaN where either is NaN; on bool sum and max are OR, prod and min AND. */
+/** How two elements are reduced. Integers wrap; max and min give NaN if either is NaN; on bool sum and max are OR, prod and min AND. */
 enum { RINGLET_SUM = 0, RINGLET_PROD = 1, RINGLET_MAX = 2, RINGLET_MIN = 3 };
 
 #ifdef __cplusplus

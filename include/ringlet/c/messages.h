@@ -10,9 +10,9 @@
 extern "C" {
 #endif
 
-/** A message to one rank, matched in order per (source, stream). It ends once the receiver has matched it and its bytes have left; so two
- * ranks that both send first use the async form. Another dtype or shape on the receiving side is RINGLET_MISMATCH on both, and the group
- * lives on. */
+/** A message to one rank. Messages are matched in order per (source, stream). Sending ends once the receiver has matched the message and
+ * its bytes have left; so two ranks that both send first must use the async form. If dtype or shape differ on the receiving side, both
+ * get RINGLET_MISMATCH, and the group stays usable. */
 /** @{ */
 RINGLET_API int32_t ringlet_send(ringlet_group* group, const ringlet_tensor* values, int32_t destination,
                                  const ringlet_call_options* options);

@@ -3,7 +3,7 @@
 /* Made by bindings/generator from the library's tables: see ARCHITECTURE.md, "Tables". */
 
 /** @file
- * Each optimizer's options, and what makes it. Formulas and bounds are given in optimizers.hpp. */
+ * The options of each optimizer, and the functions that make optimizers. Formulas and bounds are given in optimizers.hpp. */
 
 #include <ringlet/c/base.h>
 
@@ -11,10 +11,10 @@
 extern "C" {
 #endif
 
-/** Changes parameters by their gradients. */
+/** An optimizer, which changes parameters by their gradients. */
 typedef struct ringlet_optimizer ringlet_optimizer;
 
-/** Of ringlet_sgd_create. */
+/** Options of ringlet_sgd_create. */
 typedef struct ringlet_sgd_options {
   size_t struct_size;  /**< set by the function that fills in the defaults */
   double momentum;     /**< 0 */
@@ -24,7 +24,7 @@ typedef struct ringlet_sgd_options {
   int32_t state_dtype; /**< RINGLET_NO_DTYPE: the gradient's own */
 } ringlet_sgd_options;
 
-/** Of ringlet_rmsprop_create. */
+/** Options of ringlet_rmsprop_create. */
 typedef struct ringlet_rmsprop_options {
   size_t struct_size;  /**< set by the function that fills in the defaults */
   double alpha;        /**< 0.99 */
@@ -32,14 +32,14 @@ typedef struct ringlet_rmsprop_options {
   int32_t state_dtype; /**< RINGLET_NO_DTYPE: the gradient's own */
 } ringlet_rmsprop_options;
 
-/** Of ringlet_adagrad_create. */
+/** Options of ringlet_adagrad_create. */
 typedef struct ringlet_adagrad_options {
   size_t struct_size;  /**< set by the function that fills in the defaults */
   double eps;          /**< 1e-8 */
   int32_t state_dtype; /**< RINGLET_NO_DTYPE: the gradient's own */
 } ringlet_adagrad_options;
 
-/** Of ringlet_adadelta_create. */
+/** Options of ringlet_adadelta_create. */
 typedef struct ringlet_adadelta_options {
   size_t struct_size;  /**< set by the function that fills in the defaults */
   double rho;          /**< 0.9 */
@@ -47,7 +47,7 @@ typedef struct ringlet_adadelta_options {
   int32_t state_dtype; /**< RINGLET_NO_DTYPE: the gradient's own */
 } ringlet_adadelta_options;
 
-/** Of ringlet_adam_create. */
+/** Options of ringlet_adam_create. */
 typedef struct ringlet_adam_options {
   size_t struct_size;      /**< set by the function that fills in the defaults */
   double betas[2];         /**< 0.9, 0.999 */
@@ -56,7 +56,7 @@ typedef struct ringlet_adam_options {
   int32_t state_dtype;     /**< RINGLET_NO_DTYPE: the gradient's own */
 } ringlet_adam_options;
 
-/** Of ringlet_adamw_create. */
+/** Options of ringlet_adamw_create. */
 typedef struct ringlet_adamw_options {
   size_t struct_size;      /**< set by the function that fills in the defaults */
   double betas[2];         /**< 0.9, 0.999 */
@@ -66,7 +66,7 @@ typedef struct ringlet_adamw_options {
   int32_t state_dtype;     /**< RINGLET_NO_DTYPE: the gradient's own */
 } ringlet_adamw_options;
 
-/** Of ringlet_adamax_create. */
+/** Options of ringlet_adamax_create. */
 typedef struct ringlet_adamax_options {
   size_t struct_size;  /**< set by the function that fills in the defaults */
   double betas[2];     /**< 0.9, 0.999 */
@@ -74,7 +74,7 @@ typedef struct ringlet_adamax_options {
   int32_t state_dtype; /**< RINGLET_NO_DTYPE: the gradient's own */
 } ringlet_adamax_options;
 
-/** Of ringlet_lion_create. */
+/** Options of ringlet_lion_create. */
 typedef struct ringlet_lion_options {
   size_t struct_size;  /**< set by the function that fills in the defaults */
   double betas[2];     /**< 0.9, 0.99 */
@@ -82,7 +82,7 @@ typedef struct ringlet_lion_options {
   int32_t state_dtype; /**< RINGLET_NO_DTYPE: the gradient's own */
 } ringlet_lion_options;
 
-/** Each fills in the defaults; struct_size is `sizeof *options`. */
+/** Each fills in the defaults; struct_size must be `sizeof *options`. */
 /** @{ */
 RINGLET_API int32_t ringlet_sgd_options_init(ringlet_sgd_options* options, size_t struct_size);
 RINGLET_API int32_t ringlet_rmsprop_options_init(ringlet_rmsprop_options* options, size_t struct_size);
@@ -94,7 +94,7 @@ RINGLET_API int32_t ringlet_adamax_options_init(ringlet_adamax_options* options,
 RINGLET_API int32_t ringlet_lion_options_init(ringlet_lion_options* options, size_t struct_size);
 /** @} */
 
-/** Each makes an optimizer; RINGLET_INVALID_ARGUMENT for options out of their bounds. */
+/** Each makes an optimizer; RINGLET_INVALID_ARGUMENT if an option is out of its bounds. */
 /** @{ */
 RINGLET_API int32_t ringlet_sgd_create(double learning_rate, const ringlet_sgd_options* options, ringlet_optimizer** optimizer);
 RINGLET_API int32_t ringlet_rmsprop_create(double learning_rate, const ringlet_rmsprop_options* options, ringlet_optimizer** optimizer);

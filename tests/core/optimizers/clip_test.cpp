@@ -25,7 +25,7 @@ TEST_CASE("gradients within the norm stay as they are") {
 }
 
 TEST_CASE("no gradient is too long for its norm") {
-  std::vector<Float16> half(100, Float16{0x7bff});  // 65504, the largest
+  std::vector<Float16> half(100, Float16{0x7bff});  // 65504, the largest finite number
   CHECK(clip_grad_norm({{"h", half}}, 1.0) == 655'040.0);
   // 65504 / 655040 = 0.1
   for (const Float16& value : half) CHECK(value == Float16{0x2e66});

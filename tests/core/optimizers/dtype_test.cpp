@@ -1,4 +1,4 @@
-// Elements of 16 bits, mixed dtypes, views with gaps.
+// Tests of elements of 16 bits, mixed dtypes and views with gaps.
 #include <catch2/catch.hpp>
 #include <cfenv>
 #include <cmath>
@@ -12,7 +12,7 @@ using namespace ringlet::test;
 
 namespace {
 
-// More than one block of the conversion, and a rest.
+// This is more than one block of the conversion, and not a multiple of it.
 constexpr std::size_t kCount = 1'300;
 
 Tensor converted(ConstTensorView values, DType dtype) {
@@ -30,7 +30,7 @@ bool same_bits(ConstTensorView a, ConstTensorView b) {
   return a.dtype() == b.dtype() && a.shape() == b.shape() && std::equal(a.data(), a.data() + a.bytes(), b.data());
 }
 
-/// Several steps in these dtypes against the same steps in f32, whose results are rounded after each.
+/// Compares several steps in these dtypes with the same steps in f32, whose results are rounded after each.
 void check_rounded_once(const Rule& rule, DType parameter_dtype, DType gradient_dtype, DType state_dtype) {
   INFO(rule.name << ": parameters " << name_of(parameter_dtype) << ", gradients " << name_of(gradient_dtype) << ", state "
                  << name_of(state_dtype));
@@ -76,7 +76,7 @@ TEST_CASE("one f64 tensor makes the arithmetic f64") {
 }
 
 TEST_CASE("f32 state keeps what 16 bits would lose") {
-  // Second moments of 0.001 * gradient^2 grow by less than half a unit of bf16 soon after the beginning.
+  // A step adds 0.001 * gradient^2 to a second moment, which is soon less than half a unit of bf16.
   const auto moment_after = [](std::optional<DType> state_dtype) {
     Adam optimizer(0.0, {.state_dtype = state_dtype});
     std::vector<BFloat16> parameters(1, BFloat16{0x3f80}), gradients(1, BFloat16{0x3f80});
@@ -103,7 +103,7 @@ TEST_CASE("state has the gradient's dtype where the options say nothing, and the
 }
 
 TEST_CASE("views with gaps are updated where they stand") {
-  const std::int64_t strides[]{1, 5};  // columns of a matrix that stands the other way
+  const std::int64_t strides[]{1, 5};  // the matrix is stored column by column, with gaps
   for (const Rule& rule : all_rules()) {
     INFO(rule.name);
     const auto strided = rule.make({}), packed = rule.make({});

@@ -1,4 +1,4 @@
-// What each optimizer computes.
+// Tests of what each optimizer computes.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kFormulaCount = 1'003;
 constexpr int kSteps = 12;
 
-/// The errors' bound: a few roundings of each step.
+/// The bound on errors allows a few roundings for each step.
 template <class T>
 constexpr double kTolerance = 40 * kSteps * static_cast<double>(std::numeric_limits<T>::epsilon());
 
@@ -74,7 +74,7 @@ TEST_CASE("every optimizer follows its formulas") {
 
 TEST_CASE("SGD with momentum sums a geometric series") {
   SGD optimizer(0.5, {.momentum = 0.5});
-  // Velocities 1, 1.5, 1.75, 1.875: every number is exact.
+  // The velocities are 1, 1.5, 1.75 and 1.875, and every number is exact.
   CHECK(one_parameter_after(optimizer, {1, 1, 1, 1}) == 1 - 0.5F * (1 + 1.5F + 1.75F + 1.875F));
   SGD nesterov(0.5, {.momentum = 0.5, .nesterov = true});
   CHECK(one_parameter_after(nesterov, {1, 1}) == 1 - 0.5F * (1.5F + 1.75F));
@@ -87,7 +87,7 @@ TEST_CASE("Adam under a constant gradient") {
   for (int step = 1; step <= kConstantSteps; ++step) without -= 0.01 * (1 - std::pow(0.9, step)) / std::sqrt(1 - std::pow(0.999, step));
   Adam plain(0.01);
   CHECK(static_cast<double>(one_parameter_after(plain, gradients)) == Approx(without).epsilon(1e-5));
-  // Corrected, each step is the learning rate itself.
+  // With bias correction, each step is the learning rate itself.
   Adam corrected(0.01, {.bias_correction = true});
   CHECK(static_cast<double>(one_parameter_after(corrected, gradients)) == Approx(1 - 0.01 * kConstantSteps).epsilon(1e-5));
 }

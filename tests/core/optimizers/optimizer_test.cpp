@@ -1,4 +1,4 @@
-// Names, state, steps, learning rates and errors, which all optimizers share.
+// Tests of names, state, steps, learning rates and errors, which all optimizers share.
 #include <catch2/catch.hpp>
 #include <limits>
 #include <ringlet/error.hpp>

@@ -84,7 +84,7 @@ Step lion(Real rate, Real beta1, Real beta2, Real weight_decay) {
   };
 }
 
-// The reference repeats each default, which is so tested too.
+// The reference repeats each default value, so that the defaults are tested, too.
 std::vector<Rule> make_rules() {
   return {
       {"SGD", {}, maker<SGD>(0.1, SGDOptions{}), sgd(0.1L, 0, 0, 0, false)},
@@ -128,7 +128,7 @@ const std::vector<Rule>& all_rules() {
 std::vector<double> random_values(std::size_t count, std::uint64_t seed, double scale) {
   std::mt19937_64 generator(seed);
   std::vector<double> values(count);
-  // Odd numbers over a power of two: none is zero, whose sign f32 and f64 might not agree on.
+  // The values are odd numbers over a power of two, so that none is zero, on whose sign f32 and f64 might not agree.
   for (double& value : values) value = scale * (static_cast<double>(2 * (generator() % 1'048'576) + 1) / 1'048'576 - 1);
   return values;
 }

@@ -9,14 +9,14 @@
 
 namespace ringlet::test {
 
-/// One element's parameter and state after a step, from the formulas, in a precision of which no optimizer is capable.
+/// One element's parameter and state after a step by the formula, in a precision that is higher than any optimizer's.
 struct Exact {
   long double parameter = 0;
   long double slots[2]{};
 };
 using Step = std::function<Exact(Exact before, long double gradient, int step)>;  // step counted from 1
 
-/// An optimizer with its options, and what it must compute.
+/// An optimizer with its options, and the formula that it must follow.
 struct Rule {
   std::string name;
   std::vector<std::string> slots;
@@ -24,10 +24,10 @@ struct Rule {
   Step step;
 };
 
-/// Each optimizer, with defaults and with other options.
+/// Returns each optimizer, with the default options and with others.
 const std::vector<Rule>& all_rules();
 
-/// Between -scale and scale, the same on every machine.
+/// Returns numbers between -scale and scale, the same on every machine.
 std::vector<double> random_values(std::size_t count, std::uint64_t seed, double scale);
 
 template <class T>

@@ -49,7 +49,7 @@ TEST_CASE("joined schedules each count from their own beginning") {
   CHECK(schedule(10) == 100.0);
   CHECK(schedule(19) == 109.0);
   CHECK(schedule(20) == -1.0);
-  // The rate of MLX's own example: eleven steps of warm-up and cosine later.
+  // MLX's own example has this rate in step 11, after ten steps of warm-up and one of cosine decay.
   CHECK(join_schedules({linear_schedule(0, 1e-1, 10), cosine_decay(1e-1, 200)}, {10})(11) == Approx(0.0999938).epsilon(1e-6));
   CHECK(join_schedules({linear_schedule(0.0, 1.0, 10)}, {})(5) == 0.5);
 }

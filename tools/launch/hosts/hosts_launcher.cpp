@@ -57,7 +57,7 @@ job::JobOptions make_options(const HostsPlan& plan, const LaunchOptions& options
 
 job::JobResult run_on_hosts(const HostsPlan& plan, const LaunchOptions& options) {
   UvLoop loop;
-  JobRunner runner(loop, {options.prefix, options.stdout_to_stderr, options.teller});
+  JobRunner runner(loop, {options.prefix, options.stdout_to_stderr, options.message_prefix});
   std::vector<job::Candidate> candidates = make_candidates(plan, options);
   int ranks = 0;
   for (const job::Candidate& candidate : candidates) ranks += *candidate.ranks;

@@ -2,7 +2,7 @@ import uPlot from 'uplot';
 
 const height = 220;
 
-/** Loss over the steps: of the training, and now and then of the validation. Follows its element's width and the colour scheme. */
+/** A chart of the loss by step, for training and, now and then, validation. It follows its element's width and the colour scheme. */
 export class LossChart {
   readonly #target: HTMLElement;
   readonly #steps: number[] = [];
@@ -31,7 +31,7 @@ export class LossChart {
     this.#draw();
   }
 
-  /** One sentence of what the chart shows. */
+  /** Describes the chart in one sentence. */
   text(): string {
     const losses = this.#training.filter((loss) => loss !== null);
     const validation = this.#validation.filter((loss) => loss !== null);
@@ -46,7 +46,7 @@ export class LossChart {
     this.#plot = undefined;
   }
 
-  /** Steps come in order, so a step's column is the last one or a new one. */
+  /** Returns the column of a step. Steps come in order, so this is the last column or a new one. */
   #place(step: number): number {
     if (this.#steps.at(-1) !== step) {
       this.#steps.push(step);
@@ -56,7 +56,7 @@ export class LossChart {
     return this.#steps.length - 1;
   }
 
-  /** Once per frame of the screen, however fast the steps are. */
+  /** Draws at most once per frame of the screen, however fast the steps are. */
   #draw(): void {
     if (this.#drawing !== 0) return;
     this.#drawing = requestAnimationFrame(() => {

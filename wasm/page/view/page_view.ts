@@ -14,7 +14,7 @@ const stateNames: Readonly<Record<State, string>> = {
   failed: 'stopped',
 };
 
-/** What the user sees: everything that the Worker tells, in words, numbers, a drawing and a chart. Holds no decision but those of display. */
+/** Everything that the user sees: what the Worker reports, in words, numbers, a drawing and a chart. It only decides how to display it. */
 export class PageView {
   readonly #chart: LossChart;
   #picture: RingPicture | undefined;
@@ -25,12 +25,12 @@ export class PageView {
     this.#chart = new LossChart(byId('chart'));
   }
 
-  /** Whether leaving the page now would cost the others their training. */
+  /** Whether leaving the page now would end the training of the other ranks. */
   get isTraining(): boolean {
     return this.#state === 'training';
   }
 
-  /** Asks for the token; `message` says why. */
+  /** Asks for the token; `headline` and `detail` say why. */
   askForToken(headline: string, detail: string): void {
     this.#say(headline, detail);
     show('again', false);
@@ -38,7 +38,7 @@ export class PageView {
     byId<HTMLInputElement>('token').focus();
   }
 
-  /** Back to the beginning, for another try. */
+  /** Returns to the initial state, for another try. */
   reset(): void {
     this.#chart.clear();
     this.#picture = undefined;
@@ -47,13 +47,13 @@ export class PageView {
     this.#say('Joining', 'Looking for the group.');
   }
 
-  /** A remark that stays until the next one; empty: none. */
+  /** Shows a remark that stays until the next one; an empty one removes it. */
   note(text: string): void {
     write('note', text);
     show('note', text !== '');
   }
 
-  /** Shows the news. `offline`: the device had no network not long before. */
+  /** Shows the news. `offline` says that the device had no network shortly before. */
   tell(news: News, offline: boolean): void {
     switch (news.kind) {
       case 'connecting':
@@ -159,7 +159,7 @@ function show(id: string, visible: boolean): void {
   byId(id).hidden = !visible;
 }
 
-// Unchanged text is left alone, since writing it makes screen readers speak again.
+// Unchanged text is not written again, since that would make screen readers repeat it.
 function write(id: string, text: string): void {
   const element = byId(id);
   if (element.textContent !== text) element.textContent = text;

@@ -3,22 +3,22 @@ const width = 320;
 const height = 240;
 const nodeRadius = 17;
 
-/** Who stands where. `order`: the world's ranks in the order of the ring. */
+/** The order of the ranks in the ring. `order` has the world's ranks. */
 export interface RingPicture {
   readonly order: readonly number[];
   readonly guests: number;
   readonly mine: number;
-  /** -1 where none is. */
+  /** The rank that was lost; -1 if none was. */
   readonly lost: number;
 }
 
-/** Whether an edge of the ring has no native end, so that a native rank passes its bytes on. */
+/** Whether both ends of an edge of the ring are guests, so that a native rank passes its bytes on. */
 export function isRelayed(a: number, b: number, picture: RingPicture): boolean {
   const natives = picture.order.length - picture.guests;
   return a !== b && a >= natives && b >= natives;
 }
 
-/** One sentence of what the drawing shows. */
+/** Describes the drawing in one sentence. */
 export function ringText(picture: RingPicture): string {
   const { order, guests, mine } = picture;
   const size = order.length;

@@ -1,6 +1,6 @@
 import type { TrainingFailure } from '../news.js';
 
-/** A failure for a person: what happened, what to do, and whether another token, or another try, may help. */
+/** Explains a failure to a person: what happened, what to do, and whether another token or another try may help. */
 export interface Explanation {
   readonly headline: string;
   readonly advice: string;
@@ -8,7 +8,7 @@ export interface Explanation {
   readonly mayTryAgain: boolean;
 }
 
-/** `mine`: this tab's rank; -1 where it has none yet. `offline`: the device had no network not long before. */
+/** `mine` is this tab's rank, or -1 if it has none yet. `offline` says that the device had no network now or shortly before. */
 export function explain(failure: TrainingFailure, mine: number, offline: boolean): Explanation {
   if (failure.code === 'authentication') {
     return {
@@ -23,7 +23,7 @@ export function explain(failure: TrainingFailure, mine: number, offline: boolean
 
 function explainJoining(failure: TrainingFailure): Explanation {
   const common = { askForToken: false, mayTryAgain: true };
-  // Rank 0 has no seat for it, and its message says why.
+  // Rank 0 has no seat for this tab, and its message says why.
   if (failure.code === 'invalid_argument') {
     return {
       headline: 'The group takes no more tabs',
@@ -81,7 +81,7 @@ function explainTraining(failure: TrainingFailure, mine: number, away: boolean):
 
 const units = ['B', 'KB', 'MB', 'GB', 'TB'];
 
-/** "12.3 MB", in steps of 1000. */
+/** Formats a number of bytes, such as "12.3 MB", in steps of 1000. */
 export function bytesText(bytes: number): string {
   let unit = 0;
   let value = bytes;
@@ -92,12 +92,12 @@ export function bytesText(bytes: number): string {
   return `${unit === 0 ? value.toFixed(0) : value.toPrecision(3)} ${units[unit]}`;
 }
 
-/** "12,300". */
+/** Formats a number, such as "12,300". */
 export function numberText(value: number): string {
   return Math.round(value).toLocaleString('en-US');
 }
 
-/** "Chromium on Linux", from what the browser says of itself. */
+/** Returns a name such as "Chromium on Linux", from what the browser says of itself. */
 export function browserName(userAgent: string): string {
   const browsers: readonly (readonly [RegExp, string])[] = [
     [/Edg(e|A|iOS)?\//, 'Edge'],

@@ -3,7 +3,7 @@ import type { AverageRequest, FsdpRequest, NamedOperand, OptimizerStep } from '.
 import type { RingletModule } from './module.js';
 import type { ModuleMemory } from './module_memory.js';
 
-/** A tree's tensors in the module's memory while an operation goes on. */
+/** A tree's tensors in the module's memory for the duration of an operation. */
 class PlacedTree {
   readonly handle: number;
   readonly #module: RingletModule;
@@ -12,7 +12,7 @@ class PlacedTree {
   readonly #places: number[] = [];
   #refused = 0;
 
-  /** Copies what is not in the module's memory yet. Throws `RangeError` where memory is short. */
+  /** Copies the tensors that are not in the module's memory yet. Throws `RangeError` if memory is short. */
   constructor(module: RingletModule, memory: ModuleMemory, leaves: readonly NamedOperand[]) {
     this.#module = module;
     this.#memory = memory;
@@ -26,12 +26,12 @@ class PlacedTree {
     }
   }
 
-  /** The code with which the module refused a leaf; 0 where it took all. */
+  /** The code with which the module refused a leaf; 0 if it accepted all of them. */
   get refused(): number {
     return this.#refused;
   }
 
-  /** Copies the tensors to where they came from. */
+  /** Copies the tensors back to where they came from. */
   writeBack(): void {
     this.#leaves.forEach(({ at }, index) => {
       if (at instanceof Uint8Array) at.set(this.#memory.view(this.#places[index] ?? 0, at.byteLength));
@@ -57,18 +57,18 @@ class PlacedTree {
   }
 }
 
-/** An operation on trees that is about to start: `start` calls the module and returns its code, `finish` takes what it did. */
+/** An operation on trees before its start: `start` calls the module and returns its code, `finish` takes the result. */
 export interface GradientCall<T> {
   start(ticket: number): number;
-  /** Once, in success or failure. */
+  /** Called once, after success or failure. */
   finish(succeeded: boolean): T;
 }
 
-/** Averages and FSDP's steps, with what the module keeps for them from step to step. */
+/** Runs averages and FSDP steps, and keeps what the module needs for them from step to step. */
 export class GradientCalls {
   readonly #module: RingletModule;
   readonly #memory: ModuleMemory;
-  // By what they were made for: the group comes first.
+  // The key holds everything that the sharding was made for, beginning with the group.
   readonly #shardings = new Map<string, number>();
   readonly #optimizers = new Map<number, number>();
 
@@ -122,7 +122,7 @@ export class GradientCalls {
     };
   }
 
-  /** Lets go of what was kept for a group. */
+  /** Releases what was kept for a group. */
   forget(group: number): void {
     for (const [key, sharding] of this.#shardings) {
       if (!key.startsWith(`${group} `)) continue;
@@ -131,7 +131,7 @@ export class GradientCalls {
     }
   }
 
-  /** Its handle, or a code with a minus. */
+  /** Returns the handle of the sharding, or a negated code. */
   #sharding({ group, dpGroup = 0, communicationSize, maxNorm = NaN, reduceDtype, shardWeights }: FsdpRequest): number {
     const key = [group, dpGroup, communicationSize, maxNorm, reduceDtype, shardWeights?.join()].join(' ');
     const known = this.#shardings.get(key);
@@ -143,7 +143,7 @@ export class GradientCalls {
     return made;
   }
 
-  /** Its handle, set to the step's learning rate, or a code with a minus. */
+  /** Returns the handle of the optimizer, set to the step's learning rate, or a negated code. */
   #optimizer({ id, formula, learningRate, numbers, stateDtype }: OptimizerStep): number {
     const known = this.#optimizers.get(id);
     if (known !== undefined) return -this.#module._ringlet_optimizer_set_learning_rate(known, learningRate) || known;

@@ -4,7 +4,9 @@ import { hmac } from '@noble/hashes/hmac.js';
 import { sha256 } from '@noble/hashes/sha2.js';
 import type { Platform, Socket } from '../platform.js';
 
-/** What a module asks of JavaScript; wasm/cpp/imports.js says what each means. Views are of the module's memory and good during a call. */
+/**
+ * What a module needs from JavaScript; wasm/cpp/imports.js explains each. Views are of the module's memory, and valid only during the call.
+ */
 export interface Host {
   now(): number;
   setTimer(callback: () => void, milliseconds: number): unknown;
@@ -21,10 +23,10 @@ export interface Host {
   failed(world: number, code: number, rank: number, text: string): void;
 }
 
-/** The news that a module tells, apart from what it asks. */
+/** The part of a host that receives news from the module. */
 export type Listener = Pick<Host, 'completed' | 'seat' | 'failed'>;
 
-/** What the platform has for a module. `secure`: its sockets are of wss. */
+/** Makes a host from the functions of the platform. `secure` means that its sockets are wss. */
 export function makeHost(platform: Platform, secure: boolean, listener: () => Listener): Host {
   return {
     now: () => performance.now(),
@@ -32,7 +34,7 @@ export function makeHost(platform: Platform, secure: boolean, listener: () => Li
     clearTimer: (timer) => clearTimeout(timer as ReturnType<typeof setTimeout>),
     openSocket: (url) => platform.openSocket(secure ? url.replace(/^ws:/, 'wss:') : url),
     random: fillRandom,
-    // Not crypto.subtle, which pages on plain http do not have.
+    // crypto.subtle is not used, because pages on plain http do not have it.
     sign: (key, message) => hmac(sha256, key, message),
     publicKey: (secret) => x25519.getPublicKey(secret),
     agree,
@@ -44,7 +46,7 @@ export function makeHost(platform: Platform, secure: boolean, listener: () => Li
   };
 }
 
-/** Both of these throw at what the other side may have sent. */
+/** The functions that agree() and open() call throw on some inputs that the other side may send. */
 function agree(secret: Uint8Array, peer: Uint8Array): Uint8Array | undefined {
   try {
     return x25519.getSharedSecret(secret, peer);
@@ -63,7 +65,7 @@ function open(key: Uint8Array, nonce: Uint8Array, associated: Uint8Array, sealed
 }
 
 function fillRandom(bytes: Uint8Array): void {
-  // At most 65,536 bytes at a time are given, and none into memory that is shared or may grow.
+  // getRandomValues() fills at most 65,536 bytes at a time, and does not accept memory that is shared or may grow.
   for (let from = 0; from < bytes.length; from += 65_536) {
     bytes.set(crypto.getRandomValues(new Uint8Array(Math.min(65_536, bytes.length - from))), from);
   }

@@ -31,7 +31,10 @@ export type ModuleFactory = (options: {
 const trafficInterval = 250;
 const left: Completion = { code: 6, rank: -1, text: 'the group was left', value: 0 };
 
-/** While joining, ranks can only disagree about the token or about each other's version; undefined where it is not the token. */
+/**
+ * Returns an error if joining failed because of the token, else undefined. While joining, a mismatch is about the token or the peer's
+ * version.
+ */
 function tokenError(error: unknown): AuthenticationError | undefined {
   if (!(error instanceof MismatchError) || !/\btokens?\b/.test(error.message)) return undefined;
   return new AuthenticationError(error.message, error.rank);
@@ -45,7 +48,7 @@ export class LocalEngine implements Engine {
   readonly #order = new StreamOrder();
   readonly #gradients: GradientCalls;
   readonly #onProgress: (progress: Progress) => void;
-  // Operations under way of each group: one that still works cannot be left.
+  // The operations under way of each group, because a group that still has some cannot be left.
   readonly #busy = new Map<number, { count: number; idle: (() => void)[] }>();
   #seat: Seat = { rank: -1, size: 0, guests: 0 };
   #world = 0;
@@ -70,7 +73,7 @@ export class LocalEngine implements Engine {
     this.#onProgress = onProgress;
   }
 
-  /** Instantiates the module. The world is there once join() has ended well. */
+  /** Instantiates the module. The world exists once join() has succeeded. */
   static async make(
     platform: Platform,
     factory: ModuleFactory,
@@ -103,13 +106,13 @@ export class LocalEngine implements Engine {
 
   get traffic(): Traffic {
     if (this.#world > 0 && !this.#closed) {
-      // The world's handle is void once it has been left.
+      // The world's handle is invalid once the world has been left.
       this.#traffic = { sent: this.module._ringlet_bytes_sent(this.#world), received: this.module._ringlet_bytes_received(this.#world) };
     }
     return this.#traffic;
   }
 
-  /** Joins the world, or makes one of this side alone. Once. */
+  /** Joins the world, or makes one of this side alone. May be called once. */
   async join(request: JoinRequest): Promise<Membership> {
     if (request.port === 0) return this.#beAlone();
     this.#tell({ kind: 'connecting' });
@@ -200,8 +203,8 @@ export class LocalEngine implements Engine {
   }
 
   /**
-   * Starts an operation when its stream lets it: `start` calls the module with a ticket and returns its code. `finish` runs once it has
-   * ended, or where it did not start, and makes what the promise has.
+   * Starts an operation as soon as its stream allows it: `start` calls the module with a ticket and returns its code. `finish` runs when
+   * the operation has ended or has failed to start, and its result resolves the promise.
    */
   #track<T>(
     { group, stream }: Pick<Operation, 'group' | 'stream'>,
@@ -274,7 +277,7 @@ export class LocalEngine implements Engine {
     return new Cancelled('the group has been left; join again');
   }
 
-  // Not from within the module's callbacks, which the caller's errors must not reach.
+  // Runs later, because an error that the caller's function throws must not get into the module's callbacks.
   #tell(progress: Progress): void {
     queueMicrotask(() => this.#onProgress(progress));
   }

@@ -1,9 +1,9 @@
 /**
- * The exports of a module, as wasm/cpp/exports.hpp declares them, which says what they mean. Pointers and handles are numbers; whatever takes
- * time completes through the host by its ticket.
+ * The exports of a module; wasm/cpp/exports.hpp declares and explains them. Pointers and handles are numbers; operations that take time
+ * complete through the host with their ticket.
  */
 export interface RingletModule {
-  /** The whole memory; another view after each growth. */
+  /** The whole memory; a new view after each growth. */
   readonly HEAPU8: Uint8Array;
 
   _ringlet_error_text(): number;
@@ -80,5 +80,5 @@ export interface RingletModule {
   _ringlet_object_release(object: number): number;
 }
 
-/** What every operation begins with. */
+/** The arguments with which every operation begins. */
 export type Call = [ticket: number, group: number, stream: number, timeout: number];

@@ -4,7 +4,7 @@ import type { RingletModule } from './module.js';
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** The module's memory: what is put into it, and what is read from it. */
+/** The module's memory: writes values into it and reads values from it. */
 export class ModuleMemory implements EngineMemory {
   readonly #module: RingletModule;
 
@@ -22,9 +22,9 @@ export class ModuleMemory implements EngineMemory {
     return pointer;
   }
 
-  /** As allocate, but holding whatever was there. */
+  /** Like allocate(), but does not clear the memory. */
   reserve(bytes: number): number {
-    // Nothing, too, needs a place of its own.
+    // Even zero bytes need a place of their own.
     const pointer = this.#module._ringlet_allocate(Math.max(bytes, 1)) >>> 0;
     if (pointer === 0) throw new RangeError(`the wasm module has no ${bytes} bytes of memory left`);
     return pointer;
@@ -34,29 +34,29 @@ export class ModuleMemory implements EngineMemory {
     this.#module._ringlet_release(pointer);
   }
 
-  /** A copy of the bytes in memory of the module's; the caller releases it. */
+  /** Copies the bytes into the module's memory; the caller must release it. */
   put(bytes: Uint8Array): number {
     const pointer = this.reserve(bytes.byteLength);
     this.#module.HEAPU8.set(bytes, pointer);
     return pointer;
   }
 
-  /** Numbers of 32 bits, or a null pointer where there are none; the caller releases it. */
+  /** Copies the numbers as 32-bit integers, or returns a null pointer if there are none; the caller must release it. */
   putNumbers(numbers: readonly number[] | undefined): number {
     return numbers === undefined ? 0 : this.put(new Uint8Array(Uint32Array.from(numbers).buffer));
   }
 
-  /** UTF-8 with a zero at its end; the caller releases it. */
+  /** Copies the text as UTF-8 with a zero byte at its end; the caller must release it. */
   putText(text: string): number {
     return this.put(encoder.encode(`${text}\0`));
   }
 
-  /** The bytes as they are now; stale as soon as the module runs. */
+  /** Returns a view of the bytes, which is invalid as soon as the module runs. */
   view(pointer: number, bytes: number): Uint8Array {
     return this.#module.HEAPU8.subarray(pointer, pointer + bytes);
   }
 
-  /** UTF-8 up to its zero. */
+  /** Reads UTF-8 text up to its zero byte. */
   text(pointer: number): string {
     const memory = this.#module.HEAPU8;
     return decoder.decode(memory.slice(pointer, memory.indexOf(0, pointer)));

@@ -5,7 +5,7 @@ import { countOf } from '../tensors.js';
 import type { Call, RingletModule } from './module.js';
 import type { ModuleMemory } from './module_memory.js';
 
-/** An operation's elements in the module's memory while it goes on. */
+/** An operation's elements in the module's memory for the duration of the operation. */
 export class PlacedOperation {
   readonly #memory: ModuleMemory;
   readonly #operation: Operation;
@@ -13,7 +13,10 @@ export class PlacedOperation {
   readonly #input: number;
   readonly #output: number;
 
-  /** Copies what is not in the module's memory yet. `rank`: of this side in the group. Throws `RangeError` where memory is short. */
+  /**
+   * Copies the elements that are not in the module's memory yet. `rank` is this side's in the group. Throws `RangeError` if memory is
+   * short.
+   */
   constructor(memory: ModuleMemory, operation: Operation, rank: number) {
     this.#memory = memory;
     this.#operation = operation;
@@ -27,7 +30,7 @@ export class PlacedOperation {
     }
   }
 
-  /** Calls the module. Returns its code. */
+  /** Calls the module, and returns its code. */
   start(module: RingletModule, ticket: number): number {
     const { kind, group, stream, timeout, peer = 0, counts, receiveCounts } = this.#operation;
     const call: Call = [ticket, group, stream, Math.min(Math.ceil(timeout ?? 0), 0x7fffffff)];
@@ -53,7 +56,7 @@ export class PlacedOperation {
     );
   }
 
-  /** The result, once the operation has ended well: copied to where it goes, or new bytes where it has no place. */
+  /** The result after success: copied to the output's place, or returned as new bytes if it has none. */
   result(): Uint8Array | undefined {
     const output = this.#operation.output;
     if (output === undefined || typeof output.at === 'number') return undefined;
@@ -63,18 +66,18 @@ export class PlacedOperation {
     return undefined;
   }
 
-  /** Gives back what was taken for the operation. Once. */
+  /** Frees the memory that was allocated for the operation. May be called once. */
   release(): void {
     for (const pointer of this.#own) this.#memory.release(pointer);
   }
 
-  /** One place for input and output, since the operation works in place: the output's where it has one, else the input's. */
+  /** Returns one place for input and output, because the operation works in place: the output's if it has one, else the input's. */
   #placeBoth(rank: number): [number, number] {
     const { kind, input, output, peer } = this.#operation;
     const isRead = kind !== 'broadcast' || rank === peer;
     if (input === undefined || output === undefined) return [this.#place(input), this.#room(output)];
     if (typeof output.at !== 'number') {
-      // A borrowed input must keep its elements.
+      // An input in the module's memory is borrowed and must keep its elements, so the operation gets memory of its own.
       const place = typeof input.at === 'number' ? this.#keep(this.#memory.reserve(bytesOf(output))) : undefined;
       if (place === undefined) return twice(isRead ? this.#place(input) : this.#room({ ...output, at: undefined }));
       if (isRead) this.#memory.view(place, bytesOf(output)).set(this.#bytes(input));
@@ -108,7 +111,7 @@ export class PlacedOperation {
   }
 }
 
-/** Whether the core takes one buffer for both, so that no second one is needed. */
+/** Whether the core takes one buffer as input and output, so that no second one is needed. */
 function isInPlace({ kind }: Operation): boolean {
   return (inPlaceForms as readonly string[]).includes(kind);
 }
@@ -121,7 +124,7 @@ function twice(place: number): [number, number] {
   return [place, place];
 }
 
-/** The extent of axis 0; a scalar is one row. */
+/** Returns the extent of axis 0; a scalar has one row. */
 function rowsOf(buffer: Operand | Result | undefined): number {
   return buffer === undefined ? 0 : (buffer.shape[0] ?? 1);
 }

@@ -1,11 +1,11 @@
 const nothing = (): void => undefined;
 
 /**
- * Keeps the order of a stream where procedures (several collectives with computing between them) are among its operations: what comes behind
- * one is started when it has ended, as on ranks that wait. What comes behind none is started at once.
+ * Keeps the order of a stream whose operations include procedures (several collectives with computing between them). An operation that
+ * follows a procedure starts when the procedure has ended, as on ranks that wait. Other operations start at once.
  */
 export class StreamOrder {
-  // Of streams with a procedure under way: what the next operation waits for.
+  // For each stream with a procedure under way, the promise that the next operation waits for.
   readonly #gates = new Map<string, Promise<void>>();
 
   start<T>(group: number, stream: number, isProcedure: boolean, begin: () => Promise<T>): Promise<T> {
@@ -13,7 +13,7 @@ export class StreamOrder {
     const gate = this.#gates.get(key);
     const running = gate === undefined ? begin() : gate.then(begin);
     if (gate === undefined && !isProcedure) return running;
-    // Behind `begin`, which has been asked for first.
+    // This comes after `begin`, whose callback was registered first.
     const passed = (isProcedure || gate === undefined ? running : gate).then(nothing, nothing);
     this.#gates.set(key, passed);
     void passed.then(() => {

@@ -1,22 +1,22 @@
 import { failureOf, toError } from '../errors.js';
 
-/** What the module tells of an operation that has ended: an Errc, and, of failures, the culprit's rank and a sentence. */
+/** What the module reports about an operation that has ended: an Errc and, for failures, the rank that caused it and a sentence. */
 export interface Completion {
   readonly code: number;
   readonly rank: number;
   readonly text: string;
-  /** Of operations that make something: its handle. */
+  /** The handle of the object that the operation has made, if any. */
   readonly value: number;
 }
 
-/** The operations that are under way, by the numbers that the module knows them by. */
+/** The operations under way, by the ticket numbers that the module knows them by. */
 export class Tickets {
   readonly #waiting = new Map<number, (completion: Completion) => void>();
   #last = 0;
 
   /**
-   * Starts an operation: `start` is given the ticket and returns what kept the operation from starting, if anything did. `finish` runs once
-   * the operation has ended, in success or failure, or at once where it did not start; the promise has what it returns.
+   * Starts an operation: `start` gets the ticket and returns a completion if the operation could not start. `finish` runs when the
+   * operation has ended, in success or failure, or at once if it did not start; its result resolves the promise.
    */
   open<T>(start: (ticket: number) => Completion | undefined, finish: (completion: Completion) => T): Promise<T> {
     return new Promise((resolve, reject) => {
@@ -36,14 +36,14 @@ export class Tickets {
     });
   }
 
-  /** Unknown tickets are passed over. */
+  /** Ignores unknown tickets. */
   complete(ticket: number, completion: Completion): void {
     const end = this.#waiting.get(ticket);
     this.#waiting.delete(ticket);
     end?.(completion);
   }
 
-  /** Ends all that wait. */
+  /** Completes all operations that are under way. */
   completeAll(completion: Completion): void {
     for (const ticket of [...this.#waiting.keys()]) this.complete(ticket, completion);
   }

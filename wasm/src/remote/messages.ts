@@ -2,7 +2,7 @@ import type { AverageRequest, FsdpRequest, JoinRequest, Membership, Operation, P
 import type { Failure } from '../errors.js';
 import type { WasmSource } from '../wasm_source.js';
 
-/** What a page sends to the Worker that holds its group. `id` is the answer's, too. */
+/** A message from a page to the Worker that holds its group. The answer has the same `id`. */
 export type Request =
   | { readonly kind: 'join'; readonly id: number; readonly request: JoinRequest; readonly wasm: WasmSource | undefined }
   | { readonly kind: 'run'; readonly id: number; readonly operation: Operation }
@@ -13,7 +13,7 @@ export type Request =
   | { readonly kind: 'placement'; readonly id: number; readonly group: number }
   | { readonly kind: 'leave'; readonly id: number; readonly group: number };
 
-/** Leaves that were written, with what else the call gives. */
+/** The leaves that were changed, with the other results of the call. */
 export interface Written {
   readonly leaves: readonly Uint8Array[];
   readonly norm?: number | undefined;
@@ -21,19 +21,19 @@ export interface Written {
 
 export type Value = Membership | Placement | Uint8Array | Written | string | undefined;
 
-/** What such a Worker sends back. */
+/** A message from such a Worker to its page. */
 export type Reply =
   | { readonly kind: 'progress'; readonly progress: Progress }
   | { readonly kind: 'done'; readonly id: number; readonly value: Value }
   | { readonly kind: 'failed'; readonly id: number; readonly failure: Failure };
 
-/** One end of the pipe between the two; browsers' Workers and Node's have it in different words. */
+/** One end of the channel between the two. Workers of browsers and of Node have different functions for it. */
 export interface Channel {
   post(message: Request | Reply, transfer: readonly ArrayBuffer[]): void;
-  /** Once. */
+  /** Sets the handler of messages. May be called once. */
   onMessage(handler: (message: never) => void): void;
-  /** The other end cannot be started, or ended by an error. Once. */
+  /** Sets the handler for a failure: the other end could not start, or an error ended it. May be called once. */
   onFailure(handler: (message: string) => void): void;
-  /** Ends the Worker at once, from the page's end; does nothing from the Worker's. */
+  /** Ends the Worker at once if called at the page's end; does nothing at the Worker's end. */
   end(): void;
 }

@@ -17,10 +17,10 @@ import type { WasmSource } from '../wasm_source.js';
 import type { Channel, Reply, Request, Written } from './messages.js';
 
 type Waiting = { resolve(value: never): void; reject(error: Error): void };
-// What is common to all requests is filled in by the engine.
+// The engine fills in the `id` of all requests.
 type WithoutId<T> = T extends { readonly id: number } ? Omit<T, 'id'> : never;
 
-/** The core in a Worker of its own: nothing of it runs in this realm. */
+/** An engine whose core runs in a Worker of its own, so that none of it runs in this realm. */
 export class RemoteEngine implements Engine {
   readonly memory = undefined;
   readonly #channel: Channel;
@@ -47,7 +47,7 @@ export class RemoteEngine implements Engine {
     return this.#traffic;
   }
 
-  /** Joins the world. Once. */
+  /** Joins the world. May be called once. */
   async join(request: JoinRequest, wasm: WasmSource | undefined): Promise<Membership> {
     const membership = await this.#ask<Membership>({ kind: 'join', request, wasm: wasm instanceof URL ? wasm.href : wasm });
     this.#world = membership.group;
@@ -56,7 +56,7 @@ export class RemoteEngine implements Engine {
 
   async run(operation: Operation): Promise<Uint8Array | undefined> {
     const { input, output } = operation;
-    // Only the elements, and not the whole buffer that they may be a small part of; moved, and so copied once.
+    // Copies only the elements, since they may be a small part of their buffer. The copy is then moved to the Worker, not copied again.
     const bytes = input?.at instanceof Uint8Array ? input.at.slice() : undefined;
     const detached: Operation = {
       ...operation,
@@ -100,7 +100,7 @@ export class RemoteEngine implements Engine {
     if (this.#closing === undefined) await this.#ask({ kind: 'leave', group }).catch(() => undefined);
   }
 
-  /** Leaves the world, or ends joining, then ends the Worker. Never rejects; may be called again. */
+  /** Leaves the world or ends joining, and then ends the Worker. Never rejects; may be called again. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;

@@ -4,7 +4,7 @@ import { Cancelled, toFailure } from '../errors.js';
 import type { Platform } from '../platform.js';
 import type { Channel, Reply, Request, Value, Written } from './messages.js';
 
-/** The Worker's side: holds one world for the page that started it. */
+/** The Worker's side of a RemoteEngine: holds one world for the page that started it. */
 export function serve(channel: Channel, platform: Platform, factory: ModuleFactory): void {
   let engine: LocalEngine | undefined;
   let making: Promise<LocalEngine> | undefined;
@@ -13,7 +13,7 @@ export function serve(channel: Channel, platform: Platform, factory: ModuleFacto
     if (engine === undefined) throw new Cancelled('the group has been left');
     return engine;
   };
-  // Operations are started inside this call: the order of messages is the order of the operations.
+  // Operations are started inside this call, so they have the order of the messages.
   const start = (request: Request): Promise<Value> => {
     switch (request.kind) {
       case 'join':

@@ -1,6 +1,6 @@
 import type { Channel } from './messages.js';
 
-/** The page's end of a Worker. */
+/** Makes the page's end of the channel to a Worker. */
 export function browserChannel(worker: Worker): Channel {
   return {
     post: (message, transfer) => worker.postMessage(message, [...transfer]),
@@ -13,13 +13,13 @@ export function browserChannel(worker: Worker): Channel {
   };
 }
 
-/** What a Worker's global scope is, as far as it is used here; the page's own types know none. */
+/** The part of a Worker's global scope that is used here; the types for pages do not have it. */
 export interface WorkerScope {
   postMessage(message: unknown, transfer: Transferable[]): void;
   addEventListener(type: 'message', handler: (event: MessageEvent) => void): void;
 }
 
-/** The Worker's own end. */
+/** Makes the Worker's own end of the channel. */
 export function scopeChannel(scope: WorkerScope): Channel {
   return {
     post: (message, transfer) => scope.postMessage(message, [...transfer]),

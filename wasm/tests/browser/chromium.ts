@@ -2,10 +2,10 @@ import { mkdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { type Browser, chromium, type Page } from 'playwright-core';
 
-/** Where screenshots are kept. */
+/** The folder of the screenshots. */
 export const screenshots = resolve(process.env['RINGLET_SCREENSHOTS'] ?? 'build/screenshots');
 
-/** Sizes of windows: a small phone's, and a desktop's. */
+/** Window sizes of a small phone and of a desktop. */
 export const phone = { width: 360, height: 740 };
 export const desktop = { width: 1280, height: 900 };
 
@@ -25,14 +25,14 @@ export function startChromium(): Promise<Browser> {
   });
 }
 
-/** A page that keeps what the console complains of. */
+/** A page whose console messages are recorded. */
 export interface WatchedPage {
   readonly page: Page;
-  /** Errors and warnings of the console, and what was thrown and not caught. */
+  /** The console's errors and warnings, and exceptions that nobody caught. */
   readonly complaints: string[];
 }
 
-/** Opens an empty page in a context of its own. */
+/** Opens an empty page in a browser context of its own. */
 export async function openPage(browser: Browser, options: Parameters<Browser['newContext']>[0] = {}): Promise<WatchedPage> {
   const context = await browser.newContext(options);
   const page = await context.newPage();
@@ -45,7 +45,7 @@ export async function openPage(browser: Browser, options: Parameters<Browser['ne
   return { page, complaints };
 }
 
-/** Keeps a picture of the whole page. */
+/** Saves a picture of the whole page. */
 export async function screenshot(page: Page, name: string): Promise<void> {
   mkdirSync(screenshots, { recursive: true });
   await page.screenshot({ path: resolve(screenshots, `${name}.png`), fullPage: true });

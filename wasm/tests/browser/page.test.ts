@@ -8,7 +8,7 @@ import { desktop, openPage, phone, screenshot, startChromium } from './chromium.
 import { servePage } from './page_server.js';
 import { scriptedWorker } from './scripted_worker.js';
 
-// The page alone: what its Worker tells comes from a script.
+// Tests the page without a core: a script plays the part of its Worker.
 const folder = resolve(process.env['RINGLET_PAGE'] ?? 'build/page');
 let browser: Browser;
 let stop: () => void;
@@ -33,7 +33,7 @@ test('page and module together are less than 500 KB to download', (context) => {
   assert.ok(bytes < 500_000, `${bytes} bytes`);
 });
 
-/** Whether nothing stands out of the window. */
+/** Whether the page is no wider than the window. */
 async function fits(page: Page): Promise<boolean> {
   return page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth);
 }
@@ -124,7 +124,7 @@ test('leaving is warned of while training goes on, and not after it', async () =
     await page.goto('about:blank');
     await page.goto(`${url}#token=${token}`);
     await page.locator('#sample').waitFor();
-    // Browsers ask only on pages that someone has used.
+    // Browsers ask before leaving only on pages that the user has interacted with.
     await page.locator('#text').click();
     let asked = 0;
     const accept = (dialog: import('playwright-core').Dialog): void => {

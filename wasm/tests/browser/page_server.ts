@@ -11,12 +11,12 @@ const types: Readonly<Record<string, string>> = {
   '.wasm': 'application/wasm',
 };
 
-/** As strict as a native rank's. */
+/** A content policy as strict as that of a native rank. */
 export const contentPolicy =
   "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self'; connect-src 'self' ws:; worker-src 'self'; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/** Serves a folder on loopback, with other contents for some of its files; port 0 is any that is free. */
+/** Serves a folder on loopback, with other contents for some of its files; port 0 means any free port. */
 export async function servePage(
   folder: string,
   instead: Readonly<Record<string, string>> = {},

@@ -19,7 +19,7 @@ const training: News[] = [
     size: 4,
     guests: 2,
     order: [0, 2, 1, 3],
-    placement: '2 native ranks, 2 browsers: large all-reduces by leaves',
+    placement: '2 native ranks, 2 browsers: large all-reduces by hub',
   },
   { kind: 'prepared', step: 0, steps: 200, batch: 16, parameters: 112_896 },
   ...Array.from({ length: 120 }, (_, at): News[] => {
@@ -35,7 +35,7 @@ const failed = (failure: Partial<TrainingFailure>): News => ({
   failure: { code: 'peer_lost', message: 'the link to rank 1 broke', rank: -1, during: 'training', slept: false, ...failure },
 });
 
-/** What a Worker would tell, by the token that it is given. */
+/** The messages that the scripted Worker sends, by the token that it is given. */
 export const scripts: Readonly<Record<string, News[]>> = {
   waiting: training.slice(0, 3),
   training,
@@ -45,7 +45,7 @@ export const scripts: Readonly<Record<string, News[]>> = {
   lost: [...training, failed({ rank: 1 })],
 };
 
-/** The script of a Worker that tells these. */
+/** The source of a Worker that sends these messages. */
 export const scriptedWorker = `
   const scripts = ${JSON.stringify(scripts)};
   addEventListener('message', ({ data }) => {

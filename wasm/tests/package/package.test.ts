@@ -10,7 +10,7 @@ import * as vite from 'vite';
 import { openPage, startChromium } from '../browser/chromium.js';
 import { servePage } from '../browser/page_server.js';
 
-// The package as its users get it: packed, installed into a project of theirs, checked, bundled and run.
+// Tests the package as its users get it: packed, installed into a project, checked, bundled and run.
 const built = resolve(process.env['RINGLET_NPM'] ?? 'build/npm');
 const modules = resolve(process.env['RINGLET_NODE_MODULES'] ?? 'node_modules');
 let project: string;
@@ -54,7 +54,7 @@ after(async () => {
   rmSync(project, { recursive: true, force: true });
 });
 
-/** What a page of these files says. */
+/** Loads a page of these files in Chromium, and returns the text that it shows. */
 async function runInChromium(folder: string): Promise<string | null> {
   const { url, stop } = await servePage(folder);
   const { page, complaints } = await openPage(browser);

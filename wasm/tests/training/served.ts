@@ -8,7 +8,7 @@ const programs = resolve(process.env['RINGLET_BIN'] ?? 'build/release/bin');
 /** The page's files. */
 export const pageFolder = resolve(process.env['RINGLET_PAGE'] ?? 'build/page');
 
-/** What to serve. */
+/** The options of the run to serve. */
 export interface ServeOptions {
   readonly ranks: number;
   readonly browsers: number;
@@ -17,7 +17,7 @@ export interface ServeOptions {
   readonly heartbeatTimeout?: number;
 }
 
-/** Native ranks that wait for browsers and train with them. */
+/** A run of native ranks that wait for browsers and train with them. */
 export class Served {
   readonly #process: ChildProcess;
   readonly #folder: string;
@@ -75,7 +75,7 @@ export class Served {
     return new Served(process_, folder);
   }
 
-  /** The link that is printed for browsers. */
+  /** Waits for the link that is printed for browsers. */
   async link(): Promise<string> {
     const pattern = /http:\/\/127\.0\.0\.1:\d+\/#token=\S+/;
     await this.#until(() => pattern.test(this.text));
@@ -87,12 +87,12 @@ export class Served {
     return this.#output + this.#errors;
   }
 
-  /** The exit code, once all native ranks have ended. */
+  /** The exit code; resolves when all native ranks have ended. */
   get exitCode(): Promise<number | null> {
     return this.#ended;
   }
 
-  /** The line of JSON that rank 0 ends with. */
+  /** Returns the line of JSON that rank 0 prints at its end. */
   async report(): Promise<Readonly<Record<string, unknown>>> {
     await this.#ended;
     const line = this.#output.split('\n').find((text) => text.includes('"parameter_hash"'));
@@ -100,7 +100,7 @@ export class Served {
     return JSON.parse(line.slice(line.indexOf('{'))) as Readonly<Record<string, unknown>>;
   }
 
-  /** Ends it where it still runs. */
+  /** Ends the native ranks if they still run. */
   async stop(): Promise<void> {
     if (this.#process.exitCode === null && this.#process.signalCode === null) this.#process.kill('SIGTERM');
     await this.#ended;

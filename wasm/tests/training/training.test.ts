@@ -5,7 +5,7 @@ import { desktop, openPage, phone, screenshot, startChromium, type WatchedPage }
 import { servePage } from '../browser/page_server.js';
 import { pageFolder, Served, type ServeOptions } from './served.js';
 
-// Long enough for a machine that is busy with other things.
+// The timeout is long enough for a machine that is busy with other things.
 const test = (name: string, run: (context: TestContext) => Promise<void>): unknown => nodeTest(name, { timeout: 240_000 }, run);
 
 let browser: Browser;
@@ -19,7 +19,7 @@ interface Setting {
   readonly tabs: readonly WatchedPage[];
 }
 
-/** Native ranks, and as many tabs as they wait for; ended with the test. */
+/** Starts native ranks and as many tabs as they wait for; all are ended with the test. */
 async function begin(context: TestContext, options: ServeOptions, where = browser): Promise<Setting> {
   const served = Served.start(options);
   context.after(() => served.stop());
@@ -88,12 +88,12 @@ test('a tab that is reloaded cannot come back into the same training, and says s
     ++warnings;
     void dialog.accept();
   });
-  // The files that it asks for anew may come or not, since what serves them is about to end.
+  // The files may load or not, because the rank that serves them is about to end.
   await page.reload({ waitUntil: 'commit' }).catch(() => undefined);
   assert.equal(warnings, 1);
   assert.notEqual(await served.exitCode, 0);
   assert.match(served.text, /rank 1\b/);
-  // As out of a cache.
+  // Serving the same files elsewhere stands for a page that comes from the browser's cache.
   const files = await servePage(pageFolder, {}, Number(new URL(link).port));
   context.after(() => files.stop());
   await page.goto(link);
@@ -103,7 +103,7 @@ test('a tab that is reloaded cannot come back into the same training, and says s
 });
 
 test('a tab that stands still is missed within the deadline, and explains itself when it wakes up', async (context) => {
-  // A browser of its own, whose pages' processes can be stopped as a phone that sleeps stops them.
+  // This test has a browser of its own, because it stops the processes of its pages, like a phone that goes to sleep.
   const sleeper = await startChromium();
   context.after(() => sleeper.close());
   const { served, tabs } = await begin(context, { ranks: 1, browsers: 1, steps: 100_000, heartbeatTimeout: 2000 }, sleeper);

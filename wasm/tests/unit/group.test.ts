@@ -4,7 +4,7 @@ import type { Engine, Operation } from '../../src/engine.js';
 import { Group } from '../../src/group.js';
 import { Tensor } from '../../src/tensors.js';
 
-/** Keeps what it is called with, and answers with zeros. */
+/** An engine that records its operations and answers with zeros. */
 class RecordingEngine implements Engine {
   readonly operations: Operation[] = [];
   readonly seat = { rank: 1, size: 3, guests: 1 };

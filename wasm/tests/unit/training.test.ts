@@ -6,7 +6,7 @@ import { next, numberNames, type TrainerNumbers } from '../../page/trainer_modul
 import { train } from '../../page/training.js';
 import type { Group } from '../../src/group.js';
 
-/** A trainer that asks for a list of things; each of them changes the numbers as it says. */
+/** A trainer that asks for a given list of actions; each of them changes the numbers as it says. */
 class ScriptedTrainer {
   readonly calls: string[] = [];
   readonly #acts: readonly (readonly [number, Partial<TrainerNumbers>])[];

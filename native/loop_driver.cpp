@@ -1,4 +1,4 @@
-#include "native/progress.hpp"
+#include "native/loop_driver.hpp"
 
 #include <sched.h>
 
@@ -8,7 +8,7 @@ namespace ringlet::native {
 
 namespace {
 
-/// A caller polls this long for the next event before it sleeps: waking up costs more than most waits.
+/// A caller polls this long for the next event before it sleeps, because waking up costs more than most waits last.
 constexpr std::int64_t kPollNanoseconds = 50'000;
 /// The helper takes the loop over once no caller has used it for this long.
 constexpr auto kIdle = std::chrono::milliseconds(5);
@@ -19,11 +19,11 @@ Instant clock_now() {
 
 }  // namespace
 
-Progress::Progress(bool helper) {
+LoopDriver::LoopDriver(bool helper) {
   if (helper) helper_ = std::thread([this] { help(); });
 }
 
-Progress::~Progress() {
+LoopDriver::~LoopDriver() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -33,8 +33,9 @@ Progress::~Progress() {
   if (helper_.joinable()) helper_.join();
 }
 
-bool Progress::acquire(const std::atomic<bool>* done, std::optional<Instant> deadline) {
-  // Sequentially consistent, as what sets it: a caller that has counted itself as waiting either sees it or is told by background_done().
+bool LoopDriver::acquire(const std::atomic<bool>* done, std::optional<Instant> deadline) {
+  // This load and the store that sets `done` are sequentially consistent: a caller that has counted itself as waiting either sees `done` or
+  // is notified by background_done().
   const auto is_done = [&] { return done != nullptr && done->load(std::memory_order_seq_cst); };
   std::unique_lock lock(mutex_);
   ++uses_;
@@ -56,7 +57,7 @@ bool Progress::acquire(const std::atomic<bool>* done, std::optional<Instant> dea
   return true;
 }
 
-bool Progress::acquire_from_helper() {
+bool LoopDriver::acquire_from_helper() {
   std::unique_lock lock(mutex_);
   ++uses_;
   if (owner_ == Owner::helper) {
@@ -72,7 +73,7 @@ bool Progress::acquire_from_helper() {
   return true;
 }
 
-void Progress::release() {
+void LoopDriver::release() {
   bool tell_helper;
   bool tell_callers;
   {
@@ -85,7 +86,7 @@ void Progress::release() {
   if (tell_helper) helper_wakes_.notify_one();
 }
 
-void Progress::run_in_background(Task start) {
+void LoopDriver::run_in_background(Task start) {
   ++background_;
   {
     const std::lock_guard lock(mutex_);
@@ -97,15 +98,15 @@ void Progress::run_in_background(Task start) {
   release();
 }
 
-void Progress::background_done() {
+void LoopDriver::background_done() {
   --background_;
   if (waiting_callers_.load() == 0) return;
-  // Another thread may wait for this very operation while this one turns the loop for its own.
+  // Another thread may wait for this operation while this thread turns the loop for its own one.
   const std::lock_guard lock(mutex_);
   callers_.notify_all();
 }
 
-bool Progress::wait(const std::atomic<bool>& done, std::optional<Duration> timeout) {
+bool LoopDriver::wait(const std::atomic<bool>& done, std::optional<Duration> timeout) {
   if (done.load(std::memory_order_acquire)) return true;
   std::optional<Instant> deadline;
   if (timeout) deadline = clock_now() + *timeout;
@@ -116,7 +117,7 @@ bool Progress::wait(const std::atomic<bool>& done, std::optional<Duration> timeo
   return done.load(std::memory_order_acquire);
 }
 
-void Progress::drive(const std::atomic<bool>& done, std::optional<Instant> deadline) {
+void LoopDriver::drive(const std::atomic<bool>& done, std::optional<Instant> deadline) {
   const simd::FloatEnvironment environment;
   Instant last_event = clock_now();
   TimerId alarm = 0;
@@ -128,7 +129,7 @@ void Progress::drive(const std::atomic<bool>& done, std::optional<Instant> deadl
     const Instant now = clock_now();
     if (deadline && now >= *deadline) break;
     if ((now - last_event).nanoseconds < kPollNanoseconds) {
-      // With more ranks than cores the one we wait for may need this core.
+      // With more ranks than cores, the rank that this one waits for may need this core.
       ::sched_yield();
       continue;
     }
@@ -139,7 +140,7 @@ void Progress::drive(const std::atomic<bool>& done, std::optional<Instant> deadl
   if (alarm != 0) loop_.cancel(alarm);
 }
 
-void Progress::help() {
+void LoopDriver::help() {
   const simd::FloatEnvironment environment;
   std::unique_lock lock(mutex_);
   std::uint64_t uses_seen = uses_;
@@ -151,7 +152,7 @@ void Progress::help() {
       continue;
     }
     if (owner_ == Owner::caller && uses_ == uses_seen) {
-      // A caller has had it all this time; it tells when it lets go.
+      // A caller has held the loop all this time, and notifies the helper when it releases the loop.
       helper_dozes_ = true;
       helper_wakes_.wait(lock);
       helper_dozes_ = false;
@@ -162,7 +163,7 @@ void Progress::help() {
   }
 }
 
-void Progress::help_while_alone(std::unique_lock<std::mutex>& lock) {
+void LoopDriver::help_while_alone(std::unique_lock<std::mutex>& lock) {
   owner_ = Owner::helper;
   lock.unlock();
   loop_.flush();

@@ -1,13 +1,13 @@
 #include <algorithm>
 
-#include "core/plan/chunk_layout.hpp"
+#include "core/plan/part_layout.hpp"
 #include "core/plan/plans.hpp"
 
 namespace ringlet {
 
 namespace {
 
-/// Which natives own parts of the call's buffer, and the blocks in which contributions to a part come.
+/// Says which native ranks own parts of the call's buffer, and into which blocks the contributions to a part are divided.
 class Owners {
  public:
   explicit Owners(const PlanWriter& plan) : plan_(plan) {
@@ -21,39 +21,39 @@ class Owners {
     return index >= 0 && index < count_;
   }
   Region part(Buffer buffer, int owner) const {
-    const ElementRange range = chunk_of(plan_.call().elements(), count_, plan_.topology().index_among_natives(owner));
+    const ElementRange range = part_of(plan_.call().elements(), count_, plan_.topology().index_among_natives(owner));
     const std::size_t width = size_of(plan_.call().dtype);
     return {buffer, range.begin * width, range.count() * width};
   }
 
-  /// What one rank may have under way to an owner.
+  /// The bytes that one rank may have under way to an owner.
   std::size_t window_bytes(int owner) const { return std::min(part(Buffer::input, owner).bytes, kBlocksPerWindow * block_bytes(owner)); }
   int blocks(int owner) const {
     const std::size_t bytes = part(Buffer::input, owner).bytes;
     const std::size_t block = block_bytes(owner);
     return bytes <= block ? 1 : static_cast<int>((bytes + block - 1) / block);
   }
-  /// Block number `index` of the part, which stands in `whole`.
+  /// Block number `index` of the part that `whole` covers.
   Region block(Region whole, int owner, int index) const {
     const std::size_t begin = static_cast<std::size_t>(index) * block_bytes(owner);
     return {whole.buffer, whole.offset_bytes + begin, std::min(block_bytes(owner), whole.bytes - begin)};
   }
-  /// Where the block of the rank in `slot` stands until it has been added.
+  /// The scratch memory that holds the block of the rank in `slot` until it has been added.
   Region contribution(int slot, int owner, int index) const {
     const std::size_t of_rank = static_cast<std::size_t>(slot) * window_bytes(owner);
     const std::size_t in_window = static_cast<std::size_t>(index % kWindow) * block_bytes(owner);
     return {Buffer::scratch, of_rank + in_window, block(part(Buffer::input, owner), owner, index).bytes};
   }
 
-  /// A rank sends its block number i when it has the result of number i - kWindow: so an owner's memory is bounded, and contributions wait
-  /// where they come from while another rank is late.
+  /// A rank sends its block number i once it has the result of number i - kWindow. This bounds an owner's memory; while one rank is late,
+  /// the contributions of others wait at their senders.
   static constexpr int kWindow = 2;
 
  private:
   static constexpr std::size_t kBlocksPerWindow = kWindow;
   static constexpr std::size_t kLargestElement = 8;
 
-  /// The whole part where it fits into the window.
+  /// The whole part is one block if it fits into the window.
   std::size_t block_bytes(int owner) const {
     const LeafLimits& limits = plan_.topology().leaf_limits();
     const std::size_t share = limits.window_bytes / static_cast<std::size_t>(plan_.size() - 1);
@@ -66,12 +66,12 @@ class Owners {
   int count_ = 1;
 };
 
-/// One rank's plan. From a rank to an owner go the blocks of its contribution; from an owner to a rank its results, or, of a reduce to
-/// another root, empty transfers that stand for them. Where both own parts, either direction carries both, as
-/// C0 C1 R0 C2 R1 C3 R2 ...
-class LeavesReduction {
+/// Writes one rank's plan. A rank sends an owner the blocks of its contribution. An owner sends a rank the results or, in a reduce to
+/// another root, empty transfers in place of them. If both own parts, each direction carries contributions and results in the order C0 C1
+/// R0 C2 R1 C3 R2 ...
+class HubReduction {
  public:
-  explicit LeavesReduction(PlanWriter& plan) : plan_(plan), owners_(plan) {}
+  explicit HubReduction(PlanWriter& plan) : plan_(plan), owners_(plan) {}
 
   void write() {
     int receives = 0;
@@ -92,18 +92,19 @@ class LeavesReduction {
 
   bool is_partner(int peer) const { return peer != plan_.rank() && (owners_.owns(peer) || owners_.owns(plan_.rank())); }
   bool wants_result(int rank) const { return plan_.call().kind != CollectiveKind::reduce || rank == plan_.call().root; }
-  /// How many of each are sent to a rank.
+  /// The number of contributions, and of results, that are sent to a rank.
   int contributions(int to) const { return owners_.owns(to) ? owners_.blocks(to) : 0; }
   int results(int from, int to) const {
     if (!owners_.owns(from)) return 0;
     const int blocks = owners_.blocks(from);
     return wants_result(to) ? blocks : std::max(blocks - kWindow, 0);
   }
-  /// Places among the transfers from one rank to another, where the other sort has `others`.
+  /// The position of a contribution, or of a result, among the transfers from one rank to another, if there are `others` transfers of the
+  /// other sort.
   static int place_of_contribution(int index, int others) { return index + std::min(others, std::max(index - 1, 0)); }
   static int place_of_result(int index, int others) { return index + std::min(others, index + 2); }
 
-  /// Calls one of these for each transfer in its order.
+  /// Calls `contribution` or `result` for each transfer, in the order of the transfers.
   template <class Contribution, class Result>
   void each_transfer(int from, int to, Contribution contribution, Result result) const {
     const int contribution_count = contributions(to);
@@ -145,7 +146,7 @@ class LeavesReduction {
         });
   }
 
-  /// In rank order, as direct does. Every other rank has a slot, in rank order.
+  /// Contributions are added in rank order, as in the direct algorithm. Every other rank has a slot, in rank order.
   void write_combines() {
     const int rank = plan_.rank();
     for (int i = 0; i < owners_.blocks(rank); ++i) {
@@ -167,10 +168,10 @@ class LeavesReduction {
 
 }  // namespace
 
-void plan_leaves_reduction(PlanWriter& plan) { LeavesReduction(plan).write(); }
+void plan_hub_reduction(PlanWriter& plan) { HubReduction(plan).write(); }
 
-// The root gives every owner its part, and the owner passes it on. The root's own goes from it to everyone.
-void plan_leaves_broadcast(PlanWriter& plan) {
+// The root sends every owner its part, and the owner passes it on to the others. The root sends the part that it owns to all ranks itself.
+void plan_hub_broadcast(PlanWriter& plan) {
   const Owners owners(plan);
   const int root = plan.call().root;
   const int rank = plan.rank();

@@ -1,4 +1,4 @@
-#include "native/world.hpp"
+#include "native/native_world.hpp"
 
 #include <unistd.h>
 
@@ -13,7 +13,7 @@ namespace ringlet::native {
 
 namespace {
 
-/// In one piece, so that lines of several ranks do not mix.
+/// The line is written by one call, so that lines of several ranks do not mix.
 void tell(int rank, const std::string& text) {
   const std::string line = "ringlet: rank " + std::to_string(rank) + ": " + text + "\n";
   std::fwrite(line.data(), 1, line.size(), stderr);
@@ -22,18 +22,18 @@ void tell(int rank, const std::string& text) {
 
 }  // namespace
 
-World::World(const WorldConfig& config) : options_(config.options), progress_(config.options.size > 1) {
+NativeWorld::NativeWorld(const WorldConfig& config) : options_(config.options), driver_(config.options.size > 1) {
   auto page = read_page(config.web);
-  progress_.run([&] {
-    network_ = std::make_unique<UvNetwork>(progress_.loop());
+  driver_.run([&] {
+    network_ = std::make_unique<UvNetwork>(driver_.loop());
     authenticator_ = std::make_unique<TokenAuthenticator>(config.token, config.encrypt.value_or(!config.token.empty()));
     if (config.peer_memory) peer_memory_ = local::open_peer_memory();
-    shortcut_ = std::make_unique<local::MemoryShortcut>(progress_.loop(), peer_memory_.get(),
+    shortcut_ = std::make_unique<local::MemoryShortcut>(driver_.loop(), peer_memory_.get(),
                                                         [this](Bytes out) { authenticator_->fill_random(out); });
-    incoming_ = std::make_unique<IncomingLinks>(progress_.loop(), *authenticator_);
+    incoming_ = std::make_unique<IncomingLinks>(driver_.loop(), *authenticator_);
     incoming_->set_shortcut(shortcut_.get());
-    if (options_.guests > 0) web_front_ = open_web_door(progress_.loop(), *incoming_, std::move(page), config.web);
-    core_ = std::make_unique<ringlet::World>(progress_.loop(), options_);
+    if (options_.guests > 0) web_front_ = open_web_door(driver_.loop(), *incoming_, std::move(page), config.web);
+    core_ = std::make_unique<ringlet::World>(driver_.loop(), options_);
     core_->set_identity(this_process());
     core_->set_delay_handler(config.on_delay ? config.on_delay : [](const Delay& delay) { tell(delay.rank, delay.text); });
   });
@@ -46,18 +46,18 @@ World::World(const WorldConfig& config) : options_(config.options), progress_(co
   }
 }
 
-World::~World() { close(); }
+NativeWorld::~NativeWorld() { close(); }
 
-void World::meet(const WorldConfig& config) {
+void NativeWorld::meet(const WorldConfig& config) {
   std::atomic<bool> done{false};
   Status outcome;
   const auto presence = std::make_shared<PresenceReport>(config.web.presence_descriptor);
   MeetingOptions options = config.meeting;
   options.on_guests = [presence](const std::vector<std::string>& names) { presence->tell(names); };
-  progress_.run_until(
+  driver_.run_until(
       [&] {
         options.shortcut = shortcut_.get();
-        meeting_ = std::make_unique<Meeting>(progress_.loop(), *network_, *authenticator_, incoming_.get(), *core_, std::move(options));
+        meeting_ = std::make_unique<Meeting>(driver_.loop(), *network_, *authenticator_, incoming_.get(), *core_, std::move(options));
         const auto on_met = [&](const Status& status) {
           outcome = status;
           done = true;
@@ -73,38 +73,38 @@ void World::meet(const WorldConfig& config) {
         meeting_->start(on_met);
       },
       done);
-  progress_.run([&] {
+  driver_.run([&] {
     presence->end();
     if (outcome.ok() && config.status) open_status(meeting_->world_id());
-    // Where there are guests it goes on telling latecomers that the group is complete.
+    // Where there are guests, the meeting stays, to tell ranks that come too late that the group is complete.
     if (options_.guests == 0) meeting_.reset();
   });
   throw_if_failed(outcome);
 }
 
-void World::open_status(std::uint64_t world_id) {
-  status_ = std::make_unique<StatusSocket>(progress_.loop(), *core_, world_id);
+void NativeWorld::open_status(std::uint64_t world_id) {
+  status_ = std::make_unique<StatusSocket>(driver_.loop(), *core_, world_id);
   const Status opened = status_->open();
   if (opened.ok()) return;
   status_.reset();
   tell(options_.rank, "`ringlet status` cannot ask this rank: " + opened.text() + "; RINGLET_STATUS=off makes it not try");
 }
 
-void World::close() {
+void NativeWorld::close() {
   if (!core_) return;
   std::atomic<bool> closed{false};
-  progress_.run_until(
+  driver_.run_until(
       [&] {
         status_.reset();
         core_->close([&closed] { closed = true; });
       },
       closed);
   if (options_.guests > 0) {
-    // Guests that are not done yet need this rank's relays.
+    // Guests that have not left yet need this rank's relays.
     std::atomic<bool> ended{false};
-    progress_.run_until([&] { incoming_->when_relays_end(options_.close_timeout, [&ended] { ended = true; }); }, ended);
+    driver_.run_until([&] { incoming_->when_relays_end(options_.close_timeout, [&ended] { ended = true; }); }, ended);
   }
-  progress_.run([&] {
+  driver_.run([&] {
     meeting_.reset();
     web_front_.reset();
     incoming_.reset();

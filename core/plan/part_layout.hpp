@@ -16,29 +16,30 @@ struct ElementRange {
   friend constexpr bool operator==(const ElementRange&, const ElementRange&) = default;
 };
 
-/// Elements of chunk boundaries are multiples of this (but for the last), so that no two ranks reduce parts of one cache line.
-inline constexpr std::size_t kChunkGranule = 16;
+/// Chunks begin at multiples of this number of elements, so that no two ranks reduce parts of one cache line.
+inline constexpr std::size_t kPartGranule = 16;
 
-/// The part of `count` elements that rank `rank` of `size` owns in an all-reduce. A pure function of its arguments; chunks may be empty.
-constexpr ElementRange chunk_of(std::size_t count, int size, int rank) {
-  const std::size_t granules = (count + kChunkGranule - 1) / kChunkGranule;
+/// Returns the part of `count` elements that rank `rank` of `size` owns in an all-reduce. A pure function of its arguments; parts may be
+/// empty.
+constexpr ElementRange part_of(std::size_t count, int size, int rank) {
+  const std::size_t granules = (count + kPartGranule - 1) / kPartGranule;
   const auto boundary = [&](int index) {
     const auto ranks = static_cast<std::size_t>(size);
     const auto i = static_cast<std::size_t>(index);
-    // granules * i / ranks without overflow
-    return std::min(count, (granules / ranks * i + granules % ranks * i / ranks) * kChunkGranule);
+    // granules * i / ranks, computed without overflow
+    return std::min(count, (granules / ranks * i + granules % ranks * i / ranks) * kPartGranule);
   };
   return {boundary(rank), boundary(rank + 1)};
 }
 
-/// The rows of rank `rank` where every rank's number of rows is given, in rank order.
+/// Returns the rows of rank `rank`, given every rank's number of rows in rank order.
 constexpr ElementRange part_of(std::span<const std::uint64_t> counts, int rank) {
   ElementRange range;
   for (int r = 0; r <= rank; ++r) range = {range.end, range.end + static_cast<std::size_t>(counts[static_cast<std::size_t>(r)])};
   return range;
 }
 
-/// The part of `rows` rows that rank `rank` of `size` gets from a reduce-scatter: the first `rows % size` ranks get one row more.
+/// Returns the part of `rows` rows that rank `rank` of `size` gets from a reduce-scatter: the first `rows % size` ranks get one row more.
 constexpr ElementRange rows_of(std::size_t rows, int size, int rank) {
   const auto ranks = static_cast<std::size_t>(size);
   const auto r = static_cast<std::size_t>(rank);

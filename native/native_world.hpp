@@ -6,7 +6,7 @@
 
 #include "core/engine/world.hpp"
 #include "core/rendezvous/meeting.hpp"
-#include "native/progress.hpp"
+#include "native/loop_driver.hpp"
 #include "native/status/status_socket.hpp"
 #include "native/web_door.hpp"
 #include "transport/crypto/token_authenticator.hpp"
@@ -16,32 +16,32 @@
 
 namespace ringlet::native {
 
-/// How to meet the other ranks: what init() makes of options and environment.
+/// How to meet the other ranks. init() makes it from its options and the environment.
 struct WorldConfig {
   WorldOptions options;
   MeetingOptions meeting;
   std::string token{};                      // empty: none
-  std::optional<bool> encrypt{};            // what goes over the links; unset: where there is a token
-  bool peer_memory = true;                  // ranks of this machine may read each other's memory
-  bool status = true;                       // other programs of this user may ask for the state (status_socket.hpp)
+  std::optional<bool> encrypt{};            // whether links are encrypted; unset: where there is a token
+  bool peer_memory = true;                  // whether ranks of this machine may read each other's memory
+  bool status = true;                       // whether this user's programs may ask for the state (status_socket.hpp)
   std::optional<int> listening_descriptor;  // rank 0: listens at the coordinator's address; the world closes it
-  WebConfig web{};                          // where there are guests
+  WebConfig web{};                          // used where there are guests
   DelayHandler on_delay{};                  // unset: warnings go to stderr
 };
 
-/// A world as a native program holds it: the core's with a loop, a network and the threads' rules. It lives as long as any of its groups
+/// The world of a native program: the core's world with a loop, a network, and the rules for threads. It lives as long as any of its groups
 /// (shared_group.hpp). Any thread.
-class World {
+class NativeWorld {
  public:
-  /// Meets the other ranks; throws the reason if they do not come together.
-  explicit World(const WorldConfig& config);
-  /// Takes leave of the others; waits at most the close timeout.
-  ~World();
-  World(const World&) = delete;
-  World& operator=(const World&) = delete;
+  /// Meets the other ranks. Throws the reason where they do not meet.
+  explicit NativeWorld(const WorldConfig& config);
+  /// Says goodbye to the other ranks, and waits at most the close timeout.
+  ~NativeWorld();
+  NativeWorld(const NativeWorld&) = delete;
+  NativeWorld& operator=(const NativeWorld&) = delete;
 
-  Progress& progress() { return progress_; }
-  /// Only while holding the loop.
+  LoopDriver& driver() { return driver_; }
+  /// May be used only while holding the loop.
   ringlet::World& core() { return *core_; }
 
  private:
@@ -50,7 +50,7 @@ class World {
   void close();
 
   const WorldOptions options_;
-  Progress progress_;
+  LoopDriver driver_;
   std::unique_ptr<UvNetwork> network_;
   std::unique_ptr<TokenAuthenticator> authenticator_;
   std::unique_ptr<PeerMemory> peer_memory_;
