@@ -26,15 +26,11 @@ Job::Job(EventLoop& loop, JobOptions options, std::vector<Candidate> candidates,
                      if (stage_ != Stage::started) return;
                      for (JobMachine& machine : machines_)
                        if (machine.channel) machine.channel->send(Order{static_cast<std::uint32_t>(signal_number), false, 0});
-                   }}),
-      alive_(std::make_shared<bool>(true)) {
+                   }}) {
   for (Candidate& candidate : candidates) machines_.emplace_back().candidate = std::move(candidate);
 }
 
-Job::~Job() {
-  *alive_ = false;
-  loop_.cancel(timer_);
-}
+Job::~Job() { loop_.cancel(timer_); }
 
 void Job::on_message(std::size_t index, Message message) {
   if (ended_) return;
@@ -290,11 +286,10 @@ void Job::finish_if_over() {
   ended_ = true;
   loop_.cancel(timer_);
   policy_.finish();
-  loop_.defer([this, alive = alive_] {
-    if (!*alive) return;
+  loop_.defer(alive_.wrap([this] {
     for (JobMachine& machine : machines_) machine.channel.reset();
     events_.on_end(policy_.make_result(ranks_));
-  });
+  }));
 }
 
 }  // namespace ringlet::job

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/alive_guard.hpp"
 #include "tools/job/end_policy.hpp"
 #include "tools/job/machine_choice.hpp"
 #include "tools/job/message_channel.hpp"
@@ -139,7 +140,7 @@ class Job {
   int refusal_code_ = 1;  // the exit code where they end the job
   bool ended_ = false;
   TimerId timer_ = 0;
-  std::shared_ptr<bool> alive_;
+  AliveGuard alive_;
 };
 
 }  // namespace ringlet::job

@@ -15,13 +15,13 @@ constexpr std::size_t kMaxShownBytes = 256;
 }  // namespace
 
 MachineSession::MachineSession(EventLoop& loop, std::unique_ptr<MessageChannel> channel, SessionHost& host, Events events)
-    : loop_(loop), host_(host), events_(std::move(events)), alive_(std::make_shared<bool>(true)) {
+    : loop_(loop), host_(host), events_(std::move(events)) {
   job_.peer = channel->peer_name();
   channel_ = std::move(channel);
   channel_->start([this](Message message) { on_message(std::move(message)); }, [this](const Status& status) { close(status.text()); });
 }
 
-MachineSession::~MachineSession() { *alive_ = false; }
+MachineSession::~MachineSession() = default;
 
 void MachineSession::on_message(Message message) {
   // A closed channel may still hand on what it has received.
@@ -107,11 +107,10 @@ void MachineSession::on(const EchoRequest& request) {
 
 void MachineSession::on(const PathSurvey& survey) {
   if (std::exchange(surveying_, true)) return close("it asked for a survey while one was made");
-  host_.measure(survey, [this, alive = alive_](const SurveyedPaths& surveyed) {
-    if (!*alive) return;
+  host_.measure(survey, alive_.wrap([this](const SurveyedPaths& surveyed) {
     surveying_ = false;
     send(surveyed);
-  });
+  }));
 }
 
 void MachineSession::make_crew() {
@@ -157,9 +156,7 @@ void MachineSession::close(const std::string& why) {
 
 void MachineSession::finish() {
   if (std::exchange(over_, true)) return;
-  loop_.defer([this, alive = alive_] {
-    if (*alive) events_.on_over();
-  });
+  loop_.defer(alive_.wrap([this] { events_.on_over(); }));
 }
 
 }  // namespace ringlet::job

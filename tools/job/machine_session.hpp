@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "core/base/alive_guard.hpp"
 #include "core/ports/event_loop.hpp"
 #include "tools/job/message_channel.hpp"
 #include "tools/job/rank_crew.hpp"
@@ -87,7 +88,7 @@ class MachineSession {
   Duration grace_ = Duration::seconds(5);
   std::array<std::size_t, 2> output_under_way_{};  // of stdouts and of stderrs
   std::optional<std::string> end_reason_;
-  std::shared_ptr<bool> alive_;
+  AliveGuard alive_;
 };
 
 }  // namespace ringlet::job

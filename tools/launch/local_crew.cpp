@@ -25,20 +25,15 @@ RankProcess::Clock::time_point time_after(Duration grace) {
 }  // namespace
 
 LocalCrew::LocalCrew(UvLoop& loop, CrewSettings settings, job::CrewEvents events)
-    : loop_(loop), settings_(std::move(settings)), events_(std::move(events)), alive_(std::make_shared<bool>(true)) {}
+    : loop_(loop), settings_(std::move(settings)), events_(std::move(events)) {}
 
 LocalCrew::~LocalCrew() {
-  *alive_ = false;
   loop_.cancel(sweep_timer_);
   send(SIGKILL);
 }
 
 /// libuv's callbacks stand outside the loop's turns, and must not find their own handle destroyed.
-void LocalCrew::later(std::function<void()> task) {
-  loop_.defer([alive = alive_, task = std::move(task)] {
-    if (*alive) task();
-  });
-}
+void LocalCrew::later(std::function<void()> task) { loop_.defer(alive_.wrap(std::move(task))); }
 
 Result<std::uint16_t> LocalCrew::open_coordinator(const job::BindPort& where) {
   try {

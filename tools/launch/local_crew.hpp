@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/alive_guard.hpp"
 #include "tools/job/rank_crew.hpp"
 #include "tools/launch/guard.hpp"
 #include "tools/launch/output_stream.hpp"
@@ -64,7 +65,7 @@ class LocalCrew final : public job::RankCrew {
   TimerId sweep_timer_ = 0;
   std::array<bool, 2> held_{};
   bool started_ = false, stopping_ = false, over_ = false;
-  std::shared_ptr<bool> alive_;
+  AliveGuard alive_;
 };
 
 }  // namespace ringlet::launch

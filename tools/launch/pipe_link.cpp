@@ -18,13 +18,13 @@ constexpr std::size_t kMaxWriteParts = 16;
 }  // namespace
 
 PipeLink::PipeLink(UvLoop& loop, UniqueFd in, UniqueFd out, std::string peer_name)
-    : loop_(loop), in_(std::move(in)), out_(std::move(out)), peer_name_(std::move(peer_name)), alive_(std::make_shared<bool>(true)) {
+    : loop_(loop), in_(std::move(in)), out_(std::move(out)), peer_name_(std::move(peer_name)) {
   int error = in_poll_.emplace().open(loop.uv(), in_.get());
   if (error == 0) error = out_poll_.emplace().open(loop.uv(), out_.get());
   if (error != 0) throw LaunchError(1, std::string("cannot watch a pipe: ") + uv_strerror(error));
 }
 
-PipeLink::~PipeLink() { *alive_ = false; }
+PipeLink::~PipeLink() = default;
 
 void PipeLink::start(LinkUser& user) {
   user_ = &user;
@@ -48,19 +48,17 @@ void PipeLink::end_after_present_bytes() {
 }
 
 void PipeLink::later(void (PipeLink::*task)()) {
-  loop_.defer([this, task, alive = alive_] {
-    if (*alive) (this->*task)();
-  });
+  loop_.defer(alive_.wrap([this, task] { (this->*task)(); }));
 }
 
 void PipeLink::go_on() {
   pending_ = false;
   if (user_ == nullptr || ended_) return;
-  const auto alive = alive_;
+  const auto guard = alive_.watch();
   const bool full = transmit();
-  if (!*alive || ended_) return;
+  if (!guard.alive() || ended_) return;
   const bool empty = receive();
-  if (!*alive || ended_) return;
+  if (!guard.alive() || ended_) return;
   const auto watch = [this](UvPoll& poll, int event) {
     poll.start(event, [this, &poll] {
       poll.stop();
@@ -73,8 +71,8 @@ void PipeLink::go_on() {
 
 /// Returns whether the pipe is full.
 bool PipeLink::transmit() {
-  const auto alive = alive_;
-  while (*alive && out_) {
+  const auto guard = alive_.watch();
+  while (guard.alive() && out_) {
     const auto parts = user_->to_send();
     if (parts.empty()) {
       if (!finishing_) return false;
@@ -99,8 +97,8 @@ bool PipeLink::transmit() {
 
 /// Returns whether the pipe is empty.
 bool PipeLink::receive() {
-  const auto alive = alive_;
-  while (*alive && !ended_) {
+  const auto guard = alive_.watch();
+  while (guard.alive() && !ended_) {
     const auto parts = user_->to_receive();
     if (parts.empty()) return false;
     const ssize_t bytes = ::read(in_.get(), parts.front().data(), parts.front().size());

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 
+#include "core/base/alive_guard.hpp"
 #include "core/ports/link.hpp"
 #include "tools/launch/unique_fd.hpp"
 #include "tools/launch/uv_handles.hpp"
@@ -46,7 +46,7 @@ class PipeLink : public Link {
   bool finishing_ = false;  // `out_` is closed when all has been sent
   bool draining_ = false;   // nothing is awaited any more
   bool ended_ = false;
-  std::shared_ptr<bool> alive_;
+  AliveGuard alive_;
 };
 
 }  // namespace ringlet::launch
