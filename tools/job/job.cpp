@@ -46,8 +46,8 @@ void Job::reach(std::size_t index, std::unique_ptr<MessageChannel> channel) {
                          [this, index](const Status& status) { on_lost(index, status); });
   const Candidate& candidate = machine.candidate;
   machine.channel->send(Hail{kProtocol, options_.version, options_.group, options_.from, candidate.program, candidate.directory});
-  if (timer_ != 0) return;
-  timer_ = loop_.after(options_.answer_time, [this] {
+  if (timer_ != 0 || !options_.answer_time) return;
+  timer_ = loop_.after(*options_.answer_time, [this] {
     for (std::size_t i = 0; i < machines_.size() && stage_ == Stage::asking; ++i)
       if (!machines_[i].answered) miss(i, fmt::format("{} did not answer", machines_[i].candidate.name));
   });
@@ -122,7 +122,7 @@ void Job::bind_port() {
   stage_ = Stage::opening;
   events_.on_chosen(ranks_);
   loop_.cancel(timer_);
-  timer_ = loop_.after(options_.answer_time, [this] { on_start_late(); });
+  if (options_.answer_time) timer_ = loop_.after(*options_.answer_time, [this] { on_start_late(); });
   const JobMachine& first = machines_[first_machine_];
   const std::string& host = first.candidate.meeting_host;
   MeetingPoint meeting{host.find(':') == std::string::npos ? "0.0.0.0" : "::", 0, host};
@@ -142,7 +142,7 @@ void Job::on_start_late() {
   for (std::size_t i = 0; i < machines_.size(); ++i)
     if (machines_[i].ranks > 0 && !machines_[i].started && (stage_ == Stage::started || i == first_machine_))
       late += (late.empty() ? "" : ", ") + machines_[i].candidate.name;
-  fail(1, fmt::format("{} did not start the ranks within {} s", late, options_.answer_time.whole_milliseconds() / 1000));
+  fail(1, fmt::format("{} did not start the ranks within {} s", late, options_.answer_time->whole_milliseconds() / 1000));
 }
 
 void Job::on(std::size_t index, const PortBound& opened) {

@@ -41,8 +41,8 @@ struct JobOptions {
   bool prefix = true;          // rank_prefix() stands before each line
   EndPolicy::Options end{};
   /// Bounds the time from the question whether a machine would run the program to its answer, and that from there to the start of all
-  /// ranks.
-  Duration answer_time = Duration::seconds(10);
+  /// ranks. Unset: there is no bound.
+  std::optional<Duration> answer_time = Duration::seconds(10);
   /// Gets the offers of the machines that take part, rank 0's first. Unset: the ranks meet at the first one's meeting_host.
   std::function<MeetingPoint(const std::vector<Offer>&)> choose_meeting{};
   std::string before_refusals{}, between_refusals = "; ";

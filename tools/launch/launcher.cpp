@@ -18,9 +18,6 @@ namespace ringlet::launch {
 
 namespace {
 
-/// Longer than this machine may take to start its own ranks.
-constexpr Duration kAnyTime = Duration::seconds(24 * 3600);
-
 /// Tells of the guests that wait at rank 0.
 class GuestWatch {
  public:
@@ -52,7 +49,7 @@ job::JobResult run_here(const LaunchOptions& options) {
     settings.inherited.push_back({"RINGLET_PRESENCE_FD", guests.emplace(loop, options.guests, runner.output()).writer.get()});
 
   job::JobOptions job = make_job_options(options);
-  job.answer_time = kAnyTime;
+  job.answer_time.reset();  // this machine answers, however busy it is
   job.choose_meeting = [&options](const std::vector<job::Offer>&) {
     return job::MeetingPoint{options.listen_at.host, options.listen_at.port, host_here(options.listen_at.host)};
   };
