@@ -40,7 +40,8 @@ class Adder {
       return;
     }
     const std::int32_t sum = group_.size() * (group_.size() + 1) / 2;
-    for (const auto value : values_) REQUIRE(value == sum);
+    const auto wrong = std::find_if(values_.begin(), values_.end(), [sum](std::int32_t value) { return value != sum; });
+    if (wrong != values_.end()) FAIL("rank " << rank_ << " has " << *wrong << " at " << wrong - values_.begin() << ", not " << sum);
     if (--rounds_ > 0) next();
   }
 

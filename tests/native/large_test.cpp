@@ -1,5 +1,9 @@
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <cstring>
+
 #include <catch2/catch.hpp>
 
 #include "tests/native/expect.hpp"
@@ -12,21 +16,35 @@ namespace {
 
 constexpr std::size_t kCount = (std::size_t{5} << 30) / 2;  // more than 31 bits count
 
-/// Returns a value that differs between ranks, and between places that are a power of two apart.
-std::uint8_t value_of(int rank, std::size_t index) {
-  return static_cast<std::uint8_t>(index * 31 + (index >> 8) * 17 + (index >> 16) * 13 + (index >> 24) * 7 + (index >> 31) * 101 +
+constexpr std::size_t kBlock = 256;
+
+/// Returns the first value of a block. Values differ between ranks, and between places that are a power of two apart.
+std::uint8_t first_of_block(int rank, std::size_t index) {
+  return static_cast<std::uint8_t>((index >> 8) * 17 + (index >> 16) * 13 + (index >> 24) * 7 + (index >> 31) * 101 +
                                    static_cast<std::size_t>(rank) * 3);
 }
 
-void fill(std::span<std::uint8_t> values, int rank) {
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = value_of(rank, i);
+/// Writes first, first + step, first + 2 step and so on. The index has one byte, so that a vector register holds many.
+void fill_block(std::span<std::uint8_t> block, std::uint8_t first, std::uint8_t step) {
+  std::uint8_t index = 0;
+  for (std::uint8_t& value : block) value = static_cast<std::uint8_t>(first + step * index++);
 }
 
+void fill(std::span<std::uint8_t> values, int rank) {
+  for (std::size_t at = 0; at < values.size(); at += kBlock)
+    fill_block(values.subspan(at, std::min(kBlock, values.size() - at)), first_of_block(rank, at), 31);
+}
+
+/// Returns the first index whose value is not the sum of the ranks' values, or the number of values.
 std::size_t first_wrong(std::span<const std::uint8_t> values, std::initializer_list<int> ranks) {
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    std::uint8_t sum = 0;
-    for (const int rank : ranks) sum = static_cast<std::uint8_t>(sum + value_of(rank, i));
-    if (values[i] != sum) return i;
+  std::array<std::uint8_t, kBlock> sums{};
+  for (std::size_t at = 0; at < values.size(); at += kBlock) {
+    const auto block = values.subspan(at, std::min(kBlock, values.size() - at));
+    std::uint8_t first = 0;
+    for (const int rank : ranks) first = static_cast<std::uint8_t>(first + first_of_block(rank, at));
+    fill_block(sums, first, static_cast<std::uint8_t>(31 * ranks.size()));
+    if (std::memcmp(block.data(), sums.data(), block.size()) == 0) continue;
+    return at + static_cast<std::size_t>(std::mismatch(block.begin(), block.end(), sums.begin()).first - block.begin());
   }
   return values.size();
 }
