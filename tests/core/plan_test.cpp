@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
 #include <numeric>
@@ -146,7 +147,7 @@ class Replay {
     REQUIRE(region.offset_bytes + region.bytes <= bytes.size());
     std::vector<Content> out(bytes.begin() + static_cast<std::ptrdiff_t>(region.offset_bytes),
                              bytes.begin() + static_cast<std::ptrdiff_t>(region.offset_bytes + region.bytes));
-    for (const auto& content : out) REQUIRE_FALSE(content.times.empty());
+    REQUIRE(std::none_of(out.begin(), out.end(), [](const Content& content) { return content.times.empty(); }));
     return out;
   }
   void write(Rank& state, const Region& region, const std::vector<Content>& values) {
@@ -158,7 +159,7 @@ class Replay {
   }
   static void add(std::vector<Content>& sum, const std::vector<Content>& values) {
     for (std::size_t i = 0; i < sum.size(); ++i) {
-      REQUIRE(sum[i].from == values[i].from);
+      if (sum[i].from != values[i].from) FAIL("byte " << values[i].from << " is added to byte " << sum[i].from);
       for (std::size_t r = 0; r < sum[i].times.size(); ++r) sum[i].times[r] += values[i].times[r];
     }
   }
@@ -223,7 +224,9 @@ class Replay {
       if (operand.after != kAtOnce && !state.done[static_cast<std::size_t>(operand.after)]) return false;
       const auto values = read(state, operand.from);
       // The operands are in rank order: the i-th is the i-th rank's.
-      for (const auto& content : values) REQUIRE(content == unit(static_cast<int>(i), content.from));
+      REQUIRE(std::all_of(values.begin(), values.end(), [&](const Content& content) {
+        return content == unit(static_cast<int>(i), content.from);
+      }));
       if (i == 0)
         sum = values;
       else
@@ -237,7 +240,8 @@ class Replay {
     if (call_.kind == CollectiveKind::barrier) return;
     const bool is_source = call_.kind == CollectiveKind::broadcast && rank == call_.root;
     auto& output = memory(at(rank), is_source ? Buffer::input : Buffer::output);
-    for (std::size_t i = 0; i < output.size(); ++i) REQUIRE(output[i] == expected(rank, i));
+    for (std::size_t i = 0; i < output.size(); ++i)
+      if (!(output[i] == expected(rank, i))) FAIL("rank " << rank << " has a wrong byte " << i);
   }
 
   /// Returns the content that byte `i` of a rank's output must have.
