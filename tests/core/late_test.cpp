@@ -48,7 +48,7 @@ TEST_CASE("every rank names the one that has not called, however far along the r
   const int size = GENERATE(4, 8);
   const std::size_t count = GENERATE(10, 20'000, 200'000);  // exchange, direct, ring
   for (const auto seed : seeds(static_cast<std::uint64_t>(size))) {
-    const int late = static_cast<int>(seed);
+    const int late = static_cast<int>(seed) % size;
     CAPTURE(size, count, late);
     LateRank ranks(size, seed);
     for (int rank = 0; rank < size; ++rank)
@@ -65,7 +65,7 @@ TEST_CASE("by the hub every rank names the one that has not called, though guest
   const int guests = GENERATE(2, 3, 5);
   const std::size_t count = GENERATE(10, 20'000, 200'000);
   for (const auto seed : seeds(6)) {
-    const int late = static_cast<int>(seed);
+    const int late = static_cast<int>(seed % 6);
     CAPTURE(guests, count, late);
     LateRank ranks(6, seed, guests);
     for (int rank = 0; rank < 6; ++rank)
