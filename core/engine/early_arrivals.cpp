@@ -4,11 +4,10 @@ namespace ringlet {
 
 namespace {
 
-constexpr std::size_t kMaxEarlyBytes = 64 << 20;
-constexpr std::size_t kEarlyFrameBytes = 128;  // what each early frame costs beyond its payload
 constexpr std::uint64_t kMaxEarlyOperations = 65'536;
 
-std::size_t bytes_of_counts(const Call& call) { return call.counts.size() * sizeof call.counts[0]; }
+EarlyCost cost_of(const Call& call) { return {0, EarlyCost::kRecordBytes + call.counts.size() * sizeof call.counts[0]}; }
+EarlyCost cost_of(const FrameHeader& data) { return {data.payload_bytes, EarlyCost::kFrameBytes}; }
 
 }  // namespace
 
@@ -16,6 +15,8 @@ EarlyArrivals::Frame::Frame(EarlyArrivals& arrivals, int from, const FrameHeader
     : owner(arrivals), peer(from), header(frame_header) {
   bytes.reserve(frame_header.payload_bytes);
 }
+
+EarlyArrivals::Frame::~Frame() { owner.group_.session(peer).release_early(cost_of(header)); }
 
 std::size_t EarlyArrivals::Frame::consume(ConstBytes piece) {
   bytes.insert(bytes.end(), piece.begin(), piece.end());
@@ -27,13 +28,17 @@ void EarlyArrivals::Frame::frame_ended() {
   owner.on_frame_ended_(peer, header.sequence);  // may destroy this
 }
 
+EarlyArrivals::~EarlyArrivals() {
+  for (const auto& [key, arrivals] : arrivals_)
+    if (arrivals.call) group_.session(key.second).release_early(cost_of(*arrivals.call));
+}
+
 void EarlyArrivals::add_call(int peer, std::uint64_t sequence, std::uint64_t ahead, const Call& call) {
   if (ahead > kMaxEarlyOperations) return group_.fail_for(peer, "a call too far ahead: " + group_.operation_name(stream_, sequence));
   Arrivals& arrivals = arrivals_[{sequence, peer}];
   if (arrivals.call) return group_.fail_for(peer, "the same call twice");
-  if (bytes_ + bytes_of_counts(call) > kMaxEarlyBytes)
+  if (!group_.session(peer).keep_early(cost_of(call)))
     return group_.fail_for(peer, "more calls than may wait for " + group_.operation_name(stream_, sequence) + " to start here");
-  bytes_ += bytes_of_counts(call);
   arrivals.call = call;
 }
 
@@ -43,36 +48,31 @@ PayloadSink* EarlyArrivals::add_frame(int peer, const FrameHeader& header) {
     group_.fail_for(peer, "data of " + group_.operation_name(stream_, header.sequence) + " before its call");
     return nullptr;
   }
-  const std::size_t cost = kEarlyFrameBytes + header.payload_bytes;
-  if (bytes_ + cost > kMaxEarlyBytes || header.payload_bytes > group_.options().eager_window_bytes) {
+  if (header.payload_bytes > group_.options().eager_window_bytes || !group_.session(peer).keep_early(cost_of(header))) {
     group_.fail_for(peer, "more data than allowed before " + group_.operation_name(stream_, header.sequence) + " has started here");
     return nullptr;
   }
-  bytes_ += cost;
-  auto& frames = found->second.frames;
-  frames.push_back(std::make_unique<Frame>(*this, peer, header));
-  return frames.back().get();
+  return &found->second.frames.emplace_back(*this, peer, header);
 }
 
 std::optional<Call> EarlyArrivals::take_call(int peer, std::uint64_t sequence) {
   const auto found = arrivals_.find({sequence, peer});
   if (found == arrivals_.end()) return std::nullopt;
   std::optional<Call> call = std::exchange(found->second.call, std::nullopt);
-  if (call) bytes_ -= bytes_of_counts(*call);
+  if (call) group_.session(peer).release_early(cost_of(*call));
   drop_if_empty(found);
   return call;
 }
 
-std::unique_ptr<EarlyArrivals::Frame> EarlyArrivals::take_frame(int peer, std::uint64_t sequence) {
+std::list<EarlyArrivals::Frame> EarlyArrivals::take_frame(int peer, std::uint64_t sequence) {
+  std::list<Frame> taken;
   const auto found = arrivals_.find({sequence, peer});
-  if (found == arrivals_.end()) return nullptr;
+  if (found == arrivals_.end()) return taken;
   auto& frames = found->second.frames;
-  if (frames.empty() || !frames.front()->complete) return nullptr;
-  std::unique_ptr<Frame> frame = std::move(frames.front());
-  frames.pop_front();
-  bytes_ -= kEarlyFrameBytes + frame->header.payload_bytes;
+  if (frames.empty() || !frames.front().complete) return taken;
+  taken.splice(taken.begin(), frames, frames.begin());
   drop_if_empty(found);
-  return frame;
+  return taken;
 }
 
 void EarlyArrivals::drop_if_empty(std::map<Key, Arrivals>::iterator arrivals) {

@@ -2,10 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
+#include <list>
 #include <map>
-#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -14,13 +13,15 @@
 
 namespace ringlet {
 
-/// Keeps the calls and data frames that peers have sent for operations of a stream that have not started here yet. Their number and size
-/// are bounded; a peer that exceeds the bounds ends the world.
+/// Keeps the calls and data frames that peers have sent for operations of a stream that have not started here yet. A peer that exceeds its
+/// budget (EarlyBudget) ends the world.
 class EarlyArrivals {
  public:
-  /// A data frame of an operation that has not started here.
+  /// A data frame of an operation that has not started here. It counts as kept for the peer as long as it exists.
   struct Frame final : BufferedSink {
     Frame(EarlyArrivals& arrivals, int from, const FrameHeader& frame_header);
+    ~Frame();
+    Frame(const Frame&) = delete;
     std::size_t consume(ConstBytes piece) override;
     void frame_ended() override;
 
@@ -34,19 +35,21 @@ class EarlyArrivals {
   /// `on_frame_ended` is called for each frame that has been received completely.
   EarlyArrivals(GroupContext& group, std::uint16_t stream, std::function<void(int peer, std::uint64_t sequence)> on_frame_ended)
       : group_(group), stream_(stream), on_frame_ended_(std::move(on_frame_ended)) {}
+  ~EarlyArrivals();
+  EarlyArrivals(const EarlyArrivals&) = delete;
 
   /// `ahead` is the distance between `sequence` and the operation that this rank is in.
   void add_call(int peer, std::uint64_t sequence, std::uint64_t ahead, const Call& call);
   /// Returns where the payload of a data frame goes, or null where the world has failed.
   PayloadSink* add_frame(int peer, const FrameHeader& header);
   std::optional<Call> take_call(int peer, std::uint64_t sequence);
-  /// Returns the operation's next frame in the order of arrival, or null where there is none or it is still being received.
-  std::unique_ptr<Frame> take_frame(int peer, std::uint64_t sequence);
+  /// Returns the operation's next frame in the order of arrival, or none where there is none or it is still being received.
+  std::list<Frame> take_frame(int peer, std::uint64_t sequence);
 
  private:
   struct Arrivals {
     std::optional<Call> call;
-    std::deque<std::unique_ptr<Frame>> frames;
+    std::list<Frame> frames;  // an empty one takes no memory of its own
   };
   using Key = std::pair<std::uint64_t, int>;  // sequence, peer
 
@@ -56,7 +59,6 @@ class EarlyArrivals {
   const std::uint16_t stream_;
   const std::function<void(int, std::uint64_t)> on_frame_ended_;
   std::map<Key, Arrivals> arrivals_;
-  std::size_t bytes_ = 0;
 };
 
 }  // namespace ringlet

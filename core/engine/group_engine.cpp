@@ -59,6 +59,13 @@ bool GroupEngine::idle() const {
          std::all_of(mailboxes_.begin(), mailboxes_.end(), [](const auto& entry) { return entry.second->idle(); });
 }
 
+EarlyCost GroupEngine::early_at(int peer) const {
+  EarlyCost early;
+  for (const auto& engine : streams_)
+    if (engine) early += engine->early_at(peer);
+  return early;
+}
+
 PayloadSink* GroupEngine::on_frame(int world_rank, const FrameHeader& header) {
   const int peer = *members().rank_of(world_rank);
   if (header.kind == FrameKind::leave) {

@@ -38,6 +38,8 @@ class GroupEngine {
   std::string_view links();
   /// Whether no operation is pending.
   bool idle() const;
+  /// What a member may still have to keep for operations of this rank that have ended here. No operation may be pending.
+  EarlyCost early_at(int peer) const;
 
   // The world calls the next two. Their rank is the world's number of a member that has not left.
   /// Takes a frame of an operation, or the member's `leave` frame, which ends the world if the member is still needed here. Returns null

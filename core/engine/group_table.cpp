@@ -49,7 +49,11 @@ void GroupTable::leave(GroupEngine& group) {
     // A member that has left already waits for this frame before it uses its number of the group again.
     leave.group = group.members().group_id(rank);
     session.send_owned(leave, {});
-    if (!group.has_left(rank)) slots_[id].awaited.push_back(peer);
+    const EarlyCost early = group.early_at(rank);
+    if (group.has_left(rank))
+      session.give_back_early(early);
+    else
+      slots_[id].awaited.push_back({peer, early});
   }
   drop(id);
 }
@@ -74,8 +78,9 @@ GroupEngine* GroupTable::find(int peer, std::uint32_t id) const {
 }
 
 void GroupTable::on_late_frame(int peer, const FrameHeader& header) {
+  const auto is_of = [peer](const Awaited& one) { return one.peer == peer; };
   const bool awaited =
-      header.group < slots_.size() && std::count(slots_[header.group].awaited.begin(), slots_[header.group].awaited.end(), peer) > 0;
+      header.group < slots_.size() && std::any_of(slots_[header.group].awaited.begin(), slots_[header.group].awaited.end(), is_of);
   if (awaited && header.kind == FrameKind::leave) return forget_member(header.group, peer);
   if (awaited) return;
   host_.fail({Errc::protocol_error,
@@ -84,7 +89,11 @@ void GroupTable::on_late_frame(int peer, const FrameHeader& header) {
 
 void GroupTable::forget_member(std::uint32_t id, int peer) {
   Slot& slot = slots_[id];
-  if (std::erase(slot.awaited, peer) > 0 && slot.awaited.empty()) free_.push_back(id);
+  const auto found = std::find_if(slot.awaited.begin(), slot.awaited.end(), [peer](const Awaited& one) { return one.peer == peer; });
+  if (found == slot.awaited.end()) return;
+  host_.session_with(peer).give_back_early(found->early);
+  slot.awaited.erase(found);
+  if (slot.awaited.empty()) free_.push_back(id);
 }
 
 void GroupTable::on_left_world(int peer) {

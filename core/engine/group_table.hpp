@@ -50,10 +50,15 @@ class GroupTable {
   void fail_all(const Status& status);
 
  private:
+  /// A member, by rank in the world, whose `leave` frame has not come, and what it may still have to keep until it has read this rank's.
+  struct Awaited {
+    int peer;
+    EarlyCost early;
+  };
   /// The state of one number. It is free, reserved or used by `group`; while `awaited` is not empty, it may not be used again yet.
   struct Slot {
     std::unique_ptr<GroupEngine> group;
-    std::vector<int> awaited;  // after leave(): the members, by rank in the world, whose `leave` frames have not come
+    std::vector<Awaited> awaited;  // after leave()
   };
 
   void forget_member(std::uint32_t id, int peer);

@@ -37,9 +37,6 @@ void IncomingMessage::finish_if_done() {
 Status EarlyMessage::begin_frame(const FrameHeader& header) {
   if (!eager_ || header.offset != received_ || header.payload_bytes == 0 || header.payload_bytes > shape_.bytes() - received_)
     return {Errc::protocol_error, "bytes of a message that was not accepted"};
-  if (!refused_ && !peer_.hold(header.payload_bytes))
-    return {Errc::protocol_error, "more bytes of messages than allowed before they are received"};
-  if (!refused_) held_ += header.payload_bytes;
   in_frame_ = true;
   return {};
 }
@@ -65,6 +62,6 @@ bool EarlyMessage::refuse() {
   return !eager_ || received_ == shape_.bytes();
 }
 
-void EarlyMessage::release() { peer_.release(std::exchange(held_, 0)); }
+void EarlyMessage::release() { peer_.session().release_early(std::exchange(kept_, {})); }
 
 }  // namespace ringlet

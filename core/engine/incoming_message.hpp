@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/engine/early_budget.hpp"
 #include "core/engine/payload_sink.hpp"
 #include "core/engine/tasks.hpp"
 #include "core/wire/frame.hpp"
@@ -47,8 +48,11 @@ class IncomingMessage final : public PayloadSink {
 /// A message that was offered before its receive was posted, or that was refused while its bytes are still coming.
 class EarlyMessage final : public BufferedSink {
  public:
-  EarlyMessage(PeerMessages& peer, std::uint64_t sequence, const MessageShape& shape, bool eager)
-      : shape_(shape), eager_(eager), peer_(peer), sequence_(sequence) {}
+  /// `cost` has been counted as kept for the peer; it is released with the message, or before.
+  EarlyMessage(PeerMessages& peer, std::uint64_t sequence, const MessageShape& shape, bool eager, const EarlyCost& cost)
+      : shape_(shape), eager_(eager), peer_(peer), sequence_(sequence), kept_(cost) {}
+  ~EarlyMessage() { release(); }
+  EarlyMessage(const EarlyMessage&) = delete;
 
   Status begin_frame(const FrameHeader& header);
   std::size_t consume(ConstBytes bytes) override;
@@ -56,7 +60,7 @@ class EarlyMessage final : public BufferedSink {
 
   /// Discards the message's bytes, including those still to come. Returns whether none are still to come.
   bool refuse();
-  /// The message's bytes no longer count as held by PeerMessages.
+  /// The message no longer counts as kept for the peer.
   void release();
   const MessageShape& shape() const { return shape_; }
   bool in_frame() const { return in_frame_; }
@@ -69,7 +73,7 @@ class EarlyMessage final : public BufferedSink {
   const std::uint64_t sequence_;
   std::vector<std::byte> bytes_;
   std::size_t received_ = 0;
-  std::size_t held_ = 0;
+  EarlyCost kept_;
   bool in_frame_ = false;  // the session holds a pointer to this
   bool refused_ = false;
 };

@@ -15,14 +15,14 @@ void Lane::start(const PeerSteps& steps, std::uint64_t sequence, ConstBytes call
   sequence_ = sequence;
   session_ = &group_.session(steps.peer);
   called_ = call_given_ = without_peer_ = false;
-  eager_taken_ = 0;
+  early_ = {};
   next_send_ = frames_out_ = next_receive_ = 0;
   send_offset_ = receive_offset_ = 0;
   session_->mark_ready(*this);
 }
 
 void Lane::end() {
-  if (eager_taken_ > 0) window_.defer_release(sequence_, std::exchange(eager_taken_, 0));
+  if (early_.record_bytes > 0) window_.defer_release(sequence_, std::exchange(early_, {}));
 }
 
 void Lane::withdraw() {
@@ -31,7 +31,9 @@ void Lane::withdraw() {
 
 void Lane::on_call() {
   called_ = true;
-  if (eager_taken_ > 0) window_.give_back(std::exchange(eager_taken_, 0));
+  window_.give_back(early_);
+  session_->give_back_early(std::exchange(early_, {}));
+  session_->forget_waiting(*this);
   session_->mark_ready(*this);
 }
 
@@ -54,25 +56,30 @@ std::optional<std::size_t> Lane::sendable() const {
   if (next_send_ == steps_.send_count) return std::nullopt;
   const Send& next = send(next_send_);
   const RunningPlan::Prefix source = plan_.progress(next.after);
-  if (next.from.bytes == 0) return source.done ? std::optional<std::size_t>(0) : std::nullopt;
+  if (next.from.bytes == 0) return source.done && frame_room() ? std::optional<std::size_t>(0) : std::nullopt;
   const std::size_t segment = group_.options().segment_bytes;
   const std::size_t ready = (source.done ? next.from.bytes : std::min(source.bytes, next.from.bytes)) - send_offset_;
   const std::size_t left = next.from.bytes - send_offset_;
   if (ready < left && ready < segment) return std::nullopt;
   std::size_t bytes = std::min(ready, segment);
   if (!called_) {
-    const std::size_t used = eager_taken_ - call_cost();
-    const std::size_t allowance = group_.options().eager_bytes;
-    bytes = std::min({bytes, allowance - std::min(allowance, used), window_.room()});
+    bytes = std::min(bytes, frame_room().value_or(0));
     bytes -= bytes % plan_.element_bytes();
   }
   return bytes > 0 ? std::optional(bytes) : std::nullopt;
 }
 
-void Lane::take_eager(std::size_t bytes) {
-  if (called_) return;
-  window_.take(bytes);
-  eager_taken_ += bytes;
+std::optional<std::size_t> Lane::frame_room() const {
+  if (called_) return SIZE_MAX;
+  const EarlyCost room = session_->early_room();
+  if (room.record_bytes < EarlyCost::kFrameBytes) return std::nullopt;
+  const auto left = [](std::size_t limit, std::size_t taken) { return limit - std::min(limit, taken); };
+  return std::min({left(group_.options().eager_bytes, early_.payload_bytes), left(window_.room(), EarlyCost::kFrameBytes), room.payload_bytes});
+}
+
+void Lane::take_early(const EarlyCost& cost) {
+  window_.take(cost);
+  early_ += cost;
 }
 
 std::optional<OutgoingFrame> Lane::next_frame() {
@@ -83,7 +90,11 @@ std::optional<OutgoingFrame> Lane::next_frame() {
   if (!call_given_) return call_frame(header);
   const auto bytes = sendable();
   if (!bytes) return std::nullopt;
-  take_eager(*bytes);
+  if (!called_) {
+    const EarlyCost cost{*bytes, EarlyCost::kFrameBytes};
+    session_->take_early(cost);
+    take_early(cost);
+  }
   const Region& from = send(next_send_).from;
   header.kind = FrameKind::data;
   header.payload_bytes = static_cast<std::uint32_t>(*bytes);
@@ -101,8 +112,10 @@ std::optional<OutgoingFrame> Lane::next_frame() {
 
 std::optional<OutgoingFrame> Lane::call_frame(FrameHeader header) {
   if (steps_.call_with_first_send && !plan_.progress(send(0).after).done) return std::nullopt;
-  if (!called_ && window_.room() < call_cost()) return std::nullopt;
-  take_eager(call_cost());
+  if (!called_) {
+    if (window_.room() < call_cost().record_bytes || !session_->take_early_record(*this, call_cost())) return std::nullopt;
+    take_early(call_cost());
+  }
   call_given_ = true;
   ++frames_out_;
   header.kind = FrameKind::call;

@@ -37,7 +37,11 @@ class Lane final : public FrameSource, public PayloadSink {
   void on_call();
   bool called() const { return called_; }
   /// The peer's call of an earlier operation has come.
-  void on_call_of_ended(std::uint64_t sequence) { window_.release(sequence); }
+  void on_call_of_ended(std::uint64_t sequence) {
+    if (session_ != nullptr) session_->give_back_early(window_.release(sequence));
+  }
+  /// What the peer may still have to keep for operations of this lane.
+  const EarlyCost& early() const { return window_.taken(); }
   /// Whether the peer may have started the operation and may itself be waiting for another rank.
   bool may_wait_itself() const { return called_ || steps_.call_with_first_send; }
   Status begin_frame(const FrameHeader& header);
@@ -65,9 +69,10 @@ class Lane final : public FrameSource, public PayloadSink {
   std::optional<OutgoingFrame> call_frame(FrameHeader header);
   /// The number of bytes that may leave now in one frame, or nothing where none may. An empty transfer has 0 bytes.
   std::optional<std::size_t> sendable() const;
-  /// The bytes that the call takes in the eager window.
-  std::size_t call_cost() const { return EagerWindow::kOperationBytes + call_record_.size() - kCallRecordBytes; }
-  void take_eager(std::size_t bytes);
+  /// The number of bytes that one frame may have now, or nothing where the peer may be sent none before it has called the operation.
+  std::optional<std::size_t> frame_room() const;
+  EarlyCost call_cost() const { return {0, EarlyCost::kRecordBytes + call_record_.size() - kCallRecordBytes}; }
+  void take_early(const EarlyCost& cost);
   bool data_left() const { return next_send_ == steps_.send_count && frames_out_ == 0; }
   const Send& send(std::uint32_t number) const { return plan_.steps().sends[steps_.first_send + number]; }
   const Receive& receive(std::uint32_t number) const { return plan_.steps().receives[steps_.first_receive + number]; }
@@ -86,7 +91,7 @@ class Lane final : public FrameSource, public PayloadSink {
   bool called_ = false;        // the peer has started too
   bool call_given_ = false;    // our call frame is on its way
   bool without_peer_ = false;  // the peer has left and needs nothing any more
-  std::size_t eager_taken_ = 0;
+  EarlyCost early_;            // of this operation
   std::uint32_t next_send_ = 0;
   std::size_t send_offset_ = 0;
   std::uint32_t frames_out_ = 0;

@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "core/base/time.hpp"
+#include "core/engine/early_budget.hpp"
 #include "core/engine/session.hpp"
 #include "core/plan/placement.hpp"
 #include "simd/kernels.hpp"
@@ -28,6 +29,9 @@ struct WorldOptions {
   /// stream together.
   std::size_t eager_bytes = 64 << 10;
   std::size_t eager_window_bytes = 256 << 10;
+  /// What may be under way like that between two ranks, in all streams and groups together. All ranks must have the same limits. Filled in by
+  /// the world where it has no records.
+  EarlyCost early_limits{};
   AlgorithmLimits limits{};
   Placement placement{};
   LeafLimits leaf_limits{};

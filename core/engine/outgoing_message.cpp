@@ -18,6 +18,7 @@ OutgoingMessage::OutgoingMessage(PeerMessages& peer, std::uint64_t sequence, Mes
 std::optional<OutgoingFrame> OutgoingMessage::next_frame() {
   FrameHeader header = peer_.header(FrameKind::offer, sequence_);
   if (!offered_) {
+    if (!peer_.session().take_early_record(*this, {0, EarlyCost::kRecordBytes})) return std::nullopt;
     offered_ = true;
     ++frames_out_;
     header.flags = eager_ ? kFlagEager : std::uint8_t{0};
@@ -54,7 +55,7 @@ void OutgoingMessage::on_refuse(Status status) {
 }
 
 void OutgoingMessage::give_back() {
-  if (eager_) peer_.give_back_eager(task_.source.size());
+  peer_.session().give_back_early({eager_ ? task_.source.size() : 0, EarlyCost::kRecordBytes});
 }
 
 void OutgoingMessage::finish_if_done() {

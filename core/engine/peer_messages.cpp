@@ -7,8 +7,6 @@ namespace ringlet {
 
 namespace {
 
-/// The number of bytes that a rank may send to one peer before they are accepted; the receiver has to keep as many.
-constexpr std::size_t kMaxEagerBytes = 1 << 20;
 constexpr std::size_t kMaxOffers = 65'536;
 
 DiscardSink nothing_follows;
@@ -94,14 +92,8 @@ FrameHeader PeerMessages::header(FrameKind kind, std::uint64_t sequence) const {
 }
 
 bool PeerMessages::take_eager(std::size_t bytes) {
-  if (bytes > group_.options().eager_bytes || eager_bytes_ + bytes > kMaxEagerBytes) return false;
-  eager_bytes_ += bytes;
-  return true;
-}
-
-bool PeerMessages::hold(std::size_t bytes) {
-  if (held_bytes_ + bytes > kMaxEagerBytes) return false;
-  held_bytes_ += bytes;
+  if (bytes > std::min(group_.options().eager_bytes, session().early_room().payload_bytes)) return false;
+  session().take_early({bytes, 0});
   return true;
 }
 
@@ -133,8 +125,10 @@ void PeerMessages::on_offer(const FrameHeader& header, const MessageShape& shape
   const bool past = sequence < next_in_ && posted == incoming_.end();
   if (known || past) return group_.fail_for(peer_, "the same message twice");
   if (sequence - std::min(sequence, next_in_) > kMaxOffers) return group_.fail_for(peer_, "more messages than may wait");
-  if (eager && shape.bytes() > kMaxEagerBytes) return group_.fail_for(peer_, "more bytes of a message than allowed before it is accepted");
-  early_[sequence] = std::make_unique<EarlyMessage>(*this, sequence, shape, eager);
+  // An eager message has its whole size counted, so that all its bytes are sure to have room.
+  const EarlyCost cost{eager ? shape.bytes() : 0, EarlyCost::kRecordBytes};
+  if (!session().keep_early(cost)) return group_.fail_for(peer_, "more of messages than allowed before they are received");
+  early_[sequence] = std::make_unique<EarlyMessage>(*this, sequence, shape, eager, cost);
   if (posted != incoming_.end()) match(sequence);
 }
 

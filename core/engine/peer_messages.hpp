@@ -46,10 +46,6 @@ class PeerMessages {
   FrameHeader header(FrameKind kind, std::uint64_t sequence) const;
   /// Returns whether the bytes of a new message may be sent before it is accepted. If so, they are counted until it is answered.
   bool take_eager(std::size_t bytes);
-  void give_back_eager(std::size_t bytes) { eager_bytes_ -= bytes; }
-  /// Counts bytes of a message whose receive has not been posted yet. Returns false where the peer has sent more than it may.
-  bool hold(std::size_t bytes);
-  void release(std::size_t bytes) { held_bytes_ -= bytes; }
   /// A frame of a message that was offered early has come; its receive may have been posted meanwhile.
   void on_early_bytes(std::uint64_t sequence);
   void drop_early(std::uint64_t sequence) { early_.erase(sequence); }
@@ -85,8 +81,6 @@ class PeerMessages {
   std::map<std::uint64_t, std::unique_ptr<IncomingMessage>> incoming_;  // posted, not done
   std::map<std::uint64_t, std::unique_ptr<EarlyMessage>> early_;        // offered but not posted, or refused while bytes are still coming
   std::unique_ptr<RecordSink> record_;
-  std::size_t eager_bytes_ = 0;  // sent and not accepted yet
-  std::size_t held_bytes_ = 0;   // of messages that are not posted yet
   std::uint64_t ended_ = 0;
   Ended last_;
 };

@@ -62,11 +62,41 @@ FrameSource* Session::take_queued() {
 }
 
 void Session::withdraw(FrameSource& source) {
+  forget_waiting(source);
   if (!std::exchange(source.queued, false)) return;
   FrameSource* before = nullptr;
   for (FrameSource* at = first_queued_; at != &source; at = at->next_queued) before = at;
   (before != nullptr ? before->next_queued : first_queued_) = source.next_queued;
   if (last_queued_ == &source) last_queued_ = before;
+}
+
+bool Session::take_early_record(FrameSource& source, const EarlyCost& cost) {
+  if (!cost.fits_in(early_.room())) {
+    if (!std::exchange(source.waits_for_room, true)) waiting_.push_back(&source);
+    return false;
+  }
+  early_.take(cost);
+  wake_waiting();
+  return true;
+}
+
+void Session::give_back_early(const EarlyCost& cost) {
+  early_.give_back(cost);
+  wake_waiting();
+}
+
+void Session::forget_waiting(FrameSource& source) {
+  if (std::exchange(source.waits_for_room, false)) waiting_.erase(std::find(waiting_.begin(), waiting_.end(), &source));
+  wake_waiting();
+}
+
+// One is woken at a time, since the room may be enough for one alone. When it has taken some, or turns out to need none, the next is woken.
+void Session::wake_waiting() {
+  if (waiting_.empty() || early_.room().record_bytes < EarlyCost::kRecordBytes) return;
+  FrameSource& source = *waiting_.front();
+  waiting_.pop_front();
+  source.waits_for_room = false;
+  mark_ready(source);
 }
 
 void Session::send_owned(FrameHeader header, ConstBytes payload) {
@@ -140,6 +170,7 @@ void Session::entry_left(std::size_t index) {
 
 void Session::drop_sources() {
   while (first_queued_ != nullptr) take_queued();
+  for (FrameSource* source : std::exchange(waiting_, {})) source->waits_for_room = false;
   for (BatchEntry& entry : batch_) entry.source = nullptr;
   // Where the peer reads this memory itself, the link copies the bytes that it still needs.
   if (const std::size_t kept = link_ ? link_->recall() : 0; kept > 0) sent(kept);

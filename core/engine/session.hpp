@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/engine/early_budget.hpp"
 #include "core/engine/payload_sink.hpp"
 #include "core/ports/event_loop.hpp"
 #include "core/ports/link.hpp"
@@ -38,6 +39,7 @@ class FrameSource {
 
   // Used by the session alone. Its queue of sources is a list that is linked through the sources, so that it never allocates.
   bool queued = false;
+  bool waits_for_room = false;
   FrameSource* next_queued = nullptr;
 
  protected:
@@ -90,6 +92,21 @@ class Session final : private LinkUser {
   void mark_ready(FrameSource& source);
   /// Forgets a source that is about to be destroyed. None of its frames may be under way.
   void withdraw(FrameSource& source);
+
+  // What may be sent to the peer, and what is kept for it, before the other end has called for it.
+  void set_early_limits(const EarlyCost& limits) { early_ = EarlyBudget(limits); }
+  const EarlyCost& early_room() const { return early_.room(); }
+  void take_early(const EarlyCost& cost) { early_.take(cost); }
+  /// Takes `cost` for a call or an offer of `source`. Returns false where there is no room; the source is marked ready once there is.
+  bool take_early_record(FrameSource& source, const EarlyCost& cost);
+  void give_back_early(const EarlyCost& cost);
+  /// The source needs no room any more.
+  void forget_waiting(FrameSource& source);
+  /// Counts what the peer has sent. Returns false where that is more than it may send.
+  bool keep_early(const EarlyCost& cost) { return early_.keep(cost); }
+  void release_early(const EarlyCost& cost) { early_.release(cost); }
+  const EarlyCost& kept_early() const { return early_.kept(); }
+
   /// Queues a frame ahead of all sources' frames. The payload is copied.
   void send_owned(FrameHeader header, ConstBytes payload);
   /// Forgets all sources. A frame that has partly left is completed from a copy, so that the peer can still read the frames after it.
@@ -141,6 +158,7 @@ class Session final : private LinkUser {
 
   void mark_queued(FrameSource& source);
   FrameSource* take_queued();
+  void wake_waiting();
   void fill_batch();
   void add_to_batch(BatchEntry::Kind kind, const FrameHeader& header, ConstBytes payload, FrameSource* source);
   void entry_left(std::size_t index);
@@ -159,6 +177,8 @@ class Session final : private LinkUser {
   // sending
   FrameSource* first_queued_ = nullptr;
   FrameSource* last_queued_ = nullptr;
+  EarlyBudget early_{EarlyBudget::limits_in_world(2)};
+  std::deque<FrameSource*> waiting_;  // for room in the budget
   std::deque<OwnedFrame> owned_;
   std::vector<std::byte> raw_;  // the rest of a frame whose source is gone; sent before all frames
   std::vector<std::byte> raw_in_batch_;

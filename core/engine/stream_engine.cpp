@@ -28,7 +28,6 @@ class StreamEngine::CallSink final : public GatheringSink {
 StreamEngine::StreamEngine(std::uint16_t id, GroupContext& group)
     : id_(id),
       group_(group),
-      history_(group.options().eager_window_bytes / EagerWindow::kOperationBytes + 1),
       early_(group, id, [this](int peer, std::uint64_t sequence) { on_early_frame_ended(peer, sequence); }) {
   for (int peer = 0; peer < group.options().size; ++peer) {
     lanes_.emplace_back(*this, id, group, plan_, EagerWindow(group.options().eager_window_bytes));
@@ -43,6 +42,8 @@ StreamEngine::~StreamEngine() {
 // --- the order of operations ---
 
 void StreamEngine::add(CollectiveTask task) {
+  // A peer can make this rank create a stream, but only its own calls make a history.
+  if (history_.empty()) history_.resize(group_.options().eager_window_bytes / EarlyCost::kRecordBytes + 1);
   waiting_.push_back(std::move(task));
   if (!running_ && !start_deferred_) start_next();
 }
@@ -196,10 +197,10 @@ void StreamEngine::take_early_frames(int peer) {
   // The operation may end, and the group may fail, at each step.
   while (running_ && sequence_ == sequence) {
     const auto frame = early_.take_frame(peer, sequence);
-    if (!frame) return;
-    PayloadSink* sink = on_data(peer, frame->header);
+    if (frame.empty()) return;
+    PayloadSink* sink = on_data(peer, frame.front().header);
     if (sink == nullptr) return;
-    for (ConstBytes left = frame->bytes; !left.empty();) left = left.subspan(sink->consume(left));
+    for (ConstBytes left = frame.front().bytes; !left.empty();) left = left.subspan(sink->consume(left));
     sink->frame_ended();
   }
 }

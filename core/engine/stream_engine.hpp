@@ -30,6 +30,8 @@ class StreamEngine {
   /// Ends every operation with `status`. Sessions must have dropped their sources before.
   void fail_all(const Status& status);
   bool idle() const { return !running_ && waiting_.empty(); }
+  /// What the peer may still have to keep for operations of this rank.
+  const EarlyCost& early_at(int peer) const { return lane(peer).early(); }
 
   // Called for frames of peers. A null sink means that the world has failed.
   PayloadSink* on_call(int peer, const FrameHeader& header);

@@ -22,8 +22,10 @@ WorldOptions within_limits(WorldOptions options) {
   options.segment_bytes =
       std::clamp<std::size_t>(options.segment_bytes - options.segment_bytes % kLargestElement, kLargestElement, kMaxDataPayload);
   // A smaller window has no room for the longest call, and an operation could not begin before its peer's.
-  const std::size_t longest_call = EagerWindow::kOperationBytes + max_call_record_bytes(options.size) - kCallRecordBytes;
+  const std::size_t longest_call = EarlyCost::kRecordBytes + max_call_record_bytes(options.size) - kCallRecordBytes;
   options.eager_window_bytes = std::max(options.eager_window_bytes, longest_call);
+  if (options.early_limits.record_bytes == 0) options.early_limits = EarlyBudget::limits_in_world(options.size);
+  options.early_limits.record_bytes = std::max(options.early_limits.record_bytes, longest_call);
   options.max_groups = std::max<std::size_t>(options.max_groups, 1);
   options.topology = Topology::of_world(options.size, options.guests, options.leaf_limits);
   return options;
@@ -72,6 +74,7 @@ void World::adopt(std::unique_ptr<Link> link, int rank) {
 std::unique_ptr<Session> World::replace(std::unique_ptr<Session> session, int rank) {
   session->set_owner(*this);
   session->set_peer(rank);
+  session->set_early_limits(options_.early_limits);
   auto before = peers_.exchange_session(rank, std::move(session));
   if (failure_.ok()) return before;
   // The world has failed while this link was being dialled.

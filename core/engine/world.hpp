@@ -79,6 +79,8 @@ class World final : private SessionOwner, private GroupHost {
   void close(std::function<void()> on_closed);
 
   const Status& failure() const override { return failure_; }
+  /// What is kept for another rank whose operations have not started here.
+  const EarlyCost& kept_early(int rank) const { return peers_.session(rank).kept_early(); }
   bool busy() const { return !groups_.idle(); }
   const WorldOptions& options() const override { return options_; }
 

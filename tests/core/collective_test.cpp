@@ -18,6 +18,7 @@ WorldOptions random_options(SimRandom& random, int size) {
     options.session.receive_buffer_bytes = pick<std::size_t>(random, {128, 200, 1000, 16384});
     options.session.batch_bytes = pick<std::size_t>(random, {1, 500, 100000});
   }
+  if (random.below(2) != 0) options.early_limits = {pick<std::size_t>(random, {0, 100, 3000}), pick<std::size_t>(random, {512, 700, 3000})};
   options.guests = random.below(2) != 0 ? static_cast<int>(random.below(static_cast<std::uint64_t>(size))) : 0;
   options.placement.policy = static_cast<PlacementPolicy>(random.below(kPlacementPolicyCount));
   if (random.below(2) != 0)

@@ -62,6 +62,7 @@ WorldOptions random_options(SimRandom& random) {
     options.eager_window_bytes = 2000;
     options.session.receive_buffer_bytes = 200;
   }
+  if (random.below(2) != 0) options.early_limits = {random.below(2) * 500, 600 + random.below(2) * 4000};
   return options;
 }
 

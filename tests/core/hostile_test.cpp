@@ -32,8 +32,18 @@ std::vector<Violation> violations() {
   flood.call(50, first);
   for (int i = 0; i < 40; ++i) flood.data(50, 0, 2 << 20);
   Script offers = joined();
-  for (std::uint64_t i = 1; i < 10; ++i) offers.offer(i, {DType::u8, Shape{200'000}}, true).message(i, 200'000);
+  for (std::uint64_t i = 1; i < 50; ++i) offers.offer(i, {DType::u8, Shape{200'000}}, true).message(i, 200'000);
+  // Nothing of these is too much for one stream.
+  Script data_everywhere = joined(), calls_everywhere = joined(), offers_everywhere = joined();
+  for (std::uint16_t stream = 1; stream < 1024; ++stream) {
+    data_everywhere.call(0, first, stream).data(0, 0, 16 << 10, 0, stream);
+    for (std::uint64_t i = 0; i < 20; ++i) calls_everywhere.call(i, first, stream);
+    for (std::uint64_t i = 0; i < 20; ++i) offers_everywhere.offer(i, five, false, stream);
+  }
   return {
+      {"early data in all streams", data_everywhere},
+      {"early calls in all streams", calls_everywhere},
+      {"offers in all streams", offers_everywhere},
       {"unknown kind", joined().frame(header_of(static_cast<FrameKind>(77), 0))},
       {"absurd length", joined().frame(absurd)},
       {"second join", joined().control(wire::Join{})},

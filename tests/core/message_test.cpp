@@ -46,6 +46,7 @@ std::uint64_t run_seed(std::uint64_t seed) {
   setup.size = static_cast<int>(2 + random.below(4));
   setup.seed = seed;
   if (random.below(2) != 0) setup.paths = rough_paths();
+  if (random.below(2) != 0) setup.world.early_limits = {random.below(3) * 300, 512 * (1 + random.below(4))};
   if (random.below(2) != 0) {
     setup.world.segment_bytes = 100;
     setup.world.eager_bytes = random.below(2) * 500;
@@ -153,6 +154,37 @@ TEST_CASE("a receiver may leave right after it refused a message whose bytes are
     CHECK(sent.status.code() == Errc::mismatch);
     CHECK(group.world(0).failure().ok());
   }
+}
+
+TEST_CASE("a rank that is far ahead in many streams waits, and its peer catches up in another order") {
+  GroupSetup setup;
+  setup.world.limits = {64, 128};
+  SimGroup group(setup);
+  group.meet();
+  constexpr std::uint16_t kStreams = 1000;
+  constexpr int kRounds = 20;
+  std::vector<float> ahead(std::size_t{2} * kStreams * kRounds, 1.0F), behind(ahead.size(), 2.0F);
+  std::vector<Outcome*> outcomes;
+  const auto call = [&](int rank, std::vector<float>& values, std::uint16_t stream, int round) {
+    const std::size_t at = 2 * (stream * static_cast<std::size_t>(kRounds) + static_cast<std::size_t>(round));
+    const auto sum = std::span(values).subspan(at, 1), message = std::span(values).subspan(at + 1, 1);
+    outcomes.push_back(&group.start(rank, stream, make_all_reduce(ReduceOp::sum, sum, sum, 1, group.options(rank))));
+    outcomes.push_back(rank == 0 ? &group.send(0, stream, make_send(message, 1, group.options(0)))
+                                 : &group.receive(1, stream, make_receive(message, 0, group.options(1))));
+  };
+  for (std::uint16_t stream = 0; stream < kStreams; ++stream)
+    for (int round = 0; round < kRounds; ++round) call(0, ahead, stream, round);
+  group.sim().run_for(Duration::seconds(1));
+  CHECK(group.world(1).kept_early(0).fits_in(EarlyBudget::limits_in_world(2)));
+  for (std::uint16_t stream = kStreams; stream-- > 0;)
+    for (int round = 0; round < kRounds; ++round) call(1, behind, stream, round);
+  REQUIRE(group.run_until_done());
+  CHECK(std::all_of(outcomes.begin(), outcomes.end(), [](const Outcome* outcome) { return outcome->status.ok(); }));
+  for (std::size_t i = 0; i < behind.size(); i += 2) ahead[i + 1] = 3.0F, behind[i + 1] += 2.0F;
+  CHECK(behind == std::vector<float>(behind.size(), 3.0F));
+  CHECK(ahead == behind);
+  CHECK(group.world(1).kept_early(0).record_bytes + group.world(1).kept_early(0).payload_bytes == 0);
+  group.close_cleanly();
 }
 
 TEST_CASE("a message nobody receives and one nobody sends end with their deadline") {

@@ -38,21 +38,25 @@ class Script {
     return frame(header_of(FrameKind::control, payload.size()), bytes_of(payload));
   }
   Script& join() { return control(wire::Join{{1, 2}, "", 5000}).control(wire::Ready{}); }
-  Script& call(std::uint64_t sequence, const Call& call) {
+  Script& call(std::uint64_t sequence, const Call& call, std::uint16_t stream = 0) {
     std::vector<std::byte> record;
     append_call(call, 0, record);
-    return frame(header_of(FrameKind::call, record.size(), sequence), record);
+    FrameHeader header = header_of(FrameKind::call, record.size(), sequence);
+    header.stream = stream;
+    return frame(header, record);
   }
-  Script& data(std::uint64_t sequence, std::uint32_t transfer, std::size_t bytes, std::size_t offset = 0) {
+  Script& data(std::uint64_t sequence, std::uint32_t transfer, std::size_t bytes, std::size_t offset = 0, std::uint16_t stream = 0) {
     FrameHeader header = header_of(FrameKind::data, bytes, sequence);
+    header.stream = stream;
     header.transfer = transfer;
     header.offset = offset;
     return frame(header, Values(bytes));
   }
-  Script& offer(std::uint64_t sequence, const MessageShape& shape, bool eager) {
+  Script& offer(std::uint64_t sequence, const MessageShape& shape, bool eager, std::uint16_t stream = 0) {
     const auto record = encode_message_shape(shape);
     FrameHeader header = header_of(FrameKind::offer, record.size, sequence);
     header.flags = eager ? kFlagEager : std::uint8_t{0};
+    header.stream = stream;
     return frame(header, ConstBytes(record.bytes).first(record.size));
   }
   Script& message(std::uint64_t sequence, std::size_t bytes, std::size_t offset = 0) {
