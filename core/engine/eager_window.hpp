@@ -9,9 +9,9 @@
 
 namespace ringlet {
 
-/// Counts what has been sent to a peer, in one stream, for operations that it has not started yet. The peer has to keep it in memory, so each
-/// stream may only send so much, and all streams together no more than the EarlyBudget. It is given back when the peer's own call of the
-/// operation arrives.
+/// Counts what has been sent to a peer, in one stream, for operations that it has not started yet. The peer has to keep it in memory, so
+/// each stream may only send so much, and all streams together no more than the EarlyBudget. It is given back when the peer's own call of
+/// the operation arrives.
 class EagerWindow {
  public:
   explicit EagerWindow(std::size_t limit_bytes) : limit_(limit_bytes) {}

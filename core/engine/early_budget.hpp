@@ -29,8 +29,8 @@ struct EarlyCost {
   bool fits_in(const EarlyCost& room) const { return payload_bytes <= room.payload_bytes && record_bytes <= room.record_bytes; }
 };
 
-/// What two ranks may make each other keep, in all streams and groups together. Both count by the same limits. A sender gives its bytes back
-/// later than its peer stops keeping them, so a rank that stays within its budget is never refused.
+/// What two ranks may make each other keep, in all streams and groups together. Both count by the same limits. A sender gives its bytes
+/// back later than its peer stops keeping them, so a rank that stays within its budget is never refused.
 class EarlyBudget {
  public:
   /// The limits between two ranks of a world. All peers together can make a rank keep 32 MiB of payload and 32 MiB of records, or 256 KiB

@@ -74,7 +74,8 @@ std::optional<std::size_t> Lane::frame_room() const {
   const EarlyCost room = session_->early_room();
   if (room.record_bytes < EarlyCost::kFrameBytes) return std::nullopt;
   const auto left = [](std::size_t limit, std::size_t taken) { return limit - std::min(limit, taken); };
-  return std::min({left(group_.options().eager_bytes, early_.payload_bytes), left(window_.room(), EarlyCost::kFrameBytes), room.payload_bytes});
+  return std::min(
+      {left(group_.options().eager_bytes, early_.payload_bytes), left(window_.room(), EarlyCost::kFrameBytes), room.payload_bytes});
 }
 
 void Lane::take_early(const EarlyCost& cost) {

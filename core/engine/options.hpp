@@ -29,8 +29,8 @@ struct WorldOptions {
   /// stream together.
   std::size_t eager_bytes = 64 << 10;
   std::size_t eager_window_bytes = 256 << 10;
-  /// What may be under way like that between two ranks, in all streams and groups together. All ranks must have the same limits. Filled in by
-  /// the world where it has no records.
+  /// What may be under way like that between two ranks, in all streams and groups together. All ranks must have the same limits. Filled in
+  /// by the world where it has no records.
   EarlyCost early_limits{};
   AlgorithmLimits limits{};
   Placement placement{};

@@ -54,9 +54,7 @@ void OutgoingMessage::on_refuse(Status status) {
   finish_if_done();
 }
 
-void OutgoingMessage::give_back() {
-  peer_.session().give_back_early({eager_ ? task_.source.size() : 0, EarlyCost::kRecordBytes});
-}
+void OutgoingMessage::give_back() { peer_.session().give_back_early({eager_ ? task_.source.size() : 0, EarlyCost::kRecordBytes}); }
 
 void OutgoingMessage::finish_if_done() {
   const bool all_out = offered_ && frames_out_ == 0 && (offset_ == task_.source.size() || (refused_ && !eager_));

@@ -26,9 +26,7 @@ class StreamEngine::CallSink final : public GatheringSink {
 };
 
 StreamEngine::StreamEngine(std::uint16_t id, GroupContext& group)
-    : id_(id),
-      group_(group),
-      early_(group, id, [this](int peer, std::uint64_t sequence) { on_early_frame_ended(peer, sequence); }) {
+    : id_(id), group_(group), early_(group, id, [this](int peer, std::uint64_t sequence) { on_early_frame_ended(peer, sequence); }) {
   for (int peer = 0; peer < group.options().size; ++peer) {
     lanes_.emplace_back(*this, id, group, plan_, EagerWindow(group.options().eager_window_bytes));
     call_sinks_.push_back(std::make_unique<CallSink>(*this, peer));
