@@ -38,7 +38,14 @@ File File::create(const std::filesystem::path& path) {
   return {open_descriptor(path, O_WRONLY | O_CREAT | O_EXCL, "cannot be created"), path};
 }
 
-File File::open(const std::filesystem::path& path) { return {open_descriptor(path, O_RDONLY, "cannot be opened"), path}; }
+File File::open(const std::filesystem::path& path) {
+  // Opening a FIFO would wait for a writer otherwise.
+  File file{open_descriptor(path, O_RDONLY | O_NONBLOCK, "cannot be opened"), path};
+  struct stat facts{};
+  if (::fstat(file.descriptor_, &facts) != 0) throw_errno(path, "cannot be examined");
+  if (!S_ISREG(facts.st_mode)) throw_io_error(path, "is not a regular file");
+  return file;
+}
 
 File::File(File&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)), path_(std::move(other.path_)) {}
 
@@ -49,7 +56,6 @@ File::~File() {
 std::uint64_t File::size() const {
   struct stat facts{};
   if (::fstat(descriptor_, &facts) != 0) throw_errno(path_, "its size cannot be read");
-  if (!S_ISREG(facts.st_mode)) throw_io_error(path_, "is not a file");
   return static_cast<std::uint64_t>(facts.st_size);
 }
 

@@ -16,6 +16,7 @@ class File {
  public:
   /// Opens a file for writing, which must not exist yet.
   static File create(const std::filesystem::path& path);
+  /// Opens a regular file for reading. Anything else, such as a directory, a FIFO or a device, is refused.
   static File open(const std::filesystem::path& path);
   File(File&& other) noexcept;
   File& operator=(File&&) = delete;

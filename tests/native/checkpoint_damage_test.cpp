@@ -1,3 +1,5 @@
+#include <sys/stat.h>
+
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <random>
@@ -107,6 +109,19 @@ TEST_CASE("a manifest that was cut short, altered or removed is named to every r
   CHECK_THAT(load_error(2, directory_of), Contains("manifest.json: cannot be opened"));
   rewrite(path, good);
   CHECK(load_state(2, directory_of, 2) == 1u);
+}
+
+TEST_CASE("a FIFO or a directory in a file's place is refused, and nobody waits for it") {
+  const ScratchDirectory scratch;
+  const auto directory_of = [&](int) { return scratch.path(); };
+  save_state(2, directory_of, 1, 2);
+  const bool fifo = GENERATE(true, false);
+  const std::string name = GENERATE(as<std::string>(), "manifest.json", rn::file_name(1, 2));
+  CAPTURE(fifo, name);
+  const fs::path path = scratch.path() / "step-00000001" / name;
+  fs::remove(path);
+  REQUIRE((fifo ? ::mkfifo(path.c_str(), 0600) == 0 : fs::create_directory(path)));
+  CHECK_THAT(load_error(2, directory_of), Contains(name + ": is not a regular file"));
 }
 
 TEST_CASE("every single altered byte of a manifest is seen") {
