@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <random>
 
 #include "native/hostfile.hpp"
 #include "native/reachability.hpp"
+#include "native/this_process.hpp"
 #include "native/token.hpp"
 
 namespace ringlet::native {
@@ -64,11 +67,25 @@ int guests_of(const Settings& settings, std::int64_t size) {
   return settings.guests ? static_cast<int>(parse_integer(*settings.guests, 0, size - 1)) : 0;
 }
 
+/// What this machine and rank 0's are called.
+std::vector<std::string> page_hosts(const Address* rank0) {
+  std::vector<std::string> names;
+  const auto add = [&](std::string name) {
+    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    if (!name.empty()) names.push_back(std::move(name));
+  };
+  add(machine_name());
+  if (!names.empty()) add(names.front() + ".local");
+  if (rank0 != nullptr) add(rank0->host);
+  return names;
+}
+
 void use_web_settings(const Variables& variables, WorldConfig& config) {
   if (config.options.guests == 0) return;
   if (const auto origins = first_set(variables, {"RINGLET_ORIGINS"})) config.web.allowed_origins = split_list(origins->value);
   const auto& roster = config.meeting.roster;
   const auto* rank0 = config.meeting.coordinator ? &*config.meeting.coordinator : roster.empty() ? nullptr : &roster.front().front();
+  if (config.token.empty()) config.web.page_hosts = page_hosts(rank0);
   if (config.options.rank != 0) {
     if (rank0 != nullptr) config.web.page_port = rank0->port;
     return;

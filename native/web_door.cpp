@@ -46,6 +46,7 @@ std::unique_ptr<web::WebFront> open_web_door(EventLoop& loop, IncomingLinks& inc
   web::WebOptions options;
   options.upgrade.allowed_origins = config.allowed_origins;
   options.upgrade.page_port = config.page_port;
+  options.upgrade.page_hosts = config.page_hosts;
   auto front = std::make_unique<web::WebFront>(loop, std::move(page), std::move(options),
                                                [&incoming](std::unique_ptr<Link> link) { incoming.receive_upgraded(std::move(link)); });
   incoming.set_on_other_protocol(

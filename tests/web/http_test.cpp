@@ -252,6 +252,31 @@ TEST_CASE("an upgrade needs its headers, and an origin that may") {
   CHECK(sim.front.connection_count() == 0);
 }
 
+TEST_CASE("without a token a page joins only from a name that is known to be this machine's or rank 0's") {
+  web::UpgradeRules rules;
+  rules.page_port = 7000;
+  rules.page_hosts = {"desk", "desk.local"};
+  const auto status_for = [&rules](const std::string& host, const std::string& origin) {
+    std::string text = upgrade_request("Origin: http://" + origin + "\r\n");
+    text.replace(text.find(kHost), kHost.size(), "Host: " + host + "\r\n");
+    web::RequestParser parser(8192);
+    ConstBytes input = std::as_bytes(std::span(text));
+    REQUIRE(parser.feed(input) == web::RequestParser::State::complete);
+    return web::answer_request(parser.request(), {}, rules).status;
+  };
+  for (const char* host : {"127.0.0.1:5", "localhost:5", "[::1]:5", "DESK:5", "desk.local:5", "desk", "192.168.1.7:5", "[fe80::1]:5"})
+    CHECK(status_for(host, host) == 101);
+  for (const char* origin : {"127.0.0.1:7000", "localhost:7000", "desk.local:7000"}) CHECK(status_for("127.0.0.1:5", origin) == 101);
+  // A name of the attacker's that was pointed at this machine after its page was loaded, and pages of other machines.
+  for (const char* host : {"evil.example:5", "evil.example:7000", "desk.evil.example:5", "127.0.0.1.evil.example:5", "1.evil:5", ":5"})
+    CHECK(status_for(host, host) == 403);
+  for (const char* origin : {"evil.example:7000", "192.168.1.66:7000", "[fe80::66]:7000"}) CHECK(status_for("127.0.0.1:5", origin) == 403);
+  rules.allowed_origins = {"http://evil.example:5"};
+  CHECK(status_for("evil.example:5", "evil.example:5") == 101);
+  rules.page_hosts.reset();
+  CHECK(status_for("other.example:5", "other.example:5") == 101);
+}
+
 TEST_CASE("bytes that were read before the front got the connection count") {
   WebSim sim;
   std::unique_ptr<Link> accepted;

@@ -6,6 +6,8 @@
 #include <array>
 #include <utility>
 
+#include "core/base/address.hpp"
+
 namespace ringlet::web {
 
 namespace {
@@ -88,6 +90,27 @@ Answer serve(const HttpRequest& request, const PageFile& file) {
   return {status, head.finish(), with_body ? body : ConstBytes{}, request.keep_alive, false};
 }
 
+/// The name or address of "name", "name:80" or "[fe80::1]:80", in lower case.
+std::string host_name(std::string_view host) {
+  const bool bracketed = !host.empty() && host.front() == '[';
+  host = bracketed ? host.substr(1, host.find(']') - 1) : host.substr(0, host.find(':'));
+  std::string name(host);
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  return name;
+}
+
+bool is_numeric(const std::string& name) {
+  return !name.empty() && (name.find(':') != std::string::npos || name.find_first_not_of("0123456789.") == std::string::npos);
+}
+
+bool page_host_is_allowed(std::string_view host, bool is_dialled, const UpgradeRules& rules) {
+  if (!rules.page_hosts) return true;
+  const std::string name = host_name(host);
+  return is_loopback({name, 0}) || (is_dialled && is_numeric(name)) ||
+         std::find(rules.page_hosts->begin(), rules.page_hosts->end(), name) != rules.page_hosts->end();
+}
+
 /// Browsers always send the origin of the page that asks. A request without an origin comes from another program, which only the token can
 /// keep out.
 bool origin_is_allowed(const HttpRequest& request, const UpgradeRules& rules) {
@@ -97,8 +120,10 @@ bool origin_is_allowed(const HttpRequest& request, const UpgradeRules& rules) {
   for (const std::string_view scheme : {"http://", "https://"}) {
     if (origin->rfind(scheme, 0) != 0) continue;
     const std::string_view host = std::string_view(*origin).substr(scheme.size());
-    if (host == *request.find("host")) return true;
-    if (rules.page_port && host.substr(std::min(host.rfind(':'), host.size())) == ":" + std::to_string(*rules.page_port)) return true;
+    const bool is_dialled = host == *request.find("host");
+    const bool at_page_port =
+        rules.page_port && host.substr(std::min(host.rfind(':'), host.size())) == ":" + std::to_string(*rules.page_port);
+    if ((is_dialled || at_page_port) && page_host_is_allowed(host, is_dialled, rules)) return true;
   }
   return false;
 }

@@ -26,6 +26,9 @@ struct UpgradeRules {
   std::vector<std::string> allowed_origins;  // as browsers write them: "http://192.168.1.7:8080"
   /// Pages served by this port number may open it, whatever their host is called: rank 0 serves the page, and a machine has several names.
   std::optional<std::uint16_t> page_port{};
+  /// Where there is no token: the names in lower case that a page's host may have, besides loopback addresses and the address that it
+  /// dials. Any other name may be pointed at this machine by a stranger whose page somebody has open (DNS rebinding).
+  std::optional<std::vector<std::string>> page_hosts{};
 };
 
 /// The answer to a request for a file of the page or for a WebSocket.
