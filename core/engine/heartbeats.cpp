@@ -18,10 +18,11 @@ Status Heartbeats::on_tick(Instant now) {
 }
 
 Status Heartbeats::check(Session& session, Instant now) const {
-  const Duration silence = now - session.last_received();
+  const Duration silence = now - session.last_sign_of_life();
   if (silence >= patience_with(session.peer()))
     return {Errc::peer_lost,
-            peers_.text_of(session.peer()) + " has been silent for " + seconds_text(silence) + "; it hangs, or its network does",
+            peers_.text_of(session.peer()) + " has been silent towards " + peers_.text_of(options_.rank) + " for " + seconds_text(silence) +
+                "; it hangs, or the network between the two does",
             session.peer()};
   // Bytes that wait to be sent will show that this rank is alive, so a heartbeat behind them is not needed.
   if (session.has_unsent() || now - session.last_sent() < options_.heartbeat_timeout / kHeartbeatsPerTimeout) return {};

@@ -13,6 +13,9 @@ namespace {
 /// Shorter payloads are read together with the bytes behind them and then copied; others are received directly into their place.
 constexpr std::size_t kDirectBytes = 8 << 10;
 
+/// Bytes that a link takes sooner may have gone into its own buffer, without the peer.
+constexpr Duration kWaitedForPeer = Duration::milliseconds(20);
+
 DiscardSink discard;
 
 }  // namespace
@@ -24,7 +27,7 @@ Session::Session(std::unique_ptr<Link> link, EventLoop& loop, SessionOwner& owne
       batch_bytes_(std::max(options.batch_bytes, link_->wanted_batch_bytes())),
       buffer_(options.receive_buffer_bytes) {
   RINGLET_CHECK(options.receive_buffer_bytes >= 4 * kFrameHeaderBytes);
-  last_sent_ = last_received_ = loop_.now();
+  last_sent_ = last_received_ = last_sign_of_life_ = loop_.now();
   link_->start(*this);
   link_->wake();
 }
@@ -149,12 +152,17 @@ void Session::add_to_batch(BatchEntry::Kind kind, const FrameHeader& header, Con
 void Session::sent(std::size_t bytes) {
   last_sent_ = loop_.now();
   bytes_sent_ += bytes;
+  if (waits_since_ && last_sent_ - *waits_since_ >= kWaitedForPeer) last_sign_of_life_ = last_sent_;
+  waits_since_.reset();
   while (first_part_ < part_count_) {
     auto& part = parts_[first_part_];
     const std::size_t taken = std::min(bytes, part.size());
     part = part.subspan(taken);
     bytes -= taken;
-    if (!part.empty()) return;
+    if (!part.empty()) {
+      waits_since_ = last_sent_;
+      return;
+    }
     if (++first_part_ % 2 == 0) entry_left(first_part_ / 2 - 1);
   }
 }
@@ -236,7 +244,7 @@ std::span<const Bytes> Session::to_receive() {
 }
 
 void Session::received(std::size_t bytes) {
-  last_received_ = loop_.now();
+  last_received_ = last_sign_of_life_ = loop_.now();
   bytes_received_ += bytes;
   if (direct_) {
     direct_ = false;

@@ -128,7 +128,10 @@ class Session final : private LinkUser {
   bool receive_has_ended() const { return receive_ended_; }
   bool goodbye_received() const { return goodbye_received_; }
   Instant last_received() const { return last_received_; }
-  void touch_received(Instant now) { last_received_ = now; }
+  /// When the peer was last seen to be there: bytes came from it, or it took some of those that had to wait for it. A full network may hold
+  /// up for long what a peer sends that is well.
+  Instant last_sign_of_life() const { return last_sign_of_life_; }
+  void touch_received(Instant now) { last_received_ = last_sign_of_life_ = now; }
   Instant last_sent() const { return last_sent_; }
   /// The number of bytes that the link has taken, or delivered, since it was opened.
   ///@{
@@ -186,6 +189,7 @@ class Session final : private LinkUser {
   std::array<std::array<std::byte, kFrameHeaderBytes>, kMaxBatchFrames> headers_{};
   std::array<ConstBytes, 2 * kMaxBatchFrames> parts_{};  // two per entry: header and payload
   std::size_t part_count_ = 0, first_part_ = 0;
+  std::optional<Instant> waits_since_;  // the link has taken only a part of what it was given last
   Instant last_sent_{};
   std::uint64_t bytes_sent_ = 0;
 
@@ -202,7 +206,7 @@ class Session final : private LinkUser {
   bool discarding_ = false;
   bool goodbye_received_ = false;
   bool receive_ended_ = false;
-  Instant last_received_{};
+  Instant last_received_{}, last_sign_of_life_{};
   std::uint64_t bytes_received_ = 0;
 };
 

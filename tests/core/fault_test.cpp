@@ -5,6 +5,7 @@
 #include "tests/core/adder.hpp"
 #include "tests/core/seeds.hpp"
 #include "tests/core/sim_group.hpp"
+#include "tests/core/victim.hpp"
 
 using namespace ringlet;
 using namespace ringlet::test;
@@ -76,6 +77,30 @@ TEST_CASE("a cut link is noticed by both its ends, each of which may blame the o
       CHECK_THAT(adder.last().text(), Contains("silent"));
     }
   }
+}
+
+TEST_CASE("a rank that says nothing is there as long as it takes what it is sent, and then its loss names both ends") {
+  GroupSetup setup;
+  setup.paths = PathOptions::calm();
+  setup.paths.bytes_per_second = {20'000, 20'000};
+  setup.paths.send_buffer_bytes = setup.paths.receive_buffer_bytes = {4096, 4096};
+  setup.world.heartbeat_timeout = Duration::seconds(2);
+  setup.world.limits = {64, 128};
+  SimGroup group(setup);
+  RawPeer peer(group.sim());
+  group.start_meeting(0);
+  peer.use_token(kSimToken);
+  const Script script = Script().join().call(0, sum_of(300'000, Algorithm::ring));
+  peer.dial_until_linked(group.listening_address(0), [&] { peer.send(script.bytes()); });
+  REQUIRE(group.sim().run_until([&] { return group.met(0).has_value(); }, {.time = Duration::seconds(10)}) == RunEnd::done);
+  std::vector<float> values(300'000);
+  const Outcome& outcome = group.start(0, 0, make_all_reduce(ReduceOp::sum, values, values, 1, group.options(0)));
+  const Instant start = group.sim().now();
+  REQUIRE(group.sim().run_until([&] { return outcome.done(); }, {.time = Duration::seconds(100)}) == RunEnd::done);
+  CHECK(group.sim().now() - start > Duration::seconds(30));
+  CHECK(group.sim().now() - start < Duration::seconds(34));
+  CHECK(outcome.status.code() == Errc::peer_lost);
+  CHECK_THAT(outcome.status.text(), Contains("rank 1") && Contains("silent towards rank 0"));
 }
 
 TEST_CASE("an idle group notices a silent rank by its heartbeats, and lives on for hours without") {
