@@ -128,16 +128,19 @@ PayloadSink* World::on_frame(Session& session, const FrameHeader& header) {
 void World::on_control(int peer, ConstBytes payload) {
   const auto message = wire::decode_control(payload);
   if (!message) return fail({Errc::protocol_error, "rank " + std::to_string(peer) + " sent a control message that cannot be read", peer});
-  if (const auto* abort = std::get_if<wire::Abort>(&*message)) {
-    const Status status = wire::to_status(*abort);
-    const bool known = status.rank() >= 0 && status.rank() < options_.size;
-    return fail({status.code(), status.text(), known ? status.rank() : -1});
-  }
+  if (const auto* abort = std::get_if<wire::Abort>(&*message)) return on_abort(peer, wire::to_status(*abort));
   if (const auto* question = std::get_if<wire::StateQuestion>(&*message)) return on_question(peer, *question);
   if (const auto* state = std::get_if<wire::RankState>(&*message)) return surveys_.on_state(peer, *state);
   // The handler is copied, because it may replace itself while it runs.
   if (const ControlHandler handler = control_handler_) return handler(peer, *message);
   fail({Errc::protocol_error, "rank " + std::to_string(peer) + " sent a control message that belongs to the start of a group", peer});
+}
+
+void World::on_abort(int peer, const Status& status) {
+  const int blamed = status.rank() < options_.size ? status.rank() : -1;
+  // This rank has not seen what it is told about another one; a member may say anything.
+  const bool hearsay = blamed >= 0 && blamed != peer && (status.code() == Errc::peer_lost || status.code() == Errc::protocol_error);
+  fail({status.code(), status.text() + (hearsay ? "; so says rank " + std::to_string(peer) : ""), blamed});
 }
 
 void World::on_question(int peer, const wire::StateQuestion& question) {

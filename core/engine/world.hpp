@@ -95,6 +95,8 @@ class World final : private SessionOwner, private GroupHost {
   bool has_left_world(int rank) const override { return peers_.has_left(rank); }
 
   void on_control(int peer, ConstBytes payload);
+  /// The peer ends the world and says why.
+  void on_abort(int peer, const Status& status);
   void on_question(int peer, const wire::StateQuestion& question);
   wire::RankState state(int peer, const wire::StateQuestion& question) const;
   void on_goodbye(int peer);
