@@ -224,9 +224,8 @@ class Replay {
       if (operand.after != kAtOnce && !state.done[static_cast<std::size_t>(operand.after)]) return false;
       const auto values = read(state, operand.from);
       // The operands are in rank order: the i-th is the i-th rank's.
-      REQUIRE(std::all_of(values.begin(), values.end(), [&](const Content& content) {
-        return content == unit(static_cast<int>(i), content.from);
-      }));
+      REQUIRE(std::all_of(values.begin(), values.end(),
+                          [&](const Content& content) { return content == unit(static_cast<int>(i), content.from); }));
       if (i == 0)
         sum = values;
       else

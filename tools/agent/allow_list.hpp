@@ -23,11 +23,11 @@ class AllowList {
 
   struct Answer {
     std::string program;  // the path to start, without symbolic links
-    std::string refusal;  // or why not: a sentence with the path and what the owner would have to do
+    std::string refusal;  // or why not, with the path and what the machine's owner would have to do
   };
-  /// Whether `path` may be started on the machine called `machine`. Symbolic links are followed on both sides before they are compared, and
-  /// a program that others could replace (it, or a directory above it, may be written by everyone) is refused.
-  Answer ask(const std::string& path, const std::string& machine) const;
+  /// Whether `path` may be started. Symbolic links are followed on both sides before they are compared, and a program that others could
+  /// replace (it, or a directory above it, may be written by everyone) is refused.
+  Answer ask(const std::string& path) const;
 
   const std::string& file() const noexcept { return file_; }
   /// A sentence where an entry of the command line can never match.

@@ -46,12 +46,6 @@ job::JobOptions make_options(const HostsPlan& plan, const LaunchOptions& options
     const ListenAt listen_at = listen_for(host, plan.coordinator_port);
     return job::MeetingPoint{listen_at.host, listen_at.port, host};
   };
-  job.before_refusals = "nothing was started, since not all hosts can be used:\n  ";
-  job.between_refusals = "\n  ";
-  job.refusal = "{0}: {1}";
-  job.other_protocol = "{0}: its `ringlet` speaks version {3} of the launcher's protocol, this one {4}; install the same on both";
-  job.lost_machine = "the connection to {0} was lost ({2})";
-  job.end.lost_ranks = ", and with it {}; that host ends them by itself";
   return job;
 }
 
