@@ -168,10 +168,9 @@ int save_paired(const PairLine& line, NewcomerSession& session, pairing::Pairing
   dialler.finish();
   const std::string path = tokens::saved_token_path(line.group, native::process_variable);
   if (line.discovery.json)
-    fmt::print("{}\n", nlohmann::ordered_json{{"event", "paired"}, {"name", session.host()}, {"group", line.group}, {"path", path}}.dump());
+    print_json({{"event", "paired"}, {"name", session.host()}, {"group", line.group}, {"path", path}});
   else
-    fmt::print("paired with {}: the token of group {} is saved in {}\n", session.host(), line.group, path);
-  std::fflush(stdout);
+    print_line(fmt::format("paired with {}: the token of group {} is saved in {}", session.host(), line.group, path));
   warn_of_other(line, session.token());
   return 0;
 }
