@@ -6,9 +6,8 @@
 #include <utility>
 
 #include "tools/job/message_link.hpp"
-#include "tools/launch/launch_options.hpp"
 #include "tools/launch/local_crew.hpp"
-#include "tools/launch/rank_environment.hpp"
+#include "tools/launch/local_machine.hpp"
 
 namespace ringlet::agent {
 
@@ -102,11 +101,7 @@ std::optional<job::Failed> Agent::admit(job::StartRanks& start) {
   if (start.arguments.size() > kMaxArguments || start.environment.size() > kMaxVariables)
     return Failed{2, fmt::format("{} arguments and {} variables; at most {} and {} are taken", start.arguments.size(),
                                  start.environment.size(), kMaxArguments, kMaxVariables)};
-  for (const job::Variable& variable : start.environment) {
-    if (const auto why = find_forbidden(variable.name)) return Failed{2, fmt::format("--env {}: it {}", variable.name, *why)};
-    if (launch::is_reserved_variable(variable.name))
-      return Failed{2, fmt::format("--env {}: the agent itself sets this variable for its ranks", variable.name)};
-  }
+  if (auto mistake = find_forbidden(start.environment)) return Failed{2, std::move(*mistake)};
   AllowList::Answer answer = options_.allowed.ask(start.program);
   if (!answer.refusal.empty()) return Failed{kRefused, answer.refusal};
   start.program = std::move(answer.program);

@@ -11,6 +11,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "tools/launch/rank_environment.hpp"
+
 namespace ringlet::agent {
 
 namespace {
@@ -142,6 +144,13 @@ std::optional<std::string> find_forbidden(std::string_view variable) {
       std::any_of(kBeginnings.begin(), kBeginnings.end(), [&](std::string_view beginning) { return variable.starts_with(beginning); });
   if (!forbidden) return std::nullopt;
   return "may not be set from another machine: it can make programs run what their owner has not allowed";
+}
+
+std::optional<std::string> find_forbidden(const std::vector<job::Variable>& variables) {
+  for (const job::Variable& variable : variables)
+    if (const auto why = find_forbidden(variable.name))
+      return fmt::format("--env {}={}: {} {}", variable.name, variable.value, variable.name, *why);
+  return launch::find_reserved(variables);
 }
 
 }  // namespace ringlet::agent

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tools/job/messages.hpp"
+
 namespace ringlet::agent {
 
 /// Where a user's list of allowed programs stands: $XDG_CONFIG_HOME/ringlet/allowed, or ~/.config/ringlet/allowed; empty where neither
@@ -41,5 +43,7 @@ class AllowList {
 /// Why a variable of this name may not be set for programs on other machines: it makes programs load or run what their owner did not allow,
 /// or belongs to Ringlet itself. A sentence without a subject; nothing where it may.
 std::optional<std::string> find_forbidden(std::string_view variable);
+/// A sentence where one of these variables may not be set, or is reserved (rank_environment.hpp).
+std::optional<std::string> find_forbidden(const std::vector<job::Variable>& variables);
 
 }  // namespace ringlet::agent

@@ -125,8 +125,8 @@ void Job::bind_port() {
   if (options_.answer_time) timer_ = loop_.after(*options_.answer_time, [this] { on_start_late(); });
   const JobMachine& first = machines_[first_machine_];
   const std::string& host = first.candidate.meeting_host;
-  MeetingPoint meeting{host.find(':') == std::string::npos ? "0.0.0.0" : "::", 0, host};
-  if (first.ranks == static_cast<int>(ranks_.size())) meeting = {"127.0.0.1", 0, "127.0.0.1"};
+  MeetingPoint meeting{{host.find(':') == std::string::npos ? "0.0.0.0" : "::", 0}, host};
+  if (first.ranks == static_cast<int>(ranks_.size())) meeting = {{"127.0.0.1", 0}, "127.0.0.1"};
   if (options_.choose_meeting) {
     std::vector<Offer> offers;
     for (const JobMachine& machine : machines_)
@@ -134,7 +134,7 @@ void Job::bind_port() {
     meeting = options_.choose_meeting(offers);
   }
   coordinator_ = meeting.reached_as;
-  first.channel->send(BindPort{meeting.listen_host, static_cast<std::uint32_t>(meeting.port)});
+  first.channel->send(meeting.listen);
 }
 
 void Job::on_start_late() {

@@ -26,8 +26,7 @@ struct Candidate {
 
 /// Where rank 0's machine listens for the others, and how they reach it.
 struct MeetingPoint {
-  std::string listen_host;
-  int port = 0;  // 0: any that is free
+  BindPort listen;  // port 0: any that is free
   std::string reached_as;
 };
 
