@@ -6,11 +6,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
+#include "native/environment.hpp"
 #include "tools/launch/rank_environment.hpp"
 
 namespace ringlet::agent {
@@ -68,13 +68,10 @@ bool allows(const std::string& entry, const fs::path& program) {
 }  // namespace
 
 std::string default_allow_file() {
-  const auto variable = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::string(value == nullptr ? "" : value);
-  };
-  if (const std::string config = variable("XDG_CONFIG_HOME"); !config.empty() && config.front() == '/') return config + "/ringlet/allowed";
-  const std::string home = variable("HOME");
-  return home.empty() ? "" : home + "/.config/ringlet/allowed";
+  if (const auto config = native::process_variable("XDG_CONFIG_HOME"); config && config->front() == '/')
+    return *config + "/ringlet/allowed";
+  const auto home = native::process_variable("HOME");
+  return home ? *home + "/.config/ringlet/allowed" : "";
 }
 
 std::vector<std::string> parse_allow_file(std::string_view text) {

@@ -2,8 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
+
+#include "tools/command/table.hpp"
 
 namespace ringlet::command {
 
@@ -11,7 +12,6 @@ namespace {
 
 using namespace doctor;
 using Json = nlohmann::ordered_json;
-using Cells = std::vector<std::string>;
 
 std::string_view name_of(Reach reach) {
   switch (reach) {
@@ -46,18 +46,10 @@ std::string or_dash(const std::string& text) { return text.empty() ? "-" : text;
 
 std::string join(const std::vector<std::string>& words) { return fmt::format("{}", fmt::join(words, ", ")); }
 
-/// Appends rows as aligned columns. The first row is the heading.
+/// Appends rows as aligned columns, if there are any below the heading.
 void append_table(std::string& out, const std::vector<Cells>& rows) {
-  std::vector<std::size_t> widths(rows.front().size());
-  for (const Cells& row : rows)
-    for (std::size_t column = 0; column < row.size(); ++column) widths[column] = std::max(widths[column], row[column].size());
-  for (const Cells& row : rows) {
-    std::string line = " ";
-    for (std::size_t column = 0; column < row.size(); ++column)
-      line += fmt::format(" {:<{}} ", row[column], column + 1 == row.size() ? 0 : widths[column]);
-    line.erase(line.find_last_not_of(' ') + 1);
-    out += line + "\n";
-  }
+  if (rows.size() == 1) return;
+  for (const std::string& line : aligned(rows)) out += "  " + line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   out += "\n";
 }
 
@@ -70,7 +62,7 @@ void append_interfaces(std::string& out, const Facts& facts) {
     if (!one.multicast) notes.emplace_back("no multicast");
     rows.push_back({one.name, or_dash(join(one.addresses)), one.mtu == 0 ? "-" : std::to_string(one.mtu), join(notes)});
   }
-  if (rows.size() > 1) append_table(out, rows);
+  append_table(out, rows);
 }
 
 void append_machines(std::string& out, const Facts& facts) {
@@ -82,7 +74,7 @@ void append_machines(std::string& out, const Facts& facts) {
       rows.push_back({machine.name, machine.group, machine.version, heard, to_string(path.to), or_dash(path.interface),
                       path.reach == Reach::good ? quality_text(path.round_trip, path.bytes_per_second) : std::string(name_of(path.reach))});
   }
-  if (rows.size() > 1) append_table(out, rows);
+  append_table(out, rows);
 }
 
 void append_matrix(std::string& out, const Facts& facts) {
@@ -90,12 +82,12 @@ void append_matrix(std::string& out, const Facts& facts) {
   for (const MatrixRow& row : facts.matrix)
     for (const MatrixRow::Cell& cell : row.cells)
       rows.push_back({row.from, cell.to, cell.failure.empty() ? quality_text(cell.round_trip, cell.bytes_per_second) : cell.failure});
-  if (rows.size() > 1) append_table(out, rows);
+  append_table(out, rows);
 }
 
 const char* colour_of(Severity severity) {
-  if (severity == Severity::error) return "\x1b[1;31m";
-  return severity == Severity::warning ? "\x1b[1;33m" : "\x1b[1m";
+  if (severity == Severity::error) return "1;31";
+  return severity == Severity::warning ? "1;33" : "1";
 }
 
 Json to_json(const PathFacts& path) {
@@ -139,8 +131,7 @@ std::string doctor_report(const Facts& facts, const std::vector<Finding>& findin
   append_matrix(out, facts);
   for (const Finding& finding : findings) {
     const std::string head{doctor::name_of(finding.severity)};
-    out += colours ? fmt::format("{}{}\x1b[0m: {}\n", colour_of(finding.severity), head, finding.text)
-                   : fmt::format("{}: {}\n", head, finding.text);
+    out += fmt::format("{}: {}\n", colours ? highlighted(head, colour_of(finding.severity)) : head, finding.text);
     out += fmt::format("  next: {}\n", finding.next);
   }
   if (findings.empty()) out += "Nothing is wrong.\n";

@@ -23,12 +23,4 @@ std::string own_path();
 /// Runs an internal command to its end and returns its exit code; nothing where the arguments name none. To be called first in main.
 std::optional<int> run_internal_command(int argc, char** argv);
 
-/// The guard's life: learns process groups from standard input (a positive number adds one, a negative one removes it), and when the last
-/// writer has gone, kills those that are left. The writers are the launcher and, until they become the program, the ranks' helpers.
-int run_guard();
-
-/// `ringlet internal-exec RANK LAUNCHER_PID FAILURE_FD GUARD_FD PROGRAM ARGS...`: registers its process group with the guard, ties its life
-/// to the launcher's, and becomes PROGRAM. Returns only if that fails: 127 (not found) or 126.
-int run_rank(int argc, char** argv);
-
 }  // namespace ringlet::launch
