@@ -143,11 +143,16 @@ std::optional<std::string> find_forbidden(std::string_view variable) {
   return "may not be set from another machine: it can make programs run what their owner has not allowed";
 }
 
-std::optional<std::string> find_forbidden(const std::vector<job::Variable>& variables) {
-  for (const job::Variable& variable : variables)
+std::optional<std::string> find_mistake(const job::StartRanks& start) {
+  constexpr std::size_t kMaxArguments = 4'096, kMaxVariables = 256;
+  if (start.arguments.size() > kMaxArguments)
+    return fmt::format("{} arguments; at most {} can be given", start.arguments.size(), kMaxArguments);
+  if (start.environment.size() > kMaxVariables)
+    return fmt::format("--env: {} variables; at most {} can be given", start.environment.size(), kMaxVariables);
+  for (const job::Variable& variable : start.environment)
     if (const auto why = find_forbidden(variable.name))
       return fmt::format("--env {}={}: {} {}", variable.name, variable.value, variable.name, *why);
-  return launch::find_reserved(variables);
+  return launch::find_reserved(start.environment);
 }
 
 }  // namespace ringlet::agent

@@ -97,28 +97,53 @@ Json to_json(const PathFacts& path) {
   return json;
 }
 
+Json to_json(const MatrixRow::Cell& cell) {
+  Json json{{"to", cell.to}};
+  if (cell.round_trip) json["round_trip_ms"] = milliseconds(*cell.round_trip);
+  if (cell.bytes_per_second > 0) json["bytes_per_second"] = cell.bytes_per_second;
+  if (!cell.failure.empty()) json["failure"] = cell.failure;
+  return json;
+}
+
+Json to_json(const Finding& finding) {
+  return {{"severity", doctor::name_of(finding.severity)},
+          {"code", finding.code},
+          {"subject", finding.subject},
+          {"text", finding.text},
+          {"next", finding.next}};
+}
+
+Json to_json(const InterfaceFacts& one) {
+  return {{"name", one.name},         {"addresses", one.addresses}, {"mtu", one.mtu},
+          {"loopback", one.loopback}, {"multicast", one.multicast}, {"leads_inside", one.leads_inside}};
+}
+
+Json to_json(const PeerFacts& peer) {
+  Json json{{"name", peer.name}, {"answered", peer.answered}};
+  if (peer.knock) json["knock"] = to_json(*peer.knock);
+  return json;
+}
+
+Json to_json(const MachineFacts& machine);
+Json to_json(const MatrixRow& row);
+
+template <class T>
+Json list_of(const std::vector<T>& all) {
+  Json list = Json::array();
+  for (const T& one : all) list.push_back(to_json(one));
+  return list;
+}
+
 Json to_json(const MachineFacts& machine) {
-  Json paths = Json::array();
-  for (const PathFacts& path : machine.paths) paths.push_back(to_json(path));
-  Json json{{"name", machine.name},   {"instance", fmt::format("{:016x}", machine.instance)},
-            {"group", machine.group}, {"version", machine.version},
-            {"port", machine.port},   {"heard_by", machine.by_multicast ? "multicast" : "name"},
-            {"paths", paths}};
+  Json json{{"name", machine.name},           {"instance", fmt::format("{:016x}", machine.instance)},
+            {"group", machine.group},         {"version", machine.version},
+            {"port", machine.port},           {"heard_by", machine.by_multicast ? "multicast" : "name"},
+            {"paths", list_of(machine.paths)}};
   if (machine.clock_ahead) json["clock_ahead_ms"] = machine.clock_ahead->whole_milliseconds();
   return json;
 }
 
-Json to_json(const MatrixRow& row) {
-  Json cells = Json::array();
-  for (const MatrixRow::Cell& cell : row.cells) {
-    Json json{{"to", cell.to}};
-    if (cell.round_trip) json["round_trip_ms"] = milliseconds(*cell.round_trip);
-    if (cell.bytes_per_second > 0) json["bytes_per_second"] = cell.bytes_per_second;
-    if (!cell.failure.empty()) json["failure"] = cell.failure;
-    cells.push_back(std::move(json));
-  }
-  return {{"from", row.from}, {"to", cells}};
-}
+Json to_json(const MatrixRow& row) { return {{"from", row.from}, {"to", list_of(row.cells)}}; }
 
 }  // namespace
 
@@ -139,37 +164,16 @@ std::string doctor_report(const Facts& facts, const std::vector<Finding>& findin
 }
 
 Json doctor_json(const Facts& facts, const std::vector<Finding>& findings) {
-  Json json{{"name", facts.name},
-            {"version", facts.version},
-            {"group", facts.group},
-            {"token", facts.has_token},
-            {"heard_itself", facts.heard_itself}};
-  json["findings"] = Json::array();
-  for (const Finding& finding : findings)
-    json["findings"].push_back({{"severity", doctor::name_of(finding.severity)},
-                                {"code", finding.code},
-                                {"subject", finding.subject},
-                                {"text", finding.text},
-                                {"next", finding.next}});
-  json["interfaces"] = Json::array();
-  for (const InterfaceFacts& one : facts.interfaces)
-    json["interfaces"].push_back({{"name", one.name},
-                                  {"addresses", one.addresses},
-                                  {"mtu", one.mtu},
-                                  {"loopback", one.loopback},
-                                  {"multicast", one.multicast},
-                                  {"leads_inside", one.leads_inside}});
-  json["machines"] = Json::array();
-  for (const MachineFacts& machine : facts.machines) json["machines"].push_back(to_json(machine));
-  json["peers"] = Json::array();
-  for (const PeerFacts& peer : facts.peers) {
-    Json one{{"name", peer.name}, {"answered", peer.answered}};
-    if (peer.knock) one["knock"] = to_json(*peer.knock);
-    json["peers"].push_back(std::move(one));
-  }
-  json["matrix"] = Json::array();
-  for (const MatrixRow& row : facts.matrix) json["matrix"].push_back(to_json(row));
-  return json;
+  return {{"name", facts.name},
+          {"version", facts.version},
+          {"group", facts.group},
+          {"token", facts.has_token},
+          {"heard_itself", facts.heard_itself},
+          {"findings", list_of(findings)},
+          {"interfaces", list_of(facts.interfaces)},
+          {"machines", list_of(facts.machines)},
+          {"peers", list_of(facts.peers)},
+          {"matrix", list_of(facts.matrix)}};
 }
 
 }  // namespace ringlet::command

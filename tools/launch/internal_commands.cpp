@@ -19,7 +19,7 @@ namespace ringlet::launch {
 
 namespace {
 
-constexpr int kRankArguments = 6;  // program, internal-exec, rank, launcher, failure descriptor, guard descriptor
+constexpr int kRankArguments = 5;  // program, internal-exec, launcher, failure descriptor, guard descriptor
 
 /// The guard's life: learns process groups from standard input (a positive number adds one, a negative one removes it), and when the last
 /// writer has gone, kills those that are left. The writers are the launcher and, until they become the program, the ranks' helpers.
@@ -42,14 +42,13 @@ int run_guard() {
   return 0;
 }
 
-/// `ringlet internal-exec RANK LAUNCHER_PID FAILURE_FD GUARD_FD PROGRAM ARGS...`: registers its process group with the guard, ties its life
+/// `ringlet internal-exec LAUNCHER_PID FAILURE_FD GUARD_FD PROGRAM ARGS...`: registers its process group with the guard, ties its life
 /// to the launcher's, and becomes PROGRAM. Returns only if that fails: 127 (not found) or 126.
 int run_rank(int argc, char** argv) {
   if (argc <= kRankArguments) return 2;
-  const ExecFailure here{std::atoi(argv[2]), 0};
-  const pid_t launcher = std::atoi(argv[3]);
-  const int failure_fd = std::atoi(argv[4]);
-  const int guard_fd = std::atoi(argv[5]);
+  const pid_t launcher = std::atoi(argv[2]);
+  const int failure_fd = std::atoi(argv[3]);
+  const int guard_fd = std::atoi(argv[4]);
   ::fcntl(failure_fd, F_SETFD, FD_CLOEXEC);
   ::fcntl(guard_fd, F_SETFD, FD_CLOEXEC);
 
@@ -62,9 +61,9 @@ int run_rank(int argc, char** argv) {
   if (!registered) return 1;
 
   ::execvp(argv[kRankArguments], argv + kRankArguments);
-  const ExecFailure failure{here.rank, errno};
+  const ExecError failure = errno;
   if (::write(failure_fd, &failure, sizeof failure) != sizeof failure) return 1;
-  return failure.error == ENOENT || failure.error == ENOTDIR ? 127 : 126;
+  return failure == ENOENT || failure == ENOTDIR ? 127 : 126;
 }
 
 }  // namespace

@@ -11,11 +11,8 @@ inline constexpr char kRankCommand[] = "internal-exec";
 inline constexpr char kGuardCommand[] = "internal-guard";
 inline constexpr char kDeputyCommand[] = "internal-deputy";
 
-/// The report of a rank's helper on the failure pipe, where it cannot become the program.
-struct ExecFailure {
-  std::int32_t rank;
-  std::int32_t error;  // errno
-};
+/// The report of a rank's helper on the failure pipe, where it cannot become the program: errno.
+using ExecError = std::int32_t;
 
 /// Path of this program's own binary.
 std::string own_path();
