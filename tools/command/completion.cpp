@@ -54,7 +54,7 @@ int run_completion(Arguments arguments) {
   if (!json)
     fmt::print("{}", script);
   else
-    fmt::print("{}\n", (shell.empty() ? to_json(commands) : nlohmann::ordered_json{{"shell", shell}, {"script", script}}).dump());
+    print_json(shell.empty() ? to_json(commands) : nlohmann::ordered_json{{"shell", shell}, {"script", script}});
   return 0;
 }
 

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 #include "tools/agent/machine_search.hpp"
 #include "tools/command/stop_signals.hpp"
@@ -33,14 +34,6 @@ discovery::DiscoveryOptions discovery_options(const WatchOptions& options, std::
   return {.seed = random_number(), .profile = profile, .devices = machine_devices, .limits = {}};
 }
 
-void print_line(const std::string& text) {
-  fmt::print("{}\n", text);
-  std::fflush(stdout);
-}
-
-// A beacon's names are valid UTF-8, but those of this machine's own interfaces need not be.
-std::string dump(const nlohmann::ordered_json& json) { return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace); }
-
 }  // namespace
 
 MachineWatch::MachineWatch(WatchOptions options)
@@ -62,22 +55,17 @@ std::unique_ptr<agent::Agent> MachineWatch::make_agent() {
     const auto& machines = discovery_.directory().machines();
     const auto found = machines.find(instance);
     const bool has_agent = found != machines.end() && found->second.profile.port != 0;
-    return has_agent ? agent::addresses_of(found->second) : std::vector<Address>();
+    return has_agent ? agent::addresses_of(found->second, found->second.profile.port) : std::vector<Address>();
   };
   return std::make_unique<agent::Agent>(loop_, std::move(options), [this](const agent::AgentEvent& event) { on_agent_event(event); });
 }
 
 int MachineWatch::run() {
   const StopSignals signals(loop_);
-  if (!agent_status_.ok()) {
-    fmt::print(stderr, "{}: {}\n", options_.message_prefix, agent_status_.text());
-    return 1;
-  }
+  if (!agent_status_.ok()) throw std::runtime_error(agent_status_.text());
   discovery_.start();
-  if (const Status status = datagrams_.status(); !status.ok()) {
-    fmt::print(stderr, "{}: {}; choose another port with --port\n", options_.message_prefix, status.text());
-    return 1;
-  }
+  if (const Status status = datagrams_.status(); !status.ok())
+    throw std::runtime_error(status.text() + "; choose another port with --port");
   tell_start();
   auto advert = make_advert();
   bool over = false;
@@ -113,7 +101,7 @@ void MachineWatch::on_agent_event(const agent::AgentEvent& event) {
   if (terminal_)
     draw_soon(kGather);
   else
-    print_line(options_.json ? dump(event_json(event)) : event_line(event));
+    options_.json ? print_json(event_json(event)) : print_line(event_line(event));
 }
 
 void MachineWatch::tell_start() const {
@@ -129,11 +117,11 @@ void MachineWatch::tell_start() const {
                "RINGLET_TOKEN_FILE) to let `ringlet run` start programs here\n",
                options_.message_prefix, profile.group);
   if (options_.json)
-    print_line(dump({{"event", "up"},
-                     {"name", profile.name},
-                     {"group", profile.group},
-                     {"instance", fmt::format("{:016x}", discovery_.instance())},
-                     {"port", agent_ ? agent_->port() : 0}}));
+    print_json({{"event", "up"},
+                {"name", profile.name},
+                {"group", profile.group},
+                {"instance", fmt::format("{:016x}", discovery_.instance())},
+                {"port", agent_ ? agent_->port() : 0}});
 }
 
 bool MachineWatch::shows(const discovery::Machine& machine) const {
@@ -142,11 +130,7 @@ bool MachineWatch::shows(const discovery::Machine& machine) const {
 }
 
 Machines MachineWatch::machines() const {
-  Machines shown;
-  for (const auto& [instance, machine] : discovery_.directory().machines())
-    if (shows(machine)) shown.push_back(&machine);
-  sort_by_name(shown);
-  return shown;
+  return discovery_.directory().find([this](const discovery::Machine& machine) { return shows(machine); });
 }
 
 void MachineWatch::on_change(discovery::Change change, const discovery::Machine& machine) {
@@ -154,7 +138,7 @@ void MachineWatch::on_change(discovery::Change change, const discovery::Machine&
   if (terminal_)
     draw_soon(kGather);
   else
-    print_line(options_.json ? dump(event_json(change, machine)) : event_line(change, machine));
+    options_.json ? print_json(event_json(change, machine)) : print_line(event_line(change, machine));
 }
 
 void MachineWatch::draw_soon(Duration delay) {
@@ -179,7 +163,8 @@ void MachineWatch::draw() {
     lines.resize(most - 1);
     lines.push_back(fmt::format("and {} more", hidden));
   }
-  if (shown.empty()) lines.back() = fmt::format("nobody yet; listening on {}", interface_names()).substr(0, size.ws_col);
+  if (shown.empty())
+    lines.back() = fmt::format("nobody yet; listening on {}", agent::names_of(datagrams_.interfaces())).substr(0, size.ws_col);
   for (const std::string& job : jobs) lines.push_back(job.substr(0, size.ws_col));
   std::string text = drawn_lines_ == 0 ? std::string() : fmt::format("\x1b[{}A\r\x1b[J", drawn_lines_);
   for (const std::string& line : lines) text += line + "\n";
@@ -194,7 +179,7 @@ int MachineWatch::print_all() const {
   if (options_.json) {
     auto list = nlohmann::ordered_json::array();
     for (const discovery::Machine* machine : shown) list.push_back(to_json(*machine));
-    print_line(dump({{"machines", list}, {"interfaces", to_json(datagrams_.interfaces())}}));
+    print_json({{"machines", list}, {"interfaces", to_json(datagrams_.interfaces())}});
   } else if (!shown.empty()) {
     for (const std::string& line : machine_table(shown, 0, colours_)) print_line(line);
   }
@@ -207,17 +192,11 @@ void MachineWatch::explain_nobody() const {
   const double seconds = static_cast<double>(options_.once->whole_milliseconds()) / 1000;
   const bool deaf = !discovery_.heard_itself() && !datagrams_.interfaces().empty();
   fmt::print(
-      stderr, "{}: no machine was heard within {} s on {}, UDP port {}; {}\n", options_.message_prefix, seconds, interface_names(),
-      options_.datagrams.port,
+      stderr, "{}: no machine was heard within {} s on {}, UDP port {}; {}\n", options_.message_prefix, seconds,
+      agent::names_of(datagrams_.interfaces()), options_.datagrams.port,
       deaf ? "not even this machine's own multicast came back: a firewall, or a missing permission for the local network, may hold it "
              "back; name a machine with --peer HOST"
            : "is `ringlet up` running there? Where the network blocks multicast, name a machine with --peer HOST");
-}
-
-std::string MachineWatch::interface_names() const {
-  std::string names;
-  for (const NetworkInterface& interface : datagrams_.interfaces()) names += (names.empty() ? "" : ", ") + interface.name;
-  return names.empty() ? "no interface" : names;
 }
 
 }  // namespace ringlet::command

@@ -50,39 +50,37 @@ std::optional<std::string> convert_peers(PairLine& line) {
       peers.clear();
     }
   }
+  // A newcomer leaves to those that are up the datagrams that are sent to this machine alone.
+  line.datagrams.hears_shared_port = !line.join;
   return convert_discovery_line(line.discovery, line.datagrams);
 }
 
 std::optional<std::string> convert(PairLine& line) {
   constexpr double kLeastSeconds = 1, kMaxSeconds = 3'600;
   if (auto mistake = tokens::find_group_mistake(line.group)) return "--" + *mistake;
-  discovery::Profile profile;
-  profile.name = line.name;
-  profile.group = line.group;
-  const auto limited = discovery::limited(profile);
-  if (limited.group != line.group) return fmt::format("--group '{}': it may have no control characters", limited.group);
-  if (line.name.empty() || limited.name != line.name)
-    return fmt::format("--name '{}': give 1 to {} bytes of UTF-8 without control characters", limited.name, discovery::kMaxNameBytes);
+  if (auto mistake = find_name_mistake("--group", line.group)) return mistake;
+  if (auto mistake = find_name_mistake("--name", line.name)) return mistake;
   if (line.digits < 6 || line.digits > 8) return fmt::format("--digits {}: give 6, 7 or 8", line.digits);
   if (!(line.valid_seconds >= kLeastSeconds && line.valid_seconds <= kMaxSeconds))
     return fmt::format("--valid {}: give {} to {} seconds", line.valid_seconds, kLeastSeconds, kMaxSeconds);
   if (line.qr && line.discovery.json) return "--qr with --json: `ringlet token --show --json` prints the token for programs";
-  std::chrono::milliseconds wait{};
-  if (auto mistake = convert_seconds("--wait", line.wait_seconds, wait)) return mistake;
-  line.wait = Duration::milliseconds(wait.count());
+  if (auto mistake = convert_seconds("--wait", line.wait_seconds, line.wait)) return mistake;
   line.validity = Duration::milliseconds(static_cast<std::int64_t>(line.valid_seconds * 1'000));
   return convert_peers(line);
 }
 
 }  // namespace
 
+int fail_pairing(int code, const std::string& text) {
+  fmt::print(stderr, "ringlet pair: {}\n", text);
+  return code;
+}
+
 int run_pair_qr(const PairLine& line) {
   const std::string token = tokens::find_token(line.group, native::process_variable);
-  if (token.empty()) {
-    fmt::print(stderr, "ringlet pair: there is no token for group {} here; make one with `ringlet token --save --group {}`\n", line.group,
-               line.group);
-    return kFailed;
-  }
+  if (token.empty())
+    throw std::runtime_error(
+        fmt::format("there is no token for group {0} here; make one with `ringlet token --save --group {0}`", line.group));
   fmt::print(stderr, "ringlet pair: this is the token of group {} itself: whoever sees it, or a picture of it, may join for good\n",
              line.group);
   fmt::print("{}", qr_code(token, ::isatty(STDOUT_FILENO) == 1));
@@ -96,13 +94,8 @@ int run_pair(Arguments arguments) {
   declare(app, line);
   if (const auto over = parse_options(app, arguments)) return *over;
   if (const auto mistake = convert(line)) return usage_error("pair", *mistake);
-  try {
-    if (line.qr) return run_pair_qr(line);
-    return line.join ? run_pair_newcomer(line) : run_pair_host(line);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "ringlet pair: {}\n", error.what());
-    return kFailed;
-  }
+  if (line.qr) return run_pair_qr(line);
+  return line.join ? run_pair_newcomer(line) : run_pair_host(line);
 }
 
 }  // namespace ringlet::command

@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
-#include <exception>
 
 #include "native/environment.hpp"
 #include "tools/command/discovery_line.hpp"
@@ -61,15 +60,6 @@ std::optional<std::string> convert(const AgentLine& line, agent::AgentOptions& o
   return std::nullopt;
 }
 
-/// Whether `text` can be announced as it stands.
-std::optional<std::string> find_mistake(const char* option, const std::string& text) {
-  discovery::Profile profile;
-  profile.name = text;
-  if (!text.empty() && discovery::limited(profile).name == text) return std::nullopt;
-  return fmt::format("{} '{}': give 1 to {} bytes of UTF-8 without control characters", option, discovery::limited(profile).name,
-                     discovery::kMaxNameBytes);
-}
-
 }  // namespace
 
 int run_up(Arguments arguments) {
@@ -95,17 +85,12 @@ int run_up(Arguments arguments) {
   options.dns_sd = !hidden;
   options.group = profile.group;
   std::optional<std::string> mistake = convert_discovery_line(line, options.datagrams);
-  if (!mistake) mistake = find_mistake("--group", profile.group);
-  if (!mistake) mistake = find_mistake("--name", profile.name);
+  if (!mistake) mistake = find_name_mistake("--group", profile.group);
+  if (!mistake) mistake = find_name_mistake("--name", profile.name);
   agent::AgentOptions agent;
   if (!mistake) mistake = convert(agent_line, agent);
   if (mistake) return usage_error("up", *mistake);
-  try {
-    agent.token = tokens::find_token(profile.group, native::process_variable);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "ringlet up: {}\n", error.what());
-    return 1;
-  }
+  agent.token = tokens::find_token(profile.group, native::process_variable);
   if (!agent.token.empty()) {
     // Ranks get the token of their job, and must not get this one.
     ::unsetenv("RINGLET_TOKEN");

@@ -11,6 +11,7 @@
 #include "tools/launch/launch_error.hpp"
 #include "tools/launch/pipe.hpp"
 #include "tools/launch/platform.hpp"
+#include "transport/uv/socket.hpp"
 
 namespace ringlet::launch {
 
@@ -36,13 +37,10 @@ LocalCrew::~LocalCrew() {
 void LocalCrew::later(std::function<void()> task) { loop_.defer(alive_.wrap(std::move(task))); }
 
 Result<std::uint16_t> LocalCrew::open_coordinator(const job::BindPort& where) {
-  try {
-    CoordinatorSocket opened = open_coordinator_socket({where.host, static_cast<int>(where.port)});
-    coordinator_ = std::move(opened.socket);
-    return static_cast<std::uint16_t>(opened.port);
-  } catch (const LaunchError& error) {
-    return Status(Errc::io_error, error.what());
-  }
+  auto socket = open_coordinator_socket(where);
+  if (!socket.ok()) return socket.status();
+  coordinator_ = std::move(socket).value();
+  return uv::to_address(uv::local_address(coordinator_.get())).port;
 }
 
 Result<std::vector<std::uint32_t>> LocalCrew::start(const job::StartRanks& start) {
@@ -89,8 +87,8 @@ void LocalCrew::start_rank(const RankStart& start, int rank) {
     deaths_.push_back(&seat);
     later([this] { note_deaths(); });
   };
-  RankProcess::Pipes pipes = seat.process.start(start, on_dead, [this] { later([this] { note_deaths(); }); });
-  seat.readers = {read(rank, false, std::move(pipes.out)), read(rank, true, std::move(pipes.err))};
+  auto [out, err] = seat.process.start(start, on_dead, [this] { later([this] { note_deaths(); }); });
+  seat.readers = {read(rank, false, std::move(out)), read(rank, true, std::move(err))};
 }
 
 std::unique_ptr<PipeReader> LocalCrew::read(int rank, bool error, UniqueFd fd) {
@@ -126,8 +124,8 @@ void LocalCrew::note_exit(Seat& seat) {
 }
 
 std::uint32_t LocalCrew::read_exec_error() {
-  ExecFailure failure{};
-  return ::read(failures_.get(), &failure, sizeof failure) == sizeof failure ? static_cast<std::uint32_t>(failure.error) : 0;
+  ExecError failure{};
+  return ::read(failures_.get(), &failure, sizeof failure) == sizeof failure ? static_cast<std::uint32_t>(failure) : 0;
 }
 
 void LocalCrew::send(int signal_number) {
