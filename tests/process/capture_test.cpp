@@ -23,7 +23,8 @@ Captured run_through_a_proxy(const std::vector<std::pair<std::string, std::strin
   std::vector<std::pair<std::string, std::string>> environment{{"RINGLET_TOKEN", kToken}, {"RINGLET_PEER_MEMORY", "off"}};
   environment.insert(environment.end(), settings.begin(), settings.end());
   CommandProcess launch({"launch", "-n", "2", "--no-prefix", "--", "sh", "-c",
-                         "if [ $RINGLET_RANK = 0 ]; then echo \"at $RINGLET_COORDINATOR end\"; else export RINGLET_COORDINATOR=127.0.0.1:" +
+                         "[ -z \"$WITHOUT_TOKEN\" ] || unset RINGLET_TOKEN; if [ $RINGLET_RANK = 0 ]; then echo \"at $RINGLET_COORDINATOR "
+                         "end\"; else export RINGLET_COORDINATOR=127.0.0.1:" +
                              std::to_string(proxy.port()) + "; fi; exec \"$0\" \"$1\"",
                          RINGLET_PATTERN_RANK, kPattern},
                         environment);
@@ -60,10 +61,21 @@ TEST_CASE("switched off, all but the token is seen") {
 }
 
 TEST_CASE("without a token the links can be encrypted, too") {
-  const Captured captured = run_through_a_proxy({{"RINGLET_TOKEN", ""}, {"RINGLET_ENCRYPT", "on"}});
+  const Captured captured = run_through_a_proxy({{"WITHOUT_TOKEN", "1"}, {"RINGLET_ENCRYPT", "on"}});
   CAPTURE(captured.outcome.out, captured.outcome.err);
   REQUIRE(captured.outcome.exit_code == 0);
   CHECK(captured.bytes.find(kPattern) == std::string::npos);
+}
+
+TEST_CASE("a job on one machine has a token of its own, so that who has none stays out, and is not encrypted by it") {
+  const Outcome told = run_command({"launch", "-n", "1", "--no-prefix", "--", "sh", "-c", "echo \"${#RINGLET_TOKEN} $RINGLET_ENCRYPT\""});
+  CHECK_THAT(told.out, Contains("34 off"));
+  const Outcome outcome = run_command({"launch", "-n", "2", "--no-prefix", "--", "sh", "-c",
+                                       "[ $RINGLET_RANK = 0 ] || unset RINGLET_TOKEN; exec \"$0\" x", RINGLET_PATTERN_RANK},
+                                      {{"RINGLET_CONNECT_TIMEOUT_MS", "3000"}});
+  CAPTURE(outcome.out, outcome.err);
+  CHECK(outcome.exit_code != 0);
+  CHECK_THAT(outcome.out, Contains("token"));
 }
 
 TEST_CASE("ranks that do not agree on encryption say so, and what to set") {

@@ -66,12 +66,12 @@ class MeetingGroup {
 std::vector<std::string> told_to_rogue(std::uint16_t port, const std::string& settings, std::string& text) {
   RecordingProxy proxy;
   proxy.pass_on_to(port);
-  const Outcome outcome =
-      run_command({"launch", "-n", "1", "--no-prefix", "--", "sh", "-c",
-                   "unset RINGLET_COORDINATOR_FD; export RINGLET_RANK=2 RINGLET_WORLD_SIZE=3 RINGLET_COORDINATOR=127.0.0.1:" +
-                       std::to_string(proxy.port()) + " " + settings + "; exec \"$0\" x",
-                   RINGLET_PATTERN_RANK},
-                  {{"RINGLET_TOKEN", ""}, {"RINGLET_CONNECT_TIMEOUT_MS", "3000"}});
+  const Outcome outcome = run_command({"launch", "-n", "1", "--no-prefix", "--", "sh", "-c",
+                                       "unset RINGLET_COORDINATOR_FD RINGLET_TOKEN RINGLET_ENCRYPT; export RINGLET_RANK=2 "
+                                       "RINGLET_WORLD_SIZE=3 RINGLET_COORDINATOR=127.0.0.1:" +
+                                           std::to_string(proxy.port()) + " " + settings + "; exec \"$0\" x",
+                                       RINGLET_PATTERN_RANK},
+                                      {{"RINGLET_CONNECT_TIMEOUT_MS", "3000"}});
   CHECK(outcome.exit_code == 1);
   text = outcome.out + outcome.err;
   std::vector<std::string> told;

@@ -1,7 +1,10 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
+#include "native/setting.hpp"
 #include "tools/command/launch_hosts.hpp"
 #include "tools/command/launch_line.hpp"
+#include "tools/command/this_machine.hpp"
 #include "tools/launch/launcher.hpp"
 
 namespace ringlet::command {
@@ -14,7 +17,8 @@ constexpr char kLaunchFooter[] = R"(Example:
   ringlet launch --hostfile hosts.json -- ./train
 
 Each rank gets RINGLET_RANK, RINGLET_WORLD_SIZE and RINGLET_COORDINATOR; ringlet::init() needs nothing else. On a terminal also
-RINGLET_TERMINAL_COLUMNS, the width that is left for a rank's own progress bar.
+RINGLET_TERMINAL_COLUMNS, the width that is left for a rank's own progress bar. On one machine the ranks get a RINGLET_TOKEN of their own unless
+you set one, so that the machine's other users stay out, and they encrypt nothing unless RINGLET_ENCRYPT is on.
 
 With --hosts or --hostfile, -n is the number of ranks on each host that has none of its own (1). Rank 0 is on the first host. Each host needs
 PROGRAM, at the same path, and `ringlet`; ssh must log in there without asking. First all hosts are reached, then all ranks start, in --cwd, else
@@ -44,6 +48,20 @@ std::optional<std::string> convert(LaunchLine& line, const HostsLine& hosts, std
   return find_secret("launch", line.options);
 }
 
+bool is_set(const job::StartRanks& start, std::string_view name) {
+  const bool by_option =
+      std::any_of(start.environment.begin(), start.environment.end(), [&](const job::Variable& one) { return one.name == name; });
+  return by_option || !native::process_variable(std::string(name)).value_or("").empty();
+}
+
+/// Every user of this machine can dial its loopback, so the ranks have a token that no other user knows. What they send does not leave the
+/// machine, and is encrypted only where that is asked for.
+void give_token(job::StartRanks& start) {
+  if (is_set(start, "RINGLET_TOKEN") || is_set(start, "RINGLET_TOKEN_FILE")) return;
+  start.token = fresh_token();
+  if (!is_set(start, "RINGLET_ENCRYPT")) start.environment.push_back({"RINGLET_ENCRYPT", "off"});
+}
+
 }  // namespace
 
 int run_launch(Arguments arguments) {
@@ -62,7 +80,10 @@ int run_launch(Arguments arguments) {
   if (const auto over = parse_program_line(app, arguments, "-n 4 -- ./train", line)) return *over;
   launch::HostsPlan plan;
   if (const auto mistake = convert(line, hosts, ranks, plan)) return usage_error("launch", *mistake);
-  if (!hosts.used()) return run_launch_line("launch", line, [&] { return launch::launch(line.options); });
+  if (!hosts.used()) {
+    give_token(line.options.job.start);
+    return run_launch_line("launch", line, [&] { return launch::launch(line.options); });
+  }
   plan.environment = shared_variables();
   return run_launch_line("launch", line, [&] { return launch::launch_on(plan, line.options); });
 }
