@@ -16,15 +16,18 @@ namespace ringlet::test {
 class ToyHash {
  public:
   explicit ToyHash(std::uint64_t start) : hash_(14695981039346656037ull + start) {}
-  void mix(std::byte byte) { hash_ = (hash_ ^ static_cast<std::uint64_t>(byte)) * 1099511628211ull; }
+  void mix(std::byte byte) { mix(static_cast<std::uint64_t>(byte)); }
   void mix(ConstBytes bytes) {
     for (; bytes.size() >= sizeof(std::uint64_t); bytes = bytes.subspan(sizeof(std::uint64_t)))
-      hash_ = (hash_ ^ detail::load_le<std::uint64_t>(bytes.data())) * 1099511628211ull;
+      mix(detail::load_le<std::uint64_t>(bytes.data()));
     for (const std::byte byte : bytes) mix(byte);
   }
-  std::uint64_t value() const { return hash_ ^ (hash_ >> 29); }
+  /// Each bit of what was mixed in counts for each bit of the value.
+  std::uint64_t value() const { return SimRandom(hash_).next(); }
 
  private:
+  void mix(std::uint64_t number) { hash_ = (hash_ ^ number) * 1099511628211ull; }
+
   std::uint64_t hash_;
 };
 
