@@ -53,6 +53,7 @@ void NativeWorld::meet(const WorldConfig& config) {
   Status outcome;
   const auto presence = std::make_shared<PresenceReport>(config.web.presence_descriptor);
   MeetingOptions options = config.meeting;
+  options.on_waiting = [rank = options_.rank](const std::string& text) { tell(rank, text); };
   options.on_guests = [presence](const std::vector<std::string>& names) { presence->tell(names); };
   driver_.run_until(
       [&] {

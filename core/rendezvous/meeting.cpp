@@ -1,5 +1,6 @@
 #include "core/rendezvous/meeting.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/base/rank_text.hpp"
@@ -10,6 +11,8 @@ namespace ringlet {
 namespace {
 
 constexpr Duration kGrace = Duration::seconds(1);
+/// The time between reports of what is missing; a shorter timeout has four of them.
+constexpr Duration kReports = Duration::seconds(5);
 constexpr std::size_t kMaxRosterNameBytes = 256;
 
 }  // namespace
@@ -37,7 +40,8 @@ Meeting::Meeting(EventLoop& loop, Network& network, Authenticator& authenticator
 
 Meeting::~Meeting() {
   if (incoming_ != nullptr) incoming_->set_on_link(nullptr);
-  if (deadline_timer_ != 0) loop_.cancel(deadline_timer_);
+  for (const TimerId timer : {deadline_timer_, report_timer_})
+    if (timer != 0) loop_.cancel(timer);
 }
 
 // --- the phases ---
@@ -47,6 +51,7 @@ void Meeting::start(std::function<void(const Status&)> on_met) {
   world_.set_control_handler(guard_.wrap([this](int from, const wire::ControlMessage& message) { on_control(from, message); }));
   world_.set_failure_handler(guard_.wrap([this](const Status& status) { finish(status); }));
   set_deadline(options_.timeout);
+  schedule_report();
   // A guest neither listens nor joins: rank 0 has its request already and will send it the roster.
   if (is_guest()) return;
   if (Status status = listen(); !status.ok()) return world_.fail(status);
@@ -160,9 +165,38 @@ void Meeting::on_deadline() {
   world_.fail(timeout_status());
 }
 
-Status Meeting::timeout_status() const {
+void Meeting::schedule_report() {
+  report_timer_ = loop_.after(std::min(kReports, options_.timeout / 4), [this] {
+    report_timer_ = 0;
+    report();
+    schedule_report();
+  });
+}
+
+void Meeting::report() {
   const WorldOptions& own = world_.options();
-  std::string text = rank_text(rank()) + " has not met the others within " + std::to_string(options_.timeout.whole_milliseconds()) + " ms";
+  if (rank() != 0 && world_.has_session(0)) {
+    // Guests may come later than all natives; nobody is late who waits for one.
+    const std::vector<int> missing = links_.missing(own.natives());
+    if (roster_known_ && !barrier_.entered()) world_.send_control(0, wire::Unmet{{missing.begin(), missing.end()}});
+    return;
+  }
+  const bool waits_only_for_guests = coordinator_ && coordinator_->awaits_guests() && links_.missing(own.natives()).empty();
+  if (waits_only_for_guests || !options_.on_waiting) return;
+  const std::string text = "has not met the others yet" + waits_for().first;
+  if (std::exchange(reported_, text) != text) options_.on_waiting(text);
+}
+
+Status Meeting::timeout_status() const {
+  const auto [text, culprit] = waits_for();
+  return {Errc::timed_out,
+          rank_text(rank()) + " has not met the others within " + std::to_string(options_.timeout.whole_milliseconds()) + " ms" + text,
+          culprit};
+}
+
+std::pair<std::string, int> Meeting::waits_for() const {
+  const WorldOptions& own = world_.options();
+  std::string text;
   const bool awaits_guests = coordinator_ && coordinator_->awaits_guests();
   if (awaits_guests) text += ": " + std::to_string(coordinator_->guests_here()) + " of " + std::to_string(own.guests) + " guests are here";
   const std::vector<int> missing = links_.missing(awaits_guests ? own.natives() : own.size);
@@ -173,18 +207,20 @@ Status Meeting::timeout_status() const {
     text += ": no connection with " + ranks_text(missing);
     culprit = missing.front();
   } else if (!awaits_guests) {
-    text += rank() == 0 ? ": not ready: " + ranks_text(barrier_.awaited()) : ": other ranks are not ready";
+    text += rank() == 0 ? ": not ready: " + barrier_.awaited_text() : ": other ranks are not ready";
+    if (rank() == 0) culprit = barrier_.latest();
   }
   text += dials_.complaints();
   if (incoming_ != nullptr && incoming_->refusals().count > 0)
     text += "; connections refused because they have another token or RINGLET_ENCRYPT, or none: " +
             std::to_string(incoming_->refusals().count) + ", the last from " + incoming_->refusals().last;
-  return {Errc::timed_out, text, culprit};
+  return {text, culprit};
 }
 
 void Meeting::finish(const Status& status) {
   if (!on_met_) return;
-  if (deadline_timer_ != 0) loop_.cancel(std::exchange(deadline_timer_, 0));
+  for (TimerId* timer : {&deadline_timer_, &report_timer_})
+    if (*timer != 0) loop_.cancel(std::exchange(*timer, 0));
   world_.set_control_handler(nullptr);
   world_.set_failure_handler(nullptr);
   const bool takes_latecomers = status.ok() && world_.options().guests > 0;

@@ -3,6 +3,8 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
+#include <utility>
 
 #include "core/base/alive_guard.hpp"
 #include "core/engine/world.hpp"
@@ -60,6 +62,10 @@ class Meeting {
   void on_roster(const wire::Roster& roster);
   void on_welcome(int from, const wire::Welcome& welcome);
 
+  void schedule_report();
+  void report();
+  /// What this rank waits for, and the rank that is to blame for it, or -1.
+  std::pair<std::string, int> waits_for() const;
   void set_deadline(Duration delay);
   void on_deadline();
   Status timeout_status() const;
@@ -73,6 +79,8 @@ class Meeting {
   bool roster_known_;
   bool grace_given_ = false;
   TimerId deadline_timer_ = 0;
+  TimerId report_timer_ = 0;
+  std::string reported_;  // the last text
 
   LinkTable links_;
   ClosingSessions closing_;

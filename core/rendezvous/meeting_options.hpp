@@ -41,6 +41,9 @@ struct MeetingOptions {
   std::function<void(int present)> on_present{};
   /// Called on rank 0 while it waits for guests, with the names of those that are there, by seat, whenever they may have changed.
   std::function<void(const std::vector<std::string>& names)> on_guests{};
+  /// Called on rank 0, and on ranks that do not reach it, with what the ranks still wait for, when that takes long and whenever it has
+  /// changed since.
+  std::function<void(const std::string& text)> on_waiting{};
   /// The shortcut that this rank asks for on the links that it dials, or null. It outlives the meeting.
   Shortcut* shortcut = nullptr;
 };

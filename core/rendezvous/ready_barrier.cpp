@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/rank_text.hpp"
+
 namespace ringlet {
 
 ReadyBarrier::ReadyBarrier(EventLoop& loop, World& world, std::function<void()> on_passed)
@@ -14,7 +16,8 @@ ReadyBarrier::ReadyBarrier(EventLoop& loop, World& world, std::function<void()> 
             if (rank() == 0) return on_ready(0, measured);
             world_.send_control(0, wire::Ready{measured});
           }),
-      ready_(static_cast<std::size_t>(world.options().size)) {}
+      ready_(static_cast<std::size_t>(world.options().size)),
+      unmet_(ready_.size()) {}
 
 void ReadyBarrier::enter() {
   entered_ = true;
@@ -26,6 +29,13 @@ bool ReadyBarrier::on_control(int from, const wire::ControlMessage& message) {
   if (const auto* ready = std::get_if<wire::Ready>(&message)) {
     if (rank() != 0 || ready_[static_cast<std::size_t>(from)]) return false;
     on_ready(from, ready->measured);
+    return true;
+  }
+  if (const auto* unmet = std::get_if<wire::Unmet>(&message)) {
+    if (rank() != 0 || ready_[static_cast<std::size_t>(from)]) return false;
+    auto& ranks = unmet_[static_cast<std::size_t>(from)].emplace();
+    for (const std::uint32_t other : unmet->ranks)
+      if (other < ready_.size() && static_cast<int>(other) != from) ranks.push_back(static_cast<int>(other));
     return true;
   }
   if (const auto* begin = std::get_if<wire::Begin>(&message)) {
@@ -63,6 +73,34 @@ std::vector<int> ReadyBarrier::awaited() const {
   for (std::size_t peer = 0; peer < ready_.size(); ++peer)
     if (!ready_[peer]) ranks.push_back(static_cast<int>(peer));
   return ranks;
+}
+
+std::string ReadyBarrier::awaited_text() const {
+  std::string text;
+  for (const int late : awaited()) {
+    const auto& unmet = unmet_[static_cast<std::size_t>(late)];
+    text += (text.empty() ? "" : ", ") + rank_text(static_cast<std::uint64_t>(late)) +
+            (!unmet           ? " (says nothing)"
+             : unmet->empty() ? " (has met all others)"
+                              : " (has not met " + ranks_text(*unmet) + ")");
+  }
+  return text;
+}
+
+int ReadyBarrier::latest() const {
+  std::vector<int> missed_by(ready_.size());
+  for (const auto& unmet : unmet_)
+    if (unmet)
+      for (const int rank : *unmet) ++missed_by[static_cast<std::size_t>(rank)];
+  const auto lateness = [&](int rank) {
+    const auto index = static_cast<std::size_t>(rank);
+    return std::pair(missed_by[index], !unmet_[index]);
+  };
+  const std::vector<int> late = awaited();
+  const auto latest = std::max_element(late.begin(), late.end(), [&](int one, int other) { return lateness(one) < lateness(other); });
+  if (latest == late.end()) return -1;
+  const bool is_clear = std::count_if(late.begin(), late.end(), [&](int rank) { return lateness(rank) == lateness(*latest); }) == 1;
+  return is_clear ? *latest : -1;
 }
 
 }  // namespace ringlet

@@ -23,12 +23,16 @@ class ReadyBarrier {
   /// Takes a message that belongs to the barrier. Probes of others may come before this rank has entered. Returns false, and does nothing,
   /// where the message does not belong here, or not at this time.
   bool on_control(int from, const wire::ControlMessage& message);
-  /// On rank 0: the ranks that are not ready.
-  std::vector<int> awaited() const;
+  /// On rank 0: the ranks that are not ready, each with what it last said.
+  std::string awaited_text() const;
+  /// On rank 0: the one of them that most likely holds the others up, or -1. It is the one with which most ranks have no link; of several,
+  /// one that has said nothing itself.
+  int latest() const;
 
  private:
   int rank() const { return world_.options().rank; }
   bool on_probe(int from, const wire::LinkProbe& probe);
+  std::vector<int> awaited() const;
   void on_ready(int from, const wire::LinkCosts& measured);
   void on_begin(const wire::Begin& begin);
 
@@ -38,7 +42,8 @@ class ReadyBarrier {
   bool entered_ = false;
   std::size_t probes_answered_ = 0;
   // On rank 0.
-  std::vector<bool> ready_;  // by rank
+  std::vector<bool> ready_;                             // by rank
+  std::vector<std::optional<std::vector<int>>> unmet_;  // by rank: what it last said
   wire::LinkCosts dearest_{};
 };
 

@@ -98,6 +98,8 @@ static void visit_fields(auto& fields, Is<LinkCosts> auto& costs) {
   fields.number(4, costs.guest_byte_ps);
 }
 
+static void visit_fields(auto& fields, Is<Unmet> auto& unmet) { fields.numbers(1, unmet.ranks, kMaxAwaited); }
+
 static void visit_fields(auto& fields, Is<Ready> auto& ready) { fields.message(1, ready.measured); }
 
 static void visit_fields(auto& fields, Is<Begin> auto& begin) {

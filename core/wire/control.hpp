@@ -119,6 +119,11 @@ struct LinkCosts {
   friend bool operator==(const LinkCosts&, const LinkCosts&) = default;
 };
 
+struct Unmet {
+  std::vector<std::uint32_t> ranks;
+  friend bool operator==(const Unmet&, const Unmet&) = default;
+};
+
 struct Ready {
   LinkCosts measured{};
   friend bool operator==(const Ready&, const Ready&) = default;
@@ -173,7 +178,7 @@ struct RankState {
 
 /// The messages are in the order of their tags.
 using ControlMessage = std::variant<Join, Roster, Welcome, Ready, Begin, Abort, Seat, LinkProbe, StateQuestion, RankState, SeatRequest,
-                                    Connect, Propose, Nominate>;
+                                    Connect, Propose, Nominate, Unmet>;
 
 std::string encode_control(const ControlMessage& message);
 /// Returns nothing if the bytes are not such a message or are a kind of message that this version does not know.

@@ -133,7 +133,7 @@ void to_reference(const wire::RankState& state, reference::RankState& out) {
 }
 
 ControlMessage random_message(SimRandom& random) {
-  switch (random.below(14)) {
+  switch (random.below(15)) {
     case 0:
       return wire::Join{random_settings(random), random_text(random), random_number(random), random_endpoints(random)};
     case 1: {
@@ -167,6 +167,11 @@ ControlMessage random_message(SimRandom& random) {
       return wire::Propose{random_settings(random), random_id(random), random_number(random)};
     case 12:
       return wire::Nominate{random_path(random)};
+    case 13: {
+      wire::Unmet unmet;
+      for (auto count = random.below(4); count > 0; --count) unmet.ranks.push_back(random_number(random));
+      return unmet;
+    }
     default:
       return wire::Abort{random_number(random), static_cast<std::int32_t>(random_number(random)), random_text(random)};
   }
@@ -205,6 +210,9 @@ reference::ControlMessage to_reference(const ControlMessage& message) {
     to->set_to(propose->to);
   } else if (const auto* nominate = std::get_if<wire::Nominate>(&message)) {
     to_reference(nominate->path, *out.mutable_nominate()->mutable_path());
+  } else if (const auto* unmet = std::get_if<wire::Unmet>(&message)) {
+    auto* to = out.mutable_unmet();
+    for (const std::uint32_t rank : unmet->ranks) to->add_ranks(rank);
   } else if (const auto* welcome = std::get_if<wire::Welcome>(&message)) {
     out.mutable_welcome()->set_rank(welcome->rank);
   } else if (const auto* ready = std::get_if<wire::Ready>(&message)) {

@@ -72,6 +72,34 @@ TEST_CASE("a rank that never comes is named by the others") {
   for (const int rank : {1, 3}) CHECK(group.met(rank)->code() == Errc::timed_out);
 }
 
+TEST_CASE("of the ranks that are not ready the one that the others wait for is named, with what each has said") {
+  const bool stands_still = GENERATE(false, true);
+  CAPTURE(stands_still);
+  GroupSetup setup;
+  setup.size = 4;
+  setup.connect_timeout = Duration::seconds(8);
+  SimGroup group(setup);
+  std::vector<std::string> told;
+  group.meeting_options(0).on_waiting = [&](const std::string& text) { told.push_back(text); };
+  for (const int rank : {0, 1, 2, 3}) group.start_meeting(rank);
+  // Rank 2 has joined, but the others do not reach it.
+  if (stands_still) {
+    group.sim().freeze(group.node(2)).when([&] { return group.has_world(0) && group.world(0).has_session(2); });
+  } else {
+    for (const int other : {1, 3}) group.sim().cut(group.node(2), group.node(other)).now();
+  }
+  REQUIRE(group.sim().run_until([&] { return group.met(0) && group.met(1) && group.met(3); }, {.time = Duration::seconds(12)}) ==
+          RunEnd::done);
+  REQUIRE_FALSE(told.empty());
+  CHECK_THAT(told.back(), Contains("rank 1 (has not met rank 2)") && Contains("rank 3 (has not met rank 2)"));
+  for (const int rank : {0, 1, 3}) {
+    INFO(group.met(rank)->text());
+    CHECK(group.met(rank)->code() == Errc::timed_out);
+    CHECK(group.met(rank)->rank() == 2);
+    CHECK_THAT(group.met(rank)->text(), Contains(stands_still ? "rank 2 (says nothing)" : "rank 2 (has not met rank 1, 3)"));
+  }
+}
+
 TEST_CASE("another world size is told to every rank that came") {
   GroupSetup setup;
   setup.size = 3;
