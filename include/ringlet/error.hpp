@@ -54,7 +54,7 @@ class Cancelled : public Error {
   /// Makes the error of a status with this code.
   using Error::Error;
 };
-/// Errc::io_error: a file cannot be read or written, or is damaged.
+/// Errc::io_error: a file cannot be read or written, or is damaged, or the system has no descriptors left.
 class IoError : public Error {
  public:
   /// Makes the error of a status with this code.

@@ -18,7 +18,7 @@ enum class Errc : std::uint8_t {
   timed_out = 4,         ///< a deadline passed
   protocol_error = 5,    ///< a peer sent something that the protocol does not allow
   cancelled = 6,         ///< the group was closed while the call was running
-  io_error = 7,          ///< a file cannot be read or written, or is damaged
+  io_error = 7,          ///< a file cannot be read or written, or is damaged, or the system has no descriptors left
 };
 
 /// The name of the code for logs: "ok", "invalid_argument", ...

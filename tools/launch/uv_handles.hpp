@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "tools/launch/launch_error.hpp"
+
 namespace ringlet::launch {
 
 /// A libuv handle with the callback that it calls. libuv owns the memory until the close callback has run, so the box outlives this object;
@@ -47,10 +49,15 @@ class UvHandle {
 class UvSignal : public UvHandle<uv_signal_t, int> {
  public:
   UvSignal(uv_loop_t* loop, int signal_number, std::function<void(int)> on_event) {
-    uv_signal_init(loop, handle());
+    check(uv_signal_init(loop, handle()));
     mark_initialised();
     set_callback(std::move(on_event));
-    uv_signal_start(handle(), [](uv_signal_t* watched, int number) { fire(watched, number); }, signal_number);
+    check(uv_signal_start(handle(), [](uv_signal_t* watched, int number) { fire(watched, number); }, signal_number));
+  }
+
+ private:
+  static void check(int error) {
+    if (error != 0) throw LaunchError(1, std::string("cannot listen for signals: ") + uv_strerror(error));
   }
 };
 
@@ -66,6 +73,7 @@ class UvPoll : public UvHandle<uv_poll_t> {
   /// An error on the descriptor counts as ready: the read or write that follows finds it.
   void start(int events, std::function<void()> on_event) {
     set_callback(std::move(on_event));
+    // This fails only for events that do not exist.
     uv_poll_start(handle(), events, [](uv_poll_t* poll, int, int) { fire(poll); });
   }
   void stop() { uv_poll_stop(handle()); }

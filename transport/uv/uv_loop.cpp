@@ -1,8 +1,14 @@
 #include "transport/uv/uv_loop.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
 #include <cassert>
+#include <cerrno>
 #include <limits>
+#include <ringlet/error.hpp>
+#include <string>
 
 #include "transport/uv/loop_state.hpp"
 
@@ -15,6 +21,27 @@ constexpr int kTurnsPerUvTurn = 16;
 constexpr std::size_t kDirectReceivesPerTurn = 16;
 // Bounds the rounds for tasks that defer further tasks without end: the remaining tasks wait until the sockets have had their turn.
 constexpr int kFlushRounds = 16;
+
+void check(int error) {
+  if (error != 0)
+    throw IoError({Errc::io_error, std::string("cannot open an event loop: ") + uv_strerror(error) +
+                                       (error == UV_EMFILE ? "; allow this process more of them (ulimit -n)" : "")});
+}
+
+/// Where there is no room for all that a loop opens, uv ends the process instead of failing.
+void check_free_descriptors() {
+  std::array<std::array<int, 2>, 4> pipes{};
+  int error = 0;
+  std::size_t open = 0;
+  while (open < pipes.size() && error == 0)
+    if (::pipe(pipes[open].data()) == 0)
+      ++open;
+    else
+      error = uv_translate_sys_error(errno);
+  while (open > 0)
+    for (const int end : pipes[--open]) ::close(end);
+  check(error);
+}
 
 Instant read_monotonic_clock() { return {static_cast<std::int64_t>(uv_hrtime())}; }
 
@@ -31,15 +58,18 @@ struct LoopState::Turn {
 };
 
 LoopState::LoopState() {
-  uv_loop_init(&loop_);
+  check_free_descriptors();
+  check(uv_loop_init(&loop_));
   loop_.data = this;
-  uv_async_init(&loop_, &async_, [](uv_async_t* handle) {
+  const int error = uv_async_init(&loop_, &async_, [](uv_async_t* handle) {
     auto& self = *static_cast<LoopState*>(handle->loop->data);
     // take_posted() takes the mutex without looking at the flag: on a processor with weak memory ordering the flag may still look unset to
     // the thread that uv has woken.
     self.dispatch([&] { self.take_posted(); });
   });
-  uv_timer_init(&loop_, &timer_);
+  if (error != 0) uv_loop_close(&loop_);
+  check(error);
+  uv_timer_init(&loop_, &timer_);  // cannot fail
 }
 
 LoopState::~LoopState() {
