@@ -1,7 +1,9 @@
 #include <signal.h>
 
+#include "sim/sim_random.hpp"
 #include "tests/agent/fake_machines.hpp"
 #include "tests/core/seeds.hpp"
+#include "tests/sim/byte_user.hpp"
 
 using namespace ringlet;
 using namespace ringlet::test;
@@ -271,5 +273,52 @@ TEST_CASE("whatever is lost at whatever moment, the job ends on both sides") {
         CHECK(machine.crew == nullptr);
         CHECK(machine.jobs_started == machine.jobs_ended);
       }
+  }
+}
+
+TEST_CASE("conversations in any order and in pieces of any size leave no job, and nothing starts behind a violation") {
+  const job::StartRanks start = [] {
+    job::StartRanks ranks;
+    ranks.job = 42;
+    ranks.ranks = ranks.world_size = 2;
+    ranks.program = "/opt/m";
+    ranks.coordinator = "127.0.0.1:4711";
+    return ranks;
+  }();
+  const std::vector<job::Message> orderly{job::Hail{job::kProtocol, "1.2.3", "home", "desk", "/opt/m", ""}, job::BindPort{"127.0.0.1", 0},
+                                          start};
+  const std::vector<job::Message> others{
+      job::Offer{}, job::PortBound{1}, job::RanksStarted{},         job::Credit{10, false}, job::Order{15, true, 100}, job::Beat{},
+      job::Over{},  job::Input{"x"},   job::EchoRequest{1, "x", 1}, job::PathSurvey{},      job::InputTaken{}};
+  for (std::uint64_t seed = 0; seed < share_of(400); ++seed) {
+    CAPTURE(seed);
+    SimRandom random(seed);
+    SimWorld world(seed);
+    FakeMachine machine(world, "m");
+    std::vector<job::Message> said = orderly;
+    // A session takes none of the first three.
+    const std::size_t violation = random.below(said.size());
+    const bool violates = random.below(2) != 0;
+    for (auto count = random.below(4); count > 0; --count) said.push_back(others[random.below(others.size())]);
+    if (violates) said.insert(said.begin() + static_cast<std::ptrdiff_t>(violation), others[random.below(3)]);
+
+    ByteUser peer;
+    SimNode& here = world.add_node();
+    here.network().dial({machine.node.host(), 5000}, Duration::seconds(3), [&](Result<std::unique_ptr<Link>> link) {
+      peer.use(std::move(link).value());
+      peer.link->wake();
+    });
+    for (const job::Message& message : said) {
+      const std::string body = job::encode(message);
+      const auto length = static_cast<std::uint32_t>(body.size());
+      for (int shift = 0; shift < 32; shift += 8) peer.outgoing.push_back(static_cast<std::byte>(length >> shift));
+      for (const char byte : body) peer.outgoing.push_back(static_cast<std::byte>(byte));
+    }
+    world.run_for(Duration::seconds(1));
+    CHECK(machine.jobs_started == (violates ? 0 : 1));
+    peer.link.reset();
+    CHECK(world.run_until([&] { return !machine.session; }, {.events = 5'000'000, .time = Duration::seconds(60)}) == RunEnd::done);
+    CHECK(machine.crew == nullptr);
+    CHECK(machine.jobs_started == machine.jobs_ended);
   }
 }
