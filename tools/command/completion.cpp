@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/command/completion_scripts.hpp"
+#include "tools/command/standard_output.hpp"
 #include "tools/command/subcommand.hpp"
 
 namespace ringlet::command {
@@ -52,9 +53,10 @@ int run_completion(Arguments arguments) {
                              : shell == "zsh" ? zsh_completion(commands)
                                               : fish_completion(commands);
   if (!json)
-    fmt::print("{}", script);
+    print_out(script);
   else
-    fmt::print("{}\n", (shell.empty() ? to_json(commands) : nlohmann::ordered_json{{"shell", shell}, {"script", script}}).dump());
+    print_out(
+        fmt::format("{}\n", (shell.empty() ? to_json(commands) : nlohmann::ordered_json{{"shell", shell}, {"script", script}}).dump()));
   return 0;
 }
 

@@ -5,6 +5,7 @@
 #include "tools/command/discovery_line.hpp"
 #include "tools/command/doctor_report.hpp"
 #include "tools/command/launch_line.hpp"
+#include "tools/command/standard_output.hpp"
 #include "tools/command/stop_signals.hpp"
 #include "tools/command/this_machine.hpp"
 #include "tools/doctor/examination.hpp"
@@ -26,7 +27,7 @@ other-group, multicast-blocked, version-differs, clock, no-agent, no-token, toke
 slow-link, slow-path.
 Exit codes: 0 all well, or notes only; 3 warnings; 4 errors; 1 it could not look; 2 a mistake on the command line; 130 interrupted.)";
 
-constexpr int kInterrupted = 130;
+constexpr int kCouldNotLook = 1, kInterrupted = 130;
 
 int exit_code(const std::vector<doctor::Finding>& findings) {
   int code = 0;
@@ -67,13 +68,18 @@ int run_doctor(Arguments arguments) {
   UvLoop loop;
   const StopSignals signals(loop);
   options.stopped = [&signals] { return signals.came(); };
-  const doctor::Facts facts = doctor::Examination(loop, std::move(options)).run();
+  const Result<doctor::Facts> examined = doctor::Examination(loop, std::move(options)).run();
   if (signals.came()) {
     fmt::print(stderr, "ringlet doctor: interrupted; nothing was found out\n");
     return kInterrupted;
   }
+  if (!examined.ok()) {
+    fmt::print(stderr, "ringlet doctor: {}; choose another port with --port\n", examined.status().text());
+    return kCouldNotLook;
+  }
+  const doctor::Facts& facts = examined.value();
   const std::vector<doctor::Finding> findings = doctor::diagnose(facts);
-  fmt::print("{}", line.json ? doctor_json(facts, findings) : doctor_report(facts, findings, wants_colours()));
+  print_out(line.json ? doctor_json(facts, findings) : doctor_report(facts, findings, wants_colours()));
   return exit_code(findings);
 }
 

@@ -10,6 +10,7 @@
 #include <cstdio>
 
 #include "native/environment.hpp"
+#include "tools/command/standard_output.hpp"
 #include "tools/launch/internal_commands.hpp"
 #include "tools/launch/launch_report.hpp"
 #include "tools/tokens/group_token.hpp"
@@ -92,7 +93,7 @@ std::optional<std::string> find_secret(const char* subcommand, const launch::Lau
 
 int report_launch(const char* subcommand, const LaunchLine& line, const job::JobResult& result) {
   const int exit_code = launch::report(subcommand, result, line.quiet);
-  if (line.json) fmt::print("{}\n", launch::to_json(result));
+  if (line.json) print_out(fmt::format("{}\n", launch::to_json(result)));
   return exit_code;
 }
 

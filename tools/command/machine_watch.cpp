@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/agent/machine_search.hpp"
+#include "tools/command/standard_output.hpp"
 #include "tools/command/stop_signals.hpp"
 #include "tools/command/subcommand.hpp"
 #include "tools/command/this_machine.hpp"
@@ -33,10 +34,7 @@ discovery::DiscoveryOptions discovery_options(const WatchOptions& options, std::
   return {.seed = random_number(), .profile = profile, .devices = machine_devices, .limits = {}};
 }
 
-void print_line(const std::string& text) {
-  fmt::print("{}\n", text);
-  std::fflush(stdout);
-}
+void print_line(const std::string& text) { print_out(fmt::format("{}\n", text)); }
 
 // A beacon's names are valid UTF-8, but those of this machine's own interfaces need not be.
 std::string dump(const nlohmann::ordered_json& json) { return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace); }
@@ -83,7 +81,7 @@ int MachineWatch::run() {
   bool over = false;
   if (options_.once) loop_.after(*options_.once, [&over] { over = true; });
   if (terminal_) draw();
-  while (!over && !signals.came()) loop_.wait();
+  while (!over && !signals.came() && !is_output_lost()) loop_.wait();
   const int code = options_.once ? print_all() : 0;
   discovery_.leave();
   advert.reset();
@@ -184,8 +182,7 @@ void MachineWatch::draw() {
   std::string text = drawn_lines_ == 0 ? std::string() : fmt::format("\x1b[{}A\r\x1b[J", drawn_lines_);
   for (const std::string& line : lines) text += line + "\n";
   drawn_lines_ = lines.size();
-  fmt::print("{}", text);
-  std::fflush(stdout);
+  print_out(text);
   draw_soon(kBetweenDraws);
 }
 

@@ -8,6 +8,7 @@
 #include "tools/command/launch_line.hpp"
 #include "tools/command/pair_line.hpp"
 #include "tools/command/qr_code.hpp"
+#include "tools/command/standard_output.hpp"
 #include "tools/command/this_machine.hpp"
 #include "tools/tokens/group_token.hpp"
 #include "tools/tokens/saved_token.hpp"
@@ -85,7 +86,7 @@ int run_pair_qr(const PairLine& line) {
   }
   fmt::print(stderr, "ringlet pair: this is the token of group {} itself: whoever sees it, or a picture of it, may join for good\n",
              line.group);
-  fmt::print("{}", qr_code(token, ::isatty(STDOUT_FILENO) == 1));
+  print_out(qr_code(token, ::isatty(STDOUT_FILENO) == 1));
   return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/command/pair_line.hpp"
+#include "tools/command/standard_output.hpp"
 #include "tools/command/stop_signals.hpp"
 #include "tools/command/this_machine.hpp"
 #include "tools/discovery/discovery.hpp"
@@ -19,10 +20,7 @@ namespace {
 using pairing::PairingDesk;
 using State = PairingDesk::State;
 
-void print_pairing(const std::string& text) {
-  fmt::print("{}\n", text);
-  std::fflush(stdout);
-}
+void print_pairing(const std::string& text) { print_out(fmt::format("{}\n", text)); }
 
 void print_pairing(const nlohmann::ordered_json& json) {
   print_pairing(json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
@@ -158,7 +156,7 @@ int run_pair_host(const PairLine& line) {
                to_string(door.addresses().front()));
 
   Screen screen(line, desk, door);
-  while (!desk.over() && !signals.came()) {
+  while (!desk.over() && !signals.came() && !is_output_lost()) {
     screen.follow();
     loop.wait();
   }

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/command/pair_line.hpp"
+#include "tools/command/standard_output.hpp"
 #include "tools/command/stop_signals.hpp"
 #include "tools/command/this_machine.hpp"
 #include "tools/discovery/discovery.hpp"
@@ -168,10 +169,10 @@ int save_paired(const PairLine& line, NewcomerSession& session, pairing::Pairing
   dialler.finish();
   const std::string path = tokens::saved_token_path(line.group, native::process_variable);
   if (line.discovery.json)
-    fmt::print("{}\n", nlohmann::ordered_json{{"event", "paired"}, {"name", session.host()}, {"group", line.group}, {"path", path}}.dump());
+    print_out(fmt::format(
+        "{}\n", nlohmann::ordered_json{{"event", "paired"}, {"name", session.host()}, {"group", line.group}, {"path", path}}.dump()));
   else
-    fmt::print("paired with {}: the token of group {} is saved in {}\n", session.host(), line.group, path);
-  std::fflush(stdout);
+    print_out(fmt::format("paired with {}: the token of group {} is saved in {}\n", session.host(), line.group, path));
   warn_of_other(line, session.token());
   return 0;
 }

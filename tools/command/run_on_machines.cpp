@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/command/machine_watch.hpp"
+#include "tools/command/standard_output.hpp"
 #include "tools/job/message_link.hpp"
 #include "tools/launch/launch_report.hpp"
 
@@ -45,7 +46,7 @@ int MachineRunner::run() {
   const job::JobResult result = runner_.run();
   times_.ended = loop_.now() - start_;
   const int exit_code = launch::report("run", result, options_.quiet);
-  if (options_.json) fmt::print("{}\n", to_json(result));
+  if (options_.json) print_out(fmt::format("{}\n", to_json(result)));
   return exit_code;
 }
 

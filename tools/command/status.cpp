@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "tools/command/machine_list.hpp"
+#include "tools/command/standard_output.hpp"
 #include "tools/command/status_client.hpp"
 #include "tools/command/status_table.hpp"
 #include "tools/command/stop_signals.hpp"
@@ -47,15 +48,14 @@ std::size_t print(const std::vector<nlohmann::ordered_json>& reports, bool json,
   std::size_t lines = 0;
   if (json) {
     const nlohmann::ordered_json all{{"worlds", reports}};
-    fmt::print("{}\n", all.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    print_out(fmt::format("{}\n", all.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)));
   } else {
     for (const auto& report : reports)
       for (const std::string& line : status_table(report, colours)) {
-        fmt::print("{}\n", line);
+        print_out(fmt::format("{}\n", line));
         ++lines;
       }
   }
-  std::fflush(stdout);
   return lines;
 }
 
@@ -74,14 +74,14 @@ int watch(const StatusFilter& filter, bool json) {
   const bool terminal = !json && ::isatty(STDOUT_FILENO) == 1;
   std::size_t drawn = 0;
   int code = 0;
-  while (!signals.came()) {
+  while (!signals.came() && !is_output_lost()) {
     const auto reports = ask_worlds(filter, kPatience);
     code = exit_code(reports);
-    if (terminal && drawn > 0) fmt::print("\x1b[{}A\r\x1b[J", drawn);
+    if (terminal && drawn > 0) print_out(fmt::format("\x1b[{}A\r\x1b[J", drawn));
     drawn = print(reports, json, terminal && wants_colours());
     bool over = false;
     loop.after(kBetweenLooks, [&over] { over = true; });
-    while (!over && !signals.came()) loop.wait();
+    while (!over && !signals.came() && !is_output_lost()) loop.wait();
   }
   return code;
 }

@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "tools/command/standard_output.hpp"
+
 namespace ringlet::command {
 
 namespace {
@@ -25,7 +27,7 @@ std::optional<int> parse_options(CLI::App& app, Arguments arguments) {
     // CLI11 expects the arguments in reverse order.
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::Success&) {
-    fmt::print("{}", app.help());
+    print_out(app.help());
     return 0;
   } catch (const CLI::ParseError& error) {
     const std::string name = app.get_name();

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "tools/command/standard_output.hpp"
 #include "tools/command/subcommand.hpp"
 #include "tools/tokens/group_token.hpp"
 #include "transport/crypto/token_authenticator.hpp"
@@ -52,14 +53,14 @@ std::string token_of_stdin() {
   return native::check_token("stdin", std::string(std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()));
 }
 
-void print_json(const nlohmann::ordered_json& json) { fmt::print("{}\n", json.dump()); }
+void print_json(const nlohmann::ordered_json& json) { print_out(fmt::format("{}\n", json.dump())); }
 
 int print_fresh(const TokenLine& line) {
   const std::string token = fresh_token();
   if (line.json)
     print_json({{"token", token}});
   else
-    fmt::print("{}\n", token);
+    print_out(fmt::format("{}\n", token));
   return 0;
 }
 
@@ -76,7 +77,7 @@ int show(const TokenLine& line) {
   if (line.json)
     print_json({{"group", line.group}, {"path", path}, {"token", *token}});
   else
-    fmt::print("{}\n", *token);
+    print_out(fmt::format("{}\n", *token));
   return 0;
 }
 
@@ -93,7 +94,7 @@ int save_line(const TokenLine& line) {
   if (line.json)
     print_json({{"group", line.group}, {"path", path}});
   else
-    fmt::print("saved a token for group {} in {}\n", line.group, path);
+    print_out(fmt::format("saved a token for group {} in {}\n", line.group, path));
   return 0;
 }
 

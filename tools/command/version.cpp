@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "tools/command/standard_output.hpp"
 #include "tools/command/subcommand.hpp"
 
 namespace ringlet::command {
@@ -14,9 +15,9 @@ int run_version(Arguments arguments) {
   app.add_flag("--json", json, "Print JSON");
   if (const auto over = parse_options(app, arguments)) return *over;
   if (json)
-    fmt::print("{}\n", nlohmann::ordered_json{{"version", RINGLET_VERSION}}.dump());
+    print_out(fmt::format("{}\n", nlohmann::ordered_json{{"version", RINGLET_VERSION}}.dump()));
   else
-    fmt::print("ringlet {}\n", RINGLET_VERSION);
+    print_out(fmt::format("ringlet {}\n", RINGLET_VERSION));
   return 0;
 }
 
