@@ -99,13 +99,13 @@ TEST_CASE("a rank that was killed came first, whoever was told of first") {
 TEST_CASE("a machine that refuses is left out, unless it was named or none is left") {
   FakeRun run(2);
   for (FakeMachine& machine : run.machines) machine.on_started = end_well;
-  run.machines[0].refusal = "m0 does not allow /opt/m0";
+  run.machines[0].refusal = "/opt/m0 is not allowed";
   SECTION("left out") {
     run.start();
     run.run_to_end();
     CHECK(run.result->exit_code == 0);
     REQUIRE(run.notices.size() == 1);
-    CHECK(run.notices[0] == "m0 does not allow /opt/m0; the job goes on without");
+    CHECK(run.notices[0] == "the job goes on without some machines; m0: /opt/m0 is not allowed");
     REQUIRE(run.result->ranks.size() == 1);
     CHECK(run.result->ranks[0].machine == "m1");
   }
@@ -114,21 +114,21 @@ TEST_CASE("a machine that refuses is left out, unless it was named or none is le
     run.start();
     run.run_to_end();
     CHECK(run.result->exit_code == 126);
-    CHECK(run.result->error == "m0 does not allow /opt/m0");
+    CHECK(run.result->error == "m0: /opt/m0 is not allowed");
   }
   SECTION("too few") {
     run.options.at_least = 2;
     run.start();
     run.run_to_end();
     CHECK(run.result->exit_code == 126);
-    CHECK(run.result->error == "1 of at least 2 machines would run it: m0 does not allow /opt/m0");
+    CHECK(run.result->error == "1 of at least 2 machines would run it: m0: /opt/m0 is not allowed");
   }
   SECTION("none") {
-    run.machines[1].refusal = "m1 does not allow it either";
+    run.machines[1].refusal = "/opt/m1 is not, either";
     run.start();
     run.run_to_end();
     CHECK(run.result->exit_code == 126);
-    CHECK(run.result->error == "m0 does not allow /opt/m0; m1 does not allow it either");
+    CHECK(run.result->error == "m0: /opt/m0 is not allowed\n  m1: /opt/m1 is not, either");
     CHECK(run.machines[0].jobs_started == 0);
   }
 }
@@ -139,7 +139,7 @@ TEST_CASE("another version of the protocol is told with both versions") {
   run.start();
   run.run_to_end();
   CHECK(run.result->exit_code == 1);
-  CHECK_THAT(run.result->error, Contains("m0 has Ringlet 9.9.9 and this machine 1.2.3"));
+  CHECK_THAT(run.result->error, Contains("m0: its `ringlet` 9.9.9 speaks version"));
 }
 
 TEST_CASE("ranks that do not fit are refused before anything starts") {

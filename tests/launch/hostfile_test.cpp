@@ -53,8 +53,8 @@ TEST_CASE("hostfiles are read in Ringlet's form, both of MLX's, and as lines") {
   REQUIRE(own.size() == 2);
   CHECK(own[0].ips == std::vector<std::string>{"10.0.0.1", "10.1.0.1"});
   CHECK(own[0].slots == 2);
-  CHECK(own[0].environment == std::vector<std::pair<std::string, std::string>>{{"K", "V"}});
-  CHECK(own[0].working_directory == "/srv");
+  CHECK(own[0].environment == std::vector<ringlet::job::Variable>{{"K", "V"}});
+  CHECK(own[0].directory == "/srv");
   CHECK(own[1].ssh == "u@b");
 
   const auto list =
@@ -64,7 +64,7 @@ TEST_CASE("hostfiles are read in Ringlet's form, both of MLX's, and as lines") {
 
   const auto object = parse_hostfile("f", R"({"backend": "ring", "envs": ["A=1", "B=x=y"], "hosts": [{"ssh": "a", "ips": ["10.0.0.1"]}]})");
   REQUIRE(object.size() == 1);
-  CHECK(object[0].environment == std::vector<std::pair<std::string, std::string>>{{"A", "1"}, {"B", "x=y"}});
+  CHECK(object[0].environment == std::vector<ringlet::job::Variable>{{"A", "1"}, {"B", "x=y"}});
 
   const auto lines = parse_hostfile("f", "# two\nalpha slots=2\n\n  beta # the slow one\n");
   REQUIRE(lines.size() == 2);
@@ -119,9 +119,9 @@ TEST_CASE("the ranks meet where the others can reach the first host") {
   told.host.ips = {"10.9.0.2", "10.0.0.2"};
   CHECK(choose({told, here}) == "10.9.0.2");
 
-  CHECK(listen_for("10.0.0.1", 5000).host == "0.0.0.0");
-  CHECK(listen_for("alpha", 5000).port == 5000);
-  CHECK(listen_for("fd00::1", 0).host == "::");
-  CHECK(listen_for("::1", 0).host == "::1");
-  CHECK(listen_for("127.0.0.1", 0).host == "127.0.0.1");
+  CHECK(listen_for({"10.0.0.1", 5000}).host == "0.0.0.0");
+  CHECK(listen_for({"alpha", 5000}).port == 5000);
+  CHECK(listen_for({"fd00::1", 0}).host == "::");
+  CHECK(listen_for({"::1", 0}).host == "::1");
+  CHECK(listen_for({"127.0.0.1", 0}).host == "127.0.0.1");
 }

@@ -61,7 +61,7 @@ std::string ask(std::uint16_t port, const std::string& request) {
 TEST_CASE("serve tells mistakes with their value") {
   const Page page;
   const std::vector<std::pair<std::vector<std::string>, std::string>> mistakes{
-      {{"--browsers", "0"}, "--browsers 0: there must be at least 1"},
+      {{"--browsers", "0"}, "--browsers 0: the number of browsers must be from 1"},
       {{"--browsers", "-1"}, "--browsers -1: the number of browsers"},
       {{"--browsers", "5000"}, "--browsers 5000: the number of browsers"},
       {{"--ranks", "0"}, "-n 0: the number of ranks"},

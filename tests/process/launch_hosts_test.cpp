@@ -138,7 +138,7 @@ TEST_CASE("what ssh cannot do is told in words, for all hosts at once, before an
                  Contains("are the versions the same?"));
   speaks("echo welcome; printf '\\1ringlet-deputy\\n\\4\\0\\0\\0\\22\\2\\10\\11'; read x\n");
   CHECK_THAT(refusal({"--hosts", "10.77.0.2", "--remote-ringlet", other}, touch),
-             Contains("10.77.0.2: its `ringlet` speaks version 9 of the launcher's protocol") && Contains("install the same on both"));
+             Contains("10.77.0.2: its `ringlet` speaks version 9 of the protocol of jobs") && Contains("install the same on both"));
   CHECK_THAT(refusal({"--hosts", "10.77.0.2", "--ssh", "/no/such/ssh"}, touch), Contains("cannot start '/no/such/ssh'"));
   const Outcome directory = hosts.run({"--hosts", "10.77.0.1,10.77.0.2", "--cwd", "/no/such"}, touch);
   CHECK(directory.exit_code == 2);

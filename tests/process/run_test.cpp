@@ -97,8 +97,8 @@ TEST_CASE("what is not allowed is refused, with the line that its owner would ha
   const Outcome refused = home.run({"--machines", "host2"}, {program, "lines", "1"})->finish();
   CHECK(refused.exit_code == 126);
   CHECK(refused.out.empty());
-  CHECK(refused.err == "ringlet run: host2 does not allow " + program + "; its owner would have to add this line to " + home.list() +
-                           " there: " + program + "\n");
+  CHECK(refused.err == "ringlet run: host2: " + program + " is not allowed; the machine's owner would have to add this line to " +
+                           home.list() + " there: " + program + "\n");
   home.agents[1]->wait_for_stdout("refused ");
   const Outcome stranger = home.run({}, {program, "lines", "1"}, "another-token-of-another-group")->finish();
   CHECK(stranger.exit_code == 1);

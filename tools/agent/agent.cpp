@@ -6,9 +6,8 @@
 #include <utility>
 
 #include "tools/job/message_link.hpp"
-#include "tools/launch/launch_options.hpp"
 #include "tools/launch/local_crew.hpp"
-#include "tools/launch/rank_environment.hpp"
+#include "tools/launch/local_machine.hpp"
 
 namespace ringlet::agent {
 
@@ -77,14 +76,13 @@ int Agent::free_ranks() const {
 job::Offer Agent::offer(const job::Hail& hail) {
   job::Offer offer{job::kProtocol, options_.version, options_.name, static_cast<std::uint32_t>(free_ranks()), ""};
   if (hail.protocol != job::kProtocol)
-    offer.refusal = fmt::format("{} has Ringlet {} and {} has {}, which cannot work together", options_.name, options_.version, hail.from,
-                                hail.version);
+    offer.refusal = fmt::format("Ringlet {} and Ringlet {} of {} cannot work together", options_.version, hail.version, hail.from);
   else if (hail.group != options_.group)
-    offer.refusal = fmt::format("{} is up in group {}, not in {}", options_.name, options_.group, hail.group);
+    offer.refusal = fmt::format("it is up in group {}, not in {}", options_.group, hail.group);
   else if (!hail.directory.empty() && !launch::is_directory(hail.directory))
-    offer.refusal = fmt::format("there is no directory {} on {}", hail.directory, options_.name);
+    offer.refusal = "there is no directory " + hail.directory;
   else
-    offer.refusal = options_.allowed.ask(hail.program, options_.name).refusal;
+    offer.refusal = options_.allowed.ask(hail.program).refusal;
   if (!offer.refusal.empty()) {
     offer.refusal_code = kRefused;
     job::JobView job;
@@ -103,12 +101,8 @@ std::optional<job::Failed> Agent::admit(job::StartRanks& start) {
   if (start.arguments.size() > kMaxArguments || start.environment.size() > kMaxVariables)
     return Failed{2, fmt::format("{} arguments and {} variables; at most {} and {} are taken", start.arguments.size(),
                                  start.environment.size(), kMaxArguments, kMaxVariables)};
-  for (const job::Variable& variable : start.environment) {
-    if (const auto why = find_forbidden(variable.name)) return Failed{2, fmt::format("--env {}: it {}", variable.name, *why)};
-    if (launch::is_reserved_variable(variable.name))
-      return Failed{2, fmt::format("--env {}: the agent itself sets this variable for its ranks", variable.name)};
-  }
-  AllowList::Answer answer = options_.allowed.ask(start.program, options_.name);
+  if (auto mistake = find_forbidden(start.environment)) return Failed{2, std::move(*mistake)};
+  AllowList::Answer answer = options_.allowed.ask(start.program);
   if (!answer.refusal.empty()) return Failed{kRefused, answer.refusal};
   start.program = std::move(answer.program);
   start.grace_ms = std::min(start.grace_ms, kMaxGraceMs);

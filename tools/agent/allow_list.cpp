@@ -11,6 +11,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "tools/launch/rank_environment.hpp"
+
 namespace ringlet::agent {
 
 namespace {
@@ -97,34 +99,32 @@ std::optional<std::string> AllowList::find_mistake() const {
   return std::nullopt;
 }
 
-AllowList::Answer AllowList::ask(const std::string& path, const std::string& machine) const {
+AllowList::Answer AllowList::ask(const std::string& path) const {
   const auto refuse = [](std::string text) { return Answer{"", std::move(text)}; };
   if (path.empty() || path.front() != '/' || path.find('\0') != std::string::npos)
-    return refuse(fmt::format("'{}' is no absolute path; {} only starts programs by their absolute path", path, machine));
+    return refuse(fmt::format("'{}' is no absolute path; programs are only started by their absolute path", path));
   const auto real = real_path(path);
   struct stat found{};
-  if (!real || ::stat(real->c_str(), &found) != 0 || !S_ISREG(found.st_mode))
-    return refuse(fmt::format("there is no program {} on {}", path, machine));
+  if (!real || ::stat(real->c_str(), &found) != 0 || !S_ISREG(found.st_mode)) return refuse("there is no program " + path);
   struct stat list{};
   std::vector<std::string> entries = entries_;
   if (!file_.empty() && ::stat(file_.c_str(), &list) == 0) {
     if (anyone_may_write(list))
-      return refuse(fmt::format("{} does not trust its list {}: everyone there may write it; its owner would have to run: chmod o-w {}",
-                                machine, file_, file_));
+      return refuse(
+          fmt::format("the list {0} is not trusted: everyone there may write it; its owner would have to run: chmod o-w {0}", file_));
     const auto more = parse_allow_file(read_entries(file_));
     entries.insert(entries.end(), more.begin(), more.end());
   }
   if (std::none_of(entries.begin(), entries.end(), [&](const std::string& entry) { return allows(entry, *real); })) {
     const std::string where = file_.empty() ? "the list that its `ringlet up --allow-file` names" : file_ + " there";
-    return refuse(
-        fmt::format("{} does not allow {}; its owner would have to add this line to {}: {}", machine, path, where, real->string()));
+    return refuse(fmt::format("{} is not allowed; the machine's owner would have to add this line to {}: {}", path, where, real->string()));
   }
   if (const auto door = find_open_door(*real))
     return refuse(
-        fmt::format("{} does not start {}: everyone there may write {}, so it could be anyone's program; its owner would have to "
+        fmt::format("{} is not started: everyone there may write {}, so it could be anyone's program; its owner would have to "
                     "run: chmod o-w {}",
-                    machine, path, *door, *door));
-  if (::access(real->c_str(), X_OK) != 0) return refuse(fmt::format("{} on {} is not executable", path, machine));
+                    path, *door, *door));
+  if (::access(real->c_str(), X_OK) != 0) return refuse(path + " is not executable");
   return {real->string(), ""};
 }
 
@@ -144,6 +144,13 @@ std::optional<std::string> find_forbidden(std::string_view variable) {
       std::any_of(kBeginnings.begin(), kBeginnings.end(), [&](std::string_view beginning) { return variable.starts_with(beginning); });
   if (!forbidden) return std::nullopt;
   return "may not be set from another machine: it can make programs run what their owner has not allowed";
+}
+
+std::optional<std::string> find_forbidden(const std::vector<job::Variable>& variables) {
+  for (const job::Variable& variable : variables)
+    if (const auto why = find_forbidden(variable.name))
+      return fmt::format("--env {}={}: {} {}", variable.name, variable.value, variable.name, *why);
+  return launch::find_reserved(variables);
 }
 
 }  // namespace ringlet::agent

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tools/job/messages.hpp"
+
 namespace ringlet::agent {
 
 /// Where a user's list of allowed programs stands: $XDG_CONFIG_HOME/ringlet/allowed, or ~/.config/ringlet/allowed; empty where neither
@@ -23,11 +25,11 @@ class AllowList {
 
   struct Answer {
     std::string program;  // the path to start, without symbolic links
-    std::string refusal;  // or why not: a sentence with the path and what the owner would have to do
+    std::string refusal;  // or why not, with the path and what the machine's owner would have to do
   };
-  /// Whether `path` may be started on the machine called `machine`. Symbolic links are followed on both sides before they are compared, and
-  /// a program that others could replace (it, or a directory above it, may be written by everyone) is refused.
-  Answer ask(const std::string& path, const std::string& machine) const;
+  /// Whether `path` may be started. Symbolic links are followed on both sides before they are compared, and a program that others could
+  /// replace (it, or a directory above it, may be written by everyone) is refused.
+  Answer ask(const std::string& path) const;
 
   const std::string& file() const noexcept { return file_; }
   /// A sentence where an entry of the command line can never match.
@@ -41,5 +43,7 @@ class AllowList {
 /// Why a variable of this name may not be set for programs on other machines: it makes programs load or run what their owner did not allow,
 /// or belongs to Ringlet itself. A sentence without a subject; nothing where it may.
 std::optional<std::string> find_forbidden(std::string_view variable);
+/// A sentence where one of these variables may not be set, or is reserved (rank_environment.hpp).
+std::optional<std::string> find_forbidden(const std::vector<job::Variable>& variables);
 
 }  // namespace ringlet::agent

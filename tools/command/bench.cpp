@@ -103,9 +103,10 @@ int start_ranks(int ranks, Arguments arguments) {
   launch::LaunchOptions options;
   options.world_size = ranks;
   options.helper_path = launch::own_path();
-  options.command = {options.helper_path, "bench"};
-  options.command.insert(options.command.end(), arguments.begin(), arguments.end());
-  options.prefix = false;
+  options.program = options.helper_path;
+  options.job.start.arguments = {"bench"};
+  options.job.start.arguments.insert(options.job.start.arguments.end(), arguments.begin(), arguments.end());
+  options.job.prefix = false;
   return launch::report("bench", launch::launch(options));
 }
 

@@ -45,18 +45,17 @@ void print(const BenchPlan& plan, int ranks, std::string_view links, std::size_t
   const bool checked = times[0].checked && times[1].checked;
   const auto busbw = [&](double us) { return static_cast<double>(bytes) / us / 1e3 * bus_factor(plan.operation, ranks); };
   if (plan.json) {
-    const nlohmann::ordered_json line{{"op", name_of(plan.operation)},
-                                      {"dtype", name_of(plan.dtype)},
-                                      {"ranks", ranks},
-                                      {"bytes", bytes},
-                                      {"plain_us", medians[0]},
-                                      {"encrypted_us", medians[1]},
-                                      {"plain_busbw_GBs", busbw(medians[0])},
-                                      {"encrypted_busbw_GBs", busbw(medians[1])},
-                                      {"ratio", medians[1] / medians[0]},
-                                      {"links", links},
-                                      {"checked", checked}};
-    print_out(fmt::format("{}\n", line.dump()));
+    print_json({{"op", name_of(plan.operation)},
+                {"dtype", name_of(plan.dtype)},
+                {"ranks", ranks},
+                {"bytes", bytes},
+                {"plain_us", medians[0]},
+                {"encrypted_us", medians[1]},
+                {"plain_busbw_GBs", busbw(medians[0])},
+                {"encrypted_busbw_GBs", busbw(medians[1])},
+                {"ratio", medians[1] / medians[0]},
+                {"links", links},
+                {"checked", checked}});
   } else {
     print_out(fmt::format("{:>10} {:>12.1f} {:>12.1f} {:>12.3f} {:>12.3f} {:>8.2f}  {}\n", size_text(bytes), medians[0], medians[1],
                           busbw(medians[0]), busbw(medians[1]), medians[1] / medians[0], checked ? "right" : "WRONG"));

@@ -35,11 +35,18 @@ void print(const BenchPlan& plan, const Group& group, std::string_view links, co
   const double busbw = algbw * bus_factor(plan.operation, group.size());
   const std::string algorithm(group.size() > 1 ? group.algorithm(operation, row.bytes) : "none");
   if (plan.json) {
-    const nlohmann::ordered_json line{
-        {"op", operation},      {"dtype", name_of(plan.dtype)}, {"ranks", group.size()}, {"bytes", row.bytes}, {"median_us", row.median_us},
-        {"min_us", row.min_us}, {"p99_us", row.p99_us},         {"algbw_GBs", algbw},    {"busbw_GBs", busbw}, {"algorithm", algorithm},
-        {"links", links},       {"checked", row.checked}};
-    print_out(fmt::format("{}\n", line.dump()));
+    print_json({{"op", operation},
+                {"dtype", name_of(plan.dtype)},
+                {"ranks", group.size()},
+                {"bytes", row.bytes},
+                {"median_us", row.median_us},
+                {"min_us", row.min_us},
+                {"p99_us", row.p99_us},
+                {"algbw_GBs", algbw},
+                {"busbw_GBs", busbw},
+                {"algorithm", algorithm},
+                {"links", links},
+                {"checked", row.checked}});
   } else {
     print_out(fmt::format("{:>10} {:>12.1f} {:>12.1f} {:>12.1f} {:>11.3f} {:>11.3f}  {:<9} {}\n", size_text(row.bytes), row.median_us,
                           row.min_us, row.p99_us, algbw, busbw, algorithm, row.checked ? "right" : "WRONG"));

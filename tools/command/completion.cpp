@@ -55,8 +55,7 @@ int run_completion(Arguments arguments) {
   if (!json)
     print_out(script);
   else
-    print_out(
-        fmt::format("{}\n", (shell.empty() ? to_json(commands) : nlohmann::ordered_json{{"shell", shell}, {"script", script}}).dump()));
+    print_json(shell.empty() ? to_json(commands) : nlohmann::ordered_json{{"shell", shell}, {"script", script}});
   return 0;
 }
 

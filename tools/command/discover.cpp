@@ -38,11 +38,11 @@ int run_discover(Arguments arguments) {
   options.group = group;
   // A datagram to this machine alone reaches only one of its programs, so `discover` leaves the port to programs that announce themselves.
   options.datagrams.hears_shared_port = false;
-  std::chrono::milliseconds wait{};
+  Duration wait;
   std::optional<std::string> mistake = convert_discovery_line(line, options.datagrams);
   if (!mistake) mistake = convert_seconds("--wait", wait_seconds, wait);
   if (mistake) return usage_error("discover", *mistake);
-  if (once) options.once = Duration::milliseconds(wait.count());
+  if (once) options.once = wait;
   return MachineWatch(std::move(options)).run();
 }
 

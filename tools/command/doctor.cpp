@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 #include "tools/command/discovery_line.hpp"
 #include "tools/command/doctor_report.hpp"
@@ -51,13 +52,11 @@ int run_doctor(Arguments arguments) {
   declare_discovery_options(app, line);
   if (const auto over = parse_options(app, arguments)) return *over;
 
-  std::chrono::milliseconds listening{};
   std::optional<std::string> mistake = convert_discovery_line(line, options.datagrams);
-  if (!mistake) mistake = convert_seconds("--wait", listening_seconds, listening);
+  if (!mistake) mistake = convert_seconds("--wait", listening_seconds, options.listening);
   if (mistake) return usage_error("doctor", *mistake);
   options.token = options.group.empty() ? native::read_token({}, native::process_variable)
                                         : tokens::find_token(options.group, native::process_variable);
-  options.listening = Duration::milliseconds(listening.count());
   options.peers = line.peers;
   options.name = announced_name();
   options.version = RINGLET_VERSION;
@@ -79,7 +78,10 @@ int run_doctor(Arguments arguments) {
   }
   const doctor::Facts& facts = examined.value();
   const std::vector<doctor::Finding> findings = doctor::diagnose(facts);
-  print_out(line.json ? doctor_json(facts, findings) : doctor_report(facts, findings, wants_colours()));
+  if (line.json)
+    print_json(doctor_json(facts, findings));
+  else
+    print_out(doctor_report(facts, findings, wants_colours()));
   return exit_code(findings);
 }
 

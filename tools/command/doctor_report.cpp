@@ -147,7 +147,7 @@ std::string doctor_report(const Facts& facts, const std::vector<Finding>& findin
   return out;
 }
 
-std::string doctor_json(const Facts& facts, const std::vector<Finding>& findings) {
+Json doctor_json(const Facts& facts, const std::vector<Finding>& findings) {
   Json json{{"name", facts.name},
             {"version", facts.version},
             {"group", facts.group},
@@ -178,7 +178,7 @@ std::string doctor_json(const Facts& facts, const std::vector<Finding>& findings
   }
   json["matrix"] = Json::array();
   for (const MatrixRow& row : facts.matrix) json["matrix"].push_back(to_json(row));
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json;
 }
 
 }  // namespace ringlet::command

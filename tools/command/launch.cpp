@@ -1,6 +1,4 @@
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <utility>
 
 #include "tools/command/launch_hosts.hpp"
 #include "tools/command/launch_line.hpp"
@@ -33,21 +31,17 @@ Exit codes: 0 if all ranks exited with 0, else that of the first rank that faile
 1 if a host cannot be used or is lost.)";
 
 std::optional<std::string> convert(LaunchLine& line, const HostsLine& hosts, std::optional<int> ranks, launch::HostsPlan& plan) {
-  if (const auto mistake = convert_hosts_line(hosts, ranks, plan)) return mistake;
+  if (auto mistake = convert_hosts_line(hosts, ranks, plan)) return mistake;
   if (!hosts.used()) {
     if (!ranks) return "--ranks is required: how many ranks to start, as in -n 4; or name machines with --hosts";
     line.options.world_size = *ranks;
+    if (auto mistake = check_ranks("-n", *ranks)) return mistake;
     return convert_launch_line(line);
   }
   line.options.world_size = 0;
   for (const launch::Host& host : plan.hosts) line.options.world_size += *host.slots;
-  line.options.ranks_here = std::min(line.options.world_size, launch::kMaxRanks);
-  // Each host checks whether the directory exists there.
-  const std::optional<std::string> directory = std::exchange(line.options.working_directory, std::nullopt);
-  std::optional<std::string> mistake = convert_launch_line(line);
-  line.options.working_directory = directory;
-  if (!mistake) mistake = find_secret("launch", line.options);
-  return mistake;
+  if (auto mistake = convert_launch_line(line)) return mistake;
+  return find_secret("launch", line.options);
 }
 
 }  // namespace
@@ -65,12 +59,12 @@ int run_launch(Arguments arguments) {
   app.add_option("-n,--ranks", ranks, "How many ranks to start; with hosts: on each");
   declare_hosts_options(app, hosts);
   declare_launch_options(app, line);
-  if (const auto over = parse_program_line(app, arguments, "-n 4 -- ./train", line.options.command)) return *over;
+  if (const auto over = parse_program_line(app, arguments, "-n 4 -- ./train", line)) return *over;
   launch::HostsPlan plan;
   if (const auto mistake = convert(line, hosts, ranks, plan)) return usage_error("launch", *mistake);
-  if (!hosts.used()) return report_launch("launch", line, launch::launch(line.options));
+  if (!hosts.used()) return run_launch_line("launch", line, [&] { return launch::launch(line.options); });
   plan.environment = shared_variables();
-  return report_launch("launch", line, launch::launch_on(plan, line.options));
+  return run_launch_line("launch", line, [&] { return launch::launch_on(plan, line.options); });
 }
 
 }  // namespace ringlet::command

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 
-#include "core/base/address.hpp"
 #include "tools/launch/launch_error.hpp"
 #include "tools/launch/rank_environment.hpp"
 
@@ -19,8 +18,7 @@ namespace {
 std::optional<std::string> convert_coordinator(const std::string& text, launch::HostsPlan& plan) {
   for (const std::string& form : {text, text + ":0", "[" + text + "]:0"})
     if (const auto address = parse_address(form); address.ok()) {
-      plan.coordinator_host = address.value().host;
-      plan.coordinator_port = address.value().port;
+      plan.coordinator = address.value();
       return std::nullopt;
     }
   return fmt::format("--coordinator {}: write HOST or HOST:PORT, an IPv6 address with a port in brackets", text);
@@ -47,8 +45,7 @@ std::optional<std::string> convert_hosts_line(const HostsLine& line, std::option
       if (value) return fmt::format("{} {}: it is for launches on several machines; name them with --hosts or --hostfile", name, *value);
     return std::nullopt;
   }
-  if (ranks_per_host && (*ranks_per_host < 1 || *ranks_per_host > launch::kMaxRanks))
-    return fmt::format("-n {}: the number of ranks on each host must be from 1 to {}", *ranks_per_host, launch::kMaxRanks);
+  if (auto mistake = check_ranks("-n", ranks_per_host.value_or(1))) return mistake;
   try {
     plan.hosts = line.hosts ? launch::parse_host_list(*line.hosts) : launch::read_hostfile(*line.hostfile);
   } catch (const launch::LaunchError& error) {
@@ -67,15 +64,13 @@ std::optional<std::string> convert_hosts_line(const HostsLine& line, std::option
   return line.coordinator ? convert_coordinator(*line.coordinator, plan) : std::nullopt;
 }
 
-std::vector<std::pair<std::string, std::string>> shared_variables() {
+std::vector<job::Variable> shared_variables() {
   constexpr std::array<std::string_view, 3> kNotShared{"RINGLET_TOKEN", "RINGLET_TOKEN_FILE", "RINGLET_ADVERTISE"};
-  std::vector<std::pair<std::string, std::string>> shared{{"RINGLET_TOKEN", choose_token()}};
+  std::vector<job::Variable> shared{{"RINGLET_TOKEN", choose_token()}};
   for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view text = *entry;
-    const std::size_t equals = text.find('=');
-    const std::string_view name = text.substr(0, equals);
-    if (equals == std::string_view::npos || name.rfind("RINGLET_", 0) != 0 || launch::is_reserved_variable(name)) continue;
-    if (std::find(kNotShared.begin(), kNotShared.end(), name) == kNotShared.end()) shared.emplace_back(name, text.substr(equals + 1));
+    auto variable = launch::parse_variable(*entry);
+    if (!variable || variable->name.rfind("RINGLET_", 0) != 0 || launch::is_reserved_variable(variable->name)) continue;
+    if (std::find(kNotShared.begin(), kNotShared.end(), variable->name) == kNotShared.end()) shared.push_back(std::move(*variable));
   }
   return shared;
 }

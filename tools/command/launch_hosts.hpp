@@ -2,7 +2,6 @@
 
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "tools/command/launch_line.hpp"
@@ -25,6 +24,6 @@ std::optional<std::string> convert_hosts_line(const HostsLine& line, std::option
 
 /// The variables that the ranks on all machines get from this process' environment: those that begin with RINGLET_, except for those of one
 /// machine alone, and the token, or a fresh one. Throws where the token cannot be read.
-std::vector<std::pair<std::string, std::string>> shared_variables();
+std::vector<job::Variable> shared_variables();
 
 }  // namespace ringlet::command

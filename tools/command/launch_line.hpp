@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,32 +11,40 @@
 
 namespace ringlet::command {
 
-/// The options that `launch` and `serve` have in common, as they stand on the command line.
-struct LaunchLine {
+/// The options that `launch`, `serve` and `run` have in common, as they stand on the command line.
+struct JobLine {
+  std::vector<std::string> command, environment;
+  double grace_seconds = 5, linger_seconds = 2;
+  bool no_prefix = false, quiet = false;
+};
+
+/// The options that `launch` and `serve` have in common.
+struct LaunchLine : JobLine {
   launch::LaunchOptions options;
-  std::vector<std::string> environment;
   std::string stdin_rank = "none";
-  double grace_seconds = 5;
-  double linger_seconds = 2;
-  bool no_prefix = false;
-  bool quiet = false;
   bool json = false;
 };
 
-/// The width of the terminal that a person watches; the ranks write to pipes and cannot see it. Nothing where the output is no terminal.
-std::optional<int> terminal_columns();
+/// The width of the terminal that a person watches; the ranks write to pipes and cannot see it. 0 where the output is no terminal.
+std::uint32_t terminal_columns();
 
+/// Declares what is in JobLine.
+void declare_job_options(CLI::App& app, JobLine& line);
 /// Declares all options but the number of ranks.
 void declare_launch_options(CLI::App& app, LaunchLine& line);
 
-/// Reads the options before `--`, as `app` declares them, and the program behind it. Returns an exit code where the command is over.
-/// `example`: what a mistake is answered with.
-std::optional<int> parse_program_line(CLI::App& app, Arguments arguments, const char* example, std::vector<std::string>& command);
+/// Reads the options before `--`, as `app` declares them, and the program behind it, which is not empty. Returns an exit code where the
+/// command is over. `example`: what a mistake is answered with.
+std::optional<int> parse_program_line(CLI::App& app, Arguments arguments, const char* example, JobLine& line);
 
 /// Converts a time on the command line; returns a sentence where it cannot be one.
-std::optional<std::string> convert_seconds(const char* name, double seconds, std::chrono::milliseconds& converted);
+std::optional<std::string> convert_seconds(const char* name, double seconds, Duration& converted);
 
-/// Brings the values into the launcher's form; returns a sentence where one is wrong.
+/// Returns a sentence where one machine cannot have so many ranks.
+std::optional<std::string> check_ranks(const char* name, int ranks);
+
+/// Bring the values into the form of a job, or of the launcher; return a sentence where one is wrong.
+std::optional<std::string> convert_job_line(const JobLine& line, job::JobOptions& job);
 std::optional<std::string> convert_launch_line(LaunchLine& line);
 
 /// The group's token from the environment; a fresh one where it has none.
@@ -44,7 +53,7 @@ std::string choose_token();
 /// Returns a sentence where --env would show a token to all users who see the command line.
 std::optional<std::string> find_secret(const char* subcommand, const launch::LaunchOptions& options);
 
-/// Says how the launch ended, in the form that the line asks for; returns the exit code.
-int report_launch(const char* subcommand, const LaunchLine& line, const job::JobResult& result);
+/// Launches, and says how it ended in the form that the line asks for; returns the exit code.
+int run_launch_line(const char* subcommand, const LaunchLine& line, const std::function<job::JobResult()>& launch);
 
 }  // namespace ringlet::command

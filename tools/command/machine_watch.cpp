@@ -34,11 +34,6 @@ discovery::DiscoveryOptions discovery_options(const WatchOptions& options, std::
   return {.seed = random_number(), .profile = profile, .devices = machine_devices, .limits = {}};
 }
 
-void print_line(const std::string& text) { print_out(fmt::format("{}\n", text)); }
-
-// A beacon's names are valid UTF-8, but those of this machine's own interfaces need not be.
-std::string dump(const nlohmann::ordered_json& json) { return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace); }
-
 }  // namespace
 
 MachineWatch::MachineWatch(WatchOptions options)
@@ -111,7 +106,7 @@ void MachineWatch::on_agent_event(const agent::AgentEvent& event) {
   if (terminal_)
     draw_soon(kGather);
   else
-    print_line(options_.json ? dump(event_json(event)) : event_line(event));
+    options_.json ? print_json(event_json(event)) : print_line(event_line(event));
 }
 
 void MachineWatch::tell_start() const {
@@ -127,11 +122,11 @@ void MachineWatch::tell_start() const {
                "RINGLET_TOKEN_FILE) to let `ringlet run` start programs here\n",
                options_.message_prefix, profile.group);
   if (options_.json)
-    print_line(dump({{"event", "up"},
-                     {"name", profile.name},
-                     {"group", profile.group},
-                     {"instance", fmt::format("{:016x}", discovery_.instance())},
-                     {"port", agent_ ? agent_->port() : 0}}));
+    print_json({{"event", "up"},
+                {"name", profile.name},
+                {"group", profile.group},
+                {"instance", fmt::format("{:016x}", discovery_.instance())},
+                {"port", agent_ ? agent_->port() : 0}});
 }
 
 bool MachineWatch::shows(const discovery::Machine& machine) const {
@@ -152,7 +147,7 @@ void MachineWatch::on_change(discovery::Change change, const discovery::Machine&
   if (terminal_)
     draw_soon(kGather);
   else
-    print_line(options_.json ? dump(event_json(change, machine)) : event_line(change, machine));
+    options_.json ? print_json(event_json(change, machine)) : print_line(event_line(change, machine));
 }
 
 void MachineWatch::draw_soon(Duration delay) {
@@ -191,7 +186,7 @@ int MachineWatch::print_all() const {
   if (options_.json) {
     auto list = nlohmann::ordered_json::array();
     for (const discovery::Machine* machine : shown) list.push_back(to_json(*machine));
-    print_line(dump({{"machines", list}, {"interfaces", to_json(datagrams_.interfaces())}}));
+    print_json({{"machines", list}, {"interfaces", to_json(datagrams_.interfaces())}});
   } else if (!shown.empty()) {
     for (const std::string& line : machine_table(shown, 0, colours_)) print_line(line);
   }

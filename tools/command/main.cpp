@@ -90,9 +90,15 @@ int run(int argc, char** argv) {
   }
   if (name == "--version") name = "version";
   const std::vector<std::string> arguments(argv + 2, argv + argc);
-  for (const Subcommand& subcommand : kSubcommands)
-    if (subcommand.name == name) return subcommand.run(arguments);
-  return unknown_subcommand(name);
+  const auto* const subcommand =
+      std::find_if(kSubcommands.begin(), kSubcommands.end(), [&](const Subcommand& one) { return one.name == name; });
+  if (subcommand == kSubcommands.end()) return unknown_subcommand(name);
+  try {
+    return subcommand->run(arguments);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "ringlet {}: {}\n", name, error.what());
+    return 1;
+  }
 }
 
 }  // namespace
@@ -102,10 +108,5 @@ std::span<const Subcommand> ringlet::command::subcommands() noexcept { return kS
 int main(int argc, char** argv) {
   open_standard_descriptors();
   if (const auto code = ringlet::launch::run_internal_command(argc, argv)) return *code;
-  try {
-    return check_output(run(argc, argv));
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "ringlet: {}\n", error.what());
-    return 1;
-  }
+  return check_output(run(argc, argv));
 }

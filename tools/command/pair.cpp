@@ -68,9 +68,7 @@ std::optional<std::string> convert(PairLine& line) {
   if (!(line.valid_seconds >= kLeastSeconds && line.valid_seconds <= kMaxSeconds))
     return fmt::format("--valid {}: give {} to {} seconds", line.valid_seconds, kLeastSeconds, kMaxSeconds);
   if (line.qr && line.discovery.json) return "--qr with --json: `ringlet token --show --json` prints the token for programs";
-  std::chrono::milliseconds wait{};
-  if (auto mistake = convert_seconds("--wait", line.wait_seconds, wait)) return mistake;
-  line.wait = Duration::milliseconds(wait.count());
+  if (auto mistake = convert_seconds("--wait", line.wait_seconds, line.wait)) return mistake;
   line.validity = Duration::milliseconds(static_cast<std::int64_t>(line.valid_seconds * 1'000));
   return convert_peers(line);
 }
@@ -79,11 +77,9 @@ std::optional<std::string> convert(PairLine& line) {
 
 int run_pair_qr(const PairLine& line) {
   const std::string token = tokens::find_token(line.group, native::process_variable);
-  if (token.empty()) {
-    fmt::print(stderr, "ringlet pair: there is no token for group {} here; make one with `ringlet token --save --group {}`\n", line.group,
-               line.group);
-    return kFailed;
-  }
+  if (token.empty())
+    throw std::runtime_error(
+        fmt::format("there is no token for group {0} here; make one with `ringlet token --save --group {0}`", line.group));
   fmt::print(stderr, "ringlet pair: this is the token of group {} itself: whoever sees it, or a picture of it, may join for good\n",
              line.group);
   print_out(qr_code(token, ::isatty(STDOUT_FILENO) == 1));
@@ -97,13 +93,8 @@ int run_pair(Arguments arguments) {
   declare(app, line);
   if (const auto over = parse_options(app, arguments)) return *over;
   if (const auto mistake = convert(line)) return usage_error("pair", *mistake);
-  try {
-    if (line.qr) return run_pair_qr(line);
-    return line.join ? run_pair_newcomer(line) : run_pair_host(line);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "ringlet pair: {}\n", error.what());
-    return kFailed;
-  }
+  if (line.qr) return run_pair_qr(line);
+  return line.join ? run_pair_newcomer(line) : run_pair_host(line);
 }
 
 }  // namespace ringlet::command

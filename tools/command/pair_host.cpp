@@ -20,12 +20,6 @@ namespace {
 using pairing::PairingDesk;
 using State = PairingDesk::State;
 
-void print_pairing(const std::string& text) { print_out(fmt::format("{}\n", text)); }
-
-void print_pairing(const nlohmann::ordered_json& json) {
-  print_pairing(json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
-}
-
 pairing::Secret take_token(const PairLine& line) {
   std::string token = tokens::find_token(line.group, native::process_variable);
   pairing::Secret secret(token);
@@ -56,9 +50,9 @@ class Screen {
     follow();
     if (desk_.state() == State::paired) {
       if (line_.discovery.json)
-        print_pairing({{"event", "paired"}, {"name", desk_.newcomer()}, {"group", line_.group}});
+        print_json({{"event", "paired"}, {"name", desk_.newcomer()}, {"group", line_.group}});
       else
-        print_pairing(fmt::format("{} has the token of group {} now", desk_.newcomer(), line_.group));
+        print_line(fmt::format("{} has the token of group {} now", desk_.newcomer(), line_.group));
       return 0;
     }
     if (desk_.state() == State::gave_up)
@@ -80,10 +74,10 @@ class Screen {
     wrong_ = desk_.wrong_codes();
     const double pause = static_cast<double>(desk_.pause().whole_milliseconds()) / 1'000;
     if (line_.discovery.json)
-      print_pairing({{"event", "wrong_code"}, {"wrong_codes", wrong_}});
+      print_json({{"event", "wrong_code"}, {"wrong_codes", wrong_}});
     else
-      print_pairing(fmt::format("someone tried a wrong code, so that code is void{}",
-                                desk_.over() ? "" : fmt::format("; another follows in {} s", pause)));
+      print_line(fmt::format("someone tried a wrong code, so that code is void{}",
+                             desk_.over() ? "" : fmt::format("; another follows in {} s", pause)));
   }
 
   void tell_code() {
@@ -91,16 +85,16 @@ class Screen {
     if (line_.discovery.json) {
       auto addresses = nlohmann::ordered_json::array();
       for (const Address& address : door_.addresses()) addresses.push_back(to_string(address));
-      return print_pairing({{"event", "code"},
-                            {"code", desk_.code().view()},
-                            {"group", line_.group},
-                            {"name", line_.name},
-                            {"valid_seconds", line_.valid_seconds},
-                            {"addresses", addresses}});
+      return print_json({{"event", "code"},
+                         {"code", desk_.code().view()},
+                         {"group", line_.group},
+                         {"name", line_.name},
+                         {"valid_seconds", line_.valid_seconds},
+                         {"addresses", addresses}});
     }
-    print_pairing(fmt::format("\n  {}\n", spaced_code(desk_.code())));
-    print_pairing(fmt::format("Type this code on the new machine, at: ringlet pair --group '{}' --join\n{} pairs for {} s at {}",
-                              line_.group, line_.name, line_.valid_seconds, to_string(door_.addresses().front())));
+    print_line(fmt::format("\n  {}\n", spaced_code(desk_.code())));
+    print_line(fmt::format("Type this code on the new machine, at: ringlet pair --group '{}' --join\n{} pairs for {} s at {}", line_.group,
+                           line_.name, line_.valid_seconds, to_string(door_.addresses().front())));
   }
 
   const PairLine& line_;
@@ -123,18 +117,14 @@ discovery::Profile profile_of(const PairLine& line, std::uint16_t port) {
 
 int run_pair_host(const PairLine& line) {
   auto token = take_token(line);
-  if (token.empty()) {
-    fmt::print(stderr,
-               "ringlet pair: there is no token for group {} here to hand on; make one with `ringlet token --save --group {}`, or, if "
-               "another machine has it, run this there and `ringlet pair --group {} --join` here\n",
-               line.group, line.group, line.group);
-    return kFailed;
-  }
-  if (token.view().size() > pairing::kMaxTokenBytes) {
-    fmt::print(stderr, "ringlet pair: the token has {} characters; pairing hands on at most {}\n", token.view().size(),
-               pairing::kMaxTokenBytes);
-    return kFailed;
-  }
+  if (token.empty())
+    throw std::runtime_error(
+        fmt::format("there is no token for group {0} here to hand on; make one with `ringlet token --save --group {0}`, or, if another "
+                    "machine has it, run this there and `ringlet pair --group {0} --join` here",
+                    line.group));
+  if (token.view().size() > pairing::kMaxTokenBytes)
+    throw std::runtime_error(
+        fmt::format("the token has {} characters; pairing hands on at most {}", token.view().size(), pairing::kMaxTokenBytes));
   UvLoop loop;
   const StopSignals signals(loop);
   UvDatagrams datagrams(loop, line.datagrams);
@@ -145,10 +135,7 @@ int run_pair_host(const PairLine& line) {
   discovery_options.profile = profile_of(line, 0);
   discovery::Discovery discovery(loop, datagrams, std::move(discovery_options), [](discovery::Change, const discovery::Machine&) {});
   discovery.start();
-  if (const Status status = door.open(datagrams.interfaces()); !status.ok()) {
-    fmt::print(stderr, "ringlet pair: {}\n", status.text());
-    return kFailed;
-  }
+  if (const Status status = door.open(datagrams.interfaces()); !status.ok()) throw std::runtime_error(status.text());
   // The first beacon leaves only when the loop runs, so it will already have this port.
   discovery.announce(profile_of(line, door.addresses().front().port));
   if (const Status status = datagrams.status(); !status.ok())

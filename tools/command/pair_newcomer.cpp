@@ -10,7 +10,6 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/command/pair_line.hpp"
-#include "tools/command/standard_output.hpp"
 #include "tools/command/stop_signals.hpp"
 #include "tools/command/this_machine.hpp"
 #include "tools/discovery/discovery.hpp"
@@ -169,10 +168,9 @@ int save_paired(const PairLine& line, NewcomerSession& session, pairing::Pairing
   dialler.finish();
   const std::string path = tokens::saved_token_path(line.group, native::process_variable);
   if (line.discovery.json)
-    print_out(fmt::format(
-        "{}\n", nlohmann::ordered_json{{"event", "paired"}, {"name", session.host()}, {"group", line.group}, {"path", path}}.dump()));
+    print_json({{"event", "paired"}, {"name", session.host()}, {"group", line.group}, {"path", path}});
   else
-    print_out(fmt::format("paired with {}: the token of group {} is saved in {}\n", session.host(), line.group, path));
+    print_line(fmt::format("paired with {}: the token of group {} is saved in {}", session.host(), line.group, path));
   warn_of_other(line, session.token());
   return 0;
 }

@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "tools/command/machine_watch.hpp"
-#include "tools/command/standard_output.hpp"
+#include "tools/command/subcommand.hpp"
 #include "tools/job/message_link.hpp"
 #include "tools/launch/launch_report.hpp"
 
@@ -19,11 +18,6 @@ using Json = nlohmann::ordered_json;
 
 constexpr DialTimes kDialTimes{Duration::seconds(3), Duration::seconds(5)};
 
-template <class T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-
 Json milliseconds(const std::optional<Duration>& time) { return time ? Json(time->whole_milliseconds()) : Json(nullptr); }
 
 }  // namespace
@@ -33,7 +27,7 @@ MachineRunner::MachineRunner(RunOnMachines options)
       network_(loop_),
       authenticator_(options_.token),
       dialler_(loop_, network_, authenticator_),
-      runner_(loop_, {options_.job.prefix, options_.json, "ringlet run"}),
+      runner_(loop_, {options_.json, "ringlet run"}),
       start_(loop_.now()) {}
 
 MachineRunner::~MachineRunner() = default;
@@ -46,7 +40,7 @@ int MachineRunner::run() {
   const job::JobResult result = runner_.run();
   times_.ended = loop_.now() - start_;
   const int exit_code = launch::report("run", result, options_.quiet);
-  if (options_.json) print_out(fmt::format("{}\n", to_json(result)));
+  if (options_.json) tell_in_json(result);
   return exit_code;
 }
 
@@ -73,8 +67,7 @@ void MachineRunner::reach(std::size_t index, const agent::FoundMachine& machine,
 void MachineRunner::start_job(const std::vector<agent::FoundMachine>& machines) {
   std::vector<job::Candidate> candidates;
   for (const agent::FoundMachine& machine : machines) {
-    const auto own =
-        std::find_if(options_.programs.begin(), options_.programs.end(), [&](const auto& one) { return one.first == machine.name; });
+    const auto own = options_.programs.find(machine.name);
     job::Candidate& candidate = candidates.emplace_back();
     candidate.name = machine.name;
     candidate.program = own == options_.programs.end() ? options_.program : own->second;
@@ -87,27 +80,16 @@ void MachineRunner::start_job(const std::vector<agent::FoundMachine>& machines) 
   job_ = &runner_.start(options_.job, std::move(candidates), std::move(hooks));
 }
 
-std::string MachineRunner::to_json(const job::JobResult& result) const {
-  Json ranks = Json::array();
-  for (const job::RankExit& rank : result.ranks)
-    ranks.push_back({{"rank", rank.rank},
-                     {"machine", rank.machine},
-                     {"pid", rank.pid != 0 ? Json(rank.pid) : Json(nullptr)},
-                     {"code", or_null(rank.code)},
-                     {"signal", or_null(rank.signal)},
-                     {"stopped", rank.stopped},
-                     {"lost", rank.lost}});
-  const Json times{{"found", milliseconds(times_.found)},
-                   {"connected", milliseconds(times_.connected)},
-                   {"started", milliseconds(times_.started)},
-                   {"ended", milliseconds(times_.ended)}};
-  return Json{{"exit_code", result.exit_code},
-              {"first_failed", or_null(result.first_failed)},
-              {"error", result.error},
-              {"message", result.message},
-              {"ranks", ranks},
-              {"milliseconds", times}}
-      .dump(-1, ' ', false, Json::error_handler_t::replace);
+void MachineRunner::tell_in_json(const job::JobResult& result) const {
+  Json json = launch::to_json(result, "machine");
+  for (std::size_t i = 0; i < result.ranks.size(); ++i) json["ranks"][i]["lost"] = result.ranks[i].lost;
+  json["error"] = result.error;
+  json["message"] = result.message;
+  json["milliseconds"] = {{"found", milliseconds(times_.found)},
+                          {"connected", milliseconds(times_.connected)},
+                          {"started", milliseconds(times_.started)},
+                          {"ended", milliseconds(times_.ended)}};
+  print_json(json);
 }
 
 }  // namespace ringlet::command

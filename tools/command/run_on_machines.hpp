@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,8 +19,8 @@ struct RunOnMachines {
   job::JobOptions job;
   std::string token;  // the group's
   std::string program;
-  std::vector<std::pair<std::string, std::string>> programs;  // by machine, where it is not `program`
-  std::string directory;                                      // empty: where each agent was started
+  std::map<std::string, std::string> programs;  // by machine, where it is not `program`
+  std::string directory;                        // empty: where each agent was started
   bool json = false;
   bool quiet = false;
 };
@@ -42,7 +43,7 @@ class MachineRunner {
   void search_over();
   void reach(std::size_t index, const agent::FoundMachine& machine, std::size_t address, const std::string& why_not);
   void start_job(const std::vector<agent::FoundMachine>& machines);
-  std::string to_json(const job::JobResult& result) const;
+  void tell_in_json(const job::JobResult& result) const;
 
   RunOnMachines options_;
   UvLoop loop_;

@@ -31,6 +31,8 @@ all train together. The link holds the group's token: whoever has it may join. I
 afresh. The ranks get what `ringlet launch` gives them, and RINGLET_GUESTS, RINGLET_LISTEN, RINGLET_TOKEN and RINGLET_CONNECT_TIMEOUT_MS.
 Exit codes are those of `ringlet launch`.)";
 
+constexpr int kMaxGuests = 256;
+
 struct ServeLine {
   LaunchLine launch;
   std::optional<std::string> page;
@@ -80,8 +82,8 @@ launch::UniqueFd file_of(std::span<const std::byte> bytes) {
 /// The value that RINGLET_ENCRYPT will have for the ranks; browsers have to do the same. Empty: unset.
 std::string encryption_of(const launch::LaunchOptions& options) {
   std::string setting = native::process_variable("RINGLET_ENCRYPT").value_or("");
-  for (const auto& [name, value] : options.environment)
-    if (name == "RINGLET_ENCRYPT") setting = value;
+  for (const job::Variable& variable : options.job.start.environment)
+    if (variable.name == "RINGLET_ENCRYPT") setting = variable.value;
   return setting;
 }
 
@@ -101,33 +103,31 @@ int run_serve(Arguments arguments) {
   CLI::App app("Runs PROGRAM as ranks on this machine that browsers join:\n  ringlet serve [OPTIONS] -- PROGRAM [ARGS...]",
                "ringlet serve");
   declare(app, line);
-  if (const auto over = parse_program_line(app, arguments, "-n 4 -- ./train", line.launch.options.command)) return *over;
-  std::chrono::milliseconds wait{};
-  std::optional<std::string> mistake = convert_launch_line(line.launch);
-  if (!mistake && options.guests < 1)
-    mistake = fmt::format("--browsers {}: there must be at least 1; `ringlet launch` does without", options.guests);
+  if (const auto over = parse_program_line(app, arguments, "-n 4 -- ./train", line.launch)) return *over;
+  Duration wait;
+  std::optional<std::string> mistake = check_ranks("-n", options.world_size);
+  if (!mistake) mistake = convert_launch_line(line.launch);
+  if (!mistake && (options.guests < 1 || options.guests > kMaxGuests))
+    mistake = fmt::format("--browsers {}: the number of browsers must be from 1 to {}; `ringlet launch` does without", options.guests,
+                          kMaxGuests);
+  if (!mistake && options.listen_at.port > 65535) mistake = fmt::format("--port {}: a port is from 0 to 65535", options.listen_at.port);
   if (!mistake) mistake = convert_seconds("--wait", line.wait_seconds, wait);
   if (!mistake) mistake = find_secret("serve", options);
-  if (!mistake && wait.count() == 0) mistake = fmt::format("--wait {}: give some time for the browsers to come", line.wait_seconds);
+  if (!mistake && wait.whole_milliseconds() == 0)
+    mistake = fmt::format("--wait {}: give some time for the browsers to come", line.wait_seconds);
   if (mistake) return usage_error("serve", *mistake);
 
-  std::string token;
-  launch::UniqueFd page;
-  try {
-    token = choose_token();
-    page = file_of(choose_page(line.page));
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "ringlet serve: {}\n", error.what());
-    return 1;
-  }
+  const std::string token = choose_token();
+  const launch::UniqueFd page = file_of(choose_page(line.page));
   options.message_prefix = "ringlet serve";
   options.page_fd = page.get();
   // The user's --env stands behind these variables, and holds.
-  options.environment.insert(options.environment.begin(),
-                             {{"RINGLET_TOKEN", token}, {"RINGLET_CONNECT_TIMEOUT_MS", std::to_string(wait.count())}});
+  std::vector<job::Variable>& environment = options.job.start.environment;
+  environment.insert(environment.begin(),
+                     {{"RINGLET_TOKEN", token}, {"RINGLET_CONNECT_TIMEOUT_MS", std::to_string(wait.whole_milliseconds())}});
   const bool with_code = line.qr || ::isatty(STDERR_FILENO) == 1;
   options.on_listening = [options, token, with_code](int port) { invite(options, port, token, with_code); };
-  return report_launch("serve", line.launch, launch::launch(options));
+  return run_launch_line("serve", line.launch, [&] { return launch::launch(options); });
 }
 
 }  // namespace ringlet::command

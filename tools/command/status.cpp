@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 
 #include "tools/command/machine_list.hpp"
@@ -47,12 +46,11 @@ int exit_code(const std::vector<nlohmann::ordered_json>& reports) {
 std::size_t print(const std::vector<nlohmann::ordered_json>& reports, bool json, bool colours) {
   std::size_t lines = 0;
   if (json) {
-    const nlohmann::ordered_json all{{"worlds", reports}};
-    print_out(fmt::format("{}\n", all.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)));
+    print_json({{"worlds", reports}});
   } else {
     for (const auto& report : reports)
       for (const std::string& line : status_table(report, colours)) {
-        print_out(fmt::format("{}\n", line));
+        print_line(line);
         ++lines;
       }
   }

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 
 #include "tools/command/standard_output.hpp"
 
@@ -45,6 +46,14 @@ void visit_options(const Subcommand& subcommand, const std::function<void(const 
 bool wants_colours() {
   const char* without = std::getenv("NO_COLOR");
   return ::isatty(STDOUT_FILENO) == 1 && (without == nullptr || *without == '\0');
+}
+
+void print_line(std::string_view text) {
+  print_out(fmt::format("{}\n", text));
+}
+
+void print_json(const nlohmann::ordered_json& json) {
+  print_line(json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
 int usage_error(std::string_view subcommand, const std::string& what) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -22,7 +23,7 @@ using Arguments = std::span<const std::string>;
 struct Subcommand {
   std::string_view name;
   std::string_view summary;
-  int (*run)(Arguments arguments);  // returns the exit code
+  int (*run)(Arguments arguments);  // returns the exit code; what it throws is told, with exit code 1
 };
 
 int run_bench(Arguments arguments);
@@ -51,6 +52,10 @@ void visit_options(const Subcommand& subcommand, const std::function<void(const 
 
 /// Tells whether output to stdout may have colours: it must be a terminal, and NO_COLOR must not be set.
 bool wants_colours();
+
+/// Print a line on stdout that a reader sees at once. Bytes of JSON's texts that are not UTF-8, as in names of interfaces, are replaced.
+void print_line(std::string_view text);
+void print_json(const nlohmann::ordered_json& json);
 
 /// Prints a mistake in the command line on stderr and returns `kUsageError`.
 int usage_error(std::string_view subcommand, const std::string& what);

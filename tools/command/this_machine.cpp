@@ -9,6 +9,7 @@
 #include "native/this_process.hpp"
 #include "simd/kernels.hpp"
 #include "tools/command/available_memory.hpp"
+#include "tools/tokens/group_token.hpp"
 #include "transport/crypto/token_authenticator.hpp"
 
 namespace ringlet::command {
@@ -37,6 +38,11 @@ std::uint64_t random_number() {
   std::uint64_t number = 0;
   std::memcpy(&number, bytes.data(), sizeof number);
   return number;
+}
+
+std::string fresh_token() {
+  TokenAuthenticator randomness("");
+  return tokens::make_token(randomness);
 }
 
 }  // namespace ringlet::command

@@ -13,7 +13,8 @@ std::string announced_name();
 /// Returns the present state of this machine's processors and memory.
 std::vector<discovery::Device> machine_devices();
 
-/// Returns a number that cannot be predicted.
+/// Return a number and a token that cannot be predicted.
 std::uint64_t random_number();
+std::string fresh_token();
 
 }  // namespace ringlet::command

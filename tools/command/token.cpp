@@ -7,10 +7,9 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "tools/command/standard_output.hpp"
 #include "tools/command/subcommand.hpp"
+#include "tools/command/this_machine.hpp"
 #include "tools/tokens/group_token.hpp"
-#include "transport/crypto/token_authenticator.hpp"
 
 namespace ringlet::command {
 
@@ -44,58 +43,43 @@ void declare(CLI::App& app, TokenLine& line) {
   app.add_flag("--json", line.json, "Print JSON");
 }
 
-std::string fresh_token() {
-  TokenAuthenticator randomness("");
-  return tokens::make_token(randomness);
-}
-
 std::string token_of_stdin() {
   return native::check_token("stdin", std::string(std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()));
 }
 
-void print_json(const nlohmann::ordered_json& json) { print_out(fmt::format("{}\n", json.dump())); }
-
-int print_fresh(const TokenLine& line) {
+void print_fresh(const TokenLine& line) {
   const std::string token = fresh_token();
   if (line.json)
     print_json({{"token", token}});
   else
-    print_out(fmt::format("{}\n", token));
-  return 0;
+    print_line(token);
 }
 
-int show(const TokenLine& line) {
+void show(const TokenLine& line) {
   const std::string path = tokens::saved_token_path(line.group, native::process_variable);
   const auto token = tokens::load_token(line.group, native::process_variable);
-  if (!token) {
-    fmt::print(stderr,
-               "ringlet token: no token is saved for group {} ('{}'); make one with `ringlet token --save --group {}`, or get the group's "
-               "from another machine with `ringlet pair --join --group {}`\n",
-               line.group, path, line.group, line.group);
-    return 1;
-  }
+  if (!token)
+    throw std::runtime_error(
+        fmt::format("no token is saved for group {0} ('{1}'); make one with `ringlet token --save --group {0}`, or get the group's from "
+                    "another machine with `ringlet pair --join --group {0}`",
+                    line.group, path));
   if (line.json)
     print_json({{"group", line.group}, {"path", path}, {"token", *token}});
   else
-    print_out(fmt::format("{}\n", *token));
-  return 0;
+    print_line(*token);
 }
 
-int save_line(const TokenLine& line) {
+void save_line(const TokenLine& line) {
   const std::string path = tokens::saved_token_path(line.group, native::process_variable);
   const std::string token = line.from_stdin ? token_of_stdin() : fresh_token();
-  if (!tokens::save_token(line.group, token, line.replace ? tokens::Replace::yes : tokens::Replace::no, native::process_variable)) {
-    fmt::print(stderr,
-               "ringlet token: group {} has a token already, '{}'; `ringlet token --show --group {}` prints it, --replace puts another in "
-               "its place\n",
-               line.group, path, line.group);
-    return 1;
-  }
+  if (!tokens::save_token(line.group, token, line.replace ? tokens::Replace::yes : tokens::Replace::no, native::process_variable))
+    throw std::runtime_error(fmt::format(
+        "group {0} has a token already, '{1}'; `ringlet token --show --group {0}` prints it, --replace puts another in its place",
+        line.group, path));
   if (line.json)
     print_json({{"group", line.group}, {"path", path}});
   else
-    print_out(fmt::format("saved a token for group {} in {}\n", line.group, path));
-  return 0;
+    print_line(fmt::format("saved a token for group {} in {}", line.group, path));
 }
 
 }  // namespace
@@ -107,13 +91,13 @@ int run_token(Arguments arguments) {
   declare(app, line);
   if (const auto over = parse_options(app, arguments)) return *over;
   if (const auto mistake = tokens::find_group_mistake(line.group)) return usage_error("token", "--" + *mistake);
-  try {
-    if (line.show) return show(line);
-    return line.save ? save_line(line) : print_fresh(line);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "ringlet token: {}\n", error.what());
-    return 1;
-  }
+  if (line.show)
+    show(line);
+  else if (line.save)
+    save_line(line);
+  else
+    print_fresh(line);
+  return 0;
 }
 
 }  // namespace ringlet::command

@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
-#include <exception>
 
 #include "native/environment.hpp"
 #include "tools/command/discovery_line.hpp"
@@ -100,12 +99,7 @@ int run_up(Arguments arguments) {
   agent::AgentOptions agent;
   if (!mistake) mistake = convert(agent_line, agent);
   if (mistake) return usage_error("up", *mistake);
-  try {
-    agent.token = tokens::find_token(profile.group, native::process_variable);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "ringlet up: {}\n", error.what());
-    return 1;
-  }
+  agent.token = tokens::find_token(profile.group, native::process_variable);
   if (!agent.token.empty()) {
     // Ranks get the token of their job, and must not get this one.
     ::unsetenv("RINGLET_TOKEN");

@@ -15,7 +15,7 @@ int run_version(Arguments arguments) {
   app.add_flag("--json", json, "Print JSON");
   if (const auto over = parse_options(app, arguments)) return *over;
   if (json)
-    print_out(fmt::format("{}\n", nlohmann::ordered_json{{"version", RINGLET_VERSION}}.dump()));
+    print_json({{"version", RINGLET_VERSION}});
   else
     print_out(fmt::format("ringlet {}\n", RINGLET_VERSION));
   return 0;

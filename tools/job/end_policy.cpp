@@ -82,7 +82,7 @@ JobResult EndPolicy::make_result(std::vector<RankExit> ranks) const {
   } else if (!lost_.empty()) {
     result.exit_code = 1;
     const std::string lost = list_ranks(result.ranks, [](const RankExit& rank) { return rank.lost; });
-    result.message = lost_ + (lost.empty() ? "" : fmt::format(fmt::runtime(options_.lost_ranks), lost)) + describe_stopped(result.ranks);
+    result.message = lost_ + (lost.empty() ? "" : "; it had " + lost + ", which it ends by itself") + describe_stopped(result.ranks);
   } else if (first_failed_) {
     result.exit_code = first_failed_->signal ? 128 + *first_failed_->signal : *first_failed_->code;
     result.message = describe_failure(result.ranks, first_failed_->rank);
@@ -94,7 +94,7 @@ JobResult EndPolicy::make_result(std::vector<RankExit> ranks) const {
     if (rank.pid != 0 && !rank.ended() && !rank.lost)
       result.message += fmt::format("; rank {} (pid {}) did not end even when killed", rank.rank, rank.pid);
     if (rank.lost && error_.empty() && lost_.empty())
-      result.message += fmt::format("; rank {} on {} was lost with its host", rank.rank, rank.machine);
+      result.message += fmt::format("; rank {} on {} was lost with its machine", rank.rank, rank.machine);
   }
   return result;
 }

@@ -17,7 +17,6 @@ class EndPolicy {
   struct Options {
     Duration linger = Duration::seconds(2);  // from the first failure to SIGTERM for the other ranks
     Duration grace = Duration::seconds(5);   // from SIGTERM to SIGKILL
-    std::string lost_ranks = "; it had {}";  // behind the sentence that tells of a lost machine: {} is the list of its ranks
   };
   struct Actions {
     /// The signal now, SIGKILL after `grace`, to all ranks; where none was started yet, none will be.

@@ -58,7 +58,7 @@ void Job::miss(std::size_t index, const std::string& why, int exit_code) {
   JobMachine& machine = machines_[index];
   machine.answered = machine.over = true;
   drop_channel(index);
-  refusals_ += (refusals_.empty() ? "" : options_.between_refusals) + why;
+  refusals_ += (refusals_.empty() ? "" : "\n  ") + why;
   refusal_code_ = std::max(refusal_code_, exit_code);
   choose();
 }
@@ -70,11 +70,11 @@ void Job::on(std::size_t index, Offer& offer) {
   machine.answered = true;
   const Offer& told = *machine.offer;
   if (told.protocol != kProtocol)
-    return miss(index, fmt::format(fmt::runtime(options_.other_protocol), machine.candidate.name, shown(told.version), options_.version,
-                                   told.protocol, kProtocol));
+    return miss(index, words_of(index, fmt::format("its `ringlet` {}speaks version {} of the protocol of jobs, this one {}; install the "
+                                                   "same on both",
+                                                   told.version.empty() ? "" : told.version + " ", told.protocol, kProtocol)));
   if (told.refusal.empty()) return choose();
-  miss(index, fmt::format(fmt::runtime(options_.refusal), machine.candidate.name, shown(told.refusal)),
-       static_cast<int>(std::clamp(told.refusal_code, 1u, 255u)));
+  miss(index, words_of(index, told.refusal), static_cast<int>(std::clamp(told.refusal_code, 1u, 255u)));
 }
 
 void Job::drop_channel(std::size_t index) {
@@ -95,12 +95,12 @@ void Job::choose() {
     places.push_back({machine.candidate.name, static_cast<int>(free_ranks), machine.candidate.ranks});
   }
   if (chosen.empty() || (options_.every_machine && !refusals_.empty()))
-    return fail(refusal_code_, refusals_.empty() ? "no machine takes part" : options_.before_refusals + refusals_);
+    return fail(refusal_code_, refusals_.empty() ? "no machine takes part" : refusals_);
   if (static_cast<int>(chosen.size()) < options_.at_least)
     return fail(refusal_code_, fmt::format("{} of at least {} machines would run it: {}", chosen.size(), options_.at_least, refusals_));
   const auto ranks = assign_ranks(places, options_.wish);
   if (!ranks.ok()) return fail(1, ranks.status().text());
-  if (!refusals_.empty()) events_.on_notice(refusals_ + "; the job goes on without");
+  if (!refusals_.empty()) events_.on_notice("the job goes on without some machines; " + refusals_);
   seat_ranks(chosen, ranks.value());
   bind_port();
 }
@@ -125,8 +125,8 @@ void Job::bind_port() {
   if (options_.answer_time) timer_ = loop_.after(*options_.answer_time, [this] { on_start_late(); });
   const JobMachine& first = machines_[first_machine_];
   const std::string& host = first.candidate.meeting_host;
-  MeetingPoint meeting{host.find(':') == std::string::npos ? "0.0.0.0" : "::", 0, host};
-  if (first.ranks == static_cast<int>(ranks_.size())) meeting = {"127.0.0.1", 0, "127.0.0.1"};
+  MeetingPoint meeting{{host.find(':') == std::string::npos ? "0.0.0.0" : "::", 0}, host};
+  if (first.ranks == static_cast<int>(ranks_.size())) meeting = {{"127.0.0.1", 0}, "127.0.0.1"};
   if (options_.choose_meeting) {
     std::vector<Offer> offers;
     for (const JobMachine& machine : machines_)
@@ -134,7 +134,7 @@ void Job::bind_port() {
     meeting = options_.choose_meeting(offers);
   }
   coordinator_ = meeting.reached_as;
-  first.channel->send(BindPort{meeting.listen_host, static_cast<std::uint32_t>(meeting.port)});
+  first.channel->send(meeting.listen);
 }
 
 void Job::on_start_late() {
@@ -231,8 +231,7 @@ void Job::on(std::size_t index, const Over&) {
 void Job::on_lost(std::size_t index, const Status& status) {
   JobMachine& machine = machines_[index];
   if (!machine.channel || ended_) return;
-  const std::string why =
-      fmt::format(fmt::runtime(options_.lost_machine), machine.candidate.name, machine.channel->peer_name(), status.text());
+  const std::string why = fmt::format("lost {} ({}): {}", machine.candidate.name, machine.channel->peer_name(), status.text());
   if (stage_ == Stage::asking) return miss(index, why);
   drop_channel(index);
   if (machine.over) return;

@@ -26,12 +26,11 @@ struct Candidate {
 
 /// Where rank 0's machine listens for the others, and how they reach it.
 struct MeetingPoint {
-  std::string listen_host;
-  int port = 0;  // 0: any that is free
+  BindPort listen;  // port 0: any that is free
   std::string reached_as;
 };
 
-/// The program's arguments and limits, and the words of the way by which the machines are reached.
+/// The program's arguments and limits.
 struct JobOptions {
   std::string version{}, group{}, from{};
   StartRanks start{};  // the order to start, as far as it is the same for all machines
@@ -45,11 +44,6 @@ struct JobOptions {
   std::optional<Duration> answer_time = Duration::seconds(10);
   /// Gets the offers of the machines that take part, rank 0's first. Unset: the ranks meet at the first one's meeting_host.
   std::function<MeetingPoint(const std::vector<Offer>&)> choose_meeting{};
-  std::string before_refusals{}, between_refusals = "; ";
-  std::string refusal = "{1}";  // {0}: the machine, {1}: its sentence
-  /// {0}: the machine, {1}: its version of Ringlet, {2}: this machine's, {3}: its version of the protocol, {4}: this machine's
-  std::string other_protocol = "{0} has Ringlet {1} and this machine {2}, which cannot work together; install the same on both";
-  std::string lost_machine = "lost {0} ({1}): {2}";  // the machine, its address, and why
 };
 
 /// Runs one job on several machines, which may be this one alone: asks who would, spreads the ranks, has them started, and ends all when

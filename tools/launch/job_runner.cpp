@@ -16,23 +16,7 @@ bool is_ignored(int signal_number) {
   return ::sigaction(signal_number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
-Duration duration_of(std::chrono::milliseconds time) { return Duration::milliseconds(time.count()); }
-
 }  // namespace
-
-job::JobOptions make_job_options(const LaunchOptions& options) {
-  job::JobOptions job;
-  job.start.arguments.assign(options.command.begin() + 1, options.command.end());
-  for (const auto& [name, value] : options.environment) job.start.environment.push_back({name, value});
-  job.start.terminal_columns = static_cast<std::uint32_t>(options.terminal_columns.value_or(0));
-  job.start.has_input = options.stdin_rank.has_value();
-  job.start.input_rank = static_cast<std::uint32_t>(options.stdin_rank.value_or(0));
-  job.every_machine = true;
-  job.prefix = options.prefix;
-  job.end.linger = duration_of(options.linger);
-  job.end.grace = duration_of(options.grace);
-  return job;
-}
 
 JobRunner::JobRunner(UvLoop& loop, RankOutput::Options output)
     : loop_(loop),
@@ -60,8 +44,8 @@ job::Job& JobRunner::start(job::JobOptions options, std::vector<job::Candidate> 
   hooks_ = std::move(hooks);
   job::Job::Events events;
   events.on_notice = [this](const std::string& text) { output_.say(text); };
-  events.on_chosen = [this](const std::vector<job::RankExit>& ranks) {
-    output_.attach(ranks);
+  events.on_chosen = [this, prefix = options.prefix](const std::vector<job::RankExit>& ranks) {
+    output_.attach(ranks, prefix);
     hooks_.on_chosen();
   };
   events.on_listening = hooks_.on_listening;

@@ -8,15 +8,11 @@
 
 #include "tools/job/job.hpp"
 #include "tools/launch/hosts/input_feed.hpp"
-#include "tools/launch/launch_options.hpp"
 #include "tools/launch/rank_output.hpp"
 #include "tools/launch/uv_handles.hpp"
 #include "transport/uv/uv_loop.hpp"
 
 namespace ringlet::launch {
-
-/// The part of JobOptions that follows from the options of a launch.
-job::JobOptions make_job_options(const LaunchOptions& options);
 
 /// Runs a job for a person: shows the ranks' output, passes the process' signals and standard input on, and knows when all is over. The
 /// caller reaches the machines. Belongs to the thread that owns the process' signal handling.

@@ -9,10 +9,9 @@ namespace ringlet::launch {
 
 namespace {
 
-template <class T>
-nlohmann::ordered_json or_null(const std::optional<T>& value) {
-  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
-}
+using Json = nlohmann::ordered_json;
+
+Json or_null(const std::optional<int>& value) { return value ? Json(*value) : Json(nullptr); }
 
 }  // namespace
 
@@ -22,19 +21,18 @@ int report(const std::string& subcommand, const job::JobResult& result, bool qui
   return result.exit_code;
 }
 
-std::string to_json(const job::JobResult& result) {
-  nlohmann::ordered_json ranks = nlohmann::ordered_json::array();
+Json to_json(const job::JobResult& result, const char* machine_key) {
+  Json ranks = Json::array();
   for (const job::RankExit& rank : result.ranks) {
     ranks.push_back({{"rank", rank.rank},
-                     {"pid", rank.pid != 0 ? nlohmann::ordered_json(rank.pid) : nlohmann::ordered_json(nullptr)},
+                     {"pid", rank.pid != 0 ? Json(rank.pid) : Json(nullptr)},
                      {"code", or_null(rank.code)},
                      {"signal", or_null(rank.signal)},
                      {"stopped", rank.stopped}});
-    if (!rank.machine.empty()) ranks.back()["host"] = rank.machine;
+    if (!rank.machine.empty()) ranks.back()[machine_key] = rank.machine;
     if (rank.lost) ranks.back()["lost"] = true;
   }
-  return nlohmann::ordered_json{{"exit_code", result.exit_code}, {"first_failed", or_null(result.first_failed)}, {"ranks", ranks}}.dump(
-      -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return {{"exit_code", result.exit_code}, {"first_failed", or_null(result.first_failed)}, {"ranks", ranks}};
 }
 
 }  // namespace ringlet::launch

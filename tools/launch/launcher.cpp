@@ -7,7 +7,6 @@
 #include <string>
 
 #include "tools/job/local_channel.hpp"
-#include "tools/launch/coordinator_socket.hpp"
 #include "tools/launch/guest_list.hpp"
 #include "tools/launch/job_runner.hpp"
 #include "tools/launch/launch_error.hpp"
@@ -38,9 +37,17 @@ class GuestWatch {
   std::optional<PipeReader> reader_;
 };
 
-job::JobResult run_here(const LaunchOptions& options) {
+/// How ranks of this machine reach a socket that listens on `host`, which may stand for all addresses.
+std::string host_here(const std::string& host) {
+  if (host == "0.0.0.0") return "127.0.0.1";
+  return host == "::" ? "::1" : host;
+}
+
+}  // namespace
+
+job::JobResult launch(const LaunchOptions& options) {
   UvLoop loop;
-  JobRunner runner(loop, {options.prefix, options.stdout_to_stderr, options.message_prefix});
+  JobRunner runner(loop, {options.stdout_to_stderr, options.message_prefix});
   if (options.output_directory) runner.output().keep_logs(*options.output_directory, options.world_size);
   std::optional<GuestWatch> guests;
   CrewSettings settings{options.helper_path, true, options.guests, options.listen_at.host, {}};
@@ -48,15 +55,15 @@ job::JobResult run_here(const LaunchOptions& options) {
   if (options.guests > 0)
     settings.inherited.push_back({"RINGLET_PRESENCE_FD", guests.emplace(loop, options.guests, runner.output()).writer.get()});
 
-  job::JobOptions job = make_job_options(options);
+  job::JobOptions job = options.job;
   job.answer_time.reset();  // this machine answers, however busy it is
   job.choose_meeting = [&options](const std::vector<job::Offer>&) {
-    return job::MeetingPoint{options.listen_at.host, options.listen_at.port, host_here(options.listen_at.host)};
+    return job::MeetingPoint{options.listen_at, host_here(options.listen_at.host)};
   };
   job::Candidate here;
-  here.program = options.command.front();
+  here.program = options.program;
   here.ranks = options.world_size;
-  here.directory = options.working_directory.value_or("");
+  here.directory = options.directory;
   JobRunner::Hooks hooks;
   hooks.on_listening = options.on_listening;
   hooks.on_started = [&guests] {
@@ -67,22 +74,6 @@ job::JobResult run_here(const LaunchOptions& options) {
   const job::MachineSession session(loop, std::move(theirs), machine, {.on_over = [] {}});
   runner.start(std::move(job), {std::move(here)}, std::move(hooks)).reach(0, std::move(ours));
   return runner.run();
-}
-
-}  // namespace
-
-job::JobResult launch(const LaunchOptions& options) {
-  job::JobResult result;
-  result.exit_code = 2;
-  result.error = find_mistake(options).value_or("");
-  if (!result.error.empty()) return result;
-  try {
-    return run_here(options);
-  } catch (const LaunchError& error) {
-    result.exit_code = error.exit_code();
-    result.error = error.what();
-    return result;
-  }
 }
 
 }  // namespace ringlet::launch

@@ -9,7 +9,8 @@ namespace ringlet::launch {
 /// thread that owns the process' signal handling. Writes the ranks' output to the process' stdout and stderr, and returns everything else.
 /// From here on SIGPIPE is ignored and, on Linux, orphaned descendants are adopted.
 ///
-/// Each signal is sent to a rank's process group; a process that leaves that group is on its own.
+/// Each signal is sent to a rank's process group; a process that leaves that group is on its own. Throws `LaunchError` where nothing could
+/// be started.
 job::JobResult launch(const LaunchOptions& options);
 
 }  // namespace ringlet::launch

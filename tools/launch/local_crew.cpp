@@ -11,6 +11,7 @@
 #include "tools/launch/launch_error.hpp"
 #include "tools/launch/pipe.hpp"
 #include "tools/launch/platform.hpp"
+#include "transport/uv/socket.hpp"
 
 namespace ringlet::launch {
 
@@ -36,13 +37,10 @@ LocalCrew::~LocalCrew() {
 void LocalCrew::later(std::function<void()> task) { loop_.defer(alive_.wrap(std::move(task))); }
 
 Result<std::uint16_t> LocalCrew::open_coordinator(const job::BindPort& where) {
-  try {
-    CoordinatorSocket opened = open_coordinator_socket({where.host, static_cast<int>(where.port)});
-    coordinator_ = std::move(opened.socket);
-    return static_cast<std::uint16_t>(opened.port);
-  } catch (const LaunchError& error) {
-    return Status(Errc::io_error, error.what());
-  }
+  auto socket = open_coordinator_socket(where);
+  if (!socket.ok()) return socket.status();
+  coordinator_ = std::move(socket).value();
+  return uv::to_address(uv::local_address(coordinator_.get())).port;
 }
 
 Result<std::vector<std::uint32_t>> LocalCrew::start(const job::StartRanks& start) {

@@ -6,11 +6,15 @@
 #include <cstdlib>
 #include <sstream>
 
-#include "tools/launch/launch_options.hpp"
 #include "tools/launch/local_crew.hpp"
 #include "tools/launch/rank_environment.hpp"
 
 namespace ringlet::launch {
+
+bool is_directory(const std::string& path) {
+  struct stat found{};
+  return ::stat(path.c_str(), &found) == 0 && S_ISDIR(found.st_mode);
+}
 
 LocalMachine::LocalMachine(UvLoop& loop, CrewSettings settings) : loop_(loop), settings_(std::move(settings)) {}
 
@@ -31,10 +35,7 @@ job::Offer LocalMachine::offer(const job::Hail& hail) {
 
 std::optional<job::Failed> LocalMachine::admit(job::StartRanks& start) {
   if (start.directory.empty() && is_directory(start.preferred_directory)) start.directory = start.preferred_directory;
-  for (const job::Variable& variable : start.environment)
-    if (is_reserved_variable(variable.name))
-      return job::Failed{2,
-                         fmt::format("--env {}={}: the launcher itself sets this variable for its ranks", variable.name, variable.value)};
+  if (auto mistake = find_reserved(start.environment)) return job::Failed{2, std::move(*mistake)};
   return std::nullopt;
 }
 

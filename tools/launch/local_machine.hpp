@@ -6,6 +6,8 @@
 
 namespace ringlet::launch {
 
+bool is_directory(const std::string& path);
+
 /// This machine, for the launcher of its own user: it starts any program.
 class LocalMachine final : public job::SessionHost {
  public:

@@ -21,7 +21,20 @@ std::string_view name_part(std::string_view entry) { return entry.substr(0, entr
 
 }  // namespace
 
+std::optional<job::Variable> parse_variable(std::string_view text) {
+  const std::size_t equals = text.find('=');
+  if (equals == 0 || equals == std::string_view::npos) return std::nullopt;
+  return job::Variable{std::string(text.substr(0, equals)), std::string(text.substr(equals + 1))};
+}
+
 bool is_reserved_variable(std::string_view name) { return std::find(kReserved.begin(), kReserved.end(), name) != kReserved.end(); }
+
+std::optional<std::string> find_reserved(const std::vector<job::Variable>& variables) {
+  for (const job::Variable& variable : variables)
+    if (is_reserved_variable(variable.name))
+      return fmt::format("--env {}={}: Ringlet itself sets this variable for its ranks", variable.name, variable.value);
+  return std::nullopt;
+}
 
 std::vector<std::string> make_rank_environment(const job::StartRanks& job, const CrewSettings& settings, int rank) {
   const auto replaced = [&](std::string_view name) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,8 +9,13 @@
 
 namespace ringlet::launch {
 
-/// Whether the launcher alone decides about this variable in its ranks.
+/// "NAME=VALUE"; nothing where there is no name.
+std::optional<job::Variable> parse_variable(std::string_view text);
+
+/// Whether Ringlet alone decides about this variable in its ranks.
 bool is_reserved_variable(std::string_view name);
+/// A sentence where one of these variables is reserved.
+std::optional<std::string> find_reserved(const std::vector<job::Variable>& variables);
 
 /// "NAME=VALUE" strings for one rank: this process' own environment without the variables that say where another group meets, then
 /// RINGLET_RANK, RINGLET_WORLD_SIZE, RINGLET_COORDINATOR, with guests RINGLET_GUESTS and RINGLET_LISTEN, the job's RINGLET_TOKEN where it

@@ -53,14 +53,13 @@ void RankOutput::keep_logs(const std::string& directory, int ranks) {
   }
 }
 
-void RankOutput::attach(const std::vector<job::RankExit>& ranks) {
+void RankOutput::attach(const std::vector<job::RankExit>& ranks, bool prefix) {
   const int world_size = static_cast<int>(ranks.size());
   for (const job::RankExit& rank : ranks)
     for (OutputStream* target : {streams_.back(), &err_}) {
       Source& source = sources_.emplace_back(Source{std::nullopt, target});
       // A lone rank without prefix mixes with no other: prompts and progress bars appear as they are written.
-      if (options_.prefix || world_size > 1)
-        source.splitter.emplace(options_.prefix ? job::rank_prefix(rank.rank, world_size, rank.machine) : "");
+      if (prefix || world_size > 1) source.splitter.emplace(prefix ? job::rank_prefix(rank.rank, world_size, rank.machine) : "");
     }
 }
 

@@ -20,7 +20,6 @@ namespace ringlet::launch {
 class RankOutput {
  public:
   struct Options {
-    bool prefix = true;             // rank_prefix() before each line
     bool stdout_to_stderr = false;  // for a caller that prints something of its own on stdout
     std::string message_prefix;     // before the caller's own lines
   };
@@ -37,8 +36,8 @@ class RankOutput {
   /// Each rank's output also goes to rank-R.log in `directory`, byte for byte. Creates the directory and the files, emptying old ones;
   /// throws `LaunchError`.
   void keep_logs(const std::string& directory, int ranks);
-  /// Before the first show().
-  void attach(const std::vector<job::RankExit>& ranks);
+  /// Before the first show(). `prefix`: rank_prefix() stands before each line.
+  void attach(const std::vector<job::RankExit>& ranks, bool prefix);
   /// Only of ranks that are attached.
   void show(std::size_t machine, const job::Output& output);
   /// No more output will come: the last lines may lack their ends.

@@ -3,7 +3,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "tools/job/messages.hpp"
@@ -18,8 +17,8 @@ struct Host {
   std::string ssh;               // its name for ssh: a name, an address, or user@ before one
   std::vector<std::string> ips;  // addresses by which the others reach it, the best first
   std::optional<int> slots;      // ranks to start there
-  std::vector<std::pair<std::string, std::string>> environment;
-  std::optional<std::string> working_directory;
+  std::vector<job::Variable> environment;
+  std::string directory;  // in which its ranks run; empty: as the launch says
 
   /// `ssh` without the user.
   std::string name() const { return ssh.substr(ssh.find('@') + 1); }

@@ -6,13 +6,14 @@
 
 #include "tools/launch/hosts/host_list.hpp"
 #include "tools/launch/launch_error.hpp"
+#include "tools/launch/rank_environment.hpp"
 
 namespace ringlet::launch {
 
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Variables = std::vector<std::pair<std::string, std::string>>;
+using Variables = std::vector<job::Variable>;
 
 [[noreturn]] void refuse(const std::string& where, const std::string& what) { throw LaunchError(2, where + ": " + what); }
 
@@ -25,13 +26,13 @@ std::string text_of(const Json& value, const std::string& where, const char* key
 Variables variables_of(const Json& value, const std::string& where, const char* key) {
   Variables variables;
   if (value.is_object()) {
-    for (const auto& [name, content] : value.items()) variables.emplace_back(name, text_of(content, where, key));
+    for (const auto& [name, content] : value.items()) variables.push_back({name, text_of(content, where, key)});
   } else if (value.is_array()) {
     for (const Json& entry : value) {
       const std::string text = text_of(entry, where, key);
-      const std::size_t equals = text.find('=');
-      if (equals == 0 || equals == std::string::npos) refuse(where, fmt::format("\"{}\" holds '{}'; write it as NAME=VALUE", key, text));
-      variables.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+      auto variable = parse_variable(text);
+      if (!variable) refuse(where, fmt::format("\"{}\" holds '{}'; write it as NAME=VALUE", key, text));
+      variables.push_back(std::move(*variable));
     }
   } else {
     refuse(where, fmt::format("\"{}\" is {}; a list of \"NAME=VALUE\" or an object is expected", key, value.dump()));
@@ -59,7 +60,7 @@ Host host_of(const Json& entry, const std::string& where) {
     else if (key == "env")
       host.environment = variables_of(value, where, "env");
     else if (key == "cwd")
-      host.working_directory = text_of(value, where, "cwd");
+      host.directory = text_of(value, where, "cwd");
     else if (key == "slots" && value.is_number_integer())
       host.slots = value.get<std::int64_t>() < 1 || value.get<std::int64_t>() > 1'000'000 ? 0 : value.get<int>();
     else if (key == "slots")

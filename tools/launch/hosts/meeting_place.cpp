@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "core/base/address.hpp"
-
 namespace ringlet::launch {
 
 namespace {
@@ -35,10 +33,10 @@ std::string choose_meeting_host(std::span<const ReachedHost> hosts) {
   return is_loopback({first.name(), 0}) ? own_host_name() : first.name();
 }
 
-ListenAt listen_for(const std::string& meeting_host, int port) {
-  const bool six = meeting_host.find(':') != std::string::npos;
-  if (is_loopback({meeting_host, 0})) return {six ? "::1" : "127.0.0.1", port};
-  return {six ? "::" : "0.0.0.0", port};
+job::BindPort listen_for(const Address& meeting) {
+  const bool six = meeting.host.find(':') != std::string::npos;
+  if (is_loopback(meeting)) return {six ? "::1" : "127.0.0.1", meeting.port};
+  return {six ? "::" : "0.0.0.0", meeting.port};
 }
 
 }  // namespace ringlet::launch

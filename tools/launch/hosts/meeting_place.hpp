@@ -3,9 +3,9 @@
 #include <span>
 #include <string>
 
+#include "core/base/address.hpp"
 #include "tools/job/messages.hpp"
 #include "tools/launch/hosts/host_list.hpp"
-#include "tools/launch/launch_options.hpp"
 
 namespace ringlet::launch {
 
@@ -19,7 +19,7 @@ struct ReachedHost {
 /// saw, which is better than a name that only ssh's own configuration may know.
 std::string choose_meeting_host(std::span<const ReachedHost> hosts);
 
-/// The address that rank 0's machine binds so that `meeting_host` leads there.
-ListenAt listen_for(const std::string& meeting_host, int port);
+/// Where rank 0's machine binds so that `meeting` leads there.
+job::BindPort listen_for(const Address& meeting);
 
 }  // namespace ringlet::launch
