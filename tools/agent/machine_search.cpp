@@ -108,6 +108,8 @@ std::optional<std::string> MachineSearch::find_lack() const {
                                        plural(static_cast<std::size_t>(std::max(options_.at_least, 1)), "machine"), options_.group)
                          : fmt::format("{} not found in group {}", missing, options_.group);
   text += fmt::format(" within {} s on {}", static_cast<double>(options_.wait.whole_milliseconds()) / 1000, interface_names());
+  if (const std::string others = describe_other_groups(discovery_.directory(), options_.group); !others.empty())
+    text += "; heard in other groups: " + others;
   if (!idle.empty())
     return text +
            fmt::format(

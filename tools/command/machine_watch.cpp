@@ -197,13 +197,16 @@ int MachineWatch::print_all() const {
 
 void MachineWatch::explain_nobody() const {
   const double seconds = static_cast<double>(options_.once->whole_milliseconds()) / 1000;
+  const std::string others = options_.group ? describe_other_groups(discovery_.directory(), *options_.group) : "";
+  const std::string what = options_.group ? "no machine of group " + *options_.group : std::string("no machine");
   const bool deaf = !discovery_.heard_itself() && !datagrams_.interfaces().empty();
   fmt::print(
-      stderr, "{}: no machine was heard within {} s on {}, UDP port {}; {}\n", options_.message_prefix, seconds, interface_names(),
+      stderr, "{}: {} was heard within {} s on {}, UDP port {}; {}\n", options_.message_prefix, what, seconds, interface_names(),
       options_.datagrams.port,
-      deaf ? "not even this machine's own multicast came back: a firewall, or a missing permission for the local network, may hold it "
-             "back; name a machine with --peer HOST"
-           : "is `ringlet up` running there? Where the network blocks multicast, name a machine with --peer HOST");
+      !others.empty() ? "heard in other groups: " + others
+      : deaf ? "not even this machine's own multicast came back: a firewall, or a missing permission for the local network, may hold it "
+               "back; name a machine with --peer HOST"
+             : "is `ringlet up` running there? Where the network blocks multicast, name a machine with --peer HOST");
 }
 
 std::string MachineWatch::interface_names() const {

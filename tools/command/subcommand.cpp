@@ -48,9 +48,7 @@ bool wants_colours() {
   return ::isatty(STDOUT_FILENO) == 1 && (without == nullptr || *without == '\0');
 }
 
-void print_line(std::string_view text) {
-  print_out(fmt::format("{}\n", text));
-}
+void print_line(std::string_view text) { print_out(fmt::format("{}\n", text)); }
 
 void print_json(const nlohmann::ordered_json& json) {
   print_line(json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));

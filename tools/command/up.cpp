@@ -21,10 +21,10 @@ constexpr char kUpFooter[] = R"(Example:
 Shows the other machines that are up in the group as they come and go, and the jobs that run here: as a table on a terminal, else as a line for
 each change. Tells the others when it ends. Everyone on the network can see what `ringlet discover` shows of this machine; the group's token is
 no part of it.
-With the group's token (RINGLET_TOKEN or RINGLET_TOKEN_FILE) it also starts programs for those who have the token too and use `ringlet run`: as
-this user, and nothing but what --allow or the list of --allow-file names. Nothing is allowed by default. Arguments are not restricted: allow
-only programs that may be given any, so no shell and no interpreter. The list has a path per line, lines with # are comments; it is read at each
-request. Without a token it only shows this machine.
+With the group's token (RINGLET_TOKEN, RINGLET_TOKEN_FILE, or the one that `ringlet pair` or `ringlet token --save` has saved for the group)
+it also starts programs for those who have the token too and use `ringlet run`: as this user, and nothing but what --allow or the list of
+--allow-file names. Nothing is allowed by default. Arguments are not restricted: allow only programs that may be given any, so no shell and no
+interpreter. The list has a path per line, lines with # are comments; it is read at each request. Without a token it only shows this machine.
 With a token, and where the system has a DNS-SD responder (Bonjour, Avahi), browsers of services see it as _ringlet._tcp, too.
 Exit codes: 0 ended by a signal; 1 it cannot listen, or the token cannot be read; 2 a mistake on the command line.)";
 
