@@ -98,10 +98,7 @@ std::optional<job::Failed> Agent::admit(job::StartRanks& start) {
   if (start.ranks > static_cast<std::uint32_t>(free_ranks()))
     return Failed{
         1, fmt::format("{} ranks were asked for, and {} are free now; another job may have come between", start.ranks, free_ranks())};
-  if (start.arguments.size() > kMaxArguments || start.environment.size() > kMaxVariables)
-    return Failed{2, fmt::format("{} arguments and {} variables; at most {} and {} are taken", start.arguments.size(),
-                                 start.environment.size(), kMaxArguments, kMaxVariables)};
-  if (auto mistake = find_forbidden(start.environment)) return Failed{2, std::move(*mistake)};
+  if (auto mistake = find_mistake(start)) return Failed{2, std::move(*mistake)};
   AllowList::Answer answer = options_.allowed.ask(start.program);
   if (!answer.refusal.empty()) return Failed{kRefused, answer.refusal};
   start.program = std::move(answer.program);

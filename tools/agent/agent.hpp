@@ -17,10 +17,6 @@
 
 namespace ringlet::agent {
 
-/// More words than these on a command line, or variables, are not taken from another machine.
-inline constexpr std::size_t kMaxArguments = 4'096;
-inline constexpr std::size_t kMaxVariables = 256;
-
 struct AgentOptions {
   std::string name, group, version;
   std::string token;

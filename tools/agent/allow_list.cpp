@@ -6,11 +6,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
+#include "native/environment.hpp"
 #include "tools/launch/rank_environment.hpp"
 
 namespace ringlet::agent {
@@ -77,13 +77,10 @@ bool runs_any_program(const std::filesystem::path& program) {
 }  // namespace
 
 std::string default_allow_file() {
-  const auto variable = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::string(value == nullptr ? "" : value);
-  };
-  if (const std::string config = variable("XDG_CONFIG_HOME"); !config.empty() && config.front() == '/') return config + "/ringlet/allowed";
-  const std::string home = variable("HOME");
-  return home.empty() ? "" : home + "/.config/ringlet/allowed";
+  if (const auto config = native::process_variable("XDG_CONFIG_HOME"); config && config->front() == '/')
+    return *config + "/ringlet/allowed";
+  const auto home = native::process_variable("HOME");
+  return home ? *home + "/.config/ringlet/allowed" : "";
 }
 
 std::vector<std::string> parse_allow_file(std::string_view text) {
@@ -161,11 +158,16 @@ std::optional<std::string> find_forbidden(std::string_view variable) {
   return "may not be set from another machine: it can make programs run what their owner has not allowed";
 }
 
-std::optional<std::string> find_forbidden(const std::vector<job::Variable>& variables) {
-  for (const job::Variable& variable : variables)
+std::optional<std::string> find_mistake(const job::StartRanks& start) {
+  constexpr std::size_t kMaxArguments = 4'096, kMaxVariables = 256;
+  if (start.arguments.size() > kMaxArguments)
+    return fmt::format("{} arguments; at most {} can be given", start.arguments.size(), kMaxArguments);
+  if (start.environment.size() > kMaxVariables)
+    return fmt::format("--env: {} variables; at most {} can be given", start.environment.size(), kMaxVariables);
+  for (const job::Variable& variable : start.environment)
     if (const auto why = find_forbidden(variable.name))
       return fmt::format("--env {}={}: {} {}", variable.name, variable.value, variable.name, *why);
-  return launch::find_reserved(variables);
+  return launch::find_reserved(start.environment);
 }
 
 }  // namespace ringlet::agent

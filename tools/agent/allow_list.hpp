@@ -43,7 +43,8 @@ class AllowList {
 /// Why a variable of this name may not be set for programs on other machines: it makes programs load or run what their owner did not allow,
 /// or belongs to Ringlet itself. A sentence without a subject; nothing where it may.
 std::optional<std::string> find_forbidden(std::string_view variable);
-/// A sentence where one of these variables may not be set, or is reserved (rank_environment.hpp).
-std::optional<std::string> find_forbidden(const std::vector<job::Variable>& variables);
+/// A sentence where these arguments and variables would not be taken from another machine: a variable is forbidden, or reserved
+/// (rank_environment.hpp), or there are too many.
+std::optional<std::string> find_mistake(const job::StartRanks& start);
 
 }  // namespace ringlet::agent

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <tuple>
 
 namespace ringlet::agent {
 
@@ -27,22 +26,24 @@ std::string meeting_host(const discovery::Machine& machine) {
   return host_text(best.address, best.scope);
 }
 
-FoundMachine found(const discovery::Machine& machine) { return {machine.profile.name, addresses_of(machine), meeting_host(machine)}; }
-
 std::string plural(std::size_t count, const char* what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
 
 }  // namespace
 
-std::vector<Address> addresses_of(const discovery::Machine& machine) {
+std::vector<Address> addresses_of(const discovery::Machine& machine, std::uint16_t port) {
   std::vector<Address> addresses;
   const DatagramSource& best = discovery::best_source(machine);
-  const auto add = [&](const DatagramSource& source) {
-    addresses.push_back({host_text(source.address, source.scope), machine.profile.port});
-  };
+  const auto add = [&](const DatagramSource& source) { addresses.push_back({host_text(source.address, source.scope), port}); };
   add(best);
   for (const discovery::Sighting& sighting : machine.sightings)
     if (sighting.from != best) add(sighting.from);
   return addresses;
+}
+
+std::string names_of(const std::vector<NetworkInterface>& interfaces) {
+  std::string names;
+  for (const NetworkInterface& interface : interfaces) names += (names.empty() ? "" : ", ") + interface.name;
+  return names.empty() ? "no interface" : names;
 }
 
 MachineSearch::MachineSearch(UvLoop& loop, SearchOptions options)
@@ -75,13 +76,7 @@ bool MachineSearch::wants(const discovery::Machine& machine) const {
 }
 
 std::vector<const discovery::Machine*> MachineSearch::suitable() const {
-  std::vector<const discovery::Machine*> all;
-  for (const auto& [instance, machine] : discovery_.directory().machines())
-    if (wants(machine) && machine.profile.port != 0) all.push_back(&machine);
-  std::sort(all.begin(), all.end(), [](const auto* one, const auto* other) {
-    return std::tie(one->profile.name, one->instance) < std::tie(other->profile.name, other->instance);
-  });
-  return all;
+  return discovery_.directory().find([this](const discovery::Machine& machine) { return wants(machine) && machine.profile.port != 0; });
 }
 
 void MachineSearch::look() {
@@ -90,7 +85,8 @@ void MachineSearch::look() {
 
 std::vector<FoundMachine> MachineSearch::machines() const {
   std::vector<FoundMachine> all;
-  for (const discovery::Machine* machine : suitable()) all.push_back(found(*machine));
+  for (const discovery::Machine* machine : suitable())
+    all.push_back({machine->profile.name, addresses_of(*machine, machine->profile.port), meeting_host(*machine)});
   return all;
 }
 
@@ -107,7 +103,8 @@ std::optional<std::string> MachineSearch::find_lack() const {
                          ? fmt::format("{} of {} found in group {}", present.size(),
                                        plural(static_cast<std::size_t>(std::max(options_.at_least, 1)), "machine"), options_.group)
                          : fmt::format("{} not found in group {}", missing, options_.group);
-  text += fmt::format(" within {} s on {}", static_cast<double>(options_.wait.whole_milliseconds()) / 1000, interface_names());
+  text +=
+      fmt::format(" within {} s on {}", static_cast<double>(options_.wait.whole_milliseconds()) / 1000, names_of(datagrams_.interfaces()));
   if (const std::string others = describe_other_groups(discovery_.directory(), options_.group); !others.empty())
     text += "; heard in other groups: " + others;
   if (!idle.empty())
@@ -120,12 +117,6 @@ std::optional<std::string> MachineSearch::find_lack() const {
                     "; is `ringlet up --group {}` running there, with the token? Where the network blocks multicast, name a machine with "
                     "--peer HOST",
                     options_.group);
-}
-
-std::string MachineSearch::interface_names() const {
-  std::string names;
-  for (const NetworkInterface& interface : datagrams_.interfaces()) names += (names.empty() ? "" : ", ") + interface.name;
-  return names.empty() ? "no interface" : names;
 }
 
 }  // namespace ringlet::agent

@@ -25,8 +25,11 @@ struct FoundMachine {
   std::string meeting_host;        // its address as other machines reach it
 };
 
-/// The addresses at which its agent may be reached, as far as its beacons show, the likeliest first.
-std::vector<Address> addresses_of(const discovery::Machine& machine);
+/// The addresses at which this port of the machine may be reached, as far as its beacons show, the likeliest first.
+std::vector<Address> addresses_of(const discovery::Machine& machine, std::uint16_t port);
+
+/// "eth0, wlan0", or "no interface".
+std::string names_of(const std::vector<NetworkInterface>& interfaces);
 
 /// Looks for the machines that are up in a group, until the wanted ones are found, or, where none was named, until enough are found and no
 /// new one has come for a while. Belongs to the loop's thread.
@@ -52,7 +55,6 @@ class MachineSearch {
   std::vector<const discovery::Machine*> suitable() const;
   bool wants(const discovery::Machine& machine) const;
   void look();
-  std::string interface_names() const;
 
   UvLoop& loop_;
   const SearchOptions options_;

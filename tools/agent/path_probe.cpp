@@ -14,17 +14,12 @@ constexpr std::size_t kLargeBytes = 256 * 1024;
 constexpr Duration kPatience = Duration::seconds(4);
 constexpr DialTimes kDialTimes{Duration::seconds(3), Duration::seconds(3)};
 
-LinkRequest agent_request() {
-  LinkRequest request;
-  request.kind = LinkRequest::Kind::agent;
-  return request;
-}
-
 }  // namespace
 
 PathProbe::PathProbe(EventLoop& loop, Network& network, Authenticator& authenticator, const Address& address, OnDone on_done)
     : loop_(loop), dialler_(loop, network, authenticator), on_done_(std::move(on_done)) {
-  dialler_.dial(address, kDialTimes, agent_request(), [this](Result<std::unique_ptr<Link>> link) { on_dialled(std::move(link)); });
+  dialler_.dial(address, kDialTimes, {.kind = LinkRequest::Kind::agent},
+                [this](Result<std::unique_ptr<Link>> link) { on_dialled(std::move(link)); });
 }
 
 PathProbe::~PathProbe() { loop_.cancel(timer_); }

@@ -8,7 +8,7 @@
 
 #include "core/base/names_text.hpp"
 #include "tools/command/bench_rank.hpp"
-#include "tools/command/subcommand.hpp"
+#include "tools/command/launch_line.hpp"
 #include "tools/launch/internal_commands.hpp"
 #include "tools/launch/launch_report.hpp"
 #include "tools/launch/launcher.hpp"
@@ -35,9 +35,7 @@ struct BenchCommandLine {
   std::string operation = "all_reduce";
   std::string sizes = "4,1KiB,16KiB,256KiB,1MiB,16MiB,64MiB";
   std::string dtype = "f32";
-  double seconds = 0.6;
-  bool json = false;
-  bool encrypt = false;
+  BenchPlan plan;
 };
 
 std::string measured_names(std::string_view before_last) {
@@ -52,9 +50,9 @@ void declare(CLI::App& app, BenchCommandLine& line) {
   app.add_option("--op", line.operation, measured_names("or"))->capture_default_str();
   app.add_option("--sizes", line.sizes, "Bytes, with a comma between: 4, 16KiB, 1MiB, 1GiB")->capture_default_str();
   app.add_option("--dtype", line.dtype, names_of_dtypes(is_valid, "or"))->capture_default_str();
-  app.add_option("--seconds", line.seconds, "Time to measure each size for, about")->capture_default_str();
-  app.add_flag("--encrypt", line.encrypt, "What encryption of the links costs: with and without it, in turns");
-  app.add_flag("--json", line.json, "One line of JSON per size");
+  app.add_option("--seconds", line.plan.seconds, "Time to measure each size for, about")->capture_default_str();
+  app.add_flag("--encrypt", line.plan.encrypt, "What encryption of the links costs: with and without it, in turns");
+  app.add_flag("--json", line.plan.json, "One line of JSON per size");
 }
 
 std::optional<std::size_t> parse_size(std::string_view text) {
@@ -69,13 +67,13 @@ std::optional<std::size_t> parse_size(std::string_view text) {
   return std::nullopt;
 }
 
-/// Converts the values of the command line for a rank. Returns one sentence if one of them is not possible.
-std::optional<std::string> convert(const BenchCommandLine& line, BenchPlan& plan) {
+/// Completes the plan. Returns one sentence if one of the values is not possible.
+std::optional<std::string> convert(BenchCommandLine& line) {
   constexpr double kMaxSeconds = 3600;
-  if (line.ranks < 1 || line.ranks > launch::kMaxRanks)
-    return fmt::format("--ranks {}: give a number from 1 to {}", line.ranks, launch::kMaxRanks);
-  if (!(line.seconds > 0 && line.seconds <= kMaxSeconds))
-    return fmt::format("--seconds {}: give a number above 0, up to {}", line.seconds, kMaxSeconds);
+  BenchPlan& plan = line.plan;
+  if (auto mistake = check_ranks("--ranks", line.ranks)) return mistake;
+  if (!(plan.seconds > 0 && plan.seconds <= kMaxSeconds))
+    return fmt::format("--seconds {}: give a number above 0, up to {}", plan.seconds, kMaxSeconds);
   const auto dtype = find_dtype(line.dtype);
   if (!dtype) return fmt::format("--dtype {}: there is no such dtype; `ringlet bench --help` lists them", line.dtype);
   const auto operation = std::find_if(kMeasuredCollectives.begin(), kMeasuredCollectives.end(),
@@ -84,9 +82,6 @@ std::optional<std::string> convert(const BenchCommandLine& line, BenchPlan& plan
     return fmt::format("--op {}: there is no such operation; {} can be measured", line.operation, measured_names("and"));
   plan.dtype = *dtype;
   plan.operation = *operation;
-  plan.seconds = line.seconds;
-  plan.json = line.json;
-  plan.encrypt = line.encrypt;
   std::istringstream sizes(line.sizes);
   for (std::string text; std::getline(sizes, text, ',');) {
     const auto bytes = parse_size(text);
@@ -117,11 +112,10 @@ int run_bench(Arguments arguments) {
   CLI::App app("Measures a collective between ranks, checks its results", "ringlet bench");
   declare(app, line);
   if (const auto over = parse_options(app, arguments)) return *over;
-  BenchPlan plan;
-  if (const auto mistake = convert(line, plan)) return usage_error("bench", *mistake);
+  if (const auto mistake = convert(line)) return usage_error("bench", *mistake);
   const bool in_group = std::getenv("RINGLET_RANK") != nullptr || std::getenv("MLX_RANK") != nullptr;
   if (!in_group && line.ranks > 1) return start_ranks(line.ranks, arguments);
-  return run_bench_rank(plan);
+  return run_bench_rank(line.plan);
 }
 
 }  // namespace ringlet::command

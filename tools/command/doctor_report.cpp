@@ -2,8 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
+
+#include "tools/command/table.hpp"
 
 namespace ringlet::command {
 
@@ -11,7 +12,6 @@ namespace {
 
 using namespace doctor;
 using Json = nlohmann::ordered_json;
-using Cells = std::vector<std::string>;
 
 std::string_view name_of(Reach reach) {
   switch (reach) {
@@ -46,18 +46,10 @@ std::string or_dash(const std::string& text) { return text.empty() ? "-" : text;
 
 std::string join(const std::vector<std::string>& words) { return fmt::format("{}", fmt::join(words, ", ")); }
 
-/// Appends rows as aligned columns. The first row is the heading.
+/// Appends rows as aligned columns, if there are any below the heading.
 void append_table(std::string& out, const std::vector<Cells>& rows) {
-  std::vector<std::size_t> widths(rows.front().size());
-  for (const Cells& row : rows)
-    for (std::size_t column = 0; column < row.size(); ++column) widths[column] = std::max(widths[column], row[column].size());
-  for (const Cells& row : rows) {
-    std::string line = " ";
-    for (std::size_t column = 0; column < row.size(); ++column)
-      line += fmt::format(" {:<{}} ", row[column], column + 1 == row.size() ? 0 : widths[column]);
-    line.erase(line.find_last_not_of(' ') + 1);
-    out += line + "\n";
-  }
+  if (rows.size() == 1) return;
+  for (const std::string& line : aligned(rows)) out += "  " + line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   out += "\n";
 }
 
@@ -70,7 +62,7 @@ void append_interfaces(std::string& out, const Facts& facts) {
     if (!one.multicast) notes.emplace_back("no multicast");
     rows.push_back({one.name, or_dash(join(one.addresses)), one.mtu == 0 ? "-" : std::to_string(one.mtu), join(notes)});
   }
-  if (rows.size() > 1) append_table(out, rows);
+  append_table(out, rows);
 }
 
 void append_machines(std::string& out, const Facts& facts) {
@@ -82,7 +74,7 @@ void append_machines(std::string& out, const Facts& facts) {
       rows.push_back({machine.name, machine.group, machine.version, heard, to_string(path.to), or_dash(path.interface),
                       path.reach == Reach::good ? quality_text(path.round_trip, path.bytes_per_second) : std::string(name_of(path.reach))});
   }
-  if (rows.size() > 1) append_table(out, rows);
+  append_table(out, rows);
 }
 
 void append_matrix(std::string& out, const Facts& facts) {
@@ -90,12 +82,12 @@ void append_matrix(std::string& out, const Facts& facts) {
   for (const MatrixRow& row : facts.matrix)
     for (const MatrixRow::Cell& cell : row.cells)
       rows.push_back({row.from, cell.to, cell.failure.empty() ? quality_text(cell.round_trip, cell.bytes_per_second) : cell.failure});
-  if (rows.size() > 1) append_table(out, rows);
+  append_table(out, rows);
 }
 
 const char* colour_of(Severity severity) {
-  if (severity == Severity::error) return "\x1b[1;31m";
-  return severity == Severity::warning ? "\x1b[1;33m" : "\x1b[1m";
+  if (severity == Severity::error) return "1;31";
+  return severity == Severity::warning ? "1;33" : "1";
 }
 
 Json to_json(const PathFacts& path) {
@@ -105,28 +97,53 @@ Json to_json(const PathFacts& path) {
   return json;
 }
 
+Json to_json(const MatrixRow::Cell& cell) {
+  Json json{{"to", cell.to}};
+  if (cell.round_trip) json["round_trip_ms"] = milliseconds(*cell.round_trip);
+  if (cell.bytes_per_second > 0) json["bytes_per_second"] = cell.bytes_per_second;
+  if (!cell.failure.empty()) json["failure"] = cell.failure;
+  return json;
+}
+
+Json to_json(const Finding& finding) {
+  return {{"severity", doctor::name_of(finding.severity)},
+          {"code", finding.code},
+          {"subject", finding.subject},
+          {"text", finding.text},
+          {"next", finding.next}};
+}
+
+Json to_json(const InterfaceFacts& one) {
+  return {{"name", one.name},         {"addresses", one.addresses}, {"mtu", one.mtu},
+          {"loopback", one.loopback}, {"multicast", one.multicast}, {"leads_inside", one.leads_inside}};
+}
+
+Json to_json(const PeerFacts& peer) {
+  Json json{{"name", peer.name}, {"answered", peer.answered}};
+  if (peer.knock) json["knock"] = to_json(*peer.knock);
+  return json;
+}
+
+Json to_json(const MachineFacts& machine);
+Json to_json(const MatrixRow& row);
+
+template <class T>
+Json list_of(const std::vector<T>& all) {
+  Json list = Json::array();
+  for (const T& one : all) list.push_back(to_json(one));
+  return list;
+}
+
 Json to_json(const MachineFacts& machine) {
-  Json paths = Json::array();
-  for (const PathFacts& path : machine.paths) paths.push_back(to_json(path));
-  Json json{{"name", machine.name},   {"instance", fmt::format("{:016x}", machine.instance)},
-            {"group", machine.group}, {"version", machine.version},
-            {"port", machine.port},   {"heard_by", machine.by_multicast ? "multicast" : "name"},
-            {"paths", paths}};
+  Json json{{"name", machine.name},           {"instance", fmt::format("{:016x}", machine.instance)},
+            {"group", machine.group},         {"version", machine.version},
+            {"port", machine.port},           {"heard_by", machine.by_multicast ? "multicast" : "name"},
+            {"paths", list_of(machine.paths)}};
   if (machine.clock_ahead) json["clock_ahead_ms"] = machine.clock_ahead->whole_milliseconds();
   return json;
 }
 
-Json to_json(const MatrixRow& row) {
-  Json cells = Json::array();
-  for (const MatrixRow::Cell& cell : row.cells) {
-    Json json{{"to", cell.to}};
-    if (cell.round_trip) json["round_trip_ms"] = milliseconds(*cell.round_trip);
-    if (cell.bytes_per_second > 0) json["bytes_per_second"] = cell.bytes_per_second;
-    if (!cell.failure.empty()) json["failure"] = cell.failure;
-    cells.push_back(std::move(json));
-  }
-  return {{"from", row.from}, {"to", cells}};
-}
+Json to_json(const MatrixRow& row) { return {{"from", row.from}, {"to", list_of(row.cells)}}; }
 
 }  // namespace
 
@@ -139,8 +156,7 @@ std::string doctor_report(const Facts& facts, const std::vector<Finding>& findin
   append_matrix(out, facts);
   for (const Finding& finding : findings) {
     const std::string head{doctor::name_of(finding.severity)};
-    out += colours ? fmt::format("{}{}\x1b[0m: {}\n", colour_of(finding.severity), head, finding.text)
-                   : fmt::format("{}: {}\n", head, finding.text);
+    out += fmt::format("{}: {}\n", colours ? highlighted(head, colour_of(finding.severity)) : head, finding.text);
     out += fmt::format("  next: {}\n", finding.next);
   }
   if (findings.empty()) out += "Nothing is wrong.\n";
@@ -148,37 +164,16 @@ std::string doctor_report(const Facts& facts, const std::vector<Finding>& findin
 }
 
 Json doctor_json(const Facts& facts, const std::vector<Finding>& findings) {
-  Json json{{"name", facts.name},
-            {"version", facts.version},
-            {"group", facts.group},
-            {"token", facts.has_token},
-            {"heard_itself", facts.heard_itself}};
-  json["findings"] = Json::array();
-  for (const Finding& finding : findings)
-    json["findings"].push_back({{"severity", doctor::name_of(finding.severity)},
-                                {"code", finding.code},
-                                {"subject", finding.subject},
-                                {"text", finding.text},
-                                {"next", finding.next}});
-  json["interfaces"] = Json::array();
-  for (const InterfaceFacts& one : facts.interfaces)
-    json["interfaces"].push_back({{"name", one.name},
-                                  {"addresses", one.addresses},
-                                  {"mtu", one.mtu},
-                                  {"loopback", one.loopback},
-                                  {"multicast", one.multicast},
-                                  {"leads_inside", one.leads_inside}});
-  json["machines"] = Json::array();
-  for (const MachineFacts& machine : facts.machines) json["machines"].push_back(to_json(machine));
-  json["peers"] = Json::array();
-  for (const PeerFacts& peer : facts.peers) {
-    Json one{{"name", peer.name}, {"answered", peer.answered}};
-    if (peer.knock) one["knock"] = to_json(*peer.knock);
-    json["peers"].push_back(std::move(one));
-  }
-  json["matrix"] = Json::array();
-  for (const MatrixRow& row : facts.matrix) json["matrix"].push_back(to_json(row));
-  return json;
+  return {{"name", facts.name},
+          {"version", facts.version},
+          {"group", facts.group},
+          {"token", facts.has_token},
+          {"heard_itself", facts.heard_itself},
+          {"findings", list_of(findings)},
+          {"interfaces", list_of(facts.interfaces)},
+          {"machines", list_of(facts.machines)},
+          {"peers", list_of(facts.peers)},
+          {"matrix", list_of(facts.matrix)}};
 }
 
 }  // namespace ringlet::command

@@ -1,13 +1,10 @@
 #include "tools/command/join_links.hpp"
 
 #include <fmt/format.h>
-#include <uv.h>
 
 #include <algorithm>
-#include <array>
+#include <map>
 #include <string_view>
-
-#include "transport/uv/interface_list.hpp"
 
 namespace ringlet::command {
 
@@ -26,9 +23,9 @@ bool is_private(std::string_view address) {
 }
 
 /// Returns a number to sort by. A lower one means that a phone on the same network more likely reaches the address.
-int remoteness(const InterfaceAddress& entry) {
-  const bool is_virtual = uv::leads_inside(entry.interface) || starts_with_one_of(entry.interface, {"utun", "tun", "tap"});
-  return (is_virtual ? 2 : 0) + (is_private(entry.address) ? 0 : 1);
+int remoteness(const std::string& interface, const std::string& address) {
+  const bool is_virtual = uv::leads_inside(interface) || starts_with_one_of(interface, {"utun", "tun", "tap"});
+  return (is_virtual ? 2 : 0) + (is_private(address) ? 0 : 1);
 }
 
 bool is_v6(std::string_view address) { return address.find(':') != std::string_view::npos; }
@@ -45,34 +42,18 @@ std::string percent_encoded(std::string_view text) {
 
 }  // namespace
 
-std::vector<InterfaceAddress> interface_addresses() {
-  std::vector<InterfaceAddress> result;
-  uv_interface_address_t* list = nullptr;
-  int count = 0;
-  if (uv_interface_addresses(&list, &count) != 0) return result;
-  for (int index = 0; index < count; ++index) {
-    std::array<char, 64> text{};
-    const auto& entry = list[index];
-    const bool v4 = entry.address.address4.sin_family == AF_INET;
-    const int error = v4 ? uv_ip4_name(&entry.address.address4, text.data(), text.size())
-                         : uv_ip6_name(&entry.address.address6, text.data(), text.size());
-    if (error == 0) result.push_back({entry.name, text.data(), entry.is_internal != 0});
-  }
-  uv_free_interface_addresses(list, count);
-  return result;
-}
-
-std::vector<std::string> reachable_hosts(const std::string& host, const std::vector<InterfaceAddress>& addresses) {
+std::vector<std::string> reachable_hosts(const std::string& host, const std::vector<uv::ListedInterface>& interfaces) {
   if (host != "0.0.0.0" && host != "::") return {host};
-  const bool v6 = host == "::";
-  std::vector<InterfaceAddress> usable;
-  for (const InterfaceAddress& entry : addresses)
-    // A link-local IPv6 address needs a scope, which browsers do not accept.
-    if (!entry.internal && is_v6(entry.address) == v6 && !starts_with_one_of(entry.address, {"fe80:", "169.254."})) usable.push_back(entry);
-  std::stable_sort(usable.begin(), usable.end(), [](const auto& one, const auto& other) { return remoteness(one) < remoteness(other); });
+  const auto family = host == "::" ? IpAddress::Family::v6 : IpAddress::Family::v4;
+  std::multimap<int, std::string> by_remoteness;
+  for (const uv::ListedInterface& interface : interfaces)
+    for (const IpAddress& address : interface.addresses)
+      // A link-local IPv6 address needs a scope, which browsers do not accept.
+      if (!interface.loopback && address.family() == family && !address.is_link_local())
+        by_remoteness.emplace(remoteness(interface.name, to_string(address)), to_string(address));
   std::vector<std::string> hosts;
-  for (const InterfaceAddress& entry : usable) hosts.push_back(entry.address);
-  if (hosts.empty()) hosts.emplace_back(v6 ? "::1" : "127.0.0.1");
+  for (const auto& [remoteness, address] : by_remoteness) hosts.push_back(address);
+  if (hosts.empty()) hosts.emplace_back(host == "::" ? "::1" : "127.0.0.1");
   return hosts;
 }
 

@@ -2,9 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+
+#include "tools/command/table.hpp"
 
 namespace ringlet::command {
 
@@ -14,27 +15,11 @@ using discovery::Change;
 using discovery::Machine;
 using Json = nlohmann::ordered_json;
 
-constexpr std::array kHeadings{"NAME", "GROUP", "EPOCH", "ADDRESS", "CORES", "MEMORY", "FREE", "SIMD", "VERSION"};
-using MachineRow = std::array<std::string, kHeadings.size()>;
-
-// Widths count characters and not bytes, because names may be in any script.
-bool begins_character(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) != 0x80; }
-std::size_t width_of(const std::string& text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), begins_character));
-}
-
-std::string cut(const std::string& text, std::size_t columns) {
-  std::size_t width = 0;
-  for (std::size_t i = 0; i < text.size(); ++i)
-    if (begins_character(text[i]) && ++width > columns) return text.substr(0, i);
-  return text;
-}
-
 std::string dash_if_empty(std::string text) { return text.empty() ? "-" : text; }
 
 std::string address_text(const DatagramSource& source) { return to_string(source.address); }
 
-MachineRow machine_row(const Machine& machine) {
+Cells machine_row(const Machine& machine) {
   const auto& profile = machine.profile;
   const discovery::Device device = profile.devices.empty() ? discovery::Device{} : profile.devices.front();
   return {dash_if_empty(profile.name),
@@ -55,12 +40,6 @@ std::string_view name_of(Change change) {
 
 }  // namespace
 
-void sort_by_name(Machines& machines) {
-  std::sort(machines.begin(), machines.end(), [](const Machine* one, const Machine* other) {
-    return std::tie(one->profile.name, one->instance) < std::tie(other->profile.name, other->instance);
-  });
-}
-
 std::string bytes_text(std::uint64_t bytes) {
   constexpr std::array kUnits{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   double value = static_cast<double>(bytes);
@@ -70,22 +49,12 @@ std::string bytes_text(std::uint64_t bytes) {
 }
 
 std::vector<std::string> machine_table(const Machines& machines, std::size_t columns, bool colours) {
-  std::vector<MachineRow> rows{MachineRow{}};
-  std::copy(kHeadings.begin(), kHeadings.end(), rows.front().begin());
+  std::vector<Cells> rows{{"NAME", "GROUP", "EPOCH", "ADDRESS", "CORES", "MEMORY", "FREE", "SIMD", "VERSION"}};
   for (const Machine* machine : machines) rows.push_back(machine_row(*machine));
-  std::array<std::size_t, kHeadings.size()> widths{};
-  for (const MachineRow& row : rows)
-    for (std::size_t column = 0; column < row.size(); ++column) widths[column] = std::max(widths[column], width_of(row[column]));
-  std::vector<std::string> lines;
-  for (const MachineRow& row : rows) {
-    std::string line;
-    for (std::size_t column = 0; column < row.size(); ++column) {
-      line += row[column];
-      if (column + 1 < row.size()) line.append(widths[column] - width_of(row[column]) + 2, ' ');
-    }
-    lines.push_back(columns == 0 ? line : cut(line, columns));
-  }
-  if (colours) lines.front() = "\x1b[1m" + lines.front() + "\x1b[0m";
+  std::vector<std::string> lines = aligned(rows);
+  if (columns > 0)
+    for (std::string& line : lines) line = cut(line, columns);
+  if (colours) lines.front() = highlighted(lines.front(), "1");
   return lines;
 }
 

@@ -11,9 +11,6 @@ namespace ringlet::command {
 
 using Machines = std::vector<const discovery::Machine*>;
 
-/// Sorts by name, then by instance number.
-void sort_by_name(Machines& machines);
-
 /// Returns a text such as "15.5 GiB".
 std::string bytes_text(std::uint64_t bytes);
 

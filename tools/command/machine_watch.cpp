@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 #include "tools/agent/machine_search.hpp"
 #include "tools/command/standard_output.hpp"
@@ -55,22 +56,17 @@ std::unique_ptr<agent::Agent> MachineWatch::make_agent() {
     const auto& machines = discovery_.directory().machines();
     const auto found = machines.find(instance);
     const bool has_agent = found != machines.end() && found->second.profile.port != 0;
-    return has_agent ? agent::addresses_of(found->second) : std::vector<Address>();
+    return has_agent ? agent::addresses_of(found->second, found->second.profile.port) : std::vector<Address>();
   };
   return std::make_unique<agent::Agent>(loop_, std::move(options), [this](const agent::AgentEvent& event) { on_agent_event(event); });
 }
 
 int MachineWatch::run() {
   const StopSignals signals(loop_);
-  if (!agent_status_.ok()) {
-    fmt::print(stderr, "{}: {}\n", options_.message_prefix, agent_status_.text());
-    return 1;
-  }
+  if (!agent_status_.ok()) throw std::runtime_error(agent_status_.text());
   discovery_.start();
-  if (const Status status = datagrams_.status(); !status.ok()) {
-    fmt::print(stderr, "{}: {}; choose another port with --port\n", options_.message_prefix, status.text());
-    return 1;
-  }
+  if (const Status status = datagrams_.status(); !status.ok())
+    throw std::runtime_error(status.text() + "; choose another port with --port");
   tell_start();
   auto advert = make_advert();
   bool over = false;
@@ -135,11 +131,7 @@ bool MachineWatch::shows(const discovery::Machine& machine) const {
 }
 
 Machines MachineWatch::machines() const {
-  Machines shown;
-  for (const auto& [instance, machine] : discovery_.directory().machines())
-    if (shows(machine)) shown.push_back(&machine);
-  sort_by_name(shown);
-  return shown;
+  return discovery_.directory().find([this](const discovery::Machine& machine) { return shows(machine); });
 }
 
 void MachineWatch::on_change(discovery::Change change, const discovery::Machine& machine) {
@@ -172,7 +164,8 @@ void MachineWatch::draw() {
     lines.resize(most - 1);
     lines.push_back(fmt::format("and {} more", hidden));
   }
-  if (shown.empty()) lines.back() = fmt::format("nobody yet; listening on {}", interface_names()).substr(0, size.ws_col);
+  if (shown.empty())
+    lines.back() = fmt::format("nobody yet; listening on {}", agent::names_of(datagrams_.interfaces())).substr(0, size.ws_col);
   for (const std::string& job : jobs) lines.push_back(job.substr(0, size.ws_col));
   std::string text = drawn_lines_ == 0 ? std::string() : fmt::format("\x1b[{}A\r\x1b[J", drawn_lines_);
   for (const std::string& line : lines) text += line + "\n";
@@ -201,18 +194,12 @@ void MachineWatch::explain_nobody() const {
   const std::string what = options_.group ? "no machine of group " + *options_.group : std::string("no machine");
   const bool deaf = !discovery_.heard_itself() && !datagrams_.interfaces().empty();
   fmt::print(
-      stderr, "{}: {} was heard within {} s on {}, UDP port {}; {}\n", options_.message_prefix, what, seconds, interface_names(),
+      stderr, "{}: {} was heard within {} s on {}, UDP port {}; {}\n", options_.message_prefix, what, seconds, agent::names_of(datagrams_.interfaces()),
       options_.datagrams.port,
       !others.empty() ? "heard in other groups: " + others
       : deaf ? "not even this machine's own multicast came back: a firewall, or a missing permission for the local network, may hold it "
                "back; name a machine with --peer HOST"
              : "is `ringlet up` running there? Where the network blocks multicast, name a machine with --peer HOST");
-}
-
-std::string MachineWatch::interface_names() const {
-  std::string names;
-  for (const NetworkInterface& interface : datagrams_.interfaces()) names += (names.empty() ? "" : ", ") + interface.name;
-  return names.empty() ? "no interface" : names;
 }
 
 }  // namespace ringlet::command

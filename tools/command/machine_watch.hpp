@@ -35,7 +35,7 @@ class MachineWatch {
  public:
   explicit MachineWatch(WatchOptions options);
   ~MachineWatch();
-  /// Returns the exit code.
+  /// Returns the exit code. Throws if it cannot listen.
   int run();
 
  private:
@@ -51,7 +51,6 @@ class MachineWatch {
   void draw();
   int print_all() const;
   void explain_nobody() const;
-  std::string interface_names() const;
 
   WatchOptions options_;
   UvLoop loop_;

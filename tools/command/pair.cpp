@@ -57,13 +57,8 @@ std::optional<std::string> convert_peers(PairLine& line) {
 std::optional<std::string> convert(PairLine& line) {
   constexpr double kLeastSeconds = 1, kMaxSeconds = 3'600;
   if (auto mistake = tokens::find_group_mistake(line.group)) return "--" + *mistake;
-  discovery::Profile profile;
-  profile.name = line.name;
-  profile.group = line.group;
-  const auto limited = discovery::limited(profile);
-  if (limited.group != line.group) return fmt::format("--group '{}': it may have no control characters", limited.group);
-  if (line.name.empty() || limited.name != line.name)
-    return fmt::format("--name '{}': give 1 to {} bytes of UTF-8 without control characters", limited.name, discovery::kMaxNameBytes);
+  if (auto mistake = find_name_mistake("--group", line.group)) return mistake;
+  if (auto mistake = find_name_mistake("--name", line.name)) return mistake;
   if (line.digits < 6 || line.digits > 8) return fmt::format("--digits {}: give 6, 7 or 8", line.digits);
   if (!(line.valid_seconds >= kLeastSeconds && line.valid_seconds <= kMaxSeconds))
     return fmt::format("--valid {}: give {} to {} seconds", line.valid_seconds, kLeastSeconds, kMaxSeconds);

@@ -9,6 +9,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "tools/agent/machine_search.hpp"
 #include "tools/command/pair_line.hpp"
 #include "tools/command/stop_signals.hpp"
 #include "tools/command/this_machine.hpp"
@@ -57,16 +58,8 @@ std::optional<pairing::Secret> ask_code(const PairLine& line) {
   return code;
 }
 
-/// Returns the addresses at which one host can be reached, the best first.
-std::vector<Address> addresses_of(const discovery::Machine& machine) {
-  const auto address_of = [&](const DatagramSource& source) {
-    const std::string scope = source.scope != 0 ? fmt::format("%{}", source.scope) : "";
-    return Address{to_string(source.address) + scope, machine.profile.pairing_port};
-  };
-  std::vector<Address> addresses{address_of(best_source(machine))};
-  for (const discovery::Sighting& sighting : machine.sightings)
-    if (const Address address = address_of(sighting.from); address != addresses.front()) addresses.push_back(address);
-  return addresses;
+std::vector<Address> pairing_addresses(const discovery::Machine& machine) {
+  return agent::addresses_of(machine, machine.profile.pairing_port);
 }
 
 class Search {
@@ -85,9 +78,7 @@ class Search {
     discovery_.start();
     timer_ = loop_.after(line_.wait, [this] { over_ = true; });
     while (!over_ && !signals.came()) loop_.wait();
-    std::vector<const discovery::Machine*> hosts;
-    for (const auto& [instance, machine] : discovery_.directory().machines())
-      if (pairs(machine)) hosts.push_back(&machine);
+    const auto hosts = discovery_.directory().find([this](const discovery::Machine& machine) { return pairs(machine); });
     discovery_.leave();
     if (signals.came()) return fail(kFailed, "stopped");
     if (hosts.empty())
@@ -95,11 +86,11 @@ class Search {
                   fmt::format("no machine shows a code for group {}; run `ringlet pair --group '{}'` on one that has the token, or name it "
                               "with --peer HOST:PORT as it stands beside its code",
                               line_.group, line_.group));
-    found = addresses_of(*hosts.front());
+    found = pairing_addresses(*hosts.front());
     if (hosts.size() == 1) return std::nullopt;
     std::string list;
     for (const discovery::Machine* host : hosts)
-      list += fmt::format("{}{} (--peer {})", list.empty() ? "" : ", ", host->profile.name, to_string(addresses_of(*host).front()));
+      list += fmt::format("{}{} (--peer {})", list.empty() ? "" : ", ", host->profile.name, to_string(pairing_addresses(*host).front()));
     return fail(kFailed, fmt::format("{} machines say that they pair for group {}: {}; name yours, since a code is for one try",
                                      hosts.size(), line_.group, list));
   }

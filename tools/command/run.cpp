@@ -11,6 +11,7 @@
 #include "tools/command/launch_line.hpp"
 #include "tools/command/run_on_machines.hpp"
 #include "tools/command/this_machine.hpp"
+#include "tools/launch/rank_environment.hpp"
 #include "tools/tokens/group_token.hpp"
 
 namespace ringlet::command {
@@ -35,29 +36,28 @@ constexpr std::size_t kMaxCommandBytes = 512 * 1024;
 
 struct RunLine : JobLine {
   DiscoveryLine discovery;
-  std::string group;
-  std::optional<int> total, per_machine;
-  std::vector<std::string> machines, programs;
-  std::string directory;
+  RunOnMachines options;
+  std::optional<int> per_machine;
+  std::vector<std::string> programs;
   double wait_seconds = 5;
-  int at_least = 1;
 };
 
 void declare(CLI::App& app, RunLine& line) {
+  agent::SearchOptions& search = line.options.search;
   app.footer(kRunFooter);
-  app.add_option("--group", line.group, "The group whose machines are to run it")->required()->type_name("NAME");
-  app.add_option("-n,--ranks", line.total, "How many ranks in all, spread evenly over the machines");
+  app.add_option("--group", search.group, "The group whose machines are to run it")->required()->type_name("NAME");
+  app.add_option("-n,--ranks", line.options.job.wish.total, "How many ranks in all, spread evenly over the machines");
   app.add_option("--per-machine", line.per_machine, "How many ranks on each machine; 1 where neither is said");
-  app.add_option("--machines", line.machines, "Only these machines, by name with commas between; all must take part")
+  app.add_option("--machines", search.names, "Only these machines, by name with commas between; all must take part")
       ->delimiter(',')
       ->type_name("NAMES");
   app.add_option("--program", line.programs, "MACHINE=PATH: what PROGRAM is called on that machine; may be repeated")
       ->expected(1)
       ->take_all();
-  app.add_option("--cwd", line.directory, "Directory in which the ranks run; else that in which `ringlet up` was started")
+  app.add_option("--cwd", line.options.directory, "Directory in which the ranks run; else that in which `ringlet up` was started")
       ->type_name("DIR");
   app.add_option("--wait", line.wait_seconds, "How many seconds to wait for the machines at most")->capture_default_str();
-  app.add_option("--at-least", line.at_least, "How many machines must take part")->capture_default_str();
+  app.add_option("--at-least", search.at_least, "How many machines must take part")->capture_default_str();
   declare_job_options(app, line);
   declare_discovery_options(app, line.discovery);
 }
@@ -66,49 +66,45 @@ std::optional<std::string> convert_command(const RunLine& line, RunOnMachines& o
   if (line.command.front().find('/') == std::string::npos)
     return fmt::format("'{}': give the program's path; other machines do not look it up in this one's PATH", line.command.front());
   options.program = std::filesystem::absolute(line.command.front()).lexically_normal().string();
-  if (options.job.start.arguments.size() > agent::kMaxArguments)
-    return fmt::format("{} arguments; at most {} can be given", options.job.start.arguments.size(), agent::kMaxArguments);
-  if (options.job.start.environment.size() > agent::kMaxVariables)
-    return fmt::format("--env: {} variables; at most {} can be given", options.job.start.environment.size(), agent::kMaxVariables);
   std::size_t bytes = 0;
   for (const std::string& argument : options.job.start.arguments) bytes += argument.size();
   for (const job::Variable& variable : options.job.start.environment) bytes += variable.name.size() + variable.value.size();
   if (bytes > kMaxCommandBytes)
     return fmt::format("arguments and variables have {} bytes together; at most {} can be given", bytes, kMaxCommandBytes);
   for (const std::string& entry : line.programs) {
-    const std::size_t equals = entry.find('=');
-    if (equals == 0 || equals == std::string::npos || entry.compare(equals + 1, 1, "/") != 0)
+    const auto program = launch::parse_variable(entry);
+    if (!program || !program->value.starts_with('/'))
       return fmt::format("--program {}: write it as MACHINE=PATH, with an absolute path", entry);
-    const std::string machine = entry.substr(0, equals);
-    if (!line.machines.empty() && std::find(line.machines.begin(), line.machines.end(), machine) == line.machines.end())
-      return fmt::format("--program {}: --machines does not name {}", entry, machine);
-    options.programs.emplace(machine, entry.substr(equals + 1));
+    const auto& names = options.search.names;
+    if (!names.empty() && std::find(names.begin(), names.end(), program->name) == names.end())
+      return fmt::format("--program {}: --machines does not name {}", entry, program->name);
+    options.programs.emplace(program->name, program->value);
   }
   return std::nullopt;
 }
 
 std::optional<std::string> convert_numbers(const RunLine& line, RunOnMachines& options) {
-  if (line.total && line.per_machine) return std::string("-n and --per-machine: give one of the two");
-  if (line.total && (*line.total < 1 || *line.total > static_cast<int>(job::kMaxWorldSize)))
-    return fmt::format("-n {}: the number of ranks must be from 1 to {}", *line.total, job::kMaxWorldSize);
-  const int per_machine = line.per_machine.value_or(1);
-  if (auto mistake = check_ranks("--per-machine", per_machine)) return mistake;
-  if (line.at_least < 1) return fmt::format("--at-least {}: at least 1 machine must take part", line.at_least);
-  options.job.wish = {line.total, per_machine};
-  options.job.at_least = options.search.at_least = line.at_least;
+  job::RankWish& wish = options.job.wish;
+  if (wish.total && line.per_machine) return "-n and --per-machine: give one of the two";
+  if (wish.total && (*wish.total < 1 || *wish.total > static_cast<int>(job::kMaxWorldSize)))
+    return fmt::format("-n {}: the number of ranks must be from 1 to {}", *wish.total, job::kMaxWorldSize);
+  wish.per_machine = line.per_machine.value_or(1);
+  if (auto mistake = check_ranks("--per-machine", wish.per_machine)) return mistake;
+  options.job.at_least = options.search.at_least;
+  if (options.search.at_least < 1) return fmt::format("--at-least {}: at least 1 machine must take part", options.search.at_least);
   return convert_seconds("--wait", line.wait_seconds, options.search.wait);
 }
 
-std::optional<std::string> convert(const RunLine& line, RunOnMachines& options) {
-  if (line.group.empty()) return std::string("--group '': give the group's name");
-  if (std::find(line.machines.begin(), line.machines.end(), "") != line.machines.end())
-    return std::string("--machines: a name is empty; give the machines' names with commas between");
-  options.search.group = options.job.group = line.group;
-  options.search.names = line.machines;
-  options.job.every_machine = !line.machines.empty();
-  if (!line.directory.empty() && line.directory.front() != '/')
-    return fmt::format("--cwd {}: give an absolute path, the same on all machines", line.directory);
-  options.directory = line.directory;
+std::optional<std::string> convert(RunLine& line) {
+  RunOnMachines& options = line.options;
+  if (options.search.group.empty()) return "--group '': give the group's name";
+  const auto& names = options.search.names;
+  if (std::find(names.begin(), names.end(), "") != names.end())
+    return "--machines: a name is empty; give the machines' names with commas between";
+  options.job.group = options.search.group;
+  options.job.every_machine = !options.search.names.empty();
+  if (!options.directory.empty() && options.directory.front() != '/')
+    return fmt::format("--cwd {}: give an absolute path, the same on all machines", options.directory);
   options.json = line.discovery.json;
   options.quiet = line.quiet;
   if (!options.json) options.job.start.terminal_columns = terminal_columns();
@@ -116,7 +112,7 @@ std::optional<std::string> convert(const RunLine& line, RunOnMachines& options) 
   options.search.datagrams.hears_shared_port = false;
   if (auto mistake = convert_discovery_line(line.discovery, options.search.datagrams)) return mistake;
   if (auto mistake = convert_job_line(line, options.job)) return mistake;
-  if (auto mistake = agent::find_forbidden(options.job.start.environment)) return mistake;
+  if (auto mistake = agent::find_mistake(options.job.start)) return mistake;
   if (auto mistake = convert_command(line, options)) return mistake;
   return convert_numbers(line, options);
 }
@@ -125,19 +121,19 @@ std::optional<std::string> convert(const RunLine& line, RunOnMachines& options) 
 
 int run_run(Arguments arguments) {
   RunLine line;
-  RunOnMachines options;
+  RunOnMachines& options = line.options;
   CLI::App app("Runs PROGRAM on all machines that are up in a group:\n  ringlet run --group NAME [OPTIONS] -- PROGRAM [ARGS...]",
                "ringlet run");
   declare(app, line);
   if (const auto over = parse_program_line(app, arguments, "--group home -- /opt/train/train", line)) return *over;
-  if (const auto mistake = convert(line, options)) return usage_error("run", *mistake);
+  if (const auto mistake = convert(line)) return usage_error("run", *mistake);
 
-  options.token = tokens::find_token(line.group, native::process_variable);
+  options.token = tokens::find_token(options.search.group, native::process_variable);
   if (options.token.empty())
     throw std::runtime_error(
         fmt::format("there is no token, and machines start programs only for those who have their group's; get that of group {0} from "
                     "another machine with `ringlet pair --group {0} --join`, or make one with `ringlet token --save --group {0}`",
-                    line.group));
+                    options.search.group));
   options.search.seed = random_number();
   options.job.start.job = random_number();
   options.job.start.token = fresh_token();

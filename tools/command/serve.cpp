@@ -88,7 +88,7 @@ std::string encryption_of(const launch::LaunchOptions& options) {
 }
 
 void invite(const launch::LaunchOptions& options, int port, const std::string& token, bool with_code) {
-  const auto hosts = reachable_hosts(options.listen_at.host, interface_addresses());
+  const auto hosts = reachable_hosts(options.listen_at.host, uv::list_interfaces());
   const std::string best = join_link(hosts.front(), port, token, encryption_of(options));
   if (with_code) fmt::print(stderr, "{}", qr_code(best, ::isatty(STDERR_FILENO) == 1));
   fmt::print(stderr, "ringlet serve: waiting for {} browser{}; open\n", options.guests, options.guests == 1 ? "" : "s");

@@ -2,19 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-
 #include "tools/command/machine_list.hpp"
+#include "tools/command/table.hpp"
 
 namespace ringlet::command {
 
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr std::array kStatusHeadings{"RANK", "HOST", "PID", "PROGRAM", "DOES", "LAST OPERATION", "DONE", "SENT", "RECEIVED", "LINKS"};
-using StatusRow = std::array<std::string, kStatusHeadings.size()>;
 
 std::string text_or_dash(const Json& of, const char* key) {
   const auto found = of.find(key);
@@ -62,7 +57,7 @@ std::string does_text(const Json& rank) {
   return state == "not_asked" ? "not asked" : state;
 }
 
-StatusRow status_row(const Json& rank) {
+Cells status_row(const Json& rank) {
   const Json last = rank.value("last", Json());
   return {text_or_dash(rank, "rank"),
           text_or_dash(rank, "host"),
@@ -76,31 +71,20 @@ StatusRow status_row(const Json& rank) {
           text_or_dash(rank, "links")};
 }
 
-std::string highlighted(const std::string& line, bool colours, const char* how) {
-  return colours ? fmt::format("\x1b[{}m{}\x1b[0m", how, line) : line;
-}
-
 }  // namespace
 
 std::vector<std::string> status_table(const Json& report, bool colours) {
   const Json ranks = report.value("ranks", Json::array());
-  std::vector<StatusRow> rows{StatusRow{}};
-  std::copy(kStatusHeadings.begin(), kStatusHeadings.end(), rows.front().begin());
+  std::vector<Cells> rows{{"RANK", "HOST", "PID", "PROGRAM", "DOES", "LAST OPERATION", "DONE", "SENT", "RECEIVED", "LINKS"}};
   for (const Json& rank : ranks) rows.push_back(status_row(rank));
-  std::array<std::size_t, kStatusHeadings.size()> widths{};
-  for (const StatusRow& row : rows)
-    for (std::size_t column = 0; column < row.size(); ++column) widths[column] = std::max(widths[column], row[column].size());
-
+  std::vector<std::string> lines = aligned(rows);
+  for (std::size_t i = 0; i < lines.size() && colours; ++i) {
+    const bool still = i > 0 && (ranks[i - 1].value("state", "") == "not_answering" || ranks[i - 1].value("stalled", false));
+    if (i == 0 || still) lines[i] = highlighted(lines[i], i == 0 ? "1" : "31");
+  }
   std::string title = fmt::format("world {}: {} ranks", text_or_dash(report, "world"), text_or_dash(report, "size"));
   if (report.contains("failure") && report["failure"].is_string()) title += ", failed: " + report["failure"].get<std::string>();
-  std::vector<std::string> lines{title};
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    std::string line;
-    for (std::size_t column = 0; column < widths.size(); ++column)
-      line += column + 1 < widths.size() ? fmt::format("{:<{}}  ", rows[i][column], widths[column]) : rows[i][column];
-    const bool still = i > 0 && (ranks[i - 1].value("state", "") == "not_answering" || ranks[i - 1].value("stalled", false));
-    lines.push_back(highlighted(line, colours && (i == 0 || still), i == 0 ? "1" : "31"));
-  }
+  lines.insert(lines.begin(), title);
   return lines;
 }
 

@@ -1,5 +1,6 @@
 #include "tools/command/this_machine.hpp"
 
+#include <fmt/format.h>
 #include <uv.h>
 
 #include <algorithm>
@@ -17,6 +18,14 @@ namespace ringlet::command {
 std::string announced_name() {
   const std::string name = native::machine_name();
   return name.empty() ? "unnamed" : name;
+}
+
+std::optional<std::string> find_name_mistake(const char* option, const std::string& text) {
+  discovery::Profile profile;
+  profile.name = text;
+  const std::string limited = discovery::limited(profile).name;
+  if (!text.empty() && limited == text) return std::nullopt;
+  return fmt::format("{} '{}': give 1 to {} bytes of UTF-8 without control characters", option, limited, discovery::kMaxNameBytes);
 }
 
 std::vector<discovery::Device> machine_devices() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,9 @@ namespace ringlet::command {
 
 /// Returns the name under which this machine appears to others: its own name, or "unnamed" if it has none.
 std::string announced_name();
+
+/// Returns a sentence if the text that was given as `option` cannot be announced as it stands.
+std::optional<std::string> find_name_mistake(const char* option, const std::string& text);
 
 /// Returns the present state of this machine's processors and memory.
 std::vector<discovery::Device> machine_devices();

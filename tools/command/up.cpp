@@ -60,15 +60,6 @@ std::optional<std::string> convert(const AgentLine& line, agent::AgentOptions& o
   return std::nullopt;
 }
 
-/// Whether `text` can be announced as it stands.
-std::optional<std::string> find_mistake(const char* option, const std::string& text) {
-  discovery::Profile profile;
-  profile.name = text;
-  if (!text.empty() && discovery::limited(profile).name == text) return std::nullopt;
-  return fmt::format("{} '{}': give 1 to {} bytes of UTF-8 without control characters", option, discovery::limited(profile).name,
-                     discovery::kMaxNameBytes);
-}
-
 }  // namespace
 
 int run_up(Arguments arguments) {
@@ -94,8 +85,8 @@ int run_up(Arguments arguments) {
   options.dns_sd = !hidden;
   options.group = profile.group;
   std::optional<std::string> mistake = convert_discovery_line(line, options.datagrams);
-  if (!mistake) mistake = find_mistake("--group", profile.group);
-  if (!mistake) mistake = find_mistake("--name", profile.name);
+  if (!mistake) mistake = find_name_mistake("--group", profile.group);
+  if (!mistake) mistake = find_name_mistake("--name", profile.name);
   agent::AgentOptions agent;
   if (!mistake) mistake = convert(agent_line, agent);
   if (mistake) return usage_error("up", *mistake);

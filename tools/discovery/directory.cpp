@@ -56,6 +56,16 @@ const DatagramSource& best_source(const Machine& machine) {
       ->from;
 }
 
+std::vector<const Machine*> Directory::find(const std::function<bool(const Machine&)>& wanted) const {
+  std::vector<const Machine*> found;
+  for (const auto& [instance, machine] : machines_)
+    if (wanted(machine)) found.push_back(&machine);
+  // They are in the order of their instances.
+  std::stable_sort(found.begin(), found.end(),
+                   [](const Machine* one, const Machine* other) { return one->profile.name < other->profile.name; });
+  return found;
+}
+
 bool Directory::take(const Beacon& beacon, const DatagramSource& from, Instant now) {
   if (beacon.kind == Beacon::Kind::query) return false;
   const auto found = machines_.find(beacon.instance);

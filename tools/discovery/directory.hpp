@@ -78,6 +78,8 @@ class Directory {
 
   /// Returns all machines by instance.
   const std::map<std::uint64_t, Machine>& machines() const noexcept { return machines_; }
+  /// Returns the machines that are wanted by name, then by instance.
+  std::vector<const Machine*> find(const std::function<bool(const Machine&)>& wanted) const;
 
  private:
   using Place = std::map<std::uint64_t, Machine>::iterator;

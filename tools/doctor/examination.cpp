@@ -144,7 +144,7 @@ void Examination::note_machines() {
 std::vector<Address> Examination::ways_to(const discovery::Machine& machine) const {
   // Link-local addresses are left out, because other addresses reach the same networks, and their scope differs on each machine.
   std::vector<Address> all;
-  const Address likeliest = agent::addresses_of(machine).front();
+  const Address likeliest = agent::addresses_of(machine, machine.profile.port).front();
   for (const discovery::Sighting& sighting : machine.sightings)
     if (!sighting.from.address.is_link_local()) all.push_back({to_string(sighting.from.address), machine.profile.port});
   if (all.empty()) all.push_back(likeliest);

@@ -18,15 +18,11 @@
 namespace ringlet::launch {
 
 namespace {
-constexpr int kRankArguments = 6;  // program, internal-exec, rank, launcher, failure descriptor, guard descriptor
-}
 
-std::string own_path() {
-  std::array<char, PATH_MAX> path{};
-  std::size_t length = path.size();
-  return uv_exepath(path.data(), &length) == 0 ? std::string(path.data(), length) : std::string("ringlet");
-}
+constexpr int kRankArguments = 5;  // program, internal-exec, launcher, failure descriptor, guard descriptor
 
+/// The guard's life: learns process groups from standard input (a positive number adds one, a negative one removes it), and when the last
+/// writer has gone, kills those that are left. The writers are the launcher and, until they become the program, the ranks' helpers.
 int run_guard() {
   // Ending every `ringlet` by name must not end the guard before the launcher.
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2}) ::signal(number, SIG_IGN);
@@ -46,12 +42,13 @@ int run_guard() {
   return 0;
 }
 
+/// `ringlet internal-exec LAUNCHER_PID FAILURE_FD GUARD_FD PROGRAM ARGS...`: registers its process group with the guard, ties its life
+/// to the launcher's, and becomes PROGRAM. Returns only if that fails: 127 (not found) or 126.
 int run_rank(int argc, char** argv) {
   if (argc <= kRankArguments) return 2;
-  const ExecFailure here{std::atoi(argv[2]), 0};
-  const pid_t launcher = std::atoi(argv[3]);
-  const int failure_fd = std::atoi(argv[4]);
-  const int guard_fd = std::atoi(argv[5]);
+  const pid_t launcher = std::atoi(argv[2]);
+  const int failure_fd = std::atoi(argv[3]);
+  const int guard_fd = std::atoi(argv[4]);
   ::fcntl(failure_fd, F_SETFD, FD_CLOEXEC);
   ::fcntl(guard_fd, F_SETFD, FD_CLOEXEC);
 
@@ -64,9 +61,17 @@ int run_rank(int argc, char** argv) {
   if (!registered) return 1;
 
   ::execvp(argv[kRankArguments], argv + kRankArguments);
-  const ExecFailure failure{here.rank, errno};
+  const ExecError failure = errno;
   if (::write(failure_fd, &failure, sizeof failure) != sizeof failure) return 1;
-  return failure.error == ENOENT || failure.error == ENOTDIR ? 127 : 126;
+  return failure == ENOENT || failure == ENOTDIR ? 127 : 126;
+}
+
+}  // namespace
+
+std::string own_path() {
+  std::array<char, PATH_MAX> path{};
+  std::size_t length = path.size();
+  return uv_exepath(path.data(), &length) == 0 ? std::string(path.data(), length) : std::string("ringlet");
 }
 
 std::optional<int> run_internal_command(int argc, char** argv) {

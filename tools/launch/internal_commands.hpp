@@ -11,24 +11,13 @@ inline constexpr char kRankCommand[] = "internal-exec";
 inline constexpr char kGuardCommand[] = "internal-guard";
 inline constexpr char kDeputyCommand[] = "internal-deputy";
 
-/// The report of a rank's helper on the failure pipe, where it cannot become the program.
-struct ExecFailure {
-  std::int32_t rank;
-  std::int32_t error;  // errno
-};
+/// The report of a rank's helper on the failure pipe, where it cannot become the program: errno.
+using ExecError = std::int32_t;
 
 /// Path of this program's own binary.
 std::string own_path();
 
 /// Runs an internal command to its end and returns its exit code; nothing where the arguments name none. To be called first in main.
 std::optional<int> run_internal_command(int argc, char** argv);
-
-/// The guard's life: learns process groups from standard input (a positive number adds one, a negative one removes it), and when the last
-/// writer has gone, kills those that are left. The writers are the launcher and, until they become the program, the ranks' helpers.
-int run_guard();
-
-/// `ringlet internal-exec RANK LAUNCHER_PID FAILURE_FD GUARD_FD PROGRAM ARGS...`: registers its process group with the guard, ties its life
-/// to the launcher's, and becomes PROGRAM. Returns only if that fails: 127 (not found) or 126.
-int run_rank(int argc, char** argv);
 
 }  // namespace ringlet::launch

@@ -87,8 +87,8 @@ void LocalCrew::start_rank(const RankStart& start, int rank) {
     deaths_.push_back(&seat);
     later([this] { note_deaths(); });
   };
-  RankProcess::Pipes pipes = seat.process.start(start, on_dead, [this] { later([this] { note_deaths(); }); });
-  seat.readers = {read(rank, false, std::move(pipes.out)), read(rank, true, std::move(pipes.err))};
+  auto [out, err] = seat.process.start(start, on_dead, [this] { later([this] { note_deaths(); }); });
+  seat.readers = {read(rank, false, std::move(out)), read(rank, true, std::move(err))};
 }
 
 std::unique_ptr<PipeReader> LocalCrew::read(int rank, bool error, UniqueFd fd) {
@@ -124,8 +124,8 @@ void LocalCrew::note_exit(Seat& seat) {
 }
 
 std::uint32_t LocalCrew::read_exec_error() {
-  ExecFailure failure{};
-  return ::read(failures_.get(), &failure, sizeof failure) == sizeof failure ? static_cast<std::uint32_t>(failure.error) : 0;
+  ExecError failure{};
+  return ::read(failures_.get(), &failure, sizeof failure) == sizeof failure ? static_cast<std::uint32_t>(failure) : 0;
 }
 
 void LocalCrew::send(int signal_number) {

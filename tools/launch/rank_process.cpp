@@ -37,7 +37,7 @@ std::vector<int> make_descriptors(const RankStart& start, int rank, const PipeEn
 
 }  // namespace
 
-RankProcess::Pipes RankProcess::start(const RankStart& start, std::function<void()> on_dead, std::function<void()> on_reaped) {
+std::array<UniqueFd, 2> RankProcess::start(const RankStart& start, std::function<void()> on_dead, std::function<void()> on_reaped) {
   // A rank gets a blocking end: programs do not expect EAGAIN on stdout.
   PipeEnds out = open_pipe(UV_NONBLOCK_PIPE, 0);
   PipeEnds err = open_pipe(UV_NONBLOCK_PIPE, 0);
@@ -45,13 +45,9 @@ RankProcess::Pipes RankProcess::start(const RankStart& start, std::function<void
   if (exit_.rank == 0)
     for (const InheritedFd& inherited : start.inherited_by_rank_0)
       environment.push_back(fmt::format("{}={}", inherited.variable, inherited.fd));
-  std::vector<std::string> arguments{start.settings.helper_path,
-                                     kRankCommand,
-                                     std::to_string(exit_.rank),
-                                     std::to_string(::getpid()),
-                                     std::to_string(start.failure_fd),
-                                     std::to_string(start.guard_fd),
-                                     start.job.program};
+  std::vector<std::string> arguments{start.settings.helper_path,     kRankCommand,
+                                     std::to_string(::getpid()),     std::to_string(start.failure_fd),
+                                     std::to_string(start.guard_fd), start.job.program};
   arguments.insert(arguments.end(), start.job.arguments.begin(), start.job.arguments.end());
   ChildOptions child{std::move(arguments), make_descriptors(start, exit_.rank, out, err), std::move(environment), start.job.directory};
   on_dead_ = std::move(on_dead);

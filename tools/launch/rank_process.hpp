@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <functional>
 #include <string>
@@ -44,16 +45,12 @@ class RankProcess {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Read ends of the rank's stdout and stderr.
-  struct Pipes {
-    UniqueFd out, err;
-  };
-
   RankProcess(uv_loop_t* loop, int rank) : loop_(loop) { exit_.rank = rank; }
 
-  /// Starts it; throws `LaunchError`. `on_dead` is called when it has died, in the order of the ranks' deaths where the system tells;
-  /// `on_reaped` when its exit status is known. They come in either order, on the loop thread.
-  Pipes start(const RankStart& start, std::function<void()> on_dead, std::function<void()> on_reaped);
+  /// Starts it, and returns the read ends of its stdout and stderr; throws `LaunchError`. `on_dead` is called when it has died, in the
+  /// order of the ranks' deaths where the system tells; `on_reaped` when its exit status is known. They come in either order, on the loop
+  /// thread.
+  std::array<UniqueFd, 2> start(const RankStart& start, std::function<void()> on_dead, std::function<void()> on_reaped);
 
   const job::RankExit& exit() const noexcept { return exit_; }
   bool started() const noexcept { return exit_.pid != 0; }

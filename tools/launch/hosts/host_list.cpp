@@ -11,6 +11,7 @@
 #include "core/base/address.hpp"
 #include "tools/launch/launch_error.hpp"
 #include "tools/launch/launch_options.hpp"
+#include "transport/uv/interface_list.hpp"
 
 namespace ringlet::launch {
 
@@ -19,17 +20,10 @@ namespace {
 constexpr int kUsage = 2;
 
 bool is_own_address(const std::string& name) {
-  uv_interface_address_t* list = nullptr;
-  int count = 0;
-  if (uv_interface_addresses(&list, &count) != 0) return false;
-  const bool found = std::any_of(list, list + count, [&](const uv_interface_address_t& entry) {
-    std::array<char, INET6_ADDRSTRLEN> text{};
-    const bool six = entry.address.address4.sin_family == AF_INET6;
-    (six ? uv_ip6_name(&entry.address.address6, text.data(), text.size()) : uv_ip4_name(&entry.address.address4, text.data(), text.size()));
-    return name == text.data();
-  });
-  uv_free_interface_addresses(list, count);
-  return found;
+  for (const uv::ListedInterface& interface : uv::list_interfaces())
+    for (const IpAddress& address : interface.addresses)
+      if (to_string(address) == name) return true;
+  return false;
 }
 
 Host parse_entry(std::string_view entry) {
