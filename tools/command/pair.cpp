@@ -51,6 +51,8 @@ std::optional<std::string> convert_peers(PairLine& line) {
       peers.clear();
     }
   }
+  // A newcomer leaves to those that are up the datagrams that are sent to this machine alone.
+  line.datagrams.hears_shared_port = !line.join;
   return convert_discovery_line(line.discovery, line.datagrams);
 }
 
@@ -69,6 +71,11 @@ std::optional<std::string> convert(PairLine& line) {
 }
 
 }  // namespace
+
+int fail_pairing(int code, const std::string& text) {
+  fmt::print(stderr, "ringlet pair: {}\n", text);
+  return code;
+}
 
 int run_pair_qr(const PairLine& line) {
   const std::string token = tokens::find_token(line.group, native::process_variable);

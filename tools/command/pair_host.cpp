@@ -56,20 +56,17 @@ class Screen {
       return 0;
     }
     if (desk_.state() == State::gave_up)
-      return fail(kCodeRefused, "too many wrong codes; is someone guessing? Run it again to try once more");
+      return fail_pairing(kCodeRefused, "too many wrong codes; is someone guessing? Run it again to try once more");
     if (desk_.state() == State::unconfirmed)
-      return fail(kFailed, fmt::format("{} got the token, but did not say that it saved it; look there, and pair again if it did not",
-                                       desk_.newcomer()));
-    return fail(kNobodyCame, fmt::format("nobody came within {} s; run it again when the other machine is ready", line_.valid_seconds));
+      return fail_pairing(
+          kFailed,
+          fmt::format("{} got the token, but did not say that it saved it; look there, and pair again if it did not", desk_.newcomer()));
+    return fail_pairing(kNobodyCame,
+                        fmt::format("nobody came within {} s; run it again when the other machine is ready", line_.valid_seconds));
   }
-  int tell_stop() { return fail(kFailed, "stopped; the code is void"); }
+  int tell_stop() { return fail_pairing(kFailed, "stopped; the code is void"); }
 
  private:
-  int fail(int code, const std::string& text) {
-    fmt::print(stderr, "ringlet pair: {}\n", text);
-    return code;
-  }
-
   void tell_wrong() {
     wrong_ = desk_.wrong_codes();
     const double pause = static_cast<double>(desk_.pause().whole_milliseconds()) / 1'000;
@@ -130,10 +127,8 @@ int run_pair_host(const PairLine& line) {
   UvDatagrams datagrams(loop, line.datagrams);
   PairingDesk desk(desk_options(line), std::move(token), pairing::fill_random, loop.now());
   pairing::PairingDoor door(loop, desk);
-  discovery::DiscoveryOptions discovery_options;
-  discovery_options.seed = random_number();
-  discovery_options.profile = profile_of(line, 0);
-  discovery::Discovery discovery(loop, datagrams, std::move(discovery_options), [](discovery::Change, const discovery::Machine&) {});
+  discovery::Discovery discovery(loop, datagrams, {.seed = random_number(), .profile = profile_of(line, 0), .devices = {}, .limits = {}},
+                                 [](discovery::Change, const discovery::Machine&) {});
   discovery.start();
   if (const Status status = door.open(datagrams.interfaces()); !status.ok()) throw std::runtime_error(status.text());
   // The first beacon leaves only when the loop runs, so it will already have this port.

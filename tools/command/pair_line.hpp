@@ -28,6 +28,9 @@ struct PairLine {
 
 inline constexpr int kFailed = 1, kNobodyCame = 3, kCodeRefused = 4;
 
+/// Tells why, on stderr, and returns the exit code.
+int fail_pairing(int code, const std::string& text);
+
 /// These return the exit code.
 int run_pair_host(const PairLine& line);
 int run_pair_newcomer(const PairLine& line);

@@ -29,11 +29,6 @@ using Stage = NewcomerSession::Stage;
 // The search goes on for this long after the first host, to find out whether several hosts pair for the same group.
 constexpr Duration kSearch = Duration::milliseconds(700);
 
-int fail(int code, const std::string& text) {
-  fmt::print(stderr, "ringlet pair: {}\n", text);
-  return code;
-}
-
 std::optional<pairing::Secret> read_line(std::istream& stream) {
   std::array<char, 64> text{};
   stream.getline(text.data(), text.size());
@@ -67,8 +62,9 @@ class Search {
   Search(UvLoop& loop, const PairLine& line)
       : loop_(loop),
         line_(line),
-        datagrams_(loop, without_door(line.datagrams)),
-        discovery_(loop, datagrams_, options(), [this](discovery::Change, const discovery::Machine& machine) { on_change(machine); }) {}
+        datagrams_(loop, line.datagrams),
+        discovery_(loop, datagrams_, {.seed = random_number(), .profile = {}, .devices = {}, .limits = {}},
+                   [this](discovery::Change, const discovery::Machine& machine) { on_change(machine); }) {}
   ~Search() { loop_.cancel(timer_); }
   Search(const Search&) = delete;
   Search& operator=(const Search&) = delete;
@@ -80,31 +76,23 @@ class Search {
     while (!over_ && !signals.came()) loop_.wait();
     const auto hosts = discovery_.directory().find([this](const discovery::Machine& machine) { return pairs(machine); });
     discovery_.leave();
-    if (signals.came()) return fail(kFailed, "stopped");
+    if (signals.came()) return fail_pairing(kFailed, "stopped");
     if (hosts.empty())
-      return fail(kNobodyCame,
-                  fmt::format("no machine shows a code for group {}; run `ringlet pair --group '{}'` on one that has the token, or name it "
-                              "with --peer HOST:PORT as it stands beside its code",
-                              line_.group, line_.group));
+      return fail_pairing(
+          kNobodyCame,
+          fmt::format("no machine shows a code for group {}; run `ringlet pair --group '{}'` on one that has the token, or name it "
+                      "with --peer HOST:PORT as it stands beside its code",
+                      line_.group, line_.group));
     found = pairing_addresses(*hosts.front());
     if (hosts.size() == 1) return std::nullopt;
     std::string list;
     for (const discovery::Machine* host : hosts)
       list += fmt::format("{}{} (--peer {})", list.empty() ? "" : ", ", host->profile.name, to_string(pairing_addresses(*host).front()));
-    return fail(kFailed, fmt::format("{} machines say that they pair for group {}: {}; name yours, since a code is for one try",
-                                     hosts.size(), line_.group, list));
+    return fail_pairing(kFailed, fmt::format("{} machines say that they pair for group {}: {}; name yours, since a code is for one try",
+                                             hosts.size(), line_.group, list));
   }
 
  private:
-  static UvDatagramsOptions without_door(UvDatagramsOptions options) {
-    options.hears_shared_port = false;
-    return options;
-  }
-  static discovery::DiscoveryOptions options() {
-    discovery::DiscoveryOptions options;
-    options.seed = random_number();
-    return options;
-  }
   bool pairs(const discovery::Machine& machine) const { return machine.profile.pairing_port != 0 && machine.profile.group == line_.group; }
   void on_change(const discovery::Machine& machine) {
     if (!pairs(machine) || std::exchange(gathers_, true)) return;
@@ -124,17 +112,18 @@ class Search {
 int explain(const PairLine& line, const NewcomerSession& session, const Status& status) {
   switch (session.stage()) {
     case Stage::wrong_code:
-      return fail(kCodeRefused,
-                  fmt::format("{} does not take this code; it shows a new one in a moment: run this again with that", session.host()));
+      return fail_pairing(kCodeRefused, fmt::format("{} does not take this code; it shows a new one in a moment: run this again with that",
+                                                    session.host()));
     case Stage::unproved:
-      return fail(kCodeRefused,
-                  "what answered does not know the code: it was typed wrong, or something stands between the machines; nothing was saved");
+      return fail_pairing(
+          kCodeRefused,
+          "what answered does not know the code: it was typed wrong, or something stands between the machines; nothing was saved");
     case Stage::other_group:
-      return fail(kFailed, fmt::format("the machine that was named pairs for another group than {}; give its --group", line.group));
+      return fail_pairing(kFailed, fmt::format("the machine that was named pairs for another group than {}; give its --group", line.group));
     case Stage::broken:
-      return fail(kFailed, "what answered does not pair as this version does; is the same version of Ringlet there?");
+      return fail_pairing(kFailed, "what answered does not pair as this version does; is the same version of Ringlet there?");
     default:
-      return fail(kFailed, status.text());
+      return fail_pairing(kFailed, status.text());
   }
 }
 
@@ -154,7 +143,8 @@ int save_paired(const PairLine& line, NewcomerSession& session, pairing::Pairing
       tokens::save_token(line.group, token, line.replace ? tokens::Replace::yes : tokens::Replace::no, native::process_variable);
   OPENSSL_cleanse(token.data(), token.size());
   if (!saved)
-    return fail(kFailed, fmt::format("a token for group {} has been saved meanwhile; --replace puts another in its place", line.group));
+    return fail_pairing(kFailed,
+                        fmt::format("a token for group {} has been saved meanwhile; --replace puts another in its place", line.group));
   session.confirm();
   dialler.finish();
   const std::string path = tokens::saved_token_path(line.group, native::process_variable);
@@ -170,10 +160,10 @@ int save_paired(const PairLine& line, NewcomerSession& session, pairing::Pairing
 
 int run_pair_newcomer(const PairLine& line) {
   if (!line.replace && tokens::load_token(line.group, native::process_variable))
-    return fail(kFailed, fmt::format("group {} has a token here already, '{}'; --replace puts another in its place", line.group,
-                                     tokens::saved_token_path(line.group, native::process_variable)));
+    return fail_pairing(kFailed, fmt::format("group {} has a token here already, '{}'; --replace puts another in its place", line.group,
+                                             tokens::saved_token_path(line.group, native::process_variable)));
   const auto code = ask_code(line);
-  if (!code) return fail(kUsageError, "that is no code: type the 6 to 8 digits that the other machine shows");
+  if (!code) return fail_pairing(kUsageError, "that is no code: type the 6 to 8 digits that the other machine shows");
   UvLoop loop;
   const StopSignals signals(loop);
   std::vector<Address> addresses;
@@ -184,7 +174,7 @@ int run_pair_newcomer(const PairLine& line) {
   NewcomerSession session(line.group, line.name, *code);
   pairing::PairingDialler dialler(loop, std::move(addresses), session);
   while (!dialler.settled() && !signals.came()) loop.wait();
-  if (!dialler.settled()) return fail(kFailed, "stopped");
+  if (!dialler.settled()) return fail_pairing(kFailed, "stopped");
   if (session.stage() != Stage::delivered) return explain(line, session, dialler.status());
   const int outcome = save_paired(line, session, dialler);
   while (outcome == 0 && !dialler.closed() && !signals.came()) loop.wait();
