@@ -1,4 +1,5 @@
 #include <netinet/in.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -46,4 +47,25 @@ TEST_CASE("a UDP port that another program holds is told as such, and not taken 
   CHECK(outcome.exit_code == 1);
   CHECK(outcome.out.empty());
   CHECK_THAT(outcome.err, Contains("port " + port.number() + ": address already in use; choose another port with --port"));
+}
+
+TEST_CASE("pairing at another port says so in the line to type, and Ctrl-C ends it with 130") {
+  const std::string port = TakenPort().number();
+  CommandProcess process({"pair", "--interface", "lo", "--port", port}, {{"RINGLET_TOKEN", "token-of-this-test-alone"}});
+  process.wait_for_stdout("ringlet pair --group 'home' --join --port " + port + "\n");
+  process.send(SIGINT);
+  const Outcome outcome = process.finish();
+  CHECK(outcome.exit_code == 128 + SIGINT);
+  CHECK_THAT(outcome.err, Contains("stopped; the code is void"));
+}
+
+TEST_CASE("a peer's name that means no host is told") {
+  const std::vector<std::string> arguments =
+      GENERATE(std::vector<std::string>{"discover", "--once"}, std::vector<std::string>{"run", "--group", "home"});
+  std::vector<std::string> all = arguments;
+  all.insert(all.end(), {"--wait", "0.5", "--interface", "lo", "--port", TakenPort().number(), "--peer", "nohost.invalid"});
+  if (arguments.front() == "run") all.insert(all.end(), {"--", "/bin/true"});
+  const Outcome outcome = run_command(all, {{"RINGLET_TOKEN", "token-of-this-test-alone"}});
+  CHECK(outcome.exit_code == 3);
+  CHECK_THAT(outcome.err, Contains("there is no host nohost.invalid"));
 }

@@ -194,8 +194,8 @@ void MachineWatch::explain_nobody() const {
   const std::string what = options_.group ? "no machine of group " + *options_.group : std::string("no machine");
   const bool deaf = !discovery_.heard_itself() && !datagrams_.interfaces().empty();
   fmt::print(
-      stderr, "{}: {} was heard within {} s on {}, UDP port {}; {}\n", options_.message_prefix, what, seconds, agent::names_of(datagrams_.interfaces()),
-      options_.datagrams.port,
+      stderr, "{}: {} was heard within {} s on {}, UDP port {}{}; {}\n", options_.message_prefix, what, seconds,
+      agent::names_of(datagrams_.interfaces()), options_.datagrams.port, datagrams_.describe_unknown(),
       !others.empty() ? "heard in other groups: " + others
       : deaf ? "not even this machine's own multicast came back: a firewall, or a missing permission for the local network, may hold it "
                "back; name a machine with --peer HOST"

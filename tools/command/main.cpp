@@ -74,7 +74,9 @@ int unknown_subcommand(std::string_view name) {
     best = steps;
     guess = fmt::format("did you mean `{}`? ", subcommand.name);
   }
-  fmt::print(stderr, "ringlet: there is no subcommand '{}'; {}there are: {}\n", name, guess, all);
+  const char* what = name.front() == '-' ? "option" : "subcommand";
+  fmt::print(stderr, "ringlet: there is no {} '{}'; {}there are the options --help and --version, and the subcommands {}\n", what, name,
+             guess, all);
   return kUsageError;
 }
 

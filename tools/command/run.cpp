@@ -97,7 +97,7 @@ std::optional<std::string> convert_numbers(const RunLine& line, RunOnMachines& o
 
 std::optional<std::string> convert(RunLine& line) {
   RunOnMachines& options = line.options;
-  if (options.search.group.empty()) return "--group '': give the group's name";
+  if (auto mistake = find_group_mistake(options.search.group)) return mistake;
   const auto& names = options.search.names;
   if (std::find(names.begin(), names.end(), "") != names.end())
     return "--machines: a name is empty; give the machines' names with commas between";

@@ -93,11 +93,13 @@ int run_status(Arguments arguments) {
   bool follow = false;
   CLI::App app("Shows what the ranks of running groups do, and whom they wait for.", "ringlet status");
   app.footer(kStatusFooter);
-  app.add_option("--pid", filter.process, "Ask the rank with this process number")->check(CLI::PositiveNumber)->type_name("N");
+  app.add_option("--pid", filter.process, "Ask the rank with this process number")->type_name("N");
   app.add_option("--world", world, "Show only this world, by the number that is shown")->type_name("ID");
   app.add_flag("--json", json, "Print one JSON object, {\"worlds\": [...]}, in a line");
   app.add_flag("--watch", follow, "Look again each second, until Ctrl-C");
   if (const auto over = parse_options(app, arguments)) return *over;
+  if (filter.process && *filter.process < 1)
+    return usage_error("status", fmt::format("--pid {}: give the number of a process, as `ringlet status` shows them", *filter.process));
   if (!world.empty() && !(filter.world = parse_world(world)))
     return usage_error("status", fmt::format("--world '{}': give up to 16 hexadecimal digits, as `ringlet status` shows them", world));
   if (follow) return watch(filter, json);

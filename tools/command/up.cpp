@@ -1,8 +1,11 @@
 #include <fmt/format.h>
+#include <unistd.h>
 #include <uv.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 
 #include "native/environment.hpp"
 #include "tools/command/discovery_line.hpp"
@@ -31,6 +34,7 @@ Exit codes: 0 ended by a signal; 1 it cannot listen, or the token cannot be read
 struct AgentLine {
   std::vector<std::string> allowed;
   std::string allow_file = agent::default_allow_file();
+  const CLI::Option* allow_file_option = nullptr;
   std::string listen;
   int max_ranks = static_cast<int>(uv_available_parallelism());
 };
@@ -40,7 +44,8 @@ void declare(CLI::App& app, AgentLine& line) {
       ->expected(1)
       ->take_all()
       ->type_name("PATH");
-  app.add_option("--allow-file", line.allow_file, "A list of more of them")->capture_default_str()->type_name("FILE");
+  line.allow_file_option =
+      app.add_option("--allow-file", line.allow_file, "A list of more of them")->capture_default_str()->type_name("FILE");
   app.add_option("--listen", line.listen, "HOST:PORT to take connections at; else all interfaces and a port that is free")
       ->type_name("HOST:PORT");
   app.add_option("--max-ranks", line.max_ranks, "How many ranks may run here at a time; as many as there are cores if not said")
@@ -85,11 +90,14 @@ int run_up(Arguments arguments) {
   options.dns_sd = !hidden;
   options.group = profile.group;
   std::optional<std::string> mistake = convert_discovery_line(line, options.datagrams);
-  if (!mistake) mistake = find_name_mistake("--group", profile.group);
+  if (!mistake) mistake = find_group_mistake(profile.group);
   if (!mistake) mistake = find_name_mistake("--name", profile.name);
   agent::AgentOptions agent;
   if (!mistake) mistake = convert(agent_line, agent);
   if (mistake) return usage_error("up", *mistake);
+  if (agent_line.allow_file_option->count() > 0 && ::access(agent_line.allow_file.c_str(), R_OK) != 0)
+    fmt::print(stderr, "ringlet up: --allow-file {} cannot be read as yet ({}); nothing of it is allowed until then\n",
+               agent_line.allow_file, std::strerror(errno));
   agent.token = tokens::find_token(profile.group, native::process_variable);
   if (!agent.token.empty()) {
     // Ranks get the token of their job, and must not get this one.

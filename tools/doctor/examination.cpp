@@ -60,6 +60,8 @@ Examination::Examination(UvLoop& loop, ExaminationOptions options)
 
 Result<Facts> Examination::run() {
   facts_.interfaces = interface_facts();
+  const auto& named = options_.datagrams.interfaces;
+  for (InterfaceFacts& one : facts_.interfaces) one.named = std::find(named.begin(), named.end(), one.name) != named.end();
   tell("listening for other machines");
   if (Status status = listen(false); !status.ok()) return status;
   if (!options_.peers.empty() && !stopped()) {
@@ -105,13 +107,18 @@ void Examination::note_peers() {
     peer.name = options_.peers[i];
     const std::vector<std::string> hosts = resolve(address.host);
     for (const auto& [instance, heard] : heard_)
-      for (const discovery::Sighting& sighting : heard.machine.sightings)
-        peer.answered = peer.answered || std::find(hosts.begin(), hosts.end(), to_string(sighting.from.address)) != hosts.end();
+      for (const discovery::Sighting& sighting : heard.machine.sightings) {
+        // A beacon by multicast comes from a port of its own, and tells nothing of another port that was named.
+        const bool at_port = address.port == options_.datagrams.port || address.port == sighting.from.port;
+        peer.answered =
+            peer.answered || (at_port && std::find(hosts.begin(), hosts.end(), to_string(sighting.from.address)) != hosts.end());
+      }
     if (!peer.answered && hosts.empty()) {
       peer.knock.emplace();
       peer.knock->to = address;
       peer.knock->reach = Reach::unreachable;
       peer.knock->text = "no such host name";
+      peer.unknown = true;
     } else if (!peer.answered) {
       tell(fmt::format("knocking at {}", peer.name));
       std::vector<Address> all;
