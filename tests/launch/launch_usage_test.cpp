@@ -117,7 +117,7 @@ TEST_CASE("an empty token file is told as such, and ranks in another directory f
   std::ofstream(path).flush();
   const Outcome empty = run_command({"doctor", "--interface", "lo"}, {{"RINGLET_TOKEN_FILE", path}});
   CHECK(empty.exit_code == 1);
-  CHECK_THAT(empty.err, Contains("there is no token in '" + path + "' (RINGLET_TOKEN_FILE): it is empty"));
+  CHECK_THAT(empty.err, Contains("the token in '" + path + "' (RINGLET_TOKEN_FILE) is empty"));
   std::ofstream(path) << "token-of-this-test-alone";
   const std::string relative = std::filesystem::relative(path).string();
   REQUIRE(relative.front() != '/');
