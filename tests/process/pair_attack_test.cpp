@@ -130,6 +130,8 @@ TEST_CASE("who guesses codes ends the pairing, and its owner is told why") {
     const Outcome refused = rogue.join(wrong(last), {"--peer", way_to(first, shown)});
     CAPTURE(guess, refused.err);
     CHECK(refused.exit_code == 4);
+    // The newcomer cannot know whether there will be another code.
+    CHECK_THAT(refused.err, Contains("if it shows a new one, run this again"));
     host->wait_for_stdout("\"wrong_codes\":" + std::to_string(guess));
   }
   const Outcome over = host->finish();

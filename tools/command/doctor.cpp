@@ -23,9 +23,9 @@ constexpr char kDoctorFooter[] = R"(Example:
 Looks at this machine's interfaces, listens for others, asks those who were named, and tries every way to the machines that are up in the group:
 whether it opens, whether token and version fit, round trip and bandwidth. Tells what is wrong, and the command to run next. Run it on the machine
 that sees the trouble while `ringlet up` runs on the others.
-Findings (in --json as "code"): no-interface, multicast-off, deaf, nobody, peer-does-not-answer, unknown-host, isolated, unreachable, duplicate-name,
-other-group, multicast-blocked, version-differs, clock, no-agent, no-token, token-differs, incompatible, port-closed, firewall, breaks-off, no-route, mtu,
-slow-link, slow-path.
+Findings (in --json as "code"): no-interface, multicast-off, deaf, nobody, peer-does-not-answer, unknown-host, isolated, unreachable,
+duplicate-name, other-group, multicast-blocked, version-differs, clock, no-agent, no-token, token-differs, incompatible, port-closed, firewall,
+breaks-off, no-route, mtu, slow-link, slow-path.
 Exit codes: 0 all well, or notes only; 3 warnings; 4 errors; 1 it could not look; 2 a mistake on the command line; 130 interrupted.)";
 
 constexpr int kCouldNotLook = 1, kInterrupted = 130;

@@ -32,12 +32,6 @@ constexpr Duration kSearch = Duration::milliseconds(700);
 
 using CodeText = std::array<char, 64>;
 
-std::optional<pairing::Secret> take_code(CodeText& text) {
-  auto code = pairing::read_code(text.data());
-  OPENSSL_cleanse(text.data(), text.size());
-  return code;
-}
-
 /// Reads a line of standard input. A signal ends the wait, which a stream would go on with.
 void read_stdin(const StopSignals& signals, CodeText& text) {
   for (std::size_t length = 0; length + 1 < text.size() && !signals.came();) {
@@ -55,23 +49,25 @@ void read_stdin(const StopSignals& signals, CodeText& text) {
 /// Returns an exit code if a signal came before there was a code.
 std::optional<int> ask_code(const PairLine& line, const StopSignals& signals, std::optional<pairing::Secret>& code) {
   constexpr int kPromptInterrupted = -2;
-  const auto stopped = [](int exit_code) { return fail_pairing(exit_code, "stopped before there was a code; nothing was saved"); };
   CodeText text{};
+  std::optional<int> stopped;
   if (line.code_file && *line.code_file != "-") {
     std::ifstream file(*line.code_file);
     if (!file) throw std::runtime_error(fmt::format("--code-file '{}' cannot be read; check the path", *line.code_file));
     file.getline(text.data(), text.size());
   } else if (line.code_file || ::isatty(STDIN_FILENO) != 1) {
     read_stdin(signals, text);
-    if (signals.came()) return stopped(signals.exit_code());
+    if (signals.came()) stopped = signals.exit_code();
   } else {
     // The code is not echoed. OpenSSL catches signals meanwhile, and restores the terminal's settings.
     const int outcome = EVP_read_pw_string(text.data(), static_cast<int>(text.size()) - 1, "The code that the other machine shows: ", 0);
-    if (outcome == kPromptInterrupted) return stopped(128 + SIGINT);
-    if (outcome != 0) throw std::runtime_error("no code could be read from the terminal; nothing was saved");
+    if (outcome == kPromptInterrupted) stopped = 128 + SIGINT;
+    if (outcome != 0 && !stopped) throw std::runtime_error("no code could be read from the terminal; nothing was saved");
   }
-  code = take_code(text);
-  return std::nullopt;
+  code = pairing::read_code(text.data());
+  OPENSSL_cleanse(text.data(), text.size());
+  if (stopped) fail_pairing(*stopped, "stopped before there was a code; nothing was saved");
+  return stopped;
 }
 
 std::vector<Address> pairing_addresses(const discovery::Machine& machine) {
