@@ -69,3 +69,16 @@ TEST_CASE("a peer's name that means no host is told") {
   CHECK(outcome.exit_code == 3);
   CHECK_THAT(outcome.err, Contains("there is no host nohost.invalid"));
 }
+
+TEST_CASE("doctor on the loopback: its interface, twins, and a port at which nothing answers though the machine was heard") {
+  const std::string port = TakenPort().number();
+  const std::vector<std::string> up{"up",   "--group", "home", "--name", "twin", "--interface", "lo", "--port",
+                                    port, "--json",  "--no-dns-sd"};
+  CommandProcess one(up), other(up);
+  one.wait_for_stdout("appeared");
+  const Outcome outcome = run_command({"doctor", "--interface", "lo", "--port", port, "--wait", "0.5", "--peer", "127.0.0.1:9"});
+  CAPTURE(outcome.out, outcome.err);
+  CHECK(outcome.exit_code == 4);
+  CHECK_THAT(outcome.out, Contains("\n  lo  ") && Contains("\n  twin (") && Contains("nothing answers at its UDP port 9"));
+  CHECK_THAT(outcome.out, Contains("This machine has no token") && Contains("twin is up without a token"));
+}
