@@ -72,9 +72,10 @@ TEST_CASE("a peer's name that means no host is told") {
 
 TEST_CASE("doctor on the loopback: its interface, twins, and a port at which nothing answers though the machine was heard") {
   const std::string port = TakenPort().number();
-  const std::vector<std::string> up{"up",   "--group", "home", "--name", "twin", "--interface", "lo", "--port",
-                                    port, "--json",  "--no-dns-sd"};
+  const std::vector<std::string> up{"up",     "--group", "home",   "--name",      "twin",         "--interface", "lo",
+                                    "--port", port,      "--json", "--no-dns-sd", "--allow-file", "/no/such"};
   CommandProcess one(up), other(up);
+  one.wait_for_stderr("--allow-file /no/such cannot be read as yet (No such file or directory)");
   one.wait_for_stdout("appeared");
   const Outcome outcome = run_command({"doctor", "--interface", "lo", "--port", port, "--wait", "0.5", "--peer", "127.0.0.1:9"});
   CAPTURE(outcome.out, outcome.err);
