@@ -70,7 +70,8 @@ bool switch_setting(const std::optional<bool>& option, const Variables& variable
 std::string read_named_file(const Setting& setting) {
   std::ifstream file(setting.value, std::ios::binary);
   std::ostringstream text;
-  if (!file || !(text << file.rdbuf()))
+  const bool is_empty = file.peek() == std::ifstream::traits_type::eof() && file.is_open() && !file.bad();
+  if (!is_empty && !(text << file.rdbuf()))
     refuse(fmt::format("{} is '{}', which cannot be read; check the path", setting.name, setting.value));
   return text.str();
 }

@@ -1,11 +1,13 @@
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <optional>
 #include <ringlet/ringlet.hpp>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "corpus.hpp"
@@ -77,7 +79,9 @@ class Reporter {
     report_.parameter_hash = run.hashes()[0];
     report_.parameter_bytes_per_rank = trainer.store().parameter_bytes();
     report_.optimizer_bytes_per_rank = trainer.store().optimizer_bytes();
-    if (speaks_) fmt::print("{}\n", options_.json ? json_line(report_) : summary(report_, trainer.sample()));
+    if (!speaks_) return;
+    fmt::print("{}\n", options_.json ? json_line(report_) : summary(report_, trainer.sample()));
+    if (std::fflush(stdout) != 0) throw std::system_error(errno, std::generic_category(), "cannot write to standard output");
   }
 
  private:

@@ -86,6 +86,20 @@ TEST_CASE("the first failure ends all others and gives the exit code") {
   CHECK(run.result->ranks[0].stopped);
 }
 
+TEST_CASE("a machine whose owner ends it tells its job so, and hands on how its ranks ended") {
+  FakeRun run(2);
+  run.machines[1].on_started = [&](FakeCrew&) { run.machines[1].session->end("its owner ended it"); };
+  run.start();
+  run.run_to_end();
+  CHECK(run.result->exit_code == 1);
+  CHECK(run.result->error == "m1: its owner ended it");
+  REQUIRE(run.result->ranks.size() == 2);
+  CHECK_FALSE(run.result->ranks[1].lost);
+  CHECK(run.result->ranks[1].signal == SIGTERM);
+  CHECK(run.run_until([&] { return run.machines[1].session == nullptr; }) == RunEnd::done);
+  CHECK(run.machines[1].ended_how == "its owner ended it");
+}
+
 TEST_CASE("a rank that was killed came first, whoever was told of first") {
   FakeRun run(2);
   run.machines[0].on_started = [](FakeCrew& crew) { crew.end(0, 1); };

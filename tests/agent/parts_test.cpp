@@ -131,8 +131,8 @@ TEST_CASE("nothing is allowed that was not named") {
   make_program(tools + "/deep/tool");
 
   const AllowList nothing({}, list);
-  CHECK(nothing.ask(train).refusal ==
-        train + " is not allowed; the machine's owner would have to add this line to " + list + " there: " + train);
+  CHECK(nothing.ask(train).refusal == train + " is not allowed; the machine's owner would have to start `ringlet up` with --allow " +
+                                          train + ", or add this line to " + list + " there: " + train);
   CHECK_THAT(nothing.ask("train").refusal, Contains("no absolute path"));
   CHECK_THAT(nothing.ask(root + "/nothing").refusal, Contains("there is no program " + root + "/nothing"));
   CHECK_THAT(nothing.ask(tools).refusal, Contains("there is no program"));
@@ -155,7 +155,7 @@ TEST_CASE("nothing is allowed that was not named") {
   }
   SECTION("a symbolic link in an allowed directory leads nowhere else") {
     std::filesystem::create_symlink(other, tools + "/innocent");
-    CHECK_THAT(some.ask(tools + "/innocent").refusal, Contains("would have to add this line") && Contains(": " + other));
+    CHECK_THAT(some.ask(tools + "/innocent").refusal, Contains("or add this line") && Contains(": " + other));
     std::filesystem::create_symlink(train, root + "/link");
     CHECK(some.ask(root + "/link").program == train);
   }

@@ -65,6 +65,10 @@ const Fault kFaults[] = {
      "on 10.0.0.9: `ringlet up"},
     {"isolated", Severity::error, [](Facts& facts) { facts.peers = {silent_peer(Reach::unreachable, true)}; }, "client isolation"},
     {"isolated", Severity::error, [](Facts& facts) { facts.peers = {silent_peer(Reach::silent, true)}; }, "client isolation"},
+    {"unknown-host", Severity::error,
+     [](Facts& facts) { facts.peers = {silent_peer(Reach::unreachable, false)}, facts.peers[0].unknown = true; }, "check the name"},
+    {"no-interface", Severity::error, [](Facts& facts) { facts.interfaces[1].named = true, facts.interfaces[1].addresses.clear(); },
+     "connect the cable"},
     {"unreachable", Severity::error, [](Facts& facts) { facts.peers = {silent_peer(Reach::silent, false)}; }, "ip route get 10.0.0.9"},
     {"duplicate-name", Severity::warning, [](Facts& facts) { facts.machines.push_back(facts.machines[0]); }, "--name OTHER_NAME"},
     {"other-group", Severity::error, [](Facts& facts) { facts.machines[0].group = "Home"; }, "--group home"},
@@ -84,6 +88,8 @@ const Fault kFaults[] = {
     {"port-closed", Severity::error, [](Facts& facts) { facts.machines[0].paths = {path("10.0.0.2", Reach::refused)}; }, "--listen"},
     {"firewall", Severity::error, [](Facts& facts) { facts.machines[0].paths = {path("10.0.0.2", Reach::silent, "no answer")}; },
      "ufw allow"},
+    {"breaks-off", Severity::error, [](Facts& facts) { facts.machines[0].paths = {path("10.0.0.2", Reach::broken, "closed")}; },
+     "ss -ltnp sport = 4000"},
     {"no-route", Severity::error, [](Facts& facts) { facts.machines[0].paths = {path("10.0.0.2", Reach::unreachable)}; },
      "ip route get 10.0.0.2"},
     {"mtu", Severity::error, [](Facts& facts) { facts.machines[0].paths = {path("10.0.0.2", Reach::stalled)}; }, "eth0 mtu 1400"},
@@ -93,7 +99,24 @@ const Fault kFaults[] = {
 
 }  // namespace
 
-TEST_CASE("where nothing is wrong nothing is found") { CHECK(diagnose(healthy()).empty()); }
+TEST_CASE("where nothing is wrong nothing is found, on named interfaces, too") {
+  Facts facts = healthy();
+  CHECK(diagnose(facts).empty());
+  facts.interfaces[0].named = true;
+  facts.interfaces[1].addresses.clear();
+  CHECK(diagnose(facts).empty());
+}
+
+TEST_CASE("where neither side has a token, both are told") {
+  Facts facts = healthy();
+  facts.has_token = false;
+  facts.machines[0].port = 0;
+  facts.machines[0].paths.clear();
+  const auto findings = diagnose(facts);
+  REQUIRE(findings.size() == 2);
+  CHECK(findings[0].code == "no-token");
+  CHECK(findings[1].code == "no-agent");
+}
 
 TEST_CASE("each fault is found, alone, with what to do") {
   for (const Fault& fault : kFaults) {

@@ -44,10 +44,24 @@ TEST_CASE("a mistake on the command line is told with its value, exit code 2") {
       {{"launch", "--hosts", "a,b:x", "--", "true"}, "'x' is not a number of ranks"},
       {{"launch", "--hosts", "a:200,b:200,c:200,d:200,e:225", "--", "true"}, "225 ranks on one host"},
       {{"launch", "--hosts", "a:224,b:224,c:224,d:224,e:224", "--", "true"}, "1120 ranks on all hosts together"},
-      {{"launch", "--hostfile", "/no/such", "--", "true"}, "--hostfile /no/such: it cannot be read"},
+      {{"launch", "--hostfile", "/no/such", "--", "true"}, "--hostfile /no/such: it cannot be read; check the path"},
+      {{"launch", "--hostfile", "/dev/null", "--", "true"}, "names no host"},
       {{"launch", "--hosts", "a", "--coordinator", "b:x", "--", "true"}, "--coordinator b:x: write HOST or HOST:PORT"},
       {{"launch", "--hosts", "a", "--ssh", "", "--", "true"}, "--ssh is empty"},
       {{"launch", "--hosts", "a", "--env", "RINGLET_TOKEN=x", "--", "true"}, "other users see the command line"},
+      {{"up", "--group", "home", "--interface", "nope0"}, "--interface 'nope0': this machine has no interface of that name; it has lo"},
+      {{"discover", "--once", "--interface", "nope0"}, "--interface 'nope0'"},
+      {{"run", "--group", "home", "--interface", "nope0", "--", "/bin/true"}, "--interface 'nope0'"},
+      {{"doctor", "--interface", "nope0"}, "--interface 'nope0'"},
+      {{"pair", "--interface", "nope0"}, "--interface 'nope0'"},
+      {{"launch", "-n", "x", "--", "true"}, "--ranks x: give a number"},
+      {{"serve", "-b", "1.5", "--", "true"}, "--browsers 1.5: give a whole number"},
+      {{"discover", "--port", "70000"}, "--port 70000: the number is out of range"},
+      {{"bench", "-n", "2"}, "not expected here: -n 2"},
+      {{"status", "--pid", "0"}, "--pid 0: give the number of a process"},
+      {{"status", "--pid", "abc"}, "--pid abc: give a number"},
+      {{"up", "--group", "a/b"}, "--group 'a/b'"},
+      {{"--bogus"}, "there is no option '--bogus'"},
       {{"version", "3"}, "3"},
       {{"lanch"}, "did you mean `launch`?"},
       {{"xyzzy"}, "bench, completion, discover, doctor, launch"},
@@ -95,4 +109,19 @@ TEST_CASE("a relative program is looked up in --cwd, a name in the ranks' PATH")
   std::filesystem::permissions(script, std::filesystem::perms::owner_all);
   CHECK(run_command({"launch", "-n", "1", "--cwd", directory.path(), "--", "./hello", "a"}).out == "[0] hello a\n");
   CHECK(run_command({"launch", "-n", "1", "--env", "PATH=" + directory.path(), "--", "hello", "--", "-n"}).out == "[0] hello --\n");
+}
+
+TEST_CASE("an empty token file is told as such, and ranks in another directory find a relative one") {
+  const TemporaryDirectory directory;
+  const std::string path = directory.path() + "/token";
+  std::ofstream(path).flush();
+  const Outcome empty = run_command({"doctor", "--interface", "lo"}, {{"RINGLET_TOKEN_FILE", path}});
+  CHECK(empty.exit_code == 1);
+  CHECK_THAT(empty.err, Contains("the token in '" + path + "' (RINGLET_TOKEN_FILE) is empty"));
+  std::ofstream(path) << "token-of-this-test-alone";
+  const std::string relative = std::filesystem::relative(path).string();
+  REQUIRE(relative.front() != '/');
+  const Outcome found =
+      run_script({"-n", "1", "--no-prefix", "--cwd", "/"}, "cat \"$RINGLET_TOKEN_FILE\"", {{"RINGLET_TOKEN_FILE", relative}});
+  CHECK(found.out == "token-of-this-test-alone");
 }

@@ -187,7 +187,7 @@ TEST_CASE("mistakes of discover and up are told, exit code 2") {
   const std::vector<std::pair<std::vector<std::string>, std::string>> mistakes{
       {{"up"}, "--group is required"},
       {{"up", "--group", ""}, "--group ''"},
-      {{"up", "--group", "a\nb"}, "--group 'ab'"},
+      {{"up", "--group", "a\nb"}, "--group 'a?b'"},
       {{"up", "--group", "a", "--name", std::string(65, 'x')}, "--name 'xxx"},
       {{"up", "--group", "a", "--port", "0"}, "--port 0"},
       {{"up", "--group", "a", "--port", "70000"}, "--port"},

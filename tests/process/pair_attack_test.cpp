@@ -130,6 +130,8 @@ TEST_CASE("who guesses codes ends the pairing, and its owner is told why") {
     const Outcome refused = rogue.join(wrong(last), {"--peer", way_to(first, shown)});
     CAPTURE(guess, refused.err);
     CHECK(refused.exit_code == 4);
+    // The newcomer cannot know whether there will be another code.
+    CHECK_THAT(refused.err, Contains("if it shows a new one, run this again"));
     host->wait_for_stdout("\"wrong_codes\":" + std::to_string(guess));
   }
   const Outcome over = host->finish();
@@ -150,9 +152,9 @@ TEST_CASE("a pairing that is cancelled or whose other side dies says so, and sav
     process->close_stdin();
     return process;
   };
-  const auto expect = [&](const Outcome& outcome, const std::string& told) {
+  const auto expect = [&](const Outcome& outcome, const std::string& told, int exit_code = 1) {
     CAPTURE(outcome.err);
-    CHECK(outcome.exit_code == 1);
+    CHECK(outcome.exit_code == exit_code);
     CHECK_THAT(outcome.err, Contains(told));
     CHECK_THAT(outcome.out + outcome.err, !Contains("48217305"));
     CHECK(machine.run({"token", "--show"}).exit_code == 1);
@@ -169,7 +171,7 @@ TEST_CASE("a pairing that is cancelled or whose other side dies says so, and sav
     const Socket host(listener->accept());
     CHECK_THAT(host.hear(), Contains("RNGP"));
     newcomer->send(SIGINT);
-    expect(newcomer->finish(), "stopped");
+    expect(newcomer->finish(), "stopped; nothing was saved", 128 + SIGINT);
   }
   {
     const Process newcomer = join(way);

@@ -136,7 +136,7 @@ TEST_CASE("two machines that pair for the same group have to be told apart, and 
   CHECK(both.exit_code == 1);
   CHECK_THAT(both.err, Contains("2 machines") && Contains("host1 (--peer ") && Contains("host2 (--peer "));
   two->send(SIGTERM);
-  CHECK(two->finish().exit_code == 1);
+  CHECK(two->finish().exit_code == 128 + SIGTERM);
   const Process waits = second.show_code({"--valid", "1"});
   CHECK(waits->finish().exit_code == 3);
   const Outcome joined = third.join(code);

@@ -97,15 +97,40 @@ TEST_CASE("what is not allowed is refused, with the line that its owner would ha
   const Outcome refused = home.run({"--machines", "host2"}, {program, "lines", "1"})->finish();
   CHECK(refused.exit_code == 126);
   CHECK(refused.out.empty());
-  CHECK(refused.err == "ringlet run: host2: " + program + " is not allowed; the machine's owner would have to add this line to " +
-                           home.list() + " there: " + program + "\n");
+  CHECK(refused.err == "ringlet run: host2: " + program +
+                           " is not allowed; the machine's owner would have to start `ringlet up` with --allow " + program +
+                           ", or add this line to " + home.list() + " there: " + program + "\n");
+  const Outcome shell = home.run({"--machines", "host2"}, {"/bin/sh", "-c", ":"})->finish();
+  CHECK_THAT(shell.err, Contains("/bin/sh is not allowed, and should not be") && !Contains("--allow"));
   home.agents[1]->wait_for_stdout("refused ");
   const Outcome stranger = home.run({}, {program, "lines", "1"}, "another-token-of-another-group")->finish();
   CHECK(stranger.exit_code == 1);
-  CHECK_THAT(stranger.err, Contains("host1 cannot be reached") && Contains("the tokens differ"));
+  CHECK_THAT(stranger.err, Contains("host1 cannot be reached") && Contains("the tokens differ") && Contains("saved for group home"));
   const Outcome nobody = home.run({"--machines", "host9", "--wait", "1"}, {program})->finish();
   CHECK(nobody.exit_code == 3);
   CHECK_THAT(nobody.err, Contains("host9 not found in group home within 1 s"));
+  home.end();
+}
+
+TEST_CASE("names that mean no machine, or two, are told") {
+  if (!networks_are_here()) return;
+  Home home;
+  const Process twin = home.network.host(0).run({"up", "--group", "home", "--name", "host3"}, {{"RINGLET_TOKEN", kToken}});
+  twin->wait_for_stdout("appeared in group home", 3);
+  const std::string told = "2 machines of group home are called host3; start `ringlet up` on one of them with another --name";
+  const Outcome named = home.run({"--machines", "host3"}, {RINGLET_COLLECTIVE_LOOP, "--twice"})->finish();
+  CHECK(named.exit_code == 3);
+  CHECK_THAT(named.err, Contains(told));
+  const Outcome all = home.run({"--program", "host9=/bin/true"}, {RINGLET_COLLECTIVE_LOOP, "--twice"})->finish();
+  CHECK_THAT(all.err, Contains(told) && Contains("--program host9=/bin/true: no machine of that name takes part"));
+  const NetworkHost& host = home.network.host(0);
+  const std::string others = "heard in other groups: home (";
+  const Process run = host.run({"run", "--group", "hone", "--wait", "1", "--", "/bin/true"}, {{"RINGLET_TOKEN", kToken}});
+  CHECK_THAT(run->finish().err, Contains("0 of 1 machine found in group hone") && Contains(others));
+  const Process discover = host.run({"discover", "--once", "--group", "hone", "--wait", "1"}, {});
+  CHECK_THAT(discover->finish().err, Contains("no machine of group hone was heard") && Contains(others));
+  twin->send(SIGTERM);
+  twin->finish();
   home.end();
 }
 
@@ -158,6 +183,21 @@ TEST_CASE("an agent is killed: its ranks die, and it is named") {
   home.end();
 }
 
+TEST_CASE("an agent is ended by its owner: its job is told so, and ends") {
+  if (!networks_are_here()) return;
+  Home home;
+  const Process run = home.run({}, {RINGLET_COLLECTIVE_LOOP});
+  run->wait_for_stdout("met\n", 3);
+  home.agents[1]->send(SIGINT);
+  const Outcome outcome = run->finish();
+  CAPTURE(outcome.out, outcome.err);
+  CHECK(outcome.exit_code == 1);
+  CHECK_THAT(outcome.err, Contains("ringlet run: host2: its owner ended `ringlet up`") && !Contains("lost"));
+  CHECK(home.agents[1]->finish().exit_code == 0);
+  home.agents.erase(home.agents.begin() + 1);
+  home.end();
+}
+
 TEST_CASE("a rank is killed, and gives the exit code") {
   if (!networks_are_here()) return;
   Home home;
@@ -203,6 +243,8 @@ TEST_CASE("mistakes of run are told, exit code 2") {
       {{"run", "--group", "a", "--at-least", "0", "--", "/bin/true"}, "--at-least 0"},
       {{"run", "--group", "a", "--cwd", "data", "--", "/bin/true"}, "--cwd data"},
       {{"run", "--group", "a", "--program", "b=c", "--", "/bin/true"}, "--program b=c"},
+      {{"run", "--group", "a", "--machines", "", "--", "/bin/true"}, "--machines: a name is empty"},
+      {{"run", "--group", "a", "--machines", "b", "--program", "c=/d", "--", "/bin/true"}, "--program c=/d: --machines does not name c"},
       {{"up", "--group", "a", "--allow", "train"}, "--allow train"},
       {{"up", "--group", "a", "--max-ranks", "0"}, "--max-ranks 0"},
       {{"up", "--group", "a", "--listen", "nowhere"}, "--listen"},

@@ -69,6 +69,14 @@ TEST_CASE("N ranks on a batch split N ways follow one rank on the whole batch") 
   }
 }
 
+TEST_CASE("a report that cannot be written is a failure") {
+  const TemporaryDirectory directory;
+  const Outcome outcome = run_script({"-n", "1"}, std::string(TRAIN_TEXT) + " --data " + write_text(directory) +
+                                                      " --layers 1 --width 32 --heads 2 --context 32 --steps 1 --json >/dev/full");
+  CHECK(outcome.exit_code == 1);
+  CHECK_THAT(outcome.err, Contains("cannot write to standard output: No space left on device"));
+}
+
 TEST_CASE("training learns, and every rank ends with the same parameters") {
   const std::string type = GENERATE("none", "f16", "bf16");
   const TemporaryDirectory directory;

@@ -97,6 +97,13 @@ BANNED = [
         "std::cerr << text;",
     ),
     Banned(
+        r"\bprint\((stdout|\"|fmt)|\bstd::(cout|puts|putchar|printf)\b",
+        ("tools/",),
+        CPP,
+        "print_out() of tools/command/standard_output.hpp, which notices what cannot be written",
+        'fmt::print("{}", text);',
+    ),
+    Banned(
         r"\b(steady|system|high_resolution)_clock\b", ("core/", "simd/", "include/"), CPP, "time that is passed in", "steady_clock::now()"
     ),
     Banned(

@@ -52,7 +52,7 @@ TEST_CASE("uv dial: a refused dial names the address and the reason") {
   const auto port = std::to_string(free_port());
   const auto status = dial_and_fail({"127.0.0.1", static_cast<std::uint16_t>(std::stoi(port))}, kPatience);
   CHECK(status.code() == Errc::peer_lost);
-  CHECK(status.text() == "cannot connect to 127.0.0.1:" + port + ": connection refused; is the other rank listening there?");
+  CHECK(status.text() == "cannot connect to 127.0.0.1:" + port + ": connection refused; is the other side listening there?");
 }
 
 TEST_CASE("uv dial: a refused dial of a name tells which address was tried last") {

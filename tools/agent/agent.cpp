@@ -61,7 +61,7 @@ void Agent::take(std::unique_ptr<Link> link) {
 void Agent::close() {
   closing_ = true;
   listeners_.clear();
-  for (const auto& session : sessions_) session->close("the agent was ended");
+  for (const auto& session : sessions_) session->end("its owner ended `ringlet up`");
 }
 
 bool Agent::idle() const { return sessions_.empty(); }

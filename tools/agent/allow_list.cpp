@@ -65,6 +65,15 @@ bool allows(const std::string& entry, const fs::path& program) {
   return S_ISDIR(found.st_mode) ? program.parent_path() == *real && !anyone_may_write(found) : program == *real;
 }
 
+/// Tells whether it is a shell or an interpreter, by its name without a version.
+bool runs_any_program(const std::filesystem::path& program) {
+  constexpr std::array<std::string_view, 20> kNames{"sh",  "bash", "dash",   "zsh",  "ksh",  "mksh", "csh",  "tcsh", "fish", "busybox",
+                                                    "env", "sudo", "python", "pypy", "perl", "ruby", "node", "lua",  "php",  "tclsh"};
+  const std::string name = program.filename().string();
+  const std::string_view stem = std::string_view(name).substr(0, name.find_last_not_of("0123456789.") + 1);
+  return std::find(kNames.begin(), kNames.end(), stem) != kNames.end();
+}
+
 }  // namespace
 
 std::string default_allow_file() {
@@ -114,7 +123,13 @@ AllowList::Answer AllowList::ask(const std::string& path) const {
   }
   if (std::none_of(entries.begin(), entries.end(), [&](const std::string& entry) { return allows(entry, *real); })) {
     const std::string where = file_.empty() ? "the list that its `ringlet up --allow-file` names" : file_ + " there";
-    return refuse(fmt::format("{} is not allowed; the machine's owner would have to add this line to {}: {}", path, where, real->string()));
+    if (runs_any_program(*real))
+      return refuse(fmt::format("{} is not allowed, and should not be: {} runs whatever its arguments say; give a program of its own", path,
+                                real->filename().string()));
+    return refuse(
+        fmt::format("{0} is not allowed; the machine's owner would have to start `ringlet up` with --allow {2}, or add this line "
+                    "to {1}: {2}",
+                    path, where, real->string()));
   }
   if (const auto door = find_open_door(*real))
     return refuse(

@@ -105,6 +105,9 @@ std::optional<std::string> MachineSearch::find_lack() const {
                          : fmt::format("{} not found in group {}", missing, options_.group);
   text +=
       fmt::format(" within {} s on {}", static_cast<double>(options_.wait.whole_milliseconds()) / 1000, names_of(datagrams_.interfaces()));
+  text += datagrams_.describe_unknown();
+  if (const std::string others = describe_other_groups(discovery_.directory(), options_.group); !others.empty())
+    text += "; heard in other groups: " + others;
   if (!idle.empty())
     return text +
            fmt::format(

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tools/command/bench_measure.hpp"
+#include "tools/command/standard_output.hpp"
 #include "tools/command/subcommand.hpp"
 
 namespace ringlet::command {
@@ -56,10 +57,9 @@ void print(const BenchPlan& plan, int ranks, std::string_view links, std::size_t
                 {"links", links},
                 {"checked", checked}});
   } else {
-    fmt::print("{:>10} {:>12.1f} {:>12.1f} {:>12.3f} {:>12.3f} {:>8.2f}  {}\n", size_text(bytes), medians[0], medians[1], busbw(medians[0]),
-               busbw(medians[1]), medians[1] / medians[0], checked ? "right" : "WRONG");
+    print_out(fmt::format("{:>10} {:>12.1f} {:>12.1f} {:>12.3f} {:>12.3f} {:>8.2f}  {}\n", size_text(bytes), medians[0], medians[1],
+                          busbw(medians[0]), busbw(medians[1]), medians[1] / medians[0], checked ? "right" : "WRONG"));
   }
-  std::fflush(stdout);
 }
 
 }  // namespace
@@ -73,8 +73,9 @@ int compare_encryption(const BenchPlan& plan) {
   const bool prints = plain.rank() == 0;
   const std::string_view links = links_of(plain);
   if (prints && !plan.json) {
-    fmt::print("{}, {}, {} ranks, links: {}\n{:>10} {:>12} {:>12} {:>12} {:>12} {:>8}  {}\n", name_of(plan.operation), name_of(plan.dtype),
-               plain.size(), links, "bytes", "plain us", "encrypted us", "plain GB/s", "encr. GB/s", "ratio", "result");
+    print_out(fmt::format("{}, {}, {} ranks, links: {}\n{:>10} {:>12} {:>12} {:>12} {:>12} {:>8}  {}\n", name_of(plan.operation),
+                          name_of(plan.dtype), plain.size(), links, "bytes", "plain us", "encrypted us", "plain GB/s", "encr. GB/s",
+                          "ratio", "result"));
   }
   BenchPlan turn = plan;
   turn.seconds = plan.seconds / kTurns / 2;

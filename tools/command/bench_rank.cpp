@@ -7,6 +7,7 @@
 
 #include "tools/command/bench_encryption.hpp"
 #include "tools/command/bench_measure.hpp"
+#include "tools/command/standard_output.hpp"
 #include "tools/command/subcommand.hpp"
 
 namespace ringlet::command {
@@ -22,11 +23,10 @@ void print_chosen_links(const Group& group) {
               ? fmt::format("{:.3f} ms, {:.0f} Mbit/s", std::chrono::duration<double, std::milli>(link.round_trip).count(),
                             link.bytes_per_second * 8e-6)
               : std::string("not measured");
-      fmt::print("link {} - {}: {} ({}) - {} ({}), {}, {}, the best of {}\n", group.rank(), link.peer, link.own_address,
-                 link.own_interface.empty() ? "?" : link.own_interface, link.peer_address,
-                 link.peer_interface.empty() ? "?" : link.peer_interface, link.kind, measured, link.tried);
+      print_out(fmt::format("link {} - {}: {} ({}) - {} ({}), {}, {}, the best of {}\n", group.rank(), link.peer, link.own_address,
+                            link.own_interface.empty() ? "?" : link.own_interface, link.peer_address,
+                            link.peer_interface.empty() ? "?" : link.peer_interface, link.kind, measured, link.tried));
     }
-  std::fflush(stdout);
 }
 
 void print(const BenchPlan& plan, const Group& group, std::string_view links, const Row& row) {
@@ -48,10 +48,9 @@ void print(const BenchPlan& plan, const Group& group, std::string_view links, co
                 {"links", links},
                 {"checked", row.checked}});
   } else {
-    fmt::print("{:>10} {:>12.1f} {:>12.1f} {:>12.1f} {:>11.3f} {:>11.3f}  {:<9} {}\n", size_text(row.bytes), row.median_us, row.min_us,
-               row.p99_us, algbw, busbw, algorithm, row.checked ? "right" : "WRONG");
+    print_out(fmt::format("{:>10} {:>12.1f} {:>12.1f} {:>12.1f} {:>11.3f} {:>11.3f}  {:<9} {}\n", size_text(row.bytes), row.median_us,
+                          row.min_us, row.p99_us, algbw, busbw, algorithm, row.checked ? "right" : "WRONG"));
   }
-  std::fflush(stdout);
 }
 
 }  // namespace
@@ -64,9 +63,9 @@ int run_bench_rank(const BenchPlan& plan) {
     const std::string_view links = links_of(group);
     if (!plan.json) print_chosen_links(group);
     if (prints && !plan.json) {
-      fmt::print("{}, {}, {}, links: {}\n{:>10} {:>12} {:>12} {:>12} {:>11} {:>11}  {:<9} {}\n", name_of(plan.operation),
-                 name_of(plan.dtype), group.describe_placement(), links, "bytes", "median us", "min us", "p99 us", "algbw GB/s",
-                 "busbw GB/s", "algorithm", "result");
+      print_out(fmt::format("{}, {}, {}, links: {}\n{:>10} {:>12} {:>12} {:>12} {:>11} {:>11}  {:<9} {}\n", name_of(plan.operation),
+                            name_of(plan.dtype), group.describe_placement(), links, "bytes", "median us", "min us", "p99 us", "algbw GB/s",
+                            "busbw GB/s", "algorithm", "result"));
     }
     bool right = true;
     for (const std::size_t bytes : plan.sizes) {

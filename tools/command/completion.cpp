@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/command/completion_scripts.hpp"
+#include "tools/command/standard_output.hpp"
 #include "tools/command/subcommand.hpp"
 
 namespace ringlet::command {
@@ -52,7 +53,7 @@ int run_completion(Arguments arguments) {
                              : shell == "zsh" ? zsh_completion(commands)
                                               : fish_completion(commands);
   if (!json)
-    fmt::print("{}", script);
+    print_out(script);
   else
     print_json(shell.empty() ? to_json(commands) : nlohmann::ordered_json{{"shell", shell}, {"script", script}});
   return 0;

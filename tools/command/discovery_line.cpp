@@ -1,6 +1,7 @@
 #include "tools/command/discovery_line.hpp"
 
 #include <fmt/format.h>
+#include <net/if.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -10,6 +11,25 @@ namespace ringlet::command {
 namespace {
 
 constexpr std::size_t kMaxPeers = 64;
+
+/// Returns the names of all network interfaces, also of those that are down.
+std::vector<std::string> interface_names() {
+  std::vector<std::string> names;
+  struct if_nameindex* const all = ::if_nameindex();
+  if (all == nullptr) return names;
+  for (const struct if_nameindex* one = all; one->if_name != nullptr; ++one) names.emplace_back(one->if_name);
+  ::if_freenameindex(all);
+  return names;
+}
+
+std::optional<std::string> find_unknown_interface(const std::vector<std::string>& given) {
+  if (given.empty()) return std::nullopt;
+  const std::vector<std::string> names = interface_names();
+  for (const std::string& name : given)
+    if (std::find(names.begin(), names.end(), name) == names.end())
+      return fmt::format("--interface '{}': this machine has no interface of that name; it has {}", name, fmt::join(names, ", "));
+  return std::nullopt;
+}
 
 }  // namespace
 
@@ -36,6 +56,7 @@ Result<Address> parse_peer(const std::string& text, std::uint16_t port) {
 std::optional<std::string> convert_discovery_line(const DiscoveryLine& line, UvDatagramsOptions& options) {
   if (line.port == 0) return "--port 0: give the port that the other machines use, from 1 to 65535";
   if (line.peers.size() > kMaxPeers) return fmt::format("{} peers: there may be at most {}", line.peers.size(), kMaxPeers);
+  if (auto mistake = find_unknown_interface(line.interfaces)) return mistake;
   options.port = line.port;
   options.interfaces = line.interfaces;
   for (const std::string& text : line.peers) {

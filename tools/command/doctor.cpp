@@ -6,6 +6,7 @@
 #include "tools/command/discovery_line.hpp"
 #include "tools/command/doctor_report.hpp"
 #include "tools/command/launch_line.hpp"
+#include "tools/command/standard_output.hpp"
 #include "tools/command/stop_signals.hpp"
 #include "tools/command/this_machine.hpp"
 #include "tools/doctor/examination.hpp"
@@ -22,12 +23,12 @@ constexpr char kDoctorFooter[] = R"(Example:
 Looks at this machine's interfaces, listens for others, asks those who were named, and tries every way to the machines that are up in the group:
 whether it opens, whether token and version fit, round trip and bandwidth. Tells what is wrong, and the command to run next. Run it on the machine
 that sees the trouble while `ringlet up` runs on the others.
-Findings (in --json as "code"): no-interface, multicast-off, deaf, nobody, peer-does-not-answer, isolated, unreachable, duplicate-name,
-other-group, multicast-blocked, version-differs, clock, no-agent, no-token, token-differs, incompatible, port-closed, firewall, no-route, mtu,
-slow-link, slow-path.
+Findings (in --json as "code"): no-interface, multicast-off, deaf, nobody, peer-does-not-answer, unknown-host, isolated, unreachable,
+duplicate-name, other-group, multicast-blocked, version-differs, clock, no-agent, no-token, token-differs, incompatible, port-closed, firewall,
+breaks-off, no-route, mtu, slow-link, slow-path.
 Exit codes: 0 all well, or notes only; 3 warnings; 4 errors; 1 it could not look; 2 a mistake on the command line; 130 interrupted.)";
 
-constexpr int kInterrupted = 130;
+constexpr int kCouldNotLook = 1, kInterrupted = 130;
 
 int exit_code(const std::vector<doctor::Finding>& findings) {
   int code = 0;
@@ -53,6 +54,7 @@ int run_doctor(Arguments arguments) {
 
   std::optional<std::string> mistake = convert_discovery_line(line, options.datagrams);
   if (!mistake) mistake = convert_seconds("--wait", listening_seconds, options.listening);
+  if (!mistake && !options.group.empty()) mistake = find_group_mistake(options.group);
   if (mistake) return usage_error("doctor", *mistake);
   options.token = options.group.empty() ? native::read_token({}, native::process_variable)
                                         : tokens::find_token(options.group, native::process_variable);
@@ -66,16 +68,21 @@ int run_doctor(Arguments arguments) {
   UvLoop loop;
   const StopSignals signals(loop);
   options.stopped = [&signals] { return signals.came(); };
-  const doctor::Facts facts = doctor::Examination(loop, std::move(options)).run();
+  const Result<doctor::Facts> examined = doctor::Examination(loop, std::move(options)).run();
   if (signals.came()) {
     fmt::print(stderr, "ringlet doctor: interrupted; nothing was found out\n");
     return kInterrupted;
   }
+  if (!examined.ok()) {
+    fmt::print(stderr, "ringlet doctor: {}; choose another port with --port\n", examined.status().text());
+    return kCouldNotLook;
+  }
+  const doctor::Facts& facts = examined.value();
   const std::vector<doctor::Finding> findings = doctor::diagnose(facts);
   if (line.json)
     print_json(doctor_json(facts, findings));
   else
-    fmt::print("{}", doctor_report(facts, findings, wants_colours()));
+    print_out(doctor_report(facts, findings, wants_colours()));
   return exit_code(findings);
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "tools/command/table.hpp"
@@ -56,10 +57,11 @@ void append_table(std::string& out, const std::vector<Cells>& rows) {
 void append_interfaces(std::string& out, const Facts& facts) {
   std::vector<Cells> rows{{"INTERFACE", "ADDRESSES", "MTU", "NOTES"}};
   for (const InterfaceFacts& one : facts.interfaces) {
-    if (one.loopback) continue;
+    const bool is_looked_at = is_used(facts, one);
+    if (!is_looked_at && !one.leads_inside) continue;
     std::vector<std::string> notes;
-    if (one.leads_inside) notes.emplace_back("of virtual machines or containers: not used");
-    if (!one.multicast) notes.emplace_back("no multicast");
+    if (!is_looked_at) notes.emplace_back("of virtual machines or containers: not used");
+    if (!one.multicast && !one.loopback) notes.emplace_back("no multicast");
     rows.push_back({one.name, or_dash(join(one.addresses)), one.mtu == 0 ? "-" : std::to_string(one.mtu), join(notes)});
   }
   append_table(out, rows);
@@ -67,11 +69,15 @@ void append_interfaces(std::string& out, const Facts& facts) {
 
 void append_machines(std::string& out, const Facts& facts) {
   std::vector<Cells> rows{{"MACHINE", "GROUP", "VERSION", "HEARD BY", "ADDRESS", "BY", "WAY"}};
+  std::map<std::string, int> count;
+  for (const MachineFacts& machine : facts.machines) ++count[machine.name];
   for (const MachineFacts& machine : facts.machines) {
+    const std::string name =
+        count[machine.name] == 1 ? machine.name : fmt::format("{} ({:.4})", machine.name, fmt::format("{:016x}", machine.instance));
     const char* heard = machine.by_multicast ? "multicast" : "its name";
-    if (machine.paths.empty()) rows.push_back({machine.name, machine.group, machine.version, heard, "-", "-", "not tried"});
+    if (machine.paths.empty()) rows.push_back({name, machine.group, machine.version, heard, "-", "-", "not tried"});
     for (const PathFacts& path : machine.paths)
-      rows.push_back({machine.name, machine.group, machine.version, heard, to_string(path.to), or_dash(path.interface),
+      rows.push_back({name, machine.group, machine.version, heard, to_string(path.to), or_dash(path.interface),
                       path.reach == Reach::good ? quality_text(path.round_trip, path.bytes_per_second) : std::string(name_of(path.reach))});
   }
   append_table(out, rows);

@@ -21,9 +21,10 @@ RINGLET_TERMINAL_COLUMNS, the width that is left for a rank's own progress bar. 
 you set one, so that the machine's other users stay out, and they encrypt nothing unless RINGLET_ENCRYPT is on.
 
 With --hosts or --hostfile, -n is the number of ranks on each host that has none of its own (1). Rank 0 is on the first host. Each host needs
-PROGRAM, at the same path, and `ringlet`; ssh must log in there without asking. First all hosts are reached, then all ranks start, in --cwd, else
-in the directory of this name where it exists, else in the login's own. RINGLET_ variables of this shell are theirs, too, and --env for all else.
-The ranks share RINGLET_TOKEN, or a fresh one that nobody sees. Whatever ends the launcher ends the ranks on all hosts; so does its silence of a minute.
+PROGRAM, at the same path, and `ringlet`; ssh must log in there without asking. This machine itself (localhost, its name, an address of its own)
+needs no ssh. First all hosts are reached, then all ranks start, in --cwd, else in the directory of this name where it exists, else in the
+login's own. RINGLET_ variables of this shell are theirs, too, and --env for all else. The ranks share RINGLET_TOKEN, or a fresh one that nobody
+sees. Whatever ends the launcher ends the ranks on all hosts; so does its silence of a minute.
 
 A hostfile is one of these; all but "ssh" may be left out, and the first of "ips" is how the others reach the first host:
   Ringlet's  [{"ssh": "alpha", "ips": ["10.0.0.7"], "slots": 2, "env": {"K": "V"}, "cwd": "/srv"}, {"ssh": "user@beta"}]

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "native/environment.hpp"
@@ -18,6 +20,16 @@
 #include "tools/launch/rank_environment.hpp"
 
 namespace ringlet::command {
+
+namespace {
+
+/// Ranks may run in another directory, where a relative path would name another file.
+void make_token_file_absolute() {
+  const auto file = native::process_variable("RINGLET_TOKEN_FILE");
+  if (file) ::setenv("RINGLET_TOKEN_FILE", std::filesystem::absolute(*file).c_str(), 1);
+}
+
+}  // namespace
 
 std::uint32_t terminal_columns() {
   winsize size{};
@@ -113,6 +125,7 @@ std::optional<std::string> find_secret(const char* subcommand, const launch::Lau
 }
 
 int run_launch_line(const char* subcommand, const LaunchLine& line, const std::function<job::JobResult()>& launch) {
+  make_token_file_absolute();
   job::JobResult result;
   try {
     result = launch();

@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "tools/agent/machine_search.hpp"
+#include "tools/command/standard_output.hpp"
 #include "tools/command/stop_signals.hpp"
 #include "tools/command/subcommand.hpp"
 #include "tools/command/this_machine.hpp"
@@ -71,7 +72,7 @@ int MachineWatch::run() {
   bool over = false;
   if (options_.once) loop_.after(*options_.once, [&over] { over = true; });
   if (terminal_) draw();
-  while (!over && !signals.came()) loop_.wait();
+  while (!over && !signals.came() && !is_output_lost()) loop_.wait();
   const int code = options_.once ? print_all() : 0;
   discovery_.leave();
   advert.reset();
@@ -169,8 +170,7 @@ void MachineWatch::draw() {
   std::string text = drawn_lines_ == 0 ? std::string() : fmt::format("\x1b[{}A\r\x1b[J", drawn_lines_);
   for (const std::string& line : lines) text += line + "\n";
   drawn_lines_ = lines.size();
-  fmt::print("{}", text);
-  std::fflush(stdout);
+  print_out(text);
   draw_soon(kBetweenDraws);
 }
 
@@ -190,13 +190,16 @@ int MachineWatch::print_all() const {
 
 void MachineWatch::explain_nobody() const {
   const double seconds = static_cast<double>(options_.once->whole_milliseconds()) / 1000;
+  const std::string others = options_.group ? describe_other_groups(discovery_.directory(), *options_.group) : "";
+  const std::string what = options_.group ? "no machine of group " + *options_.group : std::string("no machine");
   const bool deaf = !discovery_.heard_itself() && !datagrams_.interfaces().empty();
   fmt::print(
-      stderr, "{}: no machine was heard within {} s on {}, UDP port {}; {}\n", options_.message_prefix, seconds,
-      agent::names_of(datagrams_.interfaces()), options_.datagrams.port,
-      deaf ? "not even this machine's own multicast came back: a firewall, or a missing permission for the local network, may hold it "
-             "back; name a machine with --peer HOST"
-           : "is `ringlet up` running there? Where the network blocks multicast, name a machine with --peer HOST");
+      stderr, "{}: {} was heard within {} s on {}, UDP port {}{}; {}\n", options_.message_prefix, what, seconds,
+      agent::names_of(datagrams_.interfaces()), options_.datagrams.port, datagrams_.describe_unknown(),
+      !others.empty() ? "heard in other groups: " + others
+      : deaf ? "not even this machine's own multicast came back: a firewall, or a missing permission for the local network, may hold it "
+               "back; name a machine with --peer HOST"
+             : "is `ringlet up` running there? Where the network blocks multicast, name a machine with --peer HOST");
 }
 
 }  // namespace ringlet::command

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/command/standard_output.hpp"
 #include "tools/command/subcommand.hpp"
 #include "tools/launch/internal_commands.hpp"
 
@@ -33,17 +34,17 @@ constexpr std::array kSubcommands{
 };
 
 // A pipe or socket could get the number of a closed standard descriptor. Programs would then take it for their input or output.
+// A closed standard output is opened for reading, so that writing to it still fails and check_output() notices.
 void open_standard_descriptors() {
-  int fd = 0;
-  do fd = ::open("/dev/null", O_RDWR);
-  while (fd >= 0 && fd <= STDERR_FILENO);
-  if (fd >= 0) ::close(fd);
+  constexpr std::array kModes{O_RDWR, O_RDONLY, O_RDWR};
+  for (int fd = 0; fd < static_cast<int>(kModes.size()); ++fd)
+    if (::fcntl(fd, F_GETFD) == -1 && ::open("/dev/null", kModes[static_cast<std::size_t>(fd)]) != fd) return;
 }
 
-void print_help(std::FILE* file) {
-  fmt::print(file, "Ringlet: training over a local network.\n\nUsage: ringlet SUBCOMMAND [OPTIONS]\n\nSubcommands:\n");
-  for (const Subcommand& subcommand : kSubcommands) fmt::print(file, "  {:<10} {}\n", subcommand.name, subcommand.summary);
-  fmt::print(file, "\n`ringlet SUBCOMMAND --help` shows its options.\n\nExample:\n  ringlet launch -n 4 -- ./train\n");
+std::string help() {
+  std::string text = "Ringlet: training over a local network.\n\nUsage: ringlet SUBCOMMAND [OPTIONS]\n\nSubcommands:\n";
+  for (const Subcommand& subcommand : kSubcommands) text += fmt::format("  {:<10} {}\n", subcommand.name, subcommand.summary);
+  return text + "\n`ringlet SUBCOMMAND --help` shows its options.\n\nExample:\n  ringlet launch -n 4 -- ./train\n";
 }
 
 // Returns how many letters must be inserted, removed or replaced to turn one word into the other.
@@ -73,18 +74,20 @@ int unknown_subcommand(std::string_view name) {
     best = steps;
     guess = fmt::format("did you mean `{}`? ", subcommand.name);
   }
-  fmt::print(stderr, "ringlet: there is no subcommand '{}'; {}there are: {}\n", name, guess, all);
+  const char* what = name.front() == '-' ? "option" : "subcommand";
+  fmt::print(stderr, "ringlet: there is no {} '{}'; {}there are the options --help and --version, and the subcommands {}\n", what, name,
+             guess, all);
   return kUsageError;
 }
 
 int run(int argc, char** argv) {
   if (argc < 2) {
-    print_help(stderr);
+    fmt::print(stderr, "{}", help());
     return kUsageError;
   }
   std::string_view name = argv[1];
   if (name == "--help" || name == "-h" || name == "help") {
-    print_help(stdout);
+    print_out(help());
     return 0;
   }
   if (name == "--version") name = "version";
@@ -107,5 +110,5 @@ std::span<const Subcommand> ringlet::command::subcommands() noexcept { return kS
 int main(int argc, char** argv) {
   open_standard_descriptors();
   if (const auto code = ringlet::launch::run_internal_command(argc, argv)) return *code;
-  return run(argc, argv);
+  return check_output(run(argc, argv));
 }

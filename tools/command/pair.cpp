@@ -8,6 +8,7 @@
 #include "tools/command/launch_line.hpp"
 #include "tools/command/pair_line.hpp"
 #include "tools/command/qr_code.hpp"
+#include "tools/command/standard_output.hpp"
 #include "tools/command/this_machine.hpp"
 #include "tools/tokens/group_token.hpp"
 #include "tools/tokens/saved_token.hpp"
@@ -24,7 +25,8 @@ The code is for one try: a wrong one is void, and after a pause there is another
 network or answers in the other machine's place can try codes at leisure. Where multicast is blocked, name the machine that shows the code:
 --peer HOST, or --peer HOST:PORT as it stands beside the code. --join reads the code from stdin where that is no terminal.
 Without pairing, `ringlet token --show` on one machine and `ringlet token --save --stdin` on the other do the same by hand.
-Exit codes: 0 paired; 1 it failed; 2 a mistake on the command line; 3 nobody was found, or nobody came in time; 4 the code was wrong.)";
+Exit codes: 0 paired; 1 it failed; 2 a mistake on the command line; 3 nobody was found, or nobody came in time; 4 the code was wrong;
+128 + signal after SIGINT (Ctrl-C), SIGTERM or SIGHUP.)";
 
 void declare(CLI::App& app, PairLine& line) {
   app.footer(kPairFooter);
@@ -57,8 +59,7 @@ std::optional<std::string> convert_peers(PairLine& line) {
 
 std::optional<std::string> convert(PairLine& line) {
   constexpr double kLeastSeconds = 1, kMaxSeconds = 3'600;
-  if (auto mistake = tokens::find_group_mistake(line.group)) return "--" + *mistake;
-  if (auto mistake = find_name_mistake("--group", line.group)) return mistake;
+  if (auto mistake = find_group_mistake(line.group)) return mistake;
   if (auto mistake = find_name_mistake("--name", line.name)) return mistake;
   if (line.digits < 6 || line.digits > 8) return fmt::format("--digits {}: give 6, 7 or 8", line.digits);
   if (!(line.valid_seconds >= kLeastSeconds && line.valid_seconds <= kMaxSeconds))
@@ -83,7 +84,7 @@ int run_pair_qr(const PairLine& line) {
         fmt::format("there is no token for group {0} here; make one with `ringlet token --save --group {0}`", line.group));
   fmt::print(stderr, "ringlet pair: this is the token of group {} itself: whoever sees it, or a picture of it, may join for good\n",
              line.group);
-  fmt::print("{}", qr_code(token, ::isatty(STDOUT_FILENO) == 1));
+  print_out(qr_code(token, ::isatty(STDOUT_FILENO) == 1));
   return 0;
 }
 

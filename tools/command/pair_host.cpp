@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/command/pair_line.hpp"
+#include "tools/command/standard_output.hpp"
 #include "tools/command/stop_signals.hpp"
 #include "tools/command/this_machine.hpp"
 #include "tools/discovery/discovery.hpp"
@@ -63,7 +64,7 @@ class Screen {
     return fail_pairing(kNobodyCame,
                         fmt::format("nobody came within {} s; run it again when the other machine is ready", line_.valid_seconds));
   }
-  int tell_stop() { return fail_pairing(kFailed, "stopped; the code is void"); }
+  int tell_stop(int exit_code) { return fail_pairing(exit_code, "stopped; the code is void"); }
 
  private:
   void tell_wrong() {
@@ -89,8 +90,9 @@ class Screen {
                          {"addresses", addresses}});
     }
     print_line(fmt::format("\n  {}\n", spaced_code(desk_.code())));
-    print_line(fmt::format("Type this code on the new machine, at: ringlet pair --group '{}' --join\n{} pairs for {} s at {}", line_.group,
-                           line_.name, line_.valid_seconds, to_string(door_.addresses().front())));
+    const std::string port = line_.discovery.port == kDiscoveryPort ? "" : fmt::format(" --port {}", line_.discovery.port);
+    print_line(fmt::format("Type this code on the new machine, at: ringlet pair --group '{}' --join{}\n{} pairs for {} s at {}",
+                           line_.group, port, line_.name, line_.valid_seconds, to_string(door_.addresses().front())));
   }
 
   const PairLine& line_;
@@ -137,11 +139,11 @@ int run_pair_host(const PairLine& line) {
                to_string(door.addresses().front()));
 
   Screen screen(line, desk, door);
-  while (!desk.over() && !signals.came()) {
+  while (!desk.over() && !signals.came() && !is_output_lost()) {
     screen.follow();
     loop.wait();
   }
-  const int code = desk.over() ? screen.tell_end() : screen.tell_stop();
+  const int code = desk.over() ? screen.tell_end() : screen.tell_stop(signals.exit_code());
   discovery.leave();
   // The connections stay open until refused newcomers have received the refusal.
   while (!door.quiet() && !signals.came()) loop.wait();

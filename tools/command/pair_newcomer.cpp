@@ -1,12 +1,13 @@
 #include <fmt/format.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cstdio>
 #include <fstream>
-#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "tools/agent/machine_search.hpp"
@@ -29,28 +30,44 @@ using Stage = NewcomerSession::Stage;
 // The search goes on for this long after the first host, to find out whether several hosts pair for the same group.
 constexpr Duration kSearch = Duration::milliseconds(700);
 
-std::optional<pairing::Secret> read_line(std::istream& stream) {
-  std::array<char, 64> text{};
-  stream.getline(text.data(), text.size());
-  auto code = pairing::read_code(text.data());
-  OPENSSL_cleanse(text.data(), text.size());
-  return code;
+using CodeText = std::array<char, 64>;
+
+/// Reads a line of standard input. A signal ends the wait, which a stream would go on with.
+void read_stdin(const StopSignals& signals, CodeText& text) {
+  for (std::size_t length = 0; length + 1 < text.size() && !signals.came();) {
+    const ssize_t count = ::read(STDIN_FILENO, &text[length], 1);
+    if (count < 0 && errno == EINTR) continue;
+    if (count == 1 && text[length] != '\n') {
+      ++length;
+      continue;
+    }
+    text[length] = '\0';
+    return;
+  }
 }
 
-std::optional<pairing::Secret> ask_code(const PairLine& line) {
+/// Returns an exit code if a signal came before there was a code.
+std::optional<int> ask_code(const PairLine& line, const StopSignals& signals, std::optional<pairing::Secret>& code) {
+  constexpr int kPromptInterrupted = -2;
+  CodeText text{};
+  std::optional<int> stopped;
   if (line.code_file && *line.code_file != "-") {
     std::ifstream file(*line.code_file);
     if (!file) throw std::runtime_error(fmt::format("--code-file '{}' cannot be read; check the path", *line.code_file));
-    return read_line(file);
+    file.getline(text.data(), text.size());
+  } else if (line.code_file || ::isatty(STDIN_FILENO) != 1) {
+    read_stdin(signals, text);
+    if (signals.came()) stopped = signals.exit_code();
+  } else {
+    // The code is not echoed. OpenSSL catches signals meanwhile, and restores the terminal's settings.
+    const int outcome = EVP_read_pw_string(text.data(), static_cast<int>(text.size()) - 1, "The code that the other machine shows: ", 0);
+    if (outcome == kPromptInterrupted) stopped = 128 + SIGINT;
+    if (outcome != 0 && !stopped) throw std::runtime_error("no code could be read from the terminal; nothing was saved");
   }
-  if (line.code_file || ::isatty(STDIN_FILENO) != 1) return read_line(std::cin);
-  // The code is not echoed. A signal restores the terminal's settings.
-  std::array<char, 64> text{};
-  const int outcome = EVP_read_pw_string(text.data(), static_cast<int>(text.size()) - 1, "The code that the other machine shows: ", 0);
-  auto code = pairing::read_code(text.data());
+  code = pairing::read_code(text.data());
   OPENSSL_cleanse(text.data(), text.size());
-  if (outcome != 0) throw std::runtime_error("stopped before there was a code; nothing was saved");
-  return code;
+  if (stopped) fail_pairing(*stopped, "stopped before there was a code; nothing was saved");
+  return stopped;
 }
 
 std::vector<Address> pairing_addresses(const discovery::Machine& machine) {
@@ -72,17 +89,19 @@ class Search {
   /// Returns an exit code if there is not exactly one host.
   std::optional<int> run(const StopSignals& signals, std::vector<Address>& found) {
     discovery_.start();
+    if (const Status status = datagrams_.status(); !status.ok())
+      return fail_pairing(kFailed, status.text() + "; choose another port with --port, or name the machine with --peer HOST:PORT");
     timer_ = loop_.after(line_.wait, [this] { over_ = true; });
     while (!over_ && !signals.came()) loop_.wait();
     const auto hosts = discovery_.directory().find([this](const discovery::Machine& machine) { return pairs(machine); });
     discovery_.leave();
-    if (signals.came()) return fail_pairing(kFailed, "stopped");
+    if (signals.came()) return fail_pairing(signals.exit_code(), "stopped; nothing was saved");
     if (hosts.empty())
       return fail_pairing(
           kNobodyCame,
-          fmt::format("no machine shows a code for group {}; run `ringlet pair --group '{}'` on one that has the token, or name it "
+          fmt::format("no machine shows a code for group {}{}; run `ringlet pair --group '{}'` on one that has the token, or name it "
                       "with --peer HOST:PORT as it stands beside its code",
-                      line_.group, line_.group));
+                      line_.group, datagrams_.describe_unknown(), line_.group));
     found = pairing_addresses(*hosts.front());
     if (hosts.size() == 1) return std::nullopt;
     std::string list;
@@ -112,8 +131,10 @@ class Search {
 int explain(const PairLine& line, const NewcomerSession& session, const Status& status) {
   switch (session.stage()) {
     case Stage::wrong_code:
-      return fail_pairing(kCodeRefused, fmt::format("{} does not take this code; it shows a new one in a moment: run this again with that",
-                                                    session.host()));
+      return fail_pairing(kCodeRefused,
+                          fmt::format("{} does not take this code, which is void now; if it shows a new one, run this again with "
+                                      "that",
+                                      session.host()));
     case Stage::unproved:
       return fail_pairing(
           kCodeRefused,
@@ -162,10 +183,11 @@ int run_pair_newcomer(const PairLine& line) {
   if (!line.replace && tokens::load_token(line.group, native::process_variable))
     return fail_pairing(kFailed, fmt::format("group {} has a token here already, '{}'; --replace puts another in its place", line.group,
                                              tokens::saved_token_path(line.group, native::process_variable)));
-  const auto code = ask_code(line);
-  if (!code) return fail_pairing(kUsageError, "that is no code: type the 6 to 8 digits that the other machine shows");
   UvLoop loop;
   const StopSignals signals(loop);
+  std::optional<pairing::Secret> code;
+  if (const auto stopped = ask_code(line, signals, code)) return *stopped;
+  if (!code) return fail_pairing(kUsageError, "that is no code: type the 6 to 8 digits that the other machine shows");
   std::vector<Address> addresses;
   if (line.direct)
     addresses.push_back(*line.direct);
@@ -174,7 +196,7 @@ int run_pair_newcomer(const PairLine& line) {
   NewcomerSession session(line.group, line.name, *code);
   pairing::PairingDialler dialler(loop, std::move(addresses), session);
   while (!dialler.settled() && !signals.came()) loop.wait();
-  if (!dialler.settled()) return fail_pairing(kFailed, "stopped");
+  if (!dialler.settled()) return fail_pairing(signals.exit_code(), "stopped; nothing was saved");
   if (session.stage() != Stage::delivered) return explain(line, session, dialler.status());
   const int outcome = save_paired(line, session, dialler);
   while (outcome == 0 && !dialler.closed() && !signals.came()) loop.wait();

@@ -21,15 +21,16 @@ namespace {
 constexpr char kRunFooter[] = R"(Example:
   ringlet run --group home -- /opt/train/train --epochs 3
 
-Starts PROGRAM as ranks of one group on every machine where `ringlet up --group NAME` runs with the same token (RINGLET_TOKEN or
-RINGLET_TOKEN_FILE), one rank on each unless -n or --per-machine says otherwise. Rank 0 is on the first machine by name. Each machine starts
-only what its owner has allowed there (`ringlet up --allow`), looked up by the same absolute path, or by that of --program. Arguments are not
-restricted: allow only programs that may be given any. --env sets no variable that makes programs load other code (LD_*, DYLD_*, PATH, PYTHON*
-and the like). The ranks' standard input is empty. This program says that it is there every 2 s; after 20 s of silence (Ctrl-Z, too), when it
-ends or the connection breaks, the machines end the job.
+Starts PROGRAM as ranks of one group on every machine where `ringlet up --group NAME` runs with the same token (RINGLET_TOKEN,
+RINGLET_TOKEN_FILE, or the one that `ringlet pair` or `ringlet token --save` has saved for the group), one rank on each unless -n or
+--per-machine says otherwise. Rank 0 is on the first machine by name. Each machine starts only what its owner has allowed there (`ringlet up
+--allow`), looked up by the same absolute path, or by that of --program. Arguments are not restricted: allow only programs that may be given
+any. --env sets no variable that makes programs load other code (LD_*, DYLD_*, PATH, PYTHON* and the like). The ranks' standard input is empty.
+This program says that it is there every 2 s; after 20 s of silence (Ctrl-Z, too), when it ends or the connection breaks, the machines end the
+job.
 Exit codes: those of `ringlet launch`: 0 if all ranks exited with 0, else that of the first rank that failed (128 + signal if a signal killed
 it); 126 or 127 if PROGRAM is not allowed or cannot be run, 128 + signal after SIGINT or SIGTERM, 1 if a machine is lost, 2 for a mistake on the
-command line; and 3 if the machines are not found.)";
+command line; and 3 if the machines are not found, or two have a name that is given here.)";
 
 constexpr std::size_t kMaxCommandBytes = 512 * 1024;
 
@@ -74,6 +75,9 @@ std::optional<std::string> convert_command(const RunLine& line, RunOnMachines& o
     const auto program = launch::parse_variable(entry);
     if (!program || !program->value.starts_with('/'))
       return fmt::format("--program {}: write it as MACHINE=PATH, with an absolute path", entry);
+    const auto& names = options.search.names;
+    if (!names.empty() && std::find(names.begin(), names.end(), program->name) == names.end())
+      return fmt::format("--program {}: --machines does not name {}", entry, program->name);
     options.programs.emplace(program->name, program->value);
   }
   return std::nullopt;
@@ -93,7 +97,10 @@ std::optional<std::string> convert_numbers(const RunLine& line, RunOnMachines& o
 
 std::optional<std::string> convert(RunLine& line) {
   RunOnMachines& options = line.options;
-  if (options.search.group.empty()) return "--group '': give the group's name";
+  if (auto mistake = find_group_mistake(options.search.group)) return mistake;
+  const auto& names = options.search.names;
+  if (std::find(names.begin(), names.end(), "") != names.end())
+    return "--machines: a name is empty; give the machines' names with commas between";
   options.job.group = options.search.group;
   options.job.every_machine = !options.search.names.empty();
   if (!options.directory.empty() && options.directory.front() != '/')

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "tools/command/machine_watch.hpp"
@@ -50,8 +52,26 @@ void MachineRunner::search_over() {
   times_.found = loop_.now() - start_;
   search_.reset();
   if (lack) return runner_.give_up(kNobodyFound, *lack);
+  if (const auto ambiguity = look_at_names(machines)) return runner_.give_up(kNobodyFound, *ambiguity);
   start_job(machines);
   for (std::size_t i = 0; i < machines.size(); ++i) reach(i, machines[i], 0, "");
+}
+
+/// Warns of names that two machines share or that none has. Returns a sentence if the command line names a machine and two have that name.
+std::optional<std::string> MachineRunner::look_at_names(const std::vector<agent::FoundMachine>& machines) {
+  std::map<std::string, int> count;
+  for (const agent::FoundMachine& machine : machines) ++count[machine.name];
+  const auto& wanted = options_.search.names;
+  for (const auto& [name, carriers] : count) {
+    if (carriers == 1) continue;
+    const std::string text = fmt::format("{} machines of group {} are called {}; start `ringlet up` on one of them with another --name",
+                                         carriers, options_.search.group, name);
+    if (options_.programs.count(name) != 0 || std::find(wanted.begin(), wanted.end(), name) != wanted.end()) return text;
+    runner_.output().say(text);
+  }
+  for (const auto& [name, program] : options_.programs)
+    if (count.count(name) == 0) runner_.output().say(fmt::format("--program {}={}: no machine of that name takes part", name, program));
+  return std::nullopt;
 }
 
 /// Dials each of the machine's addresses in turn.
@@ -59,7 +79,10 @@ void MachineRunner::reach(std::size_t index, const agent::FoundMachine& machine,
   if (address == machine.addresses.size()) return job_->miss(index, fmt::format("{} cannot be reached: {}", machine.name, why_not));
   const auto on_dialled = [this, index, machine, address, why_not](Result<std::unique_ptr<Link>> link) {
     if (link.ok()) return job_->reach(index, std::make_unique<job::MessageLink>(loop_, std::move(link).value(), job::kAgentLimits));
-    reach(index, machine, address + 1, why_not.empty() ? link.status().text() : why_not);
+    std::string why = link.status().text();
+    if (link.status().code() == Errc::mismatch)
+      why += fmt::format("; where neither is set, it is the one saved for group {} (`ringlet pair`)", options_.search.group);
+    reach(index, machine, address + 1, why_not.empty() ? why : why_not);
   };
   dialler_.dial(machine.addresses[address], kDialTimes, {.kind = LinkRequest::Kind::agent}, on_dialled);
 }

@@ -41,6 +41,7 @@ class MachineRunner {
   };
 
   void search_over();
+  std::optional<std::string> look_at_names(const std::vector<agent::FoundMachine>& machines);
   void reach(std::size_t index, const agent::FoundMachine& machine, std::size_t address, const std::string& why_not);
   void start_job(const std::vector<agent::FoundMachine>& machines);
   void tell_in_json(const job::JobResult& result) const;

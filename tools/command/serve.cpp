@@ -29,6 +29,7 @@ constexpr char kServeFooter[] = R"(Example:
 Prints a link, and a QR code of it, that phones and computers on the same network open in a browser; when the wanted number is there,
 all train together. The link holds the group's token: whoever has it may join. It is taken from RINGLET_TOKEN or RINGLET_TOKEN_FILE, or made
 afresh. The ranks get what `ringlet launch` gives them, and RINGLET_GUESTS, RINGLET_LISTEN, RINGLET_TOKEN and RINGLET_CONNECT_TIMEOUT_MS.
+A `ringlet` that was built without the trainer's page (`wasm/build` makes it, before the build) needs --page.
 Exit codes are those of `ringlet launch`.)";
 
 constexpr int kMaxGuests = 256;
@@ -103,7 +104,7 @@ int run_serve(Arguments arguments) {
   CLI::App app("Runs PROGRAM as ranks on this machine that browsers join:\n  ringlet serve [OPTIONS] -- PROGRAM [ARGS...]",
                "ringlet serve");
   declare(app, line);
-  if (const auto over = parse_program_line(app, arguments, "-n 4 -- ./train", line.launch)) return *over;
+  if (const auto over = parse_program_line(app, arguments, "-b 2 -- ./train", line.launch)) return *over;
   Duration wait;
   std::optional<std::string> mistake = check_ranks("-n", options.world_size);
   if (!mistake) mistake = convert_launch_line(line.launch);

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "tools/command/machine_list.hpp"
+#include "tools/command/standard_output.hpp"
 #include "tools/command/status_client.hpp"
 #include "tools/command/status_table.hpp"
 #include "tools/command/stop_signals.hpp"
@@ -71,14 +72,14 @@ int watch(const StatusFilter& filter, bool json) {
   const bool terminal = !json && ::isatty(STDOUT_FILENO) == 1;
   std::size_t drawn = 0;
   int code = 0;
-  while (!signals.came()) {
+  while (!signals.came() && !is_output_lost()) {
     const auto reports = ask_worlds(filter, kPatience);
     code = exit_code(reports);
-    if (terminal && drawn > 0) fmt::print("\x1b[{}A\r\x1b[J", drawn);
+    if (terminal && drawn > 0) print_out(fmt::format("\x1b[{}A\r\x1b[J", drawn));
     drawn = print(reports, json, terminal && wants_colours());
     bool over = false;
     loop.after(kBetweenLooks, [&over] { over = true; });
-    while (!over && !signals.came()) loop.wait();
+    while (!over && !signals.came() && !is_output_lost()) loop.wait();
   }
   return code;
 }
@@ -92,11 +93,13 @@ int run_status(Arguments arguments) {
   bool follow = false;
   CLI::App app("Shows what the ranks of running groups do, and whom they wait for.", "ringlet status");
   app.footer(kStatusFooter);
-  app.add_option("--pid", filter.process, "Ask the rank with this process number")->check(CLI::PositiveNumber)->type_name("N");
+  app.add_option("--pid", filter.process, "Ask the rank with this process number")->type_name("N");
   app.add_option("--world", world, "Show only this world, by the number that is shown")->type_name("ID");
   app.add_flag("--json", json, "Print one JSON object, {\"worlds\": [...]}, in a line");
   app.add_flag("--watch", follow, "Look again each second, until Ctrl-C");
   if (const auto over = parse_options(app, arguments)) return *over;
+  if (filter.process && *filter.process < 1)
+    return usage_error("status", fmt::format("--pid {}: give the number of a process, as `ringlet status` shows them", *filter.process));
   if (!world.empty() && !(filter.world = parse_world(world)))
     return usage_error("status", fmt::format("--world '{}': give up to 16 hexadecimal digits, as `ringlet status` shows them", world));
   if (follow) return watch(filter, json);

@@ -11,12 +11,12 @@ namespace {
 
 constexpr std::array kSignals{SIGINT, SIGTERM, SIGHUP};
 std::atomic<UvLoop*> woken_loop{nullptr};
-std::atomic<bool> signal_came{false};
-static_assert(std::atomic<UvLoop*>::is_always_lock_free && std::atomic<bool>::is_always_lock_free);
+std::atomic<int> received_signal{0};
+static_assert(std::atomic<UvLoop*>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
 // A signal handler may call wake(), because it uses only libuv's wake-up, which is safe there.
-void on_signal(int) {
-  signal_came = true;
+void on_signal(int number) {
+  received_signal = number;
   if (UvLoop* loop = woken_loop) loop->wake();
 }
 
@@ -45,6 +45,8 @@ StopSignals::~StopSignals() {
   woken_loop = nullptr;
 }
 
-bool StopSignals::came() const noexcept { return signal_came; }
+bool StopSignals::came() const noexcept { return received_signal != 0; }
+
+int StopSignals::exit_code() const noexcept { return 128 + received_signal; }
 
 }  // namespace ringlet::command

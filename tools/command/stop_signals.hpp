@@ -14,6 +14,8 @@ class StopSignals {
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
   bool came() const noexcept;
+  /// Returns 128 + the signal's number once one came.
+  int exit_code() const noexcept;
 };
 
 }  // namespace ringlet::command

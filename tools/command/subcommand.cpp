@@ -4,9 +4,12 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+
+#include "tools/command/standard_output.hpp"
 
 namespace ringlet::command {
 
@@ -14,6 +17,22 @@ namespace {
 
 /// While this is set, it receives the declared options, and nothing is parsed.
 const std::function<void(const CLI::App&)>* visitor = nullptr;
+
+/// Words a mistake that CLI11 found. Its own texts list unexpected words in reverse, and do not say what is wrong with a number.
+std::string describe(const CLI::App& app, const CLI::ParseError& error) {
+  constexpr std::string_view kConversion = "Could not convert: ";
+  const std::string text = error.what();
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr)
+    return fmt::format("not expected here: {}", fmt::join(app.remaining(), " "));
+  const std::size_t equals = text.find(" = ");
+  if (text.rfind(kConversion, 0) != 0 || equals == std::string::npos) return text;
+  const std::string name = text.substr(kConversion.size(), equals - kConversion.size()), value = text.substr(equals + 3);
+  double number = 0;
+  const char* what = !CLI::detail::lexical_cast(value, number) ? "give a number"
+                     : number != std::floor(number)            ? "give a whole number"
+                                                               : "the number is out of range";
+  return fmt::format("{} {}: {}", name, value, what);
+}
 
 }  // namespace
 
@@ -26,11 +45,11 @@ std::optional<int> parse_options(CLI::App& app, Arguments arguments) {
     // CLI11 expects the arguments in reverse order.
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::Success&) {
-    fmt::print("{}", app.help());
+    print_out(app.help());
     return 0;
   } catch (const CLI::ParseError& error) {
     const std::string name = app.get_name();
-    return usage_error(name.substr(name.find(' ') + 1), error.what());
+    return usage_error(name.substr(name.find(' ') + 1), describe(app, error));
   }
   return std::nullopt;
 }
@@ -46,10 +65,7 @@ bool wants_colours() {
   return ::isatty(STDOUT_FILENO) == 1 && (without == nullptr || *without == '\0');
 }
 
-void print_line(std::string_view text) {
-  fmt::print("{}\n", text);
-  std::fflush(stdout);
-}
+void print_line(std::string_view text) { print_out(fmt::format("{}\n", text)); }
 
 void print_json(const nlohmann::ordered_json& json) {
   print_line(json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));

@@ -11,6 +11,7 @@
 #include "simd/kernels.hpp"
 #include "tools/command/available_memory.hpp"
 #include "tools/tokens/group_token.hpp"
+#include "tools/tokens/saved_token.hpp"
 #include "transport/crypto/token_authenticator.hpp"
 
 namespace ringlet::command {
@@ -26,6 +27,11 @@ std::optional<std::string> find_name_mistake(const char* option, const std::stri
   const std::string limited = discovery::limited(profile).name;
   if (!text.empty() && limited == text) return std::nullopt;
   return fmt::format("{} '{}': give 1 to {} bytes of UTF-8 without control characters", option, limited, discovery::kMaxNameBytes);
+}
+
+std::optional<std::string> find_group_mistake(const std::string& group) {
+  if (const auto mistake = tokens::find_group_mistake(group)) return "--" + *mistake;
+  return find_name_mistake("--group", group);
 }
 
 std::vector<discovery::Device> machine_devices() {

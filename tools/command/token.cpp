@@ -90,7 +90,7 @@ int run_token(Arguments arguments) {
                "ringlet token");
   declare(app, line);
   if (const auto over = parse_options(app, arguments)) return *over;
-  if (const auto mistake = tokens::find_group_mistake(line.group)) return usage_error("token", "--" + *mistake);
+  if (const auto mistake = find_group_mistake(line.group)) return usage_error("token", *mistake);
   if (line.show)
     show(line);
   else if (line.save)

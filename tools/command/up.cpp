@@ -1,8 +1,11 @@
 #include <fmt/format.h>
+#include <unistd.h>
 #include <uv.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 
 #include "native/environment.hpp"
 #include "tools/command/discovery_line.hpp"
@@ -21,16 +24,17 @@ constexpr char kUpFooter[] = R"(Example:
 Shows the other machines that are up in the group as they come and go, and the jobs that run here: as a table on a terminal, else as a line for
 each change. Tells the others when it ends. Everyone on the network can see what `ringlet discover` shows of this machine; the group's token is
 no part of it.
-With the group's token (RINGLET_TOKEN or RINGLET_TOKEN_FILE) it also starts programs for those who have the token too and use `ringlet run`: as
-this user, and nothing but what --allow or the list of --allow-file names. Nothing is allowed by default. Arguments are not restricted: allow
-only programs that may be given any, so no shell and no interpreter. The list has a path per line, lines with # are comments; it is read at each
-request. Without a token it only shows this machine.
+With the group's token (RINGLET_TOKEN, RINGLET_TOKEN_FILE, or the one that `ringlet pair` or `ringlet token --save` has saved for the group)
+it also starts programs for those who have the token too and use `ringlet run`: as this user, and nothing but what --allow or the list of
+--allow-file names. Nothing is allowed by default. Arguments are not restricted: allow only programs that may be given any, so no shell and no
+interpreter. The list has a path per line, lines with # are comments; it is read at each request. Without a token it only shows this machine.
 With a token, and where the system has a DNS-SD responder (Bonjour, Avahi), browsers of services see it as _ringlet._tcp, too.
 Exit codes: 0 ended by a signal; 1 it cannot listen, or the token cannot be read; 2 a mistake on the command line.)";
 
 struct AgentLine {
   std::vector<std::string> allowed;
   std::string allow_file = agent::default_allow_file();
+  const CLI::Option* allow_file_option = nullptr;
   std::string listen;
   int max_ranks = static_cast<int>(uv_available_parallelism());
 };
@@ -40,7 +44,8 @@ void declare(CLI::App& app, AgentLine& line) {
       ->expected(1)
       ->take_all()
       ->type_name("PATH");
-  app.add_option("--allow-file", line.allow_file, "A list of more of them")->capture_default_str()->type_name("FILE");
+  line.allow_file_option =
+      app.add_option("--allow-file", line.allow_file, "A list of more of them")->capture_default_str()->type_name("FILE");
   app.add_option("--listen", line.listen, "HOST:PORT to take connections at; else all interfaces and a port that is free")
       ->type_name("HOST:PORT");
   app.add_option("--max-ranks", line.max_ranks, "How many ranks may run here at a time; as many as there are cores if not said")
@@ -85,11 +90,14 @@ int run_up(Arguments arguments) {
   options.dns_sd = !hidden;
   options.group = profile.group;
   std::optional<std::string> mistake = convert_discovery_line(line, options.datagrams);
-  if (!mistake) mistake = find_name_mistake("--group", profile.group);
+  if (!mistake) mistake = find_group_mistake(profile.group);
   if (!mistake) mistake = find_name_mistake("--name", profile.name);
   agent::AgentOptions agent;
   if (!mistake) mistake = convert(agent_line, agent);
   if (mistake) return usage_error("up", *mistake);
+  if (agent_line.allow_file_option->count() > 0 && ::access(agent_line.allow_file.c_str(), R_OK) != 0)
+    fmt::print(stderr, "ringlet up: --allow-file {} cannot be read as yet ({}); nothing of it is allowed until then\n",
+               agent_line.allow_file, std::strerror(errno));
   agent.token = tokens::find_token(profile.group, native::process_variable);
   if (!agent.token.empty()) {
     // Ranks get the token of their job, and must not get this one.

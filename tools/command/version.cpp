@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "tools/command/standard_output.hpp"
 #include "tools/command/subcommand.hpp"
 
 namespace ringlet::command {
@@ -16,7 +17,7 @@ int run_version(Arguments arguments) {
   if (json)
     print_json({{"version", RINGLET_VERSION}});
   else
-    fmt::print("ringlet {}\n", RINGLET_VERSION);
+    print_out(fmt::format("ringlet {}\n", RINGLET_VERSION));
   return 0;
 }
 

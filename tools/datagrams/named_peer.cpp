@@ -37,7 +37,8 @@ void NamedPeer::look_up() {
 }
 
 void NamedPeer::looked_up(int error, const addrinfo* found) {
-  if (error != 0) return look_up_again(kAfterFailure);
+  unknown_ = error != 0;
+  if (unknown_) return look_up_again(kAfterFailure);
   addresses_.clear();
   for (; found != nullptr && addresses_.size() < kMaxPeerAddresses; found = found->ai_next) {
     auto& address = addresses_.emplace_back();

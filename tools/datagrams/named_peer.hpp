@@ -14,6 +14,9 @@ class NamedPeer {
   void drop();
   /// Returns at most four addresses, and none while the name cannot be resolved.
   const std::vector<SocketAddress>& addresses() const noexcept { return addresses_; }
+  /// Tells whether the last look-up found no host of that name.
+  bool is_unknown() const noexcept { return unknown_; }
+  const std::string& name() const noexcept { return address_.host; }
 
  private:
   NamedPeer(LoopState& loop, const Address& address);
@@ -31,6 +34,7 @@ class NamedPeer {
   uv_getaddrinfo_t request_{};
   TimerId timer_ = 0;
   bool looking_up_ = false;
+  bool unknown_ = false;
   bool dropped_ = false;
 };
 

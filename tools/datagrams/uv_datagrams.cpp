@@ -74,6 +74,12 @@ class UvDatagrams::State {
   void answer(const DatagramSource& to, ConstBytes bytes);
   const std::vector<ListedInterface>& interfaces() const { return interfaces_; }
   Status status() const { return group_receivers_.empty() && shared_port_sockets_.empty() ? failure_ : Status{}; }
+  std::string describe_unknown() const {
+    std::string text;
+    for (const uv::NamedPeer* peer : peers_)
+      if (peer->is_unknown()) text += "; there is no host " + peer->name();
+    return text;
+  }
   std::uint16_t shared_port() const {
     return shared_port_sockets_.empty() ? std::uint16_t{0} : sockets_.at(shared_port_sockets_.front())->port();
   }
@@ -248,6 +254,7 @@ void UvDatagrams::send_to_all(ConstBytes bytes) { state_->send_to_all(bytes); }
 void UvDatagrams::send_to_peers(ConstBytes bytes) { state_->send_to_peers(bytes); }
 void UvDatagrams::answer(const DatagramSource& to, ConstBytes bytes) { state_->answer(to, bytes); }
 Status UvDatagrams::status() const { return state_->status(); }
+std::string UvDatagrams::describe_unknown() const { return state_->describe_unknown(); }
 std::uint16_t UvDatagrams::shared_port() const { return state_->shared_port(); }
 
 std::vector<NetworkInterface> UvDatagrams::interfaces() const {

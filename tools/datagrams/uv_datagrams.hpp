@@ -40,6 +40,8 @@ class UvDatagrams final : public Datagrams {
   /// If nothing can be received, neither by multicast nor at the shared port, returns `invalid_argument` with the port and the reason.
   /// Otherwise, and before start(), returns ok.
   Status status() const;
+  /// Returns "; there is no host NAME" for each named peer whose name cannot be resolved.
+  std::string describe_unknown() const;
   /// Returns the number of the shared port for IPv4, or else for IPv6. Returns 0 if nothing is received there.
   std::uint16_t shared_port() const;
 

@@ -163,4 +163,16 @@ std::optional<Instant> Directory::next_deadline() const {
   return next;
 }
 
+std::string describe_other_groups(const Directory& directory, const std::string& group) {
+  std::map<std::string, std::string> names;
+  for (const auto& [instance, machine] : directory.machines()) {
+    if (machine.profile.group == group || machine.profile.pairing_port != 0) continue;
+    std::string& list = names[machine.profile.group];
+    list += (list.empty() ? "" : ", ") + machine.profile.name;
+  }
+  std::string text;
+  for (const auto& [other, list] : names) text += (text.empty() ? "" : ", ") + other + " (" + list + ")";
+  return text;
+}
+
 }  // namespace ringlet::discovery

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "core/base/time.hpp"
@@ -96,5 +97,8 @@ class Directory {
   };
   std::deque<Departed> departed_;
 };
+
+/// Names the machines that are up in other groups than `group`, by group, such as "attic (a), home (b, c)". Empty if there are none.
+std::string describe_other_groups(const Directory& directory, const std::string& group);
 
 }  // namespace ringlet::discovery

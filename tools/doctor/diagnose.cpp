@@ -63,32 +63,35 @@ class Diagnosis {
 
   std::string group_option() const { return facts_.group.empty() ? "--group NAME" : "--group " + facts_.group; }
 
-  static bool usable(const InterfaceFacts& interface) {
-    return !interface.loopback && !interface.leads_inside && !interface.addresses.empty();
-  }
+  bool usable(const InterfaceFacts& interface) const { return is_used(facts_, interface) && !interface.addresses.empty(); }
+  /// The loopback carries multicast, though the system does not say so.
+  static bool carries_multicast(const InterfaceFacts& interface) { return interface.multicast || interface.loopback; }
 
   void look_at_interfaces() {
     const auto& all = facts_.interfaces;
-    if (std::none_of(all.begin(), all.end(), usable)) {
-      std::string inside;
-      for (const auto& one : all)
+    if (std::none_of(all.begin(), all.end(), [this](const auto& one) { return usable(one); })) {
+      std::string inside, named;
+      for (const auto& one : all) {
         if (one.leads_inside) inside += (inside.empty() ? "" : ", ") + one.name;
+        if (one.named) named += (named.empty() ? "" : ", ") + one.name;
+      }
       add(Severity::error, "no-interface", "",
-          inside.empty()
+          !named.empty() ? fmt::format("{}, which --interface names, has no address.", named)
+          : inside.empty()
               ? "No network interface but the loopback is up with an address, so no other machine can be reached."
               : fmt::format("Only {} is up, which leads to virtual machines or containers of this machine and to no other.", inside),
           "connect the cable or the Wi-Fi; then `ip address` (macOS: `ifconfig`) shows an address");
     }
     for (const auto& one : all)
-      if (usable(one) && !one.multicast)
+      if (usable(one) && !carries_multicast(one))
         add(Severity::warning, "multicast-off", one.name,
             fmt::format("Interface {} has multicast turned off, so machines behind it cannot be found by themselves.", one.name),
             fmt::format("sudo ip link set dev {} multicast on", one.name));
   }
 
   void look_at_hearing() {
-    const bool has_interface =
-        std::any_of(facts_.interfaces.begin(), facts_.interfaces.end(), [](const auto& one) { return usable(one) && one.multicast; });
+    const bool has_interface = std::any_of(facts_.interfaces.begin(), facts_.interfaces.end(),
+                                           [this](const auto& one) { return usable(one) && carries_multicast(one); });
     if (!has_interface) return;
     if (!facts_.heard_itself)
       return add(
@@ -112,6 +115,9 @@ class Diagnosis {
 
   void look_at(const PeerFacts& peer) {
     if (peer.answered || !peer.knock) return;
+    if (peer.unknown)
+      return add(Severity::error, "unknown-host", peer.name, fmt::format("There is no host called {}.", peer.knock->to.host),
+                 "check the name; or give the machine's address, which `ip address` shows there (macOS: `ifconfig`)");
     switch (peer.knock->reach) {
       case Reach::good:
       case Reach::refused:
@@ -169,6 +175,9 @@ class Diagnosis {
           fmt::format("{} has Ringlet {}, this machine {}.", machine.name, machine.version, facts_.version),
           "install the same version on both; `ringlet version` shows it");
     look_at_clock(machine);
+    if (!facts_.has_token && !std::exchange(told_of_token_, true))
+      add(Severity::warning, "no-token", "", "This machine has no token, so it can neither join nor measure the others.",
+          fmt::format("`ringlet pair {0}` where there is one, `ringlet pair {0} --join` here", group_option()));
     if (machine.port == 0)
       return add(Severity::note, "no-agent", machine.name,
                  fmt::format("{} is up without a token: it shows itself, but takes no connections, and cannot be measured.", machine.name),
@@ -188,12 +197,7 @@ class Diagnosis {
   }
 
   void look_at_paths(const MachineFacts& machine) {
-    if (!facts_.has_token) {
-      if (!std::exchange(told_of_token_, true))
-        add(Severity::warning, "no-token", "", "This machine has no token, so it can neither join nor measure the others.",
-            fmt::format("`ringlet pair {0}` where there is one, `ringlet pair {0} --join` here", group_option()));
-      return;
-    }
+    if (!facts_.has_token) return;
     const auto good = std::count_if(machine.paths.begin(), machine.paths.end(), works);
     // A cause that concerns the whole machine shows on each of its paths, but is reported once.
     std::vector<Reach> told;
@@ -236,6 +240,12 @@ class Diagnosis {
       case Reach::unreachable:
         return add(severity, "no-route", name, fmt::format("{} was heard, but {} cannot be reached ({}).", name, where, path.text),
                    fmt::format("ip route get {}", path.to.host));
+      case Reach::broken:
+        return add(
+            severity, "breaks-off", name,
+            fmt::format("{} takes connections at {}, but breaks them off ({}): what listens there is no agent, or one that failed.", name,
+                        where, path.text),
+            fmt::format("on {}: `ss -ltnp sport = {}` shows what it is; then `ringlet up {}` anew", name, path.to.port, group_option()));
       default:
         return add(severity, "firewall", name,
                    fmt::format("{} was heard, but does not take connections at {} ({}): a firewall there, or between, holds them back.",
@@ -274,6 +284,11 @@ class Diagnosis {
 };
 
 }  // namespace
+
+bool is_used(const Facts& facts, const InterfaceFacts& interface) {
+  const bool any_named = std::any_of(facts.interfaces.begin(), facts.interfaces.end(), [](const auto& one) { return one.named; });
+  return any_named ? interface.named : !interface.loopback && !interface.leads_inside;
+}
 
 std::string_view name_of(Severity severity) noexcept {
   switch (severity) {

@@ -58,13 +58,15 @@ Examination::Examination(UvLoop& loop, ExaminationOptions options)
   facts_.macos = runs_on_macos();
 }
 
-Facts Examination::run() {
+Result<Facts> Examination::run() {
   facts_.interfaces = interface_facts();
+  const auto& named = options_.datagrams.interfaces;
+  for (InterfaceFacts& one : facts_.interfaces) one.named = std::find(named.begin(), named.end(), one.name) != named.end();
   tell("listening for other machines");
-  listen(false);
+  if (Status status = listen(false); !status.ok()) return status;
   if (!options_.peers.empty() && !stopped()) {
     tell("asking those who were named");
-    listen(true);
+    if (Status status = listen(true); !status.ok()) return status;
   }
   note_peers();
   note_machines();
@@ -80,7 +82,7 @@ void Examination::run_until(const std::function<bool()>& condition) {
   while (!condition() && !stopped()) loop_.wait();
 }
 
-void Examination::listen(bool named) {
+Status Examination::listen(bool named) {
   UvDatagramsOptions datagram_options = options_.datagrams;
   datagram_options.hears_shared_port = false;
   if (!named) datagram_options.peers.clear();
@@ -88,12 +90,14 @@ void Examination::listen(bool named) {
   discovery::Discovery discovery(loop_, datagrams, {.seed = options_.seed + (named ? 1 : 0), .profile = {}, .devices = {}, .limits = {}},
                                  [](discovery::Change, const discovery::Machine&) {});
   discovery.start();
+  if (Status status = datagrams.status(); !status.ok()) return status;
   bool over = false;
   loop_.after(named ? kAskingNamed : options_.listening, [&over] { over = true; });
   run_until([&over] { return over; });
   if (!named) facts_.heard_itself = discovery.heard_itself();
   for (const auto& [instance, machine] : discovery.directory().machines()) heard_.try_emplace(instance, Heard{machine, !named});
   discovery.leave();
+  return {};
 }
 
 void Examination::note_peers() {
@@ -103,13 +107,18 @@ void Examination::note_peers() {
     peer.name = options_.peers[i];
     const std::vector<std::string> hosts = resolve(address.host);
     for (const auto& [instance, heard] : heard_)
-      for (const discovery::Sighting& sighting : heard.machine.sightings)
-        peer.answered = peer.answered || std::find(hosts.begin(), hosts.end(), to_string(sighting.from.address)) != hosts.end();
+      for (const discovery::Sighting& sighting : heard.machine.sightings) {
+        // A beacon by multicast comes from a port of its own, and tells nothing of another port that was named.
+        const bool at_port = address.port == options_.datagrams.port || address.port == sighting.from.port;
+        peer.answered =
+            peer.answered || (at_port && std::find(hosts.begin(), hosts.end(), to_string(sighting.from.address)) != hosts.end());
+      }
     if (!peer.answered && hosts.empty()) {
       peer.knock.emplace();
       peer.knock->to = address;
       peer.knock->reach = Reach::unreachable;
       peer.knock->text = "no such host name";
+      peer.unknown = true;
     } else if (!peer.answered) {
       tell(fmt::format("knocking at {}", peer.name));
       std::vector<Address> all;

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 
+#include "core/base/result.hpp"
 #include "tools/agent/path_probe.hpp"
 #include "tools/datagrams/uv_datagrams.hpp"
 #include "tools/discovery/discovery.hpp"
@@ -33,14 +34,15 @@ class Examination {
   /// `loop` must outlive this object.
   Examination(UvLoop& loop, ExaminationOptions options);
 
-  Facts run();
+  /// Fails if no datagram can be received.
+  Result<Facts> run();
 
  private:
   struct Heard {
     discovery::Machine machine;
     bool by_multicast = false;
   };
-  void listen(bool named);
+  Status listen(bool named);
   void note_peers();
   void note_machines();
   std::vector<Address> ways_to(const discovery::Machine& machine) const;

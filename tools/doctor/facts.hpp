@@ -18,6 +18,7 @@ struct InterfaceFacts {
   bool leads_inside = false;  // leads to virtual machines and containers of this machine
   bool multicast = true;
   std::uint32_t mtu = 0;  // 0 if not known
+  bool named = false;     // given on the command line; then only those are used
 };
 
 /// How far an attempt to reach a TCP address got.
@@ -29,7 +30,7 @@ enum class Reach : std::uint8_t {
   token_differs,  // the handshake's proofs do not match
   incompatible,   // the other side has another version, or another setting for encryption
   stalled,        // small messages pass, large ones do not
-  broken,         // the connection ended early
+  broken,         // the connection was taken, but ended early
 };
 
 /// One path to a machine.
@@ -58,6 +59,7 @@ struct PeerFacts {
   bool answered = false;
   std::optional<PathFacts> knock{};  // if it did not answer: the result of TCP at the same port
   bool neighbour = false;            // whether its address is in a network of this machine
+  bool unknown = false;              // whether there is no host of that name
 };
 
 /// One machine's measurements of its paths to others.
@@ -84,5 +86,8 @@ struct Facts {
   std::vector<PeerFacts> peers{};
   std::vector<MatrixRow> matrix{};
 };
+
+/// Tells whether the interface is looked at: those that were named, else those that lead to other machines.
+bool is_used(const Facts& facts, const InterfaceFacts& interface);
 
 }  // namespace ringlet::doctor

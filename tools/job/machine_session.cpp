@@ -11,6 +11,8 @@ namespace ringlet::job {
 namespace {
 
 constexpr std::size_t kMaxShownBytes = 256;
+// What was sent last has arrived by then, unless the other end takes nothing.
+constexpr Duration kFarewell = Duration::seconds(1);
 
 }  // namespace
 
@@ -21,7 +23,7 @@ MachineSession::MachineSession(EventLoop& loop, std::unique_ptr<MessageChannel> 
   channel_->start([this](Message message) { on_message(std::move(message)); }, [this](const Status& status) { close(status.text()); });
 }
 
-MachineSession::~MachineSession() = default;
+MachineSession::~MachineSession() { loop_.cancel(farewell_timer_); }
 
 void MachineSession::on_message(Message message) {
   // A closed channel may still hand on what it has received.
@@ -49,7 +51,7 @@ void MachineSession::on(const BindPort& open) {
 }
 
 void MachineSession::on(StartRanks start) {
-  if (!hailed_ || running_ || (crew_ && !opened_)) return close("it asked out of turn to start ranks");
+  if (!hailed_ || running_ || end_reason_ || (crew_ && !opened_)) return close("it asked out of turn to start ranks");
   job_.id = start.job;
   job_.program = start.program;
   job_.first_rank = static_cast<int>(start.first_rank);
@@ -84,6 +86,8 @@ void MachineSession::on(const Credit& credit) {
 void MachineSession::on(const Order& order) {
   // The last rank may have ended while the order was under way.
   if (!running_) return;
+  // end() has stopped the ranks already; only an order to kill them at once adds to it.
+  if (order.stop && end_reason_ && order.grace_ms > 0) return;
   const int number = static_cast<int>(order.signal);
   if (order.stop)
     crew_->stop(number, std::min(Duration::milliseconds(order.grace_ms), grace_));
@@ -138,20 +142,34 @@ void MachineSession::on_output(Output output) {
 void MachineSession::on_crew_over() {
   const bool ran = std::exchange(running_, false);
   if (ran) events_.on_ended(job_, end_reason_.value_or(""));
-  if (channel_)
-    send(Over{});
-  else
-    finish();
+  if (!channel_) return finish();
+  send(Over{});
+  if (end_reason_) close_after(kFarewell);
+}
+
+void MachineSession::end(const std::string& why) {
+  if (!running_) return close(why);
+  if (end_reason_) return;
+  end_reason_ = why;
+  send(Failed{1, why});
+  crew_->stop(SIGTERM, grace_);
+  close_after(grace_ + kFarewell);
+}
+
+void MachineSession::close_after(Duration time) {
+  loop_.cancel(farewell_timer_);
+  farewell_timer_ = loop_.after(time, [this] { close("the other end took too long"); });
 }
 
 void MachineSession::close(const std::string& why) {
-  if (end_reason_ || over_) return;
-  end_reason_ = why;
+  if (!channel_ || over_) return;
+  const bool ending = end_reason_.has_value();
+  if (!ending) end_reason_ = why;
   // The channel may be the caller.
   loop_.defer([channel = std::shared_ptr<MessageChannel>(std::move(channel_))] {});
   if (!running_) return finish();
   for (const bool error : {false, true}) crew_->hold_output(error, false);
-  crew_->stop(SIGTERM, grace_);
+  if (!ending) crew_->stop(SIGTERM, grace_);
 }
 
 void MachineSession::finish() {

@@ -51,6 +51,8 @@ class MachineSession {
   MachineSession(const MachineSession&) = delete;
   MachineSession& operator=(const MachineSession&) = delete;
 
+  /// Tells the other end why its job is ended here, ends it, and then the conversation.
+  void end(const std::string& why);
   /// Ends the job and the conversation, as when the channel goes.
   void close(const std::string& why);
   /// Ranks that run, or have not ended yet.
@@ -74,6 +76,7 @@ class MachineSession {
   void make_crew();
   void on_output(Output output);
   void on_crew_over();
+  void close_after(Duration time);
   void finish();
 
   EventLoop& loop_;
@@ -88,6 +91,7 @@ class MachineSession {
   Duration grace_ = Duration::seconds(5);
   std::array<std::size_t, 2> output_under_way_{};  // of stdouts and of stderrs
   std::optional<std::string> end_reason_;
+  TimerId farewell_timer_ = 0;
   AliveGuard alive_;
 };
 

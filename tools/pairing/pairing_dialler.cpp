@@ -30,7 +30,10 @@ void PairingDialler::dial_next() {
 void PairingDialler::start(std::unique_ptr<Link> link) {
   link_ = std::make_unique<ByteLink>(
       std::move(link), [this](ConstBytes bytes) { on_bytes(bytes); },
-      [this] { fail(Errc::peer_lost, "the other machine ended the connection; does it still show the code?"); });
+      [this] {
+        fail(Errc::peer_lost,
+             "the other machine ended the connection: it shows no code now, or waits after a wrong one; run this again when it shows one");
+      });
   timer_ = loop_.after(kPatience, [this] { fail(Errc::timed_out, "the other machine did not answer in time"); });
   link_->send(session_.take_outgoing());
 }

@@ -111,7 +111,7 @@ void Dial::attempt_ended(int error, int socket) {
   std::exchange(attempt_, nullptr)->drop();
   if (error == 0) return finish(open_link(loop_, socket));
   if (next_candidate_ < candidates_.size()) return try_next();
-  const std::string advice = error == ECONNREFUSED ? "; is the other rank listening there?" : "";
+  const std::string advice = error == ECONNREFUSED ? "; is the other side listening there?" : "";
   finish(Status{Errc::peer_lost, "cannot connect to " + name_of_attempt() + ": " + describe_error(error) + advice});
 }
 

@@ -141,8 +141,8 @@ std::vector<Host> read_hostfile(const std::string& path) {
   constexpr std::size_t kMaxBytes = 1 << 20;
   std::ifstream file(path, std::ios::binary);
   std::string text(kMaxBytes + 1, '\0');
-  if (file.read(text.data(), static_cast<std::streamsize>(text.size())).bad() || file.gcount() == 0)
-    refuse("--hostfile " + path, "it cannot be read, or is empty; check the path");
+  if (!file || file.read(text.data(), static_cast<std::streamsize>(text.size())).bad())
+    refuse("--hostfile " + path, "it cannot be read; check the path");
   text.resize(static_cast<std::size_t>(file.gcount()));
   if (text.size() > kMaxBytes) refuse("--hostfile " + path, "it has more than a mebibyte, which no list of hosts has");
   return parse_hostfile(path, text);

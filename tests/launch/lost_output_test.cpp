@@ -1,0 +1,56 @@
+#include <signal.h>
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+
+#include "tests/launch/command_process.hpp"
+
+using namespace ringlet::test;
+using Catch::Matchers::Contains;
+
+namespace {
+
+/// Runs `ringlet ARGUMENTS` by a shell that sends its standard output where `redirection` says.
+Outcome run_redirected(const std::string& arguments, const std::string& redirection) {
+  const TemporaryDirectory directory;
+  const std::string errors = directory.path() + "/errors";
+  const std::string line = "cd " + directory.path() + " && RINGLET_TOKEN=token-of-this-test-alone timeout 20 " + RINGLET_COMMAND + " " +
+                           arguments + " " + redirection + " 2>" + errors + " </dev/null";
+  const int status = std::system(line.c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, "", read_file(errors)};
+}
+
+}  // namespace
+
+TEST_CASE("what cannot be written to standard output is told, with exit code 1") {
+  const std::string arguments =
+      GENERATE(as<std::string>(), "--help", "launch --help", "version", "version --json", "token", "token --json", "pair --qr",
+               "completion bash", "completion --json", "status --json", "discover --once --wait 0.1 --interface lo --json",
+               "doctor --wait 0.1 --interface lo", "launch -n 2 -- /bin/echo rank", "launch -n 2 --json -- /bin/echo rank");
+  CAPTURE(arguments);
+  const Outcome full = run_redirected(arguments, ">/dev/full");
+  CAPTURE(full.err);
+  CHECK(full.exit_code == 1);
+  CHECK_THAT(full.err, Contains("cannot write") && Contains("No space left on device"));
+  const Outcome closed = run_redirected(arguments, ">&-");
+  CAPTURE(closed.err);
+  CHECK(closed.exit_code == 1);
+  CHECK_THAT(closed.err, Contains("cannot write") && Contains("Bad file descriptor"));
+}
+
+TEST_CASE("a command that runs until a signal comes ends when its standard output is lost") {
+  const std::string arguments =
+      GENERATE(as<std::string>(), "up --group home --interface lo --json --no-dns-sd", "pair --interface lo", "status --watch --json");
+  CAPTURE(arguments);
+  const Outcome outcome = run_redirected(arguments, ">/dev/full");
+  CAPTURE(outcome.err);
+  CHECK(outcome.exit_code == 1);
+  CHECK_THAT(outcome.err, Contains("cannot write to standard output: No space left on device"));
+}
+
+TEST_CASE("a command whose reader goes away ends by SIGPIPE") {
+  CommandProcess process({"status", "--watch", "--json"});
+  process.wait_for_stdout("worlds");
+  process.close_stdout();
+  CHECK(process.finish().exit_code == -SIGPIPE);
+}
