@@ -167,9 +167,9 @@ void Meeting::on_deadline() {
 
 void Meeting::schedule_report() {
   report_timer_ = loop_.after(std::min(kReports, options_.timeout / 4), [this] {
-    report_timer_ = 0;
-    report();
+    // A report may end the meeting, which cancels the next one.
     schedule_report();
+    report();
   });
 }
 
