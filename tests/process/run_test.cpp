@@ -162,7 +162,11 @@ TEST_CASE("who runs a job is killed, and nothing of it is left") {
   run->wait_for_stdout("met\n", 3);
   run->send(SIGKILL);
   for (int rank = 0; rank < 3; ++rank) wait_for_death(pid_of(run->out(), rank));
-  for (const Process& agent : home.agents) agent->wait_for_stdout(" closed the connection without announcing that");
+  for (const Process& agent : home.agents) {
+    agent->wait_for_stdout(" ended: ");
+    // The system resets the connection where the killed process had not read all that came.
+    CHECK_THAT(agent->out(), Contains(" closed the connection without announcing that") || Contains("connection reset by peer"));
+  }
   home.end();
 }
 
