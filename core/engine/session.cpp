@@ -110,12 +110,15 @@ void Session::send_owned(FrameHeader header, ConstBytes payload) {
 }
 
 std::span<const ConstBytes> Session::to_send() {
-  if (first_part_ == part_count_) fill_batch();
+  if (first_part_ == part_count_)
+    fill_batch();
+  else
+    put_owned_ahead();
   return {parts_.data() + first_part_, part_count_ - first_part_};
 }
 
 void Session::fill_batch() {
-  part_count_ = first_part_ = 0;
+  part_count_ = first_part_ = owned_in_batch_ = 0;
   using Kind = BatchEntry::Kind;
   if (!raw_.empty()) {
     raw_in_batch_ = std::exchange(raw_, {});
@@ -129,6 +132,7 @@ void Session::fill_batch() {
   for (const auto& frame : owned_) {
     if (!room()) break;
     add_to_batch(Kind::owned, frame.header, frame.payload, nullptr);
+    ++owned_in_batch_;
     bytes += frame.payload.size();
   }
   while (first_queued_ != nullptr && room()) {
@@ -142,11 +146,34 @@ void Session::fill_batch() {
 }
 
 void Session::add_to_batch(BatchEntry::Kind kind, const FrameHeader& header, ConstBytes payload, FrameSource* source) {
-  const std::size_t index = part_count_ / 2;
-  batch_[index] = {kind, header, source};
-  encode(header, headers_[index].data());
-  parts_[part_count_++] = headers_[index];
-  parts_[part_count_++] = payload;
+  put_in_batch(part_count_ / 2, {kind, header, source}, payload);
+  part_count_ += 2;
+}
+
+void Session::put_in_batch(std::size_t index, const BatchEntry& entry, ConstBytes payload) {
+  batch_[index] = entry;
+  encode(entry.header, headers_[index].data());
+  parts_[2 * index] = headers_[index];
+  parts_[2 * index + 1] = payload;
+}
+
+// On a slow network a batch takes seconds, and heartbeats and answers would wait for all of it.
+void Session::put_owned_ahead() {
+  if (owned_in_batch_ == owned_.size()) return;
+  std::size_t place = first_part_ / 2 + (current_is_untouched() ? 0 : 1);
+  while (place < part_count_ / 2 && batch_[place].kind == BatchEntry::Kind::owned) ++place;
+  const std::size_t count = std::min(owned_.size() - owned_in_batch_, (parts_.size() - part_count_) / 2);
+  for (std::size_t index = part_count_ / 2; index > place; --index)
+    put_in_batch(index - 1 + count, batch_[index - 1], parts_[2 * (index - 1) + 1]);
+  for (std::size_t index = 0; index < count; ++index) {
+    const OwnedFrame& frame = owned_[owned_in_batch_++];
+    put_in_batch(place + index, {BatchEntry::Kind::owned, frame.header, nullptr}, frame.payload);
+  }
+  part_count_ += 2 * count;
+}
+
+bool Session::current_is_untouched() const {
+  return batch_[first_part_ / 2].kind != BatchEntry::Kind::raw && first_part_ % 2 == 0 && parts_[first_part_].size() == kFrameHeaderBytes;
 }
 
 void Session::sent(std::size_t bytes) {
@@ -172,8 +199,13 @@ void Session::entry_left(std::size_t index) {
   if (entry.kind == BatchEntry::Kind::source) {
     if (entry.source != nullptr) entry.source->frame_sent(entry.header);
   } else if (entry.kind == BatchEntry::Kind::owned) {
-    owned_.pop_front();
+    pop_owned();
   }
+}
+
+void Session::pop_owned() {
+  owned_.pop_front();
+  --owned_in_batch_;
 }
 
 void Session::drop_sources() {
@@ -183,13 +215,11 @@ void Session::drop_sources() {
   // Where the peer reads this memory itself, the link copies the bytes that it still needs.
   if (const std::size_t kept = link_ ? link_->recall() : 0; kept > 0) sent(kept);
   if (first_part_ == part_count_) return;
-  const BatchEntry& current = batch_[first_part_ / 2];
-  const bool untouched = current.kind != BatchEntry::Kind::raw && first_part_ % 2 == 0 && parts_[first_part_].size() == kFrameHeaderBytes;
-  if (!untouched) {
+  if (!current_is_untouched()) {
     for (std::size_t i = first_part_; i <= (first_part_ | 1); ++i) raw_.insert(raw_.end(), parts_[i].begin(), parts_[i].end());
-    if (current.kind == BatchEntry::Kind::owned) owned_.pop_front();
+    if (batch_[first_part_ / 2].kind == BatchEntry::Kind::owned) pop_owned();
   }
-  part_count_ = first_part_ = 0;
+  part_count_ = first_part_ = owned_in_batch_ = 0;
 }
 
 void Session::finish_sending() {

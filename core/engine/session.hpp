@@ -107,7 +107,7 @@ class Session final : private LinkUser {
   void release_early(const EarlyCost& cost) { early_.release(cost); }
   const EarlyCost& kept_early() const { return early_.kept(); }
 
-  /// Queues a frame ahead of all sources' frames. The payload is copied.
+  /// Queues a frame ahead of all sources' frames that have not begun to leave. The payload is copied.
   void send_owned(FrameHeader header, ConstBytes payload);
   /// Forgets all sources. A frame that has partly left is completed from a copy, so that the peer can still read the frames after it.
   void drop_sources();
@@ -163,8 +163,12 @@ class Session final : private LinkUser {
   FrameSource* take_queued();
   void wake_waiting();
   void fill_batch();
+  void put_owned_ahead();
+  bool current_is_untouched() const;
   void add_to_batch(BatchEntry::Kind kind, const FrameHeader& header, ConstBytes payload, FrameSource* source);
+  void put_in_batch(std::size_t index, const BatchEntry& entry, ConstBytes payload);
   void entry_left(std::size_t index);
+  void pop_owned();
   void parse();
   bool parse_header();
   bool take_payload();
@@ -183,7 +187,8 @@ class Session final : private LinkUser {
   EarlyBudget early_{EarlyBudget::limits_in_world(2)};
   std::deque<FrameSource*> waiting_;  // for room in the budget
   std::deque<OwnedFrame> owned_;
-  std::vector<std::byte> raw_;  // the rest of a frame whose source is gone; sent before all frames
+  std::size_t owned_in_batch_ = 0;  // the first of them
+  std::vector<std::byte> raw_;      // the rest of a frame whose source is gone; sent before all frames
   std::vector<std::byte> raw_in_batch_;
   std::array<BatchEntry, kMaxBatchFrames> batch_{};
   std::array<std::array<std::byte, kFrameHeaderBytes>, kMaxBatchFrames> headers_{};

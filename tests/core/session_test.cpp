@@ -1,0 +1,137 @@
+#include "core/engine/session.hpp"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <deque>
+
+#include "sim/sim_network.hpp"
+#include "sim/sim_random.hpp"
+#include "tests/core/seeds.hpp"
+
+using namespace ringlet;
+
+namespace {
+
+/// Takes as many bytes as the test says.
+class TestLink final : public Link {
+ public:
+  explicit TestLink(std::vector<std::byte>& wire) : wire_(wire) {}
+  void start(LinkUser& user) override { user_ = &user; }
+  void wake() override {}
+  void finish_sending() override {}
+  std::string peer_name() const override { return "test"; }
+
+  bool take(std::size_t most) {
+    std::size_t taken = 0;
+    for (const ConstBytes part : user_->to_send()) {
+      const ConstBytes piece = part.first(std::min(part.size(), most - taken));
+      wire_.insert(wire_.end(), piece.begin(), piece.end());
+      taken += piece.size();
+    }
+    if (taken > 0) user_->sent(taken);
+    return taken > 0;
+  }
+
+ private:
+  std::vector<std::byte>& wire_;
+  LinkUser* user_ = nullptr;
+};
+
+/// Has frames whose bytes are the source's number; the frame's number is its sequence.
+class Numbers final : public FrameSource {
+ public:
+  Numbers(std::uint16_t number, std::size_t frames, std::size_t bytes)
+      : number_(number), frames_(frames), payload_(bytes, std::byte(number)) {}
+  std::optional<OutgoingFrame> next_frame() override {
+    if (next_ == frames_) return std::nullopt;
+    FrameHeader header;
+    header.kind = FrameKind::data;
+    header.stream = number_;
+    header.sequence = next_++;
+    header.payload_bytes = static_cast<std::uint32_t>(payload_.size());
+    return OutgoingFrame{header, payload_};
+  }
+  void frame_sent(const FrameHeader& header) override { in_order_ &= header.stream == number_ && header.sequence == left_++; }
+
+  bool all_reported() const { return in_order_ && left_ == frames_; }
+
+ private:
+  const std::uint16_t number_;
+  const std::size_t frames_;
+  const std::vector<std::byte> payload_;
+  std::size_t next_ = 0, left_ = 0;
+  bool in_order_ = true;
+};
+
+struct Owner final : SessionOwner {
+  PayloadSink* on_frame(Session&, const FrameHeader&) override { return nullptr; }
+  void on_session_failed(Session&, const Status&) override {}
+  void on_session_ended(Session&) override {}
+};
+
+/// A control frame that was queued when `wire_bytes` had left.
+struct Control {
+  std::vector<std::byte> payload;
+  std::size_t wire_bytes;
+};
+
+}  // namespace
+
+TEST_CASE("frames arrive whole and in their sources' order, and control overtakes what has not begun to leave") {
+  for (const auto seed : test::seeds(300)) {
+    CAPTURE(seed);
+    SimRandom random(seed);
+    // So few that there is room for control in each batch, or so many that there is not.
+    const bool room_for_all = seed % 2 == 0;
+    const std::size_t frames = room_for_all ? 7 : 50;
+    SimWorld sim(seed);
+    Owner owner;
+    std::vector<std::byte> wire;
+    auto made = std::make_unique<TestLink>(wire);
+    TestLink& link = *made;
+    Session session(std::move(made), sim.add_node().loop(), owner, {.batch_bytes = 1 + random.below(4000)});
+    std::deque<Numbers> sources;
+    for (std::uint16_t number = 0; number < 3; ++number) sources.emplace_back(number, frames, random.below(600));
+    for (Numbers& source : sources) session.mark_ready(source);
+
+    std::vector<Control> controls;
+    const std::size_t most = 1 + random.below(random.below(2) != 0 ? 40 : 2000);
+    for (bool sent = true; sent; sent = link.take(1 + random.below(most))) {
+      if (random.below(8) != 0 || controls.size() == 40) continue;
+      controls.push_back({std::vector<std::byte>(random.below(50), std::byte(random.below(256))), wire.size()});
+      FrameHeader header;
+      header.kind = FrameKind::control;
+      header.sequence = controls.size() - 1;
+      session.send_owned(header, controls.back().payload);
+    }
+    CHECK(std::all_of(sources.begin(), sources.end(), [](const Numbers& source) { return source.all_reported(); }));
+    CHECK(session.unsent_owned() == 0);
+
+    std::array<std::uint64_t, 3> next{};
+    std::uint64_t next_control = 0;
+    std::size_t at = 0;
+    while (at < wire.size()) {
+      FrameHeader header;
+      REQUIRE(wire.size() - at >= kFrameHeaderBytes);
+      REQUIRE(decode(wire.data() + at, header).ok());
+      const bool is_control = header.kind == FrameKind::control;
+      REQUIRE(header.sequence == (is_control ? next_control : next[header.stream]));
+      const std::size_t end = at + kFrameHeaderBytes + header.payload_bytes;
+      REQUIRE(end <= wire.size());
+      const ConstBytes payload = ConstBytes(wire).subspan(at + kFrameHeaderBytes, header.payload_bytes);
+      if (is_control) {
+        const Control& control = controls[next_control++];
+        CHECK(std::equal(payload.begin(), payload.end(), control.payload.begin(), control.payload.end()));
+      } else {
+        ++next[header.stream];
+        CHECK(std::all_of(payload.begin(), payload.end(), [&](std::byte byte) { return byte == std::byte(header.stream); }));
+        // This frame began before the next control frame was queued.
+        if (room_for_all && next_control < controls.size()) CHECK(controls[next_control].wire_bytes > at);
+      }
+      at = end;
+    }
+    CHECK(next == std::array<std::uint64_t, 3>{frames, frames, frames});
+    CHECK(next_control == controls.size());
+  }
+}
