@@ -17,6 +17,8 @@ find_path(xxhash_INCLUDE_DIR xxhash.h PATHS /usr/include /usr/local/include /opt
 file(CREATE_LINK ${xxhash_INCLUDE_DIR}/xxhash.h ${wasm_headers}/xxhash.h SYMBOLIC)
 find_file(XXHASH_HEADER xxhash.h PATHS ${header_folders} NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH REQUIRED)
 file(CREATE_LINK ${XXHASH_HEADER} ${wasm_headers}/xxhash.h SYMBOLIC)
+find_path(RINGLET_UTF8CPP utf8/unchecked.h PATHS ${header_folders} PATH_SUFFIXES utf8cpp NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH REQUIRED)
+file(CREATE_LINK ${RINGLET_UTF8CPP}/utf8 ${wasm_headers}/utf8 SYMBOLIC)
 if(RINGLET_TESTS)
   ringlet_link_headers(catch2 catch.hpp)
   ringlet_link_headers(dlpack dlpack.h)

@@ -1,7 +1,8 @@
 #include "simd/kernels.hpp"
 
 #include <algorithm>
-#include <vector>
+#include <array>
+#include <optional>
 
 #include "simd/target_list.hpp"
 
@@ -13,17 +14,21 @@ constexpr std::size_t number_of(DType dtype) noexcept { return static_cast<std::
 /// The targets that this CPU can run. Pointers into it stay valid until the process ends.
 class Available {
  public:
-  Available() {
-    for (const Target& target : target_list()) {
-      if (target.runs_here()) kernels_.emplace_back(target.name, *target.table);
-    }
-    for (const Kernels& kernels : kernels_) pointers_.push_back(&kernels);
+  Available() noexcept {
+    for (const Target& target : target_list())
+      if (target.runs_here() && count_ < kMost) {
+        pointers_[count_] = &kernels_[count_].emplace(target.name, *target.table);
+        ++count_;
+      }
   }
-  std::span<const Kernels* const> pointers() const noexcept { return pointers_; }
+  std::span<const Kernels* const> pointers() const noexcept { return std::span(pointers_).first(count_); }
 
  private:
-  std::vector<Kernels> kernels_;
-  std::vector<const Kernels*> pointers_;
+  static constexpr std::size_t kMost = 8;
+
+  std::size_t count_ = 0;
+  std::array<std::optional<Kernels>, kMost> kernels_;
+  std::array<const Kernels*, kMost> pointers_{};
 };
 
 }  // namespace

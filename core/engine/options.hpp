@@ -23,8 +23,8 @@ struct WorldOptions {
   Duration heartbeat_timeout = Duration::seconds(10);
   /// A warning is given when an operation has run for this long; 0 gives none.
   Duration warn_after = Duration::seconds(10);
-  Duration close_timeout = Duration::seconds(2);
-  std::size_t segment_bytes = 256 << 10;  // payload of one data frame; the world rounds it down to whole elements of any dtype
+  Duration close_timeout = Duration::seconds(2);  // after a failure
+  std::size_t segment_bytes = 256 << 10;          // payload of one data frame; the world rounds it down to whole elements of any dtype
   /// The bytes that may be sent of one operation before its receiver is known to have started it, and those of all such operations of a
   /// stream together.
   std::size_t eager_bytes = 64 << 10;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/printable.hpp"
+
 namespace ringlet {
 
 namespace {
@@ -11,16 +13,11 @@ constexpr std::size_t kMaxText = 400;
 /// A rank that has left this many control messages unread is not sent another question.
 constexpr std::size_t kMaxUnread = 64;
 
-/// Texts of other ranks are shown on terminals, so control characters are replaced and the length is bounded.
-void make_printable(std::string& text) {
-  if (text.size() > kMaxText) text.resize(kMaxText);
-  std::replace_if(text.begin(), text.end(), [](char letter) { return static_cast<unsigned char>(letter) < ' ' || letter == 127; }, '?');
-}
-
-void make_printable(wire::RankState& state) {
-  for (auto* text : {&state.host, &state.program, &state.links, &state.last.call, &state.last.group}) make_printable(*text);
+void cut_texts(wire::RankState& state) {
+  const auto cut = [](std::string& text) { text.resize(cut_text(text, kMaxText).size()); };
+  for (auto* text : {&state.host, &state.program, &state.links, &state.last.call, &state.last.group}) cut(*text);
   for (auto& operation : state.running)
-    for (auto* text : {&operation.call, &operation.group}) make_printable(*text);
+    for (auto* text : {&operation.call, &operation.group}) cut(*text);
 }
 
 }  // namespace
@@ -62,7 +59,7 @@ void Surveys::on_state(int from, const wire::RankState& state) {
   if (std::find(survey.asked.begin(), survey.asked.end(), from) == survey.asked.end()) return;
   const auto [told, is_first] = survey.told.try_emplace(from, state);
   if (!is_first) return;
-  make_printable(told->second);
+  cut_texts(told->second);
   if (survey.told.size() == survey.asked.size()) conclude(state.number);
 }
 

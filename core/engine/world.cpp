@@ -240,7 +240,7 @@ void World::close(std::function<void()> on_closed) {
   closing_ = true;
   surveys_.cancel_all();
   on_closed_ = std::move(on_closed);
-  close_deadline_ = loop_.now() + options_.close_timeout;
+  close_start_ = loop_.now();
   failure_handler_ = nullptr;
   if (failure_.ok() && busy()) {
     const std::string text = "rank " + std::to_string(options_.rank) + " closed the group while operations were pending";
@@ -276,6 +276,18 @@ void World::finish_closing() {
   });
 }
 
+/// A peer ends its direction once it has read the goodbye, and with it all that was sent before. Closing a link earlier could destroy what
+/// is still on its way over a slow network.
+bool World::has_waited_enough(Instant now) const {
+  if (now - close_start_ < options_.close_timeout) return false;
+  if (failure_.code() != Errc::cancelled || now - close_start_ >= options_.operation_timeout) return true;
+  bool reads = false;
+  peers_.for_each_session([&](const Session& session) {
+    reads |= !session.closed() && !session.receive_has_ended() && now - session.last_sign_of_life() < options_.heartbeat_timeout;
+  });
+  return !reads;
+}
+
 // --- time ---
 
 void World::schedule_tick() {
@@ -287,10 +299,7 @@ void World::schedule_tick() {
 
 void World::tick() {
   const Instant now = loop_.now();
-  if (closing_) {
-    if (now >= close_deadline_) return finish_closing();
-    return schedule_tick();
-  }
+  if (closing_) return has_waited_enough(now) ? finish_closing() : schedule_tick();
   if (failure_.ok())
     if (const Status silent = heartbeats_.on_tick(now); !silent.ok()) fail(silent);
   if (failure_.ok()) deadlines_.on_tick(now);

@@ -74,8 +74,9 @@ class World final : private SessionOwner, private GroupHost {
 
   /// Ends the world on all ranks with this reason. Only the first call has an effect.
   void fail(const Status& status) override;
-  /// Leaves the world: says goodbye to every rank, waits at most the close timeout until everything is sent, then closes the links. Pending
-  /// operations end as `cancelled`. `on_closed` runs once, from the loop.
+  /// Leaves the world: says goodbye to every rank, waits until all have read it, then closes the links. A rank that is silent for the
+  /// heartbeat timeout is not waited for, nor after a failure one that takes longer than the close timeout. Pending operations end as
+  /// `cancelled`. `on_closed` runs once, from the loop.
   void close(std::function<void()> on_closed);
 
   const Status& failure() const override { return failure_; }
@@ -106,6 +107,7 @@ class World final : private SessionOwner, private GroupHost {
   void schedule_tick();
   void tick();
   void finish_closing_if_done();
+  bool has_waited_enough(Instant now) const;
   void finish_closing();
   void end_operations(const Status& status);
 
@@ -125,7 +127,7 @@ class World final : private SessionOwner, private GroupHost {
   std::function<void()> on_closed_;
   Status failure_;
   bool closing_ = false;
-  Instant close_deadline_{};
+  Instant close_start_{};
   TimerId tick_timer_ = 0;
   TimerId word_timer_ = 0;  // a relayed link broke, and the rank to blame is not known yet
 };

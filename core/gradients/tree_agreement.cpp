@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/hash.hpp"
+#include "core/base/printable.hpp"
 #include "core/engine/requests.hpp"
 #include "core/gradients/tree_text.hpp"
 
@@ -75,7 +76,7 @@ Status TreeAgreement::describe() const {
     if (!trees[side]) return unreadable(side, "cannot be read");
   }
   const auto whose = [&](std::size_t side) { return "rank " + std::to_string(ranks_[side]) + "'s"; };
-  return {Errc::mismatch, call_ + ": the ranks' trees differ: " + difference(*trees[0], whose(0), *trees[1], whose(1)),
+  return {Errc::mismatch, call_ + ": the ranks' trees differ: " + printable(difference(*trees[0], whose(0), *trees[1], whose(1))),
           group_.members().world_rank(ranks_[1])};
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <memory>
 #include <ringlet/status.hpp>
 #include <span>
@@ -33,6 +34,10 @@ class LinkUser {
   ~LinkUser() = default;
 };
 
+/// A value that the two ends of one authenticated link share, and that no other link has. What one end signs together with it is proved for
+/// this link alone. All zero where no handshake made the link.
+using LinkBinding = std::array<std::byte, 32>;
+
 /// An ordered, reliable byte pipe to one peer. Belongs to the loop's thread. Destruction closes it at once, drops what was not sent, and
 /// ends all calls to the user; it is allowed inside a call to the user.
 class Link {
@@ -60,6 +65,13 @@ class Link {
   virtual std::string own_name() const { return {}; }
   /// The medium that carries most of the bytes: "tcp" or "memory".
   virtual std::string_view medium() const { return "tcp"; }
+
+  const LinkBinding& binding() const { return binding_; }
+  /// Called once, by the handshake that authenticates the link.
+  void set_binding(const LinkBinding& binding) { binding_ = binding; }
+
+ private:
+  LinkBinding binding_{};
 };
 
 }  // namespace ringlet

@@ -14,7 +14,7 @@ namespace ringlet {
 
 /// The timeouts of a dial's parts.
 struct DialTimes {
-  Duration connect = Duration::seconds(5);
+  Duration connect = Duration::seconds(4);  // so that the first report of a meeting, after 5 s, can say what was not answered
   Duration handshake = Duration::seconds(10);
 };
 

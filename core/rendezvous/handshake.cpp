@@ -18,6 +18,7 @@ constexpr std::size_t kFlagsAt = 6;
 constexpr std::string_view kDialler = "ringlet dialler";
 constexpr std::string_view kAcceptor = "ringlet acceptor";
 constexpr std::string_view kKeys = "ringlet keys";
+constexpr std::string_view kBinding = "ringlet binding";
 
 std::array<std::byte, kRequestBytes> encode(const LinkRequest& request) {
   std::array<std::byte, kRequestBytes> out{};
@@ -111,6 +112,9 @@ void Handshake::finish(LinkSide side) {
     wipe(*agreed);
     link = std::make_unique<SecureLink>(loop_, std::move(link), authenticator_.make_cipher(dials ? keys.from_dialler : keys.from_acceptor),
                                         authenticator_.make_cipher(dials ? keys.from_acceptor : keys.from_dialler));
+    link->set_binding(keys.binding);
+  } else {
+    link->set_binding(sign(kBinding));
   }
   on_done(std::move(link));
 }

@@ -31,7 +31,11 @@ namespace ringlet {
 // the same as in the proofs (key_schedule.hpp); records of a SecureLink follow. The pattern is that of NNpsk in the Noise Protocol
 // Framework: the token authenticates, the fresh keys encrypt. An attacker that has recorded a link and learns the token later can read
 // nothing of it (forward secrecy). Without a token anybody could be in the middle, and encryption keeps out only attackers that merely
-// listen. Sources: RFC 7748 (X25519), RFC 5869 (HKDF), RFC 8439 (ChaCha20-Poly1305).
+// listen.
+//
+// Both ends also derive the link's binding (core/ports/link.hpp), which they may sign with keys of their own: with encryption from the
+// agreed secret, so that two links which somebody in the middle joins have two; without from an HMAC under the token over "ringlet binding"
+// and the same as in the proofs. Sources: RFC 7748 (X25519), RFC 5869 (HKDF), RFC 8439 (ChaCha20-Poly1305).
 
 inline constexpr std::size_t kNonceBytes = 32;
 /// The bit of the preface's flags, in its byte 6, that says that the bytes behind the handshake are encrypted.

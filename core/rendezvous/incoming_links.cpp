@@ -1,6 +1,6 @@
 #include "core/rendezvous/incoming_links.hpp"
 
-#include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "core/base/address.hpp"
@@ -9,6 +9,9 @@
 namespace ringlet {
 
 namespace {
+
+// More than a world has ranks.
+constexpr std::size_t kMaxProvedHosts = 4'096;
 
 std::string host_or_name(const std::string& peer_name) {
   const auto address = parse_address(peer_name);
@@ -61,10 +64,8 @@ Acceptor IncomingLinks::acceptor() {
 void IncomingLinks::admit(std::unique_ptr<Link> link, bool upgraded) {
   const std::string name = link->peer_name();
   const std::string host = host_or_name(name);
-  if (pending() >= options_.max_pending) return;
-  std::size_t& from_host = per_host_[host];
-  if (from_host >= options_.max_pending_per_host) return;
-  ++from_host;
+  if (!make_room(host)) return;
+  ++per_host_[host];
   const Id id = ++last_id_;
   PendingLink& entry = pending_links_[id];
   entry.name = name;
@@ -72,6 +73,28 @@ void IncomingLinks::admit(std::unique_ptr<Link> link, bool upgraded) {
   entry.upgraded = upgraded;
   entry.timer = loop_.after(options_.handshake_timeout, [this, id] { drop(id); });
   entry.first_bytes = std::make_unique<FirstBytesReader>(*this, id, std::move(link));
+}
+
+/// Drops a link where there are too many for another one from this host; false where it is the other one that has to go.
+bool IncomingLinks::make_room(const std::string& host) {
+  const auto own = per_host_.find(host);
+  const bool host_is_full = own != per_host_.end() && own->second >= options_.max_pending_per_host;
+  if (!host_is_full && pending() < options_.max_pending) return true;
+  // The larger, the sooner it goes; ids grow with time.
+  const auto expendability = [&](const auto& place) {
+    const auto& [id, entry] = *place;
+    return std::tuple(!proved_hosts_.contains(entry.host), per_host_.at(entry.host), std::numeric_limits<Id>::max() - id);
+  };
+  auto victim = pending_links_.end();
+  for (auto place = pending_links_.begin(); place != pending_links_.end(); ++place) {
+    const PendingLink& entry = place->second;
+    const bool counts = !entry.host.empty() && entry.relay == 0 && (!host_is_full || entry.host == host);
+    if (counts && (victim == pending_links_.end() || expendability(place) > expendability(victim))) victim = place;
+  }
+  if (victim == pending_links_.end()) return false;
+  if (proved_hosts_.contains(victim->second.host) && !proved_hosts_.contains(host)) return false;
+  drop(victim->first);
+  return true;
 }
 
 IncomingLinks::PendingLink IncomingLinks::take(Id id) {
@@ -179,6 +202,8 @@ void IncomingLinks::when_relays_end(Duration timeout, std::function<void()> on_e
 }
 
 void IncomingLinks::on_authenticated(Id id, Result<std::unique_ptr<Link>> link) {
+  if (const std::string& host = pending_links_.at(id).host; link.ok() && !host.empty() && proved_hosts_.size() < kMaxProvedHosts)
+    proved_hosts_.insert(host);
   const PendingLink entry = take(id);
   if (entry.relay != 0) {
     const auto relay = relays_.find(entry.relay);

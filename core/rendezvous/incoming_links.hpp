@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 
@@ -27,8 +28,9 @@ struct IncomingLinksOptions {
 };
 
 /// Takes every link that comes in, and passes it on once the peer's request is known. A peer that speaks Ringlet has to prove first that it
-/// knows the token; a link with another protocol is passed on by its first bytes, if there is a user for it. Links that exceed a bound or a
-/// deadline are dropped. Belongs to the loop's thread.
+/// knows the token; a link with another protocol is passed on by its first bytes, if there is a user for it. Links that exceed a deadline
+/// are dropped, and where there are too many, the oldest of the host that has the most, so that nobody can keep others out by connections
+/// that prove nothing; hosts of which one has proved that it knows the token come last. Belongs to the loop's thread.
 class IncomingLinks {
  public:
   /// Starts the link before it returns, or destroys it.
@@ -47,7 +49,7 @@ class IncomingLinks {
   IncomingLinks(const IncomingLinks&) = delete;
   IncomingLinks& operator=(const IncomingLinks&) = delete;
 
-  /// Takes over a link that was accepted. It is dropped where too many are pending already.
+  /// Takes over a link that was accepted.
   void receive(std::unique_ptr<Link> link) { admit(std::move(link), false); }
   /// Like receive(), for a link of another protocol that was upgraded (a WebSocket), over which the peer has to speak Ringlet.
   void receive_upgraded(std::unique_ptr<Link> link) { admit(std::move(link), true); }
@@ -91,6 +93,7 @@ class IncomingLinks {
     std::size_t side = 0;
   };
   void admit(std::unique_ptr<Link> link, bool upgraded);
+  bool make_room(const std::string& host);
   void on_first_bytes(Id id, std::unique_ptr<Link> link, const FirstBytes& first);
   void on_request(Id id, const LinkRequest& request);
   void on_relay_request(Id id, const LinkRequest& request);
@@ -110,6 +113,7 @@ class IncomingLinks {
   OnOtherProtocol on_other_protocol_;
   std::map<Id, PendingLink> pending_links_;
   std::map<std::string, std::size_t> per_host_;
+  std::set<std::string> proved_hosts_;
   std::map<RelayKey, Id> waiting_;  // pending links
   std::map<Id, std::unique_ptr<Relay>> relays_;
   int rank_ = 0, natives_ = 1, size_ = 1;  // of the world whose guests it relays between

@@ -21,6 +21,7 @@ void derive_keys(Authenticator& authenticator, const Key& salt, const Key& agree
   Key extracted = authenticator.hmac(salt, agreed);
   keys.from_dialler = expand(authenticator, extracted, "ringlet dialler to acceptor");
   keys.from_acceptor = expand(authenticator, extracted, "ringlet acceptor to dialler");
+  keys.binding = expand(authenticator, extracted, "ringlet binding");
   wipe(extracted);
 }
 

@@ -1,12 +1,14 @@
 #pragma once
 
 #include "core/ports/authenticator.hpp"
+#include "core/ports/link.hpp"
 
 namespace ringlet {
 
-/// One key for each direction of a link.
+/// One key for each direction of a link, and the link's binding, from which neither follows.
 struct TrafficKeys {
   Key from_dialler{}, from_acceptor{};
+  LinkBinding binding{};
 
   TrafficKeys() = default;
   TrafficKeys(const TrafficKeys&) = delete;
@@ -18,7 +20,7 @@ struct TrafficKeys {
 };
 
 /// HKDF-SHA-256 (RFC 5869): extracts with `salt` from the secret that the two sides have agreed on, and expands with a text for each
-/// direction.
+/// direction and for the binding.
 void derive_keys(Authenticator& authenticator, const Key& salt, const Key& agreed, TrafficKeys& keys);
 
 }  // namespace ringlet

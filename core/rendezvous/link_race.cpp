@@ -114,7 +114,7 @@ void LinkRace::on_accepted(LinkCandidate& candidate) { end(Winner{candidate.take
 // --- the end ---
 
 void LinkRace::on_lost(LinkCandidate& candidate, const Status& status) {
-  last_error_ = status.text();
+  last_failure_ = status;
   const bool hopeless =
       std::all_of(candidates_.begin(), candidates_.end(), [](const auto& one) { return one->state() == LinkCandidate::State::hopeless; });
   if (hopeless) return end(Status(status.code() == Errc::protocol_error ? Errc::protocol_error : Errc::mismatch, status.text()));

@@ -36,7 +36,7 @@ class LinkRace {
   LinkRace(const LinkRace&) = delete;
   LinkRace& operator=(const LinkRace&) = delete;
 
-  const std::string& last_error() const { return last_error_; }
+  const Status& last_failure() const { return last_failure_; }
 
  private:
   enum class Stage : std::uint8_t { gathering, measuring, nominating, over };
@@ -65,7 +65,7 @@ class LinkRace {
   LinkCandidate* nominee_ = nullptr;
   Stage stage_ = Stage::gathering;
   TimerId timer_ = 0;
-  std::string last_error_;
+  Status last_failure_;
 };
 
 }  // namespace ringlet

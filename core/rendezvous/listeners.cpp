@@ -20,14 +20,30 @@ std::vector<Address> addresses_to_listen_at(const MeetingOptions& options, int r
   return {{v6 ? "::" : "0.0.0.0", 0}};
 }
 
-Status Listeners::open(std::span<const Address> addresses, std::span<const std::string> additional_hosts, const Acceptor& on_accept) {
-  if (listeners_.empty()) {
+Result<std::unique_ptr<Listener>> listen_at_one_of(Network& network, const std::string& host, const PortRange& ports, int preferred,
+                                                   const Acceptor& on_accept) {
+  if (ports.any()) return network.listen({host, 0}, on_accept);
+  Status failure;
+  for (int i = 0; i < ports.count(); ++i) {
+    auto listener = network.listen({host, static_cast<std::uint16_t>(ports.first + (preferred + i) % ports.count())}, on_accept);
+    if (listener.ok()) return listener;
+    failure = listener.status();
+  }
+  return failure;
+}
+
+Status Listeners::open(std::span<const Address> addresses, std::span<const std::string> additional_hosts, const PortRange& ports,
+                       int preferred, const Acceptor& on_accept) {
+  if (listeners_.empty())
     for (const Address& address : addresses) {
-      auto listener = network_.listen(address, on_accept);
+      const bool chooses = address.port == 0 && !ports.any() && !is_loopback(address);
+      auto listener = chooses ? listen_at_one_of(network_, address.host, ports, preferred, on_accept) : network_.listen(address, on_accept);
+      if (!listener.ok() && chooses)
+        return {listener.status().code(),
+                "none of the ports " + to_string(ports) + " of RINGLET_PORTS can be used; the last one: " + listener.status().text()};
       if (!listener.ok()) return listener.status();
       listeners_.push_back(std::move(listener).value());
     }
-  }
   const std::uint16_t port = address().port;
   for (const std::string& host : additional_hosts) {
     auto listener = network_.listen({host, port}, on_accept);

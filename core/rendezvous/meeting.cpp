@@ -60,7 +60,8 @@ void Meeting::start(std::function<void(const Status&)> on_met) {
 }
 
 Status Meeting::listen() {
-  const Status status = listeners_.open(addresses_to_listen_at(options_, rank()), options_.also_at, incoming_->acceptor());
+  const Status status =
+      listeners_.open(addresses_to_listen_at(options_, rank()), options_.also_at, options_.ports, rank(), incoming_->acceptor());
   return status.ok() ? status : Status(status.code(), rank_text(rank()) + " cannot listen: " + status.text(), rank());
 }
 
@@ -205,7 +206,7 @@ std::pair<std::string, int> Meeting::waits_for() const {
     text += ": the coordinator still waits for other ranks";
   } else if (!missing.empty()) {
     text += ": no connection with " + ranks_text(missing);
-    culprit = missing.front();
+    if (missing.size() == 1) culprit = missing.front();
   } else if (!awaits_guests) {
     text += rank() == 0 ? ": not ready: " + barrier_.awaited_text() : ": other ranks are not ready";
     if (rank() == 0) culprit = barrier_.latest();

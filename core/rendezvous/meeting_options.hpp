@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/address.hpp"
+#include "core/base/port_range.hpp"
 #include "core/base/time.hpp"
 #include "core/ports/shortcut.hpp"
 #include "core/wire/control.hpp"
@@ -21,6 +22,8 @@ struct MeetingOptions {
   /// With a coordinator: where this rank listens. On rank 0 port 0 means the coordinator's port. Where it is not set, rank 0 listens at the
   /// coordinator's address, and other ranks where they can be reached.
   std::optional<Address> listen_at;
+  /// With a coordinator: the ports at which this rank may listen where it chooses one, beyond the loopback.
+  PortRange ports{};
   /// Further hosts at which this rank listens at the same port; those where that fails are left out.
   std::vector<std::string> also_at{};
   /// With a coordinator: the addresses that the other ranks are told, the likeliest first. Port 0 stands for the port at which this rank

@@ -50,11 +50,16 @@ void RankDials::stop() {
 
 std::string RankDials::complaints() const {
   std::string text;
+  bool unanswered = false;
+  const auto add = [&](const Status& failure) {
+    if (failure.ok()) return;
+    text += "; " + failure.text();
+    unanswered |= failure.code() == Errc::timed_out;
+  };
   for (const auto& [peer, race] : races_)
-    if (!links_.has(peer) && !race->last_error().empty()) text += "; " + race->last_error();
-  for (const auto& [peer, attempt] : attempts_)
-    if (!attempt.last_error.empty()) text += "; " + attempt.last_error;
-  return text;
+    if (!links_.has(peer)) add(race->last_failure());
+  for (const auto& [peer, attempt] : attempts_) add(attempt.last_failure);
+  return unanswered ? text + "; a firewall there may hold TCP back (`ringlet doctor` tells what to type)" : text;
 }
 
 // --- ranks with one address ---
@@ -83,7 +88,7 @@ void RankDials::on_dialled(int peer, Result<std::unique_ptr<Link>> link) {
 
 void RankDials::on_dial_failed(int peer, const Status& status) {
   Attempt& attempt = attempts_.at(peer);
-  attempt.last_error = status.text();
+  attempt.last_failure = status;
   attempt.refusals = status.code() == Errc::mismatch ? attempt.refusals + 1 : 0;
   // A program that does not speak Ringlet, or another version of it, will fail the same way when it is dialled again.
   if (attempt.refusals >= kMaxRefusals || status.code() == Errc::protocol_error) return fail(peer, status);

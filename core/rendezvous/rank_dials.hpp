@@ -48,7 +48,7 @@ class RankDials {
     wire::ControlMessage first_message{};
     RetryPause pause{};
     int refusals = 0;  // in a row
-    std::string last_error{};
+    Status last_failure{};
   };
 
   void race(int peer, std::vector<wire::Endpoint> targets, std::uint64_t world_id);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/printable.hpp"
 #include "core/engine/send_control.hpp"
 #include "core/ports/release_later.hpp"
 
@@ -15,13 +16,7 @@ constexpr std::size_t kMaxShownNameBytes = 80;
 }  // namespace
 
 std::string name_for_people(const std::string& name, const std::string& peer_name) {
-  std::string shown = name.substr(0, kMaxShownNameBytes);
-  // The name is not cut in the middle of a UTF-8 sequence.
-  if (name.size() > kMaxShownNameBytes)
-    while (!shown.empty() && (static_cast<unsigned char>(name[shown.size()]) & 0xc0u) == 0x80u) shown.pop_back();
-  for (char& letter : shown)
-    if (static_cast<unsigned char>(letter) < 0x20 || letter == 0x7f) letter = ' ';
-  return shown.empty() ? peer_name : shown + ", " + peer_name;
+  return name.empty() ? peer_name : std::string(cut_text(name, kMaxShownNameBytes)) + ", " + peer_name;
 }
 
 Seats::Seats(EventLoop& loop, const WorldOptions& options, Instant deadline, std::function<void()> on_changed)

@@ -50,7 +50,7 @@ class Seats final : private SessionOwner {
   TimerId timer_ = 0;
 };
 
-/// A guest's name in a form that a status can show: printable, of bounded length, with the address.
+/// A guest's name in a form that a status can show: of bounded length, with the address.
 std::string name_for_people(const std::string& name, const std::string& peer_name);
 
 }  // namespace ringlet

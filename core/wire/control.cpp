@@ -88,7 +88,7 @@ static void visit_fields(auto& fields, Is<Seat> auto& seat) {
 static void visit_fields(auto& fields, Is<LinkProbe> auto& probe) {
   fields.number(1, probe.number);
   fields.flag(2, probe.answer);
-  fields.text(3, probe.padding);
+  fields.bytes(3, probe.padding);
 }
 
 static void visit_fields(auto& fields, Is<LinkCosts> auto& costs) {

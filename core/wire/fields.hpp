@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/base/bytes.hpp"
+#include "core/base/printable.hpp"
 
 /// Reads and writes plain structs as Protobuf messages. A message lists its fields once for both directions, in a function next to it that
 /// argument-dependent lookup finds:
@@ -49,6 +50,9 @@ class FieldWriter {
   void text(Tag tag, const std::string& value) {
     if (!value.empty()) writer_.add_string(tag, value);
   }
+  void bytes(Tag tag, const std::string& value) {
+    if (!value.empty()) writer_.add_bytes(tag, value);
+  }
   template <class Choice>
   void choice(Tag tag, Choice value) {
     if (value != Choice{}) writer_.add_enum(tag, static_cast<std::int32_t>(value));
@@ -68,8 +72,8 @@ class FieldWriter {
   void fixed_numbers(Tag tag, const std::vector<std::uint64_t>& values, std::size_t) {
     writer_.add_packed_fixed64(tag, values.begin(), values.end());
   }
-  void texts(Tag tag, const std::vector<std::string>& values, std::size_t) {
-    for (const std::string& value : values) writer_.add_string(tag, value);
+  void byte_strings(Tag tag, const std::vector<std::string>& values, std::size_t) {
+    for (const std::string& value : values) writer_.add_bytes(tag, value);
   }
   template <class Message>
   void messages(Tag tag, const std::vector<Message>& values, std::size_t) {
@@ -105,8 +109,12 @@ class FieldReader {
   void flag(Tag tag, bool& value) {
     if (takes(tag, Type::varint)) value = reader_.get_uint64() != 0;  // get_bool() reads past the end
   }
+  /// A text for people, or a name: nothing behind this line has to fear what it does to a terminal.
   void text(Tag tag, std::string& value) {
-    if (takes(tag, Type::length_delimited)) value = reader_.get_string();
+    if (takes(tag, Type::length_delimited)) value = printable(view_of(reader_.get_view()));
+  }
+  void bytes(Tag tag, std::string& value) {
+    if (takes(tag, Type::length_delimited)) value = reader_.get_bytes();
   }
   /// `set_known(value, number)`, defined next to the enumeration, chooses the value for a number that this version may not know.
   template <class Choice>
@@ -126,8 +134,8 @@ class FieldReader {
     if (!takes(tag, Type::length_delimited)) return;
     for (const std::uint64_t value : reader_.get_packed_fixed64()) add(values, value, most);
   }
-  void texts(Tag tag, std::vector<std::string>& values, std::size_t most) {
-    if (takes(tag, Type::length_delimited)) add(values, reader_.get_string(), most);
+  void byte_strings(Tag tag, std::vector<std::string>& values, std::size_t most) {
+    if (takes(tag, Type::length_delimited)) add(values, reader_.get_bytes(), most);
   }
   template <class Message>
   void messages(Tag tag, std::vector<Message>& values, std::size_t most) {
@@ -137,6 +145,7 @@ class FieldReader {
  private:
   using Type = protozero::pbf_wire_type;
 
+  static std::string_view view_of(protozero::data_view view) { return {view.data(), view.size()}; }
   template <class Value>
   static void add(std::vector<Value>& values, Value value, std::size_t most) {
     if (values.size() == most) throw protozero::exception();

@@ -41,6 +41,7 @@ reference::Beacon to_reference_beacon(const Beacon& beacon) {
     for (const IpAddress& address : interface.addresses) added->add_addresses(text_of(address.bytes()));
   }
   to.set_pairing_port(beacon.profile.pairing_port);
+  for (const IpAddress& address : beacon.known) to.add_known(text_of(address.bytes()));
   return to;
 }
 
@@ -92,14 +93,14 @@ TEST_CASE("the largest beacon fits into a datagram, and what is beyond the limit
   CHECK(decoded->profile.interfaces[7].addresses.empty());
 }
 
-TEST_CASE("texts are cut between characters and lose what cannot be shown") {
+TEST_CASE("texts are cut between characters, and what cannot be shown is replaced") {
   Profile profile;
   profile.name = std::string(63, 'a') + "\xc3\xa4";  // a character of two bytes across the limit
   profile.version = "1\x1b[31m\n2\x7f\xc2\x9b";
   profile.group = "a\xff z";
   profile = limited(profile);
   CHECK(profile.name == std::string(63, 'a'));
-  CHECK(profile.version == "1[31m2");
+  CHECK(profile.version == "1?[31m?2??");
   CHECK(profile.group == "a? z");
 }
 

@@ -39,7 +39,7 @@ TEST_CASE("listeners open further hosts as far as that works, and know at which 
   Listeners listeners(node.network());
   const std::vector<Address> addresses{{node.host(), 0}};
   const std::vector<std::string> hosts{"10.1.0.1", "10.9.9.9"};
-  REQUIRE(listeners.open(addresses, hosts, [](std::unique_ptr<Link>) {}).ok());
+  REQUIRE(listeners.open(addresses, hosts, {}, 0, [](std::unique_ptr<Link>) {}).ok());
   const std::uint16_t port = listeners.address().port;
   CHECK(port != 0);
   using Kind = wire::Endpoint::Kind;
@@ -54,10 +54,32 @@ TEST_CASE("listeners open further hosts as far as that works, and know at which 
   CHECK(reachable[2] == wire::Endpoint{node.host(), port, "wlan0", Kind::wireless});
 
   Listeners second(node.network());
-  CHECK_FALSE(second.open(std::vector<Address>{{node.host(), port}}, {}, [](std::unique_ptr<Link>) {}).ok());
+  CHECK_FALSE(second.open(std::vector<Address>{{node.host(), port}}, {}, {}, 0, [](std::unique_ptr<Link>) {}).ok());
 }
 
 // --- dial ---
+
+TEST_CASE("ranks of one machine take different ports of those that a firewall lets in, and say so where none is left") {
+  SimWorld world(1);
+  SimNode& node = world.add_node();
+  const std::vector<Address> anywhere{{node.host(), 0}};
+  std::vector<std::unique_ptr<Listeners>> ranks;
+  const auto open = [&](int preferred) {
+    return ranks.emplace_back(std::make_unique<Listeners>(node.network()))
+        ->open(anywhere, {}, {47'175, 47'177}, preferred, [](std::unique_ptr<Link>) {});
+  };
+  REQUIRE(open(5).ok());
+  CHECK(ranks[0]->address().port == 47'177);
+  REQUIRE(open(2).ok());
+  CHECK(ranks[1]->address().port == 47'175);
+  REQUIRE(open(0).ok());
+  CHECK(ranks[2]->address().port == 47'176);
+  CHECK_THAT(open(1).text(), Contains("none of the ports 47175-47177 of RINGLET_PORTS can be used"));
+  CHECK(parse_port_range("47175-47177") == PortRange{47'175, 47'177});
+  CHECK(parse_port_range("80") == PortRange{80, 80});
+  CHECK(parse_port_range("any") == PortRange{});
+  for (const char* text : {"", "0", "5-4", "1-70000", "1-", "-1", "a", "1-2-3"}) CHECK_FALSE(parse_port_range(text));
+}
 
 TEST_CASE("of each pair one rank dials the other, and two guests both dial their relay") {
   for (int size = 2; size <= 7; ++size) {

@@ -108,7 +108,7 @@ TEST_CASE("who falls silent is asked once a second, by as much as its beacon was
   Notebook book;
   book.take(1, 1, "attic");
   CHECK(book.directory.ask_silent(book.now).empty());
-  book.wait(2'199);
+  book.wait(1'299);
   CHECK(book.directory.ask_silent(book.now).empty());
   CHECK(*book.directory.next_deadline() == book.now + Duration::milliseconds(1));
   book.wait(1);
@@ -129,6 +129,23 @@ TEST_CASE("one address cannot fill the directory") {
   for (std::uint64_t instance = 1; instance <= 10'000; ++instance) book.take(instance, 1, "flood", kPresence, 7);
   CHECK(book.directory.machines().size() == 16);
   CHECK(book.take(50'000, 1, "attic", kPresence, 1));
+}
+
+TEST_CASE("a flood from several addresses that stays hides nobody else") {
+  Notebook book;
+  for (std::uint64_t sequence = 1; sequence <= 3; ++sequence) {
+    for (std::uint64_t instance = 1; instance <= 400; ++instance)
+      book.take(instance, sequence, "flood", kPresence, static_cast<std::uint16_t>(100 + instance % 20));
+    book.wait(100);
+  }
+  book.wait(1'000);
+  CHECK(book.directory.machines().size() == 256);
+  for (std::uint64_t instance = 1; instance <= 10; ++instance)
+    CHECK(book.take(1'000 + instance, 1, "home", kPresence, static_cast<std::uint16_t>(instance)));
+  CHECK(book.directory.machines().size() == 256);
+  for (std::uint64_t instance = 500; instance <= 900; ++instance)
+    book.take(instance, 1, "flood", kPresence, static_cast<std::uint16_t>(100 + instance % 20));
+  CHECK(book.directory.find([](const Machine& machine) { return machine.profile.name == "home"; }).size() == 10);
 }
 
 TEST_CASE("a flood from many addresses pushes out no established machine, and its memory is bounded") {

@@ -149,6 +149,40 @@ TEST_CASE("where multicast is blocked, a named peer is found, and finds") {
   }
 }
 
+TEST_CASE("where multicast is blocked, one peer that all name is enough for all to find all") {
+  for (const auto seed : seeds(30)) {
+    CAPTURE(seed);
+    Village village({.seed = seed, .lost = 50}, seed % 2 == 0 ? 5 : 20);
+    village.air.multicast = false;
+    for (std::size_t i = 1; i < village.hosts.size(); ++i)
+      village.hosts[i]->station.peers = {address_on(1, village.hosts[0]->station.number())};
+    village.start();
+    CHECK(village.air.run_until([&] { return village.all_know_all(); }, Duration::seconds(10)));
+    Host looker(village.air, "looker", {1}, false);
+    looker.station.peers = {address_on(1, village.hosts[0]->station.number())};
+    looker.start();
+    CHECK(village.air.run_until([&] { return looker.known() == village.hosts.size(); }, Duration::seconds(5)));
+  }
+}
+
+TEST_CASE("introductions make nobody send much to a third party") {
+  Air air({.seed = 1});
+  Host asker(air, "asker", {1}, false);
+  Station& liar = air.add_station({1});
+  asker.station.peers = {address_on(1, liar.number())};
+  asker.start();
+  air.run_for(Duration::milliseconds(50));
+  for (std::uint64_t lie = 0; lie < 1'000; ++lie) {
+    Beacon beacon{Beacon::Kind::presence, 77, lie + 1, {}};
+    for (std::uint16_t i = 0; i < kMaxKnown; ++i)
+      beacon.known.push_back(address_on(1, static_cast<std::uint16_t>(100 + lie % 50 * kMaxKnown + i)));
+    liar.answer({address_on(1, asker.station.number()), 1, 0, 0}, bytes_of(encode_beacon(beacon)));
+    air.run_for(Duration::milliseconds(10));
+  }
+  // In these 10 s: 32 addresses in each 3 s, two queries to each, and those to the liar itself.
+  CHECK(asker.station.answers < 4 * 32 * 2 + 20);
+}
+
 TEST_CASE("who only looks is not seen, and gets its answers at once") {
   Village village({.seed = 1}, 3);
   village.start();

@@ -1,6 +1,7 @@
 #include "core/rendezvous/handshake.hpp"
 
 #include <catch2/catch.hpp>
+#include <set>
 
 #include "core/rendezvous/dialler.hpp"
 #include "sim/sim_network.hpp"
@@ -141,6 +142,32 @@ TEST_CASE("both sides prove that they know the token and hand the link on untouc
   }
 }
 
+TEST_CASE("both ends of a link share a binding that no other link has") {
+  const bool encrypts = GENERATE(false, true);
+  const std::string token = GENERATE("", "token");
+  std::set<LinkBinding> all{LinkBinding{}};
+  for (const auto seed : seeds(30)) {
+    CAPTURE(seed, encrypts, token);
+    Two two(seed, PathOptions{}, token, token, encrypts);
+    // The tap only passes the bytes on, so the ends have a link with each other.
+    two.dial(seed % 2 == 0 ? two.listener->address() : two.tap_listener->address());
+    REQUIRE(two.world.run_until([&] { return two.dialler_user.link && two.acceptor_user.link; }) == RunEnd::done);
+    CHECK(two.dialler_user.link->binding() == two.acceptor_user.link->binding());
+    CHECK(all.insert(two.dialler_user.link->binding()).second);
+  }
+}
+
+TEST_CASE("who knows the token and speaks with both ends has two bindings") {
+  const bool encrypts = GENERATE(false, true);
+  // The acceptor of one link and the dialler of the other are the one in the middle.
+  Two first(1, PathOptions{}, "token", "token", encrypts), second(2, PathOptions{}, "token", "token", encrypts);
+  for (Two* two : {&first, &second}) {
+    two->dial(two->listener->address());
+    REQUIRE(two->world.run_until([&] { return two->dialler_user.link && two->acceptor_user.link; }) == RunEnd::done);
+  }
+  CHECK(first.dialler_user.link->binding() != second.acceptor_user.link->binding());
+}
+
 TEST_CASE("the acceptor may keep the dialler waiting") {
   Two two(1, PathOptions{}, "token", "token");
   two.accept = false;
@@ -238,7 +265,7 @@ TEST_CASE("an encrypted link shows nothing to who stands in between, and lets no
     Two two(seed, PathOptions{}, "token", "token", true);
     if (changes) {
       two.tap.change = [&](bool from_dialler, std::size_t at, std::byte byte) {
-        return from_dialler && at == before + seed * 37 ? byte ^ std::byte{1} : byte;
+        return from_dialler && at == before + seed * 37 % kBytes ? byte ^ std::byte{1} : byte;
       };
     }
     two.dial(two.tap_listener->address());

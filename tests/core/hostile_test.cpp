@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
+#include "tests/campaign.hpp"
 #include "tests/core/seeds.hpp"
 #include "tests/core/victim.hpp"
 
@@ -101,9 +102,11 @@ TEST_CASE("a session written by hand does what a rank would do") {
 }
 
 TEST_CASE("a peer that breaks the protocol ends the group with its name") {
+  Campaign campaign("a member breaks the protocol, in each of its ways");
   for (const auto& violation : violations()) {
     for (const auto seed : seeds(5)) {
       CAPTURE(violation.name, seed);
+      campaign.begin();
       Victim victim(seed, violation.script.bytes());
       victim.start_operations();
       REQUIRE(victim.run());
@@ -113,6 +116,7 @@ TEST_CASE("a peer that breaks the protocol ends the group with its name") {
       CHECK(failure.rank() == 1);
       CHECK_THAT(failure.text(), Contains("rank 1"));
       for (const Outcome* outcome : victim.outcomes) CHECK(outcome->completions == 1);
+      if (failure.code() == Errc::protocol_error && failure.rank() == 1) campaign.goes_well();
     }
   }
 }
@@ -140,8 +144,10 @@ TEST_CASE("an abort's numbers are not trusted") {
 
 TEST_CASE("no mutation of a session's bytes crashes or hangs a rank") {
   const Values good = good_session().bytes();
+  Campaign campaign("a member's bytes are altered, cut, doubled or moved");
   for (const auto seed : seeds(1500)) {
     CAPTURE(seed);
+    campaign.begin();
     SimRandom random(seed);
     Values bytes = good;
     for (auto changes = 1 + random.below(4); changes > 0 && !bytes.empty(); --changes) {
@@ -173,5 +179,6 @@ TEST_CASE("no mutation of a session's bytes crashes or hangs a rank") {
     victim.start_operations();
     REQUIRE(victim.run());
     for (const Outcome* outcome : victim.outcomes) REQUIRE(outcome->completions == 1);
+    campaign.goes_well();
   }
 }

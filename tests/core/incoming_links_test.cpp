@@ -135,14 +135,70 @@ TEST_CASE("newcomers are bounded, from one host and together") {
   }
   server.world.run_for(Duration::seconds(1));
   CHECK(server.incoming->pending() == 4);
-  for (int i = 0; i < 5; ++i) server.add_peer("");
+  std::vector<RawPeer*> singles;
+  for (int i = 0; i < 5; ++i) singles.push_back(&server.add_peer(""));
   server.world.run_for(Duration::seconds(1));
   CHECK(server.incoming->pending() == 6);
+  for (const RawPeer* single : singles) CHECK_FALSE(single->ended());
   server.world.run_for(Duration::seconds(20));
   CHECK(server.incoming->pending() == 0);
   RawPeer& rank = server.add_rank("token");
   server.world.run_for(Duration::seconds(1));
   CHECK(rank.linked());
+}
+
+TEST_CASE("links that prove nothing keep nobody out, from other hosts or the same") {
+  IncomingLinksOptions options;
+  options.max_pending = 12;
+  options.max_pending_per_host = 8;
+  Server server(options);
+  const int hosts = GENERATE(1, 2, 10);
+  std::vector<std::unique_ptr<Link>> idle;
+  for (int i = 0; i < hosts; ++i) {
+    SimNode& host = server.world.add_node();
+    for (int k = 0; k < 40; ++k)
+      host.loop().after(Duration::milliseconds(100 * k), [&server, &host, &idle] {
+        host.network().dial(server.listener->address(), Duration::seconds(1), [&](Result<std::unique_ptr<Link>> link) {
+          if (link.ok()) idle.push_back(std::move(link).value());
+        });
+      });
+  }
+  server.world.run_for(Duration::seconds(2));
+  CHECK(server.incoming->pending() >= 8);
+  for (int i = 0; i < 3; ++i) {
+    RawPeer& rank = server.add_rank("token");
+    server.world.run_for(Duration::milliseconds(300));
+    CHECK(rank.linked());
+  }
+  CHECK(server.links.size() == 3);
+}
+
+TEST_CASE("a host that has proved itself goes before those that have not") {
+  IncomingLinksOptions options;
+  options.max_pending = 4;
+  Server server(options);
+  RawPeer& member = server.add_rank("token");
+  server.world.run_for(Duration::seconds(1));
+  REQUIRE(member.linked());
+  std::vector<std::unique_ptr<Link>> again;
+  const auto dial_again = [&] {
+    member.node().network().dial(server.listener->address(), Duration::seconds(1),
+                                 [&](Result<std::unique_ptr<Link>> link) { again.push_back(std::move(link).value()); });
+    server.world.run_for(Duration::seconds(1));
+  };
+  dial_again();
+  dial_again();
+  std::vector<RawPeer*> strangers;
+  for (int i = 0; i < 8; ++i) strangers.push_back(&server.add_peer(""));
+  server.world.run_for(Duration::seconds(1));
+  CHECK(server.incoming->pending() == 4);
+  CHECK(std::count_if(strangers.begin(), strangers.end(), [](const RawPeer* peer) { return !peer->ended(); }) == 2);
+  dial_again();
+  dial_again();
+  CHECK(std::count_if(strangers.begin(), strangers.end(), [](const RawPeer* peer) { return !peer->ended(); }) == 0);
+  server.add_peer("");
+  server.world.run_for(Duration::seconds(1));
+  CHECK(server.incoming->pending() == 4);
 }
 
 TEST_CASE("a reception may go at any time") {

@@ -44,6 +44,7 @@ inline discovery::Beacon random_beacon(SimRandom& random) {
     profile.interfaces.push_back(std::move(interface));
   }
   profile.pairing_port = static_cast<std::uint16_t>(number());
+  for (auto count = random.below(3); count > 0; --count) beacon.known.push_back(random_address(random));
   return beacon;
 }
 

@@ -44,6 +44,7 @@ class RawPeer final : private LinkUser {
     send(bytes);
     send(payload);
   }
+  SimNode& node() { return node_; }
   bool linked() const { return link_ != nullptr; }
   bool ended() const { return ended_; }
   void finish_sending() { link_->finish_sending(); }

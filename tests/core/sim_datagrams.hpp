@@ -72,6 +72,7 @@ class Station final : public EventLoop, public Datagrams {
   void send_to_all(ConstBytes bytes) override;
   void send_to_peers(ConstBytes bytes) override;
   void answer(const DatagramSource& to, ConstBytes bytes) override;
+  bool is_from_peers(const DatagramSource&) const override { return !peers.empty(); }
   std::vector<NetworkInterface> interfaces() const override;
 
   /// Stops the station at once, without a goodbye.

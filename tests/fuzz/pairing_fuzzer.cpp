@@ -9,7 +9,7 @@ using namespace ringlet::pairing;
 
 namespace {
 
-constexpr std::string_view kGreeting{"RNGP\x01", 5};
+constexpr std::string_view kGreeting{"RNGP\x02", 5};
 
 ConstBytes bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
 
@@ -53,8 +53,11 @@ class Pair {
   Instant now_{Duration::seconds(1).nanoseconds};
   const Secret typed_{"48217305"};
   // The code of this desk is another than the newcomer's, so that neither side sends what could be reflected into a proof.
-  PairingDesk desk_{{.group = "home", .name = "attic"}, Secret("2k4x-the-token-of-the-group"), fill_random, now_};
-  NewcomerSession newcomer_{"home", "cellar", typed_};
+  PairingDesk desk_{{.group = "home", .name = "attic", .machine_key = std::string(kMachineKeyBytes, 'h')},
+                    Secret("2k4x-the-token-of-the-group"),
+                    fill_random,
+                    now_};
+  NewcomerSession newcomer_{"home", {"cellar", std::string(kMachineKeyBytes, 'n')}, typed_};
   std::array<std::optional<PairingDesk::Id>, 3> visitors_;
   std::array<PairingDesk::Id, 3> greeted_{};
 };

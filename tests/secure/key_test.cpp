@@ -65,6 +65,7 @@ TEST_CASE("the key schedule is HKDF") {
   derive_keys(authenticator, counted_from(0), counted_from(100), keys);
   CHECK(keys.from_dialler == key_of(kFromDialler));
   CHECK(keys.from_acceptor == key_of("751574cc548c113ebbefa5652ec79d7bad2409eec4a00e6c01f64f5754d2cb06"));
+  CHECK(keys.binding == key_of("ef8f06a2cf92f84acb24cc49b8174803d951cdc8b1f67f055a05614fd5769f7b"));
 }
 
 TEST_CASE("a record is ChaCha20-Poly1305, in however many parts it comes and goes") {

@@ -4,6 +4,7 @@
 #include <uv.h>
 
 #include <atomic>
+#include <exception>
 #include <map>
 #include <mutex>
 #include <unordered_map>
@@ -54,10 +55,12 @@ class LoopState {
   bool poll();
   void wait();
   bool flush();
+  void keep_failure(std::exception_ptr failure) noexcept;
+  void cut_off() noexcept;
 
   uv_loop_t* uv() noexcept { return &loop_; }
   /// Runs a callback of uv. All of them run this way, so that `now` is up to date and the data that a callback gives to links is sent
-  /// before the next callback runs.
+  /// before the next callback runs; and so that an exception does not cross uv, which is C, but is thrown again behind it.
   template <class Callback>
   void dispatch(Callback callback);
 
@@ -78,6 +81,7 @@ class LoopState {
   uv_loop_t loop_{};
   uv_async_t async_{};
   uv_timer_t timer_{};
+  std::exception_ptr failure_;  // thrown by a callback of the current uv_run
   bool in_turn_ = false;
   bool dispatched_ = false;  // a callback ran in the current uv_run
   Instant now_{};
@@ -159,10 +163,15 @@ class SocketWatch {
 
 template <class Callback>
 void LoopState::dispatch(Callback callback) {
+  if (failure_) return;
   read_clock();
   dispatched_ = true;
-  callback();
-  drain();
+  try {
+    callback();
+    drain();
+  } catch (...) {
+    keep_failure(std::current_exception());
+  }
 }
 
 }  // namespace ringlet::uv

@@ -9,6 +9,7 @@
 #include <limits>
 #include <ringlet/error.hpp>
 #include <string>
+#include <utility>
 
 #include "transport/uv/loop_state.hpp"
 
@@ -195,7 +196,20 @@ bool LoopState::run_uv(uv_run_mode mode) {
   turns_without_uv_ = 0;
   dispatched_ = false;
   uv_run(&loop_, mode);
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
   return dispatched_;
+}
+
+void LoopState::keep_failure(std::exception_ptr failure) noexcept {
+  if (!failure_) failure_ = std::move(failure);
+  uv_stop(&loop_);
+}
+
+void LoopState::cut_off() noexcept {
+  const auto close_socket = [](uv_handle_t* handle, void*) {
+    if (handle->type == UV_POLL && !uv_is_closing(handle)) static_cast<SocketWatch*>(handle->data)->close_socket();
+  };
+  uv_walk(&loop_, close_socket, nullptr);
 }
 
 bool LoopState::poll() {
@@ -245,7 +259,10 @@ void LoopState::arm_timer() {
 namespace ringlet {
 
 UvLoop::UvLoop() : state_(std::make_unique<uv::LoopState>()) {}
-UvLoop::~UvLoop() = default;
+UvLoop::~UvLoop() {
+  // Its objects may be in any state, so nothing of them runs any more.
+  if (cut_off_) (void)state_.release();
+}
 
 Instant UvLoop::now() const { return state_->now(); }
 void UvLoop::defer(Task task) { state_->defer(std::move(task)); }
@@ -257,5 +274,12 @@ bool UvLoop::poll() { return state_->poll(); }
 void UvLoop::wait() { state_->wait(); }
 uv_loop_s* UvLoop::uv() noexcept { return state_->uv(); }
 bool UvLoop::flush() { return state_->flush(); }
+void UvLoop::keep_failure(uv_loop_s* loop, std::exception_ptr failure) noexcept {
+  static_cast<uv::LoopState*>(loop->data)->keep_failure(std::move(failure));
+}
+void UvLoop::cut_off() noexcept {
+  cut_off_ = true;
+  state_->cut_off();
+}
 
 }  // namespace ringlet

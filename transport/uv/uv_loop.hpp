@@ -1,5 +1,6 @@
 #pragma once
 
+#include <exception>
 #include <memory>
 
 #include "core/ports/event_loop.hpp"
@@ -37,6 +38,8 @@ class UvLoop final : public EventLoop {
   /// May be called from any thread. Makes a blocked wait() return soon, or the next one if none is blocked.
   void wake();
 
+  // A turn, and flush(), throw what a task or a callback has thrown.
+
   /// Runs one turn that does not block, and returns whether anything happened. It tries the links directly, and asks the system about new
   /// connections and stalled writes only in some turns, so it must be called repeatedly.
   bool poll();
@@ -47,14 +50,21 @@ class UvLoop final : public EventLoop {
   bool flush();
 
   /// Returns the libuv loop, for handles that do not belong to this folder. Their callbacks may call defer(), wake(), post() and
-  /// Link::wake(), and nothing else of this loop. They must be closed before it is destroyed.
+  /// Link::wake(), and nothing else of this loop; they may not throw, but give an exception to keep_failure(), and the turn throws it. They
+  /// must be closed before the loop is destroyed.
   uv_loop_s* uv() noexcept;
+  static void keep_failure(uv_loop_s* loop, std::exception_ptr failure) noexcept;
+
+  /// Closes all sockets at once, after a turn has thrown: the objects that use this loop may be in any state then. The loop may not be
+  /// turned any more, nor these objects used or destroyed; what it owns itself is not destroyed.
+  void cut_off() noexcept;
 
   /// Used by the other classes of this folder.
   uv::LoopState& state() noexcept { return *state_; }
 
  private:
   std::unique_ptr<uv::LoopState> state_;
+  bool cut_off_ = false;
 };
 
 }  // namespace ringlet

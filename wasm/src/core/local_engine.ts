@@ -20,6 +20,7 @@ import type { RingletModule } from './module.js';
 import { ModuleMemory } from './module_memory.js';
 import { PlacedOperation } from './operations.js';
 import { StreamOrder } from './stream_order.js';
+import { strongToken } from './strong_token.js';
 import { type Completion, Tickets } from './tickets.js';
 
 /** Makes an instance of a module. */
@@ -116,7 +117,11 @@ export class LocalEngine implements Engine {
   async join(request: JoinRequest): Promise<Membership> {
     if (request.port === 0) return this.#beAlone();
     this.#tell({ kind: 'connecting' });
-    const texts = [request.host, request.token, request.name].map((text) => this.memory.putText(text)) as [number, number, number];
+    const texts = [request.host, strongToken(request.token), request.name].map((text) => this.memory.putText(text)) as [
+      number,
+      number,
+      number,
+    ];
     const times = [request.connectTimeout, request.operationTimeout].map((time) => Math.ceil(time ?? 0));
     const encrypt = request.encrypt === undefined ? -1 : Number(request.encrypt);
     const joining = this.#tickets.open(
