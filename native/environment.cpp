@@ -159,6 +159,9 @@ void use_coordinator(const Settings& settings, const Variables& variables, World
     refuse(fmt::format("{} is '{}'; it needs a port from 1 to 65535, so that the others find it", settings.coordinator->name,
                        settings.coordinator->value));
   config.meeting.coordinator = address.value();
+  const auto ports = ports_setting(variables);
+  if (!ports.ok()) refuse(ports.status().text());
+  config.meeting.ports = ports.value();
   make_reachable(settings.reach, uv::list_interfaces(), config.options.rank, config.meeting);
   check_exposure({config.meeting.listen_at.value_or(address.value()).host, address.value().port}, variables, config);
   config.meeting.world_id = random_number();

@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <chrono>
+#include <new>
 
 namespace ringlet::native {
 
@@ -33,10 +34,10 @@ LoopDriver::~LoopDriver() {
   if (helper_.joinable()) helper_.join();
 }
 
-bool LoopDriver::acquire(const std::atomic<bool>* done, std::optional<Instant> deadline) {
-  // This load and the store that sets `done` are sequentially consistent: a caller that has counted itself as waiting either sees `done` or
-  // is notified by background_done().
-  const auto is_done = [&] { return done != nullptr && done->load(std::memory_order_seq_cst); };
+bool LoopDriver::acquire(const DoneFlag* done, std::optional<Instant> deadline) {
+  // This load and the store in set() are sequentially consistent: a caller that has counted itself as waiting either sees `done` or is
+  // notified by set().
+  const auto is_done = [&] { return done != nullptr && done->set_.load(std::memory_order_seq_cst); };
   std::unique_lock lock(mutex_);
   ++uses_;
   if (owner_ != Owner::none) {
@@ -87,41 +88,66 @@ void LoopDriver::release() {
 }
 
 void LoopDriver::run_in_background(Task start) {
-  ++background_;
+  check();
   {
     const std::lock_guard lock(mutex_);
     ++uses_;
-    if (owner_ != Owner::none) return loop_.post(std::move(start));
+    if (owner_ != Owner::none) {
+      loop_.post(std::move(start));
+      ++background_;
+      return;
+    }
     owner_ = Owner::caller;
   }
+  ++background_;
   turn([&] { start(); });
+  release();
+  check();
+}
+
+void LoopDriver::give_up(std::exception_ptr failure) noexcept {
+  giving_up_ = true;
+  loop_.wake();
+  acquire(nullptr);
+  if (!broken_) break_down(std::move(failure));
   release();
 }
 
-void LoopDriver::background_done() {
-  --background_;
+void LoopDriver::break_down(std::exception_ptr failure) noexcept {
+  failure_ = std::move(failure);
+  loop_.cut_off();
+  broken_ = true;
+}
+
+void LoopDriver::set(DoneFlag& done) {
+  done.set_.store(true, std::memory_order_seq_cst);
   if (waiting_callers_.load() == 0) return;
   // Another thread may wait for this operation while this thread turns the loop for its own one.
   const std::lock_guard lock(mutex_);
   callers_.notify_all();
 }
 
-bool LoopDriver::wait(const std::atomic<bool>& done, std::optional<Duration> timeout) {
-  if (done.load(std::memory_order_acquire)) return true;
+bool LoopDriver::wait(const DoneFlag& done, std::optional<Duration> timeout) noexcept {
+  if (done.is_set()) return true;
   std::optional<Instant> deadline;
   if (timeout) deadline = clock_now() + *timeout;
   if (acquire(&done, deadline)) {
     drive(done, deadline);
     release();
   }
-  return done.load(std::memory_order_acquire);
+  return done.is_set();
 }
 
-void LoopDriver::drive(const std::atomic<bool>& done, std::optional<Instant> deadline) {
+void LoopDriver::drive(const DoneFlag& done, std::optional<Instant> deadline) noexcept {
+  guard([&] { turn_until(done, deadline); });
+}
+
+void LoopDriver::turn_until(const DoneFlag& done, std::optional<Instant> deadline) {
   const simd::FloatEnvironment environment;
   Instant last_event = clock_now();
   TimerId alarm = 0;
-  while (!done.load(std::memory_order_acquire)) {
+  while (!done.is_set()) {
+    if (giving_up_) throw std::bad_alloc();
     if (loop_.poll()) {
       last_event = clock_now();
       continue;
@@ -144,7 +170,7 @@ void LoopDriver::help() {
   const simd::FloatEnvironment environment;
   std::unique_lock lock(mutex_);
   std::uint64_t uses_seen = uses_;
-  while (!stopping_) {
+  while (!stopping_ && !broken_) {
     const bool free = owner_ == Owner::none && waiting_callers_ == 0;
     if (free && (background_ > 0 || uses_ == uses_seen)) {
       help_while_alone(lock);
@@ -166,8 +192,10 @@ void LoopDriver::help() {
 void LoopDriver::help_while_alone(std::unique_lock<std::mutex>& lock) {
   owner_ = Owner::helper;
   lock.unlock();
-  loop_.flush();
-  while (waiting_callers_.load() == 0 && !stopping_) loop_.wait();
+  guard([&] {
+    loop_.flush();
+    while (waiting_callers_.load() == 0 && !stopping_) loop_.wait();
+  });
   lock.lock();
   owner_ = Owner::none;
   callers_.notify_all();

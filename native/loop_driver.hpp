@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <exception>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -13,9 +14,22 @@
 
 namespace ringlet::native {
 
+/// What a thread waits for. Only LoopDriver::set() sets it, so that no thread that waits is forgotten.
+class DoneFlag {
+ public:
+  bool is_set() const noexcept { return set_.load(std::memory_order_acquire); }
+
+ private:
+  friend class LoopDriver;
+  std::atomic<bool> set_{false};
+};
+
 /// Decides which thread turns the loop; only one holds it at a time. A thread that waits for an operation turns the loop itself, so that a
 /// short operation costs no switch of threads. While no caller waits, a helper thread turns it, so that operations go on while the program
 /// computes, and heartbeats are answered. All members may be called from any thread.
+///
+/// Where a task throws (memory has run out), the driver is broken: the loop's sockets are closed, so that all peers are told, no task of it
+/// runs any more, and all calls throw the same exception; those that wait end.
 class LoopDriver {
  public:
   /// `helper` says whether to start the helper thread.
@@ -27,56 +41,84 @@ class LoopDriver {
   /// May be used only while holding the loop, except for post() and wake().
   UvLoop& loop() { return loop_; }
 
-  /// Runs `start` with the loop held, and flushes what it started.
-  template <class Start>
-  void run(Start&& start) {
-    acquire(nullptr);
-    turn([&] { start(); });
-    release();
-  }
-
-  /// Like run(), but where another thread holds the loop at this moment, that thread is left to run `start`. What `start` begins goes on in
-  /// the background until background_done() is called for it from the loop.
+  /// Runs `start` with the loop held; where another thread holds it at this moment, that thread is left to run `start`. What `start` begins
+  /// goes on in the background until background_done() is called for it from the loop.
   void run_in_background(Task start);
-  void background_done();
+  void background_done() { --background_; }
 
-  /// Runs `start` with the loop held, then turns the loop until `done`. Where another caller holds the loop, that caller is left to run
-  /// `start`. Waiting for it could last forever, because its operation may end only after this one has started.
+  /// Wakes the threads that wait for `done`, which need not exist any more when this returns.
+  void set(DoneFlag& done);
+
+  /// Runs `start` with the loop held, then turns the loop until `done` is set. Where another caller holds the loop, that caller is left to
+  /// run `start`. Waiting for it could last forever, because its operation may end only after this one has started.
   template <class Start>
-  void run_until(Start&& start, const std::atomic<bool>& done) {
+  void run_until(Start&& start, const DoneFlag& done) {
     if (!acquire_from_helper()) {
       loop_.post([&start] { start(); });
       wait(done, std::nullopt);
-      return;
+      return check();
     }
     turn([&] { start(); });
     drive(done, std::nullopt);
     release();
+    check();
   }
 
-  /// Waits until `done` is true or the time is over. Returns whether it is true.
-  bool wait(const std::atomic<bool>& done, std::optional<Duration> timeout);
+  /// Runs `start` in the loop, and returns once it has run.
+  template <class Start>
+  void run(Start&& start) {
+    DoneFlag done;
+    const auto start_and_say_so = [&] {
+      start();
+      set(done);
+    };
+    run_until(start_and_say_so, done);
+  }
+
+  /// Waits until `done` is set, the time is over, or the driver is broken. Returns whether `done` is set, and throws nothing.
+  bool wait(const DoneFlag& done, std::optional<Duration> timeout) noexcept;
+
+  /// Throws where the driver is broken.
+  void check() const {
+    if (broken_) std::rethrow_exception(failure_);
+  }
+  /// Breaks the driver, also where another thread holds the loop.
+  void give_up(std::exception_ptr failure) noexcept;
 
  private:
   enum class Owner { none, caller, helper };
 
-  /// Acquires the loop, or returns false because `done` became true or the deadline passed first.
-  bool acquire(const std::atomic<bool>* done, std::optional<Instant> deadline = std::nullopt);
+  /// Acquires the loop, or returns false because `done` was set or the deadline passed first.
+  bool acquire(const DoneFlag* done, std::optional<Instant> deadline = std::nullopt);
   /// Acquires the loop, or returns false where a caller has it.
   bool acquire_from_helper();
   void release();
-  void drive(const std::atomic<bool>& done, std::optional<Instant> deadline);
+  void drive(const DoneFlag& done, std::optional<Instant> deadline) noexcept;
+  void turn_until(const DoneFlag& done, std::optional<Instant> deadline);
   void help();
   void help_while_alone(std::unique_lock<std::mutex>& lock);
+  void break_down(std::exception_ptr failure) noexcept;
 
+  /// Runs `step` with the loop held, unless the driver is broken, which it is afterwards if `step` throws.
+  template <class Step>
+  void guard(Step&& step) noexcept {
+    if (broken_) return;
+    try {
+      step();
+    } catch (...) {
+      break_down(std::current_exception());
+    }
+  }
   template <class Start>
-  void turn(Start&& start) {
-    const simd::FloatEnvironment environment;
-    // The last holder may have released the loop without running everything that was posted to it. Those tasks are older, so they run
-    // first.
-    loop_.flush();
-    start();
-    loop_.flush();
+  void turn(Start&& start) noexcept {
+    guard([&] {
+      const simd::FloatEnvironment environment;
+      // The last holder may have released the loop without running everything that was posted to it. Those tasks are older, so they run
+      // first.
+      loop_.flush();
+      start();
+      loop_.flush();
+    });
   }
 
   UvLoop loop_;
@@ -87,8 +129,11 @@ class LoopDriver {
   std::atomic<int> waiting_callers_{0};
   std::uint64_t uses_ = 0;          // counts calls, which tells the helper whether the loop is in use
   std::atomic<int> background_{0};  // operations that go on without a caller
-  bool helper_dozes_ = false;       // the helper waits until it is notified
+  std::atomic<bool> giving_up_{false};
+  bool helper_dozes_ = false;  // the helper waits until it is notified
   std::atomic<bool> stopping_{false};
+  std::exception_ptr failure_;  // written once, before `broken_` becomes true
+  std::atomic<bool> broken_{false};
   std::thread helper_;
 };
 

@@ -24,6 +24,18 @@ void tell(int rank, const std::string& text) {
 
 NativeWorld::NativeWorld(const WorldConfig& config) : options_(config.options), driver_(config.options.size > 1) {
   auto page = read_page(config.web);
+  try {
+    open(config, std::move(page));
+    if (options_.size > 1) meet(config);
+  } catch (...) {
+    close();
+    throw;
+  }
+}
+
+NativeWorld::~NativeWorld() { close(); }
+
+void NativeWorld::open(const WorldConfig& config, web::PageBundle page) {
   driver_.run([&] {
     network_ = std::make_unique<UvNetwork>(driver_.loop());
     authenticator_ = std::make_unique<TokenAuthenticator>(config.token, config.encrypt.value_or(!config.token.empty()));
@@ -37,19 +49,10 @@ NativeWorld::NativeWorld(const WorldConfig& config) : options_(config.options), 
     core_->set_identity(this_process());
     core_->set_delay_handler(config.on_delay ? config.on_delay : [](const Delay& delay) { tell(delay.rank, delay.text); });
   });
-  if (options_.size == 1) return;
-  try {
-    meet(config);
-  } catch (...) {
-    close();
-    throw;
-  }
 }
 
-NativeWorld::~NativeWorld() { close(); }
-
 void NativeWorld::meet(const WorldConfig& config) {
-  std::atomic<bool> done{false};
+  DoneFlag done;
   Status outcome;
   const auto presence = std::make_shared<PresenceReport>(config.web.presence_descriptor);
   MeetingOptions options = config.meeting;
@@ -61,7 +64,7 @@ void NativeWorld::meet(const WorldConfig& config) {
         meeting_ = std::make_unique<Meeting>(driver_.loop(), *network_, *authenticator_, incoming_.get(), *core_, std::move(options));
         const auto on_met = [&](const Status& status) {
           outcome = status;
-          done = true;
+          driver_.set(done);
         };
         if (config.listening_descriptor) {
           auto listener = network_->adopt_listener(*config.listening_descriptor, incoming_->acceptor());
@@ -91,28 +94,42 @@ void NativeWorld::open_status(std::uint64_t world_id) {
   tell(options_.rank, "`ringlet status` cannot ask this rank: " + opened.text() + "; RINGLET_STATUS=off makes it not try");
 }
 
-void NativeWorld::close() {
-  if (!core_) return;
-  std::atomic<bool> closed{false};
+void NativeWorld::close() noexcept {
+  try {
+    if (core_) say_goodbye();
+    driver_.run([this] {
+      meeting_.reset();
+      web_front_.reset();
+      incoming_.reset();
+      shortcut_.reset();
+      core_.reset();
+      network_.reset();
+    });
+  } catch (...) {
+    driver_.give_up(std::current_exception());
+    leak();
+  }
+}
+
+/// After a failure in their midst they are in any state, so they are not destroyed.
+void NativeWorld::leak() noexcept {
+  const auto release = [](auto&... owners) { ((void)owners.release(), ...); };
+  release(status_, meeting_, web_front_, incoming_, shortcut_, core_, network_, authenticator_, peer_memory_);
+}
+
+void NativeWorld::say_goodbye() {
+  DoneFlag closed;
   driver_.run_until(
       [&] {
         status_.reset();
-        core_->close([&closed] { closed = true; });
+        core_->close([this, &closed] { driver_.set(closed); });
       },
       closed);
   if (options_.guests > 0) {
     // Guests that have not left yet need this rank's relays.
-    std::atomic<bool> ended{false};
-    driver_.run_until([&] { incoming_->when_relays_end(options_.close_timeout, [&ended] { ended = true; }); }, ended);
+    DoneFlag ended;
+    driver_.run_until([&] { incoming_->when_relays_end(options_.close_timeout, [this, &ended] { driver_.set(ended); }); }, ended);
   }
-  driver_.run([&] {
-    meeting_.reset();
-    web_front_.reset();
-    incoming_.reset();
-    shortcut_.reset();
-    core_.reset();
-    network_.reset();
-  });
 }
 
 }  // namespace ringlet::native

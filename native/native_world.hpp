@@ -45,9 +45,12 @@ class NativeWorld {
   ringlet::World& core() { return *core_; }
 
  private:
+  void open(const WorldConfig& config, web::PageBundle page);
   void meet(const WorldConfig& config);
   void open_status(std::uint64_t world_id);
-  void close();
+  void close() noexcept;
+  void say_goodbye();
+  void leak() noexcept;
 
   const WorldOptions options_;
   LoopDriver driver_;

@@ -1,5 +1,6 @@
 #include "native/procedure_driver.hpp"
 
+#include <new>
 #include <utility>
 
 #include "native/shared_group.hpp"
@@ -24,11 +25,20 @@ void ProcedureDriver::drive(Procedure& procedure) {
         return throw_if_failed(std::get_if<Procedure::Done>(&action)->status);
       }
     }
+  } catch (const std::bad_alloc&) {
+    // The other ranks would wait for what this one does not call any more.
+    groups_.front().shared().fail_world("memory ran out");
+    give_up(procedure);
+    throw;
   } catch (...) {
-    under_way_.clear();  // waits for them
-    procedure.abandon();
+    give_up(procedure);
     throw;
   }
+}
+
+void ProcedureDriver::give_up(Procedure& procedure) {
+  under_way_.clear();  // waits for them
+  procedure.abandon();
 }
 
 }  // namespace ringlet::native

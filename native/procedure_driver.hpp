@@ -19,6 +19,8 @@ class ProcedureDriver {
   void drive(Procedure& procedure);
 
  private:
+  void give_up(Procedure& procedure);
+
   const std::vector<Group> groups_;
   const CallOptions call_;
   std::deque<Work> under_way_;  // the oldest first

@@ -67,6 +67,13 @@ bool switch_setting(const std::optional<bool>& option, const Variables& variable
   return setting->value == "on";
 }
 
+Result<PortRange> ports_setting(const Variables& variables) {
+  const auto text = variables("RINGLET_PORTS");
+  if (!text) return PortRange{};
+  if (const auto ports = parse_port_range(*text)) return *ports;
+  return Status{Errc::invalid_argument, fmt::format("RINGLET_PORTS is '{}'; write FIRST-LAST, a port, or any", *text)};
+}
+
 std::string read_named_file(const Setting& setting) {
   std::ifstream file(setting.value, std::ios::binary);
   std::ostringstream text;

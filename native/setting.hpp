@@ -8,7 +8,9 @@
 #include <string>
 #include <string_view>
 
+#include "core/base/port_range.hpp"
 #include "core/base/refuse.hpp"
+#include "core/base/result.hpp"
 #include "core/base/time.hpp"
 
 namespace ringlet::native {
@@ -44,6 +46,8 @@ Duration duration_setting(const std::optional<std::chrono::milliseconds>& option
                           std::string_view name, Duration otherwise, std::int64_t least = 1);
 /// Reads a switch, which is "on" or "off".
 bool switch_setting(const std::optional<bool>& option, const Variables& variables, std::string_view name, bool otherwise);
+/// The ports that RINGLET_PORTS allows; any where it is not set. `invalid_argument` that says what is possible.
+Result<PortRange> ports_setting(const Variables& variables);
 /// Reads the file that the setting names.
 std::string read_named_file(const Setting& setting);
 

@@ -40,12 +40,10 @@ Status apply(const CallOptions& call, Result<Task>& task) {
   return task.ok() ? apply(call, task.value().timeout) : task.status();
 }
 
-void finish(WorkState& state, const Status& status) {
+void finish(LoopDriver& driver, WorkState& state, const Status& status) {
   if (status.ok()) state.packing.write_back();
   state.status = status;
-  // Sequentially consistent, because LoopDriver::background_done() reads next whether a thread waits: either it sees that thread, or that
-  // thread sees `done`.
-  state.done.store(true, std::memory_order_seq_cst);
+  driver.set(state.done);
 }
 
 }  // namespace
@@ -57,10 +55,15 @@ SharedGroup::SharedGroup(std::shared_ptr<NativeWorld> world, GroupEngine& engine
 
 SharedGroup::~SharedGroup() {
   // Left in the background, because another thread may hold the loop and wait for a rank that waits for this one.
-  driver().run_in_background([&core = world_->core(), &driver = driver(), &engine = engine_] {
+  const auto leave = [&core = world_->core(), &driver = driver(), &engine = engine_] {
     core.leave(engine);
     driver.background_done();
-  });
+  };
+  try {
+    driver().run_in_background(leave);
+  } catch (...) {
+    driver().give_up(std::current_exception());
+  }
 }
 
 template <class Task, class Give>
@@ -68,13 +71,13 @@ Work SharedGroup::start_task(const CallOptions& call, Result<Task> task, Packing
   auto state = std::make_shared<WorkState>();
   if (Status status = apply(call, task); !status.ok()) {
     state->status = std::move(status);
-    state->done = true;
+    driver().set(state->done);
     return {shared_from_this(), std::move(state)};
   }
   state->packing = std::move(packing);
   task.value().completion = [state, &driver = driver()](const Status& status) {
-    finish(*state, status);
     driver.background_done();
+    finish(driver, *state, status);
   };
   driver().run_in_background([give, value = std::move(task).value()]() mutable { give(std::move(value)); });
   return {shared_from_this(), std::move(state)};
@@ -84,7 +87,7 @@ template <class Task, class Give>
 void SharedGroup::run_task(const CallOptions& call, Result<Task> task, Give give) {
   throw_if_failed(apply(call, task));
   WorkState state;
-  task.value().completion = [&state](const Status& status) { finish(state, status); };
+  task.value().completion = [&driver = driver(), &state](const Status& status) { finish(driver, state, status); };
   driver().run_until([&] { give(std::move(task).value()); }, state.done);
   throw_if_failed(state.status);
 }
@@ -116,6 +119,15 @@ void SharedGroup::run_receive(const CallOptions& call, Result<MessageTask> task)
   run_task(call, std::move(task), [this, id = call.stream.id](MessageTask value) { engine_.receive(id, std::move(value)); });
 }
 
+void SharedGroup::fail_world(std::string_view why) noexcept {
+  try {
+    const int rank = engine_.members().world_rank(options().rank);
+    driver().run([&] { world_->core().fail({Errc::io_error, "rank " + std::to_string(rank) + ": " + std::string(why), rank}); });
+  } catch (...) {
+    driver().give_up(std::current_exception());
+  }
+}
+
 std::string_view SharedGroup::links() {
   std::string_view found;
   driver().run([&] { found = engine_.links(); });
@@ -145,7 +157,7 @@ std::shared_ptr<SharedGroup> SharedGroup::split(const CallOptions& call, int col
   GroupEngine* made = nullptr;
   task.completion = [&](const Status& status, GroupEngine* engine) {
     made = engine;
-    finish(state, status);
+    finish(driver(), state, status);
   };
   driver().run_until([&] { world_->core().split(engine_, call.stream.id, std::move(task)); }, state.done);
   throw_if_failed(state.status);
@@ -169,20 +181,27 @@ Work::~Work() {
   if (state_) group_->driver().wait(state_->done, std::nullopt);
 }
 
-void Work::wait() { throw_if_failed(status()); }
+void Work::wait() {
+  if (!state_) return;
+  if (!group_->driver().wait(state_->done, std::nullopt)) group_->driver().check();
+  throw_if_failed(state_->status);
+}
 
 bool Work::wait_for(std::chrono::milliseconds timeout) {
   if (!state_) return true;
-  if (!group_->driver().wait(state_->done, Duration::milliseconds(timeout.count()))) return false;
+  if (!group_->driver().wait(state_->done, Duration::milliseconds(timeout.count()))) {
+    group_->driver().check();
+    return false;
+  }
   throw_if_failed(state_->status);
   return true;
 }
 
-bool Work::done() const { return !state_ || state_->done.load(std::memory_order_acquire); }
+bool Work::done() const { return !state_ || state_->done.is_set(); }
 
 Status Work::status() {
   if (!state_) return {};
-  group_->driver().wait(state_->done, std::nullopt);
+  if (!group_->driver().wait(state_->done, std::nullopt)) return {Errc::io_error, "memory ran out, so this rank has left its group"};
   return state_->status;
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -12,9 +11,9 @@
 
 namespace ringlet::native {
 
-/// The outcome of an operation. Written once, by the thread that turns the loop, and read only after `done` is true.
+/// The outcome of an operation. Written once, by the thread that turns the loop, and read only after `done` is set.
 struct WorkState {
-  std::atomic<bool> done{false};
+  DoneFlag done;
   Status status;
   Packing packing;  // of the operation's buffers
 };
@@ -65,6 +64,9 @@ class SharedGroup : public std::enable_shared_from_this<SharedGroup> {
   /// For reading the parts of the core's group that do not change: options and members.
   const GroupEngine& engine() const { return engine_; }
   Agreements& agreements() { return agreements_; }
+
+  /// Ends the world, on all ranks, since this rank cannot go on.
+  void fail_world(std::string_view why) noexcept;
 
   /// Returns null where `color` is negative.
   std::shared_ptr<SharedGroup> split(const CallOptions& call, int color, int key);

@@ -6,6 +6,8 @@
 #include <ringlet/error.hpp>
 #include <string_view>
 
+#include "transport/crypto/strong_token.hpp"
+
 namespace ringlet::native {
 
 std::string check_token(const std::string& source, std::string_view text) {
@@ -19,7 +21,7 @@ std::string check_token(const std::string& source, std::string_view text) {
     throw InvalidArgument(
         {Errc::invalid_argument, fmt::format("the token in {} has {} characters, at least {} are needed; `ringlet token` makes one", source,
                                              token.size(), kLeastTokenCharacters)});
-  return std::string(token);
+  return strong_token(token);
 }
 
 }  // namespace ringlet::native

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/base/printable.hpp"
 #include "native/checkpoint/checksum.hpp"
 
 namespace ringlet::native {
@@ -23,12 +24,13 @@ std::span<std::uint8_t> bytes_of(std::string& text) { return {reinterpret_cast<s
 Status decode_failure(const std::string& text, std::size_t rank) {
   const int code = text.front() - '0';
   const bool known = code >= static_cast<int>(Errc::invalid_argument) && code <= static_cast<int>(Errc::io_error);
-  return {known ? static_cast<Errc>(code) : Errc::io_error, fmt::format("rank {}: {}", rank, text.substr(1)), static_cast<int>(rank)};
+  return {known ? static_cast<Errc>(code) : Errc::io_error, fmt::format("rank {}: {}", rank, printable(text.substr(1))),
+          static_cast<int>(rank)};
 }
 
 std::string line_at(const std::string& text, std::size_t begin) {
   if (begin >= text.size()) return "nothing more";
-  return text.substr(begin, text.find('\n', begin) - begin);
+  return printable(text.substr(begin, text.find('\n', begin) - begin));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "native/hostfile.hpp"
 #include "tests/temporary_directory.hpp"
+#include "transport/crypto/strong_token.hpp"
 
 using namespace ringlet;
 using Catch::Matchers::Contains;
@@ -107,17 +108,18 @@ TEST_CASE("only loopback without the owner's word") {
   CHECK_THROWS_WITH(configure(values), Contains("`ringlet token`"));
   Values with_token = values;
   with_token["RINGLET_TOKEN"] = "a token of all ranks";
-  CHECK(configure(with_token).token == "a token of all ranks");
+  CHECK(configure(with_token).token == strong_token("a token of all ranks"));
 }
 
 TEST_CASE("the token comes from option, variable or file") {
   const TemporaryFile file("  the token in the file\n");
   CHECK(configure({}).token.empty());
-  CHECK(configure({{"RINGLET_TOKEN_FILE", file.name()}}).token == "the token in the file");
-  CHECK(configure({{"RINGLET_TOKEN_FILE", file.name()}, {"RINGLET_TOKEN", "the variable's token"}}).token == "the variable's token");
+  CHECK(configure({{"RINGLET_TOKEN_FILE", file.name()}}).token == strong_token("the token in the file"));
+  CHECK(configure({{"RINGLET_TOKEN_FILE", file.name()}, {"RINGLET_TOKEN", "the variable's token"}}).token ==
+        strong_token("the variable's token"));
   InitOptions options;
   options.token = "the option's own token";
-  CHECK(configure({{"RINGLET_TOKEN", "the variable's token"}}, options).token == "the option's own token");
+  CHECK(configure({{"RINGLET_TOKEN", "the variable's token"}}, options).token == strong_token("the option's own token"));
   CHECK_THROWS_WITH(configure({{"RINGLET_TOKEN", "short one"}}),
                     Contains("RINGLET_TOKEN") && Contains("9 characters") && !Contains("short"));
   CHECK_THROWS_WITH(configure({{"RINGLET_TOKEN_FILE", "no-such.token"}}), Contains("RINGLET_TOKEN_FILE is 'no-such.token'"));

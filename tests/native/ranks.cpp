@@ -12,14 +12,7 @@
 
 namespace ringlet::test {
 
-namespace {
-
-struct Coordinator {
-  int descriptor;
-  Address address;
-};
-
-Coordinator open_coordinator() {
+LoopbackSocket open_loopback_socket() {
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -31,10 +24,8 @@ Coordinator open_coordinator() {
   return {descriptor, {"127.0.0.1", ntohs(address.sin_port)}};
 }
 
-}  // namespace
-
 void run_ranks(int size, const std::function<void(Group&)>& body, const std::function<void(native::WorldConfig&)>& configure) {
-  const Coordinator coordinator = open_coordinator();
+  const LoopbackSocket coordinator = open_loopback_socket();
   std::vector<std::exception_ptr> failures(static_cast<std::size_t>(size));
   std::latch all_have_met(size);
   std::vector<std::thread> threads;

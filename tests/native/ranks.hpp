@@ -7,6 +7,13 @@
 
 namespace ringlet::test {
 
+/// A socket that listens, for rank 0 of a world.
+struct LoopbackSocket {
+  int descriptor;
+  Address address;
+};
+LoopbackSocket open_loopback_socket();
+
 /// Runs `body` as every rank of a world over loopback TCP, one thread each, and rethrows the first exception. `configure` may change a
 /// rank's options before it meets the others.
 void run_ranks(int size, const std::function<void(Group&)>& body, const std::function<void(native::WorldConfig&)>& configure = {});

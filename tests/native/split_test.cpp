@@ -6,6 +6,7 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <exception>
+#include <future>
 #include <numeric>
 #include <thread>
 
@@ -176,6 +177,30 @@ TEST_CASE("letting a group go does not wait for another thread's operation") {
       other.reset();
     }
     waiting.join();
+  });
+}
+
+TEST_CASE("a call returns when it is done, and does not wait for another thread's operation") {
+  test::run_ranks(2, [](Group& world) {
+    auto slow = world.split(0);
+    auto quick = world.split(0);
+    // Rank 1 enters this barrier only after all calls of rank 0's other thread have returned.
+    const auto wait_for_slow = [&] { slow->barrier(); };
+    std::future<void> waiting;
+    if (world.rank() == 0) waiting = std::async(std::launch::async, wait_for_slow);
+    for (int round = 0; round < 200; ++round) {
+      quick->barrier();
+      expect(world.link_info().size() == 1, "the links of two ranks");
+      expect(quick->split(0).has_value(), "a split");
+    }
+    std::vector<std::int32_t> token{1};
+    if (world.rank() == 0) {
+      world.send(token, 1, {.stream = {1}});
+      waiting.get();
+    } else {
+      world.recv(token, 0, {.stream = {1}});
+      wait_for_slow();
+    }
   });
 }
 

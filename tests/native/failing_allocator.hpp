@@ -1,0 +1,12 @@
+#pragma once
+
+#include <cstdint>
+
+namespace ringlet::test {
+
+/// Lets `operator new` fail in this process from its `first`-th call on, counted from now, `count` times. 0: not at all.
+void fail_allocations(std::uint64_t first, std::uint64_t count) noexcept;
+/// The calls since then.
+std::uint64_t allocation_calls() noexcept;
+
+}  // namespace ringlet::test
