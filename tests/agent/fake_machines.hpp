@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/rendezvous/dialler.hpp"
 #include "sim/sim_network.hpp"
 #include "tools/job/job.hpp"
 #include "tools/job/machine_session.hpp"
@@ -90,24 +91,23 @@ class FakeMachine final : public job::SessionHost {
  public:
   FakeMachine(SimWorld& world, std::string name) : node(world.add_node()), name_(std::move(name)) {
     listener_ = std::move(node.network().listen({node.host(), 5000}, [this](std::unique_ptr<Link> link) {
-                  job::MachineSession::Events events;
-                  events.on_started = [this](const job::JobView&) { ++jobs_started; };
-                  events.on_ended = [this](const job::JobView&, const std::string& how) {
-                    ++jobs_ended;
-                    ended_how = how;
-                  };
-                  events.on_over = [this] { session.reset(); };
-                  auto channel = std::make_unique<job::MessageLink>(node.loop(), std::move(link), job::kAgentLimits);
-                  session = std::make_unique<job::MachineSession>(node.loop(), std::move(channel), *this, std::move(events));
+                  if (silent) return unheard.push_back(std::move(link));
+                  if (!authenticator) return open_session(std::move(link));
+                  handshake_ = std::make_unique<AcceptHandshake>(
+                      node.loop(), std::move(link), ConstBytes{}, *authenticator, [this](const LinkRequest&) { handshake_->accept(); },
+                      [this](Result<std::unique_ptr<Link>> authenticated) {
+                        if (authenticated.ok()) open_session(std::move(authenticated).value());
+                      });
                 })).value();
   }
   ~FakeMachine() override { session.reset(); }
 
-  job::Offer offer(const job::Hail& hail) override {
+  job::Offer offer(const job::Hail& hail, const LinkBinding& binding) override {
     hailed = hail;
+    if (on_hail) return on_hail(hail, binding);
     return {protocol, "9.9.9", name_, free_ranks, refusal, 126};
   }
-  std::optional<job::Failed> admit(job::StartRanks&) override { return failure; }
+  std::optional<job::Failed> admit(job::StartRanks&, const job::Hail&) override { return failure; }
   std::unique_ptr<job::RankCrew> make_crew(job::CrewEvents events) override {
     auto made = std::make_unique<FakeCrew>(node.loop(), std::move(events));
     crew = made.get();
@@ -124,14 +124,31 @@ class FakeMachine final : public job::SessionHost {
   std::unique_ptr<job::MachineSession> session;
   FakeCrew* crew = nullptr;
   std::function<void(FakeCrew&)> on_started;
+  std::function<job::Offer(const job::Hail&, const LinkBinding&)> on_hail;  // unset: it makes an offer to all
   job::Hail hailed;
   std::uint32_t protocol = job::kProtocol, free_ranks = 4;
   std::string refusal, ended_how;
   std::optional<job::Failed> failure;
   int jobs_started = 0, jobs_ended = 0;
+  bool silent = false;  // takes connections, and says nothing
+  std::vector<std::unique_ptr<Link>> unheard;
+  std::unique_ptr<Authenticator> authenticator;  // unset: links come without a handshake
 
  private:
+  void open_session(std::unique_ptr<Link> link) {
+    job::MachineSession::Events events;
+    events.on_started = [this](const job::JobView&) { ++jobs_started; };
+    events.on_ended = [this](const job::JobView&, const std::string& how) {
+      ++jobs_ended;
+      ended_how = how;
+    };
+    events.on_over = [this] { session.reset(); };
+    auto channel = std::make_unique<job::MessageLink>(node.loop(), std::move(link), job::kAgentLimits);
+    session = std::make_unique<job::MachineSession>(node.loop(), std::move(channel), *this, std::move(events));
+  }
+
   std::string name_;
+  std::unique_ptr<AcceptHandshake> handshake_;
   std::unique_ptr<Listener> listener_;
 };
 
@@ -147,6 +164,9 @@ struct FakeRun {
   std::optional<job::JobResult> result;
   bool all_started = false, takes_output = true;
   int inputs_taken = 0;
+  std::unique_ptr<Authenticator> authenticator;      // unset: links are dialled without a handshake
+  std::map<std::size_t, std::string> dialled_hosts;  // where it is not the machine's own
+  std::unique_ptr<Dialler> dialler;
 
   explicit FakeRun(int count, std::uint64_t seed = 1) : world(seed) {
     for (int i = 0; i < count; ++i) machines.emplace_back(world, "m" + std::to_string(i));
@@ -156,7 +176,10 @@ struct FakeRun {
     options.start.token = "token-of-the-job";
     options.start.job = 42;
   }
-  ~FakeRun() { job.reset(); }
+  ~FakeRun() {
+    job.reset();
+    dialler.reset();
+  }
 
   void start() {
     job::Job::Events events;
@@ -172,13 +195,20 @@ struct FakeRun {
     std::vector<job::Candidate> candidates;
     for (const FakeMachine& machine : machines) candidates.push_back({machine.name(), "/opt/" + machine.name(), machine.node.host()});
     job = std::make_unique<job::Job>(here.loop(), options, candidates, std::move(events));
-    for (std::size_t i = 0; i < machines.size(); ++i)
-      here.network().dial({machines[i].node.host(), 5000}, Duration::seconds(3), [this, i](Result<std::unique_ptr<Link>> link) {
+    if (authenticator) dialler = std::make_unique<Dialler>(here.loop(), here.network(), *authenticator);
+    for (std::size_t i = 0; i < machines.size(); ++i) {
+      const Dialled on_dialled = [this, i](Result<std::unique_ptr<Link>> link) {
         if (link.ok())
           job->reach(i, std::make_unique<job::MessageLink>(here.loop(), std::move(link).value(), job::kAgentLimits));
         else
           job->miss(i, link.status().text());
-      });
+      };
+      const Address address{dialled_hosts.count(i) != 0 ? dialled_hosts.at(i) : machines[i].node.host(), 5000};
+      if (dialler)
+        dialler->dial(address, {}, {.kind = LinkRequest::Kind::agent}, on_dialled);
+      else
+        here.network().dial(address, Duration::seconds(3), on_dialled);
+    }
   }
   RunEnd run_until(const std::function<bool()>& condition) {
     return world.run_until(condition, {.events = 5'000'000, .time = Duration::seconds(300)});

@@ -2,6 +2,7 @@
 
 #include "sim/sim_random.hpp"
 #include "tests/agent/fake_machines.hpp"
+#include "tests/campaign.hpp"
 #include "tests/core/seeds.hpp"
 #include "tests/sim/byte_user.hpp"
 
@@ -149,6 +150,38 @@ TEST_CASE("a machine that refuses is left out, unless it was named or none is le
   }
 }
 
+TEST_CASE("a machine that is only a name, and silent, delays a job by little") {
+  FakeRun run(3);
+  for (FakeMachine& machine : run.machines) machine.on_started = end_well;
+  run.machines[2].silent = true;
+  run.options.straggler_time = Duration::milliseconds(1'500);
+  const Instant begin = run.here.loop().now();
+  const auto seconds = [&] { return static_cast<double>((run.here.loop().now() - begin).whole_milliseconds()) / 1000; };
+  SECTION("left out") {
+    run.start();
+    run.run_to_end();
+    CHECK(run.result->exit_code == 0);
+    CHECK(run.notices == std::vector<std::string>{"the job goes on without some machines; m2 did not answer 1.5 s after the others had"});
+    CHECK(run.result->ranks.size() == 2);
+    CHECK(seconds() < 2);
+  }
+  SECTION("named, or needed") {
+    const bool named = GENERATE(true, false);
+    run.options.every_machine = named;
+    if (!named) run.options.wish = {9, 1};
+    run.start();
+    run.run_to_end();
+    CHECK(run.result->exit_code == 1);
+    CHECK(seconds() > 9);
+  }
+  SECTION("nobody else would") {
+    run.machines[0].refusal = run.machines[1].refusal = "no";
+    run.start();
+    run.run_to_end();
+    CHECK(seconds() > 9);
+  }
+}
+
 TEST_CASE("another version of the protocol is told with both versions") {
   FakeRun run(1);
   run.machines[0].protocol = 7;
@@ -248,8 +281,10 @@ TEST_CASE("whatever is lost at whatever moment, the job ends on both sides") {
   // 0 resets the link; 1 and 2 stop the node that runs the job, in order and silently; 3 and 4 stop a machine.
   const int what = GENERATE(range(0, 5));
   const std::uint64_t most = share_of(200);
+  Campaign campaign("a job's machine, or who runs it, is lost at each moment");
   for (std::uint64_t moment = 0; moment < most; ++moment) {
     CAPTURE(what, moment);
+    campaign.begin();
     FakeRun run(3, moment + 1);
     for (FakeMachine& machine : run.machines)
       machine.on_started = [](FakeCrew& crew) {
@@ -287,6 +322,7 @@ TEST_CASE("whatever is lost at whatever moment, the job ends on both sides") {
         CHECK(machine.crew == nullptr);
         CHECK(machine.jobs_started == machine.jobs_ended);
       }
+    campaign.goes_well();
   }
 }
 
@@ -304,8 +340,10 @@ TEST_CASE("conversations in any order and in pieces of any size leave no job, an
   const std::vector<job::Message> others{
       job::Offer{}, job::PortBound{1}, job::RanksStarted{},         job::Credit{10, false}, job::Order{15, true, 100}, job::Beat{},
       job::Over{},  job::Input{"x"},   job::EchoRequest{1, "x", 1}, job::PathSurvey{},      job::InputTaken{}};
+  Campaign campaign("a holder of the token talks to `ringlet up` out of turn");
   for (std::uint64_t seed = 0; seed < share_of(400); ++seed) {
     CAPTURE(seed);
+    campaign.begin();
     SimRandom random(seed);
     SimWorld world(seed);
     FakeMachine machine(world, "m");
@@ -334,5 +372,6 @@ TEST_CASE("conversations in any order and in pieces of any size leave no job, an
     CHECK(world.run_until([&] { return !machine.session; }, {.events = 5'000'000, .time = Duration::seconds(60)}) == RunEnd::done);
     CHECK(machine.crew == nullptr);
     CHECK(machine.jobs_started == machine.jobs_ended);
+    campaign.goes_well();
   }
 }

@@ -1,4 +1,5 @@
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
@@ -8,6 +9,7 @@
 #include "job.pb.h"
 #include "tests/temporary_directory.hpp"
 #include "tools/agent/allow_list.hpp"
+#include "tools/agent/allowed_variables.hpp"
 #include "tools/job/machine_choice.hpp"
 #include "tools/job/messages.hpp"
 
@@ -31,9 +33,9 @@ std::vector<Message> one_of_each() {
   start.preferred_directory = "/home";
   start.has_input = true;
   start.input_rank = 4;
-  return {Hail{1, "0.1.0", "home", "desk", "/opt/train", "/data"},
-          Offer{1, "0.1.0", "attic", 4, "no", 2, "10.0.0.1", "10.0.0.2"},
-          BindPort{"0.0.0.0", 5000},
+  return {Hail{1, "0.1.0", "home", "desk", "/opt/train", "/data", std::string(32, '\xfe'), std::string(64, '\0')},
+          Offer{1, "0.1.0", "attic", 4, "no", 2, "10.0.0.1", "10.0.0.2", std::string(32, '\xfe'), std::string(64, '\1')},
+          BindPort{"0.0.0.0", 5000, 5063},
           PortBound{40123},
           start,
           RanksStarted{{7, 8, 0xffffffffu}},
@@ -45,9 +47,9 @@ std::vector<Message> one_of_each() {
           Over{},
           Beat{},
           EchoRequest{3, std::string("a\0b", 3), 65536},
-          Echo{3, 1'700'000'000'000, "x"},
+          Echo{3, 1'700'000'000'000, "x", 47'175},
           PathSurvey{{7, 0xffffffffffffffffu}},
-          SurveyedPaths{{SurveyedPath{7, 300'000, 100'000'000, ""}, SurveyedPath{8, 0, 0, "no answer"}}},
+          SurveyedPaths{{SurveyedPath{7, 300'000, 100'000'000, "", 47'175, "timed out"}, SurveyedPath{8, 0, 0, "no answer"}}},
           Notice{"a sentence"},
           Input{std::string("a\0\xff", 3)},
           InputTaken{}};
@@ -102,8 +104,27 @@ TEST_CASE("messages that are cut short or hold too much are none; unknown ones s
   CHECK(decode(bytes_of(encode(start))) == Message(start));
   start.arguments.push_back("x");
   CHECK_FALSE(decode(bytes_of(encode(start))));
+  for (const auto& [key, signature] : {std::pair(32, 0), std::pair(0, 64), std::pair(31, 64), std::pair(32, 65)}) {
+    Hail hail{1, "", "home"};
+    hail.public_key.assign(static_cast<std::size_t>(key), 'k');
+    hail.signature.assign(static_cast<std::size_t>(signature), 's');
+    CHECK_FALSE(decode(bytes_of(encode(hail))));
+    Offer offer{1, "", "attic"};
+    offer.public_key = hail.public_key;
+    offer.signature = hail.signature;
+    CHECK_FALSE(decode(bytes_of(encode(offer))));
+  }
   RanksStarted started{std::vector<std::uint32_t>(kMaxRanksPerMachine + 1, 1)};
   CHECK_FALSE(decode(bytes_of(encode(started))));
+}
+
+TEST_CASE("texts from another machine cannot steer a terminal") {
+  const std::string bad = "a\x1b[31m\n\xc2\x9b\xe2\x80\xae\xff", good = "a?[31m????";
+  CHECK(decode(bytes_of(encode(Failed{1, bad}))) == Message(Failed{1, good}));
+  CHECK(decode(bytes_of(encode(Notice{bad}))) == Message(Notice{good}));
+  CHECK(decode(bytes_of(encode(Offer{1, bad, bad, 4, bad}))) == Message(Offer{1, good, good, 4, good}));
+  CHECK(decode(bytes_of(encode(SurveyedPaths{{{7, 0, 0, bad}}}))) == Message(SurveyedPaths{{{7, 0, 0, good}}}));
+  CHECK(decode(bytes_of(encode(Output{0, false, bad}))) == Message(Output{0, false, bad}));
 }
 
 TEST_CASE("ranks are spread in the machines' order") {
@@ -174,14 +195,74 @@ TEST_CASE("nothing is allowed that was not named") {
   }
 }
 
-TEST_CASE("variables that bring code are not set from elsewhere") {
-  for (const char* name : {"LD_PRELOAD", "DYLD_INSERT_LIBRARIES", "PATH", "PYTHONPATH", "BASH_ENV", "IFS", "RINGLET_TOKEN",
-                           "RINGLET_TOKEN_FILE", "", "1A", "A B", "A="}) {
+TEST_CASE("arguments are allowed one by one where the owner says so") {
+  TemporaryDirectory directory;
+  const std::string root = std::filesystem::canonical(directory.path()).string();
+  const std::string train = root + "/train", spaced = root + "/my train";
+  make_program(train);
+  make_program(spaced);
+  using Words = std::vector<std::string>;
+  const auto allows = [&](const std::string& entry, const Words& arguments) {
+    return AllowList({entry}, "").ask(train, &arguments).refusal.empty();
+  };
+  CHECK(allows(train, {"--anything", "/etc/passwd"}));
+  CHECK(allows(train + " --epochs ?", {"--epochs", "3"}));
+  CHECK_FALSE(allows(train + " --epochs ?", {"--epochs", "33"}));
+  CHECK_FALSE(allows(train + " --epochs ?", {"--epochs"}));
+  CHECK_FALSE(allows(train + " --epochs ?", {"--epochs", "3", "--more"}));
+  CHECK(allows(train + "  --epochs ?\t...", {"--epochs", "3", "--more", "/etc/passwd"}));
+  CHECK(allows(train + " ...", {}));
+  CHECK(allows(root + " --seed [0-9]", {"--seed", "7"}));
+  CHECK_FALSE(allows(root + " --seed [0-9]", {"--seed", "x"}));
+  CHECK(allows(train + " --data=/srv/*", {"--data=/srv/photos"}));
+  for (const char* data : {"--data=/srv/..", "--data=/srv/../etc", "--data=/srv/a/../../etc", "--data=/srv/a/b", "--data=/etc", "x"})
+    CHECK_FALSE(allows(train + " --data=/srv/*", {data}));
+
+  const AllowList two({train + " --fast", train + " --slow *"}, "");
+  CHECK(two.ask(train).program == train);
+  const Words slow{"--slow", "9"}, fast{"--fast"}, other{"--other"};
+  CHECK(two.ask(train, &slow).program == train);
+  CHECK(two.ask(train, &fast).program == train);
+  CHECK(two.ask(train, &other).refusal == train + " is allowed there with other arguments only: --fast; or --slow *");
+
+  const AllowList with_space({spaced}, "");
+  CHECK(with_space.ask(spaced, &other).program == spaced);
+  CHECK_FALSE(with_space.find_mistake());
+  CHECK_THAT(AllowList({train + "x --fast"}, "").find_mistake().value_or(""), Contains("there is no such program"));
+}
+
+TEST_CASE("another user's program is not started") {
+  if (::geteuid() != 0) return;  // only root can give a file away
+  TemporaryDirectory directory;
+  const std::string train = std::filesystem::canonical(directory.path()).string() + "/train";
+  make_program(train);
+  REQUIRE(::chown(train.c_str(), 4711, 4711) == 0);
+  CHECK_THAT(AllowList({train}, "").ask(train).refusal, Contains(train + " belongs to user 4711, who could replace it"));
+}
+
+TEST_CASE("only variables that can do no harm, or that the owner names, are set from elsewhere") {
+  const auto refused = [](const std::vector<std::string>& named, const std::string& name) {
+    return AllowedVariables(named).find_refused({{"OMP_NUM_THREADS", "2"}, {name, "x"}});
+  };
+  for (const char* name : {"LD_PRELOAD", "PATH", "PYTHONPATH", "GIT_CONFIG_GLOBAL", "_JAVA_OPTIONS", "LUA_INIT", "EDITOR", "OMPI_MCA_btl",
+                           "RINGLET_ORIGINS", "RINGLET_INSECURE", "RINGLET_TOKEN", "COLOUR", ""}) {
     CAPTURE(name);
-    CHECK(find_forbidden(name));
+    CHECK_THAT(refused({}, name).value_or(""), Contains(std::string("--allow-env ") + name));
   }
-  for (const char* name : {"COLOUR", "RINGLET_TIMEOUT_MS", "OMP_NUM_THREADS", "_x1"}) {
+  for (const char* name : {"RINGLET_TIMEOUT_MS", "MKL_NUM_THREADS", "NO_COLOR"}) CHECK_FALSE(refused({}, name));
+  CHECK_FALSE(refused({"COLOUR"}, "COLOUR"));
+  CHECK(refused({"COLOUR"}, "COLOURS"));
+  CHECK_FALSE(refused({"WANDB_*"}, "WANDB_MODE"));
+  CHECK(refused({"WANDB_*"}, "WAND"));
+
+  StartRanks start;
+  for (const char* name : {"RINGLET_TOKEN", "RINGLET_TOKEN_FILE", "RINGLET_RANK", "", "1A", "A B", "A="}) {
     CAPTURE(name);
-    CHECK_FALSE(find_forbidden(name));
+    start.environment = {{name, "x"}};
+    CHECK(agent::find_mistake(start));
   }
+  start.environment = {{"LD_PRELOAD", "x"}};
+  CHECK_FALSE(agent::find_mistake(start));
+  for (const char* name : {"", "*", "A B", "RINGLET_TOKEN", "RINGLET_RANK"}) CHECK(AllowedVariables({name}).find_mistake());
+  for (const char* name : {"A", "_x1", "WANDB_*"}) CHECK_FALSE(AllowedVariables({name}).find_mistake());
 }

@@ -10,7 +10,7 @@ using Catch::Contains;
 namespace {
 
 PathFacts path(std::string host, Reach reach = Reach::good, std::string text = "") {
-  PathFacts facts{{std::move(host), 4000}, "eth0", reach, std::move(text), {}, 0};
+  PathFacts facts{{std::move(host), 4000}, "eth0", reach, std::move(text), {}, 0, {}};
   if (reach == Reach::good) {
     facts.round_trip = Duration::microseconds(300);
     facts.bytes_per_second = 100e6;
@@ -83,9 +83,21 @@ const Fault kFaults[] = {
     {"no-token", Severity::warning, [](Facts& facts) { facts.has_token = false; }, "ringlet pair --group home --join"},
     {"token-differs", Severity::error, [](Facts& facts) { facts.machines[0].paths = {path("10.0.0.2", Reach::token_differs)}; },
      "ringlet pair --group home --join --replace"},
+    {"not-trusted", Severity::error, [](Facts& facts) { facts.machines[0].paths = {path("10.0.0.2", Reach::not_trusted, "why")}; },
+     "ringlet machines --group home"},
     {"incompatible", Severity::error, [](Facts& facts) { facts.machines[0].paths = {path("10.0.0.2", Reach::incompatible, "why")}; },
      "same version"},
     {"port-closed", Severity::error, [](Facts& facts) { facts.machines[0].paths = {path("10.0.0.2", Reach::refused)}; }, "--listen"},
+    {"rank-ports", Severity::error,
+     [](Facts& facts) { facts.matrix = {{"here", {{"attic", Duration::milliseconds(1), 1e8, "", {47'175, "timed out"}}}}}; },
+     "on attic, as its firewall is: `sudo ufw allow 47174/udp && sudo ufw allow 47174:47238/tcp`"},
+    {"rank-ports", Severity::error,
+     [](Facts& facts) {
+       facts.firewall_tool = "nft";
+       facts.matrix = {{"attic", {{"here", Duration::milliseconds(1), 1e8, "", {47'175, "timed out"}}}}};
+     },
+     "`sudo nft insert rule inet filter input udp dport 47174 accept"},
+    {"way-blocked", Severity::error, [](Facts& facts) { facts.matrix = {{"attic", {{"cellar", {}, 0, "no answer"}}}}; }, "firewall-cmd"},
     {"firewall", Severity::error, [](Facts& facts) { facts.machines[0].paths = {path("10.0.0.2", Reach::silent, "no answer")}; },
      "ufw allow"},
     {"breaks-off", Severity::error, [](Facts& facts) { facts.machines[0].paths = {path("10.0.0.2", Reach::broken, "closed")}; },

@@ -56,12 +56,19 @@ int count_of(const std::string& text, const std::string& part) {
   return count;
 }
 
+/// Returns a folder for the configuration of all commands that are not given another one, since they must not change the user's own.
+const std::string& config_home() {
+  static const TemporaryDirectory home;
+  return home.path();
+}
+
 }  // namespace
 
 CommandProcess::CommandProcess(std::vector<std::string> arguments, std::vector<std::pair<std::string, std::string>> environment,
                                int network) {
   const auto in = open_pipe(), out = open_pipe(), err = open_pipe(), life = open_pipe();
   arguments.insert(arguments.begin(), RINGLET_COMMAND);
+  environment.insert(environment.begin(), {"XDG_CONFIG_HOME", config_home()});
   std::vector<char*> pointers;
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
@@ -108,6 +115,13 @@ void CommandProcess::wait_for_stdout(const std::string& text, int count) {
 
 void CommandProcess::wait_for_stderr(const std::string& text) {
   read_until([&] { return count_of(err_, text) >= 1; });
+}
+
+void CommandProcess::read_what_came() {
+  for (auto [fd, text] : {std::pair{&stdout_, &out_}, {&stderr_, &err_}}) {
+    pollfd entry{*fd, POLLIN, 0};
+    while (*fd >= 0 && ::poll(&entry, 1, 0) > 0) read_available(*fd, *text);
+  }
 }
 
 void CommandProcess::read_until(const std::function<bool()>& enough) {

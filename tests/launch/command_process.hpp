@@ -22,7 +22,8 @@ struct Outcome {
 /// tells that no process is left. Every wait has a deadline, and fails the test when it passes. The destructor kills the run.
 class CommandProcess {
  public:
-  /// `network` is the descriptor of the network namespace to run in; -1 means that of this process.
+  /// Its configuration is in a folder of this test program, unless XDG_CONFIG_HOME is in `environment`. `network` is the descriptor of the
+  /// network namespace to run in; -1 means that of this process.
   explicit CommandProcess(std::vector<std::string> arguments, std::vector<std::pair<std::string, std::string>> environment = {},
                           int network = -1);
   CommandProcess(const CommandProcess&) = delete;
@@ -37,6 +38,8 @@ class CommandProcess {
   /// Reads until stdout contains `text` at least `count` times.
   void wait_for_stdout(const std::string& text, int count = 1);
   void wait_for_stderr(const std::string& text);
+  /// Reads what is there already.
+  void read_what_came();
   /// Return what has been read of stdout and stderr so far.
   const std::string& out() const noexcept { return out_; }
   const std::string& err() const noexcept { return err_; }

@@ -66,6 +66,7 @@ TEST_CASE("messages come back as they were, and what is out of bounds is refused
   message.proof = std::string(kProofBytes, 'p');
   message.sealed_token = std::string(kMaxTokenBytes + kSealBytes, 't');
   message.reason = Message::Reason::other_group;
+  message.sealed_machine = std::string(kSealBytes + kMachineKeyBytes + kMaxMachineNameBytes, 'm');
   const std::string bytes = encode(message);
   CHECK(bytes.size() <= kMaxMessageBytes);
   CHECK(decode(bytes) == message);
@@ -86,6 +87,8 @@ TEST_CASE("messages come back as they were, and what is out of bounds is refused
   CHECK(refused([](Message& one) { one.proof += 'x'; }));
   CHECK(refused([](Message& one) { one.sealed_token += 'x'; }));
   CHECK(refused([](Message& one) { one.sealed_token.resize(kSealBytes); }));
+  CHECK(refused([](Message& one) { one.sealed_machine += 'x'; }));
+  CHECK(refused([](Message& one) { one.sealed_machine.resize(kSealBytes + kMachineKeyBytes); }));
   CHECK(refused([](Message& one) { one.kind = Message::Kind::none; }));
   CHECK(refused([](Message& one) { one.kind = static_cast<Message::Kind>(7); }));
   CHECK(refused([](Message& one) { one.kind = static_cast<Message::Kind>(-1); }));

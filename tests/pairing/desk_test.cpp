@@ -15,13 +15,13 @@ const std::string kToken = "2k4x-the-token-of-the-group";
 
 class World {
  public:
-  World() : desk({.group = "home", .name = "attic"}, Secret(kToken), fill_random, now) {}
+  World() : desk({.group = "home", .name = "attic", .machine_key = std::string(kMachineKeyBytes, 'h')}, Secret(kToken), fill_random, now) {}
 
   /// A newcomer who was told this code.
   struct Newcomer {
     explicit Newcomer(std::string_view typed) : code(typed) {}
     Secret code;
-    NewcomerSession session{"home", "cellar", code};
+    NewcomerSession session{"home", {"cellar", std::string(kMachineKeyBytes, 'n')}, code};
     PairingDesk::Id id = 0;
   };
   std::unique_ptr<Newcomer> enter(std::string_view code, const std::string& address = "10.0.0.2") {
@@ -68,7 +68,7 @@ TEST_CASE("the desk pairs one newcomer, and is over") {
   newcomer->session.confirm();
   world.exchange(*newcomer);
   CHECK(world.desk.state() == State::paired);
-  CHECK(world.desk.newcomer() == "cellar");
+  CHECK(world.desk.newcomer() == PairedMachine{"cellar", std::string(kMachineKeyBytes, 'n')});
   CHECK_FALSE(world.desk.next_deadline());
 }
 

@@ -52,6 +52,9 @@ void run_changed(Talk& talk, std::size_t place, Change change) {
       talk.newcomer.receive(bytes_of(said));
   }
   CHECK((talk.newcomer.token().empty() || talk.newcomer_has_token()));
+  // The same holds for the keys.
+  CHECK((talk.newcomer.host().key.empty() || talk.newcomer.host() == talk.attic));
+  CHECK((talk.host.newcomer().key.empty() || talk.host.newcomer() == talk.cellar));
 }
 
 std::vector<std::size_t> lengths_of_words() {
@@ -72,8 +75,8 @@ TEST_CASE("who knows the code gets the token, and both know it of each other") {
   CHECK(talk.host.stage() == HostStage::confirmed);
   CHECK(talk.newcomer.stage() == NewcomerStage::confirmed);
   CHECK(talk.newcomer_has_token());
-  CHECK(talk.host.newcomer() == "cellar");
-  CHECK(talk.newcomer.host() == "attic");
+  CHECK(talk.host.newcomer() == talk.cellar);
+  CHECK(talk.newcomer.host() == talk.attic);
 }
 
 TEST_CASE("the same in single bytes, and neither code nor token crosses the wire") {
@@ -92,6 +95,7 @@ TEST_CASE("the same in single bytes, and neither code nor token crosses the wire
   CHECK(talk.host.stage() == HostStage::confirmed);
   CHECK(wire.find("48217305") == std::string::npos);
   CHECK(wire.find("the-token") == std::string::npos);
+  for (const std::string& key : {talk.attic.key, talk.cellar.key}) CHECK(wire.find(key) == std::string::npos);
 }
 
 TEST_CASE("nothing that a listener can compute from a guess stands on the wire") {
@@ -272,16 +276,56 @@ TEST_CASE("who answers without the code cannot pass for the host") {
   CHECK(talk.newcomer.token().empty());
 }
 
+TEST_CASE("who is between and knows no code can neither put its own key in nor leave the right one out") {
+  const auto changed_message = [](const std::string& said, const auto& change) {
+    auto message = decode(said.substr(2));
+    REQUIRE(message);
+    change(*message);
+    return framed(*message);
+  };
+  // An attacker can take the sealed key of another conversation, mix up the two, or leave it out.
+  Talk other;
+  other.host.receive(bytes_of(other.newcomer_says()));
+  other.newcomer.receive(bytes_of(other.host_says()));
+  other.host.receive(bytes_of(other.newcomer_says()));
+  const auto other_delivery = decode(other.host_says().substr(2));
+  REQUIRE(other_delivery);
+  for (const std::string& sealed : {std::string(), other_delivery->sealed_machine, std::string(60, 'x')}) {
+    CAPTURE(sealed.size());
+    Talk talk;
+    talk.host.receive(bytes_of(talk.newcomer_says()));
+    talk.newcomer.receive(bytes_of(talk.host_says()));
+    talk.host.receive(bytes_of(talk.newcomer_says()));
+    const std::string delivery = talk.host_says();
+    talk.newcomer.receive(bytes_of(changed_message(delivery, [&](Message& message) { message.sealed_machine = sealed; })));
+    CHECK(talk.newcomer.stage() == NewcomerStage::unproved);
+    CHECK(talk.newcomer.token().empty());
+    CHECK(talk.newcomer.host().key.empty());
+
+    Talk later;
+    later.host.receive(bytes_of(later.newcomer_says()));
+    later.newcomer.receive(bytes_of(later.host_says()));
+    later.host.receive(bytes_of(later.newcomer_says()));
+    const std::string right = later.host_says();
+    later.newcomer.receive(bytes_of(right));
+    const std::string host_machine = decode(right.substr(2))->sealed_machine, receipt = later.newcomer_says();
+    const std::string put = sealed.size() == 60 ? host_machine : sealed;
+    later.host.receive(bytes_of(changed_message(receipt, [&](Message& message) { message.sealed_machine = put; })));
+    CHECK(later.host.stage() == HostStage::unconfirmed);
+    CHECK(later.host.newcomer().key.empty());
+  }
+}
+
 TEST_CASE("another group is refused before anything is guessed, and garbage ends the conversation") {
   const Secret code("48217305"), token("the token of the group");
-  HostSession host("office", "attic", code, token, fill_random);
+  HostSession host("office", {"attic", std::string(kMachineKeyBytes, 'h')}, code, token, fill_random);
   Talk talk;
   host.receive(bytes_of(talk.newcomer_says()));
   CHECK(host.stage() == HostStage::broken);
   talk.newcomer.receive(bytes_of(host.take_outgoing()));
   CHECK(talk.newcomer.stage() == NewcomerStage::other_group);
-  for (const std::string& garbage : {std::string("GET / HTTP/1.1\r\n"), std::string("RNGP\x02"), std::string("RNGP\x01\xff\xff", 7),
-                                     std::string("RNGP\x01\x00\x00", 7), std::string("RNGP\x01\x01\x00\xff", 8)}) {
+  for (const std::string& garbage : {std::string("GET / HTTP/1.1\r\n"), std::string("RNGP\x01"), std::string("RNGP\x02\xff\xff", 7),
+                                     std::string("RNGP\x02\x00\x00", 7), std::string("RNGP\x02\x01\x00\xff", 8)}) {
     Talk one;
     one.host.receive(bytes_of(garbage));
     CHECK(one.host.stage() == HostStage::broken);

@@ -23,8 +23,10 @@ struct Talk {
   explicit Talk(const std::string& typed = "48217305") : newcomer_code(typed) {}
 
   pairing::Secret code{"48217305"}, token{"2k4x-the-token-of-the-group"}, newcomer_code;
-  pairing::HostSession host{"home", "attic", code, token, pairing::fill_random};
-  pairing::NewcomerSession newcomer{"home", "cellar", newcomer_code};
+  const pairing::PairedMachine attic{"attic", std::string(pairing::kMachineKeyBytes, 'h')};
+  const pairing::PairedMachine cellar{"cellar", std::string(pairing::kMachineKeyBytes, 'n')};
+  pairing::HostSession host{"home", attic, code, token, pairing::fill_random};
+  pairing::NewcomerSession newcomer{"home", cellar, newcomer_code};
 
   bool newcomer_has_token() const { return newcomer.token().view() == token.view(); }
   /// Returns what the newcomer sends next. A newcomer that has the token confirms it first.

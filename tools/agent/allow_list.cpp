@@ -1,6 +1,8 @@
 #include "tools/agent/allow_list.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <fnmatch.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -8,10 +10,10 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 
 #include "native/environment.hpp"
-#include "tools/launch/rank_environment.hpp"
 
 namespace ringlet::agent {
 
@@ -39,11 +41,23 @@ bool anyone_may_write(const struct stat& found) {
   return (found.st_mode & S_IWOTH) != 0 && !(S_ISDIR(found.st_mode) && (found.st_mode & S_ISVTX) != 0);
 }
 
-/// The first of `path` and the directories above it that everyone may write.
+/// In a user namespace root's files seem to belong to another user; the root directory shows to which.
+bool is_trusted(::uid_t owner) {
+  struct stat root{};
+  return owner == 0 || owner == ::geteuid() || (::stat("/", &root) == 0 && owner == root.st_uid);
+}
+
+/// Why `path` could be another user's program: the first of it and the directories above it that someone else may change.
 std::optional<std::string> find_open_door(fs::path path) {
   for (;; path = path.parent_path()) {
     struct stat found{};
-    if (::stat(path.c_str(), &found) != 0 || anyone_may_write(found)) return path.string();
+    if (::stat(path.c_str(), &found) != 0) return fmt::format("{} cannot be examined", path.string());
+    if (!is_trusted(found.st_uid))
+      return fmt::format("{} belongs to user {}, who could replace it; only what is root's or that of the user of `ringlet up` is started",
+                         path.string(), found.st_uid);
+    if (anyone_may_write(found))
+      return fmt::format("everyone there may write {0}, so it could be anyone's program; its owner would have to run: chmod o-w {0}",
+                         path.string());
     if (path == path.root_path()) return std::nullopt;
   }
 }
@@ -56,13 +70,36 @@ std::string read_entries(const std::string& file) {
   return text;
 }
 
-bool allows(const std::string& entry, const fs::path& program) {
-  if (entry.empty() || entry.front() != '/') return false;
-  const auto real = real_path(entry);
-  if (!real) return false;
+struct Entry {
+  fs::path path;  // without symbolic links
+  std::optional<std::vector<std::string>> patterns;
+};
+
+/// Nothing where there is no such program or directory. A path may have spaces in it: what exists as a whole has no patterns.
+std::optional<Entry> read_entry(const std::string& text) {
+  if (text.empty() || text.front() != '/') return std::nullopt;
+  if (const auto real = real_path(text)) return Entry{*real, std::nullopt};
+  std::istringstream words(text);
+  const std::vector<std::string> all{std::istream_iterator<std::string>(words), {}};
+  const auto real = real_path(all.front());
+  if (!real || all.size() < 2) return std::nullopt;
+  return Entry{*real, std::vector<std::string>(all.begin() + 1, all.end())};
+}
+
+bool names(const Entry& entry, const fs::path& program) {
   struct stat found{};
-  if (::stat(real->c_str(), &found) != 0) return false;
-  return S_ISDIR(found.st_mode) ? program.parent_path() == *real && !anyone_may_write(found) : program == *real;
+  if (::stat(entry.path.c_str(), &found) != 0) return false;
+  return S_ISDIR(found.st_mode) ? program.parent_path() == entry.path && !anyone_may_write(found) : program == entry.path;
+}
+
+bool matches(const std::vector<std::string>& patterns, const std::vector<std::string>& arguments) {
+  const bool any_more = patterns.back() == "...";
+  const std::size_t count = patterns.size() - (any_more ? 1 : 0);
+  if (arguments.size() < count || (arguments.size() > count && !any_more)) return false;
+  return std::equal(patterns.begin(), patterns.begin() + static_cast<std::ptrdiff_t>(count), arguments.begin(),
+                    [](const std::string& pattern, const std::string& argument) {
+                      return ::fnmatch(pattern.c_str(), argument.c_str(), FNM_PATHNAME | FNM_PERIOD) == 0;
+                    });
 }
 
 /// Tells whether it is a shell or an interpreter, by its name without a version.
@@ -100,28 +137,45 @@ std::optional<std::string> AllowList::find_mistake() const {
   for (const std::string& entry : entries_) {
     if (entry.empty() || entry.front() != '/')
       return fmt::format("--allow {}: give the absolute path of a program, or of a directory of programs", entry);
-    if (!real_path(entry)) return fmt::format("--allow {}: there is no such program or directory on this machine", entry);
+    if (!read_entry(entry)) return fmt::format("--allow {}: there is no such program or directory on this machine", entry);
   }
   return std::nullopt;
 }
 
-AllowList::Answer AllowList::ask(const std::string& path) const {
+std::optional<std::string> AllowList::add_file(std::vector<std::string>& entries) const {
+  struct stat list{};
+  if (file_.empty() || ::stat(file_.c_str(), &list) != 0) return std::nullopt;
+  if (anyone_may_write(list))
+    return fmt::format("the list {0} is not trusted: everyone there may write it; its owner would have to run: chmod o-w {0}", file_);
+  if (!is_trusted(list.st_uid)) return fmt::format("the list {} is not trusted: it belongs to user {}", file_, list.st_uid);
+  const auto more = parse_allow_file(read_entries(file_));
+  entries.insert(entries.end(), more.begin(), more.end());
+  return std::nullopt;
+}
+
+AllowList::Answer AllowList::ask(const std::string& path, const std::vector<std::string>* arguments) const {
   const auto refuse = [](std::string text) { return Answer{"", std::move(text)}; };
   if (path.empty() || path.front() != '/' || path.find('\0') != std::string::npos)
     return refuse(fmt::format("'{}' is no absolute path; programs are only started by their absolute path", path));
   const auto real = real_path(path);
   struct stat found{};
   if (!real || ::stat(real->c_str(), &found) != 0 || !S_ISREG(found.st_mode)) return refuse("there is no program " + path);
-  struct stat list{};
   std::vector<std::string> entries = entries_;
-  if (!file_.empty() && ::stat(file_.c_str(), &list) == 0) {
-    if (anyone_may_write(list))
-      return refuse(
-          fmt::format("the list {0} is not trusted: everyone there may write it; its owner would have to run: chmod o-w {0}", file_));
-    const auto more = parse_allow_file(read_entries(file_));
-    entries.insert(entries.end(), more.begin(), more.end());
+  if (auto mistrust = add_file(entries)) return refuse(std::move(*mistrust));
+
+  std::vector<std::string> with_other_arguments;
+  bool allowed = false;
+  for (const std::string& text : entries) {
+    const auto entry = read_entry(text);
+    if (!entry || !names(*entry, *real)) continue;
+    if (!entry->patterns || arguments == nullptr || matches(*entry->patterns, *arguments))
+      allowed = true;
+    else
+      with_other_arguments.push_back(fmt::format("{}", fmt::join(*entry->patterns, " ")));
   }
-  if (std::none_of(entries.begin(), entries.end(), [&](const std::string& entry) { return allows(entry, *real); })) {
+  if (!allowed && !with_other_arguments.empty())
+    return refuse(fmt::format("{} is allowed there with other arguments only: {}", path, fmt::join(with_other_arguments, "; or ")));
+  if (!allowed) {
     const std::string where = file_.empty() ? "the list that its `ringlet up --allow-file` names" : file_ + " there";
     if (runs_any_program(*real))
       return refuse(fmt::format("{} is not allowed, and should not be: {} runs whatever its arguments say; give a program of its own", path,
@@ -131,43 +185,9 @@ AllowList::Answer AllowList::ask(const std::string& path) const {
                     "to {1}: {2}",
                     path, where, real->string()));
   }
-  if (const auto door = find_open_door(*real))
-    return refuse(
-        fmt::format("{} is not started: everyone there may write {}, so it could be anyone's program; its owner would have to "
-                    "run: chmod o-w {}",
-                    path, *door, *door));
+  if (const auto door = find_open_door(*real)) return refuse(fmt::format("{} is not started: {}", path, *door));
   if (::access(real->c_str(), X_OK) != 0) return refuse(path + " is not executable");
   return {real->string(), ""};
-}
-
-std::optional<std::string> find_forbidden(std::string_view variable) {
-  // The dynamic loader, shells and interpreters take code, or paths to code, from these.
-  constexpr std::array<std::string_view, 14> kBeginnings{"LD_",   "DYLD_",   "GLIBC_", "MALLOC_",   "PYTHON", "PERL",     "RUBY",
-                                                         "NODE_", "DOTNET_", "JAVA_",  "BASH_FUNC", "GCONV_", "OPENSSL_", "RINGLET_TOKEN"};
-  constexpr std::array<std::string_view, 14> kNames{"PATH",   "HOME",    "SHELL",   "IFS",      "ENV",  "BASH_ENV",  "PS4",
-                                                    "CDPATH", "LOCPATH", "NLSPATH", "TERMINFO", "USER", "CLASSPATH", "HOSTALIASES"};
-  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
-  const auto part_of_name = [&](char c) { return letter(c) || (c >= '0' && c <= '9'); };
-  if (variable.empty() || !letter(variable.front()) || !std::all_of(variable.begin(), variable.end(), part_of_name))
-    return "is no name of a variable: letters, digits and _ make one";
-  if (variable.starts_with("RINGLET_TOKEN")) return "is set by Ringlet itself: each job gets a token of its own";
-  const bool forbidden =
-      std::find(kNames.begin(), kNames.end(), variable) != kNames.end() ||
-      std::any_of(kBeginnings.begin(), kBeginnings.end(), [&](std::string_view beginning) { return variable.starts_with(beginning); });
-  if (!forbidden) return std::nullopt;
-  return "may not be set from another machine: it can make programs run what their owner has not allowed";
-}
-
-std::optional<std::string> find_mistake(const job::StartRanks& start) {
-  constexpr std::size_t kMaxArguments = 4'096, kMaxVariables = 256;
-  if (start.arguments.size() > kMaxArguments)
-    return fmt::format("{} arguments; at most {} can be given", start.arguments.size(), kMaxArguments);
-  if (start.environment.size() > kMaxVariables)
-    return fmt::format("--env: {} variables; at most {} can be given", start.environment.size(), kMaxVariables);
-  for (const job::Variable& variable : start.environment)
-    if (const auto why = find_forbidden(variable.name))
-      return fmt::format("--env {}={}: {} {}", variable.name, variable.value, variable.name, *why);
-  return launch::find_reserved(start.environment);
 }
 
 }  // namespace ringlet::agent

@@ -90,6 +90,16 @@ std::vector<FoundMachine> MachineSearch::machines() const {
   return all;
 }
 
+std::optional<std::string> MachineSearch::find_unanswered() const {
+  std::string list;
+  for (const IpAddress& address : discovery_.unanswered()) list += (list.empty() ? "" : ", ") + to_string(address);
+  if (list.empty()) return std::nullopt;
+  return fmt::format(
+      "{0}, of which `ringlet up` tells, did not answer at UDP port {1}; a firewall there may hold that back (`ringlet doctor "
+      "--group {2} --peer {0}` tells what to type)",
+      list, options_.datagrams.port, options_.group);
+}
+
 std::optional<std::string> MachineSearch::find_lack() const {
   const auto present = suitable();
   std::string missing, idle;

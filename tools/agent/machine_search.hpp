@@ -47,6 +47,8 @@ class MachineSearch {
   bool over() const noexcept { return over_; }
   /// Sorted by name, then by the number of the process.
   std::vector<FoundMachine> machines() const;
+  /// A sentence about machines of which others have told, and that do not answer; nothing where there are none.
+  std::optional<std::string> find_unanswered() const;
   /// A sentence with advice that names the missing machines; nothing where enough are found. It also names machines that are up without an
   /// agent.
   std::optional<std::string> find_lack() const;

@@ -9,6 +9,9 @@
 
 namespace ringlet::agent {
 
+/// The failure of a way to a machine that this one has not heard of.
+inline constexpr char kNotHeard[] = "not heard here";
+
 /// Measures this machine's ways to other agents, one after another, so that no measurement disturbs the next. Belongs to the loop's thread.
 class Surveyor {
  public:
@@ -17,8 +20,8 @@ class Surveyor {
   /// Runs once, from the loop.
   using OnDone = std::function<void(const job::SurveyedPaths&)>;
 
-  /// All arguments outlive it.
-  Surveyor(EventLoop& loop, Network& network, Authenticator& authenticator, FindMachine find_machine);
+  /// `loop`, `network` and `authenticator` outlive it.
+  Surveyor(EventLoop& loop, Network& network, Authenticator& authenticator, ProbeEnds ends, FindMachine find_machine);
 
   /// Begins when the measurements that are under way are done. For each machine the first address that works counts, else the failure of
   /// the last one.
@@ -40,6 +43,7 @@ class Surveyor {
   EventLoop& loop_;
   Network& network_;
   Authenticator& authenticator_;
+  const ProbeEnds ends_;
   const FindMachine find_machine_;
   std::deque<Task> tasks_;
   std::unique_ptr<PathProbe> probe_;

@@ -14,7 +14,8 @@ constexpr char kDiscoverFooter[] = R"(Example:
   ringlet discover --once --json
 
 Machines are seen while `ringlet up` runs on them. Without --once the list follows until Ctrl-C: as a table on a terminal, else as a line for each
-change. Where a network blocks multicast, name a machine with --peer. What is shown is what machines say of themselves; nothing of it is proved.
+change. Where a network blocks multicast, name a machine with --peer, which tells of those that it hears, as `ringlet up` on this machine does.
+What is shown is what machines say of themselves; nothing of it is proved.
 Exit codes: 0 someone was found, or ended by a signal; 3 nobody was found (--once); 1 it cannot listen; 2 a mistake on the command line.)";
 
 }  // namespace
@@ -42,6 +43,7 @@ int run_discover(Arguments arguments) {
   std::optional<std::string> mistake = convert_discovery_line(line, options.datagrams);
   if (!mistake) mistake = convert_seconds("--wait", wait_seconds, wait);
   if (mistake) return usage_error("discover", *mistake);
+  ask_this_machine(options.datagrams);
   if (once) options.once = wait;
   return MachineWatch(std::move(options)).run();
 }

@@ -28,5 +28,8 @@ Result<Address> parse_peer(const std::string& text, std::uint16_t port);
 
 /// Converts the options for the sockets. Returns one sentence if that is not possible.
 std::optional<std::string> convert_discovery_line(const DiscoveryLine& line, UvDatagramsOptions& options);
+/// Makes a program that only looks ask the `ringlet up` of this machine, too, which tells whom it hears: it may have been given peers that
+/// multicast does not reach.
+void ask_this_machine(UvDatagramsOptions& options);
 
 }  // namespace ringlet::command

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
+#include <ringlet/error.hpp>
 
 #include "tools/command/discovery_line.hpp"
 #include "tools/command/doctor_report.hpp"
@@ -10,6 +11,7 @@
 #include "tools/command/stop_signals.hpp"
 #include "tools/command/this_machine.hpp"
 #include "tools/doctor/examination.hpp"
+#include "tools/machines/known_machines.hpp"
 #include "tools/tokens/group_token.hpp"
 
 namespace ringlet::command {
@@ -24,8 +26,8 @@ Looks at this machine's interfaces, listens for others, asks those who were name
 whether it opens, whether token and version fit, round trip and bandwidth. Tells what is wrong, and the command to run next. Run it on the machine
 that sees the trouble while `ringlet up` runs on the others.
 Findings (in --json as "code"): no-interface, multicast-off, deaf, nobody, peer-does-not-answer, unknown-host, isolated, unreachable,
-duplicate-name, other-group, multicast-blocked, version-differs, clock, no-agent, no-token, token-differs, incompatible, port-closed, firewall,
-breaks-off, no-route, mtu, slow-link, slow-path.
+duplicate-name, other-group, multicast-blocked, version-differs, clock, no-agent, no-token, token-differs, not-trusted, incompatible, port-closed,
+firewall, breaks-off, no-route, mtu, slow-link, slow-path, way-blocked, rank-ports.
 Exit codes: 0 all well, or notes only; 3 warnings; 4 errors; 1 it could not look; 2 a mistake on the command line; 130 interrupted.)";
 
 constexpr int kCouldNotLook = 1, kInterrupted = 130;
@@ -58,6 +60,18 @@ int run_doctor(Arguments arguments) {
   if (mistake) return usage_error("doctor", *mistake);
   options.token = options.group.empty() ? native::read_token({}, native::process_variable)
                                         : tokens::find_token(options.group, native::process_variable);
+  if (!options.token.empty()) {
+    const auto key = machines::MachineKey::load(native::process_variable);
+    options.identity.emplace(key, announced_name(), RINGLET_VERSION);
+    options.find_doubt = [own = key.public_key()](const std::string& group, const std::string& name, const machines::PublicKey& asked) {
+      // The group's name comes from a beacon, and this runs inside a callback of the loop.
+      try {
+        return machines::KnownMachines(group, own, native::process_variable).judge_answering(name, asked).refusal;
+      } catch (const Error& error) {
+        return std::string(error.what());
+      }
+    };
+  }
   options.peers = line.peers;
   options.name = announced_name();
   options.version = RINGLET_VERSION;

@@ -26,6 +26,8 @@ std::string_view name_of(Reach reach) {
       return "unreachable";
     case Reach::token_differs:
       return "token differs";
+    case Reach::not_trusted:
+      return "not trusted";
     case Reach::incompatible:
       return "incompatible";
     case Reach::stalled:
@@ -96,10 +98,15 @@ const char* colour_of(Severity severity) {
   return severity == Severity::warning ? "1;33" : "1";
 }
 
+void append(Json& json, const doctor::RankPort& tried) {
+  if (tried.port != 0) json["rank_port"] = {{"port", tried.port}, {"failure", tried.failure}};
+}
+
 Json to_json(const PathFacts& path) {
   Json json{{"address", to_string(path.to)}, {"interface", path.interface}, {"reach", name_of(path.reach)}, {"text", path.text}};
   if (path.round_trip) json["round_trip_ms"] = milliseconds(*path.round_trip);
   if (path.bytes_per_second > 0) json["bytes_per_second"] = path.bytes_per_second;
+  append(json, path.rank_port);
   return json;
 }
 
@@ -108,6 +115,7 @@ Json to_json(const MatrixRow::Cell& cell) {
   if (cell.round_trip) json["round_trip_ms"] = milliseconds(*cell.round_trip);
   if (cell.bytes_per_second > 0) json["bytes_per_second"] = cell.bytes_per_second;
   if (!cell.failure.empty()) json["failure"] = cell.failure;
+  append(json, cell.rank_port);
   return json;
 }
 

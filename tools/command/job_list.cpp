@@ -7,6 +7,7 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "core/base/printable.hpp"
 #include "tools/job/job_result.hpp"
 
 namespace ringlet::command {
@@ -26,6 +27,7 @@ std::string now_text() { return fmt::format("{:%H:%M:%S}", fmt::localtime(std::t
 
 std::string_view name_of(AgentEvent::Kind kind) {
   if (kind == AgentEvent::Kind::refused) return "refused";
+  if (kind == AgentEvent::Kind::first_contact) return "first_contact";
   return kind == AgentEvent::Kind::job_started ? "job_started" : "job_ended";
 }
 
@@ -33,10 +35,13 @@ std::string_view name_of(AgentEvent::Kind kind) {
 
 std::string event_line(const AgentEvent& event) {
   const job::JobView& job = event.job;
-  if (event.kind == AgentEvent::Kind::refused) return job::shown(fmt::format("refused {}: {}", job.from, event.text));
+  if (event.kind == AgentEvent::Kind::refused) return printable(fmt::format("refused {}: {}", job.from, event.text));
+  if (event.kind == AgentEvent::Kind::first_contact)
+    return printable(
+        fmt::format("first contact with {}: its key is {}; `ringlet machines` there shows whether that is so", job.from, event.text));
   const std::string what = fmt::format("job {:016x} of {} ({})", job.id, job.from, job.peer);
-  if (event.kind == AgentEvent::Kind::job_started) return job::shown(fmt::format("{} started: {}, {}", what, job.program, ranks_text(job)));
-  return job::shown(fmt::format("{} ended{}{}", what, event.text.empty() ? "" : ": ", event.text));
+  if (event.kind == AgentEvent::Kind::job_started) return printable(fmt::format("{} started: {}, {}", what, job.program, ranks_text(job)));
+  return printable(fmt::format("{} ended{}{}", what, event.text.empty() ? "" : ": ", event.text));
 }
 
 Json event_json(const AgentEvent& event) {
@@ -44,6 +49,10 @@ Json event_json(const AgentEvent& event) {
   Json json{{"event", name_of(event.kind)}};
   if (event.kind == AgentEvent::Kind::refused) {
     json.update({{"program", job.program}, {"from", job.from}, {"reason", event.text}});
+    return json;
+  }
+  if (event.kind == AgentEvent::Kind::first_contact) {
+    json.update({{"from", job.from}, {"fingerprint", event.text}});
     return json;
   }
   json["job"] = {{"id", fmt::format("{:016x}", job.id)},
@@ -59,8 +68,8 @@ Json event_json(const AgentEvent& event) {
 }
 
 void JobList::take(const AgentEvent& event) {
-  if (event.kind == AgentEvent::Kind::refused)
-    last_refusal_ = fmt::format("{} {}", now_text(), event_line(event));
+  if (event.kind == AgentEvent::Kind::refused || event.kind == AgentEvent::Kind::first_contact)
+    last_notice_ = fmt::format("{} {}", now_text(), event_line(event));
   else if (event.kind == AgentEvent::Kind::job_started)
     jobs_.push_back({event.job, now_text()});
   else
@@ -70,9 +79,9 @@ void JobList::take(const AgentEvent& event) {
 std::vector<std::string> JobList::lines() const {
   std::vector<std::string> lines;
   for (const ShownJob& job : jobs_)
-    lines.push_back(job::shown(
+    lines.push_back(printable(
         fmt::format("since {}: {} for {} ({}), {}", job.since, job.view.program, job.view.from, job.view.peer, ranks_text(job.view))));
-  if (!last_refusal_.empty()) lines.push_back(last_refusal_);
+  if (!last_notice_.empty()) lines.push_back(last_notice_);
   return lines;
 }
 

@@ -12,14 +12,14 @@ namespace ringlet::command {
 std::string event_line(const agent::AgentEvent& event);
 
 /// Returns an object such as {"event": "job_started", "job": {...}}. The event is job_started, job_ended or refused; the last two also have
-/// a "reason".
+/// a "reason". The fourth, first_contact, has the machine's name and fingerprint.
 nlohmann::ordered_json event_json(const agent::AgentEvent& event);
 
 /// The jobs that run on this machine, for a terminal.
 class JobList {
  public:
   void take(const agent::AgentEvent& event);
-  /// Returns a line for each job with the time it started, and a line for the last refusal.
+  /// Returns a line for each job with the time it started, and a line for the last refusal or first contact.
   std::vector<std::string> lines() const;
 
  private:
@@ -28,7 +28,7 @@ class JobList {
     std::string since;  // "14:03:59"
   };
   std::vector<ShownJob> jobs_;
-  std::string last_refusal_;
+  std::string last_notice_;
 };
 
 }  // namespace ringlet::command

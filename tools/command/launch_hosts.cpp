@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "native/setting.hpp"
 #include "tools/launch/launch_error.hpp"
 #include "tools/launch/rank_environment.hpp"
 
@@ -61,6 +62,9 @@ std::optional<std::string> convert_hosts_line(const HostsLine& line, std::option
   if (line.ssh) plan.ssh.ssh = CLI::detail::split_up(*line.ssh);
   if (plan.ssh.ssh.empty()) return "--ssh is empty; give the ssh command with its options";
   plan.ssh.remote_ringlet = line.remote_ringlet;
+  const auto ports = native::ports_setting(native::process_variable);
+  if (!ports.ok()) return ports.status().text();
+  plan.ports = ports.value();
   return line.coordinator ? convert_coordinator(*line.coordinator, plan) : std::nullopt;
 }
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,6 +25,7 @@ constexpr std::array kSubcommands{
     Subcommand{"discover", "show the machines on the local network", run_discover},
     Subcommand{"doctor", "explain why machines do not find or reach each other", run_doctor},
     Subcommand{"launch", "run a program as N ranks, here or on other machines", run_launch},
+    Subcommand{"machines", "show, rename, add and remove the machines whose keys are known", run_machines},
     Subcommand{"pair", "bring a group's token to another machine by a short code", run_pair},
     Subcommand{"run", "run a program on all machines that are up", run_run},
     Subcommand{"serve", "run a program as ranks that browsers join", run_serve},
@@ -97,6 +99,9 @@ int run(int argc, char** argv) {
   if (subcommand == kSubcommands.end()) return unknown_subcommand(name);
   try {
     return subcommand->run(arguments);
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "ringlet {}: there is no memory left; close other programs, or allow this one more (ulimit -v)\n", name);
+    return 1;
   } catch (const std::exception& error) {
     fmt::print(stderr, "ringlet {}: {}\n", name, error.what());
     return 1;

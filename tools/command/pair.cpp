@@ -4,12 +4,14 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 
 #include "tools/command/launch_line.hpp"
 #include "tools/command/pair_line.hpp"
 #include "tools/command/qr_code.hpp"
 #include "tools/command/standard_output.hpp"
 #include "tools/command/this_machine.hpp"
+#include "tools/machines/known_machines.hpp"
 #include "tools/tokens/group_token.hpp"
 #include "tools/tokens/saved_token.hpp"
 
@@ -22,8 +24,9 @@ constexpr char kPairFooter[] = R"(Example:
   ringlet pair --group home --join     on the new machine: asks for the code, and saves the token
 
 The code is for one try: a wrong one is void, and after a pause there is another; after three wrong ones it is over. Nobody who listens on the
-network or answers in the other machine's place can try codes at leisure. Where multicast is blocked, name the machine that shows the code:
---peer HOST, or --peer HOST:PORT as it stands beside the code. --join reads the code from stdin where that is no terminal.
+network or answers in the other machine's place can try codes at leisure. Both machines also learn each other's key (`ringlet machines`). Where
+multicast is blocked, name the machine that shows the code: --peer HOST, or --peer HOST:PORT as it stands beside the code. --join reads the code
+from stdin where that is no terminal.
 Without pairing, `ringlet token --show` on one machine and `ringlet token --save --stdin` on the other do the same by hand.
 Exit codes: 0 paired; 1 it failed; 2 a mistake on the command line; 3 nobody was found, or nobody came in time; 4 the code was wrong;
 128 + signal after SIGINT (Ctrl-C), SIGTERM or SIGHUP.)";
@@ -71,6 +74,18 @@ std::optional<std::string> convert(PairLine& line) {
 }
 
 }  // namespace
+
+pairing::PairedMachine paired_self(const PairLine& line) {
+  const machines::PublicKey key = machines::MachineKey::load(native::process_variable).public_key();
+  return {line.name, std::string(reinterpret_cast<const char*>(key.data()), key.size())};
+}
+
+void trust_paired(const PairLine& line, const pairing::PairedMachine& other) {
+  machines::PublicKey key{};
+  std::memcpy(key.data(), other.key.data(), std::min(key.size(), other.key.size()));
+  const machines::PublicKey own = machines::MachineKey::load(native::process_variable).public_key();
+  machines::KnownMachines(line.group, own, native::process_variable).trust_paired(other.name, key);
+}
 
 int fail_pairing(int code, const std::string& text) {
   fmt::print(stderr, "ringlet pair: {}\n", text);

@@ -31,6 +31,7 @@ pairing::DeskOptions desk_options(const PairLine& line) {
   pairing::DeskOptions options;
   options.group = line.group;
   options.name = line.name;
+  options.machine_key = paired_self(line).key;
   options.digits = line.digits;
   options.validity = line.validity;
   return options;
@@ -49,18 +50,19 @@ class Screen {
   int tell_end() {
     follow();
     if (desk_.state() == State::paired) {
+      trust_paired(line_, desk_.newcomer());
       if (line_.discovery.json)
-        print_json({{"event", "paired"}, {"name", desk_.newcomer()}, {"group", line_.group}});
+        print_json({{"event", "paired"}, {"name", desk_.newcomer().name}, {"group", line_.group}});
       else
-        print_line(fmt::format("{} has the token of group {} now", desk_.newcomer(), line_.group));
+        print_line(fmt::format("{} has the token of group {} now", desk_.newcomer().name, line_.group));
       return 0;
     }
     if (desk_.state() == State::gave_up)
       return fail_pairing(kCodeRefused, "too many wrong codes; is someone guessing? Run it again to try once more");
     if (desk_.state() == State::unconfirmed)
-      return fail_pairing(
-          kFailed,
-          fmt::format("{} got the token, but did not say that it saved it; look there, and pair again if it did not", desk_.newcomer()));
+      return fail_pairing(kFailed,
+                          fmt::format("{} got the token, but did not say that it saved it; look there, and pair again if it did not",
+                                      desk_.newcomer().name));
     return fail_pairing(kNobodyCame,
                         fmt::format("nobody came within {} s; run it again when the other machine is ready", line_.valid_seconds));
   }

@@ -5,6 +5,7 @@
 
 #include "core/base/time.hpp"
 #include "tools/command/discovery_line.hpp"
+#include "tools/pairing/message.hpp"
 
 namespace ringlet::command {
 
@@ -27,6 +28,10 @@ struct PairLine {
 };
 
 inline constexpr int kFailed = 1, kNobodyCame = 3, kCodeRefused = 4;
+
+/// Return this machine as it pairs, and remember the other one by its key.
+pairing::PairedMachine paired_self(const PairLine& line);
+void trust_paired(const PairLine& line, const pairing::PairedMachine& other);
 
 /// Tells why, on stderr, and returns the exit code.
 int fail_pairing(int code, const std::string& text);

@@ -134,7 +134,7 @@ int explain(const PairLine& line, const NewcomerSession& session, const Status& 
       return fail_pairing(kCodeRefused,
                           fmt::format("{} does not take this code, which is void now; if it shows a new one, run this again with "
                                       "that",
-                                      session.host()));
+                                      session.host().name));
     case Stage::unproved:
       return fail_pairing(
           kCodeRefused,
@@ -166,13 +166,14 @@ int save_paired(const PairLine& line, NewcomerSession& session, pairing::Pairing
   if (!saved)
     return fail_pairing(kFailed,
                         fmt::format("a token for group {} has been saved meanwhile; --replace puts another in its place", line.group));
+  trust_paired(line, session.host());
   session.confirm();
   dialler.finish();
   const std::string path = tokens::saved_token_path(line.group, native::process_variable);
   if (line.discovery.json)
-    print_json({{"event", "paired"}, {"name", session.host()}, {"group", line.group}, {"path", path}});
+    print_json({{"event", "paired"}, {"name", session.host().name}, {"group", line.group}, {"path", path}});
   else
-    print_line(fmt::format("paired with {}: the token of group {} is saved in {}", session.host(), line.group, path));
+    print_line(fmt::format("paired with {}: the token of group {} is saved in {}", session.host().name, line.group, path));
   warn_of_other(line, session.token());
   return 0;
 }
@@ -193,7 +194,7 @@ int run_pair_newcomer(const PairLine& line) {
     addresses.push_back(*line.direct);
   else if (const auto over = Search(loop, line).run(signals, addresses))
     return *over;
-  NewcomerSession session(line.group, line.name, *code);
+  NewcomerSession session(line.group, paired_self(line), *code);
   pairing::PairingDialler dialler(loop, std::move(addresses), session);
   while (!dialler.settled() && !signals.came()) loop.wait();
   if (!dialler.settled()) return fail_pairing(signals.exit_code(), "stopped; nothing was saved");

@@ -24,15 +24,20 @@ constexpr char kRunFooter[] = R"(Example:
 Starts PROGRAM as ranks of one group on every machine where `ringlet up --group NAME` runs with the same token (RINGLET_TOKEN,
 RINGLET_TOKEN_FILE, or the one that `ringlet pair` or `ringlet token --save` has saved for the group), one rank on each unless -n or
 --per-machine says otherwise. Rank 0 is on the first machine by name. Each machine starts only what its owner has allowed there (`ringlet up
---allow`), looked up by the same absolute path, or by that of --program. Arguments are not restricted: allow only programs that may be given
-any. --env sets no variable that makes programs load other code (LD_*, DYLD_*, PATH, PYTHON* and the like). The ranks' standard input is empty.
+--allow`), looked up by the same absolute path, or by that of --program, with arguments and variables of --env that the owner lets others give
+(without asking: numbers of threads, such as OMP_NUM_THREADS, and limits of Ringlet's, such as RINGLET_TIMEOUT_MS; all others by `ringlet up
+--allow-env`). The ranks' standard input is empty.
+Each machine has to prove the key by which it is known (`ringlet machines`), else it takes no part; the key of one that is not known is shown and
+remembered.
 This program says that it is there every 2 s; after 20 s of silence (Ctrl-Z, too), when it ends or the connection breaks, the machines end the
 job.
 Exit codes: those of `ringlet launch`: 0 if all ranks exited with 0, else that of the first rank that failed (128 + signal if a signal killed
-it); 126 or 127 if PROGRAM is not allowed or cannot be run, 128 + signal after SIGINT or SIGTERM, 1 if a machine is lost, 2 for a mistake on the
-command line; and 3 if the machines are not found, or two have a name that is given here.)";
+it); 126 or 127 if PROGRAM is not allowed or cannot be run, or if a machine is not trusted, 128 + signal after SIGINT or SIGTERM, 1 if a machine
+is lost, 2 for a mistake on the command line; and 3 if the machines are not found, or two have a name that is given here.)";
 
 constexpr std::size_t kMaxCommandBytes = 512 * 1024;
+// Many round trips on a slow Wi-Fi link; a name that nobody stands behind costs each job as much.
+constexpr Duration kStragglerTime = Duration::milliseconds(1'500);
 
 struct RunLine : JobLine {
   DiscoveryLine discovery;
@@ -103,6 +108,7 @@ std::optional<std::string> convert(RunLine& line) {
     return "--machines: a name is empty; give the machines' names with commas between";
   options.job.group = options.search.group;
   options.job.every_machine = !options.search.names.empty();
+  options.job.straggler_time = kStragglerTime;
   if (!options.directory.empty() && options.directory.front() != '/')
     return fmt::format("--cwd {}: give an absolute path, the same on all machines", options.directory);
   options.json = line.discovery.json;
@@ -111,6 +117,7 @@ std::optional<std::string> convert(RunLine& line) {
   // A program that only looks leaves to those that are up the datagrams that are sent to this machine alone.
   options.search.datagrams.hears_shared_port = false;
   if (auto mistake = convert_discovery_line(line.discovery, options.search.datagrams)) return mistake;
+  ask_this_machine(options.search.datagrams);
   if (auto mistake = convert_job_line(line, options.job)) return mistake;
   if (auto mistake = agent::find_mistake(options.job.start)) return mistake;
   if (auto mistake = convert_command(line, options)) return mistake;
@@ -139,6 +146,9 @@ int run_run(Arguments arguments) {
   options.job.start.token = fresh_token();
   options.job.version = RINGLET_VERSION;
   options.job.from = announced_name();
+  const auto key = machines::MachineKey::load(native::process_variable);
+  options.identity.emplace(key, options.job.from, options.job.version);
+  options.machines.emplace(options.search.group, key.public_key(), native::process_variable);
   return MachineRunner(std::move(options)).run();
 }
 

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <ringlet/error.hpp>
 
 #include "tools/command/machine_watch.hpp"
 #include "tools/command/subcommand.hpp"
@@ -19,6 +20,17 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr DialTimes kDialTimes{Duration::seconds(3), Duration::seconds(5)};
+
+/// "3 ranks: 2 on attic, 1 on cellar".
+std::string describe_places(const std::vector<job::RankExit>& ranks) {
+  std::string text;
+  for (auto first = ranks.begin(); first != ranks.end();) {
+    const auto end = std::find_if(first, ranks.end(), [&](const job::RankExit& rank) { return rank.machine != first->machine; });
+    text += fmt::format("{}{} on {}", text.empty() ? "" : ", ", end - first, first->machine);
+    first = end;
+  }
+  return fmt::format("{} {}: {}", ranks.size(), ranks.size() == 1 ? "rank" : "ranks", text);
+}
 
 Json milliseconds(const std::optional<Duration>& time) { return time ? Json(time->whole_milliseconds()) : Json(nullptr); }
 
@@ -49,6 +61,7 @@ int MachineRunner::run() {
 void MachineRunner::search_over() {
   const std::optional<std::string> lack = search_->find_lack();
   const auto machines = search_->machines();
+  if (const auto unanswered = search_->find_unanswered(); unanswered && options_.search.names.empty()) runner_.output().say(*unanswered);
   times_.found = loop_.now() - start_;
   search_.reset();
   if (lack) return runner_.give_up(kNobodyFound, *lack);
@@ -82,9 +95,31 @@ void MachineRunner::reach(std::size_t index, const agent::FoundMachine& machine,
     std::string why = link.status().text();
     if (link.status().code() == Errc::mismatch)
       why += fmt::format("; where neither is set, it is the one saved for group {} (`ringlet pair`)", options_.search.group);
+    else if (link.status().code() == Errc::timed_out)
+      why += fmt::format("; a firewall may hold TCP back there, `ringlet doctor --group {}` tells what to type", options_.search.group);
     reach(index, machine, address + 1, why_not.empty() ? why : why_not);
   };
   dialler_.dial(machine.addresses[address], kDialTimes, {.kind = LinkRequest::Kind::agent}, on_dialled);
+}
+
+std::optional<std::string> MachineRunner::find_stranger(const job::Candidate& candidate, const job::Offer& offer,
+                                                        const LinkBinding& binding) {
+  const std::string& name = candidate.name;
+  const auto key = agent::sender_of(offer, options_.search.group, binding);
+  if (!key) return fmt::format("{}: what answered did not prove its key on this link; somebody may stand between the two machines", name);
+  if (offer.name != name)
+    return fmt::format("{}: {} answered in its place, with the key {}; somebody may have redirected the connection", name, offer.name,
+                       machines::fingerprint(*key));
+  try {
+    machines::Acquaintance met = options_.machines->meet_answering(name, *key);
+    if (!met.refusal.empty()) return std::move(met.refusal);
+    if (met.first)
+      runner_.output().say(fmt::format("first contact with {}: its key is {}; `ringlet machines` there shows whether that is so", name,
+                                       machines::fingerprint(*key)));
+  } catch (const Error& error) {
+    return fmt::format("{}: it cannot be told whether it is trusted: {}", name, error.what());
+  }
+  return std::nullopt;
 }
 
 void MachineRunner::start_job(const std::vector<agent::FoundMachine>& machines) {
@@ -97,8 +132,15 @@ void MachineRunner::start_job(const std::vector<agent::FoundMachine>& machines) 
     candidate.meeting_host = machine.meeting_host;
     candidate.directory = options_.directory;
   }
+  options_.job.introduce = [this](job::Hail& hail, const LinkBinding& binding) { options_.identity->sign(hail, binding); };
+  options_.job.find_stranger = [this](const job::Candidate& candidate, const job::Offer& offer, const LinkBinding& binding) {
+    return find_stranger(candidate, offer, binding);
+  };
   launch::JobRunner::Hooks hooks;
-  hooks.on_chosen = [this] { times_.connected = loop_.now() - start_; };
+  hooks.on_chosen = [this](const std::vector<job::RankExit>& ranks) {
+    times_.connected = loop_.now() - start_;
+    if (!options_.quiet) runner_.output().say(describe_places(ranks));
+  };
   hooks.on_started = [this] { times_.started = loop_.now() - start_; };
   job_ = &runner_.start(options_.job, std::move(candidates), std::move(hooks));
 }

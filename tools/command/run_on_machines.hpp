@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "core/rendezvous/dialler.hpp"
+#include "tools/agent/link_identity.hpp"
 #include "tools/agent/machine_search.hpp"
 #include "tools/launch/job_runner.hpp"
+#include "tools/machines/known_machines.hpp"
 #include "transport/crypto/token_authenticator.hpp"
 #include "transport/uv/uv_network.hpp"
 
@@ -17,7 +19,9 @@ namespace ringlet::command {
 struct RunOnMachines {
   agent::SearchOptions search;
   job::JobOptions job;
-  std::string token;  // the group's
+  std::string token;                                // the group's
+  std::optional<agent::LinkIdentity> identity;      // this machine's; always set
+  std::optional<machines::KnownMachines> machines;  // of the group; always set
   std::string program;
   std::map<std::string, std::string> programs;  // by machine, where it is not `program`
   std::string directory;                        // empty: where each agent was started
@@ -43,6 +47,7 @@ class MachineRunner {
   void search_over();
   std::optional<std::string> look_at_names(const std::vector<agent::FoundMachine>& machines);
   void reach(std::size_t index, const agent::FoundMachine& machine, std::size_t address, const std::string& why_not);
+  std::optional<std::string> find_stranger(const job::Candidate& candidate, const job::Offer& offer, const LinkBinding& binding);
   void start_job(const std::vector<agent::FoundMachine>& machines);
   void tell_in_json(const job::JobResult& result) const;
 

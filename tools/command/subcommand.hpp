@@ -31,6 +31,7 @@ int run_completion(Arguments arguments);
 int run_discover(Arguments arguments);
 int run_doctor(Arguments arguments);
 int run_launch(Arguments arguments);
+int run_machines(Arguments arguments);
 int run_pair(Arguments arguments);
 int run_run(Arguments arguments);
 int run_serve(Arguments arguments);

@@ -26,16 +26,25 @@ each change. Tells the others when it ends. Everyone on the network can see what
 no part of it.
 With the group's token (RINGLET_TOKEN, RINGLET_TOKEN_FILE, or the one that `ringlet pair` or `ringlet token --save` has saved for the group)
 it also starts programs for those who have the token too and use `ringlet run`: as this user, and nothing but what --allow or the list of
---allow-file names. Nothing is allowed by default. Arguments are not restricted: allow only programs that may be given any, so no shell and no
-interpreter. The list has a path per line, lines with # are comments; it is read at each request. Without a token it only shows this machine.
+--allow-file names. Nothing is allowed by default. A path alone allows all arguments: allow only programs that may be given any, so no shell
+and no interpreter. After a path may follow what its arguments have to be, a pattern for each: * stands for any text, but for no slash and no dot
+at its beginning, ? for one such character (or a space), and ... at the end for any further arguments:
+  --allow '/opt/train/train --epochs * --data /srv/photos/*'
+The list has such a line for each, lines with # are comments; it is read at each request. A program that somebody else than root or this user
+could change is not started. Of environment variables others may set for it those of numbers of threads (OMP_NUM_THREADS and the like), Ringlet's
+own limits (RINGLET_TIMEOUT_MS and the like), and what --allow-env names. Without a token it only shows this machine.
+Machines prove their keys beside the token. One that is not known is shown with its fingerprint when it first asks, and remembered; once
+`ringlet machines remove` has removed one here, it and all unknown ones are refused, until they are paired or added.
+A firewall has to let in UDP port 47174 and TCP ports 47174 to 47238 (`ringlet doctor` tries them, and says what to type).
 With a token, and where the system has a DNS-SD responder (Bonjour, Avahi), browsers of services see it as _ringlet._tcp, too.
 Exit codes: 0 ended by a signal; 1 it cannot listen, or the token cannot be read; 2 a mistake on the command line.)";
 
 struct AgentLine {
-  std::vector<std::string> allowed;
+  std::vector<std::string> allowed, variables;
   std::string allow_file = agent::default_allow_file();
   const CLI::Option* allow_file_option = nullptr;
   std::string listen;
+  std::string ports = to_string(agent::kRankPorts);
   int max_ranks = static_cast<int>(uv_available_parallelism());
 };
 
@@ -43,11 +52,19 @@ void declare(CLI::App& app, AgentLine& line) {
   app.add_option("--allow", line.allowed, "A program that others may start, or a directory whose programs they may; may be repeated")
       ->expected(1)
       ->take_all()
-      ->type_name("PATH");
+      ->type_name("PATH [PATTERNS]");
+  app.add_option("--allow-env", line.variables,
+                 "A variable that others may set for it; a * at the end stands for any ending; may be repeated")
+      ->expected(1)
+      ->take_all()
+      ->type_name("NAME");
   line.allow_file_option =
       app.add_option("--allow-file", line.allow_file, "A list of more of them")->capture_default_str()->type_name("FILE");
-  app.add_option("--listen", line.listen, "HOST:PORT to take connections at; else all interfaces and a port that is free")
+  app.add_option("--listen", line.listen, "HOST:PORT to take connections at; else all interfaces and TCP port 47174, if it is free")
       ->type_name("HOST:PORT");
+  app.add_option("--ports", line.ports, "TCP ports at which the ranks listen that it starts; any: whichever are free")
+      ->capture_default_str()
+      ->type_name("FIRST-LAST");
   app.add_option("--max-ranks", line.max_ranks, "How many ranks may run here at a time; as many as there are cores if not said")
       ->type_name("N");
 }
@@ -58,6 +75,11 @@ std::optional<std::string> convert(const AgentLine& line, agent::AgentOptions& o
   options.max_ranks = line.max_ranks;
   options.allowed = agent::AllowList(line.allowed, line.allow_file);
   if (auto mistake = options.allowed.find_mistake()) return mistake;
+  options.variables = agent::AllowedVariables(line.variables);
+  if (auto mistake = options.variables.find_mistake()) return mistake;
+  const auto ports = parse_port_range(line.ports);
+  if (!ports) return fmt::format("--ports {}: write FIRST-LAST, such as {}, or any", line.ports, to_string(agent::kRankPorts));
+  options.ports = *ports;
   if (line.listen.empty()) return std::nullopt;
   auto address = parse_address(line.listen);
   if (!address.ok()) return fmt::format("--listen {}", address.status().text());
@@ -107,6 +129,8 @@ int run_up(Arguments arguments) {
     agent.group = profile.group;
     agent.version = profile.version;
     agent.helper_path = launch::own_path();
+    agent.key = machines::MachineKey::load(native::process_variable);
+    agent.machines.emplace(profile.group, agent.key->public_key(), native::process_variable);
     options.agent = std::move(agent);
   }
   options.profile = std::move(profile);

@@ -20,7 +20,7 @@ using uv::SocketAddress;
 namespace {
 
 constexpr Duration kBetweenListings = Duration::seconds(1);
-constexpr std::size_t kMaxNamedPeers = 64;
+constexpr std::size_t kMaxNamedPeers = 66;  // 64 of the command line, and this machine by both families
 
 // The groups are in the ranges for a site (IPv4) and a link (IPv6), which need no registration.
 IpAddress group_of(IpAddress::Family family) {
@@ -74,6 +74,9 @@ class UvDatagrams::State {
   void answer(const DatagramSource& to, ConstBytes bytes);
   const std::vector<ListedInterface>& interfaces() const { return interfaces_; }
   Status status() const { return group_receivers_.empty() && shared_port_sockets_.empty() ? failure_ : Status{}; }
+  bool is_from_peers(const DatagramSource& from) const {
+    return std::any_of(peer_sockets_.begin(), peer_sockets_.end(), [&](const auto& socket) { return socket.second == from.way; });
+  }
   std::string describe_unknown() const {
     std::string text;
     for (const uv::NamedPeer* peer : peers_)
@@ -253,6 +256,7 @@ void UvDatagrams::stop() { state_->stop(); }
 void UvDatagrams::send_to_all(ConstBytes bytes) { state_->send_to_all(bytes); }
 void UvDatagrams::send_to_peers(ConstBytes bytes) { state_->send_to_peers(bytes); }
 void UvDatagrams::answer(const DatagramSource& to, ConstBytes bytes) { state_->answer(to, bytes); }
+bool UvDatagrams::is_from_peers(const DatagramSource& from) const { return state_->is_from_peers(from); }
 Status UvDatagrams::status() const { return state_->status(); }
 std::string UvDatagrams::describe_unknown() const { return state_->describe_unknown(); }
 std::uint16_t UvDatagrams::shared_port() const { return state_->shared_port(); }

@@ -17,7 +17,7 @@ struct UvDatagramsOptions {
   /// Receives datagrams that others send to this machine's own addresses at `port`. If several programs of a machine do so, each datagram
   /// goes to one of them.
   bool hears_shared_port = true;
-  /// The hosts to which datagrams are sent beside multicast. At most 64.
+  /// The hosts to which datagrams are sent beside multicast. At most 66.
   std::vector<Address> peers{};
   /// The interfaces to use. If empty, all are used except the loopback and those of virtual machines and containers on this machine.
   std::vector<std::string> interfaces{};
@@ -35,6 +35,7 @@ class UvDatagrams final : public Datagrams {
   void send_to_all(ConstBytes bytes) override;
   void send_to_peers(ConstBytes bytes) override;
   void answer(const DatagramSource& to, ConstBytes bytes) override;
+  bool is_from_peers(const DatagramSource& from) const override;
   std::vector<NetworkInterface> interfaces() const override;
 
   /// If nothing can be received, neither by multicast nor at the shared port, returns `invalid_argument` with the port and the reason.

@@ -1,12 +1,12 @@
 #include "tools/discovery/beacon.hpp"
 
-#include <utf8.h>
-
 #include <algorithm>
 #include <iterator>
 #include <protozero/pbf_message.hpp>
 #include <protozero/pbf_reader.hpp>
 #include <protozero/pbf_writer.hpp>
+
+#include "core/base/printable.hpp"
 
 namespace ringlet::discovery {
 namespace {
@@ -20,36 +20,9 @@ constexpr std::string_view kPrefix{"RNGB\x01", 5};
 constexpr protozero::pbf_tag_type kPaddingTag = 15;
 constexpr std::size_t kPaddingHead = 3;  // its tag, and a length of at most two bytes
 
-// U+0080 to U+009F are control characters too; their first byte in UTF-8 is 0xc2.
-bool is_printable(std::string_view text) {
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    if (byte < 0x20 || byte == 0x7f) return false;
-    if (byte == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0) return false;
-  }
-  return true;
-}
+bool is_text(std::string_view text, std::size_t limit) { return text.size() <= limit && is_printable(text); }
 
-bool is_text(std::string_view text, std::size_t limit) {
-  return text.size() <= limit && utf8::is_valid(text.begin(), text.end()) && is_printable(text);
-}
-
-/// Removes characters that cannot be shown, replaces bytes that are not UTF-8 by '?', and truncates the text to the limit between
-/// characters.
-std::string limited_text(const std::string& text, std::size_t limit) {
-  std::string valid;
-  utf8::replace_invalid(text.begin(), text.end(), std::back_inserter(valid), '?');
-  std::string result;
-  for (auto at = valid.cbegin(); at != valid.cend();) {
-    const auto begin = at;
-    utf8::unchecked::next(at);
-    const std::string_view character(&*begin, static_cast<std::size_t>(at - begin));
-    if (!is_printable(character)) continue;
-    if (result.size() + character.size() > limit) break;
-    result += character;
-  }
-  return result;
-}
+std::string limited_text(const std::string& text, std::size_t limit) { return std::string(cut_text(printable(text), limit)); }
 
 void put_text(pbf_writer& writer, protozero::pbf_tag_type tag, const std::string& value) {
   if (!value.empty()) writer.add_string(tag, value);
@@ -66,10 +39,13 @@ void write(pbf_writer& writer, const Device& device) {
   put_text(writer, 5, device.simd);
 }
 
+void put_address(pbf_writer& writer, protozero::pbf_tag_type tag, const IpAddress& address) {
+  writer.add_bytes(tag, reinterpret_cast<const char*>(address.bytes().data()), address.bytes().size());
+}
+
 void write(pbf_writer& writer, const NetworkInterface& interface) {
   put_text(writer, 1, interface.name);
-  for (const IpAddress& address : interface.addresses)
-    writer.add_bytes(2, reinterpret_cast<const char*>(address.bytes().data()), address.bytes().size());
+  for (const IpAddress& address : interface.addresses) put_address(writer, 2, address);
 }
 
 // protozero's own nested writer is not used, because it omits a message without fields.
@@ -94,6 +70,7 @@ void write(pbf_writer& writer, const Beacon& beacon) {
   for (const Device& device : profile.devices) put_message(writer, 9, device);
   for (const NetworkInterface& interface : profile.interfaces) put_message(writer, 10, interface);
   put_number(writer, 11, profile.pairing_port);
+  for (std::size_t i = 0; i < std::min(beacon.known.size(), kMaxKnown); ++i) put_address(writer, 12, beacon.known[i]);
 }
 
 /// Reads the fields of one beacon. A field outside its bounds makes the whole beacon invalid.
@@ -150,6 +127,9 @@ class Decoder {
         return;
       case tag_and_type(11, pbf_wire_type::varint):
         return read_port(reader.get_uint32(), profile.pairing_port);
+      case tag_and_type(12, pbf_wire_type::length_delimited):
+        require(beacon_.known.size() < kMaxKnown);
+        return read_address(reader, beacon_.known);
       default:
         reader.skip();
     }
@@ -163,6 +143,13 @@ class Decoder {
   void read_port(std::uint32_t number, std::uint16_t& port) {
     require(number <= UINT16_MAX);
     port = static_cast<std::uint16_t>(number);
+  }
+
+  void read_address(pbf_reader& reader, std::vector<IpAddress>& addresses) {
+    const auto view = reader.get_view();
+    const auto address = IpAddress::from_bytes(std::as_bytes(std::span(view.data(), view.size())));
+    require(address && address->is_unicast());
+    if (!refused_) addresses.push_back(*address);
   }
 
   Device read_device(pbf_reader reader) {
@@ -199,10 +186,8 @@ class Decoder {
           interface.name = text(reader, kMaxLabelBytes);
           break;
         case tag_and_type(2, pbf_wire_type::length_delimited): {
-          const auto view = reader.get_view();
-          const auto address = IpAddress::from_bytes(std::as_bytes(std::span(view.data(), view.size())));
-          require(address && address->is_unicast() && ++addresses_ <= kMaxAddresses);
-          if (!refused_) interface.addresses.push_back(*address);
+          require(++addresses_ <= kMaxAddresses);
+          read_address(reader, interface.addresses);
           break;
         }
         default:

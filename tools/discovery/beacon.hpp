@@ -19,6 +19,7 @@ inline constexpr std::size_t kMaxLabelBytes = 32;  // of a device's version, kin
 inline constexpr std::size_t kMaxDevices = 4;
 inline constexpr std::size_t kMaxInterfaces = 8;
 inline constexpr std::size_t kMaxAddresses = 16;  // of all interfaces together
+inline constexpr std::size_t kMaxKnown = 16;
 
 struct Device {
   std::string kind;
@@ -48,6 +49,7 @@ struct Beacon {
   std::uint64_t instance = 0;
   std::uint64_t sequence = 0;
   Profile profile{};
+  std::vector<IpAddress> known{};  // where the sender hears other machines, of which it tells who asked it
   friend bool operator==(const Beacon&, const Beacon&) = default;
 };
 

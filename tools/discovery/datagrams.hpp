@@ -50,6 +50,8 @@ class Datagrams {
   /// Sends to each peer given by name.
   virtual void send_to_peers(ConstBytes bytes) = 0;
   virtual void answer(const DatagramSource& to, ConstBytes bytes) = 0;
+  /// Whether this datagram came where those that send_to_peers() asks send their answers.
+  virtual bool is_from_peers(const DatagramSource& from) const = 0;
   /// Returns the interfaces in use now.
   virtual std::vector<NetworkInterface> interfaces() const = 0;
 };

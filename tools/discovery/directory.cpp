@@ -1,6 +1,8 @@
 #include "tools/discovery/directory.hpp"
 
 #include <algorithm>
+#include <limits>
+#include <tuple>
 #include <utility>
 
 namespace ringlet::discovery {
@@ -66,6 +68,13 @@ std::vector<const Machine*> Directory::find(const std::function<bool(const Machi
   return found;
 }
 
+bool Directory::hears(const IpAddress& address) const {
+  return std::any_of(machines_.begin(), machines_.end(), [&](const auto& entry) {
+    const auto& sightings = entry.second.sightings;
+    return std::any_of(sightings.begin(), sightings.end(), [&](const Sighting& one) { return one.from.address == address; });
+  });
+}
+
 bool Directory::take(const Beacon& beacon, const DatagramSource& from, Instant now) {
   if (beacon.kind == Beacon::Kind::query) return false;
   const auto found = machines_.find(beacon.instance);
@@ -108,18 +117,36 @@ bool Directory::admit(const Beacon& beacon, const DatagramSource& from, Instant 
 }
 
 bool Directory::make_room(const IpAddress& address, Instant now) {
-  const auto from_there = [&](const auto& entry) {
-    const auto& sightings = entry.second.sightings;
-    return std::any_of(sightings.begin(), sightings.end(), [&](const Sighting& one) { return one.from.address == address; });
-  };
-  if (static_cast<std::size_t>(std::count_if(machines_.begin(), machines_.end(), from_there)) >= limits_.machines_per_address) return false;
+  std::map<IpAddress, std::size_t> count;
+  for (const auto& [instance, machine] : machines_)
+    for (const Sighting& one : machine.sightings) ++count[one.from.address];
+  const std::size_t own = count[address];
+  if (own >= limits_.machines_per_address) return false;
   if (machines_.size() < limits_.machines) return true;
-  const auto replaceable = std::find_if(machines_.begin(), machines_.end(), [&](const auto& entry) {
+  const auto place = find_replaceable(count, own, now);
+  if (place == machines_.end()) return false;
+  remove(place);
+  return true;
+}
+
+/// A machine that may make room for another from an address that has `own`: one that has not become established in time, or the one that
+/// was heard of last from the address that has the most, and at least two more.
+Directory::Place Directory::find_replaceable(const std::map<IpAddress, std::size_t>& count, std::size_t own, Instant now) {
+  const auto unestablished = std::find_if(machines_.begin(), machines_.end(), [&](const auto& entry) {
     return entry.second.beacons < limits_.established_beacons && now - entry.second.first_heard > limits_.probation;
   });
-  if (replaceable == machines_.end()) return false;
-  remove(replaceable);
-  return true;
+  if (unestablished != machines_.end()) return unestablished;
+  // A machine with several addresses counts where it has the least company.
+  const auto company = [&](const Machine& machine) {
+    std::size_t least = std::numeric_limits<std::size_t>::max();
+    for (const Sighting& one : machine.sightings) least = std::min(least, count.at(one.from.address));
+    return least;
+  };
+  const auto expendability = [&](const Machine& machine) { return std::tuple(company(machine), machine.first_heard); };
+  const auto found = std::max_element(machines_.begin(), machines_.end(), [&](const auto& one, const auto& other) {
+    return expendability(one.second) < expendability(other.second);
+  });
+  return company(found->second) >= own + 2 ? found : machines_.end();
 }
 
 void Directory::remove(Place place) {

@@ -49,7 +49,7 @@ struct DirectoryLimits {
   std::size_t machines_per_address = 16;
   std::size_t departed = 512;                         // gone machines whose last sequence number is kept, to detect replays
   Duration silence = Duration::milliseconds(4'000);   // after this a machine counts as gone
-  Duration patience = Duration::milliseconds(2'200);  // after this a machine is asked
+  Duration patience = Duration::milliseconds(1'300);  // after this a machine is asked
   Duration probation = Duration::milliseconds(500);   // a machine may take this long to become established
   std::uint32_t established_beacons = 3;
 };
@@ -58,8 +58,10 @@ struct DirectoryLimits {
 /// - A beacon counts once. One whose sequence number is not above the instance's last one is ignored, whether it was delayed, duplicated
 ///   or replayed. This also holds for a while after the machine has left.
 /// - One address may have a limited number of machines. Further ones are refused.
-/// - If the directory is full, a new machine replaces one that has not become established in time, but never an established one. If there
-///   is none to replace, the new one is refused. A machine is established by three beacons, which it sends in its first 0.3 s.
+/// - If the directory is full, a new machine replaces one that has not become established in time, or the latest of the address that has
+/// the
+///   most machines, if it has two more than the new one's. If there is none to replace, the new one is refused. So the only machine of an
+///   address that is established is never replaced. A machine is established by three beacons, which it sends in its first 0.3 s.
 class Directory {
  public:
   /// The machine is borrowed for the call, which must not change the directory. A change of its free memory alone is not reported.
@@ -76,6 +78,8 @@ class Directory {
   /// Returns the next time at which expire() or ask_silent() has work if no beacon comes before.
   std::optional<Instant> next_deadline() const;
 
+  /// Whether beacons of a machine come from this address.
+  bool hears(const IpAddress& address) const;
   /// Returns all machines by instance.
   const std::map<std::uint64_t, Machine>& machines() const noexcept { return machines_; }
   /// Returns the machines that are wanted by name, then by instance.
@@ -85,6 +89,7 @@ class Directory {
   using Place = std::map<std::uint64_t, Machine>::iterator;
   bool admit(const Beacon& beacon, const DatagramSource& from, Instant now);
   bool make_room(const IpAddress& address, Instant now);
+  Place find_replaceable(const std::map<IpAddress, std::size_t>& count, std::size_t own, Instant now);
   void remove(Place place);
   Instant next_question(const Machine& machine) const;
 

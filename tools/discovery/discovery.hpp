@@ -27,7 +27,8 @@ struct DiscoveryOptions {
 ///
 /// A machine that announces itself sends its presence according to a BeaconSchedule and answers queries. One that only looks sends queries
 /// at the start of the same schedule, and then listens. Both send queries to named peers every second. A machine that has fallen silent is
-/// asked directly before it counts as gone.
+/// asked directly before it counts as gone. An answer to a query tells of other machines; those of which a named peer tells are asked, too,
+/// so that where multicast is blocked one peer is enough to find all that it hears.
 class Discovery final : public DatagramUser {
  public:
   /// Called for changes of the directory, but never during a call of a member of this class.
@@ -49,6 +50,8 @@ class Discovery final : public DatagramUser {
 
   const Directory& directory() const noexcept { return directory_; }
   std::uint64_t instance() const noexcept { return instance_; }
+  /// The addresses of which named peers have told, and that have not answered.
+  std::vector<IpAddress> unanswered() const;
   /// Tells whether any of this machine's own datagrams came back by multicast. They do unless something blocks multicast.
   bool heard_itself() const noexcept { return heard_itself_; }
 
@@ -57,6 +60,9 @@ class Discovery final : public DatagramUser {
   void interfaces_changed() override;
   void hear_itself(const Beacon& beacon);
   void answer(const Beacon& query, const DatagramSource& from, std::size_t query_bytes);
+  std::vector<IpAddress> known_to(const DatagramSource& asker, std::uint64_t first) const;
+  void follow(const std::vector<IpAddress>& known, const DatagramSource& from, std::size_t bytes);
+  void ask_introduced();
   void remember_asker(const DatagramSource& from);
   void turn();
   void send_beacons();
@@ -78,6 +84,14 @@ class Discovery final : public DatagramUser {
     Instant last;
   };
   std::vector<Asker> askers_;  // machines answered lately, which get a goodbye
+  /// A machine of which a named peer has told.
+  struct Introduced {
+    DatagramSource source;
+    std::size_t bytes = 0;  // of the queries
+    int queries_left = 0;
+    Instant first;
+  };
+  std::vector<Introduced> introduced_;
   std::uint64_t instance_ = 0;
   std::uint64_t sequence_ = 0;
   TimerId timer_ = 0;

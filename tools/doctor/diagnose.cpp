@@ -8,6 +8,8 @@
 #include <map>
 #include <utility>
 
+#include "tools/agent/agent.hpp"
+
 namespace ringlet::doctor {
 
 namespace {
@@ -52,6 +54,7 @@ class Diagnosis {
     look_at_names();
     look_at_groups();
     for (const MachineFacts& machine : facts_.machines) look_at(machine);
+    for (const MatrixRow& row : facts_.matrix) look_at(row);
     std::stable_sort(findings_.begin(), findings_.end(), [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
     return std::move(findings_);
   }
@@ -221,6 +224,9 @@ class Diagnosis {
         return add(Severity::error, "token-differs", name, fmt::format("{} has another token than this machine.", name),
                    fmt::format("`ringlet pair {0}` where it is right, `ringlet pair {0} --join --replace` on the other, and both anew",
                                group_option()));
+      case Reach::not_trusted:
+        return add(Severity::error, "not-trusted", name, fmt::format("This machine and {} do not trust each other: {}.", name, path.text),
+                   fmt::format("`ringlet machines {}` on both, and compare the keys", group_option()));
       case Reach::incompatible:
         return add(Severity::error, "incompatible", name, fmt::format("{} does not work together with this machine: {}.", name, path.text),
                    "start both with the same version and the same settings");
@@ -250,8 +256,43 @@ class Diagnosis {
         return add(severity, "firewall", name,
                    fmt::format("{} was heard, but does not take connections at {} ({}): a firewall there, or between, holds them back.",
                                name, where, path.text),
-                   fmt::format("on {0}: `ringlet up {1} --listen 0.0.0.0:47175`, and `sudo ufw allow 47175/tcp`", name, group_option()));
+                   open_ports_of(name));
     }
+  }
+
+  /// The ways between the machines: those from this one are looked at with the machines, except for the ranks' ports.
+  void look_at(const MatrixRow& row) {
+    for (const MatrixRow::Cell& cell : row.cells) {
+      // A machine that has not heard of another can be a rank beside it: whoever runs the job tells it where the other is.
+      if (cell.failure == agent::kNotHeard) continue;
+      if (!cell.failure.empty())
+        add(Severity::error, "way-blocked", cell.to,
+            fmt::format("{} does not reach {} ({}), so the two cannot be ranks of one group.", row.from, cell.to, cell.failure),
+            open_ports_of(cell.to));
+      else if (!cell.rank_port.failure.empty())
+        add(Severity::error, "rank-ports", cell.to,
+            fmt::format("{} reaches {}, but not its ranks' port {} ({}): a firewall there, or between, holds them back.", row.from, cell.to,
+                        cell.rank_port.port, cell.rank_port.failure),
+            open_ports_of(cell.to));
+    }
+  }
+
+  /// What to type on that machine so that its firewall lets others in.
+  std::string open_ports_of(const std::string& machine) const {
+    const auto port = facts_.discovery_port;
+    const auto last = agent::kRankPorts.last;
+    const std::string ufw = fmt::format("`sudo ufw allow {}/udp && sudo ufw allow {}:{}/tcp`", port, agent::kAgentPort, last);
+    const std::string firewalld =
+        fmt::format("`sudo firewall-cmd --permanent --add-port={}/udp --add-port={}-{}/tcp && sudo firewall-cmd --reload`", port,
+                    agent::kAgentPort, last);
+    const std::string nft = fmt::format(
+        "`sudo nft insert rule inet filter input udp dport {} accept && sudo nft insert rule inet filter input tcp dport {}-{} accept`",
+        port, agent::kAgentPort, last);
+    const std::string macos = "System Settings > Network > Firewall: allow `ringlet` and the program";
+    if (machine != facts_.name)
+      return fmt::format("on {}, as its firewall is: {}, or {}, or {}; on macOS {}", machine, ufw, firewalld, nft, macos);
+    if (facts_.macos) return macos;
+    return facts_.firewall_tool == "ufw" ? ufw : facts_.firewall_tool == "firewall-cmd" ? firewalld : nft;
   }
 
   std::string mtu_of(const PathFacts& path) const {

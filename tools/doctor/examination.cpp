@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <string_view>
@@ -22,6 +23,7 @@ constexpr std::size_t kMaxMachines = 32;  // limit for measurements
 Reach reach_of(const agent::PathQuality& quality) {
   if (quality.status.ok()) return Reach::good;
   if (quality.stalled) return Reach::stalled;
+  if (quality.not_trusted) return Reach::not_trusted;
   switch (quality.status.code()) {
     case Errc::mismatch:
       return Reach::token_differs;
@@ -37,6 +39,14 @@ Reach reach_of(const agent::PathQuality& quality) {
 bool runs_on_macos() {
   utsname system{};
   return ::uname(&system) >= 0 && std::string_view(system.sysname) == "Darwin";
+}
+
+/// The first counts, since it manages the later ones' rules.
+std::string find_firewall_tool() {
+  for (const char* tool : {"ufw", "firewall-cmd", "nft"})
+    for (const char* folder : {"/usr/sbin/", "/usr/bin/", "/sbin/"})
+      if (::access((std::string(folder) + tool).c_str(), X_OK) == 0) return tool;
+  return {};
 }
 
 const PathFacts* best_way(const MachineFacts& machine) {
@@ -56,6 +66,7 @@ Examination::Examination(UvLoop& loop, ExaminationOptions options)
   facts_.has_token = !options_.token.empty();
   facts_.discovery_port = options_.datagrams.port;
   facts_.macos = runs_on_macos();
+  facts_.firewall_tool = find_firewall_tool();
 }
 
 Result<Facts> Examination::run() {
@@ -173,14 +184,23 @@ void Examination::examine(MachineFacts& facts, const discovery::Machine& machine
 
 void Examination::measure(MachineFacts& facts, PathFacts& path) {
   std::optional<agent::PathQuality> quality;
-  const agent::PathProbe probe(loop_, network_, authenticator_, path.to, [&quality](const agent::PathQuality& found) { quality = found; });
+  const agent::PathProbe probe(loop_, network_, authenticator_, path.to, ends_of(facts),
+                               [&quality](const agent::PathQuality& found) { quality = found; });
   run_until([&quality] { return quality.has_value(); });
   if (!quality) return;
   path.reach = reach_of(*quality);
   path.text = quality->status.text();
   path.round_trip = quality->round_trip;
   path.bytes_per_second = quality->bytes_per_second;
+  path.rank_port = {quality->rank_port, quality->rank_port_status.text()};
   if (quality->clock_ahead) facts.clock_ahead = quality->clock_ahead;
+}
+
+agent::ProbeEnds Examination::ends_of(const MachineFacts& machine) const {
+  return {&*options_.identity, machine.group, [this, &machine](const std::string& name, const machines::PublicKey& key) {
+            return name == machine.name ? options_.find_doubt(machine.group, name, key)
+                                        : fmt::format("{} answers in the place of {}", name, machine.name);
+          }};
 }
 
 void Examination::measure_matrix() {
@@ -190,7 +210,7 @@ void Examination::measure_matrix() {
     const PathFacts* best = best_way(machine);
     if (best == nullptr) continue;
     reached.push_back(&machine);
-    own.cells.push_back({machine.name, best->round_trip, best->bytes_per_second, ""});
+    own.cells.push_back({machine.name, best->round_trip, best->bytes_per_second, "", best->rank_port});
   }
   if (!own.cells.empty()) facts_.matrix.push_back(std::move(own));
   if (reached.size() < 2) return;
@@ -220,17 +240,24 @@ MatrixRow Examination::ask_for_row(const MachineFacts& machine, const std::vecto
     link = std::make_unique<job::MessageLink>(loop_, std::move(dialled).value(), job::kAgentLimits);
     link->start(
         [&](const job::Message& message) {
+          const auto* offer = std::get_if<job::Offer>(&message);
+          if (offer != nullptr && (!offer->refusal.empty() || !agent::sender_of(*offer, machine.group, link->binding()))) over = true;
+          if (offer != nullptr && !over) link->send(survey);
           if (const auto* surveyed = std::get_if<job::SurveyedPaths>(&message)) answer = *surveyed;
         },
         [&](const Status&) { over = true; });
-    link->send(survey);
+    link->send(options_.identity->question(machine.group, link->binding()));
   });
   const TimerId timer = loop_.after(kSurveyPatience, [&over] { over = true; });
   run_until([&] { return over || answer.has_value(); });
   loop_.cancel(timer);
   MatrixRow row{machine.name, {}};
   for (const job::SurveyedPath& way : answer ? answer->paths : std::vector<job::SurveyedPath>()) {
-    MatrixRow::Cell cell{names[way.instance], {}, static_cast<double>(way.bytes_per_second), way.failure};
+    MatrixRow::Cell cell{names[way.instance],
+                         {},
+                         static_cast<double>(way.bytes_per_second),
+                         way.failure,
+                         {static_cast<std::uint16_t>(way.rank_port), way.rank_port_failure}};
     if (way.failure.empty()) cell.round_trip = Duration{static_cast<std::int64_t>(way.round_trip_ns)};
     row.cells.push_back(std::move(cell));
   }

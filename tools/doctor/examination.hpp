@@ -16,8 +16,11 @@ namespace ringlet::doctor {
 
 struct ExaminationOptions {
   std::string name, version;
-  std::string group{};  // the group to examine; empty for all
-  std::string token{};  // empty if there is none
+  std::string group{};                            // the group to examine; empty for all
+  std::string token{};                            // empty if there is none
+  std::optional<agent::LinkIdentity> identity{};  // of this machine; needed with a token
+  /// Says why a machine of this group with this name and key is not trusted here; an empty text where it is.
+  std::function<std::string(const std::string& group, const std::string& name, const machines::PublicKey& key)> find_doubt{};
   UvDatagramsOptions datagrams{};
   std::vector<std::string> peers{};  // as given on the command line, in addition to datagrams.peers
   Duration listening = Duration::seconds(2);
@@ -48,6 +51,7 @@ class Examination {
   std::vector<Address> ways_to(const discovery::Machine& machine) const;
   void examine(MachineFacts& facts, const discovery::Machine& machine);
   void measure(MachineFacts& facts, PathFacts& path);
+  agent::ProbeEnds ends_of(const MachineFacts& machine) const;
   void measure_matrix();
   MatrixRow ask_for_row(const MachineFacts& machine, const std::vector<const MachineFacts*>& reached);
   void tell(const std::string& what) const;

@@ -28,9 +28,16 @@ enum class Reach : std::uint8_t {
   silent,         // no answer in time
   unreachable,    // the system knows no route, or no machine has the address
   token_differs,  // the handshake's proofs do not match
+  not_trusted,    // one of the two machines does not trust the other's key
   incompatible,   // the other side has another version, or another setting for encryption
   stalled,        // small messages pass, large ones do not
   broken,         // the connection was taken, but ended early
+};
+
+/// A port at which ranks of a machine could listen, as tried from another one.
+struct RankPort {
+  std::uint16_t port = 0;  // 0: none was tried
+  std::string failure{};
 };
 
 /// One path to a machine.
@@ -41,6 +48,7 @@ struct PathFacts {
   std::string text{};                    // the message of the system or the handshake after a failure
   std::optional<Duration> round_trip{};  // of a small message
   double bytes_per_second = 0;           // for large messages, there and back; 0 if not measured
+  RankPort rank_port{};
 };
 
 /// A machine whose beacons were received.
@@ -70,6 +78,7 @@ struct MatrixRow {
     std::optional<Duration> round_trip{};
     double bytes_per_second = 0;
     std::string failure{};
+    RankPort rank_port{};
   };
   std::vector<Cell> cells{};
 };
@@ -78,6 +87,7 @@ struct MatrixRow {
 struct Facts {
   std::string name, version, group;  // this machine's name and version; the examined group, or empty
   bool macos = false;
+  std::string firewall_tool{};  // of this machine: ufw, firewall-cmd or nft; empty if there is none
   bool has_token = false;
   std::uint16_t discovery_port = 0;
   bool heard_itself = false;  // whether its own multicast came back

@@ -11,6 +11,9 @@ namespace ringlet::job {
 
 namespace {
 
+// As shells say that a program may not be run.
+constexpr int kNotAllowed = 126;
+
 std::uint32_t milliseconds(Duration duration) { return static_cast<std::uint32_t>(duration.whole_milliseconds()); }
 
 }  // namespace
@@ -30,7 +33,10 @@ Job::Job(EventLoop& loop, JobOptions options, std::vector<Candidate> candidates,
   for (Candidate& candidate : candidates) machines_.emplace_back().candidate = std::move(candidate);
 }
 
-Job::~Job() { loop_.cancel(timer_); }
+Job::~Job() {
+  loop_.cancel(timer_);
+  loop_.cancel(stragglers_timer_);
+}
 
 void Job::on_message(std::size_t index, Message message) {
   if (ended_) return;
@@ -45,12 +51,16 @@ void Job::reach(std::size_t index, std::unique_ptr<MessageChannel> channel) {
   machine.channel->start([this, index](Message message) { on_message(index, std::move(message)); },
                          [this, index](const Status& status) { on_lost(index, status); });
   const Candidate& candidate = machine.candidate;
-  machine.channel->send(Hail{kProtocol, options_.version, options_.group, options_.from, candidate.program, candidate.directory});
+  Hail hail{kProtocol, options_.version, options_.group, options_.from, candidate.program, candidate.directory};
+  if (options_.introduce) options_.introduce(hail, machine.channel->binding());
+  machine.channel->send(hail);
   if (timer_ != 0 || !options_.answer_time) return;
-  timer_ = loop_.after(*options_.answer_time, [this] {
-    for (std::size_t i = 0; i < machines_.size() && stage_ == Stage::asking; ++i)
-      if (!machines_[i].answered) miss(i, fmt::format("{} did not answer", machines_[i].candidate.name));
-  });
+  timer_ = loop_.after(*options_.answer_time, [this] { miss_unanswered("did not answer"); });
+}
+
+void Job::miss_unanswered(const std::string& why) {
+  for (std::size_t i = 0; i < machines_.size() && stage_ == Stage::asking; ++i)
+    if (!machines_[i].answered) miss(i, fmt::format("{} {}", machines_[i].candidate.name, why));
 }
 
 void Job::miss(std::size_t index, const std::string& why, int exit_code) {
@@ -73,6 +83,9 @@ void Job::on(std::size_t index, Offer& offer) {
     return miss(index, words_of(index, fmt::format("its `ringlet` {}speaks version {} of the protocol of jobs, this one {}; install the "
                                                    "same on both",
                                                    told.version.empty() ? "" : told.version + " ", told.protocol, kProtocol)));
+  if (options_.find_stranger)
+    if (const auto stranger = options_.find_stranger(machine.candidate, told, machine.channel->binding()))
+      return miss(index, *stranger, kNotAllowed);
   if (told.refusal.empty()) return choose();
   miss(index, words_of(index, told.refusal), static_cast<int>(std::clamp(told.refusal_code, 1u, 255u)));
 }
@@ -82,23 +95,44 @@ void Job::drop_channel(std::size_t index) {
   loop_.defer([channel = std::shared_ptr<MessageChannel>(std::move(machines_[index].channel))] {});
 }
 
-void Job::choose() {
-  if (stage_ != Stage::asking || ended_) return;
-  if (!std::all_of(machines_.begin(), machines_.end(), [](const JobMachine& machine) { return machine.answered; })) return;
-  std::vector<std::size_t> chosen;
+std::vector<std::size_t> Job::willing() const {
+  std::vector<std::size_t> all;
+  for (std::size_t i = 0; i < machines_.size(); ++i)
+    if (machines_[i].answered && machines_[i].channel) all.push_back(i);
+  return all;
+}
+
+std::vector<Place> Job::places_of(const std::vector<std::size_t>& machines) const {
   std::vector<Place> places;
-  for (std::size_t i = 0; i < machines_.size(); ++i) {
+  for (const std::size_t i : machines) {
     const JobMachine& machine = machines_[i];
-    if (!machine.channel) continue;
-    chosen.push_back(i);
     const std::size_t free_ranks = std::min<std::size_t>(machine.offer->free_ranks, kMaxRanksPerMachine);
     places.push_back({machine.candidate.name, static_cast<int>(free_ranks), machine.candidate.ranks});
   }
+  return places;
+}
+
+void Job::wait_for_stragglers() {
+  loop_.cancel(std::exchange(stragglers_timer_, 0));
+  const std::vector<std::size_t> here = willing();
+  if (!options_.straggler_time || options_.every_machine || here.empty() || static_cast<int>(here.size()) < options_.at_least) return;
+  if (!assign_ranks(places_of(here), options_.wish).ok()) return;
+  const double seconds = static_cast<double>(options_.straggler_time->whole_milliseconds()) / 1000;
+  stragglers_timer_ = loop_.after(*options_.straggler_time,
+                                  [this, seconds] { miss_unanswered(fmt::format("did not answer {} s after the others had", seconds)); });
+}
+
+void Job::choose() {
+  if (stage_ != Stage::asking || ended_) return;
+  if (!std::all_of(machines_.begin(), machines_.end(), [](const JobMachine& machine) { return machine.answered; }))
+    return wait_for_stragglers();
+  loop_.cancel(std::exchange(stragglers_timer_, 0));
+  const std::vector<std::size_t> chosen = willing();
   if (chosen.empty() || (options_.every_machine && !refusals_.empty()))
     return fail(refusal_code_, refusals_.empty() ? "no machine takes part" : refusals_);
   if (static_cast<int>(chosen.size()) < options_.at_least)
     return fail(refusal_code_, fmt::format("{} of at least {} machines would run it: {}", chosen.size(), options_.at_least, refusals_));
-  const auto ranks = assign_ranks(places, options_.wish);
+  const auto ranks = assign_ranks(places_of(chosen), options_.wish);
   if (!ranks.ok()) return fail(1, ranks.status().text());
   if (!refusals_.empty()) events_.on_notice("the job goes on without some machines; " + refusals_);
   seat_ranks(chosen, ranks.value());
@@ -191,7 +225,7 @@ void Job::on(std::size_t index, const Notice& notice) { events_.on_notice(words_
 
 std::string Job::words_of(std::size_t index, const std::string& text) const {
   const std::string& name = machines_[index].candidate.name;
-  return (name.empty() ? "" : name + ": ") + shown(text);
+  return (name.empty() ? "" : name + ": ") + text;
 }
 
 void Job::on(std::size_t index, const Output& output) {

@@ -42,8 +42,16 @@ struct JobOptions {
   /// Bounds the time from the question whether a machine would run the program to its answer, and that from there to the start of all
   /// ranks. Unset: there is no bound.
   std::optional<Duration> answer_time = Duration::seconds(10);
+  /// Once enough machines have answered, the others have so long after the last answer, unless each is needed (`every_machine`). Unset: as
+  /// `answer_time` says.
+  std::optional<Duration> straggler_time{};
   /// Gets the offers of the machines that take part, rank 0's first. Unset: the ranks meet at the first one's meeting_host.
   std::function<MeetingPoint(const std::vector<Offer>&)> choose_meeting{};
+  /// Proves in the question who asks, for this channel. Unset: the way to the machines is proof enough, as ssh is.
+  std::function<void(Hail&, const LinkBinding&)> introduce{};
+  /// Says in a sentence why the machine that made the offer on this channel is not the candidate, or may not take part; nothing where all
+  /// is well. Unset: as with `introduce`.
+  std::function<std::optional<std::string>(const Candidate&, const Offer&, const LinkBinding&)> find_stranger{};
 };
 
 /// Runs one job on several machines, which may be this one alone: asks who would, spreads the ranks, has them started, and ends all when
@@ -112,6 +120,10 @@ class Job {
   void on_lost(std::size_t index, const Status& status);
   void drop_channel(std::size_t index);
   void choose();
+  std::vector<std::size_t> willing() const;
+  std::vector<Place> places_of(const std::vector<std::size_t>& machines) const;
+  void miss_unanswered(const std::string& why);
+  void wait_for_stragglers();
   void seat_ranks(const std::vector<std::size_t>& chosen, const std::vector<int>& ranks);
   void bind_port();
   StartRanks make_start(const JobMachine& machine) const;
@@ -133,7 +145,7 @@ class Job {
   std::string refusals_;  // of those that were left out
   int refusal_code_ = 1;  // the exit code where they end the job
   bool ended_ = false;
-  TimerId timer_ = 0;
+  TimerId timer_ = 0, stragglers_timer_ = 0;
   AliveGuard alive_;
 };
 

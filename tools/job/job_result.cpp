@@ -59,11 +59,6 @@ std::string describe_failure(const std::vector<RankExit>& ranks, int first_faile
                      describe_stopped(ranks), after.empty() ? "" : "; after it failed " + after);
 }
 
-std::string shown(std::string text) {
-  std::replace_if(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
-  return text;
-}
-
 std::string rank_prefix(int rank, int world_size, const std::string& machine) {
   return fmt::format("[{:>{}}{}{}] ", rank, fmt::formatted_size("{}", world_size - 1), machine.empty() ? "" : " ", machine);
 }

@@ -46,7 +46,4 @@ std::string describe_failure(const std::vector<RankExit>& ranks, int first_faile
 /// the job.
 std::string rank_prefix(int rank, int world_size, const std::string& machine);
 
-/// Replaces control characters, because a text from another machine must not control the terminal.
-std::string shown(std::string text);
-
 }  // namespace ringlet::job

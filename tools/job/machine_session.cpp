@@ -28,6 +28,7 @@ MachineSession::~MachineSession() { loop_.cancel(farewell_timer_); }
 void MachineSession::on_message(Message message) {
   // A closed channel may still hand on what it has received.
   if (!channel_) return;
+  if (refused_) return close("it went on although it was refused");
   std::visit([this](auto&& value) { on(std::move(value)); }, std::move(message));
 }
 
@@ -35,14 +36,18 @@ void MachineSession::send(const Message& message) {
   if (channel_) channel_->send(message);
 }
 
-void MachineSession::on(const Hail& hail) {
-  if (std::exchange(hailed_, true)) return close("it hailed twice");
-  job_.from = hail.from.substr(0, kMaxShownBytes);
-  send(host_.offer(hail));
+void MachineSession::on(Hail hail) {
+  if (hail_) return close("it hailed twice");
+  hail_ = std::move(hail);
+  job_.from = hail_->from.substr(0, kMaxShownBytes);
+  const Offer offer = host_.offer(*hail_, channel_->binding());
+  send(offer);
+  refused_ = !offer.refusal.empty();
+  if (refused_) close_after(kFarewell);
 }
 
 void MachineSession::on(const BindPort& open) {
-  if (!hailed_ || crew_) return close("it asked out of turn for a place to meet");
+  if (!hail_ || crew_) return close("it asked out of turn for a place to meet");
   make_crew();
   const auto port = crew_->open_coordinator(open);
   opened_ = true;
@@ -51,13 +56,13 @@ void MachineSession::on(const BindPort& open) {
 }
 
 void MachineSession::on(StartRanks start) {
-  if (!hailed_ || running_ || end_reason_ || (crew_ && !opened_)) return close("it asked out of turn to start ranks");
+  if (!hail_ || running_ || end_reason_ || (crew_ && !opened_)) return close("it asked out of turn to start ranks");
   job_.id = start.job;
   job_.program = start.program;
   job_.first_rank = static_cast<int>(start.first_rank);
   job_.ranks = static_cast<int>(start.ranks);
   job_.world_size = static_cast<int>(start.world_size);
-  if (auto refused = host_.admit(start)) {
+  if (auto refused = host_.admit(start, *hail_)) {
     send(*refused);
     send(Over{});
     crew_.reset();
@@ -103,13 +108,15 @@ void MachineSession::on(const Input& input) {
 }
 
 void MachineSession::on(const EchoRequest& request) {
+  if (!hail_) return close("it asked for an echo before it said who it is");
   if (request.answer_bytes > kMaxEchoBytes || channel_->unsent_bytes() > kMaxEchoBytes)
     return close("it asked for more echoes than it took");
   const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch());
-  send(Echo{request.number, static_cast<std::uint64_t>(now.count()), std::string(request.answer_bytes, '\0')});
+  send(Echo{request.number, static_cast<std::uint64_t>(now.count()), std::string(request.answer_bytes, '\0'), host_.rank_port()});
 }
 
 void MachineSession::on(const PathSurvey& survey) {
+  if (!hail_) return close("it asked for a survey before it said who it is");
   if (std::exchange(surveying_, true)) return close("it asked for a survey while one was made");
   host_.measure(survey, alive_.wrap([this](const SurveyedPaths& surveyed) {
     surveying_ = false;

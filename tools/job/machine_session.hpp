@@ -17,11 +17,14 @@ namespace ringlet::job {
 class SessionHost {
  public:
   virtual ~SessionHost() = default;
-  /// Whether this machine would run the program.
-  virtual Offer offer(const Hail& hail) = 0;
-  /// The same question once more, for the ranks that are really to be started: a refusal, or `start` as it is to be carried out.
-  virtual std::optional<Failed> admit(StartRanks& start) = 0;
+  /// Whether this machine would run the program, and lets the sender ask for more on the link with this binding.
+  virtual Offer offer(const Hail& hail, const LinkBinding& binding) = 0;
+  /// The same question once more, for the ranks that are really to be started: a refusal, or `start` as it is to be carried out. `hail` is
+  /// the one that it made an offer for.
+  virtual std::optional<Failed> admit(StartRanks& start, const Hail& hail) = 0;
   virtual std::unique_ptr<RankCrew> make_crew(CrewEvents events) = 0;
+  /// A port at which ranks of this machine could listen, and that takes connections now; 0: there is none.
+  virtual std::uint16_t rank_port() const { return 0; }
   virtual void measure(const PathSurvey& survey, std::function<void(const SurveyedPaths&)> on_done) = 0;
 };
 
@@ -60,7 +63,7 @@ class MachineSession {
 
  private:
   void on_message(Message message);
-  void on(const Hail& hail);
+  void on(Hail hail);
   void on(const BindPort& open);
   void on(StartRanks start);
   void on(const Credit& credit);
@@ -85,8 +88,10 @@ class MachineSession {
   std::unique_ptr<MessageChannel> channel_;  // none once it has gone
   std::unique_ptr<RankCrew> crew_;
   JobView job_;
+  std::optional<Hail> hail_;
   bool surveying_ = false;
-  bool hailed_ = false, opened_ = false, running_ = false, over_ = false;
+  bool refused_ = false;  // nothing but the end may follow
+  bool opened_ = false, running_ = false, over_ = false;
   bool wants_input_ = false;  // the last Input has been taken, or none has come
   Duration grace_ = Duration::seconds(5);
   std::array<std::size_t, 2> output_under_way_{};  // of stdouts and of stderrs

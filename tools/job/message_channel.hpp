@@ -5,6 +5,7 @@
 #include <ringlet/status.hpp>
 #include <string>
 
+#include "core/ports/link.hpp"
 #include "tools/job/messages.hpp"
 
 namespace ringlet::job {
@@ -29,6 +30,8 @@ class MessageChannel {
   virtual void expect_end() {}
   /// The other end's address, for people.
   virtual std::string peer_name() const = 0;
+  /// The binding of the link that it is on; all zero where no handshake made that.
+  virtual LinkBinding binding() const { return {}; }
 };
 
 }  // namespace ringlet::job

@@ -36,6 +36,7 @@ class MessageLink final : public MessageChannel, private LinkUser {
   std::size_t unsent_bytes() const override { return unsent_bytes_; }
   void expect_end() override { limits_.max_silence = limits_.max_silence_at_end; }
   std::string peer_name() const override { return link_->peer_name(); }
+  LinkBinding binding() const override { return link_->binding(); }
 
  private:
   std::span<const ConstBytes> to_send() override;

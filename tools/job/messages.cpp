@@ -11,8 +11,10 @@ static void visit_fields(auto& fields, Is<Hail> auto& hail) {
   fields.text(2, hail.version);
   fields.text(3, hail.group);
   fields.text(4, hail.from);
-  fields.text(5, hail.program);
-  fields.text(6, hail.directory);
+  fields.bytes(5, hail.program);
+  fields.bytes(6, hail.directory);
+  fields.bytes(7, hail.public_key);
+  fields.bytes(8, hail.signature);
 }
 
 static void visit_fields(auto& fields, Is<Offer> auto& offer) {
@@ -24,18 +26,21 @@ static void visit_fields(auto& fields, Is<Offer> auto& offer) {
   fields.number(6, offer.refusal_code);
   fields.text(7, offer.launcher_address);
   fields.text(8, offer.own_address);
+  fields.bytes(9, offer.public_key);
+  fields.bytes(10, offer.signature);
 }
 
 static void visit_fields(auto& fields, Is<BindPort> auto& open) {
   fields.text(1, open.host);
   fields.number(2, open.port);
+  fields.number(3, open.last_port);
 }
 
 static void visit_fields(auto& fields, Is<PortBound> auto& opened) { fields.number(1, opened.port); }
 
 static void visit_fields(auto& fields, Is<Variable> auto& variable) {
-  fields.text(1, variable.name);
-  fields.text(2, variable.value);
+  fields.bytes(1, variable.name);
+  fields.bytes(2, variable.value);
 }
 
 static void visit_fields(auto& fields, Is<StartRanks> auto& start) {
@@ -44,14 +49,14 @@ static void visit_fields(auto& fields, Is<StartRanks> auto& start) {
   fields.number(3, start.ranks);
   fields.number(4, start.world_size);
   fields.text(5, start.coordinator);
-  fields.text(6, start.token);
-  fields.text(7, start.program);
-  fields.texts(8, start.arguments, kMaxArguments);
+  fields.bytes(6, start.token);
+  fields.bytes(7, start.program);
+  fields.byte_strings(8, start.arguments, kMaxArguments);
   fields.messages(9, start.environment, kMaxVariables);
-  fields.text(10, start.directory);
+  fields.bytes(10, start.directory);
   fields.number(11, start.grace_ms);
   fields.number(12, start.terminal_columns);
-  fields.text(13, start.preferred_directory);
+  fields.bytes(13, start.preferred_directory);
   fields.flag(14, start.has_input);
   fields.number(15, start.input_rank);
 }
@@ -66,7 +71,7 @@ static void visit_fields(auto& fields, Is<Failed> auto& failed) {
 static void visit_fields(auto& fields, Is<Output> auto& output) {
   fields.number(1, output.rank);
   fields.flag(2, output.error);
-  fields.text(3, output.data);
+  fields.bytes(3, output.data);
 }
 
 static void visit_fields(auto& fields, Is<Credit> auto& credit) {
@@ -93,14 +98,15 @@ static void visit_fields(auto&, Is<Beat> auto&) {}
 
 static void visit_fields(auto& fields, Is<EchoRequest> auto& request) {
   fields.number(1, request.number);
-  fields.text(2, request.padding);
+  fields.bytes(2, request.padding);
   fields.number(3, request.answer_bytes);
 }
 
 static void visit_fields(auto& fields, Is<Echo> auto& echo) {
   fields.number(1, echo.number);
   fields.fixed(2, echo.unix_ms);
-  fields.text(3, echo.padding);
+  fields.bytes(3, echo.padding);
+  fields.number(4, echo.rank_port);
 }
 
 static void visit_fields(auto& fields, Is<PathSurvey> auto& survey) { fields.fixed_numbers(1, survey.instances, kMaxSurveyed); }
@@ -110,12 +116,14 @@ static void visit_fields(auto& fields, Is<SurveyedPath> auto& path) {
   fields.fixed(2, path.round_trip_ns);
   fields.fixed(3, path.bytes_per_second);
   fields.text(4, path.failure);
+  fields.number(5, path.rank_port);
+  fields.text(6, path.rank_port_failure);
 }
 
 static void visit_fields(auto& fields, Is<SurveyedPaths> auto& surveyed) { fields.messages(1, surveyed.paths, kMaxSurveyed); }
 
 static void visit_fields(auto& fields, Is<Notice> auto& notice) { fields.text(1, notice.text); }
-static void visit_fields(auto& fields, Is<Input> auto& input) { fields.text(1, input.data); }
+static void visit_fields(auto& fields, Is<Input> auto& input) { fields.bytes(1, input.data); }
 static void visit_fields(auto&, Is<InputTaken> auto&) {}
 
 namespace {
@@ -127,7 +135,13 @@ template <class Other>
 bool in_range(const Other&) {
   return true;
 }
-bool in_range(const BindPort& open) { return open.port <= kMaxPort; }
+bool is_introduction(const std::string& key, const std::string& signature) {
+  return (key.empty() && signature.empty()) || (key.size() == kMachineKeyBytes && signature.size() == kMachineSignatureBytes);
+}
+bool in_range(const Hail& hail) { return is_introduction(hail.public_key, hail.signature); }
+bool in_range(const Offer& offer) { return is_introduction(offer.public_key, offer.signature); }
+bool in_range(const BindPort& open) { return open.port <= kMaxPort && open.last_port <= kMaxPort; }
+bool in_range(const Echo& echo) { return echo.rank_port <= kMaxPort; }
 bool in_range(const PortBound& opened) { return opened.port > 0 && opened.port <= kMaxPort; }
 bool in_range(const StartRanks& start) {
   return start.ranks > 0 && start.ranks <= kMaxRanksPerMachine && start.world_size <= kMaxWorldSize && start.ranks <= start.world_size &&

@@ -12,7 +12,7 @@
 namespace ringlet::job {
 
 /// Two that speak different protocols do nothing together but tell each other.
-inline constexpr std::uint32_t kProtocol = 2;
+inline constexpr std::uint32_t kProtocol = 3;
 inline constexpr std::size_t kMaxArguments = 1 << 18;
 inline constexpr std::size_t kMaxVariables = 1 << 14;
 inline constexpr std::size_t kMaxRanksPerMachine = 224;
@@ -24,10 +24,12 @@ inline constexpr std::size_t kOutputWindowBytes = 256 * 1024;
 inline constexpr std::size_t kMaxInputBytes = 64 * 1024;
 inline constexpr std::size_t kMaxEchoBytes = 256 * 1024;
 inline constexpr std::size_t kMaxSurveyed = 32;  // machines
+inline constexpr std::size_t kMachineKeyBytes = 32, kMachineSignatureBytes = 64;
 
 struct Hail {
   std::uint32_t protocol = 0;
   std::string version, group, from, program, directory;
+  std::string public_key{}, signature{};
   friend bool operator==(const Hail&, const Hail&) = default;
 };
 
@@ -38,12 +40,14 @@ struct Offer {
   std::string refusal;
   std::uint32_t refusal_code = 0;
   std::string launcher_address{}, own_address{};
+  std::string public_key{}, signature{};
   friend bool operator==(const Offer&, const Offer&) = default;
 };
 
 struct BindPort {
   std::string host;
   std::uint32_t port = 0;
+  std::uint32_t last_port = 0;
   friend bool operator==(const BindPort&, const BindPort&) = default;
 };
 
@@ -128,6 +132,7 @@ struct Echo {
   std::uint32_t number = 0;
   std::uint64_t unix_ms = 0;
   std::string padding;
+  std::uint32_t rank_port = 0;
   friend bool operator==(const Echo&, const Echo&) = default;
 };
 
@@ -139,6 +144,8 @@ struct PathSurvey {
 struct SurveyedPath {
   std::uint64_t instance = 0, round_trip_ns = 0, bytes_per_second = 0;
   std::string failure;
+  std::uint32_t rank_port = 0;
+  std::string rank_port_failure{};
   friend bool operator==(const SurveyedPath&, const SurveyedPath&) = default;
 };
 

@@ -21,9 +21,7 @@ std::string describe(const job::BindPort& where, int error) {
   return std::strerror(error);
 }
 
-}  // namespace
-
-Result<UniqueFd> open_coordinator_socket(const job::BindPort& where) {
+Result<UniqueFd> open_at(const job::BindPort& where) {
   const auto refused = [&](const std::string& why) {
     return Status(Errc::io_error, fmt::format("cannot listen on {} port {} for the ranks to meet: {}", where.host, where.port, why));
   };
@@ -38,6 +36,16 @@ Result<UniqueFd> open_coordinator_socket(const job::BindPort& where) {
       ::bind(socket.get(), address.get(), address.length) != 0 || ::listen(socket.get(), kBacklog) != 0)
     return refused(describe(where, errno));
   return socket;
+}
+
+}  // namespace
+
+Result<UniqueFd> open_coordinator_socket(const job::BindPort& where) {
+  job::BindPort tried = where;
+  for (;; ++tried.port) {
+    auto socket = open_at(tried);
+    if (socket.ok() || tried.port >= where.last_port) return socket;
+  }
 }
 
 }  // namespace ringlet::launch

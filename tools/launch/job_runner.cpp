@@ -46,7 +46,7 @@ job::Job& JobRunner::start(job::JobOptions options, std::vector<job::Candidate> 
   events.on_notice = [this](const std::string& text) { output_.say(text); };
   events.on_chosen = [this, prefix = options.prefix](const std::vector<job::RankExit>& ranks) {
     output_.attach(ranks, prefix);
-    hooks_.on_chosen();
+    hooks_.on_chosen(ranks);
   };
   events.on_listening = hooks_.on_listening;
   events.on_started = [this, feeds = hooks_.feeds_input && options.start.has_input] {

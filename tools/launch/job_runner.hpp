@@ -22,10 +22,10 @@ namespace ringlet::launch {
 class JobRunner {
  public:
   struct Hooks {
-    std::function<void()> on_chosen = [] {};     // it is known which machines take part
-    std::function<void()> on_started = [] {};    // all ranks have been started
-    std::function<void(int)> on_listening = {};  // gets the port where the ranks meet
-    bool feeds_input = false;                    // the rank that reads standard input is on another machine
+    std::function<void(const std::vector<job::RankExit>&)> on_chosen = [](const auto&) {};  // it is known which machines take part
+    std::function<void()> on_started = [] {};                                               // all ranks have been started
+    std::function<void(int)> on_listening = {};                                             // gets the port where the ranks meet
+    bool feeds_input = false;  // the rank that reads standard input is on another machine
   };
 
   /// From here on SIGPIPE is ignored. `loop` outlives it.

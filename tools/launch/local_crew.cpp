@@ -36,7 +36,12 @@ LocalCrew::~LocalCrew() {
 /// libuv's callbacks stand outside the loop's turns, and must not find their own handle destroyed.
 void LocalCrew::later(std::function<void()> task) { loop_.defer(alive_.wrap(std::move(task))); }
 
-Result<std::uint16_t> LocalCrew::open_coordinator(const job::BindPort& where) {
+Result<std::uint16_t> LocalCrew::open_coordinator(const job::BindPort& asked) {
+  job::BindPort where = asked;
+  if (where.port == 0 && !settings_.ports.any() && !is_loopback({where.host, 0})) {
+    where.port = settings_.ports.first;
+    where.last_port = settings_.ports.last;
+  }
   auto socket = open_coordinator_socket(where);
   if (!socket.ok()) return socket.status();
   coordinator_ = std::move(socket).value();

@@ -25,7 +25,7 @@ class LocalCrew final : public job::RankCrew {
   LocalCrew(UvLoop& loop, CrewSettings settings, job::CrewEvents events);
   ~LocalCrew() override;
 
-  Result<std::uint16_t> open_coordinator(const job::BindPort& where) override;
+  Result<std::uint16_t> open_coordinator(const job::BindPort& asked) override;
   Result<std::vector<std::uint32_t>> start(const job::StartRanks& start) override;
   void send(int signal_number) override;
   void stop(int signal_number, Duration grace) override;

@@ -18,7 +18,7 @@ bool is_directory(const std::string& path) {
 
 LocalMachine::LocalMachine(UvLoop& loop, CrewSettings settings) : loop_(loop), settings_(std::move(settings)) {}
 
-job::Offer LocalMachine::offer(const job::Hail& hail) {
+job::Offer LocalMachine::offer(const job::Hail& hail, const LinkBinding&) {
   job::Offer offer;
   offer.protocol = job::kProtocol;
   offer.free_ranks = job::kMaxRanksPerMachine;
@@ -33,7 +33,7 @@ job::Offer LocalMachine::offer(const job::Hail& hail) {
   return offer;
 }
 
-std::optional<job::Failed> LocalMachine::admit(job::StartRanks& start) {
+std::optional<job::Failed> LocalMachine::admit(job::StartRanks& start, const job::Hail&) {
   if (start.directory.empty() && is_directory(start.preferred_directory)) start.directory = start.preferred_directory;
   if (auto mistake = find_reserved(start.environment)) return job::Failed{2, std::move(*mistake)};
   return std::nullopt;

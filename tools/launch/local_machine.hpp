@@ -14,8 +14,8 @@ class LocalMachine final : public job::SessionHost {
   /// `loop` outlives it.
   LocalMachine(UvLoop& loop, CrewSettings settings);
 
-  job::Offer offer(const job::Hail& hail) override;
-  std::optional<job::Failed> admit(job::StartRanks& start) override;
+  job::Offer offer(const job::Hail& hail, const LinkBinding& binding) override;
+  std::optional<job::Failed> admit(job::StartRanks& start, const job::Hail& hail) override;
   std::unique_ptr<job::RankCrew> make_crew(job::CrewEvents events) override;
   void measure(const job::PathSurvey&, std::function<void(const job::SurveyedPaths&)> on_done) override { on_done({}); }
 

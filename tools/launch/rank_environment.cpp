@@ -39,6 +39,7 @@ std::optional<std::string> find_reserved(const std::vector<job::Variable>& varia
 std::vector<std::string> make_rank_environment(const job::StartRanks& job, const CrewSettings& settings, int rank) {
   const auto replaced = [&](std::string_view name) {
     return is_reserved_variable(name) || (name == "RINGLET_TOKEN" && !job.token.empty()) ||
+           (name == "RINGLET_PORTS" && !settings.ports.any()) ||
            std::any_of(job.environment.begin(), job.environment.end(), [&](const job::Variable& added) { return added.name == name; });
   };
   std::vector<std::string> result;
@@ -51,6 +52,7 @@ std::vector<std::string> make_rank_environment(const job::StartRanks& job, const
     result.push_back(fmt::format("RINGLET_GUESTS={}", settings.guests));
     result.push_back(fmt::format("RINGLET_LISTEN={}", settings.guest_host));
   }
+  if (!settings.ports.any()) result.push_back("RINGLET_PORTS=" + to_string(settings.ports));
   if (!job.token.empty()) result.push_back("RINGLET_TOKEN=" + job.token);
   if (job.terminal_columns > 0) result.push_back(fmt::format("RINGLET_TERMINAL_COLUMNS={}", job.terminal_columns));
   for (auto variable = job.environment.begin(); variable != job.environment.end(); ++variable) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/port_range.hpp"
 #include "tools/job/job_result.hpp"
 #include "tools/job/messages.hpp"
 #include "tools/launch/unique_fd.hpp"
@@ -28,6 +29,7 @@ struct CrewSettings {
   int guests = 0;                        // ranks beyond those of the job, which come in by themselves
   std::string guest_host{};              // where rank 0 listens for them
   std::vector<InheritedFd> inherited{};  // borrowed
+  PortRange ports{};                     // where ranks listen, beyond the loopback; any: as RINGLET_PORTS says
 };
 
 /// All ranks of a job on this machine get this. The descriptors are borrowed until the ranks have been started.

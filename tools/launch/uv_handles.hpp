@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tools/launch/launch_error.hpp"
+#include "transport/uv/uv_loop.hpp"
 
 namespace ringlet::launch {
 
@@ -39,7 +40,13 @@ class UvHandle {
   Handle* handle() noexcept { return &box_->handle; }
   void mark_initialised() noexcept { initialised_ = true; }
   void set_callback(std::function<void(Args...)> on_event) { box_->on_event = std::move(on_event); }
-  static void fire(Handle* handle, Args... args) { static_cast<Box*>(handle->data)->on_event(args...); }
+  static void fire(Handle* handle, Args... args) noexcept {
+    try {
+      static_cast<Box*>(handle->data)->on_event(args...);
+    } catch (...) {
+      UvLoop::keep_failure(handle->loop, std::current_exception());
+    }
+  }
 
  private:
   Box* box_;

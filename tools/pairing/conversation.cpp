@@ -7,7 +7,7 @@ namespace ringlet::pairing {
 
 namespace {
 
-constexpr std::string_view kGreeting{"RNGP\x01", 5};
+constexpr std::string_view kGreeting{"RNGP\x02", 5};
 constexpr std::size_t kLengthBytes = 2;
 
 std::string little_endian(std::size_t number, std::size_t bytes) {

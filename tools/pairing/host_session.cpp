@@ -14,8 +14,8 @@ std::string random_salt(const FillRandom& random) {
 
 }  // namespace
 
-HostSession::HostSession(std::string group, std::string name, const Secret& code, const Secret& token, const FillRandom& random)
-    : group_(std::move(group)), name_(std::move(name)), code_(code), token_(token), salt_(random_salt(random)) {}
+HostSession::HostSession(std::string group, PairedMachine host, const Secret& code, const Secret& token, const FillRandom& random)
+    : group_(std::move(group)), host_(std::move(host)), code_(code), token_(token), salt_(random_salt(random)) {}
 
 void HostSession::on_message(const Message& message, std::string_view bytes) {
   if (message.kind == Message::Kind::hello && !srp_) return on_hello(message, bytes);
@@ -34,11 +34,11 @@ void HostSession::on_hello(const Message& message, std::string_view bytes) {
     say(refusal);
     return finish(Stage::broken);
   }
-  newcomer_ = message.name;
+  newcomer_.name = message.name;
   note(bytes);
   srp_.emplace(code_, salt_);
   Message challenge{Message::Kind::challenge};
-  challenge.name = name_;
+  challenge.name = host_.name;
   challenge.salt = salt_;
   challenge.number = srp_->number();
   note(say(challenge));
@@ -51,16 +51,20 @@ void HostSession::on_answer(const Message& message) {
   note(message.number);
   keys_.emplace(*shared, transcript());
   if (!same_proof(message.proof, keys_->newcomer_proof())) return refuse_code();
-  sealed_token_ = keys_->seal(token_);
   Message delivery{Message::Kind::delivery};
   delivery.proof = keys_->host_proof();
-  delivery.sealed_token = sealed_token_;
+  delivery.sealed_token = keys_->seal(token_);
+  delivery.sealed_machine = keys_->seal_host(host_);
+  sealed_ = delivery.sealed_token + delivery.sealed_machine;
   say(delivery);
   stage_ = Stage::handed_out;
 }
 
 void HostSession::on_receipt(const Message& message) {
-  finish(same_proof(message.proof, keys_->receipt_proof(sealed_token_)) ? Stage::confirmed : Stage::unconfirmed);
+  auto newcomer = keys_->open_newcomer(message.sealed_machine, newcomer_.name);
+  if (!newcomer || !same_proof(message.proof, keys_->receipt_proof(sealed_ + message.sealed_machine))) return finish(Stage::unconfirmed);
+  newcomer_ = std::move(*newcomer);
+  finish(Stage::confirmed);
 }
 
 void HostSession::refuse_code() {

@@ -21,12 +21,12 @@ class HostSession final : public Conversation {
     unconfirmed  // ended without a receipt after the token was sent
   };
 
-  /// `code` and `token` must outlive this object and must not change.
-  HostSession(std::string group, std::string name, const Secret& code, const Secret& token, const FillRandom& random);
+  /// `host` is this machine. `code` and `token` must outlive this object and must not change.
+  HostSession(std::string group, PairedMachine host, const Secret& code, const Secret& token, const FillRandom& random);
 
   Stage stage() const noexcept { return stage_; }
-  /// Returns the newcomer's name as it gave it.
-  const std::string& newcomer() const noexcept { return newcomer_; }
+  /// Returns the newcomer's name as it gave it. Its key is there in the stage `confirmed`.
+  const PairedMachine& newcomer() const noexcept { return newcomer_; }
 
  private:
   void on_message(const Message& message, std::string_view bytes) override;
@@ -38,14 +38,14 @@ class HostSession final : public Conversation {
   void finish(Stage stage);
 
   const std::string group_;
-  const std::string name_;
+  const PairedMachine host_;
   const Secret& code_;
   const Secret& token_;
   const std::string salt_;
-  std::string newcomer_;
+  PairedMachine newcomer_;
   std::optional<SrpHost> srp_;
   std::optional<SessionKeys> keys_;
-  std::string sealed_token_;
+  std::string sealed_;  // the token, then this machine
   Stage stage_ = Stage::waits;
 };
 

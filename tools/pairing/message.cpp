@@ -17,13 +17,15 @@ static void set_known(Message::Reason& reason, std::int32_t number) {
 
 static void visit_fields(auto& fields, wire::Is<Message> auto& message) {
   fields.choice(1, message.kind);
-  fields.text(2, message.group);
-  fields.text(3, message.name);
-  fields.text(4, message.salt);
-  fields.text(5, message.number);
-  fields.text(6, message.proof);
-  fields.text(7, message.sealed_token);
+  // Names that a terminal should not show are refused below, not mended.
+  fields.bytes(2, message.group);
+  fields.bytes(3, message.name);
+  fields.bytes(4, message.salt);
+  fields.bytes(5, message.number);
+  fields.bytes(6, message.proof);
+  fields.bytes(7, message.sealed_token);
   fields.choice(8, message.reason);
+  fields.bytes(9, message.sealed_machine);
 }
 
 namespace {
@@ -31,11 +33,13 @@ namespace {
 bool is_absent_or(std::size_t length, const std::string& field) { return field.empty() || field.size() == length; }
 
 bool is_within_bounds(const Message& message) {
-  const std::size_t sealed = message.sealed_token.size();
+  const std::size_t sealed = message.sealed_token.size(), machine = message.sealed_machine.size();
+  constexpr std::size_t kFixedBytes = kSealBytes + kMachineKeyBytes;
   return message.kind != Message::Kind::none && (message.group.empty() || is_name(message.group)) &&
          (message.name.empty() || is_name(message.name)) && is_absent_or(kSaltBytes, message.salt) &&
          is_absent_or(kNumberBytes, message.number) && is_absent_or(kProofBytes, message.proof) &&
-         (sealed == 0 || (sealed > kSealBytes && sealed <= kMaxTokenBytes + kSealBytes));
+         (sealed == 0 || (sealed > kSealBytes && sealed <= kMaxTokenBytes + kSealBytes)) &&
+         (machine == 0 || (machine > kFixedBytes && machine <= kFixedBytes + kMaxMachineNameBytes));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@ namespace ringlet::pairing {
 // This is the message of proto/pairing.proto as a value.
 
 inline constexpr std::size_t kSaltBytes = 16, kNumberBytes = 384, kProofBytes = 32, kMaxTokenBytes = 1'024, kSealBytes = 16;
+inline constexpr std::size_t kMachineKeyBytes = 32, kMaxMachineNameBytes = 64;
 inline constexpr std::size_t kMaxMessageBytes = 2'048;
 
 struct Message {
@@ -23,7 +24,15 @@ struct Message {
   std::string proof{};
   std::string sealed_token{};
   Reason reason = Reason::unknown;
+  std::string sealed_machine{};
   friend bool operator==(const Message&, const Message&) = default;
+};
+
+/// How a machine is known to others: by its name and its public key.
+struct PairedMachine {
+  std::string name;
+  std::string key;  // kMachineKeyBytes
+  friend bool operator==(const PairedMachine&, const PairedMachine&) = default;
 };
 
 /// Returns the message without its length.

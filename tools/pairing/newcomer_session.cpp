@@ -6,10 +6,11 @@
 
 namespace ringlet::pairing {
 
-NewcomerSession::NewcomerSession(const std::string& group, const std::string& name, const Secret& code) : code_(code) {
+NewcomerSession::NewcomerSession(const std::string& group, PairedMachine newcomer, const Secret& code)
+    : newcomer_(std::move(newcomer)), code_(code) {
   Message hello{Message::Kind::hello};
   hello.group = group;
-  hello.name = name;
+  hello.name = newcomer_.name;
   note(say(hello));
 }
 
@@ -23,7 +24,7 @@ void NewcomerSession::on_message(const Message& message, std::string_view bytes)
 
 void NewcomerSession::on_challenge(const Message& message, std::string_view bytes) {
   if (message.name.empty() || message.salt.empty() || message.number.empty()) return on_nonsense();
-  host_ = message.name;
+  host_.name = message.name;
   note(bytes);
   const auto agreed = answer_srp(code_, message.salt, message.number);
   if (!agreed) return finish(Stage::unproved);
@@ -38,9 +39,11 @@ void NewcomerSession::on_challenge(const Message& message, std::string_view byte
 void NewcomerSession::on_delivery(const Message& message) {
   if (!same_proof(message.proof, keys_->host_proof())) return finish(Stage::unproved);
   auto token = keys_->open(message.sealed_token);
-  if (!token) return finish(Stage::unproved);
+  auto host = keys_->open_host(message.sealed_machine, host_.name);
+  if (!token || !host) return finish(Stage::unproved);
   token_ = std::move(*token);
-  sealed_token_ = message.sealed_token;
+  host_ = std::move(*host);
+  sealed_ = message.sealed_token + message.sealed_machine;
   stage_ = Stage::delivered;
 }
 
@@ -51,7 +54,8 @@ void NewcomerSession::on_refusal(const Message& message) {
 
 void NewcomerSession::confirm() {
   Message receipt{Message::Kind::receipt};
-  receipt.proof = keys_->receipt_proof(sealed_token_);
+  receipt.sealed_machine = keys_->seal_newcomer(newcomer_);
+  receipt.proof = keys_->receipt_proof(sealed_ + receipt.sealed_machine);
   say(receipt);
   finish(Stage::confirmed);
 }

@@ -22,12 +22,12 @@ class NewcomerSession final : public Conversation {
     broken        // a message was not of this protocol
   };
 
-  /// Sends the first message. `code` must outlive this object.
-  NewcomerSession(const std::string& group, const std::string& name, const Secret& code);
+  /// Sends the first message. `newcomer` is this machine. `code` must outlive this object.
+  NewcomerSession(const std::string& group, PairedMachine newcomer, const Secret& code);
 
   Stage stage() const noexcept { return stage_; }
-  /// Returns the host's name as it gave it.
-  const std::string& host() const noexcept { return host_; }
+  /// Returns the host's name as it gave it. Its key is there from the stage `delivered` on.
+  const PairedMachine& host() const noexcept { return host_; }
   /// Returns the token. Valid in the stage `delivered`.
   const Secret& token() const noexcept { return token_; }
   /// Tells the host that the token is saved.
@@ -41,11 +41,12 @@ class NewcomerSession final : public Conversation {
   void on_refusal(const Message& message);
   void finish(Stage stage);
 
+  const PairedMachine newcomer_;
   const Secret& code_;
-  std::string host_;
+  PairedMachine host_;
   std::optional<SessionKeys> keys_;
   Secret token_;
-  std::string sealed_token_;
+  std::string sealed_;  // the token, then the host
   Stage stage_ = Stage::waits;
 };
 

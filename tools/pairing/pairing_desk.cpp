@@ -34,7 +34,9 @@ std::optional<PairingDesk::Id> PairingDesk::admit(const std::string& address, In
       std::count_if(sessions_.begin(), sessions_.end(), same) >= kPerAddress || !may_begin(address, now))
     return std::nullopt;
   const Id id = ++last_id_;
-  sessions_[id] = {address, now + options_.patience, std::make_unique<HostSession>(options_.group, options_.name, code_, token_, random_)};
+  sessions_[id] = {
+      address, now + options_.patience,
+      std::make_unique<HostSession>(options_.group, PairedMachine{options_.name, options_.machine_key}, code_, token_, random_)};
   return id;
 }
 
@@ -68,6 +70,7 @@ void PairingDesk::judge(Id id, Instant now) {
     close_all_but(id);
   }
   if (!talk.over()) return;
+  if (stage == HostSession::Stage::confirmed) newcomer_ = talk.newcomer();
   close(id);
   if (stage == HostSession::Stage::refused)
     on_wrong_code(now);

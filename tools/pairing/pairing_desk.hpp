@@ -13,7 +13,8 @@ namespace ringlet::pairing {
 
 struct DeskOptions {
   std::string group;
-  std::string name;  // of this machine
+  std::string name;         // of this machine
+  std::string machine_key;  // its public key, kMachineKeyBytes
   std::size_t digits = kMaxDigits;
   Duration validity = Duration::seconds(120);  // of a code
   Duration patience = Duration::seconds(10);   // limit for one conversation
@@ -64,8 +65,8 @@ class PairingDesk {
   int codes() const noexcept { return codes_; }
   int wrong_codes() const noexcept { return wrong_; }
   Duration pause() const noexcept { return pause_; }
-  /// Returns the name of the newcomer that got the token, as it gave it.
-  const std::string& newcomer() const noexcept { return newcomer_; }
+  /// Returns the newcomer that got the token, with the name that it gave. Its key is there in the state `paired`.
+  const PairedMachine& newcomer() const noexcept { return newcomer_; }
 
  private:
   struct Session {
@@ -90,7 +91,7 @@ class PairingDesk {
   int wrong_ = 0;
   Duration pause_{};
   Instant next_{};  // end of the code's validity or of the pause
-  std::string newcomer_;
+  PairedMachine newcomer_;
   std::map<Id, Session> sessions_;
   std::map<Id, std::string> last_words_;      // one for each connection at most
   std::map<std::string, std::size_t> begun_;  // in this second, by address

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "core/base/check.hpp"
-#include "tools/pairing/message.hpp"
 
 namespace ringlet::pairing {
 
@@ -53,6 +52,7 @@ Secret hkdf(int half, std::string_view key, std::string_view input) {
 }
 
 constexpr std::array<unsigned char, kNonceBytes> kNonce{};
+constexpr std::string_view kTokenRole = "token", kHostRole = "host machine", kNewcomerRole = "newcomer machine";
 
 }  // namespace
 
@@ -76,30 +76,48 @@ std::string SessionKeys::prove(std::string_view role, std::string_view more) con
 
 std::string SessionKeys::newcomer_proof() const { return prove("newcomer", {}); }
 std::string SessionKeys::host_proof() const { return prove("host", newcomer_proof()); }
-std::string SessionKeys::receipt_proof(std::string_view sealed_token) const {
-  return prove("receipt", newcomer_proof() + std::string(sealed_token));
+std::string SessionKeys::receipt_proof(std::string_view sealed) const { return prove("receipt", newcomer_proof() + std::string(sealed)); }
+
+std::string SessionKeys::seal(const Secret& token) const { return seal(kTokenRole, token.view()); }
+std::string SessionKeys::seal_host(const PairedMachine& host) const { return seal(kHostRole, host.key + host.name); }
+std::string SessionKeys::seal_newcomer(const PairedMachine& newcomer) const { return seal(kNewcomerRole, newcomer.key + newcomer.name); }
+
+std::optional<Secret> SessionKeys::open(std::string_view sealed_token) const { return open(kTokenRole, sealed_token); }
+
+std::optional<PairedMachine> SessionKeys::open_host(std::string_view sealed, const std::string& name) const {
+  return open_machine(kHostRole, sealed, name);
 }
 
-std::string SessionKeys::seal(const Secret& token) const {
-  const Secret key = derive("token");
-  std::string sealed(token.view().size() + kSealBytes, '\0');
+std::optional<PairedMachine> SessionKeys::open_newcomer(std::string_view sealed, const std::string& name) const {
+  return open_machine(kNewcomerRole, sealed, name);
+}
+
+std::optional<PairedMachine> SessionKeys::open_machine(std::string_view role, std::string_view sealed, const std::string& name) const {
+  const auto opened = open(role, sealed);
+  if (!opened || opened->view().size() <= kMachineKeyBytes || opened->view().substr(kMachineKeyBytes) != name) return std::nullopt;
+  return PairedMachine{name, std::string(opened->view().substr(0, kMachineKeyBytes))};
+}
+
+std::string SessionKeys::seal(std::string_view role, std::string_view text) const {
+  const Secret key = derive(role);
+  std::string sealed(text.size() + kSealBytes, '\0');
   int length = 0;
   const CipherContext context(EVP_CIPHER_CTX_new());
   const bool done =
       context && EVP_EncryptInit_ex(context.get(), EVP_chacha20_poly1305(), nullptr, bytes_of(key.view()), kNonce.data()) == 1 &&
       EVP_EncryptUpdate(context.get(), nullptr, &length, bytes_of(std::string_view(transcript_)), length_of(transcript_)) == 1 &&
-      EVP_EncryptUpdate(context.get(), bytes_of(sealed), &length, bytes_of(token.view()), length_of(token.view())) == 1 &&
+      EVP_EncryptUpdate(context.get(), bytes_of(sealed), &length, bytes_of(text), length_of(text)) == 1 &&
       EVP_EncryptFinal_ex(context.get(), bytes_of(sealed) + length, &length) == 1 &&
-      EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_AEAD_GET_TAG, static_cast<int>(kSealBytes), bytes_of(sealed) + token.view().size()) == 1;
+      EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_AEAD_GET_TAG, static_cast<int>(kSealBytes), bytes_of(sealed) + text.size()) == 1;
   RINGLET_CHECK(done);
   return sealed;
 }
 
-std::optional<Secret> SessionKeys::open(std::string_view sealed_token) const {
-  if (sealed_token.size() <= kSealBytes) return std::nullopt;
-  const Secret key = derive("token");
-  const std::string_view hidden = sealed_token.substr(0, sealed_token.size() - kSealBytes);
-  std::string seal(sealed_token.substr(hidden.size()));
+std::optional<Secret> SessionKeys::open(std::string_view role, std::string_view sealed) const {
+  if (sealed.size() <= kSealBytes) return std::nullopt;
+  const Secret key = derive(role);
+  const std::string_view hidden = sealed.substr(0, sealed.size() - kSealBytes);
+  std::string seal(sealed.substr(hidden.size()));
   std::vector<unsigned char> plain(hidden.size());
   int length = 0;
   const CipherContext context(EVP_CIPHER_CTX_new());
@@ -109,10 +127,10 @@ std::optional<Secret> SessionKeys::open(std::string_view sealed_token) const {
       EVP_DecryptUpdate(context.get(), plain.data(), &length, bytes_of(hidden), length_of(hidden)) == 1 &&
       EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_AEAD_SET_TAG, static_cast<int>(kSealBytes), seal.data()) == 1 &&
       EVP_DecryptFinal_ex(context.get(), plain.data() + length, &length) == 1;
-  std::optional<Secret> token;
-  if (opened) token = Secret(std::string_view(reinterpret_cast<const char*>(plain.data()), plain.size()));
+  std::optional<Secret> text;
+  if (opened) text = Secret(std::string_view(reinterpret_cast<const char*>(plain.data()), plain.size()));
   OPENSSL_cleanse(plain.data(), plain.size());
-  return token;
+  return text;
 }
 
 bool same_proof(std::string_view one, std::string_view other) {

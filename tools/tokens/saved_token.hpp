@@ -3,11 +3,9 @@
 #include <optional>
 #include <string>
 
-#include "native/environment.hpp"
+#include "tools/tokens/private_folder.hpp"
 
 namespace ringlet::tokens {
-
-using native::Variables;
 
 // Tokens are saved for this user in $XDG_CONFIG_HOME/ringlet/tokens/GROUP, by default in ~/.config, and no other user can read them.
 
@@ -22,8 +20,6 @@ std::string saved_token_path(const std::string& group, const Variables& variable
 /// Returns the saved token, or nothing if there is none. Throws `InvalidArgument` with the path and what to do if it cannot be read, is not
 /// a token, or may be read or replaced by other users.
 std::optional<std::string> load_token(const std::string& group, const Variables& variables);
-
-enum class Replace : bool { no, yes };
 
 /// Writes the token so that at any time either all of it or nothing is there. Returns false if a token exists and may not be replaced.
 /// Throws `InvalidArgument` with the path and the reason if the token cannot be stored safely, or is not a token.

@@ -38,7 +38,12 @@ job::JobOptions make_options(const HostsPlan& plan, const LaunchOptions& options
     std::vector<ReachedHost> reached;
     for (std::size_t i = 0; i < offers.size(); ++i) reached.push_back({plan.hosts[i], offers[i]});
     const Address meeting = plan.coordinator.value_or(Address{choose_meeting_host(reached), 0});
-    return job::MeetingPoint{listen_for(meeting), meeting.host};
+    job::BindPort listen = listen_for(meeting);
+    if (listen.port == 0 && !is_loopback(meeting)) {
+      listen.port = plan.ports.first;
+      listen.last_port = plan.ports.last;
+    }
+    return job::MeetingPoint{std::move(listen), meeting.host};
   };
   return job;
 }

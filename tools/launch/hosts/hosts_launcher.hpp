@@ -18,6 +18,7 @@ struct HostsPlan {
   std::vector<job::Variable> environment;  // of all ranks; a host's own and the options' come after it, and hold
   SshOptions ssh;
   std::optional<Address> coordinator;  // how the others reach rank 0's machine, port 0: any that is free there; unset: found out
+  PortRange ports{};                   // where rank 0's machine may listen if `coordinator` has no port
 };
 
 /// Does on several machines what launch() does on this one. First every host is reached, and the ranks start only when all would run the
