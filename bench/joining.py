@@ -26,6 +26,7 @@ class Host:
 
     def __init__(self, number):
         self.name = f"host{number}"
+        self.config = tempfile.TemporaryDirectory()
         self.keeper = subprocess.Popen(["unshare", "--net", "sh", "-c", "echo; exec sleep 600"], stdout=subprocess.PIPE)
         self.keeper.stdout.readline()
         pid = str(self.keeper.pid)
@@ -42,7 +43,7 @@ class Host:
         sh(*self.inside("ip", *arguments))
 
     def start(self, arguments, environment, **pipes):
-        return subprocess.Popen(self.inside(*arguments), env=environment, text=True, **pipes)
+        return subprocess.Popen(self.inside(*arguments), env=dict(environment, XDG_CONFIG_HOME=self.config.name), text=True, **pipes)
 
 
 def read_until(stream, *wanted, times):

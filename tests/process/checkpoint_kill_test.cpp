@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string>
 
+#include "tests/campaign.hpp"
 #include "tests/launch/command_process.hpp"
 
 using namespace ringlet::test;
@@ -35,6 +36,7 @@ TEST_CASE("a process killed at any moment of a save leaves a whole checkpoint: t
   const int victim = GENERATE(0, 1);
   const bool shared = GENERATE(false, true);
   CAPTURE(moment, victim, shared);
+  Campaign campaign("a process is killed at each moment of a save");
   const TemporaryDirectory scratch;
   if (shared) {
     fs::create_directory(scratch.path() + "/0");
@@ -43,6 +45,7 @@ TEST_CASE("a process killed at any moment of a save leaves a whole checkpoint: t
   REQUIRE(save(scratch.path(), 1).exit_code == 0);
   // The step is saved twice, so that the second save finds what the first has left; then one replaces a step that is there.
   for (const int step : {2, 2, 1}) {
+    campaign.begin();
     const Outcome killed = save(scratch.path(), step, moment, victim);
     CAPTURE(step, killed.out, killed.err);
     const bool reached = killed.exit_code == 128 + SIGKILL;
@@ -52,6 +55,7 @@ TEST_CASE("a process killed at any moment of a save leaves a whole checkpoint: t
     const Outcome loaded = run({"load", scratch.path()});
     CAPTURE(loaded.out, loaded.err);
     CHECK(loaded.exit_code == 0);
+    if (loaded.exit_code == 0) campaign.goes_well();
     if (reached && moment <= kManifestWritten && step == 2) CHECK(loaded.out.find("[0] step 1\n") != std::string::npos);
     if (moment >= kAgreed && step == 2) CHECK(loaded.out.find("[0] step 2\n") != std::string::npos);
   }

@@ -155,6 +155,27 @@ TEST_CASE("doctor: a firewall holds TCP back") {
   require(examine(network.host(1)), "firewall", "host1", kErrors, "ufw allow");
 }
 
+TEST_CASE("doctor: a firewall lets an agent be reached, but not its ranks") {
+  if (!networks_are_here()) return;
+  NetworkOfHosts network(3);
+  drop(network.host(0), "tcp dport != 47174");
+  const Process one = start_up(network.host(0)), two = start_up(network.host(1));
+  require(examine(network.host(2)), "rank-ports", "host1", kErrors, "47174:47238/tcp");
+}
+
+TEST_CASE("doctor: a firewall shuts two other machines off from each other") {
+  if (!networks_are_here()) return;
+  NetworkOfHosts network(3);
+  for (int i = 0; i < 3; ++i) keep_one_way(network.host(i));
+  drop(network.host(0), "ip saddr " + network.host(1).address() + " tcp flags syn / syn,ack");
+  const Process one = start_up(network.host(0)), two = start_up(network.host(1));
+  two->wait_for_stdout("host1 appeared");
+  const Report report = examine(network.host(2));
+  require(report, "way-blocked", "host1", kErrors, "47174:47238/tcp");
+  CHECK_THAT(report.find("way-blocked")->at("text").get<std::string>(),
+             Contains("host2 does not reach host1 (") && Contains("has not answered"));
+}
+
 TEST_CASE("doctor: the access point keeps its clients apart") {
   if (!networks_are_here()) return;
   NetworkOfHosts network(2);

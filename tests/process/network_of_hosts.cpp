@@ -89,6 +89,7 @@ void NetworkHost::command(const std::string& text) const {
 
 std::unique_ptr<CommandProcess> NetworkHost::run(std::vector<std::string> arguments,
                                                  std::vector<std::pair<std::string, std::string>> variables) const {
+  variables.insert(variables.begin(), {"XDG_CONFIG_HOME", config_home_.path()});
   return std::make_unique<CommandProcess>(std::move(arguments), std::move(variables), namespace_);
 }
 

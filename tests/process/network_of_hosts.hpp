@@ -31,7 +31,8 @@ class NetworkHost {
   void ip(const std::string& arguments) const { command("ip " + arguments); }
   /// Runs any shell command on this host.
   void command(const std::string& text) const;
-  /// Runs `ringlet ARGUMENTS` on this host, with these variables in its environment.
+  /// Runs `ringlet ARGUMENTS` on this host, with these variables in its environment. Its configuration is the host's own, unless
+  /// XDG_CONFIG_HOME is among them.
   std::unique_ptr<CommandProcess> run(std::vector<std::string> arguments,
                                       std::vector<std::pair<std::string, std::string>> variables = {}) const;
   /// Runs `task` on a thread in this host's namespace, to its end.
@@ -41,6 +42,7 @@ class NetworkHost {
 
  private:
   int number_;
+  TemporaryDirectory config_home_;
   pid_t keeper_ = -1;
   int namespace_ = -1;
 };

@@ -76,7 +76,7 @@ TEST_CASE("bad connections by the hundred cost nobody the code") {
   const Process host = first.show_code();
   const Json shown = wait_for_code(*host, 1);
   const std::string way = way_to(first, shown);
-  const std::string greeting("RNGP\x01", 5), hello = greeting + std::string(
+  const std::string greeting("RNGP\x02", 5), hello = greeting + std::string(
                                                                     "\x0d\0\x08\x01\x12\x04home\x1a\x03"
                                                                     "abc",
                                                                     15);
@@ -182,8 +182,8 @@ TEST_CASE("a pairing that is cancelled or whose other side dies says so, and sav
     }
     expect(newcomer->finish(), "ended the connection");
   }
-  for (const std::string& nonsense : {std::string("HTTP/1.1 400 Bad Request\r\n"), std::string("RNGP\x02"),
-                                      std::string("RNGP\x01\xff\xff", 7), std::string("RNGP\x01\x02\0\x08\x04", 9)}) {
+  for (const std::string& nonsense : {std::string("HTTP/1.1 400 Bad Request\r\n"), std::string("RNGP\x03"),
+                                      std::string("RNGP\x02\xff\xff", 7), std::string("RNGP\x02\x02\0\x08\x04", 9)}) {
     const Process newcomer = join(way);
     const Socket host(listener->accept());
     host.say(nonsense);

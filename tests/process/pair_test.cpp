@@ -157,7 +157,7 @@ TEST_CASE("mistakes of pair are told, exit code 2, and no token is exit code 1")
       {{"--group", "../x"}, "--group '../x'"},     {{"--digits", "5"}, "--digits 5"},
       {{"--digits", "9"}, "--digits 9"},           {{"--valid", "0"}, "--valid 0"},
       {{"--join", "--digits", "6"}, "--join"},     {{"--replace"}, "--join"},
-      {{"--join", "--peer", "a b"}, "--peer a b"}, {{"--name", "a\nb"}, "--name 'ab'"},
+      {{"--join", "--peer", "a b"}, "--peer a b"}, {{"--name", "a\nb"}, "--name 'a?b'"},
       {{"--qr", "--json"}, "--qr with --json"},    {{"48217305"}, "48217305"},
   };
   for (const auto& [arguments, told] : mistakes) {

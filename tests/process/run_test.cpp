@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <cstdio>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "tests/process/network_of_hosts.hpp"
 #include "tests/transport/flood.hpp"
@@ -24,24 +27,36 @@ bool networks_are_here() {
   return !reason;
 }
 
-/// Three hosts on which agents are up that allow `allowed`. Jobs are run from one of them.
+/// Three hosts on which agents are up that allow `allowed`. Jobs are run from one of them. Where multicast is blocked, the agents of the
+/// others are told of that one alone.
 struct Home {
-  explicit Home(const std::vector<std::string>& allowed = {RINGLET_COLLECTIVE_LOOP}) {
+  explicit Home(const std::vector<std::string>& allowed = {RINGLET_COLLECTIVE_LOOP}, bool multicast = true) {
+    if (!multicast) network.block_multicast();
     for (int i = 0; i < 3; ++i) {
       std::vector<std::string> arguments{"up",           "--group", "home",        "--name", network.host(i).name(),
                                          "--allow-file", list(),    "--max-ranks", "4"};
       for (const std::string& path : allowed) arguments.insert(arguments.end(), {"--allow", path});
+      if (!multicast && i > 0) arguments.insert(arguments.end(), {"--peer", network.host(0).address()});
       agents.push_back(network.host(i).run(std::move(arguments), {{"RINGLET_TOKEN", kToken}}));
     }
     for (const Process& agent : agents) agent->wait_for_stdout("appeared in group home", 2);
+    for (int i = 0; i < 3; ++i) introduce(network.host(i));
+  }
+  /// Makes the host known to all others, so that these do not tell of a first contact.
+  void introduce(const NetworkHost& host) const {
+    const Json shown = Json::parse(host.run({"machines", "--json"})->finish().out);
+    const std::string key = shown["own"]["key"];
+    for (int i = 0; i < 3; ++i)
+      REQUIRE(network.host(i).run({"machines", "add", host.name(), key, "--group", "home"})->finish().exit_code == 0);
   }
   std::string list() const { return directory.path() + "/allowed"; }
-  Process run(const std::vector<std::string>& options, const std::vector<std::string>& command, const std::string& token = kToken) const {
+  Process run(const std::vector<std::string>& options, const std::vector<std::string>& command, const std::string& token = kToken,
+              int host = 0) const {
     std::vector<std::string> arguments{"run", "--group", "home"};
     arguments.insert(arguments.end(), options.begin(), options.end());
     arguments.emplace_back("--");
     arguments.insert(arguments.end(), command.begin(), command.end());
-    Process process = network.host(0).run(std::move(arguments), {{"RINGLET_TOKEN", token}});
+    Process process = network.host(host).run(std::move(arguments), {{"RINGLET_TOKEN", token}});
     process->close_stdin();
     return process;
   }
@@ -55,6 +70,16 @@ struct Home {
   NetworkOfHosts network{3};
   std::vector<Process> agents;
 };
+
+/// Makes a firewall on the host that lets in answers and what the rules name, with semicolons between.
+void deny_inbound(const NetworkHost& host, const std::string& rules) {
+  host.command("nft add table inet wall");
+  host.command("nft 'add chain inet wall in { type filter hook input priority 0; policy drop; }'");
+  host.command("nft add rule inet wall in iifname lo accept");
+  host.command("nft add rule inet wall in ct state established,related accept");
+  std::istringstream list(rules);
+  for (std::string rule; std::getline(list, rule, ';');) host.command("nft add rule inet wall in " + rule + " accept");
+}
 
 /// Returns the process id that rank `rank` has printed.
 pid_t pid_of(const std::string& output, int rank) {
@@ -72,7 +97,7 @@ TEST_CASE("a program runs on all hosts, and sums") {
   const Outcome outcome = home.run({}, {RINGLET_COLLECTIVE_LOOP, "--twice"})->finish();
   CAPTURE(outcome.out, outcome.err);
   CHECK(outcome.exit_code == 0);
-  CHECK(outcome.err.empty());
+  CHECK(outcome.err == "ringlet run: 3 ranks: 1 on host1, 1 on host2, 1 on host3\n");
   CHECK(sorted_lines(outcome.out) == std::vector<std::string>{"[0 host1] sum 81", "[1 host2] sum 81", "[2 host3] sum 81"});
   home.agents[1]->wait_for_stdout("started: " RINGLET_COLLECTIVE_LOOP ", rank 1 of 3");
   home.agents[1]->wait_for_stdout("ended\n");
@@ -90,6 +115,54 @@ TEST_CASE("a program runs on all hosts, and sums") {
   home.end();
 }
 
+TEST_CASE("where multicast is blocked, run and discover ask the machine's own `ringlet up`, and peers tell of peers") {
+  if (!networks_are_here()) return;
+  const Home home({RINGLET_COLLECTIVE_LOOP}, false);
+  for (const int host : {0, 1}) {
+    const Outcome outcome = home.run({}, {RINGLET_COLLECTIVE_LOOP, "--twice"}, kToken, host)->finish();
+    CAPTURE(host, outcome.err);
+    CHECK(outcome.exit_code == 0);
+    CHECK(outcome.err == "ringlet run: 3 ranks: 1 on host1, 1 on host2, 1 on host3\n");
+    const Process looking = home.network.host(host).run({"discover", "--once", "--wait", "1"});
+    const Outcome seen = looking->finish();
+    for (const char* name : {"host1", "host2", "host3"}) CHECK_THAT(seen.out, Contains(name));
+  }
+  const Process alone = home.network.host(1).run(
+      {"run", "--group", "home", "--peer", home.network.host(2).address(), "--", RINGLET_COLLECTIVE_LOOP, "--twice"},
+      {{"RINGLET_TOKEN", kToken}});
+  alone->close_stdin();
+  CHECK_THAT(alone->finish().err, Contains("3 ranks: 1 on host1, 1 on host2, 1 on host3"));
+}
+
+TEST_CASE("a firewall that lets in the documented ports is enough") {
+  if (!networks_are_here()) return;
+  const int walled = GENERATE(0, 1, 2);
+  CAPTURE(walled);
+  const Home home({RINGLET_COLLECTIVE_LOOP}, false);
+  deny_inbound(home.network.host(walled), "udp dport 47174; tcp dport 47174-47238");
+  const Outcome outcome = home.run({}, {RINGLET_COLLECTIVE_LOOP, "--twice"})->finish();
+  CAPTURE(outcome.err);
+  CHECK(outcome.exit_code == 0);
+  CHECK_THAT(outcome.out, Contains("sum 81"));
+}
+
+TEST_CASE("a firewall that lets nobody in is told of within 5 s, with what to type") {
+  if (!networks_are_here()) return;
+  const int walled = GENERATE(0, 1, 2);
+  CAPTURE(walled);
+  const Home home({RINGLET_COLLECTIVE_LOOP}, false);
+  deny_inbound(home.network.host(walled), "");
+  const Process job = home.run({"--env", "RINGLET_CONNECT_TIMEOUT_MS=8000"}, {RINGLET_COLLECTIVE_LOOP, "--twice"});
+  const auto start = std::chrono::steady_clock::now();
+  job->wait_for_stderr("ringlet doctor");
+  const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - start;
+  std::printf("host%d lets nobody in: told after %.1f s\n", walled + 1, waited.count());
+  const Outcome outcome = job->finish();
+  CAPTURE(outcome.err);
+  // On the first host is rank 0, where all meet. The others are left out, since they are not found.
+  CHECK(outcome.exit_code == (walled == 0 ? 128 + SIGABRT : 0));
+}
+
 TEST_CASE("what is not allowed is refused, with the line that its owner would have to add") {
   if (!networks_are_here()) return;
   Home home(std::vector<std::string>{});
@@ -103,6 +176,16 @@ TEST_CASE("what is not allowed is refused, with the line that its owner would ha
   const Outcome shell = home.run({"--machines", "host2"}, {"/bin/sh", "-c", ":"})->finish();
   CHECK_THAT(shell.err, Contains("/bin/sh is not allowed, and should not be") && !Contains("--allow"));
   home.agents[1]->wait_for_stdout("refused ");
+  std::ofstream(home.list()) << program << " lines *\n";
+  const Outcome other = home.run({"--machines", "host2"}, {program, "flood", "1"})->finish();
+  CHECK(other.exit_code == 126);
+  CHECK_THAT(other.err, Contains("host2: " + program + " is allowed there with other arguments only: lines *\n"));
+  const Outcome preload = home.run({"--machines", "host2", "--env", "LD_PRELOAD=x"}, {program, "lines", "1"})->finish();
+  CHECK(preload.exit_code == 126);
+  CHECK_THAT(preload.err, Contains("LD_PRELOAD: this variable may not be set") && Contains("ringlet up` with --allow-env LD_PRELOAD"));
+  home.agents[1]->wait_for_stdout(": --env LD_PRELOAD");
+  const Outcome threads = home.run({"--machines", "host2", "--env", "OMP_NUM_THREADS=1"}, {program, "lines", "1"})->finish();
+  CHECK(threads.exit_code == 0);
   const Outcome stranger = home.run({}, {program, "lines", "1"}, "another-token-of-another-group")->finish();
   CHECK(stranger.exit_code == 1);
   CHECK_THAT(stranger.err, Contains("host1 cannot be reached") && Contains("the tokens differ") && Contains("saved for group home"));
@@ -230,7 +313,8 @@ TEST_CASE("signals end a job, and output comes whole") {
   const Outcome lines = home.run({"--no-prefix"}, {RINGLET_RANK_PROGRAM, "flood", "1000000"})->finish();
   CHECK(lines.exit_code == 0);
   CHECK(std::count(lines.out.begin(), lines.out.end(), '0') >= 3'000'000);
-  CHECK(sorted_lines(lines.err) == std::vector<std::string>(3, "done"));
+  CHECK(sorted_lines(lines.err) ==
+        std::vector<std::string>{"done", "done", "done", "ringlet run: 3 ranks: 1 on host1, 1 on host2, 1 on host3"});
   home.end();
 }
 
@@ -240,7 +324,8 @@ TEST_CASE("mistakes of run are told, exit code 2") {
       {{"run", "--group", "a"}, "no `--` found"},
       {{"run", "--group", "a", "--"}, "no program to start"},
       {{"run", "--group", "a", "--", "true"}, "give the program's path"},
-      {{"run", "--group", "a", "--env", "LD_PRELOAD=x", "--", "/bin/true"}, "--env LD_PRELOAD=x: LD_PRELOAD may not be set"},
+      {{"run", "--group", "a", "--env", "A B=x", "--", "/bin/true"}, "--env A B=x: A B is no name of a variable"},
+      {{"run", "--group", "a", "--env", "RINGLET_TOKEN=x", "--", "/bin/true"}, "--env RINGLET_TOKEN: each job gets a token of its own"},
       {{"run", "--group", "a", "--env", "RINGLET_RANK=1", "--", "/bin/true"}, "--env RINGLET_RANK=1"},
       {{"run", "--group", "a", "-n", "0", "--", "/bin/true"}, "-n 0"},
       {{"run", "--group", "a", "-n", "2", "--per-machine", "2", "--", "/bin/true"}, "give one of the two"},
@@ -250,6 +335,8 @@ TEST_CASE("mistakes of run are told, exit code 2") {
       {{"run", "--group", "a", "--machines", "", "--", "/bin/true"}, "--machines: a name is empty"},
       {{"run", "--group", "a", "--machines", "b", "--program", "c=/d", "--", "/bin/true"}, "--program c=/d: --machines does not name c"},
       {{"up", "--group", "a", "--allow", "train"}, "--allow train"},
+      {{"up", "--group", "a", "--allow-env", "*"}, "--allow-env *: give the name"},
+      {{"up", "--group", "a", "--allow-env", "RINGLET_RANK"}, "--allow-env RINGLET_RANK: Ringlet itself sets"},
       {{"up", "--group", "a", "--max-ranks", "0"}, "--max-ranks 0"},
       {{"up", "--group", "a", "--listen", "nowhere"}, "--listen"},
   };
