@@ -33,6 +33,16 @@ struct Report {
   bool met;  // whether all had met
 };
 
+/// Sums in as many streams as there may be.
+void work_in_many_streams(Group group) {
+  std::vector<std::vector<float>> values(1'000, {1.0f});
+  std::vector<Work> works;
+  for (std::uint16_t i = 0; i < values.size(); ++i)
+    works.push_back(group.all_reduce_async(ReduceOp::sum, values[i], values[i], {.stream = Stream{i}, .timeout = {}}));
+  for (Work& work : works) work.wait();
+  if (values.back()[0] != 2.0f) std::abort();
+}
+
 /// Some of everything: collectives, both forms of calls, several streams, a split, messages, and an average, which is a procedure.
 void work(Group group) {
   std::vector<float> values(1'000, static_cast<float>(group.rank() + 1));
@@ -71,11 +81,14 @@ Group meet(int rank, const LoopbackSocket& coordinator, std::chrono::millisecond
   return init(options);
 }
 
-[[noreturn]] void be_rank(int rank, const LoopbackSocket& coordinator, std::chrono::milliseconds patience, Report& report) {
+using Program = void (*)(Group);
+
+[[noreturn]] void be_rank(Program program, int rank, const LoopbackSocket& coordinator, std::chrono::milliseconds patience,
+                          Report& report) {
   try {
     Group group = meet(rank, coordinator, patience);
     report.met = true;
-    work(std::move(group));
+    program(std::move(group));
   } catch (const Error& error) {
     report.error = error.status().code();
   } catch (const std::bad_alloc&) {
@@ -86,14 +99,15 @@ Group meet(int rank, const LoopbackSocket& coordinator, std::chrono::millisecond
 }
 
 /// Ends the process by itself if it takes too long, so that the test need not watch the clock.
-::pid_t start_rank(int rank, const LoopbackSocket& coordinator, std::chrono::milliseconds patience, Report& report, std::uint64_t first,
-                   std::uint64_t count) {
+::pid_t start_rank(Program program, int rank, const LoopbackSocket& coordinator, std::chrono::milliseconds patience, Report& report,
+                   std::uint64_t first, std::uint64_t count) {
   const ::pid_t pid = ::fork();
   if (pid != 0) return pid;
   ::alarm(kPatienceSeconds);
   ::signal(SIGABRT, SIG_DFL);  // the test's own handler reports, and is not for this process
+  take_libraries_allocators();
   fail_allocations(first, count);
-  be_rank(rank, coordinator, patience, report);
+  be_rank(program, rank, coordinator, patience, report);
 }
 
 int wait_for(::pid_t pid) {
@@ -103,7 +117,7 @@ int wait_for(::pid_t pid) {
 }
 
 /// Runs a world of two ranks, of which rank `victim` lacks memory from its `first`-th allocation on, for `count` of them.
-std::uint64_t run_world(int victim, std::uint64_t first, std::uint64_t count, Campaign& campaign) {
+std::uint64_t run_world(Program program, int victim, std::uint64_t first, std::uint64_t count, Campaign& campaign) {
   campaign.begin();
   bool well = true;
   // A rank waits so long for one that could not even meet it.
@@ -113,7 +127,8 @@ std::uint64_t run_world(int victim, std::uint64_t first, std::uint64_t count, Ca
   auto& reports = *shared;
   ::pid_t pids[2];
   for (const int rank : {0, 1})
-    pids[rank] = start_rank(rank, coordinator, patience, reports[static_cast<std::size_t>(rank)], rank == victim ? first : 0, count);
+    pids[rank] =
+        start_rank(program, rank, coordinator, patience, reports[static_cast<std::size_t>(rank)], rank == victim ? first : 0, count);
   ::close(coordinator.descriptor);
   for (const int rank : {0, 1}) {
     const int status = wait_for(pids[rank]);
@@ -131,15 +146,26 @@ std::uint64_t run_world(int victim, std::uint64_t first, std::uint64_t count, Ca
   return reports[static_cast<std::size_t>(victim)].calls;
 }
 
+void run_worlds(Program program, std::uint64_t most_tries, Campaign& campaign, std::uint64_t count) {
+  for (const int victim : {0, 1}) {
+    const std::uint64_t calls = run_world(program, victim, 0, 0, campaign);
+    CHECK(calls > 500);
+    const std::uint64_t tries = std::min(calls, share_of(most_tries));
+    SimRandom random(static_cast<std::uint64_t>(victim) * 2 + (count == 1 ? 0 : 1));
+    for (std::uint64_t i = 0; i < tries; ++i) run_world(program, victim, tries == calls ? i + 1 : 1 + random.below(calls), count, campaign);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("wherever an allocation fails, the rank gets an error and its peer is told at once") {
-  const int victim = GENERATE(0, 1);
   const std::uint64_t count = GENERATE(std::uint64_t{1}, kForEver);
   Campaign campaign(count == 1 ? "an allocation fails" : "no memory is left from one moment on");
-  const std::uint64_t calls = run_world(victim, 0, 0, campaign);
-  CHECK(calls > 500);
-  const std::uint64_t tries = std::min(calls, share_of(40));
-  SimRandom random(static_cast<std::uint64_t>(victim) * 2 + (count == 1 ? 0 : 1));
-  for (std::uint64_t i = 0; i < tries; ++i) run_world(victim, tries == calls ? i + 1 : 1 + random.below(calls), count, campaign);
+  run_worlds(work, 40, campaign, count);
+}
+
+TEST_CASE("the same with 1,000 streams") {
+  const std::uint64_t count = GENERATE(std::uint64_t{1}, kForEver);
+  Campaign campaign(count == 1 ? "an allocation fails, with 1,000 streams" : "no memory is left from one moment on, with 1,000 streams");
+  run_worlds(work_in_many_streams, 10, campaign, count);
 }

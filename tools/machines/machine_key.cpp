@@ -8,7 +8,7 @@
 
 #include "core/base/check.hpp"
 #include "core/base/refuse.hpp"
-#include "transport/crypto/openssl_bytes.hpp"
+#include "transport/crypto/openssl.hpp"
 #include "transport/crypto/token_authenticator.hpp"
 
 namespace ringlet::machines {

@@ -7,7 +7,7 @@
 
 #include "core/base/check.hpp"
 #include "core/wire/frame.hpp"
-#include "transport/crypto/openssl_bytes.hpp"
+#include "transport/crypto/openssl.hpp"
 
 namespace ringlet {
 
@@ -20,17 +20,17 @@ constexpr std::size_t kNonceBytes = 12;
 void RecordCipher::Free::operator()(evp_cipher_ctx_st* context) const { EVP_CIPHER_CTX_free(context); }
 
 RecordCipher::RecordCipher(const Key& key) : context_(EVP_CIPHER_CTX_new()) {
-  RINGLET_CHECK(context_ != nullptr &&
-                EVP_CipherInit_ex(context_.get(), EVP_chacha20_poly1305(), nullptr, unsigned_chars(key.data()), nullptr, 1) == 1);
+  needs_memory(context_ != nullptr &&
+               EVP_CipherInit_ex(context_.get(), EVP_chacha20_poly1305(), nullptr, unsigned_chars(key.data()), nullptr, 1) == 1);
 }
 
 void RecordCipher::begin(std::uint64_t counter, ConstBytes associated, bool seals) {
   std::array<std::byte, kNonceBytes> nonce{};
   detail::store_le(nonce.data() + 4, counter);
   int length = 0;
-  RINGLET_CHECK(EVP_CipherInit_ex(context_.get(), nullptr, nullptr, nullptr, unsigned_chars(nonce.data()), seals ? 1 : 0) == 1);
-  RINGLET_CHECK(
-      EVP_CipherUpdate(context_.get(), nullptr, &length, unsigned_chars(associated.data()), static_cast<int>(associated.size())) == 1);
+  needs_memory(EVP_CipherInit_ex(context_.get(), nullptr, nullptr, nullptr, unsigned_chars(nonce.data()), seals ? 1 : 0) == 1);
+  needs_memory(EVP_CipherUpdate(context_.get(), nullptr, &length, unsigned_chars(associated.data()), static_cast<int>(associated.size())) ==
+               1);
 }
 
 void RecordCipher::seal(std::uint64_t counter, ConstBytes associated, std::span<const ConstBytes> plain, Bytes sealed) {
@@ -39,13 +39,14 @@ void RecordCipher::seal(std::uint64_t counter, ConstBytes associated, std::span<
   std::size_t done = 0;
   for (const ConstBytes part : plain) {
     if (part.empty()) continue;
-    RINGLET_CHECK(EVP_CipherUpdate(context_.get(), unsigned_chars(sealed.data() + done), &length, unsigned_chars(part.data()),
-                                   static_cast<int>(part.size())) == 1);
+    needs_memory(EVP_CipherUpdate(context_.get(), unsigned_chars(sealed.data() + done), &length, unsigned_chars(part.data()),
+                                  static_cast<int>(part.size())) == 1);
     done += part.size();
   }
   std::byte* const tag = sealed.data() + done;
-  RINGLET_CHECK(done + kTagBytes == sealed.size() && EVP_CipherFinal_ex(context_.get(), unsigned_chars(tag), &length) == 1 &&
-                EVP_CIPHER_CTX_ctrl(context_.get(), EVP_CTRL_AEAD_GET_TAG, static_cast<int>(kTagBytes), tag) == 1);
+  RINGLET_CHECK(done + kTagBytes == sealed.size());
+  needs_memory(EVP_CipherFinal_ex(context_.get(), unsigned_chars(tag), &length) == 1 &&
+               EVP_CIPHER_CTX_ctrl(context_.get(), EVP_CTRL_AEAD_GET_TAG, static_cast<int>(kTagBytes), tag) == 1);
 }
 
 bool RecordCipher::open(std::uint64_t counter, ConstBytes associated, ConstBytes sealed, std::span<const Bytes> plain) {
@@ -57,12 +58,12 @@ bool RecordCipher::open(std::uint64_t counter, ConstBytes associated, ConstBytes
   std::size_t done = 0;
   for (const Bytes part : plain) {
     if (part.empty()) continue;
-    RINGLET_CHECK(EVP_CipherUpdate(context_.get(), unsigned_chars(part.data()), &length, unsigned_chars(sealed.data() + done),
-                                   static_cast<int>(part.size())) == 1);
+    needs_memory(EVP_CipherUpdate(context_.get(), unsigned_chars(part.data()), &length, unsigned_chars(sealed.data() + done),
+                                  static_cast<int>(part.size())) == 1);
     done += part.size();
   }
-  RINGLET_CHECK(done + kTagBytes == sealed.size() &&
-                EVP_CIPHER_CTX_ctrl(context_.get(), EVP_CTRL_AEAD_SET_TAG, static_cast<int>(kTagBytes), tag.data()) == 1);
+  RINGLET_CHECK(done + kTagBytes == sealed.size());
+  needs_memory(EVP_CIPHER_CTX_ctrl(context_.get(), EVP_CTRL_AEAD_SET_TAG, static_cast<int>(kTagBytes), tag.data()) == 1);
   std::array<unsigned char, kTagBytes> rest;
   return EVP_CipherFinal_ex(context_.get(), rest.data(), &length) == 1;
 }

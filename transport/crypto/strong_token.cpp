@@ -7,11 +7,10 @@
 
 #include <array>
 #include <memory>
-#include <new>
 #include <set>
 
 #include "core/base/check.hpp"
-#include "transport/crypto/openssl_bytes.hpp"
+#include "transport/crypto/openssl.hpp"
 
 namespace ringlet {
 
@@ -43,11 +42,11 @@ struct FreeFunction {
   void operator()(EVP_KDF_CTX* context) const { EVP_KDF_CTX_free(context); }
 };
 
-/// Fails where there is not enough memory.
-bool stretch(std::string_view token, Bytes out) {
+void stretch(std::string_view token, Bytes out) {
+  needs_openssl();
   const std::unique_ptr<EVP_KDF, FreeFunction> scrypt(EVP_KDF_fetch(nullptr, "SCRYPT", nullptr));
   const std::unique_ptr<EVP_KDF_CTX, FreeFunction> context(EVP_KDF_CTX_new(scrypt.get()));
-  if (!context) return false;
+  needs_memory(context != nullptr);
   std::string password(token), salt(kSalt);
   std::uint64_t cost = kCost, most_memory = kMostMemory;
   std::uint32_t block = kBlock, parallel = kParallel;
@@ -58,7 +57,7 @@ bool stretch(std::string_view token, Bytes out) {
                                            OSSL_PARAM_construct_uint32(OSSL_KDF_PARAM_SCRYPT_P, &parallel),
                                            OSSL_PARAM_construct_uint64(OSSL_KDF_PARAM_SCRYPT_MAXMEM, &most_memory),
                                            OSSL_PARAM_construct_end()};
-  return EVP_KDF_derive(context.get(), unsigned_chars(out.data()), out.size(), settings.data()) == 1;
+  needs_memory(EVP_KDF_derive(context.get(), unsigned_chars(out.data()), out.size(), settings.data()) == 1);
 }
 
 }  // namespace
@@ -76,7 +75,7 @@ std::string make_strong_token(ConstBytes random) {
 std::string strong_token(std::string_view token) {
   if (is_strong(token)) return std::string(token);
   std::array<std::byte, kStrongTokenBytes> stretched{};
-  if (!stretch(token, stretched)) throw std::bad_alloc();
+  stretch(token, stretched);
   return make_strong_token(stretched);
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string>
-#include <utility>
 
 #include "core/ports/authenticator.hpp"
 
@@ -11,8 +10,8 @@ namespace ringlet {
 class TokenAuthenticator final : public Authenticator {
  public:
   /// Links are encrypted if `token` is not empty.
-  explicit TokenAuthenticator(std::string token) : token_(std::move(token)), encrypts_(!token_.empty()) {}
-  TokenAuthenticator(std::string token, bool encrypts) : token_(std::move(token)), encrypts_(encrypts) {}
+  explicit TokenAuthenticator(std::string token) : TokenAuthenticator(token, !token.empty()) {}
+  TokenAuthenticator(std::string token, bool encrypts);
 
   Proof sign(ConstBytes message) override;
   void fill_random(Bytes out) override;

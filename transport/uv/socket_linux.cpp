@@ -11,9 +11,6 @@ namespace {
 // On Linux a send buffer begins at 16 KiB and grows with the connection, which would slow down the first megabytes between ranks of one
 // machine. Connections to other machines keep the kernel's automatic size, because setting a fixed size turns it off.
 constexpr int kLoopbackSendBuffer = 256 * 1024;
-// What the network has not taken yet can be overtaken only while the kernel does not have it either: on a slow network heartbeats and
-// answers would wait behind megabytes.
-constexpr int kMostUnsent = 256 * 1024;
 
 void set_flag(int socket, int level, int option, int value) { setsockopt(socket, level, option, &value, sizeof value); }
 
@@ -30,10 +27,7 @@ void set_platform_stream_options(int socket, bool same_machine) {
   // LAN.
   for (const char* algorithm : {"cubic", "reno"})
     if (setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, algorithm, static_cast<socklen_t>(std::strlen(algorithm))) == 0) break;
-  if (same_machine)
-    setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &kLoopbackSendBuffer, sizeof kLoopbackSendBuffer);
-  else
-    setsockopt(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kMostUnsent, sizeof kMostUnsent);
+  if (same_machine) setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &kLoopbackSendBuffer, sizeof kLoopbackSendBuffer);
 }
 
 int open_datagram_socket(int family) {
