@@ -149,6 +149,7 @@ void Agreement::prove_dead(int peer) {
 
 void Agreement::note_loss(int peer) {
   ranks_.at(peer).lost = true;
+  sends_.erase(std::remove_if(sends_.begin(), sends_.end(), [&](const Send& send) { return send.to == peer; }), sends_.end());
   early_[static_cast<std::size_t>(peer)].reset();
 }
 

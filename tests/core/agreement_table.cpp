@@ -51,7 +51,7 @@ AgreementTable::Id AgreementTable::add(const AgreementMessage& message) {
   return found->second;
 }
 
-AgreementTable::Step AgreementTable::step(Id agreement, Event event, int peer, Id message) {
+const AgreementTable::Step& AgreementTable::step(Id agreement, Event event, int peer, Id message) {
   RINGLET_CHECK(agreement < 1U << 28 && message < 1U << 26);
   const std::uint64_t key = std::uint64_t{agreement} << 36 | std::uint64_t{message} << 10 | static_cast<std::uint64_t>(peer) << 4 |
                             static_cast<std::uint64_t>(event);

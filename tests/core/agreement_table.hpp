@@ -42,7 +42,8 @@ class AgreementTable {
   const View& view(Id id) const { return views_[id]; }
   const AgreementMessage& message(Id id) const { return messages_[id]; }
 
-  Step step(Id agreement, Event event, int peer = 0, Id message = 0);
+  /// The result stays valid.
+  const Step& step(Id agreement, Event event, int peer = 0, Id message = 0);
 
   /// Queue 0 is empty.
   Id push(Id queue, Id message);

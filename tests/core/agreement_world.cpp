@@ -74,11 +74,8 @@ std::string AgreementWorld::make(const Move& move) {
     case Event::start:
       started_ |= 1U << move.rank;
       break;
-    case Event::receive: {
-      const auto [message, rest] = table_->pop(queue(move.peer, move.rank));
-      queue(move.peer, move.rank) = rest;
-      return step(move.rank, Event::receive, move.peer, tamper_received(move.rank, message));
-    }
+    case Event::receive:
+      return receive(move.rank, move.peer);
     case Event::lose:
       queue(move.peer, move.rank) = 0;
       if (move.fault) {
@@ -104,6 +101,15 @@ std::string AgreementWorld::make(const Move& move) {
   return step(move.rank, move.event, move.peer);
 }
 
+std::string AgreementWorld::receive(int rank, int from) {
+  const auto [message, rest] = table_->pop(queue(from, rank));
+  queue(from, rank) = rest;
+  if (broken_ == BrokenRule::guests_believed && !votes(from) && std::holds_alternative<wire::Decision>(table_->message(message)))
+    for (int other = 0; other < size_; ++other)
+      if (votes(other) && hears(rank, other)) return step(rank, Event::receive, other, message);
+  return step(rank, Event::receive, from, tamper_received(message));
+}
+
 void AgreementWorld::crash(int rank) {
   crashed_ |= 1U << rank;
   // What it was is of no importance any more, so that worlds which differ in nothing else are one.
@@ -121,10 +127,11 @@ std::string AgreementWorld::step(int rank, Event event, int peer, Id message) {
 std::string AgreementWorld::step_once(int rank, Event event, int peer, Id message) {
   Id& agreement = agreements_[static_cast<std::size_t>(rank)];
   const AgreementTable::View before = view(rank);
-  const AgreementTable::Step step = table_->step(agreement, event, peer, message);
+  const AgreementTable::Step& step = table_->step(agreement, event, peer, message);
   agreement = step.next;
   std::vector<int> forged;  // ranks whose acceptance a leader does not wait for
   for (const AgreementTable::Sent& sent : step.sends) {
+    if (broken_ == BrokenRule::decision_not_told && std::holds_alternative<wire::Decision>(table_->message(sent.message))) continue;
     const Id changed = tamper_sent(sent.message, event, message);
     if (std::holds_alternative<wire::Proposal>(table_->message(sent.message))) forged.push_back(sent.to);
     if (alive(sent.to) && hears(sent.to, rank) && !deaf(sent.to)) queue(rank, sent.to) = table_->push(queue(rank, sent.to), changed);
@@ -149,6 +156,7 @@ std::string AgreementWorld::step_once(int rank, Event event, int peer, Id messag
 }
 
 std::string AgreementWorld::break_rule(int rank) {
+  if (broken_ == BrokenRule::no_patience && view(rank).leads) return step_once(rank, Event::stop_waiting, 0, 0);
   if (broken_ != BrokenRule::majority_of_living || !view(rank).lacks_quorum) return "";
   int heard = 1, living = 1;
   for (int peer = 0; peer < size_; ++peer) {
@@ -166,7 +174,7 @@ std::string AgreementWorld::break_rule(int rank) {
   return "";
 }
 
-AgreementWorld::Id AgreementWorld::tamper_received(int, Id message) const {
+AgreementWorld::Id AgreementWorld::tamper_received(Id message) const {
   const auto* report = std::get_if<wire::Report>(&table_->message(message));
   if (report == nullptr) return message;
   wire::Report changed = *report;
@@ -192,8 +200,14 @@ AgreementWorld::Id AgreementWorld::tamper_sent(Id message, Event event, Id cause
   return table_->add(AgreementMessage(changed));
 }
 
+Agreement::Outcome AgreementWorld::outcome_of(int rank) const {
+  Agreement::Outcome outcome = *at(rank).outcome();
+  if (broken_ == BrokenRule::one_lineage && outcome.lineage != kLineage) outcome.lineage = kLineage + 1;
+  return outcome;
+}
+
 std::string AgreementWorld::check_outcome(int rank, bool led) {
-  const Agreement::Outcome& outcome = *at(rank).outcome();
+  const Agreement::Outcome outcome = outcome_of(rank);
   const std::string who = "rank " + std::to_string(rank) + " has decided " + text_of(outcome);
   const bool fork = outcome.lineage != kLineage;
   if (outcome.members.empty() || !std::is_sorted(outcome.members.begin(), outcome.members.end()) ||
@@ -202,10 +216,8 @@ std::string AgreementWorld::check_outcome(int rank, bool led) {
   int members = 0, missing_alive = 0;
   for (int peer = 0; peer < size_; ++peer) {
     if (peer != rank && alive(peer) && votes(peer) && votes(rank) && decided(peer)) {
-      const Agreement::Outcome& other = *at(peer).outcome();
-      if ((other.lineage == outcome.lineage) != (other == outcome) ||
-          (faults_.forks == 0 && !fork && !(other == outcome) && other.lineage == kLineage))
-        return who + ", but rank " + std::to_string(peer) + " " + text_of(other);
+      const Agreement::Outcome other = outcome_of(peer);
+      if (other.lineage == outcome.lineage && other != outcome) return who + ", but rank " + std::to_string(peer) + " " + text_of(other);
     }
     if (!votes(peer)) continue;
     const bool member = contains(outcome.members, peer);
@@ -227,7 +239,7 @@ std::string AgreementWorld::check_all_accepted(int rank) const {
   const Id probe = table_->add(AgreementMessage(wire::Query{kEpoch, kProbeRound << 32 | static_cast<std::uint64_t>(rank)}));
   for (int peer = 0; peer < size_; ++peer) {
     if (peer == rank || !contains(outcome.members, peer) || !alive(peer) || !linked(rank, peer) || decided(peer)) continue;
-    const auto step = table_->step(agreements_[static_cast<std::size_t>(peer)], Event::receive, rank, probe);
+    const auto& step = table_->step(agreements_[static_cast<std::size_t>(peer)], Event::receive, rank, probe);
     const auto* report = step.sends.empty() ? nullptr : std::get_if<wire::Report>(&table_->message(step.sends.back().message));
     if (report == nullptr || report->accepted != outcome.members)
       return "rank " + std::to_string(rank) + " has decided " + text_of(outcome) + ", which member " + std::to_string(peer) +
@@ -260,6 +272,23 @@ std::string AgreementWorld::settle() {
     }
   }
   return "";
+}
+
+std::string AgreementWorld::run_timers() {
+  impatient_ = true;
+  std::string wrong = settle();
+  // Each round is long enough for all messages to arrive.
+  for (int round = 0; round < 2 * size_ + 2 && wrong.empty(); ++round)
+    for (int rank = 0; rank < size_ && wrong.empty(); ++rank) {
+      if (!alive(rank) || decided(rank) || !votes(rank)) continue;
+      for (const Event timer : {Event::stop_waiting, Event::take_over, Event::stop_waiting}) {
+        if (wrong.empty() && !decided(rank)) wrong = step(rank, timer);
+        if (wrong.empty()) wrong = settle();
+      }
+    }
+  for (int rank = 0; rank < size_ && wrong.empty(); ++rank)
+    if (alive(rank) && votes(rank) && !decided(rank) && may_decide(rank)) wrong = "rank " + std::to_string(rank) + " never decides";
+  return wrong;
 }
 
 /// Whether the living ranks that `leader` hears, and that hear each other, are a quorum.

@@ -19,6 +19,10 @@ enum class BrokenRule : std::uint8_t {
   promise_backwards,       // a rank forgets a promise when a lower ballot asks
   silence_is_proof,        // a lost rank is taken for dead
   dead_may_be_heard,       // proofs count although messages of the dead are still under way
+  guests_believed,         // a voter learns the outcome from a guest
+  no_patience,             // a leader never waits for reports
+  decision_not_told,       // a rank that decides tells nobody
+  one_lineage,             // all that stand alone are of one lineage
 };
 
 /// What may go wrong in a world, and how often.
@@ -55,21 +59,24 @@ class AgreementWorld {
   /// Checks of a quiet world that all decide as soon as timers fire, if they may. `promptly`: also without timers.
   std::string check_progress(bool promptly) const;
   void start_all();
+  void prove_all();
+  /// Lets the timers of all ranks fire until nothing changes any more: take_over() of the lowest rank first.
+  std::string run_timers();
 
   std::uint64_t hash() const;
   int size() const { return size_; }
   bool alive(int rank) const { return (crashed_ >> rank & 1U) == 0; }
   const Agreement& at(int rank) const { return table_->agreement(agreements_[static_cast<std::size_t>(rank)]); }
   bool votes(int rank) const { return rank < size_ - guests_; }
-  void prove_all();
 
  private:
   using Id = AgreementTable::Id;
 
+  std::string receive(int rank, int from);
   std::string step(int rank, Event event, int peer = 0, Id message = 0);
   std::string step_once(int rank, Event event, int peer, Id message);
   std::string break_rule(int rank);
-  Id tamper_received(int rank, Id message) const;
+  Id tamper_received(Id message) const;
   Id tamper_sent(Id message, Event event, Id cause) const;
   std::string check_outcome(int rank, bool led);
   std::string check_all_accepted(int rank) const;
@@ -81,6 +88,7 @@ class AgreementWorld {
   bool deaf(int rank) const { return decided(rank) && votes(rank); }
   bool proved(int rank, int peer) const { return !hears(rank, peer) && (view(rank).unproved >> peer & 1U) == 0; }
   bool may_decide(int leader) const;
+  Agreement::Outcome outcome_of(int rank) const;
   Id& queue(int from, int to) { return queues_[static_cast<std::size_t>(from * kMaxRanks + to)]; }
   Id queue(int from, int to) const { return queues_[static_cast<std::size_t>(from * kMaxRanks + to)]; }
 
