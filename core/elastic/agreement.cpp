@@ -55,7 +55,7 @@ void Agreement::receive(int from, const AgreementMessage& message) {
     return;
   }
   if (outcome_) {
-    // A voter has told everybody already, on the same links.
+    // A voter has told everybody already, on the same links. A guest, which tells nobody, says that it takes no further part.
     if (!self_votes() && (std::holds_alternative<wire::Query>(message) || std::holds_alternative<wire::Proposal>(message)))
       send(from, wire::Decision{setup_.epoch, outcome_->members, outcome_->lineage});
     return;
@@ -93,7 +93,7 @@ void Agreement::on_message(int from, const wire::Report& report) {
     if (peer < rank.hears.size()) rank.hears[peer] = true;
   // A guest may have accepted a value that died with all its voters, so only voters' values count.
   if (phase_ == Phase::asking && rank.votes && report.accepted_ballot > found_ballot_ && report.accepted_ballot < promised_ &&
-      is_member_list(report.accepted)) {
+      report.accepted_lineage == setup_.lineage && is_member_list(report.accepted)) {
     found_ballot_ = report.accepted_ballot;
     found_ = {report.accepted, report.accepted_lineage};
   }

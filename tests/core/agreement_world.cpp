@@ -139,7 +139,7 @@ std::string AgreementWorld::step_once(int rank, Event event, int peer, Id messag
   if (view(rank).decided && !before.decided) {
     for (int from = 0; deaf(rank) && from < size_; ++from) queue(from, rank) = 0;
     const bool told = event == Event::receive && std::holds_alternative<wire::Decision>(table_->message(message));
-    return check_outcome(rank, !told);
+    return check_outcome(rank, before.leads && !told);
   }
   // Losses that a rank concludes by itself.
   for (int from = 0; from < size_; ++from)
