@@ -36,6 +36,7 @@ static void visit_fields(auto& fields, Is<RankSettings> auto& settings) {
   fields.number(2, settings.world_size);
   fields.number(3, settings.guests);
   fields.number(4, settings.policy);
+  fields.flag(5, settings.elastic);
 }
 
 static void visit_fields(auto& fields, Is<Join> auto& join) {

@@ -37,6 +37,7 @@ struct RankSettings {
   std::uint32_t world_size = 0;
   std::uint32_t guests = 0;
   std::uint32_t policy = 0;
+  bool elastic = false;
   friend bool operator==(const RankSettings&, const RankSettings&) = default;
 };
 

@@ -37,7 +37,7 @@ std::vector<wire::Endpoint> random_endpoints(SimRandom& random) {
 }
 
 wire::RankSettings random_settings(SimRandom& random) {
-  return {random_number(random), random_number(random), random_number(random), random_number(random)};
+  return {random_number(random), random_number(random), random_number(random), random_number(random), random.below(2) != 0};
 }
 
 void to_reference(const wire::RankSettings& settings, reference::RankSettings& out) {
@@ -45,6 +45,7 @@ void to_reference(const wire::RankSettings& settings, reference::RankSettings& o
   out.set_world_size(settings.world_size);
   out.set_guests(settings.guests);
   out.set_policy(settings.policy);
+  out.set_elastic(settings.elastic);
 }
 
 wire::Path random_path(SimRandom& random) {
