@@ -16,6 +16,7 @@ namespace ringlet::native {
 namespace {
 
 constexpr Duration kPatienceWithGuests = Duration::seconds(600);
+constexpr Duration kElasticHeartbeatTimeout = Duration::seconds(4);
 
 /// FNV-1a is enough here, because it only has to distinguish hostfiles that differ by mistake.
 std::uint64_t hash_of(const std::vector<std::vector<Address>>& roster) {
@@ -134,6 +135,14 @@ PlacementPolicy placement_policy(const Variables& variables) {
   refuse(fmt::format("RINGLET_PLACEMENT is '{}'; it may be auto, ring or hub", pinned->value));
 }
 
+OnSplit on_split(const InitOptions& options, const Variables& variables) {
+  if (options.on_split) return *options.on_split;
+  const auto setting = first_set(variables, {"RINGLET_ON_SPLIT"});
+  if (!setting || setting->value == "fork") return OnSplit::fork;
+  if (setting->value == "wait") return OnSplit::wait;
+  refuse(fmt::format("RINGLET_ON_SPLIT is '{}'; it may be wait or fork", setting->value));
+}
+
 void use_coordinator(const Settings& settings, const Variables& variables, WorldConfig& config) {
   std::string missing;
   const auto need = [&](const std::optional<Setting>& setting, const char* name) {
@@ -186,11 +195,15 @@ WorldConfig make_world_config(const InitOptions& options, const Variables& varia
   config.options.kernels = choose_kernels(variables);
   config.options.operation_timeout = duration_setting(options.operation_timeout, "InitOptions::operation_timeout", variables,
                                                       "RINGLET_TIMEOUT_MS", config.options.operation_timeout);
+  const bool elastic = switch_setting(options.elastic, variables, "RINGLET_ELASTIC", false);
+  config.options.elastic = elastic;
+  if (elastic) config.options.heartbeat_timeout = kElasticHeartbeatTimeout;
   config.options.heartbeat_timeout = duration_setting(options.heartbeat_timeout, "InitOptions::heartbeat_timeout", variables,
                                                       "RINGLET_HEARTBEAT_TIMEOUT_MS", config.options.heartbeat_timeout);
   config.options.warn_after =
       duration_setting(options.warn_after, "InitOptions::warn_after", variables, "RINGLET_WARN_MS", config.options.warn_after, 0);
   config.on_delay = options.on_delay;
+  config.on_split = on_split(options, variables);
   config.peer_memory = switch_setting(options.peer_memory, variables, "RINGLET_PEER_MEMORY", config.peer_memory);
   config.status = switch_setting(options.status, variables, "RINGLET_STATUS", config.status);
   if (const auto limit = first_set(variables, {"RINGLET_EXCHANGE_BYTES"}))
@@ -221,6 +234,9 @@ WorldConfig make_world_config(const InitOptions& options, const Variables& varia
     refuse(
         "no group is configured: start the program with `ringlet launch`, or set RINGLET_RANK, RINGLET_WORLD_SIZE and RINGLET_COORDINATOR, "
         "or RINGLET_RANK and RINGLET_HOSTFILE");
+  if (elastic && config.options.guests > 0)
+    refuse(fmt::format("RINGLET_ELASTIC is on in a world with {} guests; elastic worlds have native ranks only as yet",
+                       config.options.guests));
   use_web_settings(variables, config);
   // Guests come when a person opens the page, which may take long.
   config.meeting.timeout =

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <ringlet/group.hpp>
 
 #include "core/base/names_text.hpp"
@@ -179,6 +180,20 @@ std::optional<Group> Group::split(int color, int key, const CallOptions& options
   auto part = shared_->split(options, color, key);
   return part ? std::optional<Group>(Group(std::move(part))) : std::nullopt;
 }
+
+std::uint32_t Group::epoch() const noexcept { return shared_->epoch(); }
+
+Reformed Group::reform(const CallOptions& options) const {
+  std::vector<int> before;
+  std::uint64_t lineage = 0;
+  Reformed reformed{Group(shared_->reform(options, before, lineage)), std::move(before), {}, lineage};
+  for (int rank = 0; rank < shared_->world_size(); ++rank)
+    if (!std::count(reformed.before.begin(), reformed.before.end(), rank)) reformed.lost.push_back(rank);
+  return reformed;
+}
+
+bool Group::agree(bool mine, const CallOptions& options) const { return shared_->agree(mine, options); }
+void Group::revoke() const { shared_->revoke(); }
 
 std::string_view Group::links() const { return shared_->links(); }
 

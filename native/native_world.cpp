@@ -6,12 +6,17 @@
 #include <string>
 #include <utility>
 
+#include "core/base/refuse.hpp"
 #include "native/presence.hpp"
+#include "native/shared_group.hpp"
 #include "native/this_process.hpp"
 
 namespace ringlet::native {
 
 namespace {
+
+/// A machine that is there answers at once.
+constexpr Duration kLookTimeout = Duration::seconds(2);
 
 /// The line is written by one call, so that lines of several ranks do not mix.
 void tell(int rank, const std::string& text) {
@@ -22,7 +27,8 @@ void tell(int rank, const std::string& text) {
 
 }  // namespace
 
-NativeWorld::NativeWorld(const WorldConfig& config) : options_(config.options), driver_(config.options.size > 1) {
+NativeWorld::NativeWorld(const WorldConfig& config)
+    : options_(config.options), driver_(config.options.size > 1), on_delay_(config.on_delay) {
   auto page = read_page(config.web);
   try {
     open(config, std::move(page));
@@ -46,9 +52,13 @@ void NativeWorld::open(const WorldConfig& config, web::PageBundle page) {
     incoming_->set_shortcut(shortcut_.get());
     if (options_.guests > 0) web_front_ = open_web_door(driver_.loop(), *incoming_, std::move(page), config.web);
     core_ = std::make_unique<ringlet::World>(driver_.loop(), options_);
-    core_->set_identity(this_process());
-    core_->set_delay_handler(config.on_delay ? config.on_delay : [](const Delay& delay) { tell(delay.rank, delay.text); });
+    prepare(*core_);
   });
+}
+
+void NativeWorld::prepare(ringlet::World& world) {
+  world.set_identity(this_process());
+  world.set_delay_handler(on_delay_ ? on_delay_ : [](const Delay& delay) { tell(delay.rank, delay.text); });
 }
 
 void NativeWorld::meet(const WorldConfig& config) {
@@ -79,15 +89,47 @@ void NativeWorld::meet(const WorldConfig& config) {
       done);
   driver_.run([&] {
     presence->end();
-    if (outcome.ok() && config.status) open_status(meeting_->world_id());
+    world_id_ = meeting_->world_id();
+    if (outcome.ok() && elastic()) begin_epochs(config);
+    if (outcome.ok() && config.status) open_status(core());
     // Where there are guests, the meeting stays, to tell ranks that come too late that the group is complete.
     if (options_.guests == 0) meeting_.reset();
   });
   throw_if_failed(outcome);
 }
 
-void NativeWorld::open_status(std::uint64_t world_id) {
-  status_ = std::make_unique<StatusSocket>(driver_.loop(), *core_, world_id);
+void NativeWorld::begin_epochs(const WorldConfig& config) {
+  addresses_ = meeting_->listening_addresses();
+  listeners_ = std::make_unique<Listeners>(meeting_->take_listeners());
+  meeting_.reset();
+  EpochsOptions options;
+  options.on_split = config.on_split;
+  options.prepare = [this](ringlet::World& world) {
+    prepare(world);
+    if (status_) open_status(world);
+  };
+  options.look_for_proof = [this](int rank, std::function<void(bool)> done) {
+    network_->look(addresses_[static_cast<std::size_t>(rank)], kLookTimeout, std::move(done));
+  };
+  epochs_ = std::make_unique<Epochs>(driver_.loop(), std::move(core_), std::move(options));
+}
+
+std::shared_ptr<SharedGroup> NativeWorld::group_of(const std::shared_ptr<NativeWorld>& self, ringlet::World& world) {
+  const std::lock_guard lock(self->groups_mutex_);
+  const std::uint32_t epoch = world.options().epoch;
+  const auto [known, is_new] = self->groups_.try_emplace(epoch);
+  if (!is_new)
+    if (auto group = known->second.lock()) return group;
+  if (!is_new)
+    refuse("this rank has left the world of epoch " + std::to_string(epoch) + " already: the group that reform() returned is gone");
+  const auto group = std::make_shared<SharedGroup>(self, world, world.group());
+  known->second = group;
+  return group;
+}
+
+void NativeWorld::open_status(ringlet::World& world) {
+  status_.reset();
+  status_ = std::make_unique<StatusSocket>(driver_.loop(), world, world_id_);
   const Status opened = status_->open();
   if (opened.ok()) return;
   status_.reset();
@@ -96,13 +138,15 @@ void NativeWorld::open_status(std::uint64_t world_id) {
 
 void NativeWorld::close() noexcept {
   try {
-    if (core_) say_goodbye();
+    if (core_ || epochs_) say_goodbye();
     driver_.run([this] {
       meeting_.reset();
+      listeners_.reset();
       web_front_.reset();
       incoming_.reset();
       shortcut_.reset();
       core_.reset();
+      epochs_.reset();
       network_.reset();
     });
   } catch (...) {
@@ -114,7 +158,7 @@ void NativeWorld::close() noexcept {
 /// After a failure in their midst they are in any state, so they are not destroyed.
 void NativeWorld::leak() noexcept {
   const auto release = [](auto&... owners) { ((void)owners.release(), ...); };
-  release(status_, meeting_, web_front_, incoming_, shortcut_, core_, network_, authenticator_, peer_memory_);
+  release(status_, meeting_, listeners_, web_front_, incoming_, shortcut_, core_, epochs_, network_, authenticator_, peer_memory_);
 }
 
 void NativeWorld::say_goodbye() {
@@ -122,7 +166,8 @@ void NativeWorld::say_goodbye() {
   driver_.run_until(
       [&] {
         status_.reset();
-        core_->close([this, &closed] { driver_.set(closed); });
+        const auto on_closed = [this, &closed] { driver_.set(closed); };
+        epochs_ ? epochs_->close(on_closed) : core_->close(on_closed);
       },
       closed);
   if (options_.guests > 0) {

@@ -1,13 +1,18 @@
 #pragma once
 
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <ringlet/error.hpp>
+#include <vector>
 
+#include "core/elastic/epochs.hpp"
 #include "core/engine/world.hpp"
 #include "core/rendezvous/meeting.hpp"
 #include "native/loop_driver.hpp"
 #include "native/status/status_socket.hpp"
+#include "native/votes.hpp"
 #include "native/web_door.hpp"
 #include "transport/crypto/token_authenticator.hpp"
 #include "transport/local/memory_shortcut.hpp"
@@ -15,6 +20,8 @@
 #include "transport/uv/uv_network.hpp"
 
 namespace ringlet::native {
+
+class SharedGroup;
 
 /// How to meet the other ranks. init() makes it from its options and the environment.
 struct WorldConfig {
@@ -27,6 +34,7 @@ struct WorldConfig {
   std::optional<int> listening_descriptor;  // rank 0: listens at the coordinator's address; the world closes it
   WebConfig web{};                          // used where there are guests
   DelayHandler on_delay{};                  // unset: warnings go to stderr
+  OnSplit on_split = OnSplit::fork;         // of an elastic world
 };
 
 /// The world of a native program: the core's world with a loop, a network, and the rules for threads. It lives as long as any of its groups
@@ -41,13 +49,21 @@ class NativeWorld {
   NativeWorld& operator=(const NativeWorld&) = delete;
 
   LoopDriver& driver() { return driver_; }
-  /// May be used only while holding the loop.
-  ringlet::World& core() { return *core_; }
+  /// The first epoch's world. May be used only while holding the loop.
+  ringlet::World& core() { return epochs_ ? epochs_->world() : *core_; }
+  /// Of an elastic world. May be used only while holding the loop.
+  Epochs& epochs() { return *epochs_; }
+  bool elastic() const { return options_.elastic && options_.size > 1; }
+  Votes& votes() { return votes_; }
+  /// The group of all ranks of a world of these epochs, of which there is one. Throws `InvalidArgument` where it was left already.
+  static std::shared_ptr<SharedGroup> group_of(const std::shared_ptr<NativeWorld>& self, ringlet::World& world);
 
  private:
   void open(const WorldConfig& config, web::PageBundle page);
   void meet(const WorldConfig& config);
-  void open_status(std::uint64_t world_id);
+  void begin_epochs(const WorldConfig& config);
+  void prepare(ringlet::World& world);
+  void open_status(ringlet::World& world);
   void close() noexcept;
   void say_goodbye();
   void leak() noexcept;
@@ -62,7 +78,15 @@ class NativeWorld {
   std::unique_ptr<web::WebFront> web_front_;
   std::unique_ptr<Meeting> meeting_;
   std::unique_ptr<ringlet::World> core_;
+  std::unique_ptr<Epochs> epochs_;  // in place of `core_` where the world is elastic and its ranks have met
+  std::unique_ptr<Listeners> listeners_;
+  std::vector<Address> addresses_;  // where each rank of the first epoch listens
   std::unique_ptr<StatusSocket> status_;
+  DelayHandler on_delay_;
+  std::uint64_t world_id_ = 0;
+  Votes votes_;
+  std::mutex groups_mutex_;
+  std::map<std::uint32_t, std::weak_ptr<SharedGroup>> groups_;  // of all ranks, by epoch
 };
 
 }  // namespace ringlet::native

@@ -23,21 +23,9 @@ LinkInfo to_info(int peer, const LinkReport& report) {
   return info;
 }
 
-/// Checks the options that requests.hpp does not see, and sets the task's timeout.
-Status apply(const CallOptions& call, Duration& timeout) {
-  if (call.stream.id >= GroupEngine::kMaxStreams)
-    return {Errc::invalid_argument, "stream " + std::to_string(call.stream.id) + " does not exist; streams are numbered 0 to " +
-                                        std::to_string(GroupEngine::kMaxStreams - 1)};
-  if (!call.timeout) return {};
-  if (call.timeout->count() <= 0)
-    return {Errc::invalid_argument, "a timeout of " + std::to_string(call.timeout->count()) + " ms; it must be positive"};
-  timeout = Duration::milliseconds(call.timeout->count());
-  return {};
-}
-
 template <class Task>
 Status apply(const CallOptions& call, Result<Task>& task) {
-  return task.ok() ? apply(call, task.value().timeout) : task.status();
+  return task.ok() ? check_call(call, task.value().timeout) : task.status();
 }
 
 void finish(LoopDriver& driver, WorkState& state, const Status& status) {
@@ -48,14 +36,25 @@ void finish(LoopDriver& driver, WorkState& state, const Status& status) {
 
 }  // namespace
 
-SharedGroup::SharedGroup(std::shared_ptr<NativeWorld> world) : SharedGroup(world, world->core().group()) {}
+Status check_call(const CallOptions& call, Duration& timeout) {
+  if (call.stream.id >= GroupEngine::kMaxStreams)
+    return {Errc::invalid_argument, "stream " + std::to_string(call.stream.id) + " does not exist; streams are numbered 0 to " +
+                                        std::to_string(GroupEngine::kMaxStreams - 1)};
+  if (!call.timeout) return {};
+  if (call.timeout->count() <= 0)
+    return {Errc::invalid_argument, "a timeout of " + std::to_string(call.timeout->count()) + " ms; it must be positive"};
+  timeout = Duration::milliseconds(call.timeout->count());
+  return {};
+}
 
-SharedGroup::SharedGroup(std::shared_ptr<NativeWorld> world, GroupEngine& engine)
-    : world_(std::move(world)), driver_(world_->driver()), engine_(engine) {}
+SharedGroup::SharedGroup(std::shared_ptr<NativeWorld> world) : SharedGroup(world, world->core(), world->core().group()) {}
+
+SharedGroup::SharedGroup(std::shared_ptr<NativeWorld> world, ringlet::World& core, GroupEngine& engine)
+    : world_(std::move(world)), core_(core), driver_(world_->driver()), engine_(engine) {}
 
 SharedGroup::~SharedGroup() {
   // Left in the background, because another thread may hold the loop and wait for a rank that waits for this one.
-  const auto leave = [&core = world_->core(), &driver = driver(), &engine = engine_] {
+  const auto leave = [&core = core_, &driver = driver(), &engine = engine_] {
     core.leave(engine);
     driver.background_done();
   };
@@ -122,10 +121,14 @@ void SharedGroup::run_receive(const CallOptions& call, Result<MessageTask> task)
 void SharedGroup::fail_world(std::string_view why) noexcept {
   try {
     const int rank = engine_.members().world_rank(options().rank);
-    driver().run([&] { world_->core().fail({Errc::io_error, "rank " + std::to_string(rank) + ": " + std::string(why), rank}); });
+    driver().run([&] { core_.fail({Errc::io_error, "rank " + std::to_string(rank) + ": " + std::string(why), rank}); });
   } catch (...) {
     driver().give_up(std::current_exception());
   }
+}
+
+void SharedGroup::run_own(const CallOptions& call, Result<CollectiveTask> task) {
+  run_task(call, std::move(task), [this](CollectiveTask value) { engine_.start(GroupEngine::kOwnStream, std::move(value)); });
 }
 
 std::string_view SharedGroup::links() {
@@ -138,10 +141,10 @@ std::vector<LinkInfo> SharedGroup::link_info() {
   std::vector<LinkInfo> found;
   Status failure;
   driver().run([&] {
-    failure = world_->core().failure();
+    failure = core_.failure();
     if (!failure.ok()) return;
     for (int peer = 0; peer < options().size; ++peer)
-      if (peer != options().rank) found.push_back(to_info(peer, world_->core().link_with(engine_.members().world_rank(peer))));
+      if (peer != options().rank) found.push_back(to_info(peer, core_.link_with(engine_.members().world_rank(peer))));
   });
   throw_if_failed(failure);
   return found;
@@ -152,16 +155,16 @@ std::shared_ptr<SharedGroup> SharedGroup::split(const CallOptions& call, int col
   task.color = color;
   task.key = key;
   task.timeout = options().operation_timeout;
-  throw_if_failed(apply(call, task.timeout));
+  throw_if_failed(check_call(call, task.timeout));
   WorkState state;
   GroupEngine* made = nullptr;
   task.completion = [&](const Status& status, GroupEngine* engine) {
     made = engine;
     finish(driver(), state, status);
   };
-  driver().run_until([&] { world_->core().split(engine_, call.stream.id, std::move(task)); }, state.done);
+  driver().run_until([&] { core_.split(engine_, call.stream.id, std::move(task)); }, state.done);
   throw_if_failed(state.status);
-  return made != nullptr ? std::shared_ptr<SharedGroup>(new SharedGroup(world_, *made)) : nullptr;
+  return made != nullptr ? std::shared_ptr<SharedGroup>(new SharedGroup(world_, core_, *made)) : nullptr;
 }
 
 }  // namespace ringlet::native

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <ringlet/group.hpp>
+#include <vector>
 
 #include "core/gradients/agreements.hpp"
 #include "native/native_world.hpp"
@@ -34,12 +36,16 @@ class SharedAgreements final : public Agreements {
   mutable std::mutex mutex_;
 };
 
+/// Checks the options of a call that requests.hpp does not see, and sets its timeout.
+Status check_call(const CallOptions& call, Duration& timeout);
+
 /// The state that all Group values of one group, and their Works, share: the core's group, and its world, which this object keeps alive.
 /// Any thread.
 class SharedGroup : public std::enable_shared_from_this<SharedGroup> {
  public:
   /// Makes the group of all ranks of a world. To be used once per world.
   explicit SharedGroup(std::shared_ptr<NativeWorld> world);
+  SharedGroup(std::shared_ptr<NativeWorld> world, ringlet::World& core, GroupEngine& engine);
   /// Leaves the group, in which no operation may be pending.
   ~SharedGroup();
   SharedGroup(const SharedGroup&) = delete;
@@ -71,17 +77,35 @@ class SharedGroup : public std::enable_shared_from_this<SharedGroup> {
   /// Returns null where `color` is negative.
   std::shared_ptr<SharedGroup> split(const CallOptions& call, int color, int key);
 
+  // Of an elastic world; see Group's.
+  int world_size() const { return core_.options().size; }
+  std::uint32_t epoch() const { return engine_.options().epoch; }
+  /// `before` gets the new world's ranks as they are in this group's world.
+  std::shared_ptr<SharedGroup> reform(const CallOptions& call, std::vector<int>& before, std::uint64_t& lineage);
+  bool agree(bool mine, const CallOptions& call);
+  void revoke();
+
  private:
-  SharedGroup(std::shared_ptr<NativeWorld> world, GroupEngine& engine);
   template <class Task, class Give>
   Work start_task(const CallOptions& call, Result<Task> task, Packing packing, Give give);
   template <class Task, class Give>
   void run_task(const CallOptions& call, Result<Task> task, Give give);
 
+  int core_rank() const { return core_.options().rank; }
+  void run_own(const CallOptions& call, Result<CollectiveTask> task);
+  bool world_has_failed();
+  Succession await_succession(std::chrono::milliseconds timeout);
+  bool settle_votes(const CallOptions& call);
+  bool run_unless_failed(const CallOptions& call, Result<CollectiveTask> task);
+
   const std::shared_ptr<NativeWorld> world_;
-  LoopDriver& driver_;  // the world's
+  ringlet::World& core_;  // of this group's epoch
+  LoopDriver& driver_;    // the world's
   GroupEngine& engine_;
   SharedAgreements agreements_;
+  std::shared_ptr<SharedGroup> next_;  // the world in which agree() found its answer, until reform() returns it
+  std::mutex agreeing_, settling_;
+  bool settled_ = false;  // Votes were exchanged in this world
 };
 
 }  // namespace ringlet::native

@@ -1,5 +1,7 @@
 #include <ringlet/c/group.h>
 
+#include <algorithm>
+
 #include "bindings/c/arguments.hpp"
 #include "bindings/c/handles.hpp"
 
@@ -17,7 +19,8 @@ constexpr ringlet_init_options kInitDefaults{.struct_size = sizeof(ringlet_init_
                                              .hostfile = nullptr,
                                              .connect_timeout_ms = 0,
                                              .operation_timeout_ms = 0,
-                                             .heartbeat_timeout_ms = 0};
+                                             .heartbeat_timeout_ms = 0,
+                                             .elastic = -1};
 
 ringlet::InitOptions init_options_of(const ringlet_init_options& given) {
   ringlet::InitOptions options;
@@ -30,6 +33,7 @@ ringlet::InitOptions init_options_of(const ringlet_init_options& given) {
   options.connect_timeout = optional_milliseconds(given.connect_timeout_ms, "connect_timeout_ms");
   options.operation_timeout = optional_milliseconds(given.operation_timeout_ms, "operation_timeout_ms");
   options.heartbeat_timeout = optional_milliseconds(given.heartbeat_timeout_ms, "heartbeat_timeout_ms");
+  if (given.elastic != -1) options.elastic = given.elastic != 0;
   return options;
 }
 
@@ -73,6 +77,29 @@ int32_t ringlet_group_split(ringlet_group* group, int32_t color, int32_t key, co
     auto split = value_of(group, "group").split(color, key, call_options(options));
     if (split) give(part, "part", [&] { return std::move(*split); });
   });
+}
+
+int32_t ringlet_group_epoch(const ringlet_group* group, uint32_t* epoch) {
+  return guarded(__func__, [&] { *required(epoch, "epoch") = value_of(group, "group").epoch(); });
+}
+
+int32_t ringlet_group_reform(const ringlet_group* group, const ringlet_call_options* options, ringlet_group** next, int32_t* ranks_before,
+                             size_t capacity) {
+  return guarded(__func__, [&] {
+    give(next, "next", [&] {
+      ringlet::Reformed reformed = value_of(group, "group").reform(call_options(options));
+      if (ranks_before != nullptr) std::copy_n(reformed.before.begin(), std::min(capacity, reformed.before.size()), ranks_before);
+      return std::move(reformed.world);
+    });
+  });
+}
+
+int32_t ringlet_group_agree(const ringlet_group* group, int32_t mine, const ringlet_call_options* options, int32_t* agreed) {
+  return guarded(__func__, [&] { *required(agreed, "agreed") = value_of(group, "group").agree(mine != 0, call_options(options)) ? 1 : 0; });
+}
+
+int32_t ringlet_group_revoke(const ringlet_group* group) {
+  return guarded(__func__, [&] { value_of(group, "group").revoke(); });
 }
 
 int32_t ringlet_group_algorithm(const ringlet_group* group, const char* operation, size_t bytes, const char** algorithm) {

@@ -73,7 +73,7 @@ PayloadSink* GroupEngine::on_frame(int world_rank, const FrameHeader& header) {
     tell_departure(peer);
     return nullptr;
   }
-  if (header.stream >= kMaxStreams) {
+  if (header.stream > kOwnStream) {
     context_.fail_for(peer, "a frame of stream " + std::to_string(header.stream) + members().suffix() + ", which does not exist");
     return nullptr;
   }

@@ -16,6 +16,7 @@ namespace ringlet {
 class GroupEngine {
  public:
   static constexpr std::uint16_t kMaxStreams = 1024;
+  static constexpr std::uint16_t kOwnStream = kMaxStreams;  // Ringlet's own
 
   /// `rank` is this rank's number in the group.
   GroupEngine(GroupHost& host, Membership members, int rank);

@@ -108,6 +108,10 @@ bool GroupTable::idle() const {
   return std::all_of(slots_.begin(), slots_.end(), [](const Slot& slot) { return !slot.group || slot.group->idle(); });
 }
 
+bool GroupTable::empty() const {
+  return std::all_of(slots_.begin(), slots_.end(), [](const Slot& slot) { return !slot.group; });
+}
+
 Status GroupTable::check_messages(Instant now) const {
   Status status;
   for (const Slot& slot : slots_)

@@ -43,6 +43,7 @@ class GroupTable {
   void find_pending(Instant since, std::vector<Pending>& found) const;
 
   bool idle() const;
+  bool empty() const;
   /// Returns `timed_out` where a message's deadline has passed.
   Status check_messages(Instant now) const;
   /// A running operation whose deadline has passed.

@@ -10,7 +10,7 @@ Status Heartbeats::on_tick(Instant now) {
   last_tick_ = now;
   Status outcome;
   peers_.for_each_session([&](Session& session) {
-    if (!outcome.ok() || session.closed() || session.receive_has_ended() || session.goodbye_received()) return;
+    if (!outcome.ok() || session.closed() || session.receive_has_ended() || session.goodbye_received() || session.given_up()) return;
     if (stood_still) session.touch_received(now);
     outcome = check(session, now);
   });

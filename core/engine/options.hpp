@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "core/base/time.hpp"
 #include "core/engine/early_budget.hpp"
@@ -18,6 +19,9 @@ struct WorldOptions {
   int size = 1;
   /// The number of ranks that cannot be dialled (browsers). They are the last ranks, and rank 0 is never one.
   int guests = 0;
+  /// Whether the links outlive a failure of the world, for those ranks that go on without the others (core/elastic/epochs.hpp).
+  bool elastic = false;
+  std::uint32_t epoch = 0;                 // of an elastic world
   const simd::Kernels* kernels = nullptr;  // not null; outlives the world
   Duration operation_timeout = Duration::seconds(600);
   Duration heartbeat_timeout = Duration::seconds(10);

@@ -32,6 +32,10 @@ Session::Session(std::unique_ptr<Link> link, EventLoop& loop, SessionOwner& owne
   link_->wake();
 }
 
+Session::Session(EventLoop& loop, SessionOwner& owner, int peer) : loop_(loop), owner_(&owner), batch_bytes_(0), peer_(peer) {
+  receive_ended_ = true;
+}
+
 // The link is destroyed first, because until then the peer may read memory that was lent to it.
 Session::~Session() { link_.reset(); }
 
@@ -240,7 +244,11 @@ void Session::discard_received() {
 }
 
 void Session::discard_frame_of(std::uint32_t group) {
-  if (!in_frame_ || header_.group != group || !is_of_operation(header_.kind)) return;
+  if (header_.group == group) discard_frame_of_operation();
+}
+
+void Session::discard_frame_of_operation() {
+  if (!in_frame_ || !is_of_operation(header_.kind)) return;
   sink_ = &discard;
   direct_ = false;
 }

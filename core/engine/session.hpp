@@ -74,6 +74,8 @@ struct SessionOptions {
 class Session final : private LinkUser {
  public:
   Session(std::unique_ptr<Link> link, EventLoop& loop, SessionOwner& owner, const SessionOptions& options);
+  /// A session whose link is closed, in the place of one that was handed on.
+  Session(EventLoop& loop, SessionOwner& owner, int peer);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -113,8 +115,12 @@ class Session final : private LinkUser {
   void drop_sources();
   /// From now on everything is read and discarded; on_frame is not called any more.
   void discard_received();
-  /// Discards the rest of the frame that is being received, if it belongs to an operation of this group. Its sink may be destroyed then.
+  /// Discards the rest of the frame that is being received, if it belongs to an operation, of this group or of any. Its sink may be
+  /// destroyed then.
+  ///@{
   void discard_frame_of(std::uint32_t group);
+  void discard_frame_of_operation();
+  ///@}
   /// Ends this direction once the queue is empty.
   void finish_sending();
   /// Closes the link without calling the owner.
@@ -131,6 +137,9 @@ class Session final : private LinkUser {
   /// When the peer was last seen to be there: bytes came from it, or it took some of those that had to wait for it. A full network may hold
   /// up for long what a peer sends that is well.
   Instant last_sign_of_life() const { return last_sign_of_life_; }
+  /// The peer is silent. The link stays, so that it can be told what came of that.
+  void give_up() { given_up_ = true; }
+  bool given_up() const { return given_up_; }
   void touch_received(Instant now) { last_received_ = last_sign_of_life_ = now; }
   Instant last_sent() const { return last_sent_; }
   /// The number of bytes that the link has taken, or delivered, since it was opened.
@@ -210,6 +219,7 @@ class Session final : private LinkUser {
   bool header_only_ = false;  // long payloads follow each other, so only the next header is read
   bool discarding_ = false;
   bool goodbye_received_ = false;
+  bool given_up_ = false;
   bool receive_ended_ = false;
   Instant last_received_{}, last_sign_of_life_{};
   std::uint64_t bytes_received_ = 0;

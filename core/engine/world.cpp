@@ -31,6 +31,15 @@ WorldOptions within_limits(WorldOptions options) {
   return options;
 }
 
+template <class... Kinds>
+bool is_one_of(const wire::ControlMessage& message) {
+  return (std::holds_alternative<Kinds>(message) || ...);
+}
+
+bool is_of_agreement(const wire::ControlMessage& message) {
+  return is_one_of<wire::Query, wire::Report, wire::Proposal, wire::Acceptance, wire::Decision>(message);
+}
+
 }  // namespace
 
 class World::ControlSink final : public GatheringSink {
@@ -51,7 +60,8 @@ World::World(EventLoop& loop, const WorldOptions& options)
       heartbeats_(options_, peers_, loop.now()),
       surveys_(*this),
       deadlines_(*this, groups_, surveys_),
-      delays_(*this, groups_, surveys_) {
+      delays_(*this, groups_, surveys_),
+      heard_(static_cast<std::size_t>(options.size), options.epoch == 0) {
   group_ = &groups_.create(*groups_.reserve(), Membership::of_world(options.size), options.rank);
   for (int rank = 0; rank < options.size; ++rank) control_sinks_.push_back(std::make_unique<ControlSink>(*this, rank));
   if (options.size > 1) schedule_tick();
@@ -78,9 +88,20 @@ std::unique_ptr<Session> World::replace(std::unique_ptr<Session> session, int ra
   auto before = peers_.exchange_session(rank, std::move(session));
   if (failure_.ok()) return before;
   // The world has failed while this link was being dialled.
-  peers_.session(rank).discard_received();
-  send_abort(peers_.session(rank));
+  if (!options_.elastic) peers_.session(rank).discard_received();
+  send_end(peers_.session(rank));
   return before;
+}
+
+std::unique_ptr<Session> World::hand_over(int rank) {
+  RINGLET_CHECK(options_.elastic && !failure_.ok());
+  return peers_.exchange_session(rank, std::make_unique<Session>(loop_, static_cast<SessionOwner&>(*this), rank));
+}
+
+void World::retire() {
+  // The user stays, since the rest of a message may still come through a session that was handed over in its midst.
+  surveys_.cancel_all();
+  if (tick_timer_ != 0) loop_.cancel(std::exchange(tick_timer_, 0));
 }
 
 void World::send_control(int rank, const wire::ControlMessage& message) { ringlet::send_control(session_with(rank), message); }
@@ -119,6 +140,8 @@ PayloadSink* World::on_frame(Session& session, const FrameHeader& header) {
     case FrameKind::heartbeat:
       return nullptr;
     default:
+      // Of a world that has failed, or of an earlier epoch.
+      if (!failure_.ok() || !heard_[static_cast<std::size_t>(peer)]) return nullptr;
       if (GroupEngine* group = groups_.find(peer, header.group)) return group->on_frame(peer, header);
       groups_.on_late_frame(peer, header);
       return nullptr;
@@ -129,6 +152,11 @@ void World::on_control(int peer, ConstBytes payload) {
   const auto message = wire::decode_control(payload);
   if (!message) return fail({Errc::protocol_error, "rank " + std::to_string(peer) + " sent a control message that cannot be read", peer});
   if (const auto* abort = std::get_if<wire::Abort>(&*message)) return on_abort(peer, wire::to_status(*abort));
+  if (const auto* revoke = std::get_if<wire::Revoke>(&*message); revoke != nullptr && options_.elastic) return on_revoke(peer, *revoke);
+  if (options_.elastic && is_of_agreement(*message)) {
+    if (epoch_user_ != nullptr) epoch_user_->on_message(peer, *message);
+    return;
+  }
   if (const auto* question = std::get_if<wire::StateQuestion>(&*message)) return on_question(peer, *question);
   if (const auto* state = std::get_if<wire::RankState>(&*message)) return surveys_.on_state(peer, *state);
   // The handler is copied, because it may replace itself while it runs.
@@ -141,6 +169,10 @@ void World::on_abort(int peer, const Status& status) {
   // This rank has not seen what it is told about another one; a member may say anything.
   const bool hearsay = blamed >= 0 && blamed != peer && (status.code() == Errc::peer_lost || status.code() == Errc::protocol_error);
   fail({status.code(), status.text() + (hearsay ? "; so says rank " + std::to_string(peer) : ""), blamed});
+}
+
+void World::on_revoke(int peer, const wire::Revoke& revoke) {
+  if (revoke.epoch == options_.epoch) on_abort(peer, wire::to_status(wire::Abort{revoke.code, revoke.rank, revoke.text}));
 }
 
 void World::on_question(int peer, const wire::StateQuestion& question) {
@@ -176,17 +208,31 @@ bool World::survey(Surveys::Done done) {
 void World::on_goodbye(int peer) {
   session_with(peer).drop_sources();
   session_with(peer).finish_sending();
-  groups_.on_left_world(peer);
+  if (failure_.ok()) return groups_.on_left_world(peer);
+  tell_lost(peer);
 }
 
 void World::on_session_failed(Session& session, const Status& status) {
   const int peer = session.peer();
   if (status.code() == Errc::protocol_error)
-    return fail({Errc::protocol_error, peers_.text_of(peer) + " broke the protocol: " + status.text(), peer});
+    return lose(peer, {Errc::protocol_error, peers_.text_of(peer) + " broke the protocol: " + status.text(), peer});
   const Status lost{Errc::peer_lost, "lost " + peers_.text_of(peer) + ": " + status.text(), peer};
   if (options_.is_relayed(options_.rank, peer) && failure_.ok()) return on_relayed_link_lost(peer, lost);
-  fail(lost);
+  lose(peer, lost);
   finish_closing_if_done();
+}
+
+void World::lose(int rank, const Status& status) {
+  fail(status);
+  if (epoch_user_ == nullptr) return;
+  session_with(rank).give_up();
+  tell_lost(rank);
+}
+
+void World::tell_lost(int rank) {
+  loop_.defer([this, rank, watch = guard_.watch()] {
+    if (watch.alive() && epoch_user_ != nullptr) epoch_user_->on_lost(rank);
+  });
 }
 
 /// The relay may be to blame instead of the peer. This rank waits until the loss of the relay's own link, or another rank's Abort, shows
@@ -213,20 +259,29 @@ void World::fail(const Status& status) {
   failure_ = peers_.with_name(status);
   end_operations(failure_);
   peers_.for_each_session([&](Session& session) {
-    if (!session.closed() && !session.goodbye_received()) send_abort(session);
+    if (!session.closed() && !session.goodbye_received()) send_end(session);
   });
+  if (epoch_user_ != nullptr)
+    loop_.defer([this, watch = guard_.watch()] {
+      if (watch.alive() && epoch_user_ != nullptr) epoch_user_->on_ended(failure_);
+    });
   if (failure_handler_) loop_.defer([handler = std::exchange(failure_handler_, nullptr), reason = failure_] { handler(reason); });
 }
 
-void World::send_abort(Session& session) {
-  ringlet::send_control(session, wire::to_abort(failure_));
+void World::send_end(Session& session) {
+  const wire::Abort end = wire::to_abort(failure_);
+  if (options_.elastic) return ringlet::send_control(session, wire::Revoke{options_.epoch, end.code, end.rank, end.text});
+  ringlet::send_control(session, end);
   session.finish_sending();
 }
 
 void World::end_operations(const Status& status) {
-  peers_.for_each_session([](Session& session) {
+  peers_.for_each_session([this](Session& session) {
     session.drop_sources();
-    session.discard_received();
+    if (options_.elastic)
+      session.discard_frame_of_operation();
+    else
+      session.discard_received();
   });
   deadlines_.stop();
   delays_.stop();
@@ -242,22 +297,28 @@ void World::close(std::function<void()> on_closed) {
   on_closed_ = std::move(on_closed);
   close_start_ = loop_.now();
   failure_handler_ = nullptr;
-  if (failure_.ok() && busy()) {
+  epoch_user_ = nullptr;
+  const bool orderly = failure_.ok() && !busy();
+  if (orderly) {
+    failure_ = {Errc::cancelled, "the group was closed"};
+  } else if (failure_.ok()) {
     const std::string text = "rank " + std::to_string(options_.rank) + " closed the group while operations were pending";
     end_operations({Errc::cancelled, text, options_.rank});
     fail({Errc::peer_lost, text, options_.rank});
-  } else if (failure_.ok()) {
-    failure_ = {Errc::cancelled, "the group was closed"};
-    FrameHeader goodbye;
-    goodbye.kind = FrameKind::goodbye;
-    peers_.for_each_session([&](Session& session) {
-      if (session.closed()) return;
-      session.send_owned(goodbye, {});
-      session.discard_received();
-      session.finish_sending();
-    });
   }
+  if (orderly || options_.elastic) say_goodbye();
   finish_closing_if_done();
+}
+
+void World::say_goodbye() {
+  FrameHeader goodbye;
+  goodbye.kind = FrameKind::goodbye;
+  peers_.for_each_session([&](Session& session) {
+    if (session.closed()) return;
+    session.send_owned(goodbye, {});
+    session.discard_received();
+    session.finish_sending();
+  });
 }
 
 void World::finish_closing_if_done() {
@@ -300,12 +361,18 @@ void World::schedule_tick() {
 void World::tick() {
   const Instant now = loop_.now();
   if (closing_) return has_waited_enough(now) ? finish_closing() : schedule_tick();
-  if (failure_.ok())
-    if (const Status silent = heartbeats_.on_tick(now); !silent.ok()) fail(silent);
+  if (failure_.ok() || epoch_user_ != nullptr) check_heartbeats(now);
   if (failure_.ok()) deadlines_.on_tick(now);
   surveys_.on_tick(now);
   if (failure_.ok()) delays_.on_tick(now);
   schedule_tick();
+}
+
+void World::check_heartbeats(Instant now) {
+  for (Status silent = heartbeats_.on_tick(now); !silent.ok(); silent = heartbeats_.on_tick(now)) {
+    lose(silent.rank(), silent);
+    if (epoch_user_ == nullptr) return;
+  }
 }
 
 }  // namespace ringlet

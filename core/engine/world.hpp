@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/alive_guard.hpp"
 #include "core/engine/deadline_watch.hpp"
 #include "core/engine/delay_watch.hpp"
 #include "core/engine/group_table.hpp"
@@ -24,9 +25,24 @@ struct Identity {
   std::uint32_t pid = 0;
 };
 
+/// Is told how an elastic world ends. All calls come from the loop.
+class EpochUser {
+ public:
+  /// The world has failed: its operations have ended, and nothing but control messages comes from its ranks.
+  virtual void on_ended(const Status& why) = 0;
+  /// The link with a rank has broken, the rank is silent, or it has left.
+  virtual void on_lost(int rank) = 0;
+  /// A message by which ranks agree on the next epoch, of this world's epoch or of an earlier one. Called while the session with the rank
+  /// delivers it; what the session delivers next is for whoever owns the session then.
+  virtual void on_message(int rank, const wire::ControlMessage& message) = 0;
+
+ protected:
+  ~EpochUser() = default;
+};
+
 /// All ranks of a program as one of them sees them: a session with every other rank, the groups that use these sessions, and the timers. A
-/// world fails as a whole and only once; every operation of every group, pending or new, then ends with that status. Belongs to the loop's
-/// thread.
+/// world fails as a whole and only once; every operation of every group, pending or new, then ends with that status. The links of an
+/// elastic world stay open for the next epoch's. Belongs to the loop's thread.
 class World final : private SessionOwner, private GroupHost {
  public:
   using ControlHandler = std::function<void(int rank, const wire::ControlMessage&)>;
@@ -48,6 +64,18 @@ class World final : private SessionOwner, private GroupHost {
   bool has_session(int rank) const { return peers_.has_session(rank); }
   /// While the ranks still meet, the handler is given all control messages except Abort and those about the state of ranks.
   void set_control_handler(ControlHandler handler) { control_handler_ = std::move(handler); }
+  /// Of an elastic world. It is called until the world is closed.
+  void set_epoch_user(EpochUser& user) { epoch_user_ = &user; }
+  /// Whether control messages reach the rank, and its own come.
+  bool is_linked(int rank) const { return reaches(rank) && !peers_.session(rank).given_up() && !has_left_world(rank); }
+  /// Whether a message may still reach the rank, which perhaps is only silent.
+  bool reaches(int rank) const { return has_session(rank) && !peers_.session(rank).closed(); }
+  /// The rank has begun this epoch: its operations reach this world from now on. Of the first epoch all have begun.
+  void hear(int rank) { heard_[static_cast<std::size_t>(rank)] = true; }
+  /// Hands over the session with a rank, after the world has failed.
+  std::unique_ptr<Session> hand_over(int rank);
+  /// The next epoch has begun: the world has no more to do.
+  void retire();
   /// Runs once if the world fails.
   void set_failure_handler(std::function<void(const Status&)> handler) { failure_handler_ = std::move(handler); }
   void send_control(int rank, const wire::ControlMessage& message) override;
@@ -83,6 +111,10 @@ class World final : private SessionOwner, private GroupHost {
   /// What is kept for another rank whose operations have not started here.
   const EarlyCost& kept_early(int rank) const { return peers_.session(rank).kept_early(); }
   bool busy() const { return !groups_.idle(); }
+  /// Whether all its groups were left.
+  bool unused() const { return groups_.empty(); }
+  /// Whether the rank has left the world.
+  bool has_left(int rank) const { return peers_.has_left(rank); }
   const WorldOptions& options() const override { return options_; }
 
  private:
@@ -98,12 +130,18 @@ class World final : private SessionOwner, private GroupHost {
   void on_control(int peer, ConstBytes payload);
   /// The peer ends the world and says why.
   void on_abort(int peer, const Status& status);
+  void on_revoke(int peer, const wire::Revoke& revoke);
   void on_question(int peer, const wire::StateQuestion& question);
   wire::RankState state(int peer, const wire::StateQuestion& question) const;
   void on_goodbye(int peer);
   void on_relayed_link_lost(int peer, const Status& status);
-  /// Tells a peer why the world has failed, as the last message to it.
-  void send_abort(Session& session);
+  /// Tells a peer why the world has failed, as its last message to it.
+  void send_end(Session& session);
+  /// Nothing can be heard from the rank any more.
+  void lose(int rank, const Status& status);
+  void tell_lost(int rank);
+  void check_heartbeats(Instant now);
+  void say_goodbye();
   void schedule_tick();
   void tick();
   void finish_closing_if_done();
@@ -124,11 +162,14 @@ class World final : private SessionOwner, private GroupHost {
   Identity identity_;
   ControlHandler control_handler_;
   std::function<void(const Status&)> failure_handler_;
+  EpochUser* epoch_user_ = nullptr;
+  std::vector<bool> heard_;  // by rank
   std::function<void()> on_closed_;
   Status failure_;
   bool closing_ = false;
   Instant close_start_{};
   TimerId tick_timer_ = 0;
+  AliveGuard guard_;
   TimerId word_timer_ = 0;  // a relayed link broke, and the rank to blame is not known yet
 };
 

@@ -40,6 +40,8 @@ class Coordinator {
   /// the world. Where a faster link with rank 0 may be found, `links` then expects another one from each native rank.
   void update();
 
+  /// By rank; ranks that are not known have no host.
+  const std::vector<wire::Member>& members() const { return members_; }
   /// Whether the world has guests and they are not ranks yet.
   bool awaits_guests() const { return seats_ != nullptr; }
   int guests_here() const { return seats_ ? seats_->taken() : 0; }

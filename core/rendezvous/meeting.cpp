@@ -104,6 +104,17 @@ wire::Join Meeting::make_join() const {
   return join;
 }
 
+std::vector<Address> Meeting::listening_addresses() const {
+  std::vector<Address> addresses;
+  for (const auto& known : options_.roster) addresses.push_back(known.front());
+  if (!options_.coordinator) return addresses;
+  addresses.assign(static_cast<std::size_t>(world_.options().natives()), {});
+  for (const wire::Member& member : coordinator_ ? coordinator_->members() : members_)
+    if (member.rank < addresses.size()) addresses[member.rank] = {member.host, static_cast<std::uint16_t>(member.port)};
+  addresses.front() = *options_.coordinator;
+  return addresses;
+}
+
 /// Begins the next phase where everything that it needs is there.
 void Meeting::advance() {
   if (!world_.failure().ok() || !on_met_) return;
@@ -128,6 +139,7 @@ void Meeting::on_control(int from, const wire::ControlMessage& message) {
 void Meeting::on_roster(const wire::Roster& roster) {
   options_.world_id = roster.world_id;
   roster_known_ = true;
+  members_ = roster.members;
   links_.confirm(0);
   const WorldOptions& own = world_.options();
   for (const wire::Member& member : roster.members)
@@ -225,7 +237,8 @@ void Meeting::finish(const Status& status) {
   world_.set_control_handler(nullptr);
   world_.set_failure_handler(nullptr);
   const bool takes_latecomers = status.ok() && world_.options().guests > 0;
-  if (!takes_latecomers) listeners_.close();
+  // Where the world is elastic, an open port says that this process lives.
+  if (!takes_latecomers && !(status.ok() && world_.options().elastic)) listeners_.close();
   if (!status.ok()) dials_.stop();
   if (coordinator_) coordinator_->reject_guests(status, closing_);
   if (admission_ && takes_latecomers)

@@ -46,6 +46,10 @@ class Meeting {
 
   /// The world's number. Once all have met, it is the same on all ranks.
   std::uint64_t world_id() const { return options_.world_id; }
+  /// Where each native rank listens, by rank, once all have met.
+  std::vector<Address> listening_addresses() const;
+  /// Of an elastic world that has met: the open ports, which otherwise close with this object.
+  Listeners take_listeners() { return std::move(listeners_); }
 
  private:
   int rank() const { return world_.options().rank; }
@@ -77,6 +81,7 @@ class Meeting {
   MeetingOptions options_;
   std::function<void(const Status&)> on_met_;  // until it runs
   bool roster_known_;
+  std::vector<wire::Member> members_;  // from the roster
   bool grace_given_ = false;
   TimerId deadline_timer_ = 0;
   TimerId report_timer_ = 0;

@@ -21,6 +21,7 @@ wire::RankSettings settings_of(const WorldOptions& own) {
   settings.rank = static_cast<std::uint32_t>(own.rank);
   settings.world_size = static_cast<std::uint32_t>(own.size);
   settings.guests = static_cast<std::uint32_t>(own.guests);
+  settings.elastic = own.elastic;
   if (!own.is_guest(own.rank)) settings.policy = static_cast<std::uint32_t>(own.placement.policy);
   return settings;
 }
@@ -40,6 +41,11 @@ Status check_settings(const wire::RankSettings& theirs, const WorldOptions& own)
     return {Errc::mismatch,
             they + " was started for " + std::to_string(theirs.guests) + " guests, " + self + " for " + std::to_string(own.guests) +
                 "; give all ranks the same (RINGLET_GUESTS)",
+            rank};
+  if (theirs.elastic != own.elastic)
+    return {Errc::mismatch,
+            they + " is " + (theirs.elastic ? "" : "not ") + "elastic, " + self + " is" + (own.elastic ? "" : " not") +
+                "; give all ranks the same (RINGLET_ELASTIC)",
             rank};
   const auto policy = static_cast<std::uint32_t>(own.placement.policy);
   if (theirs.policy != policy && !own.is_guest(rank))

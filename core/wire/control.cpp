@@ -36,6 +36,7 @@ static void visit_fields(auto& fields, Is<RankSettings> auto& settings) {
   fields.number(2, settings.world_size);
   fields.number(3, settings.guests);
   fields.number(4, settings.policy);
+  fields.flag(5, settings.elastic);
 }
 
 static void visit_fields(auto& fields, Is<Join> auto& join) {
@@ -151,12 +152,54 @@ static void visit_fields(auto& fields, Is<RankState> auto& state) {
   fields.flag(13, state.stalled);
 }
 
+static void visit_fields(auto& fields, Is<Revoke> auto& revoke) {
+  fields.number(1, revoke.epoch);
+  fields.number(2, revoke.code);
+  fields.number(3, revoke.rank);
+  fields.text(4, revoke.text);
+}
+
+static void visit_fields(auto& fields, Is<Query> auto& query) {
+  fields.number(1, query.epoch);
+  fields.number(2, query.ballot);
+}
+
+static void visit_fields(auto& fields, Is<Report> auto& report) {
+  fields.number(1, report.epoch);
+  fields.number(2, report.ballot);
+  fields.number(3, report.promised);
+  fields.number(4, report.accepted_ballot);
+  fields.numbers(5, report.accepted, kMaxMembers);
+  fields.fixed(6, report.accepted_lineage);
+  fields.numbers(7, report.hears, kMaxMembers);
+  fields.numbers(8, report.dead, kMaxMembers);
+}
+
+static void visit_fields(auto& fields, Is<Proposal> auto& proposal) {
+  fields.number(1, proposal.epoch);
+  fields.number(2, proposal.ballot);
+  fields.numbers(3, proposal.members, kMaxMembers);
+  fields.fixed(4, proposal.lineage);
+}
+
+static void visit_fields(auto& fields, Is<Acceptance> auto& acceptance) {
+  fields.number(1, acceptance.epoch);
+  fields.number(2, acceptance.ballot);
+}
+
+static void visit_fields(auto& fields, Is<Decision> auto& decision) {
+  fields.number(1, decision.epoch);
+  fields.numbers(2, decision.members, kMaxMembers);
+  fields.fixed(3, decision.lineage);
+}
+
 static void set_known(Endpoint::Kind& kind, std::int32_t number) {
   kind = number == 1 ? Endpoint::Kind::wired : number == 2 ? Endpoint::Kind::wireless : Endpoint::Kind::unknown;
 }
 
-// An absent number on the wire stands for 0, while the default rank of Abort is -1.
+// An absent number on the wire stands for 0, while the default rank of these two is -1.
 static void clear(Abort& abort) { abort.rank = 0; }
+static void clear(Revoke& revoke) { revoke.rank = 0; }
 
 std::string encode_control(const ControlMessage& message) { return encode_one_of(message); }
 

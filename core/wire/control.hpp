@@ -37,6 +37,7 @@ struct RankSettings {
   std::uint32_t world_size = 0;
   std::uint32_t guests = 0;
   std::uint32_t policy = 0;
+  bool elastic = false;
   friend bool operator==(const RankSettings&, const RankSettings&) = default;
 };
 
@@ -176,9 +177,53 @@ struct RankState {
   friend bool operator==(const RankState&, const RankState&) = default;
 };
 
+struct Revoke {
+  std::uint32_t epoch = 0;
+  std::uint32_t code = 0;
+  std::int32_t rank = -1;
+  std::string text{};
+  friend bool operator==(const Revoke&, const Revoke&) = default;
+};
+
+struct Query {
+  std::uint32_t epoch = 0;
+  std::uint64_t ballot = 0;
+  friend bool operator==(const Query&, const Query&) = default;
+};
+
+struct Report {
+  std::uint32_t epoch = 0;
+  std::uint64_t ballot = 0, promised = 0, accepted_ballot = 0;
+  std::vector<std::uint32_t> accepted{};
+  std::uint64_t accepted_lineage = 0;
+  std::vector<std::uint32_t> hears{}, dead{};
+  friend bool operator==(const Report&, const Report&) = default;
+};
+
+struct Proposal {
+  std::uint32_t epoch = 0;
+  std::uint64_t ballot = 0;
+  std::vector<std::uint32_t> members{};
+  std::uint64_t lineage = 0;
+  friend bool operator==(const Proposal&, const Proposal&) = default;
+};
+
+struct Acceptance {
+  std::uint32_t epoch = 0;
+  std::uint64_t ballot = 0;
+  friend bool operator==(const Acceptance&, const Acceptance&) = default;
+};
+
+struct Decision {
+  std::uint32_t epoch = 0;
+  std::vector<std::uint32_t> members{};
+  std::uint64_t lineage = 0;
+  friend bool operator==(const Decision&, const Decision&) = default;
+};
+
 /// The messages are in the order of their tags.
 using ControlMessage = std::variant<Join, Roster, Welcome, Ready, Begin, Abort, Seat, LinkProbe, StateQuestion, RankState, SeatRequest,
-                                    Connect, Propose, Nominate, Unmet>;
+                                    Connect, Propose, Nominate, Unmet, Revoke, Query, Report, Proposal, Acceptance, Decision>;
 
 std::string encode_control(const ControlMessage& message);
 /// Returns nothing if the bytes are not such a message or are a kind of message that this version does not know.

@@ -74,6 +74,8 @@ struct LinkInfo {
   double bytes_per_second = 0;            ///< as measured for the choice; 0 if it was not measured
 };
 
+struct Reformed;
+
 /// A set of ranks that call collectives together: the world that init() formed, or a part of it that split() made. Copies stand for the
 /// same group, and pending works keep it alive. All calls may come from any thread; every rank must start the operations of one stream in
 /// the same order. Operations of different groups overlap; they share the world's links.
@@ -244,8 +246,38 @@ class Group {
   /// This rank's links to all others, by rank. Throws the world's error if the world has failed.
   std::vector<LinkInfo> link_info() const;
 
+  // Elastic groups (InitOptions::elastic) survive the loss of ranks. docs/elastic.md says what is promised.
+
+  /// How often the world was formed anew before this group was made: 0 at first.
+  std::uint32_t epoch() const noexcept;
+  /// Waits until the ranks that are left have agreed on who goes on, and returns their world. To be called, by all of them, once a call has
+  /// thrown `PeerLost`, or after revoke(). Groups that split() made are to be made anew from the new world; buffers of the failed calls
+  /// hold anything. `CallOptions::timeout` bounds the wait. Throws `InvalidArgument` if the world is not elastic or has not failed,
+  /// `PeerLost` if the others have gone on without this rank, `Timeout` if nobody could decide in time.
+  [[nodiscard]] Reformed reform(const CallOptions& options = {}) const;
+  /// Returns whether `mine` is true on all ranks: the same answer on all that are left, even if ranks are lost during the call or were
+  /// before; the next call then throws `PeerLost`. A rank that is left and calls reform() instead counts as false. Each rank calls it
+  /// equally often, one thread at a time. Throws like reform() if the world has failed.
+  bool agree(bool mine, const CallOptions& options = {}) const;
+  /// Ends the epoch on all ranks: all calls throw `Cancelled`, and reform() follows.
+  void revoke() const;
+
  private:
   std::shared_ptr<native::SharedGroup> shared_;
+};
+
+/// The world of those who go on after a loss.
+struct Reformed {
+  Group world;                ///< of all who go on
+  std::vector<int> before;    ///< by rank: the rank in the world of the group that reform() was called on
+  std::vector<int> lost;      ///< ranks of that world that are not in this one, ascending
+  std::uint64_t lineage = 0;  ///< differs where a world was cut in two that both went on
+};
+
+/// What ranks of an elastic group do that cannot know whether the others go on without them, because the network between them is cut.
+enum class OnSplit : std::uint8_t {
+  wait = 0,  ///< wait until a majority is there, or the others are known to have ended
+  fork = 1,  ///< after ten seconds each part goes on, with a lineage of its own
 };
 
 /// Options for forming or joining a group. Options that are unset come from the environment variable that is named with each.
@@ -284,9 +316,14 @@ struct InitOptions {
   /// RINGLET_WARN_MS, default 10 s, 0 for never: the time after which an operation that is still running is warned of, with the ranks that
   /// it waits for. The warning is repeated after twice the time, and so on.
   std::optional<std::chrono::milliseconds> warn_after{};
+  /// RINGLET_ELASTIC (on, off; default: off): whether the group survives the loss of ranks (Group::reform()). The same on all ranks. Not
+  /// yet for groups with guests.
+  std::optional<bool> elastic{};
+  std::optional<OnSplit> on_split{};  ///< RINGLET_ON_SPLIT (wait, fork; default: fork)
   /// The function that gets the warnings. If unset, they are printed to stderr.
   DelayHandler on_delay{};
-  std::optional<std::chrono::milliseconds> heartbeat_timeout{};  ///< RINGLET_HEARTBEAT_TIMEOUT_MS, 10 s: silence after which a peer is lost
+  /// RINGLET_HEARTBEAT_TIMEOUT_MS, default 10 s, 4 s if elastic: silence after which a peer is lost
+  std::optional<std::chrono::milliseconds> heartbeat_timeout{};
 };
 
 /// Whether the named backend can be used here; false for unknown names.

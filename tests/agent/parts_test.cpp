@@ -105,11 +105,11 @@ TEST_CASE("messages that are cut short or hold too much are none; unknown ones s
   start.arguments.push_back("x");
   CHECK_FALSE(decode(bytes_of(encode(start))));
   for (const auto& [key, signature] : {std::pair(32, 0), std::pair(0, 64), std::pair(31, 64), std::pair(32, 65)}) {
-    Hail hail{1, "", "home"};
+    Hail hail{1, "", "home", "", "", ""};
     hail.public_key.assign(static_cast<std::size_t>(key), 'k');
     hail.signature.assign(static_cast<std::size_t>(signature), 's');
     CHECK_FALSE(decode(bytes_of(encode(hail))));
-    Offer offer{1, "", "attic"};
+    Offer offer{1, "", "attic", 0, "", 0};
     offer.public_key = hail.public_key;
     offer.signature = hail.signature;
     CHECK_FALSE(decode(bytes_of(encode(offer))));

@@ -27,3 +27,4 @@ void test_fully_shard(const world* w);
 void test_checkpoints(const world* w, const char* directory);
 /* This case ends the group, so it comes last. */
 void test_mismatch(const world* w);
+void test_reform(const world* w);

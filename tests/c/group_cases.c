@@ -140,3 +140,39 @@ void test_mismatch(const world* w) {
   CHECK(strcmp(ringlet_code_name(code), "mismatch") == 0);
   CHECK_CODE(ringlet_barrier(w->group, NULL), RINGLET_MISMATCH);
 }
+
+static void check_sum(ringlet_group* group, int32_t size) {
+  const int64_t one = 1;
+  float value = 1;
+  const ringlet_tensor sum = floats(&value, &one);
+  CHECK_OK(ringlet_all_reduce(group, RINGLET_SUM, &sum, &sum, NULL));
+  CHECK(value == (float)size);
+}
+
+/* After test_mismatch, which ends the world. */
+void test_reform(const world* w) {
+  ringlet_group *next = NULL, *last = NULL;
+  int32_t before[8] = {0}, agreed = -1, code = RINGLET_OK, i;
+  uint32_t epoch = 9;
+  if (getenv("RINGLET_ELASTIC") == NULL) {
+    CHECK_CODE(ringlet_group_reform(w->group, NULL, &next, NULL, 0), RINGLET_INVALID_ARGUMENT);
+    CHECK_MESSAGE("RINGLET_ELASTIC=on");
+    return;
+  }
+  CHECK_OK(ringlet_group_reform(w->group, NULL, &next, before, 8));
+  for (i = 0; i < w->size; ++i) CHECK(before[i] == i);
+  CHECK_OK(ringlet_group_epoch(next, &epoch));
+  CHECK(epoch == 1);
+  check_sum(next, w->size);
+  CHECK_OK(ringlet_group_agree(next, 1, NULL, &agreed));
+  CHECK(agreed == 1);
+  CHECK_OK(ringlet_group_agree(next, w->rank != 0, NULL, &agreed));
+  CHECK(agreed == 0);
+  if (w->rank == 0) CHECK_OK(ringlet_group_revoke(next));
+  while (code == RINGLET_OK) code = ringlet_barrier(next, NULL);
+  CHECK(code == RINGLET_CANCELLED);
+  CHECK_OK(ringlet_group_reform(next, NULL, &last, NULL, 0));
+  check_sum(last, w->size);
+  ringlet_group_free(next);
+  ringlet_group_free(last);
+}

@@ -30,6 +30,7 @@ int main(int argc, char** argv) {
   test_fully_shard(&w);
   test_checkpoints(&w, argv[1]);
   test_mismatch(&w);
+  test_reform(&w);
   ringlet_group_free(w.group);
   printf("rank %d of %d is done\n", (int)w.rank, (int)w.size);
   return 0;

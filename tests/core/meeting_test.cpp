@@ -118,6 +118,23 @@ TEST_CASE("another world size is told to every rank that came") {
   }
 }
 
+TEST_CASE("a rank that is not elastic among others that are is told of") {
+  GroupSetup setup;
+  setup.world.elastic = true;
+  SimGroup group(setup);
+  WorldOptions wrong = group.options(1);
+  wrong.elastic = false;
+  group.make_world(1, wrong);
+  group.start_meeting(0);
+  group.start_meeting(1);
+  REQUIRE(group.sim().run_until([&] { return all_met(group); }, {.time = Duration::seconds(10)}) == RunEnd::done);
+  for (const int rank : {0, 1}) {
+    CAPTURE(rank);
+    CHECK(group.met(rank)->code() == Errc::mismatch);
+    CHECK_THAT(group.met(rank)->text(), Contains("RINGLET_ELASTIC") && Contains("rank 1 is not elastic"));
+  }
+}
+
 TEST_CASE("a second process with a rank that is there is refused, and the others go on") {
   GroupSetup setup;
   setup.size = 3;

@@ -110,6 +110,12 @@ void SimGroup::leave_guest(int number) {
   guest.rank = -1;
 }
 
+std::unique_ptr<World> SimGroup::take_world(int rank) {
+  Rank& entry = ranks_[static_cast<std::size_t>(rank)];
+  entry.meeting.reset();
+  return std::move(entry.world);
+}
+
 void SimGroup::destroy(int rank) {
   Rank& entry = ranks_[static_cast<std::size_t>(rank)];
   entry.meeting.reset();

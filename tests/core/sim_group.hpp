@@ -70,6 +70,8 @@ class SimGroup {
   /// Returns how many ranks were there when the guest was last told.
   int guest_present(int number) const { return guests_[static_cast<std::size_t>(number)].present; }
   void leave_guest(int number);
+  /// Gives away the world of a rank that has met the others.
+  std::unique_ptr<World> take_world(int rank);
   /// Ends the rank's process: its meeting and its world are destroyed.
   void destroy(int rank);
   /// Starts all meetings at once and requires that all succeed.

@@ -42,6 +42,20 @@ TEST_CASE("the failing rank's code is the launcher's, and the rank is named") {
   CHECK_THAT(outcome.err, Matches(R"(ringlet launch: rank 2 \(pid \d+\) exited with code 3; stopped ranks 0, 1, 3\n)"));
 }
 
+TEST_CASE("--elastic lets the others go on, and says at the end who is missing") {
+  const std::string script = "[ $RINGLET_ELASTIC = on ] || exit 9; if [ $RINGLET_RANK = 1 ]; then kill -KILL $$; fi; sleep 0.3; echo done";
+  const Outcome outcome = run_script({"-n", "3", "--elastic", "--linger", "0"}, script);
+  CHECK(outcome.exit_code == 0);
+  CHECK(sorted_lines(outcome.out) == std::vector<std::string>{"[0] done", "[2] done"});
+  CHECK(outcome.err == "ringlet launch: ranks 0, 2 went on to the end without rank 1 (killed by SIGKILL)\n");
+}
+
+TEST_CASE("an elastic job of which no rank ends well has failed as its first rank did") {
+  const Outcome outcome = run_script({"-n", "3", "--elastic"}, "sleep 0.$RINGLET_RANK; exit $((RINGLET_RANK + 3))");
+  CHECK(outcome.exit_code == 3);
+  CHECK_THAT(outcome.err, Contains("rank 0 (pid ") && Contains("exited with code 3"));
+}
+
 TEST_CASE("a rank killed by a signal gives 128 plus the signal") {
   const Outcome outcome = run_script({"-n", "2", "--linger", "0"}, "if [ $RINGLET_RANK = 1 ]; then kill -SEGV $$; fi; exec sleep 1000");
   CHECK(outcome.exit_code == 128 + SIGSEGV);

@@ -12,7 +12,7 @@ namespace ringlet::agent {
 namespace {
 
 // Their values are numbers or words from a fixed list, and decide about speed, patience and colour alone.
-constexpr std::array<std::string_view, 21> kHarmless{"OMP_NUM_THREADS",
+constexpr std::array<std::string_view, 23> kHarmless{"OMP_NUM_THREADS",
                                                      "OMP_PROC_BIND",
                                                      "MKL_NUM_THREADS",
                                                      "OPENBLAS_NUM_THREADS",
@@ -32,7 +32,9 @@ constexpr std::array<std::string_view, 21> kHarmless{"OMP_NUM_THREADS",
                                                      "RINGLET_PEER_MEMORY",
                                                      "RINGLET_INTERFACES",
                                                      "RINGLET_STATUS",
-                                                     "RINGLET_ENCRYPT"};
+                                                     "RINGLET_ENCRYPT",
+                                                     "RINGLET_ELASTIC",
+                                                     "RINGLET_ON_SPLIT"};
 
 bool is_name(std::string_view text) {
   const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };

@@ -41,6 +41,8 @@ void declare_job_options(CLI::App& app, JobLine& line) {
   app.add_flag("--no-prefix", line.no_prefix, "Lines without \"[rank] \" or \"[rank machine] \" before them");
   app.add_option("--linger", line.linger_seconds, "Seconds from the first failure to SIGTERM for the other ranks")->capture_default_str();
   app.add_option("--grace", line.grace_seconds, "Seconds from SIGTERM to SIGKILL")->capture_default_str();
+  app.add_flag("--elastic", line.elastic,
+               "Where a rank is lost the others go on, if the program can (docs/elastic.md); the exit code is 0 if one of them ends well");
   app.add_flag("-q,--quiet", line.quiet, "Do not say at the end which rank failed");
 }
 
@@ -87,6 +89,8 @@ std::optional<std::string> convert_job_line(const JobLine& line, job::JobOptions
     job.start.environment.push_back(std::move(*variable));
   }
   job.prefix = !line.no_prefix;
+  job.end.elastic = line.elastic;
+  if (line.elastic) job.start.environment.insert(job.start.environment.begin(), {"RINGLET_ELASTIC", "on"});
   if (auto mistake = convert_seconds("--grace", line.grace_seconds, job.end.grace)) return mistake;
   if (auto mistake = convert_seconds("--linger", line.linger_seconds, job.end.linger)) return mistake;
   return launch::find_reserved(job.start.environment);

@@ -15,7 +15,7 @@ namespace ringlet::command {
 struct JobLine {
   std::vector<std::string> command, environment;
   double grace_seconds = 5, linger_seconds = 2;
-  bool no_prefix = false, quiet = false;
+  bool no_prefix = false, quiet = false, elastic = false;
 };
 
 /// The options that `launch` and `serve` have in common.

@@ -22,6 +22,8 @@ void EndPolicy::note_exit(const RankExit& exit, const std::string& program) {
     fail(missing || exit.exec_error == ENOTDIR ? 127 : 126,
          fmt::format("cannot run '{}'{}: {}{}", program, exit.machine.empty() ? "" : " on " + exit.machine, std::strerror(exit.exec_error),
                      missing ? "; name a program in PATH or give its path (a script's first line must name one too)" : ""));
+  } else if (stage_ == Stage::running && options_.elastic) {
+    if (!first_failed_) first_failed_ = exit;
   } else if (stage_ == Stage::running) {
     first_failed_ = exit;
     linger();
@@ -33,6 +35,10 @@ void EndPolicy::note_exit(const RankExit& exit, const std::string& program) {
 }
 
 void EndPolicy::note_lost(const std::string& why, bool started) {
+  if (options_.elastic && started) {
+    if (lost_.empty()) lost_ = why;
+    return;
+  }
   // Other ranks may have failed because of the loss, and been noted before it.
   const bool first = !has_cause() || (first_failed_ && first_failed_->code);
   if (!first || stage_ == Stage::stopping) return;
@@ -76,9 +82,13 @@ JobResult EndPolicy::make_result(std::vector<RankExit> ranks) const {
   if (first_failed_) result.first_failed = first_failed_->rank;
   const bool succeeded =
       !result.ranks.empty() && std::all_of(result.ranks.begin(), result.ranks.end(), [](const RankExit& rank) { return rank.succeeded(); });
+  const bool some_succeeded = std::any_of(result.ranks.begin(), result.ranks.end(), [](const RankExit& rank) { return rank.succeeded(); });
   if (!error_.empty()) {
     result.exit_code = error_code_;
     result.error = error_;
+  } else if (options_.elastic && some_succeeded && stage_ == Stage::running) {
+    if (!succeeded) result.message = describe_survival(result.ranks);
+    result.first_failed.reset();
   } else if (!lost_.empty()) {
     result.exit_code = 1;
     const std::string lost = list_ranks(result.ranks, [](const RankExit& rank) { return rank.lost; });

@@ -11,12 +11,14 @@
 namespace ringlet::job {
 
 /// Decides how a job ends after the end of a rank, the loss of a machine, a signal or a mistake, wherever the ranks run: after the first
-/// failure the others have `linger` to tell what they saw, then get SIGTERM, and after `grace` SIGKILL. Belongs to the loop's thread.
+/// failure the others have `linger` to tell what they saw, then get SIGTERM, and after `grace` SIGKILL. In an elastic job they go on, and
+/// the job has succeeded if one of them ends well. Belongs to the loop's thread.
 class EndPolicy {
  public:
   struct Options {
     Duration linger = Duration::seconds(2);  // from the first failure to SIGTERM for the other ranks
     Duration grace = Duration::seconds(5);   // from SIGTERM to SIGKILL
+    bool elastic = false;                    // the others go on when a rank fails or a machine is lost
   };
   struct Actions {
     /// The signal now, SIGKILL after `grace`, to all ranks; where none was started yet, none will be.

@@ -59,6 +59,20 @@ std::string describe_failure(const std::vector<RankExit>& ranks, int first_faile
                      describe_stopped(ranks), after.empty() ? "" : "; after it failed " + after);
 }
 
+std::string describe_survival(const std::vector<RankExit>& ranks) {
+  std::vector<std::string> gone;
+  for (const RankExit& rank : ranks) {
+    if (rank.succeeded()) continue;
+    const std::string how = rank.lost     ? "lost with its machine"
+                            : rank.signal ? "killed by " + signal_name(*rank.signal)
+                            : rank.code   ? fmt::format("exited with code {}", *rank.code)
+                                          : "not started";
+    gone.push_back(fmt::format("rank {}{} ({})", rank.rank, rank.machine.empty() ? "" : " on " + rank.machine, how));
+  }
+  const std::string left = list_ranks(ranks, [](const RankExit& rank) { return rank.succeeded(); });
+  return fmt::format("{} went on to the end without {}", left, fmt::join(gone, ", "));
+}
+
 std::string rank_prefix(int rank, int world_size, const std::string& machine) {
   return fmt::format("[{:>{}}{}{}] ", rank, fmt::formatted_size("{}", world_size - 1), machine.empty() ? "" : " ", machine);
 }

@@ -22,9 +22,9 @@ struct RankExit {
 };
 
 struct JobResult {
-  /// 0 if all ranks exited with 0; the first failed rank's code, or 128 + signal; 126 or 127 if the program cannot be run or nobody allows
-  /// it; 128 + signal after a forwarded SIGINT or SIGTERM; 141 if the reader of stdout went away; 2 for a mistake in the options; 1 where a
-  /// machine was lost, and otherwise.
+  /// 0 if all ranks exited with 0, in an elastic job one of them; the first failed rank's code, or 128 + signal; 126 or 127 if the program
+  /// cannot be run or nobody allows it; 128 + signal after a forwarded SIGINT or SIGTERM; 141 if the reader of stdout went away; 2 for a
+  /// mistake in the options; 1 where a machine was lost, and otherwise.
   int exit_code = 0;
   std::optional<int> first_failed;
   std::vector<RankExit> ranks;
@@ -41,6 +41,9 @@ std::string list_ranks(const std::vector<RankExit>& ranks, bool (*chosen)(const 
 std::string describe_stopped(const std::vector<RankExit>& ranks);
 /// "rank 2 on attic (pid 1234) exited with code 3; stopped ranks 0, 1; after it failed rank 4".
 std::string describe_failure(const std::vector<RankExit>& ranks, int first_failed);
+
+/// "ranks 0, 2 went on to the end without rank 1 (killed by SIGKILL), rank 3 on attic (lost with its machine)".
+std::string describe_survival(const std::vector<RankExit>& ranks);
 
 /// "[2 attic] ", which stands before each line of the rank, its number as wide as that of the last one; "[2] " for the machine that runs
 /// the job.

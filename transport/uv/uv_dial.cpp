@@ -109,6 +109,7 @@ void Dial::try_next() {
 
 void Dial::attempt_ended(int error, int socket) {
   std::exchange(attempt_, nullptr)->drop();
+  refused_ &= error == ECONNREFUSED;
   if (error == 0) return finish(open_link(loop_, socket));
   if (next_candidate_ < candidates_.size()) return try_next();
   const std::string advice = error == ECONNREFUSED ? "; is the other side listening there?" : "";
@@ -116,6 +117,7 @@ void Dial::attempt_ended(int error, int socket) {
 }
 
 void Dial::attempt_timed_out() {
+  refused_ = false;
   if (attempt_ != nullptr) std::exchange(attempt_, nullptr)->drop();
   if (next_candidate_ < candidates_.size()) return try_next();
   const auto what = candidates_.empty()

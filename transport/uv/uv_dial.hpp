@@ -17,6 +17,8 @@ class Dial {
  public:
   /// `on_end` runs before `on_dialled`. Neither runs inside this call or after abandon().
   static Dial* start(LoopState& loop, const Address& address, Duration timeout, Dialled on_dialled, std::function<void(Dial*)> on_end);
+  /// Whether the machine itself has said that nobody listens there, at each of its addresses. Once the dial has ended.
+  bool refused() const { return refused_ && !candidates_.empty() && next_candidate_ == candidates_.size(); }
   /// Ends the dial without running a callback.
   void abandon();
 
@@ -50,6 +52,7 @@ class Dial {
   ConnectSocket* attempt_ = nullptr;
   TimerId timer_ = 0;
   uv_getaddrinfo_t request_{};
+  bool refused_ = true;  // all attempts so far
   bool looking_up_ = false;
   bool ended_ = false;
 };

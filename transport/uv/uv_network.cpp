@@ -22,4 +22,14 @@ void UvNetwork::dial(const Address& address, Duration timeout, Dialled on_dialle
   dials_.insert(uv::Dial::start(loop_.state(), address, timeout, std::move(on_dialled), on_end));
 }
 
+void UvNetwork::look(const Address& address, Duration timeout, std::function<void(bool refused)> on_known) {
+  const auto refused = std::make_shared<bool>();
+  const auto on_end = [this, refused](uv::Dial* dial) {
+    *refused = dial->refused();
+    dials_.erase(dial);
+  };
+  const auto on_dialled = [refused, on_known = std::move(on_known)](const Result<std::unique_ptr<Link>>&) { on_known(*refused); };
+  dials_.insert(uv::Dial::start(loop_.state(), address, timeout, on_dialled, on_end));
+}
+
 }  // namespace ringlet

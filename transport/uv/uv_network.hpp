@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <unordered_set>
 
@@ -27,6 +28,9 @@ class UvNetwork final : public Network {
   Result<std::unique_ptr<Listener>> adopt_listener(int descriptor, Acceptor on_accept);
   /// Tries the host's addresses in turn; each gets an equal part of the time that is left.
   void dial(const Address& address, Duration timeout, Dialled on_dialled) override;
+  /// Finds out whether the machine itself says that nobody listens there, at any of the host's addresses. `on_known` runs once, from the
+  /// loop; dropped without a call if the network is destroyed first.
+  void look(const Address& address, Duration timeout, std::function<void(bool refused)> on_known);
 
  private:
   UvLoop& loop_;

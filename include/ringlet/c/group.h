@@ -37,7 +37,8 @@ typedef struct ringlet_init_options {
   const char* hostfile;         /**< NULL is unset: RINGLET_HOSTFILE, then MLX_HOSTFILE */
   int64_t connect_timeout_ms;   /**< 0 is unset: RINGLET_CONNECT_TIMEOUT_MS, else 60 s: all ranks must have met by then */
   int64_t operation_timeout_ms; /**< 0 is unset: RINGLET_TIMEOUT_MS, else 10 min: of an operation, from its start */
-  int64_t heartbeat_timeout_ms; /**< 0 is unset: RINGLET_HEARTBEAT_TIMEOUT_MS, else 10 s: silence after which a peer is lost */
+  int64_t heartbeat_timeout_ms; /**< 0 is unset: RINGLET_HEARTBEAT_TIMEOUT_MS, else 10 s, or 4 s: silence after which a peer is lost */
+  int32_t elastic;              /**< 1 or 0; -1 is unset: RINGLET_ELASTIC, else 0: the group survives the loss of ranks; alike on all */
 } ringlet_init_options;
 /** Fills in the defaults; struct_size must be `sizeof *options`. */
 RINGLET_API int32_t ringlet_init_options_init(ringlet_init_options* options, size_t struct_size);
@@ -65,6 +66,20 @@ RINGLET_API int32_t ringlet_group_size(const ringlet_group* group, int32_t* size
  * like a collective of the options' stream. */
 RINGLET_API int32_t ringlet_group_split(ringlet_group* group, int32_t color, int32_t key, const ringlet_call_options* options,
                                         ringlet_group** part);
+
+/** Gets how often the world was formed anew before this group was made: 0 at first. */
+RINGLET_API int32_t ringlet_group_epoch(const ringlet_group* group, uint32_t* epoch);
+/** Waits until the ranks that are left have agreed on who goes on, and makes a handle of their world. To be called, by all of them, once a
+ * call of an elastic group has failed with RINGLET_PEER_LOST or another error that ends the world, or after ringlet_group_revoke.
+ * `ranks_before` is NULL or an array of `capacity` numbers: for each rank of `*next`, its rank in the world of `group`; the first
+ * `capacity` of them are written. The options' timeout bounds the wait; their stream has no meaning. */
+RINGLET_API int32_t ringlet_group_reform(const ringlet_group* group, const ringlet_call_options* options, ringlet_group** next,
+                                         int32_t* ranks_before, size_t capacity);
+/** Sets `*agreed` to 1 if `mine` is not 0 on all ranks, else to 0: the same on all that are left, even if ranks are lost during the call;
+ * the next call then fails. A rank that is left and calls ringlet_group_reform instead counts as 0. */
+RINGLET_API int32_t ringlet_group_agree(const ringlet_group* group, int32_t mine, const ringlet_call_options* options, int32_t* agreed);
+/** Ends the epoch on all ranks of an elastic group: their calls fail with RINGLET_CANCELLED, and ringlet_group_reform follows. */
+RINGLET_API int32_t ringlet_group_revoke(const ringlet_group* group);
 
 /** Gets how `operation` ("all_reduce", "broadcast", ...: the functions' names without prefix) moves a buffer of this many bytes:
  * `*algorithm` becomes "exchange", "doubling", "direct", "ring" or "hub". The text is valid for ever. */

@@ -1,0 +1,144 @@
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+#include <string>
+
+#include "core/base/refuse.hpp"
+#include "native/shared_group.hpp"
+
+// How the ranks that are left go on.
+namespace ringlet::native {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+void refuse_unless_elastic(const NativeWorld& world) {
+  if (!world.elastic()) refuse("the group is not elastic; set RINGLET_ELASTIC=on, or InitOptions::elastic, on all ranks");
+}
+
+CallOptions until(Clock::time_point deadline) {
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
+  return {.stream = {}, .timeout = std::max(left, std::chrono::milliseconds(1))};
+}
+
+}  // namespace
+
+Succession SharedGroup::await_succession(std::chrono::milliseconds timeout) {
+  struct Wait {
+    DoneFlag done;
+    Succession found;
+  };
+  const auto wait = std::make_shared<Wait>();
+  if (!world_has_failed()) refuse("the world has not failed; reform() follows an error that ended it, such as PeerLost, or revoke()");
+  driver().run([&] {
+    world_->epochs().when_succeeded(core_, [wait, &driver = driver()](const Succession& succession) {
+      wait->found = succession;
+      driver.set(wait->done);
+    });
+  });
+  if (!driver().wait(wait->done, Duration::milliseconds(timeout.count()))) {
+    driver().check();
+    throw_if_failed({Errc::timed_out, "rank " + std::to_string(core_rank()) + " has waited for " + std::to_string(timeout.count()) +
+                                          " ms for a world without the lost ranks; too few of the others can be reached"});
+  }
+  if (wait->found.world == nullptr)
+    throw_if_failed({Errc::peer_lost,
+                     "the others have gone on without rank " + std::to_string(core_rank()) + ", which they did not hear any more",
+                     core_rank()});
+  return wait->found;
+}
+
+std::shared_ptr<SharedGroup> SharedGroup::reform(const CallOptions& call, std::vector<int>& before, std::uint64_t& lineage) {
+  refuse_unless_elastic(*world_);
+  Duration limit = options().operation_timeout;
+  throw_if_failed(check_call(call, limit));
+  const auto deadline = Clock::now() + std::chrono::nanoseconds(limit.nanoseconds);
+  before.resize(static_cast<std::size_t>(world_size()));
+  std::iota(before.begin(), before.end(), 0);
+  std::shared_ptr<SharedGroup> last = shared_from_this();
+  while (true) {
+    const Succession next = last->await_succession(*until(deadline).timeout);
+    std::vector<int> members;
+    for (const int rank : next.members) members.push_back(before[static_cast<std::size_t>(rank)]);
+    before = std::move(members);
+    lineage = next.lineage;
+    last = NativeWorld::group_of(world_, *next.world);
+    if (last->settle_votes(until(deadline))) return last;
+  }
+}
+
+/// Returns false where another rank was lost meanwhile.
+bool SharedGroup::settle_votes(const CallOptions& call) {
+  const std::lock_guard once(settling_);
+  if (settled_) return true;
+  Votes& votes = world_->votes();
+  Votes::Told own;
+  {
+    const std::lock_guard lock(votes.mutex);
+    own = votes.tell();
+  }
+  std::vector<Votes::Told> all(static_cast<std::size_t>(options().size));
+  const TensorView gathered{all.data(), DType::i64, all.size() * own.size()};
+  if (!run_unless_failed(call, make_all_gather({own.data(), DType::i64, own.size()}, gathered, options()))) return false;
+  const std::lock_guard lock(votes.mutex);
+  votes.settle(all, epoch());
+  settled_ = true;
+  return true;
+}
+
+bool SharedGroup::agree(bool mine, const CallOptions& call) {
+  if (&engine_ != &core_.group()) refuse("agree() is for the group of all ranks, not for one that split() made");
+  if (options().size == 1 && !world_->elastic()) return mine;
+  refuse_unless_elastic(*world_);
+  Votes& votes = world_->votes();
+  const std::unique_lock one_at_a_time(agreeing_, std::try_to_lock);
+  if (!one_at_a_time) refuse("another thread is in agree(); one at a time may call it");
+  {
+    const std::lock_guard lock(votes.mutex);
+    // The others have settled this call without this rank.
+    if (votes.epoch() > epoch()) return false;
+    votes.call(mine);
+  }
+  try {
+    std::vector<std::int32_t> all{mine ? 1 : 0};
+    if (run_unless_failed(call, make_all_reduce(ReduceOp::min, ConstTensorView(all), TensorView(all), 1, options()))) {
+      const std::lock_guard lock(votes.mutex);
+      votes.set_result(all[0] != 0);
+    } else {
+      std::vector<int> before;
+      std::uint64_t lineage = 0;
+      next_ = reform(call, before, lineage);
+    }
+  } catch (...) {
+    const std::lock_guard lock(votes.mutex);
+    votes.withdraw();
+    throw;
+  }
+  const std::lock_guard lock(votes.mutex);
+  return votes.answer();
+}
+
+/// Runs a collective in a stream that programs cannot use. Returns false where the world has failed.
+bool SharedGroup::run_unless_failed(const CallOptions& call, Result<CollectiveTask> task) {
+  try {
+    run_own(call, std::move(task));
+    return true;
+  } catch (const Error&) {
+    if (world_has_failed()) return false;
+    throw;
+  }
+}
+
+bool SharedGroup::world_has_failed() {
+  bool failed = false;
+  driver().run([&] { failed = !core_.failure().ok(); });
+  return failed;
+}
+
+void SharedGroup::revoke() {
+  refuse_unless_elastic(*world_);
+  driver().run([&] { core_.fail({Errc::cancelled, "rank " + std::to_string(core_rank()) + " has ended the epoch", core_rank()}); });
+}
+
+}  // namespace ringlet::native
