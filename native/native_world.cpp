@@ -109,9 +109,29 @@ void NativeWorld::begin_epochs(const WorldConfig& config) {
     if (status_) open_status(world);
   };
   options.look_for_proof = [this](int rank, std::function<void(bool)> done) {
-    network_->look(addresses_[static_cast<std::size_t>(rank)], kLookTimeout, std::move(done));
+    const auto index = static_cast<std::size_t>(rank);
+    network_->look(addresses_[index], kLookTimeout,
+                   [this, index, done = std::move(done)](bool refused) { done(refused && !walled_[index]); });
   };
+  find_walled();
   epochs_ = std::make_unique<Epochs>(driver_.loop(), std::move(core_), std::move(options));
+}
+
+/// The refusal of a port that a firewall closes says nothing of the process behind it. The lower ranks' ports have answered this rank when
+/// it dialled them.
+void NativeWorld::find_walled() {
+  walled_.assign(addresses_.size(), false);
+  const auto refused = std::make_shared<std::vector<int>>();
+  for (int rank = options_.rank + 1; rank < options_.size; ++rank)
+    network_->look(addresses_[static_cast<std::size_t>(rank)], kLookTimeout, [refused, rank](bool is_refused) {
+      if (is_refused) refused->push_back(rank);
+    });
+  wall_timer_ = driver_.loop().after(kLookTimeout * 2, [this, refused] {
+    wall_timer_ = 0;
+    // Where the rank has been lost since, its port was refused for that.
+    for (const int rank : *refused)
+      walled_[static_cast<std::size_t>(rank)] = epochs_->world().options().epoch == 0 && epochs_->world().is_linked(rank);
+  });
 }
 
 std::shared_ptr<SharedGroup> NativeWorld::group_of(const std::shared_ptr<NativeWorld>& self, ringlet::World& world) {
@@ -140,6 +160,7 @@ void NativeWorld::close() noexcept {
   try {
     if (core_ || epochs_) say_goodbye();
     driver_.run([this] {
+      if (wall_timer_ != 0) driver_.loop().cancel(wall_timer_);
       meeting_.reset();
       listeners_.reset();
       web_front_.reset();

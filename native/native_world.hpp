@@ -62,6 +62,7 @@ class NativeWorld {
   void open(const WorldConfig& config, web::PageBundle page);
   void meet(const WorldConfig& config);
   void begin_epochs(const WorldConfig& config);
+  void find_walled();
   void prepare(ringlet::World& world);
   void open_status(ringlet::World& world);
   void close() noexcept;
@@ -81,6 +82,8 @@ class NativeWorld {
   std::unique_ptr<Epochs> epochs_;  // in place of `core_` where the world is elastic and its ranks have met
   std::unique_ptr<Listeners> listeners_;
   std::vector<Address> addresses_;  // where each rank of the first epoch listens
+  std::vector<bool> walled_;        // whether this rank cannot dial it
+  TimerId wall_timer_ = 0;
   std::unique_ptr<StatusSocket> status_;
   DelayHandler on_delay_;
   std::uint64_t world_id_ = 0;

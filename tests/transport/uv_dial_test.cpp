@@ -1,3 +1,5 @@
+#include <optional>
+
 #include "tests/transport/loopback.hpp"
 #include "tests/transport/raw_socket.hpp"
 
@@ -53,6 +55,27 @@ TEST_CASE("uv dial: a refused dial names the address and the reason") {
   const auto status = dial_and_fail({"127.0.0.1", static_cast<std::uint16_t>(std::stoi(port))}, kPatience);
   CHECK(status.code() == Errc::peer_lost);
   CHECK(status.text() == "cannot connect to 127.0.0.1:" + port + ": connection refused; is the other side listening there?");
+}
+
+TEST_CASE("uv dial: a look tells a refusal from a listener, from silence and from a host that does not exist") {
+  UvLoop loop;
+  UvNetwork network(loop);
+  const SilentPort silent;
+  auto listener = network.listen({"127.0.0.1", 0}, [](std::unique_ptr<Link>) {});
+  REQUIRE(listener.ok());
+  const auto refused = [&](const Address& address) {
+    std::optional<bool> known;
+    network.look(address, Duration::milliseconds(100), [&](bool is_refused) { known = is_refused; });
+    CHECK_FALSE(known);
+    CHECK(drive(loop, [&] { return known.has_value(); }));
+    return known.value();
+  };
+  CHECK(refused({"127.0.0.1", free_port()}));
+  CHECK(refused({"localhost", free_port()}));
+  CHECK_FALSE(refused(listener.value()->address()));
+  CHECK_FALSE(refused({"localhost", listener.value()->address().port}));
+  CHECK_FALSE(refused({"127.0.0.1", silent.listener.port()}));
+  CHECK_FALSE(refused({"no-such-host.invalid", 1}));
 }
 
 TEST_CASE("uv dial: a refused dial of a name tells which address was tried last") {
