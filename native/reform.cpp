@@ -17,9 +17,8 @@ void refuse_unless_elastic(const NativeWorld& world) {
   if (!world.elastic()) refuse("the group is not elastic; set RINGLET_ELASTIC=on, or InitOptions::elastic, on all ranks");
 }
 
-CallOptions until(Clock::time_point deadline) {
-  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
-  return {.stream = {}, .timeout = std::max(left, std::chrono::milliseconds(1))};
+std::chrono::milliseconds until(Clock::time_point deadline) {
+  return std::max(std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()), std::chrono::milliseconds(1));
 }
 
 }  // namespace
@@ -58,18 +57,19 @@ std::shared_ptr<SharedGroup> SharedGroup::reform(const CallOptions& call, std::v
   std::iota(before.begin(), before.end(), 0);
   std::shared_ptr<SharedGroup> last = shared_from_this();
   while (true) {
-    const Succession next = last->await_succession(*until(deadline).timeout);
+    const Succession next = last->await_succession(until(deadline));
     std::vector<int> members;
     for (const int rank : next.members) members.push_back(before[static_cast<std::size_t>(rank)]);
     before = std::move(members);
     lineage = next.lineage;
     last = NativeWorld::group_of(world_, *next.world);
-    if (last->settle_votes(until(deadline))) return last;
+    if (last->settle_votes()) return last;
   }
 }
 
-/// Returns false where another rank was lost meanwhile.
-bool SharedGroup::settle_votes(const CallOptions& call) {
+/// Returns false where another rank was lost meanwhile. It has the group's time and not the caller's, because a deadline that passes ends
+/// the new world.
+bool SharedGroup::settle_votes() {
   const std::lock_guard once(settling_);
   if (settled_) return true;
   Votes& votes = world_->votes();
@@ -80,7 +80,7 @@ bool SharedGroup::settle_votes(const CallOptions& call) {
   }
   std::vector<Votes::Told> all(static_cast<std::size_t>(options().size));
   const TensorView gathered{all.data(), DType::i64, all.size() * own.size()};
-  if (!run_unless_failed(call, make_all_gather({own.data(), DType::i64, own.size()}, gathered, options()))) return false;
+  if (!run_unless_failed({}, make_all_gather({own.data(), DType::i64, own.size()}, gathered, options()))) return false;
   const std::lock_guard lock(votes.mutex);
   votes.settle(all, epoch());
   settled_ = true;

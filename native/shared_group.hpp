@@ -95,7 +95,7 @@ class SharedGroup : public std::enable_shared_from_this<SharedGroup> {
   void run_own(const CallOptions& call, Result<CollectiveTask> task);
   bool world_has_failed();
   Succession await_succession(std::chrono::milliseconds timeout);
-  bool settle_votes(const CallOptions& call);
+  bool settle_votes();
   bool run_unless_failed(const CallOptions& call, Result<CollectiveTask> task);
 
   const std::shared_ptr<NativeWorld> world_;

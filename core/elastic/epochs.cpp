@@ -106,7 +106,7 @@ class Epochs::Stage final : public EpochUser {
   int own_rank() const { return world_->options().rank; }
 
   void drop_if_gone(int rank) {
-    if (world_->has_left(rank))
+    if (world_->has_left_world(rank))
       agreement_.prove_dead(rank);
     else if (!world_->is_linked(rank))
       agreement_.lose(rank);
@@ -195,7 +195,7 @@ class Epochs::Stage final : public EpochUser {
       next->adopt(world_->hand_over(before), rank);
       next->set_path(rank, link.path, link.dialled);
       if (has_begun_.contains(before)) next->hear(rank);
-      if (!linked && !next->has_left(rank))
+      if (!linked && !next->has_left_world(rank))
         next->fail({Errc::peer_lost, "lost rank " + std::to_string(rank) + " while the ranks agreed on who goes on", rank});
     }
     if (epochs_.options_.prepare) epochs_.options_.prepare(*next);

@@ -113,8 +113,7 @@ class World final : private SessionOwner, private GroupHost {
   bool busy() const { return !groups_.idle(); }
   /// Whether all its groups were left.
   bool unused() const { return groups_.empty(); }
-  /// Whether the rank has left the world.
-  bool has_left(int rank) const { return peers_.has_left(rank); }
+  bool has_left_world(int rank) const override { return peers_.has_left(rank); }
   const WorldOptions& options() const override { return options_; }
 
  private:
@@ -125,7 +124,6 @@ class World final : private SessionOwner, private GroupHost {
   void on_session_ended(Session& session) override;
   Session& session_with(int rank) override { return peers_.session(rank); }
   EventLoop& loop() override { return loop_; }
-  bool has_left_world(int rank) const override { return peers_.has_left(rank); }
 
   void on_control(int peer, ConstBytes payload);
   /// The peer ends the world and says why.

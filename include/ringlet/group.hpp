@@ -252,8 +252,8 @@ class Group {
   std::uint32_t epoch() const noexcept;
   /// Waits until the ranks that are left have agreed on who goes on, and returns their world. To be called, by all of them, once a call has
   /// thrown `PeerLost`, or after revoke(). Groups that split() made are to be made anew from the new world; buffers of the failed calls
-  /// hold anything. `CallOptions::timeout` bounds the wait. Throws `InvalidArgument` if the world is not elastic or has not failed,
-  /// `PeerLost` if the others have gone on without this rank, `Timeout` if nobody could decide in time.
+  /// hold anything. `CallOptions::timeout` bounds the wait for their agreement. Throws `InvalidArgument` if the world is not elastic or has
+  /// not failed, `PeerLost` if the others have gone on without this rank, `Timeout` if nobody could decide in time.
   [[nodiscard]] Reformed reform(const CallOptions& options = {}) const;
   /// Returns whether `mine` is true on all ranks: the same answer on all that are left, even if ranks are lost during the call or were
   /// before; the next call then throws `PeerLost`. A rank that is left and calls reform() instead counts as false. Each rank calls it

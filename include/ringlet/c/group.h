@@ -72,7 +72,7 @@ RINGLET_API int32_t ringlet_group_epoch(const ringlet_group* group, uint32_t* ep
 /** Waits until the ranks that are left have agreed on who goes on, and makes a handle of their world. To be called, by all of them, once a
  * call of an elastic group has failed with RINGLET_PEER_LOST or another error that ends the world, or after ringlet_group_revoke.
  * `ranks_before` is NULL or an array of `capacity` numbers: for each rank of `*next`, its rank in the world of `group`; the first
- * `capacity` of them are written. The options' timeout bounds the wait; their stream has no meaning. */
+ * `capacity` of them are written. The options' timeout bounds the wait for their agreement; their stream has no meaning. */
 RINGLET_API int32_t ringlet_group_reform(const ringlet_group* group, const ringlet_call_options* options, ringlet_group** next,
                                          int32_t* ranks_before, size_t capacity);
 /** Sets `*agreed` to 1 if `mine` is not 0 on all ranks, else to 0: the same on all that are left, even if ranks are lost during the call;
