@@ -145,6 +145,11 @@ void GroupEngine::answer(std::uint32_t stream_id, wire::RankState& state, Instan
   state.ended = streams_[stream_id]->ended();
 }
 
+void GroupEngine::withdraw() {
+  for (auto& engine : streams_)
+    if (engine) engine->withdraw();
+}
+
 void GroupEngine::fail_all(const Status& status) {
   for (auto& engine : streams_)
     if (engine) engine->fail_all(status);

@@ -71,6 +71,8 @@ class GroupEngine {
   }
   std::string operation_name(std::uint16_t stream, std::uint64_t sequence) const { return context_.operation_name(stream, sequence); }
   void fail_all(const Status& status);
+  /// Forgets the sessions. All operations have ended.
+  void withdraw();
 
  private:
   StreamEngine& stream(std::uint16_t id);

@@ -108,6 +108,11 @@ bool GroupTable::idle() const {
   return std::all_of(slots_.begin(), slots_.end(), [](const Slot& slot) { return !slot.group || slot.group->idle(); });
 }
 
+void GroupTable::withdraw() {
+  for (Slot& slot : slots_)
+    if (slot.group) slot.group->withdraw();
+}
+
 bool GroupTable::empty() const {
   return std::all_of(slots_.begin(), slots_.end(), [](const Slot& slot) { return !slot.group; });
 }

@@ -44,6 +44,8 @@ class GroupTable {
 
   bool idle() const;
   bool empty() const;
+  /// Forgets the sessions, which are about to be handed on. All operations have ended.
+  void withdraw();
   /// Returns `timed_out` where a message's deadline has passed.
   Status check_messages(Instant now) const;
   /// A running operation whose deadline has passed.

@@ -26,7 +26,7 @@ void Lane::end() {
 }
 
 void Lane::withdraw() {
-  if (session_ != nullptr) session_->withdraw(*this);
+  if (session_ != nullptr) std::exchange(session_, nullptr)->withdraw(*this);
 }
 
 void Lane::on_call() {

@@ -33,7 +33,9 @@ StreamEngine::StreamEngine(std::uint16_t id, GroupContext& group)
   }
 }
 
-StreamEngine::~StreamEngine() {
+StreamEngine::~StreamEngine() { withdraw(); }
+
+void StreamEngine::withdraw() {
   for (Lane& part : lanes_) part.withdraw();
 }
 

@@ -29,6 +29,8 @@ class StreamEngine {
   void add(CollectiveTask task);
   /// Ends every operation with `status`. Sessions must have dropped their sources before.
   void fail_all(const Status& status);
+  /// Forgets the sessions. All operations have ended.
+  void withdraw();
   bool idle() const { return !running_ && waiting_.empty(); }
   /// What the peer may still have to keep for operations of this rank.
   const EarlyCost& early_at(int peer) const { return lane(peer).early(); }

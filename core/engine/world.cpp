@@ -95,6 +95,7 @@ std::unique_ptr<Session> World::replace(std::unique_ptr<Session> session, int ra
 
 std::unique_ptr<Session> World::hand_over(int rank) {
   RINGLET_CHECK(options_.elastic && !failure_.ok());
+  groups_.withdraw();
   return peers_.exchange_session(rank, std::make_unique<Session>(loop_, static_cast<SessionOwner&>(*this), rank));
 }
 

@@ -89,7 +89,12 @@ class Survivor {
     members_ = next;
     lineage_ = succession.lineage;
     done_ = 0;
-    before.leave(before.group());
+    // A program may hold a group for long after its epoch.
+    held_.push_back(&before);
+    if (held_.size() > 2) {
+      held_.front()->leave(held_.front()->group());
+      held_.pop_front();
+    }
     add();
   }
 
@@ -98,6 +103,7 @@ class Survivor {
   Records records_;
   Epochs epochs_;
   World* world_ = nullptr;
+  std::deque<World*> held_;
   Origins members_;
   std::uint64_t lineage_ = 0;
   std::vector<std::int32_t> values_;
