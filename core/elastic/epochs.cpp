@@ -126,7 +126,9 @@ class Epochs::Stage final : public EpochUser {
   void on_decision(int rank, const wire::Decision& decision) {
     // One that was silent, or did not hear this rank, went on without it.
     const bool left_out = !std::count(decision.members.begin(), decision.members.end(), static_cast<std::uint32_t>(own_rank()));
-    if (!succession_ && !agreement_.hears(rank) && left_out && decision.lineage == lineage_)
+    const bool in_epoch =
+        std::all_of(decision.members.begin(), decision.members.end(), [this](auto member) { return member < origins_.size(); });
+    if (!succession_ && !agreement_.hears(rank) && left_out && in_epoch && decision.lineage == lineage_)
       return succeed({decision.members, decision.lineage});
     has_begun_.insert(rank);
     if (after_ == nullptr) return;
