@@ -69,6 +69,7 @@ TEST_CASE("serve tells mistakes with their value") {
       {{"--wait", "-1"}, "--wait -1: give seconds"},
       {{"--wait", "0"}, "--wait 0: give some time"},
       {{"--env", "RINGLET_GUESTS=1"}, "RINGLET_GUESTS=1"},
+      {{"--elastic"}, "--elastic"},
       {{"--env", "RINGLET_TOKEN=a-token-that-others-see"}, "--env RINGLET_TOKEN: other users see the command line"},
   };
   for (const auto& [options, told] : mistakes) {

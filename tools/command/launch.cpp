@@ -78,6 +78,7 @@ int run_launch(Arguments arguments) {
   app.add_option("-n,--ranks", ranks, "How many ranks to start; with hosts: on each");
   declare_hosts_options(app, hosts);
   declare_launch_options(app, line);
+  declare_elastic_option(app, line);
   if (const auto over = parse_program_line(app, arguments, "-n 4 -- ./train", line)) return *over;
   launch::HostsPlan plan;
   if (const auto mistake = convert(line, hosts, ranks, plan)) return usage_error("launch", *mistake);

@@ -41,9 +41,12 @@ void declare_job_options(CLI::App& app, JobLine& line) {
   app.add_flag("--no-prefix", line.no_prefix, "Lines without \"[rank] \" or \"[rank machine] \" before them");
   app.add_option("--linger", line.linger_seconds, "Seconds from the first failure to SIGTERM for the other ranks")->capture_default_str();
   app.add_option("--grace", line.grace_seconds, "Seconds from SIGTERM to SIGKILL")->capture_default_str();
+  app.add_flag("-q,--quiet", line.quiet, "Do not say at the end which rank failed");
+}
+
+void declare_elastic_option(CLI::App& app, JobLine& line) {
   app.add_flag("--elastic", line.elastic,
                "Where a rank is lost the others go on, if the program can (docs/elastic.md); the exit code is 0 if one of them ends well");
-  app.add_flag("-q,--quiet", line.quiet, "Do not say at the end which rank failed");
 }
 
 void declare_launch_options(CLI::App& app, LaunchLine& line) {

@@ -64,6 +64,7 @@ void declare(CLI::App& app, RunLine& line) {
   app.add_option("--wait", line.wait_seconds, "How many seconds to wait for the machines at most")->capture_default_str();
   app.add_option("--at-least", search.at_least, "How many machines must take part")->capture_default_str();
   declare_job_options(app, line);
+  declare_elastic_option(app, line);
   declare_discovery_options(app, line.discovery);
 }
 
