@@ -10,6 +10,7 @@
 
 using namespace ringlet;
 using test::expect;
+using test::failure_of;
 
 namespace {
 
@@ -24,16 +25,6 @@ std::int32_t sum_of(Group& group, std::int32_t value) {
   std::vector<std::int32_t> sum{value};
   group.all_sum(sum);
   return sum[0];
-}
-
-template <class ExpectedError>
-std::string text_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const ExpectedError& error) {
-    return error.what();
-  }
-  throw std::runtime_error("no error");
 }
 
 /// Waits until all ranks have come here: an operation may end on some ranks and fail on others, which have not ended it when one leaves.
@@ -77,7 +68,7 @@ TEST_CASE("the ranks that are left go on in a world of their own, in their order
       expect(next.before[static_cast<std::size_t>(group.rank())] == origin, "the rank before");
       expect(next.lineage == 0, "nobody else goes on");
       expect(sum_of(group, 1 << origin) == 15 - (1 << leaver), "the sum of three");
-      expect(text_of<InvalidArgument>([&] { (void)group.reform(); }).find("has not failed") != std::string::npos, "a world that works");
+      expect(failure_of<InvalidArgument>([&] { (void)group.reform(); }).find("has not failed") != std::string::npos, "a world that works");
       auto again = group.split(0).value();
       std::vector<float> values(300'000, static_cast<float>(origin));
       again.all_sum(values);
@@ -111,7 +102,7 @@ TEST_CASE("an epoch that is revoked ends on all ranks, and all go on") {
     if (world.rank() == 1)
       world.revoke();
     else
-      expect(text_of<Cancelled>([&] {
+      expect(failure_of<Cancelled>([&] {
                while (true) sum_of(world, 1);
              }).find("rank 1 has ended the epoch") != std::string::npos,
              "who did it");
@@ -156,9 +147,9 @@ TEST_CASE("a rank that does not vote counts as false") {
 TEST_CASE("what is for elastic groups is refused elsewhere") {
   test::run_ranks(2, [](Group& world) {
     const std::string advice = "RINGLET_ELASTIC=on";
-    expect(text_of<InvalidArgument>([&] { (void)world.reform(); }).find(advice) != std::string::npos, "reform");
-    expect(text_of<InvalidArgument>([&] { (void)world.agree(true); }).find(advice) != std::string::npos, "agree");
-    expect(text_of<InvalidArgument>([&] { world.revoke(); }).find(advice) != std::string::npos, "revoke");
+    expect(failure_of<InvalidArgument>([&] { (void)world.reform(); }).find(advice) != std::string::npos, "reform");
+    expect(failure_of<InvalidArgument>([&] { (void)world.agree(true); }).find(advice) != std::string::npos, "agree");
+    expect(failure_of<InvalidArgument>([&] { world.revoke(); }).find(advice) != std::string::npos, "revoke");
     world.barrier();
   });
   Group alone;

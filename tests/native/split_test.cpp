@@ -15,18 +15,9 @@
 
 using namespace ringlet;
 using test::expect;
+using test::failure_of;
 
 namespace {
-
-template <class ExpectedError>
-std::string text_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const ExpectedError& error) {
-    return error.what();
-  }
-  throw std::runtime_error("no error");
-}
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
@@ -148,7 +139,7 @@ TEST_CASE("a group that another rank has let go of says so, and no call hangs") 
     ++past_barrier;
     while (past_barrier < 3) std::this_thread::yield();  // a rank that is still in the barrier would get the failure
     if (world.rank() == 1) {
-      const auto text = text_of<PeerLost>([&] { world.barrier(); });  // the others have told it
+      const auto text = failure_of<PeerLost>([&] { world.barrier(); });  // the others have told it
       expect(contains(text, "rank 1 left the group"), text);
       return;
     }
@@ -207,8 +198,8 @@ TEST_CASE("a call returns when it is done, and does not wait for another thread'
 TEST_CASE("a split refuses bad arguments before anything is sent") {
   test::run_ranks(2, [](Group& world) {
     if (world.rank() == 0) {
-      expect(contains(text_of<InvalidArgument>([&] { world.split(0, 0, {.stream = {5000}}); }), "stream 5000 does not exist"), "stream");
-      expect(contains(text_of<InvalidArgument>([&] { world.split(0, 0, {.timeout = std::chrono::milliseconds(0)}); }), "positive"),
+      expect(contains(failure_of<InvalidArgument>([&] { world.split(0, 0, {.stream = {5000}}); }), "stream 5000 does not exist"), "stream");
+      expect(contains(failure_of<InvalidArgument>([&] { world.split(0, 0, {.timeout = std::chrono::milliseconds(0)}); }), "positive"),
              "timeout");
     }
     expect(world.split(0, -1, {.stream = {9}, .timeout = std::chrono::seconds(30)}).value().size() == 2, "it goes on");
