@@ -2,72 +2,70 @@
 //   ringlet launch --elastic -n 4 -- elastic 20000
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <random>
 #include <ringlet/ringlet.hpp>
+#include <utility>
 #include <vector>
 
 namespace {
 
-constexpr int kBatch = 64;
+constexpr std::uint64_t kBatch = 64;
 constexpr float kSlope = 3, kOffset = -2, kRate = 0.01f;
 
-/// What has to be equal on all ranks after each step.
-struct State {
-  int step = 0;
-  std::vector<float> line{0, 0};  // slope, offset
-};
+/// Slope and offset, which are equal on all ranks after each step.
+using Line = std::vector<float>;
 
-/// The sum of the gradients of this rank's part of the step's batch. The batch is the same however many ranks there are.
-std::vector<float> gradient_of(const State& state, int rank, int size) {
-  std::minstd_rand random(static_cast<unsigned>(state.step) + 1);
-  std::vector<float> gradient{0, 0};
-  for (int sample = 0; sample < kBatch; ++sample) {
+/// The mean gradient of this rank's part of the step's batch, which is the same however many ranks there are.
+void compute_gradient(const ringlet::Step& step, const Line& line, Line& gradient) {
+  std::minstd_rand random(static_cast<unsigned>(step.number()) + 1);
+  gradient = {0, 0};
+  for (std::uint64_t sample = 0; sample < kBatch; ++sample) {
     const float x = static_cast<float>(random() % 2000) / 1000 - 1;
-    if (sample % size != rank) continue;
-    const float error = state.line[0] * x + state.line[1] - (kSlope * x + kOffset);
-    gradient[0] += 2 * error * x;
-    gradient[1] += 2 * error;
+    if (sample < step.first() || sample >= step.first() + step.count()) continue;
+    const float error = line[0] * x + line[1] - (kSlope * x + kOffset);
+    gradient[0] += 2 * error * x / static_cast<float>(step.count());
+    gradient[1] += 2 * error / static_cast<float>(step.count());
   }
-  return gradient;
 }
 
-void train(ringlet::Group world, int steps) {
-  State state;
-  while (state.step < steps) {
-    std::vector<float> gradient = gradient_of(state, world.rank(), world.size());
-    bool has_sum = true;
-    try {
-      world.all_sum(gradient);
-    } catch (const ringlet::PeerLost&) {
-      has_sum = false;
-    }
-    // All that are left take the step, or none does.
-    if (world.agree(has_sum)) {
-      for (std::size_t i = 0; i < state.line.size(); ++i) state.line[i] -= kRate * gradient[i] / kBatch;
-      ++state.step;
-    } else {
-      const ringlet::Reformed next = world.reform();
-      if (next.world.rank() == 0)
-        std::printf("step %d: %d of %d ranks go on\n", state.step, next.world.size(), world.size()), std::fflush(stdout);
-      world = next.world;
-    }
-  }
-  std::printf("rank %d of %d is done: y = %g x + %g\n", world.rank(), world.size(), static_cast<double>(state.line[0]),
-              static_cast<double>(state.line[1]));
+void say(const ringlet::MembershipChange& change) {
+  if (change.world.rank() != 0) return;
+  const auto ranks = change.world.size() + static_cast<int>(change.lost.size());
+  std::printf("step %d: %d of %d ranks go on after %.1f ms: %s\n", static_cast<int>(change.step), change.world.size(), ranks,
+              std::chrono::duration<double, std::milli>(change.pause).count(), change.cause.text().c_str());
+  std::fflush(stdout);
+}
+
+void train(ringlet::Group world, std::uint64_t steps) {
+  Line line{0, 0}, gradient{0, 0};
+  ringlet::Checkpoint state;
+  state.add("model", ringlet::Tree{{"line", line}});
+  ringlet::ElasticTrainer trainer(std::move(world), state, {.on_change = say});
+  trainer.run({.steps = steps, .batch = kBatch}, [&](ringlet::Step& step) {
+    compute_gradient(step, line, gradient);
+    step.average({{"line", gradient}});
+    // On all that are left, or on none: then the step is done again.
+    step.commit([&] {
+      for (std::size_t i = 0; i < line.size(); ++i) line[i] -= kRate * gradient[i];
+    });
+  });
+  std::printf("rank %d of %d is done: y = %g x + %g\n", trainer.world().rank(), trainer.world().size(), static_cast<double>(line[0]),
+              static_cast<double>(line[1]));
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int steps = argc > 1 ? std::atoi(argv[1]) : 20'000;
+  const std::uint64_t steps = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 20'000;
   try {
-    const ringlet::Group world = ringlet::init();
+    ringlet::Group world = ringlet::init();
     std::printf("rank %d of %d begins, process %d\n", world.rank(), world.size(), static_cast<int>(::getpid()));
     std::fflush(stdout);
-    train(world, steps);
+    train(std::move(world), steps);
     return 0;
   } catch (const ringlet::Error& error) {
     std::fprintf(stderr, "elastic: %s\n", error.what());

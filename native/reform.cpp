@@ -130,10 +130,10 @@ bool SharedGroup::run_unless_failed(const CallOptions& call, Result<CollectiveTa
   }
 }
 
-bool SharedGroup::world_has_failed() {
-  bool failed = false;
-  driver().run([&] { failed = !core_.failure().ok(); });
-  return failed;
+Status SharedGroup::world_failure() {
+  Status failure;
+  driver().run([&] { failure = core_.failure(); });
+  return failure;
 }
 
 void SharedGroup::revoke() {

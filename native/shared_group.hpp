@@ -78,7 +78,10 @@ class SharedGroup : public std::enable_shared_from_this<SharedGroup> {
   std::shared_ptr<SharedGroup> split(const CallOptions& call, int color, int key);
 
   // Of an elastic world; see Group's.
+  bool elastic() const { return world_->elastic(); }
   int world_size() const { return core_.options().size; }
+  /// Ok while the world works.
+  Status world_failure();
   std::uint32_t epoch() const { return engine_.options().epoch; }
   /// `before` gets the new world's ranks as they are in this group's world.
   std::shared_ptr<SharedGroup> reform(const CallOptions& call, std::vector<int>& before, std::uint64_t& lineage);
@@ -93,7 +96,7 @@ class SharedGroup : public std::enable_shared_from_this<SharedGroup> {
 
   int core_rank() const { return core_.options().rank; }
   void run_own(const CallOptions& call, Result<CollectiveTask> task);
-  bool world_has_failed();
+  bool world_has_failed() { return !world_failure().ok(); }
   Succession await_succession(std::chrono::milliseconds timeout);
   bool settle_votes();
   bool run_unless_failed(const CallOptions& call, Result<CollectiveTask> task);

@@ -47,6 +47,13 @@ Status Averager::set_weight(std::optional<double> weight) {
   if (Status status = check_weight(weight); !status.ok()) return status;
   if (in_step_) return invalid("the weight is set within a step; set it before the step's first gradient");
   options_.weight = weight;
+  known_total_.reset();
+  return {};
+}
+
+Status Averager::set_weight(double weight, double total) {
+  if (Status status = set_weight(weight); !status.ok()) return status;
+  known_total_ = total;
   return {};
 }
 
@@ -72,8 +79,8 @@ Status Averager::add_all(std::span<const TensorView> gradients) {
 void Averager::begin_step() {
   if (std::exchange(in_step_, true)) return;
   collectives_ = averages_ = 0;
-  factor_ = 1.0;
-  weighted_ = !options_.weight;
+  factor_ = known_total_ ? *options_.weight / *known_total_ : 1.0;
+  weighted_ = !options_.weight || known_total_;
 }
 
 void Averager::end_step() {

@@ -37,6 +37,8 @@ class Averager final : public Procedure {
 
   /// Sets this rank's share from the next step on; `invalid_argument` within a step.
   Status set_weight(std::optional<double> weight);
+  /// The same where the sum of all ranks' weights, which is positive, is known: then no collective is needed to find it.
+  Status set_weight(double weight, double total);
   /// Adds the next gradient; its memory is borrowed until the step has ended.
   Status add(TensorView gradient);
   /// Says that the step's last gradient has been added.
@@ -88,6 +90,7 @@ class Averager final : public Procedure {
   const WorldOptions& group_;
   AverageOptions options_;
   const std::size_t most_bytes_;
+  std::optional<double> known_total_;  // of the ranks' weights
 
   Awaited awaited_ = Awaited::nothing;
   bool in_step_ = false;

@@ -6,6 +6,7 @@
 #if __cplusplus >= 202002L
 #include <ringlet/checkpoint.hpp>
 #include <ringlet/dtype.hpp>
+#include <ringlet/elastic.hpp>
 #include <ringlet/error.hpp>
 #include <ringlet/fsdp.hpp>
 #include <ringlet/gradients.hpp>

@@ -1,7 +1,5 @@
 // Processes of an elastic group are killed one after the other, and those that are left go on.
 #include <signal.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,15 +7,13 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
-#include <cstdio>
 #include <ringlet/ringlet.hpp>
-#include <string>
 #include <vector>
 
 #include "sim/sim_random.hpp"
 #include "tests/campaign.hpp"
 #include "tests/core/seeds.hpp"
-#include "tests/native/ranks.hpp"
+#include "tests/native/elastic_processes.hpp"
 #include "tests/shared_by_processes.hpp"
 
 using namespace ringlet;
@@ -27,10 +23,6 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr int kRanks = 4;
-constexpr unsigned kPatienceSeconds = 60;  // a process that hangs ends by itself
-
-constexpr int kLeftOut = 3;  // how a rank ends that the others went on without
-
 using Clock = std::chrono::steady_clock;
 
 struct Progress {
@@ -42,11 +34,6 @@ struct Crew {
   std::array<Progress, kRanks> ranks;
   std::atomic<bool> stop;
 };
-
-void pass(std::chrono::microseconds time) {
-  const timespec wait{0, static_cast<long>(time.count() * 1000)};
-  ::nanosleep(&wait, nullptr);
-}
 
 /// Adds until it is told to stop, on all ranks in the same step.
 void work(Group group, int origin, Crew& crew) {
@@ -76,35 +63,6 @@ void work(Group group, int origin, Crew& crew) {
   }
 }
 
-::pid_t start(int rank, const LoopbackSocket& coordinator, bool encrypt, Crew& crew, std::chrono::milliseconds heartbeat_timeout = 4s) {
-  const ::pid_t pid = ::fork();
-  if (pid != 0) return pid;
-  ::alarm(kPatienceSeconds);
-  ::signal(SIGABRT, SIG_DFL);
-  try {
-    if (rank == 0)
-      ::setenv("RINGLET_COORDINATOR_FD", std::to_string(coordinator.descriptor).c_str(), 1);
-    else
-      ::close(coordinator.descriptor);
-    InitOptions options;
-    options.rank = rank;
-    options.world_size = kRanks;
-    options.coordinator = to_string(coordinator.address);
-    if (encrypt) options.token = "4n7x-0c5r-9pqa-te2v-hm8j-w3ky-bz16";
-    options.elastic = true;
-    options.on_split = OnSplit::wait;
-    options.status = false;
-    options.heartbeat_timeout = heartbeat_timeout;
-    work(init(options), rank, crew);
-    ::_exit(0);
-  } catch (const PeerLost& lost) {
-    ::_exit(std::string(lost.what()).find("gone on without rank " + std::to_string(rank)) == std::string::npos ? 1 : kLeftOut);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "rank %d: %s\n", rank, error.what());
-    ::_exit(1);
-  }
-}
-
 /// Whether all these ranks are in this epoch and have done a step in it.
 bool are_in(const Crew& crew, const std::vector<int>& ranks, std::uint32_t epoch) {
   return std::all_of(ranks.begin(), ranks.end(), [&](int rank) {
@@ -114,19 +72,7 @@ bool are_in(const Crew& crew, const std::vector<int>& ranks, std::uint32_t epoch
 }
 
 bool wait_until_in(const Crew& crew, const std::vector<int>& ranks, std::uint32_t epoch) {
-  const auto end = Clock::now() + std::chrono::seconds(kPatienceSeconds);
-  while (!are_in(crew, ranks, epoch)) {
-    if (Clock::now() > end) return false;
-    pass(100us);
-  }
-  return true;
-}
-
-/// -1 where a signal has ended it.
-int exit_code_of(::pid_t pid) {
-  int status = 0;
-  REQUIRE(::waitpid(pid, &status, 0) == pid);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return wait_until([&] { return are_in(crew, ranks, epoch); });
 }
 
 }  // namespace
@@ -143,7 +89,8 @@ TEST_CASE("whichever rank is killed, and whenever, the others go on to the last 
     std::array<::pid_t, kRanks> pids{};
     std::vector<int> left;
     for (int rank = 0; rank < kRanks; ++rank) {
-      pids[static_cast<std::size_t>(rank)] = start(rank, coordinator, seed % 2 == 1, crew);
+      pids[static_cast<std::size_t>(rank)] = start_rank(rank, coordinator, {.ranks = kRanks, .encrypt = seed % 2 == 1},
+                                                        [&](Group group) { work(std::move(group), rank, crew); });
       left.push_back(rank);
     }
     ::close(coordinator.descriptor);
@@ -157,8 +104,7 @@ TEST_CASE("whichever rank is killed, and whenever, the others go on to the last 
       const auto begin = Clock::now();
       ::kill(pid, SIGKILL);
       left.erase(victim);
-      int status = 0;
-      REQUIRE(::waitpid(pid, &status, 0) == pid);
+      exit_code_of(pid);
       REQUIRE(wait_until_in(crew, left, epoch));
       campaign.goes_well_since(begin);
     }
@@ -180,7 +126,9 @@ TEST_CASE("a rank that is stopped is left out, and learns it when it goes on") {
     SharedByProcesses<Crew> shared;
     Crew& crew = *shared;
     std::array<::pid_t, kRanks> pids{};
-    for (int rank = 0; rank < kRanks; ++rank) pids[static_cast<std::size_t>(rank)] = start(rank, coordinator, false, crew, 500ms);
+    for (int rank = 0; rank < kRanks; ++rank)
+      pids[static_cast<std::size_t>(rank)] = start_rank(rank, coordinator, {.ranks = kRanks, .heartbeat_timeout = 500ms},
+                                                        [&](Group group) { work(std::move(group), rank, crew); });
     ::close(coordinator.descriptor);
     REQUIRE(wait_until_in(crew, {0, 1, 2, 3}, 0));
     std::vector<int> left{0, 1, 2, 3};

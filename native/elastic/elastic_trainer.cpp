@@ -1,0 +1,235 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <ringlet/elastic.hpp>
+#include <utility>
+
+#include "core/base/refuse.hpp"
+#include "core/gradients/averager.hpp"
+#include "native/agreement.hpp"
+#include "native/elastic/state_sync.hpp"
+#include "native/procedure_driver.hpp"
+#include "native/shared_group.hpp"
+
+namespace ringlet {
+
+namespace {
+
+/// Whether those who are left can go on after it.
+bool is_a_loss(const Status& status) { return status.code() == Errc::peer_lost || status.code() == Errc::cancelled; }
+
+/// The first ranks have one sample more where the batch does not divide evenly.
+std::uint64_t samples_before(std::uint64_t batch, int rank, int ranks) {
+  const auto r = static_cast<std::uint64_t>(rank), n = static_cast<std::uint64_t>(ranks);
+  return batch / n * r + std::min(r, batch % n);
+}
+
+void check(const Checkpoint& state, const ElasticTrainerOptions& options) {
+  for (const Checkpoint::Entry& entry : state.entries())
+    if (!entry.bounds.empty())
+      refuse(fmt::format("'{}' is sharded; an ElasticTrainer keeps tensors that are whole on every rank", entry.name));
+  throw_if_failed(Averager::check(options.average));
+  if (options.average.weight) refuse("the option average.weight is set; an ElasticTrainer weighs each rank by its samples");
+  if (options.min_ranks < 1) refuse(fmt::format("min_ranks is {}; at least one rank is needed", options.min_ranks));
+  if (options.keep < 1) refuse(fmt::format("keep is {}; at least one checkpoint must be kept", options.keep));
+  if (options.checkpoint.empty() && options.checkpoint_every > 0)
+    refuse("checkpoint_every is set without the directory of the checkpoints (the option checkpoint)");
+}
+
+}  // namespace
+
+struct ElasticTrainer::State {
+  State(Group group, Checkpoint contents, ElasticTrainerOptions o)
+      : world(std::move(group)), checkpoint(std::move(contents)), options(std::move(o)) {}
+
+  /// The averages of one world.
+  struct Averages {
+    Averages(const Group& group, const AverageOptions& options)
+        : averager(group.shared().options(), options), driver({group}, options.stream) {}
+    Averager averager;
+    native::ProcedureDriver driver;  // declared last: its destructor waits for the collectives that use the averager's buckets
+  };
+
+  native::SharedGroup& shared() const { return world.shared(); }
+  CallOptions call() const { return {.stream = options.average.stream}; }
+  void settle();
+  void load();
+  void attempt(ElasticTrainer& trainer, const TrainingPlan& plan, const std::function<void(Step&)>& step_function);
+  void save_if_due(const TrainingPlan& plan);
+  void vote();
+  bool goes_on_after(const Error& error) const;
+  void recover();
+
+  Group world;
+  Checkpoint checkpoint;
+  const ElasticTrainerOptions options;
+  std::uint64_t step = 0;
+  std::uint64_t saved = 0;   // the step of the newest checkpoint that all ranks know of, or at which the training began
+  bool is_settled = false;   // once all ranks had the same state
+  bool lacks = false;        // this rank's state is not whole
+  bool is_applying = false;  // stays so where the program's function has thrown
+  bool is_replaced = false;  // since on_state ran last
+  std::unique_ptr<Averages> averages;
+};
+
+/// Makes the ranks' states equal, if they may differ.
+void ElasticTrainer::State::settle() {
+  using Told = std::array<std::uint64_t, 3>;
+  const Told own{is_settled, step, saved};
+  std::vector<Told> all(static_cast<std::size_t>(world.size()));
+  const TensorView gathered{all.data(), DType::u64, all.size() * own.size()};
+  world.all_gather(ConstTensorView(own.data(), DType::u64, own.size()), gathered, call());
+  bool one_is_settled = false, all_are = true;
+  std::uint64_t saved_by_all = saved;
+  for (const auto& [settled, steps, its_saved] : all) {
+    all_are = all_are && settled != 0 && steps == step;
+    if (settled == 0) continue;
+    saved_by_all = one_is_settled ? std::min(saved_by_all, its_saved) : its_saved;
+    one_is_settled = true;
+  }
+  if (!all_are) {
+    if (!one_is_settled) load();
+    const native::Exchange exchange(world, call());
+    const native::HandOver plan = native::compare(exchange, checkpoint, {lacks, step});
+    if (plan.takes(world.rank())) lacks = is_replaced = true;
+    native::hand_over(exchange, checkpoint, plan);
+    lacks = false;
+    step = plan.step;
+    if (!one_is_settled) saved_by_all = step;
+    is_settled = true;
+  }
+  saved = saved_by_all;
+  if (std::exchange(is_replaced, false) && options.on_state) options.on_state(checkpoint, step);
+}
+
+void ElasticTrainer::State::load() {
+  if (options.checkpoint.empty()) return;
+  const auto loaded = load_checkpoint(world, options.checkpoint, checkpoint, {.stream = options.average.stream});
+  if (!loaded) return;
+  step = *loaded;
+  lacks = false;
+  is_replaced = true;
+}
+
+void ElasticTrainer::State::attempt(ElasticTrainer& trainer, const TrainingPlan& plan, const std::function<void(Step&)>& step_function) {
+  const std::uint64_t first = samples_before(plan.batch, world.rank(), world.size());
+  const std::uint64_t count = samples_before(plan.batch, world.rank() + 1, world.size()) - first;
+  try {
+    if (!averages) averages = std::make_unique<Averages>(world, options.average);
+    throw_if_failed(averages->averager.set_weight(static_cast<double>(count), static_cast<double>(plan.batch)));
+    Step attempted(trainer, world, step, first, count);
+    step_function(attempted);
+    if (!attempted.is_committed_) refuse("the step function has returned without a call of Step::commit()");
+  } catch (...) {
+    // The gradients may be gone when the program has the error.
+    averages.reset();
+    throw;
+  }
+}
+
+void ElasticTrainer::State::save_if_due(const TrainingPlan& plan) {
+  const bool due = step == plan.steps || (options.checkpoint_every > 0 && step % options.checkpoint_every == 0);
+  if (options.checkpoint.empty() || !due || saved >= step) return;
+  save_checkpoint(world, options.checkpoint, checkpoint, {.step = step, .keep = options.keep, .stream = options.average.stream});
+  saved = step;
+}
+
+/// Returns on all ranks or on none.
+void ElasticTrainer::State::vote() {
+  if (!shared().elastic() || world.agree(true)) return;
+  throw_if_failed(shared().world_failure());
+  throw Cancelled({Errc::cancelled, "the ranks have not agreed on the step"});
+}
+
+bool ElasticTrainer::State::goes_on_after(const Error& error) const {
+  return shared().elastic() && !is_applying && is_a_loss(error.status()) && is_a_loss(shared().world_failure());
+}
+
+void ElasticTrainer::State::recover() {
+  const auto begin = std::chrono::steady_clock::now();
+  averages.reset();
+  const Status cause = shared().world_failure();
+  const Reformed next = world.reform();
+  world = next.world;
+  if (options.on_change) options.on_change({world, next.lost, cause, step, std::chrono::steady_clock::now() - begin});
+  if (world.size() < options.min_ranks)
+    throw PeerLost({Errc::peer_lost,
+                    fmt::format("{} ranks are left, and min_ranks is {}: {}", world.size(), options.min_ranks, cause.text()),
+                    cause.rank()});
+}
+
+ElasticTrainer::ElasticTrainer(Group world, Checkpoint state, ElasticTrainerOptions options) {
+  check(state, options);
+  state_ = std::make_unique<State>(std::move(world), std::move(state), std::move(options));
+}
+ElasticTrainer::~ElasticTrainer() = default;
+
+void ElasticTrainer::run(const TrainingPlan& plan, const std::function<void(Step&)>& step) {
+  if (plan.batch == 0) refuse("the plan's batch is 0; a step needs at least one sample");
+  if (!step) refuse("the step function is empty");
+  State& state = *state_;
+  if (std::exchange(state.is_applying, false)) {
+    state.is_settled = false;
+    state.lacks = true;
+  }
+  while (true) {
+    try {
+      state.settle();
+      while (state.step < plan.steps) {
+        state.save_if_due(plan);
+        state.attempt(*this, plan, step);
+      }
+      state.save_if_due(plan);
+      // No rank leaves before all know that the last step is committed.
+      state.vote();
+      return;
+    } catch (const Error& error) {
+      if (!state.goes_on_after(error)) throw;
+    }
+    state.recover();
+  }
+}
+
+const Group& ElasticTrainer::world() const noexcept { return state_->world; }
+std::uint64_t ElasticTrainer::step() const noexcept { return state_->step; }
+Checkpoint& ElasticTrainer::state() noexcept { return state_->checkpoint; }
+
+void Step::add(TensorView gradient) {
+  ElasticTrainer::State::Averages& averages = *trainer_.state_->averages;
+  if (is_committed_) refuse("Step::add() after commit()");
+  // What has the weight 0 may hold infinities.
+  if (count_ == 0) copy(Tensor(gradient.dtype(), gradient.shape()), gradient);
+  throw_if_failed(averages.averager.add(gradient));
+  is_averaged_ = false;
+  averages.driver.drive(averages.averager);
+}
+
+void Step::average() {
+  ElasticTrainer::State::Averages& averages = *trainer_.state_->averages;
+  averages.averager.close();
+  averages.driver.drive(averages.averager);
+  is_averaged_ = true;
+}
+
+void Step::average(const Tree& gradients) {
+  native::require_same_tree(world_, "Step::average", gradients, trainer_.state_->options.average.stream);
+  for (const Leaf& leaf : gradients) add(leaf.values);
+  average();
+}
+
+void Step::commit(const std::function<void()>& apply) {
+  ElasticTrainer::State& state = *trainer_.state_;
+  if (is_committed_) refuse("Step::commit() is called a second time in one step");
+  if (!is_averaged_) refuse("Step::commit() before average(): the added gradients do not hold their averages yet");
+  if (!apply) refuse("the function given to Step::commit() is empty");
+  state.vote();
+  is_committed_ = true;
+  state.is_applying = true;
+  apply();
+  state.is_applying = false;
+  ++state.step;
+}
+
+}  // namespace ringlet

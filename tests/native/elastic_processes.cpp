@@ -1,0 +1,72 @@
+#include "tests/native/elastic_processes.hpp"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+
+namespace ringlet::test {
+
+namespace {
+
+constexpr unsigned kPatienceSeconds = 60;
+
+}  // namespace
+
+void pass(std::chrono::microseconds time) {
+  const timespec wait{0, static_cast<long>(time.count() * 1000)};
+  ::nanosleep(&wait, nullptr);
+}
+
+::pid_t start_rank(int rank, const LoopbackSocket& coordinator, const RankProcesses& processes, const std::function<void(Group)>& work) {
+  const ::pid_t pid = ::fork();
+  if (pid != 0) return pid;
+  ::alarm(kPatienceSeconds);
+  ::signal(SIGABRT, SIG_DFL);
+  try {
+    if (rank == 0)
+      ::setenv("RINGLET_COORDINATOR_FD", std::to_string(coordinator.descriptor).c_str(), 1);
+    else
+      ::close(coordinator.descriptor);
+    InitOptions options;
+    options.rank = rank;
+    options.world_size = processes.ranks;
+    options.coordinator = to_string(coordinator.address);
+    if (processes.encrypt) options.token = "4n7x-0c5r-9pqa-te2v-hm8j-w3ky-bz16";
+    options.elastic = true;
+    options.on_split = OnSplit::wait;
+    options.status = false;
+    options.heartbeat_timeout = processes.heartbeat_timeout;
+    work(init(options));
+    ::_exit(0);
+  } catch (const PeerLost& lost) {
+    const bool left_out = std::string(lost.what()).find("gone on without rank " + std::to_string(rank)) != std::string::npos;
+    if (!left_out) std::fprintf(stderr, "rank %d: %s\n", rank, lost.what());
+    ::_exit(left_out ? kLeftOut : 1);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "rank %d: %s\n", rank, error.what());
+    ::_exit(1);
+  }
+}
+
+int exit_code_of(::pid_t pid) {
+  int status = 0;
+  if (::waitpid(pid, &status, 0) != pid) throw std::runtime_error("no process " + std::to_string(pid));
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+bool wait_until(const std::function<bool()>& holds) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(kPatienceSeconds);
+  while (!holds()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    pass(std::chrono::microseconds(100));
+  }
+  return true;
+}
+
+}  // namespace ringlet::test

@@ -1,0 +1,251 @@
+// Processes that train together are killed. What is left is compared, step for step and bit for bit, with a run that nobody disturbs.
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <cstring>
+#include <mutex>
+#include <optional>
+#include <ringlet/ringlet.hpp>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "sim/sim_random.hpp"
+#include "tests/campaign.hpp"
+#include "tests/core/seeds.hpp"
+#include "tests/native/elastic_processes.hpp"
+#include "tests/native/expect.hpp"
+#include "tests/shared_by_processes.hpp"
+
+using namespace ringlet;
+using namespace ringlet::test;
+
+namespace {
+
+constexpr int kRanks = 4;
+constexpr std::uint64_t kMostSteps = 20'000;
+constexpr std::uint64_t kBatch = 22;  // divides evenly by two ranks alone
+
+/// What a rank has after a step.
+struct Record {
+  std::atomic<std::uint64_t> hash;
+  std::atomic<int> ranks;  // how many took the step; 0: this rank did not commit it
+};
+struct Diary {
+  std::array<Record, kMostSteps> records;
+  std::atomic<std::uint32_t> epoch;
+  std::atomic<std::uint32_t> steps_of_epoch;
+  std::atomic<int> fatal_delay;  // if > 0: this rank kills itself so many nanoseconds after the average of its next step has begun
+};
+struct Crew {
+  std::array<Diary, kRanks> ranks;
+  std::atomic<bool> stop, has_parted;
+};
+
+/// How the gradients travel: a tensor of `elements`, perhaps by the ring, and a small one, in buckets of so many bytes.
+struct Way {
+  std::size_t elements;
+  std::int64_t bucket;
+};
+Way way_of(std::uint64_t seed) { return {seed % 2 == 0 ? 100'000U : 50U, seed % 4 < 2 ? 1000 : 1 << 20}; }
+
+/// A state whose every bit depends on all gradients of all steps.
+struct Model {
+  explicit Model(const Way& way) : large(way.elements, 0.5f), large_gradient(way.elements) {}
+  /// They depend on the parameters, as real ones do, and each addition rounds.
+  void compute_gradients(const Step& step, std::uint64_t number) {
+    for (std::vector<float>* gradient : {&small_gradient, &large_gradient}) {
+      const std::vector<float>& parameters = gradient == &small_gradient ? small : large;
+      for (std::size_t i = 0; i < gradient->size(); ++i) (*gradient)[i] = 0.01f * parameters[i];
+      for (std::uint64_t sample = step.first(); sample < step.first() + step.count(); ++sample) {
+        const auto spread = static_cast<float>((number * 977 + sample * 131) % 1009) / 7;
+        for (std::size_t i = sample % 16; i < gradient->size(); i += 16) (*gradient)[i] += spread / static_cast<float>(step.count());
+      }
+    }
+  }
+  void apply() {
+    for (std::size_t i = 0; i < small.size(); ++i) small[i] -= 0.1f * small_gradient[i];
+    for (std::size_t i = 0; i < large.size(); ++i) large[i] -= 0.1f * large_gradient[i];
+  }
+  /// FNV-1a over 64 bits at a time.
+  std::uint64_t hash() const {
+    std::uint64_t hash = 14'695'981'039'346'656'037U;
+    for (const std::vector<float>* parameters : {&small, &large})
+      for (std::size_t i = 0; i + 1 < parameters->size(); i += 2) {
+        std::uint64_t bits = 0;
+        std::memcpy(&bits, parameters->data() + i, sizeof bits);
+        hash = (hash ^ bits) * 1'099'511'628'211U;
+      }
+    return hash;
+  }
+  Checkpoint checkpoint() {
+    Checkpoint state;
+    state.add("model", Tree{{"small", small}, {"large", large}});
+    return state;
+  }
+
+  Tree gradients(std::vector<float>& stop) { return {{"large", large_gradient}, {"small", small_gradient}, {"stop", stop}}; }
+
+  std::vector<float> small = std::vector<float>(50, 1.0f), large;
+  std::vector<float> small_gradient = std::vector<float>(50), large_gradient;
+};
+
+struct Stopped {};
+
+void die_after(std::chrono::nanoseconds delay) {
+  std::thread([end = std::chrono::steady_clock::now() + delay] {
+    while (std::chrono::steady_clock::now() < end) {
+    }
+    ::kill(::getpid(), SIGKILL);
+  }).detach();
+}
+
+/// Trains until it is told to stop, on all ranks after the same step.
+void work(Group group, int origin, Crew& crew, const Way& way) {
+  Diary& diary = crew.ranks[static_cast<std::size_t>(origin)];
+  Model model(way);
+  std::vector<float> stop(1);
+  ElasticTrainerOptions options;
+  options.average.all_reduce_size = way.bucket;
+  options.on_change = [&](const MembershipChange& change) {
+    diary.steps_of_epoch = 0;
+    diary.epoch = change.world.epoch();
+  };
+  // Those who are left have committed the same steps, so none needs the state of another.
+  options.on_state = [&](const Checkpoint&, std::uint64_t) { crew.has_parted = true; };
+  ElasticTrainer trainer(std::move(group), model.checkpoint(), options);
+  group = Group();
+  try {
+    trainer.run({.steps = kMostSteps, .batch = kBatch}, [&](Step& step) {
+      model.compute_gradients(step, step.number());
+      stop[0] = crew.stop ? 1 : 0;
+      if (diary.fatal_delay > 0) die_after(std::chrono::nanoseconds(diary.fatal_delay));
+      step.average(model.gradients(stop));
+      step.commit([&] {
+        model.apply();
+        Record& record = diary.records[step.number()];
+        record.hash = model.hash();
+        record.ranks = step.world().size();
+        ++diary.steps_of_epoch;
+      });
+      if (stop[0] > 0) throw Stopped();
+    });
+  } catch (const Stopped&) {
+  }
+}
+
+bool all_have_stepped(const Crew& crew, const std::vector<int>& ranks, std::uint32_t epoch) {
+  return std::all_of(ranks.begin(), ranks.end(), [&](int rank) {
+    const Diary& diary = crew.ranks[static_cast<std::size_t>(rank)];
+    return diary.epoch >= epoch && diary.steps_of_epoch > 0;
+  });
+}
+
+/// What all who committed a step say of it. Fails where they do not say the same.
+struct Committed {
+  std::uint64_t hash = 0;
+  int ranks = 0;
+};
+std::vector<Committed> history(const Crew& crew) {
+  std::vector<Committed> steps;
+  for (std::uint64_t number = 0; number < kMostSteps; ++number) {
+    Committed committed;
+    for (const Diary& diary : crew.ranks) {
+      const Record& record = diary.records[number];
+      if (record.ranks == 0) continue;
+      if (committed.ranks != 0 && (committed.hash != record.hash || committed.ranks != record.ranks))
+        throw std::runtime_error("step " + std::to_string(number) + " differs between the ranks");
+      committed = {record.hash, record.ranks};
+    }
+    if (committed.ranks == 0) break;
+    steps.push_back(committed);
+  }
+  return steps;
+}
+
+/// Does the same steps with as many ranks each, undisturbed, in a group that is not elastic. Returns the first step that differs.
+std::optional<std::uint64_t> first_difference(const std::vector<Committed>& steps, const Way& way) {
+  Model state(way);
+  std::mutex mutex;
+  std::optional<std::uint64_t> differs;
+  for (std::uint64_t begin = 0; begin < steps.size();) {
+    const int ranks = steps[begin].ranks;
+    std::uint64_t end = begin;
+    while (end < steps.size() && steps[end].ranks == ranks) ++end;
+    const Model before = state;
+    run_ranks(ranks, [&](Group& group) {
+      Model model = before;
+      ElasticTrainerOptions options;
+      options.average.all_reduce_size = way.bucket;
+      ElasticTrainer trainer(group, model.checkpoint(), options);
+      std::vector<float> stop(1);
+      trainer.run({.steps = end - begin, .batch = kBatch}, [&](Step& step) {
+        const std::uint64_t number = begin + step.number();
+        model.compute_gradients(step, number);
+        step.average(model.gradients(stop));
+        step.commit([&] { model.apply(); });
+        const std::lock_guard lock(mutex);
+        if (model.hash() != steps[number].hash && (!differs || number < *differs)) differs = number;
+      });
+      const std::lock_guard lock(mutex);
+      state = model;
+    });
+    if (differs) return differs;
+    begin = end;
+  }
+  return differs;
+}
+
+}  // namespace
+
+TEST_CASE("whichever rank is killed in training, and whenever, every step is that of an undisturbed run") {
+  Campaign campaign("ranks that train are killed, one after the other: the next step is committed");
+  for (const auto seed : seeds(67)) {
+    CAPTURE(seed);
+    SimRandom random(seed);
+    const LoopbackSocket coordinator = open_loopback_socket();
+    SharedByProcesses<Crew> shared;
+    Crew& crew = *shared;
+    std::array<::pid_t, kRanks> pids{};
+    std::vector<int> left;
+    const Way way = way_of(seed);
+    for (int rank = 0; rank < kRanks; ++rank) {
+      pids[static_cast<std::size_t>(rank)] = start_rank(rank, coordinator, {.ranks = kRanks, .encrypt = seed % 2 == 1},
+                                                        [&](Group group) { work(std::move(group), rank, crew, way); });
+      left.push_back(rank);
+    }
+    ::close(coordinator.descriptor);
+    REQUIRE(wait_until([&] { return all_have_stepped(crew, left, 0); }));
+    for (std::uint32_t epoch = 1; epoch < kRanks; ++epoch) {
+      campaign.begin();
+      pass(std::chrono::microseconds(random.below(20'000)));
+      const auto victim = left.begin() + static_cast<std::ptrdiff_t>(random.below(left.size()));
+      CAPTURE(epoch, *victim);
+      const ::pid_t pid = pids[static_cast<std::size_t>(*victim)];
+      // Every other one dies within a collective, when some of the others may have its part and some not.
+      if (random.chance(500))
+        ::kill(pid, SIGKILL);
+      else
+        crew.ranks[static_cast<std::size_t>(*victim)].fatal_delay = 1 + static_cast<int>(random.below(200'000));
+      left.erase(victim);
+      exit_code_of(pid);
+      const auto begin = std::chrono::steady_clock::now();
+      REQUIRE(wait_until([&] { return all_have_stepped(crew, left, epoch); }));
+      campaign.goes_well_since(begin);
+    }
+    crew.stop = true;
+    for (const int rank : left) CHECK(exit_code_of(pids[static_cast<std::size_t>(rank)]) == 0);
+    CHECK_FALSE(crew.has_parted);
+    const std::vector<Committed> steps = history(crew);
+    CHECK(steps.size() < kMostSteps);
+    const auto differs = first_difference(steps, way);
+    CAPTURE(steps.size(), differs.value_or(0));
+    CHECK_FALSE(differs);
+  }
+}
