@@ -167,6 +167,7 @@ CONFINED = [
             "examples/",
             "bindings/generator/",
             "include/ringlet/checkpoint.hpp",
+            "include/ringlet/elastic.hpp",
             "transport/uv/interface_traits_linux.cpp",
         ),
         "files are opened above the transport",
