@@ -181,6 +181,7 @@ std::optional<Group> Group::split(int color, int key, const CallOptions& options
   return part ? std::optional<Group>(Group(std::move(part))) : std::nullopt;
 }
 
+bool Group::elastic() const noexcept { return shared_->elastic(); }
 std::uint32_t Group::epoch() const noexcept { return shared_->epoch(); }
 
 Reformed Group::reform(const CallOptions& options) const {

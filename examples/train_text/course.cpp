@@ -24,9 +24,9 @@ bool checkpoint_is_due(const Settings& settings, int steps_done) {
 }  // namespace
 
 std::string_view name_of(Act act) {
-  constexpr std::array<std::string_view, 15> kNames{"beginning", "parameters", "state",   "validation", "validation_sum",
-                                                    "gradients", "average",    "apply",   "loss_sum",   "speeds",
-                                                    "hashes",    "checkpoint", "waiting", "sample",     "end"};
+  constexpr std::array<std::string_view, 16> kNames{"beginning", "parameters", "state", "validation", "validation_sum", "gradients",
+                                                    "average",   "loss_sum",   "apply", "speeds",     "hashes",         "checkpoint",
+                                                    "waiting",   "sample",     "end",   "regroup"};
   return kNames[static_cast<std::size_t>(act)];
 }
 
@@ -58,6 +58,7 @@ void Course::begin_at(int step) {
 
 void Course::go_on() {
   if (act() == Act::end) return;
+  if (act() == Act::apply) committed_ = step_ + 1;
   if (++next_ < acts_.size()) return;
   if (step_planned_) ++step_;
   step_planned_ = step_ < settings_.steps;
@@ -67,11 +68,31 @@ void Course::go_on() {
   plan_end();
 }
 
+void Course::go_back() {
+  next_ = 0;
+  step_planned_ = committed_ > 0;
+  if (!step_planned_) {
+    acts_ = {Act::beginning};
+    return;
+  }
+  step_ = committed_ - 1;
+  acts_ = acts_after_commit();
+  acts_.insert(acts_.begin(), Act::apply);
+  go_on();
+}
+
 void Course::plan_step() {
-  acts_ = {Act::gradients, Act::average, Act::apply, Act::loss_sum};
-  if (speeds_are_due(settings_, step_ + 1)) acts_.push_back(Act::speeds);
-  if (check_is_due(settings_, step_ + 1)) acts_.push_back(Act::hashes);
-  if (checkpoint_is_due(settings_, step_ + 1)) acts_.push_back(Act::checkpoint);
+  acts_ = {Act::gradients, Act::average, Act::loss_sum, Act::apply};
+  const std::vector<Act> more = acts_after_commit();
+  acts_.insert(acts_.end(), more.begin(), more.end());
+}
+
+std::vector<Act> Course::acts_after_commit() const {
+  std::vector<Act> acts;
+  if (speeds_are_due(settings_, step_ + 1)) acts.push_back(Act::speeds);
+  if (check_is_due(settings_, step_ + 1)) acts.push_back(Act::hashes);
+  if (checkpoint_is_due(settings_, step_ + 1)) acts.push_back(Act::checkpoint);
+  return acts;
 }
 
 void Course::plan_end() { acts_ = {Act::validation, Act::validation_sum, Act::hashes, Act::waiting, Act::sample, Act::end}; }

@@ -21,14 +21,15 @@ enum class Act : std::uint8_t {
   validation_sum,  // [all-reduce sum, 1 f64]
   gradients,       // forward and backward over this rank's share of the batch
   average,         // [weighted average of the gradients, part by part as `Transformer::gradient_parts` names them]
-  apply,           // the optimizer's step
   loss_sum,        // [all-reduce sum, 1 f64]
+  apply,           // [elastic groups: agree()] the optimizer's step, which commits the step: on all ranks or on none
   speeds,          // [all-gather, 1 f64 each: seconds per sequence since the last time; 0 if none was computed]
   hashes,          // [all-gather, 1 u64 each: the hash of the parameters]
   checkpoint,      // native ranks with files save
   waiting,         // [all-reduce sum, 1 f64: the fraction of its time that a rank waited for the others]
   sample,          // the model writes a text, if one was asked for
   end,
+  regroup,  // [reform()] ranks were lost, and the others go on; in no course
 };
 /// Returns the act's name as written above, for example "loss_sum".
 std::string_view name_of(Act act);
@@ -47,14 +48,19 @@ class Course {
   /// Sets the first step of this run. It is called after `beginning`.
   void begin_at(int step);
   void go_on();
+  /// Goes back to what follows the last committed step or, if none was committed, to the beginning. When a rank is lost, the others may be
+  /// at different acts, but all have committed the same steps.
+  void go_back();
 
  private:
   void plan_step();
+  std::vector<Act> acts_after_commit() const;
   void plan_end();
 
   Settings settings_;
   int step_ = 0;
   bool step_planned_ = false;
+  int committed_ = 0;  // steps; 0 until this run has committed one
   std::vector<Act> acts_;
   std::size_t next_ = 0;
 };

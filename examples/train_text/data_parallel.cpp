@@ -8,12 +8,20 @@ namespace train_text {
 
 DataParallel::DataParallel(const Settings& settings, Transformer<float>& model, ringlet::Group group)
     : Replica(settings, model),
+      settings_(settings),
       group_(group),
       options_{.all_reduce_size = settings.all_reduce_size, .communication_type = settings.communication_type},
       weighted_(shares_are_weighted(settings, group.size())),
       overlapped_(settings.guests == 0),
       parts_(tree_of_parts(model.gradient_parts(), memory_.gradients())),
       averager_(group, options_) {}
+
+void DataParallel::set_group(const ringlet::Group& group) {
+  group_ = group;
+  weighted_ = shares_are_weighted(settings_, group.size());
+  options_.weight.reset();
+  averager_ = ringlet::GradientAverager(group, options_);
+}
 
 void DataParallel::begin_gradients(int samples, int /*batch*/, int /*ranks*/) {
   if (!weighted_) return;

@@ -17,8 +17,11 @@ class DataParallel final : public Replica {
   void gradients_ready(std::span<float> gradients) override;
   void average() override;
   void add_to(ringlet::Checkpoint& checkpoint) override;
+  bool survives_losses() const override { return true; }
+  void set_group(const ringlet::Group& group) override;
 
  private:
+  const Settings settings_;
   ringlet::Group group_;
   ringlet::AverageOptions options_;
   bool weighted_;

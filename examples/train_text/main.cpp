@@ -44,6 +44,14 @@ bool is_first_rank() {
   return !says_another("RINGLET_RANK") && !says_another("MLX_RANK");
 }
 
+/// Ranks that are lost do not end a run, unless the environment says otherwise. In a group with browsers they do.
+ringlet::InitOptions group_options() {
+  const char* guests = std::getenv("RINGLET_GUESTS");
+  ringlet::InitOptions options;
+  if (std::getenv("RINGLET_ELASTIC") == nullptr && (guests == nullptr || std::string_view(guests) == "0")) options.elastic = true;
+  return options;
+}
+
 /// Prints rank 0's report of a run, and writes each rank's logs.
 class Reporter {
  public:
@@ -52,7 +60,7 @@ class Reporter {
     report_.ranks = group.size();
     report_.unigram_entropy = unigram_entropy(corpus.text());
     report_.mode = name_of(options.mode);
-    if (speaks_) loss_log_ = open_log(options.log_losses, "--log-losses", options.resume);
+    begin_to_speak(options.resume);
     if (!options.log_hashes.empty())
       hash_log_ = open_log(fmt::format("{}.{}", options.log_hashes.string(), group.rank()), "--log-hashes", options.resume);
   }
@@ -67,8 +75,9 @@ class Reporter {
   void after(Act act, const Trainer& trainer) {
     if (act == Act::beginning) began(trainer);
     if (act == Act::validation_sum) validated(trainer.run().validation_loss());
-    if (act == Act::loss_sum) took_step(trainer.run());
+    if (act == Act::apply) took_step(trainer.run());
     if (act == Act::hashes) compared(trainer.run());
+    if (act == Act::regroup) regrouped(trainer);
   }
 
   void end(const Trainer& trainer) {
@@ -87,12 +96,29 @@ class Reporter {
  private:
   double tokens_per_step() const { return static_cast<double>(options_.batch) * options_.shape.context; }
 
+  void begin_to_speak(bool appends) {
+    if (speaks_) loss_log_ = open_log(options_.log_losses, "--log-losses", appends);
+  }
+
   void began(const Trainer& trainer) {
     steps_done_ = trainer.first_step();
     report_.steps = options_.steps - steps_done_;
     if (!speaks_) return;
     if (options_.resume) fmt::print(out_, "{} steps are done; {} are left\n", steps_done_, report_.steps);
-    progress_.emplace(out_, steps_done_, options_.steps, tokens_per_step());
+    show_progress();
+  }
+
+  void show_progress() { progress_.emplace(out_, steps_done_, options_.steps, tokens_per_step()); }
+
+  /// Where rank 0 was lost, the next one is rank 0 now.
+  void regrouped(const Trainer& trainer) {
+    const Regrouping& now = trainer.regrouping();
+    report_.ranks = now.ranks;
+    if (trainer.group().rank() != 0) return;
+    if (!std::exchange(speaks_, true)) begin_to_speak(true);
+    if (!progress_) show_progress();
+    progress_->note(fmt::format("step {}: {} of {} ranks go on, after {:.0f} ms: {}", steps_done_, now.ranks, now.ranks_before,
+                                now.seconds * 1e3, now.cause));
   }
 
   void validated(double loss) {
@@ -103,7 +129,7 @@ class Reporter {
   void took_step(const Run& run) {
     ++steps_done_;
     if (!speaks_) return;
-    if (loss_log_.is_open()) loss_log_ << fmt::format("{} {}\n", steps_done_ - 1, run.loss());
+    if (loss_log_.is_open()) loss_log_ << fmt::format("{} {}\n", steps_done_ - 1, run.loss()) << std::flush;
     progress_->update(steps_done_, run.loss(), run.waiting_share());
   }
 
@@ -125,15 +151,15 @@ class Reporter {
 int run(Options own) {
   std::optional<Bytes> text;
   if (is_first_rank()) text = load_text(own.data);
-  ringlet::Group group = ringlet::init();
+  ringlet::Group group = ringlet::init(group_options());
   set_guests(own, group.guests());
-  const Opening opening = open_run(group, own, [&] { return text ? *std::move(text) : load_text(own.data); });
+  const Opening opening = open_run(group, own, [&] { return text ? std::exchange(text, std::nullopt).value() : load_text(own.data); });
   if (!opening.overruled.empty())
     fmt::print(stderr, "train_text: rank 0 decides about the settings; other than was given to rank {}, {}\n", group.rank(),
                opening.overruled);
 
   Reporter reporter(opening.options, opening.corpus, group);
-  Trainer trainer(opening.options, opening.corpus, group);
+  Trainer trainer(opening.options, opening.corpus, std::move(group));
   reporter.begin(trainer, opening.corpus.text().size());
   for (Act act = Act::beginning; act != Act::end; reporter.after(act, trainer)) act = trainer.advance();
   reporter.end(trainer);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "input_error.hpp"
 
@@ -55,9 +56,7 @@ std::string overruled_options(const Options& own, const Settings& settings) {
   return text;
 }
 
-}  // namespace
-
-Opening open_run(ringlet::Group& group, const Options& own, const std::function<Bytes()>& load) {
+Opening open_in(ringlet::Group& group, const Options& own, const std::function<Bytes()>& load) {
   const bool sends = group.rank() == 0;
   Sent sent;
   if (sends) sent = what_rank_0_sends(own, group.size(), load);
@@ -79,6 +78,22 @@ Opening open_run(ringlet::Group& group, const Options& own, const std::function<
   body.erase(body.begin(), text_begin);
   std::string overruled = sends ? std::string() : overruled_options(own, options);
   return {std::move(options), Corpus(std::move(body), announcement.settings.shape.context), std::move(overruled)};
+}
+
+}  // namespace
+
+Opening open_run(ringlet::Group& group, const Options& own, const std::function<Bytes()>& load) {
+  while (true) {
+    std::optional<Opening> opening;
+    try {
+      opening = open_in(group, own, load);
+    } catch (const ringlet::PeerLost&) {
+      if (!group.elastic()) throw;
+    }
+    // All begin, or all that are left open the run once more.
+    if (!group.elastic() || group.agree(opening.has_value())) return *std::move(opening);
+    group = group.reform().world;
+  }
 }
 
 }  // namespace train_text

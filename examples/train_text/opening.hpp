@@ -17,7 +17,9 @@ struct Opening {
 };
 
 /// Rank 0 sends its settings and its text to all ranks. Only rank 0 calls `load`, which returns the text. The other ranks' settings are
-/// ignored; their remaining options count. Collective. If rank 0 cannot begin, throws `InputError` with rank 0's reason on all ranks.
+/// ignored; their remaining options count. Collective. If ranks of an elastic group are lost meanwhile,
+/// `group` becomes that of the others, and a rank that is rank 0 now calls `load`. If rank 0 cannot begin, throws `InputError` with rank
+/// 0's reason on all ranks.
 Opening open_run(ringlet::Group& group, const Options& own, const std::function<Bytes()>& load);
 
 }  // namespace train_text

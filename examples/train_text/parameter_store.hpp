@@ -12,7 +12,8 @@
 
 namespace ringlet {
 class Checkpoint;
-}
+class Group;
+}  // namespace ringlet
 
 namespace train_text {
 
@@ -38,6 +39,11 @@ class ParameterStore : public ModuleMemory<float> {
   virtual void average() {}
   /// Clips the gradients' norm and updates the parameters.
   virtual void apply_gradients() = 0;
+
+  /// Whether training goes on when a rank is lost: whether this rank's memory holds the whole state.
+  virtual bool survives_losses() const { return false; }
+  /// Goes on in another group, between two acts.
+  virtual void set_group(const ringlet::Group& /*group*/) {}
 
   /// The size of the parameters that this rank keeps between two steps.
   virtual std::size_t parameter_bytes() const = 0;

@@ -78,4 +78,9 @@ void Progress::update(int step, double loss, double communication_share) {
   std::fflush(out_);
 }
 
+void Progress::note(const std::string& line) {
+  fmt::print(out_, "{}{}\n", on_terminal_ ? "\r\x1b[K" : "", line);
+  std::fflush(out_);
+}
+
 }  // namespace train_text

@@ -28,6 +28,8 @@ class Progress {
   Progress(std::FILE* out, int first_step, int steps, double tokens_per_step);
   /// Call this after each step. It draws if enough time has passed since the last drawing, and always after the last step.
   void update(int step, double loss, double communication_share);
+  /// Writes a line that stays.
+  void note(const std::string& line);
 
  private:
   using Clock = std::chrono::steady_clock;

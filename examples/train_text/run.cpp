@@ -49,7 +49,10 @@ bool Run::work(int samples) {
   bool done = true;
   if (act() == Act::validation) done = validate(samples);
   if (act() == Act::gradients) done = compute_gradients(samples);
-  if (act() == Act::apply) store_.apply_gradients();
+  if (act() == Act::apply) {
+    store_.apply_gradients();
+    end_step();
+  }
   if (done) go_on();
   return done;
 }
@@ -60,6 +63,20 @@ void Run::go_on() {
 }
 
 void Run::pass() { go_on(); }
+
+/// Some ranks may have taken in speeds that others lack, so all forget them.
+void Run::regroup(int rank, int ranks) {
+  rank_ = rank;
+  ranks_ = ranks;
+  speeds_ = Speeds(ranks);
+  counts_ = speeds_.counts(settings_.batch);
+  all_seconds_.assign(static_cast<std::size_t>(ranks), 0.0);
+  all_hashes_.assign(static_cast<std::size_t>(ranks), 0);
+  samples_since_speeds_ = 0;
+  seconds_since_speeds_ = 0;
+  computed_ = 0;
+  course_.go_back();
+}
 
 bool Run::validate(int samples) {
   const Slice mine = slice_of_validation();
@@ -168,7 +185,6 @@ std::string Run::exchanged() {
     case Act::loss_sum:
       loss_ = loss_sum_;
       waiting_seconds_ += seconds_between(wait_began_, Clock::now());
-      end_step();
       if (!std::isfinite(loss_)) {
         problem = "the loss of step " + std::to_string(step()) + " is " + std::to_string(loss_) + ": try a smaller --learning-rate";
       }

@@ -53,6 +53,8 @@ class Run {
   void begin_average();
   void averaged();
   void pass();
+  /// Goes back to what follows the last committed step, as another rank of other ranks.
+  void regroup(int rank, int ranks);
 
   /// Called as soon as this rank's part of a step's loss is known, which may be before the backward pass. `exchange_of_loss` may be started
   /// then on its own stream, and need be finished only at `loss_sum`.

@@ -102,6 +102,7 @@ void TrainText::compute(int samples) {
   const Act act = run.act();
   const int share = run.share();
   if (!run.work(std::max(samples, 1))) return;
+  if (act == Act::apply) ++steps_done_;
   if (act == Act::gradients) tokens_ += static_cast<double>(share) * run.settings().shape.context;
   prepare();
 }
@@ -116,7 +117,6 @@ void TrainText::done() {
       problem = run.exchanged();
     }
     if (act == Act::beginning) steps_done_ = run.step();
-    if (act == Act::loss_sum) ++steps_done_;
     if (act == Act::validation_sum) ++validations_;
   } else if (announcement_) {
     take_body();

@@ -1,5 +1,6 @@
 #include "trainer.hpp"
 
+#include <chrono>
 #include <span>
 #include <stdexcept>
 
@@ -40,15 +41,50 @@ Trainer::~Trainer() = default;
 
 Act Trainer::advance() {
   const Act act = run_->act();
+  std::string cause;
+  try {
+    carry_out(act);
+    return act;
+  } catch (const ringlet::Error& error) {
+    if (!goes_on_after(error)) throw;
+    cause = error.what();
+  }
+  regroup(cause);
+  return Act::regroup;
+}
+
+bool Trainer::goes_on_after(const ringlet::Error& error) const {
+  return group_.elastic() && store_->survives_losses() && error.status().code() == ringlet::Errc::peer_lost;
+}
+
+void Trainer::regroup(const std::string& cause) {
+  const auto begin = std::chrono::steady_clock::now();
+  loss_sum_.reset();
+  const ringlet::Reformed next = group_.reform();
+  regrouping_ = {next.world.size(), group_.size(), cause, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
+  group_ = next.world;
+  store_->set_group(group_);
+  run_->regroup(group_.rank(), group_.size());
+}
+
+/// Returns on all ranks or on none, so that all who go on after a loss have the same parameters.
+void Trainer::commit() {
+  if (group_.elastic() && !group_.agree(true)) group_.barrier();
+}
+
+void Trainer::carry_out(Act act) {
   switch (act) {
     case Act::beginning:
       begin();
       carry_out_exchange();
       first_step_ = run_->step();
       break;
+    case Act::apply:
+      if (store_->survives_losses()) commit();
+      run_->work(Run::kAll);
+      break;
     case Act::validation:
     case Act::gradients:
-    case Act::apply:
       run_->work(Run::kAll);
       break;
     case Act::average:
@@ -69,7 +105,6 @@ Act Trainer::advance() {
     default:
       carry_out_exchange();
   }
-  return act;
 }
 
 void Trainer::carry_out_exchange() {

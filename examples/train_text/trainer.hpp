@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <ringlet/error.hpp>
 #include <ringlet/group.hpp>
 #include <string>
 
@@ -13,19 +14,32 @@
 
 namespace train_text {
 
+/// How the group of a run has become another.
+struct Regrouping {
+  int ranks = 0;         // that go on
+  int ranks_before = 0;  // of the group before
+  std::string cause;
+  double seconds = 0;  // in which the ranks agreed on it
+};
+
 /// A native rank's part of a run. It carries out the acts of its `Run` in order, with blocking calls. All members are collective: every
-/// rank calls them in the same order. They throw `ringlet::Error` if the group fails.
+/// rank calls them in the same order. They throw `ringlet::Error` if the group fails and cannot go on without those that were lost.
 class Trainer {
  public:
   /// `options` and `corpus` are the same on all ranks (see opening.hpp) and must outlive the trainer.
   Trainer(const Options& options, const Corpus& corpus, ringlet::Group group);
   ~Trainer();
 
-  /// Carries out the next act and returns it, or returns `Act::end` if nothing is left. With `options.resume` the first act loads the
-  /// newest checkpoint. Throws `InputError` if that one does not fit, or if a checkpoint exists and `options.resume` is false. Throws
-  /// `std::runtime_error` on all ranks if training cannot continue: ranks whose parameters differ, or a loss that is not finite.
+  /// Carries out the next act and returns it, or returns `Act::end` if nothing is left. If ranks were lost meanwhile, and the mode of
+  /// training can go on without them, it returns `Act::regroup` instead, and goes back to what follows the last committed step. With
+  /// `options.resume` the first act loads the newest checkpoint. Throws `InputError` if that one does not fit, or if a checkpoint exists
+  /// and `options.resume` is false. Throws `std::runtime_error` on all ranks if training cannot continue: ranks whose parameters differ, or
+  /// a loss that is not finite.
   Act advance();
 
+  const ringlet::Group& group() const { return group_; }
+  /// Known after `Act::regroup`.
+  const Regrouping& regrouping() const { return regrouping_; }
   const Run& run() const { return *run_; }
   Run& run() { return *run_; }
   /// The number of steps done before this run. Known after `beginning`.
@@ -37,7 +51,11 @@ class Trainer {
   const std::string& sample() const { return sample_; }
 
  private:
+  void carry_out(Act act);
+  bool goes_on_after(const ringlet::Error& error) const;
+  void regroup(const std::string& cause);
   void begin();
+  void commit();
   bool has_checkpoints() const;
   ringlet::Group saving_group() const;
   void carry_out_exchange();
@@ -51,6 +69,7 @@ class Trainer {
   std::unique_ptr<Run> run_;
   std::optional<ringlet::Work> loss_sum_;  // runs from when the loss is known
   int first_step_ = 0;
+  Regrouping regrouping_;
   std::string sample_;
 };
 

@@ -248,6 +248,8 @@ class Group {
 
   // Elastic groups (InitOptions::elastic) survive the loss of ranks. docs/elastic.md says what is promised.
 
+  /// Whether this group's world survives the loss of ranks.
+  bool elastic() const noexcept;
   /// How often the world was formed anew before this group was made: 0 at first.
   std::uint32_t epoch() const noexcept;
   /// Waits until the ranks that are left have agreed on who goes on, and returns their world. To be called, by all of them, once a call has

@@ -47,7 +47,7 @@ Settings unusual_settings() {
 
 TEST_CASE("a run's course") {
   const std::string ends = " validation validation_sum hashes waiting sample";
-  const std::string step = " gradients average apply loss_sum";
+  const std::string step = " gradients average loss_sum apply";
   Settings settings;
   settings.steps = 2;
   CHECK(course_of(settings, 0) == "beginning parameters validation validation_sum" + step + step + ends);
@@ -62,6 +62,41 @@ TEST_CASE("a run's course") {
   settings.checkpoint_every = 4;
   CHECK(course_of(settings, 1) == "beginning parameters state validation validation_sum" + step + " speeds hashes" + step + " speeds" +
                                       step + " hashes checkpoint" + step + " checkpoint" + ends);
+}
+
+TEST_CASE("a course goes back to what follows the last committed step, from wherever it is") {
+  Settings settings;
+  settings.steps = 4;
+  settings.check_every = 2;
+  settings.saves = true;
+  settings.checkpoint_every = 2;
+  const auto course_from = [](Course course) {
+    std::string text;
+    for (; course.act() != Act::end; course.go_on()) text += std::string(text.empty() ? "" : " ") + std::string(name_of(course.act()));
+    return text;
+  };
+  Course course(settings);
+  int committed = 0;
+  std::vector<std::string> rests(5);
+  for (; course.act() != Act::end; course.go_on()) {
+    if (course.act() == Act::beginning) course.begin_at(0);
+    CAPTURE(name_of(course.act()), course.step(), committed);
+    Course other = course;
+    other.go_back();
+    if (committed == 0) {
+      CHECK(other.act() == Act::beginning);
+      other.begin_at(0);
+    }
+    // All ranks that have committed the same steps go on alike.
+    std::string& rest = rests[static_cast<std::size_t>(committed)];
+    if (rest.empty()) rest = course_from(other);
+    CHECK(course_from(other) == rest);
+    if (course.act() == Act::apply) ++committed;
+  }
+  const std::string step = "gradients average loss_sum apply", ends = "validation validation_sum hashes waiting sample";
+  CHECK(rests[1] == step + " hashes checkpoint " + step + " " + step + " checkpoint " + ends);
+  CHECK(rests[2] == "hashes checkpoint " + step + " " + step + " checkpoint " + ends);
+  CHECK(rests[4] == "checkpoint " + ends);
 }
 
 TEST_CASE("settings arrive as they were sent") {

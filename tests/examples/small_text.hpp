@@ -1,8 +1,10 @@
 #pragma once
 
+#include <catch2/catch.hpp>
 #include <corpus.hpp>
 #include <options.hpp>
 #include <string_view>
+#include <vector>
 
 namespace train_text {
 
@@ -23,6 +25,12 @@ inline Corpus small_corpus(std::string_view verse = "one two three four, who is 
   Bytes text;
   for (int i = 0; i < 30; ++i) text.insert(text.end(), verse.begin(), verse.end());
   return {std::move(text), small_options().shape.context};
+}
+
+/// Losses that differ in rounding alone, since the sums are in another order.
+inline void check_same(const std::vector<double>& losses, const std::vector<double>& expected) {
+  REQUIRE(losses.size() == expected.size());
+  for (std::size_t step = 0; step < losses.size(); ++step) CHECK(losses[step] == Approx(expected[step]).epsilon(2e-5));
 }
 
 }  // namespace train_text

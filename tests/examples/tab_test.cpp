@@ -118,11 +118,6 @@ MixedRecord train_mixed(Options options, int natives, int tabs, int slice) {
   return record;
 }
 
-void check_same(const std::vector<double>& losses, const std::vector<double>& expected) {
-  REQUIRE(losses.size() == expected.size());
-  for (std::size_t step = 0; step < losses.size(); ++step) CHECK(losses[step] == Approx(expected[step]).epsilon(2e-5));
-}
-
 }  // namespace
 
 TEST_CASE("native ranks and tabs follow one native rank, whatever the slices") {

@@ -1,7 +1,11 @@
+#include <fmt/format.h>
+#include <signal.h>
+
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -36,6 +40,16 @@ std::vector<double> read_losses(const std::string& path) {
   return losses;
 }
 
+/// The process of a rank that `launcher` has started.
+::pid_t process_of_rank(::pid_t launcher, int rank) {
+  std::istringstream children(read_file(fmt::format("/proc/{0}/task/{0}/children", launcher)));
+  const std::string wanted = fmt::format("RINGLET_RANK={}", rank) + '\0';
+  for (::pid_t child; children >> child;)
+    if (('\0' + read_file(fmt::format("/proc/{}/environ", child))).find('\0' + wanted) != std::string::npos) return child;
+  FAIL("rank " << rank << " has no process");
+  return -1;
+}
+
 nlohmann::json last_line(const std::string& text) {
   std::istringstream lines(text);
   std::string last;
@@ -66,6 +80,39 @@ TEST_CASE("N ranks on a batch split N ways follow one rank on the whole batch") 
       CAPTURE(ranks, step);
       CHECK(together[step] == Approx(alone[step]).epsilon(1e-5));
     }
+  }
+}
+
+TEST_CASE("a rank that is killed, rank 0 too, leaves no trace in the losses of those who go on") {
+  const TemporaryDirectory directory;
+  const std::string text = write_text(directory);
+  const auto arguments = [&](const std::string& log) {
+    return std::vector<std::string>{"launch",   "--elastic", "-n",      "3",    "--no-prefix",  "--", TRAIN_TEXT,  "--data", text,
+                                    "--layers", "1",         "--width", "32",   "--heads",      "2",  "--context", "32",     "--batch",
+                                    "8",        "--json",    "--steps", "2000", "--log-losses", log};
+  };
+  const std::string log = directory.path() + "/undisturbed";
+  REQUIRE(run_command(arguments(log)).exit_code == 0);
+  const auto expected = read_losses(log);
+  REQUIRE(expected.size() == 2000);
+  for (const int victim : {0, 1}) {
+    const std::string its_log = directory.path() + "/without-" + std::to_string(victim);
+    CommandProcess process(arguments(its_log));
+    process.wait_for_stderr("step 1/2000");
+    ::kill(process_of_rank(process.pid(), victim), SIGKILL);
+    const Outcome outcome = process.finish();
+    CAPTURE(victim, outcome.out, outcome.err);
+    CHECK(outcome.exit_code == 0);
+    CHECK_THAT(outcome.err, Contains("2 of 3 ranks go on"));
+    CHECK_THAT(outcome.err, Contains(fmt::format("went on to the end without rank {} (killed by SIGKILL)", victim)));
+    CHECK(last_line(outcome.out).at("ranks") == 2);
+    std::istringstream lines(read_file(its_log));
+    std::map<int, double> losses;
+    double loss = 0;
+    for (int step = 0; lines >> step >> loss;) CHECK(losses.emplace(step, loss).second);
+    // The step that rank 0 had not written down when it was killed may be missing.
+    CHECK(losses.size() >= expected.size() - (victim == 0 ? 1 : 0));
+    for (const auto& [step, its_loss] : losses) CHECK(its_loss == Approx(expected[static_cast<std::size_t>(step)]).epsilon(1e-4));
   }
 }
 
