@@ -52,6 +52,7 @@ class Epochs::Stage final : public EpochUser {
   ~Stage() { stop_timers(); }
 
   World& world() { return *world_; }
+  std::uint64_t lineage() const { return lineage_; }
   bool unused() const { return world_->unused(); }
   void forget_before() { before_ = nullptr; }
   void forget_after() { after_ = nullptr; }
@@ -277,12 +278,13 @@ Epochs::Epochs(EventLoop& loop, std::unique_ptr<World> first, EpochsOptions opti
   RINGLET_CHECK(first->options().elastic);
   std::vector<int> origins(static_cast<std::size_t>(first->options().size));
   std::iota(origins.begin(), origins.end(), 0);
-  begin(std::move(first), std::move(origins), 0, nullptr);
+  begin(std::move(first), std::move(origins), options_.lineage, nullptr);
 }
 
 Epochs::~Epochs() = default;
 
 World& Epochs::world() { return stages_.back()->world(); }
+std::uint64_t Epochs::lineage() const { return stages_.back()->lineage(); }
 
 Epochs::Stage& Epochs::begin(std::unique_ptr<World> world, std::vector<int> origins, std::uint64_t lineage, Stage* before) {
   stages_.push_back(std::make_unique<Stage>(*this, std::move(world), std::move(origins), lineage, before));

@@ -20,6 +20,7 @@ struct Succession {
 
 struct EpochsOptions {
   OnSplit on_split = OnSplit::fork;
+  std::uint64_t lineage = 0;  // of the first world
   Duration report_timeout = Duration::seconds(1);
   Duration take_over_after = Duration::milliseconds(1500);
   Duration take_over_step = Duration::milliseconds(500);  // for each lower rank
@@ -45,8 +46,11 @@ class Epochs {
   Epochs(const Epochs&) = delete;
   Epochs& operator=(const Epochs&) = delete;
 
-  /// The world of the newest epoch.
+  /// The world of the newest epoch, and its lineage.
+  ///@{
   World& world();
+  std::uint64_t lineage() const;
+  ///@}
   /// `done` runs once, from the loop, when a world of these epochs has failed and it is known what comes after it.
   void when_succeeded(const World& world, Done done);
   /// Closes the newest world like World::close(). None of the others goes on.

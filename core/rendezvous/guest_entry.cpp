@@ -12,10 +12,9 @@ namespace ringlet {
 namespace {
 
 constexpr std::size_t kMaxAnswerBytes = 8192;
-constexpr std::uint32_t kMaxWorldSize = 1 << 20;
 
 bool is_consistent(const wire::Seat& seat) {
-  return seat.world_size <= kMaxWorldSize && seat.guests < seat.world_size && seat.rank < seat.world_size &&
+  return seat.world_size <= wire::kMaxRanks && seat.guests < seat.world_size && seat.rank < seat.world_size &&
          seat.rank >= seat.world_size - seat.guests && seat.heartbeat_timeout_ms > 0 && seat.wait_ms > 0;
 }
 

@@ -28,8 +28,8 @@ Meeting::Meeting(EventLoop& loop, Network& network, Authenticator& authenticator
       closing_(loop, world.options().session),
       dialler_(loop, network, authenticator, options_.shortcut),
       listeners_(network),
-      dials_(loop, dialler_, world, links_, closing_, {options_.timeout, options_.interfaces, options_.only_these_interfaces},
-             [this] { advance(); }),
+      dials_(loop, dialler_, world, links_, closing_,
+             {options_.timeout, options_.interfaces, options_.only_these_interfaces, options_.coordinator_listens}, [this] { advance(); }),
       barrier_(loop, world, [this] { finish({}); }) {
   if (incoming_ == nullptr) return;
   incoming_->set_on_link([this](std::unique_ptr<Link> link) {
@@ -62,7 +62,10 @@ void Meeting::start(std::function<void(const Status&)> on_met) {
 Status Meeting::listen() {
   const Status status =
       listeners_.open(addresses_to_listen_at(options_, rank()), options_.also_at, options_.ports, rank(), incoming_->acceptor());
-  return status.ok() ? status : Status(status.code(), rank_text(rank()) + " cannot listen: " + status.text(), rank());
+  if (!status.ok()) return {status.code(), rank_text(rank()) + " cannot listen: " + status.text(), rank()};
+  if (rank() == 0 && options_.coordinator && options_.coordinator->port == 0) options_.coordinator->port = listeners_.address().port;
+  if (options_.on_listening) options_.on_listening(listeners_.address().port);
+  return {};
 }
 
 void Meeting::admit() {

@@ -17,6 +17,10 @@ namespace ringlet {
 struct MeetingOptions {
   /// Where rank 0 listens and all others dial. Where it is not set, `roster` says where each rank listens.
   std::optional<Address> coordinator;
+  /// On rank 0 the coordinator's port may be 0. This is then called with the port at which the rank listens, before anybody has dialled it.
+  std::function<void(std::uint16_t port)> on_listening{};
+  /// The coordinator has been listening since before this rank was told of it: if nobody answers there, the meeting has failed.
+  bool coordinator_listens = false;
   /// Each rank's addresses, all of which it listens on.
   std::vector<std::vector<Address>> roster;
   /// With a coordinator: where this rank listens. On rank 0 port 0 means the coordinator's port. Where it is not set, rank 0 listens at the

@@ -21,6 +21,7 @@ struct RankDialOptions {
   Duration relay_timeout;                    // how long a relay may take to answer, which it does once the other guest has dialled it too
   std::vector<wire::Endpoint> interfaces{};  // this machine's addresses
   bool only_these_interfaces = false;        // whether links to ranks with several addresses may leave by these only
+  bool coordinator_listens = false;          // whether rank 0 has certainly begun to listen, so that it has gone if nobody does
 };
 
 /// The second phase of a meeting: dials other ranks until each has been reached, and gives the sessions to the world. A rank that dialling

@@ -193,6 +193,20 @@ static void visit_fields(auto& fields, Is<Decision> auto& decision) {
   fields.fixed(3, decision.lineage);
 }
 
+static void visit_fields(auto& fields, Is<Knock> auto& knock) { fields.text(1, knock.name); }
+
+static void visit_fields(auto& fields, Is<Ticket> auto& ticket) {
+  fields.number(1, ticket.rank);
+  fields.number(2, ticket.world_size);
+  fields.text(3, ticket.host);
+  fields.number(4, ticket.port);
+  fields.number(5, ticket.epoch);
+  fields.fixed(6, ticket.lineage);
+  fields.number(7, ticket.policy);
+  fields.number(8, ticket.heartbeat_timeout_ms);
+  fields.number(9, ticket.wait_ms);
+}
+
 static void set_known(Endpoint::Kind& kind, std::int32_t number) {
   kind = number == 1 ? Endpoint::Kind::wired : number == 2 ? Endpoint::Kind::wireless : Endpoint::Kind::unknown;
 }

@@ -41,6 +41,8 @@ struct RankSettings {
   friend bool operator==(const RankSettings&, const RankSettings&) = default;
 };
 
+/// The most ranks of a world that a newcomer believes in.
+inline constexpr std::uint32_t kMaxRanks = 1 << 20;
 /// The most addresses that a rank may send of itself.
 inline constexpr std::size_t kMaxEndpoints = 8;
 
@@ -221,9 +223,27 @@ struct Decision {
   friend bool operator==(const Decision&, const Decision&) = default;
 };
 
+struct Knock {
+  std::string name{};
+  friend bool operator==(const Knock&, const Knock&) = default;
+};
+
+struct Ticket {
+  std::uint32_t rank = 0, world_size = 0;
+  std::string host{};
+  std::uint32_t port = 0;
+  std::uint32_t epoch = 0;
+  std::uint64_t lineage = 0;
+  std::uint32_t policy = 0;
+  std::uint32_t heartbeat_timeout_ms = 0;
+  std::uint32_t wait_ms = 0;
+  friend bool operator==(const Ticket&, const Ticket&) = default;
+};
+
 /// The messages are in the order of their tags.
-using ControlMessage = std::variant<Join, Roster, Welcome, Ready, Begin, Abort, Seat, LinkProbe, StateQuestion, RankState, SeatRequest,
-                                    Connect, Propose, Nominate, Unmet, Revoke, Query, Report, Proposal, Acceptance, Decision>;
+using ControlMessage =
+    std::variant<Join, Roster, Welcome, Ready, Begin, Abort, Seat, LinkProbe, StateQuestion, RankState, SeatRequest, Connect, Propose,
+                 Nominate, Unmet, Revoke, Query, Report, Proposal, Acceptance, Decision, Knock, Ticket>;
 
 std::string encode_control(const ControlMessage& message);
 /// Returns nothing if the bytes are not such a message or are a kind of message that this version does not know.

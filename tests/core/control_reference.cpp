@@ -139,7 +139,7 @@ void to_reference(const wire::RankState& state, reference::RankState& out) {
 }  // namespace
 
 ControlMessage random_message(SimRandom& random) {
-  switch (random.below(21)) {
+  switch (random.below(23)) {
     case 0:
       return wire::Join{random_settings(random), random_text(random), random_number(random), random_endpoints(random)};
     case 1: {
@@ -192,6 +192,11 @@ ControlMessage random_message(SimRandom& random) {
       return wire::Acceptance{random_number(random), random_id(random)};
     case 19:
       return wire::Decision{random_number(random), random_ranks(random), random_id(random)};
+    case 20:
+      return wire::Knock{random_text(random)};
+    case 21:
+      return wire::Ticket{random_number(random), random_number(random), random_text(random),   random_number(random), random_number(random),
+                          random_id(random),     random_number(random), random_number(random), random_number(random)};
     default:
       return wire::Abort{random_number(random), static_cast<std::int32_t>(random_number(random)), random_text(random)};
   }
@@ -302,6 +307,19 @@ reference::ControlMessage to_reference(const ControlMessage& message) {
     to->set_epoch(decision->epoch);
     for (const auto rank : decision->members) to->add_members(rank);
     to->set_lineage(decision->lineage);
+  } else if (const auto* knock = std::get_if<wire::Knock>(&message)) {
+    out.mutable_knock()->set_name(knock->name);
+  } else if (const auto* ticket = std::get_if<wire::Ticket>(&message)) {
+    auto* to = out.mutable_ticket();
+    to->set_rank(ticket->rank);
+    to->set_world_size(ticket->world_size);
+    to->set_host(ticket->host);
+    to->set_port(ticket->port);
+    to->set_epoch(ticket->epoch);
+    to->set_lineage(ticket->lineage);
+    to->set_policy(ticket->policy);
+    to->set_heartbeat_timeout_ms(ticket->heartbeat_timeout_ms);
+    to->set_wait_ms(ticket->wait_ms);
   }
   return out;
 }

@@ -1,0 +1,154 @@
+// Tests of both sides of a door at which processes knock, each by itself.
+#include <catch2/catch.hpp>
+
+#include "core/rendezvous/knocking.hpp"
+#include "core/rendezvous/knocks.hpp"
+#include "tests/core/phase_stage.hpp"
+
+using namespace ringlet;
+using namespace ringlet::test;
+using Catch::Contains;
+
+namespace {
+
+struct DoorStage : Stage {
+  Knocks knocks{node.loop(), {}};
+
+  DoorStage() : Stage(world_options(0, 1)) {
+    knocks.open();
+    listen([this](std::unique_ptr<Link> link) { knocks.receive(std::move(link)); });
+  }
+};
+
+wire::Ticket ticket_for(std::uint32_t rank, std::uint32_t size) { return {rank, size, "", 4711, 3, 5, 0, 4000, 10'000}; }
+
+/// A process that knocks at these doors.
+struct KnockingStage {
+  explicit KnockingStage(Stage& stage, std::vector<Address> doors) {
+    Stage::Other& other = stage.add_other();
+    knocking = std::make_unique<Knocking>(other.node->loop(), other.node->network(), *other.authenticator,
+                                          KnockingOptions{std::move(doors), "somebody", Duration::seconds(30), {}},
+                                          [this](Result<wire::Ticket> result) { answers.push_back(std::move(result)); });
+  }
+
+  std::vector<Result<wire::Ticket>> answers;
+  std::unique_ptr<Knocking> knocking;
+};
+
+Address address_of(const Stage::Other& other) { return {other.node->host(), 5000}; }
+
+}  // namespace
+
+TEST_CASE("those who knock get tickets in the order in which they came") {
+  DoorStage stage;
+  Talker& first = stage.dial(wire::Knock{"first"});
+  Talker& second = stage.dial(wire::Knock{"second"});
+  Talker& third = stage.dial(wire::Knock{"third"});
+  CHECK(stage.knocks.waiting() == 3);
+  CHECK(stage.knocks.choose(2, [](const std::string&) { FAIL("nobody has gone"); }) == 2);
+  CHECK(stage.knocks.waiting() == 1);
+  stage.knocks.send_tickets(ticket_for(4, 6));
+  stage.pass();
+  REQUIRE(first.last<wire::Ticket>() != nullptr);
+  CHECK(*first.last<wire::Ticket>() == ticket_for(4, 6));
+  REQUIRE(second.last<wire::Ticket>() != nullptr);
+  CHECK(*second.last<wire::Ticket>() == ticket_for(5, 6));
+  stage.knocks.let_go();
+  stage.pass();
+  CHECK(first.ended);
+  CHECK(second.ended);
+  CHECK(third.heard.empty());
+  CHECK_FALSE(third.ended);
+  CHECK(stage.knocks.waiting() == 1);
+}
+
+TEST_CASE("a process that goes is forgotten, and told of where it was chosen") {
+  DoorStage stage;
+  stage.dial(wire::Knock{"early"});
+  stage.others.back().talkers.clear();
+  stage.pass();
+  CHECK(stage.knocks.waiting() == 0);
+  stage.dial(wire::Knock{"late"});
+  std::vector<std::string> gone;
+  CHECK(stage.knocks.choose(9, [&](const std::string& name) { gone.push_back(name); }) == 1);
+  stage.others.back().talkers.clear();
+  stage.pass();
+  CHECK(gone == std::vector<std::string>{"late"});
+}
+
+TEST_CASE("whatever else is said at a door is answered with a sentence") {
+  DoorStage stage;
+  for (const wire::ControlMessage& message : {wire::ControlMessage(wire::Join{settings(1)}), wire::ControlMessage(wire::Ticket{})}) {
+    Talker& lost = stage.dial(message);
+    REQUIRE(lost.last<wire::Abort>() != nullptr);
+    CHECK_THAT(lost.last<wire::Abort>()->text, Contains("this is the door of a group that runs"));
+  }
+  Talker& twice = stage.dial(wire::Knock{"twice"});
+  twice.send(wire::Knock{"twice"});
+  stage.pass();
+  REQUIRE(twice.last<wire::Abort>() != nullptr);
+  CHECK_THAT(twice.last<wire::Abort>()->text, Contains("knocked twice"));
+  CHECK(stage.knocks.waiting() == 0);
+  for (std::size_t i = 0; i < Knocks::kMaxWaiting; ++i) stage.dial(wire::Knock{"one of many"});
+  CHECK(stage.knocks.waiting() == Knocks::kMaxWaiting);
+  Talker& more = stage.dial(wire::Knock{"one more"});
+  REQUIRE(more.last<wire::Abort>() != nullptr);
+  CHECK_THAT(more.last<wire::Abort>()->text, Contains("64 processes wait"));
+}
+
+TEST_CASE("a process tries one door after the other, until there is one behind which a group runs") {
+  DoorStage stage;
+  DoorStage::Other& hangs = stage.add_listener();
+  KnockingStage process(stage, {{stage.node.host(), 4999}, address_of(hangs), {stage.node.host(), 5000}});
+  stage.pass(Duration::seconds(5));
+  CHECK(process.answers.empty());
+  CHECK(stage.knocks.waiting() == 0);
+  REQUIRE(hangs.talkers.size() == 1);
+  CHECK(std::get<wire::Knock>(hangs.talkers.front().heard.front()).name == "somebody");
+  stage.pass(Duration::seconds(10));
+  CHECK(hangs.talkers.front().ended);
+  REQUIRE(stage.knocks.waiting() == 1);
+  (void)stage.knocks.choose(1, [](const std::string&) {});
+  stage.knocks.send_tickets(ticket_for(1, 2));
+  stage.pass();
+  REQUIRE(process.answers.size() == 1);
+  wire::Ticket expected = ticket_for(1, 2);
+  expected.host = stage.node.host();
+  CHECK(process.answers.front().value() == expected);
+}
+
+TEST_CASE("two processes that only join do not wait for each other") {
+  Stage stage(world_options(0, 1));
+  Knocks closed(stage.node.loop(), {});
+  stage.listen([&](std::unique_ptr<Link> link) { closed.receive(std::move(link)); });
+  KnockingStage process(stage, {{stage.node.host(), 5000}});
+  stage.pass(Duration::seconds(40));
+  REQUIRE(process.answers.size() == 1);
+  CHECK(process.answers.front().status().code() == Errc::timed_out);
+  CHECK_THAT(process.answers.front().status().text(), Contains("30000 ms") && Contains("is not in a group yet"));
+}
+
+TEST_CASE("a ticket that makes no sense, another token and another version end the attempt") {
+  wire::Ticket host = ticket_for(1, 2), rank = ticket_for(2, 2), port = ticket_for(1, 2), zero = ticket_for(0, 2);
+  host.host = "not a host";
+  port.port = 65'536;
+  wire::Ticket silent = ticket_for(1, 2);
+  silent.heartbeat_timeout_ms = 0;
+  for (const wire::Ticket& ticket : {host, rank, port, zero, silent}) {
+    Stage stage(world_options(0, 1));
+    Stage::Other& door = stage.add_listener();
+    KnockingStage process(stage, {address_of(door)});
+    stage.pass();
+    REQUIRE(door.talkers.size() == 1);
+    door.talkers.front().send(ticket);
+    stage.pass();
+    REQUIRE(process.answers.size() == 1);
+    CHECK(process.answers.front().status().code() == Errc::protocol_error);
+  }
+  Stage stage(world_options(0, 1));
+  KnockingStage process(stage, {address_of(stage.add_listener("another token of this test"))});
+  stage.pass(Duration::seconds(2));
+  REQUIRE(process.answers.size() == 1);
+  CHECK(process.answers.front().status().code() == Errc::mismatch);
+  CHECK_THAT(process.answers.front().status().text(), Contains("RINGLET_TOKEN"));
+}
