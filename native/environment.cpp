@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <random>
 
 #include "native/hostfile.hpp"
 #include "native/reachability.hpp"
@@ -27,11 +26,6 @@ std::uint64_t hash_of(const std::vector<std::vector<Address>>& roster) {
     for (const char c : row + ";") hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ull;
   }
   return hash;
-}
-
-std::uint64_t random_number() {
-  std::random_device source;
-  return (static_cast<std::uint64_t>(source()) << 32) | source();
 }
 
 void check_backend(const std::string& backend) {
@@ -59,7 +53,7 @@ void check_exposure(const Address& address, const Variables& variables, const Wo
 }
 
 struct Settings {
-  std::optional<Setting> rank, world_size, coordinator, hostfile, guests;
+  std::optional<Setting> rank, world_size, coordinator, hostfile, guests, join, door;
   ReachSettings reach;
 };
 
@@ -143,6 +137,13 @@ OnSplit on_split(const InitOptions& options, const Variables& variables) {
   refuse(fmt::format("RINGLET_ON_SPLIT is '{}'; it may be wait or fork", setting->value));
 }
 
+/// Fills in the ports at which a rank may listen, for meetings that have a coordinator.
+void use_ports(const Variables& variables, WorldConfig& config) {
+  const auto ports = ports_setting(variables);
+  if (!ports.ok()) refuse(ports.status().text());
+  config.meeting.ports = ports.value();
+}
+
 void use_coordinator(const Settings& settings, const Variables& variables, WorldConfig& config) {
   std::string missing;
   const auto need = [&](const std::optional<Setting>& setting, const char* name) {
@@ -168,15 +169,63 @@ void use_coordinator(const Settings& settings, const Variables& variables, World
     refuse(fmt::format("{} is '{}'; it needs a port from 1 to 65535, so that the others find it", settings.coordinator->name,
                        settings.coordinator->value));
   config.meeting.coordinator = address.value();
-  const auto ports = ports_setting(variables);
-  if (!ports.ok()) refuse(ports.status().text());
-  config.meeting.ports = ports.value();
+  use_ports(variables, config);
   make_reachable(settings.reach, uv::list_interfaces(), config.options.rank, config.meeting);
   check_exposure({config.meeting.listen_at.value_or(address.value()).host, address.value().port}, variables, config);
-  config.meeting.world_id = random_number();
+  config.meeting.world_id = random_world_id();
   if (config.options.rank != 0) return;
   if (const auto descriptor = first_set(variables, {"RINGLET_COORDINATOR_FD"}))
     config.listening_descriptor = static_cast<int>(parse_integer(*descriptor, 3, 1 << 20));
+}
+
+void use_join(const InitOptions& options, const Settings& settings, const Variables& variables, WorldConfig& config) {
+  if (options.join && (options.rank || options.world_size || options.coordinator || options.hostfile))
+    refuse(
+        fmt::format("InitOptions::join is '{}', and InitOptions also say who is who (rank, world_size, coordinator or hostfile); a "
+                    "process that joins a group gets its rank there, keep one",
+                    *options.join));
+  for (const std::string& entry : split_list(settings.join->value)) {
+    auto address = parse_address(entry);
+    if (!address.ok()) refuse(fmt::format("{}: {}", settings.join->name, address.status().text()));
+    if (address.value().port == 0)
+      refuse(fmt::format("{} is '{}'; '{}' needs a port from 1 to 65535, that of a rank's door (Group::door())", settings.join->name,
+                         settings.join->value, entry));
+    check_exposure(address.value(), variables, config);
+    config.join.push_back(std::move(address).value());
+  }
+  if (config.join.empty())
+    refuse(fmt::format("{} is '{}'; it must be a list of doors (Group::door()), host:port,...", settings.join->name, settings.join->value));
+  use_ports(variables, config);
+}
+
+/// Says where ranks of an elastic world listen in later worlds, and for those that want to join.
+void use_door(const Settings& settings, const Variables& variables, WorldConfig& config) {
+  config.reach = settings.reach;
+  MeetingOptions meeting = config.meeting;
+  if (!meeting.coordinator && meeting.roster.empty()) {
+    // A process alone, or one that will join, listens as it would if the coordinator were its own machine, or a door.
+    const bool exposed =
+        !config.join.empty() ? !is_loopback(config.join.front()) : !config.token.empty() || variables("RINGLET_INSECURE") == "1";
+    use_ports(variables, config);
+    meeting.coordinator = exposed ? Address{"0.0.0.0", 0} : Address{"127.0.0.1", 0};
+    make_reachable(settings.reach, uv::list_interfaces(), 1, meeting);
+    if (meeting.listen_at) check_exposure({meeting.listen_at->host, 0}, variables, config);
+  }
+  config.hosts = listening_hosts(meeting, config.options.rank);
+  DoorOptions& door = config.door_options;
+  door.hosts = config.hosts;
+  door.ports = config.meeting.ports;
+  door.preferred = config.options.rank;
+  if (settings.door) {
+    const Address address = parse_host(*settings.door, settings.door->value);
+    check_exposure(address, variables, config);
+    door.hosts = {address.host};
+    door.port = address.port;
+  }
+  const std::string& host = door.hosts.front();
+  if (host == "0.0.0.0" || host == "::") door.shown_host = meeting.interfaces.empty() ? machine_name() : meeting.interfaces.front().host;
+  if (const auto descriptor = first_set(variables, {"RINGLET_DOOR_FD"}))
+    door.descriptor = static_cast<int>(parse_integer(*descriptor, 3, 1 << 20));
 }
 
 }  // namespace
@@ -195,7 +244,9 @@ WorldConfig make_world_config(const InitOptions& options, const Variables& varia
   config.options.kernels = choose_kernels(variables);
   config.options.operation_timeout = duration_setting(options.operation_timeout, "InitOptions::operation_timeout", variables,
                                                       "RINGLET_TIMEOUT_MS", config.options.operation_timeout);
-  const bool elastic = switch_setting(options.elastic, variables, "RINGLET_ELASTIC", false);
+  Settings settings;
+  settings.join = text_setting(options.join, "InitOptions::join", variables, {"RINGLET_JOIN"});
+  const bool elastic = settings.join || switch_setting(options.elastic, variables, "RINGLET_ELASTIC", false);
   config.options.elastic = elastic;
   if (elastic) config.options.heartbeat_timeout = kElasticHeartbeatTimeout;
   config.options.heartbeat_timeout = duration_setting(options.heartbeat_timeout, "InitOptions::heartbeat_timeout", variables,
@@ -215,7 +266,6 @@ WorldConfig make_world_config(const InitOptions& options, const Variables& varia
   config.token = read_token(options, variables);
   config.encrypt = switch_setting(options.encrypt, variables, "RINGLET_ENCRYPT", !config.token.empty());
 
-  Settings settings;
   settings.rank = number_setting(options.rank, "InitOptions::rank", variables, {"RINGLET_RANK", "MLX_RANK"});
   settings.world_size = number_setting(options.world_size, "InitOptions::world_size", variables, {"RINGLET_WORLD_SIZE"});
   settings.coordinator = text_setting(options.coordinator, "InitOptions::coordinator", variables, {"RINGLET_COORDINATOR"});
@@ -224,9 +274,12 @@ WorldConfig make_world_config(const InitOptions& options, const Variables& varia
   settings.reach.advertise = text_setting(options.advertise, "InitOptions::advertise", variables, {"RINGLET_ADVERTISE"});
   settings.reach.interfaces = text_setting(options.interfaces, "InitOptions::interfaces", variables, {"RINGLET_INTERFACES"});
   settings.guests = number_setting(options.guests, "InitOptions::guests", variables, {"RINGLET_GUESTS"});
-  if (settings.coordinator && settings.hostfile)
+  settings.door = text_setting(options.door, "InitOptions::door", variables, {"RINGLET_DOOR"});
+  if (settings.coordinator && settings.hostfile && !settings.join)
     refuse(fmt::format("both {} and {} are set; they are two ways to meet, keep one", settings.coordinator->name, settings.hostfile->name));
-  if (settings.hostfile)
+  if (settings.join)
+    use_join(options, settings, variables, config);
+  else if (settings.hostfile)
     use_hostfile(settings, variables, config);
   else if (settings.rank || settings.world_size || settings.coordinator)
     use_coordinator(settings, variables, config);
@@ -237,6 +290,7 @@ WorldConfig make_world_config(const InitOptions& options, const Variables& varia
   if (elastic && config.options.guests > 0)
     refuse(fmt::format("RINGLET_ELASTIC is on in a world with {} guests; elastic worlds have native ranks only as yet",
                        config.options.guests));
+  if (elastic) use_door(settings, variables, config);
   use_web_settings(variables, config);
   // Guests come when a person opens the page, which may take long.
   config.meeting.timeout =

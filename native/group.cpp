@@ -195,6 +195,16 @@ Reformed Group::reform(const CallOptions& options) const {
 
 bool Group::agree(bool mine, const CallOptions& options) const { return shared_->agree(mine, options); }
 void Group::revoke() const { shared_->revoke(); }
+std::string Group::door() const { return shared_->door(); }
+
+std::optional<Reformed> Group::admit(const CallOptions& options) const {
+  auto grown = shared_->admit(options);
+  if (!grown) return std::nullopt;
+  const std::uint64_t lineage = grown->lineage();
+  Reformed next{Group(std::move(grown)), {}, {}, lineage};
+  for (int rank = 0; rank < next.world.size(); ++rank) next.before.push_back(rank < size() ? rank : -1);
+  return next;
+}
 
 std::string_view Group::links() const { return shared_->links(); }
 

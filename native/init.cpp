@@ -4,6 +4,7 @@
 #include <string>
 
 #include "native/environment.hpp"
+#include "native/joining.hpp"
 #include "native/shared_group.hpp"
 
 namespace ringlet {
@@ -14,6 +15,18 @@ Group form(const native::WorldConfig& config) {
   return Group(std::make_shared<native::SharedGroup>(std::make_shared<native::NativeWorld>(config)));
 }
 
+/// Every group that this process forms meets at the inherited sockets. Each gets a duplicate, and connections that come between two groups
+/// wait in the socket's backlog.
+void duplicate(std::optional<int>& descriptor, const char* variable) {
+  if (!descriptor) return;
+  const int inherited = *descriptor;
+  descriptor = ::fcntl(inherited, F_DUPFD_CLOEXEC, 0);
+  if (*descriptor < 0)
+    throw InvalidArgument({Errc::invalid_argument, std::string(variable) + " is '" + std::to_string(inherited) +
+                                                       "', which is not an open descriptor; it is set by `ringlet launch` only"});
+  ::fcntl(inherited, F_SETFD, FD_CLOEXEC);
+}
+
 }  // namespace
 
 Group::Group() : Group(form(native::make_world_config({}, [](std::string_view) { return std::nullopt; }))) {}
@@ -22,17 +35,9 @@ bool is_available(std::string_view backend) noexcept { return backend == "any" |
 
 Group init(const InitOptions& options) {
   native::WorldConfig config = native::make_world_config(options, native::process_variable);
-  if (config.listening_descriptor) {
-    // Every group that this process forms meets at the inherited socket. Each gets a duplicate of it, and connections that come between two
-    // groups wait in the socket's backlog.
-    const int inherited = *config.listening_descriptor;
-    config.listening_descriptor = ::fcntl(inherited, F_DUPFD_CLOEXEC, 0);
-    if (*config.listening_descriptor < 0)
-      throw InvalidArgument({Errc::invalid_argument, "RINGLET_COORDINATOR_FD is '" + std::to_string(inherited) +
-                                                         "', which is not an open descriptor; it is set by `ringlet launch` only"});
-    ::fcntl(inherited, F_SETFD, FD_CLOEXEC);
-  }
-  return form(config);
+  duplicate(config.listening_descriptor, "RINGLET_COORDINATOR_FD");
+  duplicate(config.door_options.descriptor, "RINGLET_DOOR_FD");
+  return config.join.empty() ? form(config) : Group(native::join_group(std::move(config)));
 }
 
 }  // namespace ringlet

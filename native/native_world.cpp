@@ -17,6 +17,8 @@ namespace {
 
 /// A machine that is there answers at once.
 constexpr Duration kLookTimeout = Duration::seconds(2);
+constexpr Duration kStopPatience = Duration::seconds(1);
+constexpr Duration kStopPause = Duration::milliseconds(5);
 
 /// The line is written by one call, so that lines of several ranks do not mix.
 void tell(int rank, const std::string& text) {
@@ -27,12 +29,48 @@ void tell(int rank, const std::string& text) {
 
 }  // namespace
 
-NativeWorld::NativeWorld(const WorldConfig& config)
-    : options_(config.options), driver_(config.options.size > 1), on_delay_(config.on_delay) {
+void MeetingStop::stop(const Status& why) {
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(why_, why)) return;
+  if (fail_) fail_(why);
+}
+
+void MeetingStop::arm(std::function<void(const Status&)> fail) {
+  const std::lock_guard lock(mutex_);
+  fail_ = std::move(fail);
+  if (why_) fail_(*why_);
+}
+
+/// A MeetingStop, if there is one, that is disarmed at the end of the scope.
+class NativeWorld::StopSwitch {
+ public:
+  explicit StopSwitch(MeetingStop* stop) : stop_(stop) {}
+  ~StopSwitch() { disarm(); }
+  StopSwitch(const StopSwitch&) = delete;
+  StopSwitch& operator=(const StopSwitch&) = delete;
+  void arm(std::function<void(const Status&)> fail) const {
+    if (stop_ != nullptr) stop_->arm(std::move(fail));
+  }
+  void disarm() const {
+    if (stop_ != nullptr) stop_->disarm();
+  }
+
+ private:
+  MeetingStop* const stop_;
+};
+
+void MeetingStop::disarm() {
+  const std::lock_guard lock(mutex_);
+  fail_ = nullptr;
+}
+
+NativeWorld::NativeWorld(const WorldConfig& config) : config_(config), driver_(config.options.size > 1), door_(config.door) {
   auto page = read_page(config.web);
   try {
+    if (options_.elastic && !door_) door_ = std::make_shared<Door>(config.door_options, config.token, config.encrypts());
     open(config, std::move(page));
     if (options_.size > 1) meet(config);
+    if (door_ && !config.door) door_->open();
   } catch (...) {
     close();
     throw;
@@ -44,7 +82,7 @@ NativeWorld::~NativeWorld() { close(); }
 void NativeWorld::open(const WorldConfig& config, web::PageBundle page) {
   driver_.run([&] {
     network_ = std::make_unique<UvNetwork>(driver_.loop());
-    authenticator_ = std::make_unique<TokenAuthenticator>(config.token, config.encrypt.value_or(!config.token.empty()));
+    authenticator_ = std::make_unique<TokenAuthenticator>(config.token, config.encrypts());
     if (config.peer_memory) peer_memory_ = local::open_peer_memory();
     shortcut_ = std::make_unique<local::MemoryShortcut>(driver_.loop(), peer_memory_.get(),
                                                         [this](Bytes out) { authenticator_->fill_random(out); });
@@ -52,13 +90,16 @@ void NativeWorld::open(const WorldConfig& config, web::PageBundle page) {
     incoming_->set_shortcut(shortcut_.get());
     if (options_.guests > 0) web_front_ = open_web_door(driver_.loop(), *incoming_, std::move(page), config.web);
     core_ = std::make_unique<ringlet::World>(driver_.loop(), options_);
+    first_ = core_.get();
+    // All ranks that meet are in this epoch, whichever it is.
+    for (int rank = 0; rank < options_.size; ++rank) core_->hear(rank);
     prepare(*core_);
   });
 }
 
 void NativeWorld::prepare(ringlet::World& world) {
   world.set_identity(this_process());
-  world.set_delay_handler(on_delay_ ? on_delay_ : [](const Delay& delay) { tell(delay.rank, delay.text); });
+  world.set_delay_handler(config_.on_delay ? config_.on_delay : [](const Delay& delay) { tell(delay.rank, delay.text); });
 }
 
 void NativeWorld::meet(const WorldConfig& config) {
@@ -67,6 +108,7 @@ void NativeWorld::meet(const WorldConfig& config) {
   const auto presence = std::make_shared<PresenceReport>(config.web.presence_descriptor);
   MeetingOptions options = config.meeting;
   options.on_waiting = [rank = options_.rank](const std::string& text) { tell(rank, text); };
+  const StopSwitch stop(config.stop.get());
   options.on_guests = [presence](const std::vector<std::string>& names) { presence->tell(names); };
   driver_.run_until(
       [&] {
@@ -85,9 +127,12 @@ void NativeWorld::meet(const WorldConfig& config) {
           meeting_->use_listener(std::move(listener).value());
         }
         meeting_->start(on_met);
+        stop.arm([this](const Status& why) { driver_.loop().post([this, why] { end_meeting(why, driver_.loop().now()); }); });
       },
       done);
+  stop.disarm();
   driver_.run([&] {
+    if (stop_timer_ != 0) driver_.loop().cancel(std::exchange(stop_timer_, 0));
     presence->end();
     world_id_ = meeting_->world_id();
     if (outcome.ok() && elastic()) begin_epochs(config);
@@ -98,12 +143,24 @@ void NativeWorld::meet(const WorldConfig& config) {
   throw_if_failed(outcome);
 }
 
+/// The others learn why over the link with rank 0, so this rank waits a moment until it has one.
+void NativeWorld::end_meeting(const Status& why, Instant since) {
+  if (!core_ || !meeting_) return;
+  const bool waits = options_.rank != 0 && !core_->has_session(0) && driver_.loop().now() - since < kStopPatience;
+  if (!waits) return core_->fail(why);
+  stop_timer_ = driver_.loop().after(kStopPause, [this, why, since] {
+    stop_timer_ = 0;
+    end_meeting(why, since);
+  });
+}
+
 void NativeWorld::begin_epochs(const WorldConfig& config) {
   addresses_ = meeting_->listening_addresses();
   listeners_ = std::make_unique<Listeners>(meeting_->take_listeners());
   meeting_.reset();
   EpochsOptions options;
   options.on_split = config.on_split;
+  options.lineage = config.lineage;
   options.prepare = [this](ringlet::World& world) {
     prepare(world);
     if (status_) open_status(world);
@@ -130,7 +187,7 @@ void NativeWorld::find_walled() {
     wall_timer_ = 0;
     // Where the rank has been lost since, its port was refused for that.
     for (const int rank : *refused)
-      walled_[static_cast<std::size_t>(rank)] = epochs_->world().options().epoch == 0 && epochs_->world().is_linked(rank);
+      walled_[static_cast<std::size_t>(rank)] = epochs_->world().options().epoch == options_.epoch && epochs_->world().is_linked(rank);
   });
 }
 
@@ -154,6 +211,22 @@ void NativeWorld::open_status(ringlet::World& world) {
   if (opened.ok()) return;
   status_.reset();
   tell(options_.rank, "`ringlet status` cannot ask this rank: " + opened.text() + "; RINGLET_STATUS=off makes it not try");
+}
+
+void NativeWorld::leave() noexcept {
+  if (leaving_.exchange(true)) return;
+  try {
+    driver_.run_in_background([this] {
+      status_.reset();
+      const auto on_closed = [this] {
+        driver_.background_done();
+        driver_.set(left_);
+      };
+      epochs_ ? epochs_->close(on_closed) : core_->close(on_closed);
+    });
+  } catch (...) {
+    driver_.give_up(std::current_exception());
+  }
 }
 
 void NativeWorld::close() noexcept {
@@ -183,6 +256,10 @@ void NativeWorld::leak() noexcept {
 }
 
 void NativeWorld::say_goodbye() {
+  if (leaving_) {
+    driver_.wait(left_, std::nullopt);
+    return driver_.check();
+  }
   DoneFlag closed;
   driver_.run_until(
       [&] {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -10,7 +12,9 @@
 #include "core/elastic/epochs.hpp"
 #include "core/engine/world.hpp"
 #include "core/rendezvous/meeting.hpp"
+#include "native/door.hpp"
 #include "native/loop_driver.hpp"
+#include "native/reachability.hpp"
 #include "native/status/status_socket.hpp"
 #include "native/votes.hpp"
 #include "native/web_door.hpp"
@@ -22,6 +26,22 @@
 namespace ringlet::native {
 
 class SharedGroup;
+
+/// Ends a meeting from another thread. Any thread.
+class MeetingStop {
+ public:
+  /// Makes the meeting fail with this reason, or the one that begins later. Nothing happens where it has ended.
+  void stop(const Status& why);
+
+ private:
+  friend class NativeWorld;
+  void arm(std::function<void(const Status&)> fail);
+  void disarm();
+
+  std::mutex mutex_;
+  std::optional<Status> why_;
+  std::function<void(const Status&)> fail_;  // while the ranks meet
+};
 
 /// How to meet the other ranks. init() makes it from its options and the environment.
 struct WorldConfig {
@@ -35,6 +55,18 @@ struct WorldConfig {
   WebConfig web{};                          // used where there are guests
   DelayHandler on_delay{};                  // unset: warnings go to stderr
   OnSplit on_split = OnSplit::fork;         // of an elastic world
+
+  // Of an elastic world, for those that join it (joining.hpp, growth.hpp).
+  ReachSettings reach{};
+  std::vector<std::string> hosts{"127.0.0.1"};  // where this rank listens in worlds that follow by growth
+  DoorOptions door_options{};
+  std::shared_ptr<Door> door{};  // of the world before; unset: this world opens one
+  std::vector<Address> join{};   // doors of the group that this process is to join
+  std::uint64_t lineage = 0;
+  bool joined = false;                  // whether this process has joined the group by this world
+  std::shared_ptr<MeetingStop> stop{};  // unset: the meeting ends by itself
+
+  bool encrypts() const { return encrypt.value_or(!token.empty()); }
 };
 
 /// The world of a native program: the core's world with a loop, a network, and the rules for threads. It lives as long as any of its groups
@@ -49,19 +81,30 @@ class NativeWorld {
   NativeWorld& operator=(const NativeWorld&) = delete;
 
   LoopDriver& driver() { return driver_; }
-  /// The first epoch's world. May be used only while holding the loop.
-  ringlet::World& core() { return epochs_ ? epochs_->world() : *core_; }
+  /// The first epoch's world, also where it has failed already: until its group is left. May be used only while holding the loop.
+  ringlet::World& core() { return *first_; }
   /// Of an elastic world. May be used only while holding the loop.
   Epochs& epochs() { return *epochs_; }
   bool elastic() const { return options_.elastic && options_.size > 1; }
+  const WorldConfig& config() const { return config_; }
+  /// Of an elastic world, also of one rank; null otherwise.
+  const std::shared_ptr<Door>& door() const { return door_; }
+  /// Of the newest epoch. May be used only while holding the loop.
+  std::uint64_t lineage() const { return epochs_ ? epochs_->lineage() : config_.lineage; }
+  /// Says goodbye to the other ranks without waiting for them. Only the destructor may follow.
+  void leave() noexcept;
+  bool has_left() const { return leaving_; }
   Votes& votes() { return votes_; }
   /// The group of all ranks of a world of these epochs, of which there is one. Throws `InvalidArgument` where it was left already.
   static std::shared_ptr<SharedGroup> group_of(const std::shared_ptr<NativeWorld>& self, ringlet::World& world);
 
  private:
+  class StopSwitch;
+
   void open(const WorldConfig& config, web::PageBundle page);
   void meet(const WorldConfig& config);
   void begin_epochs(const WorldConfig& config);
+  void end_meeting(const Status& why, Instant since);
   void find_walled();
   void prepare(ringlet::World& world);
   void open_status(ringlet::World& world);
@@ -69,7 +112,8 @@ class NativeWorld {
   void say_goodbye();
   void leak() noexcept;
 
-  const WorldOptions options_;
+  const WorldConfig config_;
+  const WorldOptions& options_ = config_.options;
   LoopDriver driver_;
   std::unique_ptr<UvNetwork> network_;
   std::unique_ptr<TokenAuthenticator> authenticator_;
@@ -79,14 +123,18 @@ class NativeWorld {
   std::unique_ptr<web::WebFront> web_front_;
   std::unique_ptr<Meeting> meeting_;
   std::unique_ptr<ringlet::World> core_;
+  ringlet::World* first_ = nullptr;
   std::unique_ptr<Epochs> epochs_;  // in place of `core_` where the world is elastic and its ranks have met
   std::unique_ptr<Listeners> listeners_;
   std::vector<Address> addresses_;  // where each rank of the first epoch listens
   std::vector<bool> walled_;        // whether this rank cannot dial it
   TimerId wall_timer_ = 0;
+  TimerId stop_timer_ = 0;
   std::unique_ptr<StatusSocket> status_;
-  DelayHandler on_delay_;
+  std::shared_ptr<Door> door_;
   std::uint64_t world_id_ = 0;
+  std::atomic<bool> leaving_{false};
+  DoneFlag left_;
   Votes votes_;
   std::mutex groups_mutex_;
   std::map<std::uint32_t, std::weak_ptr<SharedGroup>> groups_;  // of all ranks, by epoch

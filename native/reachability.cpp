@@ -107,4 +107,33 @@ void make_reachable(const ReachSettings& settings, const std::vector<ListedInter
   meeting.only_endpoints = settings.advertise || settings.interfaces;
 }
 
+std::vector<std::string> listening_hosts(const MeetingOptions& meeting, int rank) {
+  std::vector<std::string> hosts;
+  if (!meeting.coordinator) {
+    for (const Address& address : meeting.roster[static_cast<std::size_t>(rank)]) hosts.push_back(address.host);
+  } else if (meeting.listen_at) {
+    hosts = {meeting.listen_at->host};
+  } else if (is_loopback(*meeting.coordinator)) {
+    hosts = {is_v6(meeting.coordinator->host) ? "::1" : "127.0.0.1"};
+  } else if (meeting.only_these_interfaces) {
+    for (const auto& endpoint : meeting.interfaces) hosts.push_back(endpoint.host);
+  } else {
+    hosts = {"0.0.0.0", "::"};
+    if (is_v6(meeting.coordinator->host)) std::swap(hosts.front(), hosts.back());
+  }
+  if (meeting.listen_at && meeting.only_these_interfaces) hosts.insert(hosts.end(), meeting.also_at.begin(), meeting.also_at.end());
+  return hosts;
+}
+
+void meet_at(const Address& coordinator, const ReachSettings& settings, const std::vector<std::string>& hosts, int rank,
+             MeetingOptions& meeting) {
+  meeting.roster.clear();
+  meeting.coordinator = coordinator;
+  make_reachable(settings, uv::list_interfaces(), rank, meeting);
+  meeting.listen_at = Address{hosts.front(), 0};
+  meeting.also_at.assign(hosts.begin() + 1, hosts.end());
+  // A port that was set belongs to the first world.
+  for (wire::Endpoint& endpoint : meeting.endpoints) endpoint.port = 0;
+}
+
 }  // namespace ringlet::native

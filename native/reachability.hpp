@@ -29,4 +29,12 @@ Address parse_host(const Setting& setting, std::string_view text);
 /// machine then. Throws `InvalidArgument` with the setting and the interfaces that there are.
 void make_reachable(const ReachSettings& settings, const std::vector<uv::ListedInterface>& all, int rank, MeetingOptions& meeting);
 
+/// The hosts at which a rank listens that meets the others like this: for listeners with other ports than the meeting's own.
+std::vector<std::string> listening_hosts(const MeetingOptions& meeting, int rank);
+
+/// Makes `meeting` that of a later world, which has its coordinator at this address. The rank listens at `hosts`, at ports that the system
+/// chooses. Throws like make_reachable().
+void meet_at(const Address& coordinator, const ReachSettings& settings, const std::vector<std::string>& hosts, int rank,
+             MeetingOptions& meeting);
+
 }  // namespace ringlet::native

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/base/refuse.hpp"
+#include "core/engine/requests.hpp"
 #include "native/shared_group.hpp"
 
 // How the ranks that are left go on.
@@ -15,6 +16,7 @@ using Clock = std::chrono::steady_clock;
 
 void refuse_unless_elastic(const NativeWorld& world) {
   if (!world.elastic()) refuse("the group is not elastic; set RINGLET_ELASTIC=on, or InitOptions::elastic, on all ranks");
+  if (world.has_left()) refuse("this rank has left this world for the one that admit() returned");
 }
 
 std::chrono::milliseconds until(Clock::time_point deadline) {
@@ -49,6 +51,15 @@ Succession SharedGroup::await_succession(std::chrono::milliseconds timeout) {
 }
 
 std::shared_ptr<SharedGroup> SharedGroup::reform(const CallOptions& call, std::vector<int>& before, std::uint64_t& lineage) {
+  // The world that was being formed has the lost ranks in it.
+  drop_growth();
+  auto last = reform_world(call, before, lineage);
+  const std::lock_guard lock(following_);
+  next_.reset();
+  return last;
+}
+
+std::shared_ptr<SharedGroup> SharedGroup::reform_world(const CallOptions& call, std::vector<int>& before, std::uint64_t& lineage) {
   refuse_unless_elastic(*world_);
   Duration limit = options().operation_timeout;
   throw_if_failed(check_call(call, limit));
@@ -62,9 +73,17 @@ std::shared_ptr<SharedGroup> SharedGroup::reform(const CallOptions& call, std::v
     for (const int rank : next.members) members.push_back(before[static_cast<std::size_t>(rank)]);
     before = std::move(members);
     lineage = next.lineage;
-    last = NativeWorld::group_of(world_, *next.world);
+    last = last->follow(*next.world);
     if (last->settle_votes()) return last;
   }
+}
+
+/// The group of the next epoch stays until reform() has found the last one, however often ranks were lost since agree() came here.
+std::shared_ptr<SharedGroup> SharedGroup::follow(ringlet::World& next) {
+  auto group = NativeWorld::group_of(world_, next);
+  const std::lock_guard lock(following_);
+  next_ = group;
+  return group;
 }
 
 /// Returns false where another rank was lost meanwhile. It has the group's time and not the caller's, because a deadline that passes ends
@@ -87,8 +106,12 @@ bool SharedGroup::settle_votes() {
   return true;
 }
 
+void SharedGroup::refuse_unless_whole_world(const char* call) const {
+  if (&engine_ != &core_.group()) refuse(std::string(call) + " is for the group of all ranks, not for one that split() made");
+}
+
 bool SharedGroup::agree(bool mine, const CallOptions& call) {
-  if (&engine_ != &core_.group()) refuse("agree() is for the group of all ranks, not for one that split() made");
+  refuse_unless_whole_world("agree()");
   if (options().size == 1 && !world_->elastic()) return mine;
   refuse_unless_elastic(*world_);
   Votes& votes = world_->votes();
@@ -108,7 +131,7 @@ bool SharedGroup::agree(bool mine, const CallOptions& call) {
     } else {
       std::vector<int> before;
       std::uint64_t lineage = 0;
-      next_ = reform(call, before, lineage);
+      (void)reform_world(call, before, lineage);
     }
   } catch (...) {
     const std::lock_guard lock(votes.mutex);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/gradients/agreements.hpp"
+#include "native/growth.hpp"
 #include "native/native_world.hpp"
 #include "native/packing.hpp"
 
@@ -88,6 +89,34 @@ class SharedGroup : public std::enable_shared_from_this<SharedGroup> {
   bool agree(bool mine, const CallOptions& call);
   void revoke();
 
+  // How the group of all ranks of an elastic world grows (growth.hpp). The members form the next world beside this one, in the background,
+  // and switch to it together.
+
+  /// Where processes knock that are to join; empty where the world is not elastic.
+  std::string door() const;
+  /// The lineage of the world.
+  std::uint64_t lineage();
+  /// Whether this process has joined the group, and this is its first world.
+  bool has_joined() const;
+  /// How many processes knock at this rank's door.
+  int waiting();
+  /// A collective. Begins to form a world of all ranks and the processes that knock anywhere. Returns false on all ranks where there are
+  /// none. A growth that has begun before is dropped.
+  bool begin_growth(const CallOptions& call);
+  /// How the growth stands on this rank.
+  GrowthState growth();
+  /// A collective, the ranks' call of agree(): where the next world is ready on all, returns its group on all, even if a rank is lost
+  /// meanwhile, which the next call there then tells. Otherwise returns null on all, and the growth is dropped. No operation of this world
+  /// may be pending. After the switch this rank has left this world.
+  std::shared_ptr<SharedGroup> finish_growth(const CallOptions& call);
+  /// Gives the growth up, if there is one; processes that were to join knock again. This is not a collective: the growth then fails on the
+  /// other ranks, too.
+  void drop_growth();
+  /// All of the above in one: returns null where nobody knocks, or the growth has failed.
+  std::shared_ptr<SharedGroup> admit(const CallOptions& call);
+  /// For a process that has joined: waits until the members have switched to this world. Throws where they have given it up.
+  void await_members();
+
  private:
   template <class Task, class Give>
   Work start_task(const CallOptions& call, Result<Task> task, Packing packing, Give give);
@@ -98,7 +127,17 @@ class SharedGroup : public std::enable_shared_from_this<SharedGroup> {
   void run_own(const CallOptions& call, Result<CollectiveTask> task);
   bool world_has_failed() { return !world_failure().ok(); }
   Succession await_succession(std::chrono::milliseconds timeout);
+  std::shared_ptr<SharedGroup> reform_world(const CallOptions& call, std::vector<int>& before, std::uint64_t& lineage);
+  std::shared_ptr<SharedGroup> follow(ringlet::World& next);
+  void refuse_unless_whole_world(const char* call) const;
   bool settle_votes();
+  std::shared_ptr<Growth> form_next(const CallOptions& call, int own_joiners, const std::shared_ptr<MeetingStop>& stop);
+  std::string coordinator_host();
+  WorldConfig config_of_growth(int joiners);
+  void send_tickets(const WorldConfig& next, const Address& coordinator, int first_rank);
+  std::shared_ptr<Growth> current_growth();
+  void enter_after(const std::shared_ptr<SharedGroup>& before);
+  std::shared_ptr<WorkState> start_barrier();
   bool run_unless_failed(const CallOptions& call, Result<CollectiveTask> task);
 
   const std::shared_ptr<NativeWorld> world_;
@@ -106,9 +145,12 @@ class SharedGroup : public std::enable_shared_from_this<SharedGroup> {
   LoopDriver& driver_;    // the world's
   GroupEngine& engine_;
   SharedAgreements agreements_;
-  std::shared_ptr<SharedGroup> next_;  // the world in which agree() found its answer, until reform() returns it
+  std::mutex following_;
+  std::shared_ptr<SharedGroup> next_;  // of the epoch after this one, until reform() returns the last one
   std::mutex agreeing_, settling_;
   bool settled_ = false;  // Votes were exchanged in this world
+  std::mutex growing_;
+  std::shared_ptr<Growth> growth_;
 };
 
 }  // namespace ringlet::native

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <climits>
+#include <random>
 
 namespace ringlet::native {
 
@@ -13,6 +14,11 @@ std::string machine_name() {
   if (uv_os_gethostname(text.data(), &length) != 0) return {};
   const std::string name(text.data(), length);
   return name.substr(0, name.find('.'));
+}
+
+std::uint64_t random_world_id() {
+  std::random_device source;
+  return (static_cast<std::uint64_t>(source()) << 32) | source();
 }
 
 namespace {

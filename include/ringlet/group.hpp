@@ -263,15 +263,23 @@ class Group {
   bool agree(bool mine, const CallOptions& options = {}) const;
   /// Ends the epoch on all ranks: all calls throw `Cancelled`, and reform() follows.
   void revoke() const;
+  /// Where processes knock that are to join the group (InitOptions::join): "host:port" at this rank, which stays the same in all worlds of
+  /// this process. Empty if the group is not elastic.
+  std::string door() const;
+  /// Admits the processes that knock at the door of any rank. All ranks of an elastic world call it together, while no operation is
+  /// pending. Returns nullopt where nobody knocks, which costs one small all-gather, or where the new ranks could not be met: the group
+  /// then goes on as it is, and they knock again. Otherwise it returns a world of the ranks of this one, numbered as they are, and the new
+  /// ranks behind them, and this world is left. Where a rank is lost meanwhile, the next call throws `PeerLost`.
+  [[nodiscard]] std::optional<Reformed> admit(const CallOptions& options = {}) const;
 
  private:
   std::shared_ptr<native::SharedGroup> shared_;
 };
 
-/// The world of those who go on after a loss.
+/// The world of those who go on after a loss, or with new ranks.
 struct Reformed {
   Group world;                ///< of all who go on
-  std::vector<int> before;    ///< by rank: the rank in the world of the group that reform() was called on
+  std::vector<int> before;    ///< by rank: the rank in the world of the group that was called; -1 of a rank that has joined
   std::vector<int> lost;      ///< ranks of that world that are not in this one, ascending
   std::uint64_t lineage = 0;  ///< differs where a world was cut in two that both went on
 };
@@ -322,6 +330,13 @@ struct InitOptions {
   /// yet for groups with guests.
   std::optional<bool> elastic{};
   std::optional<OnSplit> on_split{};  ///< RINGLET_ON_SPLIT (wait, fork; default: fork)
+  /// RINGLET_JOIN: host:port,... of doors (Group::door()) of an elastic group that runs. init() knocks at one after the other until the
+  /// group admits this process (Group::admit()), at most for the connect timeout. The group says which rank this process gets, so the
+  /// variables that say who is who are not used.
+  std::optional<std::string> join{};
+  /// RINGLET_DOOR: where processes knock that want to join, host or host:port, of an elastic group. Default: where this rank listens for
+  /// the others, or for a group of one where it may listen, at a port of its own.
+  std::optional<std::string> door{};
   /// The function that gets the warnings. If unset, they are printed to stderr.
   DelayHandler on_delay{};
   /// RINGLET_HEARTBEAT_TIMEOUT_MS, default 10 s, 4 s if elastic: silence after which a peer is lost

@@ -1,5 +1,4 @@
 #include <signal.h>
-#include <time.h>
 
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -8,6 +7,7 @@
 #include "tests/campaign.hpp"
 #include "tests/core/seeds.hpp"
 #include "tests/launch/command_process.hpp"
+#include "tests/pass.hpp"
 
 using namespace ringlet::test;
 using Clock = std::chrono::steady_clock;
@@ -20,11 +20,6 @@ pid_t pid_of(const std::string& output, int rank) {
   const std::size_t at = output.find(mark);
   REQUIRE(at != std::string::npos);
   return static_cast<pid_t>(std::stol(output.substr(at + mark.size())));
-}
-
-void pass(std::chrono::microseconds time) {
-  const timespec wait{0, static_cast<long>(time.count() * 1000)};
-  ::nanosleep(&wait, nullptr);
 }
 
 }  // namespace

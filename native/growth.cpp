@@ -1,0 +1,305 @@
+#include "native/growth.hpp"
+
+#include <numeric>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "core/base/refuse.hpp"
+#include "core/engine/requests.hpp"
+#include "native/hostfile.hpp"
+#include "native/shared_group.hpp"
+#include "native/this_process.hpp"
+
+// How a group takes in ranks while it runs.
+namespace ringlet::native {
+
+namespace {
+
+/// The processes of a growth are all there, so their meeting is a matter of some round trips.
+constexpr Duration kFormingTimeout = Duration::seconds(10);
+/// How soon a rank that waits for something of the next world notices that the present one has failed.
+constexpr Duration kWatchInterval = Duration::milliseconds(10);
+/// How long a rank that has switched waits for an agreement in the world before, which only others may still need.
+constexpr auto kPatienceWithOthers = std::chrono::seconds(15);
+
+}  // namespace
+
+// --- the next world ---
+
+Growth::Growth(WorldConfig next, Address coordinator) : stop_(next.stop) {
+  if (next.options.rank == 0) next.meeting.on_listening = [progress = progress_](std::uint16_t port) { progress->set_port(port); };
+  try {
+    thread_ =
+        std::thread([this, next = std::move(next), coordinator = std::move(coordinator)]() mutable { form(std::move(next), coordinator); });
+  } catch (const std::system_error& error) {
+    progress_->set(GrowthState::failed, {Errc::io_error, std::string("no thread for forming the next world: ") + error.what()});
+  }
+}
+
+Growth::Growth(const Status& why) : stop_(std::make_shared<MeetingStop>()) { progress_->set(GrowthState::failed, why); }
+
+Growth::~Growth() {
+  stop({Errc::cancelled, "the growth of the group was given up"});
+  if (thread_.joinable()) thread_.join();
+}
+
+void Growth::form(WorldConfig next, const Address& coordinator) {
+  try {
+    meet_at(coordinator, next.reach, next.hosts, next.options.rank, next.meeting);
+    world_ = std::make_shared<NativeWorld>(next);
+    watch_world();
+  } catch (const Error& error) {
+    progress_->set(GrowthState::failed, error.status());
+  } catch (const std::exception& error) {
+    progress_->set(GrowthState::failed, {Errc::io_error, error.what()});
+  }
+}
+
+void Growth::watch_world() {
+  Status failure;
+  world_->driver().run([&] {
+    failure = world_->core().failure();
+    world_->core().set_failure_handler([progress = progress_](const Status& why) { progress->set(GrowthState::failed, why); });
+    if (failure.ok()) progress_->set(GrowthState::ready, {});
+  });
+  throw_if_failed(failure);
+}
+
+void Growth::Progress::set(GrowthState to, const Status& why) {
+  const std::lock_guard lock(mutex);
+  state = to;
+  failure = why;
+  changed.notify_all();
+}
+
+void Growth::Progress::set_port(std::uint16_t to) {
+  const std::lock_guard lock(mutex);
+  port = to;
+  changed.notify_all();
+}
+
+GrowthState Growth::state() {
+  const std::lock_guard lock(progress_->mutex);
+  return progress_->state;
+}
+
+Status Growth::failure() {
+  const std::lock_guard lock(progress_->mutex);
+  return progress_->failure;
+}
+
+std::uint16_t Growth::await_port() {
+  std::unique_lock lock(progress_->mutex);
+  progress_->changed.wait(lock, [this] { return progress_->port || progress_->state == GrowthState::failed; });
+  return progress_->state == GrowthState::failed ? 0 : progress_->port.value_or(0);
+}
+
+bool Growth::wait_for(std::chrono::milliseconds timeout) {
+  std::unique_lock lock(progress_->mutex);
+  return progress_->changed.wait_for(lock, timeout, [this] { return progress_->state != GrowthState::forming; });
+}
+
+std::shared_ptr<NativeWorld> Growth::take() {
+  if (thread_.joinable()) thread_.join();
+  return std::move(world_);
+}
+
+// --- the members' part ---
+
+std::string SharedGroup::door() const { return world_->door() ? world_->door()->address() : ""; }
+
+std::uint64_t SharedGroup::lineage() {
+  std::uint64_t found = 0;
+  driver().run([&] { found = world_->lineage(); });
+  return found;
+}
+
+bool SharedGroup::has_joined() const { return world_->config().joined && epoch() == world_->config().options.epoch; }
+
+int SharedGroup::waiting() { return world_->door() ? world_->door()->waiting() : 0; }
+
+std::shared_ptr<Growth> SharedGroup::current_growth() {
+  const std::lock_guard lock(growing_);
+  return growth_;
+}
+
+GrowthState SharedGroup::growth() {
+  const auto growth = current_growth();
+  return growth ? growth->state() : GrowthState::none;
+}
+
+void SharedGroup::drop_growth() {
+  std::shared_ptr<Growth> dropped;
+  {
+    const std::lock_guard lock(growing_);
+    dropped = std::move(growth_);
+  }
+  if (!dropped) return;
+  dropped->stop({Errc::cancelled, "rank " + std::to_string(core_rank()) + " has given the growth of the group up"});
+  world_->door()->let_go();
+}
+
+bool SharedGroup::begin_growth(const CallOptions& call) {
+  if (!world_->door())
+    refuse("the group is not elastic, so nobody can join it; set RINGLET_ELASTIC=on, or InitOptions::elastic, on all ranks");
+  if (world_->has_left()) refuse("this rank has left this world for the one that admit() returned");
+  refuse_unless_whole_world("admit()");
+  drop_growth();
+  const auto stop = std::make_shared<MeetingStop>();
+  const int own = world_->door()->choose((kMaxWorldSize - world_size()) / world_size(), [stop](const std::string& name) {
+    stop->stop({Errc::peer_lost, "the process that was to join has gone: " + name});
+  });
+  try {
+    auto growth = form_next(call, own, stop);
+    const std::lock_guard lock(growing_);
+    growth_ = growth;
+    return growth != nullptr;
+  } catch (...) {
+    world_->door()->let_go();
+    throw;
+  }
+}
+
+/// Returns null where nobody knocks.
+std::shared_ptr<Growth> SharedGroup::form_next(const CallOptions& call, int own_joiners, const std::shared_ptr<MeetingStop>& stop) {
+  std::vector<std::int32_t> joiners(static_cast<std::size_t>(world_size()));
+  run_own(call, make_all_gather({&own_joiners, DType::i32, 1}, TensorView(joiners), options()));
+  const int count = std::accumulate(joiners.begin(), joiners.end(), 0);
+  if (count == 0) return nullptr;
+  WorldConfig next = config_of_growth(count);
+  next.stop = stop;
+  Address coordinator{coordinator_host(), 0};
+  std::shared_ptr<Growth> growth;
+  if (core_rank() == 0) growth = std::make_shared<Growth>(next, coordinator);
+  std::vector<std::int32_t> port{growth ? growth->await_port() : 0};
+  run_own(call, make_broadcast(TensorView(port), 0, options()));
+  coordinator.port = static_cast<std::uint16_t>(port[0]);
+  if (!growth && coordinator.port == 0)
+    growth = std::make_shared<Growth>(Status{Errc::io_error, "rank 0 cannot listen for the next world"});
+  if (!growth) growth = std::make_shared<Growth>(next, coordinator);
+  if (coordinator.port != 0) send_tickets(next, coordinator, std::accumulate(joiners.begin(), joiners.begin() + core_rank(), world_size()));
+  return growth;
+}
+
+/// Where this rank reaches rank 0, which is the coordinator of the next world.
+std::string SharedGroup::coordinator_host() {
+  const std::string& own = world_->config().hosts.front();
+  const bool listens_everywhere = own == "0.0.0.0" || own == "::";
+  if (core_rank() == 0 && (!listens_everywhere || world_size() == 1)) return own;
+  LinkReport link;
+  Status failure;
+  driver().run([&] {
+    failure = core_.failure();
+    if (failure.ok()) link = core_.link_with(core_rank() == 0 ? 1 : 0);
+  });
+  throw_if_failed(failure);
+  const auto address = parse_address(core_rank() == 0 ? link.own_name : link.peer_name);
+  throw_if_failed(address.status());
+  return address.value().host;
+}
+
+WorldConfig SharedGroup::config_of_growth(int joiners) {
+  WorldConfig next = world_->config();
+  next.options.rank = core_rank();
+  next.options.size = world_size() + joiners;
+  next.options.epoch = epoch() + 1;
+  next.meeting.timeout = kFormingTimeout;
+  next.meeting.world_id = random_world_id();
+  next.meeting.coordinator_listens = core_rank() != 0;
+  next.listening_descriptor.reset();
+  next.door = world_->door();
+  next.lineage = lineage();
+  next.join.clear();
+  next.joined = false;
+  return next;
+}
+
+void SharedGroup::send_tickets(const WorldConfig& next, const Address& coordinator, int first_rank) {
+  wire::Ticket ticket;
+  ticket.rank = static_cast<std::uint32_t>(first_rank);
+  ticket.world_size = static_cast<std::uint32_t>(next.options.size);
+  // Who has reached the door of rank 0 reaches its coordinator at the same host.
+  if (core_rank() != 0) ticket.host = coordinator.host;
+  ticket.port = coordinator.port;
+  ticket.epoch = next.options.epoch;
+  ticket.lineage = next.lineage;
+  ticket.policy = static_cast<std::uint32_t>(next.options.placement.policy);
+  ticket.heartbeat_timeout_ms = static_cast<std::uint32_t>(next.options.heartbeat_timeout.whole_milliseconds());
+  ticket.wait_ms = static_cast<std::uint32_t>(kFormingTimeout.whole_milliseconds());
+  world_->door()->send_tickets(ticket);
+}
+
+std::shared_ptr<SharedGroup> SharedGroup::finish_growth(const CallOptions& call) {
+  const auto growth = current_growth();
+  bool agreed = false;
+  try {
+    agreed = agree(growth && growth->state() == GrowthState::ready, call);
+  } catch (...) {
+    drop_growth();
+    throw;
+  }
+  // All ranks that are left know now that all have the next world, so all switch, whatever happens to it.
+  std::shared_ptr<NativeWorld> next = agreed ? growth->take() : nullptr;
+  if (!next) {
+    drop_growth();
+    return nullptr;
+  }
+  const auto group = std::make_shared<SharedGroup>(std::move(next));
+  group->enter_after(shared_from_this());
+  drop_growth();
+  return group;
+}
+
+/// Waits until all ranks have come into this world from the one before, or it has failed, and leaves that one.
+void SharedGroup::enter_after(const std::shared_ptr<SharedGroup>& before) {
+  const auto all_here = start_barrier();
+  std::shared_ptr<SharedGroup> last = before;
+  // A rank that has lost another one in its agree() needs the others to learn the answer (see Votes), until it comes here.
+  bool helps = before->world_->elastic();
+  const auto help = [&] {
+    try {
+      std::vector<int> ranks;
+      std::uint64_t lineage = 0;
+      CallOptions call;
+      call.timeout = kPatienceWithOthers;
+      last = last->reform_world(call, ranks, lineage);
+    } catch (const Error&) {
+      helps = false;  // the others go on without this rank there
+    }
+  };
+  while (!driver().wait(all_here->done, kWatchInterval)) {
+    driver().check();
+    if (helps && last->world_has_failed()) help();
+  }
+  // Where this world has failed, somebody may still be in agree(): the end of the world before makes sure that all learn the answer.
+  if (!all_here->status.ok() && helps && last == before) {
+    before->revoke();
+    help();
+  }
+  before->world_->leave();
+}
+
+std::shared_ptr<WorkState> SharedGroup::start_barrier() {
+  auto state = std::make_shared<WorkState>();
+  CollectiveTask task = make_barrier(options());
+  task.completion = [state, &driver = driver()](const Status& status) {
+    state->status = status;
+    driver.set(state->done);
+  };
+  driver().run([&] { engine_.start(GroupEngine::kOwnStream, std::move(task)); });
+  return state;
+}
+
+void SharedGroup::await_members() { run_own({}, make_barrier(options())); }
+
+std::shared_ptr<SharedGroup> SharedGroup::admit(const CallOptions& call) {
+  if (!begin_growth(call)) return nullptr;
+  const auto growth = current_growth();
+  while (growth && !growth->wait_for(std::chrono::milliseconds(kWatchInterval.whole_milliseconds())))
+    if (world_has_failed()) growth->stop({Errc::peer_lost, "a rank of the present world was lost"});
+  return finish_growth(call);
+}
+
+}  // namespace ringlet::native

@@ -1,0 +1,103 @@
+#include "native/joining.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "native/hostfile.hpp"
+#include "native/this_process.hpp"
+
+namespace ringlet::native {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::string name_for_people() {
+  const Identity self = this_process();
+  return self.program + " (process " + std::to_string(self.pid) + ") on " + self.host;
+}
+
+void use_ticket(const wire::Ticket& ticket, WorldConfig& config) {
+  if (ticket.world_size > static_cast<std::uint32_t>(kMaxWorldSize) || ticket.policy >= kPlacementPolicyCount)
+    throw_if_failed({Errc::protocol_error, "the group gives this process rank " + std::to_string(ticket.rank) + " of " +
+                                               std::to_string(ticket.world_size) + " with the placement policy " +
+                                               std::to_string(ticket.policy) + ", which this version does not know"});
+  config.options.rank = static_cast<int>(ticket.rank);
+  config.options.size = static_cast<int>(ticket.world_size);
+  config.options.epoch = ticket.epoch;
+  config.options.heartbeat_timeout = Duration::milliseconds(ticket.heartbeat_timeout_ms);
+  config.options.placement.policy = static_cast<PlacementPolicy>(ticket.policy);
+  config.lineage = ticket.lineage;
+  config.meeting.timeout = Duration::milliseconds(ticket.wait_ms);
+  config.meeting.coordinator_listens = true;
+  meet_at({ticket.host, static_cast<std::uint16_t>(ticket.port)}, config.reach, config.hosts, config.options.rank, config.meeting);
+}
+
+}  // namespace
+
+Knocker::Knocker(const WorldConfig& config, Duration timeout) : driver_(true) {
+  KnockingOptions options;
+  options.doors = config.join;
+  options.name = name_for_people();
+  options.timeout = timeout;
+  options.session = config.options.session;
+  driver_.run([&] {
+    network_ = std::make_unique<UvNetwork>(driver_.loop());
+    authenticator_ = std::make_unique<TokenAuthenticator>(config.token, config.encrypts());
+    knocking_ = std::make_unique<Knocking>(driver_.loop(), *network_, *authenticator_, std::move(options), [this](auto answer) {
+      answer_ = std::move(answer);
+      driver_.set(answered_);
+    });
+  });
+}
+
+Knocker::~Knocker() {
+  try {
+    driver_.run([this] {
+      knocking_.reset();
+      network_.reset();
+    });
+  } catch (...) {
+    driver_.give_up(std::current_exception());
+    // After a failure in their midst they are in any state, so they are not destroyed.
+    (void)knocking_.release(), (void)network_.release(), (void)authenticator_.release();
+  }
+}
+
+wire::Ticket Knocker::await_ticket() {
+  if (!driver_.wait(answered_, std::nullopt)) driver_.check();
+  throw_if_failed(answer_.status());
+  return answer_.value();
+}
+
+std::shared_ptr<SharedGroup> join_group(WorldConfig config) {
+  config.door = std::make_shared<Door>(config.door_options, config.token, config.encrypts());
+  config.joined = true;
+  const auto deadline = Clock::now() + std::chrono::nanoseconds(config.meeting.timeout.nanoseconds);
+  std::string failure;
+  while (true) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+    Knocker knocker(config, Duration::milliseconds(std::max<std::int64_t>(left.count(), 1)));
+    wire::Ticket ticket;
+    try {
+      ticket = knocker.await_ticket();
+    } catch (const Error& error) {
+      if (failure.empty()) throw;
+      throw_if_failed({error.status().code(), error.status().text() + "; it was admitted before, and that failed: " + failure});
+    }
+    try {
+      use_ticket(ticket, config);
+      const auto group = std::make_shared<SharedGroup>(std::make_shared<NativeWorld>(config));
+      group->await_members();
+      config.door->open();
+      return group;
+    } catch (const Error& error) {
+      // The members have dropped this growth, or will, and admit this process with the next one.
+      failure = error.status().text();
+    }
+  }
+}
+
+}  // namespace ringlet::native

@@ -1,0 +1,122 @@
+#pragma once
+
+#include <chrono>
+#include <exception>
+#include <functional>
+#include <latch>
+#include <ringlet/ringlet.hpp>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "native/shared_group.hpp"
+#include "tests/native/expect.hpp"
+#include "tests/native/ranks.hpp"
+#include "tests/pass.hpp"
+
+namespace ringlet::test {
+
+inline constexpr int kRounds = 10'000;  // of 1 ms, after which a test gives up
+
+/// The doors of the members, for the threads that join.
+class Doors {
+ public:
+  explicit Doors(int size) : doors_(static_cast<std::size_t>(size)), open_(size) {}
+  void open(const Group& group) {
+    doors_[static_cast<std::size_t>(group.rank())] = group.door();
+    open_.count_down();
+  }
+  const std::string& of(int rank) {
+    open_.wait();
+    return doors_[static_cast<std::size_t>(rank)];
+  }
+
+ private:
+  std::vector<std::string> doors_;
+  std::latch open_;
+};
+
+/// A thread that is a process of its own to the group.
+class Process {
+ public:
+  explicit Process(std::function<void()> body) : thread_([this, body = std::move(body)] { run(body); }) {}
+  ~Process() {
+    if (thread_.joinable()) thread_.join();
+  }
+  /// Rethrows what the body has thrown.
+  void join() {
+    thread_.join();
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+ private:
+  void run(const std::function<void()>& body) {
+    try {
+      body();
+    } catch (...) {
+      failure_ = std::current_exception();
+    }
+  }
+
+  std::exception_ptr failure_;
+  std::thread thread_;
+};
+
+inline InitOptions elastic_options() {
+  InitOptions options;
+  options.elastic = true;
+  options.on_split = OnSplit::wait;
+  options.status = false;
+  options.operation_timeout = std::chrono::seconds(60);
+  options.connect_timeout = std::chrono::seconds(15);
+  return options;
+}
+
+inline InitOptions joiner_options(const std::string& doors) {
+  InitOptions options = elastic_options();
+  options.join = doors;
+  return options;
+}
+
+inline void run_members(int size, const std::function<void(Group&)>& body, const std::string& token = "") {
+  run_ranks(size, body, [&](native::WorldConfig& config) {
+    config.options.elastic = true;
+    config.on_split = OnSplit::wait;
+    config.token = token;
+    config.status = false;
+  });
+}
+
+inline std::int32_t sum_of(Group& group, std::int32_t value) {
+  std::vector<std::int32_t> sum{value};
+  group.all_sum(sum);
+  return sum[0];
+}
+
+/// Sums until the world fails.
+inline void use_up(Group& group) {
+  try {
+    while (true) sum_of(group, 1);
+  } catch (const Error&) {
+  }
+}
+
+/// Admits until the group has this size. Ranks that go while it waits end the wait by the group's failure.
+inline Reformed grow_to(Group group, int size) {
+  for (int round = 0; round < kRounds; ++round) {
+    auto next = group.admit();
+    if (next && next->world.size() >= size) return *next;
+    if (next) group = next->world;
+    pass(std::chrono::milliseconds(1));
+  }
+  throw std::runtime_error("nobody has joined in time");
+}
+
+/// Waits until so many knock at this rank's door.
+inline void await_knocks(const Group& group, int count) {
+  for (int round = 0; round < kRounds && group.shared().waiting() < count; ++round) pass(std::chrono::milliseconds(1));
+  expect(group.shared().waiting() == count, "the knocks");
+}
+
+}  // namespace ringlet::test
