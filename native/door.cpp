@@ -13,7 +13,7 @@ Door::Door(const DoorOptions& options, const std::string& token, bool encrypt) :
     network_ = std::make_unique<UvNetwork>(driver_.loop());
     authenticator_ = std::make_unique<TokenAuthenticator>(token, encrypt);
     incoming_ = std::make_unique<IncomingLinks>(driver_.loop(), *authenticator_);
-    knocks_ = std::make_unique<Knocks>(driver_.loop(), SessionOptions{});
+    knocks_ = std::make_unique<Knocks>(driver_.loop(), SessionOptions{}, [this](std::size_t count) { waiting_ = static_cast<int>(count); });
     incoming_->set_on_link([this](std::unique_ptr<Link> link) { knocks_->receive(std::move(link)); });
     listeners_ = std::make_unique<Listeners>(*network_);
     if (options.descriptor) {
@@ -43,12 +43,6 @@ Door::~Door() { close(); }
 
 void Door::open() {
   driver_.run([&] { knocks_->open(); });
-}
-
-int Door::waiting() {
-  int count = 0;
-  driver_.run([&] { count = static_cast<int>(knocks_->waiting()); });
-  return count;
 }
 
 int Door::choose(int most, std::function<void(const std::string& name)> on_gone) {

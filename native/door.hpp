@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -43,7 +44,8 @@ class Door {
   // See Knocks. It is closed at first. `on_gone` runs in the thread that turns the door's loop, and not any more once let_go() has
   // returned.
   void open();
-  int waiting();
+  /// Costs next to nothing: trainers ask at each step.
+  int waiting() const { return waiting_; }
   int choose(int most, std::function<void(const std::string& name)> on_gone);
   void send_tickets(const wire::Ticket& first);
   void let_go();
@@ -53,6 +55,7 @@ class Door {
 
   LoopDriver driver_;
   std::string address_;
+  std::atomic<int> waiting_{0};
   std::unique_ptr<UvNetwork> network_;
   std::unique_ptr<TokenAuthenticator> authenticator_;
   std::unique_ptr<IncomingLinks> incoming_;

@@ -14,6 +14,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr Duration kRejoinTimeout = Duration::seconds(60);
+
 std::string name_for_people() {
   const Identity self = this_process();
   return self.program + " (process " + std::to_string(self.pid) + ") on " + self.host;
@@ -73,7 +75,7 @@ wire::Ticket Knocker::await_ticket() {
 }
 
 std::shared_ptr<SharedGroup> join_group(WorldConfig config) {
-  config.door = std::make_shared<Door>(config.door_options, config.token, config.encrypts());
+  if (!config.door) config.door = std::make_shared<Door>(config.door_options, config.token, config.encrypts());
   config.joined = true;
   const auto deadline = Clock::now() + std::chrono::nanoseconds(config.meeting.timeout.nanoseconds);
   std::string failure;
@@ -98,6 +100,18 @@ std::shared_ptr<SharedGroup> join_group(WorldConfig config) {
       failure = error.status().text();
     }
   }
+}
+
+std::shared_ptr<SharedGroup> SharedGroup::rejoin(const std::vector<std::string>& doors) {
+  WorldConfig config = world_->config();
+  config.door = world_->door();
+  config.listening_descriptor.reset();
+  config.stop.reset();
+  config.meeting.timeout = kRejoinTimeout;
+  config.join.clear();
+  for (const std::string& door : doors)
+    if (auto address = parse_address(door); address.ok()) config.join.push_back(std::move(address).value());
+  return join_group(std::move(config));
 }
 
 }  // namespace ringlet::native

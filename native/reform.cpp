@@ -110,7 +110,9 @@ void SharedGroup::refuse_unless_whole_world(const char* call) const {
   if (&engine_ != &core_.group()) refuse(std::string(call) + " is for the group of all ranks, not for one that split() made");
 }
 
-bool SharedGroup::agree(bool mine, const CallOptions& call) {
+bool SharedGroup::agree(bool mine, const CallOptions& call) { return agree(mine, call, {}); }
+
+bool SharedGroup::agree(bool mine, const CallOptions& call, std::span<std::int32_t> least) {
   refuse_unless_whole_world("agree()");
   if (options().size == 1 && !world_->elastic()) return mine;
   refuse_unless_elastic(*world_);
@@ -125,7 +127,9 @@ bool SharedGroup::agree(bool mine, const CallOptions& call) {
   }
   try {
     std::vector<std::int32_t> all{mine ? 1 : 0};
+    all.insert(all.end(), least.begin(), least.end());
     if (run_unless_failed(call, make_all_reduce(ReduceOp::min, ConstTensorView(all), TensorView(all), 1, options()))) {
+      std::copy(all.begin() + 1, all.end(), least.begin());
       const std::lock_guard lock(votes.mutex);
       votes.set_result(all[0] != 0);
     } else {

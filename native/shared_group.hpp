@@ -5,6 +5,8 @@
 #include <memory>
 #include <mutex>
 #include <ringlet/group.hpp>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "core/gradients/agreements.hpp"
@@ -87,6 +89,8 @@ class SharedGroup : public std::enable_shared_from_this<SharedGroup> {
   /// `before` gets the new world's ranks as they are in this group's world.
   std::shared_ptr<SharedGroup> reform(const CallOptions& call, std::vector<int>& before, std::uint64_t& lineage);
   bool agree(bool mine, const CallOptions& call);
+  /// The same; each of `least` becomes its least over all ranks, where no rank was lost.
+  bool agree(bool mine, const CallOptions& call, std::span<std::int32_t> least);
   void revoke();
 
   // How the group of all ranks of an elastic world grows (growth.hpp). The members form the next world beside this one, in the background,
@@ -114,6 +118,8 @@ class SharedGroup : public std::enable_shared_from_this<SharedGroup> {
   void drop_growth();
   /// All of the above in one: returns null where nobody knocks, or the growth has failed.
   std::shared_ptr<SharedGroup> admit(const CallOptions& call);
+  /// For a rank that the others went on without: joins them again by one of these doors, which are theirs. Throws like init().
+  std::shared_ptr<SharedGroup> rejoin(const std::vector<std::string>& doors);
   /// For a process that has joined: waits until the members have switched to this world. Throws where they have given it up.
   void await_members();
 

@@ -18,6 +18,7 @@ class SharedByProcesses {
   SharedByProcesses& operator=(const SharedByProcesses&) = delete;
 
   T& operator*() { return *static_cast<T*>(memory_); }
+  T* operator->() { return static_cast<T*>(memory_); }
 
  private:
   void* memory_;

@@ -36,6 +36,7 @@ std::size_t Knocks::choose(std::size_t most, std::function<void(const std::strin
       peer.state = State::chosen;
       ++chosen;
     }
+  tell_waiting();
   return chosen;
 }
 
@@ -70,6 +71,11 @@ void Knocks::on_message(UnidentifiedPeer& connection, const std::optional<wire::
   peer->state = State::waiting;
   peer->name = knock->name.substr(0, kMaxNameBytes);
   peers_.splice(peers_.end(), peers_, peer);
+  tell_waiting();
+}
+
+void Knocks::tell_waiting() {
+  if (on_waiting_) on_waiting_(waiting());
 }
 
 void Knocks::reject(Peers::iterator peer, const Status& reason) { closing_.reject(take(peer), reason); }
@@ -88,6 +94,7 @@ std::unique_ptr<Session> Knocks::take(Peers::iterator peer) {
   std::unique_ptr<Session> session = peer->connection->release();
   release_later(loop_, std::move(peer->connection));
   peers_.erase(peer);
+  tell_waiting();
   return session;
 }
 

@@ -18,8 +18,9 @@ class Knocks {
  public:
   static constexpr std::size_t kMaxWaiting = 64;
 
-  /// The loop outlives it.
-  Knocks(EventLoop& loop, const SessionOptions& session) : loop_(loop), session_(session), closing_(loop, session) {}
+  /// The loop outlives it. `on_waiting` gets the number of processes that wait, each time that it may have changed.
+  Knocks(EventLoop& loop, const SessionOptions& session, std::function<void(std::size_t waiting)> on_waiting = {})
+      : loop_(loop), session_(session), on_waiting_(std::move(on_waiting)), closing_(loop, session) {}
 
   /// From now on processes may wait here. Before, this process is not in a group itself, and sends them to the next door.
   void open() { open_ = true; }
@@ -47,10 +48,12 @@ class Knocks {
   void reject(Peers::iterator peer, const Status& reason);
   void remove(Peers::iterator peer);
   std::unique_ptr<Session> take(Peers::iterator peer);
+  void tell_waiting();
   Peers::iterator find(const UnidentifiedPeer& connection);
 
   EventLoop& loop_;
   const SessionOptions session_;
+  const std::function<void(std::size_t waiting)> on_waiting_;
   ClosingSessions closing_;
   bool open_ = false;
   Peers peers_;  // those that have knocked in the order of their knocks

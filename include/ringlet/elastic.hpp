@@ -19,21 +19,26 @@ class ElasticTrainer;
 
 /// What a trainer says when its ranks have become others.
 struct MembershipChange {
-  Group world;                       ///< of those who go on
-  std::vector<int> lost;             ///< ranks of the world before that are gone, ascending
-  Status cause;                      ///< why: the first loss, with the culprit's name
-  std::uint64_t step = 0;            ///< how many steps are committed
-  std::chrono::nanoseconds pause{};  ///< from the moment at which this rank noticed the loss until those who are left had agreed
+  Group world;             ///< of all who go on
+  std::vector<int> lost;   ///< ranks of the world before that are gone, ascending
+  int joined = 0;          ///< how many ranks, the last ones of `world`, are new
+  Status cause;            ///< of a loss: the first one, with the culprit's name
+  std::uint64_t step = 0;  ///< how many steps are committed
+  /// How long this rank stood still for it. After a loss: from when it noticed it until those who are left had agreed. For new ranks: while
+  /// the world was changed and the state handed over.
+  std::chrono::nanoseconds pause{};
 };
 
 /// Options of ElasticTrainer. `average`, `checkpoint_every`, `keep` and whether `checkpoint` is set are the same on all ranks.
 struct ElasticTrainerOptions {
-  AverageOptions average{};            ///< how gradients are averaged; its weight stays unset, since the samples are the weights
-  int min_ranks = 1;                   ///< with fewer ranks run() throws `PeerLost` rather than go on
+  AverageOptions average{};  ///< how gradients are averaged; its weight stays unset, since the samples are the weights
+  int min_ranks = 1;         ///< with fewer ranks run() throws `PeerLost` rather than go on
+  /// Whether a rank that the others went on without, because it stood still or its network did, joins them again and gets their state.
+  bool rejoin = true;
   std::filesystem::path checkpoint{};  ///< the directory of save_checkpoint(); empty: none are saved
   std::uint64_t checkpoint_every = 0;  ///< steps; 0: only after the last one
   int keep = 2;                        ///< as SaveOptions::keep
-  /// Runs after ranks were lost, on all that go on. It may not call collectives.
+  /// Runs after ranks were lost or have joined, on all others. It may not call collectives.
   std::function<void(const MembershipChange&)> on_change{};
   /// Runs on a rank whose state has been filled from a checkpoint or by other ranks, before the next step: what follows from the
   /// state (an optimizer's set_step(), a random generator) is to be set anew. It gets the state's values and the number of committed steps.
@@ -88,9 +93,12 @@ class Step {
   bool is_committed_ = false;
 };
 
-/// A training loop that survives the loss of ranks of an elastic group. A step is committed on all ranks or on none; one that is not is
+/// A training loop of an elastic group, whose ranks come and go. A step is committed on all ranks or on none; one that is not is
 /// done again by those who are left, with the same batch, divided anew. So the result of each step is that of an undisturbed run with the
 /// same ranks, and no sample is lost or used twice. In a group that is not elastic the first loss ends run(), as that of any other call.
+///
+/// A process that joins the group (InitOptions::join) makes a trainer like the others; run() then begins with the state and at the step of
+/// these, who train on until it has met them all.
 ///
 /// Only one thread may use it at a time.
 class ElasticTrainer {
@@ -108,7 +116,7 @@ class ElasticTrainer {
   /// First the newest checkpoint is loaded where there is one, and ranks whose state then differs get that of the lowest rank of those that
   /// have done the most steps. Throws what `step` throws, what save_checkpoint() and load_checkpoint() throw, `InvalidArgument` if `step`
   /// returns without a commit, `MismatchError` if the ranks' tensors differ in name, dtype or shape, and `PeerLost` if the others
-  /// have gone on without this rank or fewer than `min_ranks` are left.
+  /// have gone on without this rank and it cannot join them again, or fewer than `min_ranks` are left.
   void run(const TrainingPlan& plan, const std::function<void(Step&)>& step);
 
   /// The group of all ranks that are left.

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <iterator>
 #include <ringlet/elastic.hpp>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "core/base/refuse.hpp"
 #include "core/gradients/averager.hpp"
@@ -26,6 +29,14 @@ std::uint64_t samples_before(std::uint64_t batch, int rank, int ranks) {
   return batch / n * r + std::min(r, batch % n);
 }
 
+/// Where the ranks' growths stand differently, the first of these counts.
+constexpr std::array kGrowthStates{native::GrowthState::failed, native::GrowthState::forming, native::GrowthState::ready,
+                                   native::GrowthState::none};
+
+std::int32_t place_of(native::GrowthState state) {
+  return static_cast<std::int32_t>(std::find(kGrowthStates.begin(), kGrowthStates.end(), state) - kGrowthStates.begin());
+}
+
 void check(const Checkpoint& state, const ElasticTrainerOptions& options) {
   for (const Checkpoint::Entry& entry : state.entries())
     if (!entry.bounds.empty())
@@ -42,7 +53,7 @@ void check(const Checkpoint& state, const ElasticTrainerOptions& options) {
 
 struct ElasticTrainer::State {
   State(Group group, Checkpoint contents, ElasticTrainerOptions o)
-      : world(std::move(group)), checkpoint(std::move(contents)), options(std::move(o)) {}
+      : world(std::move(group)), checkpoint(std::move(contents)), options(std::move(o)), lacks(shared().has_joined()) {}
 
   /// The averages of one world.
   struct Averages {
@@ -52,15 +63,25 @@ struct ElasticTrainer::State {
     native::ProcedureDriver driver;  // declared last: its destructor waits for the collectives that use the averager's buckets
   };
 
+  /// What the ranks tell each other with each vote.
+  struct Signals {
+    native::GrowthState growth = native::GrowthState::none;
+    bool knocks = false;  // somebody waits at a door
+  };
+
   native::SharedGroup& shared() const { return world.shared(); }
   CallOptions call() const { return {.stream = options.average.stream}; }
   void settle();
   void load();
+  void learn_doors();
   void attempt(ElasticTrainer& trainer, const TrainingPlan& plan, const std::function<void(Step&)>& step_function);
   void save_if_due(const TrainingPlan& plan);
   void vote();
+  void grow();
+  void enter_next();
   bool goes_on_after(const Error& error) const;
   void recover();
+  void rejoin(const PeerLost& lost);
 
   Group world;
   Checkpoint checkpoint;
@@ -68,10 +89,12 @@ struct ElasticTrainer::State {
   std::uint64_t step = 0;
   std::uint64_t saved = 0;   // the step of the newest checkpoint that all ranks know of, or at which the training began
   bool is_settled = false;   // once all ranks had the same state
-  bool lacks = false;        // this rank's state is not whole
+  bool lacks;                // this rank's state is not whole
   bool is_applying = false;  // stays so where the program's function has thrown
   bool is_replaced = false;  // since on_state ran last
   std::unique_ptr<Averages> averages;
+  std::vector<std::string> doors;  // of the other ranks
+  Signals signals;                 // the least of all ranks, at the last vote
 };
 
 /// Makes the ranks' states equal, if they may differ.
@@ -101,7 +124,15 @@ void ElasticTrainer::State::settle() {
     is_settled = true;
   }
   saved = saved_by_all;
+  learn_doors();
   if (std::exchange(is_replaced, false) && options.on_state) options.on_state(checkpoint, step);
+}
+
+void ElasticTrainer::State::learn_doors() {
+  if (shared().door().empty()) return;
+  const std::vector<std::string> all = native::Exchange(world, call()).gather(shared().door());
+  doors.clear();
+  std::copy_if(all.begin(), all.end(), std::back_inserter(doors), [&](const std::string& door) { return door != shared().door(); });
 }
 
 void ElasticTrainer::State::load() {
@@ -136,11 +167,54 @@ void ElasticTrainer::State::save_if_due(const TrainingPlan& plan) {
   saved = step;
 }
 
-/// Returns on all ranks or on none.
+/// Returns on all ranks or on none. Where a rank was lost meanwhile, a rank may not have learnt the others' signals; the next collective
+/// then fails.
 void ElasticTrainer::State::vote() {
-  if (!shared().elastic() || world.agree(true)) return;
+  if (world.size() > 1 && !shared().elastic()) return;
+  std::array<std::int32_t, 2> least{place_of(shared().growth()), shared().waiting() > 0 ? 0 : 1};
+  signals = {};
+  if (shared().agree(true, {}, least)) {
+    signals = {kGrowthStates[static_cast<std::size_t>(least[0])], least[1] == 0};
+    return;
+  }
   throw_if_failed(shared().world_failure());
   throw Cancelled({Errc::cancelled, "the ranks have not agreed on the step"});
+}
+
+/// New ranks meet the others while these train. Once all have met, all switch to the new world.
+void ElasticTrainer::State::grow() {
+  switch (signals.growth) {
+    case native::GrowthState::none:
+      if (signals.knocks) shared().begin_growth(call());
+      break;
+    case native::GrowthState::forming:
+      break;
+    case native::GrowthState::failed:
+      shared().drop_growth();
+      break;
+    case native::GrowthState::ready:
+      enter_next();
+      break;
+  }
+}
+
+void ElasticTrainer::State::enter_next() {
+  const auto begin = std::chrono::steady_clock::now();
+  averages.reset();
+  auto next = shared().finish_growth(call());
+  if (!next) return;
+  const int before = world.size();
+  world = Group(std::move(next));
+  const auto tell = [&] {
+    if (options.on_change) options.on_change({world, {}, world.size() - before, {}, step, std::chrono::steady_clock::now() - begin});
+  };
+  try {
+    settle();
+  } catch (const Error&) {
+    tell();
+    throw;
+  }
+  tell();
 }
 
 bool ElasticTrainer::State::goes_on_after(const Error& error) const {
@@ -151,13 +225,30 @@ void ElasticTrainer::State::recover() {
   const auto begin = std::chrono::steady_clock::now();
   averages.reset();
   const Status cause = shared().world_failure();
-  const Reformed next = world.reform();
+  Reformed next;
+  try {
+    next = world.reform();
+  } catch (const PeerLost& lost) {
+    return rejoin(lost);
+  }
   world = next.world;
-  if (options.on_change) options.on_change({world, next.lost, cause, step, std::chrono::steady_clock::now() - begin});
+  if (options.on_change) options.on_change({world, next.lost, 0, cause, step, std::chrono::steady_clock::now() - begin});
   if (world.size() < options.min_ranks)
     throw PeerLost({Errc::peer_lost,
                     fmt::format("{} ranks are left, and min_ranks is {}: {}", world.size(), options.min_ranks, cause.text()),
                     cause.rank()});
+}
+
+/// The others have gone on: this rank comes in again as a new one.
+void ElasticTrainer::State::rejoin(const PeerLost& lost) {
+  if (!options.rejoin || doors.empty()) throw lost;
+  is_settled = false;
+  lacks = true;
+  try {
+    world = Group(shared().rejoin(doors));
+  } catch (const Error& error) {
+    throw PeerLost({Errc::peer_lost, std::string(lost.what()) + "; it could not join them again: " + error.what(), lost.status().rank()});
+  }
 }
 
 ElasticTrainer::ElasticTrainer(Group world, Checkpoint state, ElasticTrainerOptions options) {
@@ -180,10 +271,12 @@ void ElasticTrainer::run(const TrainingPlan& plan, const std::function<void(Step
       while (state.step < plan.steps) {
         state.save_if_due(plan);
         state.attempt(*this, plan, step);
+        state.grow();
       }
       state.save_if_due(plan);
       // No rank leaves before all know that the last step is committed.
       state.vote();
+      state.shared().drop_growth();
       return;
     } catch (const Error& error) {
       if (!state.goes_on_after(error)) throw;

@@ -2,7 +2,6 @@
 
 #include <signal.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -16,42 +15,56 @@ namespace {
 
 constexpr unsigned kPatienceSeconds = 60;
 
-}  // namespace
-
-void pass(std::chrono::microseconds time) {
-  const timespec wait{0, static_cast<long>(time.count() * 1000)};
-  ::nanosleep(&wait, nullptr);
+InitOptions options_of(const RankProcesses& processes) {
+  InitOptions options;
+  if (processes.encrypt) options.token = "4n7x-0c5r-9pqa-te2v-hm8j-w3ky-bz16";
+  options.elastic = true;
+  options.on_split = OnSplit::wait;
+  options.status = false;
+  options.heartbeat_timeout = processes.heartbeat_timeout;
+  return options;
 }
 
-::pid_t start_rank(int rank, const LoopbackSocket& coordinator, const RankProcesses& processes, const std::function<void(Group)>& work) {
+::pid_t start(const std::function<void()>& body) {
   const ::pid_t pid = ::fork();
   if (pid != 0) return pid;
   ::alarm(kPatienceSeconds);
   ::signal(SIGABRT, SIG_DFL);
   try {
+    body();
+    ::_exit(0);
+  } catch (const PeerLost& lost) {
+    const bool left_out = std::string(lost.what()).find("gone on without rank") != std::string::npos;
+    if (!left_out) std::fprintf(stderr, "process %d: %s\n", static_cast<int>(::getpid()), lost.what());
+    ::_exit(left_out ? kLeftOut : 1);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "process %d: %s\n", static_cast<int>(::getpid()), error.what());
+    ::_exit(1);
+  }
+}
+
+}  // namespace
+
+::pid_t start_rank(int rank, const LoopbackSocket& coordinator, const RankProcesses& processes, const std::function<void(Group)>& work) {
+  return start([&] {
     if (rank == 0)
       ::setenv("RINGLET_COORDINATOR_FD", std::to_string(coordinator.descriptor).c_str(), 1);
     else
       ::close(coordinator.descriptor);
-    InitOptions options;
+    InitOptions options = options_of(processes);
     options.rank = rank;
     options.world_size = processes.ranks;
     options.coordinator = to_string(coordinator.address);
-    if (processes.encrypt) options.token = "4n7x-0c5r-9pqa-te2v-hm8j-w3ky-bz16";
-    options.elastic = true;
-    options.on_split = OnSplit::wait;
-    options.status = false;
-    options.heartbeat_timeout = processes.heartbeat_timeout;
     work(init(options));
-    ::_exit(0);
-  } catch (const PeerLost& lost) {
-    const bool left_out = std::string(lost.what()).find("gone on without rank " + std::to_string(rank)) != std::string::npos;
-    if (!left_out) std::fprintf(stderr, "rank %d: %s\n", rank, lost.what());
-    ::_exit(left_out ? kLeftOut : 1);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "rank %d: %s\n", rank, error.what());
-    ::_exit(1);
-  }
+  });
+}
+
+::pid_t start_newcomer(const std::string& doors, const RankProcesses& processes, const std::function<void(Group)>& work) {
+  return start([&] {
+    InitOptions options = options_of(processes);
+    options.join = doors;
+    work(init(options));
+  });
 }
 
 int exit_code_of(::pid_t pid) {

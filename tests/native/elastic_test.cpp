@@ -11,15 +11,9 @@
 using namespace ringlet;
 using test::expect;
 using test::failure_of;
+using test::run_elastic;
 
 namespace {
-
-void run_elastic(int size, const std::function<void(Group&)>& body, OnSplit on_split = OnSplit::wait) {
-  test::run_ranks(size, body, [on_split](native::WorldConfig& config) {
-    config.options.elastic = true;
-    config.on_split = on_split;
-  });
-}
 
 std::int32_t sum_of(Group& group, std::int32_t value) {
   std::vector<std::int32_t> sum{value};

@@ -8,6 +8,8 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cstring>
+#include <iterator>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <ringlet/ringlet.hpp>
@@ -28,8 +30,9 @@ using namespace ringlet::test;
 
 namespace {
 
-constexpr int kRanks = 4;
-constexpr std::uint64_t kMostSteps = 20'000;
+constexpr int kRanks = 4;       // at the beginning
+constexpr int kProcesses = 10;  // with those that join
+constexpr std::uint64_t kMostSteps = 100'000;
 constexpr std::uint64_t kBatch = 22;  // divides evenly by two ranks alone
 
 /// What a rank has after a step.
@@ -39,12 +42,13 @@ struct Record {
 };
 struct Diary {
   std::array<Record, kMostSteps> records;
-  std::atomic<std::uint32_t> epoch;
-  std::atomic<std::uint32_t> steps_of_epoch;
-  std::atomic<int> fatal_delay;  // if > 0: this rank kills itself so many nanoseconds after the average of its next step has begun
+  std::atomic<std::uint32_t> epoch, steps_of_epoch;
+  std::atomic<int> steps, last_ranks;  // all that this rank has committed, and how many took the last one
+  std::array<char, 64> door;           // once it has committed a step
+  std::atomic<int> fatal_delay;        // if > 0: this rank kills itself so many nanoseconds after the average of its next step has begun
 };
 struct Crew {
-  std::array<Diary, kRanks> ranks;
+  std::array<Diary, kProcesses> ranks;
   std::atomic<bool> stop, has_parted;
 };
 
@@ -117,8 +121,10 @@ void work(Group group, int origin, Crew& crew, const Way& way) {
     diary.steps_of_epoch = 0;
     diary.epoch = change.world.epoch();
   };
-  // Those who are left have committed the same steps, so none needs the state of another.
-  options.on_state = [&](const Checkpoint&, std::uint64_t) { crew.has_parted = true; };
+  // Those who are left have committed the same steps, so only who joins needs the state of another.
+  options.on_state = [&](const Checkpoint&, std::uint64_t) {
+    if (origin < kRanks) crew.has_parted = true;
+  };
   ElasticTrainer trainer(std::move(group), model.checkpoint(), options);
   group = Group();
   try {
@@ -133,6 +139,9 @@ void work(Group group, int origin, Crew& crew, const Way& way) {
         record.hash = model.hash();
         record.ranks = step.world().size();
         ++diary.steps_of_epoch;
+        diary.last_ranks = step.world().size();
+        if (diary.steps == 0) step.world().door().copy(diary.door.data(), diary.door.size() - 1);
+        ++diary.steps;
       });
       if (stop[0] > 0) throw Stopped();
     });
@@ -202,7 +211,120 @@ std::optional<std::uint64_t> first_difference(const std::vector<Committed>& step
   return differs;
 }
 
+/// The processes of a training, some of which come and some of which go.
+class Town {
+ public:
+  Town(Crew& crew, const Way& way, const RankProcesses& processes) : crew_(crew), way_(way), processes_(processes) {
+    const LoopbackSocket coordinator = open_loopback_socket();
+    for (; started_ < kRanks; ++started_)
+      here_.emplace(started_, start_rank(started_, coordinator, processes_, [this](Group group) { begin_work(std::move(group)); }));
+    ::close(coordinator.descriptor);
+  }
+  std::size_t size() const { return here_.size(); }
+  bool is_full() const { return started_ == kProcesses; }
+  /// Starts a process that joins, and returns its number.
+  int grow() {
+    std::string doors;
+    for (const auto& [number, pid] : here_) doors += (doors.empty() ? "" : ",") + std::string(diary_of(number).door.data());
+    here_.emplace(started_, start_newcomer(doors, processes_, [this](Group group) { begin_work(std::move(group)); }));
+    return started_++;
+  }
+  void kill(int number) {
+    ::kill(here_.at(number), SIGKILL);
+    exit_code_of(here_.at(number));
+    here_.erase(number);
+  }
+  /// The process stands still until the others have gone on without it, and then goes on.
+  bool stop_for_a_while(int number) {
+    const auto stopped = here_.extract(number);
+    ::kill(stopped.mapped(), SIGSTOP);
+    const bool others_went_on = go_on();
+    ::kill(stopped.mapped(), SIGCONT);
+    here_.emplace(number, stopped.mapped());
+    return others_went_on;
+  }
+  int any(SimRandom& random) const { return std::next(here_.begin(), static_cast<std::ptrdiff_t>(random.below(here_.size())))->first; }
+  /// Waits until all that are here have committed a step together after this call.
+  bool go_on() {
+    std::map<int, int> before;
+    for (const auto& [number, pid] : here_) before[number] = diary_of(number).steps;
+    return wait_until([&] {
+      return std::all_of(here_.begin(), here_.end(), [&](const auto& process) {
+        const Diary& diary = diary_of(process.first);
+        return diary.steps > before[process.first] && diary.last_ranks == static_cast<int>(here_.size());
+      });
+    });
+  }
+  bool end_well() {
+    crew_.stop = true;
+    return std::all_of(here_.begin(), here_.end(), [](const auto& process) { return exit_code_of(process.second) == 0; });
+  }
+
+ private:
+  Diary& diary_of(int number) const { return crew_.ranks[static_cast<std::size_t>(number)]; }
+  void begin_work(Group group) const { work(std::move(group), started_, crew_, way_); }
+
+  Crew& crew_;
+  const Way way_;
+  const RankProcesses processes_;
+  int started_ = 0;
+  std::map<int, ::pid_t> here_;
+};
+
 }  // namespace
+
+TEST_CASE("processes are killed and others join, at random: every step is that of an undisturbed run") {
+  Campaign campaign("ranks that train are killed, and others join: all commit a step");
+  for (const auto seed : seeds(25)) {
+    CAPTURE(seed);
+    SimRandom random(seed);
+    SharedByProcesses<Crew> shared;
+    Town town(*shared, way_of(seed), {.ranks = kRanks, .encrypt = seed % 2 == 1});
+    REQUIRE(town.go_on());
+    for (int event = 0; event < 8; ++event) {
+      CAPTURE(event, town.size());
+      campaign.begin();
+      const auto begin = std::chrono::steady_clock::now();
+      const bool comes = town.size() < 2 || (!town.is_full() && random.chance(600));
+      if (comes) town.grow();
+      // Half of those that come do so while another one goes, which may be the same.
+      if (!comes || (town.size() > 2 && random.chance(500))) {
+        pass(std::chrono::microseconds(random.below(comes ? 40'000 : 5'000)));
+        town.kill(town.any(random));
+      }
+      REQUIRE(town.go_on());
+      campaign.goes_well_since(begin);
+      if (town.is_full() && town.size() == 1) break;
+    }
+    CHECK(town.end_well());
+    CHECK_FALSE(shared->has_parted);
+    const std::vector<Committed> steps = history(*shared);
+    const auto differs = first_difference(steps, way_of(seed));
+    CAPTURE(steps.size(), differs.value_or(0));
+    CHECK_FALSE(differs);
+  }
+}
+
+TEST_CASE("a rank that stood still is left out, and comes back by itself") {
+  Campaign campaign("a rank that trains is stopped, with a limit of 0.5 s, and goes on: all commit a step");
+  for (const auto seed : seeds(3)) {
+    CAPTURE(seed);
+    SimRandom random(seed);
+    SharedByProcesses<Crew> shared;
+    Town town(*shared, way_of(seed), {.ranks = kRanks, .heartbeat_timeout = std::chrono::milliseconds(500)});
+    REQUIRE(town.go_on());
+    for (int round = 0; round < 2; ++round) {
+      campaign.begin();
+      REQUIRE(town.stop_for_a_while(town.any(random)));
+      const auto begin = std::chrono::steady_clock::now();
+      REQUIRE(town.go_on());
+      campaign.goes_well_since(begin);
+    }
+    CHECK(town.end_well());
+    const std::vector<Committed> steps = history(*shared);
+    CHECK_FALSE(first_difference(steps, way_of(seed)));
+  }
+}
 
 TEST_CASE("whichever rank is killed in training, and whenever, every step is that of an undisturbed run") {
   Campaign campaign("ranks that train are killed, one after the other: the next step is committed");

@@ -14,17 +14,11 @@
 using namespace ringlet;
 using test::expect;
 using test::failure_of;
+using test::run_elastic;
 
 namespace {
 
 constexpr std::size_t kSums = 3;
-
-void run_elastic(int size, const std::function<void(Group&)>& body) {
-  test::run_ranks(size, body, [](native::WorldConfig& config) {
-    config.options.elastic = true;
-    config.on_split = OnSplit::wait;
-  });
-}
 
 /// Whole numbers, none of them 0, so that a sample that is lost or used twice shows.
 double contribution(std::uint64_t step, std::uint64_t sample, std::size_t index) {

@@ -58,4 +58,11 @@ void run_ranks(int size, const std::function<void(Group&)>& body, const std::fun
     if (failure) std::rethrow_exception(failure);
 }
 
+void run_elastic(int size, const std::function<void(Group&)>& body, OnSplit on_split) {
+  run_ranks(size, body, [on_split](native::WorldConfig& config) {
+    config.options.elastic = true;
+    config.on_split = on_split;
+  });
+}
+
 }  // namespace ringlet::test

@@ -17,5 +17,7 @@ LoopbackSocket open_loopback_socket();
 /// Runs `body` as every rank of a world over loopback TCP, one thread each, and rethrows the first exception. `configure` may change a
 /// rank's options before it meets the others.
 void run_ranks(int size, const std::function<void(Group&)>& body, const std::function<void(native::WorldConfig&)>& configure = {});
+/// The same in an elastic group.
+void run_elastic(int size, const std::function<void(Group&)>& body, OnSplit on_split = OnSplit::wait);
 
 }  // namespace ringlet::test
