@@ -29,7 +29,7 @@ enum class Act : std::uint8_t {
   waiting,         // [all-reduce sum, 1 f64: the fraction of its time that a rank waited for the others]
   sample,          // the model writes a text, if one was asked for
   end,
-  regroup,  // [reform()] ranks were lost, and the others go on; in no course
+  regroup,  // [reform(), admit()] ranks were lost, or have joined, and all others go on; in no course
 };
 /// Returns the act's name as written above, for example "loss_sum".
 std::string_view name_of(Act act);
@@ -51,6 +51,10 @@ class Course {
   /// Goes back to what follows the last committed step or, if none was committed, to the beginning. When a rank is lost, the others may be
   /// at different acts, but all have committed the same steps.
   void go_back();
+  /// How many steps are committed, as far as this run knows: 0 until it has committed one itself, or goes on from where others are.
+  int committed() const { return committed_; }
+  /// Takes up a run of others, who have committed so many steps. To be followed by go_back().
+  void follow(int committed) { committed_ = committed; }
 
  private:
   void plan_step();
@@ -60,7 +64,7 @@ class Course {
   Settings settings_;
   int step_ = 0;
   bool step_planned_ = false;
-  int committed_ = 0;  // steps; 0 until this run has committed one
+  int committed_ = 0;
   std::vector<Act> acts_;
   std::size_t next_ = 0;
 };

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -41,7 +42,7 @@ bool is_first_rank() {
     const char* rank = std::getenv(variable);
     return rank != nullptr && std::string_view(rank) != "0";
   };
-  return !says_another("RINGLET_RANK") && !says_another("MLX_RANK");
+  return std::getenv("RINGLET_JOIN") == nullptr && !says_another("RINGLET_RANK") && !says_another("MLX_RANK");
 }
 
 /// Ranks that are lost do not end a run, unless the environment says otherwise. In a group with browsers they do.
@@ -55,8 +56,8 @@ ringlet::InitOptions group_options() {
 /// Prints rank 0's report of a run, and writes each rank's logs.
 class Reporter {
  public:
-  Reporter(const Options& options, const Corpus& corpus, const ringlet::Group& group)
-      : options_(options), out_(options.json ? stderr : stdout), speaks_(group.rank() == 0) {
+  Reporter(const Options& options, const Corpus& corpus, const ringlet::Group& group, bool joins)
+      : options_(options), out_(options.json ? stderr : stdout), speaks_(group.rank() == 0), joined_(joins) {
     report_.ranks = group.size();
     report_.unigram_entropy = unigram_entropy(corpus.text());
     report_.mode = name_of(options.mode);
@@ -69,6 +70,8 @@ class Reporter {
     if (!speaks_) return;
     fmt::print(out_, "{} parameters, {} bytes of text, {} rank{}, {} sequences of {} bytes per step\n", trainer.model().parameter_count(),
                text_bytes, report_.ranks, report_.ranks == 1 ? "" : "s", options_.batch, options_.shape.context);
+    if (const std::string door = trainer.group().door(); !door.empty() && trainer.store().survives_losses())
+      fmt::print(out_, "other processes with the same token join with RINGLET_JOIN={}\n", door);
     std::fflush(out_);
   }
 
@@ -114,15 +117,19 @@ class Reporter {
   void regrouped(const Trainer& trainer) {
     const Regrouping& now = trainer.regrouping();
     report_.ranks = now.ranks;
+    steps_done_ = std::max(trainer.run().committed(), trainer.first_step());
+    report_.steps = options_.steps - trainer.first_step();
     if (trainer.group().rank() != 0) return;
     if (!std::exchange(speaks_, true)) begin_to_speak(true);
     if (!progress_) show_progress();
-    progress_->note(fmt::format("step {}: {} of {} ranks go on, after {:.0f} ms: {}", steps_done_, now.ranks, now.ranks_before,
-                                now.seconds * 1e3, now.cause));
+    progress_->note(now.cause.empty() ? fmt::format("step {}: {} ranks go on, {} of them new, after {:.0f} ms", steps_done_, now.ranks,
+                                                    now.ranks - now.ranks_before, now.seconds * 1e3)
+                                      : fmt::format("step {}: {} of {} ranks go on, after {:.0f} ms: {}", steps_done_, now.ranks,
+                                                    now.ranks_before, now.seconds * 1e3, now.cause));
   }
 
   void validated(double loss) {
-    if (!std::exchange(validated_, true)) report_.first_validation_loss = loss;
+    if (!std::exchange(validated_, true) && !joined_) report_.first_validation_loss = loss;
     report_.last_validation_loss = loss;
   }
 
@@ -140,6 +147,7 @@ class Reporter {
   const Options& options_;
   std::FILE* out_;
   bool speaks_;
+  const bool joined_;
   Report report_;
   std::ofstream loss_log_;
   std::ofstream hash_log_;
@@ -152,15 +160,16 @@ int run(Options own) {
   std::optional<Bytes> text;
   if (is_first_rank()) text = load_text(own.data);
   ringlet::Group group = ringlet::init(group_options());
+  const bool joins = group.epoch() > 0;
   set_guests(own, group.guests());
   const Opening opening = open_run(group, own, [&] { return text ? std::exchange(text, std::nullopt).value() : load_text(own.data); });
   if (!opening.overruled.empty())
     fmt::print(stderr, "train_text: rank 0 decides about the settings; other than was given to rank {}, {}\n", group.rank(),
                opening.overruled);
 
-  Reporter reporter(opening.options, opening.corpus, group);
-  Trainer trainer(opening.options, opening.corpus, std::move(group));
-  reporter.begin(trainer, opening.corpus.text().size());
+  Reporter reporter(opening.options, opening.corpus, group, joins);
+  Trainer trainer(opening.options, opening.corpus, std::move(group), joins);
+  if (!joins) reporter.begin(trainer, opening.corpus.text().size());
   for (Act act = Act::beginning; act != Act::end; reporter.after(act, trainer)) act = trainer.advance();
   reporter.end(trainer);
   return kSuccess;

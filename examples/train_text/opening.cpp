@@ -10,8 +10,10 @@
 namespace train_text {
 namespace {
 
-std::string problem_of_batch(const Settings& settings, int ranks) {
-  if (settings.shares == Shares::measured || settings.batch >= ranks) return {};
+/// Ranks that join later may have no sequence of their own.
+std::string problem_of_batch(const Settings& settings, const ringlet::Group& group) {
+  const int ranks = group.size();
+  if (group.epoch() > 0 || settings.shares == Shares::measured || settings.batch >= ranks) return {};
   return fmt::format("--batch {} leaves some of the {} ranks without a sequence: give at least {}, or --shares measured", settings.batch,
                      ranks, ranks);
 }
@@ -26,10 +28,10 @@ Sent refusal(const Settings& settings, std::string_view reason) {
   return {{.settings = settings, .refused = true, .text_bytes = reason.size()}, Bytes(reason.begin(), reason.end())};
 }
 
-Sent what_rank_0_sends(const Options& own, int ranks, const std::function<Bytes()>& load) {
+Sent what_rank_0_sends(const Options& own, const ringlet::Group& group, const std::function<Bytes()>& load) {
   try {
     if (const std::string problem = problem_of(own); !problem.empty()) return refusal(own, problem);
-    if (const std::string problem = problem_of_batch(own, ranks); !problem.empty()) return refusal(own, problem);
+    if (const std::string problem = problem_of_batch(own, group); !problem.empty()) return refusal(own, problem);
     Bytes text = load();
     if (const std::string problem = problem_of_text(text.size(), own.shape.context); !problem.empty()) return refusal(own, problem);
     if (text.size() > kMaxTextBytes)
@@ -59,7 +61,7 @@ std::string overruled_options(const Options& own, const Settings& settings) {
 Opening open_in(ringlet::Group& group, const Options& own, const std::function<Bytes()>& load) {
   const bool sends = group.rank() == 0;
   Sent sent;
-  if (sends) sent = what_rank_0_sends(own, group.size(), load);
+  if (sends) sent = what_rank_0_sends(own, group, load);
   Record record = encode(sent.announcement);
   group.broadcast(ringlet::TensorView(record.data(), ringlet::DType::u8, record.size()), 0);
   Decoded decoded = decode(record);

@@ -33,7 +33,7 @@ std::string summary(const Report& report, std::string_view sample) {
   text += fmt::format("  mode                             {}: {} of parameters and {} of optimizer state per rank\n", report.mode,
                       readable_bytes(report.parameter_bytes_per_rank), readable_bytes(report.optimizer_bytes_per_rank));
   text += fmt::format("  unigram entropy of the text      {:.3f} nats per byte\n", report.unigram_entropy);
-  text += fmt::format("  held-out loss before training    {:.3f}\n", report.first_validation_loss);
+  if (report.first_validation_loss) text += fmt::format("  held-out loss before training    {:.3f}\n", *report.first_validation_loss);
   text += fmt::format("  held-out loss after training     {:.3f}, {:.0f} % of the entropy\n", report.last_validation_loss,
                       100 * report.last_validation_loss / report.unigram_entropy);
   text += fmt::format("  hash of the parameters           {:016x}{}\n\n", report.parameter_hash,
@@ -42,17 +42,18 @@ std::string summary(const Report& report, std::string_view sample) {
 }
 
 std::string json_line(const Report& report) {
-  const nlohmann::ordered_json line{{"ranks", report.ranks},
-                                    {"steps", report.steps},
-                                    {"tokens_per_s", report.tokens_per_second},
-                                    {"unigram_entropy", report.unigram_entropy},
-                                    {"val_loss_first", report.first_validation_loss},
-                                    {"val_loss_last", report.last_validation_loss},
-                                    {"parameter_hash", fmt::format("{:016x}", report.parameter_hash)},
-                                    {"communication_share", report.communication_share},
-                                    {"mode", report.mode},
-                                    {"parameter_bytes_per_rank", report.parameter_bytes_per_rank},
-                                    {"optimizer_bytes_per_rank", report.optimizer_bytes_per_rank}};
+  const nlohmann::ordered_json line{
+      {"ranks", report.ranks},
+      {"steps", report.steps},
+      {"tokens_per_s", report.tokens_per_second},
+      {"unigram_entropy", report.unigram_entropy},
+      {"val_loss_first", report.first_validation_loss ? nlohmann::ordered_json(*report.first_validation_loss) : nlohmann::ordered_json()},
+      {"val_loss_last", report.last_validation_loss},
+      {"parameter_hash", fmt::format("{:016x}", report.parameter_hash)},
+      {"communication_share", report.communication_share},
+      {"mode", report.mode},
+      {"parameter_bytes_per_rank", report.parameter_bytes_per_rank},
+      {"optimizer_bytes_per_rank", report.optimizer_bytes_per_rank}};
   return line.dump();
 }
 

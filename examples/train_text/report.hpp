@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -14,7 +15,7 @@ struct Report {
   double tokens_per_second = 0;
   double communication_share = 0;
   double unigram_entropy = 0;
-  double first_validation_loss = 0;
+  std::optional<double> first_validation_loss{};  // unknown to a rank that has joined later
   double last_validation_loss = 0;
   std::uint64_t parameter_hash = 0;
   std::string_view mode{};  // name of the mode; the memory outlives the report

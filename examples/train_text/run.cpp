@@ -64,6 +64,11 @@ void Run::go_on() {
 
 void Run::pass() { go_on(); }
 
+void Run::follow(int committed) {
+  store_.optimizer().set_step(static_cast<std::uint64_t>(committed));
+  course_.follow(committed);
+}
+
 /// Some ranks may have taken in speeds that others lack, so all forget them.
 void Run::regroup(int rank, int ranks) {
   rank_ = rank;

@@ -53,6 +53,9 @@ class Run {
   void begin_average();
   void averaged();
   void pass();
+  int committed() const { return course_.committed(); }
+  /// Takes up a run of others, who have committed so many steps. To be followed by regroup().
+  void follow(int committed);
   /// Goes back to what follows the last committed step, as another rank of other ranks.
   void regroup(int rank, int ranks);
 

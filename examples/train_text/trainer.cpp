@@ -8,9 +8,14 @@
 #include "generate.hpp"
 #include "input_error.hpp"
 #include "modes.hpp"
+#include "opening.hpp"
 
 namespace train_text {
 namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 ringlet::Work start(ringlet::Group& group, const Exchange& exchange) {
   const ringlet::CallOptions call{.stream = {exchange.stream}};
@@ -27,13 +32,15 @@ ringlet::Work start(ringlet::Group& group, const Exchange& exchange) {
 
 }  // namespace
 
-Trainer::Trainer(const Options& options, const Corpus& corpus, ringlet::Group group)
+Trainer::Trainer(const Options& options, const Corpus& corpus, ringlet::Group group, bool joins)
     : options_(options),
+      corpus_(corpus),
       group_(std::move(group)),
       text_hash_(hash_of(std::as_bytes(corpus.text()))),
       model_(options.shape, options.seed),
       store_(make_parameter_store(options, model_, group_)),
-      run_(std::make_unique<Run>(options, corpus, group_.rank(), group_.size(), model_, *store_)) {
+      run_(std::make_unique<Run>(options, corpus, group_.rank(), group_.size(), model_, *store_)),
+      lacks_state_(joins) {
   run_->on_loss = [this] { loss_sum_ = start(group_, run_->exchange_of_loss()); };
 }
 
@@ -43,13 +50,20 @@ Act Trainer::advance() {
   const Act act = run_->act();
   std::string cause;
   try {
+    if (lacks_state_) {
+      settle();
+      first_step_ = run_->committed();
+      regrouping_ = {group_.size(), group_.size() - 1, "", 0};
+      return Act::regroup;
+    }
+    if (act == Act::gradients && admit()) return Act::regroup;
     carry_out(act);
     return act;
   } catch (const ringlet::Error& error) {
     if (!goes_on_after(error)) throw;
     cause = error.what();
   }
-  regroup(cause);
+  reform(cause);
   return Act::regroup;
 }
 
@@ -57,14 +71,54 @@ bool Trainer::goes_on_after(const ringlet::Error& error) const {
   return group_.elastic() && store_->survives_losses() && error.status().code() == ringlet::Errc::peer_lost;
 }
 
-void Trainer::regroup(const std::string& cause) {
-  const auto begin = std::chrono::steady_clock::now();
+void Trainer::reform(const std::string& cause) {
+  const auto begin = Clock::now();
+  const int before = group_.size();
   loss_sum_.reset();
-  const ringlet::Reformed next = group_.reform();
-  regrouping_ = {next.world.size(), group_.size(), cause, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
-  group_ = next.world;
+  while (true) {
+    group_ = group_.reform().world;
+    try {
+      settle();
+      break;
+    } catch (const ringlet::Error& error) {
+      if (!goes_on_after(error)) throw;
+    }
+  }
+  regrouping_ = {group_.size(), before, cause, seconds_since(begin)};
+}
+
+/// Returns whether ranks have joined.
+bool Trainer::admit() {
+  if (group_.door().empty() || !store_->survives_losses()) return false;
+  const auto begin = Clock::now();
+  const int before = group_.size();
+  const auto next = group_.admit();
+  if (!next) return false;
+  group_ = next->world;
+  // The new ranks are to learn what the others know.
+  (void)open_run(group_, options_, [this] { return Bytes(corpus_.text().begin(), corpus_.text().end()); });
+  settle();
+  regrouping_ = {group_.size(), before, "", seconds_since(begin)};
+  return true;
+}
+
+/// Begins in a new group: gives ranks that have joined what they lack, and has all go back to what follows the last committed step.
+void Trainer::settle() {
   store_->set_group(group_);
+  std::vector<std::int32_t> lacking{lacks_state_ ? 1 : 0};
+  group_.all_max(lacking);
+  if (lacking[0] != 0) fill();
   run_->regroup(group_.rank(), group_.size());
+}
+
+void Trainer::fill() {
+  std::vector<std::int64_t> committed{lacks_state_ ? -1 : run_->committed()};
+  group_.broadcast(committed, 0);
+  if (committed[0] < 0) throw std::runtime_error("all ranks that had the parameters are lost");
+  group_.broadcast(store_->values(), 0);
+  for (const ringlet::Leaf& leaf : store_->optimizer().state()) group_.broadcast(leaf.values, 0);
+  run_->follow(static_cast<int>(committed[0]));
+  lacks_state_ = false;
 }
 
 /// Returns on all ranks or on none, so that all who go on after a loss have the same parameters.

@@ -17,17 +17,18 @@ namespace train_text {
 /// How the group of a run has become another.
 struct Regrouping {
   int ranks = 0;         // that go on
-  int ranks_before = 0;  // of the group before
-  std::string cause;
-  double seconds = 0;  // in which the ranks agreed on it
+  int ranks_before = 0;  // of the group before; fewer where ranks have joined
+  std::string cause;     // of a loss
+  double seconds = 0;    // for which this rank stood still
 };
 
 /// A native rank's part of a run. It carries out the acts of its `Run` in order, with blocking calls. All members are collective: every
 /// rank calls them in the same order. They throw `ringlet::Error` if the group fails and cannot go on without those that were lost.
 class Trainer {
  public:
-  /// `options` and `corpus` are the same on all ranks (see opening.hpp) and must outlive the trainer.
-  Trainer(const Options& options, const Corpus& corpus, ringlet::Group group);
+  /// `options` and `corpus` are the same on all ranks (see opening.hpp) and must outlive the trainer. `joins` says whether the other ranks
+  /// train already.
+  Trainer(const Options& options, const Corpus& corpus, ringlet::Group group, bool joins = false);
   ~Trainer();
 
   /// Carries out the next act and returns it, or returns `Act::end` if nothing is left. If ranks were lost meanwhile, and the mode of
@@ -53,7 +54,10 @@ class Trainer {
  private:
   void carry_out(Act act);
   bool goes_on_after(const ringlet::Error& error) const;
-  void regroup(const std::string& cause);
+  bool admit();
+  void reform(const std::string& cause);
+  void settle();
+  void fill();
   void begin();
   void commit();
   bool has_checkpoints() const;
@@ -62,6 +66,7 @@ class Trainer {
   void save();
 
   const Options& options_;
+  const Corpus& corpus_;
   ringlet::Group group_;
   std::uint64_t text_hash_;
   Transformer<float> model_;
@@ -70,6 +75,7 @@ class Trainer {
   std::optional<ringlet::Work> loss_sum_;  // runs from when the loss is known
   int first_step_ = 0;
   Regrouping regrouping_;
+  bool lacks_state_;  // this rank has joined, and has not been given the parameters yet
   std::string sample_;
 };
 

@@ -1,18 +1,23 @@
 // Ranks of a run are lost, and the others go on.
 #include <algorithm>
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <exception>
 #include <filesystem>
 #include <mutex>
 #include <opening.hpp>
+#include <thread>
 #include <trainer.hpp>
 
 #include "folder.hpp"
 #include "small_text.hpp"
 #include "tests/native/expect.hpp"
 #include "tests/native/ranks.hpp"
+#include "tests/pass.hpp"
 
 using namespace train_text;
 using ringlet::test::expect;
+using ringlet::test::run_elastic;
 
 namespace {
 
@@ -26,13 +31,6 @@ Options options_for_regrouping() {
   return options;
 }
 
-void run_elastic(const std::function<void(ringlet::Group&)>& body) {
-  ringlet::test::run_ranks(kRanks, body, [](ringlet::native::WorldConfig& config) {
-    config.options.elastic = true;
-    config.on_split = ringlet::OnSplit::wait;
-  });
-}
-
 /// The losses of all committed steps, as the ranks that reached the end have them.
 struct Losses {
   std::vector<double> of_steps;
@@ -44,7 +42,7 @@ Losses train_and_leave(const Options& options, int leaver, const std::function<b
   const Corpus corpus = small_corpus();
   Losses result;
   std::mutex mutex;
-  run_elastic([&](ringlet::Group& group) {
+  run_elastic(kRanks, [&](ringlet::Group& group) {
     const int origin = group.rank();
     Trainer trainer(options, corpus, std::exchange(group, ringlet::Group()));
     Losses own;
@@ -98,6 +96,63 @@ TEST_CASE("a checkpoint that a lost rank interrupts is written by the others") {
   }
 }
 
+TEST_CASE("a process that joins a run takes part in it, also where ranks are lost before or after it") {
+  const Options options = options_for_regrouping();
+  const std::vector<double> undisturbed = train_and_leave(options, -1, {}).of_steps;
+  for (const int leaver : {-1, 0, 1, 2})
+    for (const int leaves_at : {3, 5, 6}) {
+      CAPTURE(leaver, leaves_at);
+      if (leaver < 0 && leaves_at != 5) continue;
+      const Corpus corpus = small_corpus();
+      std::thread newcomer;
+      std::exception_ptr failure;
+      const auto join = [&](const std::string& door) {
+        try {
+          ringlet::InitOptions init_options;
+          init_options.join = door;
+          init_options.on_split = ringlet::OnSplit::wait;
+          init_options.status = false;
+          ringlet::Group group = ringlet::init(init_options);
+          const Opening opening =
+              open_run(group, Options(), []() -> Bytes { throw std::runtime_error("the text of a newcomer is not needed"); });
+          Trainer trainer(opening.options, opening.corpus, std::move(group), true);
+          group = ringlet::Group();
+          int steps = 0;
+          for (Act act = Act::beginning; act != Act::end;) {
+            act = trainer.advance();
+            if (act == Act::apply)
+              CHECK(trainer.run().loss() == Approx(undisturbed[static_cast<std::size_t>(trainer.first_step() + steps++)]).epsilon(2e-5));
+          }
+          expect(trainer.first_step() > 0 && trainer.first_step() + steps == options.steps, "it takes the steps that are left");
+        } catch (...) {
+          failure = std::current_exception();
+        }
+      };
+      run_elastic(kRanks, [&](ringlet::Group& group) {
+        const int origin = group.rank();
+        Trainer trainer(options, corpus, std::exchange(group, ringlet::Group()));
+        std::vector<double> losses;
+        bool joined = false;
+        for (Act act = Act::beginning; act != Act::end;) {
+          const Run& run = trainer.run();
+          if (run.act() == Act::gradients && run.step() == leaves_at && origin == leaver) return;
+          // All wait for the newcomer, which knocks where the rank stays, and again where it was admitted in vain.
+          if (run.act() == Act::gradients && run.step() >= 5 && !joined && origin == (leaver + 1) % kRanks) {
+            if (!newcomer.joinable()) newcomer = std::thread(join, trainer.group().door());
+            while (trainer.group().shared().waiting() == 0 && !failure) ringlet::test::pass(std::chrono::milliseconds(1));
+          }
+          act = trainer.advance();
+          joined |= act == Act::regroup && trainer.regrouping().cause.empty();
+          if (act == Act::apply) losses.push_back(trainer.run().loss());
+        }
+        check_same(losses, undisturbed);
+        expect(joined, "one has joined");
+      });
+      newcomer.join();
+      if (failure) std::rethrow_exception(failure);
+    }
+}
+
 TEST_CASE("modes that shard end when a rank is lost") {
   Options options = small_options(Mode::fsdp);
   CHECK_THROWS_AS(train_and_leave(options, 1, [](const Run& run) { return run.step() == 3; }), ringlet::PeerLost);
@@ -108,10 +163,16 @@ TEST_CASE("a rank that is lost while the run is opened is not needed") {
   const Bytes text(corpus.text().begin(), corpus.text().end());
   const Options options = options_for_regrouping();
   for (const int leaver : {0, 2})
-    run_elastic([&](ringlet::Group& group) {
+    run_elastic(kRanks, [&](ringlet::Group& group) {
       if (group.rank() == leaver) return;
       const Opening opening = open_run(group, options, [&] { return text; });
-      expect(group.size() == 2 && opening.corpus.text().size() == corpus.text().size(), "the run is open");
-      group.barrier();
+      expect(opening.corpus.text().size() == corpus.text().size(), "the run is open");
+      // Where the others had opened it when the rank went, they learn of that now.
+      try {
+        group.barrier();
+      } catch (const ringlet::PeerLost&) {
+        group = group.reform().world;
+      }
+      expect(group.size() == 2, "two are left");
     });
 }
