@@ -216,3 +216,46 @@ TEST_CASE("backends") {
   CHECK_FALSE(is_available("nccl"));
   CHECK_FALSE(is_available(""));
 }
+
+TEST_CASE("a process that joins is told who it is by the group") {
+  const auto config = configure({{"RINGLET_JOIN", "127.0.0.1:7000,[::1]:7001"},
+                                 {"RINGLET_RANK", "2"},
+                                 {"RINGLET_WORLD_SIZE", "4"},
+                                 {"RINGLET_COORDINATOR", "127.0.0.1:5000"},
+                                 {"RINGLET_HOSTFILE", "/nowhere"}});
+  CHECK(config.join == std::vector<Address>{{"127.0.0.1", 7000}, {"::1", 7001}});
+  CHECK(config.options.elastic);
+  CHECK(config.options.size == 1);
+  CHECK_FALSE(config.meeting.coordinator);
+  CHECK(config.hosts == std::vector<std::string>{"127.0.0.1"});
+  CHECK_THROWS_WITH(configure({{"RINGLET_JOIN", "10.0.0.1:7000"}}), Contains("10.0.0.1:7000") && Contains("no token"));
+  CHECK_THROWS_WITH(configure({{"RINGLET_JOIN", "here"}}), Contains("RINGLET_JOIN"));
+}
+
+TEST_CASE("ranks of an elastic group have a door where they listen, or where is said") {
+  const Values two{
+      {"RINGLET_ELASTIC", "on"}, {"RINGLET_RANK", "1"}, {"RINGLET_WORLD_SIZE", "2"}, {"RINGLET_COORDINATOR", "127.0.0.1:5000"}};
+  CHECK(configure(two).door_options.hosts == std::vector<std::string>{"127.0.0.1"});
+  CHECK(configure(two).door_options.port == 0);
+  Values said = two;
+  said["RINGLET_DOOR"] = "::1";
+  CHECK(configure(said).door_options.hosts == std::vector<std::string>{"::1"});
+  said["RINGLET_DOOR"] = "127.0.0.2:7000";
+  CHECK(configure(said).door_options.port == 7000);
+  said["RINGLET_DOOR_FD"] = "9";
+  CHECK(configure(said).door_options.descriptor == 9);
+  said["RINGLET_DOOR"] = "0.0.0.0:7000";
+  CHECK_THROWS_WITH(configure(said), Contains("no token"));
+  said["RINGLET_TOKEN"] = "a token of this test alone";
+  CHECK_FALSE(configure(said).door_options.shown_host.empty());
+  // A group of one listens beyond the loopback where it has a token.
+  CHECK(configure({{"RINGLET_ELASTIC", "on"}}).hosts == std::vector<std::string>{"127.0.0.1"});
+  CHECK(configure({{"RINGLET_ELASTIC", "on"}, {"RINGLET_TOKEN", "a token of this test alone"}}).hosts ==
+        std::vector<std::string>{"0.0.0.0", "::"});
+  Values ports = two;
+  ports["RINGLET_COORDINATOR"] = "10.1.2.3:5000";
+  ports["RINGLET_TOKEN"] = "a token of this test alone";
+  ports["RINGLET_PORTS"] = "47175-47238";
+  CHECK(configure(ports).door_options.hosts == std::vector<std::string>{"0.0.0.0", "::"});
+  CHECK(configure(ports).door_options.ports.first == 47175);
+}
