@@ -17,7 +17,7 @@ namespace ringlet::native {
 
 namespace {
 
-constexpr std::size_t kBlockBytes = 4 << 20;
+constexpr std::size_t kStateBlockBytes = 4 << 20;
 constexpr std::size_t kBlocksUnderWay = 2;  // of each giver
 
 /// The state's tensors, one behind the other and cut into blocks.
@@ -26,10 +26,10 @@ class Blocks {
   explicit Blocks(const Checkpoint& state) {
     for (const Checkpoint::Entry& entry : state.entries())
       for (std::size_t offset = 0; offset < entry.values.bytes();) {
-        if (blocks_.empty() || blocks_.back().bytes == kBlockBytes) blocks_.emplace_back();
+        if (blocks_.empty() || blocks_.back().bytes == kStateBlockBytes) blocks_.emplace_back();
         Block& block = blocks_.back();
         const std::size_t element = size_of(entry.values.dtype());
-        const std::size_t room = (kBlockBytes - block.bytes) / element * element;
+        const std::size_t room = (kStateBlockBytes - block.bytes) / element * element;
         if (room == 0) {
           blocks_.emplace_back();
           continue;
@@ -84,22 +84,22 @@ std::string state_checksum(const Checkpoint& state) {
 TensorView view_of(std::vector<std::byte>& block) { return {block.data(), DType::u8, block.size()}; }
 
 /// A block that is on its way, whose memory the operations borrow.
-struct Transfer {
-  Transfer(std::size_t index, std::vector<std::byte> bytes) : block(index), memory(std::move(bytes)) {}
+struct MovingBlock {
+  MovingBlock(std::size_t index, std::vector<std::byte> bytes) : block(index), memory(std::move(bytes)) {}
   std::size_t block;
   std::vector<std::byte> memory;
   std::vector<Work> works;  // declared last: its destructor waits
 };
 
 void give(const Exchange& exchange, const Blocks& blocks, const HandOver& plan, std::size_t turn) {
-  std::deque<Transfer> under_way;
+  std::deque<MovingBlock> under_way;
   const auto end_oldest = [&] {
     for (Work& work : under_way.front().works) work.wait();
     under_way.pop_front();
   };
   for (std::size_t index = turn; index < blocks.count(); index += plan.givers.size()) {
     if (under_way.size() == kBlocksUnderWay) end_oldest();
-    Transfer& transfer = under_way.emplace_back(index, blocks.read(index));
+    MovingBlock& transfer = under_way.emplace_back(index, blocks.read(index));
     for (const int taker : plan.takers)
       transfer.works.push_back(exchange.group().send_async(view_of(transfer.memory), taker, exchange.call()));
   }
@@ -107,16 +107,16 @@ void give(const Exchange& exchange, const Blocks& blocks, const HandOver& plan, 
 }
 
 void take(const Exchange& exchange, const Blocks& blocks, const HandOver& plan) {
-  std::deque<Transfer> under_way;
+  std::deque<MovingBlock> under_way;
   const auto end_oldest = [&] {
-    Transfer& oldest = under_way.front();
+    MovingBlock& oldest = under_way.front();
     oldest.works.front().wait();
     blocks.write(oldest.block, oldest.memory);
     under_way.pop_front();
   };
   for (std::size_t index = 0; index < blocks.count(); ++index) {
     if (under_way.size() == kBlocksUnderWay * plan.givers.size()) end_oldest();
-    Transfer& transfer = under_way.emplace_back(index, blocks.buffer(index));
+    MovingBlock& transfer = under_way.emplace_back(index, blocks.buffer(index));
     transfer.works.push_back(
         exchange.group().recv_async(view_of(transfer.memory), plan.givers[index % plan.givers.size()], exchange.call()));
   }
@@ -126,13 +126,13 @@ void take(const Exchange& exchange, const Blocks& blocks, const HandOver& plan) 
 std::map<std::string, CheckpointValue, std::less<>> parse_values(const std::string& text) {
   std::map<std::string, CheckpointValue, std::less<>> values;
   const auto object = nlohmann::json::parse(text);
-  for (const auto& [name, value] : object.items()) values.emplace(name, value_from_json(name, value));
+  for (const auto& [name, value] : object.items()) values.emplace(name, native::value_from_json(name, value));
   return values;
 }
 
 std::string values_text(const Checkpoint& state) {
   auto object = nlohmann::json::object();
-  for (const auto& [name, value] : state.values()) object[name] = to_json(value);
+  for (const auto& [name, value] : state.values()) object[name] = native::to_json(value);
   return object.dump();
 }
 
