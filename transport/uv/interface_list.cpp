@@ -1,10 +1,15 @@
 #include "transport/uv/interface_list.hpp"
 
+#include <ifaddrs.h>
 #include <net/if.h>
-#include <uv.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
+#include <memory>
+#include <optional>
+#include <span>
 #include <string_view>
 
 namespace ringlet::uv {
@@ -12,10 +17,25 @@ namespace {
 
 constexpr std::size_t kMaxChosenInterfaces = 16;
 
-IpAddress address_of(const uv_interface_address_t& entry) {
-  if (entry.address.address4.sin_family == AF_INET)
-    return *IpAddress::from_bytes(std::as_bytes(std::span(&entry.address.address4.sin_addr, 1)));
-  return *IpAddress::from_bytes(std::as_bytes(std::span(&entry.address.address6.sin6_addr, 1)));
+struct Freed {
+  void operator()(ifaddrs* list) const { ::freeifaddrs(list); }
+};
+
+/// Where memory is short, uv_interface_addresses of libuv 1.44 reads from null.
+std::unique_ptr<ifaddrs, Freed> system_addresses() {
+  ifaddrs* list = nullptr;
+  return std::unique_ptr<ifaddrs, Freed>(::getifaddrs(&list) == 0 ? list : nullptr);
+}
+
+/// Nothing where the entry has no address that packets go to and come from now.
+std::optional<IpAddress> address_of(const ifaddrs& entry) {
+  constexpr unsigned kInUse = IFF_UP | IFF_RUNNING;
+  if (entry.ifa_addr == nullptr || (entry.ifa_flags & kInUse) != kInUse) return std::nullopt;
+  if (entry.ifa_addr->sa_family == AF_INET)
+    return IpAddress::from_bytes(std::as_bytes(std::span(&reinterpret_cast<const sockaddr_in*>(entry.ifa_addr)->sin_addr, 1)));
+  if (entry.ifa_addr->sa_family == AF_INET6)
+    return IpAddress::from_bytes(std::as_bytes(std::span(&reinterpret_cast<const sockaddr_in6*>(entry.ifa_addr)->sin6_addr, 1)));
+  return std::nullopt;
 }
 
 }  // namespace
@@ -28,15 +48,15 @@ bool leads_inside(std::string_view name) {
 
 std::vector<ListedInterface> list_interfaces() {
   std::vector<ListedInterface> all;
-  uv_interface_address_t* list = nullptr;
-  int count = 0;
-  if (uv_interface_addresses(&list, &count) != 0) return all;
-  for (const auto& entry : std::span(list, static_cast<std::size_t>(count))) {
-    auto place = std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.name == entry.name; });
-    if (place == all.end()) place = all.insert(all.end(), {entry.name, if_nametoindex(entry.name), entry.is_internal != 0, {}});
-    if (const IpAddress address = address_of(entry); address.is_unicast()) place->addresses.push_back(address);
+  const auto list = system_addresses();
+  for (const ifaddrs* entry = list.get(); entry != nullptr; entry = entry->ifa_next) {
+    const auto address = address_of(*entry);
+    if (!address) continue;
+    auto place = std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.name == entry->ifa_name; });
+    if (place == all.end())
+      place = all.insert(all.end(), {entry->ifa_name, if_nametoindex(entry->ifa_name), (entry->ifa_flags & IFF_LOOPBACK) != 0, {}});
+    if (address->is_unicast()) place->addresses.push_back(*address);
   }
-  uv_free_interface_addresses(list, count);
   return all;
 }
 
