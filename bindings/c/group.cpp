@@ -1,6 +1,7 @@
 #include <ringlet/c/group.h>
 
 #include <algorithm>
+#include <string>
 
 #include "bindings/c/arguments.hpp"
 #include "bindings/c/handles.hpp"
@@ -20,7 +21,9 @@ constexpr ringlet_init_options kInitDefaults{.struct_size = sizeof(ringlet_init_
                                              .connect_timeout_ms = 0,
                                              .operation_timeout_ms = 0,
                                              .heartbeat_timeout_ms = 0,
-                                             .elastic = -1};
+                                             .elastic = -1,
+                                             .join = nullptr,
+                                             .door = nullptr};
 
 ringlet::InitOptions init_options_of(const ringlet_init_options& given) {
   ringlet::InitOptions options;
@@ -34,7 +37,13 @@ ringlet::InitOptions init_options_of(const ringlet_init_options& given) {
   options.operation_timeout = optional_milliseconds(given.operation_timeout_ms, "operation_timeout_ms");
   options.heartbeat_timeout = optional_milliseconds(given.heartbeat_timeout_ms, "heartbeat_timeout_ms");
   if (given.elastic != -1) options.elastic = given.elastic != 0;
+  if (given.join != nullptr) options.join = given.join;
+  if (given.door != nullptr) options.door = given.door;
   return options;
+}
+
+void write_ranks(const ringlet::Reformed& reformed, int32_t* ranks_before, size_t capacity) {
+  if (ranks_before != nullptr) std::copy_n(reformed.before.begin(), std::min(capacity, reformed.before.size()), ranks_before);
 }
 
 }  // namespace
@@ -88,7 +97,7 @@ int32_t ringlet_group_reform(const ringlet_group* group, const ringlet_call_opti
   return guarded(__func__, [&] {
     give(next, "next", [&] {
       ringlet::Reformed reformed = value_of(group, "group").reform(call_options(options));
-      if (ranks_before != nullptr) std::copy_n(reformed.before.begin(), std::min(capacity, reformed.before.size()), ranks_before);
+      write_ranks(reformed, ranks_before, capacity);
       return std::move(reformed.world);
     });
   });
@@ -100,6 +109,27 @@ int32_t ringlet_group_agree(const ringlet_group* group, int32_t mine, const ring
 
 int32_t ringlet_group_revoke(const ringlet_group* group) {
   return guarded(__func__, [&] { value_of(group, "group").revoke(); });
+}
+
+int32_t ringlet_group_door(const ringlet_group* group, char* door, size_t capacity) {
+  return guarded(__func__, [&] {
+    const std::string text = value_of(group, "group").door();
+    if (text.size() >= capacity)
+      throw BadArgument("capacity is " + std::to_string(capacity) + "; the door's address and its end need " +
+                        std::to_string(text.size() + 1));
+    std::copy_n(text.c_str(), text.size() + 1, required(door, "door"));
+  });
+}
+
+int32_t ringlet_group_admit(const ringlet_group* group, const ringlet_call_options* options, ringlet_group** next, int32_t* ranks_before,
+                            size_t capacity) {
+  return guarded(__func__, [&] {
+    *required(next, "next") = nullptr;
+    auto admitted = value_of(group, "group").admit(call_options(options));
+    if (!admitted) return;
+    write_ranks(*admitted, ranks_before, capacity);
+    give(next, "next", [&] { return std::move(admitted->world); });
+  });
 }
 
 int32_t ringlet_group_algorithm(const ringlet_group* group, const char* operation, size_t bytes, const char** algorithm) {

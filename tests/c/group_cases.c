@@ -1,5 +1,7 @@
 /* Tests of groups, works and errors. */
 
+#include <pthread.h>
+
 #include "cases.h"
 #include "check.h"
 
@@ -149,6 +151,42 @@ static void check_sum(ringlet_group* group, int32_t size) {
   CHECK(value == (float)size);
 }
 
+/* A process of its own to the group. */
+static void* join_group(void* door) {
+  ringlet_init_options options;
+  ringlet_group* group = NULL;
+  uint32_t epoch = 0;
+  int32_t size = 0;
+  CHECK_OK(ringlet_init_options_init(&options, sizeof options));
+  options.join = door;
+  CHECK_OK(ringlet_init(&options, &group));
+  CHECK_OK(ringlet_group_epoch(group, &epoch));
+  CHECK(epoch == 3);
+  CHECK_OK(ringlet_group_size(group, &size));
+  check_sum(group, size);
+  CHECK_OK(ringlet_barrier(group, NULL));
+  ringlet_group_free(group);
+  return NULL;
+}
+
+static void test_admit(const ringlet_group* group, int32_t rank, int32_t size) {
+  ringlet_group* next = NULL;
+  int32_t before[8] = {0}, i, now = 0;
+  char door[264] = "";
+  pthread_t newcomer;
+  CHECK_CODE(ringlet_group_door(group, door, 3), RINGLET_INVALID_ARGUMENT);
+  CHECK_MESSAGE("capacity is 3");
+  CHECK_OK(ringlet_group_door(group, door, sizeof door));
+  if (rank == 0) CHECK(pthread_create(&newcomer, NULL, join_group, door) == 0);
+  for (i = 0; i < 1000000 && next == NULL; ++i) CHECK_OK(ringlet_group_admit(group, NULL, &next, before, 8));
+  CHECK_OK(ringlet_group_size(next, &now));
+  CHECK(now == size + 1 && before[0] == 0 && before[size] == -1);
+  check_sum(next, now);
+  CHECK_OK(ringlet_barrier(next, NULL));
+  if (rank == 0) CHECK(pthread_join(newcomer, NULL) == 0);
+  ringlet_group_free(next);
+}
+
 /* After test_mismatch, which ends the world. */
 void test_reform(const world* w) {
   ringlet_group *next = NULL, *last = NULL;
@@ -156,6 +194,8 @@ void test_reform(const world* w) {
   uint32_t epoch = 9;
   if (getenv("RINGLET_ELASTIC") == NULL) {
     CHECK_CODE(ringlet_group_reform(w->group, NULL, &next, NULL, 0), RINGLET_INVALID_ARGUMENT);
+    CHECK_MESSAGE("RINGLET_ELASTIC=on");
+    CHECK_CODE(ringlet_group_admit(w->group, NULL, &next, NULL, 0), RINGLET_INVALID_ARGUMENT);
     CHECK_MESSAGE("RINGLET_ELASTIC=on");
     return;
   }
@@ -173,6 +213,7 @@ void test_reform(const world* w) {
   CHECK(code == RINGLET_CANCELLED);
   CHECK_OK(ringlet_group_reform(next, NULL, &last, NULL, 0));
   check_sum(last, w->size);
+  test_admit(last, w->rank, w->size);
   ringlet_group_free(next);
   ringlet_group_free(last);
 }

@@ -59,6 +59,8 @@ const std::map<std::string, Function> kFunctions{
     FUNCTION(ringlet_group_reform),
     FUNCTION(ringlet_group_agree),
     FUNCTION(ringlet_group_revoke),
+    FUNCTION(ringlet_group_door),
+    FUNCTION(ringlet_group_admit),
     FUNCTION(ringlet_group_algorithm),
     FUNCTION(ringlet_work_wait),
     FUNCTION(ringlet_work_wait_for),

@@ -39,6 +39,8 @@ typedef struct ringlet_init_options {
   int64_t operation_timeout_ms; /**< 0 is unset: RINGLET_TIMEOUT_MS, else 10 min: of an operation, from its start */
   int64_t heartbeat_timeout_ms; /**< 0 is unset: RINGLET_HEARTBEAT_TIMEOUT_MS, else 10 s, or 4 s: silence after which a peer is lost */
   int32_t elastic;              /**< 1 or 0; -1 is unset: RINGLET_ELASTIC, else 0: the group survives the loss of ranks; alike on all */
+  const char* join;             /**< NULL is unset: RINGLET_JOIN, doors of a group that runs, host:port,...: joins that one */
+  const char* door;             /**< NULL is unset: RINGLET_DOOR, host or host:port where processes knock that want to join */
 } ringlet_init_options;
 /** Fills in the defaults; struct_size must be `sizeof *options`. */
 RINGLET_API int32_t ringlet_init_options_init(ringlet_init_options* options, size_t struct_size);
@@ -80,6 +82,15 @@ RINGLET_API int32_t ringlet_group_reform(const ringlet_group* group, const ringl
 RINGLET_API int32_t ringlet_group_agree(const ringlet_group* group, int32_t mine, const ringlet_call_options* options, int32_t* agreed);
 /** Ends the epoch on all ranks of an elastic group: their calls fail with RINGLET_CANCELLED, and ringlet_group_reform follows. */
 RINGLET_API int32_t ringlet_group_revoke(const ringlet_group* group);
+
+/** Gets where processes knock that are to join an elastic group, "host:port" at this rank, as a text that ends with a zero byte; it is
+ * empty if the group is not elastic. RINGLET_INVALID_ARGUMENT if it is longer than `capacity` bytes; 264 are enough. */
+RINGLET_API int32_t ringlet_group_door(const ringlet_group* group, char* door, size_t capacity);
+/** Admits the processes that knock at the door of any rank: `*next` becomes a handle of the world of the ranks of this one, numbered as
+ * they are, and the new ranks behind them; or NULL, which is no error, where nobody knocks or the new ranks could not be met. All ranks of
+ * an elastic world call it together, while no operation is pending. `ranks_before` is as in ringlet_group_reform, -1 for a new rank. */
+RINGLET_API int32_t ringlet_group_admit(const ringlet_group* group, const ringlet_call_options* options, ringlet_group** next,
+                                        int32_t* ranks_before, size_t capacity);
 
 /** Gets how `operation` ("all_reduce", "broadcast", ...: the functions' names without prefix) moves a buffer of this many bytes:
  * `*algorithm` becomes "exchange", "doubling", "direct", "ring" or "hub". The text is valid for ever. */
