@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <iterator>
+#include <optional>
 #include <ringlet/elastic.hpp>
 #include <string>
 #include <utility>
@@ -225,14 +226,14 @@ void ElasticTrainer::State::recover() {
   const auto begin = std::chrono::steady_clock::now();
   averages.reset();
   const Status cause = shared().world_failure();
-  Reformed next;
+  std::optional<Reformed> next;
   try {
     next = world.reform();
   } catch (const PeerLost& lost) {
     return rejoin(lost);
   }
-  world = next.world;
-  if (options.on_change) options.on_change({world, next.lost, 0, cause, step, std::chrono::steady_clock::now() - begin});
+  world = next->world;
+  if (options.on_change) options.on_change({world, next->lost, 0, cause, step, std::chrono::steady_clock::now() - begin});
   if (world.size() < options.min_ranks)
     throw PeerLost({Errc::peer_lost,
                     fmt::format("{} ranks are left, and min_ranks is {}: {}", world.size(), options.min_ranks, cause.text()),
