@@ -45,6 +45,10 @@ void Door::open() {
   driver_.run([&] { knocks_->open(); });
 }
 
+void Door::shut() {
+  driver_.run([&] { knocks_->shut(); });
+}
+
 int Door::choose(int most, std::function<void(const std::string& name)> on_gone) {
   int count = 0;
   driver_.run([&] { count = static_cast<int>(knocks_->choose(static_cast<std::size_t>(most), std::move(on_gone))); });

@@ -44,6 +44,7 @@ class Door {
   // See Knocks. It is closed at first. `on_gone` runs in the thread that turns the door's loop, and not any more once let_go() has
   // returned.
   void open();
+  void shut();
   /// Costs next to nothing: trainers ask at each step.
   int waiting() const { return waiting_; }
   int choose(int most, std::function<void(const std::string& name)> on_gone);

@@ -105,6 +105,8 @@ std::shared_ptr<SharedGroup> join_group(WorldConfig config) {
 std::shared_ptr<SharedGroup> SharedGroup::rejoin(const std::vector<std::string>& doors) {
   WorldConfig config = world_->config();
   config.door = world_->door();
+  // Two that are to join again must not wait at each other's doors.
+  config.door->shut();
   config.listening_descriptor.reset();
   config.stop.reset();
   config.meeting.timeout = kRejoinTimeout;

@@ -65,13 +65,26 @@ void Knocks::on_message(UnidentifiedPeer& connection, const std::optional<wire::
     return reject(peer, {Errc::protocol_error,
                          knock == nullptr ? "this is the door of a group that runs: processes that are to join it knock here (RINGLET_JOIN)"
                                           : "this process has knocked twice over one connection"});
-  if (!open_) return reject(peer, {Errc::cancelled, "the process at this door is not in a group yet; knock at another one"});
+  if (!open_) return send_on(peer);
   if (waiting() >= kMaxWaiting)
     return reject(peer, {Errc::cancelled, std::to_string(kMaxWaiting) + " processes wait at this door already; knock at another one"});
   peer->state = State::waiting;
   peer->name = knock->name.substr(0, kMaxNameBytes);
   peers_.splice(peers_.end(), peers_, peer);
   tell_waiting();
+}
+
+void Knocks::shut() {
+  open_ = false;
+  for (auto peer = peers_.begin(); peer != peers_.end();) {
+    const auto next = std::next(peer);
+    if (peer->state == State::waiting) send_on(peer);
+    peer = next;
+  }
+}
+
+void Knocks::send_on(Peers::iterator peer) {
+  reject(peer, {Errc::cancelled, "the process at this door is not in a group; knock at another one"});
 }
 
 void Knocks::tell_waiting() {

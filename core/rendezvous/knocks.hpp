@@ -24,6 +24,8 @@ class Knocks {
 
   /// From now on processes may wait here. Before, this process is not in a group itself, and sends them to the next door.
   void open() { open_ = true; }
+  /// The process is not in the group any more: those that wait, and those that come, go to the next door.
+  void shut();
   /// Takes over an authenticated link.
   void receive(std::unique_ptr<Link> link);
   std::size_t waiting() const;
@@ -46,6 +48,7 @@ class Knocks {
 
   void on_message(UnidentifiedPeer& connection, const std::optional<wire::ControlMessage>& message);
   void reject(Peers::iterator peer, const Status& reason);
+  void send_on(Peers::iterator peer);
   void remove(Peers::iterator peer);
   std::unique_ptr<Session> take(Peers::iterator peer);
   void tell_waiting();

@@ -125,7 +125,25 @@ TEST_CASE("two processes that only join do not wait for each other") {
   stage.pass(Duration::seconds(40));
   REQUIRE(process.answers.size() == 1);
   CHECK(process.answers.front().status().code() == Errc::timed_out);
-  CHECK_THAT(process.answers.front().status().text(), Contains("30000 ms") && Contains("is not in a group yet"));
+  CHECK_THAT(process.answers.front().status().text(), Contains("30000 ms") && Contains("is not in a group;"));
+}
+
+TEST_CASE("a door that is shut sends on those that wait and those that come, but not those that were chosen") {
+  DoorStage stage;
+  Talker& chosen = stage.dial(wire::Knock{"chosen"});
+  (void)stage.knocks.choose(1, [](const std::string&) { FAIL("nobody has gone"); });
+  Talker& waiting = stage.dial(wire::Knock{"waiting"});
+  stage.knocks.shut();
+  Talker& late = stage.dial(wire::Knock{"late"});
+  for (Talker* sent_on : {&waiting, &late}) {
+    REQUIRE(sent_on->last<wire::Abort>() != nullptr);
+    CHECK_THAT(sent_on->last<wire::Abort>()->text, Contains("knock at another one"));
+  }
+  CHECK(stage.knocks.waiting() == 0);
+  CHECK_FALSE(chosen.ended);
+  stage.knocks.open();
+  stage.dial(wire::Knock{"next"});
+  CHECK(stage.knocks.waiting() == 1);
 }
 
 TEST_CASE("a ticket that makes no sense, another token and another version end the attempt") {
