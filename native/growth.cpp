@@ -33,12 +33,12 @@ Growth::Growth(WorldConfig next, Address coordinator) : stop_(next.stop) {
   try {
     thread_ =
         std::thread([this, next = std::move(next), coordinator = std::move(coordinator)]() mutable { form(std::move(next), coordinator); });
-  } catch (const std::system_error& error) {
-    progress_->set(GrowthState::failed, {Errc::io_error, std::string("no thread for forming the next world: ") + error.what()});
+  } catch (const std::system_error&) {
+    progress_->set(GrowthState::failed);
   }
 }
 
-Growth::Growth(const Status& why) : stop_(std::make_shared<MeetingStop>()) { progress_->set(GrowthState::failed, why); }
+Growth::Growth() : stop_(std::make_shared<MeetingStop>()) { progress_->set(GrowthState::failed); }
 
 Growth::~Growth() {
   stop({Errc::cancelled, "the growth of the group was given up"});
@@ -50,27 +50,22 @@ void Growth::form(WorldConfig next, const Address& coordinator) {
     meet_at(coordinator, next.reach, next.hosts, next.options.rank, next.meeting);
     world_ = std::make_shared<NativeWorld>(next);
     watch_world();
-  } catch (const Error& error) {
-    progress_->set(GrowthState::failed, error.status());
-  } catch (const std::exception& error) {
-    progress_->set(GrowthState::failed, {Errc::io_error, error.what()});
+  } catch (const std::exception&) {
+    // The processes that join are told why by their own meeting.
+    progress_->set(GrowthState::failed);
   }
 }
 
 void Growth::watch_world() {
-  Status failure;
   world_->driver().run([&] {
-    failure = world_->core().failure();
-    world_->core().set_failure_handler([progress = progress_](const Status& why) { progress->set(GrowthState::failed, why); });
-    if (failure.ok()) progress_->set(GrowthState::ready, {});
+    world_->core().set_failure_handler([progress = progress_](const Status&) { progress->set(GrowthState::failed); });
+    progress_->set(world_->core().failure().ok() ? GrowthState::ready : GrowthState::failed);
   });
-  throw_if_failed(failure);
 }
 
-void Growth::Progress::set(GrowthState to, const Status& why) {
+void Growth::Progress::set(GrowthState to) {
   const std::lock_guard lock(mutex);
   state = to;
-  failure = why;
   changed.notify_all();
 }
 
@@ -83,11 +78,6 @@ void Growth::Progress::set_port(std::uint16_t to) {
 GrowthState Growth::state() {
   const std::lock_guard lock(progress_->mutex);
   return progress_->state;
-}
-
-Status Growth::failure() {
-  const std::lock_guard lock(progress_->mutex);
-  return progress_->failure;
 }
 
 std::uint16_t Growth::await_port() {
@@ -118,7 +108,7 @@ std::uint64_t SharedGroup::lineage() {
 
 bool SharedGroup::has_joined() const { return world_->config().joined && epoch() == world_->config().options.epoch; }
 
-int SharedGroup::waiting() { return world_->door() ? world_->door()->waiting() : 0; }
+int SharedGroup::waiting() { return world_->elastic() ? world_->door()->waiting() : 0; }
 
 std::shared_ptr<Growth> SharedGroup::current_growth() {
   const std::lock_guard lock(growing_);
@@ -142,7 +132,7 @@ void SharedGroup::drop_growth() {
 }
 
 bool SharedGroup::begin_growth(const CallOptions& call) {
-  if (!world_->door())
+  if (!world_->elastic())
     refuse("the group is not elastic, so nobody can join it; set RINGLET_ELASTIC=on, or InitOptions::elastic, on all ranks");
   if (world_->has_left()) refuse("this rank has left this world for the one that admit() returned");
   refuse_unless_whole_world("admit()");
@@ -176,8 +166,7 @@ std::shared_ptr<Growth> SharedGroup::form_next(const CallOptions& call, int own_
   std::vector<std::int32_t> port{growth ? growth->await_port() : 0};
   run_own(call, make_broadcast(TensorView(port), 0, options()));
   coordinator.port = static_cast<std::uint16_t>(port[0]);
-  if (!growth && coordinator.port == 0)
-    growth = std::make_shared<Growth>(Status{Errc::io_error, "rank 0 cannot listen for the next world"});
+  if (!growth && coordinator.port == 0) growth = std::make_shared<Growth>();
   if (!growth) growth = std::make_shared<Growth>(next, coordinator);
   if (coordinator.port != 0) send_tickets(next, coordinator, std::accumulate(joiners.begin(), joiners.begin() + core_rank(), world_size()));
   return growth;

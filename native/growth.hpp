@@ -27,15 +27,13 @@ class Growth {
   /// is 0.
   Growth(WorldConfig next, Address coordinator);
   /// A growth that has failed before it began.
-  explicit Growth(const Status& why);
+  Growth();
   /// Gives it up, and waits for its thread.
   ~Growth();
   Growth(const Growth&) = delete;
   Growth& operator=(const Growth&) = delete;
 
   GrowthState state();
-  /// Why it has failed.
-  Status failure();
   /// Waits until this rank listens as the coordinator, and returns its port; 0 where it has failed.
   std::uint16_t await_port();
   /// Waits until it is not forming any more, or the time is over, and returns whether it is not.
@@ -48,13 +46,12 @@ class Growth {
  private:
   /// What its thread and the next world tell, which may do so after the growth has ended.
   struct Progress {
-    void set(GrowthState to, const Status& why);
+    void set(GrowthState to);
     void set_port(std::uint16_t to);
 
     std::mutex mutex;
     std::condition_variable changed;
     GrowthState state = GrowthState::forming;
-    Status failure;
     std::optional<std::uint16_t> port;
   };
 

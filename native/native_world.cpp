@@ -69,7 +69,10 @@ NativeWorld::NativeWorld(const WorldConfig& config) : config_(config), driver_(c
   try {
     if (options_.elastic && !door_) door_ = std::make_shared<Door>(config.door_options, config.token, config.encrypts());
     open(config, std::move(page));
-    if (options_.size > 1) meet(config);
+    if (options_.size > 1)
+      meet(config);
+    else if (elastic())
+      driver_.run([&] { begin_epochs(config); });
     if (door_ && !config.door) door_->open();
   } catch (...) {
     close();
@@ -155,9 +158,11 @@ void NativeWorld::end_meeting(const Status& why, Instant since) {
 }
 
 void NativeWorld::begin_epochs(const WorldConfig& config) {
-  addresses_ = meeting_->listening_addresses();
-  listeners_ = std::make_unique<Listeners>(meeting_->take_listeners());
-  meeting_.reset();
+  if (meeting_) {
+    addresses_ = meeting_->listening_addresses();
+    listeners_ = std::make_unique<Listeners>(meeting_->take_listeners());
+    meeting_.reset();
+  }
   EpochsOptions options;
   options.on_split = config.on_split;
   options.lineage = config.lineage;
@@ -170,7 +175,7 @@ void NativeWorld::begin_epochs(const WorldConfig& config) {
     network_->look(addresses_[index], kLookTimeout,
                    [this, index, done = std::move(done)](bool refused) { done(refused && !walled_[index]); });
   };
-  find_walled();
+  if (options_.size > 1) find_walled();
   epochs_ = std::make_unique<Epochs>(driver_.loop(), std::move(core_), std::move(options));
 }
 

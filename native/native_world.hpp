@@ -85,9 +85,9 @@ class NativeWorld {
   ringlet::World& core() { return *first_; }
   /// Of an elastic world. May be used only while holding the loop.
   Epochs& epochs() { return *epochs_; }
-  bool elastic() const { return options_.elastic && options_.size > 1; }
+  bool elastic() const { return options_.elastic; }
   const WorldConfig& config() const { return config_; }
-  /// Of an elastic world, also of one rank; null otherwise.
+  /// Of an elastic world; null otherwise.
   const std::shared_ptr<Door>& door() const { return door_; }
   /// Of the newest epoch. May be used only while holding the loop.
   std::uint64_t lineage() const { return epochs_ ? epochs_->lineage() : config_.lineage; }

@@ -70,7 +70,7 @@ class Reporter {
     if (!speaks_) return;
     fmt::print(out_, "{} parameters, {} bytes of text, {} rank{}, {} sequences of {} bytes per step\n", trainer.model().parameter_count(),
                text_bytes, report_.ranks, report_.ranks == 1 ? "" : "s", options_.batch, options_.shape.context);
-    if (const std::string door = trainer.group().door(); !door.empty() && trainer.store().survives_losses())
+    if (const std::string door = trainer.group().door(); trainer.group().elastic() && trainer.store().survives_losses())
       fmt::print(out_, "other processes with the same token join with RINGLET_JOIN={}\n", door);
     std::fflush(out_);
   }

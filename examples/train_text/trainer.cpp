@@ -89,7 +89,7 @@ void Trainer::reform(const std::string& cause) {
 
 /// Returns whether ranks have joined.
 bool Trainer::admit() {
-  if (group_.door().empty() || !store_->survives_losses()) return false;
+  if (!group_.elastic() || !store_->survives_losses()) return false;
   const auto begin = Clock::now();
   const int before = group_.size();
   const auto next = group_.admit();

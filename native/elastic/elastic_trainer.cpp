@@ -12,6 +12,7 @@
 
 #include "core/base/refuse.hpp"
 #include "core/gradients/averager.hpp"
+#include "core/plan/part_layout.hpp"
 #include "native/agreement.hpp"
 #include "native/elastic/state_sync.hpp"
 #include "native/procedure_driver.hpp"
@@ -23,12 +24,6 @@ namespace {
 
 /// Whether those who are left can go on after it.
 bool is_a_loss(const Status& status) { return status.code() == Errc::peer_lost || status.code() == Errc::cancelled; }
-
-/// The first ranks have one sample more where the batch does not divide evenly.
-std::uint64_t samples_before(std::uint64_t batch, int rank, int ranks) {
-  const auto r = static_cast<std::uint64_t>(rank), n = static_cast<std::uint64_t>(ranks);
-  return batch / n * r + std::min(r, batch % n);
-}
 
 /// Where the ranks' growths stand differently, the first of these counts.
 constexpr std::array kGrowthStates{native::GrowthState::failed, native::GrowthState::forming, native::GrowthState::ready,
@@ -130,7 +125,7 @@ void ElasticTrainer::State::settle() {
 }
 
 void ElasticTrainer::State::learn_doors() {
-  if (shared().door().empty()) return;
+  if (!shared().elastic()) return;
   const std::vector<std::string> all = native::Exchange(world, call()).gather(shared().door());
   doors.clear();
   std::copy_if(all.begin(), all.end(), std::back_inserter(doors), [&](const std::string& door) { return door != shared().door(); });
@@ -146,12 +141,11 @@ void ElasticTrainer::State::load() {
 }
 
 void ElasticTrainer::State::attempt(ElasticTrainer& trainer, const TrainingPlan& plan, const std::function<void(Step&)>& step_function) {
-  const std::uint64_t first = samples_before(plan.batch, world.rank(), world.size());
-  const std::uint64_t count = samples_before(plan.batch, world.rank() + 1, world.size()) - first;
+  const ElementRange samples = rows_of(plan.batch, world.size(), world.rank());
   try {
     if (!averages) averages = std::make_unique<Averages>(world, options.average);
-    throw_if_failed(averages->averager.set_weight(static_cast<double>(count), static_cast<double>(plan.batch)));
-    Step attempted(trainer, world, step, first, count);
+    throw_if_failed(averages->averager.set_weight(static_cast<double>(samples.count()), static_cast<double>(plan.batch)));
+    Step attempted(trainer, world, step, samples.begin, samples.count());
     step_function(attempted);
     if (!attempted.is_committed_) refuse("the step function has returned without a call of Step::commit()");
   } catch (...) {
@@ -171,7 +165,7 @@ void ElasticTrainer::State::save_if_due(const TrainingPlan& plan) {
 /// Returns on all ranks or on none. Where a rank was lost meanwhile, a rank may not have learnt the others' signals; the next collective
 /// then fails.
 void ElasticTrainer::State::vote() {
-  if (world.size() > 1 && !shared().elastic()) return;
+  if (!shared().elastic()) return;
   std::array<std::int32_t, 2> least{place_of(shared().growth()), shared().waiting() > 0 ? 0 : 1};
   signals = {};
   if (shared().agree(true, {}, least)) {

@@ -74,8 +74,18 @@ class Blocks {
 
 std::string state_checksum(const Checkpoint& state) {
   Checksum checksum;
-  const Blocks blocks(state);
-  for (std::size_t index = 0; index < blocks.count(); ++index) checksum.update(blocks.read(index));
+  std::vector<std::byte> packed;
+  for (const Checkpoint::Entry& entry : state.entries()) {
+    if (entry.values.contiguous()) {
+      checksum.update({entry.values.data(), entry.values.bytes()});
+      continue;
+    }
+    for (std::size_t offset = 0; offset < entry.values.bytes(); offset += packed.size()) {
+      packed.resize(std::min(kStateBlockBytes, entry.values.bytes() - offset));
+      gather(entry.values, offset, packed);
+      checksum.update(packed);
+    }
+  }
   const std::string values = describe_values(state);
   checksum.update(std::as_bytes(std::span(values)));
   return checksum.hex();

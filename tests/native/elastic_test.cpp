@@ -12,14 +12,10 @@ using namespace ringlet;
 using test::expect;
 using test::failure_of;
 using test::run_elastic;
+using test::sum_of;
+using test::use_up;
 
 namespace {
-
-std::int32_t sum_of(Group& group, std::int32_t value) {
-  std::vector<std::int32_t> sum{value};
-  group.all_sum(sum);
-  return sum[0];
-}
 
 /// Waits until all ranks have come here: an operation may end on some ranks and fail on others, which have not ended it when one leaves.
 class Gate {
@@ -32,14 +28,6 @@ class Gate {
  private:
   std::atomic<int> here_{0};
 };
-
-/// Sums until the world fails.
-void use_up(Group& group) {
-  try {
-    while (true) sum_of(group, 1);
-  } catch (const Error&) {
-  }
-}
 
 }  // namespace
 
@@ -150,6 +138,17 @@ TEST_CASE("what is for elastic groups is refused elsewhere") {
   CHECK(alone.agree(true));
   CHECK_FALSE(alone.agree(false));
   CHECK(alone.epoch() == 0);
+}
+
+TEST_CASE("an elastic group of one rank does what larger ones do") {
+  run_elastic(1, [](Group& world) {
+    expect(world.elastic() && world.agree(true) && !world.agree(false), "it agrees with itself");
+    world.revoke();
+    expect(failure_of<Cancelled>([&] { sum_of(world, 1); }).find("rank 0 has ended the epoch") != std::string::npos, "it has ended");
+    const Reformed next = world.reform();
+    Group group = next.world;
+    expect(next.lost.empty() && group.epoch() == 1 && sum_of(group, 7) == 7, "it goes on");
+  });
 }
 
 TEST_CASE("several threads that go on get the same world") {

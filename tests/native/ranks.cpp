@@ -62,7 +62,21 @@ void run_elastic(int size, const std::function<void(Group&)>& body, OnSplit on_s
   run_ranks(size, body, [on_split](native::WorldConfig& config) {
     config.options.elastic = true;
     config.on_split = on_split;
+    config.status = false;
   });
+}
+
+std::int32_t sum_of(Group& group, std::int32_t value) {
+  std::vector<std::int32_t> sum{value};
+  group.all_sum(sum);
+  return sum[0];
+}
+
+void use_up(Group& group) {
+  try {
+    while (true) sum_of(group, 1);
+  } catch (const Error&) {
+  }
 }
 
 }  // namespace ringlet::test

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <ringlet/ringlet.hpp>
 
@@ -19,5 +20,10 @@ LoopbackSocket open_loopback_socket();
 void run_ranks(int size, const std::function<void(Group&)>& body, const std::function<void(native::WorldConfig&)>& configure = {});
 /// The same in an elastic group.
 void run_elastic(int size, const std::function<void(Group&)>& body, OnSplit on_split = OnSplit::wait);
+
+/// The sum of all ranks' values.
+std::int32_t sum_of(Group& group, std::int32_t value);
+/// Sums until the world fails.
+void use_up(Group& group);
 
 }  // namespace ringlet::test
