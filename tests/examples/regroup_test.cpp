@@ -1,17 +1,16 @@
 // Ranks of a run are lost, and the others go on.
 #include <algorithm>
-#include <atomic>
 #include <catch2/catch.hpp>
-#include <exception>
 #include <filesystem>
 #include <mutex>
 #include <opening.hpp>
-#include <thread>
+#include <optional>
 #include <trainer.hpp>
 
 #include "folder.hpp"
 #include "small_text.hpp"
 #include "tests/native/expect.hpp"
+#include "tests/native/joiners.hpp"
 #include "tests/native/ranks.hpp"
 #include "tests/pass.hpp"
 
@@ -104,30 +103,21 @@ TEST_CASE("a process that joins a run takes part in it, also where ranks are los
       CAPTURE(leaver, leaves_at);
       if (leaver < 0 && leaves_at != 5) continue;
       const Corpus corpus = small_corpus();
-      std::thread newcomer;
-      std::exception_ptr failure;
       const auto join = [&](const std::string& door) {
-        try {
-          ringlet::InitOptions init_options;
-          init_options.join = door;
-          init_options.on_split = ringlet::OnSplit::wait;
-          init_options.status = false;
-          ringlet::Group group = ringlet::init(init_options);
-          const Opening opening =
-              open_run(group, Options(), []() -> Bytes { throw std::runtime_error("the text of a newcomer is not needed"); });
-          Trainer trainer(opening.options, opening.corpus, std::move(group), true);
-          group = ringlet::Group();
-          int steps = 0;
-          for (Act act = Act::beginning; act != Act::end;) {
-            act = trainer.advance();
-            if (act == Act::apply)
-              CHECK(trainer.run().loss() == Approx(undisturbed[static_cast<std::size_t>(trainer.first_step() + steps++)]).epsilon(2e-5));
-          }
-          expect(trainer.first_step() > 0 && trainer.first_step() + steps == options.steps, "it takes the steps that are left");
-        } catch (...) {
-          failure = std::current_exception();
+        ringlet::Group group = ringlet::init(ringlet::test::joiner_options(door));
+        const Opening opening =
+            open_run(group, Options(), []() -> Bytes { throw std::runtime_error("the text of a newcomer is not needed"); });
+        Trainer trainer(opening.options, opening.corpus, std::move(group), true);
+        group = ringlet::Group();
+        int steps = 0;
+        for (Act act = Act::beginning; act != Act::end;) {
+          act = trainer.advance();
+          if (act == Act::apply)
+            CHECK(trainer.run().loss() == Approx(undisturbed[static_cast<std::size_t>(trainer.first_step() + steps++)]).epsilon(2e-5));
         }
+        expect(trainer.first_step() > 0 && trainer.first_step() + steps == options.steps, "it takes the steps that are left");
       };
+      std::optional<ringlet::test::Process> newcomer;
       run_elastic(kRanks, [&](ringlet::Group& group) {
         const int origin = group.rank();
         Trainer trainer(options, corpus, std::exchange(group, ringlet::Group()));
@@ -138,8 +128,8 @@ TEST_CASE("a process that joins a run takes part in it, also where ranks are los
           if (run.act() == Act::gradients && run.step() == leaves_at && origin == leaver) return;
           // All wait for the newcomer, which knocks where the rank stays, and again where it was admitted in vain.
           if (run.act() == Act::gradients && run.step() >= 5 && !joined && origin == (leaver + 1) % kRanks) {
-            if (!newcomer.joinable()) newcomer = std::thread(join, trainer.group().door());
-            while (trainer.group().shared().waiting() == 0 && !failure) ringlet::test::pass(std::chrono::milliseconds(1));
+            if (!newcomer) newcomer.emplace([&, door = trainer.group().door()] { join(door); });
+            while (trainer.group().shared().waiting() == 0 && !newcomer->has_failed()) ringlet::test::pass(std::chrono::milliseconds(1));
           }
           act = trainer.advance();
           joined |= act == Act::regroup && trainer.regrouping().cause.empty();
@@ -148,8 +138,7 @@ TEST_CASE("a process that joins a run takes part in it, also where ranks are los
         check_same(losses, undisturbed);
         expect(joined, "one has joined");
       });
-      newcomer.join();
-      if (failure) std::rethrow_exception(failure);
+      newcomer->join();
     }
 }
 

@@ -2,15 +2,15 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <cstdint>
-#include <cstdio>
-#include <exception>
+#include <functional>
+#include <list>
 #include <optional>
 #include <ringlet/ringlet.hpp>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "tests/native/expect.hpp"
+#include "tests/native/joiners.hpp"
 #include "tests/native/ranks.hpp"
 #include "tests/pass.hpp"
 
@@ -85,41 +85,20 @@ Seen train(Group world, int ranks, const std::function<void(const Step&)>& at = 
   return seen;
 }
 
-/// Threads that are processes of their own to the group. All are joined at the end, and the first failure is rethrown.
+/// All are joined at the end, and the first failure is rethrown.
 class Newcomers {
  public:
-  ~Newcomers() {
-    for (std::thread& thread : threads_) thread.join();
-  }
-  void start(std::function<void()> body) {
-    threads_.emplace_back([this, body = std::move(body)] {
-      try {
-        body();
-      } catch (const std::exception& error) {
-        // At once, since those who wait for this rank may wait for ever.
-        std::fprintf(stderr, "a newcomer has failed: %s\n", error.what());
-        failure_ = std::current_exception();
-      }
-    });
-  }
+  void start(std::function<void()> body) { processes_.emplace_back(std::move(body)); }
   void join_all() {
-    for (std::thread& thread : threads_) thread.join();
-    threads_.clear();
-    if (failure_) std::rethrow_exception(failure_);
+    for (test::Process& process : processes_) process.join();
+    processes_.clear();
   }
 
  private:
-  std::vector<std::thread> threads_;
-  std::exception_ptr failure_;
+  std::list<test::Process> processes_;
 };
 
-Group join(const std::string& door) {
-  InitOptions options;
-  options.join = door;
-  options.on_split = OnSplit::wait;
-  options.status = false;
-  return init(options);
-}
+Group join(const std::string& door) { return init(test::joiner_options(door)); }
 
 }  // namespace
 

@@ -42,7 +42,6 @@ struct Record {
 };
 struct Diary {
   std::array<Record, kMostSteps> records;
-  std::atomic<std::uint32_t> epoch, steps_of_epoch;
   std::atomic<int> steps, last_ranks;  // all that this rank has committed, and how many took the last one
   std::array<char, 64> door;           // once it has committed a step
   std::atomic<int> fatal_delay;        // if > 0: this rank kills itself so many nanoseconds after the average of its next step has begun
@@ -117,10 +116,6 @@ void work(Group group, int origin, Crew& crew, const Way& way) {
   std::vector<float> stop(1);
   ElasticTrainerOptions options;
   options.average.all_reduce_size = way.bucket;
-  options.on_change = [&](const MembershipChange& change) {
-    diary.steps_of_epoch = 0;
-    diary.epoch = change.world.epoch();
-  };
   // Those who are left have committed the same steps, so only who joins needs the state of another.
   options.on_state = [&](const Checkpoint&, std::uint64_t) {
     if (origin < kRanks) crew.has_parted = true;
@@ -138,7 +133,6 @@ void work(Group group, int origin, Crew& crew, const Way& way) {
         Record& record = diary.records[step.number()];
         record.hash = model.hash();
         record.ranks = step.world().size();
-        ++diary.steps_of_epoch;
         diary.last_ranks = step.world().size();
         if (diary.steps == 0) step.world().door().copy(diary.door.data(), diary.door.size() - 1);
         ++diary.steps;
@@ -147,13 +141,6 @@ void work(Group group, int origin, Crew& crew, const Way& way) {
     });
   } catch (const Stopped&) {
   }
-}
-
-bool all_have_stepped(const Crew& crew, const std::vector<int>& ranks, std::uint32_t epoch) {
-  return std::all_of(ranks.begin(), ranks.end(), [&](int rank) {
-    const Diary& diary = crew.ranks[static_cast<std::size_t>(rank)];
-    return diary.epoch >= epoch && diary.steps_of_epoch > 0;
-  });
 }
 
 /// What all who committed a step say of it. Fails where they do not say the same.
@@ -231,6 +218,12 @@ class Town {
   }
   void kill(int number) {
     ::kill(here_.at(number), SIGKILL);
+    exit_code_of(here_.at(number));
+    here_.erase(number);
+  }
+  /// The process kills itself so long after the average of its next step has begun.
+  void kill_in_average(int number, int nanoseconds) {
+    diary_of(number).fatal_delay = nanoseconds;
     exit_code_of(here_.at(number));
     here_.erase(number);
   }
@@ -331,42 +324,27 @@ TEST_CASE("whichever rank is killed in training, and whenever, every step is tha
   for (const auto seed : seeds(67)) {
     CAPTURE(seed);
     SimRandom random(seed);
-    const LoopbackSocket coordinator = open_loopback_socket();
     SharedByProcesses<Crew> shared;
-    Crew& crew = *shared;
-    std::array<::pid_t, kRanks> pids{};
-    std::vector<int> left;
-    const Way way = way_of(seed);
-    for (int rank = 0; rank < kRanks; ++rank) {
-      pids[static_cast<std::size_t>(rank)] = start_rank(rank, coordinator, {.ranks = kRanks, .encrypt = seed % 2 == 1},
-                                                        [&](Group group) { work(std::move(group), rank, crew, way); });
-      left.push_back(rank);
-    }
-    ::close(coordinator.descriptor);
-    REQUIRE(wait_until([&] { return all_have_stepped(crew, left, 0); }));
-    for (std::uint32_t epoch = 1; epoch < kRanks; ++epoch) {
+    Town town(*shared, way_of(seed), {.ranks = kRanks, .encrypt = seed % 2 == 1});
+    REQUIRE(town.go_on());
+    while (town.size() > 1) {
+      CAPTURE(town.size());
       campaign.begin();
       pass(std::chrono::microseconds(random.below(20'000)));
-      const auto victim = left.begin() + static_cast<std::ptrdiff_t>(random.below(left.size()));
-      CAPTURE(epoch, *victim);
-      const ::pid_t pid = pids[static_cast<std::size_t>(*victim)];
       // Every other one dies within a collective, when some of the others may have its part and some not.
       if (random.chance(500))
-        ::kill(pid, SIGKILL);
+        town.kill(town.any(random));
       else
-        crew.ranks[static_cast<std::size_t>(*victim)].fatal_delay = 1 + static_cast<int>(random.below(200'000));
-      left.erase(victim);
-      exit_code_of(pid);
+        town.kill_in_average(town.any(random), 1 + static_cast<int>(random.below(200'000)));
       const auto begin = std::chrono::steady_clock::now();
-      REQUIRE(wait_until([&] { return all_have_stepped(crew, left, epoch); }));
+      REQUIRE(town.go_on());
       campaign.goes_well_since(begin);
     }
-    crew.stop = true;
-    for (const int rank : left) CHECK(exit_code_of(pids[static_cast<std::size_t>(rank)]) == 0);
-    CHECK_FALSE(crew.has_parted);
-    const std::vector<Committed> steps = history(crew);
+    CHECK(town.end_well());
+    CHECK_FALSE(shared->has_parted);
+    const std::vector<Committed> steps = history(*shared);
     CHECK(steps.size() < kMostSteps);
-    const auto differs = first_difference(steps, way);
+    const auto differs = first_difference(steps, way_of(seed));
     CAPTURE(steps.size(), differs.value_or(0));
     CHECK_FALSE(differs);
   }

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <exception>
 #include <functional>
 #include <latch>
@@ -44,6 +46,7 @@ class Process {
   ~Process() {
     if (thread_.joinable()) thread_.join();
   }
+  bool has_failed() const { return failed_; }
   /// Rethrows what the body has thrown.
   void join() {
     thread_.join();
@@ -54,12 +57,16 @@ class Process {
   void run(const std::function<void()>& body) {
     try {
       body();
-    } catch (...) {
+    } catch (const std::exception& error) {
+      // At once, since those who wait for this process may wait for ever.
+      std::fprintf(stderr, "a process has failed: %s\n", error.what());
       failure_ = std::current_exception();
+      failed_ = true;
     }
   }
 
   std::exception_ptr failure_;
+  std::atomic<bool> failed_{false};
   std::thread thread_;
 };
 
@@ -77,29 +84,6 @@ inline InitOptions joiner_options(const std::string& doors) {
   InitOptions options = elastic_options();
   options.join = doors;
   return options;
-}
-
-inline void run_members(int size, const std::function<void(Group&)>& body, const std::string& token = "") {
-  run_ranks(size, body, [&](native::WorldConfig& config) {
-    config.options.elastic = true;
-    config.on_split = OnSplit::wait;
-    config.token = token;
-    config.status = false;
-  });
-}
-
-inline std::int32_t sum_of(Group& group, std::int32_t value) {
-  std::vector<std::int32_t> sum{value};
-  group.all_sum(sum);
-  return sum[0];
-}
-
-/// Sums until the world fails.
-inline void use_up(Group& group) {
-  try {
-    while (true) sum_of(group, 1);
-  } catch (const Error&) {
-  }
 }
 
 /// Admits until the group has this size. Ranks that go while it waits end the wait by the group's failure.

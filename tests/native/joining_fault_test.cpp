@@ -38,7 +38,7 @@ std::size_t entries(const char* directory) {
 
 TEST_CASE("a process that goes after its knock, or with its ticket, does not stop the group") {
   Doors doors(3);
-  run_members(3, [&](Group& world) {
+  run_elastic(3, [&](Group& world) {
     doors.open(world);
     // It knocks and goes before anybody asks.
     if (world.rank() == 1) {
@@ -88,7 +88,7 @@ TEST_CASE("a process that takes its ticket and does nothing is waited for, while
     (void)waits.await_ticket();
     over.wait();
   });
-  run_members(2, [&](Group& world) {
+  run_elastic(2, [&](Group& world) {
     doors.open(world);
     auto& group = world.shared();
     if (world.rank() == 0) await_knocks(world, 1);
@@ -116,7 +116,7 @@ TEST_CASE("a member that is lost while the group grows is lost, and the process 
       expect(sum_of(own, 1) == 3, "three");
       own.barrier();
     });
-    run_members(3, [&](Group& world) {
+    run_elastic(3, [&](Group& world) {
       doors.open(world);
       if (world.rank() == leaver) await_knocks(world, 1);
       world.barrier();
@@ -145,7 +145,7 @@ TEST_CASE("a member that stays away from the switch stops it for all") {
     expect(own.epoch() == 2 && sum_of(own, 1) == 3, "it is admitted at the second try");
     own.barrier();
   });
-  run_members(2, [&](Group& world) {
+  run_elastic(2, [&](Group& world) {
     doors.open(world);
     if (world.rank() == 0) await_knocks(world, 1);
     world.barrier();
@@ -185,7 +185,7 @@ TEST_CASE("a process that goes between its meeting and the switch is lost like a
     }
     gone.count_down();
   });
-  run_members(3, [&](Group& world) {
+  run_elastic(3, [&](Group& world) {
     doors.open(world);
     if (world.rank() == 1) await_knocks(world, 1);
     world.barrier();

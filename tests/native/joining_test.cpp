@@ -24,7 +24,7 @@ TEST_CASE("a process joins a group that runs") {
     expect(group.agree(true), "the first call on all");
     group.barrier();
   });
-  run_members(2, [&](Group& world) {
+  run_elastic(2, [&](Group& world) {
     doors.open(world);
     expect(sum_of(world, 1) == 2, "two");
     expect(!world.shared().has_joined(), "a member from the start");
@@ -59,7 +59,7 @@ TEST_CASE("several processes join at once, through different doors") {
       expect(sum_of(group, 1) == 7, "all");
       group.barrier();
     }));
-  run_members(3, [&](Group& world) {
+  run_elastic(3, [&](Group& world) {
     doors.open(world);
     Group group = grow_to(world, 7).world;
     expect(sum_of(group, 1) == 7, "all");
@@ -83,7 +83,7 @@ TEST_CASE("those who knock before a growth join together, by door and then in th
     first_has_knocked.wait();
     body(0, 3);
   });
-  run_members(2, [&](Group& world) {
+  run_elastic(2, [&](Group& world) {
     doors.open(world);
     await_knocks(world, 1);
     if (world.rank() == 0) {
@@ -159,7 +159,7 @@ TEST_CASE("a rank is lost in a world that has grown, and others join after that"
       joiner.join();
     };
     Process joiner([&] { live(init(joiner_options(doors.of(1) + "," + doors.of(0)))); });
-    run_members(2, [&](Group& world) {
+    run_elastic(2, [&](Group& world) {
       doors.open(world);
       live(grow_to(world, 3).world);
     });
