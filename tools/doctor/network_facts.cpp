@@ -2,7 +2,6 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
-#include <ifaddrs.h>
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -20,6 +19,7 @@
 
 #include "tools/launch/unique_fd.hpp"
 #include "transport/uv/interface_list.hpp"
+#include "transport/uv/system_addresses.hpp"
 
 namespace ringlet::doctor {
 
@@ -29,15 +29,8 @@ using Clock = std::chrono::steady_clock;
 using launch::UniqueFd;
 
 struct Freed {
-  void operator()(ifaddrs* list) const { ::freeifaddrs(list); }
   void operator()(addrinfo* list) const { ::freeaddrinfo(list); }
 };
-
-std::unique_ptr<ifaddrs, Freed> system_addresses() {
-  ifaddrs* list = nullptr;
-  if (::getifaddrs(&list) != 0) list = nullptr;
-  return std::unique_ptr<ifaddrs, Freed>(list);
-}
 
 std::unique_ptr<addrinfo, Freed> look_up(const std::string& host, const char* port, int flags) {
   addrinfo hints{};
@@ -75,7 +68,7 @@ std::uint32_t mtu_of(const char* name) {
 
 /// Returns the interface that has this address of this machine.
 std::string interface_with(const sockaddr& own) {
-  const auto list = system_addresses();
+  const auto list = uv::system_addresses();
   for (const ifaddrs* entry = list.get(); entry != nullptr; entry = entry->ifa_next)
     if (is_internet(entry->ifa_addr) && entry->ifa_addr->sa_family == own.sa_family &&
         std::ranges::equal(bytes_of(*entry->ifa_addr), bytes_of(own)))
@@ -131,7 +124,7 @@ std::optional<Attempt> begin(PathFacts& path) {
 
 std::vector<InterfaceFacts> interface_facts() {
   std::vector<InterfaceFacts> all;
-  const auto list = system_addresses();
+  const auto list = uv::system_addresses();
   for (const ifaddrs* entry = list.get(); entry != nullptr; entry = entry->ifa_next) {
     if ((entry->ifa_flags & IFF_UP) == 0) continue;
     auto found = std::find_if(all.begin(), all.end(), [&](const InterfaceFacts& one) { return one.name == entry->ifa_name; });
@@ -154,7 +147,7 @@ bool is_neighbour(const std::string& host) {
   const auto target = look_up(host, nullptr, AI_NUMERICHOST);
   if (!target) return false;
   const ConstBytes wanted = bytes_of(*target->ai_addr);
-  const auto list = system_addresses();
+  const auto list = uv::system_addresses();
   for (const ifaddrs* entry = list.get(); entry != nullptr; entry = entry->ifa_next) {
     if (!is_internet(entry->ifa_addr) || entry->ifa_netmask == nullptr || entry->ifa_addr->sa_family != target->ai_addr->sa_family)
       continue;

@@ -1,31 +1,21 @@
 #include "transport/uv/interface_list.hpp"
 
-#include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
+
+#include "transport/uv/system_addresses.hpp"
 
 namespace ringlet::uv {
 namespace {
 
 constexpr std::size_t kMaxChosenInterfaces = 16;
-
-struct Freed {
-  void operator()(ifaddrs* list) const { ::freeifaddrs(list); }
-};
-
-/// Where memory is short, uv_interface_addresses of libuv 1.44 reads from null.
-std::unique_ptr<ifaddrs, Freed> system_addresses() {
-  ifaddrs* list = nullptr;
-  return std::unique_ptr<ifaddrs, Freed>(::getifaddrs(&list) == 0 ? list : nullptr);
-}
 
 /// Nothing where the entry has no address that packets go to and come from now.
 std::optional<IpAddress> address_of(const ifaddrs& entry) {
