@@ -68,7 +68,8 @@ Act Trainer::advance() {
 }
 
 bool Trainer::goes_on_after(const ringlet::Error& error) const {
-  return group_.elastic() && store_->survives_losses() && error.status().code() == ringlet::Errc::peer_lost;
+  return group_.elastic() && store_->survives_losses() &&
+         (error.status().code() == ringlet::Errc::peer_lost || error.status().code() == ringlet::Errc::cancelled);
 }
 
 void Trainer::reform(const std::string& cause) {
@@ -96,7 +97,7 @@ bool Trainer::admit() {
   if (!next) return false;
   group_ = next->world;
   // The new ranks are to learn what the others know.
-  (void)open_run(group_, options_, [this] { return Bytes(corpus_.text().begin(), corpus_.text().end()); });
+  (void)open_run(group_, options_, [this] { return Bytes(corpus_.text().begin(), corpus_.text().end()); }, true);
   settle();
   regrouping_ = {group_.size(), before, "", seconds_since(begin)};
   return true;
@@ -106,7 +107,7 @@ bool Trainer::admit() {
 void Trainer::settle() {
   store_->set_group(group_);
   std::vector<std::int32_t> lacking{lacks_state_ ? 1 : 0};
-  group_.all_max(lacking);
+  group_.all_sum(lacking);
   if (lacking[0] != 0) fill();
   run_->regroup(group_.rank(), group_.size());
 }

@@ -91,7 +91,7 @@ TEST_CASE("those who knock before a growth join together, by door and then in th
       await_knocks(world, 2);
     }
     all_have_knocked.arrive_and_wait();
-    auto next = world.admit();
+    auto next = admit_now(world);
     expect(next && next->world.size() == 5, "all of them at once");
     next->world.barrier();
   });

@@ -12,10 +12,10 @@ namespace ringlet::launch {
 
 namespace {
 
-constexpr std::array<std::string_view, 13> kReserved{
-    "RINGLET_TERMINAL_COLUMNS", "RINGLET_RANK",    "RINGLET_WORLD_SIZE", "RINGLET_COORDINATOR", "RINGLET_COORDINATOR_FD",
-    "RINGLET_HOSTFILE",         "MLX_RANK",        "MLX_HOSTFILE",       "MLX_WORLD_SIZE",      "RINGLET_GUESTS",
-    "RINGLET_LISTEN",           "RINGLET_PAGE_FD", "RINGLET_PRESENCE_FD"};
+constexpr std::array<std::string_view, 14> kReserved{
+    "RINGLET_TERMINAL_COLUMNS", "RINGLET_RANK",    "RINGLET_WORLD_SIZE",  "RINGLET_COORDINATOR",   "RINGLET_COORDINATOR_FD",
+    "RINGLET_HOSTFILE",         "MLX_RANK",        "MLX_HOSTFILE",        "MLX_WORLD_SIZE",        "RINGLET_GUESTS",
+    "RINGLET_LISTEN",           "RINGLET_PAGE_FD", "RINGLET_PRESENCE_FD", "RINGLET_PAGE_SOCKET_FD"};
 
 std::string_view name_part(std::string_view entry) { return entry.substr(0, entry.find('=')); }
 

@@ -30,6 +30,7 @@ std::vector<int> make_descriptors(const RankStart& start, int rank, const PipeEn
   };
   inherit(start.failure_fd);
   inherit(start.guard_fd);
+  for (const InheritedFd& inherited : start.settings.inherited_by_all) inherit(inherited.fd);
   if (rank == 0)
     for (const InheritedFd& inherited : start.inherited_by_rank_0) inherit(inherited.fd);
   return descriptors;
@@ -42,6 +43,8 @@ std::array<UniqueFd, 2> RankProcess::start(const RankStart& start, std::function
   PipeEnds out = open_pipe(UV_NONBLOCK_PIPE, 0);
   PipeEnds err = open_pipe(UV_NONBLOCK_PIPE, 0);
   std::vector<std::string> environment = make_rank_environment(start.job, start.settings, exit_.rank);
+  for (const InheritedFd& inherited : start.settings.inherited_by_all)
+    environment.push_back(fmt::format("{}={}", inherited.variable, inherited.fd));
   if (exit_.rank == 0)
     for (const InheritedFd& inherited : start.inherited_by_rank_0)
       environment.push_back(fmt::format("{}={}", inherited.variable, inherited.fd));
