@@ -144,7 +144,7 @@ void TrainText::done() {
     case Step::run:
       done_in_run();
   }
-  if (step_ == Step::state && next_leaf_ == training->replica.optimizer().state().size()) begin_run();
+  if (step_ == Step::state && next_leaf_ == training->replica.whole_state().size()) begin_run();
   prepare();
 }
 
@@ -227,7 +227,7 @@ void TrainText::prepare_entry() {
     case Step::parameters:
       return receive(training->replica.values());
     case Step::state:
-      return receive(training->replica.optimizer().state()[next_leaf_].values);
+      return receive(training->replica.whole_state()[next_leaf_].values);
     case Step::run:
       return;
   }
