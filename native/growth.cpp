@@ -244,6 +244,7 @@ WorldConfig SharedGroup::config_of_growth(int processes, int guests) {
   next.listening_descriptor.reset();
   next.door = world_->door();
   if (next.door->page_port() != 0) next.web.page_port = next.door->page_port();
+  next.membership = world_->membership();
   next.lineage = lineage();
   next.join.clear();
   next.joined = false;
@@ -269,6 +270,7 @@ void SharedGroup::send_tickets(const WorldConfig& next, const Address& coordinat
 
 std::shared_ptr<SharedGroup> SharedGroup::finish_growth(const CallOptions& call) {
   const auto growth = current_growth();
+  const auto begin = std::chrono::steady_clock::now();
   bool agreed = false;
   try {
     agreed = agree(growth && growth->state() == GrowthState::ready, call);
@@ -284,6 +286,10 @@ std::shared_ptr<SharedGroup> SharedGroup::finish_growth(const CallOptions& call)
   }
   const auto group = std::make_shared<SharedGroup>(std::move(next));
   group->enter_after(shared_from_this());
+  GroupChange change;
+  change.joined = group->world_size() - world_size();
+  change.pause.nanoseconds = std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count();
+  group->world_->enter(change);
   drop_growth();
   return group;
 }

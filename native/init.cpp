@@ -40,6 +40,7 @@ Group init(const InitOptions& options) {
   duplicate(config.listening_descriptor, "RINGLET_COORDINATOR_FD");
   duplicate(config.door_options.descriptor, "RINGLET_DOOR_FD");
   duplicate(config.door_options.page_socket, "RINGLET_PAGE_SOCKET_FD");
+  duplicate(config.membership_descriptor, "RINGLET_MEMBERSHIP_FD");
   return config.join.empty() ? form(config) : Group(native::join_group(std::move(config)));
 }
 

@@ -112,7 +112,7 @@ int run_serve(Arguments arguments) {
                "ringlet serve");
   declare(app, line);
   if (const auto over = parse_program_line(app, arguments, "-b 2 -- ./train", line.launch)) return *over;
-  line.launch.elastic = !line.no_elastic;
+  if (!line.no_elastic) line.launch.elastic.emplace();
   Duration wait;
   std::optional<std::string> mistake = check_ranks("-n", options.world_size);
   if (!mistake) mistake = convert_launch_line(line.launch);
