@@ -1,6 +1,7 @@
 // Tests of both sides of a door at which processes knock, each by itself.
 #include <catch2/catch.hpp>
 
+#include "core/rendezvous/guest_entry.hpp"
 #include "core/rendezvous/knocking.hpp"
 #include "core/rendezvous/knocks.hpp"
 #include "tests/core/phase_stage.hpp"
@@ -238,4 +239,69 @@ TEST_CASE("at a door that is shut a guest is sent away without a word") {
     CHECK(guest->last<wire::Abort>() == nullptr);
     CHECK(guest->ended);
   }
+}
+
+TEST_CASE("a guest waits at the door without end, is led to the coordinator, and knocks again where that is gone") {
+  DoorStage stage;
+  Stage::Other& coordinator = stage.add_listener();
+  Stage::Other& guest = stage.add_other();
+  int waits = 0;
+  std::vector<Status> outcomes;
+  std::unique_ptr<Session> session;
+  GuestEntryOptions options;
+  options.coordinator = {stage.node.host(), 5000};
+  options.name = "guest";
+  options.timeout = Duration::seconds(5);
+  options.on_waiting = [&] { ++waits; };
+  auto entry = std::make_unique<GuestEntry>(guest.node->loop(), guest.node->network(), *guest.authenticator, options,
+                                            [&](Result<GuestEntry::Entry>& seated) {
+                                              outcomes.push_back(seated.status());
+                                              if (!seated.ok()) return;
+                                              CHECK(seated.value().elastic);
+                                              CHECK(seated.value().coordinator == address_of(coordinator));
+                                              CHECK(seated.value().seat.rank == 1);
+                                              session = std::move(seated.value().session);
+                                            });
+  stage.pass(Duration::seconds(8));
+  CHECK(waits == 1);
+  REQUIRE(stage.knocks.waiting() == 1);
+
+  // Nobody listens where the first ticket leads.
+  std::vector<std::string> gone;
+  const auto note = [&](const std::string& name) { gone.push_back(name); };
+  CHECK(guests_of(stage.knocks.choose(1, note)) == 1);
+  wire::Ticket ticket = ticket_for(1, 2);
+  ticket.guests = 1;
+  stage.knocks.send_tickets(ticket);
+  stage.pass(Duration::seconds(2));
+  REQUIRE(gone.size() == 1);
+  CHECK_THAT(gone.front(), Contains("guest, "));
+  stage.knocks.let_go();
+  CHECK(waits == 2);
+  REQUIRE(stage.knocks.waiting() == 1);
+
+  CHECK(guests_of(stage.knocks.choose(1, note)) == 1);
+  ticket.host = coordinator.node->host();
+  ticket.port = 5000;
+  stage.knocks.send_tickets(ticket);
+  stage.pass();
+  REQUIRE(coordinator.talkers.size() == 1);
+  CHECK(coordinator.talkers.front().last<wire::SeatRequest>() != nullptr);
+  wire::Seat seat;
+  seat.rank = 1;
+  seat.world_size = 2;
+  seat.guests = 1;
+  seat.heartbeat_timeout_ms = 4000;
+  seat.wait_ms = 10'000;
+  coordinator.talkers.front().send(seat);
+  stage.pass();
+  REQUIRE(outcomes.size() == 1);
+  CHECK(outcomes.front().ok());
+  // The door knows that the guest lives until it is in.
+  CHECK(gone.size() == 1);
+  entry.reset();
+  stage.pass();
+  CHECK(gone.size() == 2);
+  CHECK(waits == 2);
+  if (session) session->close();
 }
