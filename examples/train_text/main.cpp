@@ -46,10 +46,12 @@ bool is_first_rank() {
   return std::getenv("RINGLET_JOIN") == nullptr && !says_another("RINGLET_RANK") && !says_another("MLX_RANK");
 }
 
-/// Ranks that are lost do not end a run, unless the environment says otherwise.
+/// Ranks that are lost do not end a run, unless the environment says otherwise. Where browsers take part, `ringlet serve` says so: others
+/// who start ranks for browsers may have told these where rank 0 is, and not where a door is.
 ringlet::InitOptions group_options() {
+  const char* guests = std::getenv("RINGLET_GUESTS");
   ringlet::InitOptions options;
-  if (std::getenv("RINGLET_ELASTIC") == nullptr) options.elastic = true;
+  if (std::getenv("RINGLET_ELASTIC") == nullptr && (guests == nullptr || std::string_view(guests) == "0")) options.elastic = true;
   return options;
 }
 
