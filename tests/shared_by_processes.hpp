@@ -2,7 +2,7 @@
 
 #include <sys/mman.h>
 
-#include <catch2/catch.hpp>
+#include <new>
 
 namespace ringlet::test {
 
@@ -11,7 +11,7 @@ template <class T>
 class SharedByProcesses {
  public:
   SharedByProcesses() : memory_(::mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {
-    REQUIRE(memory_ != MAP_FAILED);
+    if (memory_ == MAP_FAILED) throw std::bad_alloc();
   }
   ~SharedByProcesses() { ::munmap(memory_, sizeof(T)); }
   SharedByProcesses(const SharedByProcesses&) = delete;

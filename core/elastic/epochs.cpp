@@ -46,6 +46,8 @@ class Epochs::Stage final : public EpochUser {
         proof_interval_(epochs.options_.first_proof_interval),
         agreement_(setup_of(*world_, lineage)) {
     world_->set_epoch_user(*this);
+    // None of the guests goes on: their world ends with the epoch, and they join again.
+    for (int rank = world_->options().natives(); rank < size(); ++rank) agreement_.lose(rank);
     // It may have failed before anybody was told.
     if (!world_->failure().ok()) loop().defer(guard_.wrap([this] { on_ended(world_->failure()); }));
   }
@@ -69,6 +71,7 @@ class Epochs::Stage final : public EpochUser {
 
   void on_ended(const Status&) override {
     if (std::exchange(started_, true)) return;
+    ended_at_ = loop().now();
     for (int rank = 0; rank < size(); ++rank)
       if (rank != own_rank()) drop_if_gone(rank);
     agreement_.start();
@@ -158,6 +161,7 @@ class Epochs::Stage final : public EpochUser {
   void succeed(const Agreement::Outcome& outcome) {
     stop_timers();
     Succession succession{nullptr, {outcome.members.begin(), outcome.members.end()}, outcome.lineage};
+    if (started_) succession.took = loop().now() - ended_at_;
     const auto own = std::find(succession.members.begin(), succession.members.end(), own_rank());
     std::unique_ptr<World> next;
     if (own != succession.members.end()) next = make_world(succession.members, static_cast<int>(own - succession.members.begin()));
@@ -169,13 +173,14 @@ class Epochs::Stage final : public EpochUser {
       std::vector<int> origins;
       for (const int rank : succession.members) origins.push_back(origins_[static_cast<std::size_t>(rank)]);
       after_ = &epochs_.begin(std::move(next), std::move(origins), outcome.lineage, this);
+      if (options().on_succession) options().on_succession(*world_, succession);
     }
     for (Done& done : std::exchange(waiters_, {})) loop().defer([done = std::move(done), succession] { done(succession); });
   }
 
   /// Those that were silent learn it when they wake.
   void tell_left_out(const Agreement::Outcome& outcome) {
-    for (int rank = 0; rank < size(); ++rank)
+    for (int rank = 0; rank < world_->options().natives(); ++rank)
       if (rank != own_rank() && !world_->is_linked(rank) && world_->reaches(rank))
         world_->send_control(rank, wire::Decision{world_->options().epoch, outcome.members, outcome.lineage});
   }
@@ -184,8 +189,7 @@ class Epochs::Stage final : public EpochUser {
     WorldOptions options = world_->options();
     options.rank = own_rank_there;
     options.size = static_cast<int>(members.size());
-    options.guests =
-        static_cast<int>(std::count_if(members.begin(), members.end(), [&](int rank) { return world_->options().is_guest(rank); }));
+    options.guests = 0;
     ++options.epoch;
     options.early_limits = {};
     auto next = std::make_unique<World>(loop(), options);
@@ -266,6 +270,7 @@ class Epochs::Stage final : public EpochUser {
   Duration proof_interval_;
   Agreement agreement_;
   bool started_ = false;
+  Instant ended_at_{};
   std::optional<Succession> succession_;
   std::vector<Done> waiters_;
   std::set<int> looked_for_;

@@ -19,16 +19,16 @@ InitOptions options_of(const RankProcesses& processes) {
   InitOptions options;
   if (processes.encrypt) options.token = "4n7x-0c5r-9pqa-te2v-hm8j-w3ky-bz16";
   options.elastic = true;
-  options.on_split = OnSplit::wait;
+  options.on_split = processes.on_split;
   options.status = false;
   options.heartbeat_timeout = processes.heartbeat_timeout;
   return options;
 }
 
-::pid_t start(const std::function<void()>& body) {
+::pid_t start(const RankProcesses& processes, const std::function<void()>& body) {
   const ::pid_t pid = ::fork();
   if (pid != 0) return pid;
-  ::alarm(kPatienceSeconds);
+  ::alarm(static_cast<unsigned>(processes.life.count()));
   ::signal(SIGABRT, SIG_DFL);
   try {
     body();
@@ -46,7 +46,7 @@ InitOptions options_of(const RankProcesses& processes) {
 }  // namespace
 
 ::pid_t start_rank(int rank, const LoopbackSocket& coordinator, const RankProcesses& processes, const std::function<void(Group)>& work) {
-  return start([&] {
+  return start(processes, [&] {
     if (rank == 0)
       ::setenv("RINGLET_COORDINATOR_FD", std::to_string(coordinator.descriptor).c_str(), 1);
     else
@@ -55,14 +55,16 @@ InitOptions options_of(const RankProcesses& processes) {
     options.rank = rank;
     options.world_size = processes.ranks;
     options.coordinator = to_string(coordinator.address);
+    if (processes.prepare) processes.prepare(options);
     work(init(options));
   });
 }
 
 ::pid_t start_newcomer(const std::string& doors, const RankProcesses& processes, const std::function<void(Group)>& work) {
-  return start([&] {
+  return start(processes, [&] {
     InitOptions options = options_of(processes);
     options.join = doors;
+    if (processes.prepare) processes.prepare(options);
     work(init(options));
   });
 }

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <ringlet/ringlet.hpp>
 #include <string>
 
@@ -16,13 +17,17 @@ namespace ringlet::test {
 struct RankProcesses {
   int ranks = 4;
   bool encrypt = false;
-  std::chrono::milliseconds heartbeat_timeout = std::chrono::seconds(4);
+  std::optional<std::chrono::milliseconds> heartbeat_timeout{};  // the usual one unless set
+  OnSplit on_split = OnSplit::wait;
+  std::chrono::seconds life = std::chrono::minutes(1);  // after which a process ends by itself
+  /// Runs in each process before it joins the group: for machines of their own.
+  std::function<void(InitOptions& options)> prepare{};
 };
 
 /// How a rank ends that the others went on without.
 constexpr int kLeftOut = 3;
 
-/// Starts a process that joins the group and runs `work`. It ends by itself after a minute.
+/// Starts a process that is a rank of the group and runs `work`.
 ::pid_t start_rank(int rank, const LoopbackSocket& coordinator, const RankProcesses& processes, const std::function<void(Group)>& work);
 
 /// Starts a process that joins a group by one of these doors.

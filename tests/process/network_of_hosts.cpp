@@ -96,18 +96,22 @@ std::unique_ptr<CommandProcess> NetworkHost::run(std::vector<std::string> argume
 void NetworkHost::within(const std::function<void()>& task) const {
   bool entered = false;
   std::thread([&] {
-    entered = ::setns(namespace_, CLONE_NEWNET) == 0;
+    entered = enter();
     if (entered) task();
   }).join();
   REQUIRE(entered);
 }
+
+bool NetworkHost::enter() const { return ::setns(namespace_, CLONE_NEWNET) == 0; }
 
 std::string NetworkHost::enter_line() const { return "nsenter --net=/proc/" + std::to_string(keeper_) + "/ns/net"; }
 
 std::optional<std::string> NetworkOfHosts::enter() {
   static const std::optional<std::string> mistake = []() -> std::optional<std::string> {
     if (!leave_network()) return std::string(std::strerror(errno));
-    if (std::system((std::string(kIp) + "link add br-probe type bridge && " + kIp + "link del br-probe && command -v nsenter >/dev/null")
+    // The process itself may have ranks of its own, which meet on the loopback.
+    if (std::system((std::string(kIp) + "link set lo up && " + kIp + "link add br-probe type bridge && " + kIp +
+                     "link del br-probe && command -v nsenter >/dev/null")
                         .c_str()) != 0)
       return std::string("no bridge can be made; are iproute2 and nsenter here?");
     return std::nullopt;

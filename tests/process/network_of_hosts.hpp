@@ -37,6 +37,8 @@ class NetworkHost {
                                       std::vector<std::pair<std::string, std::string>> variables = {}) const;
   /// Runs `task` on a thread in this host's namespace, to its end.
   void within(const std::function<void()>& task) const;
+  /// Moves this thread, and the threads and processes that it starts from now on, to this host. Returns whether it could.
+  bool enter() const;
   /// Returns what a shell command must begin with to run on this host.
   std::string enter_line() const;
 

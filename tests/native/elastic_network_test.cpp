@@ -1,0 +1,120 @@
+// Ranks that train together are on a machine each, and the cables between these are pulled.
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "sim/sim_random.hpp"
+#include "tests/campaign.hpp"
+#include "tests/core/seeds.hpp"
+#include "tests/native/training_town.hpp"
+#include "tests/process/network_of_hosts.hpp"
+
+using namespace ringlet;
+using namespace ringlet::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+const TownTraining kTraining{.computing = 1ms};
+/// The usual limit of silence and the time for which a rank stays lonely, and some more.
+constexpr auto kUntilForked = 17s;
+
+bool networks_are_here() {
+  const auto reason = NetworkOfHosts::enter();
+  if (reason) std::printf("skipped: no network namespaces on this system: %s\n", reason->c_str());
+  return !reason;
+}
+
+/// Each rank on a host of its own, from `first_host` on, with the usual limits.
+RankProcesses processes_on(const NetworkOfHosts& network, int first_host, int ranks, OnSplit on_split) {
+  RankProcesses processes{.ranks = ranks, .encrypt = true, .on_split = on_split, .life = 100s};
+  processes.prepare = [&network, first_host](InitOptions& options) {
+    ::unsetenv("RINGLET_COORDINATOR_FD");
+    const NetworkHost& host = network.host(first_host + options.rank.value());
+    if (!host.enter()) throw std::runtime_error("no way into a network namespace");
+    options.coordinator = network.host(first_host).address() + ":4711";
+    options.listen = host.address();
+  };
+  return processes;
+}
+
+void check_all_steps(TrainingTown& town) {
+  CHECK(town.journal().differences() == 0);
+  CHECK(town.journal().gaps() == 0);
+  CHECK_FALSE(first_difference(town.journal(), kTraining));
+}
+
+}  // namespace
+
+TEST_CASE("a rank whose cable is pulled is left out, and comes back when the cable does") {
+  if (!networks_are_here()) return;
+  Campaign cuts("the cable of a rank that trains is pulled, with the usual limit of 4 s: the others commit a step");
+  Campaign returns("the cable of a rank that trained is back: all commit a step");
+  for (const auto seed : seeds(2)) {
+    SimRandom random(seed);
+    NetworkOfHosts network(4);
+    TrainingTown town(kTraining, processes_on(network, 0, 4, OnSplit::wait));
+    REQUIRE(town.go_on());
+    const int victim = static_cast<int>((seed * 3 + random.below(2)) % 4);
+    CAPTURE(seed, victim);
+    cuts.begin();
+    const auto cut = Campaign::Clock::now();
+    network.host(victim).ip("link set eth0 down");
+    town.cut_off(victim);
+    REQUIRE(town.go_on());
+    cuts.goes_well_since(cut);
+    std::this_thread::sleep_for(2s);
+    returns.begin();
+    const auto mended = Campaign::Clock::now();
+    network.host(victim).ip("link set eth0 up");
+    town.come_back(victim);
+    REQUIRE(town.go_on());
+    returns.goes_well_since(mended);
+    CHECK(town.end_well());
+    check_all_steps(town);
+  }
+}
+
+TEST_CASE("of two ranks with a cut cable between them each waits, or goes on alone and never meets the other again, as the policy says") {
+  if (!networks_are_here()) return;
+  Campaign campaign("the cable between two ranks that train is pulled, and is back later: what RINGLET_ON_SPLIT says");
+  NetworkOfHosts network(4);
+  TrainingTown waits(kTraining, processes_on(network, 0, 2, OnSplit::wait)), forks(kTraining, processes_on(network, 2, 2, OnSplit::fork));
+  REQUIRE(waits.go_on());
+  REQUIRE(forks.go_on());
+  campaign.begin(2);
+  const auto pull = [&](const std::string& state) {
+    for (const int host : {1, 3}) network.host(host).ip("link set eth0 " + state);
+  };
+  const auto check_each_alone = [&] {
+    const std::vector before{waits.steps_of(0), waits.steps_of(1), forks.steps_of(0), forks.steps_of(1)};
+    std::this_thread::sleep_for(1s);
+    CHECK(waits.steps_of(0) == before[0]);
+    CHECK(waits.steps_of(1) == before[1]);
+    CHECK(forks.steps_of(0) > before[2]);
+    CHECK(forks.steps_of(1) > before[3]);
+    for (const int number : {0, 1}) CHECK(forks.ranks_of(number) == 1);
+  };
+  pull("down");
+  std::this_thread::sleep_for(kUntilForked);
+  check_each_alone();
+  pull("up");
+  // Long enough for what was sent meanwhile to come after all.
+  std::this_thread::sleep_for(8s);
+  check_each_alone();
+  for (TrainingTown* town : {&waits, &forks}) {
+    // Now it is known that the other one has ended.
+    town->kill(0);
+    CHECK(town->go_on());
+    CHECK(town->end_well());
+    check_all_steps(*town);
+    campaign.goes_well();
+  }
+}
