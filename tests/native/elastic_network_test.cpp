@@ -56,7 +56,7 @@ void check_all_steps(TrainingTown& town) {
 TEST_CASE("a rank whose cable is pulled is left out, and comes back when the cable does") {
   if (!networks_are_here()) return;
   Campaign cuts("the cable of a rank that trains is pulled, with the usual limit of 4 s: the others commit a step");
-  Campaign returns("the cable of a rank that trained is back: all commit a step");
+  Campaign returns("the cable of a rank that trained is back: it joins again, and all commit a step");
   for (const auto seed : seeds(2)) {
     SimRandom random(seed);
     NetworkOfHosts network(4);
@@ -84,7 +84,9 @@ TEST_CASE("a rank whose cable is pulled is left out, and comes back when the cab
 
 TEST_CASE("of two ranks with a cut cable between them each waits, or goes on alone and never meets the other again, as the policy says") {
   if (!networks_are_here()) return;
-  Campaign campaign("the cable between two ranks that train is pulled, and is back later: what RINGLET_ON_SPLIT says");
+  Campaign campaign(
+      "the cable between two ranks that train is pulled, and is back later: each waits or goes on alone, as the policy says, and they "
+      "never mix");
   NetworkOfHosts network(4);
   TrainingTown waits(kTraining, processes_on(network, 0, 2, OnSplit::wait)), forks(kTraining, processes_on(network, 2, 2, OnSplit::fork));
   REQUIRE(waits.go_on());
