@@ -195,6 +195,7 @@ Reformed Group::reform(const CallOptions& options) const {
 
 bool Group::agree(bool mine, const CallOptions& options) const { return shared_->agree(mine, options); }
 void Group::revoke() const { shared_->revoke(); }
+void Group::leave() const { shared_->leave(); }
 std::string Group::door() const { return shared_->door(); }
 
 std::optional<Reformed> Group::admit(const CallOptions& options) const {

@@ -134,7 +134,7 @@ void SharedGroup::drop_growth() {
 bool SharedGroup::begin_growth(const CallOptions& call) {
   if (!world_->elastic())
     refuse("the group is not elastic, so nobody can join it; set RINGLET_ELASTIC=on, or InitOptions::elastic, on all ranks");
-  if (world_->has_left()) refuse("this rank has left this world for the one that admit() returned");
+  if (world_->has_left()) refuse("this rank has left this world");
   refuse_unless_whole_world("admit()");
   drop_growth();
   const auto stop = std::make_shared<MeetingStop>();

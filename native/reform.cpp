@@ -16,7 +16,7 @@ using Clock = std::chrono::steady_clock;
 
 void refuse_unless_elastic(const NativeWorld& world) {
   if (!world.elastic()) refuse("the group is not elastic; set RINGLET_ELASTIC=on, or InitOptions::elastic, on all ranks");
-  if (world.has_left()) refuse("this rank has left this world for the one that admit() returned");
+  if (world.has_left()) refuse("this rank has left this world");
 }
 
 std::chrono::milliseconds until(Clock::time_point deadline) {
@@ -166,6 +166,12 @@ Status SharedGroup::world_failure() {
 void SharedGroup::revoke() {
   refuse_unless_elastic(*world_);
   driver().run([&] { core_.fail({Errc::cancelled, "rank " + std::to_string(core_rank()) + " has ended the epoch", core_rank()}); });
+}
+
+void SharedGroup::leave() {
+  drop_growth();
+  if (world_->door()) world_->door()->shut();
+  world_->leave();
 }
 
 }  // namespace ringlet::native

@@ -92,6 +92,8 @@ class SharedGroup : public std::enable_shared_from_this<SharedGroup> {
   /// The same; each of `least` becomes its least over all ranks, where no rank was lost.
   bool agree(bool mine, const CallOptions& call, std::span<std::int32_t> least);
   void revoke();
+  /// See Group's; also of a world that is not elastic.
+  void leave();
 
   // How the group of all ranks of an elastic world grows (growth.hpp). The members form the next world beside this one, in the background,
   // and switch to it together.

@@ -1,8 +1,9 @@
 #pragma once
 
-#include <ringlet/c/group.h>
+#include <ringlet/c/gradients.h>
 
 #include <memory>
+#include <ringlet/average_options.hpp>
 #include <ringlet/group.hpp>
 #include <ringlet/tree.hpp>
 #include <span>
@@ -72,5 +73,6 @@ int32_t init_options(const char* call, Options* options, size_t struct_size, con
 }
 
 CallOptions call_options(const ringlet_call_options* options);
+AverageOptions average_options(const ringlet_average_options* given, const AverageOptions& defaults);
 
 }  // namespace ringlet::c

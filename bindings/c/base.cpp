@@ -19,6 +19,7 @@ static_assert(same(Errc::ok, RINGLET_OK) && same(Errc::invalid_argument, RINGLET
 struct LastError {
   std::string text;
   const char* message = "";  // the string of `text`, or a literal
+  int32_t code = RINGLET_OK;
   int32_t rank = -1;
 };
 
@@ -31,12 +32,14 @@ int32_t record(int32_t code, std::string text, int rank = -1) {
   LastError& error = last_error();
   error.text = std::move(text);
   error.message = error.text.c_str();
+  error.code = code;
   error.rank = rank;
   return code;
 }
 
 int32_t record_literal(int32_t code, const char* message) noexcept {
   last_error().message = message;
+  last_error().code = code;
   return code;
 }
 
@@ -60,6 +63,7 @@ int32_t record_known_exception(const char* call) {
 
 void clear_error() noexcept {
   last_error().message = "";
+  last_error().code = RINGLET_OK;
   last_error().rank = -1;
 }
 
@@ -77,6 +81,15 @@ void require_callback_success(const char* name, int32_t code) {
   if (code == 0) return;
   const std::string last = last_error().message;
   throw CallbackFailed(std::string(name) + " returned " + std::to_string(code) + (last.empty() ? "" : "; its last call said: " + last));
+}
+
+void rethrow_failure_of_callback(const char* name, int32_t code) {
+  if (code == RINGLET_OUT_OF_MEMORY) throw std::bad_alloc();
+  const bool is_error_of_library = code > RINGLET_OK && code <= RINGLET_IO_ERROR;
+  if (!is_error_of_library) return require_callback_success(name, code);
+  const bool is_known = last_error().code == code;
+  const std::string text = is_known ? last_error().message : std::string(name) + " returned " + ringlet_code_name(code);
+  throw_if_failed({static_cast<Errc>(code), text, is_known ? last_error().rank : -1});
 }
 
 }  // namespace ringlet::c

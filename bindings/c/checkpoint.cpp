@@ -1,15 +1,9 @@
 #include <ringlet/c/checkpoint.h>
 
-#include <ringlet/checkpoint.hpp>
-
 #include "bindings/c/arguments.hpp"
 #include "bindings/c/handles.hpp"
 
 using namespace ringlet::c;
-
-struct ringlet_checkpoint {
-  ringlet::Checkpoint value;
-};
 
 namespace {
 
@@ -27,7 +21,7 @@ int32_t get_value(const char* call, const ringlet_checkpoint* checkpoint, const 
 }  // namespace
 
 int32_t ringlet_checkpoint_create(ringlet_checkpoint** checkpoint) {
-  return guarded(__func__, [&] { give(checkpoint, "checkpoint", [] { return ringlet::Checkpoint(); }); });
+  return guarded(__func__, [&] { give(checkpoint, "checkpoint", [] { return std::make_shared<ringlet::Checkpoint>(); }); });
 }
 void ringlet_checkpoint_free(ringlet_checkpoint* checkpoint) { delete checkpoint; }
 

@@ -27,7 +27,9 @@ ringlet_average_options defaults_from(const ringlet::AverageOptions& options) {
 
 std::optional<double> optional_weight(const double* weight) { return weight ? std::optional(*weight) : std::nullopt; }
 
-ringlet::AverageOptions average_options(const ringlet_average_options* given, const ringlet::AverageOptions& defaults) {
+}  // namespace
+
+ringlet::AverageOptions ringlet::c::average_options(const ringlet_average_options* given, const ringlet::AverageOptions& defaults) {
   const auto read = options_or(given, defaults_from(defaults));
   ringlet::AverageOptions options;
   options.all_reduce_size = read.all_reduce_size;
@@ -37,8 +39,6 @@ ringlet::AverageOptions average_options(const ringlet_average_options* given, co
   options.stream = stream_of(read.stream);
   return options;
 }
-
-}  // namespace
 
 int32_t ringlet_average_options_init(ringlet_average_options* options, size_t struct_size) {
   return init_options(__func__, options, struct_size, defaults_from({}));

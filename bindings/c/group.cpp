@@ -111,6 +111,10 @@ int32_t ringlet_group_revoke(const ringlet_group* group) {
   return guarded(__func__, [&] { value_of(group, "group").revoke(); });
 }
 
+int32_t ringlet_group_leave(const ringlet_group* group) {
+  return guarded(__func__, [&] { value_of(group, "group").leave(); });
+}
+
 int32_t ringlet_group_door(const ringlet_group* group, char* door, size_t capacity) {
   return guarded(__func__, [&] {
     const std::string text = value_of(group, "group").door();

@@ -30,6 +30,8 @@ int32_t guarded(const char* call, Body&& body) noexcept {
   clear_error();
   try {
     std::forward<Body>(body)();
+    // A function of the caller may have made calls that failed.
+    clear_error();
     return RINGLET_OK;
   } catch (...) {
     return record_exception(call);
@@ -39,5 +41,8 @@ int32_t guarded(const char* call, Body&& body) noexcept {
 /// Throws `CallbackFailed` if `code`, which the caller's function `name` returned, is not 0. The message includes the error of the last
 /// Ringlet call that this function made.
 void require_callback_success(const char* name, int32_t code);
+/// The same for a function that returns the code of the call that failed in it: throws that call's error, whose message is still known if
+/// it was the last one.
+void rethrow_failure_of_callback(const char* name, int32_t code);
 
 }  // namespace ringlet::c

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <ringlet/c/fsdp.h>
+#include <ringlet/c/checkpoint.h>
 
 #include <memory>
 #include <ringlet/ringlet.hpp>
@@ -20,6 +20,11 @@ struct ringlet_work {
 struct ringlet_optimizer {
   std::unique_ptr<ringlet::Optimizer> value;
   ringlet::c::ExportedTree state{};
+};
+
+struct ringlet_checkpoint {
+  std::shared_ptr<ringlet::Checkpoint> shared;  // or a part of a trainer
+  ringlet::Checkpoint& value = *shared;
 };
 
 struct ringlet_shard_layout {

@@ -46,6 +46,8 @@ class Epochs::Stage final : public EpochUser {
         proof_interval_(epochs.options_.first_proof_interval),
         agreement_(setup_of(*world_, lineage)) {
     world_->set_epoch_user(*this);
+    // None of the guests goes on: their world ends with the epoch, and they join again.
+    for (int rank = world_->options().natives(); rank < size(); ++rank) agreement_.lose(rank);
     // It may have failed before anybody was told.
     if (!world_->failure().ok()) loop().defer(guard_.wrap([this] { on_ended(world_->failure()); }));
   }
@@ -175,7 +177,7 @@ class Epochs::Stage final : public EpochUser {
 
   /// Those that were silent learn it when they wake.
   void tell_left_out(const Agreement::Outcome& outcome) {
-    for (int rank = 0; rank < size(); ++rank)
+    for (int rank = 0; rank < world_->options().natives(); ++rank)
       if (rank != own_rank() && !world_->is_linked(rank) && world_->reaches(rank))
         world_->send_control(rank, wire::Decision{world_->options().epoch, outcome.members, outcome.lineage});
   }
@@ -184,8 +186,7 @@ class Epochs::Stage final : public EpochUser {
     WorldOptions options = world_->options();
     options.rank = own_rank_there;
     options.size = static_cast<int>(members.size());
-    options.guests =
-        static_cast<int>(std::count_if(members.begin(), members.end(), [&](int rank) { return world_->options().is_guest(rank); }));
+    options.guests = 0;
     ++options.epoch;
     options.early_limits = {};
     auto next = std::make_unique<World>(loop(), options);

@@ -103,6 +103,12 @@ void World::retire() {
   // The user stays, since the rest of a message may still come through a session that was handed over in its midst.
   surveys_.cancel_all();
   if (tick_timer_ != 0) loop_.cancel(std::exchange(tick_timer_, 0));
+  if (options_.guests == 0) return;
+  tick_timer_ = loop_.after(options_.close_timeout, [this] {
+    tick_timer_ = 0;
+    for (int guest = options_.natives(); guest < options_.size; ++guest)
+      if (has_session(guest)) session_with(guest).close();
+  });
 }
 
 void World::send_control(int rank, const wire::ControlMessage& message) { ringlet::send_control(session_with(rank), message); }
@@ -166,6 +172,8 @@ void World::on_control(int peer, ConstBytes payload) {
 }
 
 void World::on_abort(int peer, const Status& status) {
+  if (options_.elastic && options_.is_guest(peer))
+    return fail({Errc::peer_lost, peers_.text_of(peer) + " has left: " + status.text(), peer});
   const int blamed = status.rank() < options_.size ? status.rank() : -1;
   // This rank has not seen what it is told about another one; a member may say anything.
   const bool hearsay = blamed >= 0 && blamed != peer && (status.code() == Errc::peer_lost || status.code() == Errc::protocol_error);
@@ -255,9 +263,15 @@ void World::on_session_ended(Session&) { finish_closing_if_done(); }
 
 // --- the end ---
 
+/// However a guest breaks an elastic world, for the others it is one that they have lost.
+Status World::as_loss(const Status& status) const {
+  const bool is_loss = options_.elastic && status.rank() < options_.size && options_.is_guest(status.rank());
+  return is_loss ? Status{Errc::peer_lost, status.text(), status.rank()} : status;
+}
+
 void World::fail(const Status& status) {
   if (!failure_.ok()) return;
-  failure_ = peers_.with_name(status);
+  failure_ = peers_.with_name(as_loss(status));
   end_operations(failure_);
   peers_.for_each_session([&](Session& session) {
     if (!session.closed() && !session.goodbye_received()) send_end(session);
@@ -271,7 +285,9 @@ void World::fail(const Status& status) {
 
 void World::send_end(Session& session) {
   const wire::Abort end = wire::to_abort(failure_);
-  if (options_.elastic) return ringlet::send_control(session, wire::Revoke{options_.epoch, end.code, end.rank, end.text});
+  // A guest's world is one epoch.
+  if (options_.elastic && !options_.is_guest(session.peer()))
+    return ringlet::send_control(session, wire::Revoke{options_.epoch, end.code, end.rank, end.text});
   ringlet::send_control(session, end);
   session.finish_sending();
 }

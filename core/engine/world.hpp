@@ -41,8 +41,8 @@ class EpochUser {
 };
 
 /// All ranks of a program as one of them sees them: a session with every other rank, the groups that use these sessions, and the timers. A
-/// world fails as a whole and only once; every operation of every group, pending or new, then ends with that status. The links of an
-/// elastic world stay open for the next epoch's. Belongs to the loop's thread.
+/// world fails as a whole and only once; every operation of every group, pending or new, then ends with that status. The links between
+/// the native ranks of an elastic world stay open for the next epoch's. Belongs to the loop's thread.
 class World final : private SessionOwner, private GroupHost {
  public:
   using ControlHandler = std::function<void(int rank, const wire::ControlMessage&)>;
@@ -74,7 +74,7 @@ class World final : private SessionOwner, private GroupHost {
   void hear(int rank) { heard_[static_cast<std::size_t>(rank)] = true; }
   /// Hands over the session with a rank, after the world has failed.
   std::unique_ptr<Session> hand_over(int rank);
-  /// The next epoch has begun: the world has no more to do.
+  /// The next epoch has begun: the world has no more to do than to close its links with guests, once these had time to learn why.
   void retire();
   /// Runs once if the world fails.
   void set_failure_handler(std::function<void(const Status&)> handler) { failure_handler_ = std::move(handler); }
@@ -133,6 +133,7 @@ class World final : private SessionOwner, private GroupHost {
   wire::RankState state(int peer, const wire::StateQuestion& question) const;
   void on_goodbye(int peer);
   void on_relayed_link_lost(int peer, const Status& status);
+  Status as_loss(const Status& status) const;
   /// Tells a peer why the world has failed, as its last message to it.
   void send_end(Session& session);
   /// Nothing can be heard from the rank any more.

@@ -42,7 +42,8 @@ Status check_settings(const wire::RankSettings& theirs, const WorldOptions& own)
             they + " was started for " + std::to_string(theirs.guests) + " guests, " + self + " for " + std::to_string(own.guests) +
                 "; give all ranks the same (RINGLET_GUESTS)",
             rank};
-  if (theirs.elastic != own.elastic)
+  // A guest's world is not elastic: it joins the next epoch anew.
+  if (theirs.elastic != own.elastic && !own.is_guest(rank))
     return {Errc::mismatch,
             they + " is " + (theirs.elastic ? "" : "not ") + "elastic, " + self + " is" + (own.elastic ? "" : " not") +
                 "; give all ranks the same (RINGLET_ELASTIC)",

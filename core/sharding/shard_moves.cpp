@@ -39,6 +39,13 @@ std::vector<ShardBucket> make_buckets(const Tree& full, const ShardLayout& layou
 
 void ShardMover::divide(TensorView sum) const { group_.kernels->divide(sum.dtype())(sum.data(), sum.count(), averaged_ranks_); }
 
+void ShardMover::weigh(TensorView gradients) const {
+  if (factor_ == 0)
+    std::fill_n(gradients.data(), gradients.bytes(), std::byte{});
+  else if (factor_ != 1)
+    group_.kernels->multiply(gradients.dtype())(gradients.data(), gradients.count(), factor_);
+}
+
 void ShardMover::lend(ShardBucket& bucket) {
   if (spare_.empty()) return;
   bucket.lend_memory(std::move(spare_.back()));
@@ -49,6 +56,7 @@ Result<CollectiveTask> ShardMover::start_reduce(ShardBucket& bucket, const Tree&
   lend(bucket);
   const simd::FloatEnvironment environment;
   bucket.pack_full(full, *group_.kernels);
+  weigh(bucket.packed());
   if (is_divided_first(bucket.wire_dtype())) divide(bucket.packed());
   return make_reduce_scatter_v(ReduceOp::sum, bucket.packed(), bucket.reduced(group_.rank), bucket.counts(), group_);
 }

@@ -24,6 +24,9 @@ class ShardMover {
   explicit ShardMover(const WorldOptions& group, int replicas = 1) : group_(group), averaged_ranks_(group.size * replicas) {}
 
   const WorldOptions& group() const { return group_; }
+  /// What this rank's gradients are multiplied by from now on, so that a mean over the ranks is one over samples. Where it is 0, the
+  /// gradients may be anything.
+  void set_factor(double factor) { factor_ = factor; }
 
   /// Averages full gradients into shards by a reduce-scatter and a division by the number of ranks. The result of on_reduced() may be
   /// summed over replicas before finish_reduce().
@@ -41,11 +44,13 @@ class ShardMover {
  private:
   /// Divides by the number of ranks whose average is taken.
   void divide(TensorView sum) const;
+  void weigh(TensorView gradients) const;
   void lend(ShardBucket& bucket);
   void take_back(ShardBucket& bucket) { spare_.push_back(bucket.take_memory()); }
 
   const WorldOptions& group_;
   const int averaged_ranks_;
+  double factor_ = 1;
   std::vector<BucketMemory> spare_;
 };
 

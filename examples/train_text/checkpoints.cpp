@@ -60,7 +60,7 @@ int resume_training(const Options& options, std::uint64_t text_hash, ParameterSt
                     options.checkpoint.string()));
   }
   check_settings(options, text_hash, checkpoint, *step);
-  store.optimizer().set_step(*step);
+  store.loaded(*step);
   return static_cast<int>(*step);
 }
 

@@ -16,11 +16,12 @@ DataParallel::DataParallel(const Settings& settings, Transformer<float>& model, 
       parts_(tree_of_parts(model.gradient_parts(), memory_.gradients())),
       averager_(group, options_) {}
 
-void DataParallel::set_group(const ringlet::Group& group) {
+std::string DataParallel::set_group(const ringlet::Group& group) {
   group_ = group;
   weighted_ = shares_are_weighted(settings_, group.size());
   options_.weight.reset();
   averager_ = ringlet::GradientAverager(group, options_);
+  return {};
 }
 
 void DataParallel::begin_gradients(int samples, int /*batch*/, int /*ranks*/) {
@@ -39,7 +40,7 @@ void DataParallel::average() {
 }
 
 void DataParallel::add_to(ringlet::Checkpoint& checkpoint) {
-  checkpoint.add("parameters", parameters_).add("optimizer", optimizer_.state());
+  checkpoint.add("parameters", parameters_).add("optimizer", optimizer_->state());
 }
 
 }  // namespace train_text

@@ -18,7 +18,7 @@ class DataParallel final : public Replica {
   void average() override;
   void add_to(ringlet::Checkpoint& checkpoint) override;
   bool survives_losses() const override { return true; }
-  void set_group(const ringlet::Group& group) override;
+  std::string set_group(const ringlet::Group& group) override;
 
  private:
   const Settings settings_;

@@ -9,7 +9,11 @@
 namespace train_text {
 
 FullySharded::FullySharded(const Settings& settings, Transformer<float>& model, ringlet::Group group)
-    : ParameterStore(settings), modules_(model.modules()), group_(group), sharded_(group, {.reduce_dtype = settings.communication_type}) {
+    : ParameterStore(settings),
+      modules_(model.modules()),
+      group_(group),
+      sharded_(group, {.reduce_dtype = settings.communication_type}),
+      optimizer_(make_optimizer(learning_rate_schedule(settings.steps, settings.learning_rate))) {
   // Handling one module at a time avoids having all full parameters in memory at once.
   std::size_t largest = 0;
   for (const Module<float>& module : modules_) {
@@ -20,7 +24,7 @@ FullySharded::FullySharded(const Settings& settings, Transformer<float>& model, 
     largest = std::max(largest, module.count());
   }
   gradients_ = ringlet::Tensor(ringlet::DType::f32, ringlet::Shape{static_cast<std::int64_t>(largest)});
-  optimizer_.init(sharded_.parameters());
+  optimizer_->init(sharded_.parameters());
 }
 
 void FullySharded::begin_gradients(int samples, int batch, int ranks) { gradient_scale_ = share_of_mean(samples, batch, ranks); }
@@ -61,12 +65,12 @@ void FullySharded::apply_gradients() {
     sharded_.finish();
     if (max_norm_) ringlet::clip_grad_norm_sharded(group_, sharded_.gradients(), *max_norm_);
   });
-  optimizer_.apply_gradients(sharded_.gradients(), sharded_.parameters());
+  optimizer_->apply_gradients(sharded_.gradients(), sharded_.parameters());
 }
 
 void FullySharded::add_to(ringlet::Checkpoint& checkpoint) {
   const ringlet::ShardLayout layout = sharded_.layout();
-  checkpoint.add_sharded("parameters", sharded_.parameters(), layout).add_slots("optimizer", optimizer_.state(), layout);
+  checkpoint.add_sharded("parameters", sharded_.parameters(), layout).add_slots("optimizer", optimizer_->state(), layout);
 }
 
 std::uint64_t FullySharded::parameter_hash() {

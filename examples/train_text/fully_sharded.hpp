@@ -21,6 +21,8 @@ class FullySharded final : public ParameterStore {
   double gradient_scale() const override { return gradient_scale_; }
   void apply_gradients() override;
   std::size_t parameter_bytes() const override { return sharded_.parameters().bytes(); }
+  std::size_t optimizer_bytes() const override { return optimizer_->state_bytes(); }
+  void set_steps_done(std::uint64_t steps) override { optimizer_->set_step(steps); }
   void add_to(ringlet::Checkpoint& checkpoint) override;
   std::uint64_t parameter_hash() override;
 
@@ -35,6 +37,7 @@ class FullySharded final : public ParameterStore {
   std::deque<Module<float>>& modules_;
   ringlet::Group group_;
   ringlet::FullyShard sharded_;
+  std::unique_ptr<ringlet::Optimizer> optimizer_;
   std::optional<InUse> in_use_;
   ringlet::Tensor gradients_;  // of the module that runs; as large as the largest module, and aligned as in FlatParameters
   double gradient_scale_ = 1;

@@ -126,6 +126,7 @@ class Reporter {
                                                     now.ranks - now.ranks_before, now.seconds * 1e3)
                                       : fmt::format("step {}: {} of {} ranks go on, after {:.0f} ms: {}", steps_done_, now.ranks,
                                                     now.ranks_before, now.seconds * 1e3, now.cause));
+    if (!now.rollback.empty()) progress_->note(now.rollback);
   }
 
   void validated(double loss) {

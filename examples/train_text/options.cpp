@@ -89,7 +89,8 @@ std::optional<Options> parse_options(int argc, char** argv) {
   app.add_option("--seed", options.seed, "Chooses the initial parameters and the batches")->capture_default_str();
   app.add_option("--learning-rate", options.learning_rate, "Peak learning rate of AdamW")->capture_default_str();
   app.add_option("--clip-norm", options.clip_norm, "Gradients are scaled down to this global norm; 0: never")->capture_default_str();
-  app.add_flag("--fsdp", fsdp, "Each rank updates its shard of the parameters and keeps the optimizer's state for it alone");
+  app.add_flag("--fsdp", fsdp,
+               "Each rank updates its shard of the parameters, and one more beside it, and keeps the optimizer's state for these alone");
   app.add_flag("--fully-shard", fully_shard, "Each rank keeps its shard of the parameters too; full ones are gathered module by module");
   app.add_option("--layers", options.shape.layers, "Transformer blocks")->capture_default_str();
   app.add_option("--width", options.shape.width, "Features per token")->capture_default_str();

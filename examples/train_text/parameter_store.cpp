@@ -1,11 +1,8 @@
 #include "parameter_store.hpp"
 
-#include "training.hpp"
-
 namespace train_text {
 
-ParameterStore::ParameterStore(const Settings& settings)
-    : optimizer_(make_optimizer(learning_rate_schedule(settings.steps, settings.learning_rate))) {
+ParameterStore::ParameterStore(const Settings& settings) {
   if (settings.clip_norm > 0) max_norm_ = settings.clip_norm;
 }
 

@@ -3,8 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <ringlet/optimizers.hpp>
+#include <ringlet/tree.hpp>
 #include <span>
+#include <string>
 
 #include "model.hpp"
 #include "settings.hpp"
@@ -35,20 +36,28 @@ class ParameterStore : public ModuleMemory<float> {
   /// Tells whether the other ranks need this rank's passes even if it has no samples.
   virtual bool passes_without_samples() const { return true; }
 
-  /// Finishes averaging the gradients. It does nothing if `apply_gradients` brings the gradients together.
+  /// Finishes averaging the gradients. It changes nothing that lasts.
   virtual void average() {}
-  /// Clips the gradients' norm and updates the parameters.
+  /// Updates the parameters. In an elastic group all ranks have agreed on it before, so it does not communicate.
   virtual void apply_gradients() = 0;
 
-  /// Whether training goes on when a rank is lost: whether this rank's memory holds the whole state.
+  /// Whether training goes on when a rank is lost.
   virtual bool survives_losses() const { return false; }
-  /// Goes on in another group, between two acts.
-  virtual void set_group(const ringlet::Group& /*group*/) {}
+  /// Begins in a group: the first one, or another one between two acts. Returns what of the parameters or the optimizer's state is lost,
+  /// the same text on all ranks, or an empty one. If something is, a checkpoint is to be loaded.
+  virtual std::string set_group(const ringlet::Group& /*group*/) { return {}; }
+  /// How many steps are done in the state that set_group() has brought. Nothing if it brings none, and each rank has its own.
+  virtual std::optional<std::uint64_t> steps_in_group() const { return std::nullopt; }
 
   /// The size of the parameters that this rank keeps between two steps.
   virtual std::size_t parameter_bytes() const = 0;
-  std::size_t optimizer_bytes() const { return optimizer_.state_bytes(); }
-  ringlet::Optimizer& optimizer() { return optimizer_; }
+  virtual std::size_t optimizer_bytes() const = 0;
+  /// The optimizer's state where every rank has all of it. Else it is empty.
+  virtual ringlet::Tree whole_state() { return {}; }
+  /// Sets how many steps the optimizer has taken.
+  virtual void set_steps_done(std::uint64_t /*steps*/) {}
+  /// Called after add_to() and the loading of a checkpoint, on all ranks that have files.
+  virtual void loaded(std::uint64_t steps) { set_steps_done(steps); }
   /// Adds the parameters and the optimizer's state to a checkpoint, by names that are the same in every mode. The memory is borrowed. Only
   /// ranks that have files call this.
   virtual void add_to(ringlet::Checkpoint& /*checkpoint*/) {}
@@ -61,7 +70,6 @@ class ParameterStore : public ModuleMemory<float> {
  protected:
   explicit ParameterStore(const Settings& settings);
 
-  ringlet::MultiOptimizer optimizer_;
   std::optional<double> max_norm_;
   Stopwatch communication_;
 };

@@ -11,13 +11,14 @@ Replica::Replica(const Settings& settings, Transformer<float>& model)
     : ParameterStore(settings),
       memory_(model.modules()),
       parameters_(tree_of(model.modules(), memory_.values())),
-      gradients_(tree_of(model.modules(), memory_.gradients())) {
-  optimizer_.init(parameters_);
+      gradients_(tree_of(model.modules(), memory_.gradients())),
+      optimizer_(make_optimizer(learning_rate_schedule(settings.steps, settings.learning_rate))) {
+  optimizer_->init(parameters_);
 }
 
 void Replica::apply_gradients() {
   if (max_norm_) ringlet::clip_grad_norm(gradients_, *max_norm_);
-  optimizer_.apply_gradients(gradients_, parameters_);
+  optimizer_->apply_gradients(gradients_, parameters_);
 }
 
 std::uint64_t Replica::parameter_hash() { return hash_of(std::as_bytes(memory_.values())); }

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <memory>
+#include <ringlet/optimizers.hpp>
+
 #include "flat_parameters.hpp"
 #include "parameter_store.hpp"
 
@@ -14,12 +17,17 @@ class Replica : public ParameterStore {
   std::span<float> values() override { return memory_.values(); }
   void apply_gradients() override;
   std::size_t parameter_bytes() const override { return parameters_.bytes(); }
+  std::size_t optimizer_bytes() const override { return optimizer_->state_bytes(); }
+  ringlet::Tree whole_state() override { return optimizer_->state(); }
+  void set_steps_done(std::uint64_t steps) override { optimizer_->set_step(steps); }
+  ringlet::Optimizer& optimizer() { return *optimizer_; }
   std::uint64_t parameter_hash() override;
 
  protected:
   FlatParameters<float> memory_;
   ringlet::Tree parameters_;
   ringlet::Tree gradients_;
+  std::unique_ptr<ringlet::Optimizer> optimizer_;
 };
 
 /// A replica whose share is computed a few samples at a time, so that the thread can do other work in between. The group averages

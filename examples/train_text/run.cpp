@@ -65,7 +65,7 @@ void Run::go_on() {
 void Run::pass() { go_on(); }
 
 void Run::follow(int committed) {
-  store_.optimizer().set_step(static_cast<std::uint64_t>(committed));
+  store_.set_steps_done(static_cast<std::uint64_t>(committed));
   course_.follow(committed);
 }
 
@@ -178,7 +178,7 @@ std::string Run::exchanged() {
   switch (act()) {
     case Act::beginning:
       if (beginning_ < 0 || beginning_ > settings_.steps) return "rank 0 cannot begin: it says why";
-      store_.optimizer().set_step(static_cast<std::uint64_t>(beginning_));
+      store_.set_steps_done(static_cast<std::uint64_t>(beginning_));
       course_.begin_at(static_cast<int>(beginning_));
       break;
     case Act::state:
@@ -234,7 +234,7 @@ std::string Run::compare_hashes() {
 
 void Run::pack_state() {
   state_.clear();
-  for (const ringlet::Leaf& leaf : store_.optimizer().state()) {
+  for (const ringlet::Leaf& leaf : store_.whole_state()) {
     const auto* bytes = reinterpret_cast<const std::uint8_t*>(leaf.values.data());
     state_.insert(state_.end(), bytes, bytes + leaf.values.bytes());
   }
@@ -242,7 +242,7 @@ void Run::pack_state() {
 
 void Run::unpack_state() {
   const std::uint8_t* next = state_.data();
-  for (const ringlet::Leaf& leaf : store_.optimizer().state()) {
+  for (const ringlet::Leaf& leaf : store_.whole_state()) {
     std::memcpy(leaf.values.data(), next, leaf.values.bytes());
     next += leaf.values.bytes();
   }

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <span>
 #include <stdexcept>
+#include <utility>
 
 #include "checkpoints.hpp"
 #include "generate.hpp"
@@ -53,7 +54,7 @@ Act Trainer::advance() {
     if (lacks_state_) {
       settle();
       first_step_ = run_->committed();
-      regrouping_ = {group_.size(), group_.size() - 1, "", 0};
+      regrouping_ = {group_.size(), group_.size() - 1, "", 0, ""};
       return Act::regroup;
     }
     if (act == Act::gradients && admit()) return Act::regroup;
@@ -84,7 +85,7 @@ void Trainer::reform(const std::string& cause) {
       if (!goes_on_after(error)) throw;
     }
   }
-  regrouping_ = {group_.size(), before, cause, seconds_since(begin)};
+  regrouping_ = {group_.size(), before, cause, seconds_since(begin), std::exchange(went_back_, {})};
 }
 
 /// Returns whether ranks have joined.
@@ -98,17 +99,28 @@ bool Trainer::admit() {
   // The new ranks are to learn what the others know.
   (void)open_run(group_, options_, [this] { return Bytes(corpus_.text().begin(), corpus_.text().end()); });
   settle();
-  regrouping_ = {group_.size(), before, "", seconds_since(begin)};
+  regrouping_ = {group_.size(), before, "", seconds_since(begin), ""};
   return true;
 }
 
 /// Begins in a new group: gives ranks that have joined what they lack, and has all go back to what follows the last committed step.
 void Trainer::settle() {
-  store_->set_group(group_);
+  if (const std::string lost = store_->set_group(group_); !lost.empty()) go_back(lost);
+  // Where others have gone back to a checkpoint, and this rank has not learnt of it, the state says so.
+  if (const auto steps = store_->steps_in_group(); steps && run_->committed() > 0) run_->follow(static_cast<int>(*steps));
   std::vector<std::int32_t> lacking{lacks_state_ ? 1 : 0};
   group_.all_max(lacking);
   if (lacking[0] != 0) fill();
   run_->regroup(group_.rank(), group_.size());
+}
+
+/// Nobody has a part of the state any more.
+void Trainer::go_back(const std::string& lost) {
+  if (!options_.saves) throw std::runtime_error(lost + " are lost with all ranks that held them, and nothing was saved");
+  const int step = resume_training(options_, text_hash_, *store_, group_);
+  run_->follow(step);
+  lacks_state_ = false;
+  went_back_ = lost + " were lost with all ranks that held them; going back to the checkpoint of step " + std::to_string(step);
 }
 
 void Trainer::fill() {
@@ -116,7 +128,7 @@ void Trainer::fill() {
   group_.broadcast(committed, 0);
   if (committed[0] < 0) throw std::runtime_error("all ranks that had the parameters are lost");
   group_.broadcast(store_->values(), 0);
-  for (const ringlet::Leaf& leaf : store_->optimizer().state()) group_.broadcast(leaf.values, 0);
+  for (const ringlet::Leaf& leaf : store_->whole_state()) group_.broadcast(leaf.values, 0);
   run_->follow(static_cast<int>(committed[0]));
   lacks_state_ = false;
 }
@@ -129,6 +141,7 @@ void Trainer::commit() {
 void Trainer::carry_out(Act act) {
   switch (act) {
     case Act::beginning:
+      if (const std::string lost = store_->set_group(group_); !lost.empty()) throw std::runtime_error(lost + " are lost");
       begin();
       carry_out_exchange();
       first_step_ = run_->step();

@@ -20,6 +20,7 @@ struct Regrouping {
   int ranks_before = 0;  // of the group before; fewer where ranks have joined
   std::string cause;     // of a loss
   double seconds = 0;    // for which this rank stood still
+  std::string rollback;  // what was lost with the ranks, and to which checkpoint all have gone back; empty if nothing was
 };
 
 /// A native rank's part of a run. It carries out the acts of its `Run` in order, with blocking calls. All members are collective: every
@@ -57,6 +58,7 @@ class Trainer {
   bool admit();
   void reform(const std::string& cause);
   void settle();
+  void go_back(const std::string& lost);
   void fill();
   void begin();
   void commit();
@@ -76,6 +78,7 @@ class Trainer {
   int first_step_ = 0;
   Regrouping regrouping_;
   bool lacks_state_;  // this rank has joined, and has not been given the parameters yet
+  std::string went_back_;
   std::string sample_;
 };
 

@@ -33,13 +33,14 @@ double share_of_mean(int samples, int batch, int ranks) { return static_cast<dou
 
 bool shares_are_weighted(const Settings& settings, int ranks) { return settings.shares == Shares::measured || settings.batch % ranks != 0; }
 
-ringlet::MultiOptimizer make_optimizer(const ringlet::LearningRate& learning_rate) {
+std::unique_ptr<ringlet::MultiOptimizer> make_optimizer(const ringlet::LearningRate& learning_rate) {
   const auto adamw = [&](double weight_decay) {
     return std::make_shared<ringlet::AdamW>(
         learning_rate, ringlet::AdamWOptions{.betas = {0.9, 0.99}, .weight_decay = weight_decay, .bias_correction = true});
   };
   const auto decays = [](std::string_view name, ringlet::ConstTensorView) { return name.ends_with(".weight"); };
-  return ringlet::MultiOptimizer({adamw(0.1), adamw(0.0)}, {decays});
+  return std::make_unique<ringlet::MultiOptimizer>(std::vector<std::shared_ptr<ringlet::Optimizer>>{adamw(0.1), adamw(0.0)},
+                                                   std::vector<ringlet::MultiOptimizer::Filter>{decays});
 }
 
 ringlet::Schedule learning_rate_schedule(int steps, double peak) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <memory>
 #include <ringlet/optimizers.hpp>
 #include <ringlet/tree.hpp>
 #include <span>
@@ -28,7 +29,7 @@ double share_of_mean(int samples, int batch, int ranks);
 bool shares_are_weighted(const Settings& settings, int ranks);
 
 /// Makes AdamW. Parameters named "*.weight" decay; embeddings, gains and biases do not.
-ringlet::MultiOptimizer make_optimizer(const ringlet::LearningRate& learning_rate);
+std::unique_ptr<ringlet::MultiOptimizer> make_optimizer(const ringlet::LearningRate& learning_rate);
 
 /// Returns a schedule that rises linearly over the first twentieth of the steps, then falls linearly to a twentieth of `peak`.
 ringlet::Schedule learning_rate_schedule(int steps, double peak);

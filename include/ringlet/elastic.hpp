@@ -11,10 +11,12 @@
 #include <ringlet/status.hpp>
 #include <ringlet/tensor.hpp>
 #include <ringlet/tree.hpp>
+#include <string>
 #include <vector>
 
 namespace ringlet {
 
+class ElasticShards;
 class ElasticTrainer;
 
 /// What a trainer says when its ranks have become others.
@@ -29,6 +31,13 @@ struct MembershipChange {
   std::chrono::nanoseconds pause{};
 };
 
+/// That training went back to a checkpoint, since all holders of some rows of sharded state were lost.
+struct Rollback {
+  std::string lost;        ///< which rows, for instance "the rows 0 to 20 of 'layers.0.weight'"
+  std::uint64_t from = 0;  ///< how many steps were committed
+  std::uint64_t to = 0;    ///< how many are now: the checkpoint's
+};
+
 /// Options of ElasticTrainer. `average`, `checkpoint_every`, `keep` and whether `checkpoint` is set are the same on all ranks.
 struct ElasticTrainerOptions {
   AverageOptions average{};  ///< how gradients are averaged; its weight stays unset, since the samples are the weights
@@ -40,6 +49,8 @@ struct ElasticTrainerOptions {
   int keep = 2;                        ///< as SaveOptions::keep
   /// Runs after ranks were lost or have joined, on all others. It may not call collectives.
   std::function<void(const MembershipChange&)> on_change{};
+  /// Runs on all ranks when training has gone back to a checkpoint. It may not call collectives.
+  std::function<void(const Rollback&)> on_rollback{};
   /// Runs on a rank whose state has been filled from a checkpoint or by other ranks, before the next step: what follows from the
   /// state (an optimizer's set_step(), a random generator) is to be set anew. It gets the state's values and the number of committed steps.
   std::function<void(const Checkpoint& state, std::uint64_t step)> on_state{};
@@ -106,6 +117,11 @@ class ElasticTrainer {
   /// `state` has all that a step changes: parameters and optimizers' state. Its tensors, which are borrowed until the trainer is destroyed,
   /// are whole on every rank. Throws `InvalidArgument` for a tensor that is sharded, and for options that do not fit.
   ElasticTrainer(Group world, Checkpoint state, ElasticTrainerOptions options = {});
+  /// The same with sharded state beside that, which is borrowed, too: an ElasticFsdp or an ElasticFullyShard. It has its own parameters, so
+  /// `state` is without them; the trainer saves and loads both. A step averages gradients by the shards' own calls, and calls their
+  /// update() in Step::commit(). A loss costs no step as long as each row has a holder left. Else training goes back to the newest
+  /// checkpoint, which `on_rollback` tells; run() throws `PeerLost` if there is none.
+  ElasticTrainer(Group world, Checkpoint state, ElasticShards& shards, ElasticTrainerOptions options = {});
   ElasticTrainer(const ElasticTrainer&) = delete;
   ElasticTrainer& operator=(const ElasticTrainer&) = delete;
   ~ElasticTrainer();

@@ -263,6 +263,10 @@ class Group {
   bool agree(bool mine, const CallOptions& options = {}) const;
   /// Ends the epoch on all ranks: all calls throw `Cancelled`, and reform() follows.
   void revoke() const;
+  /// Leaves the world, also one that is not elastic, without waiting for anybody: all calls of this group, of its copies and of what
+  /// split() made throw `Cancelled` from then on, on this rank. Where the others need this rank they get `PeerLost`, and go on at once if
+  /// the world is elastic. Without this call a rank leaves when the last of its groups is destroyed.
+  void leave() const;
   /// Where processes knock that are to join the group (InitOptions::join): "host:port" at this rank, which stays the same in all worlds of
   /// this process. Empty if the group is not elastic.
   std::string door() const;

@@ -21,6 +21,7 @@
 #include <ringlet/c/base.h>
 #include <ringlet/c/checkpoint.h>
 #include <ringlet/c/collectives.h>
+#include <ringlet/c/elastic.h>
 #include <ringlet/c/fsdp.h>
 #include <ringlet/c/gradients.h>
 #include <ringlet/c/group.h>

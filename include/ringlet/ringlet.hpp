@@ -7,6 +7,7 @@
 #include <ringlet/checkpoint.hpp>
 #include <ringlet/dtype.hpp>
 #include <ringlet/elastic.hpp>
+#include <ringlet/elastic_fsdp.hpp>
 #include <ringlet/error.hpp>
 #include <ringlet/fsdp.hpp>
 #include <ringlet/gradients.hpp>

@@ -14,6 +14,7 @@
 #include "core/gradients/averager.hpp"
 #include "core/plan/part_layout.hpp"
 #include "native/agreement.hpp"
+#include "native/elastic/elastic_shards.hpp"
 #include "native/elastic/state_sync.hpp"
 #include "native/procedure_driver.hpp"
 #include "native/shared_group.hpp"
@@ -36,7 +37,9 @@ std::int32_t place_of(native::GrowthState state) {
 void check(const Checkpoint& state, const ElasticTrainerOptions& options) {
   for (const Checkpoint::Entry& entry : state.entries())
     if (!entry.bounds.empty())
-      refuse(fmt::format("'{}' is sharded; an ElasticTrainer keeps tensors that are whole on every rank", entry.name));
+      refuse(fmt::format(
+          "'{}' is sharded; an ElasticTrainer's state is whole on every rank, beside an ElasticFsdp's or an ElasticFullyShard's",
+          entry.name));
   throw_if_failed(Averager::check(options.average));
   if (options.average.weight) refuse("the option average.weight is set; an ElasticTrainer weighs each rank by its samples");
   if (options.min_ranks < 1) refuse(fmt::format("min_ranks is {}; at least one rank is needed", options.min_ranks));
@@ -48,8 +51,8 @@ void check(const Checkpoint& state, const ElasticTrainerOptions& options) {
 }  // namespace
 
 struct ElasticTrainer::State {
-  State(Group group, Checkpoint contents, ElasticTrainerOptions o)
-      : world(std::move(group)), checkpoint(std::move(contents)), options(std::move(o)), lacks(shared().has_joined()) {}
+  State(Group group, Checkpoint contents, ElasticShards::State* held, ElasticTrainerOptions o)
+      : world(std::move(group)), checkpoint(std::move(contents)), shards(held), options(std::move(o)), lacks(shared().has_joined()) {}
 
   /// The averages of one world.
   struct Averages {
@@ -68,7 +71,10 @@ struct ElasticTrainer::State {
   native::SharedGroup& shared() const { return world.shared(); }
   CallOptions call() const { return {.stream = options.average.stream}; }
   void settle();
-  void load();
+  bool load();
+  void go_back(const std::string& lost);
+  Checkpoint on_disk() const;
+  void lose_state();
   void learn_doors();
   void attempt(ElasticTrainer& trainer, const TrainingPlan& plan, const std::function<void(Step&)>& step_function);
   void save_if_due(const TrainingPlan& plan);
@@ -81,6 +87,7 @@ struct ElasticTrainer::State {
 
   Group world;
   Checkpoint checkpoint;
+  ElasticShards::State* const shards;  // null: all state is whole
   const ElasticTrainerOptions options;
   std::uint64_t step = 0;
   std::uint64_t saved = 0;   // the step of the newest checkpoint that all ranks know of, or at which the training began
@@ -108,8 +115,12 @@ void ElasticTrainer::State::settle() {
     saved_by_all = one_is_settled ? std::min(saved_by_all, its_saved) : its_saved;
     one_is_settled = true;
   }
-  if (!all_are) {
-    if (!one_is_settled) load();
+  const std::string lost = shards == nullptr ? std::string() : shards->enter(world);
+  if (!lost.empty()) {
+    go_back(lost);
+    saved_by_all = step;
+  } else if (!all_are) {
+    if (!one_is_settled) (void)load();
     const native::Exchange exchange(world, call());
     const native::HandOver plan = native::compare(exchange, checkpoint, {lacks, step});
     if (plan.takes(world.rank())) lacks = is_replaced = true;
@@ -131,13 +142,41 @@ void ElasticTrainer::State::learn_doors() {
   std::copy_if(all.begin(), all.end(), std::back_inserter(doors), [&](const std::string& door) { return door != shared().door(); });
 }
 
-void ElasticTrainer::State::load() {
-  if (options.checkpoint.empty()) return;
-  const auto loaded = load_checkpoint(world, options.checkpoint, checkpoint, {.stream = options.average.stream});
-  if (!loaded) return;
+Checkpoint ElasticTrainer::State::on_disk() const {
+  Checkpoint all = checkpoint;
+  if (shards != nullptr) shards->add_to(all, "parameters", "optimizer");
+  return all;
+}
+
+bool ElasticTrainer::State::load() {
+  if (options.checkpoint.empty()) return false;
+  Checkpoint all = on_disk();
+  const auto loaded = load_checkpoint(world, options.checkpoint, all, {.stream = options.average.stream});
+  if (!loaded) return false;
+  checkpoint.set_values(all.values());
   step = *loaded;
+  if (shards != nullptr) shards->loaded(step);
   lacks = false;
   is_replaced = true;
+  return true;
+}
+
+/// What this rank has is not the training's state.
+void ElasticTrainer::State::lose_state() {
+  is_settled = false;
+  lacks = true;
+  if (shards != nullptr) shards->rows.forget();
+}
+
+/// All holders of some rows are gone. Until the checkpoint is loaded on all ranks, none of them has a state.
+void ElasticTrainer::State::go_back(const std::string& lost) {
+  const std::uint64_t from = step;
+  lose_state();
+  if (!load())
+    throw PeerLost(
+        {Errc::peer_lost, fmt::format("{} are lost with all ranks that held them, and there is no checkpoint to go back to", lost)});
+  is_settled = true;
+  if (options.on_rollback) options.on_rollback({lost, from, step});
 }
 
 void ElasticTrainer::State::attempt(ElasticTrainer& trainer, const TrainingPlan& plan, const std::function<void(Step&)>& step_function) {
@@ -145,6 +184,8 @@ void ElasticTrainer::State::attempt(ElasticTrainer& trainer, const TrainingPlan&
   try {
     if (!averages) averages = std::make_unique<Averages>(world, options.average);
     throw_if_failed(averages->averager.set_weight(static_cast<double>(samples.count()), static_cast<double>(plan.batch)));
+    if (shards != nullptr)
+      shards->share = static_cast<double>(samples.count()) * static_cast<double>(world.size()) / static_cast<double>(plan.batch);
     Step attempted(trainer, world, step, samples.begin, samples.count());
     step_function(attempted);
     if (!attempted.is_committed_) refuse("the step function has returned without a call of Step::commit()");
@@ -158,7 +199,7 @@ void ElasticTrainer::State::attempt(ElasticTrainer& trainer, const TrainingPlan&
 void ElasticTrainer::State::save_if_due(const TrainingPlan& plan) {
   const bool due = step == plan.steps || (options.checkpoint_every > 0 && step % options.checkpoint_every == 0);
   if (options.checkpoint.empty() || !due || saved >= step) return;
-  save_checkpoint(world, options.checkpoint, checkpoint, {.step = step, .keep = options.keep, .stream = options.average.stream});
+  save_checkpoint(world, options.checkpoint, on_disk(), {.step = step, .keep = options.keep, .stream = options.average.stream});
   saved = step;
 }
 
@@ -237,8 +278,7 @@ void ElasticTrainer::State::recover() {
 /// The others have gone on: this rank comes in again as a new one.
 void ElasticTrainer::State::rejoin(const PeerLost& lost) {
   if (!options.rejoin || doors.empty()) throw lost;
-  is_settled = false;
-  lacks = true;
+  lose_state();
   try {
     world = Group(shared().rejoin(doors));
   } catch (const Error& error) {
@@ -248,7 +288,11 @@ void ElasticTrainer::State::rejoin(const PeerLost& lost) {
 
 ElasticTrainer::ElasticTrainer(Group world, Checkpoint state, ElasticTrainerOptions options) {
   check(state, options);
-  state_ = std::make_unique<State>(std::move(world), std::move(state), std::move(options));
+  state_ = std::make_unique<State>(std::move(world), std::move(state), nullptr, std::move(options));
+}
+ElasticTrainer::ElasticTrainer(Group world, Checkpoint state, ElasticShards& shards, ElasticTrainerOptions options) {
+  check(state, options);
+  state_ = std::make_unique<State>(std::move(world), std::move(state), shards.state_.get(), std::move(options));
 }
 ElasticTrainer::~ElasticTrainer() = default;
 
@@ -256,10 +300,7 @@ void ElasticTrainer::run(const TrainingPlan& plan, const std::function<void(Step
   if (plan.batch == 0) refuse("the plan's batch is 0; a step needs at least one sample");
   if (!step) refuse("the step function is empty");
   State& state = *state_;
-  if (std::exchange(state.is_applying, false)) {
-    state.is_settled = false;
-    state.lacks = true;
-  }
+  if (std::exchange(state.is_applying, false)) state.lose_state();
   while (true) {
     try {
       state.settle();
@@ -318,6 +359,7 @@ void Step::commit(const std::function<void()>& apply) {
   apply();
   state.is_applying = false;
   ++state.step;
+  if (state.shards != nullptr) state.shards->gather();
 }
 
 }  // namespace ringlet

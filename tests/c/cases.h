@@ -23,8 +23,11 @@ void test_averages(const world* w);
 void test_optimizers(const world* w);
 void test_fsdp(const world* w);
 void test_fully_shard(const world* w);
+void test_trainer(ringlet_group* group);
 /* Saves checkpoints into `directory`, which must be empty. */
 void test_checkpoints(const world* w, const char* directory);
 /* This case ends the group, so it comes last. */
 void test_mismatch(const world* w);
 void test_reform(const world* w);
+/* `group` is elastic; it is left. */
+void test_elastic_trainer(ringlet_group* group, int32_t rank, int32_t size);

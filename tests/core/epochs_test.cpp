@@ -3,6 +3,8 @@
 #include <catch2/catch.hpp>
 #include <deque>
 #include <map>
+#include <memory>
+#include <optional>
 #include <set>
 
 #include "sim/sim_random.hpp"
@@ -19,6 +21,62 @@ using Origins = std::vector<int>;  // members by their ranks in the first epoch
 
 /// What a rank has learned: the members of each epoch of each lineage.
 using Records = std::map<std::pair<std::uint64_t, std::uint32_t>, Origins>;
+
+constexpr std::int32_t kEpochs = 10'000;
+
+/// Sums of all sizes, so that all algorithms take part.
+void fill(std::vector<std::int32_t>& values, std::int32_t mark, int origin) {
+  values.resize(SimRandom(static_cast<std::uint64_t>(mark)).below(3000));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = i % 2 == 0 ? 1 << origin : mark;
+}
+
+void check_sum(const std::vector<std::int32_t>& values, std::int32_t mark, const Origins& members, int origin) {
+  std::int32_t all = 0;
+  for (const int member : members) all |= 1 << member;
+  const std::int32_t marks = mark * static_cast<std::int32_t>(members.size());
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (values[i] != (i % 2 == 0 ? all : marks)) FAIL("rank " << origin << " has " << values[i] << " at " << i);
+}
+
+/// Without pauses there would be too many sums in the seconds for which some tests run.
+Duration pause_after(int done) { return done < 30 ? Duration::microseconds(done * 7) : Duration::milliseconds(50); }
+
+/// A guest, which adds until its world ends.
+class Visitor {
+ public:
+  Visitor(SimGroup& group, int rank) : loop_(group.node(rank).loop()), origin_(rank), world_(group.take_world(rank)) {
+    for (int member = 0; member < group.size(); ++member) members_.push_back(member);
+    add();
+  }
+  const std::optional<Status>& failure() const { return failure_; }
+
+ private:
+  void add() {
+    fill(values_, done_, origin_);
+    auto task = make_all_reduce(ReduceOp::sum, values_, values_, 1, world_->group().options());
+    task.value().completion = [this](const Status& status) { on_done(status); };
+    world_->group().start(0, std::move(task).value());
+  }
+  void on_done(const Status& status) {
+    if (!status.ok()) {
+      failure_ = status;
+      values_ = {};
+      return loop_.defer(guard_.wrap([this] { world_->close([] {}); }));
+    }
+    check_sum(values_, done_, members_, origin_);
+    ++done_;
+    loop_.after(pause_after(done_), guard_.wrap([this] { add(); }));
+  }
+
+  EventLoop& loop_;
+  const int origin_;
+  std::unique_ptr<World> world_;
+  Origins members_;
+  std::vector<std::int32_t> values_;
+  std::optional<Status> failure_;
+  std::int32_t done_ = 0;
+  AliveGuard guard_;
+};
 
 /// A rank that adds in every epoch, again and again, and goes on in the next one.
 class Survivor {
@@ -42,14 +100,10 @@ class Survivor {
   int pending() const { return pending_; }
 
  private:
-  static constexpr std::int32_t kEpochs = 10'000;
-
   std::int32_t mark() const { return static_cast<std::int32_t>(world_->options().epoch) * kEpochs + done_; }
 
   void add() {
-    // Sums of all sizes, so that all algorithms take part.
-    values_.resize(SimRandom(static_cast<std::uint64_t>(mark())).below(3000));
-    for (std::size_t i = 0; i < values_.size(); ++i) values_[i] = i % 2 == 0 ? 1 << origin_ : mark();
+    fill(values_, mark(), origin_);
     auto task = make_all_reduce(ReduceOp::sum, values_, values_, 1, world_->group().options());
     task.value().timeout = Duration::seconds(100);
     task.value().completion = [this](const Status& status) { on_done(status); };
@@ -64,14 +118,9 @@ class Survivor {
       values_ = {};  // nothing may write there any more
       return epochs_.when_succeeded(*world_, [this](const Succession& succession) { go_on(succession); });
     }
-    std::int32_t members = 0;
-    for (const int member : members_) members |= 1 << member;
-    const std::int32_t marks = mark() * static_cast<std::int32_t>(members_.size());
-    for (std::size_t i = 0; i < values_.size(); ++i)
-      if (values_[i] != (i % 2 == 0 ? members : marks)) FAIL("rank " << origin_ << " has " << values_[i] << " at " << i);
+    check_sum(values_, mark(), members_, origin_);
     ++done_;
-    // Without pauses there would be too many sums in the seconds for which some tests run.
-    loop_.after(done_ < 30 ? Duration::microseconds(done_ * 7) : Duration::milliseconds(50), guard_.wrap([this] { add(); }));
+    loop_.after(pause_after(done_), guard_.wrap([this] { add(); }));
   }
 
   void go_on(const Succession& succession) {
@@ -118,7 +167,8 @@ class Crew {
  public:
   Crew(const GroupSetup& setup, OnSplit on_split) : group(elastic(setup)) {
     group.meet();
-    for (int rank = 0; rank < group.size(); ++rank) {
+    natives = group.size() - setup.world.guests;
+    for (int rank = 0; rank < natives; ++rank) {
       EpochsOptions options;
       options.on_split = on_split;
       options.look_for_proof = [this, rank](int other, std::function<void(bool)> done) {
@@ -127,6 +177,7 @@ class Crew {
       };
       survivors.emplace_back(group, rank, std::move(options));
     }
+    for (int rank = natives; rank < group.size(); ++rank) visitors.emplace_back(group, rank);
   }
 
   static GroupSetup elastic(GroupSetup setup) {
@@ -153,9 +204,10 @@ class Crew {
   }
   bool is_gone(int rank) const { return gone.contains(rank); }
   Survivor& survivor(int rank) { return survivors[static_cast<std::size_t>(rank)]; }
+  /// The native ranks that are not gone.
   Origins living() const {
     Origins all;
-    for (int rank = 0; rank < group.size(); ++rank)
+    for (int rank = 0; rank < natives; ++rank)
       if (!is_gone(rank)) all.push_back(rank);
     return all;
   }
@@ -179,7 +231,9 @@ class Crew {
   }
 
   SimGroup group;
+  int natives = 0;
   std::deque<Survivor> survivors;
+  std::deque<Visitor> visitors;
   std::set<int> gone, ended;
   std::map<int, Instant> end_times;
 };
@@ -325,5 +379,54 @@ TEST_CASE("whatever breaks, no two ranks disagree about an epoch") {
       CAPTURE(rank);
       if (!crew.is_gone(rank)) CHECK((crew.survivor(rank).pending() == 0 || crew.survivor(rank).world().failure().ok()));
     }
+  }
+}
+
+TEST_CASE("whoever is lost, the native ranks go on without the guests, who learn it") {
+  for (const auto seed : seeds(200)) {
+    CAPTURE(seed);
+    SimRandom random(seed + 4000);
+    GroupSetup setup;
+    setup.size = static_cast<int>(2 + random.below(4));
+    setup.world.guests = 1 + static_cast<int>(random.below(static_cast<std::uint64_t>(setup.size - 1)));
+    setup.seed = seed;
+    setup.encrypts = seed % 3 == 0;
+    if (random.below(2) != 0) setup.paths = rough_paths();
+    Crew crew(setup, OnSplit::wait);
+    const int victim = static_cast<int>(random.below(static_cast<std::uint64_t>(setup.size)));
+    // A guest may fall silent, too, but of two native ranks one goes on only where the other one's end is proved.
+    const StopKind kind = victim >= crew.natives && random.below(3) == 0 ? StopKind::falls_silent : ending(random);
+    crew.end(victim, kind, Duration::microseconds(static_cast<std::int64_t>(random.below(100'000))));
+    CAPTURE(setup.size, setup.world.guests, victim);
+    crew.run_for(Duration::seconds(kind == StopKind::falls_silent ? 8 : 4));
+    crew.check_goes_on(crew.living());
+    for (const int rank : crew.living()) CHECK(crew.survivor(rank).world().options().guests == 0);
+    for (int guest = crew.natives; guest < setup.size; ++guest) {
+      CAPTURE(guest);
+      const auto& failure = crew.visitors[static_cast<std::size_t>(guest - crew.natives)].failure();
+      if (crew.is_gone(guest)) continue;
+      REQUIRE(failure.has_value());
+      CHECK(failure->code() == Errc::peer_lost);
+    }
+  }
+}
+
+TEST_CASE("what a guest does wrong ends the epoch and nothing else") {
+  for (const auto seed : seeds(20)) {
+    CAPTURE(seed);
+    GroupSetup setup;
+    setup.size = 3;
+    setup.world.guests = 1;
+    setup.seed = seed;
+    SimGroup group(Crew::elastic(setup));
+    group.meet();
+    // The guest adds other numbers of elements than the others, or closes its world in the midst of an operation.
+    std::vector<std::int32_t> mine(4, 1), theirs(seed % 2 == 0 ? 5 : 4, 1);
+    Outcome& first = group.start(0, 0, make_all_reduce(ReduceOp::sum, mine, mine, 1, group.options(0)));
+    Outcome& guest = group.start(2, 0, make_all_reduce(ReduceOp::sum, theirs, theirs, 1, group.options(2)));
+    if (seed % 2 != 0) group.world(2).close([] {});
+    REQUIRE(group.sim().run_until([&] { return first.done() && guest.done(); }) == RunEnd::done);
+    CHECK(first.status.code() == Errc::peer_lost);
+    CHECK(first.status.rank() == 2);
   }
 }

@@ -90,6 +90,7 @@ void SimGroup::on_seat(int number, GuestEntry::Entry seated) {
   // A guest learns these from the other ranks.
   options.limits = {};
   options.placement = {};
+  options.elastic = false;
   options.kernels = simd::find("");
   entry.world = std::make_unique<World>(entry.node->loop(), seated.world_options(options));
   MeetingOptions& meeting = entry.meeting_options;

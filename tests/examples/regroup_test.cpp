@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
+#include <latch>
 #include <mutex>
 #include <opening.hpp>
 #include <optional>
@@ -22,8 +23,8 @@ namespace {
 
 constexpr int kRanks = 3;
 
-Options options_for_regrouping() {
-  Options options = small_options(Mode::data_parallel);
+Options options_for_regrouping(Mode mode = Mode::data_parallel) {
+  Options options = small_options(mode);
   options.steps = 12;
   options.batch = 6;
   options.check_every = 4;
@@ -67,14 +68,14 @@ Losses train_and_leave(const Options& options, int leaver, const std::function<b
 }  // namespace
 
 TEST_CASE("whichever rank goes, and at whatever act, the run takes all its steps on the same batches") {
-  Options options = options_for_regrouping();
+  Options options = options_for_regrouping(GENERATE(Mode::data_parallel, Mode::fsdp));
   options.shares = GENERATE(Shares::even, Shares::measured);
   const std::vector<double> undisturbed = train_and_leave(options, -1, {}).of_steps;
   REQUIRE(undisturbed.size() == 12);
   for (const int leaver : {0, 1, 2})
     for (const Act act : {Act::beginning, Act::parameters, Act::validation, Act::gradients, Act::average, Act::loss_sum, Act::apply,
                           Act::hashes, Act::waiting}) {
-      CAPTURE(leaver, name_of(act));
+      CAPTURE(name_of(options.mode), leaver, name_of(act));
       const Losses losses = train_and_leave(
           options, leaver, [act](const Run& run) { return run.act() == act && run.step() >= (act < Act::gradients ? 0 : 7); });
       CHECK(losses.regroupings == 1);
@@ -83,7 +84,7 @@ TEST_CASE("whichever rank goes, and at whatever act, the run takes all its steps
 }
 
 TEST_CASE("a checkpoint that a lost rank interrupts is written by the others") {
-  Options options = options_for_regrouping();
+  Options options = options_for_regrouping(GENERATE(Mode::data_parallel, Mode::fsdp));
   options.saves = true;
   options.checkpoint_every = 5;
   for (const int leaver : {0, 2}) {
@@ -96,11 +97,11 @@ TEST_CASE("a checkpoint that a lost rank interrupts is written by the others") {
 }
 
 TEST_CASE("a process that joins a run takes part in it, also where ranks are lost before or after it") {
-  const Options options = options_for_regrouping();
+  const Options options = options_for_regrouping(GENERATE(Mode::data_parallel, Mode::fsdp));
   const std::vector<double> undisturbed = train_and_leave(options, -1, {}).of_steps;
   for (const int leaver : {-1, 0, 1, 2})
     for (const int leaves_at : {3, 5, 6}) {
-      CAPTURE(leaver, leaves_at);
+      CAPTURE(name_of(options.mode), leaver, leaves_at);
       if (leaver < 0 && leaves_at != 5) continue;
       const Corpus corpus = small_corpus();
       const auto join = [&](const std::string& door) {
@@ -142,8 +143,44 @@ TEST_CASE("a process that joins a run takes part in it, also where ranks are los
     }
 }
 
+TEST_CASE("where both holders of sharded state go, the run goes back to its newest checkpoint, and takes all its steps") {
+  Options options = options_for_regrouping(Mode::fsdp);
+  const std::vector<double> undisturbed = train_and_leave(options, -1, {}).of_steps;
+  options.saves = GENERATE(true, false);
+  options.checkpoint_every = 5;
+  const Folder folder;
+  options.checkpoint = folder.path();
+  const Corpus corpus = small_corpus();
+  std::latch both_are_there(2);
+  run_elastic(4, [&](ringlet::Group& group) {
+    const int origin = group.rank();
+    Trainer trainer(options, corpus, std::exchange(group, ringlet::Group()));
+    std::vector<double> losses;
+    std::string rollback;
+    try {
+      for (Act act = Act::beginning; act != Act::end;) {
+        if ((origin == 1 || origin == 2) && trainer.run().act() == Act::gradients && trainer.run().step() == 7) {
+          both_are_there.arrive_and_wait();
+          return;
+        }
+        act = trainer.advance();
+        if (act == Act::apply) losses.push_back(trainer.run().loss());
+        if (act == Act::regroup) {
+          rollback = trainer.regrouping().rollback;
+          losses.resize(5);
+        }
+      }
+    } catch (const std::runtime_error& error) {
+      expect(!options.saves && std::string(error.what()).find("and nothing was saved") != std::string::npos, error.what());
+      return;
+    }
+    expect(options.saves && rollback.find("going back to the checkpoint of step 5") != std::string::npos, rollback);
+    check_same(losses, undisturbed);
+  });
+}
+
 TEST_CASE("modes that shard end when a rank is lost") {
-  Options options = small_options(Mode::fsdp);
+  Options options = small_options(Mode::fully_shard);
   CHECK_THROWS_AS(train_and_leave(options, 1, [](const Run& run) { return run.step() == 3; }), ringlet::PeerLost);
 }
 

@@ -22,8 +22,8 @@ TEST_CASE("weights decay and nothing else does") {
   Module<float> module("head", 1, 0);
   module.add("output.weight", {1}, 0, 0);
   module.add("output.bias", {1}, 0, 0);
-  ringlet::MultiOptimizer optimizer = make_optimizer(0.5);
-  optimizer.apply_gradients(tree_of(module, gradients), tree_of(module, parameters));
+  const auto optimizer = make_optimizer(0.5);
+  optimizer->apply_gradients(tree_of(module, gradients), tree_of(module, parameters));
   CHECK(parameters[0] == Approx(1 - 0.5 * 0.1));
   CHECK(parameters[1] == 1.0F);
 }

@@ -151,6 +151,56 @@ TEST_CASE("an elastic group of one rank does what larger ones do") {
   });
 }
 
+TEST_CASE("a rank leaves although it still has its groups") {
+  for (const int leaver : {0, 2}) {
+    Gate all;
+    run_elastic(3, [&](Group& world) {
+      const Group copy = world;
+      Group half = world.split(0).value();
+      expect(sum_of(world, 1) == 3, "all");
+      all.pass(3);
+      if (world.rank() == leaver) {
+        copy.leave();
+        copy.leave();
+        expect(!failure_of<Cancelled>([&] { sum_of(world, 1); }).empty(), "the group");
+        expect(!failure_of<Cancelled>([&] { sum_of(half, 1); }).empty(), "one that split() made");
+        expect(failure_of<InvalidArgument>([&] { (void)world.reform(); }).find("has left") != std::string::npos, "it does not go on");
+        return;
+      }
+      use_up(world);
+      const Reformed next = world.reform();
+      Group group = next.world;
+      expect(next.lost == std::vector<int>{leaver} && sum_of(group, 1) == 2, "the others go on");
+    });
+  }
+}
+
+TEST_CASE("a rank leaves in the midst of another thread's call") {
+  run_elastic(2, [&](Group& world) {
+    sum_of(world, 1);
+    if (world.rank() == 1) {
+      use_up(world);
+      Group group = world.reform().world;
+      return expect(sum_of(group, 1) == 1, "one goes on");
+    }
+    std::int32_t value = 1;
+    Work pending = world.recv_async(TensorView(&value, DType::i32, 1), 1);
+    world.leave();
+    expect(!failure_of<Cancelled>([&] { pending.wait(); }).empty(), "the call ends");
+  });
+}
+
+TEST_CASE("a rank of a world that is not elastic leaves") {
+  test::run_ranks(2, [&](Group& world) {
+    sum_of(world, 1);
+    if (world.rank() == 0) return world.leave();
+    expect(!failure_of<PeerLost>([&] { sum_of(world, 1); }).empty(), "the other one is told");
+  });
+  Group alone;
+  alone.leave();
+  CHECK_THROWS_AS(sum_of(alone, 1), Cancelled);
+}
+
 TEST_CASE("several threads that go on get the same world") {
   run_elastic(3, [](Group& world) {
     if (world.rank() == 2) return;

@@ -95,27 +95,30 @@ TEST_CASE("a rank that is killed, rank 0 too, leaves no trace in the losses of t
   REQUIRE(run_command(arguments(log)).exit_code == 0);
   const auto expected = read_losses(log);
   REQUIRE(expected.size() == 2000);
-  for (const int victim : {0, 1}) {
-    const std::string its_log = directory.path() + "/without-" + std::to_string(victim);
-    CommandProcess process(arguments(its_log));
-    process.wait_for_stderr("step 1/2000");
-    ::kill(process_of_rank(process.pid(), victim), SIGKILL);
-    const Outcome outcome = process.finish();
-    CAPTURE(victim, outcome.out, outcome.err);
-    CHECK(outcome.exit_code == 0);
-    CHECK_THAT(outcome.err, Contains("2 of 3 ranks go on"));
-    CHECK_THAT(outcome.err, Contains(fmt::format("went on to the end without rank {} (killed by SIGKILL)", victim)));
-    CHECK(last_line(outcome.out).at("ranks") == 2);
-    std::istringstream lines(read_file(its_log));
-    std::map<int, double> losses;
-    double loss = 0;
-    for (int step = 0; lines >> step >> loss;) CHECK(losses.emplace(step, loss).second);
-    // The step that rank 0 had not written down when it was killed may be missing.
-    CHECK(losses.size() >= expected.size() - (victim == 0 ? 1 : 0));
-    // Sums in another order round otherwise, and training makes more and more of that.
-    for (const auto& [step, its_loss] : losses)
-      if (step < 400) CHECK(its_loss == Approx(expected[static_cast<std::size_t>(step)]).epsilon(1e-3));
-  }
+  for (const int victim : {0, 1})
+    for (const std::string mode : {"", "--fsdp"}) {
+      const std::string its_log = directory.path() + "/without-" + std::to_string(victim) + mode;
+      std::vector<std::string> its_arguments = arguments(its_log);
+      if (!mode.empty()) its_arguments.push_back(mode);
+      CommandProcess process(its_arguments);
+      process.wait_for_stderr("step 1/2000");
+      ::kill(process_of_rank(process.pid(), victim), SIGKILL);
+      const Outcome outcome = process.finish();
+      CAPTURE(victim, mode, outcome.out, outcome.err);
+      CHECK(outcome.exit_code == 0);
+      CHECK_THAT(outcome.err, Contains("2 of 3 ranks go on"));
+      CHECK_THAT(outcome.err, Contains(fmt::format("went on to the end without rank {} (killed by SIGKILL)", victim)));
+      CHECK(last_line(outcome.out).at("ranks") == 2);
+      std::istringstream lines(read_file(its_log));
+      std::map<int, double> losses;
+      double loss = 0;
+      for (int step = 0; lines >> step >> loss;) CHECK(losses.emplace(step, loss).second);
+      // The step that rank 0 had not written down when it was killed may be missing.
+      CHECK(losses.size() >= expected.size() - (victim == 0 ? 1 : 0));
+      // Sums in another order round otherwise, and training makes more and more of that.
+      for (const auto& [step, its_loss] : losses)
+        if (step < 400) CHECK(its_loss == Approx(expected[static_cast<std::size_t>(step)]).epsilon(1e-3));
+    }
 }
 
 TEST_CASE("a report that cannot be written is a failure") {
@@ -194,7 +197,8 @@ TEST_CASE("modes that shard keep a part on each rank and learn the same") {
   const double parameters = plain.at("parameter_bytes_per_rank").get<double>();
   CHECK(plain.at("optimizer_bytes_per_rank").get<double>() == 2 * parameters);
   CHECK(fsdp.at("parameter_bytes_per_rank").get<double>() == parameters);
-  CHECK(fsdp.at("optimizer_bytes_per_rank").get<double>() < 0.51 * parameters);
+  // Each row has two holders, since the group is elastic.
+  CHECK(fsdp.at("optimizer_bytes_per_rank").get<double>() == Approx(parameters).epsilon(0.02));
   CHECK(full.at("parameter_bytes_per_rank").get<double>() < 0.26 * parameters);
   CHECK(full.at("optimizer_bytes_per_rank").get<double>() < 0.51 * parameters);
 }

@@ -11,11 +11,11 @@ extern "C" {
 
 /** Options for averaging gradients. */
 typedef struct ringlet_average_options {
-  size_t struct_size;         /**< bytes that are moved together, 32 MiB by default; 0 or less: each tensor by itself */
-  int64_t all_reduce_size;    /**< bytes of a step's first bucket, if smaller; -1: unset */
-  int64_t first_bucket_size;  /**< RINGLET_F16 or RINGLET_BF16: the dtype on the network; RINGLET_NO_DTYPE: each tensor's own */
-  int32_t communication_type; /**< the stream of all collectives */
-  int32_t stream;             /**< of all collectives */
+  size_t struct_size;         /**< set by the function that fills in the defaults */
+  int64_t all_reduce_size;    /**< bytes that are moved together, 32 MiB by default; 0 or less: each tensor by itself */
+  int64_t first_bucket_size;  /**< bytes of a step's first bucket, if smaller; -1: unset */
+  int32_t communication_type; /**< RINGLET_F16 or RINGLET_BF16: the dtype on the network; RINGLET_NO_DTYPE: each tensor's own */
+  int32_t stream;             /**< the stream of all collectives */
   const double* weight;       /**< this rank's share, such as its number of samples: the average is sum(weight * gradient) / sum(weight).
                                    NULL on all ranks or on none; finite, not negative, positive on at least one. NULL: the plain mean. */
 } ringlet_average_options;

@@ -82,6 +82,10 @@ RINGLET_API int32_t ringlet_group_reform(const ringlet_group* group, const ringl
 RINGLET_API int32_t ringlet_group_agree(const ringlet_group* group, int32_t mine, const ringlet_call_options* options, int32_t* agreed);
 /** Ends the epoch on all ranks of an elastic group: their calls fail with RINGLET_CANCELLED, and ringlet_group_reform follows. */
 RINGLET_API int32_t ringlet_group_revoke(const ringlet_group* group);
+/** Leaves the world, also one that is not elastic, without waiting for anybody: calls of this group, its copies and its parts fail with
+ * RINGLET_CANCELLED from then on, on this rank; the others get RINGLET_PEER_LOST where they need it. Without this call a rank leaves when
+ * the last handle of its groups is freed. */
+RINGLET_API int32_t ringlet_group_leave(const ringlet_group* group);
 
 /** Gets where processes knock that are to join an elastic group, "host:port" at this rank, as a text that ends with a zero byte; it is
  * empty if the group is not elastic. RINGLET_INVALID_ARGUMENT if it is longer than `capacity` bytes; 264 are enough. */

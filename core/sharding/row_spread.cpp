@@ -1,0 +1,102 @@
+#include "core/sharding/row_spread.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "core/base/check.hpp"
+
+namespace ringlet {
+
+RowSpread::RowSpread(std::vector<double> weights, std::vector<int> machines, int copies)
+    : weights_(std::move(weights)), machines_(std::move(machines)) {
+  RINGLET_CHECK(machines_.size() == weights_.size());
+  const auto machine_of = [&](int rank) { return machines_[static_cast<std::size_t>(rank)]; };
+  std::vector<int> chain;
+  std::map<int, std::size_t> on_machine;
+  for (int rank = 0; rank < ranks(); ++rank) {
+    if (weights_[static_cast<std::size_t>(rank)] <= 0) continue;
+    chain.push_back(rank);
+    ++on_machine[machine_of(rank)];
+  }
+  copies_ = chain.size() < 2 ? 1 : copies;
+  if (copies_ < 2) return;
+  seconds_.assign(weights_.size(), -1);
+  std::stable_sort(chain.begin(), chain.end(), [&](int a, int b) { return machine_of(a) < machine_of(b); });
+  // A step of as many ranks as the largest machine has leads from each machine to another one.
+  std::size_t step = 0;
+  for (const auto& [machine, count] : on_machine) step = std::max(step, count);
+  if (2 * step > chain.size()) step = 1;
+  for (std::size_t i = 0; i < chain.size(); ++i) seconds_[static_cast<std::size_t>(chain[i])] = chain[(i + step) % chain.size()];
+}
+
+int RowSpread::holder(int shard, int place) const {
+  if (place >= copies_) return -1;
+  return place == 0 ? shard : seconds_[static_cast<std::size_t>(shard)];
+}
+
+int RowSpread::shard_at(int rank, int place) const {
+  for (int shard = 0; shard < ranks(); ++shard)
+    if (holder(shard, place) == rank) return shard;
+  return -1;
+}
+
+RowSpread RowSpread::first_holders() const {
+  RowSpread first = *this;
+  first.copies_ = 1;
+  first.seconds_.clear();
+  return first;
+}
+
+ShardLayout RowSpread::layout(const Tree& full) const {
+  // Even shares are those of a layout without weights, whose first ranks have one row more.
+  const bool even = std::all_of(weights_.begin(), weights_.end(), [&](double weight) { return weight == weights_.front(); });
+  return even ? ShardLayout(full, ranks()) : ShardLayout(full, ranks(), weights_);
+}
+
+namespace {
+
+/// A place that has a shard's rows still.
+struct Place {
+  int rank, place;
+};
+
+/// Where a rank finds a shard of the spread before: with itself, if it can.
+std::optional<Place> find_source(const RowSpread& before, std::span<const int> now, int shard, int target) {
+  std::optional<Place> source;
+  for (int place = 0; place < before.copies(); ++place) {
+    const int holder = before.holder(shard, place);
+    const int rank = holder < 0 ? -1 : now[static_cast<std::size_t>(holder)];
+    if (rank == target) return Place{rank, place};
+    if (rank >= 0 && !source) source = Place{rank, place};
+  }
+  return source;
+}
+
+}  // namespace
+
+std::optional<std::vector<RowMove>> plan_row_moves(const Tree& full, const RowSpread& before, std::span<const int> now,
+                                                   const RowSpread& after, std::string& lost) {
+  const ShardLayout layout_before = before.layout(full), layout_after = after.layout(full);
+  std::vector<RowMove> moves;
+  for (std::size_t tensor = 0; tensor < full.size(); ++tensor)
+    for (int target = 0; target < after.ranks(); ++target)
+      for (int place = 0; place < after.copies(); ++place) {
+        const int shard_after = after.shard_at(target, place);
+        if (shard_after < 0) continue;
+        const RowRange wanted = layout_after.rows(full[tensor].name, shard_after);
+        for (int shard = 0; shard < before.ranks(); ++shard) {
+          const RowRange has = layout_before.rows(full[tensor].name, shard);
+          const RowRange rows{std::max(wanted.begin, has.begin), std::min(wanted.end, has.end)};
+          if (rows.count() <= 0) continue;
+          const auto source = find_source(before, now, shard, target);
+          if (!source) {
+            lost = "the rows " + std::to_string(has.begin) + " to " + std::to_string(has.end) + " of '" + full[tensor].name + "'";
+            return std::nullopt;
+          }
+          moves.push_back({tensor, rows, source->rank, source->place, target, place});
+        }
+      }
+  return moves;
+}
+
+}  // namespace ringlet

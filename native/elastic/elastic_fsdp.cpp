@@ -1,0 +1,92 @@
+#include <optional>
+#include <ringlet/elastic_fsdp.hpp>
+#include <utility>
+#include <vector>
+
+#include "core/base/refuse.hpp"
+#include "core/optimizers/norm.hpp"
+#include "core/sharding/checks.hpp"
+#include "core/sharding/clip.hpp"
+#include "native/agreement.hpp"
+#include "native/elastic/elastic_shards.hpp"
+#include "native/shared_group.hpp"
+
+namespace ringlet {
+
+struct ElasticFsdp::Full final : State {
+  /// What belongs to one world.
+  struct InWorld {
+    InWorld(const Group& group, const ElasticFsdpOptions& options) : mover(group.shared().options()), driver({group}, options.stream) {}
+    ShardMover mover;
+    std::vector<ShardBucket> reductions, gathers;
+    Tree gradients;                  // those that were reduced last
+    native::ProcedureDriver driver;  // declared last: its destructor waits for the collectives that use the buckets
+  };
+
+  Full(Group world, const Tree& p, MakeOptimizer make, const ElasticFsdpOptions& o)
+      : State(std::move(world), std::move(make), {.copies = o.copies, .weight = o.shard_weight, .stream = o.stream}),
+        parameters(p),
+        options(o) {
+    if (o.max_norm) throw_if_failed(check_max_norm(*o.max_norm));
+    throw_if_failed(check_real_dtype("reduce_dtype", o.reduce_dtype));
+    rows.view(parameters);
+  }
+
+  void leave_world() override { in_world.reset(); }
+  void begin_in_world() override {
+    in_world = std::make_unique<InWorld>(rows.group(), options);
+    in_world->gathers = make_buckets(parameters, rows.layout(), options.communication_size, std::nullopt);
+  }
+  void gather() override;
+  void add_parameters(Checkpoint& checkpoint, std::string_view name) override { checkpoint.add(name, parameters); }
+  std::optional<double> average(const Tree& gradients, double factor);
+  std::optional<double> clip();
+
+  const Tree parameters;
+  const ElasticFsdpOptions options;
+  std::unique_ptr<InWorld> in_world;
+};
+
+std::optional<double> ElasticFsdp::Full::average(const Tree& gradients, double factor) {
+  if (!in_world) refuse("ElasticFsdp::average() before enter()");
+  throw_if_failed(check_gradients(gradients, options.reduce_dtype.has_value()));
+  if (!difference(gradients, "", in_world->gradients, "").empty()) {
+    throw_if_failed(check_same_shapes(gradients, parameters));
+    native::require_same_tree(rows.group(), "ElasticFsdp::average", gradients, options.stream);
+    in_world->reductions = make_buckets(gradients, rows.layout(), options.communication_size, options.reduce_dtype);
+    in_world->gradients = gradients;
+    rows.make_gradients(gradients);
+  }
+  in_world->mover.set_factor(factor);
+  ShardMove move = ShardMove::reduce(in_world->mover, nullptr, in_world->reductions, gradients, rows.parts().front().gradients);
+  in_world->driver.drive(move);
+  rows.exchange_gradients();
+  return clip();
+}
+
+/// The second holder scales by the same norm, so both have the same bits.
+std::optional<double> ElasticFsdp::Full::clip() {
+  if (!options.max_norm) return std::nullopt;
+  ClipSharded clip(rows.group().shared().options(), rows.parts().front().gradients, *options.max_norm);
+  in_world->driver.drive(clip);
+  for (std::size_t place = 1; place < rows.parts().size(); ++place)
+    clip_to_norm(rows.parts()[place].gradients, clip.norm(), *options.max_norm);
+  return clip.norm();
+}
+
+void ElasticFsdp::Full::gather() {
+  if (rows.are_whole()) return;
+  ShardMove move = ShardMove::gather(in_world->mover, in_world->gathers, rows.parts().front().parameters, parameters);
+  in_world->driver.drive(move);
+  rows.set_whole();
+}
+
+ElasticFsdp::ElasticFsdp(Group world, const Tree& parameters, MakeOptimizer make_optimizer, const ElasticFsdpOptions& options)
+    : ElasticShards(std::make_unique<Full>(std::move(world), parameters, std::move(make_optimizer), options)) {}
+
+ElasticFsdp::Full& ElasticFsdp::full() const noexcept { return static_cast<Full&>(*state_); }
+
+std::optional<double> ElasticFsdp::average(const Tree& gradients, double share) { return full().average(gradients, share); }
+std::optional<double> ElasticFsdp::average(const Tree& gradients) { return full().average(gradients, state_->share); }
+
+}  // namespace ringlet

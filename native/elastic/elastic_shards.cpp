@@ -1,0 +1,46 @@
+#include "native/elastic/elastic_shards.hpp"
+
+#include <utility>
+
+#include "core/base/refuse.hpp"
+
+namespace ringlet {
+
+std::string ElasticShards::State::enter(Group world) {
+  leave_world();
+  std::string lost = rows.enter(std::move(world));
+  begin_in_world();
+  has_begun = true;
+  if (lost.empty()) gather();
+  return lost;
+}
+
+void ElasticShards::State::add_to(Checkpoint& checkpoint, std::string_view parameters, std::string_view optimizer) {
+  if (!has_begun) refuse("ElasticShards::add_to() before enter()");
+  add_parameters(checkpoint, parameters);
+  checkpoint.add_slots(optimizer, rows.parts().front().optimizer->state(), rows.layout());
+}
+
+void ElasticShards::State::loaded(std::uint64_t step) {
+  rows.loaded(step);
+  // The first holders are here, so no rows are lost.
+  (void)enter(rows.group());
+}
+
+ElasticShards::ElasticShards(std::unique_ptr<State> state) : state_(std::move(state)) {}
+ElasticShards::~ElasticShards() = default;
+
+std::string ElasticShards::enter(Group world) { return state_->enter(std::move(world)); }
+void ElasticShards::update() { state_->rows.update(); }
+void ElasticShards::gather() { state_->gather(); }
+
+void ElasticShards::add_to(Checkpoint& checkpoint, std::string_view parameters, std::string_view optimizer) const {
+  state_->add_to(checkpoint, parameters, optimizer);
+}
+void ElasticShards::loaded(std::uint64_t step) { state_->loaded(step); }
+void ElasticShards::forget() noexcept { state_->rows.forget(); }
+std::uint64_t ElasticShards::step() const noexcept { return state_->rows.step(); }
+ShardLayout ElasticShards::layout() const { return state_->rows.layout(); }
+std::size_t ElasticShards::state_bytes() const noexcept { return state_->rows.state_bytes(); }
+
+}  // namespace ringlet

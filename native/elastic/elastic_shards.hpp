@@ -1,0 +1,34 @@
+#pragma once
+
+#include <ringlet/elastic_fsdp.hpp>
+#include <string>
+#include <string_view>
+
+#include "core/sharding/shard_moves.hpp"
+#include "native/elastic/held_rows.hpp"
+#include "native/procedure_driver.hpp"
+
+namespace ringlet {
+
+/// What both kinds of elastic shards have.
+struct ElasticShards::State {
+  State(Group world, MakeOptimizer make, const native::HeldRowsOptions& options) : rows(std::move(world), std::move(make), options) {}
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  virtual ~State() = default;
+
+  /// Ends what belongs to the last world, and begins in that of the rows.
+  virtual void leave_world() = 0;
+  virtual void begin_in_world() = 0;
+  virtual void gather() = 0;
+  virtual void add_parameters(Checkpoint& checkpoint, std::string_view name) = 0;
+  std::string enter(Group world);
+  void add_to(Checkpoint& checkpoint, std::string_view parameters, std::string_view optimizer);
+  void loaded(std::uint64_t step);
+
+  native::HeldRows rows;
+  bool has_begun = false;
+  double share = 1;  // of the step's samples, times the number of ranks
+};
+
+}  // namespace ringlet

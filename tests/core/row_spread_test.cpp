@@ -1,0 +1,112 @@
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "core/sharding/row_spread.hpp"
+
+using namespace ringlet;
+
+namespace {
+
+std::vector<int> numbers(int count) {
+  std::vector<int> all(static_cast<std::size_t>(count));
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+RowSpread even(int ranks, int copies) { return {std::vector<double>(static_cast<std::size_t>(ranks), 1.0), numbers(ranks), copies}; }
+
+const Tree& tensors() {
+  static const Tree kTensors{{"w", {nullptr, DType::f32, Shape{11, 3}}},
+                             {"few", {nullptr, DType::f32, Shape{2}}},
+                             {"scalar", {nullptr, DType::f32, Shape{}}},
+                             {"none", {nullptr, DType::f32, Shape{0, 4}}}};
+  return kTensors;
+}
+
+/// Each rank's rows of each tensor in each place are moved there once, from a place that has them.
+void check_moves(const RowSpread& before, const std::vector<int>& now, const RowSpread& after, const std::vector<RowMove>& moves) {
+  const ShardLayout had = before.layout(tensors()), has = after.layout(tensors());
+  for (std::size_t tensor = 0; tensor < tensors().size(); ++tensor)
+    for (int rank = 0; rank < after.ranks(); ++rank)
+      for (int place = 0; place < after.copies(); ++place) {
+        const int shard = after.shard_at(rank, place);
+        if (shard < 0) continue;
+        const RowRange wanted = has.rows(tensors()[tensor].name, shard);
+        std::vector<int> got(static_cast<std::size_t>(wanted.count()));
+        for (const RowMove& move : moves) {
+          if (move.tensor != tensor || move.target != rank || move.target_place != place) continue;
+          const auto source = std::find(now.begin(), now.end(), move.source);
+          REQUIRE(source != now.end());
+          const RowRange there =
+              had.rows(tensors()[tensor].name, before.shard_at(static_cast<int>(source - now.begin()), move.source_place));
+          CHECK((there.begin <= move.rows.begin && move.rows.end <= there.end));
+          for (std::int64_t row = move.rows.begin; row < move.rows.end; ++row) ++got[static_cast<std::size_t>(row - wanted.begin)];
+        }
+        CHECK(std::all_of(got.begin(), got.end(), [](int count) { return count == 1; }));
+      }
+}
+
+}  // namespace
+
+TEST_CASE("each shard has its own rank and another one, on another machine where no machine has more than half of the ranks") {
+  for (int ranks = 1; ranks <= 7; ++ranks)
+    for (int machines = 1; machines <= ranks; ++machines)
+      for (int seed = 0; seed < 20; ++seed) {
+        CAPTURE(ranks, machines, seed);
+        std::vector<int> machine_of;
+        for (int rank = 0; rank < ranks; ++rank) machine_of.push_back((rank * (seed + 1) + seed / 3) % machines);
+        const RowSpread spread(std::vector<double>(static_cast<std::size_t>(ranks), 1.0), machine_of, 2);
+        std::size_t most = 0;
+        for (int machine = 0; machine < machines; ++machine)
+          most = std::max(most, static_cast<std::size_t>(std::count(machine_of.begin(), machine_of.end(), machine)));
+        CHECK(spread.copies() == (ranks == 1 ? 1 : 2));
+        for (int shard = 0; shard < ranks; ++shard) {
+          CHECK(spread.holder(shard, 0) == shard);
+          if (ranks == 1) continue;
+          const int second = spread.holder(shard, 1);
+          CHECK((second != shard && spread.shard_at(second, 1) == shard));
+          if (2 * most <= static_cast<std::size_t>(ranks))
+            CHECK(machine_of[static_cast<std::size_t>(second)] != machine_of[static_cast<std::size_t>(shard)]);
+        }
+      }
+}
+
+TEST_CASE("a rank of weight 0 holds nothing, and is nobody's second holder") {
+  const RowSpread spread({1, 0, 2, 0}, numbers(4), 2);
+  CHECK((spread.holder(0, 1) == 2 && spread.holder(2, 1) == 0 && spread.holder(1, 1) == -1));
+  CHECK((spread.shard_at(1, 1) == -1 && spread.shard_at(3, 1) == -1));
+  CHECK(spread.layout(tensors()).count(1) == 0);
+  CHECK(RowSpread({0, 1, 0}, numbers(3), 2).copies() == 1);
+}
+
+TEST_CASE("whoever goes or joins, all rows move to their holders while each shard has one left, else the lost rows are told") {
+  for (int ranks = 1; ranks <= 5; ++ranks)
+    for (int copies = 1; copies <= 2; ++copies)
+      for (unsigned left = 1; left < 1U << ranks; ++left)
+        for (int joined = 0; joined <= 2; ++joined) {
+          const RowSpread before = even(ranks, copies);
+          std::vector<int> now;
+          int count = 0;
+          for (int rank = 0; rank < ranks; ++rank) now.push_back((left >> rank & 1) != 0 ? count++ : -1);
+          const RowSpread after = even(count + joined, copies);
+          CAPTURE(ranks, copies, left, joined);
+          std::string lost;
+          const auto moves = plan_row_moves(tensors(), before, now, after, lost);
+          bool all_are_held = true;
+          for (int shard = 0; shard < ranks; ++shard) {
+            bool is_held = before.layout(tensors()).count(shard) == 0;
+            for (int place = 0; place < before.copies(); ++place)
+              is_held = is_held || now[static_cast<std::size_t>(before.holder(shard, place))] >= 0;
+            all_are_held = all_are_held && is_held;
+          }
+          REQUIRE(moves.has_value() == all_are_held);
+          CHECK(lost.empty() == all_are_held);
+          if (moves) check_moves(before, now, after, *moves);
+        }
+  std::string lost;
+  CHECK_FALSE(plan_row_moves(tensors(), even(3, 2), std::vector<int>{0, -1, -1}, even(1, 2), lost));
+  CHECK(lost == "the rows 4 to 8 of 'w'");
+}
