@@ -102,7 +102,8 @@ std::uint64_t Journal::gaps() const {
   return gaps;
 }
 
-std::optional<std::uint64_t> first_difference(const Journal& journal, const TownTraining& training) {
+std::optional<std::uint64_t> first_difference(const Journal& journal, const TownTraining& training,
+                                              const std::function<void(std::uint64_t)>& progress) {
   Model state(training);
   std::mutex mutex;
   std::optional<std::uint64_t> differs;
@@ -128,6 +129,7 @@ std::optional<std::uint64_t> first_difference(const Journal& journal, const Town
     });
     if (differs) return differs;
     begin = end;
+    if (progress) progress(end);
   }
   return differs;
 }

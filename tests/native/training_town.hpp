@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -50,7 +51,9 @@ class Journal {
 };
 
 /// Does the same steps with as many ranks each, undisturbed, in a group that is not elastic. Returns the first one with another result.
-std::optional<std::uint64_t> first_difference(const Journal& journal, const TownTraining& training);
+/// `progress` is told now and then how many are done.
+std::optional<std::uint64_t> first_difference(const Journal& journal, const TownTraining& training,
+                                              const std::function<void(std::uint64_t)>& progress = {});
 
 /// Processes that train together. Some come, and some go.
 class TrainingTown {
