@@ -1,5 +1,6 @@
-// Ranks fit a line through points together, and go on without those that are lost. Run it, and kill some of its processes:
-//   ringlet launch --elastic -n 4 -- elastic 20000
+// Ranks fit a line through points together, and go on without those that are lost. Run it, with 5000 steps that take 5 ms more than they
+// need, and kill some of its processes:
+//   ringlet launch --elastic 2:4 -- elastic 5000 5
 #include <unistd.h>
 
 #include <chrono>
@@ -34,19 +35,25 @@ void compute_gradient(const ringlet::Step& step, const Line& line, Line& gradien
 
 void say(const ringlet::MembershipChange& change) {
   if (change.world.rank() != 0) return;
+  const double pause_ms = std::chrono::duration<double, std::milli>(change.pause).count();
   const auto ranks = change.world.size() + static_cast<int>(change.lost.size());
-  std::printf("step %d: %d of %d ranks go on after %.1f ms: %s\n", static_cast<int>(change.step), change.world.size(), ranks,
-              std::chrono::duration<double, std::milli>(change.pause).count(), change.cause.text().c_str());
+  if (change.joined > 0)
+    std::printf("step %d: %d ranks go on, %d of them new, after %.1f ms\n", static_cast<int>(change.step), change.world.size(),
+                change.joined, pause_ms);
+  else
+    std::printf("step %d: %d of %d ranks go on after %.1f ms: %s\n", static_cast<int>(change.step), change.world.size(), ranks, pause_ms,
+                change.cause.text().c_str());
   std::fflush(stdout);
 }
 
-void train(ringlet::Group world, std::uint64_t steps) {
+void train(ringlet::Group world, std::uint64_t steps, useconds_t pause_us) {
   Line line{0, 0}, gradient{0, 0};
   ringlet::Checkpoint state;
   state.add("model", ringlet::Tree{{"line", line}});
   ringlet::ElasticTrainer trainer(std::move(world), state, {.on_change = say});
   trainer.run({.steps = steps, .batch = kBatch}, [&](ringlet::Step& step) {
     compute_gradient(step, line, gradient);
+    ::usleep(pause_us);
     step.average({{"line", gradient}});
     // On all that are left, or on none: then the step is done again.
     step.commit([&] {
@@ -61,11 +68,12 @@ void train(ringlet::Group world, std::uint64_t steps) {
 
 int main(int argc, char** argv) {
   const std::uint64_t steps = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 20'000;
+  const auto pause_us = static_cast<useconds_t>(1000 * (argc > 2 ? std::atoi(argv[2]) : 0));
   try {
     ringlet::Group world = ringlet::init();
     std::printf("rank %d of %d begins, process %d\n", world.rank(), world.size(), static_cast<int>(::getpid()));
     std::fflush(stdout);
-    train(std::move(world), steps);
+    train(std::move(world), steps, pause_us);
     return 0;
   } catch (const ringlet::Error& error) {
     std::fprintf(stderr, "elastic: %s\n", error.what());

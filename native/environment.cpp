@@ -204,8 +204,10 @@ void use_door(const Settings& settings, const Variables& variables, WorldConfig&
   MeetingOptions meeting = config.meeting;
   if (!meeting.coordinator && meeting.roster.empty()) {
     // A process alone, or one that will join, listens as it would if the coordinator were its own machine, or a door.
-    const bool exposed =
-        !config.join.empty() ? !is_loopback(config.join.front()) : !config.token.empty() || variables("RINGLET_INSECURE") == "1";
+    const auto coordinator = settings.coordinator ? parse_address(settings.coordinator->value) : Status{Errc::invalid_argument, "none"};
+    const bool exposed = !config.join.empty() ? !is_loopback(config.join.front())
+                         : coordinator.ok()   ? !is_loopback(coordinator.value())
+                                              : !config.token.empty() || variables("RINGLET_INSECURE") == "1";
     use_ports(variables, config);
     meeting.coordinator = exposed ? Address{"0.0.0.0", 0} : Address{"127.0.0.1", 0};
     make_reachable(settings.reach, uv::list_interfaces(), 1, meeting);
@@ -226,6 +228,8 @@ void use_door(const Settings& settings, const Variables& variables, WorldConfig&
   if (host == "0.0.0.0" || host == "::") door.shown_host = meeting.interfaces.empty() ? machine_name() : meeting.interfaces.front().host;
   if (const auto descriptor = first_set(variables, {"RINGLET_DOOR_FD"}))
     door.descriptor = static_cast<int>(parse_integer(*descriptor, 3, 1 << 20));
+  if (const auto descriptor = first_set(variables, {"RINGLET_MEMBERSHIP_FD"}))
+    config.membership_descriptor = static_cast<int>(parse_integer(*descriptor, 3, 1 << 20));
 }
 
 }  // namespace

@@ -199,6 +199,7 @@ WorldConfig SharedGroup::config_of_growth(int joiners) {
   next.meeting.coordinator_listens = core_rank() != 0;
   next.listening_descriptor.reset();
   next.door = world_->door();
+  next.membership = world_->membership();
   next.lineage = lineage();
   next.join.clear();
   next.joined = false;
@@ -222,6 +223,7 @@ void SharedGroup::send_tickets(const WorldConfig& next, const Address& coordinat
 
 std::shared_ptr<SharedGroup> SharedGroup::finish_growth(const CallOptions& call) {
   const auto growth = current_growth();
+  const auto begin = std::chrono::steady_clock::now();
   bool agreed = false;
   try {
     agreed = agree(growth && growth->state() == GrowthState::ready, call);
@@ -237,6 +239,10 @@ std::shared_ptr<SharedGroup> SharedGroup::finish_growth(const CallOptions& call)
   }
   const auto group = std::make_shared<SharedGroup>(std::move(next));
   group->enter_after(shared_from_this());
+  GroupChange change;
+  change.joined = group->world_size() - world_size();
+  change.pause.nanoseconds = std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count();
+  group->world_->enter(change);
   drop_growth();
   return group;
 }

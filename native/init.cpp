@@ -37,6 +37,7 @@ Group init(const InitOptions& options) {
   native::WorldConfig config = native::make_world_config(options, native::process_variable);
   duplicate(config.listening_descriptor, "RINGLET_COORDINATOR_FD");
   duplicate(config.door_options.descriptor, "RINGLET_DOOR_FD");
+  duplicate(config.membership_descriptor, "RINGLET_MEMBERSHIP_FD");
   return config.join.empty() ? form(config) : Group(native::join_group(std::move(config)));
 }
 

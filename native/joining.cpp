@@ -76,6 +76,7 @@ wire::Ticket Knocker::await_ticket() {
 
 std::shared_ptr<SharedGroup> join_group(WorldConfig config) {
   if (!config.door) config.door = std::make_shared<Door>(config.door_options, config.token, config.encrypts());
+  if (!config.membership) config.membership = std::make_shared<MembershipLog>(config.membership_descriptor);
   config.joined = true;
   const auto deadline = Clock::now() + std::chrono::nanoseconds(config.meeting.timeout.nanoseconds);
   std::string failure;
@@ -91,9 +92,11 @@ std::shared_ptr<SharedGroup> join_group(WorldConfig config) {
     }
     try {
       use_ticket(ticket, config);
-      const auto group = std::make_shared<SharedGroup>(std::make_shared<NativeWorld>(config));
+      const auto world = std::make_shared<NativeWorld>(config);
+      const auto group = std::make_shared<SharedGroup>(world);
       group->await_members();
       config.door->open();
+      world->enter({});
       return group;
     } catch (const Error& error) {
       // The members have dropped this growth, or will, and admit this process with the next one.
@@ -105,6 +108,7 @@ std::shared_ptr<SharedGroup> join_group(WorldConfig config) {
 std::shared_ptr<SharedGroup> SharedGroup::rejoin(const std::vector<std::string>& doors) {
   WorldConfig config = world_->config();
   config.door = world_->door();
+  config.membership = world_->membership();
   // Two that are to join again must not wait at each other's doors.
   config.door->shut();
   config.listening_descriptor.reset();

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <string>
 #include <utility>
@@ -64,16 +65,21 @@ void MeetingStop::disarm() {
   fail_ = nullptr;
 }
 
-NativeWorld::NativeWorld(const WorldConfig& config) : config_(config), driver_(config.options.size > 1), door_(config.door) {
+NativeWorld::NativeWorld(const WorldConfig& config)
+    : config_(config), driver_(config.options.size > 1), door_(config.door), membership_(config.membership) {
   auto page = read_page(config.web);
   try {
     if (options_.elastic && !door_) door_ = std::make_shared<Door>(config.door_options, config.token, config.encrypts());
+    if (options_.elastic && !membership_) membership_ = std::make_shared<MembershipLog>(config.membership_descriptor);
     open(config, std::move(page));
     if (options_.size > 1)
       meet(config);
     else if (elastic())
       driver_.run([&] { begin_epochs(config); });
-    if (door_ && !config.door) door_->open();
+    if (door_ && !config.door) {
+      door_->open();
+      enter({});
+    }
   } catch (...) {
     close();
     throw;
@@ -81,6 +87,10 @@ NativeWorld::NativeWorld(const WorldConfig& config) : config_(config), driver_(c
 }
 
 NativeWorld::~NativeWorld() { close(); }
+
+void NativeWorld::enter(const std::optional<GroupChange>& change) {
+  membership_->enter({options_.epoch, config_.lineage, options_.rank, options_.size, door_->address(), change});
+}
 
 void NativeWorld::open(const WorldConfig& config, web::PageBundle page) {
   driver_.run([&] {
@@ -170,6 +180,7 @@ void NativeWorld::begin_epochs(const WorldConfig& config) {
     prepare(world);
     if (status_) open_status(world);
   };
+  options.on_succession = [this](const ringlet::World& before, const Succession& succession) { follow(before, succession); };
   options.look_for_proof = [this](int rank, std::function<void(bool)> done) {
     const auto index = static_cast<std::size_t>(rank);
     network_->look(addresses_[index], kLookTimeout,
@@ -177,6 +188,16 @@ void NativeWorld::begin_epochs(const WorldConfig& config) {
   };
   if (options_.size > 1) find_walled();
   epochs_ = std::make_unique<Epochs>(driver_.loop(), std::move(core_), std::move(options));
+}
+
+void NativeWorld::follow(const ringlet::World& before, const Succession& succession) {
+  const WorldOptions& now = succession.world->options();
+  GroupChange change;
+  for (int rank = 0; rank < before.options().size; ++rank)
+    if (std::find(succession.members.begin(), succession.members.end(), rank) == succession.members.end()) change.lost.push_back(rank);
+  change.cause = before.failure().text();
+  change.pause = succession.took;
+  membership_->enter({now.epoch, succession.lineage, now.rank, now.size, door_->address(), std::move(change)});
 }
 
 /// The refusal of a port that a firewall closes says nothing of the process behind it. The lower ranks' ports have answered this rank when
@@ -211,7 +232,7 @@ std::shared_ptr<SharedGroup> NativeWorld::group_of(const std::shared_ptr<NativeW
 
 void NativeWorld::open_status(ringlet::World& world) {
   status_.reset();
-  status_ = std::make_unique<StatusSocket>(driver_.loop(), world, world_id_);
+  status_ = std::make_unique<StatusSocket>(driver_.loop(), world, world_id_, membership_);
   const Status opened = status_->open();
   if (opened.ok()) return;
   status_.reset();

@@ -15,6 +15,7 @@
 #include "native/door.hpp"
 #include "native/loop_driver.hpp"
 #include "native/reachability.hpp"
+#include "native/status/membership.hpp"
 #include "native/status/status_socket.hpp"
 #include "native/votes.hpp"
 #include "native/web_door.hpp"
@@ -60,8 +61,10 @@ struct WorldConfig {
   ReachSettings reach{};
   std::vector<std::string> hosts{"127.0.0.1"};  // where this rank listens in worlds that follow by growth
   DoorOptions door_options{};
-  std::shared_ptr<Door> door{};  // of the world before; unset: this world opens one
-  std::vector<Address> join{};   // doors of the group that this process is to join
+  std::shared_ptr<Door> door{};                 // of the world before; unset: this world opens one
+  std::optional<int> membership_descriptor{};   // of MembershipLog, which closes it
+  std::shared_ptr<MembershipLog> membership{};  // of the world before; unset: this world makes one
+  std::vector<Address> join{};                  // doors of the group that this process is to join
   std::uint64_t lineage = 0;
   bool joined = false;                  // whether this process has joined the group by this world
   std::shared_ptr<MeetingStop> stop{};  // unset: the meeting ends by itself
@@ -89,6 +92,9 @@ class NativeWorld {
   const WorldConfig& config() const { return config_; }
   /// Of an elastic world; null otherwise.
   const std::shared_ptr<Door>& door() const { return door_; }
+  const std::shared_ptr<MembershipLog>& membership() const { return membership_; }
+  /// This rank is in the elastic world now.
+  void enter(const std::optional<GroupChange>& change);
   /// Of the newest epoch. May be used only while holding the loop.
   std::uint64_t lineage() const { return epochs_ ? epochs_->lineage() : config_.lineage; }
   /// Says goodbye to the other ranks without waiting for them. Only the destructor may follow.
@@ -104,6 +110,7 @@ class NativeWorld {
   void open(const WorldConfig& config, web::PageBundle page);
   void meet(const WorldConfig& config);
   void begin_epochs(const WorldConfig& config);
+  void follow(const ringlet::World& before, const Succession& succession);
   void end_meeting(const Status& why, Instant since);
   void find_walled();
   void prepare(ringlet::World& world);
@@ -132,6 +139,7 @@ class NativeWorld {
   TimerId stop_timer_ = 0;
   std::unique_ptr<StatusSocket> status_;
   std::shared_ptr<Door> door_;
+  std::shared_ptr<MembershipLog> membership_;
   std::uint64_t world_id_ = 0;
   std::atomic<bool> leaving_{false};
   DoneFlag left_;

@@ -71,6 +71,7 @@ class Epochs::Stage final : public EpochUser {
 
   void on_ended(const Status&) override {
     if (std::exchange(started_, true)) return;
+    ended_at_ = loop().now();
     for (int rank = 0; rank < size(); ++rank)
       if (rank != own_rank()) drop_if_gone(rank);
     agreement_.start();
@@ -160,6 +161,7 @@ class Epochs::Stage final : public EpochUser {
   void succeed(const Agreement::Outcome& outcome) {
     stop_timers();
     Succession succession{nullptr, {outcome.members.begin(), outcome.members.end()}, outcome.lineage};
+    if (started_) succession.took = loop().now() - ended_at_;
     const auto own = std::find(succession.members.begin(), succession.members.end(), own_rank());
     std::unique_ptr<World> next;
     if (own != succession.members.end()) next = make_world(succession.members, static_cast<int>(own - succession.members.begin()));
@@ -171,6 +173,7 @@ class Epochs::Stage final : public EpochUser {
       std::vector<int> origins;
       for (const int rank : succession.members) origins.push_back(origins_[static_cast<std::size_t>(rank)]);
       after_ = &epochs_.begin(std::move(next), std::move(origins), outcome.lineage, this);
+      if (options().on_succession) options().on_succession(*world_, succession);
     }
     for (Done& done : std::exchange(waiters_, {})) loop().defer([done = std::move(done), succession] { done(succession); });
   }
@@ -267,6 +270,7 @@ class Epochs::Stage final : public EpochUser {
   Duration proof_interval_;
   Agreement agreement_;
   bool started_ = false;
+  Instant ended_at_{};
   std::optional<Succession> succession_;
   std::vector<Done> waiters_;
   std::set<int> looked_for_;

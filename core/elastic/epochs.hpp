@@ -16,6 +16,7 @@ struct Succession {
   World* world = nullptr;    // of the next epoch; null: the others go on without this rank
   std::vector<int> members;  // by rank in the next epoch: the rank in the one that has ended
   std::uint64_t lineage = 0;
+  Duration took{};  // from when this rank noticed the end
 };
 
 struct EpochsOptions {
@@ -29,6 +30,8 @@ struct EpochsOptions {
   Duration first_proof_interval = Duration::milliseconds(5), last_proof_interval = Duration::milliseconds(500);
   /// Is given the world of each further epoch before anything reaches it.
   std::function<void(World&)> prepare{};
+  /// This rank goes on in the next epoch.
+  std::function<void(const World& before, const Succession&)> on_succession{};
   /// Finds out whether the process of a rank, by its number in the first epoch, has certainly ended. Silence is no proof.
   std::function<void(int rank, std::function<void(bool has_ended)>)> look_for_proof{};
 };

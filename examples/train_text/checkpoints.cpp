@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -41,6 +43,11 @@ void save_training(const Options& options, std::uint64_t text_hash, ParameterSto
   ringlet::save_checkpoint(group, options.checkpoint, checkpoint, {.step = static_cast<std::uint64_t>(steps_done)});
 }
 
+bool was_restarted() {
+  const char* restarts = std::getenv("RINGLET_RESTARTS");
+  return restarts != nullptr && std::string_view(restarts) != "0";
+}
+
 int resume_training(const Options& options, std::uint64_t text_hash, ParameterStore& store, const ringlet::Group& group) {
   ringlet::Checkpoint checkpoint;
   store.add_to(checkpoint);
@@ -53,6 +60,7 @@ int resume_training(const Options& options, std::uint64_t text_hash, ParameterSt
                     "saved with",
                     options.checkpoint.string(), error.what()));
   }
+  if (!step && was_restarted()) return 0;
   if (!step) {
     throw InputError(
         fmt::format("there is no checkpoint in {} to resume from: name another folder with --checkpoint, or start without "

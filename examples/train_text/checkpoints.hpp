@@ -12,11 +12,15 @@
 // functions are collective.
 namespace train_text {
 
+/// Whether `ringlet launch --elastic` has started this process again. The run then goes on from its newest checkpoint without --resume.
+bool was_restarted();
+
 /// Throws `ringlet::Error` if a rank cannot write. The previous checkpoint stays valid then.
 void save_training(const Options& options, std::uint64_t text_hash, ParameterStore& store, const ringlet::Group& group, int steps_done);
 
 /// Loads the newest checkpoint and returns how many steps are done. Throws `InputError` if there is none, or if it was made with another
-/// text, model shape or options, and `ringlet::Error` if it cannot be read.
+/// text, model shape or options, and `ringlet::Error` if it cannot be read. Where this process was started again the run may have been lost
+/// before its first checkpoint, so it returns 0 if there is none.
 int resume_training(const Options& options, std::uint64_t text_hash, ParameterStore& store, const ringlet::Group& group);
 
 /// Throws `InputError` if the folder already holds checkpoints, since those of two runs must not be mixed.

@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "checkpoints.hpp"
 #include "corpus.hpp"
 #include "input_error.hpp"
 #include "opening.hpp"
@@ -158,6 +159,8 @@ class Reporter {
 };
 
 int run(Options own) {
+  // Those that join get the state of the others.
+  if (was_restarted() && std::getenv("RINGLET_JOIN") == nullptr && !own.checkpoint.empty()) own.resume = true;
   std::optional<Bytes> text;
   if (is_first_rank()) text = load_text(own.data);
   ringlet::Group group = ringlet::init(group_options());

@@ -43,9 +43,33 @@ Json to_json(int rank, const wire::RankState& state) {
           {"links", state.links}};
 }
 
+Json to_json(const GroupState& group) {
+  Json change;
+  if (group.change)
+    change = {{"lost", group.change->lost},
+              {"cause", group.change->lost.empty() ? Json() : Json(group.change->cause)},
+              {"joined", group.change->joined},
+              {"milliseconds", static_cast<double>(group.change->pause.nanoseconds) / 1e6}};
+  return {{"epoch", group.epoch}, {"lineage", fmt::format("{:016x}", group.lineage)},
+          {"rank", group.rank},   {"size", group.size},
+          {"door", group.door},   {"change", change}};
+}
+
+/// The texts of other ranks are not always UTF-8.
+std::string to_line(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
+
 }  // namespace
 
-std::string status_report(const ringlet::World& world, std::uint64_t world_id, const Survey& survey) {
+std::string membership_report(const GroupState& group) { return to_line(to_json(group)); }
+
+std::string status_report(const ringlet::World& world, std::uint64_t world_id, const Survey& survey,
+                          const std::optional<GroupState>& group) {
+  Json elastic;
+  if (group) {
+    elastic = to_json(*group);
+    elastic["lost_ranks"] = group->lost;
+    elastic["joined_ranks"] = group->joined;
+  }
   const WorldOptions& options = world.options();
   bool stalled = !world.failure().ok();
   Json ranks = Json::array();
@@ -67,9 +91,9 @@ std::string status_report(const ringlet::World& world, std::uint64_t world_id, c
                     {"told_by", options.rank},
                     {"failure", world.failure().ok() ? Json() : Json(world.failure().text())},
                     {"stalled", stalled},
+                    {"elastic", elastic},
                     {"ranks", ranks}};
-  // The texts of other ranks are not always UTF-8.
-  return report.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return to_line(report);
 }
 
 }  // namespace ringlet::native

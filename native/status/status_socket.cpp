@@ -1,5 +1,6 @@
 #include "native/status/status_socket.hpp"
 
+#include <optional>
 #include <utility>
 
 #include "native/status/status_directory.hpp"
@@ -30,7 +31,7 @@ void StatusSocket::on_request(const std::string& request, LocalServer::Answer an
 }
 
 void StatusSocket::answer_all(const Survey& survey) {
-  const std::string text = status_report(world_, world_id_, survey);
+  const std::string text = status_report(world_, world_id_, survey, membership_ ? std::optional(membership_->state()) : std::nullopt);
   for (const auto& answer : std::exchange(waiting_, {})) answer(text);
 }
 

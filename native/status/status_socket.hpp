@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "core/base/alive_guard.hpp"
 #include "core/engine/world.hpp"
+#include "native/status/membership.hpp"
 #include "transport/uv/local_server.hpp"
 
 namespace ringlet::native {
@@ -18,8 +20,9 @@ class StatusSocket {
   /// The request that a program has to send.
   static constexpr const char* kRequest = "status";
 
-  /// `world_id` is the same on all ranks.
-  StatusSocket(UvLoop& loop, ringlet::World& world, std::uint64_t world_id) : loop_(loop), world_(world), world_id_(world_id) {}
+  /// `world_id` is the same on all ranks. `membership`: of an elastic world; null otherwise.
+  StatusSocket(UvLoop& loop, ringlet::World& world, std::uint64_t world_id, std::shared_ptr<const MembershipLog> membership)
+      : loop_(loop), world_(world), world_id_(world_id), membership_(std::move(membership)) {}
   StatusSocket(const StatusSocket&) = delete;
   StatusSocket& operator=(const StatusSocket&) = delete;
 
@@ -33,6 +36,7 @@ class StatusSocket {
   UvLoop& loop_;
   ringlet::World& world_;
   const std::uint64_t world_id_;
+  const std::shared_ptr<const MembershipLog> membership_;
   std::unique_ptr<LocalServer> server_;
   std::vector<LocalServer::Answer> waiting_;  // for the survey that is under way
   AliveGuard guard_;

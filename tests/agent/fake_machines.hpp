@@ -39,13 +39,28 @@ class FakeCrew final : public job::RankCrew {
     if (on_started) later([this] { on_started(); });
     return pids;
   }
+  Result<std::vector<std::uint32_t>> restart(const job::RestartRanks& order) override {
+    restarted.push_back(order);
+    std::vector<std::uint32_t> pids;
+    for (const std::uint32_t rank : order.ranks) {
+      running.insert(rank);
+      pids.push_back(static_cast<std::uint32_t>(1000 * (restarted.size() + 1)) + rank);
+    }
+    if (on_restarted) later([this, order] { on_restarted(order); });
+    return pids;
+  }
   void send(int signal_number) override { signals.push_back(signal_number); }
   void stop(int signal_number, Duration grace) override {
     signals.push_back(signal_number);
     graces.push_back(grace);
+    stopping_ = true;
     for (const std::uint32_t rank : running)
       later([this, rank, signal_number] { end(rank, 0, static_cast<std::uint32_t>(signal_number), true); });
     if (running.empty()) later([this] { tell_over(); });
+  }
+  void stop_ranks(const std::vector<std::uint32_t>& ranks, int signal_number, Duration) override {
+    for (const std::uint32_t rank : ranks)
+      later([this, rank, signal_number] { end(rank, 0, static_cast<std::uint32_t>(signal_number), true); });
   }
   void hold_output(bool error, bool is_held) override {
     if (!error) held = is_held;
@@ -59,8 +74,15 @@ class FakeCrew final : public job::RankCrew {
   void end(std::uint32_t rank, std::uint32_t code, std::uint32_t signal = 0, bool stopped = false) {
     if (running.erase(rank) == 0) return;
     events_.on_exit({rank, code, signal, stopped});
-    if (running.empty()) later([this] { tell_over(); });
+    if (running.empty() && (!started->elastic || stopping_)) later([this] { tell_over(); });
   }
+  /// The rank says that it is in a group.
+  void enter(std::uint32_t rank, std::uint32_t epoch, std::uint32_t size) {
+    job::Membership membership{rank, epoch, 0, size};
+    membership.door = "door-of-" + std::to_string(rank) + ":1";
+    events_.on_membership(membership);
+  }
+  void enter(const job::Membership& membership) { events_.on_membership(membership); }
   void later(std::function<void()> task) {
     loop_.after(Duration::milliseconds(1), [alive = alive_, task = std::move(task)] {
       if (*alive) task();
@@ -68,6 +90,8 @@ class FakeCrew final : public job::RankCrew {
   }
 
   std::function<void()> on_started, on_gone;
+  std::function<void(const job::RestartRanks&)> on_restarted;
+  std::vector<job::RestartRanks> restarted;
   std::string meeting_host, input;
   std::optional<job::StartRanks> started;
   std::set<std::uint32_t> running;
@@ -82,7 +106,7 @@ class FakeCrew final : public job::RankCrew {
 
   EventLoop& loop_;
   job::CrewEvents events_;
-  bool over_ = false;
+  bool over_ = false, stopping_ = false;
   std::shared_ptr<bool> alive_;
 };
 
@@ -115,6 +139,9 @@ class FakeMachine final : public job::SessionHost {
     crew->on_started = [this] {
       if (on_started) on_started(*crew);
     };
+    crew->on_restarted = [this](const job::RestartRanks& order) {
+      if (on_restarted) on_restarted(*crew, order);
+    };
     return made;
   }
   void measure(const job::PathSurvey&, std::function<void(const job::SurveyedPaths&)> on_done) override { on_done({}); }
@@ -124,6 +151,7 @@ class FakeMachine final : public job::SessionHost {
   std::unique_ptr<job::MachineSession> session;
   FakeCrew* crew = nullptr;
   std::function<void(FakeCrew&)> on_started;
+  std::function<void(FakeCrew&, const job::RestartRanks&)> on_restarted;
   std::function<job::Offer(const job::Hail&, const LinkBinding&)> on_hail;  // unset: it makes an offer to all
   job::Hail hailed;
   std::uint32_t protocol = job::kProtocol, free_ranks = 4;

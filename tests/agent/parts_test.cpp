@@ -33,6 +33,8 @@ std::vector<Message> one_of_each() {
   start.preferred_directory = "/home";
   start.has_input = true;
   start.input_rank = 4;
+  start.elastic = true;
+  start.join = "10.0.0.7:4001,10.0.0.8:4002";
   return {Hail{1, "0.1.0", "home", "desk", "/opt/train", "/data", std::string(32, '\xfe'), std::string(64, '\0')},
           Offer{1, "0.1.0", "attic", 4, "no", 2, "10.0.0.1", "10.0.0.2", std::string(32, '\xfe'), std::string(64, '\1')},
           BindPort{"0.0.0.0", 5000, 5063},
@@ -43,7 +45,7 @@ std::vector<Message> one_of_each() {
           Output{3, true, std::string("a\0b", 3)},
           Credit{65536, true},
           Exit{3, 1, 9, true, 2},
-          Order{15, true, 5000},
+          Order{15, true, 5000, {3, 4}},
           Over{},
           Beat{},
           EchoRequest{3, std::string("a\0b", 3), 65536},
@@ -52,7 +54,9 @@ std::vector<Message> one_of_each() {
           SurveyedPaths{{SurveyedPath{7, 300'000, 100'000'000, "", 47'175, "timed out"}, SurveyedPath{8, 0, 0, "no answer"}}},
           Notice{"a sentence"},
           Input{std::string("a\0\xff", 3)},
-          InputTaken{}};
+          InputTaken{},
+          RestartRanks{{3, 5}, "10.0.0.7:4001", 1, 4, "10.0.0.7:4000"},
+          Membership{3, 2, 0x0123456789abcdefu, 3, "10.0.0.7:4001", 1, {0, 2}, "lost rank 0", 1'500}};
 }
 
 void make_program(const std::string& path, ::mode_t mode = 0755) {
@@ -114,6 +118,9 @@ TEST_CASE("messages that are cut short or hold too much are none; unknown ones s
     offer.signature = hail.signature;
     CHECK_FALSE(decode(bytes_of(encode(offer))));
   }
+  for (const RestartRanks& bad : {RestartRanks{}, RestartRanks{{3, 3}, "10.0.0.7:4001"}, RestartRanks{{3, 4}, "", 1, 2},
+                                  RestartRanks{{3}, "", 0, job::kMaxWorldSize + 1}})
+    CHECK_FALSE(decode(bytes_of(encode(bad))));
   RanksStarted started{std::vector<std::uint32_t>(kMaxRanksPerMachine + 1, 1)};
   CHECK_FALSE(decode(bytes_of(encode(started))));
 }

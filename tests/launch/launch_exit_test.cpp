@@ -56,6 +56,39 @@ TEST_CASE("an elastic job of which no rank ends well has failed as its first ran
   CHECK_THAT(outcome.err, Contains("rank 0 (pid ") && Contains("exited with code 3"));
 }
 
+TEST_CASE("a program that cannot go on without a lost rank is started anew on all ranks, a limited number of times") {
+  const std::string waits = "if [ $RINGLET_RANK = 1 ]; then exit 7; fi; exec sleep 1000";
+  const Outcome well = run_script({"--elastic", "2:3"}, "if [ $RINGLET_RESTARTS = 0 ]; then " + waits +
+                                                            "; fi; echo $RINGLET_RANK of $RINGLET_WORLD_SIZE, restart $RINGLET_RESTARTS");
+  CHECK(well.exit_code == 0);
+  CHECK(sorted_lines(well.out) == std::vector<std::string>{"[0] 0 of 3, restart 1", "[1] 1 of 3, restart 1", "[2] 2 of 3, restart 1"});
+  CHECK_THAT(well.err, Contains("exited with code 7, and is started again (1 of 3)"));
+  CHECK_THAT(well.err, Contains("all ranks went on to the end; started again: rank 0 (once), rank 1 (once), rank 2 (once)\n"));
+
+  const Outcome fails = run_script({"--elastic", "3:3", "--restarts", "1", "--linger", "0", "--json"}, waits);
+  CHECK(fails.exit_code == 7);
+  CHECK_THAT(fails.err,
+             Contains("fewer than 3 ranks are left: rank 0 (stopped, after 1 restart), rank 1 (exited with code 7, after 1 restart)"));
+  CHECK_THAT(fails.out, Contains("\"restarts\":1"));
+}
+
+TEST_CASE("a rank that is given up is missed by those that start anew without it") {
+  const Outcome outcome =
+      run_script({"--elastic", "2:3", "--restarts", "1"},
+                 "if [ $RINGLET_WORLD_SIZE = 2 ]; then echo two; exit 0; fi; if [ $RINGLET_RANK = 1 ]; then exit 7; fi; "
+                 "exec sleep 1000");
+  CHECK(outcome.exit_code == 0);
+  CHECK(sorted_lines(outcome.out) == std::vector<std::string>{"[0] two", "[2] two"});
+  CHECK_THAT(outcome.err, Contains("ranks 0, 2 went on to the end without rank 1 (exited with code 7, after 1 restart)"));
+}
+
+TEST_CASE("SIGTERM ends a job whose ranks wait to be started again") {
+  CommandProcess process(script_arguments({"--elastic", "1:2"}, "exit 3"));
+  process.wait_for_stderr("is started again");
+  process.send(SIGTERM);
+  CHECK(process.finish().exit_code == 128 + SIGTERM);
+}
+
 TEST_CASE("a rank killed by a signal gives 128 plus the signal") {
   const Outcome outcome = run_script({"-n", "2", "--linger", "0"}, "if [ $RINGLET_RANK = 1 ]; then kill -SEGV $$; fi; exec sleep 1000");
   CHECK(outcome.exit_code == 128 + SIGSEGV);

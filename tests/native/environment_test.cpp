@@ -252,6 +252,14 @@ TEST_CASE("ranks of an elastic group have a door where they listen, or where is 
   CHECK(configure({{"RINGLET_ELASTIC", "on"}}).hosts == std::vector<std::string>{"127.0.0.1"});
   CHECK(configure({{"RINGLET_ELASTIC", "on"}, {"RINGLET_TOKEN", "a token of this test alone"}}).hosts ==
         std::vector<std::string>{"0.0.0.0", "::"});
+  // One that was started as others of its machine may be joined by those alone.
+  CHECK(configure({{"RINGLET_ELASTIC", "on"},
+                   {"RINGLET_TOKEN", "a token of this test alone"},
+                   {"RINGLET_RANK", "0"},
+                   {"RINGLET_WORLD_SIZE", "1"},
+                   {"RINGLET_COORDINATOR", "127.0.0.1:5000"}})
+            .hosts == std::vector<std::string>{"127.0.0.1"});
+  CHECK(configure({{"RINGLET_ELASTIC", "on"}, {"RINGLET_MEMBERSHIP_FD", "9"}}).membership_descriptor == 9);
   Values ports = two;
   ports["RINGLET_COORDINATOR"] = "10.1.2.3:5000";
   ports["RINGLET_TOKEN"] = "a token of this test alone";

@@ -13,10 +13,41 @@ namespace {
 
 pid_t pid_of(const std::string& output, int rank) {
   const std::string mark = "rank " + std::to_string(rank) + " of 3 begins, process ";
-  const std::size_t at = output.find(mark);
+  const std::size_t at = output.rfind(mark);
   REQUIRE(at != std::string::npos);
   return static_cast<pid_t>(std::stol(output.substr(at + mark.size())));
 }
+
+/// Runs the example on three ranks, which are so slow that they are still there when one has been started again.
+class ElasticLaunch {
+ public:
+  explicit ElasticLaunch(std::vector<std::string> options) : process(arguments(std::move(options))) {
+    for (int rank = 0; rank < 3; ++rank) process.wait_for_stdout("rank " + std::to_string(rank) + " of 3 begins, process ");
+    process.wait_for_stdout("\n", 3);
+  }
+  void kill_rank(int rank) { ::kill(pid_of(process.out(), rank), SIGKILL); }
+
+  /// Checks that so many ranks ended with the same result, and returns how the job ended.
+  Outcome finish(int ranks) {
+    const Outcome outcome = process.finish();
+    CAPTURE(outcome.out, outcome.err);
+    std::multiset<std::string> results;
+    for (const std::string& line : sorted_lines(outcome.out))
+      if (const std::size_t at = line.find(" is done: "); at != std::string::npos) results.insert(line.substr(at));
+    CHECK(results.size() == static_cast<std::size_t>(ranks));
+    CHECK(std::set<std::string>(results.begin(), results.end()).size() == (ranks == 0 ? 0 : 1));
+    return outcome;
+  }
+
+  CommandProcess process;
+
+ private:
+  static std::vector<std::string> arguments(std::vector<std::string> options) {
+    options.insert(options.begin(), "launch");
+    options.insert(options.end(), {"--no-prefix", "--", RINGLET_ELASTIC_EXAMPLE, "1500", "2"});
+    return options;
+  }
+};
 
 }  // namespace
 
@@ -41,4 +72,62 @@ TEST_CASE("a job goes on without a rank that was killed, and all that are left e
   CHECK(done == 2);
   CHECK(results.size() == 1);
   CHECK_THAT(*results.begin(), Contains("y = 2.9999") || Contains("y = 3 "));
+}
+
+TEST_CASE("a rank that was killed, rank 0 too, comes back, and the group has its size again") {
+  const int victim = GENERATE(0, 1, 2);
+  ElasticLaunch launch({"--elastic", "2:3"});
+  launch.kill_rank(victim);
+  launch.process.wait_for_stderr("epoch 2: 3 ranks, 1 of them new");
+  const Outcome outcome = launch.finish(3);
+  CAPTURE(victim, outcome.out, outcome.err);
+  CHECK(outcome.exit_code == 0);
+  CHECK_THAT(outcome.err, Contains("epoch 1: 2 ranks without rank " + std::to_string(victim) + " of the epoch before, after "));
+  CHECK_THAT(outcome.err, Contains("was killed by SIGKILL, and is started again (1 of 3)"));
+  CHECK_THAT(outcome.err, Contains("all ranks went on to the end; started again: rank " + std::to_string(victim) + " (once)"));
+}
+
+TEST_CASE("a rank that has been started again as often as may be is missed, and the others go on") {
+  ElasticLaunch launch({"--elastic", "2:3", "--restarts", "1"});
+  launch.kill_rank(1);
+  launch.process.wait_for_stderr("epoch 2: 3 ranks, 1 of them new");
+  // The new process is the last rank of the group.
+  launch.process.wait_for_stdout("rank 2 of 3 begins, process ", 2);
+  launch.process.wait_for_stdout("\n", 4);
+  launch.kill_rank(2);
+  launch.process.wait_for_stderr("epoch 3: 2 ranks");
+  const Outcome outcome = launch.finish(2);
+  CAPTURE(outcome.out, outcome.err);
+  CHECK(outcome.exit_code == 0);
+  CHECK_THAT(outcome.err, Contains("is not started again, after 1 restart\n"));
+  CHECK_THAT(outcome.err, Contains("ranks 0, 2 went on to the end without rank 1 (killed by SIGKILL, after 1 restart)"));
+}
+
+TEST_CASE("with fewer ranks than the job needs, it ends as the rank did that is missing") {
+  ElasticLaunch launch({"--elastic", "3:3", "--restarts", "0", "--linger", "0"});
+  launch.kill_rank(1);
+  const Outcome outcome = launch.finish(0);
+  CAPTURE(outcome.out, outcome.err);
+  CHECK(outcome.exit_code == 128 + SIGKILL);
+  CHECK_THAT(outcome.err, Contains("fewer than 3 ranks are left: rank 0 (stopped), rank 1 (killed by SIGKILL), rank 2 (stopped)"));
+}
+
+TEST_CASE("where all ranks are killed at once, they start anew") {
+  ElasticLaunch launch({"--elastic", "2:3"});
+  for (int rank = 0; rank < 3; ++rank) launch.kill_rank(rank);
+  const Outcome outcome = launch.finish(3);
+  CAPTURE(outcome.out, outcome.err);
+  CHECK(outcome.exit_code == 0);
+  CHECK_THAT(outcome.err, Contains("starting anew, as a group of 3 ranks: ranks 0, 1, 2"));
+  CHECK_THAT(outcome.err, Contains("started again: rank 0 (once), rank 1 (once), rank 2 (once)"));
+}
+
+TEST_CASE("`ringlet status` shows how an elastic group has changed") {
+  const TemporaryDirectory directory;
+  ElasticLaunch launch({"--elastic", "2:3", "--env", "XDG_RUNTIME_DIR=" + directory.path()});
+  launch.kill_rank(0);
+  launch.process.wait_for_stderr("epoch 2: 3 ranks, 1 of them new");
+  const std::string shown = run_command({"status"}, {{"XDG_RUNTIME_DIR", directory.path()}}).out;
+  CHECK_THAT(shown, Contains("epoch 2; 1 rank lost and 1 joined") && Contains("the last change: 1 joined, after "));
+  launch.finish(3);
 }

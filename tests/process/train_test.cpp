@@ -121,6 +121,36 @@ TEST_CASE("a rank that is killed, rank 0 too, leaves no trace in the losses of t
     }
 }
 
+TEST_CASE("ranks that are all killed start anew, from their newest checkpoint") {
+  const std::string mode = GENERATE("", "--fully-shard");
+  const TemporaryDirectory directory;
+  const std::string saved = directory.path() + "/saved";
+  std::vector<std::string> arguments{"launch",    "--elastic",
+                                     "2:2",       "--no-prefix",
+                                     "--",        TRAIN_TEXT,
+                                     "--data",    write_text(directory),
+                                     "--layers",  "1",
+                                     "--width",   "32",
+                                     "--heads",   "2",
+                                     "--context", "32",
+                                     "--batch",   "8",
+                                     "--json",    "--steps",
+                                     "600",       "--checkpoint",
+                                     saved,       "--checkpoint-every",
+                                     "50"};
+  if (!mode.empty()) arguments.push_back(mode);
+  CommandProcess process(arguments);
+  process.wait_for_stderr("step 1/600");
+  while (!std::filesystem::exists(saved + "/step-00000050")) process.read_what_came();
+  for (const int rank : {1, 0}) ::kill(process_of_rank(process.pid(), rank), SIGKILL);
+  const Outcome outcome = process.finish();
+  CAPTURE(mode, outcome.out, outcome.err);
+  CHECK(outcome.exit_code == 0);
+  CHECK_THAT(outcome.err, Contains("starting anew, as a group of 2 ranks: ranks 0, 1"));
+  CHECK_THAT(outcome.err, Contains(" steps are done; "));
+  CHECK(last_line(outcome.out).at("steps").get<int>() <= 550);
+}
+
 TEST_CASE("a report that cannot be written is a failure") {
   const TemporaryDirectory directory;
   const Outcome outcome = run_script({"-n", "1"}, std::string(TRAIN_TEXT) + " --data " + write_text(directory) +

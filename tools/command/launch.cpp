@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
@@ -15,6 +17,7 @@ constexpr char kLaunchFooter[] = R"(Example:
   ringlet launch -n 4 -- ./train --epochs 3
   ringlet launch --hosts alpha,user@beta,gamma:2 --cwd /srv/model -- ./train
   ringlet launch --hostfile hosts.json -- ./train
+  ringlet launch --elastic 2:8 -n 4 -- ./train
 
 Each rank gets RINGLET_RANK, RINGLET_WORLD_SIZE and RINGLET_COORDINATOR; ringlet::init() needs nothing else. On a terminal also
 RINGLET_TERMINAL_COLUMNS, the width that is left for a rank's own progress bar. On one machine the ranks get a RINGLET_TOKEN of their own unless
@@ -31,20 +34,35 @@ A hostfile is one of these; all but "ssh" may be left out, and the first of "ips
   MLX's      {"backend": "ring", "envs": ["K=V"], "hosts": [{"ssh": "alpha", "ips": ["10.0.0.7"]}, {"ssh": "beta", "ips": []}]}
   lines      alpha slots=2
 
-Exit codes: 0 if all ranks exited with 0, else that of the first rank that failed (128 + signal if a signal killed it);
+With --elastic MIN:MAX a rank that fails is started again after 1 s, twice as long after each further failure (30 s at most), and joins those that live.
+If none does, all start anew. The job goes on while MIN ranks run or will, and has come to its end when one exits with 0. The last line says what
+became of each rank, and how often it was started again.
+
+Exit codes: 0 if all ranks exited with 0 (with --elastic: if one did), else that of the first rank that failed for good (128 + signal if a signal killed it);
 126 or 127 if PROGRAM cannot be run, 128 + signal after SIGINT or SIGTERM, 2 for a mistake on the command line or in the hostfile,
 1 if a host cannot be used or is lost.)";
 
+std::optional<std::string> check_bounds(const LaunchLine& line, const RankBounds& bounds) {
+  const int ranks = line.options.world_size;
+  if (ranks >= bounds.least && ranks <= bounds.most) return std::nullopt;
+  return fmt::format("--elastic {}: the job begins with {} ranks; give -n within these bounds", *line.elastic, ranks);
+}
+
 std::optional<std::string> convert(LaunchLine& line, const HostsLine& hosts, std::optional<int> ranks, launch::HostsPlan& plan) {
   if (auto mistake = convert_hosts_line(hosts, ranks, plan)) return mistake;
+  RankBounds bounds;
+  if (auto mistake = convert_elastic(line, bounds)) return mistake;
   if (!hosts.used()) {
+    if (!ranks && line.elastic && !line.elastic->empty()) ranks = bounds.most;
     if (!ranks) return "--ranks is required: how many ranks to start, as in -n 4; or name machines with --hosts";
     line.options.world_size = *ranks;
     if (auto mistake = check_ranks("-n", *ranks)) return mistake;
+    if (auto mistake = check_bounds(line, bounds)) return mistake;
     return convert_launch_line(line);
   }
   line.options.world_size = 0;
   for (const launch::Host& host : plan.hosts) line.options.world_size += *host.slots;
+  if (auto mistake = check_bounds(line, bounds)) return mistake;
   if (auto mistake = convert_launch_line(line)) return mistake;
   return find_secret("launch", line.options);
 }

@@ -23,6 +23,8 @@ namespace ringlet::command {
 
 namespace {
 
+constexpr int kRestarts = 3;  // of each rank, where nothing else is said
+
 /// Ranks may run in another directory, where a relative path would name another file.
 void make_token_file_absolute() {
   const auto file = native::process_variable("RINGLET_TOKEN_FILE");
@@ -45,8 +47,28 @@ void declare_job_options(CLI::App& app, JobLine& line) {
 }
 
 void declare_elastic_option(CLI::App& app, JobLine& line) {
-  app.add_flag("--elastic", line.elastic,
-               "Where a rank is lost the others go on, if the program can (docs/elastic.md); the exit code is 0 if one of them ends well");
+  app.add_option(
+         "--elastic", line.elastic,
+         "Where a rank is lost the others go on, if the program can (docs/elastic.md); the exit code is 0 if one of them ends well. "
+         "With bounds, such as 2:8, ranks that fail are started again, and the job ends where fewer than MIN ranks can be had")
+      ->expected(0, 1)
+      ->type_name("[MIN:MAX]");
+  app.add_option("--restarts", line.restarts, "How often each rank is started again; 3 where --elastic has bounds, else 0");
+}
+
+std::optional<std::string> convert_elastic(const JobLine& line, RankBounds& bounds) {
+  constexpr int kMaxRestarts = 1'000'000;
+  if (line.restarts && !line.elastic) return "--restarts goes with --elastic: ranks are started again where the others go on meanwhile";
+  if (line.restarts && (*line.restarts < 0 || *line.restarts > kMaxRestarts))
+    return fmt::format("--restarts {}: give a number from 0 to {}", *line.restarts, kMaxRestarts);
+  if (!line.elastic || line.elastic->empty()) return std::nullopt;
+  const auto colon = line.elastic->find(':');
+  const int most = bounds.most;
+  if (colon == std::string::npos || !CLI::detail::lexical_cast(line.elastic->substr(0, colon), bounds.least) ||
+      !CLI::detail::lexical_cast(line.elastic->substr(colon + 1), bounds.most) || bounds.least < 1 || bounds.least > bounds.most ||
+      bounds.most > most)
+    return fmt::format("--elastic {}: write it as MIN:MAX, such as 2:8, with numbers of ranks from 1 to {}", *line.elastic, most);
+  return std::nullopt;
 }
 
 void declare_launch_options(CLI::App& app, LaunchLine& line) {
@@ -92,7 +114,14 @@ std::optional<std::string> convert_job_line(const JobLine& line, job::JobOptions
     job.start.environment.push_back(std::move(*variable));
   }
   job.prefix = !line.no_prefix;
-  job.end.elastic = line.elastic;
+  RankBounds bounds;
+  if (auto mistake = convert_elastic(line, bounds)) return mistake;
+  job.most = bounds.most;
+  if (line.elastic) {
+    job::RestartPolicy::Options& elastic = job.end.elastic.emplace();
+    elastic.least = bounds.least;
+    elastic.limit = line.restarts.value_or(line.elastic->empty() ? 0 : kRestarts);
+  }
   if (line.elastic) job.start.environment.insert(job.start.environment.begin(), {"RINGLET_ELASTIC", "on"});
   if (auto mistake = convert_seconds("--grace", line.grace_seconds, job.end.grace)) return mistake;
   if (auto mistake = convert_seconds("--linger", line.linger_seconds, job.end.linger)) return mistake;

@@ -15,7 +15,14 @@ namespace ringlet::command {
 struct JobLine {
   std::vector<std::string> command, environment;
   double grace_seconds = 5, linger_seconds = 2;
-  bool no_prefix = false, quiet = false, elastic = false;
+  bool no_prefix = false, quiet = false;
+  std::optional<std::string> elastic;  // "2:8", or empty
+  std::optional<int> restarts;
+};
+
+/// How many ranks an elastic job has.
+struct RankBounds {
+  int least = 1, most = static_cast<int>(job::kMaxWorldSize);
 };
 
 /// The options that `launch` and `serve` have in common.
@@ -30,7 +37,7 @@ std::uint32_t terminal_columns();
 
 /// Declares what is in JobLine.
 void declare_job_options(CLI::App& app, JobLine& line);
-/// Declares --elastic, which `serve` has not: a world with browsers is not elastic.
+/// Declares --elastic and --restarts, which `serve` has not: a world with browsers is not elastic.
 void declare_elastic_option(CLI::App& app, JobLine& line);
 /// Declares all options but the number of ranks.
 void declare_launch_options(CLI::App& app, LaunchLine& line);
@@ -44,6 +51,9 @@ std::optional<std::string> convert_seconds(const char* name, double seconds, Dur
 
 /// Returns a sentence where one machine cannot have so many ranks.
 std::optional<std::string> check_ranks(const char* name, int ranks);
+
+/// Reads the bounds of --elastic; returns a sentence where they are none, or where --restarts cannot be.
+std::optional<std::string> convert_elastic(const JobLine& line, RankBounds& bounds);
 
 /// Bring the values into the form of a job, or of the launcher; return a sentence where one is wrong.
 std::optional<std::string> convert_job_line(const JobLine& line, job::JobOptions& job);

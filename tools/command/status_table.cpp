@@ -71,6 +71,24 @@ Cells status_row(const Json& rank) {
           text_or_dash(rank, "links")};
 }
 
+/// Returns a text such as "; epoch 2; 1 rank lost and 1 joined; the last change: without rank 0, after 12.3 ms: lost rank 0", or nothing.
+std::string changes_text(const Json& elastic) {
+  if (!elastic.is_object()) return "";
+  const auto lost = elastic.value("lost_ranks", std::uint64_t{0}), joined = elastic.value("joined_ranks", std::uint64_t{0});
+  std::string text =
+      fmt::format("; epoch {}; {} {} lost and {} joined", elastic.value("epoch", 0), lost, lost == 1 ? "rank" : "ranks", joined);
+  const Json change = elastic.value("change", Json());
+  if (!change.is_object()) return text;
+  const Json gone = change.value("lost", Json::array());
+  std::string ranks;
+  for (const Json& rank : gone) ranks += (ranks.empty() ? "" : ", ") + rank.dump();
+  text += "; the last change: ";
+  if (!gone.empty()) text += fmt::format("without {} {}", gone.size() == 1 ? "rank" : "ranks", ranks);
+  if (const int count = change.value("joined", 0); count > 0) text += fmt::format("{} joined", count);
+  text += fmt::format(", after {:.1f} ms", seconds_of(change, "milliseconds"));
+  return change.value("cause", Json()).is_string() ? text + ": " + change["cause"].get<std::string>() : text;
+}
+
 }  // namespace
 
 std::vector<std::string> status_table(const Json& report, bool colours) {
@@ -84,7 +102,7 @@ std::vector<std::string> status_table(const Json& report, bool colours) {
   }
   std::string title = fmt::format("world {}: {} ranks", text_or_dash(report, "world"), text_or_dash(report, "size"));
   if (report.contains("failure") && report["failure"].is_string()) title += ", failed: " + report["failure"].get<std::string>();
-  lines.insert(lines.begin(), title);
+  lines.insert(lines.begin(), title + changes_text(report.value("elastic", Json())));
   return lines;
 }
 

@@ -50,6 +50,12 @@ void EndPolicy::note_lost(const std::string& why, bool started) {
     linger();
 }
 
+void EndPolicy::give_up(std::string why) {
+  if (stage_ != Stage::running) return;
+  lack_ = std::move(why);
+  linger();
+}
+
 void EndPolicy::linger() {
   stage_ = Stage::lingering;
   linger_timer_ = loop_.after(options_.linger, [this] { stop(SIGTERM, options_.grace); });
@@ -76,6 +82,11 @@ void EndPolicy::stop(int signal_number, Duration grace) {
   actions_.stop(signal_number, grace);
 }
 
+int EndPolicy::failure_code() const {
+  if (!first_failed_) return 1;
+  return first_failed_->signal ? 128 + *first_failed_->signal : first_failed_->code.value_or(1);
+}
+
 JobResult EndPolicy::make_result(std::vector<RankExit> ranks) const {
   JobResult result;
   result.ranks = std::move(ranks);
@@ -86,16 +97,23 @@ JobResult EndPolicy::make_result(std::vector<RankExit> ranks) const {
   if (!error_.empty()) {
     result.exit_code = error_code_;
     result.error = error_;
+  } else if (!lack_.empty()) {
+    result.exit_code = failure_code();
+    result.message = lack_ + (lost_.empty() ? "" : "; " + lost_) + ": " + describe_failed(result.ranks);
   } else if (options_.elastic && some_succeeded && stage_ == Stage::running) {
-    if (!succeeded) result.message = describe_survival(result.ranks);
+    const std::string again = describe_restarts(result.ranks);
+    if (!succeeded)
+      result.message = describe_survival(result.ranks) + again;
+    else if (!again.empty())
+      result.message = "all ranks went on to the end" + again;
     result.first_failed.reset();
   } else if (!lost_.empty()) {
     result.exit_code = 1;
     const std::string lost = list_ranks(result.ranks, [](const RankExit& rank) { return rank.lost; });
     result.message = lost_ + (lost.empty() ? "" : "; it had " + lost + ", which it ends by itself") + describe_stopped(result.ranks);
   } else if (first_failed_) {
-    result.exit_code = first_failed_->signal ? 128 + *first_failed_->signal : *first_failed_->code;
-    result.message = describe_failure(result.ranks, first_failed_->rank);
+    result.exit_code = failure_code();
+    result.message = describe_failure(result.ranks, first_failed_->rank) + describe_restarts(result.ranks);
   } else if (stop_signal_) {
     result.exit_code = succeeded ? 0 : 128 + *stop_signal_;
     result.message = "got " + signal_name(*stop_signal_) + describe_stopped(result.ranks);

@@ -7,6 +7,7 @@
 
 #include "core/ports/event_loop.hpp"
 #include "tools/job/job_result.hpp"
+#include "tools/job/restart_policy.hpp"
 
 namespace ringlet::job {
 
@@ -18,7 +19,8 @@ class EndPolicy {
   struct Options {
     Duration linger = Duration::seconds(2);  // from the first failure to SIGTERM for the other ranks
     Duration grace = Duration::seconds(5);   // from SIGTERM to SIGKILL
-    bool elastic = false;                    // the others go on when a rank fails or a machine is lost
+    /// Set: the others go on when a rank fails or a machine is lost, and ranks are started again.
+    std::optional<RestartPolicy::Options> elastic{};
   };
   struct Actions {
     /// The signal now, SIGKILL after `grace`, to all ranks; where none was started yet, none will be.
@@ -32,10 +34,12 @@ class EndPolicy {
   EndPolicy(const EndPolicy&) = delete;
   EndPolicy& operator=(const EndPolicy&) = delete;
 
-  /// A rank of `program` has ended, after those that were noted before.
+  /// A rank of `program` has ended, after those that were noted before, and is not started again.
   void note_exit(const RankExit& exit, const std::string& program);
   /// A machine is lost, with ranks that had not ended; `why` is a sentence. Without `started` nothing runs anywhere.
   void note_lost(const std::string& why, bool started);
+  /// An elastic job ends like others after a failure, since it has too few ranks; `why` says so.
+  void give_up(std::string why);
   /// Ends all ranks. The first cause counts: exit code and sentence.
   void fail(int exit_code, std::string text);
   /// SIGINT and SIGTERM end the job, the second SIGINT at once; others are passed on.
@@ -49,7 +53,8 @@ class EndPolicy {
  private:
   enum class Stage { running, lingering, stopping };
 
-  bool has_cause() const { return !error_.empty() || !lost_.empty() || first_failed_ || stop_signal_; }
+  bool has_cause() const { return !error_.empty() || !lost_.empty() || !lack_.empty() || first_failed_ || stop_signal_; }
+  int failure_code() const;
   void linger();
   void stop(int signal_number, Duration grace);
 
@@ -59,7 +64,7 @@ class EndPolicy {
   TimerId linger_timer_ = 0;
   Stage stage_ = Stage::running;
   std::optional<RankExit> first_failed_;
-  std::string lost_;
+  std::string lost_, lack_;
   std::optional<int> stop_signal_;
   std::string error_;
   int error_code_ = 0;

@@ -1,6 +1,7 @@
 #include "tools/job/job.hpp"
 
 #include <fmt/format.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <utility>
@@ -30,7 +31,21 @@ Job::Job(EventLoop& loop, JobOptions options, std::vector<Candidate> candidates,
                      for (JobMachine& machine : machines_)
                        if (machine.channel) machine.channel->send(Order{static_cast<std::uint32_t>(signal_number), false, 0});
                    }}) {
-  for (Candidate& candidate : candidates) machines_.emplace_back().candidate = std::move(candidate);
+  for (Candidate& candidate : candidates) machines_.add(std::move(candidate));
+  if (options_.end.elastic) make_restarter();
+}
+
+void Job::make_restarter() {
+  Restarter::Actions actions;
+  actions.join = [this](const std::vector<int>& ranks, const std::string& doors) { join_again(ranks, doors); };
+  actions.start_anew = [this](const std::vector<int>& ranks) { start_anew(ranks); };
+  actions.stop = [this](const std::vector<int>& ranks) {
+    machines_.stop(ranks, {static_cast<std::uint32_t>(SIGTERM), true, milliseconds(options_.end.grace)});
+  };
+  actions.give_up = [this](std::string why) { policy_.give_up(std::move(why)); };
+  actions.end = [this] { stop_all(SIGTERM, options_.end.grace); };
+  actions.say = [this](const std::string& text) { events_.on_notice(text); };
+  restarter_.emplace(loop_, *options_.end.elastic, std::move(actions));
 }
 
 Job::~Job() {
@@ -141,12 +156,9 @@ void Job::choose() {
 
 void Job::seat_ranks(const std::vector<std::size_t>& chosen, const std::vector<int>& ranks) {
   for (std::size_t i = 0; i < chosen.size(); ++i) {
-    JobMachine& machine = machines_[chosen[i]];
-    machine.first_rank = static_cast<int>(ranks_.size());
-    machine.ranks = ranks[i];
-    for (int rank = 0; rank < machine.ranks; ++rank) ranks_.push_back({static_cast<int>(ranks_.size()), machine.candidate.name});
-    if (machine.ranks > 0) continue;
-    machine.over = true;
+    machines_.give_ranks(chosen[i], ranks[i]);
+    if (ranks[i] > 0) continue;
+    machines_[chosen[i]].over = true;
     drop_channel(chosen[i]);
   }
   first_machine_ = chosen.front();
@@ -154,21 +166,29 @@ void Job::seat_ranks(const std::vector<std::size_t>& chosen, const std::vector<i
 
 void Job::bind_port() {
   stage_ = Stage::opening;
-  events_.on_chosen(ranks_);
+  events_.on_chosen(machines_.ranks());
   loop_.cancel(timer_);
   if (options_.answer_time) timer_ = loop_.after(*options_.answer_time, [this] { on_start_late(); });
-  const JobMachine& first = machines_[first_machine_];
-  const std::string& host = first.candidate.meeting_host;
-  MeetingPoint meeting{{host.find(':') == std::string::npos ? "0.0.0.0" : "::", 0}, host};
-  if (first.ranks == static_cast<int>(ranks_.size())) meeting = {{"127.0.0.1", 0}, "127.0.0.1"};
-  if (options_.choose_meeting) {
-    std::vector<Offer> offers;
-    for (const JobMachine& machine : machines_)
-      if (machine.channel) offers.push_back(*machine.offer);
-    meeting = options_.choose_meeting(offers);
-  }
+  ask_to_listen(first_machine_, machines_[first_machine_].ranks == machines_.rank_count());
+}
+
+/// `alone`: no other machine has ranks.
+void Job::ask_to_listen(std::size_t first, bool alone) {
+  const MeetingPoint meeting = choose_meeting(first, alone);
   coordinator_ = meeting.reached_as;
-  first.channel->send(meeting.listen);
+  machines_[first].channel->send(meeting.listen);
+}
+
+MeetingPoint Job::choose_meeting(std::size_t first, bool alone) const {
+  if (options_.choose_meeting) {
+    std::vector<Participant> participants;
+    for (std::size_t i = 0; i < machines_.size(); ++i)
+      if (machines_[i].channel && machines_[i].ranks > 0) participants.push_back({i, *machines_[i].offer});
+    return options_.choose_meeting(participants);
+  }
+  if (alone) return {{"127.0.0.1", 0}, "127.0.0.1"};
+  const std::string& host = machines_[first].candidate.meeting_host;
+  return {{host.find(':') == std::string::npos ? "0.0.0.0" : "::", 0}, host};
 }
 
 void Job::on_start_late() {
@@ -180,13 +200,16 @@ void Job::on_start_late() {
 }
 
 void Job::on(std::size_t index, const PortBound& opened) {
-  if (stage_ != Stage::opening || index != first_machine_)
+  const bool renews = renewal_ && index == renewal_->machine;
+  if (!renews && (stage_ != Stage::opening || index != first_machine_))
     return on_lost(index, {Errc::protocol_error, "it opened a place to meet that nobody asked for"});
   stage_ = Stage::started;
   coordinator_ = to_string(Address{coordinator_, static_cast<std::uint16_t>(opened.port)});
+  if (renews) return start_renewed();
   if (events_.on_listening) events_.on_listening(static_cast<int>(opened.port));
   for (JobMachine& machine : machines_)
     if (machine.channel) machine.channel->send(make_start(machine));
+  for (int rank = 0; restarter_ && rank < machines_.rank_count(); ++rank) restarter_->add(false);
 }
 
 StartRanks Job::make_start(const JobMachine& machine) const {
@@ -194,27 +217,26 @@ StartRanks Job::make_start(const JobMachine& machine) const {
   StartRanks start = options_.start;
   start.first_rank = static_cast<std::uint32_t>(machine.first_rank);
   start.ranks = static_cast<std::uint32_t>(machine.ranks);
-  start.world_size = static_cast<std::uint32_t>(ranks_.size());
+  start.world_size = static_cast<std::uint32_t>(machines_.rank_count());
   start.coordinator = coordinator_;
   start.program = candidate.program;
   start.environment.insert(start.environment.begin(), candidate.environment.begin(), candidate.environment.end());
   start.directory = candidate.directory;
   start.grace_ms = milliseconds(options_.end.grace);
+  start.elastic = restarter_.has_value();
   if (options_.prefix && start.terminal_columns > 0) {
-    const auto prefix = static_cast<std::uint32_t>(rank_prefix(0, static_cast<int>(ranks_.size()), candidate.name).size());
+    const auto prefix = static_cast<std::uint32_t>(rank_prefix(0, machines_.rank_count(), candidate.name).size());
     start.terminal_columns = std::max(start.terminal_columns, prefix + 1) - prefix;
   }
   return start;
 }
 
 void Job::on(std::size_t index, const RanksStarted& started) {
-  JobMachine& machine = machines_[index];
-  if (machine.started || static_cast<int>(started.pids.size()) != machine.ranks || stage_ != Stage::started)
+  const bool again = machines_[index].started;
+  if (stage_ != Stage::started || !machines_.note_started(index, started))
     return on_lost(index, {Errc::protocol_error, "it started other ranks than it was asked to"});
-  machine.started = true;
-  for (int i = 0; i < machine.ranks; ++i)
-    ranks_[static_cast<std::size_t>(machine.first_rank + i)].pid = static_cast<int>(started.pids[static_cast<std::size_t>(i)]);
-  if (!std::all_of(machines_.begin(), machines_.end(), [](const JobMachine& one) { return one.started || one.ranks == 0; })) return;
+  if (again || !std::all_of(machines_.begin(), machines_.end(), [](const JobMachine& one) { return one.started || one.ranks == 0; }))
+    return;
   loop_.cancel(timer_);
   events_.on_started();
 }
@@ -229,12 +251,13 @@ std::string Job::words_of(std::size_t index, const std::string& text) const {
 }
 
 void Job::on(std::size_t index, const Output& output) {
-  if (find_rank(index, output.rank) == nullptr) return on_lost(index, {Errc::protocol_error, "it sent output of a rank that is not its"});
+  if (machines_.find_rank(index, output.rank) == nullptr)
+    return on_lost(index, {Errc::protocol_error, "it sent output of a rank that is not its"});
   events_.on_output(index, output);
 }
 
 void Job::on(std::size_t index, const Exit& exit) {
-  RankExit* rank = find_rank(index, exit.rank);
+  RankExit* rank = machines_.find_rank(index, exit.rank);
   if (rank == nullptr || rank->ended())
     return on_lost(index, {Errc::protocol_error, "it told the end of a rank that is not its, or has ended"});
   if (exit.signal != 0)
@@ -243,18 +266,30 @@ void Job::on(std::size_t index, const Exit& exit) {
     rank->code = static_cast<int>(exit.code);
   rank->stopped = exit.stopped;
   rank->exec_error = static_cast<int>(exit.exec_error);
-  policy_.note_exit(*rank, machines_[index].candidate.program);
+  const bool returns = restarter_ && rank->exec_error == 0 && restarter_->note_exit(*rank);
+  if (!returns) policy_.note_exit(*rank, machines_[index].candidate.program);
+  const auto over = [](const RankExit& one) { return one.ended() || one.lost; };
+  // Its machines wait for the end of an elastic job, and it waits for nobody that lingers.
+  if (restarter_ && restarter_->finished() && !stopping() && std::all_of(machines_.ranks().begin(), machines_.ranks().end(), over))
+    stop_all(SIGTERM, options_.end.grace);
+}
+
+void Job::on(std::size_t index, const Membership& membership) {
+  if (!restarter_ || machines_.find_rank(index, membership.rank) == nullptr)
+    return on_lost(index, {Errc::protocol_error, "it told of a group of a rank that is not its"});
+  restarter_->note_member(membership);
 }
 
 void Job::on(std::size_t index, const InputTaken&) {
-  if (!options_.start.has_input || find_rank(index, options_.start.input_rank) == nullptr)
+  if (!options_.start.has_input || machines_.find_rank(index, options_.start.input_rank) == nullptr)
     return on_lost(index, {Errc::protocol_error, "it took standard input that it does not get"});
   if (events_.on_input_taken) events_.on_input_taken();
 }
 
 void Job::send_input(std::string_view bytes) {
   for (std::size_t i = 0; i < machines_.size(); ++i)
-    if (machines_[i].channel && find_rank(i, options_.start.input_rank) != nullptr) machines_[i].channel->send(Input{std::string(bytes)});
+    if (machines_[i].channel && machines_.find_rank(i, options_.start.input_rank) != nullptr)
+      machines_[i].channel->send(Input{std::string(bytes)});
 }
 
 void Job::on(std::size_t index, const Over&) {
@@ -270,11 +305,10 @@ void Job::on_lost(std::size_t index, const Status& status) {
   drop_channel(index);
   if (machine.over) return;
   machine.over = true;
-  for (int i = 0; i < machine.ranks; ++i) {
-    RankExit& rank = ranks_[static_cast<std::size_t>(machine.first_rank + i)];
-    rank.lost = !rank.ended();
-  }
+  for (const int rank : machines_.lose(index))
+    if (restarter_) restarter_->note_lost(rank);
   policy_.note_lost(why, stage_ == Stage::started);
+  if (renewal_) leave_renewal(index);
   finish_if_over();
 }
 
@@ -284,6 +318,7 @@ void Job::fail(int exit_code, std::string text) {
 
 void Job::stop_all(int signal_number, Duration grace) {
   loop_.cancel(timer_);
+  if (restarter_) restarter_->finish();
   for (std::size_t i = 0; i < machines_.size(); ++i) {
     JobMachine& machine = machines_[i];
     if (!machine.channel || machine.over) continue;
@@ -298,19 +333,46 @@ void Job::stop_all(int signal_number, Duration grace) {
   finish_if_over();
 }
 
+// --- ranks that are started again ---
+
+void Job::join_again(const std::vector<int>& ranks, const std::string& doors) {
+  for (const auto& [index, its] : machines_.by_machine(ranks)) machines_.restart(index, its, {{}, doors});
+}
+
+void Job::start_anew(const std::vector<int>& ranks) {
+  const auto machines = machines_.by_machine(ranks);
+  if (machines.empty()) return;
+  renewal_ = Renewal{machines.begin()->first, ranks};
+  ask_to_listen(renewal_->machine, machines.size() == 1);
+}
+
+void Job::start_renewed() {
+  const std::vector<int> ranks = std::exchange(renewal_, std::nullopt)->ranks;
+  if (stopping()) return;
+  std::uint32_t first = 0;
+  for (const auto& [index, its] : machines_.by_machine(ranks)) {
+    machines_.restart(index, its, {{}, {}, first, static_cast<std::uint32_t>(ranks.size()), coordinator_});
+    first += static_cast<std::uint32_t>(its.size());
+  }
+}
+
+/// Where the machine was to listen, another one does.
+void Job::leave_renewal(std::size_t index) {
+  std::vector<int> left;
+  for (const int rank : renewal_->ranks)
+    if (machines_.find_rank(index, static_cast<std::uint32_t>(rank)) == nullptr) left.push_back(rank);
+  renewal_->ranks = left;
+  if (index == renewal_->machine) start_anew(left);
+}
+
 void Job::take_output(std::size_t machine, bool error, std::size_t bytes) {
   if (machines_[machine].channel && bytes > 0) machines_[machine].channel->send(Credit{static_cast<std::uint32_t>(bytes), error});
 }
 
 bool Job::ranks_over() const {
-  return std::all_of(ranks_.begin(), ranks_.end(), [](const RankExit& rank) { return rank.ended() || rank.lost; });
-}
-
-RankExit* Job::find_rank(std::size_t index, std::uint32_t rank) {
-  const JobMachine& machine = machines_[index];
-  const auto first = static_cast<std::uint32_t>(machine.first_rank);
-  if (rank < first || rank >= first + static_cast<std::uint32_t>(machine.ranks)) return nullptr;
-  return &ranks_[rank];
+  return std::all_of(machines_.ranks().begin(), machines_.ranks().end(), [this](const RankExit& rank) {
+    return (rank.ended() || rank.lost) && !(restarter_ && restarter_->counts(rank.rank));
+  });
 }
 
 void Job::finish_if_over() {
@@ -319,9 +381,10 @@ void Job::finish_if_over() {
   ended_ = true;
   loop_.cancel(timer_);
   policy_.finish();
+  if (restarter_) restarter_->finish();
   loop_.defer(alive_.wrap([this] {
     for (JobMachine& machine : machines_) machine.channel.reset();
-    events_.on_end(policy_.make_result(ranks_));
+    events_.on_end(policy_.make_result(machines_.ranks()));
   }));
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -9,25 +8,23 @@
 
 #include "core/base/alive_guard.hpp"
 #include "tools/job/end_policy.hpp"
+#include "tools/job/job_machines.hpp"
 #include "tools/job/machine_choice.hpp"
 #include "tools/job/message_channel.hpp"
+#include "tools/job/restarter.hpp"
 
 namespace ringlet::job {
-
-/// A machine that may take part.
-struct Candidate {
-  std::string name{};                   // empty: the one that runs the job
-  std::string program{};                // its path there
-  std::string meeting_host{};           // its address as the other machines reach it
-  std::optional<int> ranks{};           // how many it gets; unset: as RankWish has it
-  std::string directory{};              // empty: where its agent was started, or the preferred directory
-  std::vector<Variable> environment{};  // before that of the job, which holds
-};
 
 /// Where rank 0's machine listens for the others, and how they reach it.
 struct MeetingPoint {
   BindPort listen;  // port 0: any that is free
   std::string reached_as;
+};
+
+/// A machine that takes part, by its number, and its offer.
+struct Participant {
+  std::size_t machine = 0;
+  Offer offer;
 };
 
 /// The program's arguments and limits.
@@ -36,6 +33,7 @@ struct JobOptions {
   StartRanks start{};  // the order to start, as far as it is the same for all machines
   RankWish wish{};
   int at_least = 1;            // machines
+  int most = kMaxWorldSize;    // ranks of an elastic job
   bool every_machine = false;  // a machine that does not take part is a failure
   bool prefix = true;          // rank_prefix() stands before each line
   EndPolicy::Options end{};
@@ -45,8 +43,8 @@ struct JobOptions {
   /// Once enough machines have answered, the others have so long after the last answer, unless each is needed (`every_machine`). Unset: as
   /// `answer_time` says.
   std::optional<Duration> straggler_time{};
-  /// Gets the offers of the machines that take part, rank 0's first. Unset: the ranks meet at the first one's meeting_host.
-  std::function<MeetingPoint(const std::vector<Offer>&)> choose_meeting{};
+  /// Gets the machines that take part, rank 0's first. Unset: the ranks meet at the first one's meeting_host.
+  std::function<MeetingPoint(const std::vector<Participant>&)> choose_meeting{};
   /// Proves in the question who asks, for this channel. Unset: the way to the machines is proof enough, as ssh is.
   std::function<void(Hail&, const LinkBinding&)> introduce{};
   /// Says in a sentence why the machine that made the offer on this channel is not the candidate, or may not take part; nothing where all
@@ -55,7 +53,7 @@ struct JobOptions {
 };
 
 /// Runs one job on several machines, which may be this one alone: asks who would, spreads the ranks, has them started, and ends all when
-/// one fails. Belongs to the loop's thread.
+/// one fails, or in an elastic job has that one started again. Belongs to the loop's thread.
 class Job {
  public:
   struct Events {
@@ -93,16 +91,11 @@ class Job {
 
  private:
   enum class Stage { asking, opening, started };
-  struct JobMachine {
-    Candidate candidate;
-    std::unique_ptr<MessageChannel> channel;  // none: not reached, takes no part, or is lost
-    bool answered = false;                    // takes part or does not
-    std::optional<Offer> offer;
-    int first_rank = 0, ranks = 0;
-    bool started = false;
-    bool over = false;  // nothing runs there, or it is lost
+  /// All ranks of an elastic job are to start anew, and one machine has been asked to listen for them.
+  struct Renewal {
+    std::size_t machine = 0;
+    std::vector<int> ranks;
   };
-
   void on_message(std::size_t index, Message message);
   void on(std::size_t index, Offer& offer);
   void on(std::size_t index, const PortBound& opened);
@@ -112,6 +105,7 @@ class Job {
   void on(std::size_t index, const Exit& exit);
   void on(std::size_t index, const Notice& notice);
   void on(std::size_t index, const InputTaken&);
+  void on(std::size_t index, const Membership& membership);
   void on(std::size_t index, const Over&);
   template <class Other>
   void on(std::size_t index, const Other&) {
@@ -126,19 +120,26 @@ class Job {
   void wait_for_stragglers();
   void seat_ranks(const std::vector<std::size_t>& chosen, const std::vector<int>& ranks);
   void bind_port();
+  void ask_to_listen(std::size_t first, bool alone);
+  MeetingPoint choose_meeting(std::size_t first, bool alone) const;
+  void make_restarter();
+  void join_again(const std::vector<int>& ranks, const std::string& doors);
+  void start_anew(const std::vector<int>& ranks);
+  void start_renewed();
+  void leave_renewal(std::size_t index);
   StartRanks make_start(const JobMachine& machine) const;
   std::string words_of(std::size_t index, const std::string& text) const;
   void on_start_late();
   void stop_all(int signal_number, Duration grace);
   void finish_if_over();
-  RankExit* find_rank(std::size_t index, std::uint32_t rank);
 
   EventLoop& loop_;
   const JobOptions options_;
   Events events_;
-  std::deque<JobMachine> machines_;
-  std::vector<RankExit> ranks_;
+  JobMachines machines_;
   EndPolicy policy_;
+  std::optional<Restarter> restarter_;  // of an elastic job
+  std::optional<Renewal> renewal_;
   Stage stage_ = Stage::asking;
   std::size_t first_machine_ = 0;  // rank 0's
   std::string coordinator_;

@@ -49,28 +49,46 @@ std::string describe_stopped(const std::vector<RankExit>& ranks) {
   return stopped.empty() ? "" : "; stopped " + stopped;
 }
 
+std::string describe_end(const RankExit& rank) {
+  const std::string how =
+      rank.signal ? "was killed by " + signal_name(*rank.signal) : fmt::format("exited with code {}", rank.code.value_or(0));
+  return fmt::format("rank {}{} (pid {}) {}", rank.rank, rank.machine.empty() ? "" : " on " + rank.machine, rank.pid, how);
+}
+
 std::string describe_failure(const std::vector<RankExit>& ranks, int first_failed) {
   std::vector<RankExit> others = ranks;
   const RankExit first = others[static_cast<std::size_t>(first_failed)];
   others.erase(others.begin() + first_failed);
-  const std::string how = first.signal ? "was killed by " + signal_name(*first.signal) : fmt::format("exited with code {}", *first.code);
   const std::string after = list_ranks(others, [](const RankExit& rank) { return !rank.stopped && !rank.succeeded() && rank.ended(); });
-  return fmt::format("rank {}{} (pid {}) {}{}{}", first.rank, first.machine.empty() ? "" : " on " + first.machine, first.pid, how,
-                     describe_stopped(ranks), after.empty() ? "" : "; after it failed " + after);
+  return describe_end(first) + describe_stopped(ranks) + (after.empty() ? "" : "; after it failed " + after);
 }
 
-std::string describe_survival(const std::vector<RankExit>& ranks) {
+std::string describe_failed(const std::vector<RankExit>& ranks) {
   std::vector<std::string> gone;
   for (const RankExit& rank : ranks) {
     if (rank.succeeded()) continue;
-    const std::string how = rank.lost     ? "lost with its machine"
-                            : rank.signal ? "killed by " + signal_name(*rank.signal)
-                            : rank.code   ? fmt::format("exited with code {}", *rank.code)
-                                          : "not started";
-    gone.push_back(fmt::format("rank {}{} ({})", rank.rank, rank.machine.empty() ? "" : " on " + rank.machine, how));
+    const std::string how = rank.lost      ? "lost with its machine"
+                            : rank.stopped ? "stopped"
+                            : rank.signal  ? "killed by " + signal_name(*rank.signal)
+                            : rank.code    ? fmt::format("exited with code {}", *rank.code)
+                                           : "not started";
+    const std::string again = rank.restarts == 0 ? "" : fmt::format(", after {} restart{}", rank.restarts, rank.restarts == 1 ? "" : "s");
+    gone.push_back(fmt::format("rank {}{} ({}{})", rank.rank, rank.machine.empty() ? "" : " on " + rank.machine, how, again));
   }
+  return fmt::format("{}", fmt::join(gone, ", "));
+}
+
+std::string describe_restarts(const std::vector<RankExit>& ranks) {
+  std::vector<std::string> again;
+  for (const RankExit& rank : ranks)
+    if (rank.restarts > 0)
+      again.push_back(fmt::format("rank {} ({})", rank.rank, rank.restarts == 1 ? "once" : fmt::format("{} times", rank.restarts)));
+  return again.empty() ? "" : fmt::format("; started again: {}", fmt::join(again, ", "));
+}
+
+std::string describe_survival(const std::vector<RankExit>& ranks) {
   const std::string left = list_ranks(ranks, [](const RankExit& rank) { return rank.succeeded(); });
-  return fmt::format("{} went on to the end without {}", left, fmt::join(gone, ", "));
+  return fmt::format("{} went on to the end without {}", left, describe_failed(ranks));
 }
 
 std::string rank_prefix(int rank, int world_size, const std::string& machine) {

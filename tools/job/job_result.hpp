@@ -16,15 +16,16 @@ struct RankExit {
   bool stopped = false;  // still ran when it was told to end
   bool lost = false;     // ran on a machine that can no longer be asked
   int exec_error = 0;    // errno, where the process could not become the program
+  int restarts = 0;      // how often it was started again; all else is of the last time
 
   bool succeeded() const noexcept { return code == 0; }
   bool ended() const noexcept { return code || signal; }
 };
 
 struct JobResult {
-  /// 0 if all ranks exited with 0, in an elastic job one of them; the first failed rank's code, or 128 + signal; 126 or 127 if the program
-  /// cannot be run or nobody allows it; 128 + signal after a forwarded SIGINT or SIGTERM; 141 if the reader of stdout went away; 2 for a
-  /// mistake in the options; 1 where a machine was lost, and otherwise.
+  /// 0 if all ranks exited with 0, in an elastic job one of them; the code of the first rank that failed for good, or 128 + signal; 126 or
+  /// 127 if the program cannot be run or nobody allows it; 128 + signal after a forwarded SIGINT or SIGTERM; 141 if the reader of stdout
+  /// went away; 2 for a mistake in the options; 1 where a machine was lost, and otherwise.
   int exit_code = 0;
   std::optional<int> first_failed;
   std::vector<RankExit> ranks;
@@ -39,9 +40,15 @@ std::string signal_name(int signal_number);
 std::string list_ranks(const std::vector<RankExit>& ranks, bool (*chosen)(const RankExit&));
 /// "; stopped ranks 0, 1", or nothing.
 std::string describe_stopped(const std::vector<RankExit>& ranks);
+/// "rank 2 on attic (pid 1234) exited with code 3", or "was killed by SIGKILL".
+std::string describe_end(const RankExit& rank);
 /// "rank 2 on attic (pid 1234) exited with code 3; stopped ranks 0, 1; after it failed rank 4".
 std::string describe_failure(const std::vector<RankExit>& ranks, int first_failed);
 
+/// "rank 0 (stopped), rank 1 (killed by SIGKILL, after 3 restarts), rank 3 on attic (lost with its machine)": those that did not end well.
+std::string describe_failed(const std::vector<RankExit>& ranks);
+/// "; started again: rank 1 (2 times), rank 3 (once)", or nothing.
+std::string describe_restarts(const std::vector<RankExit>& ranks);
 /// "ranks 0, 2 went on to the end without rank 1 (killed by SIGKILL), rank 3 on attic (lost with its machine)".
 std::string describe_survival(const std::vector<RankExit>& ranks);
 

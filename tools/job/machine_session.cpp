@@ -47,8 +47,10 @@ void MachineSession::on(Hail hail) {
 }
 
 void MachineSession::on(const BindPort& open) {
-  if (!hail_ || crew_) return close("it asked out of turn for a place to meet");
-  make_crew();
+  // The job may have ended here while the question was under way.
+  if (elastic_ && (!running_ || end_reason_)) return;
+  if (!hail_ || (crew_ && !elastic_)) return close("it asked out of turn for a place to meet");
+  if (!crew_) make_crew();
   const auto port = crew_->open_coordinator(open);
   opened_ = true;
   if (port.ok()) return send(PortBound{port.value()});
@@ -72,6 +74,7 @@ void MachineSession::on(StartRanks start) {
   grace_ = Duration::milliseconds(start.grace_ms);
   if (!crew_) make_crew();
   running_ = true;
+  elastic_ = start.elastic;
   wants_input_ = start.has_input && start.input_rank >= start.first_rank && start.input_rank - start.first_rank < start.ranks;
   events_.on_started(job_);
   const auto pids = crew_->start(start);
@@ -79,6 +82,19 @@ void MachineSession::on(StartRanks start) {
     send(RanksStarted{pids.value()});
   else
     send(Failed{1, pids.status().text()});
+}
+
+void MachineSession::on(const RestartRanks& restart) {
+  if (elastic_ && (!running_ || end_reason_)) return;
+  const auto belongs = [&](std::uint32_t rank) {
+    const auto first = static_cast<std::uint32_t>(job_.first_rank);
+    return rank >= first && rank - first < static_cast<std::uint32_t>(job_.ranks);
+  };
+  if (!elastic_ || !std::all_of(restart.ranks.begin(), restart.ranks.end(), belongs))
+    return close("it asked out of turn to start ranks again");
+  const auto pids = crew_->restart(restart);
+  if (pids.ok()) return send(RanksStarted{pids.value()});
+  send(Failed{1, pids.status().text()});
 }
 
 void MachineSession::on(const Credit& credit) {
@@ -94,8 +110,11 @@ void MachineSession::on(const Order& order) {
   // end() has stopped the ranks already; only an order to kill them at once adds to it.
   if (order.stop && end_reason_ && order.grace_ms > 0) return;
   const int number = static_cast<int>(order.signal);
-  if (order.stop)
-    crew_->stop(number, std::min(Duration::milliseconds(order.grace_ms), grace_));
+  const Duration grace = std::min(Duration::milliseconds(order.grace_ms), grace_);
+  if (order.stop && elastic_ && !order.ranks.empty())
+    crew_->stop_ranks(order.ranks, number, grace);
+  else if (order.stop)
+    crew_->stop(number, grace);
   else
     crew_->send(number);
 }
@@ -128,6 +147,7 @@ void MachineSession::make_crew() {
   CrewEvents events;
   events.on_output = [this](Output output) { on_output(std::move(output)); };
   events.on_exit = [this](const Exit& exit) { send(exit); };
+  events.on_membership = [this](const Membership& membership) { send(membership); };
   events.on_notice = [this](const std::string& text) { send(Notice{text}); };
   events.on_input_taken = [this] {
     wants_input_ = true;

@@ -66,6 +66,7 @@ class MachineSession {
   void on(Hail hail);
   void on(const BindPort& open);
   void on(StartRanks start);
+  void on(const RestartRanks& restart);
   void on(const Credit& credit);
   void on(const Order& order);
   void on(const Input& input);
@@ -92,6 +93,7 @@ class MachineSession {
   bool surveying_ = false;
   bool refused_ = false;  // nothing but the end may follow
   bool opened_ = false, running_ = false, over_ = false;
+  bool elastic_ = false;      // the ranks that run may be started again
   bool wants_input_ = false;  // the last Input has been taken, or none has come
   Duration grace_ = Duration::seconds(5);
   std::array<std::size_t, 2> output_under_way_{};  // of stdouts and of stderrs

@@ -1,5 +1,8 @@
 #include "tools/job/messages.hpp"
 
+#include <algorithm>
+#include <functional>
+
 #include "core/wire/fields.hpp"
 
 namespace ringlet::job {
@@ -59,6 +62,16 @@ static void visit_fields(auto& fields, Is<StartRanks> auto& start) {
   fields.bytes(13, start.preferred_directory);
   fields.flag(14, start.has_input);
   fields.number(15, start.input_rank);
+  fields.flag(16, start.elastic);
+  fields.text(17, start.join);
+}
+
+static void visit_fields(auto& fields, Is<RestartRanks> auto& restart) {
+  fields.numbers(1, restart.ranks, kMaxRanksPerMachine);
+  fields.text(2, restart.join);
+  fields.number(3, restart.first_rank);
+  fields.number(4, restart.world_size);
+  fields.text(5, restart.coordinator);
 }
 
 static void visit_fields(auto& fields, Is<RanksStarted> auto& started) { fields.numbers(1, started.pids, kMaxRanksPerMachine); }
@@ -91,6 +104,19 @@ static void visit_fields(auto& fields, Is<Order> auto& order) {
   fields.number(1, order.signal);
   fields.flag(2, order.stop);
   fields.number(3, order.grace_ms);
+  fields.numbers(4, order.ranks, kMaxRanksPerMachine);
+}
+
+static void visit_fields(auto& fields, Is<Membership> auto& membership) {
+  fields.number(1, membership.rank);
+  fields.number(2, membership.epoch);
+  fields.fixed(3, membership.lineage);
+  fields.number(4, membership.world_size);
+  fields.text(5, membership.door);
+  fields.number(6, membership.joined);
+  fields.numbers(7, membership.lost, kMaxWorldSize);
+  fields.text(8, membership.cause);
+  fields.number(9, membership.pause_us);
 }
 
 static void visit_fields(auto&, Is<Over> auto&) {}
@@ -146,6 +172,12 @@ bool in_range(const PortBound& opened) { return opened.port > 0 && opened.port <
 bool in_range(const StartRanks& start) {
   return start.ranks > 0 && start.ranks <= kMaxRanksPerMachine && start.world_size <= kMaxWorldSize && start.ranks <= start.world_size &&
          start.first_rank <= start.world_size - start.ranks && (!start.has_input || start.input_rank < start.world_size);
+}
+bool in_range(const RestartRanks& restart) {
+  const auto count = static_cast<std::uint32_t>(restart.ranks.size());
+  const bool ascends = std::adjacent_find(restart.ranks.begin(), restart.ranks.end(), std::greater_equal<>()) == restart.ranks.end();
+  const bool meets = restart.world_size <= kMaxWorldSize && count <= restart.world_size && restart.first_rank <= restart.world_size - count;
+  return count > 0 && ascends && (!restart.join.empty() || meets);
 }
 bool in_range(const Failed& failed) { return failed.exit_code > 0 && failed.exit_code <= kMaxExitCode; }
 bool in_range(const Exit& exit) { return exit.code <= kMaxExitCode && exit.signal <= kMaxSignal; }

@@ -12,7 +12,7 @@
 namespace ringlet::job {
 
 /// Two that speak different protocols do nothing together but tell each other.
-inline constexpr std::uint32_t kProtocol = 3;
+inline constexpr std::uint32_t kProtocol = 4;
 inline constexpr std::size_t kMaxArguments = 1 << 18;
 inline constexpr std::size_t kMaxVariables = 1 << 14;
 inline constexpr std::size_t kMaxRanksPerMachine = 224;
@@ -72,6 +72,8 @@ struct StartRanks {
   std::string preferred_directory{};
   bool has_input = false;
   std::uint32_t input_rank = 0;
+  bool elastic = false;
+  std::string join{};
   friend bool operator==(const StartRanks&, const StartRanks&) = default;
 };
 
@@ -110,6 +112,7 @@ struct Order {
   std::uint32_t signal = 0;
   bool stop = false;
   std::uint32_t grace_ms = 0;
+  std::vector<std::uint32_t> ranks{};
   friend bool operator==(const Order&, const Order&) = default;
 };
 
@@ -168,9 +171,29 @@ struct InputTaken {
   friend bool operator==(const InputTaken&, const InputTaken&) = default;
 };
 
+struct RestartRanks {
+  std::vector<std::uint32_t> ranks;
+  std::string join{};
+  std::uint32_t first_rank = 0, world_size = 0;
+  std::string coordinator{};
+  friend bool operator==(const RestartRanks&, const RestartRanks&) = default;
+};
+
+struct Membership {
+  std::uint32_t rank = 0, epoch = 0;
+  std::uint64_t lineage = 0;
+  std::uint32_t world_size = 0;
+  std::string door{};
+  std::uint32_t joined = 0;
+  std::vector<std::uint32_t> lost{};
+  std::string cause{};
+  std::uint64_t pause_us = 0;
+  friend bool operator==(const Membership&, const Membership&) = default;
+};
+
 /// In the order of their tags.
 using Message = std::variant<Hail, Offer, BindPort, PortBound, StartRanks, RanksStarted, Failed, Output, Credit, Exit, Order, Over, Beat,
-                             EchoRequest, Echo, PathSurvey, SurveyedPaths, Notice, Input, InputTaken>;
+                             EchoRequest, Echo, PathSurvey, SurveyedPaths, Notice, Input, InputTaken, RestartRanks, Membership>;
 
 std::string encode(const Message& message);
 

@@ -28,7 +28,8 @@ Json to_json(const job::JobResult& result, const char* machine_key) {
                      {"pid", rank.pid != 0 ? Json(rank.pid) : Json(nullptr)},
                      {"code", or_null(rank.code)},
                      {"signal", or_null(rank.signal)},
-                     {"stopped", rank.stopped}});
+                     {"stopped", rank.stopped},
+                     {"restarts", rank.restarts}});
     if (!rank.machine.empty()) ranks.back()[machine_key] = rank.machine;
     if (rank.lost) ranks.back()["lost"] = true;
   }

@@ -1,16 +1,14 @@
 #include "tools/launch/launcher.hpp"
 
-#include <unistd.h>
-
-#include <array>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "tools/job/local_channel.hpp"
 #include "tools/launch/guest_list.hpp"
 #include "tools/launch/job_runner.hpp"
-#include "tools/launch/launch_error.hpp"
 #include "tools/launch/local_machine.hpp"
+#include "tools/launch/pipe.hpp"
 #include "tools/launch/pipe_reader.hpp"
 
 namespace ringlet::launch {
@@ -21,14 +19,12 @@ namespace {
 class GuestWatch {
  public:
   GuestWatch(UvLoop& loop, int guests, RankOutput& output) : guests_(guests) {
-    std::array<uv_os_sock_t, 2> ends{};
-    if (const int error = uv_socketpair(SOCK_STREAM, 0, ends.data(), UV_NONBLOCK_PIPE, 0); error != 0)
-      throw LaunchError(1, std::string("cannot open a pair of sockets: ") + uv_strerror(error));
-    writer.reset(ends[1]);
+    PipeEnds ends = open_socket_pair();
+    writer = std::move(ends.write_end);
     const auto on_bytes = [this, &output](std::string_view bytes) {
       for (const std::string& sentence : guests_.feed(bytes)) output.say(sentence);
     };
-    reader_.emplace(loop.uv(), UniqueFd(ends[0]), on_bytes, [] {});
+    reader_.emplace(loop.uv(), std::move(ends.read_end), on_bytes, [] {});
   }
   UniqueFd writer;  // rank 0 inherits it
 
@@ -57,7 +53,7 @@ job::JobResult launch(const LaunchOptions& options) {
 
   job::JobOptions job = options.job;
   job.answer_time.reset();  // this machine answers, however busy it is
-  job.choose_meeting = [&options](const std::vector<job::Offer>&) {
+  job.choose_meeting = [&options](const std::vector<job::Participant>&) {
     return job::MeetingPoint{options.listen_at, host_here(options.listen_at.host)};
   };
   job::Candidate here;

@@ -51,15 +51,44 @@ Result<std::uint16_t> LocalCrew::open_coordinator(const job::BindPort& asked) {
 Result<std::vector<std::uint32_t>> LocalCrew::start(const job::StartRanks& start) {
   started_ = true;
   start_ = start;
+  return start_or_stop([this] { start_ranks(); });
+}
+
+/// Returns the ids of the processes that `start` has started.
+Result<std::vector<std::uint32_t>> LocalCrew::start_or_stop(const std::function<void()>& start) {
+  const std::size_t before = seats_.size();
   try {
-    start_ranks();
+    start();
   } catch (const LaunchError& error) {
     stop(SIGTERM, {});
     return Status(Errc::io_error, error.what());
   }
   std::vector<std::uint32_t> pids;
-  for (const auto& seat : seats_) pids.push_back(static_cast<std::uint32_t>(seat->process.exit().pid));
+  for (std::size_t i = before; i < seats_.size(); ++i) pids.push_back(static_cast<std::uint32_t>(seats_[i]->process.exit().pid));
   return pids;
+}
+
+Result<std::vector<std::uint32_t>> LocalCrew::restart(const job::RestartRanks& restart) {
+  seats_.erase(std::remove_if(seats_.begin(), seats_.end(), [](const auto& seat) { return is_over(*seat); }), seats_.end());
+  job::StartRanks again = start_;
+  again.join = restart.join;
+  if (again.join.empty()) {
+    again.world_size = restart.world_size;
+    again.coordinator = restart.coordinator;
+  }
+  return start_or_stop([&] {
+    RankStart start{again, settings_, failure_reports_.get(), guard_->registration_fd(), {}};
+    if (coordinator_) start.inherited_by_rank_0.push_back({"RINGLET_COORDINATOR_FD", coordinator_.get()});
+    // Another process has read a part of what came through a pipe.
+    start.stdin_fd = settings_.inherits_stdin ? STDIN_FILENO : -1;
+    for (std::size_t i = 0; i < restart.ranks.size(); ++i) {
+      const int rank = static_cast<int>(restart.ranks[i]);
+      start.restarts = ++restarts_[rank];
+      start.number = again.join.empty() ? static_cast<int>(restart.first_rank + i) : rank;
+      start_rank(start, rank);
+    }
+    coordinator_.reset();
+  });
 }
 
 void LocalCrew::start_ranks() {
@@ -71,6 +100,7 @@ void LocalCrew::start_ranks() {
   });
   PipeEnds failures = open_pipe(UV_NONBLOCK_PIPE, 0);
   failures_ = std::move(failures.read_end);
+  failure_reports_ = std::move(failures.write_end);
   PipeEnds input;
   if (start_.has_input && !settings_.inherits_stdin) {
     input = open_pipe(0, UV_NONBLOCK_PIPE);
@@ -78,10 +108,13 @@ void LocalCrew::start_ranks() {
     input_.emplace(loop_.uv(), input_writer_.get());
     input_->on_drained = [this] { later(events_.on_input_taken); };
   }
-  RankStart start{start_, settings_, failures.write_end.get(), guard_->registration_fd(), settings_.inherited};
+  RankStart start{start_, settings_, failure_reports_.get(), guard_->registration_fd(), settings_.inherited};
   if (coordinator_) start.inherited_by_rank_0.push_back({"RINGLET_COORDINATOR_FD", coordinator_.get()});
   start.stdin_fd = settings_.inherits_stdin ? STDIN_FILENO : input.read_end.get();
-  for (std::uint32_t i = 0; i < start_.ranks; ++i) start_rank(start, static_cast<int>(start_.first_rank + i));
+  for (std::uint32_t i = 0; i < start_.ranks; ++i) {
+    start.number = static_cast<int>(start_.first_rank + i);
+    start_rank(start, start.number);
+  }
   // From here on rank 0 alone listens.
   coordinator_.reset();
 }
@@ -92,8 +125,19 @@ void LocalCrew::start_rank(const RankStart& start, int rank) {
     deaths_.push_back(&seat);
     later([this] { note_deaths(); });
   };
-  auto [out, err] = seat.process.start(start, on_dead, [this] { later([this] { note_deaths(); }); });
+  auto [out, err, memberships] = seat.process.start(start, on_dead, [this] { later([this] { note_deaths(); }); });
   seat.readers = {read(rank, false, std::move(out)), read(rank, true, std::move(err))};
+  if (memberships) watch_membership(seat, std::move(memberships));
+}
+
+void LocalCrew::watch_membership(Seat& seat, UniqueFd fd) {
+  const auto on_bytes = [this, &seat, rank = seat.process.exit().rank](std::string_view bytes) {
+    for (job::Membership& membership : seat.lines.feed(bytes)) {
+      membership.rank = static_cast<std::uint32_t>(rank);
+      later([this, membership] { events_.on_membership(membership); });
+    }
+  };
+  seat.memberships = std::make_unique<PipeReader>(loop_.uv(), std::move(fd), on_bytes, [this] { later([this] { finish_if_over(); }); });
 }
 
 std::unique_ptr<PipeReader> LocalCrew::read(int rank, bool error, UniqueFd fd) {
@@ -143,6 +187,13 @@ void LocalCrew::stop(int signal_number, Duration grace) {
   sweep();
 }
 
+void LocalCrew::stop_ranks(const std::vector<std::uint32_t>& ranks, int signal_number, Duration grace) {
+  for (const auto& seat : seats_)
+    if (std::find(ranks.begin(), ranks.end(), static_cast<std::uint32_t>(seat->process.exit().rank)) != ranks.end())
+      seat->process.stop(signal_number, time_after(grace));
+  sweep();
+}
+
 void LocalCrew::sweep() {
   const auto now = RankProcess::Clock::now();
   bool waiting = false;
@@ -155,8 +206,9 @@ void LocalCrew::sweep() {
       guard_->forget(process.exit().pid);
       for (const auto& reader : seat->readers)
         if (reader) reader->end_after_present_bytes();
+      if (seat->memberships) seat->memberships->end_after_present_bytes();
     }
-    waiting = waiting || (!gone && (stopping_ || process.reaped()));
+    waiting = waiting || (!gone && (stopping_ || process.stopping() || process.reaped()));
   }
   loop_.cancel(sweep_timer_);
   if (waiting) sweep_timer_ = loop_.after(kSweepInterval, [this] { sweep(); });
@@ -179,14 +231,16 @@ void LocalCrew::write_input(std::string_view bytes) {
   input_writer_.reset();
 }
 
+bool LocalCrew::is_over(const Seat& seat) {
+  const RankProcess& process = seat.process;
+  const auto read = [](const auto& reader) { return !reader || reader->ended(); };
+  return (!process.started() || process.unkillable() || (process.gone() && seat.noted)) &&
+         std::all_of(seat.readers.begin(), seat.readers.end(), read) && read(seat.memberships);
+}
+
 void LocalCrew::finish_if_over() {
-  const auto over = [](const auto& seat) {
-    const RankProcess& process = seat->process;
-    const auto read = [](const auto& reader) { return !reader || reader->ended(); };
-    return (!process.started() || process.unkillable() || (process.gone() && seat->noted)) &&
-           std::all_of(seat->readers.begin(), seat->readers.end(), read);
-  };
-  if (!started_ || over_ || !std::all_of(seats_.begin(), seats_.end(), over)) return;
+  if (!started_ || over_ || (start_.elastic && !stopping_)) return;
+  if (!std::all_of(seats_.begin(), seats_.end(), [](const auto& seat) { return is_over(*seat); })) return;
   over_ = true;
   if (guard_)
     guard_->dismiss([this] { later(events_.on_over); });

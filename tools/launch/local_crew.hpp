@@ -3,6 +3,8 @@
 #include <array>
 #include <chrono>
 #include <deque>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,6 +13,7 @@
 #include "core/base/alive_guard.hpp"
 #include "tools/job/rank_crew.hpp"
 #include "tools/launch/guard.hpp"
+#include "tools/launch/membership_lines.hpp"
 #include "tools/launch/output_stream.hpp"
 #include "tools/launch/pipe_reader.hpp"
 #include "tools/launch/rank_process.hpp"
@@ -27,8 +30,10 @@ class LocalCrew final : public job::RankCrew {
 
   Result<std::uint16_t> open_coordinator(const job::BindPort& asked) override;
   Result<std::vector<std::uint32_t>> start(const job::StartRanks& start) override;
+  Result<std::vector<std::uint32_t>> restart(const job::RestartRanks& restart) override;
   void send(int signal_number) override;
   void stop(int signal_number, Duration grace) override;
+  void stop_ranks(const std::vector<std::uint32_t>& ranks, int signal_number, Duration grace) override;
   void hold_output(bool error, bool held) override;
   void write_input(std::string_view bytes) override;
 
@@ -37,12 +42,17 @@ class LocalCrew final : public job::RankCrew {
     explicit Seat(uv_loop_t* loop, int rank) : process(loop, rank) {}
     RankProcess process;
     std::array<std::unique_ptr<PipeReader>, 2> readers;  // of stdout and stderr
-    bool noted = false;                                  // its exit has been told
-    bool forgotten = false;                              // the guard knows that no process is left
+    std::unique_ptr<PipeReader> memberships;             // of an elastic job
+    MembershipLines lines;
+    bool noted = false;      // its exit has been told
+    bool forgotten = false;  // the guard knows that no process is left
   };
 
+  Result<std::vector<std::uint32_t>> start_or_stop(const std::function<void()>& start);
   void start_ranks();
   void start_rank(const RankStart& start, int rank);
+  void watch_membership(Seat& seat, UniqueFd fd);
+  static bool is_over(const Seat& seat);
   std::unique_ptr<PipeReader> read(int rank, bool error, UniqueFd fd);
   void note_deaths();
   void note_exit(Seat& seat);
@@ -59,9 +69,10 @@ class LocalCrew final : public job::RankCrew {
   UniqueFd input_writer_;
   std::optional<OutputStream> input_;
   std::optional<Guard> guard_;
-  UniqueFd failures_;  // where helpers report that they cannot become the program
-  std::vector<std::unique_ptr<Seat>> seats_;
-  std::deque<Seat*> deaths_;  // those whose exit is not yet told, first death first
+  UniqueFd failures_, failure_reports_;       // where helpers report that they cannot become the program
+  std::vector<std::unique_ptr<Seat>> seats_;  // one for each process
+  std::map<int, int> restarts_;               // by rank
+  std::deque<Seat*> deaths_;                  // those whose exit is not yet told, first death first
   TimerId sweep_timer_ = 0;
   std::array<bool, 2> held_{};
   bool started_ = false, stopping_ = false, over_ = false;

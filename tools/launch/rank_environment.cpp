@@ -12,10 +12,10 @@ namespace ringlet::launch {
 
 namespace {
 
-constexpr std::array<std::string_view, 13> kReserved{
-    "RINGLET_TERMINAL_COLUMNS", "RINGLET_RANK",    "RINGLET_WORLD_SIZE", "RINGLET_COORDINATOR", "RINGLET_COORDINATOR_FD",
-    "RINGLET_HOSTFILE",         "MLX_RANK",        "MLX_HOSTFILE",       "MLX_WORLD_SIZE",      "RINGLET_GUESTS",
-    "RINGLET_LISTEN",           "RINGLET_PAGE_FD", "RINGLET_PRESENCE_FD"};
+constexpr std::array<std::string_view, 15> kReserved{
+    "RINGLET_TERMINAL_COLUMNS", "RINGLET_RANK",    "RINGLET_WORLD_SIZE",  "RINGLET_COORDINATOR",   "RINGLET_COORDINATOR_FD",
+    "RINGLET_HOSTFILE",         "MLX_RANK",        "MLX_HOSTFILE",        "MLX_WORLD_SIZE",        "RINGLET_GUESTS",
+    "RINGLET_LISTEN",           "RINGLET_PAGE_FD", "RINGLET_PRESENCE_FD", "RINGLET_MEMBERSHIP_FD", "RINGLET_RESTARTS"};
 
 std::string_view name_part(std::string_view entry) { return entry.substr(0, entry.find('=')); }
 
@@ -36,22 +36,26 @@ std::optional<std::string> find_reserved(const std::vector<job::Variable>& varia
   return std::nullopt;
 }
 
-std::vector<std::string> make_rank_environment(const job::StartRanks& job, const CrewSettings& settings, int rank) {
+std::vector<std::string> make_rank_environment(const RankStart& start) {
+  const job::StartRanks& job = start.job;
+  const CrewSettings& settings = start.settings;
   const auto replaced = [&](std::string_view name) {
     return is_reserved_variable(name) || (name == "RINGLET_TOKEN" && !job.token.empty()) ||
-           (name == "RINGLET_PORTS" && !settings.ports.any()) ||
+           (name == "RINGLET_PORTS" && !settings.ports.any()) || (name == "RINGLET_JOIN" && !job.join.empty()) ||
            std::any_of(job.environment.begin(), job.environment.end(), [&](const job::Variable& added) { return added.name == name; });
   };
   std::vector<std::string> result;
   for (char** entry = environ; *entry != nullptr; ++entry)
     if (!replaced(name_part(*entry))) result.emplace_back(*entry);
-  result.push_back(fmt::format("RINGLET_RANK={}", rank));
+  result.push_back(fmt::format("RINGLET_RANK={}", start.number));
   result.push_back(fmt::format("RINGLET_WORLD_SIZE={}", job.world_size + static_cast<std::uint32_t>(settings.guests)));
   result.push_back(fmt::format("RINGLET_COORDINATOR={}", job.coordinator));
   if (settings.guests > 0) {
     result.push_back(fmt::format("RINGLET_GUESTS={}", settings.guests));
     result.push_back(fmt::format("RINGLET_LISTEN={}", settings.guest_host));
   }
+  if (job.elastic) result.push_back(fmt::format("RINGLET_RESTARTS={}", start.restarts));
+  if (!job.join.empty()) result.push_back("RINGLET_JOIN=" + job.join);
   if (!settings.ports.any()) result.push_back("RINGLET_PORTS=" + to_string(settings.ports));
   if (!job.token.empty()) result.push_back("RINGLET_TOKEN=" + job.token);
   if (job.terminal_columns > 0) result.push_back(fmt::format("RINGLET_TERMINAL_COLUMNS={}", job.terminal_columns));

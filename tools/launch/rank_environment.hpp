@@ -19,8 +19,8 @@ std::optional<std::string> find_reserved(const std::vector<job::Variable>& varia
 
 /// "NAME=VALUE" strings for one rank: this process' own environment without the variables that say where another group meets, then
 /// RINGLET_RANK, RINGLET_WORLD_SIZE, RINGLET_COORDINATOR, with guests RINGLET_GUESTS and RINGLET_LISTEN, the job's RINGLET_TOKEN where it
-/// has one, RINGLET_PORTS where its machine has chosen some, RINGLET_TERMINAL_COLUMNS where a terminal shows the output, then the job's own
-/// variables.
-std::vector<std::string> make_rank_environment(const job::StartRanks& job, const CrewSettings& settings, int rank);
+/// has one, RINGLET_PORTS where its machine has chosen some, RINGLET_TERMINAL_COLUMNS where a terminal shows the output, in an elastic job
+/// RINGLET_RESTARTS and, where the rank joins others, RINGLET_JOIN, then the job's own variables.
+std::vector<std::string> make_rank_environment(const RankStart& start);
 
 }  // namespace ringlet::launch

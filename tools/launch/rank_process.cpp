@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 
 #include "tools/launch/internal_commands.hpp"
@@ -20,7 +19,7 @@ namespace ringlet::launch {
 namespace {
 
 // Beyond the standard three, a descriptor keeps its number: no other that the rank inherits can have the same.
-std::vector<int> make_descriptors(const RankStart& start, int rank, const PipeEnds& out, const PipeEnds& err) {
+std::vector<int> make_descriptors(const RankStart& start, int rank, const PipeEnds& out, const PipeEnds& err, const UniqueFd& memberships) {
   const bool reads = start.job.has_input && static_cast<int>(start.job.input_rank) == rank;
   std::vector<int> descriptors{reads ? start.stdin_fd : -1, out.write_end.get(), err.write_end.get()};
   const auto inherit = [&](int fd) {
@@ -30,26 +29,30 @@ std::vector<int> make_descriptors(const RankStart& start, int rank, const PipeEn
   };
   inherit(start.failure_fd);
   inherit(start.guard_fd);
-  if (rank == 0)
+  if (memberships) inherit(memberships.get());
+  if (start.number == 0)
     for (const InheritedFd& inherited : start.inherited_by_rank_0) inherit(inherited.fd);
   return descriptors;
 }
 
 }  // namespace
 
-std::array<UniqueFd, 2> RankProcess::start(const RankStart& start, std::function<void()> on_dead, std::function<void()> on_reaped) {
+RankPipes RankProcess::start(const RankStart& start, std::function<void()> on_dead, std::function<void()> on_reaped) {
   // A rank gets a blocking end: programs do not expect EAGAIN on stdout.
   PipeEnds out = open_pipe(UV_NONBLOCK_PIPE, 0);
   PipeEnds err = open_pipe(UV_NONBLOCK_PIPE, 0);
-  std::vector<std::string> environment = make_rank_environment(start.job, start.settings, exit_.rank);
-  if (exit_.rank == 0)
+  PipeEnds memberships = start.job.elastic ? open_socket_pair() : PipeEnds{};
+  std::vector<std::string> environment = make_rank_environment(start);
+  if (memberships.write_end) environment.push_back(fmt::format("RINGLET_MEMBERSHIP_FD={}", memberships.write_end.get()));
+  if (start.number == 0)
     for (const InheritedFd& inherited : start.inherited_by_rank_0)
       environment.push_back(fmt::format("{}={}", inherited.variable, inherited.fd));
   std::vector<std::string> arguments{start.settings.helper_path,     kRankCommand,
                                      std::to_string(::getpid()),     std::to_string(start.failure_fd),
                                      std::to_string(start.guard_fd), start.job.program};
   arguments.insert(arguments.end(), start.job.arguments.begin(), start.job.arguments.end());
-  ChildOptions child{std::move(arguments), make_descriptors(start, exit_.rank, out, err), std::move(environment), start.job.directory};
+  ChildOptions child{std::move(arguments), make_descriptors(start, exit_.rank, out, err, memberships.write_end), std::move(environment),
+                     start.job.directory};
   on_dead_ = std::move(on_dead);
   on_reaped_ = std::move(on_reaped);
   const auto reap = [this](std::int64_t status, int signal_number) { on_exit(status, signal_number); };
@@ -65,7 +68,7 @@ std::array<UniqueFd, 2> RankProcess::start(const RankStart& start, std::function
     });
   else
     death_watch_.reset();
-  return {std::move(out.read_end), std::move(err.read_end)};
+  return {std::move(out.read_end), std::move(err.read_end), std::move(memberships.read_end)};
 }
 
 void RankProcess::on_exit(std::int64_t status, int signal_number) {
@@ -94,7 +97,7 @@ void RankProcess::check(Clock::time_point now) {
   if (gone()) return;
   constexpr std::chrono::seconds kKillTime{5};
   if (now >= kill_at_) send(SIGKILL);
-  if (kill_at_ != Clock::time_point::max() && now - kill_at_ > kKillTime) unkillable_ = true;
+  if (stopping() && now - kill_at_ > kKillTime) unkillable_ = true;
   if (!reaped()) return;
   // Orphans of the group that this process has adopted; the leader itself is libuv's to reap.
   while (::waitpid(-exit_.pid, nullptr, WNOHANG) > 0) continue;

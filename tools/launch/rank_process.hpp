@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <array>
 #include <chrono>
 #include <functional>
 #include <string>
@@ -40,6 +39,14 @@ struct RankStart {
   int guard_fd;    // the helper registers its process group here
   std::vector<InheritedFd> inherited_by_rank_0;
   int stdin_fd = STDIN_FILENO;  // for the rank that reads standard input
+  int number = 0;               // RINGLET_RANK, which is not the rank's number in the job where a group has started anew with fewer
+  int restarts = 0;             // how often the rank was started before
+};
+
+/// The ends of a rank's pipes that its starter reads.
+struct RankPipes {
+  UniqueFd out, err;
+  UniqueFd memberships;  // a socket; only in an elastic job
 };
 
 /// One rank: a process that leads its own session and process group, with all processes that it starts within that group.
@@ -49,15 +56,16 @@ class RankProcess {
 
   RankProcess(uv_loop_t* loop, int rank) : loop_(loop) { exit_.rank = rank; }
 
-  /// Starts it, and returns the read ends of its stdout and stderr; throws `LaunchError`. `on_dead` is called when it has died, in the
+  /// Starts it; throws `LaunchError`. `on_dead` is called when it has died, in the
   /// order of the ranks' deaths where the system tells; `on_reaped` when its exit status is known. They come in either order, on the loop
   /// thread.
-  std::array<UniqueFd, 2> start(const RankStart& start, std::function<void()> on_dead, std::function<void()> on_reaped);
+  RankPipes start(const RankStart& start, std::function<void()> on_dead, std::function<void()> on_reaped);
 
   const job::RankExit& exit() const noexcept { return exit_; }
   bool started() const noexcept { return exit_.pid != 0; }
   bool reaped() const noexcept { return exit_.ended(); }
   bool running() const noexcept { return started() && !reaped(); }
+  bool stopping() const noexcept { return kill_at_ != Clock::time_point::max(); }
   /// Its process group has no member left (or it was never started).
   bool gone() const noexcept { return !started() || gone_; }
   /// It outlived SIGKILL for so long (a dead disk or network file system holds it) that waiting on is no use.

@@ -34,9 +34,9 @@ job::JobOptions make_options(const HostsPlan& plan, const LaunchOptions& options
   std::error_code error;
   job.start.preferred_directory = std::filesystem::current_path(error).string();
   job.answer_time = kStartTime;
-  job.choose_meeting = [&plan](const std::vector<job::Offer>& offers) {
+  job.choose_meeting = [&plan](const std::vector<job::Participant>& participants) {
     std::vector<ReachedHost> reached;
-    for (std::size_t i = 0; i < offers.size(); ++i) reached.push_back({plan.hosts[i], offers[i]});
+    for (const job::Participant& one : participants) reached.push_back({plan.hosts[one.machine], one.offer});
     const Address meeting = plan.coordinator.value_or(Address{choose_meeting_host(reached), 0});
     job::BindPort listen = listen_for(meeting);
     if (listen.port == 0 && !is_loopback(meeting)) {

@@ -1,0 +1,41 @@
+#include "native/status/membership.hpp"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "native/status/status_report.hpp"
+#include "transport/uv/socket.hpp"
+
+namespace ringlet::native {
+
+MembershipLog::~MembershipLog() {
+  if (descriptor_) ::close(*descriptor_);
+}
+
+void MembershipLog::enter(GroupState state) {
+  const std::lock_guard lock(mutex_);
+  state.lost = state_.lost;
+  state.joined = state_.joined;
+  if (state.change) {
+    state.lost += state.change->lost.size();
+    state.joined += static_cast<std::uint64_t>(state.change->joined);
+  }
+  GroupState told = state;
+  if (!state.change) state.change = std::move(state_.change);
+  state_ = std::move(state);
+  if (!descriptor_) return;
+  const std::string line = membership_report(told);
+  const ssize_t sent = ::send(*descriptor_, line.data(), line.size(), MSG_DONTWAIT | uv::kSendFlags);
+  if (sent == static_cast<ssize_t>(line.size())) return;
+  ::close(*descriptor_);
+  descriptor_.reset();
+}
+
+GroupState MembershipLog::state() const {
+  const std::lock_guard lock(mutex_);
+  return state_;
+}
+
+}  // namespace ringlet::native

@@ -1,0 +1,147 @@
+#include <signal.h>
+
+#include <algorithm>
+
+#include "tests/agent/fake_machines.hpp"
+
+using namespace ringlet;
+using namespace ringlet::test;
+using Catch::Matchers::Contains;
+
+namespace {
+
+/// Each machine has one rank, and all are in the group at once.
+struct ElasticRun : FakeRun {
+  explicit ElasticRun(int count, int least, int limit) : FakeRun(count) {
+    job::RestartPolicy::Options& elastic = options.end.elastic.emplace();
+    elastic.least = least;
+    elastic.limit = limit;
+    for (FakeMachine& machine : machines)
+      machine.on_started = [count](FakeCrew& crew) { crew.enter(crew.started->first_rank, 0, static_cast<std::uint32_t>(count)); };
+  }
+  void begin() {
+    start();
+    REQUIRE(run_until([this] { return all_started; }) == RunEnd::done);
+    world.run_for(Duration::milliseconds(100));
+  }
+  FakeCrew& crew(std::size_t machine) { return *machines[machine].crew; }
+  void await_restarts(const std::vector<std::size_t>& of) {
+    const auto restarted = [&](std::size_t machine) { return !crew(machine).restarted.empty(); };
+    REQUIRE(run_until([&] { return std::all_of(of.begin(), of.end(), restarted); }) == RunEnd::done);
+  }
+  void end_all_well() {
+    for (FakeMachine& machine : machines)
+      if (machine.crew != nullptr)
+        for (const std::uint32_t rank : std::set<std::uint32_t>(machine.crew->running)) machine.crew->end(rank, 0);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a rank of another machine is started again there, and gets the doors of those that live") {
+  ElasticRun run(3, 2, 3);
+  run.begin();
+  CHECK(run.crew(1).started->elastic);
+  run.crew(1).end(1, 0, SIGKILL);
+  run.await_restarts({1});
+  CHECK(run.crew(1).restarted.front() == job::RestartRanks{{1}, "door-of-0:1,door-of-2:1"});
+  run.world.run_for(Duration::milliseconds(100));
+  run.crew(1).enter({1, 2, 0, 3, "door-of-1:1"});
+  run.end_all_well();
+  run.run_to_end();
+  CHECK(run.result->exit_code == 0);
+  CHECK(run.result->ranks[1].restarts == 1);
+  CHECK(run.result->ranks[1].pid == 2001);
+  CHECK(run.result->message == "all ranks went on to the end; started again: rank 1 (once)");
+  REQUIRE(run.notices.size() == 1);
+  CHECK(run.notices[0] == "rank 1 on m1 (pid 1001) was killed by SIGKILL, and is started again (1 of 3)");
+}
+
+TEST_CASE("a change of the group is told once, whoever says it") {
+  ElasticRun run(3, 1, 3);
+  run.begin();
+  for (const std::uint32_t rank : {0u, 2u}) run.crew(rank).enter({rank, 1, 0, 2, "door:1", 0, {1}, "lost rank 1", 12'345});
+  run.crew(0).enter({0, 2, 0, 3, "door:1", 1, {}, "", 800});
+  REQUIRE(run.run_until([&] { return run.notices.size() == 2; }) == RunEnd::done);
+  CHECK(run.notices[0] == "epoch 1: 2 ranks without rank 1 of the epoch before, after 12.3 ms: lost rank 1");
+  CHECK(run.notices[1] == "epoch 2: 3 ranks, 1 of them new, after 0.8 ms");
+  run.end_all_well();
+  run.run_to_end();
+}
+
+TEST_CASE("where all ranks have failed, they start anew, and meet on the first machine that is left") {
+  ElasticRun run(3, 2, 3);
+  run.begin();
+  SECTION("all machines are there") {
+    for (std::uint32_t rank = 0; rank < 3; ++rank) run.crew(rank).end(rank, 1);
+    run.await_restarts({0, 1, 2});
+    for (std::uint32_t rank = 0; rank < 3; ++rank)
+      CHECK(run.crew(rank).restarted.front() == job::RestartRanks{{rank}, "", rank, 3, run.machines[0].node.host() + ":4711"});
+  }
+  SECTION("the first one is lost") {
+    run.world.stop(run.machines[0].node, StopKind::resets_links).in({});
+    run.world.run_for(Duration::milliseconds(100));
+    for (std::uint32_t rank = 1; rank < 3; ++rank) run.crew(rank).end(rank, 1);
+    run.await_restarts({1, 2});
+    CHECK(run.crew(1).meeting_host == "0.0.0.0");
+    for (std::uint32_t rank = 1; rank < 3; ++rank)
+      CHECK(run.crew(rank).restarted.front() == job::RestartRanks{{rank}, "", rank - 1, 2, run.machines[1].node.host() + ":4711"});
+  }
+  run.world.run_for(Duration::milliseconds(100));
+  run.end_all_well();
+  run.run_to_end();
+  CHECK(run.result->exit_code == 0);
+  CHECK_THAT(run.result->message, Contains("rank 1 (once), rank 2 (once)"));
+}
+
+TEST_CASE("with too few ranks the job ends, and says who failed how often") {
+  ElasticRun run(2, 2, 1);
+  run.machines[1].on_restarted = [](FakeCrew& crew, const job::RestartRanks&) { crew.end(1, 7); };
+  run.begin();
+  run.crew(1).end(1, 7);
+  run.run_to_end();
+  CHECK(run.result->exit_code == 7);
+  CHECK(run.result->message == "fewer than 2 ranks are left: rank 0 on m0 (stopped), rank 1 on m1 (exited with code 7, after 1 restart)");
+}
+
+TEST_CASE("a lost machine's ranks are given up") {
+  const int least = GENERATE(1, 2);
+  ElasticRun run(2, least, 3);
+  run.begin();
+  run.world.stop(run.machines[1].node, StopKind::resets_links).in({});
+  run.world.run_for(Duration::milliseconds(100));
+  if (least == 1) run.end_all_well();
+  run.run_to_end();
+  CHECK(run.result->exit_code == (least == 1 ? 0 : 1));
+  CHECK_THAT(run.result->message, Contains("rank 1 on m1 (lost with its machine)"));
+}
+
+TEST_CASE("the loss of the machine where all are to meet makes them meet on another one") {
+  for (std::int64_t moment = 0; moment < 40; ++moment) {
+    CAPTURE(moment);
+    ElasticRun run(3, 1, 3);
+    run.begin();
+    for (std::uint32_t rank = 0; rank < 3; ++rank) run.crew(rank).end(rank, 1);
+    run.world.stop(run.machines[0].node, StopKind::resets_links).in(Duration::milliseconds(980) + Duration::milliseconds(moment));
+    for (const std::size_t machine : {1u, 2u})
+      run.machines[machine].on_restarted = [](FakeCrew& crew, const job::RestartRanks& order) {
+        if (order.world_size == 2) crew.end(order.ranks.front(), 0);
+        // Its rank 0 is gone with its machine.
+        if (order.world_size == 3) crew.end(order.ranks.front(), 1);
+      };
+    run.run_to_end();
+    CHECK(run.result->exit_code == 0);
+  }
+}
+
+TEST_CASE("a signal ends a job whose ranks wait to be started again") {
+  ElasticRun run(2, 1, 3);
+  run.begin();
+  for (std::uint32_t rank = 0; rank < 2; ++rank) run.crew(rank).end(rank, 1);
+  run.world.run_for(Duration::milliseconds(100));
+  CHECK_FALSE(run.result);
+  CHECK_FALSE(run.job->ranks_over());
+  run.job->on_signal(SIGINT);
+  run.run_to_end();
+  CHECK(run.result->exit_code == 128 + SIGINT);
+}

@@ -1,0 +1,123 @@
+#include "tools/job/restarter.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace ringlet::job {
+
+namespace {
+
+/// A rank says by itself what group it is in, so the number of lineages has to have an end.
+constexpr std::size_t kMaxLineages = 1'024;
+
+std::string count_of(std::uint32_t count, const char* what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
+
+std::string describe(const Membership& change) {
+  std::string text = fmt::format("epoch {}: {}", change.epoch, count_of(change.world_size, "rank"));
+  if (change.joined > 0) text += fmt::format(", {} of them new", change.joined);
+  if (!change.lost.empty())
+    text += fmt::format(" without {} {} of the epoch before", change.lost.size() == 1 ? "rank" : "ranks", fmt::join(change.lost, ", "));
+  text += fmt::format(", after {:.1f} ms", static_cast<double>(change.pause_us) / 1000);
+  return change.cause.empty() ? text : text + ": " + change.cause;
+}
+
+}  // namespace
+
+Restarter::Restarter(EventLoop& loop, const RestartPolicy::Options& options, Actions actions)
+    : loop_(loop), options_(options), actions_(std::move(actions)), policy_(options) {}
+
+void Restarter::finish() {
+  finished_ = true;
+  loop_.cancel(std::exchange(timer_, 0));
+}
+
+void Restarter::add(bool joins) { policy_.add(joins, loop_.now()); }
+
+void Restarter::note_member(const Membership& membership) {
+  const int rank = static_cast<int>(membership.rank);
+  if (rank >= policy_.ranks() || !policy_.runs(rank) || membership.door.empty()) return;
+  policy_.note_member(rank);
+  doors_[rank] = membership.door;
+  tell_change(membership);
+  decide_soon();
+}
+
+/// Each rank of the group tells of a change, and the first one counts.
+void Restarter::tell_change(const Membership& change) {
+  if (change.joined == 0 && change.lost.empty()) return;
+  if (told_.size() >= kMaxLineages && !told_.contains(change.lineage)) return;
+  const auto [told, is_new] = told_.try_emplace(change.lineage, change.epoch);
+  if (!is_new && change.epoch <= told->second) return;
+  told->second = change.epoch;
+  actions_.say(describe(change));
+}
+
+bool Restarter::note_exit(const RankExit& exit) {
+  if (exit.rank >= policy_.ranks()) return false;
+  doors_.erase(exit.rank);
+  const int before = policy_.failures(exit.rank);
+  const bool returns = policy_.note_exit(exit.rank, exit.succeeded(), loop_.now());
+  const int failures = policy_.failures(exit.rank);
+  if (options_.limit > 0 && failures > before && !finished_)
+    actions_.say(returns ? fmt::format("{}, and is started again ({} of {})", describe_end(exit), failures, options_.limit)
+                         : fmt::format("{}, and is not started again, after {}", describe_end(exit),
+                                       count_of(static_cast<std::uint32_t>(options_.limit), "restart")));
+  decide_soon();
+  return returns;
+}
+
+void Restarter::note_lost(int rank) {
+  if (rank >= policy_.ranks()) return;
+  doors_.erase(rank);
+  policy_.note_lost(rank);
+  decide_soon();
+}
+
+std::string Restarter::doors() const {
+  std::string list;
+  for (const auto& [rank, door] : doors_) list += (list.empty() ? "" : ",") + door;
+  return list;
+}
+
+/// What happens at one moment is one thing to decide on.
+void Restarter::decide_soon() {
+  if (finished_ || std::exchange(deciding_, true)) return;
+  loop_.defer(alive_.wrap([this] {
+    deciding_ = false;
+    decide();
+  }));
+}
+
+void Restarter::decide() {
+  using Act = RestartPolicy::Act;
+  loop_.cancel(std::exchange(timer_, 0));
+  while (!finished_) {
+    const RestartPolicy::Decision decision = policy_.decide(loop_.now());
+    switch (decision.act) {
+      case Act::wait:
+        if (decision.until) timer_ = loop_.after(*decision.until - loop_.now(), [this] { decide(); });
+        return;
+      case Act::join:
+        actions_.join(decision.ranks, doors());
+        break;
+      case Act::start_anew:
+        told_.clear();
+        actions_.say(fmt::format("starting anew, as a group of {}: ranks {}",
+                                 count_of(static_cast<std::uint32_t>(decision.ranks.size()), "rank"), fmt::join(decision.ranks, ", ")));
+        actions_.start_anew(decision.ranks);
+        break;
+      case Act::stop:
+        actions_.stop(decision.ranks);
+        break;
+      case Act::give_up:
+        finish();
+        return actions_.give_up(fmt::format("fewer than {} are left", count_of(static_cast<std::uint32_t>(options_.least), "rank")));
+      case Act::end:
+        finish();
+        return actions_.end();
+    }
+  }
+}
+
+}  // namespace ringlet::job
