@@ -68,7 +68,7 @@ Losses train_and_leave(const Options& options, int leaver, const std::function<b
 }  // namespace
 
 TEST_CASE("whichever rank goes, and at whatever act, the run takes all its steps on the same batches") {
-  Options options = options_for_regrouping(GENERATE(Mode::data_parallel, Mode::fsdp));
+  Options options = options_for_regrouping(GENERATE(Mode::data_parallel, Mode::fsdp, Mode::fully_shard));
   options.shares = GENERATE(Shares::even, Shares::measured);
   const std::vector<double> undisturbed = train_and_leave(options, -1, {}).of_steps;
   REQUIRE(undisturbed.size() == 12);
@@ -84,7 +84,7 @@ TEST_CASE("whichever rank goes, and at whatever act, the run takes all its steps
 }
 
 TEST_CASE("a checkpoint that a lost rank interrupts is written by the others") {
-  Options options = options_for_regrouping(GENERATE(Mode::data_parallel, Mode::fsdp));
+  Options options = options_for_regrouping(GENERATE(Mode::data_parallel, Mode::fsdp, Mode::fully_shard));
   options.saves = true;
   options.checkpoint_every = 5;
   for (const int leaver : {0, 2}) {
@@ -108,7 +108,7 @@ bool is_awaited(ringlet::native::SharedGroup& group) {
 }  // namespace
 
 TEST_CASE("a process that joins a run takes part in it, also where ranks are lost before or after it") {
-  const Options options = options_for_regrouping(GENERATE(Mode::data_parallel, Mode::fsdp));
+  const Options options = options_for_regrouping(GENERATE(Mode::data_parallel, Mode::fsdp, Mode::fully_shard));
   const std::vector<double> undisturbed = train_and_leave(options, -1, {}).of_steps;
   for (const int leaver : {-1, 0, 1, 2})
     for (const int leaves_at : {3, 5, 6}) {
@@ -155,7 +155,7 @@ TEST_CASE("a process that joins a run takes part in it, also where ranks are los
 }
 
 TEST_CASE("where both holders of sharded state go, the run goes back to its newest checkpoint, and takes all its steps") {
-  Options options = options_for_regrouping(Mode::fsdp);
+  Options options = options_for_regrouping(GENERATE(Mode::fsdp, Mode::fully_shard));
   const std::vector<double> undisturbed = train_and_leave(options, -1, {}).of_steps;
   options.saves = GENERATE(true, false);
   options.checkpoint_every = 5;
@@ -188,11 +188,6 @@ TEST_CASE("where both holders of sharded state go, the run goes back to its newe
     expect(options.saves && rollback.find("going back to the checkpoint of step 5") != std::string::npos, rollback);
     check_same(losses, undisturbed);
   });
-}
-
-TEST_CASE("modes that shard end when a rank is lost") {
-  Options options = small_options(Mode::fully_shard);
-  CHECK_THROWS_AS(train_and_leave(options, 1, [](const Run& run) { return run.step() == 3; }), ringlet::PeerLost);
 }
 
 TEST_CASE("a rank that is lost while the run is opened is not needed") {
