@@ -144,8 +144,8 @@ TEST_CASE("a host that hangs does not hold the launcher, and ends its ranks when
 TEST_CASE("a rank of an elastic job that is killed on a host comes back there") {
   const SshHosts* const found = SshHosts::find();
   if (found == nullptr) return;
-  const Process launcher = found->start({"--hosts", "10.77.0.1,10.77.0.2,10.77.0.3", "--elastic", "2:3", "--no-prefix"},
-                                        {RINGLET_ELASTIC_EXAMPLE, "1500", "2"});
+  const Process launcher =
+      found->start({"--hosts", "10.77.0.1,10.77.0.2,10.77.0.3", "--elastic", "2:3", "--no-prefix"}, {RINGLET_ELASTIC_EXAMPLE, "1500", "2"});
   launcher->wait_for_stdout("of 3 begins, process ", 3);
   launcher->wait_for_stdout("\n", 3);
   const std::string mark = "rank 1 of 3 begins, process ";
