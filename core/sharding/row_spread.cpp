@@ -47,10 +47,9 @@ RowSpread RowSpread::first_holders() const {
   return first;
 }
 
-ShardLayout RowSpread::layout(const Tree& full) const {
-  // Even shares are those of a layout without weights, whose first ranks have one row more.
+std::vector<double> RowSpread::uneven_weights() const {
   const bool even = std::all_of(weights_.begin(), weights_.end(), [&](double weight) { return weight == weights_.front(); });
-  return even ? ShardLayout(full, ranks()) : ShardLayout(full, ranks(), weights_);
+  return even ? std::vector<double>() : weights_;
 }
 
 namespace {
@@ -60,13 +59,13 @@ struct Place {
   int rank, place;
 };
 
-/// Where a rank finds a shard of the spread before: with itself, if it can.
-std::optional<Place> find_source(const RowSpread& before, std::span<const int> now, int shard, int target) {
+/// Where a rank finds a shard of the spread before.
+std::optional<Place> find_source(const RowSpread& before, std::span<const int> now, int shard, int target, RowSource preferred) {
   std::optional<Place> source;
   for (int place = 0; place < before.copies(); ++place) {
     const int holder = before.holder(shard, place);
     const int rank = holder < 0 ? -1 : now[static_cast<std::size_t>(holder)];
-    if (rank == target) return Place{rank, place};
+    if (rank == target && preferred == RowSource::own) return Place{rank, place};
     if (rank >= 0 && !source) source = Place{rank, place};
   }
   return source;
@@ -75,7 +74,7 @@ std::optional<Place> find_source(const RowSpread& before, std::span<const int> n
 }  // namespace
 
 std::optional<std::vector<RowMove>> plan_row_moves(const Tree& full, const RowSpread& before, std::span<const int> now,
-                                                   const RowSpread& after, std::string& lost) {
+                                                   const RowSpread& after, RowSource preferred, std::string& lost) {
   const ShardLayout layout_before = before.layout(full), layout_after = after.layout(full);
   std::vector<RowMove> moves;
   for (std::size_t tensor = 0; tensor < full.size(); ++tensor)
@@ -88,7 +87,7 @@ std::optional<std::vector<RowMove>> plan_row_moves(const Tree& full, const RowSp
           const RowRange has = layout_before.rows(full[tensor].name, shard);
           const RowRange rows{std::max(wanted.begin, has.begin), std::min(wanted.end, has.end)};
           if (rows.count() <= 0) continue;
-          const auto source = find_source(before, now, shard, target);
+          const auto source = find_source(before, now, shard, target, preferred);
           if (!source) {
             lost = "the rows " + std::to_string(has.begin) + " to " + std::to_string(has.end) + " of '" + full[tensor].name + "'";
             return std::nullopt;

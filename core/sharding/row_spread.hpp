@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <ringlet/sharding.hpp>
 #include <ringlet/tree.hpp>
@@ -30,7 +31,9 @@ class RowSpread {
   /// The same with first holders only.
   RowSpread first_holders() const;
 
-  ShardLayout layout(const Tree& full) const;
+  /// The weights of the layout; empty where all are equal, as ShardLayout has it for even shares.
+  std::vector<double> uneven_weights() const;
+  ShardLayout layout(const Tree& full) const { return {full, ranks(), uneven_weights()}; }
 
   friend bool operator==(const RowSpread&, const RowSpread&) = default;
 
@@ -50,9 +53,15 @@ struct RowMove {
   friend bool operator==(const RowMove&, const RowMove&) = default;
 };
 
+/// Whose rows count.
+enum class RowSource : std::uint8_t {
+  own,    // all holders have the same bits: a rank takes its own rows if it has them
+  first,  // they may differ: the first holder's count, or if it has gone the second one's
+};
+
 /// The moves from one spread to the next of the tensors of `full`, in the same order on all ranks. `now[r]` is the number in `after` of the
 /// rank that is r in `before`, or -1 where that one has gone. Nothing, and `lost` says which rows, where all their holders have gone.
 std::optional<std::vector<RowMove>> plan_row_moves(const Tree& full, const RowSpread& before, std::span<const int> now,
-                                                   const RowSpread& after, std::string& lost);
+                                                   const RowSpread& after, RowSource preferred, std::string& lost);
 
 }  // namespace ringlet

@@ -8,23 +8,25 @@
 
 namespace train_text {
 
-FullySharded::FullySharded(const Settings& settings, Transformer<float>& model, ringlet::Group group)
+FullySharded::FullySharded(const Settings& settings, Transformer<float>& model, const ringlet::Group& group)
     : ParameterStore(settings),
       modules_(model.modules()),
-      group_(group),
-      sharded_(group, {.reduce_dtype = settings.communication_type}),
-      optimizer_(make_optimizer(learning_rate_schedule(settings.steps, settings.learning_rate))) {
+      sharded_(group, [settings] { return make_optimizer(learning_rate_schedule(settings.steps, settings.learning_rate)); },
+               {.copies = group.elastic() ? 2 : 1, .reduce_dtype = settings.communication_type, .max_norm = max_norm_}) {
   // Handling one module at a time avoids having all full parameters in memory at once.
   std::size_t largest = 0;
   for (const Module<float>& module : modules_) {
     std::vector<float> values(module.count());
     module.initialise(values);
-    group_.broadcast(values, 0);
     sharded_.add(module.name(), tree_of(module, values));
     largest = std::max(largest, module.count());
   }
   gradients_ = ringlet::Tensor(ringlet::DType::f32, ringlet::Shape{static_cast<std::int64_t>(largest)});
-  optimizer_->init(sharded_.parameters());
+}
+
+std::string FullySharded::set_group(const ringlet::Group& group) {
+  release();
+  return sharded_.enter(group);
 }
 
 void FullySharded::begin_gradients(int samples, int batch, int ranks) { gradient_scale_ = share_of_mean(samples, batch, ranks); }
@@ -59,19 +61,12 @@ void FullySharded::release() {
   in_use_.reset();
 }
 
-void FullySharded::apply_gradients() {
+void FullySharded::average() {
   release();
-  communication_.time([&] {
-    sharded_.finish();
-    if (max_norm_) ringlet::clip_grad_norm_sharded(group_, sharded_.gradients(), *max_norm_);
-  });
-  optimizer_->apply_gradients(sharded_.gradients(), sharded_.parameters());
+  sharded_.finish();
 }
 
-void FullySharded::add_to(ringlet::Checkpoint& checkpoint) {
-  const ringlet::ShardLayout layout = sharded_.layout();
-  checkpoint.add_sharded("parameters", sharded_.parameters(), layout).add_slots("optimizer", optimizer_->state(), layout);
-}
+void FullySharded::add_to(ringlet::Checkpoint& checkpoint) { sharded_.add_to(checkpoint); }
 
 std::uint64_t FullySharded::parameter_hash() {
   release();

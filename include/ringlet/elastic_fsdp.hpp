@@ -7,6 +7,7 @@
 #include <optional>
 #include <ringlet/checkpoint.hpp>
 #include <ringlet/dtype.hpp>
+#include <ringlet/fsdp.hpp>
 #include <ringlet/group.hpp>
 #include <ringlet/optimizers.hpp>
 #include <ringlet/stream.hpp>
@@ -109,6 +110,54 @@ class ElasticFsdp final : public ElasticShards {
  private:
   struct Full;
   Full& full() const noexcept;
+};
+
+/// Options of ElasticFullyShard. All but `shard_weight` are the same on all ranks.
+struct ElasticFullyShardOptions {
+  int copies = 2;                        ///< as ElasticFsdpOptions::copies, of parameters and state
+  double shard_weight = 1;               ///< as ElasticFsdpOptions::shard_weight
+  std::optional<DType> compute_dtype{};  ///< as FullyShardOptions::compute_dtype
+  std::optional<DType> reduce_dtype{};   ///< as FullyShardOptions::reduce_dtype
+  std::optional<double> max_norm{};      ///< as ElasticFsdpOptions::max_norm
+  int prefetch = 1;                      ///< as FullyShardOptions::prefetch
+  Stream stream{};                       ///< the stream of all its collectives
+};
+
+/// Parameters that are kept as shards, as FullyShard, in an elastic group. A second holder costs 4P/n bytes more than with ElasticFsdp, for
+/// its rows of the parameters. gather() has nothing to do.
+class ElasticFullyShard final : public ElasticShards {
+ public:
+  /// Throws `InvalidArgument` for invalid options.
+  ElasticFullyShard(Group world, MakeOptimizer make_optimizer, const ElasticFullyShardOptions& options = {});
+
+  /// Adds the next module in the order of the forward pass, before the first enter(), and returns its number, from 0. Copies the rows that
+  /// this rank holds; the full tensors are not needed afterwards. They are the same on every rank, except on one that joins the others,
+  /// which gets theirs. Not collective: whether the ranks' modules fit shows enter().
+  std::size_t add(std::string name, const Tree& parameters);
+  /// The number of modules added so far.
+  std::size_t modules() const noexcept;
+
+  /// The bytes of the parameters that this rank holds, as first and as second holder.
+  std::size_t parameter_bytes() const noexcept;
+
+  /// As FullyShard's. What they return is to be dropped before the next enter().
+  ///@{
+  FullyShard::Unsharded forward(std::size_t module);
+  FullyShard::Unsharded backward(std::size_t module);
+  ///@}
+  /// As FullyShard::reduce_gradients(). Each step has gradients of all modules.
+  void reduce_gradients(std::size_t module, const Tree& gradients);
+  /// Ends the step's gradients: waits for their averages, brings these to both holders of each row, and clips their norm. It changes
+  /// nothing that lasts. Collective. Returns the norm before clipping if `max_norm` is set. Throws the first error, and `InvalidArgument`
+  /// if a module's gradients were not given.
+  std::optional<double> finish();
+  /// Sets this rank's part of the average of the gradients that follow, as the argument of ElasticFsdp::average(). An ElasticTrainer sets
+  /// it at each step.
+  void set_share(double share) noexcept;
+
+ private:
+  struct Modules;
+  Modules& all() const noexcept;
 };
 
 }  // namespace ringlet

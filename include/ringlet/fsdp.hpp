@@ -13,6 +13,8 @@
 
 namespace ringlet {
 
+class ElasticFullyShard;
+
 /// Options of FsdpUpdater.
 struct FsdpOptions {
   /// For hybrid sharding: the group of the ranks that hold the same shard, one from each FSDP group, so that all have the same rank in
@@ -149,6 +151,7 @@ class FullyShard {
   ShardLayout layout() const;
 
  private:
+  friend class ElasticFullyShard;
   struct State;
   std::unique_ptr<State> state_;
 };

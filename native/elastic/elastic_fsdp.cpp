@@ -4,9 +4,7 @@
 #include <vector>
 
 #include "core/base/refuse.hpp"
-#include "core/optimizers/norm.hpp"
 #include "core/sharding/checks.hpp"
-#include "core/sharding/clip.hpp"
 #include "native/agreement.hpp"
 #include "native/elastic/elastic_shards.hpp"
 #include "native/shared_group.hpp"
@@ -24,10 +22,9 @@ struct ElasticFsdp::Full final : State {
   };
 
   Full(Group world, const Tree& p, MakeOptimizer make, const ElasticFsdpOptions& o)
-      : State(std::move(world), std::move(make), {.copies = o.copies, .weight = o.shard_weight, .stream = o.stream}),
+      : State(std::move(world), std::move(make), {.copies = o.copies, .weight = o.shard_weight, .stream = o.stream}, o.max_norm),
         parameters(p),
         options(o) {
-    if (o.max_norm) throw_if_failed(check_max_norm(*o.max_norm));
     throw_if_failed(check_real_dtype("reduce_dtype", o.reduce_dtype));
     rows.view(parameters);
   }
@@ -40,7 +37,6 @@ struct ElasticFsdp::Full final : State {
   void gather() override;
   void add_parameters(Checkpoint& checkpoint, std::string_view name) override { checkpoint.add(name, parameters); }
   std::optional<double> average(const Tree& gradients, double factor);
-  std::optional<double> clip();
 
   const Tree parameters;
   const ElasticFsdpOptions options;
@@ -62,16 +58,6 @@ std::optional<double> ElasticFsdp::Full::average(const Tree& gradients, double f
   in_world->driver.drive(move);
   rows.exchange_gradients();
   return clip();
-}
-
-/// The second holder scales by the same norm, so both have the same bits.
-std::optional<double> ElasticFsdp::Full::clip() {
-  if (!options.max_norm) return std::nullopt;
-  ClipSharded clip(rows.group().shared().options(), rows.parts().front().gradients, *options.max_norm);
-  in_world->driver.drive(clip);
-  for (std::size_t place = 1; place < rows.parts().size(); ++place)
-    clip_to_norm(rows.parts()[place].gradients, clip.norm(), *options.max_norm);
-  return clip.norm();
 }
 
 void ElasticFsdp::Full::gather() {

@@ -3,8 +3,14 @@
 #include <utility>
 
 #include "core/base/refuse.hpp"
+#include "core/optimizers/norm.hpp"
 
 namespace ringlet {
+
+ElasticShards::State::State(const Group& world, MakeOptimizer make, const native::HeldRowsOptions& options, std::optional<double> norm)
+    : rows(world, std::move(make), options), max_norm(norm) {
+  if (norm) throw_if_failed(check_max_norm(*norm));
+}
 
 std::string ElasticShards::State::enter(Group world) {
   leave_world();
@@ -25,6 +31,14 @@ void ElasticShards::State::loaded(std::uint64_t step) {
   rows.loaded(step);
   // The first holders are here, so no rows are lost.
   (void)enter(rows.group());
+}
+
+/// The second holder scales by the same norm, so both have the same bits.
+std::optional<double> ElasticShards::State::clip() {
+  if (!max_norm) return std::nullopt;
+  const double norm = clip_grad_norm_sharded(rows.group(), rows.parts().front().gradients, *max_norm, rows.stream());
+  for (std::size_t place = 1; place < rows.parts().size(); ++place) clip_to_norm(rows.parts()[place].gradients, norm, *max_norm);
+  return norm;
 }
 
 ElasticShards::ElasticShards(std::unique_ptr<State> state) : state_(std::move(state)) {}

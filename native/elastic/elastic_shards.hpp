@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <ringlet/elastic_fsdp.hpp>
 #include <string>
 #include <string_view>
@@ -12,7 +13,7 @@ namespace ringlet {
 
 /// What both kinds of elastic shards have.
 struct ElasticShards::State {
-  State(Group world, MakeOptimizer make, const native::HeldRowsOptions& options) : rows(std::move(world), std::move(make), options) {}
+  State(const Group& world, MakeOptimizer make, const native::HeldRowsOptions& options, std::optional<double> norm);
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   virtual ~State() = default;
@@ -25,8 +26,11 @@ struct ElasticShards::State {
   std::string enter(Group world);
   void add_to(Checkpoint& checkpoint, std::string_view parameters, std::string_view optimizer);
   void loaded(std::uint64_t step);
+  /// Clips the averaged gradients, if that is wanted, and returns their norm before.
+  std::optional<double> clip();
 
   native::HeldRows rows;
+  const std::optional<double> max_norm;
   bool has_begun = false;
   double share = 1;  // of the step's samples, times the number of ranks
 };

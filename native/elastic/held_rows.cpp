@@ -175,6 +175,7 @@ HeldRows::HeldRows(const Group& world, Make make, const HeldRowsOptions& options
   if (options.copies < 1 || options.copies > 2) refuse(fmt::format("copies is {}; 1 or 2 are possible", options.copies));
   if (!std::isfinite(options.weight) || options.weight < 0)
     refuse(fmt::format("shard_weight is {}; it must be finite and not negative", options.weight));
+  parts_ = make_parts(spread_, rank_);
 }
 
 void HeldRows::view(const Tree& full) {
@@ -183,13 +184,33 @@ void HeldRows::view(const Tree& full) {
   parts_ = make_parts(spread_, rank_);
 }
 
+void HeldRows::copy_rows(const Tree& full) {
+  const ShardLayout layout = spread_.layout(full);
+  for (HeldPart& part : parts_) {
+    if (part.shard < 0) continue;
+    for (const Leaf& rows : layout.shard(full, part.shard)) {
+      part.memory.push_back(Tensor::copy_of(rows.values));
+      part.parameters.add(rows.name, part.memory.back().view());
+    }
+  }
+  for (const auto& [name, values] : full) outline_.add(name, TensorView(nullptr, values.dtype(), values.shape()));
+}
+
 std::vector<HeldPart> HeldRows::make_parts(const RowSpread& spread, int rank) const {
   const ShardLayout layout = spread.layout(outline_);
   std::vector<HeldPart> parts(static_cast<std::size_t>(spread.copies()));
   for (std::size_t place = 0; place < parts.size(); ++place) {
     HeldPart& part = parts[place];
     part.shard = spread.shard_at(rank, static_cast<int>(place));
-    if (part.shard >= 0) part.parameters = layout.shard(full_, part.shard);
+    if (part.shard < 0) continue;
+    if (!full_.empty()) {
+      part.parameters = layout.shard(full_, part.shard);
+      continue;
+    }
+    part.parameters = outline_.map([&](const std::string& name, const TensorView& values) {
+      part.memory.emplace_back(values.dtype(), layout.shard_shape(name, part.shard));
+      return part.memory.back().view();
+    });
   }
   return parts;
 }
@@ -240,7 +261,9 @@ std::string HeldRows::enter(Group world) {
   if (std::all_of(weights.begin(), weights.end(), [](double weight) { return weight == 0; }))
     refuse("the shard_weight of all ranks is 0; at least one must be positive");
   const RowSpread after(std::move(weights), std::move(machines), options_.copies);
-  if (none_moves && after == newest.spread && (all_are_whole || full_.empty())) {
+  // At the very beginning the ranks have what they computed themselves, which may differ between machines.
+  const RowSource preferred = newest.generation > 0 ? RowSource::own : RowSource::first;
+  if (none_moves && preferred == RowSource::own && after == newest.spread && (all_are_whole || full_.empty())) {
     group_ = std::move(world);
     has_gradients_ = false;
     return {};
@@ -248,7 +271,7 @@ std::string HeldRows::enter(Group world) {
 
   std::string lost = "all rows";
   std::optional<std::vector<RowMove>> moves;
-  if (some_have_rows) moves = plan_row_moves(outline_, newest.spread, now, after, lost);
+  if (some_have_rows) moves = plan_row_moves(outline_, newest.spread, now, after, preferred, lost);
   const RowSpread spread = moves ? after : after.first_holders();
   std::vector<HeldPart> parts = make_parts(spread, world.rank());
   make_optimizers(parts, newest.step);
@@ -351,6 +374,12 @@ std::size_t HeldRows::state_bytes() const {
   std::size_t bytes = 0;
   for (const HeldPart& part : parts_)
     if (part.optimizer) bytes += part.optimizer->state_bytes();
+  return bytes;
+}
+
+std::size_t HeldRows::parameter_bytes() const {
+  std::size_t bytes = 0;
+  for (const HeldPart& part : parts_) bytes += part.parameters.bytes();
   return bytes;
 }
 

@@ -62,6 +62,7 @@ class HeldRows {
   void update();
 
   Group& group() { return group_; }
+  Stream stream() const { return options_.stream; }
   const Tree& outline() const { return outline_; }
   const RowSpread& spread() const { return spread_; }
   ShardLayout layout() const { return spread_.layout(outline_); }
@@ -69,6 +70,7 @@ class HeldRows {
   std::vector<HeldPart>& parts() { return parts_; }
   std::uint64_t step() const { return step_; }
   std::size_t state_bytes() const;
+  std::size_t parameter_bytes() const;
   /// Whether full parameters, of which the parts are views, have the last step's values.
   bool are_whole() const { return are_whole_; }
   void set_whole() { are_whole_ = true; }

@@ -1,14 +1,11 @@
 #include <fmt/format.h>
 
-#include <deque>
-#include <ringlet/fsdp.hpp>
 #include <utility>
 
 #include "core/base/refuse.hpp"
 #include "core/sharding/checks.hpp"
-#include "core/sharding/shard_moves.hpp"
 #include "native/agreement.hpp"
-#include "native/shared_group.hpp"
+#include "native/fsdp/fully_shard_state.hpp"
 
 namespace ringlet {
 
@@ -28,55 +25,7 @@ Tree make_tensors(const Tree& like, const std::function<Shape(const std::string&
 
 }  // namespace
 
-/// A module's full parameters, or the gather that fetches them.
-struct FullyShard::Gathered {
-  std::vector<Tensor> memory;
-  Tree parameters;
-  std::vector<Work> works;  // declared after the memory, so that they end before it is freed
-};
-
 const Tree& FullyShard::Unsharded::parameters() const noexcept { return gathered_->parameters; }
-
-struct FullyShard::State {
-  /// One module's tensors. Their names are those within the module.
-  struct Module {
-    Module(std::string n, const Tree& full, int ranks, std::span<const double> weights)
-        : name(std::move(n)),
-          outline(
-              full.map([](const std::string&, const TensorView& values) { return TensorView(nullptr, values.dtype(), values.shape()); })),
-          layout(full, ranks, weights) {}
-
-    std::string name;
-    Tree outline;
-    ShardLayout layout;
-    std::vector<Tensor> shard_memory, gradient_memory;
-    Tree shards, gradients;
-    std::vector<ShardBucket> gathers, reductions;
-    std::vector<Work> reducing;
-    bool given = false;  // whether this step's gradients were given
-    std::weak_ptr<Gathered> gathered;
-  };
-
-  State(Group g, const FullyShardOptions& o) : group(std::move(g)), options(o), mover(group.shared().options()) {}
-
-  Work start(Result<CollectiveTask> task) const { return group.shared().start({.stream = options.stream}, std::move(task)); }
-  Module& module(std::size_t index) {
-    if (index >= modules.size()) refuse(fmt::format("there is no module {}; {} were added", index, modules.size()));
-    return *modules[index];
-  }
-  std::shared_ptr<Gathered> start_gather(Module& module);
-  void finish_gather(Module& module, Gathered& gathered);
-  Unsharded use(std::size_t index, int direction);
-  void finish_reduction(Module& module);
-
-  Group group;
-  const FullyShardOptions options;
-  ShardMover mover;
-  std::vector<std::unique_ptr<Module>> modules;
-  std::vector<std::shared_ptr<Gathered>> ahead;  // by module: those gathered before they are used
-  std::deque<Module*> reducing;                  // modules whose gradients are under way, the oldest first
-  Tree parameters, gradients;
-};
 
 std::shared_ptr<FullyShard::Gathered> FullyShard::State::start_gather(Module& module) {
   if (auto alive = module.gathered.lock()) return alive;
@@ -149,13 +98,17 @@ std::size_t FullyShard::add(std::string name, const Tree& parameters) {
       module->shard_memory);
   const Tree rows = module->layout.shard(parameters, rank);
   for (std::size_t i = 0; i < rows.size(); ++i) copy(rows[i].values, module->shards[i].values);
-  module->gathers = make_buckets(parameters, module->layout, kWholeModule, state.options.compute_dtype);
-  Tree all = state.parameters;
+  return state.take(std::move(module));
+}
+
+std::size_t FullyShard::State::take(std::unique_ptr<Module> module) {
+  module->gathers = make_buckets(module->outline, module->layout, kWholeModule, options.compute_dtype);
+  Tree all = parameters;
   all.add(module->name, module->shards);
-  state.parameters = std::move(all);
-  state.modules.push_back(std::move(module));
-  state.ahead.emplace_back();
-  return state.modules.size() - 1;
+  parameters = std::move(all);
+  modules.push_back(std::move(module));
+  ahead.emplace_back();
+  return modules.size() - 1;
 }
 
 std::size_t FullyShard::modules() const noexcept { return state_->modules.size(); }
@@ -169,11 +122,10 @@ void FullyShard::reduce_gradients(std::size_t index, const Tree& gradients) {
   if (module.given) refuse(fmt::format("the gradients of module '{}' were given already in this step", module.name));
   throw_if_failed(check_gradients(gradients, true));
   throw_if_failed(check_same_shapes(gradients, module.outline));
-  if (module.gradients.empty()) {
+  if (module.gradients.empty())
     module.gradients = make_tensors(
         module.outline, [&](const std::string& tensor) { return module.shards.at(tensor).shape(); }, std::nullopt, module.gradient_memory);
-    module.reductions = make_buckets(gradients, module.layout, kWholeModule, state.options.reduce_dtype);
-  }
+  if (module.reductions.empty()) module.reductions = make_buckets(gradients, module.layout, kWholeModule, state.options.reduce_dtype);
   // Each reduction holds a copy of its module's full gradients, so there are only as many at a time as there are modules with full
   // parameters.
   while (state.reducing.size() > static_cast<std::size_t>(state.options.prefetch)) {

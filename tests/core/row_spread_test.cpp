@@ -93,8 +93,9 @@ TEST_CASE("whoever goes or joins, all rows move to their holders while each shar
           for (int rank = 0; rank < ranks; ++rank) now.push_back((left >> rank & 1) != 0 ? count++ : -1);
           const RowSpread after = even(count + joined, copies);
           CAPTURE(ranks, copies, left, joined);
+          const RowSource preferred = left % 2 == 0 ? RowSource::own : RowSource::first;
           std::string lost;
-          const auto moves = plan_row_moves(tensors(), before, now, after, lost);
+          const auto moves = plan_row_moves(tensors(), before, now, after, preferred, lost);
           bool all_are_held = true;
           for (int shard = 0; shard < ranks; ++shard) {
             bool is_held = before.layout(tensors()).count(shard) == 0;
@@ -107,6 +108,22 @@ TEST_CASE("whoever goes or joins, all rows move to their holders while each shar
           if (moves) check_moves(before, now, after, *moves);
         }
   std::string lost;
-  CHECK_FALSE(plan_row_moves(tensors(), even(3, 2), std::vector<int>{0, -1, -1}, even(1, 2), lost));
+  CHECK_FALSE(plan_row_moves(tensors(), even(3, 2), std::vector<int>{0, -1, -1}, even(1, 2), RowSource::own, lost));
   CHECK(lost == "the rows 4 to 8 of 'w'");
+}
+
+TEST_CASE("a second holder takes its own rows, or the first one's where they may differ") {
+  std::string lost;
+  const RowSpread spread = even(2, 2);
+  const auto sources = [&](RowSource preferred, const std::vector<int>& now, const RowSpread& after) {
+    std::vector<int> ranks;
+    const auto moves = plan_row_moves({{"few", {nullptr, DType::f32, Shape{2}}}}, spread, now, after, preferred, lost);
+    REQUIRE(moves);
+    for (const RowMove& move : *moves) ranks.push_back(move.source);
+    return ranks;
+  };
+  // Of rank 0 the first and the second row, then of rank 1 the second and the first one.
+  CHECK(sources(RowSource::own, {0, 1}, spread) == std::vector<int>{0, 0, 1, 1});
+  CHECK(sources(RowSource::first, {0, 1}, spread) == std::vector<int>{0, 1, 1, 0});
+  CHECK(sources(RowSource::first, {-1, 0}, even(1, 2)) == std::vector<int>{0, 0});
 }

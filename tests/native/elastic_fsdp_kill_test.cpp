@@ -33,6 +33,13 @@ constexpr int kRanks = 4;      // at the beginning, and at most
 constexpr int kProcesses = 8;  // with those that join
 constexpr std::uint64_t kMostSteps = 50'000;
 
+/// How large the model's largest tensor is, for the ring or less, and whether parameters are sharded, too.
+struct Way {
+  std::size_t elements;
+  bool shards_parameters;
+};
+Way way_of(std::uint64_t seed) { return {seed % 2 == 0 ? 60'000U : 40U, seed % 3 == 0}; }
+
 /// Where in a step a process kills itself.
 enum class Phase : std::uint8_t { never, average, vote, gather, spread };
 constexpr std::array kDeadlyPhases{Phase::average, Phase::vote, Phase::gather};
@@ -65,17 +72,17 @@ void die_after(std::chrono::nanoseconds delay) {
 }
 
 /// Trains until it is told to stop, in all processes after the same step.
-void work(Group group, Diary& diary, Crew& crew, std::size_t elements) {
-  ShardedModel model(elements);
+void work(Group group, Diary& diary, Crew& crew, const Way& way) {
+  ShardedModel model(way.elements);
   std::vector<float> stop(1);
-  ElasticFsdp fsdp(group, model.parameters, make_adam, {.communication_size = 4096, .max_norm = 50.0});
+  ModelShards sharded(group, model, way.shards_parameters, {.communication_size = 4096, .max_norm = 50.0});
   ElasticTrainerOptions options;
   options.on_rollback = [&](const Rollback&) { crew.has_gone_back = true; };
   const auto reach = [&](Phase phase) {
     if (diary.fatal_phase == phase) die_after(std::chrono::nanoseconds(diary.fatal_delay));
   };
   options.on_change = [&](const MembershipChange&) { reach(Phase::spread); };
-  ElasticTrainer trainer(std::move(group), Checkpoint(), fsdp, options);
+  ElasticTrainer trainer(std::move(group), Checkpoint(), sharded.shards(), options);
   group = Group();
   // A step that is committed, but whose parameters are not complete: how many ranks took it.
   std::optional<int> ranks;
@@ -90,20 +97,21 @@ void work(Group group, Diary& diary, Crew& crew, std::size_t elements) {
   };
   try {
     trainer.run({.steps = kMostSteps, .batch = kShardedBatch}, [&](Step& step) {
+      sharded.fetch();
       if (step.number() > 0) note(step.number() - 1);
       if (diary.door[0] == 0) step.world().door().copy(diary.door.data(), diary.door.size() - 1);
       model.compute_gradients(step.number(), step.first(), step.count());
       stop[0] = crew.stop ? 1 : 0;
       reach(Phase::average);
       step.average(Tree{{"stop", stop}});
-      fsdp.average(model.gradients);
+      sharded.average();
       reach(Phase::vote);
       step.commit([&] {
-        fsdp.update();
+        sharded.shards().update();
         ranks = step.world().size();
         reach(Phase::gather);
       });
-      note(step.number());
+      if (!way.shards_parameters) note(step.number());
       if (stop[0] > 0) throw Stopped();
     });
   } catch (const Stopped&) {
@@ -113,7 +121,7 @@ void work(Group group, Diary& diary, Crew& crew, std::size_t elements) {
 /// The processes of a training, some of which come and some of which go.
 class Town {
  public:
-  Town(Crew& crew, std::size_t elements, const RankProcesses& processes) : crew_(crew), elements_(elements), processes_(processes) {
+  Town(Crew& crew, const Way& way, const RankProcesses& processes) : crew_(crew), way_(way), processes_(processes) {
     const LoopbackSocket coordinator = open_loopback_socket();
     for (; started_ < kRanks; ++started_)
       here_.emplace(started_, start_rank(started_, coordinator, processes_, [this](Group group) { begin_work(std::move(group)); }));
@@ -168,10 +176,10 @@ class Town {
     exit_code_of(here_.at(number));
     here_.erase(number);
   }
-  void begin_work(Group group) const { work(std::move(group), diary_of(started_), crew_, elements_); }
+  void begin_work(Group group) const { work(std::move(group), diary_of(started_), crew_, way_); }
 
   Crew& crew_;
-  const std::size_t elements_;
+  const Way way_;
   const RankProcesses processes_;
   int started_ = 0;
   std::map<int, ::pid_t> here_;
@@ -186,12 +194,12 @@ std::vector<CommittedStep> history(const Crew& crew) {
   return chronicle.steps();
 }
 
-void check_end(Town& town, const Crew& crew, std::size_t elements) {
+void check_end(Town& town, const Crew& crew, const Way& way) {
   CHECK(town.end_well());
   CHECK_FALSE(crew.has_gone_back);
   const std::vector<CommittedStep> steps = history(crew);
   CHECK(steps.size() < kMostSteps);
-  const auto differs = first_step_that_differs(steps, 50.0, elements);
+  const auto differs = first_step_that_differs(steps, 50.0, way.elements);
   CAPTURE(steps.size(), differs.value_or(0));
   CHECK_FALSE(differs);
 }
@@ -201,12 +209,11 @@ void check_end(Town& town, const Crew& crew, std::size_t elements) {
 TEST_CASE("whoever holds rows is killed, in whatever phase of a step, and others join: every step is that of undisturbed FSDP") {
   Campaign campaign("ranks of an elastic group that hold rows are killed in each phase of a step, and others join: all commit a step");
   for (const auto seed : seeds(40)) {
-    // By the ring, and directly.
-    const std::size_t elements = seed % 2 == 0 ? 60'000 : 40;
-    CAPTURE(seed, elements);
+    const Way way = way_of(seed);
+    CAPTURE(seed, way.elements, way.shards_parameters);
     SimRandom random(seed);
     SharedByProcesses<Crew> shared;
-    Town town(*shared, elements, {.ranks = kRanks, .encrypt = seed % 4 > 1});
+    Town town(*shared, way, {.ranks = kRanks, .encrypt = seed % 4 > 1});
     REQUIRE(town.go_on());
     for (int event = 0; event < 8; ++event) {
       CAPTURE(event, town.size());
@@ -221,7 +228,7 @@ TEST_CASE("whoever holds rows is killed, in whatever phase of a step, and others
       REQUIRE(town.go_on());
       campaign.goes_well_since(begin);
     }
-    check_end(town, *shared, elements);
+    check_end(town, *shared, way);
   }
 }
 
@@ -229,17 +236,17 @@ TEST_CASE("a rank is killed while the rows of another one are spread anew: every
   Campaign campaign(
       "two ranks of an elastic group that hold no rows in common are killed, the second while rows are spread: the next step");
   for (const auto seed : seeds(60)) {
-    const std::size_t elements = seed % 2 == 0 ? 60'000 : 40;
-    CAPTURE(seed, elements);
+    const Way way = way_of(seed);
+    CAPTURE(seed, way.elements, way.shards_parameters);
     SimRandom random(seed);
     SharedByProcesses<Crew> shared;
-    Town town(*shared, elements, {.ranks = kRanks, .encrypt = seed % 4 > 1});
+    Town town(*shared, way, {.ranks = kRanks, .encrypt = seed % 4 > 1});
     REQUIRE(town.go_on());
     campaign.begin();
     town.kill_two(random);
     const auto begin = std::chrono::steady_clock::now();
     REQUIRE(town.go_on());
     campaign.goes_well_since(begin);
-    check_end(town, *shared, elements);
+    check_end(town, *shared, way);
   }
 }

@@ -18,7 +18,6 @@
 using namespace ringlet;
 using test::Chronicle;
 using test::expect;
-using test::failure_of;
 using test::kShardedBatch;
 using test::run_elastic;
 using test::ShardedModel;
@@ -34,23 +33,27 @@ struct Leaves {};
 /// What a rank of a training is told, and does.
 struct Conduct {
   std::uint64_t steps = 8;
+  bool shards_parameters = false;
   ElasticFsdpOptions fsdp{};
   ElasticTrainerOptions trainer{};
   std::function<void(Step&, Phase)> at{};  // called in each phase of each attempt
   Chronicle* chronicle = nullptr;
-  std::function<void(ElasticTrainer&, ElasticFsdp&)> at_end{};
+  std::function<void(ElasticTrainer&, ElasticShards&)> at_end{};
+  bool notes_last = true;  // where parameters are sharded, for which all ranks have to be there at the end
+
+  bool notes_at_once() const { return !shards_parameters; }
 };
 
-/// One rank's training. Returns false if the rank left.
+/// One rank's training. Returns false if the rank left. The parameters after a step are noted once they are complete on this rank: when its
+/// commit has returned, or the next step begins.
 bool train(Group world, const Conduct& conduct) {
   ShardedModel model;
-  ElasticFsdp fsdp(world, model.parameters, test::make_adam, conduct.fsdp);
-  ElasticTrainer trainer(std::move(world), Checkpoint().set("seed", 3), fsdp, conduct.trainer);
+  test::ModelShards sharded(world, model, conduct.shards_parameters, conduct.fsdp);
+  ElasticTrainer trainer(std::move(world), Checkpoint().set("seed", 3), sharded.shards(), conduct.trainer);
   world = Group();
   const auto pass = [&](Step& step, Phase phase) {
     if (conduct.at) conduct.at(step, phase);
   };
-  // A step's parameters are complete when its commit has returned, or when the next one begins.
   std::optional<int> ranks;
   const auto note = [&](std::uint64_t steps_done) {
     if (ranks && conduct.chronicle != nullptr) conduct.chronicle->note(steps_done - 1, *ranks, model.hash());
@@ -58,49 +61,61 @@ bool train(Group world, const Conduct& conduct) {
   };
   try {
     trainer.run({.steps = conduct.steps, .batch = kShardedBatch}, [&](Step& step) {
+      sharded.fetch();
       note(step.number());
       model.compute_gradients(step.number(), step.first(), step.count());
       pass(step, Phase::before_average);
-      fsdp.average(model.gradients);
+      sharded.average();
       pass(step, Phase::before_commit);
       step.commit([&] {
         pass(step, Phase::in_commit);
-        fsdp.update();
+        sharded.shards().update();
         ranks = step.world().size();
         pass(step, Phase::after_update);
       });
-      note(step.number() + 1);
+      if (conduct.notes_at_once()) note(step.number() + 1);
       pass(step, Phase::after_commit);
     });
   } catch (const Leaves&) {
     return false;
   }
-  note(trainer.step());
-  expect(trainer.step() == conduct.steps && fsdp.step() == conduct.steps, "all steps");
-  if (conduct.at_end) conduct.at_end(trainer, fsdp);
+  if (conduct.shards_parameters && conduct.notes_last) sharded.fetch();
+  if (conduct.notes_at_once() || conduct.notes_last) note(trainer.step());
+  expect(trainer.step() == conduct.steps && sharded.shards().step() == conduct.steps, "all steps");
+  if (conduct.at_end) conduct.at_end(trainer, sharded.shards());
   return true;
 }
 
+/// All steps, each as in an undisturbed run.
+void check_history(const Chronicle& chronicle, std::uint64_t steps, std::optional<double> max_norm = {}) {
+  CHECK(chronicle.steps().size() == steps);
+  CHECK_FALSE(test::first_step_that_differs(chronicle.steps(), max_norm));
+}
+
 /// The elements of the model, and of a rank's rows of it.
-std::size_t elements_at(const ElasticFsdp& fsdp, int rank) { return fsdp.layout().count(rank); }
+std::size_t elements_at(const ElasticShards& fsdp, int rank) { return fsdp.layout().count(rank); }
 
 }  // namespace
 
 TEST_CASE("a trainer with shards does what FSDP does, with any number of ranks, copies and clipping") {
+  const bool shards_parameters = GENERATE(false, true);
+  CAPTURE(shards_parameters);
   for (const int size : {1, 2, 3, 4})
     for (const int copies : {1, 2})
       for (const std::optional<double> max_norm : {std::optional<double>(), std::optional(10.0)}) {
         CAPTURE(size, copies, max_norm.has_value());
         Chronicle chronicle;
         run_elastic(size, [&](Group& world) {
-          train(std::exchange(world, Group()), {.fsdp = {.copies = copies, .max_norm = max_norm}, .chronicle = &chronicle});
+          train(std::exchange(world, Group()),
+                {.shards_parameters = shards_parameters, .fsdp = {.copies = copies, .max_norm = max_norm}, .chronicle = &chronicle});
         });
-        CHECK(chronicle.steps().size() == 8);
-        CHECK_FALSE(test::first_step_that_differs(chronicle.steps(), max_norm));
+        check_history(chronicle, 8, max_norm);
       }
 }
 
 TEST_CASE("whichever holder of rows goes, in whatever phase of a step, no step is lost") {
+  const bool shards_parameters = GENERATE(false, true);
+  CAPTURE(shards_parameters);
   for (const int size : {2, 3, 4})
     for (int leaver = 0; leaver < size; ++leaver)
       for (const Phase phase : kPhases)
@@ -109,40 +124,43 @@ TEST_CASE("whichever holder of rows goes, in whatever phase of a step, no step i
           Chronicle chronicle;
           run_elastic(size, [&](Group& world) {
             const int origin = world.rank();
-            Conduct conduct{.fsdp = {.max_norm = 20.0}, .chronicle = &chronicle};
+            Conduct conduct{
+                .shards_parameters = shards_parameters, .fsdp = {.max_norm = 20.0}, .chronicle = &chronicle, .notes_last = false};
             conduct.at = [&](Step& step, Phase now) {
               if (origin == leaver && now == phase && step.number() == at) throw Leaves();
             };
             conduct.trainer.on_rollback = [](const Rollback&) { throw std::runtime_error("training went back"); };
             train(std::exchange(world, Group()), conduct);
           });
-          CHECK(chronicle.steps().size() == 8);
-          CHECK_FALSE(test::first_step_that_differs(chronicle.steps(), 20.0));
+          check_history(chronicle, shards_parameters ? 7 : 8, 20.0);
         }
 }
 
 TEST_CASE("holders of rows go one after the other, to the last") {
+  const bool shards_parameters = GENERATE(false, true);
+  CAPTURE(shards_parameters);
   Chronicle chronicle;
   run_elastic(4, [&](Group& world) {
     const int origin = world.rank();
-    Conduct conduct{.steps = 14, .chronicle = &chronicle};
+    Conduct conduct{.steps = 14, .shards_parameters = shards_parameters, .chronicle = &chronicle};
     conduct.at = [&](Step& step, Phase now) {
       if (origin > 0 && now == static_cast<Phase>(origin) && step.number() == static_cast<std::uint64_t>(3 * origin)) throw Leaves();
     };
-    conduct.at_end = [](ElasticTrainer& trainer, ElasticFsdp&) { expect(trainer.world().size() == 1, "one is left"); };
+    conduct.at_end = [](ElasticTrainer& trainer, ElasticShards&) { expect(trainer.world().size() == 1, "one is left"); };
     train(std::exchange(world, Group()), conduct);
   });
-  CHECK(chronicle.steps().size() == 14);
-  CHECK_FALSE(test::first_step_that_differs(chronicle.steps(), std::nullopt));
+  check_history(chronicle, 14);
 }
 
 TEST_CASE("a rank that goes before the rows are spread anew costs no step while each row has a holder") {
+  const bool shards_parameters = GENERATE(false, true);
+  CAPTURE(shards_parameters);
   // Rank 3's second holder is rank 0, and rank 1's rank 2.
   for (const std::uint64_t at : {0, 4}) {
     Chronicle chronicle;
     run_elastic(4, [&](Group& world) {
       const int origin = world.rank();
-      Conduct conduct{.chronicle = &chronicle};
+      Conduct conduct{.shards_parameters = shards_parameters, .chronicle = &chronicle};
       conduct.at = [&](Step& step, Phase now) {
         if (origin == 1 && now == Phase::before_commit && step.number() == at) throw Leaves();
       };
@@ -151,13 +169,14 @@ TEST_CASE("a rank that goes before the rows are spread anew costs no step while 
       };
       train(std::exchange(world, Group()), conduct);
     });
-    CHECK(chronicle.steps().size() == 8);
+    check_history(chronicle, 8);
     CHECK(chronicle.steps().back().ranks == 2);
-    CHECK_FALSE(test::first_step_that_differs(chronicle.steps(), std::nullopt));
   }
 }
 
 TEST_CASE("where both holders of a row go, training goes back to the newest checkpoint, and says so") {
+  const bool shards_parameters = GENERATE(false, true);
+  CAPTURE(shards_parameters);
   for (const Phase phase : {Phase::before_average, Phase::before_commit, Phase::after_update}) {
     CAPTURE(phase);
     const test::TemporaryDirectory scratch;
@@ -165,7 +184,7 @@ TEST_CASE("where both holders of a row go, training goes back to the newest chec
     run_elastic(4, [&](Group& world) {
       const int origin = world.rank();
       bool has_gone_back = false;
-      Conduct conduct{.trainer = {.checkpoint = scratch.path(), .checkpoint_every = 3}};
+      Conduct conduct{.shards_parameters = shards_parameters, .trainer = {.checkpoint = scratch.path(), .checkpoint_every = 3}};
       conduct.at = [&](Step& step, Phase now) {
         if ((origin != 1 && origin != 2) || now != phase || step.number() != 5) return;
         both_are_there.arrive_and_wait();
@@ -182,7 +201,7 @@ TEST_CASE("where both holders of a row go, training goes back to the newest chec
       conduct.trainer.on_state = [](const Checkpoint& state, std::uint64_t step) {
         expect(state.get<std::int64_t>("seed") == 3 && step == 3, "the state");
       };
-      conduct.at_end = [&](ElasticTrainer& trainer, ElasticFsdp& fsdp) {
+      conduct.at_end = [&](ElasticTrainer& trainer, ElasticShards& fsdp) {
         expect(has_gone_back && trainer.world().size() == 2, "it went back");
         expect(fsdp.state_bytes() == 8 * (elements_at(fsdp, 0) + elements_at(fsdp, 1)), "both copies are here again");
       };
@@ -209,24 +228,30 @@ TEST_CASE("with one copy of the rows each loss is one of rows, and without a che
 }
 
 TEST_CASE("a training with shards is saved, and other ranks go on from there") {
+  const bool shards_parameters = GENERATE(false, true);
+  CAPTURE(shards_parameters);
   const test::TemporaryDirectory scratch;
   Chronicle chronicle;
   const auto part = [&](int size, int copies, std::uint64_t steps) {
     run_elastic(size, [&](Group& world) {
-      train(std::exchange(world, Group()),
-            {.steps = steps, .fsdp = {.copies = copies}, .trainer = {.checkpoint = scratch.path()}, .chronicle = &chronicle});
+      train(std::exchange(world, Group()), {.steps = steps,
+                                            .shards_parameters = shards_parameters,
+                                            .fsdp = {.copies = copies},
+                                            .trainer = {.checkpoint = scratch.path()},
+                                            .chronicle = &chronicle});
     });
   };
   part(3, 2, 4);
   part(2, 1, 6);
   part(4, 2, 9);
   part(1, 2, 11);
-  CHECK(chronicle.steps().size() == 11);
-  CHECK_FALSE(test::first_step_that_differs(chronicle.steps(), std::nullopt));
+  check_history(chronicle, 11);
 }
 
 TEST_CASE("ranks join a training with shards, and take their rows of it") {
-  constexpr std::uint64_t kSteps = 2000;
+  const bool shards_parameters = GENERATE(false, true);
+  CAPTURE(shards_parameters);
+  constexpr std::uint64_t kSteps = 1000;
   for (const int size : {1, 2, 3}) {
     CAPTURE(size);
     Chronicle chronicle;
@@ -236,34 +261,38 @@ TEST_CASE("ranks join a training with shards, and take their rows of it") {
       test::pass(std::chrono::milliseconds(1));
       if (step.number() != 5 || step.world().rank() != 0 || newcomer) return;
       newcomer.emplace([&, door = step.world().door()] {
-        Conduct conduct{.steps = kSteps, .chronicle = &chronicle};
-        conduct.at_end = [&](ElasticTrainer& trainer, ElasticFsdp& fsdp) {
+        Conduct conduct{.steps = kSteps, .shards_parameters = shards_parameters, .chronicle = &chronicle};
+        conduct.at_end = [&](ElasticTrainer& trainer, ElasticShards& fsdp) {
           expect(trainer.world().size() == size + 1 && elements_at(fsdp, size) > 0, "it has joined, and has rows");
         };
         train(init(test::joiner_options(door)), conduct);
       });
     };
-    run_elastic(size,
-                [&](Group& world) { train(std::exchange(world, Group()), {.steps = kSteps, .at = slowly, .chronicle = &chronicle}); });
+    run_elastic(size, [&](Group& world) {
+      train(std::exchange(world, Group()),
+            {.steps = kSteps, .shards_parameters = shards_parameters, .at = slowly, .chronicle = &chronicle});
+    });
     newcomer->join();
-    CHECK(chronicle.steps().size() == kSteps);
+    check_history(chronicle, kSteps);
     CHECK(chronicle.steps().back().ranks == size + 1);
-    CHECK_FALSE(test::first_step_that_differs(chronicle.steps(), std::nullopt));
   }
 }
 
 TEST_CASE("rows are shared by weight, also after a loss, and who has the weight 0 holds none") {
-  run_elastic(4, [](Group& world) {
+  const bool shards_parameters = GENERATE(false, true);
+  CAPTURE(shards_parameters);
+  run_elastic(4, [&](Group& world) {
     const int origin = world.rank();
     const std::vector<double> weights{3, 1, 0, 2};
-    Conduct conduct{.fsdp = {.shard_weight = weights[static_cast<std::size_t>(origin)]}};
+    Conduct conduct{.shards_parameters = shards_parameters, .fsdp = {.shard_weight = weights[static_cast<std::size_t>(origin)]}};
     conduct.at = [&](Step& step, Phase now) {
       if (origin == 0 && now == Phase::before_commit && step.number() == 4) throw Leaves();
     };
-    conduct.at_end = [&](ElasticTrainer& trainer, ElasticFsdp& fsdp) {
+    conduct.at_end = [&](ElasticTrainer& trainer, ElasticShards& fsdp) {
       // Ranks 1, 2 and 3 are left, as 0, 1 and 2; 40 rows are laid out as 13, 0 and 27.
       const ShardLayout layout = fsdp.layout();
-      expect(layout.rows("large", 0) == RowRange{0, 13} && layout.rows("large", 2) == RowRange{13, 40}, "the rows");
+      const std::string large = shards_parameters ? "rest.large" : "large";
+      expect(layout.rows(large, 0) == RowRange{0, 13} && layout.rows(large, 2) == RowRange{13, 40}, "the rows");
       expect(layout.count(1) == 0, "none at the weight 0");
       const std::size_t held = trainer.world().rank() == 1 ? 0 : layout.count(0) + layout.count(2);
       expect(fsdp.state_bytes() == 8 * held, "what it holds");
@@ -273,64 +302,17 @@ TEST_CASE("rows are shared by weight, also after a loss, and who has the weight 
 }
 
 TEST_CASE("the second holders cost as much memory as the first") {
+  const bool shards_parameters = GENERATE(false, true);
+  CAPTURE(shards_parameters);
   for (const int copies : {1, 2})
     run_elastic(4, [&](Group& world) {
-      train(std::exchange(world, Group()), {.fsdp = {.copies = copies}, .at_end = [&](ElasticTrainer& trainer, ElasticFsdp& fsdp) {
-                                              const int rank = trainer.world().rank();
-                                              std::size_t held = elements_at(fsdp, rank);
-                                              if (copies == 2) held += elements_at(fsdp, (rank + 3) % 4);
-                                              expect(fsdp.state_bytes() == 8 * held, [&] { return std::to_string(fsdp.state_bytes()); });
-                                            }});
+      train(
+          std::exchange(world, Group()),
+          {.shards_parameters = shards_parameters, .fsdp = {.copies = copies}, .at_end = [&](ElasticTrainer& trainer, ElasticShards& fsdp) {
+             const int rank = trainer.world().rank();
+             std::size_t held = elements_at(fsdp, rank);
+             if (copies == 2) held += elements_at(fsdp, (rank + 3) % 4);
+             expect(fsdp.state_bytes() == 8 * held, [&] { return std::to_string(fsdp.state_bytes()); });
+           }});
     });
-}
-
-TEST_CASE("a batch that does not divide evenly is averaged over its samples") {
-  run_elastic(3, [](Group& world) {
-    std::vector<float> parameter(6), gradient(6);
-    const Tree parameters{{"p", parameter}}, gradients{{"p", gradient}};
-    ElasticFsdp fsdp(world, parameters, [] { return std::make_unique<SGD>(1.0); });
-    ElasticTrainer trainer(std::exchange(world, Group()), Checkpoint(), fsdp);
-    for (const std::uint64_t batch : {7, 2}) {
-      const std::uint64_t begin = trainer.step();
-      std::fill(parameter.begin(), parameter.end(), 0.0F);
-      trainer.run({.steps = begin + 1, .batch = batch}, [&](Step& step) {
-        double sum = 0;
-        for (std::uint64_t i = step.first(); i < step.first() + step.count(); ++i) sum += static_cast<double>(i);
-        // Without samples that is not a number, which has no weight.
-        std::fill(gradient.begin(), gradient.end(), static_cast<float>(sum / static_cast<double>(step.count())));
-        fsdp.average(gradients);
-        step.commit([&] { fsdp.update(); });
-      });
-      for (const float value : parameter)
-        expect(std::abs(value + static_cast<float>(batch - 1) / 2) < 1e-5F, [&] { return std::to_string(value); });
-    }
-  });
-}
-
-TEST_CASE("what elastic shards do not take is refused") {
-  Group world;
-  ShardedModel model;
-  const auto error_of = [&](const ElasticFsdpOptions& options, MakeOptimizer make = test::make_adam) {
-    return failure_of<InvalidArgument>([&] { ElasticFsdp(world, model.parameters, std::move(make), options); });
-  };
-  CHECK(error_of({.copies = 3}) == "copies is 3; 1 or 2 are possible");
-  CHECK(error_of({.copies = 0}) == "copies is 0; 1 or 2 are possible");
-  CHECK(error_of({.shard_weight = -1}).find("shard_weight is -1") == 0);
-  CHECK(error_of({.max_norm = -1.0}).find("max_norm") != std::string::npos);
-  CHECK(error_of({.reduce_dtype = DType::i32}).find("reduce_dtype") == 0);
-  CHECK(error_of({}, {}) == "the function that makes the optimizer is empty");
-  ElasticFsdp fsdp(world, model.parameters, test::make_adam, {.copies = 1});
-  Checkpoint checkpoint;
-  CHECK(failure_of<InvalidArgument>([&] { fsdp.add_to(checkpoint); }) == "ElasticShards::add_to() before enter()");
-  CHECK(failure_of<InvalidArgument>([&] { fsdp.average(model.gradients); }) == "ElasticFsdp::average() before enter()");
-  CHECK(fsdp.enter(world).empty());
-  CHECK(failure_of<InvalidArgument>([&] { fsdp.update(); }) == "update() of elastic shards before their gradients are averaged");
-  test::run_ranks(2, [](Group& group) {
-    ShardedModel its;
-    ElasticFsdp differs(group, its.parameters, test::make_adam, {.copies = 1 + group.rank()});
-    expect(failure_of<MismatchError>([&] { (void)differs.enter(group); }).find("2 copies of rows") != std::string::npos, "the copies");
-    ElasticFsdp weightless(group, its.parameters, test::make_adam, {.shard_weight = 0});
-    expect(failure_of<InvalidArgument>([&] { (void)weightless.enter(group); }).find("shard_weight of all ranks is 0") != std::string::npos,
-           "the weights");
-  });
 }

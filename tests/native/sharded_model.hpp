@@ -71,6 +71,54 @@ class ShardedModel {
 
 inline std::unique_ptr<Optimizer> make_adam() { return std::make_unique<AdamW>(0.05, AdamWOptions{.bias_correction = true}); }
 
+/// The model's elastic shards, in one of the two ways, with the same calls.
+class ModelShards {
+ public:
+  ModelShards(const Group& world, ShardedModel& model, bool shards_parameters, const ElasticFsdpOptions& options) : model_(model) {
+    if (!shards_parameters) {
+      fsdp_.emplace(world, model.parameters, make_adam, options);
+      return;
+    }
+    full_.emplace(world, make_adam,
+                  ElasticFullyShardOptions{.copies = options.copies,
+                                           .shard_weight = options.shard_weight,
+                                           .reduce_dtype = options.reduce_dtype,
+                                           .max_norm = options.max_norm});
+    full_->add("layers", module(model.parameters, 0));
+    full_->add("rest", module(model.parameters, 1));
+  }
+  ElasticShards& shards() { return full_ ? static_cast<ElasticShards&>(*full_) : *fsdp_; }
+  /// Fills the model's parameters, where they are sharded.
+  void fetch() {
+    for (std::size_t i = 0; full_ && i < 2; ++i) {
+      const FullyShard::Unsharded unsharded = full_->forward(i);
+      const Tree parameters = module(model_.parameters, i);
+      for (const auto& [name, values] : unsharded.parameters()) copy(values, parameters.at(name));
+    }
+  }
+  void average() {
+    if (fsdp_) {
+      fsdp_->average(model_.gradients);
+      return;
+    }
+    for (const std::size_t i : {1, 0}) {
+      const FullyShard::Unsharded unsharded = full_->backward(i);
+      full_->reduce_gradients(i, module(model_.gradients, i));
+    }
+    full_->finish();
+  }
+
+ private:
+  static Tree module(const Tree& tree, std::size_t index) {
+    if (index == 0) return tree.below("layers");
+    return {{"scale", tree.at("scale")}, {"one", tree.at("one")}, {"large", tree.at("large")}};
+  }
+
+  ShardedModel& model_;
+  std::optional<ElasticFsdp> fsdp_;
+  std::optional<ElasticFullyShard> full_;
+};
+
 /// A step that was committed.
 struct CommittedStep {
   int ranks = 0;

@@ -12,10 +12,11 @@ namespace ringlet::launch {
 
 namespace {
 
-constexpr std::array<std::string_view, 15> kReserved{
-    "RINGLET_TERMINAL_COLUMNS", "RINGLET_RANK",    "RINGLET_WORLD_SIZE",  "RINGLET_COORDINATOR",   "RINGLET_COORDINATOR_FD",
-    "RINGLET_HOSTFILE",         "MLX_RANK",        "MLX_HOSTFILE",        "MLX_WORLD_SIZE",        "RINGLET_GUESTS",
-    "RINGLET_LISTEN",           "RINGLET_PAGE_FD", "RINGLET_PRESENCE_FD", "RINGLET_MEMBERSHIP_FD", "RINGLET_RESTARTS"};
+constexpr std::array<std::string_view, 16> kReserved{
+    "RINGLET_TERMINAL_COLUMNS", "RINGLET_RANK",          "RINGLET_WORLD_SIZE", "RINGLET_COORDINATOR",
+    "RINGLET_COORDINATOR_FD",   "RINGLET_HOSTFILE",      "MLX_RANK",           "MLX_HOSTFILE",
+    "MLX_WORLD_SIZE",           "RINGLET_GUESTS",        "RINGLET_LISTEN",     "RINGLET_PAGE_FD",
+    "RINGLET_PRESENCE_FD",      "RINGLET_MEMBERSHIP_FD", "RINGLET_RESTARTS",   "RINGLET_PAGE_SOCKET_FD"};
 
 std::string_view name_part(std::string_view entry) { return entry.substr(0, entry.find('=')); }
 

@@ -1,0 +1,97 @@
+#include <fmt/format.h>
+
+#include <optional>
+#include <ringlet/elastic_fsdp.hpp>
+#include <utility>
+#include <vector>
+
+#include "core/base/refuse.hpp"
+#include "core/sharding/checks.hpp"
+#include "native/elastic/elastic_shards.hpp"
+#include "native/fsdp/fully_shard_state.hpp"
+
+namespace ringlet {
+
+struct ElasticFullyShard::Modules final : State {
+  Modules(Group world, MakeOptimizer make, const ElasticFullyShardOptions& o)
+      : State(std::move(world), std::move(make), {.copies = o.copies, .weight = o.shard_weight, .stream = o.stream}, o.max_norm),
+        options(o) {
+    throw_if_failed(check_real_dtype("compute_dtype", o.compute_dtype));
+    throw_if_failed(check_real_dtype("reduce_dtype", o.reduce_dtype));
+    if (o.prefetch < 0) refuse(fmt::format("prefetch is {}; it must not be negative", o.prefetch));
+  }
+
+  void leave_world() override { in_world.reset(); }
+  void begin_in_world() override;
+  void gather() override { rows.set_whole(); }
+  void add_parameters(Checkpoint& checkpoint, std::string_view name) override {
+    checkpoint.add_sharded(name, rows.parts().front().parameters, rows.layout());
+  }
+  FullyShard& begun() {
+    if (!in_world) refuse("a call of ElasticFullyShard before enter()");
+    return *in_world;
+  }
+
+  const ElasticFullyShardOptions options;
+  std::vector<std::pair<std::string, Tree>> outlines;  // of the modules
+  std::optional<FullyShard> in_world;                  // with this rank's own shard
+};
+
+void ElasticFullyShard::Modules::begin_in_world() {
+  rows.make_gradients(rows.outline());
+  native::HeldPart& own = rows.parts().front();
+  const std::vector<double> weights = rows.spread().uneven_weights();
+  in_world.emplace(rows.group(), FullyShardOptions{.compute_dtype = options.compute_dtype,
+                                                   .reduce_dtype = options.reduce_dtype,
+                                                   .shard_weights = weights,
+                                                   .prefetch = options.prefetch,
+                                                   .stream = options.stream});
+  for (const auto& [name, outline] : outlines) {
+    auto module = std::make_unique<FullyShard::State::Module>(name, outline, rows.group().size(), weights);
+    module->shards = own.parameters.below(name);
+    module->gradients = own.gradients.below(name);
+    in_world->state_->take(std::move(module));
+  }
+}
+
+ElasticFullyShard::ElasticFullyShard(Group world, MakeOptimizer make_optimizer, const ElasticFullyShardOptions& options)
+    : ElasticShards(std::make_unique<Modules>(std::move(world), std::move(make_optimizer), options)) {}
+
+ElasticFullyShard::Modules& ElasticFullyShard::all() const noexcept { return static_cast<Modules&>(*state_); }
+
+std::size_t ElasticFullyShard::add(std::string name, const Tree& parameters) {
+  Modules& modules = all();
+  if (modules.has_begun) refuse(fmt::format("the module '{}' is added after enter()", name));
+  throw_if_failed(check_gradients(parameters, modules.options.compute_dtype || modules.options.reduce_dtype));
+  Tree named;
+  named.add(name, parameters);
+  modules.rows.copy_rows(named);
+  modules.outlines.emplace_back(std::move(name), parameters.map([](const std::string&, const TensorView& values) {
+    return TensorView(nullptr, values.dtype(), values.shape());
+  }));
+  return modules.outlines.size() - 1;
+}
+
+std::size_t ElasticFullyShard::modules() const noexcept { return all().outlines.size(); }
+std::size_t ElasticFullyShard::parameter_bytes() const noexcept { return state_->rows.parameter_bytes(); }
+FullyShard::Unsharded ElasticFullyShard::forward(std::size_t module) { return all().begun().forward(module); }
+FullyShard::Unsharded ElasticFullyShard::backward(std::size_t module) { return all().begun().backward(module); }
+
+void ElasticFullyShard::reduce_gradients(std::size_t module, const Tree& gradients) {
+  FullyShard& sharded = all().begun();
+  sharded.state_->mover.set_factor(state_->share);
+  sharded.reduce_gradients(module, gradients);
+}
+
+std::optional<double> ElasticFullyShard::finish() {
+  FullyShard& sharded = all().begun();
+  for (const auto& module : sharded.state_->modules)
+    if (!module->given) refuse(fmt::format("ElasticFullyShard::finish() before the gradients of the module '{}' were given", module->name));
+  sharded.finish();
+  state_->rows.exchange_gradients();
+  return state_->clip();
+}
+
+void ElasticFullyShard::set_share(double share) noexcept { state_->share = share; }
+
+}  // namespace ringlet
