@@ -280,12 +280,14 @@ TEST_CASE("standard input reaches the rank that reads it, a piece at a time") {
 TEST_CASE("whatever is lost at whatever moment, the job ends on both sides") {
   // 0 resets the link; 1 and 2 stop the node that runs the job, in order and silently; 3 and 4 stop a machine.
   const int what = GENERATE(range(0, 5));
+  const bool elastic = GENERATE(false, true);
   const std::uint64_t most = share_of(200);
   Campaign campaign("a job's machine, or who runs it, is lost at each moment");
   for (std::uint64_t moment = 0; moment < most; ++moment) {
-    CAPTURE(what, moment);
+    CAPTURE(what, moment, elastic);
     campaign.begin();
     FakeRun run(3, moment + 1);
+    if (elastic) run.options.end.elastic.emplace().limit = 1;
     for (FakeMachine& machine : run.machines)
       machine.on_started = [](FakeCrew& crew) {
         crew.print(crew.started->first_rank, "ready\n");

@@ -139,3 +139,23 @@ TEST_CASE("a host that hangs does not hold the launcher, and ends its ranks when
   CHECK_THAT(ended.err, Contains("stopped rank 0") && Contains("rank 1 on 10.77.0.2 was lost with its machine"));
   for (const pid_t pid : ranks.pids) wait_for_death(pid);
 }
+
+#ifdef RINGLET_ELASTIC_EXAMPLE
+TEST_CASE("a rank of an elastic job that is killed on a host comes back there") {
+  const SshHosts* const found = SshHosts::find();
+  if (found == nullptr) return;
+  const Process launcher =
+      found->start({"--hosts", "10.77.0.1,10.77.0.2,10.77.0.3", "--elastic", "2:3", "--no-prefix"}, {RINGLET_ELASTIC_EXAMPLE, "1500", "2"});
+  launcher->wait_for_stdout("of 3 begins, process ", 3);
+  launcher->wait_for_stdout("\n", 3);
+  const std::string mark = "rank 1 of 3 begins, process ";
+  const std::string& out = launcher->out();
+  REQUIRE(::kill(static_cast<pid_t>(std::stol(out.substr(out.find(mark) + mark.size()))), SIGKILL) == 0);
+  launcher->wait_for_stderr("epoch 2: 3 ranks, 1 of them new");
+  const Outcome outcome = launcher->finish();
+  CAPTURE(outcome.out, outcome.err);
+  CHECK(outcome.exit_code == 0);
+  CHECK_THAT(outcome.err, Contains("rank 1 on 10.77.0.2 (pid ") && Contains("was killed by SIGKILL, and is started again (1 of 3)"));
+  CHECK_THAT(outcome.err, Contains("all ranks went on to the end; started again: rank 1 (once)"));
+}
+#endif
