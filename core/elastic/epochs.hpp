@@ -37,8 +37,8 @@ struct EpochsOptions {
 };
 
 /// The epochs of a world whose ranks come and go. Where a rank is lost, the others agree on who goes on (agreement.hpp), and the links
-/// among these become the links of a new world, in which they keep their order. Only native ranks go on: guests join again. A Decision is the first message of an epoch on a link, so
-/// nothing of one epoch can reach an operation of another. Belongs to the loop's thread.
+/// among these become the links of a new world, in which they keep their order. Only native ranks go on: guests join again. A Decision is
+/// the first message of an epoch on a link, so nothing of one epoch can reach an operation of another. Belongs to the loop's thread.
 class Epochs {
  public:
   using Done = std::function<void(const Succession&)>;
