@@ -54,6 +54,7 @@ async function join(platform, port, token) {
       if (code === 0) resolve(value);
       else reject(new Error(text));
     },
+    knocking: () => {},
     seat: () => {},
     failed: () => {},
   };

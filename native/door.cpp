@@ -5,15 +5,23 @@
 #include <ringlet/error.hpp>
 #include <utility>
 
+#include "transport/uv/socket.hpp"
+
 namespace ringlet::native {
 
-Door::Door(const DoorOptions& options, const std::string& token, bool encrypt) : driver_(true) {
+Door::Door(const DoorOptions& options, const std::string& token, bool encrypt)
+    : driver_(true), presence_(options.web.presence_descriptor), page_(read_page(options.web)), web_(options.web) {
   Status status;
   driver_.run([&] {
     network_ = std::make_unique<UvNetwork>(driver_.loop());
     authenticator_ = std::make_unique<TokenAuthenticator>(token, encrypt);
     incoming_ = std::make_unique<IncomingLinks>(driver_.loop(), *authenticator_);
-    knocks_ = std::make_unique<Knocks>(driver_.loop(), SessionOptions{}, [this](std::size_t count) { waiting_ = static_cast<int>(count); });
+    Knocks::Callbacks callbacks;
+    callbacks.on_waiting = [this](std::size_t count) { waiting_ = static_cast<int>(count); };
+    callbacks.on_guests = [this](const std::vector<std::string>& names) {
+      if (guests_.exchange(static_cast<int>(names.size())) != static_cast<int>(names.size())) presence_.tell(names);
+    };
+    knocks_ = std::make_unique<Knocks>(driver_.loop(), SessionOptions{}, std::move(callbacks));
     incoming_->set_on_link([this](std::unique_ptr<Link> link) { knocks_->receive(std::move(link)); });
     listeners_ = std::make_unique<Listeners>(*network_);
     if (options.descriptor) {
@@ -26,6 +34,7 @@ Door::Door(const DoorOptions& options, const std::string& token, bool encrypt) :
       const std::vector<std::string> others(options.hosts.begin() + 1, options.hosts.end());
       status = listeners_->open({&first, 1}, others, options.ports, options.preferred, incoming_->acceptor());
     }
+    if (status.ok() && options.page_socket) status = open_page(options);
     if (!status.ok()) return;
     Address shown = listeners_->address();
     if (!options.shown_host.empty()) shown.host = options.shown_host;
@@ -41,6 +50,28 @@ Door::Door(const DoorOptions& options, const std::string& token, bool encrypt) :
 
 Door::~Door() { close(); }
 
+Status Door::open_page(const DoorOptions& options) {
+  page_socket_ = options.page_socket;
+  page_port_ = uv::to_address(uv::local_address(*page_socket_)).port;
+  if (page_port_ == 0) return {Errc::invalid_argument, "RINGLET_PAGE_SOCKET_FD is not a socket that listens; it is set by `ringlet serve`"};
+  return {};
+}
+
+void Door::serve_page() {
+  if (page_port_ == 0) return;
+  Status status;
+  driver_.run([&] {
+    if (!page_socket_) return;
+    web_front_ = open_web_door(driver_.loop(), *incoming_, std::move(page_), web_);
+    auto listener = network_->adopt_listener(*page_socket_, incoming_->acceptor());
+    status = listener.status();
+    if (!listener.ok()) return;
+    page_socket_.reset();
+    listeners_->adopt(std::move(listener).value());
+  });
+  throw_if_failed(status);
+}
+
 void Door::open() {
   driver_.run([&] { knocks_->open(); });
 }
@@ -49,10 +80,14 @@ void Door::shut() {
   driver_.run([&] { knocks_->shut(); });
 }
 
-int Door::choose(int most, std::function<void(const std::string& name)> on_gone) {
-  int count = 0;
-  driver_.run([&] { count = static_cast<int>(knocks_->choose(static_cast<std::size_t>(most), std::move(on_gone))); });
-  return count;
+void Door::expect_guests(int count) {
+  driver_.run([&] { knocks_->expect_guests(static_cast<std::size_t>(count)); });
+}
+
+Knocks::Chosen Door::choose(int most, std::function<void(const std::string& name)> on_gone) {
+  Knocks::Chosen chosen;
+  driver_.run([&] { chosen = knocks_->choose(static_cast<std::size_t>(most), std::move(on_gone)); });
+  return chosen;
 }
 
 void Door::send_tickets(const wire::Ticket& first) {
@@ -63,10 +98,16 @@ void Door::let_go() {
   driver_.run([&] { knocks_->let_go(); });
 }
 
+void Door::end_presence() {
+  driver_.run([&] { presence_.end(); });
+}
+
 void Door::close() noexcept {
+  if (page_socket_) ::close(*page_socket_);
   try {
     driver_.run([this] {
       listeners_.reset();
+      web_front_.reset();
       incoming_.reset();
       knocks_.reset();
       network_.reset();
@@ -74,7 +115,7 @@ void Door::close() noexcept {
   } catch (...) {
     driver_.give_up(std::current_exception());
     // After a failure in their midst they are in any state, so they are not destroyed.
-    (void)listeners_.release(), (void)incoming_.release(), (void)knocks_.release(), (void)network_.release(),
+    (void)listeners_.release(), (void)web_front_.release(), (void)incoming_.release(), (void)knocks_.release(), (void)network_.release(),
         (void)authenticator_.release();
   }
 }

@@ -14,6 +14,8 @@
 #include "core/rendezvous/knocks.hpp"
 #include "core/rendezvous/listeners.hpp"
 #include "native/loop_driver.hpp"
+#include "native/presence.hpp"
+#include "native/web_door.hpp"
 #include "transport/crypto/token_authenticator.hpp"
 #include "transport/uv/uv_network.hpp"
 
@@ -23,9 +25,11 @@ struct DoorOptions {
   std::vector<std::string> hosts{"127.0.0.1"};  // at least one; those behind the first that cannot be opened are left out
   std::uint16_t port = 0;                       // 0: one of `ports`, or any on the loopback
   PortRange ports{};
-  int preferred = 0;              // which one of `ports` is tried first
-  std::optional<int> descriptor;  // an inherited socket that listens, in place of hosts and port; the door closes it
-  std::string shown_host{};       // where others reach it, for people; empty: the first host
+  int preferred = 0;               // which one of `ports` is tried first
+  std::optional<int> descriptor;   // an inherited socket that listens, in place of hosts and port; the door closes it
+  std::string shown_host{};        // where others reach it, for people; empty: the first host
+  std::optional<int> page_socket;  // an inherited socket that listens for guests; each rank of this machine may have it; the door closes it
+  WebConfig web{};                 // of the page that guests get there
 };
 
 /// The port at which processes knock that are to join the group of this rank (core/rendezvous/knocks.hpp), on a loop of its own. It
@@ -40,6 +44,11 @@ class Door {
 
   /// Where to knock: "host:port".
   const std::string& address() const { return address_; }
+  /// Serves the page from now on, and lets guests knock there, where this process has inherited the socket for it. One rank of the group
+  /// does so, the lowest, so that a page's connections are all in one place. May be called again.
+  void serve_page();
+  /// The page's port; 0 where this process has none.
+  std::uint16_t page_port() const { return page_port_; }
 
   // See Knocks. It is closed at first. `on_gone` runs in the thread that turns the door's loop, and not any more once let_go() has
   // returned.
@@ -47,21 +56,34 @@ class Door {
   void shut();
   /// Costs next to nothing: trainers ask at each step.
   int waiting() const { return waiting_; }
-  int choose(int most, std::function<void(const std::string& name)> on_gone);
+  void expect_guests(int count);
+  Knocks::Chosen choose(int most, std::function<void(const std::string& name)> on_gone);
   void send_tickets(const wire::Ticket& first);
   void let_go();
+  /// How many guests knock, or are at the door for another reason; the process that started this one is told their names, until it is told
+  /// that nobody is waited for any more.
+  int guests() const { return guests_; }
+  void end_presence();
 
  private:
+  Status open_page(const DoorOptions& options);
   void close() noexcept;
 
   LoopDriver driver_;
   std::string address_;
-  std::atomic<int> waiting_{0};
+  std::uint16_t page_port_ = 0;
+  std::atomic<int> waiting_{0}, guests_{0};
+  PresenceReport presence_;
   std::unique_ptr<UvNetwork> network_;
   std::unique_ptr<TokenAuthenticator> authenticator_;
   std::unique_ptr<IncomingLinks> incoming_;
   std::unique_ptr<Knocks> knocks_;
   std::unique_ptr<Listeners> listeners_;
+  // Of the page, until it is served.
+  std::optional<int> page_socket_;
+  web::PageBundle page_;
+  const WebConfig web_;
+  std::unique_ptr<web::WebFront> web_front_;
 };
 
 }  // namespace ringlet::native

@@ -76,12 +76,12 @@ std::vector<std::string> page_hosts(const Address* rank0) {
 }
 
 void use_web_settings(const Variables& variables, WorldConfig& config) {
-  if (config.options.guests == 0) return;
+  if (config.options.guests == 0 && !config.options.elastic) return;
   if (const auto origins = first_set(variables, {"RINGLET_ORIGINS"})) config.web.allowed_origins = split_list(origins->value);
   const auto& roster = config.meeting.roster;
   const auto* rank0 = config.meeting.coordinator ? &*config.meeting.coordinator : roster.empty() ? nullptr : &roster.front().front();
   if (config.token.empty()) config.web.page_hosts = page_hosts(rank0);
-  if (config.options.rank != 0) {
+  if (config.options.rank != 0 && !config.options.elastic) {
     if (rank0 != nullptr) config.web.page_port = rank0->port;
     return;
   }
@@ -91,6 +91,16 @@ void use_web_settings(const Variables& variables, WorldConfig& config) {
   };
   config.web.page_descriptor = descriptor("RINGLET_PAGE_FD");
   config.web.presence_descriptor = descriptor("RINGLET_PRESENCE_FD");
+  if (!config.options.elastic) return;
+  // Guests come by the door, and the group begins without them.
+  config.door_options.web = config.web;
+  config.web.page_descriptor.reset();
+  config.web.presence_descriptor.reset();
+  config.door_options.page_socket = descriptor("RINGLET_PAGE_SOCKET_FD");
+  config.first_guests = config.options.guests;
+  config.options.size -= config.options.guests;
+  config.options.guests = 0;
+  if (config.options.size == 1) config.listening_descriptor.reset();
 }
 
 /// This native rank's number. Rank 0 gives the guests their numbers.
@@ -291,15 +301,12 @@ WorldConfig make_world_config(const InitOptions& options, const Variables& varia
     refuse(
         "no group is configured: start the program with `ringlet launch`, or set RINGLET_RANK, RINGLET_WORLD_SIZE and RINGLET_COORDINATOR, "
         "or RINGLET_RANK and RINGLET_HOSTFILE");
-  if (elastic && config.options.guests > 0)
-    refuse(fmt::format("RINGLET_ELASTIC is on in a world with {} guests; elastic worlds have native ranks only as yet",
-                       config.options.guests));
   if (elastic) use_door(settings, variables, config);
   use_web_settings(variables, config);
   // Guests come when a person opens the page, which may take long.
   config.meeting.timeout =
       duration_setting(options.connect_timeout, "InitOptions::connect_timeout", variables, "RINGLET_CONNECT_TIMEOUT_MS",
-                       config.options.guests > 0 ? kPatienceWithGuests : config.meeting.timeout);
+                       config.options.guests + config.first_guests > 0 ? kPatienceWithGuests : config.meeting.timeout);
   return config;
 }
 

@@ -1,6 +1,6 @@
 #include "native/growth.hpp"
 
-#include <numeric>
+#include <array>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -23,6 +23,23 @@ constexpr Duration kFormingTimeout = Duration::seconds(10);
 constexpr Duration kWatchInterval = Duration::milliseconds(10);
 /// How long a rank that has switched waits for an agreement in the world before, which only others may still need.
 constexpr auto kPatienceWithOthers = std::chrono::seconds(15);
+
+/// What one rank tells in admit(); the least of all counts.
+enum class AdmitState : std::int32_t { failed, knocked, forming, ready, idle };
+
+AdmitState admit_state(GrowthState growth, bool knocked) {
+  switch (growth) {
+    case GrowthState::failed:
+      return AdmitState::failed;
+    case GrowthState::forming:
+      return AdmitState::forming;
+    case GrowthState::ready:
+      return AdmitState::ready;
+    case GrowthState::none:
+      break;
+  }
+  return knocked ? AdmitState::knocked : AdmitState::idle;
+}
 
 }  // namespace
 
@@ -110,6 +127,10 @@ bool SharedGroup::has_joined() const { return world_->config().joined && epoch()
 
 int SharedGroup::waiting() { return world_->elastic() ? world_->door()->waiting() : 0; }
 
+int SharedGroup::guests_at_door() { return world_->elastic() ? world_->door()->guests() : 0; }
+
+void SharedGroup::end_presence() { world_->door()->end_presence(); }
+
 std::shared_ptr<Growth> SharedGroup::current_growth() {
   const std::lock_guard lock(growing_);
   return growth_;
@@ -131,14 +152,28 @@ void SharedGroup::drop_growth() {
   world_->door()->let_go();
 }
 
-bool SharedGroup::begin_growth(const CallOptions& call) {
+void SharedGroup::refuse_unless_admitting() const {
   if (!world_->elastic())
     refuse("the group is not elastic, so nobody can join it; set RINGLET_ELASTIC=on, or InitOptions::elastic, on all ranks");
   if (world_->has_left()) refuse("this rank has left this world");
   refuse_unless_whole_world("admit()");
+}
+
+/// Guests take no part in a growth: they come in anew, together with those that knock.
+void SharedGroup::send_guests_away() {
+  const int rank = core_rank();
+  driver().run([&] {
+    core_.fail({Errc::cancelled, "rank " + std::to_string(rank) + " has ended the epoch, so that others can join the group", rank});
+  });
+  throw_if_failed(world_failure());
+}
+
+bool SharedGroup::begin_growth(const CallOptions& call) {
+  refuse_unless_admitting();
   drop_growth();
+  if (core_.options().guests > 0) send_guests_away();
   const auto stop = std::make_shared<MeetingStop>();
-  const int own = world_->door()->choose((kMaxWorldSize - world_size()) / world_size(), [stop](const std::string& name) {
+  const Knocks::Chosen own = world_->door()->choose((kMaxWorldSize - world_size()) / world_size(), [stop](const std::string& name) {
     stop->stop({Errc::peer_lost, "the process that was to join has gone: " + name});
   });
   try {
@@ -153,12 +188,20 @@ bool SharedGroup::begin_growth(const CallOptions& call) {
 }
 
 /// Returns null where nobody knocks.
-std::shared_ptr<Growth> SharedGroup::form_next(const CallOptions& call, int own_joiners, const std::shared_ptr<MeetingStop>& stop) {
-  std::vector<std::int32_t> joiners(static_cast<std::size_t>(world_size()));
-  run_own(call, make_all_gather({&own_joiners, DType::i32, 1}, TensorView(joiners), options()));
-  const int count = std::accumulate(joiners.begin(), joiners.end(), 0);
-  if (count == 0) return nullptr;
-  WorldConfig next = config_of_growth(count);
+std::shared_ptr<Growth> SharedGroup::form_next(const CallOptions& call, const Knocks::Chosen& own,
+                                               const std::shared_ptr<MeetingStop>& stop) {
+  using Told = std::array<std::int32_t, 2>;  // processes and guests
+  const Told told{static_cast<std::int32_t>(own.processes), static_cast<std::int32_t>(own.guests)};
+  std::vector<Told> all(static_cast<std::size_t>(world_size()));
+  run_own(call, make_all_gather({told.data(), DType::i32, told.size()}, {all.data(), DType::i32, all.size() * told.size()}, options()));
+  int processes = 0, guests = 0, before = 0;
+  for (int rank = 0; rank < world_size(); ++rank) {
+    if (rank == core_rank()) before = processes;
+    processes += all[static_cast<std::size_t>(rank)][0];
+    guests += all[static_cast<std::size_t>(rank)][1];
+  }
+  if (processes + guests == 0) return nullptr;
+  WorldConfig next = config_of_growth(processes, guests);
   next.stop = stop;
   Address coordinator{coordinator_host(), 0};
   std::shared_ptr<Growth> growth;
@@ -168,7 +211,7 @@ std::shared_ptr<Growth> SharedGroup::form_next(const CallOptions& call, int own_
   coordinator.port = static_cast<std::uint16_t>(port[0]);
   if (!growth && coordinator.port == 0) growth = std::make_shared<Growth>();
   if (!growth) growth = std::make_shared<Growth>(next, coordinator);
-  if (coordinator.port != 0) send_tickets(next, coordinator, std::accumulate(joiners.begin(), joiners.begin() + core_rank(), world_size()));
+  if (coordinator.port != 0) send_tickets(next, coordinator, world_size() + before);
   return growth;
 }
 
@@ -189,16 +232,18 @@ std::string SharedGroup::coordinator_host() {
   return address.value().host;
 }
 
-WorldConfig SharedGroup::config_of_growth(int joiners) {
+WorldConfig SharedGroup::config_of_growth(int processes, int guests) {
   WorldConfig next = world_->config();
   next.options.rank = core_rank();
-  next.options.size = world_size() + joiners;
+  next.options.size = world_size() + processes + guests;
+  next.options.guests = guests;
   next.options.epoch = epoch() + 1;
   next.meeting.timeout = kFormingTimeout;
   next.meeting.world_id = random_world_id();
   next.meeting.coordinator_listens = core_rank() != 0;
   next.listening_descriptor.reset();
   next.door = world_->door();
+  if (next.door->page_port() != 0) next.web.page_port = next.door->page_port();
   next.membership = world_->membership();
   next.lineage = lineage();
   next.join.clear();
@@ -210,14 +255,16 @@ void SharedGroup::send_tickets(const WorldConfig& next, const Address& coordinat
   wire::Ticket ticket;
   ticket.rank = static_cast<std::uint32_t>(first_rank);
   ticket.world_size = static_cast<std::uint32_t>(next.options.size);
-  // Who has reached the door of rank 0 reaches its coordinator at the same host.
-  if (core_rank() != 0) ticket.host = coordinator.host;
+  // Who has reached the door of rank 0, or of another rank of its machine, reaches its coordinator at the same host.
+  if (core_rank() != 0 && !is_loopback(coordinator)) ticket.host = coordinator.host;
   ticket.port = coordinator.port;
   ticket.epoch = next.options.epoch;
   ticket.lineage = next.lineage;
   ticket.policy = static_cast<std::uint32_t>(next.options.placement.policy);
   ticket.heartbeat_timeout_ms = static_cast<std::uint32_t>(next.options.heartbeat_timeout.whole_milliseconds());
   ticket.wait_ms = static_cast<std::uint32_t>(kFormingTimeout.whole_milliseconds());
+  ticket.guests = static_cast<std::uint32_t>(next.options.guests);
+  ticket.page_port = next.web.page_port.value_or(0);
   world_->door()->send_tickets(ticket);
 }
 
@@ -290,11 +337,27 @@ std::shared_ptr<WorkState> SharedGroup::start_barrier() {
 void SharedGroup::await_members() { run_own({}, make_barrier(options())); }
 
 std::shared_ptr<SharedGroup> SharedGroup::admit(const CallOptions& call) {
-  if (!begin_growth(call)) return nullptr;
-  const auto growth = current_growth();
-  while (growth && !growth->wait_for(std::chrono::milliseconds(kWatchInterval.whole_milliseconds())))
-    if (world_has_failed()) growth->stop({Errc::peer_lost, "a rank of the present world was lost"});
-  return finish_growth(call);
+  refuse_unless_admitting();
+  if (core_.options().guests > 0) {
+    if (waiting() > 0) send_guests_away();
+    return nullptr;
+  }
+  std::vector<std::int32_t> least{static_cast<std::int32_t>(admit_state(growth(), waiting() > 0))};
+  run_own(call, make_all_reduce(ReduceOp::min, ConstTensorView(least), TensorView(least), 1, options()));
+  switch (static_cast<AdmitState>(least[0])) {
+    case AdmitState::failed:
+      drop_growth();
+      break;
+    case AdmitState::knocked:
+      begin_growth(call);
+      break;
+    case AdmitState::ready:
+      return finish_growth(call);
+    case AdmitState::forming:
+    case AdmitState::idle:
+      break;
+  }
+  return nullptr;
 }
 
 }  // namespace ringlet::native

@@ -12,7 +12,9 @@ namespace ringlet {
 namespace {
 
 Group form(const native::WorldConfig& config) {
-  return Group(std::make_shared<native::SharedGroup>(std::make_shared<native::NativeWorld>(config)));
+  auto group = std::make_shared<native::SharedGroup>(std::make_shared<native::NativeWorld>(config));
+  if (config.first_guests == 0) return Group(std::move(group));
+  return Group(native::await_first_guests(std::move(group), config.first_guests, config.meeting.timeout));
 }
 
 /// Every group that this process forms meets at the inherited sockets. Each gets a duplicate, and connections that come between two groups
@@ -37,6 +39,7 @@ Group init(const InitOptions& options) {
   native::WorldConfig config = native::make_world_config(options, native::process_variable);
   duplicate(config.listening_descriptor, "RINGLET_COORDINATOR_FD");
   duplicate(config.door_options.descriptor, "RINGLET_DOOR_FD");
+  duplicate(config.door_options.page_socket, "RINGLET_PAGE_SOCKET_FD");
   duplicate(config.membership_descriptor, "RINGLET_MEMBERSHIP_FD");
   return config.join.empty() ? form(config) : Group(native::join_group(std::move(config)));
 }

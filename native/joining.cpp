@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <chrono>
 #include <string>
+#include <thread>
 #include <utility>
 
+#include "native/growth.hpp"
 #include "native/hostfile.hpp"
 #include "native/this_process.hpp"
 
@@ -15,6 +17,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr Duration kRejoinTimeout = Duration::seconds(60);
+constexpr auto kFirstGuestsInterval = std::chrono::milliseconds(20);
 
 std::string name_for_people() {
   const Identity self = this_process();
@@ -22,13 +25,16 @@ std::string name_for_people() {
 }
 
 void use_ticket(const wire::Ticket& ticket, WorldConfig& config) {
-  if (ticket.world_size > static_cast<std::uint32_t>(kMaxWorldSize) || ticket.policy >= kPlacementPolicyCount)
+  if (ticket.world_size > static_cast<std::uint32_t>(kMaxWorldSize) || ticket.policy >= kPlacementPolicyCount ||
+      ticket.rank + ticket.guests >= ticket.world_size + 1 || ticket.page_port > 65'535)
     throw_if_failed({Errc::protocol_error, "the group gives this process rank " + std::to_string(ticket.rank) + " of " +
                                                std::to_string(ticket.world_size) + " with the placement policy " +
                                                std::to_string(ticket.policy) + ", which this version does not know"});
   config.options.rank = static_cast<int>(ticket.rank);
   config.options.size = static_cast<int>(ticket.world_size);
   config.options.epoch = ticket.epoch;
+  config.options.guests = static_cast<int>(ticket.guests);
+  if (ticket.page_port != 0) config.web.page_port = static_cast<std::uint16_t>(ticket.page_port);
   config.options.heartbeat_timeout = Duration::milliseconds(ticket.heartbeat_timeout_ms);
   config.options.placement.policy = static_cast<PlacementPolicy>(ticket.policy);
   config.lineage = ticket.lineage;
@@ -118,6 +124,32 @@ std::shared_ptr<SharedGroup> SharedGroup::rejoin(const std::vector<std::string>&
   for (const std::string& door : doors)
     if (auto address = parse_address(door); address.ok()) config.join.push_back(std::move(address).value());
   return join_group(std::move(config));
+}
+
+std::shared_ptr<SharedGroup> await_first_guests(std::shared_ptr<SharedGroup> group, int guests, Duration timeout) {
+  const auto deadline = Clock::now() + std::chrono::nanoseconds(timeout.nanoseconds);
+  while (true) {
+    try {
+      if (auto next = group->admit_first_guests(guests, Clock::now() >= deadline)) return next;
+      std::this_thread::sleep_for(kFirstGuestsInterval);
+    } catch (const PeerLost&) {
+      std::vector<int> before;
+      std::uint64_t lineage = 0;
+      group = group->reform({}, before, lineage);
+    }
+  }
+}
+
+/// Returns null where they have not come yet, or could not be met. Rank 0, at whose door they knock, decides.
+std::shared_ptr<SharedGroup> SharedGroup::admit_first_guests(int guests, bool is_late) {
+  std::vector<std::int32_t> told{growth() != GrowthState::none || guests_at_door() >= guests ? 1 : 0, is_late ? 1 : 0, guests_at_door()};
+  run_own({}, make_broadcast(TensorView(told), 0, options()));
+  if (told[1] != 0)
+    throw_if_failed({Errc::timed_out, "only " + std::to_string(told[2]) + " of " + std::to_string(guests) + " guests have come in time"});
+  if (told[0] == 0) return nullptr;
+  // From here on guests leave the door because they are in.
+  if (growth() == GrowthState::ready) end_presence();
+  return admit({});
 }
 
 }  // namespace ringlet::native

@@ -111,6 +111,7 @@ void NativeWorld::open(const WorldConfig& config, web::PageBundle page) {
 }
 
 void NativeWorld::prepare(ringlet::World& world) {
+  if (door_ && world.options().rank == 0) door_->serve_page();
   world.set_identity(this_process());
   world.set_delay_handler(config_.on_delay ? config_.on_delay : [](const Delay& delay) { tell(delay.rank, delay.text); });
 }
@@ -178,6 +179,7 @@ void NativeWorld::begin_epochs(const WorldConfig& config) {
   options.lineage = config.lineage;
   options.prepare = [this](ringlet::World& world) {
     prepare(world);
+    expect_guests_after(epochs_->world());
     if (status_) open_status(world);
   };
   options.on_succession = [this](const ringlet::World& before, const Succession& succession) { follow(before, succession); };
@@ -188,6 +190,14 @@ void NativeWorld::begin_epochs(const WorldConfig& config) {
   };
   if (options_.size > 1) find_walled();
   epochs_ = std::make_unique<Epochs>(driver_.loop(), std::move(core_), std::move(options));
+}
+
+/// The guests of a world that has ended come again, except one for which it has ended.
+void NativeWorld::expect_guests_after(const ringlet::World& world) {
+  const WorldOptions& options = world.options();
+  if (options.guests == 0) return;
+  const bool one_is_lost = world.failure().rank() < options.size && options.is_guest(world.failure().rank());
+  door_->expect_guests(options.guests - (one_is_lost ? 1 : 0));
 }
 
 void NativeWorld::follow(const ringlet::World& before, const Succession& succession) {
@@ -205,7 +215,7 @@ void NativeWorld::follow(const ringlet::World& before, const Succession& success
 void NativeWorld::find_walled() {
   walled_.assign(addresses_.size(), false);
   const auto refused = std::make_shared<std::vector<int>>();
-  for (int rank = options_.rank + 1; rank < options_.size; ++rank)
+  for (int rank = options_.rank + 1; rank < options_.natives(); ++rank)
     network_->look(addresses_[static_cast<std::size_t>(rank)], kLookTimeout, [refused, rank](bool is_refused) {
       if (is_refused) refused->push_back(rank);
     });

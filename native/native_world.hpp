@@ -67,6 +67,7 @@ struct WorldConfig {
   std::vector<Address> join{};                  // doors of the group that this process is to join
   std::uint64_t lineage = 0;
   bool joined = false;                  // whether this process has joined the group by this world
+  int first_guests = 0;                 // that are waited for before the group begins
   std::shared_ptr<MeetingStop> stop{};  // unset: the meeting ends by itself
 
   bool encrypts() const { return encrypt.value_or(!token.empty()); }
@@ -114,6 +115,7 @@ class NativeWorld {
   void end_meeting(const Status& why, Instant since);
   void find_walled();
   void prepare(ringlet::World& world);
+  void expect_guests_after(const ringlet::World& world);
   void open_status(ringlet::World& world);
   void close() noexcept;
   void say_goodbye();

@@ -104,8 +104,12 @@ class SharedGroup : public std::enable_shared_from_this<SharedGroup> {
   std::uint64_t lineage();
   /// Whether this process has joined the group, and this is its first world.
   bool has_joined() const;
-  /// How many processes knock at this rank's door.
+  /// How many processes and guests knock at this rank's door and may be admitted now.
   int waiting();
+  /// How many guests are at this rank's door.
+  int guests_at_door();
+  /// Nobody is told any more who comes to the door.
+  void end_presence();
   /// A collective. Begins to form a world of all ranks and the processes that knock anywhere. Returns false on all ranks where there are
   /// none. A growth that has begun before is dropped.
   bool begin_growth(const CallOptions& call);
@@ -118,8 +122,11 @@ class SharedGroup : public std::enable_shared_from_this<SharedGroup> {
   /// Gives the growth up, if there is one; processes that were to join knock again. This is not a collective: the growth then fails on the
   /// other ranks, too.
   void drop_growth();
-  /// All of the above in one: returns null where nobody knocks, or the growth has failed.
+  /// All of the above, one thing at each call, so that no call waits for those that join: returns the next world's group once it is ready.
+  /// In a world with guests this is no collective, and ends the epoch where somebody knocks.
   std::shared_ptr<SharedGroup> admit(const CallOptions& call);
+  /// A collective. Admits the guests with which the group begins, once they knock; see await_first_guests().
+  std::shared_ptr<SharedGroup> admit_first_guests(int guests, bool is_late);
   /// For a rank that the others went on without: joins them again by one of these doors, which are theirs. Throws like init().
   std::shared_ptr<SharedGroup> rejoin(const std::vector<std::string>& doors);
   /// For a process that has joined: waits until the members have switched to this world. Throws where they have given it up.
@@ -139,9 +146,11 @@ class SharedGroup : public std::enable_shared_from_this<SharedGroup> {
   std::shared_ptr<SharedGroup> follow(ringlet::World& next);
   void refuse_unless_whole_world(const char* call) const;
   bool settle_votes();
-  std::shared_ptr<Growth> form_next(const CallOptions& call, int own_joiners, const std::shared_ptr<MeetingStop>& stop);
+  void refuse_unless_admitting() const;
+  void send_guests_away();
+  std::shared_ptr<Growth> form_next(const CallOptions& call, const Knocks::Chosen& own, const std::shared_ptr<MeetingStop>& stop);
   std::string coordinator_host();
-  WorldConfig config_of_growth(int joiners);
+  WorldConfig config_of_growth(int processes, int guests);
   void send_tickets(const WorldConfig& next, const Address& coordinator, int first_rank);
   std::shared_ptr<Growth> current_growth();
   void enter_after(const std::shared_ptr<SharedGroup>& before);

@@ -13,8 +13,8 @@ namespace ringlet::native {
 
 /// The settings for browsers that join.
 struct WebConfig {
-  std::optional<int> page_descriptor{};                  // rank 0: a file with the packed page; the world closes it
-  std::optional<int> presence_descriptor{};              // rank 0: for PresenceReport; the world closes it
+  std::optional<int> page_descriptor{};                  // a file with the packed page; it is closed once it is read
+  std::optional<int> presence_descriptor{};              // rank 0: for PresenceReport, which closes it
   std::vector<std::string> allowed_origins;              // of pages that rank 0 does not serve
   std::optional<std::uint16_t> page_port{};              // other ranks: the port at which rank 0 serves the page
   std::optional<std::vector<std::string>> page_hosts{};  // without a token: see web::UpgradeRules

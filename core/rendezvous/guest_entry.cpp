@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/engine/payload_sink.hpp"
+#include "core/engine/requests.hpp"
 #include "core/engine/send_control.hpp"
 #include "core/ports/release_later.hpp"
 
@@ -12,6 +13,8 @@ namespace ringlet {
 namespace {
 
 constexpr std::size_t kMaxAnswerBytes = 8192;
+
+bool is_usable(const wire::Ticket& ticket) { return ticket.port > 0 && ticket.port <= 65'535; }
 
 bool is_consistent(const wire::Seat& seat) {
   return seat.world_size <= wire::kMaxRanks && seat.guests < seat.world_size && seat.rank < seat.world_size &&
@@ -38,23 +41,36 @@ class GuestEntry::Sink final : public GatheringSink {
 };
 
 GuestEntry::GuestEntry(EventLoop& loop, Network& network, Authenticator& authenticator, GuestEntryOptions options, OnSeat on_seat)
-    : loop_(loop), options_(std::move(options)), on_seat_(std::move(on_seat)), dialler_(loop, network, authenticator) {
+    : loop_(loop),
+      options_(std::move(options)),
+      on_seat_(std::move(on_seat)),
+      dialler_(loop, network, authenticator),
+      coordinator_(options_.coordinator) {
+  set_deadline();
+  dial();
+}
+
+void GuestEntry::set_deadline() {
+  if (deadline_timer_ != 0) return;
   deadline_timer_ = loop_.after(options_.timeout, [this] {
     deadline_timer_ = 0;
     finish(Status(Errc::timed_out, "no seat at " + to_string(options_.coordinator) + " within " +
                                        std::to_string(options_.timeout.whole_milliseconds()) + " ms" +
                                        (last_error_.empty() ? "" : ": " + last_error_)));
   });
-  dial();
 }
 
 GuestEntry::~GuestEntry() {
   if (deadline_timer_ != 0) loop_.cancel(deadline_timer_);
+  // It may be inside a call of its own.
+  if (door_) door_->close();
+  release_later(loop_, std::move(door_));
 }
 
 void GuestEntry::dial() {
-  dialler_.dial(options_.coordinator, DialTimes{}, LinkRequest{},
-                [this](Result<std::unique_ptr<Link>> link) { on_dialled(std::move(link)); });
+  dialler_.dial(coordinator_, DialTimes{}, LinkRequest{}, [this, attempt = ++attempt_](Result<std::unique_ptr<Link>> link) {
+    if (attempt == attempt_) on_dialled(std::move(link));
+  });
 }
 
 void GuestEntry::on_dialled(Result<std::unique_ptr<Link>> link) {
@@ -70,8 +86,8 @@ void GuestEntry::on_dialled(Result<std::unique_ptr<Link>> link) {
   send_control(*session_, wire::SeatRequest{options_.name});
 }
 
-PayloadSink* GuestEntry::on_frame(Session&, const FrameHeader& header) {
-  if (!session_) return nullptr;
+PayloadSink* GuestEntry::on_frame(Session& session, const FrameHeader& header) {
+  if (&session != session_.get()) return nullptr;
   if (header.kind == FrameKind::control && header.payload_bytes <= kMaxAnswerBytes) {
     sink_->begin();
     return sink_.get();
@@ -84,24 +100,49 @@ void GuestEntry::on_message(ConstBytes payload) {
   if (!on_seat_) return;
   const auto message = wire::decode_control(payload);
   if (message) {
+    if (const auto* welcome = std::get_if<wire::Welcome>(&*message); welcome != nullptr && !door_) {
+      if (deadline_timer_ != 0) loop_.cancel(std::exchange(deadline_timer_, 0));
+      if (options_.on_waiting) options_.on_waiting();
+      return;
+    }
+    if (const auto* ticket = std::get_if<wire::Ticket>(&*message); ticket != nullptr && !door_ && is_usable(*ticket))
+      return use_ticket(*ticket);
     if (const auto* abort = std::get_if<wire::Abort>(&*message)) return finish(wire::to_status(*abort));
     if (const auto* seat = std::get_if<wire::Seat>(&*message); seat != nullptr && is_consistent(*seat))
-      return finish(Entry{*seat, std::move(session_)});
+      return finish(Entry{*seat, std::move(session_), coordinator_, door_ != nullptr});
   }
   finish(Status(Errc::protocol_error, "rank 0 answered with something else than a seat", 0));
+}
+
+void GuestEntry::use_ticket(const wire::Ticket& ticket) {
+  door_ = std::move(session_);
+  release_later(loop_, std::move(sink_));
+  coordinator_ = {ticket.host.empty() ? options_.coordinator.host : ticket.host, static_cast<std::uint16_t>(ticket.port)};
+  set_deadline();
+  dial();
 }
 
 void GuestEntry::on_session_failed(Session&, const Status& status) { retry(status.text()); }
 
 void GuestEntry::on_session_ended(Session&) { retry("rank 0 closed the connection"); }
 
+void GuestEntry::close_sessions() {
+  for (auto* session : {&session_, &door_})
+    if (*session) {
+      (*session)->close();
+      release_later(loop_, std::move(*session));
+    }
+  release_later(loop_, std::move(sink_));
+}
+
+/// Where the coordinator or the door has gone, the guest begins at the door again.
 void GuestEntry::retry(const std::string& reason) {
   if (!on_seat_) return;
   last_error_ = reason;
-  if (session_) {
-    session_->close();
-    release_later(loop_, std::move(session_), std::move(sink_));
-  }
+  ++attempt_;
+  close_sessions();
+  coordinator_ = options_.coordinator;
+  set_deadline();
   loop_.after(retry_pause_.next(), guard_.wrap([this] {
     if (on_seat_) dial();
   }));
@@ -110,6 +151,7 @@ void GuestEntry::retry(const std::string& reason) {
 void GuestEntry::finish(Result<Entry> outcome) {
   if (!on_seat_) return;
   if (deadline_timer_ != 0) loop_.cancel(std::exchange(deadline_timer_, 0));
+  if (!outcome.ok()) close_sessions();
   if (session_) session_->close();
   release_later(loop_, std::move(session_), std::move(sink_));
   EventLoop& loop = loop_;
@@ -118,6 +160,12 @@ void GuestEntry::finish(Result<Entry> outcome) {
   if (!outcome.ok() || !outcome.value().session) return;
   outcome.value().session->close();
   release_later(loop, std::move(outcome.value().session));
+}
+
+void start_entry_barrier(World& world, Completion on_done) {
+  CollectiveTask task = make_barrier(world.group().options());
+  task.completion = std::move(on_done);
+  world.group().start(GroupEngine::kOwnStream, std::move(task));
 }
 
 }  // namespace ringlet

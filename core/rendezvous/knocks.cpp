@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/ports/release_later.hpp"
+#include "core/rendezvous/seats.hpp"
 
 namespace ringlet {
 
@@ -23,30 +24,60 @@ void Knocks::receive(std::unique_ptr<Link> link) {
   peers_.push_back({std::make_unique<UnidentifiedPeer>(loop_, std::move(link), session_, std::move(callbacks))});
 }
 
-std::size_t Knocks::waiting() const {
+std::size_t Knocks::count_waiting() const {
   return static_cast<std::size_t>(
       std::count_if(peers_.begin(), peers_.end(), [](const Peer& peer) { return peer.state == State::waiting; }));
 }
 
-std::size_t Knocks::choose(std::size_t most, std::function<void(const std::string& name)> on_gone) {
+std::size_t Knocks::waiting() const {
+  return static_cast<std::size_t>(std::count_if(peers_.begin(), peers_.end(), [this](const Peer& peer) { return may_be_chosen(peer); }));
+}
+
+bool Knocks::may_be_chosen(const Peer& peer) const { return peer.state == State::waiting && (!peer.is_guest || guests_have_gathered()); }
+
+bool Knocks::guests_have_gathered() const {
+  std::optional<Instant> first, last;
+  for (const Peer& peer : peers_) {
+    if (!peer.is_guest || peer.state != State::waiting) continue;
+    const Instant since = std::max(peer.since, expected_since_);
+    first = std::min(first.value_or(since), since);
+    last = std::max(last.value_or(since), since);
+  }
+  if (!first) return false;
+  return expected_are_here_ || loop_.now() - *last >= kGathering || loop_.now() - *first >= kLongestGathering;
+}
+
+void Knocks::expect_guests(std::size_t count) {
+  expected_guests_ = count;
+  expected_since_ = loop_.now();
+  expected_are_here_ = false;
+  loop_.after(kGathering, guard_.wrap([this] { tell_waiting(); }));
+  tell_waiting();
+}
+
+Knocks::Chosen Knocks::choose(std::size_t most, std::function<void(const std::string& name)> on_gone) {
   on_gone_ = std::move(on_gone);
-  std::size_t chosen = 0;
-  for (Peer& peer : peers_)
-    if (peer.state == State::waiting && chosen < most) {
-      peer.state = State::chosen;
-      ++chosen;
-    }
+  Chosen chosen;
+  const bool takes_guests = guests_have_gathered();
+  for (Peer& peer : peers_) {
+    if (peer.state != State::waiting || (peer.is_guest && !takes_guests) || chosen.processes + chosen.guests >= most) continue;
+    peer.state = State::chosen;
+    ++(peer.is_guest ? chosen.guests : chosen.processes);
+  }
+  if (takes_guests) expected_are_here_ = false;
   tell_waiting();
   return chosen;
 }
 
 void Knocks::send_tickets(wire::Ticket first) {
+  wire::Ticket for_guests = first;
+  for_guests.rank = for_guests.world_size - for_guests.guests;
   // One that has gone since it was chosen leaves its rank empty: on_gone() was called for it, so this growth has failed anyway.
-  for (Peer& peer : peers_)
-    if (peer.state == State::chosen) {
-      peer.connection->send(first);
-      ++first.rank;
-    }
+  for (Peer& peer : peers_) {
+    if (peer.state != State::chosen) continue;
+    peer.connection->send(peer.is_guest ? for_guests : first);
+    if (!peer.is_guest) ++first.rank;
+  }
 }
 
 void Knocks::let_go() {
@@ -60,16 +91,33 @@ void Knocks::let_go() {
 
 void Knocks::on_message(UnidentifiedPeer& connection, const std::optional<wire::ControlMessage>& message) {
   const auto peer = find(connection);
+  if (const auto* request = message ? std::get_if<wire::SeatRequest>(&*message) : nullptr)
+    if (peer->state == State::silent) return receive_guest(peer, *request);
   const auto* knock = message ? std::get_if<wire::Knock>(&*message) : nullptr;
   if (knock == nullptr || peer->state != State::silent)
     return reject(peer, {Errc::protocol_error,
                          knock == nullptr ? "this is the door of a group that runs: processes that are to join it knock here (RINGLET_JOIN)"
                                           : "this process has knocked twice over one connection"});
   if (!open_) return send_on(peer);
-  if (waiting() >= kMaxWaiting)
+  if (count_waiting() >= kMaxWaiting)
     return reject(peer, {Errc::cancelled, std::to_string(kMaxWaiting) + " processes wait at this door already; knock at another one"});
+  let_wait(peer, knock->name.substr(0, kMaxNameBytes));
+}
+
+/// A guest that cannot wait here is not told why: it comes again.
+void Knocks::receive_guest(Peers::iterator peer, const wire::SeatRequest& request) {
+  if (!open_ || count_waiting() >= kMaxWaiting) return remove(peer);
+  peer->is_guest = true;
+  if (expected_guests_ > 0 && --expected_guests_ == 0) expected_are_here_ = true;
+  peer->connection->send(wire::Welcome{});
+  loop_.after(kGathering, guard_.wrap([this] { tell_waiting(); }));
+  let_wait(peer, name_for_people(request.name, peer->connection->name()));
+}
+
+void Knocks::let_wait(Peers::iterator peer, const std::string& name) {
   peer->state = State::waiting;
-  peer->name = knock->name.substr(0, kMaxNameBytes);
+  peer->name = name;
+  peer->since = loop_.now();
   peers_.splice(peers_.end(), peers_, peer);
   tell_waiting();
 }
@@ -84,11 +132,17 @@ void Knocks::shut() {
 }
 
 void Knocks::send_on(Peers::iterator peer) {
+  if (peer->is_guest) return remove(peer);
   reject(peer, {Errc::cancelled, "the process at this door is not in a group; knock at another one"});
 }
 
 void Knocks::tell_waiting() {
-  if (on_waiting_) on_waiting_(waiting());
+  if (callbacks_.on_waiting) callbacks_.on_waiting(waiting());
+  if (!callbacks_.on_guests) return;
+  std::vector<std::string> names;
+  for (const Peer& peer : peers_)
+    if (peer.is_guest) names.push_back(peer.name);
+  callbacks_.on_guests(names);
 }
 
 void Knocks::reject(Peers::iterator peer, const Status& reason) { closing_.reject(take(peer), reason); }

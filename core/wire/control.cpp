@@ -205,6 +205,8 @@ static void visit_fields(auto& fields, Is<Ticket> auto& ticket) {
   fields.number(7, ticket.policy);
   fields.number(8, ticket.heartbeat_timeout_ms);
   fields.number(9, ticket.wait_ms);
+  fields.number(10, ticket.guests);
+  fields.number(11, ticket.page_port);
 }
 
 static void set_known(Endpoint::Kind& kind, std::int32_t number) {

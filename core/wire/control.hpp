@@ -237,6 +237,8 @@ struct Ticket {
   std::uint32_t policy = 0;
   std::uint32_t heartbeat_timeout_ms = 0;
   std::uint32_t wait_ms = 0;
+  std::uint32_t guests = 0;
+  std::uint32_t page_port = 0;
   friend bool operator==(const Ticket&, const Ticket&) = default;
 };
 

@@ -46,11 +46,10 @@ bool is_first_rank() {
   return std::getenv("RINGLET_JOIN") == nullptr && !says_another("RINGLET_RANK") && !says_another("MLX_RANK");
 }
 
-/// Ranks that are lost do not end a run, unless the environment says otherwise. In a group with browsers they do.
+/// Ranks that are lost do not end a run, unless the environment says otherwise.
 ringlet::InitOptions group_options() {
-  const char* guests = std::getenv("RINGLET_GUESTS");
   ringlet::InitOptions options;
-  if (std::getenv("RINGLET_ELASTIC") == nullptr && (guests == nullptr || std::string_view(guests) == "0")) options.elastic = true;
+  if (std::getenv("RINGLET_ELASTIC") == nullptr) options.elastic = true;
   return options;
 }
 
@@ -164,13 +163,13 @@ int run(Options own) {
   std::optional<Bytes> text;
   if (is_first_rank()) text = load_text(own.data);
   ringlet::Group group = ringlet::init(group_options());
-  const bool joins = group.epoch() > 0;
   set_guests(own, group.guests());
   const Opening opening = open_run(group, own, [&] { return text ? std::exchange(text, std::nullopt).value() : load_text(own.data); });
   if (!opening.overruled.empty())
     fmt::print(stderr, "train_text: rank 0 decides about the settings; other than was given to rank {}, {}\n", group.rank(),
                opening.overruled);
 
+  const bool joins = opening.running;
   Reporter reporter(opening.options, opening.corpus, group, joins);
   Trainer trainer(opening.options, opening.corpus, std::move(group), joins);
   if (!joins) reporter.begin(trainer, opening.corpus.text().size());

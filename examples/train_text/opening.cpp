@@ -58,10 +58,12 @@ std::string overruled_options(const Options& own, const Settings& settings) {
   return text;
 }
 
-Opening open_in(ringlet::Group& group, const Options& own, const std::function<Bytes()>& load) {
+Opening open_in(ringlet::Group& group, const Options& own, const std::function<Bytes()>& load, bool running) {
   const bool sends = group.rank() == 0;
   Sent sent;
   if (sends) sent = what_rank_0_sends(own, group, load);
+  sent.announcement.elastic = group.elastic();
+  sent.announcement.running = running;
   Record record = encode(sent.announcement);
   group.broadcast(ringlet::TensorView(record.data(), ringlet::DType::u8, record.size()), 0);
   Decoded decoded = decode(record);
@@ -79,16 +81,16 @@ Opening open_in(ringlet::Group& group, const Options& own, const std::function<B
   if (options.checkpoint.empty()) options.checkpoint = std::string(body.begin(), text_begin);
   body.erase(body.begin(), text_begin);
   std::string overruled = sends ? std::string() : overruled_options(own, options);
-  return {std::move(options), Corpus(std::move(body), announcement.settings.shape.context), std::move(overruled)};
+  return {std::move(options), Corpus(std::move(body), announcement.settings.shape.context), std::move(overruled), announcement.running};
 }
 
 }  // namespace
 
-Opening open_run(ringlet::Group& group, const Options& own, const std::function<Bytes()>& load) {
+Opening open_run(ringlet::Group& group, const Options& own, const std::function<Bytes()>& load, bool running) {
   while (true) {
     std::optional<Opening> opening;
     try {
-      opening = open_in(group, own, load);
+      opening = open_in(group, own, load, running);
     } catch (const ringlet::PeerLost&) {
       if (!group.elastic()) throw;
     }

@@ -11,7 +11,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "records are little-endian");
 
 constexpr std::uint32_t kMagic = 0x54584554;  // "TEXT"
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 2;
 constexpr std::uint8_t kNoType = 255;
 // These limits are far above any use of this program, and below any overflow.
 constexpr int kMaxSteps = 1'000'000'000;
@@ -85,6 +85,8 @@ void visit_fields(Visitor& visit, Value& announcement) {
   visit(announcement.refused);
   visit(settings.saves);
   visit(settings.resume);
+  visit(announcement.elastic);
+  visit(announcement.running);
 }
 
 std::string text_of(double value) {

@@ -59,6 +59,8 @@ std::string problem_of(const Settings& settings);
 struct Announcement {
   Settings settings;
   bool refused = false;
+  bool elastic = false;            // whether the group goes on without ranks that are lost
+  bool running = false;            // whether the others have begun already, and give what they have to those that have joined
   std::uint32_t folder_bytes = 0;  // length of rank 0's name of the folder for checkpoints, which precedes the text
   std::uint64_t text_bytes = 0;    // length of the text, or of the reason if the run is refused
 };

@@ -39,10 +39,6 @@ std::string problem_of_size(std::size_t parameters) {
   return "a browser has no room for a model of " + std::to_string(parameters) + " parameters: start a smaller one";
 }
 
-TrainTextExchange broadcast_of_bytes(std::span<std::byte> bytes) {
-  return {bytes.data(), bytes.size(), bytes.data(), bytes.size(), static_cast<std::uint32_t>(ringlet::DType::u8), 0};
-}
-
 std::int32_t kind_of(Exchange::Kind kind) {
   switch (kind) {
     case Exchange::Kind::broadcast:
@@ -60,7 +56,10 @@ std::int32_t kind_of(Exchange::Kind kind) {
 
 using namespace train_text;
 
-/// Receives the record first, then the bytes it announces, and then takes part in the run.
+/// What a trainer receives, in this order, before it takes part in the run: the record, and the bytes it announces; in a run that has begun
+/// already, see Trainer::settle(), what the others have.
+enum class Step : std::uint8_t { record, body, agreement, lacking, committed, parameters, state, run };
+
 struct TrainText {
   TrainText(int its_rank, int its_ranks) : rank(its_rank), ranks(its_ranks) { prepare(); }
 
@@ -82,7 +81,11 @@ struct TrainText {
  private:
   void take_record();
   void take_body();
+  void begin_run();
+  void done_in_run();
   void prepare();
+  void set_exchange(std::int32_t kind, ringlet::ConstTensorView input, ringlet::TensorView output, std::uint32_t stream = 0);
+  void prepare_entry();
   void prepare_run();
   void prepare_average();
 
@@ -92,6 +95,11 @@ struct TrainText {
   std::vector<const char*> names_;
   std::vector<float*> values_;
   std::vector<std::size_t> counts_;
+  Step step_ = Step::record;
+  bool agreed_ = false;  // on the step under way
+  std::int32_t lacking_ = 1;
+  std::int64_t committed_ = -1;
+  std::size_t next_leaf_ = 0;  // of the optimizer's state
   int steps_done_ = 0;
   int validations_ = 0;
   double tokens_ = 0;
@@ -102,28 +110,65 @@ void TrainText::compute(int samples) {
   const Act act = run.act();
   const int share = run.share();
   if (!run.work(std::max(samples, 1))) return;
-  if (act == Act::apply) ++steps_done_;
+  if (act == Act::apply) ++steps_done_, agreed_ = false;
   if (act == Act::gradients) tokens_ += static_cast<double>(share) * run.settings().shape.context;
   prepare();
 }
 
 void TrainText::done() {
-  if (training) {
-    Run& run = training->run;
-    const Act act = run.act();
-    if (act == Act::average) {
-      run.averaged();
-    } else {
-      problem = run.exchanged();
-    }
-    if (act == Act::beginning) steps_done_ = run.step();
-    if (act == Act::validation_sum) ++validations_;
-  } else if (announcement_) {
-    take_body();
-  } else {
-    take_record();
+  switch (step_) {
+    case Step::record:
+      take_record();
+      step_ = Step::body;
+      break;
+    case Step::body:
+      take_body();
+      step_ = announcement_->elastic ? Step::agreement : Step::run;
+      break;
+    case Step::agreement:
+      step_ = announcement_->running ? Step::lacking : Step::run;
+      break;
+    case Step::lacking:
+      step_ = Step::committed;
+      break;
+    case Step::committed:
+      if (committed_ < 0 || committed_ > training->run.settings().steps) problem = "rank 0 has no parameters to give to this rank";
+      step_ = Step::parameters;
+      break;
+    case Step::parameters:
+      step_ = Step::state;
+      break;
+    case Step::state:
+      ++next_leaf_;
+      break;
+    case Step::run:
+      done_in_run();
   }
+  if (step_ == Step::state && next_leaf_ == training->replica.whole_state().size()) begin_run();
   prepare();
+}
+
+void TrainText::begin_run() {
+  training->run.follow(static_cast<int>(committed_));
+  training->run.regroup(rank, ranks);
+  steps_done_ = training->run.committed();
+  step_ = Step::run;
+}
+
+void TrainText::done_in_run() {
+  Run& run = training->run;
+  const Act act = run.act();
+  if (act == Act::apply) {
+    agreed_ = true;
+    return;
+  }
+  if (act == Act::average) {
+    run.averaged();
+  } else {
+    problem = run.exchanged();
+  }
+  if (act == Act::beginning) steps_done_ = run.step();
+  if (act == Act::validation_sum) ++validations_;
 }
 
 void TrainText::take_record() {
@@ -149,14 +194,42 @@ void TrainText::take_body() {
 }
 
 void TrainText::prepare() {
-  if (!problem.empty()) {
+  if (!problem.empty())
     next = TRAIN_TEXT_FAILED;
-  } else if (!announcement_) {
-    exchange = broadcast_of_bytes(record_);
-  } else if (!training) {
-    exchange = broadcast_of_bytes(std::as_writable_bytes(std::span(body_)));
-  } else {
+  else if (step_ == Step::run)
     prepare_run();
+  else
+    prepare_entry();
+}
+
+void TrainText::set_exchange(std::int32_t kind, ringlet::ConstTensorView input, ringlet::TensorView output, std::uint32_t stream) {
+  next = kind;
+  exchange = {input.data(), input.count(), output.data(), output.count(), static_cast<std::uint32_t>(output.dtype()), stream};
+}
+
+void TrainText::prepare_entry() {
+  const auto receive = [this](ringlet::TensorView values) { set_exchange(TRAIN_TEXT_BROADCAST, values, values); };
+  const auto bytes = [](std::span<std::byte> all) { return ringlet::TensorView(all.data(), ringlet::DType::u8, all.size()); };
+  switch (step_) {
+    case Step::record:
+      return receive(bytes(record_));
+    case Step::body:
+      return receive(bytes(std::as_writable_bytes(std::span(body_))));
+    case Step::agreement:
+      next = TRAIN_TEXT_AGREE;
+      return;
+    case Step::lacking: {
+      const ringlet::TensorView lacking(&lacking_, ringlet::DType::i32, 1);
+      return set_exchange(TRAIN_TEXT_ALL_SUM, lacking, lacking);
+    }
+    case Step::committed:
+      return receive({&committed_, ringlet::DType::i64, 1});
+    case Step::parameters:
+      return receive(training->replica.values());
+    case Step::state:
+      return receive(training->replica.whole_state()[next_leaf_].values);
+    case Step::run:
+      return;
   }
 }
 
@@ -166,13 +239,9 @@ void TrainText::prepare_run() {
   while (run.act() == Act::checkpoint || run.act() == Act::sample) run.pass();
   if (is_exchange(run.act())) {
     const Exchange wanted = run.exchange();
-    next = kind_of(wanted.kind);
-    exchange = {wanted.input.data(),
-                wanted.input.count(),
-                wanted.output.data(),
-                wanted.output.count(),
-                static_cast<std::uint32_t>(wanted.output.dtype()),
-                wanted.stream};
+    set_exchange(kind_of(wanted.kind), wanted.input, wanted.output, wanted.stream);
+  } else if (run.act() == Act::apply && announcement_->elastic && !agreed_) {
+    next = TRAIN_TEXT_AGREE;
   } else if (run.act() == Act::average) {
     next = TRAIN_TEXT_AVERAGE;
     prepare_average();
@@ -248,7 +317,7 @@ const TrainTextExchange* train_text_exchange(TrainText* trainer) {
 const TrainTextAverage* train_text_average(TrainText* trainer) { return trainer->next == TRAIN_TEXT_AVERAGE ? &trainer->average : nullptr; }
 
 void train_text_done(TrainText* trainer) {
-  if (trainer->next >= TRAIN_TEXT_BROADCAST && trainer->next <= TRAIN_TEXT_AVERAGE) trainer->done();
+  if ((trainer->next >= TRAIN_TEXT_BROADCAST && trainer->next <= TRAIN_TEXT_AVERAGE) || trainer->next == TRAIN_TEXT_AGREE) trainer->done();
 }
 
 const char* train_text_problem(const TrainText* trainer) { return trainer->problem.c_str(); }

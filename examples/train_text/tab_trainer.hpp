@@ -14,12 +14,14 @@
  *     TRAIN_TEXT_BROADCAST, TRAIN_TEXT_ALL_SUM, TRAIN_TEXT_ALL_GATHER:
  *                            the collective that train_text_exchange describes; then train_text_done
  *     TRAIN_TEXT_AVERAGE:    the average that train_text_average describes (average_gradients of a tree); then train_text_done
+ *     TRAIN_TEXT_AGREE:      the group's vote, to which this rank says yes; then train_text_done, or leave the loop if the others do not
  *     TRAIN_TEXT_END, TRAIN_TEXT_FAILED: leave the loop
  *   }
  *
- * The order is that of course.hpp, which native ranks follow, too. What it says to do next changes only in compute and done; asking again
- * gives the same answer. Pointers are into the module's memory, which may grow in any call; they hold until the next compute or done.
- * Texts end with a zero. One thread; any number of trainers. Nothing throws. */
+ * The order is that of course.hpp, which native ranks follow, too; a rank that has joined a run first gets what the others have. Where the
+ * group fails, the caller leaves the loop; once it has joined the group again, it begins with another trainer. What it says to do next
+ * changes only in compute and done; asking again gives the same answer. Pointers are into the module's memory, which may grow in any call;
+ * they hold until the next compute or done. Texts end with a zero. One thread; any number of trainers. Nothing throws. */
 
 #define TRAIN_TEXT_EXPORT extern "C" __attribute__((used, visibility("default")))
 
@@ -33,6 +35,7 @@ enum TrainTextNext : std::int32_t {
   TRAIN_TEXT_ALL_GATHER = 4,
   TRAIN_TEXT_AVERAGE = 5,
   TRAIN_TEXT_FAILED = 6,
+  TRAIN_TEXT_AGREE = 7,
 };
 
 /// A collective to be carried out. A broadcast is from rank 0 and uses `output` alone. A sum may have the same memory as input and output.
@@ -92,7 +95,7 @@ TRAIN_TEXT_EXPORT std::int32_t train_text_compute(TrainText* trainer, std::int32
 TRAIN_TEXT_EXPORT const TrainTextExchange* train_text_exchange(TrainText* trainer);
 TRAIN_TEXT_EXPORT const TrainTextAverage* train_text_average(TrainText* trainer);
 ///@}
-/// Tells the trainer that the collective is done. The trainer takes in its result.
+/// Tells the trainer that the collective, or the vote, is done. The trainer takes in its result.
 TRAIN_TEXT_EXPORT void train_text_done(TrainText* trainer);
 /// After TRAIN_TEXT_FAILED, returns one sentence for people saying why training cannot continue. Returns "" otherwise.
 TRAIN_TEXT_EXPORT const char* train_text_problem(const TrainText* trainer);

@@ -69,7 +69,8 @@ Act Trainer::advance() {
 }
 
 bool Trainer::goes_on_after(const ringlet::Error& error) const {
-  return group_.elastic() && store_->survives_losses() && error.status().code() == ringlet::Errc::peer_lost;
+  return group_.elastic() && store_->survives_losses() &&
+         (error.status().code() == ringlet::Errc::peer_lost || error.status().code() == ringlet::Errc::cancelled);
 }
 
 void Trainer::reform(const std::string& cause) {
@@ -97,7 +98,7 @@ bool Trainer::admit() {
   if (!next) return false;
   group_ = next->world;
   // The new ranks are to learn what the others know.
-  (void)open_run(group_, options_, [this] { return Bytes(corpus_.text().begin(), corpus_.text().end()); });
+  (void)open_run(group_, options_, [this] { return Bytes(corpus_.text().begin(), corpus_.text().end()); }, true);
   settle();
   regrouping_ = {group_.size(), before, "", seconds_since(begin), ""};
   return true;
@@ -109,7 +110,7 @@ void Trainer::settle() {
   // Where others have gone back to a checkpoint, and this rank has not learnt of it, the state says so.
   if (const auto steps = store_->steps_in_group(); steps && run_->committed() > 0) run_->follow(static_cast<int>(*steps));
   std::vector<std::int32_t> lacking{lacks_state_ ? 1 : 0};
-  group_.all_max(lacking);
+  group_.all_sum(lacking);
   if (lacking[0] != 0) fill();
   run_->regroup(group_.rank(), group_.size());
 }

@@ -270,10 +270,15 @@ class Group {
   /// Where processes knock that are to join the group (InitOptions::join): "host:port" at this rank, which stays the same in all worlds of
   /// this process. Empty if the group is not elastic.
   std::string door() const;
-  /// Admits the processes that knock at the door of any rank. All ranks of an elastic world call it together, while no operation is
-  /// pending. Returns nullopt where nobody knocks, which costs one small all-gather, or where the new ranks could not be met: the group
-  /// then goes on as it is, and they knock again. Otherwise it returns a world of the ranks of this one, numbered as they are, and the new
-  /// ranks behind them, and this world is left. Where a rank is lost meanwhile, the next call throws `PeerLost`.
+  /// Admits the processes and browsers that knock at the door of any rank. All native ranks of an elastic world call it together, again and
+  /// again, such as before each step of a training, while no operation is pending. It never waits for those that join: a call at which
+  /// somebody knocks begins to form the next world, in the background, and returns nullopt, as all calls do until all have met; each costs
+  /// one small all-reduce. If they do not meet, the group goes on as it is, and they knock again. The call at which all have met returns a
+  /// world of the ranks of this one, numbered as they are, and the new ranks behind them, and this world is left. Where a rank is lost
+  /// meanwhile, the next call throws `PeerLost`.
+  ///
+  /// In a world with browsers the call is no collective. Where somebody knocks it throws `Cancelled`, as the operations of all ranks then
+  /// do: reform() returns a world of the native ranks, and the browsers come in again together with those that have knocked.
   [[nodiscard]] std::optional<Reformed> admit(const CallOptions& options = {}) const;
 
  private:
@@ -330,8 +335,8 @@ struct InitOptions {
   /// RINGLET_WARN_MS, default 10 s, 0 for never: the time after which an operation that is still running is warned of, with the ranks that
   /// it waits for. The warning is repeated after twice the time, and so on.
   std::optional<std::chrono::milliseconds> warn_after{};
-  /// RINGLET_ELASTIC (on, off; default: off): whether the group survives the loss of ranks (Group::reform()). The same on all ranks. Not
-  /// yet for groups with guests.
+  /// RINGLET_ELASTIC (on, off; default: off): whether the group survives the loss of ranks (Group::reform()). The same on all ranks. Guests
+  /// then come and go (Group::admit()); with `guests` init() waits until so many have come first.
   std::optional<bool> elastic{};
   std::optional<OnSplit> on_split{};  ///< RINGLET_ON_SPLIT (wait, fork; default: fork)
   /// RINGLET_JOIN: host:port,... of doors (Group::door()) of an elastic group that runs. init() knocks at one after the other until the

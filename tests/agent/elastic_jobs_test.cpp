@@ -26,7 +26,7 @@ struct ElasticRun : FakeRun {
   }
   FakeCrew& crew(std::size_t machine) { return *machines[machine].crew; }
   void await_restarts(const std::vector<std::size_t>& of) {
-    const auto restarted = [&](std::size_t machine) { return !crew(machine).restarted.empty(); };
+    const auto restarted = [&](std::size_t machine) { return machines[machine].crew != nullptr && !crew(machine).restarted.empty(); };
     REQUIRE(run_until([&] { return std::all_of(of.begin(), of.end(), restarted); }) == RunEnd::done);
   }
   void end_all_well() {
@@ -44,7 +44,7 @@ TEST_CASE("a rank of another machine is started again there, and gets the doors 
   CHECK(run.crew(1).started->elastic);
   run.crew(1).end(1, 0, SIGKILL);
   run.await_restarts({1});
-  CHECK(run.crew(1).restarted.front() == job::RestartRanks{{1}, "door-of-0:1,door-of-2:1"});
+  CHECK(run.crew(1).restarted.front() == job::RestartRanks{{1}, run.machines[0].node.host() + ":1," + run.machines[2].node.host() + ":1"});
   run.world.run_for(Duration::milliseconds(100));
   run.crew(1).enter({1, 2, 0, 3, "door-of-1:1"});
   run.end_all_well();
@@ -144,4 +144,89 @@ TEST_CASE("a signal ends a job whose ranks wait to be started again") {
   run.job->on_signal(SIGINT);
   run.run_to_end();
   CHECK(run.result->exit_code == 128 + SIGINT);
+}
+
+TEST_CASE("a machine that comes while the job runs joins it, up to the most ranks") {
+  ElasticRun run(3, 1, 3);
+  run.options.most = 2;
+  FakeMachine& newcomer = run.machines[2];
+  run.skipped.insert(2);
+  run.begin();
+  CHECK(run.job->wanted_ranks() == 0);
+  run.world.stop(run.machines[1].node, StopKind::resets_links).in({});
+  run.world.run_for(Duration::milliseconds(100));
+  CHECK(run.job->wanted_ranks() == 1);
+  newcomer.free_ranks = 0;
+  run.add(2);
+  run.world.run_for(Duration::milliseconds(100));
+  CHECK(newcomer.crew == nullptr);
+  newcomer.free_ranks = 4;
+  run.add(2);
+  run.await_restarts({2});
+  const job::RestartRanks& order = newcomer.crew->restarted.front();
+  CHECK(order == job::RestartRanks{{2}, run.machines[0].node.host() + ":1"});
+  CHECK(newcomer.crew->started->waits);
+  CHECK(newcomer.crew->started->world_size == 3);
+  CHECK(run.job->wanted_ranks() == 0);
+  CHECK(run.added == 1);
+  run.world.run_for(Duration::milliseconds(100));
+  run.end_all_well();
+  run.run_to_end();
+  CHECK(run.result->exit_code == 0);
+  CHECK(run.result->message == "ranks 0, 2 went on to the end without rank 1 on m1 (lost with its machine)");
+  CHECK(run.result->ranks[2].restarts == 0);
+  CHECK(run.result->ranks[2].pid == 2002);
+}
+
+TEST_CASE("a machine that comes late and refuses, or is lost, costs the job nothing") {
+  const bool refuses = GENERATE(true, false);
+  ElasticRun run(2, 1, 3);
+  run.options.most = 2;
+  run.skipped.insert(1);
+  run.begin();
+  if (refuses) run.machines[1].refusal = "no";
+  if (!refuses) run.machines[1].silent = true;
+  run.add(1);
+  run.world.run_for(Duration::milliseconds(100));
+  if (!refuses) run.world.stop(run.machines[1].node, StopKind::resets_links).in({});
+  run.world.run_for(Duration::milliseconds(100));
+  REQUIRE(run.notices.size() == 1);
+  CHECK_THAT(run.notices[0], Contains("the job goes on without another machine"));
+  CHECK(run.job->may_return(1) == false);
+  run.end_all_well();
+  run.run_to_end();
+  CHECK(run.result->exit_code == 0);
+  CHECK(run.result->ranks.size() == 1);
+}
+
+TEST_CASE("a job ends although a machine has not answered whether it would join") {
+  ElasticRun run(2, 1, 3);
+  run.options.most = 2;
+  run.skipped.insert(1);
+  run.machines[1].silent = true;
+  run.begin();
+  run.add(1);
+  run.world.run_for(Duration::milliseconds(100));
+  run.end_all_well();
+  run.run_to_end();
+  CHECK(run.result->exit_code == 0);
+}
+
+TEST_CASE("a job does not begin with more ranks than it may have, or with fewer") {
+  ElasticRun run(3, 2, 3);
+  run.options.most = 2;
+  SECTION("more") {
+    run.begin();
+    CHECK(run.machines[2].crew == nullptr);
+    run.end_all_well();
+    run.run_to_end();
+    CHECK(run.result->ranks.size() == 2);
+  }
+  SECTION("fewer") {
+    run.machines[0].refusal = run.machines[1].refusal = "no";
+    run.start();
+    run.run_to_end();
+    CHECK(run.result->exit_code == 1);
+    CHECK(run.result->error == "1 ranks can be had, and the job needs 2");
+  }
 }

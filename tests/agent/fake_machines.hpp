@@ -32,11 +32,11 @@ class FakeCrew final : public job::RankCrew {
   Result<std::vector<std::uint32_t>> start(const job::StartRanks& start) override {
     started = start;
     std::vector<std::uint32_t> pids;
-    for (std::uint32_t i = 0; i < start.ranks; ++i) {
+    for (std::uint32_t i = 0; i < start.ranks && !start.waits; ++i) {
       running.insert(start.first_rank + i);
       pids.push_back(1000 + start.first_rank + i);
     }
-    if (on_started) later([this] { on_started(); });
+    if (on_started && !start.waits) later([this] { on_started(); });
     return pids;
   }
   Result<std::vector<std::uint32_t>> restart(const job::RestartRanks& order) override {
@@ -79,7 +79,7 @@ class FakeCrew final : public job::RankCrew {
   /// The rank says that it is in a group.
   void enter(std::uint32_t rank, std::uint32_t epoch, std::uint32_t size) {
     job::Membership membership{rank, epoch, 0, size};
-    membership.door = "door-of-" + std::to_string(rank) + ":1";
+    membership.door = "door:1";
     events_.on_membership(membership);
   }
   void enter(const job::Membership& membership) { events_.on_membership(membership); }
@@ -191,7 +191,8 @@ struct FakeRun {
   std::vector<std::string> notices;
   std::optional<job::JobResult> result;
   bool all_started = false, takes_output = true;
-  int inputs_taken = 0;
+  int inputs_taken = 0, added = 0;
+  std::set<std::size_t> skipped;                     // machines that are not there at first; the last ones
   std::unique_ptr<Authenticator> authenticator;      // unset: links are dialled without a handshake
   std::map<std::size_t, std::string> dialled_hosts;  // where it is not the machine's own
   std::unique_ptr<Dialler> dialler;
@@ -214,6 +215,7 @@ struct FakeRun {
     events.on_notice = [this](const std::string& text) { notices.push_back(text); };
     events.on_chosen = [](const std::vector<job::RankExit>&) {};
     events.on_started = [this] { all_started = true; };
+    events.on_added = [this](const std::vector<job::RankExit>&) { ++added; };
     events.on_input_taken = [this] { ++inputs_taken; };
     events.on_output = [this](std::size_t machine, const job::Output& part) {
       output[machine] += part.data;
@@ -221,22 +223,28 @@ struct FakeRun {
     };
     events.on_end = [this](const job::JobResult& end) { result = end; };
     std::vector<job::Candidate> candidates;
-    for (const FakeMachine& machine : machines) candidates.push_back({machine.name(), "/opt/" + machine.name(), machine.node.host()});
+    for (std::size_t i = 0; i < machines.size(); ++i)
+      if (!skipped.contains(i)) candidates.push_back(candidate(i));
     job = std::make_unique<job::Job>(here.loop(), options, candidates, std::move(events));
     if (authenticator) dialler = std::make_unique<Dialler>(here.loop(), here.network(), *authenticator);
-    for (std::size_t i = 0; i < machines.size(); ++i) {
-      const Dialled on_dialled = [this, i](Result<std::unique_ptr<Link>> link) {
-        if (link.ok())
-          job->reach(i, std::make_unique<job::MessageLink>(here.loop(), std::move(link).value(), job::kAgentLimits));
-        else
-          job->miss(i, link.status().text());
-      };
-      const Address address{dialled_hosts.count(i) != 0 ? dialled_hosts.at(i) : machines[i].node.host(), 5000};
-      if (dialler)
-        dialler->dial(address, {}, {.kind = LinkRequest::Kind::agent}, on_dialled);
+    for (std::size_t i = 0; i < machines.size(); ++i)
+      if (!skipped.contains(i)) dial(i, i);
+  }
+  job::Candidate candidate(std::size_t i) const { return {machines[i].name(), "/opt/" + machines[i].name(), machines[i].node.host()}; }
+  /// Brings a machine that was left out into the running job; those before it are in it.
+  void add(std::size_t i) { dial(i, job->add_machine(candidate(i))); }
+  void dial(std::size_t i, std::size_t index) {
+    const Dialled on_dialled = [this, index](Result<std::unique_ptr<Link>> link) {
+      if (link.ok())
+        job->reach(index, std::make_unique<job::MessageLink>(here.loop(), std::move(link).value(), job::kAgentLimits));
       else
-        here.network().dial(address, Duration::seconds(3), on_dialled);
-    }
+        job->miss(index, link.status().text());
+    };
+    const Address address{dialled_hosts.count(i) != 0 ? dialled_hosts.at(i) : machines[i].node.host(), 5000};
+    if (dialler)
+      dialler->dial(address, {}, {.kind = LinkRequest::Kind::agent}, on_dialled);
+    else
+      here.network().dial(address, Duration::seconds(3), on_dialled);
   }
   RunEnd run_until(const std::function<bool()>& condition) {
     return world.run_until(condition, {.events = 5'000'000, .time = Duration::seconds(300)});

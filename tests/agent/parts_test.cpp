@@ -34,7 +34,7 @@ std::vector<Message> one_of_each() {
   start.has_input = true;
   start.input_rank = 4;
   start.elastic = true;
-  start.join = "10.0.0.7:4001,10.0.0.8:4002";
+  start.waits = true;
   return {Hail{1, "0.1.0", "home", "desk", "/opt/train", "/data", std::string(32, '\xfe'), std::string(64, '\0')},
           Offer{1, "0.1.0", "attic", 4, "no", 2, "10.0.0.1", "10.0.0.2", std::string(32, '\xfe'), std::string(64, '\1')},
           BindPort{"0.0.0.0", 5000, 5063},

@@ -20,7 +20,7 @@ constexpr Instant at(std::int64_t milliseconds) { return {milliseconds * 1'000'0
 /// So many ranks that meet; `members` of them, from 0 on, are in the group.
 RestartPolicy begin(int ranks, int members, RestartPolicy::Options options) {
   RestartPolicy policy(options);
-  for (int rank = 0; rank < ranks; ++rank) policy.add(false, at(0));
+  for (int rank = 0; rank < ranks; ++rank) policy.add(at(0));
   for (int rank = 0; rank < members; ++rank) policy.note_member(rank);
   return policy;
 }

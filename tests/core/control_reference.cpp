@@ -195,8 +195,9 @@ ControlMessage random_message(SimRandom& random) {
     case 20:
       return wire::Knock{random_text(random)};
     case 21:
-      return wire::Ticket{random_number(random), random_number(random), random_text(random),   random_number(random), random_number(random),
-                          random_id(random),     random_number(random), random_number(random), random_number(random)};
+      return wire::Ticket{random_number(random), random_number(random), random_text(random),   random_number(random),
+                          random_number(random), random_id(random),     random_number(random), random_number(random),
+                          random_number(random), random_number(random), random_number(random)};
     default:
       return wire::Abort{random_number(random), static_cast<std::int32_t>(random_number(random)), random_text(random)};
   }
@@ -320,6 +321,8 @@ reference::ControlMessage to_reference(const ControlMessage& message) {
     to->set_policy(ticket->policy);
     to->set_heartbeat_timeout_ms(ticket->heartbeat_timeout_ms);
     to->set_wait_ms(ticket->wait_ms);
+    to->set_guests(ticket->guests);
+    to->set_page_port(ticket->page_port);
   }
   return out;
 }

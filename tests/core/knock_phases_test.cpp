@@ -12,7 +12,7 @@ using Catch::Contains;
 namespace {
 
 struct DoorStage : Stage {
-  Knocks knocks{node.loop(), {}};
+  Knocks knocks{node.loop(), {}, {}};
 
   DoorStage() : Stage(world_options(0, 1)) {
     knocks.open();
@@ -45,7 +45,7 @@ TEST_CASE("those who knock get tickets in the order in which they came") {
   Talker& second = stage.dial(wire::Knock{"second"});
   Talker& third = stage.dial(wire::Knock{"third"});
   CHECK(stage.knocks.waiting() == 3);
-  CHECK(stage.knocks.choose(2, [](const std::string&) { FAIL("nobody has gone"); }) == 2);
+  CHECK(stage.knocks.choose(2, [](const std::string&) { FAIL("nobody has gone"); }).processes == 2);
   CHECK(stage.knocks.waiting() == 1);
   stage.knocks.send_tickets(ticket_for(4, 6));
   stage.pass();
@@ -70,7 +70,7 @@ TEST_CASE("a process that goes is forgotten, and told of where it was chosen") {
   CHECK(stage.knocks.waiting() == 0);
   stage.dial(wire::Knock{"late"});
   std::vector<std::string> gone;
-  CHECK(stage.knocks.choose(9, [&](const std::string& name) { gone.push_back(name); }) == 1);
+  CHECK(stage.knocks.choose(9, [&](const std::string& name) { gone.push_back(name); }).processes == 1);
   stage.others.back().talkers.clear();
   stage.pass();
   CHECK(gone == std::vector<std::string>{"late"});
@@ -119,7 +119,7 @@ TEST_CASE("a process tries one door after the other, until there is one behind w
 
 TEST_CASE("two processes that only join do not wait for each other") {
   Stage stage(world_options(0, 1));
-  Knocks closed(stage.node.loop(), {});
+  Knocks closed(stage.node.loop(), {}, {});
   stage.listen([&](std::unique_ptr<Link> link) { closed.receive(std::move(link)); });
   KnockingStage process(stage, {{stage.node.host(), 5000}});
   stage.pass(Duration::seconds(40));
@@ -169,4 +169,73 @@ TEST_CASE("a ticket that makes no sense, another token and another version end t
   REQUIRE(process.answers.size() == 1);
   CHECK(process.answers.front().status().code() == Errc::mismatch);
   CHECK_THAT(process.answers.front().status().text(), Contains("RINGLET_TOKEN"));
+}
+
+namespace {
+
+std::size_t guests_of(const Knocks::Chosen& chosen) { return chosen.processes == 0 ? chosen.guests : 99; }
+constexpr Duration kSoon = Duration::milliseconds(100);
+void nobody_goes(const std::string& name) { FAIL(name << " has gone"); }
+
+}  // namespace
+
+TEST_CASE("guests are admitted together, once no other has come for a moment") {
+  DoorStage stage;
+  Talker& first = stage.dial(wire::SeatRequest{"first"}, kSoon);
+  REQUIRE(first.last<wire::Welcome>() != nullptr);
+  CHECK(stage.knocks.waiting() == 0);
+  stage.pass(Duration::milliseconds(300));
+  Talker& second = stage.dial(wire::SeatRequest{"second"}, kSoon);
+  stage.pass(Duration::milliseconds(300));
+  CHECK(guests_of(stage.knocks.choose(9, nobody_goes)) == 0);
+  stage.pass(Duration::milliseconds(200));
+  CHECK(stage.knocks.waiting() == 2);
+  CHECK(guests_of(stage.knocks.choose(9, nobody_goes)) == 2);
+  wire::Ticket ticket = ticket_for(3, 6);
+  ticket.guests = 2;
+  stage.knocks.send_tickets(ticket);
+  stage.pass();
+  for (Talker* guest : {&first, &second}) {
+    REQUIRE(guest->last<wire::Ticket>() != nullptr);
+    CHECK(guest->last<wire::Ticket>()->rank == 4);
+  }
+}
+
+TEST_CASE("guests do not wait for ever for others that come one by one") {
+  DoorStage stage;
+  for (int guest = 0; guest < 8; ++guest) {
+    stage.dial(wire::SeatRequest{"one of many"}, Duration::milliseconds(400));
+  }
+  CHECK(stage.knocks.waiting() == 8);
+}
+
+TEST_CASE("a guest waits for those that have lost their group, which come in with it at once") {
+  DoorStage stage;
+  stage.dial(wire::SeatRequest{"new"});
+  stage.pass(Duration::seconds(1));
+  REQUIRE(stage.knocks.waiting() == 1);
+  stage.knocks.expect_guests(2);
+  CHECK(stage.knocks.waiting() == 0);
+  stage.dial(wire::SeatRequest{"again"}, kSoon);
+  CHECK(stage.knocks.waiting() == 0);
+  stage.dial(wire::SeatRequest{"again, too"}, kSoon);
+  CHECK(stage.knocks.waiting() == 3);
+  // Where they do not come, nobody waits for them for long.
+  CHECK(guests_of(stage.knocks.choose(9, nobody_goes)) == 3);
+  stage.dial(wire::SeatRequest{"newer"}, kSoon);
+  stage.knocks.expect_guests(2);
+  stage.pass(Duration::seconds(1));
+  CHECK(stage.knocks.waiting() == 1);
+}
+
+TEST_CASE("at a door that is shut a guest is sent away without a word") {
+  DoorStage stage;
+  Talker& waits = stage.dial(wire::SeatRequest{"waits"});
+  stage.knocks.shut();
+  Talker& comes = stage.dial(wire::SeatRequest{"comes"});
+  stage.pass();
+  for (Talker* guest : {&waits, &comes}) {
+    CHECK(guest->last<wire::Abort>() == nullptr);
+    CHECK(guest->ended);
+  }
 }

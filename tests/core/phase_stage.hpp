@@ -114,8 +114,8 @@ struct Stage {
     other.authenticator = std::make_unique<TestAuthenticator>(others.size() + 10, token);
     return other;
   }
-  /// Dials this node from a new one and sends `first`.
-  Talker& dial(const wire::ControlMessage& first) {
+  /// Dials this node from a new one and sends `first`; then `time` passes.
+  Talker& dial(const wire::ControlMessage& first, Duration time = Duration::seconds(1)) {
     Other& other = add_other();
     other.dialler = std::make_unique<Dialler>(other.node->loop(), other.node->network(), *other.authenticator);
     Talker& talker = other.talkers.emplace_back(other.node->loop());
@@ -124,7 +124,7 @@ struct Stage {
       talker.use(std::move(link).value());
       talker.send(first);
     });
-    pass();
+    pass(time);
     return talker;
   }
   /// Adds a node that listens and talks with all who dial it.

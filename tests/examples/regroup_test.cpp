@@ -96,6 +96,17 @@ TEST_CASE("a checkpoint that a lost rank interrupts is written by the others") {
   }
 }
 
+namespace {
+
+/// Whether a newcomer has not knocked yet, or is on its way into the group.
+bool is_awaited(ringlet::native::SharedGroup& group) {
+  using ringlet::native::GrowthState;
+  const GrowthState growth = group.growth();
+  return growth == GrowthState::forming || (growth == GrowthState::none && group.waiting() == 0);
+}
+
+}  // namespace
+
 TEST_CASE("a process that joins a run takes part in it, also where ranks are lost before or after it") {
   const Options options = options_for_regrouping(GENERATE(Mode::data_parallel, Mode::fsdp, Mode::fully_shard));
   const std::vector<double> undisturbed = train_and_leave(options, -1, {}).of_steps;
@@ -127,10 +138,10 @@ TEST_CASE("a process that joins a run takes part in it, also where ranks are los
         for (Act act = Act::beginning; act != Act::end;) {
           const Run& run = trainer.run();
           if (run.act() == Act::gradients && run.step() == leaves_at && origin == leaver) return;
-          // All wait for the newcomer, which knocks where the rank stays, and again where it was admitted in vain.
+          // All wait for the newcomer, which knocks where the rank stays, and again where it was admitted in vain, and for its admission.
           if (run.act() == Act::gradients && run.step() >= 5 && !joined && origin == (leaver + 1) % kRanks) {
             if (!newcomer) newcomer.emplace([&, door = trainer.group().door()] { join(door); });
-            while (trainer.group().shared().waiting() == 0 && !newcomer->has_failed()) ringlet::test::pass(std::chrono::milliseconds(1));
+            while (is_awaited(trainer.group().shared()) && !newcomer->has_failed()) ringlet::test::pass(std::chrono::milliseconds(1));
           }
           act = trainer.advance();
           joined |= act == Act::regroup && trainer.regrouping().cause.empty();

@@ -104,31 +104,37 @@ TEST_CASE("serve says what keeps it from starting") {
 
 TEST_CASE("ranks that are served learn of the guests, the token and the page") {
   const Page page;
-  const bool given = GENERATE(false, true);
+  const bool given = GENERATE(false, true), elastic = GENERATE(false, true);
   const std::string script =
       "echo $RINGLET_RANK of $RINGLET_WORLD_SIZE, $RINGLET_GUESTS guests, at $RINGLET_COORDINATOR on $RINGLET_LISTEN;"
-      "echo token $RINGLET_TOKEN; echo page ${RINGLET_PAGE_FD:-none}; echo within $RINGLET_CONNECT_TIMEOUT_MS";
+      "echo token $RINGLET_TOKEN; echo page ${RINGLET_PAGE_FD:-none}; echo within $RINGLET_CONNECT_TIMEOUT_MS;"
+      "echo socket ${RINGLET_PAGE_SOCKET_FD:-none} and elastic $RINGLET_ELASTIC";
   std::vector<std::pair<std::string, std::string>> environment{{"RINGLET_GUESTS", "9"}, {"RINGLET_PAGE_FD", "99"}};
   if (given) environment.emplace_back("RINGLET_TOKEN", "a token/of=mine, long enough");
-  const Outcome outcome =
-      run_command(serve_arguments(page, {"-n", "2", "-b", "3", "--wait", "1.5"}, {"/bin/sh", "-c", script}), environment);
+  std::vector<std::string> options{"-n", "2", "-b", "3", "--wait", "1.5"};
+  if (!elastic) options.emplace_back("--no-elastic");
+  const Outcome outcome = run_command(serve_arguments(page, options, {"/bin/sh", "-c", script}), environment);
   CAPTURE(outcome.err);
   CHECK(outcome.exit_code == 0);
   const Link link = link_in(outcome.err);
   const std::string port = std::to_string(link.port);
   const auto lines = sorted_lines(outcome.out);
-  REQUIRE(lines.size() == 8);
-  CHECK(lines[0] == "[0] 0 of 5, 3 guests, at 127.0.0.1:" + port + " on 127.0.0.1");
+  REQUIRE(lines.size() == 10);
+  CHECK_THAT(lines[0], Matches(R"(\[0\] 0 of 5, 3 guests, at 127\.0\.0\.1:\d+ on 127\.0\.0\.1)"));
+  // The ranks of an elastic group meet elsewhere, and each of them can serve the page.
+  CHECK((lines[0].find(":" + port + " on") == std::string::npos) == elastic);
   CHECK_THAT(lines[1], Matches(R"(\[0\] page \d+)"));
-  CHECK(lines[3] == "[0] within 1500");
-  CHECK(lines[5] == "[1] page none");
+  CHECK_THAT(lines[2], Matches(elastic ? R"(\[0\] socket \d+ and elastic on)" : R"(\[0\] socket none and elastic off)"));
+  CHECK(lines[4] == "[0] within 1500");
+  CHECK_THAT(lines[6], Matches(elastic ? R"(\[1\] page \d+)" : R"(\[1\] page none)"));
+  CHECK_THAT(lines[7], Matches(elastic ? R"(\[1\] socket \d+ and elastic on)" : R"(\[1\] socket none and elastic off)"));
   if (given) {
-    CHECK(lines[2] == "[0] token jp7c-sc4j-9gx4-rz4d-9hhk-01gd-gs65");
+    CHECK(lines[3] == "[0] token jp7c-sc4j-9gx4-rz4d-9hhk-01gd-gs65");
     CHECK(link.token == "jp7c-sc4j-9gx4-rz4d-9hhk-01gd-gs65");
   } else {
     CHECK(link.token.size() >= 16);
-    CHECK(lines[2] == "[0] token " + link.token);
-    CHECK(lines[6] == "[1] token " + link.token);
+    CHECK(lines[3] == "[0] token " + link.token);
+    CHECK(lines[8] == "[1] token " + link.token);
   }
 }
 
@@ -159,7 +165,10 @@ TEST_CASE("ranks give up when the browsers do not come in time") {
   const Page page;
   const Outcome outcome = run_command(serve_arguments(page, {"--wait", "0.2"}, {RINGLET_COMMAND, "bench", "--sizes", "4"}));
   CHECK(outcome.exit_code != 0);
-  CHECK_THAT(outcome.err, Contains("0 of 1 guests are here"));
+  CHECK_THAT(outcome.err, Contains("only 0 of 1 guests have come in time"));
+  const Outcome fixed = run_command(serve_arguments(page, {"--wait", "0.2", "--no-elastic"}, {RINGLET_COMMAND, "bench", "--sizes", "4"}));
+  CHECK(fixed.exit_code != 0);
+  CHECK_THAT(fixed.err, Contains("0 of 1 guests are here"));
 }
 
 TEST_CASE("a served program's end is serve's") {

@@ -79,7 +79,7 @@ bool wait_until_in(const Crew& crew, const std::vector<int>& ranks, std::uint32_
 
 // The moments are random on purpose, so these tests wait for time to pass.
 TEST_CASE("whichever rank is killed, and whenever, the others go on to the last one") {
-  Campaign campaign("ranks of an elastic group are killed, one after the other: the next step");
+  Campaign campaign("ranks of an elastic group are killed, one after the other: all others do the next step");
   for (const auto seed : seeds(67)) {
     CAPTURE(seed);
     SimRandom random(seed);
@@ -117,7 +117,7 @@ TEST_CASE("whichever rank is killed, and whenever, the others go on to the last 
 }
 
 TEST_CASE("a rank that is stopped is left out, and learns it when it goes on") {
-  Campaign campaign("a rank of an elastic group is stopped, with a limit of 0.5 s: the next step");
+  Campaign campaign("a rank of an elastic group is stopped, with a limit of 0.5 s: all others do the next step");
   for (const auto seed : seeds(2)) {
     CAPTURE(seed);
     campaign.begin();

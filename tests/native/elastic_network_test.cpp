@@ -7,8 +7,6 @@
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
-#include <thread>
-#include <vector>
 
 #include "sim/sim_random.hpp"
 #include "tests/campaign.hpp"
@@ -23,9 +21,6 @@ using namespace std::chrono_literals;
 namespace {
 
 const TownTraining kTraining{.computing = 1ms};
-/// The usual limit of silence and the time for which a rank stays lonely, and some more.
-constexpr auto kUntilForked = 17s;
-
 bool networks_are_here() {
   const auto reason = NetworkOfHosts::enter();
   if (reason) std::printf("skipped: no network namespaces on this system: %s\n", reason->c_str());
@@ -45,6 +40,11 @@ RankProcesses processes_on(const NetworkOfHosts& network, int first_host, int ra
   return processes;
 }
 
+/// Waits until this process has committed so many more steps, each of which takes a millisecond at least.
+bool does_steps(TrainingTown& town, int number, std::uint64_t steps) {
+  return wait_until([&, end = town.steps_of(number) + steps] { return town.steps_of(number) >= end; });
+}
+
 void check_all_steps(TrainingTown& town) {
   CHECK(town.journal().differences() == 0);
   CHECK(town.journal().gaps() == 0);
@@ -56,7 +56,7 @@ void check_all_steps(TrainingTown& town) {
 TEST_CASE("a rank whose cable is pulled is left out, and comes back when the cable does") {
   if (!networks_are_here()) return;
   Campaign cuts("the cable of a rank that trains is pulled, with the usual limit of 4 s: the others commit a step");
-  Campaign returns("the cable of a rank that trained is back: all commit a step");
+  Campaign returns("the cable of a rank that trained is back: it joins again, and all commit a step");
   for (const auto seed : seeds(2)) {
     SimRandom random(seed);
     NetworkOfHosts network(4);
@@ -70,7 +70,7 @@ TEST_CASE("a rank whose cable is pulled is left out, and comes back when the cab
     town.cut_off(victim);
     REQUIRE(town.go_on());
     cuts.goes_well_since(cut);
-    std::this_thread::sleep_for(2s);
+    REQUIRE(does_steps(town, (victim + 1) % 4, 1000));
     returns.begin();
     const auto mended = Campaign::Clock::now();
     network.host(victim).ip("link set eth0 up");
@@ -84,7 +84,9 @@ TEST_CASE("a rank whose cable is pulled is left out, and comes back when the cab
 
 TEST_CASE("of two ranks with a cut cable between them each waits, or goes on alone and never meets the other again, as the policy says") {
   if (!networks_are_here()) return;
-  Campaign campaign("the cable between two ranks that train is pulled, and is back later: what RINGLET_ON_SPLIT says");
+  Campaign campaign(
+      "the cable between two ranks that train is pulled, and is back later: each waits or goes on alone, as the policy says, and they "
+      "never mix");
   NetworkOfHosts network(4);
   TrainingTown waits(kTraining, processes_on(network, 0, 2, OnSplit::wait)), forks(kTraining, processes_on(network, 2, 2, OnSplit::fork));
   REQUIRE(waits.go_on());
@@ -93,22 +95,20 @@ TEST_CASE("of two ranks with a cut cable between them each waits, or goes on alo
   const auto pull = [&](const std::string& state) {
     for (const int host : {1, 3}) network.host(host).ip("link set eth0 " + state);
   };
-  const auto check_each_alone = [&] {
-    const std::vector before{waits.steps_of(0), waits.steps_of(1), forks.steps_of(0), forks.steps_of(1)};
-    std::this_thread::sleep_for(1s);
-    CHECK(waits.steps_of(0) == before[0]);
-    CHECK(waits.steps_of(1) == before[1]);
-    CHECK(forks.steps_of(0) > before[2]);
-    CHECK(forks.steps_of(1) > before[3]);
-    for (const int number : {0, 1}) CHECK(forks.ranks_of(number) == 1);
+  const auto check_each_alone = [&](std::uint64_t steps) {
+    const std::uint64_t before[]{waits.steps_of(0), waits.steps_of(1)};
+    for (const int number : {0, 1}) CHECK(does_steps(forks, number, steps));
+    for (const int number : {0, 1}) {
+      CHECK(waits.steps_of(number) == before[number]);
+      CHECK(forks.ranks_of(number) == 1);
+    }
   };
   pull("down");
-  std::this_thread::sleep_for(kUntilForked);
-  check_each_alone();
+  REQUIRE(wait_until([&] { return forks.ranks_of(0) == 1 && forks.ranks_of(1) == 1; }));
+  check_each_alone(1000);
   pull("up");
   // Long enough for what was sent meanwhile to come after all.
-  std::this_thread::sleep_for(8s);
-  check_each_alone();
+  check_each_alone(6000);
   for (TrainingTown* town : {&waits, &forks}) {
     // Now it is known that the other one has ended.
     town->kill(0);

@@ -57,7 +57,7 @@ TEST_CASE("processes are killed and others join, at random: every step is that o
 }
 
 TEST_CASE("whichever rank is killed in training, and whenever, every step is that of an undisturbed run, and all name who was lost") {
-  Campaign campaign("ranks that train are killed, one after the other: the next step is committed");
+  Campaign campaign("ranks that train are killed, one after the other: all name who was lost, and commit the next step");
   for (const auto seed : seeds(67)) {
     CAPTURE(seed);
     SimRandom random(seed);

@@ -45,12 +45,12 @@ void stop_and_wake(Campaign& stops, Campaign& wakes, std::uint64_t seed, int tim
 
 TEST_CASE("a rank that stood still is left out, and comes back by itself") {
   Campaign stops("a rank that trains is stopped, with a limit of 0.5 s: the others commit a step");
-  Campaign wakes("a rank that trains was stopped and wakes: all commit a step");
+  Campaign wakes("a rank that trains was stopped and wakes: it joins again, and all commit a step");
   for (const auto seed : seeds(3)) stop_and_wake(stops, wakes, seed, 2, std::chrono::milliseconds(500));
 }
 
 TEST_CASE("a rank that stood still for longer than the usual limit is left out, and comes back by itself") {
   Campaign stops("a rank that trains is stopped, with the usual limit of 4 s: the others commit a step");
-  Campaign wakes("a rank that trains was stopped and wakes: all commit a step");
+  Campaign wakes("a rank that trains was stopped and wakes: it joins again, and all commit a step");
   for (const auto seed : seeds(2)) stop_and_wake(stops, wakes, seed, 1, std::nullopt);
 }

@@ -7,6 +7,16 @@ namespace ringlet::test {
 NativeGuest::NativeGuest(const Address& coordinator, const std::string& token, const std::string& name, const MakeNetwork& make_network)
     : network_(make_network(loop_)), authenticator_(token), coordinator_(coordinator), name_(name) {}
 
+Status NativeGuest::agree(bool mine) {
+  std::vector<std::int32_t> vote{mine ? 1 : 0};
+  auto task = make_all_reduce(ReduceOp::min, vote, vote, 1, world_->group().options());
+  const Status status = complete([&](Completion completion) {
+    task.value().completion = std::move(completion);
+    world_->group().start(GroupEngine::kOwnStream, std::move(task).value());
+  });
+  return status.ok() && vote[0] == 0 ? Status{Errc::cancelled, "a rank has not agreed"} : status;
+}
+
 NativeGuest::~NativeGuest() {
   meeting_.reset();
   world_.reset();
@@ -22,6 +32,7 @@ Status NativeGuest::meet() {
   GuestEntryOptions options;
   options.coordinator = coordinator_;
   options.name = name_;
+  world_.reset();
   const GuestEntry entry(loop_, *network_, authenticator_, options, [&](Result<GuestEntry::Entry>& seated) {
     if (!seated.ok()) {
       outcome = seated.status();
@@ -34,10 +45,13 @@ Status NativeGuest::meet() {
     MeetingOptions waiting;
     waiting.timeout = seated.value().wait();
     world_->adopt(std::move(seated).value().session, 0);
-    waiting.coordinator = coordinator_;
+    waiting.coordinator = seated.value().coordinator;
     waiting.name = name_;
     meeting_ = std::make_unique<Meeting>(loop_, *network_, authenticator_, nullptr, *world_, waiting);
-    meeting_->start([&outcome](const Status& status) { outcome = status; });
+    meeting_->start([this, &outcome, elastic = seated.value().elastic](const Status& status) {
+      if (!status.ok() || !elastic) outcome = status;
+      if (status.ok() && elastic) start_entry_barrier(*world_, [&outcome](const Status& entered) { outcome = entered; });
+    });
   });
   drive([&] { return outcome.has_value(); });
   return *outcome;

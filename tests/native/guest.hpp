@@ -24,8 +24,10 @@ class NativeGuest {
   ~NativeGuest();
   NativeGuest(const NativeGuest&) = delete;
 
-  /// Waits until all ranks have met, or returns why they have not.
+  /// Waits until all ranks have met, or returns why they have not. May be called again where the world of an elastic group has ended.
   Status meet();
+  /// The vote of an elastic group (Group::agree).
+  Status agree(bool mine);
   int rank() const { return world_->options().rank; }
   const WorldOptions& options() const { return world_->options(); }
   /// Runs one operation to its end.

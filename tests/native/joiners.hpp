@@ -6,12 +6,14 @@
 #include <exception>
 #include <functional>
 #include <latch>
+#include <optional>
 #include <ringlet/ringlet.hpp>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "native/growth.hpp"
 #include "native/shared_group.hpp"
 #include "tests/native/expect.hpp"
 #include "tests/native/ranks.hpp"
@@ -95,6 +97,16 @@ inline Reformed grow_to(Group group, int size) {
     pass(std::chrono::milliseconds(1));
   }
   throw std::runtime_error("nobody has joined in time");
+}
+
+/// Admits those that knock now, if they come. All ranks call it together.
+inline std::optional<Reformed> admit_now(Group group) {
+  for (int round = 0; round < kRounds; ++round) {
+    if (auto next = group.admit()) return next;
+    if (group.shared().growth() == native::GrowthState::none) return std::nullopt;
+    pass(std::chrono::milliseconds(1));
+  }
+  throw std::runtime_error("a growth has not ended in time");
 }
 
 /// Waits until so many knock at this rank's door.

@@ -61,7 +61,7 @@ TEST_CASE("a process that goes after its knock, or with its ticket, does not sto
       }
       world.barrier();
       const auto begin = Clock::now();
-      expect(!world.admit(), "the new rank does not come");
+      expect(!admit_now(world), "the new rank does not come");
       expect(Clock::now() - begin < 8s, "nobody waits until the time is over");
       expect(sum_of(world, 1) == 3 && world.epoch() == 0, "the group goes on");
       if (knocker) knocker->join();

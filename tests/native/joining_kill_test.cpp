@@ -197,7 +197,7 @@ class Crowd {
 
 // The moments are random on purpose, so this test waits for time to pass.
 TEST_CASE("processes join and are killed at any moment, and the others go on") {
-  Campaign campaign("processes join an elastic group and are killed, members or not, at any moment: the next steps of all members");
+  Campaign campaign("processes join an elastic group and are killed, members or not, at any moment: all members do the next steps");
   for (const auto seed : seeds(6)) {
     CAPTURE(seed);
     SimRandom random(seed);

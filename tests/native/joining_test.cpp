@@ -40,7 +40,7 @@ TEST_CASE("a process joins a group that runs") {
     expect(values == std::vector<float>(300'000, 7), "a large sum");
     expect(group.agree(true), "the first call on all");
     expect(failure_of<Cancelled>([&] { sum_of(world, 1); }).find("closed") != std::string::npos, "the world before was left");
-    expect(failure_of<InvalidArgument>([&] { (void)world.reform(); }).find("admit()") != std::string::npos, "and is not reformed");
+    expect(failure_of<InvalidArgument>([&] { (void)world.reform(); }).find("left this world") != std::string::npos, "and is not reformed");
     group.barrier();
   });
   joiner.join();
@@ -91,7 +91,7 @@ TEST_CASE("those who knock before a growth join together, by door and then in th
       await_knocks(world, 2);
     }
     all_have_knocked.arrive_and_wait();
-    auto next = world.admit();
+    auto next = admit_now(world);
     expect(next && next->world.size() == 5, "all of them at once");
     next->world.barrier();
   });

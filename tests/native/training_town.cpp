@@ -102,7 +102,8 @@ std::uint64_t Journal::gaps() const {
   return gaps;
 }
 
-std::optional<std::uint64_t> first_difference(const Journal& journal, const TownTraining& training) {
+std::optional<std::uint64_t> first_difference(const Journal& journal, const TownTraining& training,
+                                              const std::function<void(std::uint64_t)>& progress) {
   Model state(training);
   std::mutex mutex;
   std::optional<std::uint64_t> differs;
@@ -128,6 +129,7 @@ std::optional<std::uint64_t> first_difference(const Journal& journal, const Town
     });
     if (differs) return differs;
     begin = end;
+    if (progress) progress(end);
   }
   return differs;
 }
@@ -137,7 +139,7 @@ std::optional<std::uint64_t> first_difference(const Journal& journal, const Town
 TrainingTown::TrainingTown(const TownTraining& training, const RankProcesses& processes) : training_(training), processes_(processes) {
   const LoopbackSocket coordinator = open_loopback_socket();
   for (; started_ < processes_.ranks; ++started_)
-    here_.emplace(started_, start_rank(started_, coordinator, processes_, [this](Group group) { work(std::move(group)); }));
+    here_.emplace(started_, start_rank(started_, coordinator, processes_, [this](Group group) { work(std::move(group), started_, true); }));
   ::close(coordinator.descriptor);
 }
 
@@ -150,14 +152,13 @@ TrainingTown::~TrainingTown() {
 }
 
 /// Trains until it is told to stop, on all ranks after the same step.
-void TrainingTown::work(Group group) {
-  const int number = started_;
+void TrainingTown::work(Group group, int number, bool is_first) {
   Citizen& own = citizen(number);
   Model model(training_);
   std::vector<float> stop(1);
   ElasticTrainerOptions options = options_of(training_);
   options.on_state = [&](const Checkpoint&, std::uint64_t) {
-    if (number < processes_.ranks) shared_->has_parted = true;
+    if (is_first) shared_->has_parted = true;
   };
   options.on_change = [&](const MembershipChange& change) {
     const bool names_it = change.lost.size() == 1 && change.cause.rank() == change.lost.front();
@@ -187,14 +188,17 @@ void TrainingTown::work(Group group) {
 }
 
 int TrainingTown::grow() {
+  int number = 0;
+  while (here_.contains(number) || absent_.contains(number)) ++number;
   std::string doors;
-  for (const auto& [number, pid] : here_) doors += (doors.empty() ? "" : ",") + std::string(citizen(number).door.data());
-  Citizen& own = citizen(started_);
+  for (const auto& [other, pid] : here_) doors += (doors.empty() ? "" : ",") + std::string(citizen(other).door.data());
+  Citizen& own = citizen(number);
   own.steps = 0;
   own.fatal_delay = 0;
   own.door.fill('\0');
-  here_.emplace(started_, start_newcomer(doors, processes_, [this](Group group) { work(std::move(group)); }));
-  return started_++;
+  here_.emplace(number, start_newcomer(doors, processes_, [this, number](Group group) { work(std::move(group), number, false); }));
+  ++started_;
+  return number;
 }
 
 void TrainingTown::forget(int number) {

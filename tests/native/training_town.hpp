@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -50,7 +51,9 @@ class Journal {
 };
 
 /// Does the same steps with as many ranks each, undisturbed, in a group that is not elastic. Returns the first one with another result.
-std::optional<std::uint64_t> first_difference(const Journal& journal, const TownTraining& training);
+/// `progress` is told now and then how many are done.
+std::optional<std::uint64_t> first_difference(const Journal& journal, const TownTraining& training,
+                                              const std::function<void(std::uint64_t)>& progress = {});
 
 /// Processes that train together. Some come, and some go.
 class TrainingTown {
@@ -63,11 +66,12 @@ class TrainingTown {
   TrainingTown& operator=(const TrainingTown&) = delete;
 
   std::size_t size() const { return here_.size(); }
+  /// How many processes have been started.
   int started() const { return started_; }
   const Journal& journal() { return shared_->journal; }
   /// Whether one of the first ranks got its state from another one. Those who are left have committed the same steps.
   bool has_parted() { return shared_->has_parted; }
-  /// Starts a process that joins, and returns its number.
+  /// Starts a process that joins, and returns its number, which a process may have had that is gone.
   int grow();
   void kill(int number);
   /// The process kills itself so long after the average of its next step has begun.
@@ -92,7 +96,7 @@ class TrainingTown {
   bool end_well();
 
  private:
-  static constexpr int kPlaces = 32;  // for more processes than can be here at once
+  static constexpr int kPlaces = 16;
 
   struct Citizen {
     std::atomic<std::uint64_t> steps;  // all that it has committed
@@ -107,8 +111,8 @@ class TrainingTown {
     std::atomic<bool> stop, has_parted;
   };
 
-  Citizen& citizen(int number) { return shared_->citizens[static_cast<std::size_t>(number % kPlaces)]; }
-  void work(Group group);
+  Citizen& citizen(int number) { return shared_->citizens.at(static_cast<std::size_t>(number)); }
+  void work(Group group, int number, bool is_first);
   void forget(int number);
   bool has_lost_one() const;
 

@@ -58,6 +58,7 @@ export class Rank {
         else reject(new Failure(code, culprit, text));
       },
       seat: (world, ...seat) => rank.seats.push(seat),
+      knocking: () => {},
       failed: (world, code, culprit, text) => rank.failures.push(new Failure(code, culprit, text)),
     };
     const { default: factory } = await import(module);

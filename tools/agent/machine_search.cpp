@@ -86,7 +86,7 @@ void MachineSearch::look() {
 std::vector<FoundMachine> MachineSearch::machines() const {
   std::vector<FoundMachine> all;
   for (const discovery::Machine* machine : suitable())
-    all.push_back({machine->profile.name, addresses_of(*machine, machine->profile.port), meeting_host(*machine)});
+    all.push_back({machine->instance, machine->profile.name, addresses_of(*machine, machine->profile.port), meeting_host(*machine)});
   return all;
 }
 

@@ -20,6 +20,7 @@ struct SearchOptions {
 
 /// A machine that takes connections.
 struct FoundMachine {
+  std::uint64_t instance = 0;  // of its `ringlet up`
   std::string name;
   std::vector<Address> addresses;  // where its agent listens, the likeliest first
   std::string meeting_host;        // its address as other machines reach it
@@ -43,7 +44,7 @@ class MachineSearch {
 
   /// Fails where no datagram can be received.
   Status start();
-  /// Whether the search has ended: all machines are found, or the time is over.
+  /// Whether the search has ended: all machines are found, or the time is over. Machines that come later are among machines(), too.
   bool over() const noexcept { return over_; }
   /// Sorted by name, then by the number of the process.
   std::vector<FoundMachine> machines() const;

@@ -116,7 +116,7 @@ std::optional<std::string> convert_job_line(const JobLine& line, job::JobOptions
   job.prefix = !line.no_prefix;
   RankBounds bounds;
   if (auto mistake = convert_elastic(line, bounds)) return mistake;
-  job.most = bounds.most;
+  if (line.elastic && !line.elastic->empty()) job.most = bounds.most;
   if (line.elastic) {
     job::RestartPolicy::Options& elastic = job.end.elastic.emplace();
     elastic.least = bounds.least;

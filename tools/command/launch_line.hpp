@@ -37,7 +37,7 @@ std::uint32_t terminal_columns();
 
 /// Declares what is in JobLine.
 void declare_job_options(CLI::App& app, JobLine& line);
-/// Declares --elastic and --restarts, which `serve` has not: a world with browsers is not elastic.
+/// Declares --elastic and --restarts, which `serve` has not: it is elastic unless it is told otherwise.
 void declare_elastic_option(CLI::App& app, JobLine& line);
 /// Declares all options but the number of ranks.
 void declare_launch_options(CLI::App& app, LaunchLine& line);

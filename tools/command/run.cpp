@@ -31,7 +31,8 @@ Each machine has to prove the key by which it is known (`ringlet machines`), els
 remembered.
 This program says that it is there every 2 s; after 20 s of silence (Ctrl-Z, too), when it ends or the connection breaks, the machines end the
 job.
-With --elastic MIN:MAX ranks that fail are started again where they ran, as `ringlet launch --help` says; those of a lost machine are gone.
+With --elastic MIN:MAX ranks that fail are started again where they ran, as `ringlet launch --help` says; those of a lost machine are gone. A machine
+that comes up while the job runs gets --per-machine ranks, which join the others, until there are MAX.
 Exit codes: those of `ringlet launch`: 0 if all ranks exited with 0 (with --elastic: if one did), else that of the first rank that failed for good
 (128 + signal if a signal killed it);
 126 or 127 if PROGRAM is not allowed or cannot be run, or if a machine is not trusted, 128 + signal after SIGINT or SIGTERM, 1 if a machine

@@ -20,6 +20,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr DialTimes kDialTimes{Duration::seconds(3), Duration::seconds(5)};
+constexpr Duration kWatchInterval = Duration::seconds(2);
 
 /// "3 ranks: 2 on attic, 1 on cellar".
 std::string describe_places(const std::vector<job::RankExit>& ranks) {
@@ -44,7 +45,7 @@ MachineRunner::MachineRunner(RunOnMachines options)
       runner_(loop_, {options_.json, "ringlet run"}),
       start_(loop_.now()) {}
 
-MachineRunner::~MachineRunner() = default;
+MachineRunner::~MachineRunner() { loop_.cancel(watch_timer_); }
 
 int MachineRunner::run() {
   search_ = std::make_unique<agent::MachineSearch>(loop_, options_.search);
@@ -63,11 +64,35 @@ void MachineRunner::search_over() {
   const auto machines = search_->machines();
   if (const auto unanswered = search_->find_unanswered(); unanswered && options_.search.names.empty()) runner_.output().say(*unanswered);
   times_.found = loop_.now() - start_;
-  search_.reset();
+  if (!options_.job.most || lack) search_.reset();
   if (lack) return runner_.give_up(kNobodyFound, *lack);
   if (const auto ambiguity = look_at_names(machines)) return runner_.give_up(kNobodyFound, *ambiguity);
   start_job(machines);
-  for (std::size_t i = 0; i < machines.size(); ++i) reach(i, machines[i], 0, "");
+  for (std::size_t i = 0; i < machines.size(); ++i) {
+    asked_[machines[i].instance] = i;
+    reach(i, machines[i], 0, "");
+  }
+  if (search_) watch_for_others();
+}
+
+/// Looks now and then whether a machine has come up that could join the job.
+void MachineRunner::watch_for_others() {
+  watch_timer_ = loop_.after(kWatchInterval, [this] {
+    add_others();
+    if (!runner_.over()) watch_for_others();
+  });
+}
+
+void MachineRunner::add_others() {
+  for (const agent::FoundMachine& machine : search_->machines()) {
+    if (job_->wanted_ranks() == 0) return;
+    const auto asked = asked_.find(machine.instance);
+    if (asked != asked_.end() && !job_->may_return(asked->second)) continue;
+    const std::size_t index = job_->add_machine(make_candidate(machine));
+    asked_[machine.instance] = index;
+    // Others are asked when it is known how many ranks this one has.
+    return reach(index, machine, 0, "");
+  }
 }
 
 /// Warns of names that two machines share or that none has. Returns a sentence if the command line names a machine and two have that name.
@@ -122,16 +147,19 @@ std::optional<std::string> MachineRunner::find_stranger(const job::Candidate& ca
   return std::nullopt;
 }
 
+job::Candidate MachineRunner::make_candidate(const agent::FoundMachine& machine) const {
+  const auto own = options_.programs.find(machine.name);
+  job::Candidate candidate;
+  candidate.name = machine.name;
+  candidate.program = own == options_.programs.end() ? options_.program : own->second;
+  candidate.meeting_host = machine.meeting_host;
+  candidate.directory = options_.directory;
+  return candidate;
+}
+
 void MachineRunner::start_job(const std::vector<agent::FoundMachine>& machines) {
   std::vector<job::Candidate> candidates;
-  for (const agent::FoundMachine& machine : machines) {
-    const auto own = options_.programs.find(machine.name);
-    job::Candidate& candidate = candidates.emplace_back();
-    candidate.name = machine.name;
-    candidate.program = own == options_.programs.end() ? options_.program : own->second;
-    candidate.meeting_host = machine.meeting_host;
-    candidate.directory = options_.directory;
-  }
+  for (const agent::FoundMachine& machine : machines) candidates.push_back(make_candidate(machine));
   options_.job.introduce = [this](job::Hail& hail, const LinkBinding& binding) { options_.identity->sign(hail, binding); };
   options_.job.find_stranger = [this](const job::Candidate& candidate, const job::Offer& offer, const LinkBinding& binding) {
     return find_stranger(candidate, offer, binding);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -49,6 +50,9 @@ class MachineRunner {
   void reach(std::size_t index, const agent::FoundMachine& machine, std::size_t address, const std::string& why_not);
   std::optional<std::string> find_stranger(const job::Candidate& candidate, const job::Offer& offer, const LinkBinding& binding);
   void start_job(const std::vector<agent::FoundMachine>& machines);
+  job::Candidate make_candidate(const agent::FoundMachine& machine) const;
+  void watch_for_others();
+  void add_others();
   void tell_in_json(const job::JobResult& result) const;
 
   RunOnMachines options_;
@@ -59,6 +63,8 @@ class MachineRunner {
   launch::JobRunner runner_;
   std::unique_ptr<agent::MachineSearch> search_;
   job::Job* job_ = nullptr;
+  std::map<std::uint64_t, std::size_t> asked_;  // by the instance of its `ringlet up`: a machine's number in the job
+  TimerId watch_timer_ = 0;                     // of an elastic job
   Instant start_;
   Times times_;
 };

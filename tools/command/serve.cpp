@@ -16,8 +16,10 @@
 #include "tools/command/launch_line.hpp"
 #include "tools/command/page_folder.hpp"
 #include "tools/command/qr_code.hpp"
+#include "tools/launch/coordinator_socket.hpp"
 #include "tools/launch/launcher.hpp"
 #include "tools/launch/unique_fd.hpp"
+#include "transport/uv/socket.hpp"
 
 namespace ringlet::command {
 
@@ -27,8 +29,11 @@ constexpr char kServeFooter[] = R"(Example:
   ringlet serve --ranks 2 --browsers 2 -- ./train --epochs 3
 
 Prints a link, and a QR code of it, that phones and computers on the same network open in a browser; when the wanted number is there,
-all train together. The link holds the group's token: whoever has it may join. It is taken from RINGLET_TOKEN or RINGLET_TOKEN_FILE, or made
-afresh. The ranks get what `ringlet launch` gives them, and RINGLET_GUESTS, RINGLET_LISTEN, RINGLET_TOKEN and RINGLET_CONNECT_TIMEOUT_MS.
+all train together. From then on browsers come and go: those that come later join at the next step, and where one goes, or a rank is
+lost, the others go on, if PROGRAM can (docs/elastic.md); with --no-elastic the job ends then.
+
+The link holds the group's token: whoever has it may join. It is taken from RINGLET_TOKEN or RINGLET_TOKEN_FILE, or made afresh. The ranks
+get what `ringlet launch` gives them, and RINGLET_GUESTS, RINGLET_LISTEN, RINGLET_TOKEN and RINGLET_CONNECT_TIMEOUT_MS.
 A `ringlet` that was built without the trainer's page (`wasm/build` makes it, before the build) needs --page.
 Exit codes are those of `ringlet launch`.)";
 
@@ -39,6 +44,7 @@ struct ServeLine {
   std::optional<std::string> page;
   double wait_seconds = 3600;
   bool qr = false;
+  bool no_elastic = false;
 };
 
 void declare(CLI::App& app, ServeLine& line) {
@@ -53,6 +59,7 @@ void declare(CLI::App& app, ServeLine& line) {
       ->capture_default_str();
   app.add_option("--page", line.page, "Serve this folder's files instead of the trainer's page")->type_name("DIR");
   app.add_option("--wait", line.wait_seconds, "Seconds to wait for all ranks")->capture_default_str();
+  app.add_flag("--no-elastic", line.no_elastic, "Take nobody once all are there, and end the job when a browser or a rank is lost");
   app.add_flag("--qr", line.qr, "Print the QR code even where no terminal shows it");
   declare_launch_options(app, line.launch);
 }
@@ -105,6 +112,7 @@ int run_serve(Arguments arguments) {
                "ringlet serve");
   declare(app, line);
   if (const auto over = parse_program_line(app, arguments, "-b 2 -- ./train", line.launch)) return *over;
+  if (!line.no_elastic) line.launch.elastic.emplace();
   Duration wait;
   std::optional<std::string> mistake = check_ranks("-n", options.world_size);
   if (!mistake) mistake = convert_launch_line(line.launch);
@@ -126,8 +134,21 @@ int run_serve(Arguments arguments) {
   std::vector<job::Variable>& environment = options.job.start.environment;
   environment.insert(environment.begin(),
                      {{"RINGLET_TOKEN", token}, {"RINGLET_CONNECT_TIMEOUT_MS", std::to_string(wait.whole_milliseconds())}});
+  if (line.no_elastic) environment.insert(environment.begin(), {"RINGLET_ELASTIC", "off"});
   const bool with_code = line.qr || ::isatty(STDERR_FILENO) == 1;
-  options.on_listening = [options, token, with_code](int port) { invite(options, port, token, with_code); };
+  launch::UniqueFd page_socket;
+  if (!line.no_elastic) {
+    auto opened = launch::open_coordinator_socket(options.listen_at);
+    if (!opened.ok()) {
+      fmt::print(stderr, "ringlet serve: {}\n", opened.status().text());
+      return 1;
+    }
+    page_socket = std::move(opened).value();
+    options.page_socket = page_socket.get();
+  }
+  options.on_listening = [options, token, with_code, page = page_socket.get()](int port) {
+    invite(options, page < 0 ? port : uv::to_address(uv::local_address(page)).port, token, with_code);
+  };
   return run_launch_line("serve", line.launch, [&] { return launch::launch(options); });
 }
 

@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "core/base/address.hpp"
@@ -59,9 +60,9 @@ void Job::on_message(std::size_t index, Message message) {
 }
 
 void Job::reach(std::size_t index, std::unique_ptr<MessageChannel> channel) {
-  // The job may have ended while the machine was dialled.
-  if (stage_ != Stage::asking || ended_ || stopping()) return;
   JobMachine& machine = machines_[index];
+  // The job may have ended while the machine was dialled.
+  if (!waits_for(machine) || ended_ || stopping()) return;
   machine.channel = std::move(channel);
   machine.channel->start([this, index](Message message) { on_message(index, std::move(message)); },
                          [this, index](const Status& status) { on_lost(index, status); });
@@ -69,7 +70,7 @@ void Job::reach(std::size_t index, std::unique_ptr<MessageChannel> channel) {
   Hail hail{kProtocol, options_.version, options_.group, options_.from, candidate.program, candidate.directory};
   if (options_.introduce) options_.introduce(hail, machine.channel->binding());
   machine.channel->send(hail);
-  if (timer_ != 0 || !options_.answer_time) return;
+  if (timer_ != 0 || !options_.answer_time || machine.late) return;
   timer_ = loop_.after(*options_.answer_time, [this] { miss_unanswered("did not answer"); });
 }
 
@@ -79,10 +80,14 @@ void Job::miss_unanswered(const std::string& why) {
 }
 
 void Job::miss(std::size_t index, const std::string& why, int exit_code) {
-  if (stage_ != Stage::asking || ended_ || stopping()) return;
   JobMachine& machine = machines_[index];
+  if (!waits_for(machine) || ended_ || stopping()) return;
   machine.answered = machine.over = true;
   drop_channel(index);
+  if (machine.late) {
+    events_.on_notice("the job goes on without another machine; " + why);
+    return finish_if_over();
+  }
   refusals_ += (refusals_.empty() ? "" : "\n  ") + why;
   refusal_code_ = std::max(refusal_code_, exit_code);
   choose();
@@ -90,7 +95,7 @@ void Job::miss(std::size_t index, const std::string& why, int exit_code) {
 
 void Job::on(std::size_t index, Offer& offer) {
   JobMachine& machine = machines_[index];
-  if (machine.offer || stage_ != Stage::asking) return on_lost(index, {Errc::protocol_error, "it answered twice"});
+  if (machine.offer || !waits_for(machine)) return on_lost(index, {Errc::protocol_error, "it answered twice"});
   machine.offer = std::move(offer);
   machine.answered = true;
   const Offer& told = *machine.offer;
@@ -101,8 +106,35 @@ void Job::on(std::size_t index, Offer& offer) {
   if (options_.find_stranger)
     if (const auto stranger = options_.find_stranger(machine.candidate, told, machine.channel->binding()))
       return miss(index, *stranger, kNotAllowed);
-  if (told.refusal.empty()) return choose();
+  if (told.refusal.empty()) return machine.late ? start_late(index) : choose();
   miss(index, words_of(index, told.refusal), static_cast<int>(std::clamp(told.refusal_code, 1u, 255u)));
+}
+
+bool Job::waits_for(const JobMachine& machine) const {
+  return machine.late ? !machine.answered || machine.ranks == 0 : stage_ == Stage::asking;
+}
+
+int Job::wanted_ranks() const {
+  if (!options_.most || stage_ != Stage::started || !restarter_ || !restarter_->goes_on() || stopping()) return 0;
+  const int room = std::min(*options_.most - restarter_->left(), static_cast<int>(kMaxWorldSize) - machines_.rank_count());
+  return std::max(std::min(room, options_.wish.per_machine), 0);
+}
+
+void Job::start_late(std::size_t index) {
+  JobMachine& machine = machines_[index];
+  const int ranks = std::min(wanted_ranks(), static_cast<int>(std::min<std::uint32_t>(machine.offer->free_ranks, kMaxRanksPerMachine)));
+  if (ranks == 0) {
+    machine.over = true;
+    drop_channel(index);
+    return finish_if_over();
+  }
+  machines_.give_ranks(index, ranks);
+  events_.on_notice(fmt::format("{} joins with {} {}", machine.candidate.name, ranks, ranks == 1 ? "rank" : "ranks"));
+  if (events_.on_added) events_.on_added(machines_.ranks());
+  StartRanks start = machines_.make_start(index, order(), options_.prefix);
+  start.waits = true;
+  machine.channel->send(start);
+  for (int i = 0; i < ranks; ++i) restarter_->add_waiting();
 }
 
 void Job::drop_channel(std::size_t index) {
@@ -110,28 +142,11 @@ void Job::drop_channel(std::size_t index) {
   loop_.defer([channel = std::shared_ptr<MessageChannel>(std::move(machines_[index].channel))] {});
 }
 
-std::vector<std::size_t> Job::willing() const {
-  std::vector<std::size_t> all;
-  for (std::size_t i = 0; i < machines_.size(); ++i)
-    if (machines_[i].answered && machines_[i].channel) all.push_back(i);
-  return all;
-}
-
-std::vector<Place> Job::places_of(const std::vector<std::size_t>& machines) const {
-  std::vector<Place> places;
-  for (const std::size_t i : machines) {
-    const JobMachine& machine = machines_[i];
-    const std::size_t free_ranks = std::min<std::size_t>(machine.offer->free_ranks, kMaxRanksPerMachine);
-    places.push_back({machine.candidate.name, static_cast<int>(free_ranks), machine.candidate.ranks});
-  }
-  return places;
-}
-
 void Job::wait_for_stragglers() {
   loop_.cancel(std::exchange(stragglers_timer_, 0));
-  const std::vector<std::size_t> here = willing();
+  const std::vector<std::size_t> here = machines_.willing();
   if (!options_.straggler_time || options_.every_machine || here.empty() || static_cast<int>(here.size()) < options_.at_least) return;
-  if (!assign_ranks(places_of(here), options_.wish).ok()) return;
+  if (!assign_ranks(machines_.places_of(here), options_.wish).ok()) return;
   const double seconds = static_cast<double>(options_.straggler_time->whole_milliseconds()) / 1000;
   stragglers_timer_ = loop_.after(*options_.straggler_time,
                                   [this, seconds] { miss_unanswered(fmt::format("did not answer {} s after the others had", seconds)); });
@@ -142,13 +157,17 @@ void Job::choose() {
   if (!std::all_of(machines_.begin(), machines_.end(), [](const JobMachine& machine) { return machine.answered; }))
     return wait_for_stragglers();
   loop_.cancel(std::exchange(stragglers_timer_, 0));
-  const std::vector<std::size_t> chosen = willing();
+  const std::vector<std::size_t> chosen = machines_.willing();
   if (chosen.empty() || (options_.every_machine && !refusals_.empty()))
     return fail(refusal_code_, refusals_.empty() ? "no machine takes part" : refusals_);
   if (static_cast<int>(chosen.size()) < options_.at_least)
     return fail(refusal_code_, fmt::format("{} of at least {} machines would run it: {}", chosen.size(), options_.at_least, refusals_));
-  const auto ranks = assign_ranks(places_of(chosen), options_.wish);
+  auto ranks = assign_ranks(machines_.places_of(chosen), options_.wish);
+  const auto count = [&] { return std::accumulate(ranks.value().begin(), ranks.value().end(), 0); };
+  if (ranks.ok() && options_.most && count() > *options_.most) ranks = assign_ranks(machines_.places_of(chosen), {options_.most, 1});
   if (!ranks.ok()) return fail(1, ranks.status().text());
+  if (restarter_ && count() < options_.end.elastic->least)
+    return fail(1, fmt::format("{} ranks can be had, and the job needs {}", count(), options_.end.elastic->least));
   if (!refusals_.empty()) events_.on_notice("the job goes on without some machines; " + refusals_);
   seat_ranks(chosen, ranks.value());
   bind_port();
@@ -186,7 +205,7 @@ MeetingPoint Job::choose_meeting(std::size_t first, bool alone) const {
       if (machines_[i].channel && machines_[i].ranks > 0) participants.push_back({i, *machines_[i].offer});
     return options_.choose_meeting(participants);
   }
-  if (alone) return {{"127.0.0.1", 0}, "127.0.0.1"};
+  if (alone && !options_.most) return {{"127.0.0.1", 0}, "127.0.0.1"};
   const std::string& host = machines_[first].candidate.meeting_host;
   return {{host.find(':') == std::string::npos ? "0.0.0.0" : "::", 0}, host};
 }
@@ -207,27 +226,16 @@ void Job::on(std::size_t index, const PortBound& opened) {
   coordinator_ = to_string(Address{coordinator_, static_cast<std::uint16_t>(opened.port)});
   if (renews) return start_renewed();
   if (events_.on_listening) events_.on_listening(static_cast<int>(opened.port));
-  for (JobMachine& machine : machines_)
-    if (machine.channel) machine.channel->send(make_start(machine));
-  for (int rank = 0; restarter_ && rank < machines_.rank_count(); ++rank) restarter_->add(false);
+  for (std::size_t i = 0; i < machines_.size(); ++i)
+    if (machines_[i].channel) machines_[i].channel->send(machines_.make_start(i, order(), options_.prefix));
+  for (int rank = 0; restarter_ && rank < machines_.rank_count(); ++rank) restarter_->add();
 }
 
-StartRanks Job::make_start(const JobMachine& machine) const {
-  const Candidate& candidate = machine.candidate;
+StartRanks Job::order() const {
   StartRanks start = options_.start;
-  start.first_rank = static_cast<std::uint32_t>(machine.first_rank);
-  start.ranks = static_cast<std::uint32_t>(machine.ranks);
-  start.world_size = static_cast<std::uint32_t>(machines_.rank_count());
   start.coordinator = coordinator_;
-  start.program = candidate.program;
-  start.environment.insert(start.environment.begin(), candidate.environment.begin(), candidate.environment.end());
-  start.directory = candidate.directory;
   start.grace_ms = milliseconds(options_.end.grace);
   start.elastic = restarter_.has_value();
-  if (options_.prefix && start.terminal_columns > 0) {
-    const auto prefix = static_cast<std::uint32_t>(rank_prefix(0, machines_.rank_count(), candidate.name).size());
-    start.terminal_columns = std::max(start.terminal_columns, prefix + 1) - prefix;
-  }
   return start;
 }
 
@@ -235,7 +243,8 @@ void Job::on(std::size_t index, const RanksStarted& started) {
   const bool again = machines_[index].started;
   if (stage_ != Stage::started || !machines_.note_started(index, started))
     return on_lost(index, {Errc::protocol_error, "it started other ranks than it was asked to"});
-  if (again || !std::all_of(machines_.begin(), machines_.end(), [](const JobMachine& one) { return one.started || one.ranks == 0; }))
+  if (again || machines_[index].late ||
+      !std::all_of(machines_.begin(), machines_.end(), [](const JobMachine& one) { return one.started || one.ranks == 0; }))
     return;
   loop_.cancel(timer_);
   events_.on_started();
@@ -268,16 +277,16 @@ void Job::on(std::size_t index, const Exit& exit) {
   rank->exec_error = static_cast<int>(exit.exec_error);
   const bool returns = restarter_ && rank->exec_error == 0 && restarter_->note_exit(*rank);
   if (!returns) policy_.note_exit(*rank, machines_[index].candidate.program);
-  const auto over = [](const RankExit& one) { return one.ended() || one.lost; };
   // Its machines wait for the end of an elastic job, and it waits for nobody that lingers.
-  if (restarter_ && restarter_->finished() && !stopping() && std::all_of(machines_.ranks().begin(), machines_.ranks().end(), over))
-    stop_all(SIGTERM, options_.end.grace);
+  if (restarter_ && restarter_->finished() && !stopping() && ranks_over()) stop_all(SIGTERM, options_.end.grace);
 }
 
 void Job::on(std::size_t index, const Membership& membership) {
   if (!restarter_ || machines_.find_rank(index, membership.rank) == nullptr)
     return on_lost(index, {Errc::protocol_error, "it told of a group of a rank that is not its"});
-  restarter_->note_member(membership);
+  Membership told = membership;
+  told.door = machines_.reach_door(index, membership.door);
+  restarter_->note_member(told);
 }
 
 void Job::on(std::size_t index, const InputTaken&) {
@@ -301,7 +310,7 @@ void Job::on_lost(std::size_t index, const Status& status) {
   JobMachine& machine = machines_[index];
   if (!machine.channel || ended_) return;
   const std::string why = fmt::format("lost {} ({}): {}", machine.candidate.name, machine.channel->peer_name(), status.text());
-  if (stage_ == Stage::asking) return miss(index, why);
+  if (waits_for(machine)) return miss(index, why);
   drop_channel(index);
   if (machine.over) return;
   machine.over = true;
@@ -322,7 +331,7 @@ void Job::stop_all(int signal_number, Duration grace) {
   for (std::size_t i = 0; i < machines_.size(); ++i) {
     JobMachine& machine = machines_[i];
     if (!machine.channel || machine.over) continue;
-    if (stage_ == Stage::started) {
+    if (stage_ == Stage::started && machine.ranks > 0) {
       machine.channel->send(Order{static_cast<std::uint32_t>(signal_number), true, milliseconds(grace)});
       machine.channel->expect_end();
     } else {

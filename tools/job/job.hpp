@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/alive_guard.hpp"
@@ -33,7 +34,7 @@ struct JobOptions {
   StartRanks start{};  // the order to start, as far as it is the same for all machines
   RankWish wish{};
   int at_least = 1;            // machines
-  int most = kMaxWorldSize;    // ranks of an elastic job
+  std::optional<int> most{};   // ranks of an elastic job, whose machines may come later
   bool every_machine = false;  // a machine that does not take part is a failure
   bool prefix = true;          // rank_prefix() stands before each line
   EndPolicy::Options end{};
@@ -61,6 +62,7 @@ class Job {
     std::function<void(const std::vector<RankExit>&)> on_chosen;        // it is known who takes part
     std::function<void(int port)> on_listening{};                       // before any rank is started; may be unset
     std::function<void()> on_started;                                   // all ranks have been started
+    std::function<void(const std::vector<RankExit>&)> on_added{};       // all ranks, of which the last ones are new; in an elastic job
     std::function<void(std::size_t machine, const Output&)> on_output;  // to be answered by take_output()
     std::function<void()> on_input_taken{};                             // the last input has left; unset: no rank reads any
     std::function<void(const JobResult&)> on_end;                       // once; the job may not be destroyed inside
@@ -76,6 +78,13 @@ class Job {
   /// the job's, where a missing machine ends it.
   void reach(std::size_t machine, std::unique_ptr<MessageChannel> channel);
   void miss(std::size_t machine, const std::string& why, int exit_code = 1);
+
+  /// A machine has come up while the job runs; its ranks join the others. To be followed by reach() or miss().
+  std::size_t add_machine(Candidate candidate) { return machines_.add_late(std::move(candidate)); }
+  /// Whether further ranks are of use, and how many may be added.
+  int wanted_ranks() const;
+  /// Whether the machine takes no part any more, and may be added anew: it has not refused.
+  bool may_return(std::size_t machine) const { return machines_.may_return(machine); }
 
   void on_signal(int signal_number) { policy_.on_signal(signal_number); }
   /// Ends the job. The first cause counts.
@@ -114,10 +123,10 @@ class Job {
   void on_lost(std::size_t index, const Status& status);
   void drop_channel(std::size_t index);
   void choose();
-  std::vector<std::size_t> willing() const;
-  std::vector<Place> places_of(const std::vector<std::size_t>& machines) const;
   void miss_unanswered(const std::string& why);
   void wait_for_stragglers();
+  void start_late(std::size_t index);
+  bool waits_for(const JobMachine& machine) const;
   void seat_ranks(const std::vector<std::size_t>& chosen, const std::vector<int>& ranks);
   void bind_port();
   void ask_to_listen(std::size_t first, bool alone);
@@ -127,7 +136,7 @@ class Job {
   void start_anew(const std::vector<int>& ranks);
   void start_renewed();
   void leave_renewal(std::size_t index);
-  StartRanks make_start(const JobMachine& machine) const;
+  StartRanks order() const;
   std::string words_of(std::size_t index, const std::string& text) const;
   void on_start_late();
   void stop_all(int signal_number, Duration grace);

@@ -1,6 +1,9 @@
 #include "tools/job/job_machines.hpp"
 
+#include <algorithm>
 #include <utility>
+
+#include "core/base/address.hpp"
 
 namespace ringlet::job {
 
@@ -8,6 +11,65 @@ JobMachine& JobMachines::add(Candidate candidate) {
   JobMachine& machine = machines_.emplace_back();
   machine.candidate = std::move(candidate);
   return machine;
+}
+
+std::size_t JobMachines::add_late(Candidate candidate) {
+  // Of a machine that had no rank nothing is to be remembered.
+  const auto found = std::find_if(machines_.begin(), machines_.end(), [&](const JobMachine& machine) {
+    return machine.over && machine.ranks == 0 && machine.candidate.name == candidate.name;
+  });
+  const auto index = static_cast<std::size_t>(found - machines_.begin());
+  if (found == machines_.end()) machines_.emplace_back();
+  machines_[index] = {};
+  machines_[index].candidate = std::move(candidate);
+  machines_[index].late = true;
+  return index;
+}
+
+bool JobMachines::may_return(std::size_t index) const {
+  const JobMachine& machine = machines_[index];
+  return machine.over && (machine.ranks > 0 || (machine.offer && machine.offer->refusal.empty()));
+}
+
+std::vector<std::size_t> JobMachines::willing() const {
+  std::vector<std::size_t> all;
+  for (std::size_t i = 0; i < machines_.size(); ++i)
+    if (machines_[i].answered && machines_[i].channel) all.push_back(i);
+  return all;
+}
+
+std::vector<Place> JobMachines::places_of(const std::vector<std::size_t>& machines) const {
+  std::vector<Place> places;
+  for (const std::size_t i : machines) {
+    const JobMachine& machine = machines_[i];
+    const std::size_t free_ranks = std::min<std::size_t>(machine.offer->free_ranks, kMaxRanksPerMachine);
+    places.push_back({machine.candidate.name, static_cast<int>(free_ranks), machine.candidate.ranks});
+  }
+  return places;
+}
+
+StartRanks JobMachines::make_start(std::size_t index, StartRanks start, bool prefix) const {
+  const JobMachine& machine = machines_[index];
+  const Candidate& candidate = machine.candidate;
+  start.first_rank = static_cast<std::uint32_t>(machine.first_rank);
+  start.ranks = static_cast<std::uint32_t>(machine.ranks);
+  start.world_size = static_cast<std::uint32_t>(rank_count());
+  start.program = candidate.program;
+  start.environment.insert(start.environment.begin(), candidate.environment.begin(), candidate.environment.end());
+  start.directory = candidate.directory;
+  if (prefix && start.terminal_columns > 0) {
+    const auto columns = static_cast<std::uint32_t>(rank_prefix(0, rank_count(), candidate.name).size());
+    start.terminal_columns = std::max(start.terminal_columns, columns + 1) - columns;
+  }
+  return start;
+}
+
+/// The machine is reached as the process that runs the job has found it, which its ranks do not know.
+std::string JobMachines::reach_door(std::size_t index, const std::string& door) const {
+  const std::string& host = machines_[index].candidate.meeting_host;
+  const auto address = parse_address(door);
+  if (!address.ok() || is_loopback(address.value()) || host.empty()) return door;
+  return to_string(Address{host, address.value().port});
 }
 
 void JobMachines::give_ranks(std::size_t index, int count) {
@@ -31,7 +93,7 @@ bool JobMachines::note_started(std::size_t index, const RanksStarted& started) {
     if (machine.restarting.empty()) return false;
     ranks = std::move(machine.restarting.front());
     machine.restarting.pop_front();
-  } else {
+  } else if (!machine.late) {
     for (int i = 0; i < machine.ranks; ++i) ranks.push_back(machine.first_rank + i);
   }
   if (ranks.size() != started.pids.size()) return false;
@@ -55,7 +117,7 @@ void JobMachines::restart(std::size_t index, const std::vector<int>& ranks, Rest
   for (const int rank : ranks) {
     RankExit& exit = ranks_[static_cast<std::size_t>(rank)];
     RankExit next{exit.rank, exit.machine};
-    next.restarts = exit.restarts + 1;
+    next.restarts = exit.restarts + (exit.ended() ? 1 : 0);
     exit = std::move(next);
     order.ranks.push_back(static_cast<std::uint32_t>(rank));
   }

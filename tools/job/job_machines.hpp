@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tools/job/job_result.hpp"
+#include "tools/job/machine_choice.hpp"
 #include "tools/job/message_channel.hpp"
 
 namespace ringlet::job {
@@ -28,6 +29,7 @@ struct JobMachine {
   Candidate candidate;
   std::unique_ptr<MessageChannel> channel;  // none: not reached, takes no part, or is lost
   bool answered = false;                    // takes part or does not
+  bool late = false;                        // has come while the job runs
   std::optional<Offer> offer;
   int first_rank = 0, ranks = 0;
   bool started = false;
@@ -39,6 +41,10 @@ struct JobMachine {
 class JobMachines {
  public:
   JobMachine& add(Candidate candidate);
+  /// A machine that has come while the job runs. Returns its number.
+  std::size_t add_late(Candidate candidate);
+  /// Whether the machine takes no part any more, and has not refused.
+  bool may_return(std::size_t index) const;
   JobMachine& operator[](std::size_t index) { return machines_[index]; }
   const JobMachine& operator[](std::size_t index) const { return machines_[index]; }
   std::size_t size() const { return machines_.size(); }
@@ -46,6 +52,15 @@ class JobMachines {
   auto end() { return machines_.end(); }
   auto begin() const { return machines_.begin(); }
   auto end() const { return machines_.end(); }
+
+  /// The machines that would take part.
+  std::vector<std::size_t> willing() const;
+  std::vector<Place> places_of(const std::vector<std::size_t>& machines) const;
+  /// The order for this machine: `start`, which is the same for all, with what is its own. `prefix`: rank_prefix() stands before each line.
+  StartRanks make_start(std::size_t index, StartRanks start, bool prefix) const;
+
+  /// Where the others reach the door of a rank of this machine.
+  std::string reach_door(std::size_t index, const std::string& door) const;
 
   const std::vector<RankExit>& ranks() const { return ranks_; }
   int rank_count() const { return static_cast<int>(ranks_.size()); }

@@ -63,7 +63,7 @@ static void visit_fields(auto& fields, Is<StartRanks> auto& start) {
   fields.flag(14, start.has_input);
   fields.number(15, start.input_rank);
   fields.flag(16, start.elastic);
-  fields.text(17, start.join);
+  fields.flag(17, start.waits);
 }
 
 static void visit_fields(auto& fields, Is<RestartRanks> auto& restart) {
@@ -171,7 +171,8 @@ bool in_range(const Echo& echo) { return echo.rank_port <= kMaxPort; }
 bool in_range(const PortBound& opened) { return opened.port > 0 && opened.port <= kMaxPort; }
 bool in_range(const StartRanks& start) {
   return start.ranks > 0 && start.ranks <= kMaxRanksPerMachine && start.world_size <= kMaxWorldSize && start.ranks <= start.world_size &&
-         start.first_rank <= start.world_size - start.ranks && (!start.has_input || start.input_rank < start.world_size);
+         start.first_rank <= start.world_size - start.ranks && (!start.has_input || start.input_rank < start.world_size) &&
+         (start.elastic || !start.waits);
 }
 bool in_range(const RestartRanks& restart) {
   const auto count = static_cast<std::uint32_t>(restart.ranks.size());

@@ -72,8 +72,7 @@ struct StartRanks {
   std::string preferred_directory{};
   bool has_input = false;
   std::uint32_t input_rank = 0;
-  bool elastic = false;
-  std::string join{};
+  bool elastic = false, waits = false;
   friend bool operator==(const StartRanks&, const StartRanks&) = default;
 };
 

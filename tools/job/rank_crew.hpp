@@ -30,9 +30,10 @@ class RankCrew {
   virtual ~RankCrew() = default;
   /// Listens where the ranks of the job shall meet; rank 0, started here next, inherits the socket. Gives the port.
   virtual Result<std::uint16_t> open_coordinator(const BindPort& where) = 0;
-  /// Starts the ranks and gives their process ids. Where it fails, what was started is ended; on_over follows either way.
+  /// Starts the ranks, unless they wait, and gives their process ids. Where it fails, what was started is ended; on_over follows either
+  /// way.
   virtual Result<std::vector<std::uint32_t>> start(const StartRanks& start) = 0;
-  /// Starts ranks of an elastic job again whose processes have ended. Where it fails, all are ended.
+  /// Starts ranks of an elastic job that do not run. Where it fails, all are ended.
   virtual Result<std::vector<std::uint32_t>> restart(const RestartRanks& restart) = 0;
   /// To all ranks and what they have started.
   virtual void send(int signal_number) = 0;

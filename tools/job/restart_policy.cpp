@@ -4,10 +4,17 @@
 
 namespace ringlet::job {
 
-void RestartPolicy::add(bool joins, Instant now) {
+void RestartPolicy::add(Instant now) { ranks_.emplace_back().started = now; }
+
+void RestartPolicy::add_waiting(Instant now) {
   Rank& rank = ranks_.emplace_back();
-  rank.state = joins ? State::joining : State::meeting;
-  rank.started = now;
+  rank.state = State::waiting;
+  rank.due = now;
+}
+
+int RestartPolicy::left() const {
+  return static_cast<int>(
+      std::count_if(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return runs(rank) || rank.state == State::waiting; }));
 }
 
 void RestartPolicy::note_member(int rank) {
@@ -73,10 +80,8 @@ void RestartPolicy::start(const std::vector<int>& ranks, State state, Instant no
 
 RestartPolicy::Decision RestartPolicy::decide(Instant now) {
   if (count(State::well) > 0) return decide_at_end();
-  const auto left =
-      std::count_if(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return runs(rank) || rank.state == State::waiting; });
-  if (left == 0) return {Act::end};
-  if (left < options_.least) return {Act::give_up};
+  if (left() == 0) return {Act::end};
+  if (left() < options_.least) return {Act::give_up};
   return count(State::member) > 0 ? decide_with_members(now) : decide_without_members(now);
 }
 

@@ -36,8 +36,10 @@ class RestartPolicy {
 
   explicit RestartPolicy(Options options) : options_(options) {}
 
-  /// A further rank has been started: to meet the others, or to join those that are members.
-  void add(bool joins, Instant now);
+  /// A further rank has been started, to meet the others.
+  void add(Instant now);
+  /// A further rank can be started.
+  void add_waiting(Instant now);
   /// The rank is in the group.
   void note_member(int rank);
   /// Its process has ended. Returns whether it may be started again.
@@ -54,6 +56,10 @@ class RestartPolicy {
   bool counts(int rank) const { return runs(at(rank)) || at(rank).state == State::waiting; }
   int failures(int rank) const { return at(rank).failures; }
   int ranks() const { return static_cast<int>(ranks_.size()); }
+  /// How many run, or will.
+  int left() const;
+  /// Whether further ranks are of use: none has ended well.
+  bool goes_on() const { return count(State::well) == 0; }
 
  private:
   enum class State {

@@ -32,7 +32,12 @@ void Restarter::finish() {
   loop_.cancel(std::exchange(timer_, 0));
 }
 
-void Restarter::add(bool joins) { policy_.add(joins, loop_.now()); }
+void Restarter::add() { policy_.add(loop_.now()); }
+
+void Restarter::add_waiting() {
+  policy_.add_waiting(loop_.now());
+  decide_soon();
+}
 
 void Restarter::note_member(const Membership& membership) {
   const int rank = static_cast<int>(membership.rank);

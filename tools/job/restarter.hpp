@@ -35,7 +35,9 @@ class Restarter {
   Restarter& operator=(const Restarter&) = delete;
 
   /// The next rank, in the order of their numbers, has been started.
-  void add(bool joins);
+  void add();
+  /// The next rank can be started.
+  void add_waiting();
   void note_member(const Membership& membership);
   /// Returns whether the rank may be started again.
   bool note_exit(const RankExit& exit);
@@ -45,6 +47,9 @@ class Restarter {
   bool finished() const { return finished_; }
 
   /// Whether the rank runs, or will.
+  int left() const { return policy_.left(); }
+  /// Whether further ranks are of use.
+  bool goes_on() const { return !finished_ && policy_.goes_on(); }
   bool counts(int rank) const { return !finished_ && rank < policy_.ranks() && policy_.counts(rank); }
 
  private:

@@ -48,6 +48,7 @@ job::Job& JobRunner::start(job::JobOptions options, std::vector<job::Candidate> 
     output_.attach(ranks, prefix);
     hooks_.on_chosen(ranks);
   };
+  events.on_added = [this, prefix = options.prefix](const std::vector<job::RankExit>& ranks) { output_.attach(ranks, prefix); };
   events.on_listening = hooks_.on_listening;
   events.on_started = [this, feeds = hooks_.feeds_input && options.start.has_input] {
     hooks_.on_started();

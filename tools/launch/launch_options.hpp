@@ -22,7 +22,8 @@ struct LaunchOptions {
   bool stdout_to_stderr = false;                  // for a caller that prints something of its own on stdout
   job::BindPort listen_at{"127.0.0.1", 0};        // where the ranks meet, and those of other machines and browsers come in
   int guests = 0;                                 // ranks beyond those started here, which come in by themselves
-  std::optional<int> page_fd;                     // rank 0 inherits it: the packed page that it serves
+  std::optional<int> page_fd;                     // the packed page; rank 0 inherits it, or all ranks where there is a page_socket
+  std::optional<int> page_socket;                 // where guests come and go while the job runs: all ranks inherit it (native/door.hpp)
   std::function<void(int)> on_listening;          // gets the port before the ranks are started
   std::string helper_path;                        // the `ringlet` binary, which starts itself as guard and as each rank's first image
 };

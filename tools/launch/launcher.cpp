@@ -47,14 +47,18 @@ job::JobResult launch(const LaunchOptions& options) {
   if (options.output_directory) runner.output().keep_logs(*options.output_directory, options.world_size);
   std::optional<GuestWatch> guests;
   CrewSettings settings{options.helper_path, true, options.guests, options.listen_at.host, {}};
-  if (options.page_fd) settings.inherited.push_back({"RINGLET_PAGE_FD", *options.page_fd});
+  auto& with_page = options.page_socket ? settings.inherited_by_all : settings.inherited;
+  if (options.page_fd) with_page.push_back({"RINGLET_PAGE_FD", *options.page_fd});
+  if (options.page_socket) with_page.push_back({"RINGLET_PAGE_SOCKET_FD", *options.page_socket});
   if (options.guests > 0)
     settings.inherited.push_back({"RINGLET_PRESENCE_FD", guests.emplace(loop, options.guests, runner.output()).writer.get()});
 
   job::JobOptions job = options.job;
   job.answer_time.reset();  // this machine answers, however busy it is
   job.choose_meeting = [&options](const std::vector<job::Participant>&) {
-    return job::MeetingPoint{options.listen_at, host_here(options.listen_at.host)};
+    // Where guests have a port of their own, the ranks, which are all here, meet at another one.
+    const job::BindPort listen_at = options.page_socket ? job::BindPort{host_here(options.listen_at.host), 0} : options.listen_at;
+    return job::MeetingPoint{listen_at, host_here(options.listen_at.host)};
   };
   job::Candidate here;
   here.program = options.program;

@@ -71,8 +71,7 @@ Result<std::vector<std::uint32_t>> LocalCrew::start_or_stop(const std::function<
 Result<std::vector<std::uint32_t>> LocalCrew::restart(const job::RestartRanks& restart) {
   seats_.erase(std::remove_if(seats_.begin(), seats_.end(), [](const auto& seat) { return is_over(*seat); }), seats_.end());
   job::StartRanks again = start_;
-  again.join = restart.join;
-  if (again.join.empty()) {
+  if (restart.join.empty()) {
     again.world_size = restart.world_size;
     again.coordinator = restart.coordinator;
   }
@@ -81,10 +80,11 @@ Result<std::vector<std::uint32_t>> LocalCrew::restart(const job::RestartRanks& r
     if (coordinator_) start.inherited_by_rank_0.push_back({"RINGLET_COORDINATOR_FD", coordinator_.get()});
     // Another process has read a part of what came through a pipe.
     start.stdin_fd = settings_.inherits_stdin ? STDIN_FILENO : -1;
+    start.join = restart.join;
     for (std::size_t i = 0; i < restart.ranks.size(); ++i) {
       const int rank = static_cast<int>(restart.ranks[i]);
-      start.restarts = ++restarts_[rank];
-      start.number = again.join.empty() ? static_cast<int>(restart.first_rank + i) : rank;
+      start.restarts = starts_[rank];
+      start.number = restart.join.empty() ? static_cast<int>(restart.first_rank + i) : rank;
       start_rank(start, rank);
     }
     coordinator_.reset();
@@ -111,7 +111,7 @@ void LocalCrew::start_ranks() {
   RankStart start{start_, settings_, failure_reports_.get(), guard_->registration_fd(), settings_.inherited};
   if (coordinator_) start.inherited_by_rank_0.push_back({"RINGLET_COORDINATOR_FD", coordinator_.get()});
   start.stdin_fd = settings_.inherits_stdin ? STDIN_FILENO : input.read_end.get();
-  for (std::uint32_t i = 0; i < start_.ranks; ++i) {
+  for (std::uint32_t i = 0; i < start_.ranks && !start_.waits; ++i) {
     start.number = static_cast<int>(start_.first_rank + i);
     start_rank(start, start.number);
   }
@@ -120,6 +120,7 @@ void LocalCrew::start_ranks() {
 }
 
 void LocalCrew::start_rank(const RankStart& start, int rank) {
+  ++starts_[rank];
   Seat& seat = *seats_.emplace_back(std::make_unique<Seat>(loop_.uv(), rank));
   const auto on_dead = [this, &seat] {
     deaths_.push_back(&seat);

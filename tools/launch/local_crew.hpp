@@ -71,7 +71,7 @@ class LocalCrew final : public job::RankCrew {
   std::optional<Guard> guard_;
   UniqueFd failures_, failure_reports_;       // where helpers report that they cannot become the program
   std::vector<std::unique_ptr<Seat>> seats_;  // one for each process
-  std::map<int, int> restarts_;               // by rank
+  std::map<int, int> starts_;                 // by rank
   std::deque<Seat*> deaths_;                  // those whose exit is not yet told, first death first
   TimerId sweep_timer_ = 0;
   std::array<bool, 2> held_{};

@@ -12,10 +12,11 @@ namespace ringlet::launch {
 
 namespace {
 
-constexpr std::array<std::string_view, 15> kReserved{
-    "RINGLET_TERMINAL_COLUMNS", "RINGLET_RANK",    "RINGLET_WORLD_SIZE",  "RINGLET_COORDINATOR",   "RINGLET_COORDINATOR_FD",
-    "RINGLET_HOSTFILE",         "MLX_RANK",        "MLX_HOSTFILE",        "MLX_WORLD_SIZE",        "RINGLET_GUESTS",
-    "RINGLET_LISTEN",           "RINGLET_PAGE_FD", "RINGLET_PRESENCE_FD", "RINGLET_MEMBERSHIP_FD", "RINGLET_RESTARTS"};
+constexpr std::array<std::string_view, 16> kReserved{
+    "RINGLET_TERMINAL_COLUMNS", "RINGLET_RANK",          "RINGLET_WORLD_SIZE", "RINGLET_COORDINATOR",
+    "RINGLET_COORDINATOR_FD",   "RINGLET_HOSTFILE",      "MLX_RANK",           "MLX_HOSTFILE",
+    "MLX_WORLD_SIZE",           "RINGLET_GUESTS",        "RINGLET_LISTEN",     "RINGLET_PAGE_FD",
+    "RINGLET_PRESENCE_FD",      "RINGLET_MEMBERSHIP_FD", "RINGLET_RESTARTS",   "RINGLET_PAGE_SOCKET_FD"};
 
 std::string_view name_part(std::string_view entry) { return entry.substr(0, entry.find('=')); }
 
@@ -41,7 +42,7 @@ std::vector<std::string> make_rank_environment(const RankStart& start) {
   const CrewSettings& settings = start.settings;
   const auto replaced = [&](std::string_view name) {
     return is_reserved_variable(name) || (name == "RINGLET_TOKEN" && !job.token.empty()) ||
-           (name == "RINGLET_PORTS" && !settings.ports.any()) || (name == "RINGLET_JOIN" && !job.join.empty()) ||
+           (name == "RINGLET_PORTS" && !settings.ports.any()) || (name == "RINGLET_JOIN" && !start.join.empty()) ||
            std::any_of(job.environment.begin(), job.environment.end(), [&](const job::Variable& added) { return added.name == name; });
   };
   std::vector<std::string> result;
@@ -55,7 +56,7 @@ std::vector<std::string> make_rank_environment(const RankStart& start) {
     result.push_back(fmt::format("RINGLET_LISTEN={}", settings.guest_host));
   }
   if (job.elastic) result.push_back(fmt::format("RINGLET_RESTARTS={}", start.restarts));
-  if (!job.join.empty()) result.push_back("RINGLET_JOIN=" + job.join);
+  if (!start.join.empty()) result.push_back("RINGLET_JOIN=" + start.join);
   if (!settings.ports.any()) result.push_back("RINGLET_PORTS=" + to_string(settings.ports));
   if (!job.token.empty()) result.push_back("RINGLET_TOKEN=" + job.token);
   if (job.terminal_columns > 0) result.push_back(fmt::format("RINGLET_TERMINAL_COLUMNS={}", job.terminal_columns));

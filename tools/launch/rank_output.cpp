@@ -55,8 +55,9 @@ void RankOutput::keep_logs(const std::string& directory, int ranks) {
 
 void RankOutput::attach(const std::vector<job::RankExit>& ranks, bool prefix) {
   const int world_size = static_cast<int>(ranks.size());
-  for (const job::RankExit& rank : ranks)
+  for (std::size_t i = sources_.size() / 2; i < ranks.size(); ++i)
     for (OutputStream* target : {streams_.back(), &err_}) {
+      const job::RankExit& rank = ranks[i];
       Source& source = sources_.emplace_back(Source{std::nullopt, target});
       // A lone rank without prefix mixes with no other: prompts and progress bars appear as they are written.
       if (prefix || world_size > 1) source.splitter.emplace(prefix ? job::rank_prefix(rank.rank, world_size, rank.machine) : "");

@@ -36,7 +36,7 @@ class RankOutput {
   /// Each rank's output also goes to rank-R.log in `directory`, byte for byte. Creates the directory and the files, emptying old ones;
   /// throws `LaunchError`.
   void keep_logs(const std::string& directory, int ranks);
-  /// Before the first show(). `prefix`: rank_prefix() stands before each line.
+  /// Before the first show(), and when ranks are added behind the others. `prefix`: rank_prefix() stands before each line.
   void attach(const std::vector<job::RankExit>& ranks, bool prefix);
   /// Only of ranks that are attached.
   void show(std::size_t machine, const job::Output& output);

@@ -30,6 +30,7 @@ std::vector<int> make_descriptors(const RankStart& start, int rank, const PipeEn
   inherit(start.failure_fd);
   inherit(start.guard_fd);
   if (memberships) inherit(memberships.get());
+  for (const InheritedFd& inherited : start.settings.inherited_by_all) inherit(inherited.fd);
   if (start.number == 0)
     for (const InheritedFd& inherited : start.inherited_by_rank_0) inherit(inherited.fd);
   return descriptors;
@@ -44,6 +45,8 @@ RankPipes RankProcess::start(const RankStart& start, std::function<void()> on_de
   PipeEnds memberships = start.job.elastic ? open_socket_pair() : PipeEnds{};
   std::vector<std::string> environment = make_rank_environment(start);
   if (memberships.write_end) environment.push_back(fmt::format("RINGLET_MEMBERSHIP_FD={}", memberships.write_end.get()));
+  for (const InheritedFd& inherited : start.settings.inherited_by_all)
+    environment.push_back(fmt::format("{}={}", inherited.variable, inherited.fd));
   if (start.number == 0)
     for (const InheritedFd& inherited : start.inherited_by_rank_0)
       environment.push_back(fmt::format("{}={}", inherited.variable, inherited.fd));

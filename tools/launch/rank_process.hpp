@@ -15,7 +15,7 @@
 
 namespace ringlet::launch {
 
-/// A descriptor that rank 0 gets, and the variable that tells it the number.
+/// A descriptor that ranks get, and the variable that tells it the number.
 struct InheritedFd {
   const char* variable;
   int fd;
@@ -23,12 +23,13 @@ struct InheritedFd {
 
 /// The launcher's or agent's own part in how ranks start.
 struct CrewSettings {
-  std::string helper_path;               // the `ringlet` binary, which starts itself as guard and as each rank's first image
-  bool inherits_stdin = false;           // the rank that reads standard input gets this process' own
-  int guests = 0;                        // ranks beyond those of the job, which come in by themselves
-  std::string guest_host{};              // where rank 0 listens for them
-  std::vector<InheritedFd> inherited{};  // borrowed
-  PortRange ports{};                     // where ranks listen, beyond the loopback; any: as RINGLET_PORTS says
+  std::string helper_path;                      // the `ringlet` binary, which starts itself as guard and as each rank's first image
+  bool inherits_stdin = false;                  // the rank that reads standard input gets this process' own
+  int guests = 0;                               // ranks beyond those of the job, which come in by themselves
+  std::string guest_host{};                     // where rank 0 listens for them
+  std::vector<InheritedFd> inherited{};         // borrowed, for rank 0
+  std::vector<InheritedFd> inherited_by_all{};  // borrowed as long as ranks are started
+  PortRange ports{};                            // where ranks listen, beyond the loopback; any: as RINGLET_PORTS says
 };
 
 /// All ranks of a job on this machine get this. The descriptors are borrowed until the ranks have been started.
@@ -41,6 +42,7 @@ struct RankStart {
   int stdin_fd = STDIN_FILENO;  // for the rank that reads standard input
   int number = 0;               // RINGLET_RANK, which is not the rank's number in the job where a group has started anew with fewer
   int restarts = 0;             // how often the rank was started before
+  std::string join{};           // doors of the group that it joins; empty: it meets the others
 };
 
 /// The ends of a rank's pipes that its starter reads.

@@ -29,34 +29,39 @@ void BrowserWorld::join(const JoinOptions& options, OnJoined on_joined) {
   entry.coordinator = options.coordinator;
   entry.name = options.name;
   entry.timeout = options.timeout;
+  entry.on_waiting = [handle = handle_] { ringlet_tell_knocking(handle); };
   entry_ = std::make_unique<GuestEntry>(loop(), network_, *authenticator_, entry,
                                         [this](Result<GuestEntry::Entry>& seated) { on_seat(seated); });
 }
 
 void BrowserWorld::on_seat(Result<GuestEntry::Entry>& seated) {
-  entry_.reset();
   if (!seated.ok()) return finish_joining(seated.status());
   WorldOptions own = world_options();
   own.operation_timeout = options_.operation_timeout;
   GuestEntry::Entry& entry = seated.value();
+  // The group takes a guest whose connection with the door closes for one that has gone.
+  elastic_ = entry.elastic;
+  if (!elastic_) entry_.reset();
   core_ = std::make_unique<World>(loop(), entry.world_options(own));
   core_->adopt(std::move(entry.session), 0);
   tell_seat(static_cast<int>(entry.seat.present));
   // The host may have left the world when it was told of the seat.
   if (closing_) return;
-  meet(entry.wait());
+  meet(entry.coordinator, entry.wait());
 }
 
-void BrowserWorld::meet(Duration timeout) {
+void BrowserWorld::meet(const Address& coordinator, Duration timeout) {
   MeetingOptions meeting;
-  meeting.coordinator = options_.coordinator;
+  meeting.coordinator = coordinator;
   meeting.timeout = timeout;
   meeting.name = options_.name;
   meeting.on_present = [this](int present) { tell_seat(present); };
   meeting_ = std::make_unique<Meeting>(loop(), network_, *authenticator_, nullptr, *core_, std::move(meeting));
   meeting_->start([this](const Status& status) {
-    if (status.ok()) tell_failures();
-    finish_joining(status);
+    if (!status.ok()) return finish_joining(status);
+    tell_failures();
+    if (!elastic_) return finish_joining({});
+    start_entry_barrier(*core_, [this](const Status& entered) { finish_joining(entered); });
   });
 }
 
@@ -66,6 +71,7 @@ void BrowserWorld::tell_seat(int present) {
 }
 
 void BrowserWorld::finish_joining(const Status& status) {
+  loop().defer(alive_.wrap([this] { entry_.reset(); }));
   if (on_joined_) std::exchange(on_joined_, nullptr)(status);
 }
 

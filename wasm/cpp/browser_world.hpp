@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "core/base/alive_guard.hpp"
 #include "core/engine/world.hpp"
 #include "core/rendezvous/guest_entry.hpp"
 #include "core/rendezvous/meeting.hpp"
@@ -49,7 +50,7 @@ class BrowserWorld {
  private:
   static BrowserLoop& loop_of_module();
   void on_seat(Result<GuestEntry::Entry>& seated);
-  void meet(Duration timeout);
+  void meet(const Address& coordinator, Duration timeout);
   void tell_seat(int present);
   void finish_joining(const Status& status);
   void tell_failures();
@@ -59,10 +60,12 @@ class BrowserWorld {
   JoinOptions options_;
   OnJoined on_joined_;  // null once it has run
   std::unique_ptr<BrowserAuthenticator> authenticator_;
-  std::unique_ptr<GuestEntry> entry_;
+  std::unique_ptr<GuestEntry> entry_;  // in an elastic group until this guest is in
   std::unique_ptr<World> core_;
   std::unique_ptr<Meeting> meeting_;  // must be destroyed before the world
+  bool elastic_ = false;
   bool closing_ = false;
+  AliveGuard alive_;
 };
 
 /// Returns the options that are the same for every world in a browser.

@@ -61,6 +61,8 @@ RINGLET_EXPORT int32_t ringlet_group_world_rank(int32_t group, int32_t rank);
 RINGLET_EXPORT int32_t ringlet_group_along_ring(int32_t group, int32_t rank, int32_t offset);
 /// Returns a sentence for people that says which algorithms the group chooses; valid until the next call. Null if there is no such group.
 RINGLET_EXPORT const char* ringlet_group_placement(int32_t group);
+/// The vote of an elastic group (Group::agree in C++), of which `group` has all ranks. Completes with 1 if all ranks say yes, else with 0.
+RINGLET_EXPORT int32_t ringlet_vote(int32_t ticket, int32_t group, int32_t timeout_ms, int32_t mine);
 /// Completes with the new group as value, or with 0 if `color` is negative. A negative key stands for the rank in the group.
 RINGLET_EXPORT int32_t ringlet_split(int32_t ticket, int32_t group, int32_t stream, int32_t timeout_ms, int32_t color, int32_t key);
 /// Leaves a group, which must have no pending operation; its handle is then invalid.

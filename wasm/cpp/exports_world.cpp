@@ -1,3 +1,7 @@
+#include <memory>
+#include <vector>
+
+#include "core/engine/requests.hpp"
 #include "core/plan/placement.hpp"
 #include "wasm/cpp/browser_world.hpp"
 #include "wasm/cpp/exports.hpp"
@@ -101,6 +105,20 @@ const char* ringlet_group_placement(int32_t group) {
   const WorldOptions& options = found->engine.options();
   text = describe_placement(options.size, options.topology, options.limits, options.placement);
   return text.c_str();
+}
+
+int32_t ringlet_vote(int32_t ticket, int32_t group, int32_t timeout_ms, int32_t mine) {
+  const browser::OperationOptions options{ticket, group, 0, timeout_ms};
+  const auto found = browser::check(options);
+  if (!found.ok()) return browser::report(found.status());
+  GroupEngine& engine = found.value()->engine;
+  const auto vote = std::make_shared<std::vector<std::int32_t>>(1, mine != 0 ? 1 : 0);
+  auto task = make_all_reduce(ReduceOp::min, ConstTensorView(*vote), TensorView(*vote), 1, engine.options());
+  if (!task.ok()) return browser::report(task.status());
+  task.value().timeout = browser::timeout_of(options, *found.value());
+  task.value().completion = [ticket, vote](const Status& status) { browser::tell_completed(ticket, status, vote->front()); };
+  engine.start(GroupEngine::kOwnStream, std::move(task).value());
+  return browser::report({});
 }
 
 int32_t ringlet_split(int32_t ticket, int32_t group, int32_t stream, int32_t timeout_ms, int32_t color, int32_t key) {

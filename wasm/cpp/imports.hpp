@@ -31,5 +31,6 @@ int32_t ringlet_open(const std::byte* key, const std::byte* nonce, const std::by
 
 void ringlet_tell_completed(int32_t ticket, int32_t code, int32_t rank, int32_t value, const char* text);
 void ringlet_tell_seat(int32_t world, int32_t rank, int32_t size, int32_t guests, int32_t present);
+void ringlet_tell_knocking(int32_t world);
 void ringlet_tell_failed(int32_t world, int32_t code, int32_t rank, const char* text);
 }

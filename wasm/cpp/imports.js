@@ -13,6 +13,7 @@
 //   open(key, nonce, associated, sealed, out: Uint8Array): boolean          the reverse; `out` is apart, or where `sealed` begins
 //   completed(ticket, code, rank, value, text)                  exports.hpp; code 0 is success, `value` a handle or 0
 //   seat(world, rank, size, guests, present)                    while joining: this rank's place, and how many ranks are there
+//   knocking(world)                                             while joining: an elastic group runs, and will admit this rank
 //   failed(world, code, rank, text)                             the world has ended by itself, once, also where nothing was pending
 //
 // Views of the module's memory are valid during the call only. The host's callbacks may call exports.
@@ -153,6 +154,9 @@ mergeInto(LibraryManager.library, {
   },
   ringlet_tell_seat: function (world, rank, size, guests, present) {
     Module['host'].seat(world, rank, size, guests, present);
+  },
+  ringlet_tell_knocking: function (world) {
+    Module['host'].knocking(world);
   },
   ringlet_tell_failed: function (world, code, rank, text) {
     Module['host'].failed(world, code, rank, UTF8ToString(text));

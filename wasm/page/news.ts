@@ -13,12 +13,15 @@ export type Order = {
 /** The messages from the Worker to the page. */
 export type News =
   | { readonly kind: 'connecting' }
+  | { readonly kind: 'knocking' }
   | { readonly kind: 'waiting'; readonly here: number; readonly size: number }
   | {
       readonly kind: 'joined';
       readonly rank: number;
       readonly size: number;
       readonly guests: number;
+      /** Whether the others go on when a rank is lost. */
+      readonly elastic: boolean;
       readonly order: readonly number[];
       readonly placement: string;
     }
@@ -27,6 +30,8 @@ export type News =
   | { readonly kind: 'validation'; readonly step: number; readonly loss: number }
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'finished'; readonly parameterHash: string }
+  /** The others go on without this tab, which joins them again. */
+  | { readonly kind: 'left'; readonly failure: TrainingFailure }
   | { readonly kind: 'failed'; readonly failure: TrainingFailure };
 
 /** Measurements over the last steps. */
@@ -43,8 +48,8 @@ export interface Numbers {
   readonly received: number;
 }
 
-/** What the Worker is doing: looking for rank 0, waiting there for the others, or training with them. */
-export type Phase = 'looking' | 'waiting' | 'training';
+/** What the Worker is doing: looking for rank 0, waiting there for the others, training with them, or looking for them again. */
+export type Phase = 'looking' | 'waiting' | 'training' | 'returning';
 
 export interface TrainingFailure {
   readonly code: ErrorCode;

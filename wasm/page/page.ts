@@ -44,7 +44,7 @@ document.getElementById('token-form')?.addEventListener('submit', (event) => {
 });
 document.getElementById('again')?.addEventListener('click', join);
 addEventListener('beforeunload', (event) => {
-  if (!view.isTraining) return;
+  if (!view.isNeeded) return;
   event.preventDefault();
   // Older browsers look at returnValue instead.
   event.returnValue = true;

@@ -18,7 +18,7 @@ export interface TrainerModule extends RingletModule {
 }
 
 /** The values of TrainTextNext. */
-export const next = { end: 0, compute: 1, broadcast: 2, allSum: 3, allGather: 4, average: 5, failed: 6 } as const;
+export const next = { end: 0, compute: 1, broadcast: 2, allSum: 3, allGather: 4, average: 5, failed: 6, agree: 7 } as const;
 
 /** The names of TrainTextNumber's values, in its order. */
 export const numberNames = [

@@ -1,4 +1,4 @@
-import { RingletError } from '../src/errors.js';
+import { PeerLost, RingletError } from '../src/errors.js';
 import type { Group } from '../src/group.js';
 import type { News, Numbers } from './news.js';
 import type { Trainer } from './trainer.js';
@@ -53,6 +53,11 @@ async function runCourse(group: Group, trainer: Trainer, tell: (news: News) => v
         trainer.done();
         break;
       }
+      case next.agree:
+        // The others go on without this rank, which does not know whether they have committed the step.
+        if (!(await group.agree(true))) throw new PeerLost('a rank was lost while the ranks voted on a step');
+        trainer.done();
+        break;
       case next.failed:
         throw new RingletError('invalid_argument', trainer.problem);
       default:

@@ -6,7 +6,7 @@ import { toFailure } from '../src/errors.js';
 import { Group } from '../src/group.js';
 import { requestOf } from '../src/join.js';
 import type { WorkerScope } from '../src/remote/worker_channel.js';
-import type { News, Order, Phase } from './news.js';
+import type { News, Order, Phase, TrainingFailure } from './news.js';
 import { Trainer } from './trainer.js';
 import type { TrainerModule } from './trainer_module.js';
 import { train } from './training.js';
@@ -17,33 +17,76 @@ const tickMs = 1000;
 const sleepMs = 5000;
 // This can be short, because the page was loaded from the same rank a moment ago.
 const connectTimeout = 20_000;
+// The time before this tab joins again, doubled after each attempt that fails.
+const shortestPause = 50;
+const longestPause = 2000;
 
 let lastTick = performance.now();
 setInterval(() => (lastTick = performance.now()), tickMs);
 
 scope.addEventListener('message', (event: MessageEvent<Order>) => void run(event.data));
 
+/** Takes part until the training ends. Where the group goes on without this tab, it joins again. */
 async function run(order: Order): Promise<void> {
-  let during: Phase = 'looking';
+  const visit: Visit = { during: 'looking', elastic: false, returns: false };
+  for (let pause = shortestPause; ; pause = Math.min(2 * pause, longestPause)) {
+    try {
+      tell({ kind: 'finished', parameterHash: await takePart(order, visit) });
+      return;
+    } catch (error) {
+      // Measured before anything else runs, because the timer has not yet ticked in a Worker that was suspended.
+      const slept = performance.now() - lastTick > sleepMs;
+      const failure = { ...toFailure(error), during: visit.during, slept };
+      if (!visit.elastic || isFinal(failure)) return tell({ kind: 'failed', failure });
+      tell({ kind: 'left', failure });
+      if (visit.during === 'training') pause = shortestPause;
+      visit.during = 'returning';
+      visit.returns = true;
+    }
+    await new Promise((resolve) => setTimeout(resolve, pause));
+  }
+}
+
+/** What is known of the group, over all attempts. */
+interface Visit {
+  during: Phase;
+  elastic: boolean;
+  /** Whether it has been left out and has not come in since. */
+  returns: boolean;
+}
+
+/** Whether joining again would change nothing: another token or version, a model without room here, or a group that cannot be reached. */
+function isFinal({ code, during }: TrainingFailure): boolean {
+  const unreachable = code === 'timed_out' && during === 'returning';
+  return unreachable || code === 'authentication' || code === 'mismatch' || (code === 'invalid_argument' && during === 'training');
+}
+
+/** Joins and trains, and returns the hash of the parameters at the end. */
+async function takePart(order: Order, visit: Visit): Promise<string> {
   const relay = (progress: Progress): void => {
-    if (progress.kind === 'waiting') during = 'waiting';
-    if (progress.kind === 'connecting' || progress.kind === 'waiting') tell(progress);
+    if (progress.kind === 'waiting' || progress.kind === 'knocking') visit.during = 'waiting';
+    if (progress.kind === 'knocking') visit.elastic = true;
+    // While it returns, the page goes on showing why it was left out.
+    if (visit.returns) return;
+    if (progress.kind === 'connecting' || progress.kind === 'waiting' || progress.kind === 'knocking') tell(progress);
   };
+  // Each attempt has a module of its own, since nothing of a group that has failed may be left.
+  const engine = await LocalEngine.make(browserPlatform, makeModule, new URL('train_text.wasm', self.location.href), false, relay);
   try {
-    const engine = await LocalEngine.make(browserPlatform, makeModule, new URL('train_text.wasm', self.location.href), false, relay);
     const membership = await engine.join(requestOf(browserPlatform, { ...order, connectTimeout }));
-    during = 'training';
+    visit.during = 'training';
+    visit.returns = false;
     const { rank, size } = membership;
     const group = new Group(engine, membership);
     const { ring, text } = await group.placement();
-    tell({ kind: 'joined', rank, size, guests: engine.seat.guests, order: ring, placement: text });
+    const { guests, elastic } = engine.seat;
+    tell({ kind: 'joined', rank, size, guests, elastic, order: ring, placement: text });
     const trainer = new Trainer(engine.module as TrainerModule, engine.memory, rank, size);
     await train(group, trainer, tell);
     await engine.close();
-    tell({ kind: 'finished', parameterHash: trainer.hash });
+    return trainer.hash;
   } catch (error) {
-    // Measured before anything else runs, because the timer has not yet ticked in a Worker that was suspended.
-    const slept = performance.now() - lastTick > sleepMs;
-    tell({ kind: 'failed', failure: { ...toFailure(error), during, slept } });
+    void engine.close();
+    throw error;
   }
 }

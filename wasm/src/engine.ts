@@ -9,6 +9,8 @@ export interface Seat {
   readonly size: number;
   /** How many ranks are browsers or Node; they are the last ones. */
   readonly guests: number;
+  /** Whether the group goes on without ranks that are lost, and this side may join it again. */
+  readonly elastic: boolean;
 }
 
 /** A group that this side is in; the world's own group has the number 0. */
@@ -24,10 +26,14 @@ export interface Traffic {
   readonly received: number;
 }
 
-/** News: progress of joining, traffic, and the end of the world if the caller did not ask for it. */
+/**
+ * News: progress of joining (`knocking`: a group that runs has been reached, and admits this side soon), traffic, and the end of
+ * the world if the caller did not ask for it.
+ */
 export type Progress =
   | { readonly kind: 'connecting' }
   | { readonly kind: 'waiting'; readonly here: number; readonly size: number }
+  | { readonly kind: 'knocking' }
   | ({ readonly kind: 'joined' } & Seat)
   | ({ readonly kind: 'traffic' } & Traffic)
   | { readonly kind: 'failed'; readonly failure: Failure };
@@ -87,6 +93,13 @@ export interface Operation {
   readonly peer?: number;
   readonly counts?: readonly number[];
   readonly receiveCounts?: readonly number[];
+}
+
+/** A vote of all ranks of the world. */
+export interface VoteRequest {
+  readonly group: number;
+  readonly mine: boolean;
+  readonly timeout: number | undefined;
 }
 
 /** A request to form a part of a group. */
@@ -161,6 +174,8 @@ export interface Engine {
   average(request: AverageRequest): Promise<void>;
   /** Resolves when the parameters are updated, to the norm of the gradients before clipping if they are clipped. */
   applyFsdp(request: FsdpRequest): Promise<number | undefined>;
+  /** Resolves to whether all ranks say yes. */
+  vote(request: VoteRequest): Promise<boolean>;
   /** Resolves to undefined if the color is negative. */
   split(request: SplitRequest): Promise<Membership | undefined>;
   /** Resolves to how a buffer of this many bytes is moved; undefined if there is no such operation. */

@@ -232,6 +232,17 @@ export class Group {
   }
 
   /**
+   * Votes in an elastic group: resolves to whether all ranks say yes. Who commits a step only after a vote has committed the same steps as
+   * all others who go on. If a rank is lost meanwhile, it rejects with `PeerLost`, or resolves to false: `join` again then, and get the
+   * state from the others, who may have committed the step.
+   */
+  async agree(mine: boolean, options: Omit<CallOptions, 'stream'> = {}): Promise<boolean> {
+    const { timeout } = checkCall(options);
+    checkSignal('agree', options.signal);
+    return waitFor('agree', this.#engine.vote({ group: this.#membership.group, mine, timeout }), options.signal);
+  }
+
+  /**
    * Forms a group of the ranks that give the same `color`, ordered by `key`, then by rank in this group; a negative key stands for that
    * rank. With a negative color this side is in no group, and gets undefined. Every rank of this group must call it.
    */

@@ -91,8 +91,9 @@ RINGLET_API int32_t ringlet_group_leave(const ringlet_group* group);
  * empty if the group is not elastic. RINGLET_INVALID_ARGUMENT if it is longer than `capacity` bytes; 264 are enough. */
 RINGLET_API int32_t ringlet_group_door(const ringlet_group* group, char* door, size_t capacity);
 /** Admits the processes that knock at the door of any rank: `*next` becomes a handle of the world of the ranks of this one, numbered as
- * they are, and the new ranks behind them; or NULL, which is no error, where nobody knocks or the new ranks could not be met. All ranks of
- * an elastic world call it together, while no operation is pending. `ranks_before` is as in ringlet_group_reform, -1 for a new rank. */
+ * they are, and the new ranks behind them; or NULL, which is no error, where nobody knocks, or the new ranks have not been met yet: it
+ * never waits for them, so it is called again and again. All ranks of an elastic world call it together, while no operation is pending.
+ * `ranks_before` is as in ringlet_group_reform, -1 for a new rank. */
 RINGLET_API int32_t ringlet_group_admit(const ringlet_group* group, const ringlet_call_options* options, ringlet_group** next,
                                         int32_t* ranks_before, size_t capacity);
 

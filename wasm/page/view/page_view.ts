@@ -1,7 +1,7 @@
 import type { News, Numbers, TrainingFailure } from '../news.js';
 import { LossChart } from './chart.js';
 import { drawRing, ringText, type RingPicture } from './ring.js';
-import { bytesText, explain, numberText } from './words.js';
+import { bytesText, explain, explainReturn, numberText } from './words.js';
 
 type State = 'idle' | 'joining' | 'waiting' | 'training' | 'finished' | 'failed';
 
@@ -20,14 +20,19 @@ export class PageView {
   #picture: RingPicture | undefined;
   #state: State = 'idle';
   #steps = 0;
+  #elastic = false;
 
   constructor() {
     this.#chart = new LossChart(byId('chart'));
   }
 
-  /** Whether leaving the page now would end the training of the other ranks. */
   get isTraining(): boolean {
     return this.#state === 'training';
+  }
+
+  /** Whether leaving the page now would end the training of the other ranks. */
+  get isNeeded(): boolean {
+    return this.isTraining && !this.#elastic;
   }
 
   /** Asks for the token; `headline` and `detail` say why. */
@@ -62,7 +67,13 @@ export class PageView {
       case 'waiting':
         this.#set('waiting');
         return this.#say(`${news.here} of ${news.size} are here`, 'Training begins when all have come. Leave this tab open and in front.');
+      case 'knocking':
+        this.#set('waiting');
+        return this.#say('The training is there', 'This tab comes in as soon as the others are ready for it. Leave it open and in front.');
+      case 'left':
+        return this.#left(news.failure, offline);
       case 'joined':
+        this.#elastic = news.elastic;
         return this.#joined({ order: news.order, guests: news.guests, mine: news.rank, lost: -1 }, news.placement);
       case 'prepared':
         return this.#prepared(news.step, news.steps, news.batch, news.parameters);
@@ -110,6 +121,12 @@ export class PageView {
     write('communication', `${Math.round(100 * numbers.communicationShare)} %`);
     write('sent', bytesText(numbers.sent));
     write('received', bytesText(numbers.received));
+  }
+
+  #left(failure: TrainingFailure, offline: boolean): void {
+    const { headline, advice } = explainReturn(failure, this.#picture?.mine ?? -1, offline);
+    this.#set('joining');
+    this.#say(headline, `${advice} (${failure.message})`);
   }
 
   #failed(failure: TrainingFailure, offline: boolean): void {

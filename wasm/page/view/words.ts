@@ -18,7 +18,28 @@ export function explain(failure: TrainingFailure, mine: number, offline: boolean
       mayTryAgain: false,
     };
   }
+  if (failure.during === 'returning') {
+    return {
+      headline: 'The training cannot be reached any more',
+      advice: 'It has ended, or the network between this device and it has. Ask whoever started it, and join again if it runs.',
+      askForToken: false,
+      mayTryAgain: true,
+    };
+  }
   return failure.during === 'training' ? explainTraining(failure, mine, failure.slept || offline) : explainJoining(failure);
+}
+
+/** Says why this tab joins a group again that goes on without it. */
+export function explainReturn(failure: TrainingFailure, mine: number, offline: boolean): Pick<Explanation, 'headline' | 'advice'> {
+  const advice = 'The others go on. This tab joins them again by itself.';
+  if (failure.slept || offline || (mine >= 0 && failure.rank === mine)) {
+    return { headline: 'This tab was left out while it was away', advice };
+  }
+  if (failure.code === 'cancelled') return { headline: 'Others are joining', advice: 'All tabs come in together, in a moment.' };
+  if (failure.code === 'peer_lost' && failure.rank >= 0 && failure.during === 'training') {
+    return { headline: `Rank ${failure.rank} has left`, advice };
+  }
+  return { headline: 'The connection broke', advice };
 }
 
 function explainJoining(failure: TrainingFailure): Explanation {

@@ -20,11 +20,12 @@ export interface Host {
   open(key: Uint8Array, nonce: Uint8Array, associated: Uint8Array, sealed: Uint8Array, out: Uint8Array): boolean;
   completed(ticket: number, code: number, rank: number, value: number, text: string): void;
   seat(world: number, rank: number, size: number, guests: number, present: number): void;
+  knocking(world: number): void;
   failed(world: number, code: number, rank: number, text: string): void;
 }
 
 /** The part of a host that receives news from the module. */
-export type Listener = Pick<Host, 'completed' | 'seat' | 'failed'>;
+export type Listener = Pick<Host, 'completed' | 'seat' | 'knocking' | 'failed'>;
 
 /** Makes a host from the functions of the platform. `secure` means that its sockets are wss. */
 export function makeHost(platform: Platform, secure: boolean, listener: () => Listener): Host {
@@ -42,6 +43,7 @@ export function makeHost(platform: Platform, secure: boolean, listener: () => Li
     open,
     completed: (...news) => listener().completed(...news),
     seat: (...news) => listener().seat(...news),
+    knocking: (...news) => listener().knocking(...news),
     failed: (...news) => listener().failed(...news),
   };
 }

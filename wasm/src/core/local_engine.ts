@@ -10,6 +10,7 @@ import type {
   SplitRequest,
   Traffic,
   Placement,
+  VoteRequest,
 } from '../engine.js';
 import { AuthenticationError, Cancelled, failureOf, MismatchError } from '../errors.js';
 import type { Platform } from '../platform.js';
@@ -51,7 +52,7 @@ export class LocalEngine implements Engine {
   readonly #onProgress: (progress: Progress) => void;
   // The operations under way of each group, because a group that still has some cannot be left.
   readonly #busy = new Map<number, { count: number; idle: (() => void)[] }>();
-  #seat: Seat = { rank: -1, size: 0, guests: 0 };
+  #seat: Seat = { rank: -1, size: 0, guests: 0, elastic: false };
   #world = 0;
   #group = 0;
   #closing: Promise<void> | undefined;
@@ -61,8 +62,12 @@ export class LocalEngine implements Engine {
   readonly #listener: Listener = {
     completed: (ticket, code, rank, value, text) => this.#tickets.complete(ticket, { code, rank, text, value }),
     seat: (_world, rank, size, guests, present) => {
-      this.#seat = { rank, size, guests };
+      this.#seat = { ...this.#seat, rank, size, guests };
       this.#tell({ kind: 'waiting', here: present, size });
+    },
+    knocking: () => {
+      this.#seat = { ...this.#seat, elastic: true };
+      this.#tell({ kind: 'knocking' });
     },
     failed: (_world, code, rank, text) => this.#tell({ kind: 'failed', failure: failureOf(code, text, rank) }),
   };
@@ -182,6 +187,14 @@ export class LocalEngine implements Engine {
     return this.#runGradients(request, this.#gradients.fsdp(request));
   }
 
+  vote({ group, mine, timeout }: VoteRequest): Promise<boolean> {
+    if (this.#closing !== undefined) return Promise.reject(this.#cancelled());
+    return this.#tickets.open(
+      (ticket) => this.#refusal(this.module._ringlet_vote(ticket, group, Math.ceil(timeout ?? 0), Number(mine))),
+      ({ code, value }) => code === 0 && value !== 0,
+    );
+  }
+
   split(request: SplitRequest): Promise<Membership | undefined> {
     if (this.#closing !== undefined) return Promise.reject(this.#cancelled());
     const { group, color, key, stream, timeout } = request;
@@ -245,7 +258,7 @@ export class LocalEngine implements Engine {
   #beAlone(): Membership {
     this.#world = this.module._ringlet_world_of_one();
     this.#group = this.module._ringlet_world_group(this.#world);
-    this.#seat = { rank: 0, size: 1, guests: 0 };
+    this.#seat = { rank: 0, size: 1, guests: 0, elastic: false };
     this.#tell({ kind: 'joined', ...this.#seat });
     return this.#membershipOf(this.#group);
   }

@@ -31,6 +31,7 @@ export interface RingletModule {
   _ringlet_group_size(group: number): number;
   _ringlet_group_along_ring(group: number, rank: number, offset: number): number;
   _ringlet_group_placement(group: number): number;
+  _ringlet_vote(ticket: number, group: number, timeout: number, mine: number): number;
   _ringlet_split(ticket: number, group: number, stream: number, timeout: number, color: number, key: number): number;
   _ringlet_group_leave(group: number): number;
   _ringlet_group_algorithm(group: number, operation: number, bytes: number): number;

@@ -1,4 +1,14 @@
-import type { AverageRequest, FsdpRequest, JoinRequest, Membership, Operation, Progress, SplitRequest, Placement } from '../engine.js';
+import type {
+  AverageRequest,
+  FsdpRequest,
+  JoinRequest,
+  Membership,
+  Operation,
+  Progress,
+  SplitRequest,
+  Placement,
+  VoteRequest,
+} from '../engine.js';
 import type { Failure } from '../errors.js';
 import type { WasmSource } from '../wasm_source.js';
 
@@ -8,6 +18,7 @@ export type Request =
   | { readonly kind: 'run'; readonly id: number; readonly operation: Operation }
   | { readonly kind: 'average'; readonly id: number; readonly request: AverageRequest }
   | { readonly kind: 'fsdp'; readonly id: number; readonly request: FsdpRequest }
+  | { readonly kind: 'vote'; readonly id: number; readonly request: VoteRequest }
   | { readonly kind: 'split'; readonly id: number; readonly request: SplitRequest }
   | { readonly kind: 'algorithm'; readonly id: number; readonly group: number; readonly operation: string; readonly bytes: number }
   | { readonly kind: 'placement'; readonly id: number; readonly group: number }
@@ -19,7 +30,7 @@ export interface Written {
   readonly norm?: number | undefined;
 }
 
-export type Value = Membership | Placement | Uint8Array | Written | string | undefined;
+export type Value = Membership | Placement | Uint8Array | Written | string | boolean | undefined;
 
 /** A message from such a Worker to its page. */
 export type Reply =

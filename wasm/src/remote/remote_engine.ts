@@ -11,6 +11,7 @@ import type {
   SplitRequest,
   Traffic,
   Placement,
+  VoteRequest,
 } from '../engine.js';
 import { Cancelled, type Failure, toError } from '../errors.js';
 import type { WasmSource } from '../wasm_source.js';
@@ -27,7 +28,7 @@ export class RemoteEngine implements Engine {
   readonly #onProgress: (progress: Progress) => void;
   readonly #waiting = new Map<number, Waiting>();
   #last = 0;
-  #seat: Seat = { rank: -1, size: 0, guests: 0 };
+  #seat: Seat = { rank: -1, size: 0, guests: 0, elastic: false };
   #traffic: Traffic = { sent: 0, received: 0 };
   #world = -1;
   #closing: Promise<void> | undefined;
@@ -83,6 +84,10 @@ export class RemoteEngine implements Engine {
     return norm;
   }
 
+  vote(request: VoteRequest): Promise<boolean> {
+    return this.#ask({ kind: 'vote', request });
+  }
+
   split(request: SplitRequest): Promise<Membership | undefined> {
     return this.#ask({ kind: 'split', request });
   }
@@ -134,7 +139,8 @@ export class RemoteEngine implements Engine {
   }
 
   #note(progress: Progress): void {
-    if (progress.kind === 'joined') this.#seat = { rank: progress.rank, size: progress.size, guests: progress.guests };
+    if (progress.kind === 'joined')
+      this.#seat = { rank: progress.rank, size: progress.size, guests: progress.guests, elastic: progress.elastic };
     if (progress.kind === 'traffic') this.#traffic = { sent: progress.sent, received: progress.received };
     this.#onProgress(progress);
   }

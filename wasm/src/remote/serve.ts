@@ -34,6 +34,8 @@ export function serve(channel: Channel, platform: Platform, factory: ModuleFacto
         return joined()
           .applyFsdp(request.request)
           .then((norm): Written => ({ leaves: bytesOf(request.request.parameters), norm }));
+      case 'vote':
+        return joined().vote(request.request);
       case 'split':
         return joined().split(request.request);
       case 'algorithm':

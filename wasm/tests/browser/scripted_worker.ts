@@ -18,6 +18,7 @@ const training: News[] = [
     rank: 2,
     size: 4,
     guests: 2,
+    elastic: false,
     order: [0, 2, 1, 3],
     placement: '2 native ranks, 2 browsers: large all-reduces by hub',
   },

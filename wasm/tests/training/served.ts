@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
@@ -15,6 +15,8 @@ export interface ServeOptions {
   readonly steps: number;
   /** Milliseconds of silence after which a rank is lost. */
   readonly heartbeatTimeout?: number;
+  /** Whether the training goes on when a rank is lost; by default true. */
+  readonly elastic?: boolean;
 }
 
 /** A run of native ranks that wait for browsers and train with them. */
@@ -37,7 +39,7 @@ export class Served {
     });
   }
 
-  static start({ ranks, browsers, steps, heartbeatTimeout = 10_000 }: ServeOptions): Served {
+  static start({ ranks, browsers, steps, heartbeatTimeout = 10_000, elastic = true }: ServeOptions): Served {
     const folder = mkdtempSync(join(tmpdir(), 'ringlet-training-'));
     const text = join(folder, 'text.txt');
     writeFileSync(text, 'The quick brown fox jumps over the lazy dog, and the dog sleeps on. '.repeat(400));
@@ -53,6 +55,7 @@ export class Served {
       '0',
       '--page',
       pageFolder,
+      ...(elastic ? [] : ['--no-elastic']),
     ];
     const train = [
       join(programs, 'train_text'),
@@ -98,6 +101,25 @@ export class Served {
     const line = this.#output.split('\n').find((text) => text.includes('"parameter_hash"'));
     if (line === undefined) throw new Error(`the native ranks made no report:\n${this.text}`);
     return JSON.parse(line.slice(line.indexOf('{'))) as Readonly<Record<string, unknown>>;
+  }
+
+  /** Whether the job has not ended. */
+  get runs(): boolean {
+    return this.#process.exitCode === null && this.#process.signalCode === null;
+  }
+
+  /** Kills a native rank, by its number at the start. */
+  kill(rank: number): void {
+    const isRank = (pid: string): boolean =>
+      readFileSync(`/proc/${pid}/status`, 'utf8').includes(`\nPPid:\t${this.#process.pid}\n`) &&
+      readFileSync(`/proc/${pid}/environ`, 'utf8').includes(`\0RINGLET_RANK=${rank}\0`);
+    for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+      try {
+        if (isRank(pid)) process.kill(Number(pid), 'SIGKILL');
+      } catch {
+        // Another process that has ended meanwhile, or is not ours.
+      }
+    }
   }
 
   /** Ends the native ranks if they still run. */

@@ -65,8 +65,8 @@ test('two native ranks and two tabs train one model', (context) =>
 test('one native rank and three tabs train one model, some links relayed', (context) =>
   trainsToTheEnd(context, { ranks: 1, browsers: 3, steps: 40 }, '1-native-3-tabs'));
 
-test('a tab that is closed ends the training for all, who are told its rank', async (context) => {
-  const { served, tabs } = await begin(context, { ranks: 2, browsers: 2, steps: 100_000 });
+test('in a training that is not elastic a tab that is closed ends it for all, who are told its rank', async (context) => {
+  const { served, tabs } = await begin(context, { ranks: 2, browsers: 2, steps: 100_000, elastic: false });
   const [stays, goes] = tabs as [WatchedPage, WatchedPage];
   await underWay(goes.page);
   const rank = /This tab is rank (\d+)/.exec(await goes.page.locator('#ring-text').innerText())?.[1];
@@ -78,8 +78,8 @@ test('a tab that is closed ends the training for all, who are told its rank', as
   noComplaints([stays]);
 });
 
-test('a tab that is reloaded cannot come back into the same training, and says so', async (context) => {
-  const { served, tabs } = await begin(context, { ranks: 1, browsers: 1, steps: 100_000 });
+test('in a training that is not elastic a tab that is reloaded cannot come back, and says so', async (context) => {
+  const { served, tabs } = await begin(context, { ranks: 1, browsers: 1, steps: 100_000, elastic: false });
   const [{ page }] = tabs as [WatchedPage];
   await underWay(page);
   const link = await served.link();
@@ -102,11 +102,11 @@ test('a tab that is reloaded cannot come back into the same training, and says s
   await page.getByRole('button', { name: 'Join again' }).waitFor();
 });
 
-test('a tab that stands still is missed within the deadline, and explains itself when it wakes up', async (context) => {
+test('in a training that is not elastic a tab that stands still ends it, and explains itself when it wakes up', async (context) => {
   // This test has a browser of its own, because it stops the processes of its pages, like a phone that goes to sleep.
   const sleeper = await startChromium();
   context.after(() => sleeper.close());
-  const { served, tabs } = await begin(context, { ranks: 1, browsers: 1, steps: 100_000, heartbeatTimeout: 2000 }, sleeper);
+  const { served, tabs } = await begin(context, { ranks: 1, browsers: 1, steps: 100_000, heartbeatTimeout: 2000, elastic: false }, sleeper);
   const [{ page }] = tabs as [WatchedPage];
   await underWay(page);
   const devtools = await sleeper.newBrowserCDPSession();

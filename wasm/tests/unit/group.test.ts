@@ -7,7 +7,7 @@ import { Tensor } from '../../src/tensors.js';
 /** An engine that records its operations and answers with zeros. */
 class RecordingEngine implements Engine {
   readonly operations: Operation[] = [];
-  readonly seat = { rank: 1, size: 3, guests: 1 };
+  readonly seat = { rank: 1, size: 3, guests: 1, elastic: false };
   readonly traffic = { sent: 0, received: 0 };
   readonly memory = undefined;
   left: number[] = [];
@@ -20,6 +20,9 @@ class RecordingEngine implements Engine {
   }
   async average(): Promise<void> {}
   async applyFsdp(): Promise<undefined> {}
+  async vote({ mine }: { mine: boolean }): Promise<boolean> {
+    return mine;
+  }
   async split(): Promise<undefined> {
     return undefined;
   }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { TrainingFailure } from '../../page/news.js';
 import { isRelayed, ringText } from '../../page/view/ring.js';
-import { browserName, bytesText, explain } from '../../page/view/words.js';
+import { browserName, bytesText, explain, explainReturn } from '../../page/view/words.js';
 
 const failure = (part: Partial<TrainingFailure>): TrainingFailure => ({
   code: 'peer_lost',
@@ -29,6 +29,18 @@ test('each failure is told in plain words, with what to do', () => {
   const wrong = explain(failure({ during: 'looking', code: 'authentication' }), -1, false);
   assert.deepEqual([wrong.askForToken, wrong.mayTryAgain], [true, false]);
   assert.match(explain(failure({ rank: 2 }), 3, false).advice, /start it again, then join again/);
+});
+
+test('a tab that joins again says why', () => {
+  const headline = (part: Partial<TrainingFailure>, offline = false): string => explainReturn(failure(part), 3, offline).headline;
+  assert.equal(headline({ rank: 2 }), 'Rank 2 has left');
+  assert.equal(headline({ rank: 2, slept: true }), 'This tab was left out while it was away');
+  assert.equal(headline({ rank: 3 }), 'This tab was left out while it was away');
+  assert.equal(headline({ rank: 0 }, true), 'This tab was left out while it was away');
+  assert.equal(headline({ code: 'cancelled' }), 'Others are joining');
+  assert.equal(headline({ during: 'waiting', rank: 2 }), 'The connection broke');
+  const ended = explain(failure({ during: 'returning', code: 'timed_out' }), -1, false);
+  assert.equal(ended.headline, 'The training cannot be reached any more');
 });
 
 test('bytes are told with three digits', () => {

@@ -1,0 +1,157 @@
+// Tests of guests that come to an elastic group and go.
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <list>
+#include <optional>
+#include <ringlet/ringlet.hpp>
+#include <string>
+#include <vector>
+
+#include "native/joining.hpp"
+#include "tests/native/expect.hpp"
+#include "tests/native/guest.hpp"
+#include "tests/native/joiners.hpp"
+#include "tests/native/ranks.hpp"
+#include "tests/pass.hpp"
+
+using namespace ringlet;
+using namespace ringlet::test;
+
+namespace {
+
+/// What ranks add up in each round: ones, and whether rank 0 has seen enough.
+using Round = std::vector<std::int32_t>;
+
+/// A guest that adds with the group, and comes again when its world has ended, until rank 0 has seen enough, or `leaves`.
+void visit(const std::string& door, const std::atomic<bool>& leaves) {
+  const Address address = parse_address(door).value();
+  while (!leaves) {
+    NativeGuest guest(address, "", "a guest");
+    if (!guest.meet().ok()) continue;
+    while (!leaves) {
+      Round round{1, 0};
+      if (!guest.run(make_all_reduce(ReduceOp::sum, round, round, 1, guest.options())).ok()) break;
+      expect(round[0] == guest.options().size, "the ranks of a round");
+      if (round[1] > 0) {
+        (void)guest.agree(true);
+        return guest.close();
+      }
+      if (!guest.agree(true).ok()) break;
+    }
+  }
+}
+
+/// A native rank that adds and admits until `enough`, which rank 0 asks, says so.
+int work(Group world, const std::function<bool(const Group&)>& enough) {
+  int rounds = 0;
+  while (true) {
+    try {
+      if (auto next = world.admit()) world = next->world;
+      Round round{1, world.rank() == 0 && enough(world) ? 1 : 0};
+      world.all_sum(round);
+      expect(round[0] == world.size(), "the ranks of a round");
+      if (world.agree(true)) {
+        ++rounds;
+        if (round[1] > 0) return rounds;
+      }
+      pass(std::chrono::milliseconds(1));
+    } catch (const Error& error) {
+      expect(error.status().code() == Errc::peer_lost || error.status().code() == Errc::cancelled, error.what());
+      world = world.reform().world;
+    }
+  }
+}
+
+/// Holds once so many guests have been there for some rounds.
+class Steady {
+ public:
+  bool with(const Group& world, int guests) {
+    rounds_ = world.guests() == guests ? rounds_ + 1 : 0;
+    return rounds_ > 20;
+  }
+
+ private:
+  int rounds_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("guests come to a group that runs, go, and come again") {
+  for (const int natives : {1, 2}) {
+    CAPTURE(natives);
+    std::atomic<bool> first_leaves{false}, second_leaves{false}, never{false};
+    std::list<Process> guests;
+    run_elastic(natives, [&](Group& world) {
+      const bool leads = world.rank() == 0;
+      const std::string door = world.door();
+      if (leads) {
+        guests.emplace_back([&, door] { visit(door, first_leaves); });
+        guests.emplace_back([&, door] { visit(door, never); });
+      }
+      int phase = 0;
+      Steady steady;
+      const int rounds = work(std::exchange(world, Group()), [&](const Group& now) {
+        if (phase == 0 && steady.with(now, 2)) first_leaves = true, ++phase;
+        if (phase == 1 && steady.with(now, 1)) {
+          guests.emplace_back([&, door] { visit(door, never); });
+          ++phase;
+        }
+        return phase == 2 && steady.with(now, 2);
+      });
+      expect(rounds > 60, "rounds");
+    });
+    for (Process& guest : guests) guest.join();
+  }
+}
+
+TEST_CASE("a native rank is lost while guests are there, rank 0 too") {
+  for (const int leaver : {0, 1}) {
+    CAPTURE(leaver);
+    std::atomic<bool> never{false};
+    std::list<Process> guests;
+    Doors doors(2);
+    run_elastic(2, [&](Group& world) {
+      doors.open(world);
+      const int origin = world.rank();
+      // The guests know the door of the rank that stays.
+      if (origin != leaver)
+        for (int guest = 0; guest < 2; ++guest) guests.emplace_back([&, door = world.door()] { visit(door, never); });
+      Steady steady;
+      if (origin == leaver) {
+        Group own = std::exchange(world, Group());
+        while (own.guests() != 2) {
+          if (auto next = own.admit()) own = next->world;
+          if (own.guests() == 2) break;
+          Round round{1, 0};
+          own.all_sum(round);
+          (void)own.agree(true);
+        }
+        return;
+      }
+      (void)work(std::exchange(world, Group()), [&](const Group& now) { return now.size() == 3 && steady.with(now, 2); });
+    });
+    for (Process& guest : guests) guest.join();
+  }
+}
+
+TEST_CASE("a group begins with the guests that it waits for") {
+  std::atomic<bool> never{false};
+  std::list<Process> guests;
+  run_elastic(2, [&](Group& world) {
+    if (world.rank() == 0)
+      for (int guest = 0; guest < 2; ++guest) guests.emplace_back([&, door = world.door()] { visit(door, never); });
+    const auto begun = native::await_first_guests(std::exchange(world, Group()).shared().shared_from_this(), 2, Duration::seconds(60));
+    expect(begun->options().size == 4, "all are there");
+    int rounds = 0;
+    (void)work(Group(begun), [&](const Group&) { return ++rounds > 5; });
+  });
+  for (Process& guest : guests) guest.join();
+}
+
+TEST_CASE("where they do not come, all ranks say how many have") {
+  run_elastic(2, [&](Group& world) {
+    const auto shared = std::exchange(world, Group()).shared().shared_from_this();
+    const std::string text = failure_of<Timeout>([&] { (void)native::await_first_guests(shared, 3, Duration::milliseconds(100)); });
+    expect(text.find("only 0 of 3 guests have come in time") != std::string::npos, text);
+  });
+}

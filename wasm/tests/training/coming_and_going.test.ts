@@ -1,0 +1,159 @@
+// Tests of tabs that come and go while the others train. RINGLET_SOAK_MINUTES makes the last one longer.
+import assert from 'node:assert/strict';
+import { after, before, test as nodeTest, type TestContext } from 'node:test';
+import type { Browser, Page } from 'playwright-core';
+import { desktop, openPage, screenshot, startChromium, type WatchedPage } from '../browser/chromium.js';
+import { Served, type ServeOptions } from './served.js';
+
+const soakSeconds = Number(process.env['RINGLET_SOAK_MINUTES'] ?? 0.4) * 60;
+const test = (name: string, run: (context: TestContext) => Promise<void>): unknown =>
+  nodeTest(name, { timeout: 240_000 + soakSeconds * 1000 }, run);
+
+let browser: Browser;
+before(async () => {
+  browser = await startChromium();
+});
+after(() => browser.close());
+
+async function openTab(context: TestContext, link: string, where = browser): Promise<WatchedPage> {
+  const opened = await openPage(where, { viewport: desktop });
+  context.after(() => opened.page.context().close());
+  await opened.page.goto(link);
+  return opened;
+}
+
+async function begin(
+  context: TestContext,
+  options: ServeOptions,
+  where = browser,
+): Promise<{ served: Served; link: string; tabs: Page[] }> {
+  const served = Served.start(options);
+  context.after(() => served.stop());
+  const link = await served.link();
+  const tabs: Page[] = [];
+  for (let tab = 0; tab < options.browsers; ++tab) tabs.push((await openTab(context, link, where)).page);
+  for (const page of tabs) await trainsOn(page, 1);
+  return { served, link, tabs };
+}
+
+const headline = (page: Page, text: string): Promise<void> => page.getByRole('heading', { name: text }).waitFor({ timeout: 120_000 });
+const stepOf = async (page: Page): Promise<number> => Number.parseInt((await page.locator('#step').textContent()) ?? '', 10) || 0;
+
+/** Waits until the tab has taken part in so many steps more. */
+async function trainsOn(page: Page, steps: number): Promise<void> {
+  const from = await stepOf(page);
+  await page.waitForFunction(
+    (least) => (Number.parseInt(document.getElementById('step')?.textContent ?? '', 10) || 0) >= least,
+    from + steps,
+    { timeout: 120_000 },
+  );
+}
+
+async function endsWell(served: Served, tabs: readonly Page[]): Promise<void> {
+  for (const page of tabs) await headline(page, 'Finished');
+  assert.equal(await served.exitCode, 0, served.text);
+  const report = await served.report();
+  for (const page of tabs) assert.ok((await page.locator('#detail').innerText()).includes(String(report['parameter_hash'])), served.text);
+}
+
+test('a tab that is closed is let go, another one comes, and all end with the same model', async (context) => {
+  const { served, link, tabs } = await begin(context, { ranks: 2, browsers: 2, steps: 150 });
+  const [stays, goes] = tabs as [Page, Page];
+  await goes.context().close();
+  await headline(stays, 'Rank');
+  await trainsOn(stays, 3);
+  const { page: comes } = await openTab(context, link);
+  await trainsOn(comes, 3);
+  await endsWell(served, [stays, comes]);
+});
+
+test('a tab that is reloaded comes back by itself, and nobody is asked', async (context) => {
+  const { served, tabs } = await begin(context, { ranks: 1, browsers: 1, steps: 150 });
+  const [page] = tabs as [Page];
+  page.on('dialog', () => assert.fail('the page asked whether to leave it'));
+  await page.reload();
+  await trainsOn(page, 3);
+  await endsWell(served, tabs);
+});
+
+test('a native rank that is killed, rank 0 too, is let go, and the tabs go on', async (context) => {
+  const { served, tabs } = await begin(context, { ranks: 3, browsers: 2, steps: 250 });
+  for (const rank of [2, 0]) {
+    served.kill(rank);
+    for (const page of tabs) await trainsOn(page, 5);
+  }
+  for (const page of tabs) await headline(page, 'Finished');
+  assert.equal(await served.exitCode, 0, served.text);
+});
+
+test('a tab that stood still is left out, says so when it wakes, and comes back', async (context) => {
+  // This test has a browser of its own, because it stops the processes of its pages, like a phone that goes to sleep.
+  const sleeper = await startChromium();
+  context.after(() => sleeper.close());
+  const { served, tabs } = await begin(context, { ranks: 1, browsers: 1, steps: 100_000, heartbeatTimeout: 2000 }, sleeper);
+  const [page] = tabs as [Page];
+  const headlines: string[] = [];
+  await page.exposeFunction('note', (text: string) => headlines.push(text));
+  await page.evaluate(() => {
+    const shown = document.getElementById('headline');
+    const note = (globalThis as unknown as { note(text: string): void }).note;
+    if (shown) new MutationObserver(() => note(shown.textContent ?? '')).observe(shown, { childList: true });
+  });
+  const devtools = await sleeper.newBrowserCDPSession();
+  const { processInfo } = await devtools.send('SystemInfo.getProcessInfo');
+  const renderers = processInfo.filter(({ type }) => type === 'renderer').map(({ id }) => id);
+  for (const id of renderers) process.kill(id, 'SIGSTOP');
+  await new Promise((resolve) => setTimeout(resolve, 6500));
+  for (const id of renderers) process.kill(id, 'SIGCONT');
+  await trainsOn(page, 3);
+  assert.ok(headlines.includes('This tab was left out while it was away'), headlines.join('; '));
+  assert.match(served.text, /1 of 2 ranks go on/);
+  assert.ok(served.runs);
+});
+
+test('tabs that come and go at random never end the training, nor do native ranks', async (context) => {
+  const seed = Number(process.env['RINGLET_SEED'] ?? Date.now() % 1_000_000);
+  console.log(`RINGLET_SEED=${seed}`);
+  let state = seed;
+  // The numerical recipes' generator is random enough to choose among tabs.
+  const below = (limit: number): number => Math.floor(((state = (state * 1_664_525 + 1_013_904_223) % 2 ** 32) / 2 ** 32) * limit);
+  const { served, link, tabs } = await begin(context, { ranks: 4, browsers: 4, steps: 1_000_000 });
+  const counts = { opened: 0, closed: 0, reloaded: 0, frozen: 0, killed: 0 };
+  const until = performance.now() + soakSeconds * 1000;
+  const killTimes = [0.4, 0.7].map((part) => until - part * soakSeconds * 1000).sort((one, other) => one - other);
+  while (performance.now() < until) {
+    assert.ok(served.runs, served.text);
+    const at = below(Math.max(tabs.length, 1));
+    const page = tabs[at];
+    const action = tabs.length < 2 ? 0 : below(tabs.length < 4 ? 4 : 3) + (tabs.length < 4 ? 0 : 1);
+    if (action === 0) {
+      tabs.push((await openTab(context, link)).page);
+      ++counts.opened;
+    } else if (action === 1) {
+      await page?.context().close();
+      tabs.splice(at, 1);
+      ++counts.closed;
+    } else if (action === 2) {
+      await page?.reload();
+      ++counts.reloaded;
+    } else {
+      const devtools = await page?.context().newCDPSession(page);
+      await devtools?.send('Page.setWebLifecycleState', { state: 'frozen' });
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      await devtools?.send('Page.setWebLifecycleState', { state: 'active' });
+      ++counts.frozen;
+    }
+    if (performance.now() > (killTimes[0] ?? Infinity)) {
+      killTimes.shift();
+      // Rank 0 first, then the one that is rank 0 after it.
+      served.kill(counts.killed++);
+    }
+    await new Promise((resolve) => setTimeout(resolve, below(2000)));
+  }
+  // All that are left train together, with the same parameters: the ranks compare these every five steps, and end where they differ.
+  for (const page of tabs) await trainsOn(page, 12);
+  for (const [at, page] of tabs.entries()) await screenshot(page, `coming-and-going-tab${at}`);
+  assert.ok(served.runs, served.text);
+  assert.ok(counts.killed === 2, 'two native ranks were killed');
+  console.log(JSON.stringify(counts), served.text.match(/ranks go on/g)?.length ?? 0, 'changes');
+});
