@@ -119,9 +119,10 @@ Result<CollectiveTask> scatter_reduced(const char* name, ReduceOp op, ConstTenso
 }
 
 Result<CollectiveTask> all_gathered(const char* name, ConstTensorView input, TensorView output, std::optional<Counts> counts,
-                                    const WorldOptions& options) {
+                                    const WorldOptions& options, bool has_part_before = false) {
   Call call;
   call.kind = CollectiveKind::all_gather;
+  call.root = has_part_before ? 1 : 0;
   if (Status status = divide(name, {"input", input}, {"output", output}, true, counts, call, options); !status.ok()) return status;
   return make_task(std::move(call), input, output, options);
 }
@@ -168,6 +169,10 @@ Result<CollectiveTask> make_all_gather(ConstTensorView input, TensorView output,
 }
 Result<CollectiveTask> make_all_gather_v(ConstTensorView input, TensorView output, Counts counts, const WorldOptions& options) {
   return all_gathered("all_gather_v", input, output, counts, options);
+}
+
+Result<CollectiveTask> make_all_gather_of_rest(ConstTensorView input, TensorView output, Counts counts, const WorldOptions& options) {
+  return all_gathered("all_gather_v", input, output, counts, options, true);
 }
 
 Result<CollectiveTask> make_gather(ConstTensorView input, TensorView output, int root, const WorldOptions& options) {

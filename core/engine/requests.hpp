@@ -41,6 +41,8 @@ using Counts = std::span<const std::int64_t>;
 Result<CollectiveTask> make_reduce_scatter_v(ReduceOp op, ConstTensorView input, TensorView output, Counts counts,
                                              const WorldOptions& options);
 Result<CollectiveTask> make_all_gather_v(ConstTensorView input, TensorView output, Counts counts, const WorldOptions& options);
+/// The same where each rank's output has the part of the rank before it already. There are no guests.
+Result<CollectiveTask> make_all_gather_of_rest(ConstTensorView input, TensorView output, Counts counts, const WorldOptions& options);
 Result<CollectiveTask> make_gather_v(ConstTensorView input, TensorView output, Counts counts, int root, const WorldOptions& options);
 Result<CollectiveTask> make_scatter_v(ConstTensorView input, TensorView output, Counts counts, int root, const WorldOptions& options);
 Result<CollectiveTask> make_all_to_all_v(ConstTensorView input, TensorView output, Counts send_counts, Counts receive_counts,

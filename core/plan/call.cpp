@@ -63,6 +63,7 @@ std::string describe(const Call& call) {
     std::snprintf(divisor, sizeof divisor, "%.17g", call.divisor);
     text += std::string(", divided by ") + divisor;
   }
+  if (has_part_before(call)) text += ", without the parts of the ranks before";
   if (traits_of(call.kind).has_root) text += ", root " + std::to_string(call.root);
   return text + ", " + std::string(name_of(call.algorithm)) + ")";
 }

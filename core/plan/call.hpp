@@ -18,7 +18,7 @@ struct Call {
   DType dtype = DType::u8;
   ReduceOp op = ReduceOp::sum;
   Algorithm algorithm = Algorithm::exchange;
-  std::int32_t root = 0;   // used by kinds that have a root
+  std::int32_t root = 0;   // used by kinds that have a root; of an all_gather 1 if ranks have the part of the rank before them already
   std::uint64_t rows = 0;  // of the whole buffer; for gathers, scatter and all_to_all of one part or, with counts, of all parts
   std::uint64_t row_elements = 1;
   double divisor = 1.0;  // the owner of a part divides by it, once
@@ -36,6 +36,9 @@ std::optional<CollectiveKind> find_collective(std::string_view name) noexcept;
 
 /// Whether the ranks' calls may differ, so that each pair of ranks has to agree about its own two counts: all_to_all_v.
 inline bool is_pairwise(const Call& call) { return traits_of(call.kind).has_pair_counts && !call.counts.empty(); }
+
+/// Whether it is an all_gather in which each rank's output has the part of the rank before it from the start.
+inline bool has_part_before(const Call& call) { return call.kind == CollectiveKind::all_gather && call.root == 1; }
 
 /// The part of `call` that `peer` must agree on: the call itself or, if it is pairwise, the call with two counts: the rows that go to
 /// `peer` and the rows that come from it.

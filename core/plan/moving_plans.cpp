@@ -23,6 +23,25 @@ void direct_all_gather(PlanWriter& plan) {
   });
 }
 
+/// In these two each rank has the part of the rank before it, which it passes on in place of its own.
+void ring_all_gather_of_rest(PlanWriter& plan) {
+  const int steps = plan.size() - 2;
+  plan.with_neighbours(
+      [&] {
+        for (int s = 0; s < steps; ++s) plan.send(plan.part(Buffer::output, plan.at(-1 - s)), s == 0 ? kAtOnce : s - 1);
+      },
+      [&] {
+        for (int s = 0; s < steps; ++s) plan.receive(plan.part(Buffer::output, plan.at(-2 - s)));
+      });
+}
+
+void direct_all_gather_of_rest(PlanWriter& plan) {
+  plan.with_each_peer([&](int peer, int) {
+    if (peer != plan.at(1)) plan.send(plan.own_part(Buffer::input));
+    if (peer != plan.at(-1)) plan.receive(plan.part(Buffer::output, peer));
+  });
+}
+
 void flat_broadcast(PlanWriter& plan) {
   if (plan.is_root()) return plan.with_each_peer([&](int, int) { plan.send(plan.whole(Buffer::input)); });
   plan.with(plan.call().root);
@@ -46,7 +65,9 @@ void chain_broadcast(PlanWriter& plan) {
 
 void plan_all_gather(PlanWriter& plan) {
   plan.copy(plan.own_part(Buffer::input), plan.part(Buffer::output, plan.rank()));
-  plan.call().algorithm == Algorithm::ring ? ring_all_gather(plan) : direct_all_gather(plan);
+  const bool by_ring = plan.call().algorithm == Algorithm::ring;
+  if (has_part_before(plan.call())) return by_ring ? ring_all_gather_of_rest(plan) : direct_all_gather_of_rest(plan);
+  by_ring ? ring_all_gather(plan) : direct_all_gather(plan);
 }
 
 void plan_broadcast(PlanWriter& plan) {

@@ -75,10 +75,14 @@ void ShardMover::finish_reduce(ShardBucket& bucket, const Tree& shards) {
   take_back(bucket);
 }
 
-Result<CollectiveTask> ShardMover::start_gather(ShardBucket& bucket, const Tree& shards) {
+Result<CollectiveTask> ShardMover::start_gather(ShardBucket& bucket, const Tree& shards, const Tree* before) {
   lend(bucket);
   const simd::FloatEnvironment environment;
   bucket.pack_shards(shards, group_.rank, *group_.kernels);
+  if (before != nullptr) {
+    bucket.pack_shards(*before, (group_.rank + group_.size - 1) % group_.size, *group_.kernels);
+    return make_all_gather_of_rest(bucket.part(group_.rank), bucket.packed(), bucket.counts(), group_);
+  }
   return make_all_gather_v(bucket.part(group_.rank), bucket.packed(), bucket.counts(), group_);
 }
 
@@ -106,7 +110,7 @@ Procedure::Action ShardMove::next() {
 
 Procedure::Action ShardMove::start_next() {
   ShardBucket& bucket = buckets_[started_++];
-  return start(direction_ == Direction::reduce ? mover_.start_reduce(bucket, full_) : mover_.start_gather(bucket, shards_));
+  return start(direction_ == Direction::reduce ? mover_.start_reduce(bucket, full_) : mover_.start_gather(bucket, shards_, before_));
 }
 
 void ShardMove::finish_oldest() {

@@ -35,9 +35,10 @@ class ShardMover {
   TensorView on_reduced(ShardBucket& bucket) const;
   void finish_reduce(ShardBucket& bucket, const Tree& shards);
   ///@}
-  /// Gathers every rank's shards into the full tensors.
+  /// Gathers every rank's shards into the full tensors. `before` has the shards of the rank before this one, if every rank has those, which
+  /// then do not travel; else it is null.
   ///@{
-  Result<CollectiveTask> start_gather(ShardBucket& bucket, const Tree& shards);
+  Result<CollectiveTask> start_gather(ShardBucket& bucket, const Tree& shards, const Tree* before = nullptr);
   void finish_gather(ShardBucket& bucket, const Tree& full);
   ///@}
 
@@ -63,8 +64,11 @@ class ShardMove final : public Procedure {
                           const Tree& shards) {
     return {Direction::reduce, mover, replicas, buckets, full, shards};
   }
-  static ShardMove gather(ShardMover& mover, std::vector<ShardBucket>& buckets, const Tree& shards, const Tree& full) {
-    return {Direction::gather, mover, nullptr, buckets, full, shards};
+  static ShardMove gather(ShardMover& mover, std::vector<ShardBucket>& buckets, const Tree& shards, const Tree& full,
+                          const Tree* before = nullptr) {
+    ShardMove move{Direction::gather, mover, nullptr, buckets, full, shards};
+    move.before_ = before;
+    return move;
   }
   ///@}
   Action next() override;
@@ -85,6 +89,7 @@ class ShardMove final : public Procedure {
   std::vector<ShardBucket>& buckets_;
   const Tree& full_;
   const Tree& shards_;
+  const Tree* before_ = nullptr;            // see ShardMover::start_gather()
   std::size_t started_ = 0, finished_ = 0;  // buckets
   Awaited awaited_ = Awaited::nothing;
 };

@@ -35,6 +35,7 @@ struct ElasticFsdp::Full final : State {
     in_world->gathers = make_buckets(parameters, rows.layout(), options.communication_size, std::nullopt);
   }
   void gather() override;
+  bool has_rows_of_rank_before() const;
   void add_parameters(Checkpoint& checkpoint, std::string_view name) override { checkpoint.add(name, parameters); }
   std::optional<double> average(const Tree& gradients, double factor);
 
@@ -60,10 +61,22 @@ std::optional<double> ElasticFsdp::Full::average(const Tree& gradients, double f
   return clip();
 }
 
+/// Whether every rank is the second holder of the one before it.
+bool ElasticFsdp::Full::has_rows_of_rank_before() const {
+  const RowSpread& spread = rows.spread();
+  for (int rank = 0; rank < spread.ranks(); ++rank)
+    if (spread.holder(rank, 1) != (rank + 1) % spread.ranks()) return false;
+  return !rows.group().shared().options().topology.has_guests();
+}
+
 void ElasticFsdp::Full::gather() {
   if (rows.are_whole()) return;
-  ShardMove move = ShardMove::gather(in_world->mover, in_world->gathers, rows.parts().front().parameters, parameters);
-  in_world->driver.drive(move);
+  const Tree* before = has_rows_of_rank_before() ? &rows.parts()[1].parameters : nullptr;
+  // Of two ranks each has computed all rows.
+  if (before == nullptr || rows.group().size() > 2) {
+    ShardMove move = ShardMove::gather(in_world->mover, in_world->gathers, rows.parts().front().parameters, parameters, before);
+    in_world->driver.drive(move);
+  }
   rows.set_whole();
 }
 

@@ -62,6 +62,7 @@ class HeldRows {
   void update();
 
   Group& group() { return group_; }
+  const Group& group() const { return group_; }
   Stream stream() const { return options_.stream; }
   const Tree& outline() const { return outline_; }
   const RowSpread& spread() const { return spread_; }

@@ -34,6 +34,11 @@ class Replay {
       auto& input = state.memory[Buffer::input];
       for (std::size_t i = 0; i < input_bytes(rank); ++i) input.push_back(unit(rank, i));
       state.memory[Buffer::output].assign(output_bytes(rank), {});
+      if (has_part_before(call)) {
+        const int before = (rank + size - 1) % size;
+        for (std::size_t i = 0; i < input_bytes(before); ++i)
+          state.memory[Buffer::output][rows_of_rank(before).begin * width() + i] = unit(before, i);
+      }
       state.memory[Buffer::scratch].assign(state.plan.scratch_bytes, {});
       if (state.plan.copy_from.bytes > 0) write(state, state.plan.copy_to, read(state, state.plan.copy_from));
       for (const PeerSteps& steps : state.plan.peers) {
@@ -351,6 +356,12 @@ TEST_CASE("the plans of parts put every part in its place") {
             call.algorithm = algorithm;
             replay(call, size, false);
           }
+        }
+        call.kind = Kind::all_gather;
+        call.root = 1;
+        for (const auto algorithm : {Algorithm::direct, Algorithm::ring}) {
+          call.algorithm = algorithm;
+          replay(call, size, false);
         }
         call.algorithm = Algorithm::direct;
         for (call.root = 0; call.root < size; ++call.root) {
