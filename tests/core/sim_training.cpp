@@ -19,7 +19,7 @@ constexpr std::int64_t kTakenBack = -77'777;
 /// Steps that follow one another at once, and the pause between later ones: faults come early, and waiting for timers shall be cheap.
 constexpr std::size_t kEagerSteps = 24;
 constexpr Duration kPause = Duration::milliseconds(250);
-constexpr std::uint64_t kMostEvents = 500'000;  // of ranks that come into one epoch after the other without end
+constexpr std::uint64_t kMostEvents = 100'000;  // of ranks that come into one epoch after the other without end
 constexpr Duration kDeafness = Duration::seconds(20);
 
 EpochsOptions with_faults(EpochsOptions options, BrokenTrainer broken) {
