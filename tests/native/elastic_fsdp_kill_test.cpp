@@ -1,6 +1,5 @@
 // Processes that hold rows of sharded state are killed, in each phase of a step. What is left is compared, step for step and bit for bit,
 // with FSDP that nobody disturbs.
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,7 +13,6 @@
 #include <ringlet/ringlet.hpp>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "sim/sim_random.hpp"
@@ -66,14 +64,6 @@ struct Crew {
 };
 
 struct Stopped {};
-
-void die_after(std::chrono::nanoseconds delay) {
-  std::thread([end = std::chrono::steady_clock::now() + delay] {
-    while (std::chrono::steady_clock::now() < end) {
-    }
-    ::kill(::getpid(), SIGKILL);
-  }).detach();
-}
 
 /// Trains until it is told to stop, in all processes after the same step.
 void work(Group group, Diary& diary, Crew& crew, const Way& way) {

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 namespace ringlet::test {
 
@@ -73,6 +74,14 @@ int exit_code_of(::pid_t pid) {
   int status = 0;
   if (::waitpid(pid, &status, 0) != pid) throw std::runtime_error("no process " + std::to_string(pid));
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+void die_after(std::chrono::nanoseconds delay) {
+  std::thread([end = std::chrono::steady_clock::now() + delay] {
+    while (std::chrono::steady_clock::now() < end) {
+    }
+    ::kill(::getpid(), SIGKILL);
+  }).detach();
 }
 
 bool wait_until(const std::function<bool()>& holds) {

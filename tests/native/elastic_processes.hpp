@@ -36,6 +36,9 @@ constexpr int kLeftOut = 3;
 /// Waits for the end of a process; -1 where a signal has ended it.
 int exit_code_of(::pid_t pid);
 
+/// Kills this process after that time, which another thread spends counting, since a sleep would be too coarse.
+void die_after(std::chrono::nanoseconds delay);
+
 /// Waits until it holds; false after a minute.
 bool wait_until(const std::function<bool()>& holds);
 

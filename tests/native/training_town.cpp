@@ -10,7 +10,6 @@
 #include <iterator>
 #include <mutex>
 #include <ringlet/ringlet.hpp>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -63,14 +62,6 @@ struct Model {
 };
 
 struct Stopped {};
-
-void die_after(std::chrono::nanoseconds delay) {
-  std::thread([end = std::chrono::steady_clock::now() + delay] {
-    while (std::chrono::steady_clock::now() < end) {
-    }
-    ::kill(::getpid(), SIGKILL);
-  }).detach();
-}
 
 ElasticTrainerOptions options_of(const TownTraining& training) {
   ElasticTrainerOptions options;
