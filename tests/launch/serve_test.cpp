@@ -69,7 +69,10 @@ TEST_CASE("serve tells mistakes with their value") {
       {{"--wait", "-1"}, "--wait -1: give seconds"},
       {{"--wait", "0"}, "--wait 0: give some time"},
       {{"--env", "RINGLET_GUESTS=1"}, "RINGLET_GUESTS=1"},
-      {{"--elastic"}, "--elastic"},
+      {{"--elastic", "--no-elastic"}, "--no-elastic and --elastic: give one of them"},
+      {{"--no-elastic", "--restarts", "2"}, "--restarts goes with --elastic"},
+      {{"--elastic", "3:2"}, "--elastic 3:2: write it as MIN:MAX"},
+      {{"--elastic", "2:4", "-n", "5"}, "--elastic 2:4: the job begins with 5 ranks"},
       {{"--env", "RINGLET_TOKEN=a-token-that-others-see"}, "--env RINGLET_TOKEN: other users see the command line"},
   };
   for (const auto& [options, told] : mistakes) {

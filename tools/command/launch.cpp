@@ -42,12 +42,6 @@ Exit codes: 0 if all ranks exited with 0 (with --elastic: if one did), else that
 126 or 127 if PROGRAM cannot be run, 128 + signal after SIGINT or SIGTERM, 2 for a mistake on the command line or in the hostfile,
 1 if a host cannot be used or is lost.)";
 
-std::optional<std::string> check_bounds(const LaunchLine& line, const RankBounds& bounds) {
-  const int ranks = line.options.world_size;
-  if (ranks >= bounds.least && ranks <= bounds.most) return std::nullopt;
-  return fmt::format("--elastic {}: the job begins with {} ranks; give -n within these bounds", *line.elastic, ranks);
-}
-
 std::optional<std::string> convert(LaunchLine& line, const HostsLine& hosts, std::optional<int> ranks, launch::HostsPlan& plan) {
   if (auto mistake = convert_hosts_line(hosts, ranks, plan)) return mistake;
   RankBounds bounds;

@@ -71,6 +71,12 @@ std::optional<std::string> convert_elastic(const JobLine& line, RankBounds& boun
   return std::nullopt;
 }
 
+std::optional<std::string> check_bounds(const LaunchLine& line, const RankBounds& bounds) {
+  const int ranks = line.options.world_size;
+  if (ranks >= bounds.least && ranks <= bounds.most) return std::nullopt;
+  return fmt::format("--elastic {}: the job begins with {} ranks; give -n within these bounds", *line.elastic, ranks);
+}
+
 void declare_launch_options(CLI::App& app, LaunchLine& line) {
   declare_job_options(app, line);
   app.add_option("--cwd", line.options.directory, "Directory in which the ranks run (a relative PROGRAM is looked up there)")

@@ -37,7 +37,7 @@ std::uint32_t terminal_columns();
 
 /// Declares what is in JobLine.
 void declare_job_options(CLI::App& app, JobLine& line);
-/// Declares --elastic and --restarts, which `serve` has not: it is elastic unless it is told otherwise.
+/// Declares --elastic and --restarts.
 void declare_elastic_option(CLI::App& app, JobLine& line);
 /// Declares all options but the number of ranks.
 void declare_launch_options(CLI::App& app, LaunchLine& line);
@@ -54,6 +54,8 @@ std::optional<std::string> check_ranks(const char* name, int ranks);
 
 /// Reads the bounds of --elastic; returns a sentence where they are none, or where --restarts cannot be.
 std::optional<std::string> convert_elastic(const JobLine& line, RankBounds& bounds);
+/// Returns a sentence where the job would not begin within the bounds.
+std::optional<std::string> check_bounds(const LaunchLine& line, const RankBounds& bounds);
 
 /// Bring the values into the form of a job, or of the launcher; return a sentence where one is wrong.
 std::optional<std::string> convert_job_line(const JobLine& line, job::JobOptions& job);

@@ -30,7 +30,8 @@ constexpr char kServeFooter[] = R"(Example:
 
 Prints a link, and a QR code of it, that phones and computers on the same network open in a browser; when the wanted number is there,
 all train together. From then on browsers come and go: those that come later join at the next step, and where one goes, or a rank is
-lost, the others go on, if PROGRAM can (docs/elastic.md); with --no-elastic the job ends then.
+lost, the others go on, if PROGRAM can (docs/elastic.md); with --no-elastic the job ends then. With --elastic MIN:MAX ranks that fail
+are started again, as by `ringlet launch`; bounds are for ranks, not for browsers.
 
 The link holds the group's token: whoever has it may join. It is taken from RINGLET_TOKEN or RINGLET_TOKEN_FILE, or made afresh. The ranks
 get what `ringlet launch` gives them, and RINGLET_GUESTS, RINGLET_LISTEN, RINGLET_TOKEN and RINGLET_CONNECT_TIMEOUT_MS.
@@ -42,6 +43,7 @@ constexpr int kMaxGuests = 256;
 struct ServeLine {
   LaunchLine launch;
   std::optional<std::string> page;
+  std::optional<int> ranks;
   double wait_seconds = 3600;
   bool qr = false;
   bool no_elastic = false;
@@ -52,7 +54,7 @@ void declare(CLI::App& app, ServeLine& line) {
   options.guests = 1;
   options.listen_at = {"0.0.0.0", 7000};
   app.footer(kServeFooter);
-  app.add_option("-n,--ranks", options.world_size, "How many ranks to start on this machine")->capture_default_str();
+  app.add_option("-n,--ranks", line.ranks, "How many ranks to start on this machine; default: MAX of --elastic, else 1");
   app.add_option("-b,--browsers", options.guests, "How many browser tabs to wait for")->capture_default_str();
   app.add_option("-p,--port", options.listen_at.port, "Where rank 0 listens; 0: any port that is free")->capture_default_str();
   app.add_option("--host", options.listen_at.host, "The numeric address to listen on; 0.0.0.0: all of this machine's")
@@ -62,6 +64,20 @@ void declare(CLI::App& app, ServeLine& line) {
   app.add_flag("--no-elastic", line.no_elastic, "Take nobody once all are there, and end the job when a browser or a rank is lost");
   app.add_flag("--qr", line.qr, "Print the QR code even where no terminal shows it");
   declare_launch_options(app, line.launch);
+  declare_elastic_option(app, line.launch);
+}
+
+/// A group with browsers is elastic unless it is told otherwise.
+std::optional<std::string> choose_ranks(ServeLine& line) {
+  LaunchLine& launch = line.launch;
+  if (line.no_elastic && launch.elastic) return "--no-elastic and --elastic: give one of them";
+  if (!line.no_elastic && !launch.elastic) launch.elastic.emplace();
+  RankBounds bounds;
+  if (auto mistake = convert_elastic(launch, bounds)) return mistake;
+  const bool bounded = launch.elastic && !launch.elastic->empty();
+  launch.options.world_size = line.ranks.value_or(bounded ? bounds.most : 1);
+  if (auto mistake = check_ranks("-n", launch.options.world_size)) return mistake;
+  return check_bounds(launch, bounds);
 }
 
 std::vector<std::byte> choose_page(const std::optional<std::string>& folder) {
@@ -112,9 +128,8 @@ int run_serve(Arguments arguments) {
                "ringlet serve");
   declare(app, line);
   if (const auto over = parse_program_line(app, arguments, "-b 2 -- ./train", line.launch)) return *over;
-  if (!line.no_elastic) line.launch.elastic.emplace();
   Duration wait;
-  std::optional<std::string> mistake = check_ranks("-n", options.world_size);
+  std::optional<std::string> mistake = choose_ranks(line);
   if (!mistake) mistake = convert_launch_line(line.launch);
   if (!mistake && (options.guests < 1 || options.guests > kMaxGuests))
     mistake = fmt::format("--browsers {}: the number of browsers must be from 1 to {}; `ringlet launch` does without", options.guests,

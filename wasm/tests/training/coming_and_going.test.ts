@@ -86,6 +86,21 @@ test('a native rank that is killed, rank 0 too, is let go, and the tabs go on', 
   assert.equal(await served.exitCode, 0, served.text);
 });
 
+test('native ranks that are killed are started again, and the link stays', async (context) => {
+  const { served, link, tabs } = await begin(context, { ranks: 2, browsers: 1, steps: 600, bounds: '1:2' });
+  const [page] = tabs as [Page];
+  for (const rank of [0, 1]) {
+    served.kill(rank);
+    await served.says(new RegExp(`rank ${rank} [^\\n]* is started again`));
+    // Both native ranks and the tab are one group again.
+    await served.says(new RegExp(`(epoch \\d+: 3 ranks, [^]*){${rank + 1}}`));
+    await trainsOn(page, 3);
+  }
+  const { page: comes } = await openTab(context, link);
+  await trainsOn(comes, 3);
+  await endsWell(served, [page, comes]);
+});
+
 test('a tab that stood still is left out, says so when it wakes, and comes back', async (context) => {
   // This test has a browser of its own, because it stops the processes of its pages, like a phone that goes to sleep.
   const sleeper = await startChromium();

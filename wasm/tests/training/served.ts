@@ -17,6 +17,8 @@ export interface ServeOptions {
   readonly heartbeatTimeout?: number;
   /** Whether the training goes on when a rank is lost; by default true. */
   readonly elastic?: boolean;
+  /** The least and the largest number of native ranks, such as 1:2: those that fail are started again. */
+  readonly bounds?: string;
 }
 
 /** A run of native ranks that wait for browsers and train with them. */
@@ -39,7 +41,7 @@ export class Served {
     });
   }
 
-  static start({ ranks, browsers, steps, heartbeatTimeout = 10_000, elastic = true }: ServeOptions): Served {
+  static start({ ranks, browsers, steps, heartbeatTimeout = 10_000, elastic = true, bounds }: ServeOptions): Served {
     const folder = mkdtempSync(join(tmpdir(), 'ringlet-training-'));
     const text = join(folder, 'text.txt');
     writeFileSync(text, 'The quick brown fox jumps over the lazy dog, and the dog sleeps on. '.repeat(400));
@@ -56,6 +58,7 @@ export class Served {
       '--page',
       pageFolder,
       ...(elastic ? [] : ['--no-elastic']),
+      ...(bounds === undefined ? [] : ['--elastic', bounds]),
     ];
     const train = [
       join(programs, 'train_text'),
@@ -80,7 +83,11 @@ export class Served {
 
   /** Waits for the link that is printed for browsers. */
   async link(): Promise<string> {
-    const pattern = /http:\/\/127\.0\.0\.1:\d+\/#token=\S+/;
+    return this.says(/http:\/\/127\.0\.0\.1:\d+\/#token=\S+/);
+  }
+
+  /** Waits until something like this has been printed, and returns it. */
+  async says(pattern: RegExp): Promise<string> {
     await this.#until(() => pattern.test(this.text));
     return pattern.exec(this.text)?.[0] ?? '';
   }
