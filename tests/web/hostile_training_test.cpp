@@ -27,8 +27,9 @@ constexpr int kNatives = 2, kGuests = 2;
 /// `ringlet serve` with native ranks that train, and guests over WebSockets that train with them, as threads.
 class Training {
  public:
-  Training()
-      : process_({"serve", "-n", std::to_string(kNatives), "-b", std::to_string(kGuests), "-p", "0", "--host", "127.0.0.1", "--page",
+  /// `option` is one of serve's.
+  explicit Training(const std::string& option = "--elastic")
+      : process_({"serve", "-n", std::to_string(kNatives), "-b", std::to_string(kGuests), "-p", "0", "--host", "127.0.0.1", option, "--page",
                   page_with_index(page_), "--", RINGLET_TRAINING_RANK}) {
     process_.wait_for_stderr("#token=");
     std::smatch link;
@@ -207,7 +208,6 @@ TEST_CASE("hostile clients are thrown out while ranks train, and change nothing 
 
     expect_refusal(training, "", "token");
     expect_refusal(training, "another token, which is wrong", "token");
-    expect_refusal(training, training.token(), "complete");
 
     Assault flood(training.port());
     begin_flood(flood);
@@ -233,4 +233,10 @@ TEST_CASE("hostile clients are thrown out while ranks train, and change nothing 
   const bool same = undisturbed.result() == attacked;
   CHECK(same);
   if (same) campaign.goes_well(kConnections);
+}
+
+TEST_CASE("a guest that comes too late to a group that is not elastic is told so") {
+  Training training("--no-elastic");
+  expect_refusal(training, training.token(), "complete");
+  CHECK(training.takes_a_step());
 }
