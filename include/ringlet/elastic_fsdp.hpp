@@ -79,14 +79,15 @@ class ElasticShards {
   /// The bytes of the optimizer's state that this rank holds, as first and as second holder.
   std::size_t state_bytes() const noexcept;
 
- protected:
+ private:
+  friend class ElasticFsdp;
+  friend class ElasticFullyShard;
+  friend class ElasticTrainer;
   struct State;
   explicit ElasticShards(std::unique_ptr<State> state);
   ~ElasticShards();
-  const std::unique_ptr<State> state_;
 
- private:
-  friend class ElasticTrainer;
+  const std::unique_ptr<State> state_;
 };
 
 /// FSDP's optimizer step over full parameters, as FsdpUpdater, in an elastic group.

@@ -79,7 +79,7 @@ class Steady {
 TEST_CASE("guests come to a group that runs, go, and come again") {
   for (const int natives : {1, 2}) {
     CAPTURE(natives);
-    std::atomic<bool> first_leaves{false}, second_leaves{false}, never{false};
+    std::atomic<bool> first_leaves{false}, never{false};
     std::list<Process> guests;
     run_elastic(natives, [&](Group& world) {
       const bool leads = world.rank() == 0;

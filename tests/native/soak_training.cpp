@@ -222,7 +222,7 @@ class Soak {
 
 /// Returns the exit code where the program is to end at once, or -1.
 int read_arguments(int count, char** arguments, Options& options) {
-  for (int i = 1; i < count; ++i) {
+  for (int i = 1; i < count; i += 2) {
     const std::string name = arguments[i];
     if (name == "--help" || name == "-h") {
       std::fputs(kUsage, stdout);
@@ -238,7 +238,6 @@ int read_arguments(int count, char** arguments, Options& options) {
       options.duration = std::chrono::seconds(value);
     else
       options.seed = value;
-    ++i;
   }
   return -1;
 }
