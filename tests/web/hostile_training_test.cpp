@@ -29,8 +29,8 @@ class Training {
  public:
   /// `option` is one of serve's.
   explicit Training(const std::string& option = "--elastic")
-      : process_({"serve", "-n", std::to_string(kNatives), "-b", std::to_string(kGuests), "-p", "0", "--host", "127.0.0.1", option, "--page",
-                  page_with_index(page_), "--", RINGLET_TRAINING_RANK}) {
+      : process_({"serve", "-n", std::to_string(kNatives), "-b", std::to_string(kGuests), "-p", "0", "--host", "127.0.0.1", option,
+                  "--page", page_with_index(page_), "--", RINGLET_TRAINING_RANK}) {
     process_.wait_for_stderr("#token=");
     std::smatch link;
     const std::string told = process_.err();
