@@ -25,8 +25,7 @@ std::string name_for_people() {
 }
 
 void use_ticket(const wire::Ticket& ticket, WorldConfig& config) {
-  if (ticket.world_size > static_cast<std::uint32_t>(kMaxWorldSize) || ticket.policy >= kPlacementPolicyCount ||
-      ticket.rank + ticket.guests >= ticket.world_size + 1 || ticket.page_port > 65'535)
+  if (ticket.world_size > static_cast<std::uint32_t>(kMaxWorldSize) || ticket.policy >= kPlacementPolicyCount || ticket.page_port > 65'535)
     throw_if_failed({Errc::protocol_error, "the group gives this process rank " + std::to_string(ticket.rank) + " of " +
                                                std::to_string(ticket.world_size) + " with the placement policy " +
                                                std::to_string(ticket.policy) + ", which this version does not know"});

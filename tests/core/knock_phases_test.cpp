@@ -151,9 +151,10 @@ TEST_CASE("a ticket that makes no sense, another token and another version end t
   wire::Ticket host = ticket_for(1, 2), rank = ticket_for(2, 2), port = ticket_for(1, 2), zero = ticket_for(0, 2);
   host.host = "not a host";
   port.port = 65'536;
-  wire::Ticket silent = ticket_for(1, 2);
+  wire::Ticket silent = ticket_for(1, 2), crowded = ticket_for(1, 2);
+  crowded.guests = 0xFFFF'FFFF;
   silent.heartbeat_timeout_ms = 0;
-  for (const wire::Ticket& ticket : {host, rank, port, zero, silent}) {
+  for (const wire::Ticket& ticket : {host, rank, port, zero, silent, crowded}) {
     Stage stage(world_options(0, 1));
     Stage::Other& door = stage.add_listener();
     KnockingStage process(stage, {address_of(door)});
