@@ -23,7 +23,14 @@ constexpr ringlet_init_options kInitDefaults{.struct_size = sizeof(ringlet_init_
                                              .heartbeat_timeout_ms = 0,
                                              .elastic = -1,
                                              .join = nullptr,
-                                             .door = nullptr};
+                                             .door = nullptr,
+                                             .token = nullptr,
+                                             .listen = nullptr,
+                                             .advertise = nullptr,
+                                             .interfaces = nullptr,
+                                             .encrypt = -1,
+                                             .guests = -1,
+                                             .listen_fd = -1};
 
 ringlet::InitOptions init_options_of(const ringlet_init_options& given) {
   ringlet::InitOptions options;
@@ -39,6 +46,13 @@ ringlet::InitOptions init_options_of(const ringlet_init_options& given) {
   if (given.elastic != -1) options.elastic = given.elastic != 0;
   if (given.join != nullptr) options.join = given.join;
   if (given.door != nullptr) options.door = given.door;
+  if (given.token != nullptr) options.token = given.token;
+  if (given.listen != nullptr) options.listen = given.listen;
+  if (given.advertise != nullptr) options.advertise = given.advertise;
+  if (given.interfaces != nullptr) options.interfaces = given.interfaces;
+  if (given.encrypt != -1) options.encrypt = given.encrypt != 0;
+  if (given.guests != -1) options.guests = given.guests;
+  if (given.listen_fd != -1) options.listen_fd = given.listen_fd;
   return options;
 }
 

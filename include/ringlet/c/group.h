@@ -41,6 +41,13 @@ typedef struct ringlet_init_options {
   int32_t elastic;              /**< 1 or 0; -1 is unset: RINGLET_ELASTIC, else 0: the group survives the loss of ranks; alike on all */
   const char* join;             /**< NULL is unset: RINGLET_JOIN, doors of a group that runs, host:port,...: joins that one */
   const char* door;             /**< NULL is unset: RINGLET_DOOR, host or host:port where processes knock that want to join */
+  const char* token;            /**< NULL is unset: RINGLET_TOKEN, then the file RINGLET_TOKEN_FILE; 16 characters at least */
+  const char* listen;           /**< NULL is unset: RINGLET_LISTEN, host or host:port where this rank listens */
+  const char* advertise;        /**< NULL is unset: RINGLET_ADVERTISE, addresses that the others are told instead of its own, by commas */
+  const char* interfaces;       /**< NULL is unset: RINGLET_INTERFACES, "eth0,eth1": only these; "!wlan0": all but these */
+  int32_t encrypt;              /**< 1 or 0; -1 is unset: RINGLET_ENCRYPT, else 1 where there is a token; alike on all */
+  int32_t guests;               /**< -1 is unset: RINGLET_GUESTS, else 0: how many ranks are browsers */
+  int32_t listen_fd;            /**< -1 is unset; a socket that listens at `coordinator`, of rank 0; a duplicate is used */
 } ringlet_init_options;
 /** Fills in the defaults; struct_size must be `sizeof *options`. */
 RINGLET_API int32_t ringlet_init_options_init(ringlet_init_options* options, size_t struct_size);
