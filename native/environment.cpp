@@ -271,8 +271,7 @@ WorldConfig make_world_config(const InitOptions& options, const Variables& varia
   Settings settings;
   const Variables nothing_is_set = [](std::string_view) { return std::nullopt; };
   const auto unless = [&](bool other_way) -> const Variables& { return other_way ? nothing_is_set : variables; };
-  settings.join =
-      text_setting(options.join, "InitOptions::join", unless(options.coordinator || options.hostfile), {"RINGLET_JOIN"});
+  settings.join = text_setting(options.join, "InitOptions::join", unless(options.coordinator || options.hostfile), {"RINGLET_JOIN"});
   const bool elastic = settings.join || switch_setting(options.elastic, variables, "RINGLET_ELASTIC", false);
   config.options.elastic = elastic;
   if (elastic) config.options.heartbeat_timeout = kElasticHeartbeatTimeout;
@@ -281,6 +280,7 @@ WorldConfig make_world_config(const InitOptions& options, const Variables& varia
   config.options.warn_after =
       duration_setting(options.warn_after, "InitOptions::warn_after", variables, "RINGLET_WARN_MS", config.options.warn_after, 0);
   config.on_delay = options.on_delay;
+  config.interrupted = options.interrupted;
   config.on_split = on_split(options, variables);
   config.peer_memory = switch_setting(options.peer_memory, variables, "RINGLET_PEER_MEMORY", config.peer_memory);
   config.status = switch_setting(options.status, variables, "RINGLET_STATUS", config.status);
@@ -308,7 +308,8 @@ WorldConfig make_world_config(const InitOptions& options, const Variables& varia
     refuse(fmt::format("both {} and {} are set; they are two ways to meet, keep one", settings.coordinator->name, settings.hostfile->name));
   if (options.listen_fd && (settings.join || settings.hostfile || !settings.coordinator))
     refuse(
-        "InitOptions::listen_fd is the socket of rank 0 of a group that meets by a coordinator; set InitOptions::coordinator to its address");
+        "InitOptions::listen_fd is the socket of rank 0 of a group that meets by a coordinator; set InitOptions::coordinator to its "
+        "address");
   if (settings.join)
     use_join(options, settings, variables, config);
   else if (settings.hostfile)

@@ -30,7 +30,9 @@ constexpr ringlet_init_options kInitDefaults{.struct_size = sizeof(ringlet_init_
                                              .interfaces = nullptr,
                                              .encrypt = -1,
                                              .guests = -1,
-                                             .listen_fd = -1};
+                                             .listen_fd = -1,
+                                             .interrupted = nullptr,
+                                             .interrupted_context = nullptr};
 
 ringlet::InitOptions init_options_of(const ringlet_init_options& given) {
   ringlet::InitOptions options;
@@ -53,6 +55,8 @@ ringlet::InitOptions init_options_of(const ringlet_init_options& given) {
   if (given.encrypt != -1) options.encrypt = given.encrypt != 0;
   if (given.guests != -1) options.guests = given.guests;
   if (given.listen_fd != -1) options.listen_fd = given.listen_fd;
+  if (given.interrupted != nullptr)
+    options.interrupted = [ask = given.interrupted, context = given.interrupted_context] { return ask(context) != 0; };
   return options;
 }
 
@@ -157,6 +161,8 @@ int32_t ringlet_group_algorithm(const ringlet_group* group, const char* operatio
   });
 }
 
+void ringlet_leave_all(void) { ringlet::leave_all(); }
+
 int32_t ringlet_work_wait(ringlet_work* work) {
   return guarded(__func__, [&] { value_of(work, "work").wait(); });
 }
@@ -176,6 +182,15 @@ int32_t ringlet_work_wait_for(ringlet_work* work, int64_t timeout_ms, int32_t* d
 
 int32_t ringlet_work_done(const ringlet_work* work, int32_t* done) {
   return guarded(__func__, [&] { *required(done, "done") = value_of(work, "work").done() ? 1 : 0; });
+}
+
+int32_t ringlet_work_on_done(ringlet_work* work, ringlet_done_function function, void* context) {
+  return guarded(__func__, [&] {
+    required(function, "function");
+    value_of(work, "work").on_done([function, context](const ringlet::Status& status) {
+      function(context, guarded("ringlet_work_on_done", [&] { throw_if_failed(status); }));
+    });
+  });
 }
 
 void ringlet_work_free(ringlet_work* work) { delete work; }

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <ringlet/error.hpp>
@@ -52,6 +53,10 @@ class [[nodiscard]] Work {
   bool done() const;
   /// Waits until the operation has ended and returns its status; throws nothing.
   Status status();
+  /// Calls `function` once, with the operation's status, when the operation has ended, or soon if it has already; also if this work is gone
+  /// by then. It runs on a thread that this process has for such calls alone, one after the other, and may use this library there, but may
+  /// not throw; while it blocks, others wait. May be called several times.
+  void on_done(std::function<void(const Status&)> function);
 
  private:
   std::shared_ptr<native::SharedGroup> group_;
@@ -299,5 +304,10 @@ bool is_available(std::string_view backend = "any") noexcept;
 /// configuration always throws `InvalidArgument`, naming what is missing. Throws `Timeout`, `PeerLost` or `ProtocolError` if the meeting
 /// fails.
 Group init(const InitOptions& options = {});
+
+/// Leaves all groups of other ranks that this process has, as Group::leave() does, and waits a moment for the others to read that. Happens
+/// by itself when the process ends by exit() or returns from main(), so that a rank that is ready first is no loss for the others; for
+/// languages in which `InitOptions` hold functions that may not be called any more then.
+void leave_all() noexcept;
 
 }  // namespace ringlet

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <ringlet/delay.hpp>
 #include <string>
@@ -27,7 +28,7 @@ struct InitOptions {
   /// A socket that listens already, of rank 0 and with `coordinator`: the others meet it there. init() uses a duplicate, and closes neither
   /// this one nor what others have of it. Default: RINGLET_COORDINATOR_FD where the coordinator is that of the environment, else a new one.
   std::optional<int> listen_fd{};
-  std::optional<std::string> hostfile{};     ///< RINGLET_HOSTFILE, then MLX_HOSTFILE: a JSON list of each rank's list of addresses
+  std::optional<std::string> hostfile{};  ///< RINGLET_HOSTFILE, then MLX_HOSTFILE: a JSON list of each rank's list of addresses
   /// RINGLET_LISTEN: where this rank listens, host or host:port. Default: all usable interfaces, or loopback if the coordinator is there.
   std::optional<std::string> listen{};
   /// RINGLET_ADVERTISE: the addresses that other ranks are told, host or host:port, separated by commas, if they are not this machine's own
@@ -67,6 +68,11 @@ struct InitOptions {
   std::optional<std::string> door{};
   /// The function that gets the warnings. If unset, they are printed to stderr.
   DelayHandler on_delay{};
+  /// Is asked by a thread that waits in init() or in a call of the group, or of a group that comes from it, at least ten times a second,
+  /// whether to stop waiting: for languages in which signals are to end a call. It is asked on that thread; it may not throw, nor call this
+  /// library. Once it returns true, the call throws `Cancelled`, and so do all others of the world, on all ranks: after that there is
+  /// reform(), if the world is elastic. In reform() itself it ends the wait alone. Destructors do not ask.
+  std::function<bool()> interrupted{};
   /// RINGLET_HEARTBEAT_TIMEOUT_MS, default 10 s, 4 s if elastic: silence after which a peer is lost
   std::optional<std::chrono::milliseconds> heartbeat_timeout{};
 };
