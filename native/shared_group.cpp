@@ -203,6 +203,24 @@ std::shared_ptr<SharedGroup> SharedGroup::split(const CallOptions& call, int col
   return made != nullptr ? std::shared_ptr<SharedGroup>(new SharedGroup(world_, core_, *made)) : nullptr;
 }
 
+std::shared_ptr<SharedGroup> SharedGroup::create(const CallOptions& call, std::vector<int> ranks, int tag) {
+  throw_if_failed(check_creation(ranks, tag, options()));
+  CreateTask task;
+  task.ranks = std::move(ranks);
+  task.tag = tag;
+  task.timeout = options().operation_timeout;
+  throw_if_failed(check_call(call, task.timeout));
+  WorkState state;
+  GroupEngine* made = nullptr;
+  task.completion = [&](const Status& status, GroupEngine* engine) {
+    made = engine;
+    finish(driver(), state, status);
+  };
+  driver().run_until([&] { core_.create(engine_, std::move(task)); }, state.done, interruption_);
+  throw_if_failed(state.status);
+  return std::make_shared<SharedGroup>(world_, core_, *made);
+}
+
 }  // namespace ringlet::native
 
 namespace ringlet {

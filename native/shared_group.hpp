@@ -91,6 +91,9 @@ class SharedGroup : public std::enable_shared_from_this<SharedGroup> {
   /// Returns null where `color` is negative.
   std::shared_ptr<SharedGroup> split(const CallOptions& call, int color, int key);
 
+  /// See Group's.
+  std::shared_ptr<SharedGroup> create(const CallOptions& call, std::vector<int> ranks, int tag);
+
   // Of an elastic world; see Group's.
   bool elastic() const { return world_->elastic(); }
   int world_size() const { return core_.options().size; }

@@ -106,6 +106,13 @@ int32_t ringlet_group_split(ringlet_group* group, int32_t color, int32_t key, co
   });
 }
 
+int32_t ringlet_group_create(ringlet_group* group, const int32_t* ranks, size_t count, int32_t tag, const ringlet_call_options* options,
+                             ringlet_group** part) {
+  return guarded(__func__, [&] {
+    give(part, "part", [&] { return value_of(group, "group").create(array_of(ranks, count, "ranks"), tag, call_options(options)); });
+  });
+}
+
 int32_t ringlet_group_epoch(const ringlet_group* group, uint32_t* epoch) {
   return guarded(__func__, [&] { *required(epoch, "epoch") = value_of(group, "group").epoch(); });
 }

@@ -112,6 +112,12 @@ class Group {
   /// its ranks have left it. Beyond that all ranks get `InvalidArgument`, and this group stays usable.
   std::optional<Group> split(int color, int key = -1, const CallOptions& options = {}) const;
 
+  /// Forms a group of these ranks of this group, in this order. They alone call it, all with the same ranks and tag; the others take no
+  /// part and need not know. Calls with the same tag that have members in common come in the same order on all of them; those with
+  /// different tags, 0 to 1023, may overlap. The timeout holds for each of its two rounds. Members whose ranks differ get `MismatchError`,
+  /// and this group stays usable.
+  Group create(std::span<const int> ranks, int tag = 0, const CallOptions& options = {}) const;
+
   /// Reduces `values` over all ranks, in place; every rank gets the same bits. Dtype and element count are the same on all ranks.
   ///@{
   void all_sum(TensorView values, const CallOptions& options = {}) { all_reduce(ReduceOp::sum, values, values, options); }
@@ -232,6 +238,13 @@ class Group {
   [[nodiscard]] Work send_async(ConstTensorView values, int destination, const CallOptions& options = {});
   void recv(TensorView values, int source, const CallOptions& options = {});
   [[nodiscard]] Work recv_async(TensorView values, int source, const CallOptions& options = {});
+  ///@}
+  /// Receives from whichever rank has sent a message of the stream that no recv() from that rank waits for, and returns that rank; where
+  /// several have, they take turns. A recv() from a rank goes before, also if it was called later. Where the dtype or shape differs from
+  /// that message, this call and its sender get `MismatchError`. `source` is written before the work is done, and borrowed as `values` is.
+  ///@{
+  int recv_any(TensorView values, const CallOptions& options = {});
+  [[nodiscard]] Work recv_any_async(TensorView values, int& source, const CallOptions& options = {});
   ///@}
   /// Receives into a new tensor of the dtype and shape of `like`, whose elements are ignored.
   [[nodiscard]] Tensor recv_like(ConstTensorView like, int source, const CallOptions& options = {});

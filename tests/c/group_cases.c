@@ -34,6 +34,19 @@ void test_groups(const world* w) {
   CHECK((part == NULL) == (w->rank == 0));
   ringlet_group_free(part);
 
+  if (w->rank > 0) {
+    const int32_t members[2] = {2, 1}, missing[2] = {1, 9};
+    CHECK_CODE(ringlet_group_create(w->group, missing, 2, 0, NULL, &part), RINGLET_INVALID_ARGUMENT);
+    CHECK_MESSAGE("no rank 9");
+    CHECK_OK(ringlet_group_create(w->group, members, 2, 5, NULL, &part));
+    CHECK_OK(ringlet_group_rank(part, &rank));
+    CHECK(rank == 2 - w->rank);
+    value = (float)w->rank;
+    CHECK_OK(ringlet_all_reduce(part, RINGLET_SUM, &values, &values, NULL));
+    CHECK(value == 3);
+    ringlet_group_free(part);
+  }
+
   const char* algorithm = NULL;
   CHECK_OK(ringlet_group_algorithm(w->group, "all_reduce", 64 << 20, &algorithm));
   CHECK(strcmp(algorithm, "ring") == 0);

@@ -56,6 +56,7 @@ const std::map<std::string, Function> kFunctions{
     FUNCTION(ringlet_group_rank),
     FUNCTION(ringlet_group_size),
     FUNCTION(ringlet_group_split),
+    FUNCTION(ringlet_group_create),
     FUNCTION(ringlet_group_epoch),
     FUNCTION(ringlet_group_reform),
     FUNCTION(ringlet_group_agree),
@@ -72,6 +73,7 @@ const std::map<std::string, Function> kFunctions{
 #include "table_functions.inc"
     FUNCTION_AND_ASYNC(ringlet_send),
     FUNCTION_AND_ASYNC(ringlet_recv),
+    FUNCTION_AND_ASYNC(ringlet_recv_any),
     FUNCTION(ringlet_average_options_init),
     FUNCTION(ringlet_fsdp_options_init),
     FUNCTION(ringlet_fully_shard_options_init),

@@ -119,6 +119,44 @@ TEST_CASE("reform() is interrupted while others do not come, and may be called a
       });
 }
 
+TEST_CASE("an elastic training is interrupted, and does not take that for a loss") {
+  Request request;  // of no rank's thread until it begins
+  std::atomic<bool> was_interrupted{false};
+  const auto train = [&](Group& group) {
+    std::vector<double> steps{0}, gradient{1};
+    Checkpoint state;
+    state.add("model", Tree{{"steps", steps}});
+    ElasticTrainer trainer(group, state);
+    const bool first = group.rank() == 0;
+    const auto step = [&](Step& step) {
+      if (first && step.number() == 2) request.begin();
+      // The first rank waits for this one in the step's average.
+      while (!first && step.number() == 2 && !was_interrupted) std::this_thread::yield();
+      step.add(gradient);
+      step.average();
+      step.commit([&] { ++steps[0]; });
+    };
+    trainer.run({.steps = 4, .batch = 2}, step);
+    return steps[0];
+  };
+  run_ranks(
+      2,
+      [&](Group& group) {
+        if (group.rank() == 1) {
+          CHECK(train(group) == 4);
+          return;
+        }
+        CHECK_THROWS_AS(train(group), Cancelled);
+        was_interrupted = true;
+        group.leave();
+      },
+      [&](native::WorldConfig& config) {
+        config.options.elastic = true;
+        config.status = false;
+        if (config.options.rank == 0) config.interrupted = request.function();
+      });
+}
+
 TEST_CASE("init() is interrupted while it waits for the others, and while it knocks") {
   Request request;
   const LoopbackSocket coordinator = open_loopback_socket();

@@ -51,7 +51,7 @@ typedef struct ringlet_init_options {
   /** NULL, or is asked by a thread that waits in ringlet_init or a call of its groups, ten times a second at least, with `context`. Once it
    * does not return 0, the call and all others of the world fail with RINGLET_CANCELLED, on all ranks. It may not call this library. */
   int32_t (*interrupted)(void* context);
-  void* interrupted_context; /**< given to it */
+  void* interrupted_context; /**< given to it; valid as long as there are groups that come from this ringlet_init */
 } ringlet_init_options;
 /** Fills in the defaults; struct_size must be `sizeof *options`. */
 RINGLET_API int32_t ringlet_init_options_init(ringlet_init_options* options, size_t struct_size);
@@ -79,6 +79,12 @@ RINGLET_API int32_t ringlet_group_size(const ringlet_group* group, int32_t* size
  * like a collective of the options' stream. */
 RINGLET_API int32_t ringlet_group_split(ringlet_group* group, int32_t color, int32_t key, const ringlet_call_options* options,
                                         ringlet_group** part);
+
+/** Forms a group of these `count` ranks of the group, in this order. They alone call it, all with the same ranks and tag; the others take
+ * no part. Calls with the same tag that have members in common come in the same order on all of them; those with different tags, 0 to 1023,
+ * may overlap. The options' stream has no meaning. Members whose ranks differ get RINGLET_MISMATCH, and the group stays usable. */
+RINGLET_API int32_t ringlet_group_create(ringlet_group* group, const int32_t* ranks, size_t count, int32_t tag,
+                                         const ringlet_call_options* options, ringlet_group** part);
 
 /** Gets how often the world was formed anew before this group was made: 0 at first. */
 RINGLET_API int32_t ringlet_group_epoch(const ringlet_group* group, uint32_t* epoch);
