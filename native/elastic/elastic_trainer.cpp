@@ -84,6 +84,7 @@ struct ElasticTrainer::State {
   ElasticShards::State* const shards;  // null: all state is whole
   const ElasticTrainerOptions options;
   std::uint64_t step = 0;
+  int interruptions = 0;     // before run()
   std::uint64_t saved = 0;   // the step of the newest checkpoint that all ranks know of, or at which the training began
   bool is_settled = false;   // once all ranks had the same state
   bool lacks;                // this rank's state is not whole
@@ -275,7 +276,8 @@ void ElasticTrainer::State::enter_next() {
 
 bool ElasticTrainer::State::goes_on_after(const Error& error) const {
   const bool may_go_on = is_a_loss(error.status()) || error.status().code() == Errc::mismatch;
-  return shared().elastic() && !is_applying && may_go_on && is_a_loss(shared().world_failure());
+  return shared().elastic() && shared().interruptions() == interruptions && !is_applying && may_go_on &&
+         is_a_loss(shared().world_failure());
 }
 
 /// A guest that does not train what the others train is as good as lost: all native ranks have this error, and go on without it.
@@ -327,6 +329,7 @@ void ElasticTrainer::run(const TrainingPlan& plan, const std::function<void(Step
   if (plan.batch == 0) refuse("the plan's batch is 0; a step needs at least one sample");
   if (!step) refuse("the step function is empty");
   State& state = *state_;
+  state.interruptions = state.shared().interruptions();
   if (std::exchange(state.is_applying, false)) state.lose_state();
   while (true) {
     try {
