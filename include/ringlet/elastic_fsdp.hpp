@@ -27,6 +27,8 @@ struct ElasticFsdpOptions {
   int copies = 2;
   /// This rank's share of the rows, in proportion to its memory, for instance. Finite and not negative; a rank of weight 0 holds none.
   double shard_weight = 1;
+  /// How many bytes of rows a rank sends, or receives, in one step for second holders that are missing after a loss. Positive.
+  std::int64_t rebuild_size = 32 << 20;
   /// Bytes of gradients, or of parameters, that one collective moves. If it is <= 0, each tensor is moved by itself.
   std::int64_t communication_size = 32 << 20;
   /// If set, gradients are scaled so that their global norm is at most this. Not negative.
@@ -76,6 +78,9 @@ class ElasticShards {
   std::uint64_t step() const noexcept;
   /// The layout of the rows over the ranks of this world.
   ShardLayout layout() const;
+  /// The bytes of rows, of all ranks, that only one rank has since a loss: the second holders get them within the next steps. 0 with one
+  /// copy.
+  std::size_t bytes_to_rebuild() const;
   /// The bytes of the optimizer's state that this rank holds, as first and as second holder.
   std::size_t state_bytes() const noexcept;
 
@@ -117,6 +122,7 @@ class ElasticFsdp final : public ElasticShards {
 struct ElasticFullyShardOptions {
   int copies = 2;                        ///< as ElasticFsdpOptions::copies, of parameters and state
   double shard_weight = 1;               ///< as ElasticFsdpOptions::shard_weight
+  std::int64_t rebuild_size = 32 << 20;  ///< as ElasticFsdpOptions::rebuild_size
   std::optional<DType> compute_dtype{};  ///< as FullyShardOptions::compute_dtype
   std::optional<DType> reduce_dtype{};   ///< as FullyShardOptions::reduce_dtype
   std::optional<double> max_norm{};      ///< as ElasticFsdpOptions::max_norm
