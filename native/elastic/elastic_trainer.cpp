@@ -205,8 +205,10 @@ void ElasticTrainer::State::attempt(ElasticTrainer& trainer, const TrainingPlan&
   try {
     if (!averages) averages = std::make_unique<Averages>(world, options.average);
     throw_if_failed(averages->averager.set_weight(static_cast<double>(samples.count()), static_cast<double>(plan.batch)));
-    if (shards != nullptr)
+    if (shards != nullptr) {
+      shards->rows.start_moves();
       shards->share = static_cast<double>(samples.count()) * static_cast<double>(world.size()) / static_cast<double>(plan.batch);
+    }
     Step attempted(trainer, world, step, samples.begin, samples.count());
     step_function(attempted);
     if (!attempted.is_committed_) refuse("the step function has returned without a call of Step::commit()");
@@ -258,6 +260,7 @@ void ElasticTrainer::State::grow() {
 void ElasticTrainer::State::enter_next() {
   const auto begin = std::chrono::steady_clock::now();
   averages.reset();
+  if (shards != nullptr) shards->rows.finish_moves();
   auto next = shared().finish_growth(call());
   if (!next) return;
   const int before = world.size();
