@@ -1,0 +1,207 @@
+#include "arrays.hpp"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <ringlet/error.hpp>
+#include <string>
+#include <vector>
+
+#include "errors.hpp"
+
+namespace ringlet::python {
+namespace {
+
+constexpr std::size_t kAlignment = 64;
+
+/// The dtype of a NumPy type string such as "<f4". ml_dtypes' bfloat16 has "<V2", and is known by its name.
+DType dtype_of_interface(const std::string& text, nb::handle array) {
+  const auto named = [&] {
+    const nb::object dtype = nb::getattr(array, "dtype", nb::none());
+    return dtype.is_none() ? text : nb::cast<std::string>(nb::str(nb::handle(dtype)));
+  };
+  if (text.size() < 3 || text[0] == '>') refuse("an array of dtype '" + named() + "' has the other byte order; convert it with astype()");
+  const std::string_view kind = std::string_view(text).substr(1);
+  constexpr std::pair<std::string_view, DType> kTypes[] = {
+      {"f4", DType::f32}, {"f8", DType::f64},       {"f2", DType::f16},     {"i8", DType::i64}, {"i4", DType::i32},
+      {"i2", DType::i16}, {"i1", DType::i8},        {"u1", DType::u8},      {"u2", DType::u16}, {"u4", DType::u32},
+      {"u8", DType::u64}, {"c8", DType::complex64}, {"b1", DType::boolean},
+  };
+  for (const auto& [name, dtype] : kTypes)
+    if (kind == name) return dtype;
+  if (kind == "V2" && named() == "bfloat16") return DType::bf16;
+  refuse("an array of dtype '" + named() + "': Ringlet has no such dtype");
+}
+
+std::uint8_t dlpack_code(ElementKind kind) {
+  switch (kind) {
+    case ElementKind::boolean:
+      return static_cast<std::uint8_t>(nb::dlpack::dtype_code::Bool);
+    case ElementKind::unsigned_integer:
+      return static_cast<std::uint8_t>(nb::dlpack::dtype_code::UInt);
+    case ElementKind::signed_integer:
+      return static_cast<std::uint8_t>(nb::dlpack::dtype_code::Int);
+    case ElementKind::ieee_float:
+      return static_cast<std::uint8_t>(nb::dlpack::dtype_code::Float);
+    case ElementKind::brain_float:
+      return static_cast<std::uint8_t>(nb::dlpack::dtype_code::Bfloat);
+    case ElementKind::complex:
+      break;
+  }
+  return static_cast<std::uint8_t>(nb::dlpack::dtype_code::Complex);
+}
+
+DType dtype_of_dlpack(const nb::dlpack::dtype& type) {
+  for (std::size_t number = 0; number < kDTypeCount; ++number) {
+    const auto dtype = static_cast<DType>(number);
+    if (type.lanes == 1 && type.code == dlpack_code(kind_of(dtype)) && type.bits == size_of(dtype) * 8) return dtype;
+  }
+  refuse("an array of DLPack's type code " + std::to_string(type.code) + " with " + std::to_string(type.bits) +
+         " bits: Ringlet has no such dtype");
+}
+
+DType dtype_of_name(std::string_view name) {
+  const std::optional<DType> dtype = find_dtype(name);
+  if (!dtype) refuse("'" + std::string(name) + "' is no dtype");
+  return *dtype;
+}
+
+Shape shape_of(const std::vector<std::int64_t>& extents) { return Shape(std::span<const std::int64_t>(extents)); }
+
+std::string class_name(nb::handle array) {
+  return nb::cast<std::string>(nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(array.ptr()))).attr("__name__"));
+}
+
+void check_alignment(const ConstTensorView& view) {
+  const std::size_t alignment = view.dtype() == DType::complex64 ? sizeof(float) : size_of(view.dtype());
+  if (view.count() != 0 && reinterpret_cast<std::uintptr_t>(view.data()) % alignment != 0)
+    refuse("the array " + describe(view) + " is not aligned to its elements; pass a copy");
+}
+
+/// Bytes whose first is at a multiple of 64: what results are made in.
+class Memory {
+ public:
+  explicit Memory(std::size_t bytes) : size_(bytes) {
+    const std::size_t whole = (std::max<std::size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
+    if (whole < bytes) throw std::bad_alloc();
+    bytes_.reset(std::aligned_alloc(kAlignment, whole));
+    if (!bytes_) throw std::bad_alloc();
+  }
+  void* data() const { return bytes_.get(); }
+  std::size_t size() const { return size_; }
+
+ private:
+  struct Free {
+    void operator()(void* bytes) const noexcept { std::free(bytes); }
+  };
+  std::unique_ptr<void, Free> bytes_;
+  std::size_t size_;
+};
+
+int get_buffer(PyObject* object, Py_buffer* buffer, int flags) {
+  const auto* memory = nb::inst_ptr<Memory>(object);
+  return PyBuffer_FillInfo(buffer, object, memory->data(), static_cast<Py_ssize_t>(memory->size()), 0, flags);
+}
+
+PyType_Slot memory_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)}, {0, nullptr}};
+
+/// The memory as an array that others take by DLPack, which works for every dtype.
+nb::ndarray<nb::array_api> array_in(nb::object memory, std::string_view name, const std::vector<std::int64_t>& extents) {
+  const DType dtype = dtype_of_name(name);
+  const Shape shape = shape_of(extents);
+  const auto& bytes = nb::cast<const Memory&>(memory);
+  if (shape.count() * size_of(dtype) > bytes.size()) refuse("the memory of an array is smaller than its elements");
+  const std::vector<std::size_t> sizes(extents.begin(), extents.end());
+  const auto bits = static_cast<std::uint8_t>(size_of(dtype) * 8);
+  return {bytes.data(), sizes.size(), sizes.data(), memory, nullptr, nb::dlpack::dtype{dlpack_code(kind_of(dtype)), bits, 1}};
+}
+
+nb::tuple shape_tuple(const Shape& shape) {
+  nb::list extents;
+  for (const std::int64_t extent : shape.extents()) extents.append(extent);
+  return nb::tuple(extents);
+}
+
+}  // namespace
+
+ArrayView::ArrayView(nb::handle array, Access access) {
+  if (nb::isinstance<ArrayView>(array)) {
+    *this = nb::cast<const ArrayView&>(array);
+    if (access == Access::write) static_cast<void>(writable());
+    return;
+  }
+  if (const nb::object interface = nb::getattr(array, "__array_interface__", nb::none()); nb::isinstance<nb::dict>(interface)) {
+    take_interface(nb::cast<nb::dict>(interface), array, access);
+  } else if (access == Access::write) {
+    nb::ndarray<nb::device::cpu> taken;
+    if (!nb::try_cast(nb::borrow(array), taken, false))
+      refuse("a " + class_name(array) + " cannot be written to: it is read-only, not in the CPU's memory, or no array");
+    take_array(nb::ndarray<nb::ro>(taken), access);
+  } else {
+    nb::ndarray<nb::ro, nb::device::cpu> taken;
+    if (!nb::try_cast(nb::borrow(array), taken, false)) refuse("a " + class_name(array) + " is no array in the CPU's memory");
+    take_array(nb::ndarray<nb::ro>(taken), access);
+  }
+}
+
+void ArrayView::take_interface(const nb::dict& interface, nb::handle array, Access access) {
+  const DType dtype = dtype_of_interface(nb::cast<std::string>(interface["typestr"]), array);
+  const nb::tuple data = nb::cast<nb::tuple>(interface["data"]);
+  if (access == Access::write && nb::cast<bool>(data[1])) refuse("the array is read-only, so it cannot hold a result");
+  const Shape shape = shape_of(nb::cast<std::vector<std::int64_t>>(interface["shape"]));
+  const nb::object strides = interface.contains("strides") ? nb::object(interface["strides"]) : nb::none();
+  std::vector<std::int64_t> steps;
+  if (!strides.is_none()) steps = nb::cast<std::vector<std::int64_t>>(strides);
+  const auto bytes = static_cast<std::int64_t>(size_of(dtype));
+  for (std::int64_t& step : steps) {
+    if (step % bytes != 0) refuse("the strides of an array are no multiples of its elements' size; pass a copy");
+    step /= bytes;
+  }
+  set(reinterpret_cast<void*>(nb::cast<std::uintptr_t>(data[0])), dtype, shape, strides.is_none() ? nullptr : steps.data(), access);
+  owner_ = nb::borrow(array);
+}
+
+void ArrayView::take_array(const nb::ndarray<nb::ro>& array, Access access) {
+  const Shape shape(std::span<const std::int64_t>(array.shape_ptr(), array.ndim()));
+  set(const_cast<void*>(array.data()), dtype_of_dlpack(array.dtype()), shape, array.ndim() == 0 ? nullptr : array.stride_ptr(), access);
+  exported_ = array;
+}
+
+void ArrayView::set(void* data, DType dtype, const Shape& shape, const std::int64_t* strides, Access access) {
+  view_ = strides ? ConstTensorView(data, dtype, shape, {strides, shape.axes()}) : ConstTensorView(data, dtype, shape);
+  check_alignment(view_);
+  if (access == Access::write)
+    writable_ = strides ? TensorView(data, dtype, shape, {strides, shape.axes()}) : TensorView(data, dtype, shape);
+}
+
+TensorView ArrayView::writable() const {
+  if (!writable_) refuse("the view was made for reading");
+  return *writable_;
+}
+
+void bind_arrays(nb::module_& module) {
+  nb::class_<Memory>(module, "Memory", "Bytes aligned to 64, as a buffer that may be written.", nb::type_slots(memory_slots))
+      .def(nb::init<std::size_t>(), nb::arg("bytes"))
+      .def("__len__", &Memory::size)
+      .def_static("array", &array_in, nb::arg("memory"), nb::arg("dtype"), nb::arg("shape"),
+                  "The memory as an array that others take by DLPack.");
+  nb::class_<ArrayView>(module, "View", "An array as the library sees it, without a copy. It keeps the array alive.")
+      .def(
+          "__init__",
+          [](ArrayView* view, nb::handle array, bool write) { new (view) ArrayView(array, write ? Access::write : Access::read); },
+          nb::arg("array"), nb::arg("write") = false)
+      .def_prop_ro("dtype", [](const ArrayView& view) { return name_of(view.readable().dtype()); })
+      .def_prop_ro("shape", [](const ArrayView& view) { return shape_tuple(view.readable().shape()); })
+      .def_prop_ro("address", [](const ArrayView& view) { return reinterpret_cast<std::uintptr_t>(view.readable().data()); })
+      .def_prop_ro("contiguous", [](const ArrayView& view) { return view.readable().contiguous(); });
+  module.def(
+      "copy", [](const ArrayView& from, const ArrayView& to) { copy(from.readable(), to.writable()); }, nb::arg("source"),
+      nb::arg("target"), "Copies the elements of one view to another of the same dtype and shape.");
+}
+
+}  // namespace ringlet::python
