@@ -6,24 +6,61 @@ import atexit as _atexit
 from typing import Any, Optional
 
 from . import _ringlet
+from ._ringlet import ShardLayout, cosine_decay, exponential_decay, join_schedules, linear_schedule, step_decay
+from .checkpoint import Checkpoint, SaveReport, latest_checkpoint, load_checkpoint, save_checkpoint
+from .elastic import ElasticTrainer, MembershipChange, Step
 from .errors import Cancelled, Error, InvalidArgument, IoError, MismatchError, PeerLost, ProtocolError, Timeout
+from .fsdp import FsdpUpdater, FullyShard, fsdp_apply_gradients
+from .gradients import average_gradients, average_gradients_, clip_grad_norm, clip_grad_norm_, clip_grad_norm_sharded
 from .group import Group, Reformed, leave_all
+from .optimizers import SGD, AdaDelta, Adagrad, Adam, Adamax, AdamW, Lion, Optimizer, RMSprop
 from .works import Work, stop_watching
 
 __all__ = [
+    "AdaDelta",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Adamax",
     "Cancelled",
+    "Checkpoint",
+    "ElasticTrainer",
     "Error",
+    "FsdpUpdater",
+    "FullyShard",
     "Group",
     "InvalidArgument",
     "IoError",
+    "Lion",
+    "MembershipChange",
     "MismatchError",
+    "Optimizer",
     "PeerLost",
     "ProtocolError",
+    "RMSprop",
     "Reformed",
+    "SGD",
+    "SaveReport",
+    "ShardLayout",
+    "Step",
     "Timeout",
     "Work",
+    "average_gradients",
+    "average_gradients_",
+    "clip_grad_norm",
+    "clip_grad_norm_",
+    "clip_grad_norm_sharded",
+    "cosine_decay",
+    "exponential_decay",
+    "fsdp_apply_gradients",
     "init",
     "is_available",
+    "join_schedules",
+    "latest_checkpoint",
+    "linear_schedule",
+    "load_checkpoint",
+    "save_checkpoint",
+    "step_decay",
 ]
 
 __version__: str = _ringlet.__version__

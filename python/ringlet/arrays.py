@@ -77,6 +77,12 @@ def _count(shape: Sequence[int]) -> int:
     return count
 
 
+def array_of(memory: _ringlet.Memory, dtype: str, shape: Sequence[int]) -> np.ndarray:
+    """A NumPy array of this memory."""
+    of_numpy = numpy_dtype(dtype)
+    return np.frombuffer(memory, of_numpy).reshape(shape) if len(memory) else np.empty(shape, of_numpy)
+
+
 class NumpyKind:
     """NumPy's arrays, its scalars and Python's numbers, and objects with a buffer or another library's DLPack, whose results are NumPy's."""
 
@@ -92,13 +98,12 @@ class NumpyKind:
 
     @staticmethod
     def empty(dtype: str, shape: Sequence[int]) -> Output:
-        of_numpy = numpy_dtype(dtype)
-        count = _count(shape)
-        if count == 0:
-            array = np.empty(shape, of_numpy)
-        else:
-            array = np.frombuffer(_memory(count, of_numpy.itemsize), of_numpy).reshape(shape)
+        array = array_of(_memory(_count(shape), numpy_dtype(dtype).itemsize), dtype, shape)
         return Output(_ringlet.View(array, write=True), array)
+
+    @staticmethod
+    def of_memory(memory: _ringlet.Memory, dtype: str, shape: Sequence[int]) -> np.ndarray:
+        return array_of(memory, dtype, shape)
 
 
 class TorchKind:
@@ -115,14 +120,17 @@ class TorchKind:
 
     @staticmethod
     def empty(dtype: str, shape: Sequence[int]) -> Output:
+        memory = _memory(_count(shape), getattr(sys.modules["torch"], _NUMPY[dtype]).itemsize)
+        array = TorchKind.of_memory(memory, dtype, shape)
+        return Output(_ringlet.View(array, write=True), array)
+
+    @staticmethod
+    def of_memory(memory: _ringlet.Memory, dtype: str, shape: Sequence[int]) -> Any:
         torch = sys.modules["torch"]
         of_torch = getattr(torch, _NUMPY[dtype])
-        count = _count(shape)
-        if count == 0:
-            array = torch.empty(tuple(shape), dtype=of_torch)
-        else:
-            array = torch.frombuffer(_memory(count, of_torch.itemsize), dtype=of_torch).reshape(tuple(shape))
-        return Output(_ringlet.View(array, write=True), array)
+        if len(memory) == 0:
+            return torch.empty(tuple(shape), dtype=of_torch)
+        return torch.frombuffer(memory, dtype=of_torch).reshape(tuple(shape))
 
 
 class JaxKind:
@@ -144,6 +152,10 @@ class JaxKind:
         array = _ringlet.Memory.array(memory, dtype, list(shape))
         return Output(_ringlet.View(array, write=True), array, jax.dlpack.from_dlpack)
 
+    @staticmethod
+    def of_memory(memory: _ringlet.Memory, dtype: str, shape: Sequence[int]) -> Any:
+        return _copied(JaxKind, memory, dtype, shape)
+
 
 class MlxKind:
     """MLX's arrays, of which several may share memory: results are new ones, written to before anybody sees them."""
@@ -162,6 +174,16 @@ class MlxKind:
         if _count(shape) == 0:
             return Output(NumpyKind.empty(dtype, shape).view, array)
         return Output(_ringlet.View(array, write=True), array)
+
+    @staticmethod
+    def of_memory(memory: _ringlet.Memory, dtype: str, shape: Sequence[int]) -> Any:
+        return _copied(MlxKind, memory, dtype, shape)
+
+
+def _copied(kind: Any, memory: _ringlet.Memory, dtype: str, shape: Sequence[int]) -> Any:
+    output = kind.empty(dtype, shape)
+    _ringlet.copy(_ringlet.View(array_of(memory, dtype, shape)), output.view)
+    return output.finish()
 
 
 _KINDS = {"torch": TorchKind, "jax": JaxKind, "jaxlib": JaxKind, "mlx": MlxKind}

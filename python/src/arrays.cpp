@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -83,24 +84,29 @@ void check_alignment(const ConstTensorView& view) {
     refuse("the array " + describe(view) + " is not aligned to its elements; pass a copy");
 }
 
-/// Bytes whose first is at a multiple of 64: what results are made in.
+/// Bytes as a buffer that may be written: own ones, of which the first is at a multiple of 64, or another object's.
 class Memory {
  public:
   explicit Memory(std::size_t bytes) : size_(bytes) {
     const std::size_t whole = (std::max<std::size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
     if (whole < bytes) throw std::bad_alloc();
-    bytes_.reset(std::aligned_alloc(kAlignment, whole));
-    if (!bytes_) throw std::bad_alloc();
+    own_.reset(std::aligned_alloc(kAlignment, whole));
+    if (!own_) throw std::bad_alloc();
+    first_ = own_.get();
   }
-  void* data() const { return bytes_.get(); }
+  Memory(void* first, std::size_t bytes, nb::object owner) : first_(first), size_(bytes), owner_(std::move(owner)) {}
+
+  void* data() const { return first_; }
   std::size_t size() const { return size_; }
 
  private:
   struct Free {
     void operator()(void* bytes) const noexcept { std::free(bytes); }
   };
-  std::unique_ptr<void, Free> bytes_;
+  std::unique_ptr<void, Free> own_;
+  void* first_;
   std::size_t size_;
+  nb::object owner_;
 };
 
 int get_buffer(PyObject* object, Py_buffer* buffer, int flags) {
@@ -184,8 +190,20 @@ TensorView ArrayView::writable() const {
   return *writable_;
 }
 
+TensorView ArrayView::leaf() const {
+  if (writable_) return *writable_;
+  std::array<std::int64_t, Shape::kMaxAxes> strides{};
+  for (std::size_t axis = 0; axis < view_.shape().axes(); ++axis) strides[axis] = view_.stride(axis);
+  return {const_cast<std::byte*>(view_.data()), view_.dtype(), view_.shape(), {strides.data(), view_.shape().axes()}};
+}
+
+nb::tuple exported(const TensorView& view, nb::handle owner) {
+  if (!view.contiguous()) refuse("a view with gaps cannot be exported");
+  return nb::make_tuple(Memory(view.data(), view.bytes(), nb::borrow(owner)), name_of(view.dtype()), shape_tuple(view.shape()));
+}
+
 void bind_arrays(nb::module_& module) {
-  nb::class_<Memory>(module, "Memory", "Bytes aligned to 64, as a buffer that may be written.", nb::type_slots(memory_slots))
+  nb::class_<Memory>(module, "Memory", "Bytes as a buffer that may be written. New ones are aligned to 64.", nb::type_slots(memory_slots))
       .def(nb::init<std::size_t>(), nb::arg("bytes"))
       .def("__len__", &Memory::size)
       .def_static("array", &array_in, nb::arg("memory"), nb::arg("dtype"), nb::arg("shape"),

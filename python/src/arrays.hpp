@@ -26,6 +26,8 @@ class ArrayView {
   TensorView writable() const;
   const ConstTensorView& readable() const { return view_; }
   ///@}
+  /// The elements for a tree, whose leaves have no read-only form: what is given a view that was made for reading must not write.
+  TensorView leaf() const;
 
  private:
   void take_interface(const nb::dict& interface, nb::handle array, Access access);
@@ -37,6 +39,9 @@ class ArrayView {
   ConstTensorView view_;
   std::optional<TensorView> writable_;
 };
+
+/// The memory of a view, as an array that keeps `owner` alive, with the name of its dtype and its shape: what arrays.py makes an array of.
+nb::tuple exported(const TensorView& view, nb::handle owner);
 
 /// Registers `View`, with dtype and shape, and `Memory`, aligned to 64 bytes.
 void bind_arrays(nb::module_& module);

@@ -3,6 +3,10 @@
 #include <nanobind/stl/string.h>
 
 #include <ringlet/error.hpp>
+#include <string>
+#include <utility>
+
+#include "callbacks.hpp"
 
 namespace ringlet::python {
 namespace {
@@ -40,6 +44,17 @@ void set_python_error(const Status& status) {
 }
 
 }  // namespace
+
+void rethrow(nb::python_error& raised) {
+  const nb::object classes = nb::module_::import_("ringlet.errors");
+  for (const Errc code :
+       {Errc::invalid_argument, Errc::mismatch, Errc::peer_lost, Errc::timed_out, Errc::protocol_error, Errc::cancelled, Errc::io_error})
+    if (raised.matches(classes.attr(class_of(code)))) {
+      const nb::object error = nb::borrow(raised.value());
+      throw_if_failed({code, nb::cast<std::string>(nb::str(error)), nb::cast<int>(error.attr("rank"))});
+    }
+  throw std::move(raised);
+}
 
 void refuse(std::string text) { throw InvalidArgument({Errc::invalid_argument, std::move(text)}); }
 

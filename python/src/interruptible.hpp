@@ -9,16 +9,18 @@
 #include <optional>
 #include <thread>
 #include <utility>
+#include <vector>
 
+#include "arrays.hpp"
 #include "works.hpp"
 
 namespace ringlet::python {
 
 /// Calls a function that waits, and returns its result. The function runs on a thread of its own, while this one looks for signals. If one
 /// of their handlers throws, this call throws that, and the function goes on by itself: so it must own all that it uses, and nothing of it
-/// may be Python's.
+/// may be Python's. `arrays`, whose memory it uses, are then kept for ever.
 template <class Function>
-auto interruptible(Function function) {
+auto interruptible(Function function, std::vector<ArrayView> arrays = {}) {
   struct Call {
     std::mutex mutex;
     std::condition_variable changed;
@@ -45,7 +47,10 @@ auto interruptible(Function function) {
       std::unique_lock lock(call->mutex);
       if (call->changed.wait_for(lock, kSlice, [&] { return call->result || call->error; })) break;
     }
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    if (PyErr_CheckSignals() != 0) {
+      if (!arrays.empty()) new std::vector<ArrayView>(std::move(arrays));  // the function's end is not waited for any more
+      throw nb::python_error();
+    }
   }
   if (call->error) std::rethrow_exception(call->error);
   return std::move(*call->result);

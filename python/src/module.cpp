@@ -3,6 +3,7 @@
 #include "arrays.hpp"
 #include "errors.hpp"
 #include "group.hpp"
+#include "trees.hpp"
 #include "works.hpp"
 
 NB_MODULE(_ringlet, module) {
@@ -15,4 +16,9 @@ NB_MODULE(_ringlet, module) {
   ringlet::python::bind_works(module);
   ringlet::python::bind_group(module);
   ringlet::python::bind_init(module);
+  ringlet::python::bind_gradients(module);
+  ringlet::python::bind_optimizers(module);
+  ringlet::python::bind_fsdp(module);
+  ringlet::python::bind_checkpoints(module);
+  ringlet::python::bind_elastic(module);
 }

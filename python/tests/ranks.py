@@ -32,7 +32,7 @@ def launch(ranks, *command, **options):
         timeout=LIMIT_S,
         env=environment,
         stdin=subprocess.DEVNULL,
-        **options
+        **options,
     )
 
 

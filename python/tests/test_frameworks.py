@@ -168,3 +168,23 @@ def test_on_ranks(group):
                 work = group.send_async(mine, other)
                 same(framework, group.recv((5, 3), mine.dtype, other), parts[other])
                 work.wait()
+
+
+def test_trees_keep_their_kinds(framework, alone):
+    tree = {"w": [framework.make(np.full((3, 2), 2, np.float32))], "b": framework.make(np.ones(4, np.float16))}
+    average = ringlet.average_gradients(tree, alone)
+    same(framework, average["w"][0], np.full((3, 2), 2))
+    assert average["b"].dtype == tree["b"].dtype
+    after = ringlet.SGD(0.5).apply_gradients(average, tree)
+    same(framework, after["w"][0], np.full((3, 2), 1))
+    same(framework, ringlet.fsdp_apply_gradients(average, tree, ringlet.SGD(0.5), alone)["b"], np.full(4, 0.5))
+    shard = ringlet.FullyShard(alone)
+    shard.add("module", tree)
+    same(framework, shard.forward(0)["w"][0], np.full((3, 2), 2))
+    if isinstance(framework, Torch):
+        assert ringlet.average_gradients_(tree, alone) is tree
+        ringlet.SGD(0.5).apply_gradients_(average, tree)
+        same(framework, tree["b"], np.full(4, 0.5))
+    else:
+        with pytest.raises(ringlet.InvalidArgument, match="never changed in place"):
+            ringlet.SGD(0.5).apply_gradients_(average, tree)
