@@ -20,23 +20,50 @@ namespace {
 
 constexpr std::size_t kAlignment = 64;
 
-/// The dtype of a NumPy type string such as "<f4". ml_dtypes' bfloat16 has "<V2", and is known by its name.
-DType dtype_of_interface(const std::string& text, nb::handle array) {
-  const auto named = [&] {
-    const nb::object dtype = nb::getattr(array, "dtype", nb::none());
-    return dtype.is_none() ? text : nb::cast<std::string>(nb::str(nb::handle(dtype)));
+/// What a capsule `__array_struct__` of NumPy's array interface points to, version 3.
+struct ArrayInterface {
+  static constexpr int kNotSwapped = 0x200;
+  static constexpr int kWritable = 0x400;
+
+  int two;  // always 2
+  int axes;
+  char kind;
+  int item_bytes;
+  int flags;
+  const Py_ssize_t* shape;
+  const Py_ssize_t* strides;  // in bytes
+  void* data;
+  PyObject* description;
+};
+
+std::string dtype_text(nb::handle array) { return nb::cast<std::string>(nb::str(nb::handle(nb::getattr(array, "dtype", nb::none())))); }
+
+DType dtype_of_interface(const ArrayInterface& interface, nb::handle array) {
+  const auto sized = [&](ElementKind kind) {
+    for (std::size_t number = 0; number < kDTypeCount; ++number)
+      if (const auto dtype = static_cast<DType>(number); kind_of(dtype) == kind && static_cast<int>(size_of(dtype)) == interface.item_bytes)
+        return dtype;
+    refuse("an array of dtype '" + dtype_text(array) + "': Ringlet has no such dtype");
   };
-  if (text.size() < 3 || text[0] == '>') refuse("an array of dtype '" + named() + "' has the other byte order; convert it with astype()");
-  const std::string_view kind = std::string_view(text).substr(1);
-  constexpr std::pair<std::string_view, DType> kTypes[] = {
-      {"f4", DType::f32}, {"f8", DType::f64},       {"f2", DType::f16},     {"i8", DType::i64}, {"i4", DType::i32},
-      {"i2", DType::i16}, {"i1", DType::i8},        {"u1", DType::u8},      {"u2", DType::u16}, {"u4", DType::u32},
-      {"u8", DType::u64}, {"c8", DType::complex64}, {"b1", DType::boolean},
-  };
-  for (const auto& [name, dtype] : kTypes)
-    if (kind == name) return dtype;
-  if (kind == "V2" && named() == "bfloat16") return DType::bf16;
-  refuse("an array of dtype '" + named() + "': Ringlet has no such dtype");
+  if (interface.item_bytes > 1 && !(interface.flags & ArrayInterface::kNotSwapped))
+    refuse("an array of dtype '" + dtype_text(array) + "' has the other byte order; convert it with astype()");
+  switch (interface.kind) {
+    case 'b':
+      return sized(ElementKind::boolean);
+    case 'u':
+      return sized(ElementKind::unsigned_integer);
+    case 'i':
+      return sized(ElementKind::signed_integer);
+    case 'f':
+      return sized(ElementKind::ieee_float);
+    case 'c':
+      return sized(ElementKind::complex);
+    default:
+      break;
+  }
+  // ml_dtypes' types are known by their names alone.
+  if (dtype_text(array) == "bfloat16") return DType::bf16;
+  refuse("an array of dtype '" + dtype_text(array) + "': Ringlet has no such dtype");
 }
 
 std::uint8_t dlpack_code(ElementKind kind) {
@@ -141,8 +168,8 @@ ArrayView::ArrayView(nb::handle array, Access access) {
     if (access == Access::write) static_cast<void>(writable());
     return;
   }
-  if (const nb::object interface = nb::getattr(array, "__array_interface__", nb::none()); nb::isinstance<nb::dict>(interface)) {
-    take_interface(nb::cast<nb::dict>(interface), array, access);
+  if (const nb::object interface = nb::getattr(array, "__array_struct__", nb::none()); PyCapsule_IsValid(interface.ptr(), nullptr)) {
+    take_interface(interface, array, access);
   } else if (access == Access::write) {
     nb::ndarray<nb::device::cpu> taken;
     if (!nb::try_cast(nb::borrow(array), taken, false))
@@ -155,20 +182,21 @@ ArrayView::ArrayView(nb::handle array, Access access) {
   }
 }
 
-void ArrayView::take_interface(const nb::dict& interface, nb::handle array, Access access) {
-  const DType dtype = dtype_of_interface(nb::cast<std::string>(interface["typestr"]), array);
-  const nb::tuple data = nb::cast<nb::tuple>(interface["data"]);
-  if (access == Access::write && nb::cast<bool>(data[1])) refuse("the array is read-only, so it cannot hold a result");
-  const Shape shape = shape_of(nb::cast<std::vector<std::int64_t>>(interface["shape"]));
-  const nb::object strides = interface.contains("strides") ? nb::object(interface["strides"]) : nb::none();
-  std::vector<std::int64_t> steps;
-  if (!strides.is_none()) steps = nb::cast<std::vector<std::int64_t>>(strides);
+void ArrayView::take_interface(nb::handle capsule, nb::handle array, Access access) {
+  const auto& interface = *static_cast<const ArrayInterface*>(PyCapsule_GetPointer(capsule.ptr(), nullptr));
+  const DType dtype = dtype_of_interface(interface, array);
+  if (access == Access::write && !(interface.flags & ArrayInterface::kWritable))
+    refuse("the array is read-only, so it cannot hold a result");
+  const auto axes = static_cast<std::size_t>(interface.axes);
+  const Shape shape = shape_of({interface.shape, interface.shape + axes});
   const auto bytes = static_cast<std::int64_t>(size_of(dtype));
-  for (std::int64_t& step : steps) {
-    if (step % bytes != 0) refuse("the strides of an array are no multiples of its elements' size; pass a copy");
-    step /= bytes;
+  std::array<std::int64_t, Shape::kMaxAxes> strides{};
+  for (std::size_t axis = 0; axis < axes; ++axis) {
+    if (shape[axis] <= 1) continue;  // its stride is of no meaning, and may be anything
+    if (interface.strides[axis] % bytes != 0) refuse("the strides of an array are no multiples of its elements' size; pass a copy");
+    strides[axis] = interface.strides[axis] / bytes;
   }
-  set(reinterpret_cast<void*>(nb::cast<std::uintptr_t>(data[0])), dtype, shape, strides.is_none() ? nullptr : steps.data(), access);
+  set(interface.data, dtype, shape, strides.data(), access);
   owner_ = nb::borrow(array);
 }
 
@@ -179,6 +207,7 @@ void ArrayView::take_array(const nb::ndarray<nb::ro>& array, Access access) {
 }
 
 void ArrayView::set(void* data, DType dtype, const Shape& shape, const std::int64_t* strides, Access access) {
+  if (shape.count() == 0) strides = nullptr;  // no element is anywhere
   view_ = strides ? ConstTensorView(data, dtype, shape, {strides, shape.axes()}) : ConstTensorView(data, dtype, shape);
   check_alignment(view_);
   if (access == Access::write)

@@ -17,7 +17,7 @@ enum class Access { read, write };
 /// may copy or destroy it.
 class ArrayView {
  public:
-  /// Takes what has `__array_interface__` (NumPy), DLPack (PyTorch, JAX, MLX) or a buffer. Throws `InvalidArgument` for a dtype that
+  /// Takes what has `__array_struct__` (NumPy), DLPack (PyTorch, JAX, MLX) or a buffer. Throws `InvalidArgument` for a dtype that
   /// Ringlet does not have, the other byte order, memory that is not aligned or not the CPU's, and to write what is read-only.
   ArrayView(nb::handle array, Access access);
 
@@ -30,7 +30,7 @@ class ArrayView {
   TensorView leaf() const;
 
  private:
-  void take_interface(const nb::dict& interface, nb::handle array, Access access);
+  void take_interface(nb::handle capsule, nb::handle array, Access access);
   void take_array(const nb::ndarray<nb::ro>& array, Access access);
   void set(void* data, DType dtype, const Shape& shape, const std::int64_t* strides, Access access);
 
