@@ -11,7 +11,15 @@ from .checkpoint import Checkpoint, SaveReport, latest_checkpoint, load_checkpoi
 from .elastic import ElasticTrainer, MembershipChange, Step
 from .errors import Cancelled, Error, InvalidArgument, IoError, MismatchError, PeerLost, ProtocolError, Timeout
 from .fsdp import FsdpUpdater, FullyShard, fsdp_apply_gradients
-from .gradients import average_gradients, average_gradients_, clip_grad_norm, clip_grad_norm_, clip_grad_norm_sharded
+from .gradients import (
+    GradientAverager,
+    GradientBucketer,
+    average_gradients,
+    average_gradients_,
+    clip_grad_norm,
+    clip_grad_norm_,
+    clip_grad_norm_sharded,
+)
 from .group import Group, Reformed, leave_all
 from .optimizers import SGD, AdaDelta, Adagrad, Adam, Adamax, AdamW, Lion, Optimizer, RMSprop
 from .works import Work, stop_watching
@@ -28,6 +36,8 @@ __all__ = [
     "Error",
     "FsdpUpdater",
     "FullyShard",
+    "GradientAverager",
+    "GradientBucketer",
     "Group",
     "InvalidArgument",
     "IoError",

@@ -13,6 +13,7 @@
 #include "callbacks.hpp"
 #include "errors.hpp"
 #include "group.hpp"
+#include "held.hpp"
 #include "interruptible.hpp"
 #include "optimizers.hpp"
 #include "trees.hpp"
@@ -35,9 +36,8 @@ std::shared_ptr<FsdpUpdater> make_updater(GroupHandle& group, nb::handle dp_grou
   return std::make_shared<FsdpUpdater>(group.get(), options);
 }
 
-/// An FsdpUpdater, which a step that was interrupted may still use.
 struct UpdaterHandle {
-  std::shared_ptr<FsdpUpdater> updater;
+  Held<FsdpUpdater> updater;
 };
 
 using Norm = std::optional<double>;
@@ -46,7 +46,7 @@ Norm apply_optimizer(UpdaterHandle& handle, const ArrayTree& gradients, const Ar
   std::vector<ArrayView> arrays = gradients.arrays();
   arrays.insert(arrays.end(), parameters.arrays().begin(), parameters.arrays().end());
   return interruptible(
-      [updater = handle.updater, own = optimizer.optimizer, g = gradients.tree(), p = parameters.tree()] {
+      [updater = handle.updater.shared(), own = optimizer.optimizer, g = gradients.tree(), p = parameters.tree()] {
         return updater->apply_gradients(g, p, [&](const Tree& shards, const Tree& rows) { own->apply_gradients(shards, rows); });
       },
       std::move(arrays));
@@ -63,20 +63,20 @@ Norm apply_function(UpdaterHandle& handle, const ArrayTree& gradients, const Arr
 }
 
 struct ShardHandle {
-  std::shared_ptr<FullyShard> shard;
+  Held<FullyShard> shard;
 };
 
 struct UnshardedHandle {
   FullyShard::Unsharded unsharded;
 };
 
-ShardHandle make_shard(GroupHandle& group, const Name& compute_dtype, const Name& reduce_dtype, std::vector<double> shard_weights,
-                       int prefetch, int stream) {
-  return {std::make_shared<FullyShard>(group.get(), FullyShardOptions{.compute_dtype = dtype_of(compute_dtype),
-                                                                      .reduce_dtype = dtype_of(reduce_dtype),
-                                                                      .shard_weights = std::move(shard_weights),
-                                                                      .prefetch = prefetch,
-                                                                      .stream = options_of(stream, std::nullopt).stream})};
+std::shared_ptr<FullyShard> make_shard(GroupHandle& group, const Name& compute_dtype, const Name& reduce_dtype,
+                                       std::vector<double> shard_weights, int prefetch, int stream) {
+  return std::make_shared<FullyShard>(group.get(), FullyShardOptions{.compute_dtype = dtype_of(compute_dtype),
+                                                                     .reduce_dtype = dtype_of(reduce_dtype),
+                                                                     .shard_weights = std::move(shard_weights),
+                                                                     .prefetch = prefetch,
+                                                                     .stream = options_of(stream, std::nullopt).stream});
 }
 
 void bind_updater(nb::module_& module) {
@@ -85,7 +85,7 @@ void bind_updater(nb::module_& module) {
           "__init__",
           [](UpdaterHandle* handle, GroupHandle& group, nb::handle dp_group, std::int64_t size, Norm max_norm, const Name& reduce_dtype,
              std::vector<double> weights, int stream) {
-            new (handle) UpdaterHandle{make_updater(group, dp_group, size, max_norm, reduce_dtype, std::move(weights), stream)};
+            new (handle) UpdaterHandle{Held(make_updater(group, dp_group, size, max_norm, reduce_dtype, std::move(weights), stream))};
           },
           arg("group"), arg("dp_group").none(), arg("communication_size"), arg("max_norm").none(), arg("reduce_dtype").none(),
           arg("shard_weights"), arg("stream"))
@@ -110,13 +110,13 @@ void bind_fully_shard(nb::module_& module) {
           "__init__",
           [](ShardHandle* handle, GroupHandle& group, const Name& compute_dtype, const Name& reduce_dtype, std::vector<double> weights,
              int prefetch, int stream) {
-            new (handle) ShardHandle{make_shard(group, compute_dtype, reduce_dtype, std::move(weights), prefetch, stream)};
+            new (handle) ShardHandle{Held(make_shard(group, compute_dtype, reduce_dtype, std::move(weights), prefetch, stream))};
           },
           arg("group"), arg("compute_dtype").none(), arg("reduce_dtype").none(), arg("shard_weights"), arg("prefetch"), arg("stream"))
       .def(
           "add",
           [](ShardHandle& handle, std::string name, const ArrayTree& parameters) {
-            return interruptible([shard = handle.shard, name, tree = parameters.tree()] { return shard->add(name, tree); },
+            return interruptible([shard = handle.shard.shared(), name, tree = parameters.tree()] { return shard->add(name, tree); },
                                  parameters.arrays());
           },
           arg("name"), arg("parameters"))
@@ -124,20 +124,20 @@ void bind_fully_shard(nb::module_& module) {
       .def(
           "forward",
           [](ShardHandle& handle, std::size_t number) {
-            return UnshardedHandle{interruptible([shard = handle.shard, number] { return shard->forward(number); })};
+            return UnshardedHandle{interruptible([shard = handle.shard.shared(), number] { return shard->forward(number); })};
           },
           arg("module"))
       .def(
           "backward",
           [](ShardHandle& handle, std::size_t number) {
-            return UnshardedHandle{interruptible([shard = handle.shard, number] { return shard->backward(number); })};
+            return UnshardedHandle{interruptible([shard = handle.shard.shared(), number] { return shard->backward(number); })};
           },
           arg("module"))
       .def(
           "reduce_gradients",
           [](ShardHandle& handle, std::size_t number, const ArrayTree& gradients) {
             interruptible(
-                [shard = handle.shard, number, tree = gradients.tree()] {
+                [shard = handle.shard.shared(), number, tree = gradients.tree()] {
                   shard->reduce_gradients(number, tree);
                   return true;
                 },
@@ -146,7 +146,7 @@ void bind_fully_shard(nb::module_& module) {
           arg("module"), arg("gradients"))
       .def("finish",
            [](ShardHandle& handle) {
-             interruptible([shard = handle.shard] {
+             interruptible([shard = handle.shard.shared()] {
                shard->finish();
                return true;
              });

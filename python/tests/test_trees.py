@@ -77,6 +77,35 @@ def test_averages(group):
     assert rounded[0].dtype == np.float32 and (rounded[0] == ml_dtypes.bfloat16(rounded[0][0])).all() or size == 1
 
 
+@on_ranks(1, 2)
+def test_averages_of_what_comes_in_parts(group):
+    size = group.size()
+    averager = ringlet.GradientAverager(group, all_reduce_size=64)
+    for step in range(3):
+        mine = leaves(model(np.float32, group.rank() + step))
+        for values in mine:
+            averager.add(values)
+        averager.finish()
+        for got, *parts in zip(mine, *(leaves(model(np.float32, rank + step)) for rank in range(size))):
+            equal(got, np.asarray(sum(parts) / size).astype(np.float32))
+    assert averager.collectives() > 0 or size == 1
+    averager.set_weight(1.0 + group.rank())
+
+    gradients = {"a": np.zeros(3), "b": [np.zeros(2), np.zeros(1)]}
+    bucketer = ringlet.GradientBucketer(group, gradients)
+    for step in range(3):
+        gradients["a"][:], gradients["b"][1][:] = group.rank(), step
+        for name in ["b.1", "a"] if step else ["a", "b.1"]:
+            bucketer.ready(name)
+        bucketer.finish()
+        assert bucketer.averaged() == ["a", "b.1"]
+        assert (gradients["a"] == (size - 1) / 2).all() and gradients["b"][1] == step
+    with pytest.raises(ringlet.InvalidArgument, match="c"):
+        bucketer.ready("c")
+    with pytest.raises(ringlet.InvalidArgument, match="b.0"):
+        ringlet.GradientBucketer(group, gradients, allow_missing=False).finish()
+
+
 @on_ranks(2)
 def test_trees_that_differ_are_told_where(group):
     with pytest.raises(ringlet.MismatchError, match="layer.weight"):
