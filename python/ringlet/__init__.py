@@ -73,7 +73,7 @@ __all__ = [
     "step_decay",
 ]
 
-__version__: str = _ringlet.__version__
+__version__: str = _ringlet.version
 
 
 def init(

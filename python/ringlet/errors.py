@@ -40,5 +40,8 @@ class IoError(Error, OSError):
     """A file cannot be read or written, or is damaged, or the system has no descriptors left."""
 
     # OSError would take two arguments for a number and its text.
-    __new__ = RuntimeError.__new__
-    __str__ = RuntimeError.__str__
+    def __new__(cls, *arguments: object) -> "IoError":
+        return OSError.__new__(cls)
+
+    def __str__(self) -> str:
+        return RuntimeError.__str__(self)

@@ -8,7 +8,7 @@
 
 NB_MODULE(_ringlet, module) {
   module.doc() = "The part of the package ringlet that is compiled.";
-  module.attr("__version__") = RINGLET_VERSION;
+  module.attr("version") = RINGLET_VERSION;
   // At exit objects may still be referenced by others, which is no leak of this module's.
   nanobind::set_leak_warnings(false);
   ringlet::python::bind_errors(module);

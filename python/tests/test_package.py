@@ -1,11 +1,15 @@
 """What is in the package beside the calls."""
 
 import importlib.metadata
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import ringlet
+from ringlet import _ringlet
 
 FOLDER = Path(ringlet.__file__).parent
 
@@ -29,3 +33,10 @@ def test_all_public_names_exist():
     assert sorted(ringlet.__all__) == ringlet.__all__
     for name in ringlet.__all__:
         assert hasattr(ringlet, name)
+
+
+@pytest.mark.skipif(shutil.which("nm") is None, reason="nm is missing")
+def test_the_module_exports_nothing_else():
+    """Another module of the process may have an OpenSSL or a libuv of its own."""
+    names = subprocess.run(["nm", "-D", "--defined-only", _ringlet.__file__], capture_output=True, text=True, check=True).stdout.split("\n")
+    assert [line.split()[-1] for line in names if line] == ["PyInit__ringlet"]
