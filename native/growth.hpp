@@ -8,16 +8,10 @@
 #include <optional>
 #include <thread>
 
+#include "core/elastic/signals.hpp"
 #include "native/native_world.hpp"
 
 namespace ringlet::native {
-
-enum class GrowthState : std::uint8_t {
-  none,     // nothing has begun
-  forming,  // the ranks of the next world are meeting
-  ready,    // they have met, as far as this rank knows
-  failed,   // they have not, or have lost one of them since
-};
 
 /// A member's part in forming the next world, of the members and of processes that join, while the present one goes on: an ordinary meeting
 /// on a thread of its own. Any thread.

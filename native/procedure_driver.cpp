@@ -17,6 +17,10 @@ void ProcedureDriver::drive(Procedure& procedure) {
         groups_[run->group].shared().run(call_, std::move(run->task));
       } else if (auto* start = std::get_if<Procedure::Start>(&action)) {
         under_way_.push_back(groups_[start->group].shared().start(call_, std::move(start->task)));
+      } else if (auto* sending = std::get_if<Procedure::Send>(&action)) {
+        under_way_.push_back(groups_[sending->group].shared().start_send(call_, std::move(sending->task), {}));
+      } else if (auto* receiving = std::get_if<Procedure::Receive>(&action)) {
+        under_way_.push_back(groups_[receiving->group].shared().start_receive(call_, std::move(receiving->task), {}));
       } else if (std::holds_alternative<Procedure::WaitForOldest>(action)) {
         Work oldest = std::move(under_way_.front());
         under_way_.pop_front();

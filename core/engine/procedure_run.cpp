@@ -33,7 +33,9 @@ class ProcedureRun : public std::enable_shared_from_this<ProcedureRun> {
   bool may_go_on();
   bool ended() const { return ended_ && under_way_ == 0; }
   void obey(Procedure::Action action);
-  void start(CollectiveTask task, std::size_t group, std::shared_ptr<bool> done);
+  std::shared_ptr<bool> started() { return started_.emplace_back(std::make_shared<bool>(false)); }
+  template <class Task>
+  void start(Task task, std::size_t group, void (GroupEngine::*give)(std::uint16_t, Task), std::shared_ptr<bool> done);
 
   std::shared_ptr<Procedure> procedure_;
   const std::vector<GroupEngine*> groups_;
@@ -63,10 +65,13 @@ bool ProcedureRun::advance() {
 void ProcedureRun::obey(Procedure::Action action) {
   if (auto* run = std::get_if<Procedure::Run>(&action)) {
     awaited_ = std::make_shared<bool>(false);
-    start(std::move(run->task), run->group, awaited_);
+    start(std::move(run->task), run->group, &GroupEngine::start, awaited_);
   } else if (auto* begin = std::get_if<Procedure::Start>(&action)) {
-    started_.push_back(std::make_shared<bool>(false));
-    start(std::move(begin->task), begin->group, started_.back());
+    start(std::move(begin->task), begin->group, &GroupEngine::start, started());
+  } else if (auto* sending = std::get_if<Procedure::Send>(&action)) {
+    start(std::move(sending->task), sending->group, &GroupEngine::send, started());
+  } else if (auto* receiving = std::get_if<Procedure::Receive>(&action)) {
+    start(std::move(receiving->task), receiving->group, &GroupEngine::receive, started());
   } else if (std::holds_alternative<Procedure::WaitForOldest>(action)) {
     RINGLET_CHECK(!started_.empty());
     awaited_ = std::move(started_.front());
@@ -77,7 +82,8 @@ void ProcedureRun::obey(Procedure::Action action) {
   }
 }
 
-void ProcedureRun::start(CollectiveTask task, std::size_t group, std::shared_ptr<bool> done) {
+template <class Task>
+void ProcedureRun::start(Task task, std::size_t group, void (GroupEngine::*give)(std::uint16_t, Task), std::shared_ptr<bool> done) {
   ++under_way_;
   if (timeout_) task.timeout = *timeout_;
   task.completion = [self = shared_from_this(), done = std::move(done)](const Status& status) {
@@ -89,7 +95,7 @@ void ProcedureRun::start(CollectiveTask task, std::size_t group, std::shared_ptr
     }
     if (self->advance()) self->finish();
   };
-  groups_[group]->start(stream_, std::move(task));
+  (groups_[group]->*give)(stream_, std::move(task));
 }
 
 }  // namespace

@@ -248,10 +248,12 @@ void Averager::end_oldest() {
   if (move.packed.count() > 0) copy(move.packed, move.gradient);
 }
 
-TreeAverage::TreeAverage(const GroupEngine& group, Agreements& agreements, const Tree& gradients, const AverageOptions& options)
+TreeAverage::TreeAverage(const GroupEngine& group, Agreements& agreements, const Tree& gradients, const AverageOptions& options,
+                         std::optional<double> total_weight)
     : agreement_(group, agreements, "average_gradients", gradients),
       gradients_(views_of(gradients)),
       options_(options),
+      total_weight_(total_weight),
       averager_(group.options(), options, Averager::kFewBuckets) {}
 
 Procedure::Action TreeAverage::next() {
@@ -267,6 +269,8 @@ Procedure::Action TreeAverage::next() {
 
 Status TreeAverage::add_all() {
   if (Status status = Averager::check(options_); !status.ok()) return status;
+  if (options_.weight && total_weight_)
+    if (Status status = averager_.set_weight(*options_.weight, *total_weight_); !status.ok()) return status;
   return averager_.add_all(gradients_);
 }
 

@@ -113,7 +113,9 @@ class Averager final : public Procedure {
 class TreeAverage final : public Procedure {
  public:
   /// The memory that `gradients` views is borrowed until the end. `group` and `agreements`, which belong to it, outlive this object.
-  TreeAverage(const GroupEngine& group, Agreements& agreements, const Tree& gradients, const AverageOptions& options);
+  /// `total_weight` is set where the sum of all ranks' weights is known.
+  TreeAverage(const GroupEngine& group, Agreements& agreements, const Tree& gradients, const AverageOptions& options,
+              std::optional<double> total_weight = std::nullopt);
   Action next() override;
   void abandon() override { averager_.abandon(); }
 
@@ -123,6 +125,7 @@ class TreeAverage final : public Procedure {
   TreeAgreement agreement_;
   const std::vector<TensorView> gradients_;
   const AverageOptions options_;
+  const std::optional<double> total_weight_;
   Averager averager_;
   bool added_ = false;
 };

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "core/base/checksum.hpp"
 #include "core/base/printable.hpp"
-#include "native/checkpoint/checksum.hpp"
 
 namespace ringlet::native {
 

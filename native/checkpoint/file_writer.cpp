@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "native/checkpoint/checksum.hpp"
+#include "core/base/checksum.hpp"
+#include "core/base/flat.hpp"
 #include "native/checkpoint/file.hpp"
-#include "native/checkpoint/flat.hpp"
 
 namespace ringlet::native {
 

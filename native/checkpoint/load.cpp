@@ -6,7 +6,7 @@
 #include <set>
 #include <unordered_map>
 
-#include "native/checkpoint/checksum.hpp"
+#include "core/base/checksum.hpp"
 #include "native/checkpoint/file.hpp"
 #include "native/checkpoint/find.hpp"
 #include "native/checkpoint/transfer.hpp"

@@ -5,7 +5,7 @@
 #include <unordered_set>
 
 #include "core/base/arithmetic.hpp"
-#include "native/checkpoint/checksum.hpp"
+#include "core/base/checksum.hpp"
 #include "native/checkpoint/manifest_json.hpp"
 
 namespace ringlet::native {

@@ -3,8 +3,8 @@
 #include <deque>
 #include <map>
 
+#include "core/base/flat.hpp"
 #include "native/checkpoint/file.hpp"
-#include "native/checkpoint/flat.hpp"
 
 namespace ringlet::native {
 

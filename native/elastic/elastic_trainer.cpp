@@ -11,11 +11,14 @@
 #include <vector>
 
 #include "core/base/refuse.hpp"
+#include "core/elastic/signals.hpp"
+#include "core/elastic/state_sync.hpp"
 #include "core/gradients/averager.hpp"
 #include "core/plan/part_layout.hpp"
 #include "native/agreement.hpp"
+#include "native/checkpoint/exchange.hpp"
 #include "native/elastic/elastic_shards.hpp"
-#include "native/elastic/state_sync.hpp"
+#include "native/elastic/values_text.hpp"
 #include "native/procedure_driver.hpp"
 #include "native/shared_group.hpp"
 
@@ -25,14 +28,6 @@ namespace {
 
 /// Whether those who are left can go on after it.
 bool is_a_loss(const Status& status) { return status.code() == Errc::peer_lost || status.code() == Errc::cancelled; }
-
-/// Where the ranks' growths stand differently, the first of these counts.
-constexpr std::array kGrowthStates{native::GrowthState::failed, native::GrowthState::forming, native::GrowthState::ready,
-                                   native::GrowthState::none};
-
-std::int32_t place_of(native::GrowthState state) {
-  return static_cast<std::int32_t>(std::find(kGrowthStates.begin(), kGrowthStates.end(), state) - kGrowthStates.begin());
-}
 
 void check(const Checkpoint& state, const ElasticTrainerOptions& options) {
   for (const Checkpoint::Entry& entry : state.entries())
@@ -62,15 +57,13 @@ struct ElasticTrainer::State {
     native::ProcedureDriver driver;  // declared last: its destructor waits for the collectives that use the averager's buckets
   };
 
-  /// What the ranks tell each other with each vote.
-  struct Signals {
-    native::GrowthState growth = native::GrowthState::none;
-    bool knocks = false;  // somebody waits at a door
-  };
-
   native::SharedGroup& shared() const { return world.shared(); }
+  /// The ranks that have doors and files.
+  Group& natives() { return without_guests ? *without_guests : world; }
   CallOptions call() const { return {.stream = options.average.stream}; }
   void settle();
+  void form_natives();
+  void sync();
   bool load();
   void go_back(const std::string& lost);
   Checkpoint on_disk() const;
@@ -82,6 +75,7 @@ struct ElasticTrainer::State {
   void grow();
   void enter_next();
   bool goes_on_after(const Error& error) const;
+  void let_guest_go(const Error& error);
   void recover();
   void rejoin(const PeerLost& lost);
 
@@ -96,20 +90,23 @@ struct ElasticTrainer::State {
   bool is_applying = false;  // stays so where the program's function has thrown
   bool is_replaced = false;  // since on_state ran last
   std::unique_ptr<Averages> averages;
+  std::optional<Group> without_guests;
   std::vector<std::string> doors;  // of the other ranks
   Signals signals;                 // the least of all ranks, at the last vote
 };
 
-/// Makes the ranks' states equal, if they may differ.
+/// Makes the ranks' states equal, if they may differ. A guest does the same (wasm/src/elastic.ts); what it says of itself never counts.
 void ElasticTrainer::State::settle() {
-  using Told = std::array<std::uint64_t, 3>;
-  const Told own{is_settled, step, saved};
+  using Told = std::array<std::uint64_t, 4>;
+  const Told own{is_settled, step, saved, shards != nullptr};
   std::vector<Told> all(static_cast<std::size_t>(world.size()));
   const TensorView gathered{all.data(), DType::u64, all.size() * own.size()};
   world.all_gather(ConstTensorView(own.data(), DType::u64, own.size()), gathered, call());
-  bool one_is_settled = false, all_are = true;
+  form_natives();
+  bool one_is_settled = false, all_are = world.guests() == 0;
   std::uint64_t saved_by_all = saved;
-  for (const auto& [settled, steps, its_saved] : all) {
+  for (int rank = 0; rank < world.size() - world.guests(); ++rank) {
+    const auto& [settled, steps, its_saved, is_sharded] = all[static_cast<std::size_t>(rank)];
     all_are = all_are && settled != 0 && steps == step;
     if (settled == 0) continue;
     saved_by_all = one_is_settled ? std::min(saved_by_all, its_saved) : its_saved;
@@ -121,12 +118,7 @@ void ElasticTrainer::State::settle() {
     saved_by_all = step;
   } else if (!all_are) {
     if (!one_is_settled) (void)load();
-    const native::Exchange exchange(world, call());
-    const native::HandOver plan = native::compare(exchange, checkpoint, {lacks, step});
-    if (plan.takes(world.rank())) lacks = is_replaced = true;
-    native::hand_over(exchange, checkpoint, plan);
-    lacks = false;
-    step = plan.step;
+    sync();
     if (!one_is_settled) saved_by_all = step;
     is_settled = true;
   }
@@ -135,9 +127,37 @@ void ElasticTrainer::State::settle() {
   if (std::exchange(is_replaced, false) && options.on_state) options.on_state(checkpoint, step);
 }
 
+void ElasticTrainer::State::form_natives() {
+  without_guests.reset();
+  if (world.guests() == 0) return;
+  without_guests = world.split(0, -1, call());
+  if (shards == nullptr) return;
+  // Guests hold no rows. They know by now that this state is sharded, and leave.
+  world.barrier(call());
+  world.revoke();
+  throw_if_failed(shared().world_failure());
+}
+
+void ElasticTrainer::State::sync() {
+  Tree tensors;
+  for (const Checkpoint::Entry& entry : checkpoint.entries()) tensors.add(entry.name, entry.values);
+  StateSync sync(shared().engine(), shared().agreements(), tensors, native::values_text(checkpoint), {lacks, step});
+  try {
+    native::ProcedureDriver({world}, options.average.stream).drive(sync);
+  } catch (...) {
+    lacks = lacks || sync.takes();
+    throw;
+  }
+  lacks = false;
+  step = sync.plan().step;
+  if (!sync.takes()) return;
+  checkpoint.set_values(native::parse_values(sync.values()));
+  is_replaced = true;
+}
+
 void ElasticTrainer::State::learn_doors() {
   if (!shared().elastic()) return;
-  const std::vector<std::string> all = native::Exchange(world, call()).gather(shared().door());
+  const std::vector<std::string> all = native::Exchange(natives(), call()).gather(shared().door());
   doors.clear();
   std::copy_if(all.begin(), all.end(), std::back_inserter(doors), [&](const std::string& door) { return door != shared().door(); });
 }
@@ -151,7 +171,7 @@ Checkpoint ElasticTrainer::State::on_disk() const {
 bool ElasticTrainer::State::load() {
   if (options.checkpoint.empty()) return false;
   Checkpoint all = on_disk();
-  const auto loaded = load_checkpoint(world, options.checkpoint, all, {.stream = options.average.stream});
+  const auto loaded = load_checkpoint(natives(), options.checkpoint, all, {.stream = options.average.stream});
   if (!loaded) return false;
   checkpoint.set_values(all.values());
   step = *loaded;
@@ -199,7 +219,7 @@ void ElasticTrainer::State::attempt(ElasticTrainer& trainer, const TrainingPlan&
 void ElasticTrainer::State::save_if_due(const TrainingPlan& plan) {
   const bool due = step == plan.steps || (options.checkpoint_every > 0 && step % options.checkpoint_every == 0);
   if (options.checkpoint.empty() || !due || saved >= step) return;
-  save_checkpoint(world, options.checkpoint, on_disk(), {.step = step, .keep = options.keep, .stream = options.average.stream});
+  save_checkpoint(natives(), options.checkpoint, on_disk(), {.step = step, .keep = options.keep, .stream = options.average.stream});
   saved = step;
 }
 
@@ -207,10 +227,10 @@ void ElasticTrainer::State::save_if_due(const TrainingPlan& plan) {
 /// then fails.
 void ElasticTrainer::State::vote() {
   if (!shared().elastic()) return;
-  std::array<std::int32_t, 2> least{place_of(shared().growth()), shared().waiting() > 0 ? 0 : 1};
+  Signals::Numbers least = Signals{shared().growth(), shared().waiting() > 0}.numbers();
   signals = {};
   if (shared().agree(true, {}, least)) {
-    signals = {kGrowthStates[static_cast<std::size_t>(least[0])], least[1] == 0};
+    signals = Signals::from(least);
     return;
   }
   throw_if_failed(shared().world_failure());
@@ -220,15 +240,15 @@ void ElasticTrainer::State::vote() {
 /// New ranks meet the others while these train. Once all have met, all switch to the new world.
 void ElasticTrainer::State::grow() {
   switch (signals.growth) {
-    case native::GrowthState::none:
+    case GrowthState::none:
       if (signals.knocks) shared().begin_growth(call());
       break;
-    case native::GrowthState::forming:
+    case GrowthState::forming:
       break;
-    case native::GrowthState::failed:
+    case GrowthState::failed:
       shared().drop_growth();
       break;
-    case native::GrowthState::ready:
+    case GrowthState::ready:
       enter_next();
       break;
   }
@@ -254,7 +274,14 @@ void ElasticTrainer::State::enter_next() {
 }
 
 bool ElasticTrainer::State::goes_on_after(const Error& error) const {
-  return shared().elastic() && !is_applying && is_a_loss(error.status()) && is_a_loss(shared().world_failure());
+  const bool may_go_on = is_a_loss(error.status()) || error.status().code() == Errc::mismatch;
+  return shared().elastic() && !is_applying && may_go_on && is_a_loss(shared().world_failure());
+}
+
+/// A guest that does not train what the others train is as good as lost: all native ranks have this error, and go on without it.
+void ElasticTrainer::State::let_guest_go(const Error& error) {
+  const bool is_a_guest = error.status().rank() >= world.size() - world.guests();
+  if (shared().elastic() && !is_applying && error.status().code() == Errc::mismatch && is_a_guest) world.revoke();
 }
 
 void ElasticTrainer::State::recover() {
@@ -315,6 +342,7 @@ void ElasticTrainer::run(const TrainingPlan& plan, const std::function<void(Step
       state.shared().drop_growth();
       return;
     } catch (const Error& error) {
+      state.let_guest_go(error);
       if (!state.goes_on_after(error)) throw;
     }
     state.recover();

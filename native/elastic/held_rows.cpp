@@ -9,8 +9,8 @@
 #include <numeric>
 #include <utility>
 
+#include "core/base/flat.hpp"
 #include "core/base/refuse.hpp"
-#include "native/checkpoint/flat.hpp"
 #include "native/shared_group.hpp"
 
 namespace ringlet::native {

@@ -149,8 +149,8 @@ std::vector<std::string> asked(Procedure& procedure) {
   std::vector<std::string> all;
   for (;;) {
     const auto action = procedure.next();
-    all.push_back(std::array<std::string, 4>{"run", "start", "wait", "done"}[action.index()]);
-    if (action.index() == 3) return all;
+    all.push_back(std::array<std::string, 6>{"run", "start", "send", "receive", "wait", "done"}[action.index()]);
+    if (std::holds_alternative<Procedure::Done>(action)) return all;
   }
 }
 

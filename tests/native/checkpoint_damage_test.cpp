@@ -4,7 +4,7 @@
 #include <fstream>
 #include <random>
 
-#include "native/checkpoint/checksum.hpp"
+#include "core/base/checksum.hpp"
 #include "native/checkpoint/file.hpp"
 #include "native/checkpoint/find.hpp"
 #include "native/checkpoint/manifest.hpp"

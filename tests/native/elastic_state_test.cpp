@@ -4,7 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "native/elastic/state_sync.hpp"
+#include "core/elastic/state_sync.hpp"
+#include "native/procedure_driver.hpp"
+#include "native/shared_group.hpp"
 #include "tests/native/expect.hpp"
 #include "tests/native/ranks.hpp"
 
@@ -49,15 +51,17 @@ TEST_CASE("the ranks with the most steps hand their state to all others, and to 
     const int rank = world.rank();
     // Ranks 1, 3 and 4 have done two steps; rank 4 otherwise than the others. Rank 2 has nothing, whatever it says.
     std::vector<std::int32_t> values(3'000'000, rank == 4 ? 4 : rank % 2 == 1 ? 1 : 0);
-    Checkpoint state;
-    state.add("values", Tree{{"all", values}});
-    const native::Exchange exchange(world, {});
-    const native::HandOver plan = native::compare(exchange, state, {rank == 2, rank == 0 ? 1U : rank == 2 ? 9U : 2U});
+    const auto sync_with = [&](const Standing& mine) {
+      StateSync sync(world.shared().engine(), world.shared().agreements(), Tree{{"all", values}}, rank % 2 == 1 ? "theirs" : "others",
+                     mine);
+      native::ProcedureDriver({world}, Stream{}).drive(sync);
+      expect(sync.values() == "theirs", sync.values());
+      return sync.plan();
+    };
+    const HandOver plan = sync_with({rank == 2, rank == 0 ? 1U : rank == 2 ? 9U : 2U});
     expect(plan.givers == std::vector<int>({1, 3}) && plan.takers == std::vector<int>({0, 2, 4}) && plan.step == 2, "who gives");
-    native::hand_over(exchange, state, plan);
     expect(values == std::vector<std::int32_t>(3'000'000, 1), "the state");
-    expect(failure_of<PeerLost>([&] { native::compare(exchange, state, {true, 0}); }) == "all ranks that had the training's state are lost",
-           "nobody has it");
+    expect(failure_of<PeerLost>([&] { sync_with({true, 0}); }) == "all ranks that had the training's state are lost", "nobody has it");
   });
 }
 

@@ -94,10 +94,10 @@ TEST_CASE("a process that takes its ticket and does nothing is waited for, while
     if (world.rank() == 0) await_knocks(world, 1);
     world.barrier();
     expect(group.begin_growth({}), "somebody knocks");
-    expect(group.growth() == native::GrowthState::forming, "the growth is under way");
+    expect(group.growth() == GrowthState::forming, "the growth is under way");
     for (int step = 0; step < 100; ++step) expect(sum_of(world, 1) == 2, "the group goes on");
     group.drop_growth();
-    expect(group.growth() == native::GrowthState::none, "nobody waits any more");
+    expect(group.growth() == GrowthState::none, "nobody waits any more");
     expect(sum_of(world, 1) == 2, "the group goes on");
     over.count_down();
   });
@@ -191,7 +191,7 @@ TEST_CASE("a process that goes between its meeting and the switch is lost like a
     world.barrier();
     auto& shared = world.shared();
     expect(shared.begin_growth({}), "somebody knocks");
-    for (int round = 0; shared.growth() != native::GrowthState::ready && round < kRounds; ++round) pass(1ms);
+    for (int round = 0; shared.growth() != GrowthState::ready && round < kRounds; ++round) pass(1ms);
     gone.wait();
     auto next = shared.finish_growth({});
     expect(next != nullptr, "nobody knows yet that the new rank has gone");

@@ -33,6 +33,39 @@ const refusal = (action) => {
   assert.fail('nothing was refused');
 };
 
+test('the state of those with the most steps is everywhere, and is told', { timeout }, async () => {
+  const { ranks, groups, end } = await makeWorld(3, seeded(1));
+  const steps = [2, 9, 1];
+  const trees = ranks.map((rank, i) =>
+    plant(rank, [
+      { name: 'model.a', values: new Float32Array(1_200_000).fill(steps[i]) },
+      { name: 'model.b', dtype: f64, values: Float64Array.of(i) },
+    ]),
+  );
+  const sync = (rank, i, tree = trees[i].tree, group = groups[i], stream = 0) => {
+    const values = rank.text(`values of ${i}`);
+    const started = rank.startObject('ringlet_sync', group, stream, tree, values, i === 1 ? 1 : 0, steps[i]);
+    rank.free(values);
+    return started;
+  };
+  for (const { done } of [sync(ranks[0], 0, 0), sync(ranks[0], 0, trees[0].tree, 0), sync(ranks[0], 0, trees[0].tree, groups[0], 1024)])
+    await assert.rejects(done, { code: 1 });
+  const started = ranks.map((rank, i) => sync(rank, i));
+  await Promise.all(started.map(({ done }) => done));
+  ranks.forEach((rank, i) => {
+    const { handle } = started[i];
+    // Rank 1 lacks a state, whatever it says of its steps.
+    assert.equal(rank.call('ringlet_sync_takes', handle), i === 0 ? 0 : 1);
+    assert.equal(rank.call('ringlet_sync_step', handle), 2);
+    assert.equal(rank.module.UTF8ToString(rank.call('ringlet_sync_values', handle)), 'values of 0');
+    assert.deepEqual(trees[i].values(0), new Float32Array(1_200_000).fill(2));
+    assert.deepEqual(trees[i].values(1), Float64Array.of(0));
+    assert.equal(rank.call('ringlet_object_release', handle), 0);
+    assert.ok(Number.isNaN(rank.module._ringlet_sync_step(handle)));
+  });
+  await end();
+});
+
 test('a tree is averaged: mixed dtypes, buckets, types of communication, weights', { timeout }, async () => {
   for (const size of [1, 2, 3]) {
     const { ranks, groups, end } = await makeWorld(size, seeded(size));
@@ -58,7 +91,9 @@ test('a tree is averaged: mixed dtypes, buckets, types of communication, weights
         if (size === 1) continue;
         const weight = (i) => (i === 0 ? 3 : i === 1 ? 1 : 0);
         trees.forEach((tree, i) => tree.write(1, Float32Array.of(4 * i)));
-        await onAll(ranks, (rank, i) => rank.start('ringlet_average_gradients', groups[i], 5, trees[i].tree, bytes, type, weight(i)));
+        await onAll(ranks, (rank, i) =>
+          rank.start('ringlet_average_gradients', groups[i], 5, trees[i].tree, bytes, type, weight(i), type === none ? NaN : 4),
+        );
         for (const tree of trees) assert.deepEqual(tree.values(1), Float32Array.of(1));
         ranks.forEach((rank, i) => assert.equal(rank.call('ringlet_object_release', trees[i].tree), 0));
       }

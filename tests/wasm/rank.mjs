@@ -75,6 +75,16 @@ export class Rank {
     return this.#open((ticket) => this.module[`_${name}`](ticket, ...rest) ?? 0);
   }
 
+  /** The same of an export that also returns a handle of what comes out. */
+  startObject(name, ...rest) {
+    let handle = 0;
+    const done = this.#open((ticket) => {
+      handle = this.module[`_${name}`](ticket, ...rest);
+      return -Math.min(handle, 0);
+    });
+    return { handle, done };
+  }
+
   /** Starts a collective by its name. A buffer is its place and its rows; counts are the places of numbers. */
   collective(
     group,

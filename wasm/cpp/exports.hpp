@@ -61,8 +61,9 @@ RINGLET_EXPORT int32_t ringlet_group_world_rank(int32_t group, int32_t rank);
 RINGLET_EXPORT int32_t ringlet_group_along_ring(int32_t group, int32_t rank, int32_t offset);
 /// Returns a sentence for people that says which algorithms the group chooses; valid until the next call. Null if there is no such group.
 RINGLET_EXPORT const char* ringlet_group_placement(int32_t group);
-/// The vote of an elastic group (Group::agree in C++), of which `group` has all ranks. Completes with 1 if all ranks say yes, else with 0.
-RINGLET_EXPORT int32_t ringlet_vote(int32_t ticket, int32_t group, int32_t timeout_ms, int32_t mine);
+/// The vote of an elastic group (Group::agree in C++), of which `group` has all ranks. `trains` is 1 where it is that of an
+/// ElasticTrainer. Completes with 1 if all ranks say yes, else with 0.
+RINGLET_EXPORT int32_t ringlet_vote(int32_t ticket, int32_t group, int32_t timeout_ms, int32_t mine, int32_t trains);
 /// Completes with the new group as value, or with 0 if `color` is negative. A negative key stands for the rank in the group.
 RINGLET_EXPORT int32_t ringlet_split(int32_t ticket, int32_t group, int32_t stream, int32_t timeout_ms, int32_t color, int32_t key);
 /// Leaves a group, which must have no pending operation; its handle is then invalid.
@@ -99,9 +100,10 @@ RINGLET_EXPORT int32_t ringlet_receive(int32_t ticket, int32_t group, int32_t st
 RINGLET_EXPORT int32_t ringlet_tree();
 RINGLET_EXPORT int32_t ringlet_tree_add(int32_t tree, const char* name, int32_t dtype, void* data, const uint32_t* shape, int32_t axes);
 /// Averages gradients in place. `all_reduce_size` (bytes) and `communication_dtype` (-1: each tensor's own) have the meaning of
-/// ringlet/average_options.hpp. `weight` is this rank's share; NaN on all ranks means the plain mean.
+/// ringlet/average_options.hpp. `weight` is this rank's share; NaN on all ranks means the plain mean. `total_weight` is the sum of all
+/// ranks' weights where all know it, else NaN.
 RINGLET_EXPORT int32_t ringlet_average_gradients(int32_t ticket, int32_t group, int32_t stream, int32_t tree, double all_reduce_size,
-                                                 int32_t communication_dtype, double weight);
+                                                 int32_t communication_dtype, double weight, double total_weight);
 
 /// Makes an optimizer. `formula` is a class of ringlet/optimizers.hpp ("SGD", "AdamW", ...), `numbers` its options in their order there,
 /// without state_dtype; missing ones have their defaults. A `state_dtype` of -1 means the gradient's own.
@@ -126,5 +128,14 @@ RINGLET_EXPORT int32_t ringlet_fsdp_apply(int32_t ticket, int32_t fsdp, int32_t 
 /// Returns the gradients' norm before clipping in the last step; NaN if nothing is clipped.
 RINGLET_EXPORT double ringlet_fsdp_norm(int32_t fsdp);
 
-/// Releases a tree, an optimizer or an FSDP object, which must not be used by anything under way.
+/// Makes the states of all ranks that train equal (core/elastic/state_sync.hpp), and returns a handle of what comes out, which may be asked
+/// once it has completed: whether this rank's tensors were overwritten, also where it has failed; how many steps are committed; and the
+/// text of the values, until the handle is released. `lacks` says whether this rank has no state.
+RINGLET_EXPORT int32_t ringlet_sync(int32_t ticket, int32_t group, int32_t stream, int32_t tree, const char* values, int32_t lacks,
+                                    double step);
+RINGLET_EXPORT int32_t ringlet_sync_takes(int32_t sync);
+RINGLET_EXPORT double ringlet_sync_step(int32_t sync);
+RINGLET_EXPORT const char* ringlet_sync_values(int32_t sync);
+
+/// Releases a tree, an optimizer, an FSDP object or what ringlet_sync() returned. Nothing under way may use it.
 RINGLET_EXPORT int32_t ringlet_object_release(int32_t object);

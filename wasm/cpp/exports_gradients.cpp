@@ -5,6 +5,7 @@
 #include "core/base/arithmetic.hpp"
 #include "core/base/checked_shape.hpp"
 #include "core/base/refuse.hpp"
+#include "core/elastic/state_sync.hpp"
 #include "core/engine/procedure_run.hpp"
 #include "core/gradients/averager.hpp"
 #include "wasm/cpp/exports.hpp"
@@ -82,7 +83,7 @@ int32_t ringlet_tree_add(int32_t tree, const char* name, int32_t dtype, void* da
 }
 
 int32_t ringlet_average_gradients(int32_t ticket, int32_t group, int32_t stream, int32_t tree, double all_reduce_size,
-                                  int32_t communication_dtype, double weight) {
+                                  int32_t communication_dtype, double weight, double total_weight) {
   const auto entry = browser::check({ticket, group, stream, 0});
   if (!entry.ok()) return browser::report(entry.status());
   const auto gradients = objects().find<Tree>(tree);
@@ -95,8 +96,8 @@ int32_t ringlet_average_gradients(int32_t ticket, int32_t group, int32_t stream,
   if (Status status = Averager::check(options); !status.ok()) return browser::report(status);
   GroupEngine& engine = entry.value()->engine;
   const auto agreements = entry.value()->agreements;
-  run_procedure(browser::loop(), std::make_shared<TreeAverage>(engine, *agreements, *gradients, options), {&engine},
-                static_cast<std::uint16_t>(stream),
+  run_procedure(browser::loop(), std::make_shared<TreeAverage>(engine, *agreements, *gradients, options, optional_number(total_weight)),
+                {&engine}, static_cast<std::uint16_t>(stream),
                 [ticket, agreements](const Status& status) { browser::tell_completed(ticket, status); });
   return browser::report({});
 }
@@ -175,6 +176,36 @@ double ringlet_fsdp_norm(int32_t fsdp) {
   return found == nullptr ? NAN : found->step->norm().value_or(NAN);
 }
 
+int32_t ringlet_sync(int32_t ticket, int32_t group, int32_t stream, int32_t tree, const char* values, int32_t lacks, double step) {
+  const auto entry = browser::check({ticket, group, stream, 0});
+  if (!entry.ok()) return browser::report_handle(entry.status());
+  const auto state = objects().find<Tree>(tree);
+  if (state == nullptr) return browser::report_handle(no_object("tree"));
+  GroupEngine& engine = entry.value()->engine;
+  const auto agreements = entry.value()->agreements;
+  const Standing mine{lacks != 0, static_cast<std::uint64_t>(step)};
+  const auto sync = std::make_shared<StateSync>(engine, *agreements, *state, values, mine);
+  run_procedure(browser::loop(), sync, {&engine}, static_cast<std::uint16_t>(stream),
+                [ticket, agreements](const Status& status) { browser::tell_completed(ticket, status); });
+  browser::report({});
+  return objects().add(sync);
+}
+
+int32_t ringlet_sync_takes(int32_t sync) {
+  const auto found = objects().find<StateSync>(sync);
+  return found != nullptr && found->takes() ? 1 : 0;
+}
+
+double ringlet_sync_step(int32_t sync) {
+  const auto found = objects().find<StateSync>(sync);
+  return found == nullptr ? NAN : static_cast<double>(found->plan().step);
+}
+
+const char* ringlet_sync_values(int32_t sync) {
+  const auto found = objects().find<StateSync>(sync);
+  return found == nullptr ? nullptr : found->values().c_str();
+}
+
 int32_t ringlet_object_release(int32_t object) {
-  return browser::report(objects().remove(object) ? Status() : no_object("tree, optimizer or fsdp"));
+  return browser::report(objects().remove(object) ? Status() : no_object("tree, optimizer, fsdp or sync"));
 }

@@ -1,6 +1,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/elastic/signals.hpp"
 #include "core/engine/requests.hpp"
 #include "core/plan/placement.hpp"
 #include "wasm/cpp/browser_world.hpp"
@@ -107,12 +108,17 @@ const char* ringlet_group_placement(int32_t group) {
   return text.c_str();
 }
 
-int32_t ringlet_vote(int32_t ticket, int32_t group, int32_t timeout_ms, int32_t mine) {
+int32_t ringlet_vote(int32_t ticket, int32_t group, int32_t timeout_ms, int32_t mine, int32_t trains) {
   const browser::OperationOptions options{ticket, group, 0, timeout_ms};
   const auto found = browser::check(options);
   if (!found.ok()) return browser::report(found.status());
   GroupEngine& engine = found.value()->engine;
   const auto vote = std::make_shared<std::vector<std::int32_t>>(1, mine != 0 ? 1 : 0);
+  if (trains != 0) {
+    // Nobody knocks at a guest.
+    const Signals::Numbers nothing = Signals{}.numbers();
+    vote->insert(vote->end(), nothing.begin(), nothing.end());
+  }
   auto task = make_all_reduce(ReduceOp::min, ConstTensorView(*vote), TensorView(*vote), 1, engine.options());
   if (!task.ok()) return browser::report(task.status());
   task.value().timeout = browser::timeout_of(options, *found.value());

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/elastic/state_sync.hpp"
 #include "core/sharding/fsdp_step.hpp"
 
 namespace ringlet::browser {
@@ -23,10 +24,10 @@ struct Fsdp {
   bool busy = false;
 };
 
-/// The trees, optimizers and FSDP objects that JavaScript holds. Handles are never reused.
+/// The trees, optimizers, FSDP objects and handings over of state that JavaScript holds. Handles are never reused.
 class Objects {
  public:
-  using Object = std::variant<std::shared_ptr<Tree>, std::shared_ptr<AnyOptimizer>, std::shared_ptr<Fsdp>>;
+  using Object = std::variant<std::shared_ptr<Tree>, std::shared_ptr<AnyOptimizer>, std::shared_ptr<Fsdp>, std::shared_ptr<StateSync>>;
 
   int32_t add(Object object) {
     objects_.emplace(++last_handle_, std::move(object));

@@ -1,5 +1,6 @@
 export type { CallOptions, ValueOptions } from './calls.js';
 export type { DType, ReduceOp, TypedArray } from './dtypes.js';
+export type { ElasticTrainerOptions, MembershipChange, Step, StepFunction, TrainingPlan } from './elastic.js';
 export type { Placement, Progress, Seat, Traffic } from './engine.js';
 export {
   AbortError,
@@ -18,6 +19,7 @@ export { Group } from './group.js';
 export type { AloneOptions, JoinOptions } from './join.js';
 export { type LearningRate, Optimizer } from './optimizer.js';
 export * from './optimizers.js';
+export { StateValues, type StateValue } from './state_values.js';
 export { Tensor, type Values } from './tensors.js';
 export type { Tree } from './trees.js';
 export { WasmTensor } from './wasm_tensors.js';

@@ -95,10 +95,11 @@ export interface Operation {
   readonly receiveCounts?: readonly number[];
 }
 
-/** A vote of all ranks of the world. */
+/** A vote of all ranks of the world; `trains`: on a step of an ElasticTrainer. */
 export interface VoteRequest {
   readonly group: number;
   readonly mine: boolean;
+  readonly trains: boolean;
   readonly timeout: number | undefined;
 }
 
@@ -124,6 +125,28 @@ export interface AverageRequest {
   readonly allReduceSize: number;
   readonly communicationType: DType | undefined;
   readonly weight: number | undefined;
+  /** The sum of all ranks' weights where it is known. */
+  readonly totalWeight?: number | undefined;
+}
+
+/** A request to make the states of all ranks that train equal; the tensors are overwritten where this side's state is another one. */
+export interface SyncRequest {
+  readonly group: number;
+  readonly stream: number;
+  readonly state: readonly NamedOperand[];
+  /** What belongs to the state beside the tensors. */
+  readonly values: string;
+  /** Whether this side has no state. */
+  readonly lacks: boolean;
+  readonly step: number;
+}
+
+/** The state that all ranks have then. */
+export interface Synced {
+  /** Whether this side's state was overwritten. */
+  readonly taken: boolean;
+  readonly step: number;
+  readonly values: string;
 }
 
 /** The optimizers' formulas, with MLX's names. */
@@ -174,6 +197,8 @@ export interface Engine {
   average(request: AverageRequest): Promise<void>;
   /** Resolves when the parameters are updated, to the norm of the gradients before clipping if they are clipped. */
   applyFsdp(request: FsdpRequest): Promise<number | undefined>;
+  /** Resolves when all ranks have the same state. After a failure the tensors' contents are unspecified. */
+  sync(request: SyncRequest): Promise<Synced>;
   /** Resolves to whether all ranks say yes. */
   vote(request: VoteRequest): Promise<boolean>;
   /** Resolves to undefined if the color is negative. */

@@ -48,6 +48,11 @@ export class Group {
     return this.#membership.size;
   }
 
+  /** @internal For ElasticTrainer. */
+  get inner(): { readonly engine: Engine; readonly number: number; readonly caller: Caller } {
+    return { engine: this.#engine, number: this.#membership.group, caller: this.#caller };
+  }
+
   /** Rank and size in the world, and how many of its last ranks are guests: browsers or Node. */
   get world(): Seat {
     return this.#engine.seat;
@@ -239,7 +244,7 @@ export class Group {
   async agree(mine: boolean, options: Omit<CallOptions, 'stream'> = {}): Promise<boolean> {
     const { timeout } = checkCall(options);
     checkSignal('agree', options.signal);
-    return waitFor('agree', this.#engine.vote({ group: this.#membership.group, mine, timeout }), options.signal);
+    return waitFor('agree', this.#engine.vote({ group: this.#membership.group, mine, trains: false, timeout }), options.signal);
   }
 
   /**

@@ -1,7 +1,9 @@
 import makeModule from 'ringlet-module';
 import { nodePlatform } from './node_platform.js';
+import { ElasticLoop, type ElasticTrainerOptions } from './elastic.js';
 import type { Group } from './group.js';
 import { type AloneOptions, aloneOn, type JoinOptions, joinOn } from './join.js';
+import type { Tree } from './trees.js';
 
 export * from './api.js';
 
@@ -16,4 +18,19 @@ export function join(options: JoinOptions): Promise<Group> {
 /** Makes a group of one, for programs that can also run alone. */
 export function alone(options: AloneOptions = {}): Promise<Group> {
   return aloneOn(nodePlatform, makeModule, options);
+}
+
+/**
+ * A training loop of a group whose ranks come and go: native ranks with an ElasticTrainer of theirs, and browsers or Node with this one. A
+ * step is committed on all ranks or on none; one that is not is done again by those who are left, with the same batch, divided anew. When
+ * any rank is lost, this side joins the others again by itself, gets the state that they have, and goes on.
+ */
+export class ElasticTrainer extends ElasticLoop {
+  /**
+   * `state` has all that a step changes, with the names, dtypes and shapes of the native ranks' Checkpoint: { model: parameters } stands for
+   * `add("model", parameters)`. Throws `InvalidArgument` for a tree or options that are not valid.
+   */
+  constructor(where: JoinOptions, state: Tree, options: ElasticTrainerOptions = {}) {
+    super(join, where, state, options);
+  }
 }

@@ -1,5 +1,5 @@
 import { type DType, factsOf } from '../dtypes.js';
-import type { AverageRequest, FsdpRequest, NamedOperand, OptimizerStep } from '../engine.js';
+import type { AverageRequest, FsdpRequest, NamedOperand, OptimizerStep, Synced, SyncRequest } from '../engine.js';
 import type { RingletModule } from './module.js';
 import type { ModuleMemory } from './module_memory.js';
 
@@ -78,7 +78,7 @@ export class GradientCalls {
   }
 
   average(request: AverageRequest): GradientCall<void> {
-    const { group, stream, allReduceSize, communicationType, weight } = request;
+    const { group, stream, allReduceSize, communicationType, weight, totalWeight } = request;
     const tree = new PlacedTree(this.#module, this.#memory, request.leaves);
     return {
       start: (ticket) =>
@@ -91,6 +91,7 @@ export class GradientCalls {
           allReduceSize,
           numberOf(communicationType),
           weight ?? NaN,
+          totalWeight ?? NaN,
         ),
       finish: (succeeded) => {
         if (succeeded) tree.writeBack();
@@ -118,6 +119,32 @@ export class GradientCalls {
         parameters.release();
         const norm = succeeded ? this.#module._ringlet_fsdp_norm(sharding) : NaN;
         return Number.isNaN(norm) && request.maxNorm === undefined ? undefined : norm;
+      },
+    };
+  }
+
+  sync({ group, stream, state, values, lacks, step }: SyncRequest): GradientCall<Synced> {
+    const tree = new PlacedTree(this.#module, this.#memory, state);
+    let sync = 0;
+    return {
+      start: (ticket) => {
+        if (tree.refused) return tree.refused;
+        const text = this.#memory.putText(values);
+        sync = this.#module._ringlet_sync(ticket, group, stream, tree.handle, text, Number(lacks), step);
+        this.#memory.release(text);
+        return -Math.min(sync, 0);
+      },
+      finish: (succeeded) => {
+        const taken = succeeded && this.#module._ringlet_sync_takes(sync) !== 0;
+        if (taken) tree.writeBack();
+        tree.release();
+        const synced = {
+          taken,
+          step: this.#module._ringlet_sync_step(sync),
+          values: succeeded ? this.#memory.text(this.#module._ringlet_sync_values(sync)) : '',
+        };
+        if (sync > 0) this.#module._ringlet_object_release(sync);
+        return synced;
       },
     };
   }

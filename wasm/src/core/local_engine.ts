@@ -8,6 +8,8 @@ import type {
   Progress,
   Seat,
   SplitRequest,
+  Synced,
+  SyncRequest,
   Traffic,
   Placement,
   VoteRequest,
@@ -187,10 +189,14 @@ export class LocalEngine implements Engine {
     return this.#runGradients(request, this.#gradients.fsdp(request));
   }
 
-  vote({ group, mine, timeout }: VoteRequest): Promise<boolean> {
+  sync(request: SyncRequest): Promise<Synced> {
+    return this.#runGradients(request, this.#gradients.sync(request));
+  }
+
+  vote({ group, mine, trains, timeout }: VoteRequest): Promise<boolean> {
     if (this.#closing !== undefined) return Promise.reject(this.#cancelled());
     return this.#tickets.open(
-      (ticket) => this.#refusal(this.module._ringlet_vote(ticket, group, Math.ceil(timeout ?? 0), Number(mine))),
+      (ticket) => this.#refusal(this.module._ringlet_vote(ticket, group, Math.ceil(timeout ?? 0), Number(mine), Number(trains))),
       ({ code, value }) => code === 0 && value !== 0,
     );
   }

@@ -31,7 +31,7 @@ export interface RingletModule {
   _ringlet_group_size(group: number): number;
   _ringlet_group_along_ring(group: number, rank: number, offset: number): number;
   _ringlet_group_placement(group: number): number;
-  _ringlet_vote(ticket: number, group: number, timeout: number, mine: number): number;
+  _ringlet_vote(ticket: number, group: number, timeout: number, mine: number, trains: number): number;
   _ringlet_split(ticket: number, group: number, stream: number, timeout: number, color: number, key: number): number;
   _ringlet_group_leave(group: number): number;
   _ringlet_group_algorithm(group: number, operation: number, bytes: number): number;
@@ -65,6 +65,7 @@ export interface RingletModule {
     allReduceSize: number,
     communicationDtype: number,
     weight: number,
+    totalWeight: number,
   ): number;
   _ringlet_optimizer(formula: number, learningRate: number, numbers: number, count: number, stateDtype: number): number;
   _ringlet_optimizer_set_learning_rate(optimizer: number, learningRate: number): number;
@@ -78,6 +79,10 @@ export interface RingletModule {
   ): number;
   _ringlet_fsdp_apply(ticket: number, fsdp: number, stream: number, gradients: number, parameters: number, optimizer: number): number;
   _ringlet_fsdp_norm(fsdp: number): number;
+  _ringlet_sync(ticket: number, group: number, stream: number, tree: number, values: number, lacks: number, step: number): number;
+  _ringlet_sync_takes(sync: number): number;
+  _ringlet_sync_step(sync: number): number;
+  _ringlet_sync_values(sync: number): number;
   _ringlet_object_release(object: number): number;
 }
 

@@ -6,6 +6,8 @@ import type {
   Operation,
   Progress,
   SplitRequest,
+  Synced,
+  SyncRequest,
   Placement,
   VoteRequest,
 } from '../engine.js';
@@ -18,6 +20,7 @@ export type Request =
   | { readonly kind: 'run'; readonly id: number; readonly operation: Operation }
   | { readonly kind: 'average'; readonly id: number; readonly request: AverageRequest }
   | { readonly kind: 'fsdp'; readonly id: number; readonly request: FsdpRequest }
+  | { readonly kind: 'sync'; readonly id: number; readonly request: SyncRequest }
   | { readonly kind: 'vote'; readonly id: number; readonly request: VoteRequest }
   | { readonly kind: 'split'; readonly id: number; readonly request: SplitRequest }
   | { readonly kind: 'algorithm'; readonly id: number; readonly group: number; readonly operation: string; readonly bytes: number }
@@ -28,6 +31,7 @@ export type Request =
 export interface Written {
   readonly leaves: readonly Uint8Array[];
   readonly norm?: number | undefined;
+  readonly synced?: Synced | undefined;
 }
 
 export type Value = Membership | Placement | Uint8Array | Written | string | boolean | undefined;

@@ -9,6 +9,8 @@ import type {
   Progress,
   Seat,
   SplitRequest,
+  Synced,
+  SyncRequest,
   Traffic,
   Placement,
   VoteRequest,
@@ -82,6 +84,16 @@ export class RemoteEngine implements Engine {
     const { leaves, norm } = await this.#ask<Written>({ kind: 'fsdp', request: detached }, buffersOf([...gradients, ...parameters]));
     writeBack(request.parameters, leaves);
     return norm;
+  }
+
+  async sync(request: SyncRequest): Promise<Synced> {
+    const copies = copyLeaves(request.state);
+    const { leaves, synced } = await this.#ask<Written & { synced: Synced }>(
+      { kind: 'sync', request: { ...request, state: copies } },
+      buffersOf(copies),
+    );
+    if (synced.taken) writeBack(request.state, leaves);
+    return synced;
   }
 
   vote(request: VoteRequest): Promise<boolean> {

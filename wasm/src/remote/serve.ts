@@ -34,6 +34,10 @@ export function serve(channel: Channel, platform: Platform, factory: ModuleFacto
         return joined()
           .applyFsdp(request.request)
           .then((norm): Written => ({ leaves: bytesOf(request.request.parameters), norm }));
+      case 'sync':
+        return joined()
+          .sync(request.request)
+          .then((synced): Written => ({ leaves: bytesOf(request.request.state), synced }));
       case 'vote':
         return joined().vote(request.request);
       case 'split':

@@ -4,7 +4,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
-const programs = resolve(process.env['RINGLET_BIN'] ?? 'build/release/bin');
+/** The folder of the programs. */
+export const programs = resolve(process.env['RINGLET_BIN'] ?? 'build/release/bin');
 /** The page's files. */
 export const pageFolder = resolve(process.env['RINGLET_PAGE'] ?? 'build/page');
 
@@ -19,6 +20,9 @@ export interface ServeOptions {
   readonly elastic?: boolean;
   /** The least and the largest number of native ranks, such as 1:2: those that fail are started again. */
   readonly bounds?: string;
+  /** The program of the native ranks, and the page's files: `train_text` and its page unless given. */
+  readonly program?: readonly string[];
+  readonly page?: string;
 }
 
 /** A run of native ranks that wait for browsers and train with them. */
@@ -41,7 +45,16 @@ export class Served {
     });
   }
 
-  static start({ ranks, browsers, steps, heartbeatTimeout = 10_000, elastic = true, bounds }: ServeOptions): Served {
+  static start({
+    ranks,
+    browsers,
+    steps,
+    heartbeatTimeout = 10_000,
+    elastic = true,
+    bounds,
+    program,
+    page = pageFolder,
+  }: ServeOptions): Served {
     const folder = mkdtempSync(join(tmpdir(), 'ringlet-training-'));
     const text = join(folder, 'text.txt');
     writeFileSync(text, 'The quick brown fox jumps over the lazy dog, and the dog sleeps on. '.repeat(400));
@@ -56,7 +69,7 @@ export class Served {
       '--port',
       '0',
       '--page',
-      pageFolder,
+      page,
       ...(elastic ? [] : ['--no-elastic']),
       ...(bounds === undefined ? [] : ['--elastic', bounds]),
     ];
@@ -74,7 +87,7 @@ export class Served {
       '5',
       '--json',
     ];
-    const process_ = spawn(join(programs, 'ringlet'), [...serve, '--', ...train], {
+    const process_ = spawn(join(programs, 'ringlet'), [...serve, '--', ...(program ?? train)], {
       env: { ...process.env, RINGLET_HEARTBEAT_TIMEOUT_MS: String(heartbeatTimeout) },
       stdio: ['ignore', 'pipe', 'pipe'],
     });

@@ -20,6 +20,9 @@ class RecordingEngine implements Engine {
   }
   async average(): Promise<void> {}
   async applyFsdp(): Promise<undefined> {}
+  async sync(): Promise<{ taken: boolean; step: number; values: string }> {
+    return { taken: false, step: 0, values: '{}' };
+  }
   async vote({ mine }: { mine: boolean }): Promise<boolean> {
     return mine;
   }

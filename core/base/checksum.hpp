@@ -1,12 +1,14 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 
-namespace ringlet::native {
+namespace ringlet {
 
 /// The XXH3-128 checksum of bytes that come in pieces.
 class Checksum {
@@ -19,7 +21,10 @@ class Checksum {
   Checksum& operator=(const Checksum&) = delete;
 
   void update(std::span<const std::byte> bytes);
-  /// The checksum in lower-case hexadecimal, as xxh128sum prints it.
+  /// The checksum, its higher half first.
+  using Value = std::array<std::uint64_t, 2>;
+  Value value() const;
+  /// The same in lower-case hexadecimal, as xxh128sum prints it.
   std::string hex() const;
 
  private:
@@ -29,4 +34,4 @@ class Checksum {
 
 std::string checksum_of(std::string_view text);
 
-}  // namespace ringlet::native
+}  // namespace ringlet

@@ -1,12 +1,10 @@
-#include "native/checkpoint/checksum.hpp"
+#include "core/base/checksum.hpp"
 
 // xxHash is compiled in, so that programs which link Ringlet need no further library.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include <fmt/format.h>
-
-namespace ringlet::native {
+namespace ringlet {
 
 struct Checksum::State {
   XXH3_state_t xxh3;
@@ -17,15 +15,23 @@ Checksum::~Checksum() = default;
 
 void Checksum::update(std::span<const std::byte> bytes) { XXH3_128bits_update(&state_->xxh3, bytes.data(), bytes.size()); }
 
-std::string Checksum::hex() const {
+Checksum::Value Checksum::value() const {
   const XXH128_hash_t hash = XXH3_128bits_digest(&state_->xxh3);
-  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+  return {hash.high64, hash.low64};
+}
+
+std::string Checksum::hex() const {
+  constexpr std::string_view kHexDigits = "0123456789abcdef";
+  std::string text;
+  for (const std::uint64_t half : value())
+    for (int shift = 60; shift >= 0; shift -= 4) text += kHexDigits[half >> shift & 15];
+  return text;
 }
 
 std::string checksum_of(std::string_view text) {
   Checksum sum;
-  sum.update(std::as_bytes(std::span(text)));
+  sum.update(std::as_bytes(std::span(text.data(), text.size())));
   return sum.hex();
 }
 
-}  // namespace ringlet::native
+}  // namespace ringlet

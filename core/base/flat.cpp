@@ -1,10 +1,10 @@
-#include "native/checkpoint/flat.hpp"
+#include "core/base/flat.hpp"
 
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
 
-namespace ringlet::native {
+namespace ringlet {
 
 namespace {
 
@@ -44,4 +44,4 @@ void scatter(std::span<const std::byte> from, TensorView to, std::size_t offset)
                [&](std::byte* place, std::size_t at, std::size_t bytes) { std::memcpy(place, from.data() + at, bytes); });
 }
 
-}  // namespace ringlet::native
+}  // namespace ringlet

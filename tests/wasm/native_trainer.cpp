@@ -1,0 +1,128 @@
+// A native rank that trains with browsers and Node: native_trainer STEPS PAUSE_MS FOLDER [CHECKPOINTS]. It does what
+// wasm/tests/training/elastic_program.ts does, and writes a line for each step that it commits to FOLDER/PROCESS: the step, the number of
+// ranks, a hash of the state. Each tenth step is saved to CHECKPOINTS; with --sharded in its place the state is in shards.
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <ringlet/ringlet.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace ringlet;
+
+namespace {
+
+// A power of two, so that the weights of all divisions are exact.
+constexpr std::uint64_t kBatch = 64;
+
+/// Ranks that wait for guests hurry less, so that the training does not end without them.
+void pause(const Step& step, const char* milliseconds) {
+  const char* expected = std::getenv("RINGLET_GUESTS");
+  const bool is_complete = expected == nullptr || step.world().guests() >= std::atoi(expected);
+  std::this_thread::sleep_for(std::chrono::milliseconds(is_complete ? std::atoi(milliseconds) : 50));
+}
+
+/// What all ranks have.
+struct Model {
+  /// Gets the same from each sample of a step, so it shows how often each step was done, exactly.
+  std::vector<float> exact = std::vector<float>(5'000);
+  /// Gets something else from each sample.
+  std::vector<float> mixed = std::vector<float>(3);
+  std::vector<std::int32_t> steps = std::vector<std::int32_t>(1);
+};
+
+std::uint32_t hash_of(const Model& model) {
+  std::uint32_t hash = 0x811c9dc5;
+  const auto add = [&](const auto& values) {
+    for (const std::byte byte : std::as_bytes(std::span(values))) hash = (hash ^ std::to_integer<std::uint32_t>(byte)) * 0x01000193u;
+  };
+  add(model.exact);
+  add(model.mixed);
+  add(model.steps);
+  return hash;
+}
+
+void compute_gradients(const Step& step, Model& gradients) {
+  for (std::size_t i = 0; i < gradients.exact.size(); ++i) gradients.exact[i] = static_cast<float>((step.number() * 7 + i) % 13);
+  for (std::size_t i = 0; i < gradients.mixed.size(); ++i) {
+    float sum = 0;
+    for (std::uint64_t sample = step.first(); sample < step.first() + step.count(); ++sample)
+      sum += static_cast<float>((step.number() * 31 + sample * 17 + i) % 101);
+    gradients.mixed[i] = sum / static_cast<float>(step.count());
+  }
+}
+
+void apply(const Model& gradients, Model& model) {
+  for (std::size_t i = 0; i < model.exact.size(); ++i) model.exact[i] += gradients.exact[i];
+  for (std::size_t i = 0; i < model.mixed.size(); ++i) model.mixed[i] += 0.125f * gradients.mixed[i];
+  ++model.steps[0];
+}
+
+void train(int argc, char** argv) {
+  const std::uint64_t steps = std::strtoull(argv[1], nullptr, 10);
+  std::ofstream journal(std::string(argv[3]) + "/" + std::to_string(::getpid()));
+  Model model, gradients;
+  Checkpoint state;
+  state.add("model", Tree{{"exact", model.exact}, {"mixed", model.mixed}, {"steps", model.steps}});
+  state.set("last", std::int64_t{-1}).set("rate", 0.1).set("name", "a \"name\"");
+  ElasticTrainerOptions options;
+  options.on_change = [](const MembershipChange& change) {
+    std::printf("step %d: %d ranks, %d of them new, %zu lost\n", static_cast<int>(change.step), change.world.size(), change.joined,
+                change.lost.size());
+    std::fflush(stdout);
+  };
+  options.on_state = [&](const Checkpoint& now, std::uint64_t step) {
+    const bool fits =
+        model.steps[0] == static_cast<std::int32_t>(step) && now.get<std::int64_t>("last") == static_cast<std::int64_t>(step) - 1;
+    if (!fits) throw InvalidArgument({Errc::invalid_argument, "what came is not the state of step " + std::to_string(step)});
+  };
+  if (argc > 4) {
+    options.checkpoint = argv[4];
+    options.checkpoint_every = 10;
+  }
+  ElasticTrainer trainer(init(), state, options);
+  trainer.run({.steps = steps, .batch = kBatch}, [&](Step& step) {
+    compute_gradients(step, gradients);
+    pause(step, argv[2]);
+    step.average({{"exact", gradients.exact}, {"mixed", gradients.mixed}});
+    step.commit([&] {
+      apply(gradients, model);
+      trainer.state().set("last", static_cast<std::int64_t>(step.number()));
+      char line[64];
+      std::snprintf(line, sizeof line, "%d %d %08x", static_cast<int>(step.number()), step.world().size(), hash_of(model));
+      journal << line << std::endl;
+    });
+  });
+}
+
+/// Trains with state that no browser can hold.
+void train_sharded(char** argv) {
+  std::vector<float> parameters(100), gradients(100, 0.5f);
+  const Group world = init();
+  ElasticFsdp fsdp(world, Tree{{"all", parameters}}, [] { return std::make_unique<AdamW>(1e-3); });
+  ElasticTrainer trainer(world, Checkpoint(), fsdp);
+  trainer.run({.steps = std::strtoull(argv[1], nullptr, 10), .batch = kBatch}, [&](Step& step) {
+    pause(step, argv[2]);
+    fsdp.average(Tree{{"all", gradients}});
+    step.commit([&] { fsdp.update(); });
+  });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    if (argc > 4 && std::string(argv[4]) == "--sharded")
+      train_sharded(argv);
+    else
+      train(argc, argv);
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "native_trainer: %s\n", error.what());
+    return 1;
+  }
+}

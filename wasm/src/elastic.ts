@@ -1,0 +1,310 @@
+import { AbortError, AuthenticationError, Cancelled, InvalidArgument, MismatchError, PeerLost, RingletError, Timeout } from './errors.js';
+import { type AverageOptions, averageSettings } from './gradients.js';
+import type { Group } from './group.js';
+import type { JoinOptions } from './join.js';
+import { evenRows } from './parts.js';
+import { StateValues } from './state_values.js';
+import type { Tree } from './trees.js';
+import { flatten } from './trees.js';
+
+/** How far to train. */
+export interface TrainingPlan {
+  /** The number of the last step to commit, counted from 1. */
+  readonly steps: number;
+  /** Samples of a step, of all ranks together; at least 1. */
+  readonly batch: number;
+}
+
+/** One attempt at a training step on this side. It is valid until the step function's promise has ended. */
+export interface Step {
+  /** How many steps were committed before it. The same on all ranks. */
+  readonly number: number;
+  /** This side's part of the batch: `count` samples from `first` on. The parts of all ranks are the whole batch. */
+  readonly first: number;
+  readonly count: number;
+  /** All ranks of this attempt, for the step's own collectives. */
+  readonly world: Group;
+  /**
+   * Replaces gradients, which are means over this side's own samples, by their means over the whole batch, in place. Names, dtypes and
+   * shapes are compared between the ranks at a tree's first use. If `count` is 0, the gradients may have any contents.
+   */
+  average<T extends Tree>(gradients: T): Promise<T>;
+  /**
+   * Runs `apply`, which changes the state, on all ranks or on none; the last call of a step. Where a rank was lost it rejects, which the step
+   * function is to let pass. If `apply` throws, this side leaves.
+   */
+  commit(apply: () => void | Promise<void>): Promise<void>;
+}
+
+/** What a trainer tells when its ranks have become others. */
+export interface MembershipChange {
+  /** All who train now. */
+  readonly world: Group;
+  /** Why this side's former group has ended, with the culprit's rank in it. */
+  readonly cause: RingletError;
+  /** How many steps are committed. */
+  readonly step: number;
+  /** The milliseconds from that until this side trained again. */
+  readonly pause: number;
+}
+
+/** Options of ElasticTrainer. */
+export interface ElasticTrainerOptions {
+  /** How gradients are averaged, as on the native ranks. The samples are the weights. */
+  readonly average?: Omit<AverageOptions, 'weight' | 'signal'> | undefined;
+  /** Whether this side joins the others again when they go on without it; true unless given. */
+  readonly rejoin?: boolean | undefined;
+  /** Runs when this side is in a group again after another one has ended. It may not call collectives. */
+  readonly onChange?: ((change: MembershipChange) => void) | undefined;
+  /**
+   * Runs when the state has been filled by other ranks, before the next step: what follows from the state is to be set anew. It gets the
+   * number of committed steps.
+   */
+  readonly onState?: ((step: number) => void) | undefined;
+}
+
+/** What runs one step. It may be called several times for one step, and changes nothing that lasts before Step.commit(). */
+export type StepFunction = (step: Step) => Promise<void>;
+
+const shortestPause = 50;
+const longestPause = 2000;
+
+/** The training loop of ElasticTrainer, for any platform. */
+export class ElasticLoop {
+  readonly #join: (options: JoinOptions) => Promise<Group>;
+  readonly #where: JoinOptions;
+  readonly #state: Tree;
+  readonly #options: ElasticTrainerOptions;
+  readonly #average: ReturnType<typeof averageSettings>;
+  /** Values that belong to the state. They may be set in the function given to Step.commit(), alike on all ranks. */
+  readonly values = new StateValues();
+  #world: Group | undefined;
+  #step = 0;
+  // This side's state is not whole: it was being overwritten or changed.
+  #lacks = false;
+  #isElastic = false;
+  #isRunning = false;
+  #hasLeft = false;
+  #wake = (): void => undefined;
+
+  protected constructor(
+    join: (options: JoinOptions) => Promise<Group>,
+    where: JoinOptions,
+    state: Tree,
+    options: ElasticTrainerOptions = {},
+  ) {
+    this.#join = join;
+    this.#where = where;
+    this.#state = state;
+    this.#options = options;
+    const average = options.average ?? {};
+    if ('weight' in average) throw new InvalidArgument('average.weight is set; an ElasticTrainer weighs each rank by its samples');
+    this.#average = averageSettings(average);
+    flatten(state);
+  }
+
+  /** All ranks that train now; undefined while this side is in no group. */
+  get world(): Group | undefined {
+    return this.#world;
+  }
+
+  /** How many steps are committed. */
+  get step(): number {
+    return this.#step;
+  }
+
+  /**
+   * Joins, gets the state of the others, and trains until `plan.steps` steps are committed. Rejects with what `step` throws, with
+   * `InvalidArgument` if `step` ends without a commit or if the native ranks have sharded state, with `MismatchError` if this side's tensors
+   * are not those of the others in name, dtype or shape, with what `join` throws, and with `PeerLost` if it cannot join the others again.
+   */
+  async run(plan: TrainingPlan, step: StepFunction): Promise<void> {
+    if (!(Number.isSafeInteger(plan.steps) && plan.steps >= 0)) throw new InvalidArgument(`${plan.steps} is no number of steps`);
+    if (!(Number.isSafeInteger(plan.batch) && plan.batch >= 1))
+      throw new InvalidArgument(`the plan's batch is ${plan.batch}; a step needs at least one sample`);
+    if (this.#isRunning) throw new InvalidArgument('the trainer runs already');
+    this.#isRunning = true;
+    this.#hasLeft = false;
+    try {
+      await this.#trainOn(plan, step);
+    } catch (error) {
+      await this.#leaveWorld();
+      throw error;
+    } finally {
+      this.#isRunning = false;
+    }
+  }
+
+  /** Leaves the group, and ends run() with `Cancelled` if it is under way. Never rejects. */
+  async leave(): Promise<void> {
+    this.#hasLeft = true;
+    this.#wake();
+    await this.#leaveWorld();
+  }
+
+  async #trainOn(plan: TrainingPlan, step: StepFunction): Promise<void> {
+    const course = new Course();
+    for (;;) {
+      try {
+        return await this.#takePart(plan, step, course);
+      } catch (error) {
+        if (this.#hasLeft) throw new Cancelled('the trainer has left the group');
+        if (!this.#goesOnAfter(error, course)) throw course.asFinal(error);
+        course.lose(error);
+      }
+      await this.#leaveWorld();
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+        setTimeout(resolve, course.nextPause());
+      });
+    }
+  }
+
+  async #takePart(plan: TrainingPlan, step: StepFunction, course: Course): Promise<void> {
+    const world = (this.#world ??= await this.#joinWorld());
+    course.isIn = true;
+    await this.#settle(world);
+    const change = course.recover();
+    if (change !== undefined) this.#options.onChange?.({ ...change, world, step: this.#step });
+    while (this.#step < plan.steps) await this.#attempt(world, plan, step, course);
+    // No rank leaves before all know that the last step is committed.
+    await this.#vote(world);
+  }
+
+  async #joinWorld(): Promise<Group> {
+    if (this.#hasLeft) throw new Cancelled('the trainer has left the group');
+    const { onProgress } = this.#where;
+    const world = await this.#join({
+      ...this.#where,
+      onProgress: (progress) => {
+        if (progress.kind === 'knocking') this.#isElastic = true;
+        onProgress?.(progress);
+      },
+    });
+    this.#isElastic = world.world.elastic;
+    if (!this.#hasLeft) return world;
+    await world.leave();
+    throw new Cancelled('the trainer has left the group');
+  }
+
+  /** Makes this side's state that of the others: what ElasticTrainer::State::settle() of the native library does. */
+  async #settle(world: Group): Promise<void> {
+    const { stream } = this.#average;
+    // The native ranks do not count what a guest tells: whether it has the others' state, its steps, those of its checkpoint, and shards.
+    const told = await world.allGather(BigUint64Array.of(0n, BigInt(this.#step), 0n, 0n), { stream });
+    if (told[3] !== 0n)
+      throw new InvalidArgument('the native ranks keep state in shards (ElasticFsdp, ElasticFullyShard), and browsers hold none of them');
+    // The native ranks form a group of their own.
+    if (world.world.guests > 0) await world.split(-1, -1, { stream });
+    const { engine, number, caller } = world.inner;
+    const request = { group: number, stream, state: caller.leaves(this.#state), values: this.values.toText(), lacks: this.#lacks };
+    this.#lacks = true;
+    const synced = await engine.sync({ ...request, step: this.#step });
+    this.#lacks = false;
+    this.#step = synced.step;
+    if (!synced.taken) return;
+    this.values.take(synced.values);
+    this.#options.onState?.(this.#step);
+  }
+
+  async #attempt(world: Group, plan: TrainingPlan, step: StepFunction, course: Course): Promise<void> {
+    const rows = evenRows(plan.batch, world.size);
+    const first = rows.slice(0, world.rank).reduce((sum, count) => sum + count, 0);
+    const count = rows[world.rank] ?? 0;
+    let isCommitted = false;
+    await step({
+      number: this.#step,
+      first,
+      count,
+      world,
+      average: async (gradients) => {
+        if (isCommitted) throw new InvalidArgument('Step.average() after commit()');
+        await this.#averageGradients(world, gradients, count, plan.batch);
+        return gradients;
+      },
+      commit: async (apply) => {
+        if (isCommitted) throw new InvalidArgument('Step.commit() is called a second time in one step');
+        await this.#vote(world);
+        isCommitted = true;
+        course.isApplying = this.#lacks = true;
+        await apply();
+        course.isApplying = this.#lacks = false;
+        ++this.#step;
+      },
+    });
+    if (!isCommitted) throw new InvalidArgument('the step function has ended without a call of Step.commit()');
+  }
+
+  async #averageGradients(world: Group, gradients: Tree, weight: number, totalWeight: number): Promise<void> {
+    // What has the weight 0 may hold infinities.
+    if (weight === 0) for (const { tensor } of flatten(gradients)) tensor.data.fill(0 as never);
+    const { engine, number, caller } = world.inner;
+    await engine.average({ ...this.#average, group: number, leaves: caller.leaves(gradients), weight, totalWeight });
+  }
+
+  async #vote(world: Group): Promise<void> {
+    if (!world.world.elastic) return;
+    const { engine, number } = world.inner;
+    if (await engine.vote({ group: number, mine: true, trains: true, timeout: undefined })) return;
+    throw new PeerLost('a rank was lost while the ranks voted on a step');
+  }
+
+  /** Whether the others may go on without this side, and it may join them again. */
+  #goesOnAfter(error: unknown, { isIn, isApplying, hasBeenIn }: Course): error is RingletError {
+    if (!this.#isElastic || this.#options.rejoin === false || isApplying || !(error instanceof RingletError)) return false;
+    if (error instanceof InvalidArgument || error instanceof AuthenticationError || error instanceof AbortError) return false;
+    if (!isIn) return !(error instanceof MismatchError) && !(error instanceof Timeout && hasBeenIn);
+    // All are told of another guest that does not train the same, and it leaves.
+    return !(error instanceof MismatchError) || this.#isAnotherGuest(error.rank);
+  }
+
+  #isAnotherGuest(rank: number): boolean {
+    const world = this.#world?.world;
+    return world !== undefined && rank >= world.size - world.guests && rank !== world.rank;
+  }
+
+  async #leaveWorld(): Promise<void> {
+    const world = this.#world;
+    this.#world = undefined;
+    await world?.leave();
+  }
+}
+
+/** How a run has gone so far. */
+class Course {
+  isIn = false;
+  hasBeenIn = false;
+  /** The program's function changes the state. */
+  isApplying = false;
+  #cause: RingletError | undefined;
+  #lostAt = 0;
+  #pause = shortestPause;
+
+  lose(error: RingletError): void {
+    if (this.isIn) {
+      this.#cause = error;
+      this.#lostAt = performance.now();
+      this.#pause = shortestPause;
+    }
+    this.isIn = false;
+  }
+
+  /** Notes that this side trains, and returns why and how long it did not. */
+  recover(): { cause: RingletError; pause: number } | undefined {
+    const cause = this.hasBeenIn ? this.#cause : undefined;
+    this.hasBeenIn = true;
+    return cause && { cause, pause: performance.now() - this.#lostAt };
+  }
+
+  nextPause(): number {
+    const pause = this.#pause;
+    this.#pause = Math.min(2 * pause, longestPause);
+    return pause;
+  }
+
+  /** What the program is told where this side cannot go on. */
+  asFinal(error: unknown): unknown {
+    if (this.isIn || this.#cause === undefined || !(error instanceof Timeout)) return error;
+    return new PeerLost(`${this.#cause.message}; and the others could not be joined again: ${error.message}`, this.#cause.rank);
+  }
+}
