@@ -356,6 +356,7 @@ std::vector<std::size_t> HeldRows::row_bytes() {
 }
 
 std::size_t HeldRows::bytes_to_rebuild() {
+  if (current().missing.empty()) return 0;
   const std::vector<std::size_t> of_row = row_bytes();
   std::size_t bytes = 0;
   for (const RowMove& move : current().missing) bytes += of_row[move.tensor] * static_cast<std::size_t>(move.rows.count());
