@@ -8,16 +8,10 @@
 #include <optional>
 #include <thread>
 
+#include "core/elastic/growth.hpp"
 #include "native/native_world.hpp"
 
 namespace ringlet::native {
-
-enum class GrowthState : std::uint8_t {
-  none,     // nothing has begun
-  forming,  // the ranks of the next world are meeting
-  ready,    // they have met, as far as this rank knows
-  failed,   // they have not, or have lost one of them since
-};
 
 /// A member's part in forming the next world, of the members and of processes that join, while the present one goes on: an ordinary meeting
 /// on a thread of its own. Any thread.
@@ -46,12 +40,13 @@ class Growth {
  private:
   /// What its thread and the next world tell, which may do so after the growth has ended.
   struct Progress {
-    void set(GrowthState to);
+    void met();
+    void fail();
     void set_port(std::uint16_t to);
 
     std::mutex mutex;
     std::condition_variable changed;
-    GrowthState state = GrowthState::forming;
+    GrowthProgress growth;
     std::optional<std::uint16_t> port;
   };
 

@@ -26,14 +26,6 @@ namespace {
 /// Whether those who are left can go on after it.
 bool is_a_loss(const Status& status) { return status.code() == Errc::peer_lost || status.code() == Errc::cancelled; }
 
-/// Where the ranks' growths stand differently, the first of these counts.
-constexpr std::array kGrowthStates{native::GrowthState::failed, native::GrowthState::forming, native::GrowthState::ready,
-                                   native::GrowthState::none};
-
-std::int32_t place_of(native::GrowthState state) {
-  return static_cast<std::int32_t>(std::find(kGrowthStates.begin(), kGrowthStates.end(), state) - kGrowthStates.begin());
-}
-
 void check(const Checkpoint& state, const ElasticTrainerOptions& options) {
   for (const Checkpoint::Entry& entry : state.entries())
     if (!entry.bounds.empty())
@@ -62,12 +54,6 @@ struct ElasticTrainer::State {
     native::ProcedureDriver driver;  // declared last: its destructor waits for the collectives that use the averager's buckets
   };
 
-  /// What the ranks tell each other with each vote.
-  struct Signals {
-    native::GrowthState growth = native::GrowthState::none;
-    bool knocks = false;  // somebody waits at a door
-  };
-
   native::SharedGroup& shared() const { return world.shared(); }
   CallOptions call() const { return {.stream = options.average.stream}; }
   void settle();
@@ -80,7 +66,6 @@ struct ElasticTrainer::State {
   void save_if_due(const TrainingPlan& plan);
   void vote();
   void grow();
-  void enter_next();
   bool goes_on_after(const Error& error) const;
   void recover();
   void rejoin(const PeerLost& lost);
@@ -96,33 +81,29 @@ struct ElasticTrainer::State {
   bool is_applying = false;  // stays so where the program's function has thrown
   bool is_replaced = false;  // since on_state ran last
   std::unique_ptr<Averages> averages;
-  std::vector<std::string> doors;  // of the other ranks
-  Signals signals;                 // the least of all ranks, at the last vote
+  std::vector<std::string> doors;                // of the other ranks
+  GrowthStanding growth = GrowthStanding::idle;  // the least of all ranks, at the last vote
 };
 
 /// Makes the ranks' states equal, if they may differ.
 void ElasticTrainer::State::settle() {
   using Told = std::array<std::uint64_t, 3>;
   const Told own{is_settled, step, saved};
-  std::vector<Told> all(static_cast<std::size_t>(world.size()));
-  const TensorView gathered{all.data(), DType::u64, all.size() * own.size()};
+  std::vector<Told> told(static_cast<std::size_t>(world.size()));
+  const TensorView gathered{told.data(), DType::u64, told.size() * own.size()};
   world.all_gather(ConstTensorView(own.data(), DType::u64, own.size()), gathered, call());
-  bool one_is_settled = false, all_are = true;
-  std::uint64_t saved_by_all = saved;
-  for (const auto& [settled, steps, its_saved] : all) {
-    all_are = all_are && settled != 0 && steps == step;
-    if (settled == 0) continue;
-    saved_by_all = one_is_settled ? std::min(saved_by_all, its_saved) : its_saved;
-    one_is_settled = true;
-  }
+  std::vector<StateStanding> all;
+  for (const auto& [settled, steps, its_saved] : told) all.push_back({settled != 0, steps, its_saved});
+  const auto [is_same, one_is_settled, saved_by_settled] = compare_standings(all);
+  std::uint64_t saved_by_all = one_is_settled ? saved_by_settled : saved;
   const std::string lost = shards == nullptr ? std::string() : shards->enter(world);
   if (!lost.empty()) {
     go_back(lost);
     saved_by_all = step;
-  } else if (!all_are) {
+  } else if (!is_same) {
     if (!one_is_settled) (void)load();
     const native::Exchange exchange(world, call());
-    const native::HandOver plan = native::compare(exchange, checkpoint, {lacks, step});
+    const HandOver plan = native::compare(exchange, checkpoint, {lacks, step});
     if (plan.takes(world.rank())) lacks = is_replaced = true;
     native::hand_over(exchange, checkpoint, plan);
     lacks = false;
@@ -207,10 +188,10 @@ void ElasticTrainer::State::save_if_due(const TrainingPlan& plan) {
 /// then fails.
 void ElasticTrainer::State::vote() {
   if (!shared().elastic()) return;
-  std::array<std::int32_t, 2> least{place_of(shared().growth()), shared().waiting() > 0 ? 0 : 1};
-  signals = {};
+  growth = GrowthStanding::idle;
+  std::array<std::int32_t, 1> least{static_cast<std::int32_t>(shared().growth_standing())};
   if (shared().agree(true, {}, least)) {
-    signals = {kGrowthStates[static_cast<std::size_t>(least[0])], least[1] == 0};
+    growth = static_cast<GrowthStanding>(least[0]);
     return;
   }
   throw_if_failed(shared().world_failure());
@@ -219,25 +200,10 @@ void ElasticTrainer::State::vote() {
 
 /// New ranks meet the others while these train. Once all have met, all switch to the new world.
 void ElasticTrainer::State::grow() {
-  switch (signals.growth) {
-    case native::GrowthState::none:
-      if (signals.knocks) shared().begin_growth(call());
-      break;
-    case native::GrowthState::forming:
-      break;
-    case native::GrowthState::failed:
-      shared().drop_growth();
-      break;
-    case native::GrowthState::ready:
-      enter_next();
-      break;
-  }
-}
-
-void ElasticTrainer::State::enter_next() {
   const auto begin = std::chrono::steady_clock::now();
-  averages.reset();
-  auto next = shared().finish_growth(call());
+  // No operation may be under way where all switch.
+  if (step_of(growth) == GrowthStep::enter) averages.reset();
+  auto next = shared().grow(growth, call());
   if (!next) return;
   const int before = world.size();
   world = Group(std::move(next));

@@ -127,8 +127,7 @@ void take(const Exchange& exchange, const Blocks& blocks, const HandOver& plan) 
   for (std::size_t index = 0; index < blocks.count(); ++index) {
     if (under_way.size() == kBlocksUnderWay * plan.givers.size()) end_oldest();
     MovingBlock& transfer = under_way.emplace_back(index, blocks.buffer(index));
-    transfer.works.push_back(
-        exchange.group().recv_async(view_of(transfer.memory), plan.givers[index % plan.givers.size()], exchange.call()));
+    transfer.works.push_back(exchange.group().recv_async(view_of(transfer.memory), plan.giver_of(index), exchange.call()));
   }
   while (!under_way.empty()) end_oldest();
 }
@@ -148,24 +147,13 @@ std::string values_text(const Checkpoint& state) {
 
 }  // namespace
 
-bool HandOver::takes(int rank) const { return std::find(takers.begin(), takers.end(), rank) != takers.end(); }
-
 HandOver compare(const Exchange& exchange, const Checkpoint& state, const Standing& mine) {
   exchange.require_same(describe_tensors(state));
   const auto checksums = exchange.gather(mine.lacks ? std::string() : state_checksum(state));
   std::vector<std::uint64_t> steps(checksums.size());
   exchange.group().all_gather(std::vector<std::uint64_t>{mine.step}, steps, exchange.call());
-  HandOver plan;
-  for (std::size_t rank = 0; rank < steps.size(); ++rank)
-    if (!checksums[rank].empty() && (plan.checksum.empty() || steps[rank] > plan.step)) {
-      plan.step = steps[rank];
-      plan.checksum = checksums[rank];
-    }
+  HandOver plan = plan_hand_over(checksums, steps);
   if (plan.checksum.empty()) throw PeerLost({Errc::peer_lost, "all ranks that had the training's state are lost"});
-  for (std::size_t rank = 0; rank < steps.size(); ++rank) {
-    const bool gives = checksums[rank] == plan.checksum && steps[rank] == plan.step;
-    (gives ? plan.givers : plan.takers).push_back(static_cast<int>(rank));
-  }
   return plan;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/elastic/hand_over.hpp"
 #include "native/checkpoint/exchange.hpp"
 
 namespace ringlet::native {
@@ -13,15 +14,6 @@ namespace ringlet::native {
 struct Standing {
   bool lacks = false;      // it has none: it came later, or its own was being overwritten
   std::uint64_t step = 0;  // how many steps are committed in it
-};
-
-/// Who hands the state to whom. The same on all ranks.
-struct HandOver {
-  std::uint64_t step = 0;
-  std::string checksum;     // of the state that all will have
-  std::vector<int> givers;  // ascending; the first is the lowest rank of those with the most steps
-  std::vector<int> takers;
-  bool takes(int rank) const;
 };
 
 /// Finds the ranks whose state is not that of the lowest rank of those with the most steps. Collective. Throws `MismatchError` where the

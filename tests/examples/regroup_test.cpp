@@ -100,7 +100,7 @@ namespace {
 
 /// Whether a newcomer has not knocked yet, or is on its way into the group.
 bool is_awaited(ringlet::native::SharedGroup& group) {
-  using ringlet::native::GrowthState;
+  using ringlet::GrowthState;
   const GrowthState growth = group.growth();
   return growth == GrowthState::forming || (growth == GrowthState::none && group.waiting() == 0);
 }

@@ -52,7 +52,7 @@ TEST_CASE("the ranks with the most steps hand their state to all others, and to 
     Checkpoint state;
     state.add("values", Tree{{"all", values}});
     const native::Exchange exchange(world, {});
-    const native::HandOver plan = native::compare(exchange, state, {rank == 2, rank == 0 ? 1U : rank == 2 ? 9U : 2U});
+    const HandOver plan = native::compare(exchange, state, {rank == 2, rank == 0 ? 1U : rank == 2 ? 9U : 2U});
     expect(plan.givers == std::vector<int>({1, 3}) && plan.takers == std::vector<int>({0, 2, 4}) && plan.step == 2, "who gives");
     native::hand_over(exchange, state, plan);
     expect(values == std::vector<std::int32_t>(3'000'000, 1), "the state");

@@ -103,7 +103,7 @@ inline Reformed grow_to(Group group, int size) {
 inline std::optional<Reformed> admit_now(Group group) {
   for (int round = 0; round < kRounds; ++round) {
     if (auto next = group.admit()) return next;
-    if (group.shared().growth() == native::GrowthState::none) return std::nullopt;
+    if (group.shared().growth() == GrowthState::none) return std::nullopt;
     pass(std::chrono::milliseconds(1));
   }
   throw std::runtime_error("a growth has not ended in time");
