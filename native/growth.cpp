@@ -1,6 +1,5 @@
 #include "native/growth.hpp"
 
-#include <array>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -23,23 +22,7 @@ constexpr Duration kFormingTimeout = Duration::seconds(10);
 constexpr Duration kWatchInterval = Duration::milliseconds(10);
 /// How long a rank that has switched waits for an agreement in the world before, which only others may still need.
 constexpr auto kPatienceWithOthers = std::chrono::seconds(15);
-
-/// What one rank tells in admit(); the least of all counts.
-enum class AdmitState : std::int32_t { failed, knocked, forming, ready, idle };
-
-AdmitState admit_state(GrowthState growth, bool knocked) {
-  switch (growth) {
-    case GrowthState::failed:
-      return AdmitState::failed;
-    case GrowthState::forming:
-      return AdmitState::forming;
-    case GrowthState::ready:
-      return AdmitState::ready;
-    case GrowthState::none:
-      break;
-  }
-  return knocked ? AdmitState::knocked : AdmitState::idle;
-}
+constexpr std::size_t kShareNumbers = sizeof(GrowthShare) / sizeof(std::int32_t);
 
 }  // namespace
 
@@ -51,11 +34,11 @@ Growth::Growth(WorldConfig next, Address coordinator) : stop_(next.stop) {
     thread_ =
         std::thread([this, next = std::move(next), coordinator = std::move(coordinator)]() mutable { form(std::move(next), coordinator); });
   } catch (const std::system_error&) {
-    progress_->set(GrowthState::failed);
+    progress_->fail();
   }
 }
 
-Growth::Growth() : stop_(std::make_shared<MeetingStop>()) { progress_->set(GrowthState::failed); }
+Growth::Growth() : stop_(std::make_shared<MeetingStop>()) { progress_->fail(); }
 
 Growth::~Growth() {
   stop({Errc::cancelled, "the growth of the group was given up"});
@@ -69,20 +52,26 @@ void Growth::form(WorldConfig next, const Address& coordinator) {
     watch_world();
   } catch (const std::exception&) {
     // The processes that join are told why by their own meeting.
-    progress_->set(GrowthState::failed);
+    progress_->fail();
   }
 }
 
 void Growth::watch_world() {
   world_->driver().run([&] {
-    world_->core().set_failure_handler([progress = progress_](const Status&) { progress->set(GrowthState::failed); });
-    progress_->set(world_->core().failure().ok() ? GrowthState::ready : GrowthState::failed);
+    world_->core().set_failure_handler([progress = progress_](const Status&) { progress->fail(); });
+    world_->core().failure().ok() ? progress_->met() : progress_->fail();
   });
 }
 
-void Growth::Progress::set(GrowthState to) {
+void Growth::Progress::met() {
   const std::lock_guard lock(mutex);
-  state = to;
+  growth.met();
+  changed.notify_all();
+}
+
+void Growth::Progress::fail() {
+  const std::lock_guard lock(mutex);
+  growth.fail();
   changed.notify_all();
 }
 
@@ -94,18 +83,18 @@ void Growth::Progress::set_port(std::uint16_t to) {
 
 GrowthState Growth::state() {
   const std::lock_guard lock(progress_->mutex);
-  return progress_->state;
+  return progress_->growth.state();
 }
 
 std::uint16_t Growth::await_port() {
   std::unique_lock lock(progress_->mutex);
-  progress_->changed.wait(lock, [this] { return progress_->port || progress_->state == GrowthState::failed; });
-  return progress_->state == GrowthState::failed ? 0 : progress_->port.value_or(0);
+  progress_->changed.wait(lock, [this] { return progress_->port || progress_->growth.state() == GrowthState::failed; });
+  return progress_->growth.state() == GrowthState::failed ? 0 : progress_->port.value_or(0);
 }
 
 bool Growth::wait_for(std::chrono::milliseconds timeout) {
   std::unique_lock lock(progress_->mutex);
-  return progress_->changed.wait_for(lock, timeout, [this] { return progress_->state != GrowthState::forming; });
+  return progress_->changed.wait_for(lock, timeout, [this] { return progress_->growth.state() != GrowthState::forming; });
 }
 
 std::shared_ptr<NativeWorld> Growth::take() {
@@ -123,7 +112,7 @@ std::uint64_t SharedGroup::lineage() {
   return found;
 }
 
-bool SharedGroup::has_joined() const { return world_->config().joined && epoch() == world_->config().options.epoch; }
+bool SharedGroup::has_joined() const { return world_->config().joined && epoch() == world_->first_epoch(); }
 
 int SharedGroup::waiting() { return world_->elastic() ? world_->door()->waiting() : 0; }
 
@@ -174,7 +163,7 @@ bool SharedGroup::begin_growth(const CallOptions& call) {
   drop_growth();
   if (core_.options().guests > 0) send_guests_away();
   const auto stop = std::make_shared<MeetingStop>();
-  const Knocks::Chosen own = world_->door()->choose((kMaxWorldSize - world_size()) / world_size(), [stop](const std::string& name) {
+  const Knocks::Chosen own = world_->door()->choose(most_to_choose(world_size(), kMaxWorldSize), [stop](const std::string& name) {
     stop->stop({Errc::peer_lost, "the process that was to join has gone: " + name});
   });
   try {
@@ -191,18 +180,12 @@ bool SharedGroup::begin_growth(const CallOptions& call) {
 /// Returns null where nobody knocks.
 std::shared_ptr<Growth> SharedGroup::form_next(const CallOptions& call, const Knocks::Chosen& own,
                                                const std::shared_ptr<MeetingStop>& stop) {
-  using Told = std::array<std::int32_t, 2>;  // processes and guests
-  const Told told{static_cast<std::int32_t>(own.processes), static_cast<std::int32_t>(own.guests)};
-  std::vector<Told> all(static_cast<std::size_t>(world_size()));
-  run_own(call, make_all_gather({told.data(), DType::i32, told.size()}, {all.data(), DType::i32, all.size() * told.size()}, options()));
-  int processes = 0, guests = 0, before = 0;
-  for (int rank = 0; rank < world_size(); ++rank) {
-    if (rank == core_rank()) before = processes;
-    processes += all[static_cast<std::size_t>(rank)][0];
-    guests += all[static_cast<std::size_t>(rank)][1];
-  }
-  if (processes + guests == 0) return nullptr;
-  WorldConfig next = config_of_growth(processes, guests);
+  const GrowthShare share{static_cast<std::int32_t>(own.processes), static_cast<std::int32_t>(own.guests)};
+  std::vector<GrowthShare> all(static_cast<std::size_t>(world_size()));
+  run_own(call, make_all_gather({&share, DType::i32, kShareNumbers}, {all.data(), DType::i32, all.size() * kShareNumbers}, options()));
+  const auto plan = plan_growth(all, core_rank());
+  if (!plan) return nullptr;
+  WorldConfig next = config_of_growth(*plan);
   next.stop = stop;
   Address coordinator{coordinator_host(), 0};
   std::shared_ptr<Growth> growth;
@@ -212,7 +195,7 @@ std::shared_ptr<Growth> SharedGroup::form_next(const CallOptions& call, const Kn
   coordinator.port = static_cast<std::uint16_t>(port[0]);
   if (!growth && coordinator.port == 0) growth = std::make_shared<Growth>();
   if (!growth) growth = std::make_shared<Growth>(next, coordinator);
-  if (coordinator.port != 0) send_tickets(next, coordinator, world_size() + before);
+  if (coordinator.port != 0) send_tickets(next, coordinator, *plan);
   return growth;
 }
 
@@ -233,12 +216,12 @@ std::string SharedGroup::coordinator_host() {
   return address.value().host;
 }
 
-WorldConfig SharedGroup::config_of_growth(int processes, int guests) {
+WorldConfig SharedGroup::config_of_growth(const GrowthPlan& plan) {
   WorldConfig next = world_->config();
   next.options.rank = core_rank();
-  next.options.size = world_size() + processes + guests;
-  next.options.guests = guests;
-  next.options.epoch = epoch() + 1;
+  next.options.size = world_size();
+  next.options.epoch = epoch();
+  next.options = options_of_next(next.options, plan);
   next.meeting.timeout = kFormingTimeout;
   next.meeting.world_id = random_world_id();
   next.meeting.coordinator_listens = core_rank() != 0;
@@ -252,19 +235,8 @@ WorldConfig SharedGroup::config_of_growth(int processes, int guests) {
   return next;
 }
 
-void SharedGroup::send_tickets(const WorldConfig& next, const Address& coordinator, int first_rank) {
-  wire::Ticket ticket;
-  ticket.rank = static_cast<std::uint32_t>(first_rank);
-  ticket.world_size = static_cast<std::uint32_t>(next.options.size);
-  // Who has reached the door of rank 0, or of another rank of its machine, reaches its coordinator at the same host.
-  if (core_rank() != 0 && !is_loopback(coordinator)) ticket.host = coordinator.host;
-  ticket.port = coordinator.port;
-  ticket.epoch = next.options.epoch;
-  ticket.lineage = next.lineage;
-  ticket.policy = static_cast<std::uint32_t>(next.options.placement.policy);
-  ticket.heartbeat_timeout_ms = static_cast<std::uint32_t>(next.options.heartbeat_timeout.whole_milliseconds());
-  ticket.wait_ms = static_cast<std::uint32_t>(kFormingTimeout.whole_milliseconds());
-  ticket.guests = static_cast<std::uint32_t>(next.options.guests);
+void SharedGroup::send_tickets(const WorldConfig& next, const Address& coordinator, const GrowthPlan& plan) {
+  wire::Ticket ticket = ticket_to(next.options, plan, coordinator, next.lineage, kFormingTimeout);
   ticket.page_port = next.web.page_port.value_or(0);
   world_->door()->send_tickets(ticket);
 }
@@ -299,8 +271,7 @@ std::shared_ptr<SharedGroup> SharedGroup::finish_growth(const CallOptions& call)
 void SharedGroup::enter_after(const std::shared_ptr<SharedGroup>& before) {
   const auto all_here = start_barrier();
   std::shared_ptr<SharedGroup> last = before;
-  // A rank that has lost another one in its agree() needs the others to learn the answer (see Votes), until it comes here.
-  bool helps = before->world_->elastic();
+  Crossing crossing(before->world_->elastic());
   const auto help = [&] {
     try {
       std::vector<int> ranks;
@@ -308,20 +279,29 @@ void SharedGroup::enter_after(const std::shared_ptr<SharedGroup>& before) {
       CallOptions call;
       call.timeout = kPatienceWithOthers;
       last = last->reform_world(call, ranks, lineage);
+      crossing.helped();
     } catch (const Error&) {
-      helps = false;  // the others go on without this rank there
+      crossing.cannot_help();
     }
   };
-  while (!driver().wait(all_here->done, kWatchInterval)) {
-    driver().check();
-    if (helps && last->world_has_failed()) help();
+  while (true) {
+    const bool is_over = driver().wait(all_here->done, kWatchInterval);
+    if (!is_over) driver().check();
+    Crossing::Entry entry = Crossing::Entry::awaited;
+    if (is_over) entry = all_here->status.ok() ? Crossing::Entry::all_are_in : Crossing::Entry::has_failed;
+    switch (crossing.next(entry, last->world_has_failed())) {
+      case Crossing::Step::wait:
+        break;
+      case Crossing::Step::help:
+        help();
+        break;
+      case Crossing::Step::end_before:
+        before->revoke();
+        break;
+      case Crossing::Step::leave:
+        return before->world_->leave();
+    }
   }
-  // Where this world has failed, somebody may still be in agree(): the end of the world before makes sure that all learn the answer.
-  if (!all_here->status.ok() && helps && last == before) {
-    before->revoke();
-    help();
-  }
-  before->world_->leave();
 }
 
 std::shared_ptr<WorkState> SharedGroup::start_barrier() {
@@ -335,7 +315,17 @@ std::shared_ptr<WorkState> SharedGroup::start_barrier() {
   return state;
 }
 
-void SharedGroup::await_members() { run_own({}, make_barrier(options())); }
+std::shared_ptr<SharedGroup> SharedGroup::await_members(const wire::Ticket& ticket) {
+  if (run_unless_failed({}, make_barrier(options()))) return shared_from_this();
+  const Status failure = world_failure();
+  CallOptions call;
+  call.timeout = kPatienceWithOthers;
+  std::vector<int> met;
+  std::uint64_t lineage = 0;
+  auto next = reform(call, met, lineage);
+  if (!is_among_members(met, ticket)) throw_if_failed(failure);
+  return next;
+}
 
 std::shared_ptr<SharedGroup> SharedGroup::admit(const CallOptions& call) {
   refuse_unless_admitting();
@@ -343,19 +333,24 @@ std::shared_ptr<SharedGroup> SharedGroup::admit(const CallOptions& call) {
     if (waiting() > 0) send_guests_away();
     return nullptr;
   }
-  std::vector<std::int32_t> least{static_cast<std::int32_t>(admit_state(growth(), waiting() > 0))};
+  std::vector<std::int32_t> least{static_cast<std::int32_t>(growth_standing())};
   run_own(call, make_all_reduce(ReduceOp::min, ConstTensorView(least), TensorView(least), 1, options()));
-  switch (static_cast<AdmitState>(least[0])) {
-    case AdmitState::failed:
-      drop_growth();
+  return grow(static_cast<GrowthStanding>(least[0]), call);
+}
+
+GrowthStanding SharedGroup::growth_standing() { return standing_of(growth(), waiting() > 0); }
+
+std::shared_ptr<SharedGroup> SharedGroup::grow(GrowthStanding least, const CallOptions& call) {
+  switch (step_of(least)) {
+    case GrowthStep::none:
       break;
-    case AdmitState::knocked:
+    case GrowthStep::begin:
       begin_growth(call);
       break;
-    case AdmitState::ready:
+    case GrowthStep::enter:
       return finish_growth(call);
-    case AdmitState::forming:
-    case AdmitState::idle:
+    case GrowthStep::give_up:
+      drop_growth();
       break;
   }
   return nullptr;

@@ -8,7 +8,7 @@
 #include <optional>
 #include <thread>
 
-#include "core/elastic/signals.hpp"
+#include "core/elastic/growth.hpp"
 #include "native/native_world.hpp"
 
 namespace ringlet::native {
@@ -40,12 +40,13 @@ class Growth {
  private:
   /// What its thread and the next world tell, which may do so after the growth has ended.
   struct Progress {
-    void set(GrowthState to);
+    void met();
+    void fail();
     void set_port(std::uint16_t to);
 
     std::mutex mutex;
     std::condition_variable changed;
-    GrowthState state = GrowthState::forming;
+    GrowthProgress growth;
     std::optional<std::uint16_t> port;
   };
 

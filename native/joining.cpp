@@ -25,18 +25,9 @@ std::string name_for_people() {
   return self.program + " (process " + std::to_string(self.pid) + ") on " + self.host;
 }
 
-void use_ticket(const wire::Ticket& ticket, WorldConfig& config) {
-  if (ticket.world_size > static_cast<std::uint32_t>(kMaxWorldSize) || ticket.policy >= kPlacementPolicyCount || ticket.page_port > 65'535)
-    throw_if_failed({Errc::protocol_error, "the group gives this process rank " + std::to_string(ticket.rank) + " of " +
-                                               std::to_string(ticket.world_size) + " with the placement policy " +
-                                               std::to_string(ticket.policy) + ", which this version does not know"});
-  config.options.rank = static_cast<int>(ticket.rank);
-  config.options.size = static_cast<int>(ticket.world_size);
-  config.options.epoch = ticket.epoch;
-  config.options.guests = static_cast<int>(ticket.guests);
+void follow_ticket(const wire::Ticket& ticket, WorldConfig& config) {
+  throw_if_failed(use_ticket(ticket, kMaxWorldSize, config.options));
   if (ticket.page_port != 0) config.web.page_port = static_cast<std::uint16_t>(ticket.page_port);
-  config.options.heartbeat_timeout = Duration::milliseconds(ticket.heartbeat_timeout_ms);
-  config.options.placement.policy = static_cast<PlacementPolicy>(ticket.policy);
   config.lineage = ticket.lineage;
   config.meeting.timeout = Duration::milliseconds(ticket.wait_ms);
   config.meeting.coordinator_listens = true;
@@ -104,12 +95,11 @@ std::shared_ptr<SharedGroup> join_group(WorldConfig config) {
       throw_if_failed({error.status().code(), error.status().text() + "; it was admitted before, and that failed: " + failure});
     }
     try {
-      use_ticket(ticket, config);
+      follow_ticket(ticket, config);
       const auto world = std::make_shared<NativeWorld>(config);
-      const auto group = std::make_shared<SharedGroup>(world);
-      group->await_members();
+      const auto group = std::make_shared<SharedGroup>(world)->await_members(ticket);
+      world->enter_by_joining(group->epoch());
       config.door->open();
-      world->enter({});
       return group;
     } catch (const Error& error) {
       // The members have dropped this growth, or will, and admit this process with the next one.

@@ -67,7 +67,11 @@ void MeetingStop::disarm() {
 }
 
 NativeWorld::NativeWorld(const WorldConfig& config)
-    : config_(config), driver_(config.options.size > 1), door_(config.door), membership_(config.membership) {
+    : config_(config),
+      driver_(config.options.size > 1),
+      door_(config.door),
+      membership_(config.membership),
+      first_epoch_(config.options.epoch) {
   auto page = read_page(config.web);
   try {
     if (options_.elastic && !door_) door_ = std::make_shared<Door>(config.door_options, config.token, config.encrypts());
@@ -95,6 +99,12 @@ NativeWorld::~NativeWorld() {
 
 void NativeWorld::enter(const std::optional<GroupChange>& change) {
   membership_->enter({options_.epoch, config_.lineage, options_.rank, options_.size, door_->address(), change});
+}
+
+void NativeWorld::enter_by_joining(std::uint32_t epoch) {
+  first_epoch_ = epoch;
+  // Of a later one follow() has told.
+  if (epoch == options_.epoch) enter({});
 }
 
 void NativeWorld::open(const WorldConfig& config, web::PageBundle page) {

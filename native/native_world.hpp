@@ -99,6 +99,11 @@ class NativeWorld {
   const std::shared_ptr<MembershipLog>& membership() const { return membership_; }
   /// This rank is in the elastic world now.
   void enter(const std::optional<GroupChange>& change);
+  /// The same for a process that has joined. Where a rank was lost meanwhile, it is in a later epoch than that in which it has met the
+  /// members.
+  void enter_by_joining(std::uint32_t epoch);
+  /// The first epoch that this rank was in.
+  std::uint32_t first_epoch() const { return first_epoch_; }
   /// Of the newest epoch. May be used only while holding the loop.
   std::uint64_t lineage() const { return epochs_ ? epochs_->lineage() : config_.lineage; }
   /// Says goodbye to the other ranks without waiting for them. Only the destructor may follow.
@@ -149,6 +154,7 @@ class NativeWorld {
   std::shared_ptr<MembershipLog> membership_;
   std::uint64_t world_id_ = 0;
   std::atomic<bool> leaving_{false};
+  std::atomic<std::uint32_t> first_epoch_;
   DoneFlag left_;
   Votes votes_;
   std::mutex groups_mutex_;

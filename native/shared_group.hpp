@@ -136,6 +136,10 @@ class SharedGroup : public std::enable_shared_from_this<SharedGroup> {
   /// Gives the growth up, if there is one; processes that were to join knock again. This is not a collective: the growth then fails on the
   /// other ranks, too.
   void drop_growth();
+  /// What this rank tells the others, the least of which says what grow() does on all: it begins a growth, gives it up, or returns the next
+  /// world's group like finish_growth().
+  GrowthStanding growth_standing();
+  std::shared_ptr<SharedGroup> grow(GrowthStanding least, const CallOptions& call);
   /// All of the above, one thing at each call, so that no call waits for those that join: returns the next world's group once it is ready.
   /// In a world with guests this is no collective, and ends the epoch where somebody knocks.
   std::shared_ptr<SharedGroup> admit(const CallOptions& call);
@@ -143,8 +147,9 @@ class SharedGroup : public std::enable_shared_from_this<SharedGroup> {
   std::shared_ptr<SharedGroup> admit_first_guests(int guests, bool is_late);
   /// For a rank that the others went on without: joins them again by one of these doors, which are theirs. Throws like init().
   std::shared_ptr<SharedGroup> rejoin(const std::vector<std::string>& doors);
-  /// For a process that has joined: waits until the members have switched to this world. Throws where they have given it up.
-  void await_members();
+  /// For a process that has joined: waits until the members have switched to this world, and returns the group in which they are, which is
+  /// that of a later epoch where a rank was lost meanwhile. Throws where they have given it up.
+  std::shared_ptr<SharedGroup> await_members(const wire::Ticket& ticket);
 
  private:
   template <class Task, class Give>
@@ -164,8 +169,8 @@ class SharedGroup : public std::enable_shared_from_this<SharedGroup> {
   void send_guests_away();
   std::shared_ptr<Growth> form_next(const CallOptions& call, const Knocks::Chosen& own, const std::shared_ptr<MeetingStop>& stop);
   std::string coordinator_host();
-  WorldConfig config_of_growth(int processes, int guests);
-  void send_tickets(const WorldConfig& next, const Address& coordinator, int first_rank);
+  WorldConfig config_of_growth(const GrowthPlan& plan);
+  void send_tickets(const WorldConfig& next, const Address& coordinator, const GrowthPlan& plan);
   std::shared_ptr<Growth> current_growth();
   void enter_after(const std::shared_ptr<SharedGroup>& before);
   std::shared_ptr<WorkState> start_barrier();

@@ -4,28 +4,20 @@
 #include <array>
 #include <cstdint>
 
-namespace ringlet {
+#include "core/elastic/growth.hpp"
 
-/// How the forming of a group's next world, with processes that join, stands on a rank. Where it stands differently on the ranks, the
-/// first of these counts.
-enum class GrowthState : std::uint8_t {
-  failed,   // the ranks of the next world have not met, or have lost one of them since
-  forming,  // they are meeting
-  ready,    // they have met, as far as this rank knows
-  none,     // nothing has begun
-};
+namespace ringlet {
 
 /// What ranks that train tell each other with each vote.
 struct Signals {
   /// Of each number the least of all ranks counts.
-  using Numbers = std::array<std::int32_t, 2>;
+  using Numbers = std::array<std::int32_t, 1>;
 
-  GrowthState growth = GrowthState::none;
-  bool knocks = false;  // somebody waits at a door
+  GrowthStanding growth = GrowthStanding::idle;
 
-  Numbers numbers() const { return {static_cast<std::int32_t>(growth), knocks ? 0 : 1}; }
+  Numbers numbers() const { return {static_cast<std::int32_t>(growth)}; }
   static Signals from(const Numbers& least) {
-    return {static_cast<GrowthState>(std::clamp<std::int32_t>(least[0], 0, static_cast<std::int32_t>(GrowthState::none))), least[1] == 0};
+    return {static_cast<GrowthStanding>(std::clamp<std::int32_t>(least[0], 0, static_cast<std::int32_t>(GrowthStanding::idle)))};
   }
 };
 

@@ -19,8 +19,6 @@ constexpr std::uint64_t kMaxValuesBytes = 256 << 20;
 
 }  // namespace
 
-bool HandOver::takes(int rank) const { return std::find(takers.begin(), takers.end(), rank) != takers.end(); }
-
 StateSync::StateSync(const GroupEngine& group, Agreements& agreements, const Tree& state, std::string values, const Standing& mine)
     : group_(group),
       agreement_(group, agreements, "the state of an ElasticTrainer", state),
@@ -119,24 +117,10 @@ Procedure::Action StateSync::tell_standing() {
 
 Procedure::Action StateSync::begin_moving() {
   const WorldOptions& world = group_.options();
-  const auto natives = static_cast<std::size_t>(world.size - world.guests);
-  bool one_has_it = false;
-  for (std::size_t rank = 0; rank < natives; ++rank) {
-    const auto& [lacks, step, high, low] = told_[rank];
-    if (lacks != 0 || (one_has_it && step <= plan_.step)) continue;
-    one_has_it = true;
-    plan_.step = step;
-    plan_.checksum = {high, low};
-  }
-  if (!one_has_it) return Done{{Errc::peer_lost, "all ranks that had the training's state are lost"}};
-  for (std::size_t rank = 0; rank < told_.size(); ++rank) {
-    const auto& [lacks, step, high, low] = told_[rank];
-    const bool has_it = lacks == 0 && step == plan_.step && plan_.checksum == Checksum::Value{high, low};
-    if (!has_it)
-      plan_.takers.push_back(static_cast<int>(rank));
-    else if (rank < natives)
-      plan_.givers.push_back(static_cast<int>(rank));
-  }
+  std::vector<StateOffer> offers;
+  for (const auto& [lacks, step, high, low] : told_) offers.push_back({lacks != 0, step, {high, low}});
+  plan_ = plan_hand_over(offers, static_cast<std::size_t>(world.size - world.guests));
+  if (plan_.givers.empty()) return Done{{Errc::peer_lost, "all ranks that had the training's state are lost"}};
   if (plan_.takers.empty()) {
     stage_ = Stage::end;
     return Done{};
@@ -181,7 +165,7 @@ Procedure::Action StateSync::take() {
   }
   if (next_block_ < blocks_.size() && moving_.size() < kBlocksUnderWay * plan_.givers.size()) {
     moving_.push_back({next_block_, std::vector<std::byte>(blocks_[next_block_].bytes), 1});
-    const int giver = plan_.givers[next_block_++ % plan_.givers.size()];
+    const int giver = plan_.giver_of(next_block_++);
     return receive(make_receive(moving_.back().view(), giver, group_.options()));
   }
   return moving_.empty() ? tell_length() : wait_for_oldest();

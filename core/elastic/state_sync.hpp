@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/checksum.hpp"
+#include "core/elastic/hand_over.hpp"
 #include "core/engine/procedure.hpp"
 #include "core/gradients/tree_agreement.hpp"
 
@@ -17,15 +18,6 @@ namespace ringlet {
 struct Standing {
   bool lacks = false;      // it has none: it came later, or its own was being overwritten
   std::uint64_t step = 0;  // how many steps are committed in it
-};
-
-/// Who hands the state to whom. The same on all ranks.
-struct HandOver {
-  std::uint64_t step = 0;
-  Checksum::Value checksum{};  // of the state that all will have
-  std::vector<int> givers;     // ascending; the first is the lowest rank of those with the most steps
-  std::vector<int> takers;
-  bool takes(int rank) const;
 };
 
 /// Makes the states of all ranks of a world equal: those whose state is not that of the lowest rank of those with the most steps get it, in

@@ -18,8 +18,8 @@ constexpr Duration kPatienceWithDoor = Duration::seconds(10);
 /// Whether the ticket, which names a host, can be used.
 bool is_consistent(const wire::Ticket& ticket) {
   return ticket.world_size <= wire::kMaxRanks && ticket.rank > 0 && ticket.rank < ticket.world_size &&
-         ticket.guests <= ticket.world_size - ticket.rank && ticket.heartbeat_timeout_ms > 0 && ticket.wait_ms > 0 &&
-         is_dialable({ticket.host, ticket.port});
+         ticket.guests <= ticket.world_size - ticket.rank && ticket.members <= ticket.rank && ticket.heartbeat_timeout_ms > 0 &&
+         ticket.wait_ms > 0 && is_dialable({ticket.host, ticket.port});
 }
 
 }  // namespace

@@ -207,6 +207,7 @@ static void visit_fields(auto& fields, Is<Ticket> auto& ticket) {
   fields.number(9, ticket.wait_ms);
   fields.number(10, ticket.guests);
   fields.number(11, ticket.page_port);
+  fields.number(12, ticket.members);
 }
 
 static void set_known(Endpoint::Kind& kind, std::int32_t number) {

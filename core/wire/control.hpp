@@ -239,6 +239,7 @@ struct Ticket {
   std::uint32_t wait_ms = 0;
   std::uint32_t guests = 0;
   std::uint32_t page_port = 0;
+  std::uint32_t members = 0;
   friend bool operator==(const Ticket&, const Ticket&) = default;
 };
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/refuse.hpp"
+#include "core/elastic/hand_over.hpp"
 #include "core/elastic/signals.hpp"
 #include "core/elastic/state_sync.hpp"
 #include "core/gradients/averager.hpp"
@@ -73,7 +74,6 @@ struct ElasticTrainer::State {
   void save_if_due(const TrainingPlan& plan);
   void vote();
   void grow();
-  void enter_next();
   bool goes_on_after(const Error& error) const;
   void let_guest_go(const Error& error);
   void recover();
@@ -100,24 +100,23 @@ struct ElasticTrainer::State {
 void ElasticTrainer::State::settle() {
   using Told = std::array<std::uint64_t, 4>;
   const Told own{is_settled, step, saved, shards != nullptr};
-  std::vector<Told> all(static_cast<std::size_t>(world.size()));
-  const TensorView gathered{all.data(), DType::u64, all.size() * own.size()};
+  std::vector<Told> told(static_cast<std::size_t>(world.size()));
+  const TensorView gathered{told.data(), DType::u64, told.size() * own.size()};
   world.all_gather(ConstTensorView(own.data(), DType::u64, own.size()), gathered, call());
   form_natives();
-  bool one_is_settled = false, all_are = world.guests() == 0;
-  std::uint64_t saved_by_all = saved;
+  std::vector<StateStanding> all;
   for (int rank = 0; rank < world.size() - world.guests(); ++rank) {
-    const auto& [settled, steps, its_saved, is_sharded] = all[static_cast<std::size_t>(rank)];
-    all_are = all_are && settled != 0 && steps == step;
-    if (settled == 0) continue;
-    saved_by_all = one_is_settled ? std::min(saved_by_all, its_saved) : its_saved;
-    one_is_settled = true;
+    const auto& [settled, steps, its_saved, is_sharded] = told[static_cast<std::size_t>(rank)];
+    all.push_back({settled != 0, steps, its_saved});
   }
+  const auto [natives_are_same, one_is_settled, saved_by_settled] = compare_standings(all);
+  const bool is_same = natives_are_same && world.guests() == 0;
+  std::uint64_t saved_by_all = one_is_settled ? saved_by_settled : saved;
   const std::string lost = shards == nullptr ? std::string() : shards->enter(world);
   if (!lost.empty()) {
     go_back(lost);
     saved_by_all = step;
-  } else if (!all_are) {
+  } else if (!is_same) {
     if (!one_is_settled) (void)load();
     sync();
     if (!one_is_settled) saved_by_all = step;
@@ -230,7 +229,7 @@ void ElasticTrainer::State::save_if_due(const TrainingPlan& plan) {
 /// then fails.
 void ElasticTrainer::State::vote() {
   if (!shared().elastic()) return;
-  Signals::Numbers least = Signals{shared().growth(), shared().waiting() > 0}.numbers();
+  Signals::Numbers least = Signals{shared().growth_standing()}.numbers();
   signals = {};
   if (shared().agree(true, {}, least)) {
     signals = Signals::from(least);
@@ -242,26 +241,13 @@ void ElasticTrainer::State::vote() {
 
 /// New ranks meet the others while these train. Once all have met, all switch to the new world.
 void ElasticTrainer::State::grow() {
-  switch (signals.growth) {
-    case GrowthState::none:
-      if (signals.knocks) shared().begin_growth(call());
-      break;
-    case GrowthState::forming:
-      break;
-    case GrowthState::failed:
-      shared().drop_growth();
-      break;
-    case GrowthState::ready:
-      enter_next();
-      break;
-  }
-}
-
-void ElasticTrainer::State::enter_next() {
   const auto begin = std::chrono::steady_clock::now();
-  averages.reset();
-  if (shards != nullptr) shards->rows.finish_moves();
-  auto next = shared().finish_growth(call());
+  // No operation may be under way where all switch.
+  if (step_of(signals.growth) == GrowthStep::enter) {
+    averages.reset();
+    if (shards != nullptr) shards->rows.finish_moves();
+  }
+  auto next = shared().grow(signals.growth, call());
   if (!next) return;
   const int before = world.size();
   world = Group(std::move(next));

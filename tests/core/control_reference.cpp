@@ -323,6 +323,7 @@ reference::ControlMessage to_reference(const ControlMessage& message) {
     to->set_wait_ms(ticket->wait_ms);
     to->set_guests(ticket->guests);
     to->set_page_port(ticket->page_port);
+    to->set_members(ticket->members);
   }
   return out;
 }

@@ -12,11 +12,7 @@ TEST_CASE("when processes end, all the others go on together") {
   for (const auto seed : seeds(300)) {
     CAPTURE(seed);
     SimRandom random(seed);
-    GroupSetup setup;
-    setup.size = static_cast<int>(2 + random.below(4));
-    setup.seed = seed;
-    setup.encrypts = seed % 3 == 0;
-    if (random.below(2) != 0) setup.paths = rough_paths();
+    const GroupSetup setup = random_setup(random, seed);
     Crew crew(setup, OnSplit::wait);
     const auto losses = 1 + random.below(static_cast<std::uint64_t>(setup.size - 1));
     for (std::uint64_t loss = 0; loss < losses; ++loss)
@@ -105,11 +101,7 @@ TEST_CASE("whatever breaks, no two ranks disagree about an epoch") {
   for (const auto seed : seeds(400)) {
     CAPTURE(seed);
     SimRandom random(seed + 7777);
-    GroupSetup setup;
-    setup.size = static_cast<int>(2 + random.below(4));
-    setup.seed = seed;
-    setup.encrypts = seed % 3 == 0;
-    if (random.below(2) != 0) setup.paths = rough_paths();
+    const GroupSetup setup = random_setup(random, seed);
     Crew crew(setup, random.below(2) == 0 ? OnSplit::wait : OnSplit::fork);
     SimWorld& sim = crew.group.sim();
     const auto any = [&] { return static_cast<int>(random.below(static_cast<std::uint64_t>(setup.size))); };
@@ -152,12 +144,8 @@ TEST_CASE("whoever is lost, the native ranks go on without the guests, who learn
   for (const auto seed : seeds(200)) {
     CAPTURE(seed);
     SimRandom random(seed + 4000);
-    GroupSetup setup;
-    setup.size = static_cast<int>(2 + random.below(4));
+    GroupSetup setup = random_setup(random, seed);
     setup.world.guests = 1 + static_cast<int>(random.below(static_cast<std::uint64_t>(setup.size - 1)));
-    setup.seed = seed;
-    setup.encrypts = seed % 3 == 0;
-    if (random.below(2) != 0) setup.paths = rough_paths();
     Crew crew(setup, OnSplit::wait);
     const int victim = static_cast<int>(random.below(static_cast<std::uint64_t>(setup.size)));
     // A guest may fall silent, too, but of two native ranks one goes on only where the other one's end is proved.

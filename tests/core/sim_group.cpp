@@ -273,4 +273,13 @@ PathOptions rough_paths() {
   return paths;
 }
 
+GroupSetup random_setup(SimRandom& random, std::uint64_t seed) {
+  GroupSetup setup;
+  setup.size = static_cast<int>(2 + random.below(4));
+  setup.seed = seed;
+  setup.encrypts = seed % 3 == 0;
+  if (random.below(2) != 0) setup.paths = rough_paths();
+  return setup;
+}
+
 }  // namespace ringlet::test

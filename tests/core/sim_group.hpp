@@ -10,6 +10,7 @@
 #include "core/rendezvous/guest_entry.hpp"
 #include "core/rendezvous/meeting.hpp"
 #include "sim/sim_network.hpp"
+#include "sim/sim_random.hpp"
 #include "tests/core/test_authenticator.hpp"
 
 namespace ringlet::test {
@@ -145,5 +146,8 @@ std::vector<int> world_ranks(const GroupEngine& group);
 
 /// Returns the options of a network with small buffers and many splits, which are drawn from the seed.
 PathOptions rough_paths();
+
+/// A group of two to five ranks with any network, a third of them encrypted.
+GroupSetup random_setup(SimRandom& random, std::uint64_t seed);
 
 }  // namespace ringlet::test

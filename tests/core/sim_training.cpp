@@ -1,225 +1,64 @@
 #include "tests/core/sim_training.hpp"
 
 #include <algorithm>
-#include <numeric>
-
-#include "core/engine/requests.hpp"
-#include "core/plan/part_layout.hpp"
+#include <map>
+#include <utility>
 
 namespace ringlet::test {
 
 namespace {
 
-/// No two samples of a run are alike.
-std::int64_t contribution(std::uint64_t step, std::uint64_t sample) {
-  return static_cast<std::int64_t>((step * 104'729 + sample * 7919) % 1'000'003 + 1);
-}
-
-constexpr std::int64_t kTakenBack = -77'777;
-/// Steps that follow one another at once, and the pause between later ones: faults come early, and waiting for timers shall be cheap.
-constexpr std::size_t kEagerSteps = 24;
-constexpr Duration kPause = Duration::milliseconds(250);
 constexpr std::uint64_t kMostEvents = 100'000;  // of ranks that come into one epoch after the other without end
 constexpr Duration kDeafness = Duration::seconds(20);
 
-EpochsOptions with_faults(EpochsOptions options, BrokenTrainer broken) {
-  if (broken == BrokenTrainer::hears_too_early)
-    options.prepare = [](World& world) {
-      for (int rank = 0; rank < world.options().size; ++rank) world.hear(rank);
-    };
-  if (broken == BrokenTrainer::silence_is_proof) options.look_for_proof = [](int, const std::function<void(bool)>& done) { done(true); };
-  if (broken == BrokenTrainer::forks) options.on_split = OnSplit::fork;
-  if (broken == BrokenTrainer::looks_for_no_proof) options.look_for_proof = nullptr;
-  if (broken == BrokenTrainer::leads_impatiently) options.report_timeout = Duration::microseconds(50);
-  return options;
-}
-
-GroupSetup elastic(GroupSetup setup) {
-  setup.world.elastic = true;
-  setup.world.heartbeat_timeout = Duration::seconds(2);
+GroupSetup with_options(GroupSetup setup) {
+  setup.world = sim_training_options();
   return setup;
 }
 
 }  // namespace
 
-std::int64_t expected_sum(std::uint64_t step) {
-  std::int64_t sum = 0;
-  for (std::uint64_t sample = 0; sample < SimTrainer::kBatch; ++sample) sum += contribution(step, sample);
-  return sum;
-}
-
-SimTrainer::SimTrainer(SimGroup& group, int rank, EpochsOptions options, BrokenTrainer broken)
-    : loop_(group.node(rank).loop()),
-      origin_(rank),
-      broken_(broken),
-      epochs_(loop_, group.take_world(rank), with_faults(std::move(options), broken)) {
-  world_ = &epochs_.world();
-  own_members().resize(static_cast<std::size_t>(group.size()));
-  std::iota(own_members().begin(), own_members().end(), 0);
-  begin_epoch();
-  begin_step();
-}
-
-bool SimTrainer::goes_on(std::uint64_t steps) const {
-  return !left_out_of_ && !waits_ && begins_.contains(epoch_) && step_ >= begins_.at(epoch_) + steps;
-}
-
-void SimTrainer::begin_epoch() {
-  begins_[epoch_] = step_;
-  if (broken_ == BrokenTrainer::keeps_old_shares && share_size_ != 0) return;
-  share_rank_ = world_->options().rank;
-  share_size_ = world_->options().size;
-}
-
-Duration SimTrainer::pause() const {
-  const bool eager = !begins_.contains(epoch_) || step_ < begins_.at(epoch_) + kEagerSteps;
-  return eager ? Duration::microseconds(3 + origin_) : kPause;
-}
-
-void SimTrainer::start(Result<CollectiveTask> task, void (SimTrainer::*next)()) {
-  task.value().timeout = Duration::seconds(100);
-  task.value().completion = [this, next](const Status& status) {
-    --pending_;
-    if (!status.ok()) return on_failure(status);
-    // As a program that computes between two calls.
-    loop_.after(pause(), guard_.wrap([this, next] { (this->*next)(); }));
-  };
-  ++pending_;
-  world_->group().start(0, std::move(task).value());
-}
-
-void SimTrainer::take_buffer_back() {
-  std::fill(sum_.begin(), sum_.end(), kTakenBack);
-  const std::size_t size = sum_.size();
-  taken_back_.push_back(std::move(sum_));
-  sum_.assign(size, 0);
-}
-
-void SimTrainer::begin_step() {
-  const ElementRange samples = rows_of(kBatch, share_size_, share_rank_);
-  // Of a length that all algorithms take in turn.
-  gradient_.assign(3 + step_ % 3 * 150, 0);
-  const std::uint64_t batch = step_ + (broken_ == BrokenTrainer::draws_new_batch ? epoch_.second : 0);
-  for (std::uint64_t sample = samples.begin; sample < samples.end; ++sample) gradient_[0] += contribution(batch, sample);
-  gradient_[1] = static_cast<std::int64_t>(broken_ == BrokenTrainer::weighs_evenly ? kBatch / own_members().size() : samples.count());
-  gradient_[2] = epoch_.second;
-  sum_.assign(gradient_.size(), 0);
-  start(make_all_reduce(ReduceOp::sum, ConstTensorView(gradient_), TensorView(sum_), 1, world_->group().options()),
-        broken_ == BrokenTrainer::applies_without_vote ? &SimTrainer::apply : &SimTrainer::vote);
-  if (broken_ == BrokenTrainer::takes_buffers_back) take_buffer_back();
-}
-
-void SimTrainer::vote() {
-  votes_.call(true);
-  is_voting_ = true;
-  answer_ = 1;
-  start(make_all_reduce(ReduceOp::min, ConstTensorView(&answer_, DType::i32, 1), TensorView(&answer_, DType::i32, 1), 1,
-                        world_->group().options()),
-        &SimTrainer::apply);
-}
-
-void SimTrainer::apply() {
-  if (std::exchange(is_voting_, false)) votes_.set_result(true);
-  take_step();
-  begin_step();
-}
-
-void SimTrainer::take_step() {
-  log_.push_back({step_, sum_[0], sum_[1]});
-  const auto size = static_cast<std::int64_t>(own_members().size());
-  if (sum_[2] != size * epoch_.second) wrong_ = "I4: an operation has values of another epoch";
-  ++step_;
-}
-
-void SimTrainer::on_failure(const Status& status) {
-  if (status.code() != Errc::peer_lost) wrong_ = "I4: an operation ended with " + status.text();
-  if (!is_voting_) take_buffer_back();
-  waits_ = true;
-  epochs_.when_succeeded(*world_, [this](const Succession& succession) { go_on(succession); });
-}
-
-void SimTrainer::go_on(const Succession& succession) {
-  waits_ = false;
-  std::vector<int> next;
-  for (const int rank : succession.members) next.push_back(own_members()[static_cast<std::size_t>(rank)]);
-  if (succession.world == nullptr) {
-    left_out_of_ = Epoch{succession.lineage, epoch_.second + 1};
-    if (broken_ == BrokenTrainer::goes_on_alone) log_.push_back({step_, expected_sum(step_), static_cast<std::int64_t>(kBatch)});
-    return;
-  }
-  held_.push_back(world_);
-  world_ = succession.world;
-  epoch_ = {succession.lineage, world_->options().epoch};
-  if (!members_of_.emplace(epoch_, next).second) wrong_ = "I1: a rank came into one epoch twice";
-  if (held_.size() > 2) {
-    held_.front()->leave(held_.front()->group());
-    held_.pop_front();
-  }
-  settle_votes();
-}
-
-void SimTrainer::settle_votes() {
-  own_told_ = votes_.tell();
-  told_.assign(own_members().size(), {});
-  const TensorView all{told_.data(), DType::i64, told_.size() * own_told_.size()};
-  start(make_all_gather({own_told_.data(), DType::i64, own_told_.size()}, all, world_->group().options()), &SimTrainer::resume_after_loss);
-}
-
-void SimTrainer::resume_after_loss() {
-  if (broken_ == BrokenTrainer::ignores_results_of_others) told_.assign(told_.size(), own_told_);
-  votes_.settle(told_, world_->options().epoch);
-  const bool was_voting = std::exchange(is_voting_, false);
-  const bool commits = was_voting && (broken_ == BrokenTrainer::believes_own_vote || votes_.answer());
-  // The average is one of the epoch before.
-  if (commits) log_.push_back({step_++, sum_[0], sum_[1]});
-  if (!commits && broken_ == BrokenTrainer::skips_lost_step) ++step_;
-  if (!commits && broken_ == BrokenTrainer::undoes_step) --step_;
-  begin_epoch();
-  begin_step();
-}
-
-std::string SimTrainer::wrong() const {
-  for (const auto& buffer : taken_back_)
-    if (!std::all_of(buffer.begin(), buffer.end(), [](std::int64_t value) { return value == kTakenBack; }))
-      return "I4: a buffer was written after its operation had ended";
-  if (!wrong_.empty()) return wrong_;
-  if (pending_ != 0 && !world_->failure().ok()) return "I8: an operation outlives its world";
-  for (std::size_t i = 0; i < log_.size(); ++i) {
-    if (log_[i].step != i) return "I5: a step was left out, or undone and done again";
-    if (log_[i].samples != static_cast<std::int64_t>(kBatch)) return "I10: a step has " + std::to_string(log_[i].samples) + " samples";
-    if (log_[i].sum != expected_sum(i)) return "I9: a step has not each sample of its batch once";
-  }
-  return {};
-}
-
-// --- all of them ---
-
-SimTraining::SimTraining(const GroupSetup& setup, OnSplit on_split, BrokenTrainer broken) : group_(elastic(setup)), on_split_(on_split) {
+SimTraining::SimTraining(const TrainingSetup& setup, BrokenTrainer broken)
+    : setup_(setup), broken_(broken), group_(with_options(setup.group)), town_(group_.sim()) {
   group_.meet();
-  for (int rank = 0; rank < group_.size(); ++rank) {
-    EpochsOptions options;
-    options.on_split = on_split;
-    options.look_for_proof = [this, rank](int other, std::function<void(bool)> done) {
-      group_.node(rank).loop().after(Duration::milliseconds(1), [this, other, done = std::move(done)] { done(refusing_.contains(other)); });
-    };
-    trainers_.emplace_back(group_, rank, std::move(options), broken);
+  town_.encrypts = setup.group.encrypts;
+  town_.on_split = setup.on_split;
+  town_.spoil = [broken](EpochsOptions options) { return spoil(std::move(options), broken); };
+  town_.processes = group_.size();
+  for (int process = 0; process < group_.size(); ++process) {
+    trainers_.push_back(std::make_unique<SimTrainer>(town_, process, broken));
+    if (setup.rejoins) trainers_.back()->set_rejoins();
+    trainers_.back()->begin(group_.take_world(process));
   }
+  for (int joiner = 0; joiner < setup.joiners; ++joiner) sim().add_node();
 }
 
-void SimTraining::end_when(int rank, StopKind kind, std::function<bool()> condition) {
-  sim().stop(group_.node(rank), kind).when([this, rank, kind, condition = std::move(condition)] {
-    if (!condition()) return false;
-    ended_.insert(rank);
+void SimTraining::end_when(int process, StopKind kind, std::function<bool()> condition) {
+  sim().stop(town_.node(process), kind).when([this, process, kind, condition = std::move(condition)] {
+    if (!condition() || !trainers_[static_cast<std::size_t>(process)]) return false;
+    ended_.insert(process);
     // A machine without power refuses nothing.
-    if (kind != StopKind::falls_silent) refusing_.insert(rank);
+    if (kind != StopKind::falls_silent) town_.refusing.insert(process);
     return true;
   });
+}
+
+void SimTraining::join_when(std::function<bool()> condition) {
+  const int process = town_.processes++;
+  trainers_.emplace_back();
+  SimFault(sim(), [this, process] {
+    auto& trainer = trainers_[static_cast<std::size_t>(process)];
+    trainer = std::make_unique<SimTrainer>(town_, process, broken_);
+    if (setup_.rejoins) trainer->set_rejoins();
+    trainer->join();
+  }).when(std::move(condition));
 }
 
 void SimTraining::break_at(std::uint64_t first, const TrainingFault& fault) {
   using Kind = TrainingFault::Kind;
   const auto now = [this, at = first + fault.event] { return sim().event_count() >= at; };
-  SimNode &one = group_.node(fault.kind == Kind::network_parts ? 0 : fault.rank), &other = group_.node(fault.other);
+  const bool is_of_nodes = fault.kind != Kind::network_parts && fault.kind != Kind::joins;
+  SimNode &one = town_.node(is_of_nodes ? fault.rank : 0), &other = town_.node(fault.other);
   switch (fault.kind) {
     case Kind::process_ends:
       return end_when(fault.rank, StopKind::closes_links, now);
@@ -235,35 +74,44 @@ void SimTraining::break_at(std::uint64_t first, const TrainingFault& fault) {
       return sim().stall(one, other, kDeafness).when(now);
     case Kind::link_is_reset:
       return sim().reset(one, other).when(now);
+    case Kind::is_restarted:
+      end_when(fault.rank, StopKind::closes_links, now);
+      return join_when([this, process = fault.rank] { return ended_.contains(process); });
+    case Kind::joins:
+      return join_when(now);
     case Kind::network_parts:
+    case Kind::kCount:
       break;
   }
-  for (int rank = 0; rank < group_.size(); ++rank)
-    for (int peer = 0; peer < rank; ++peer)
-      if ((fault.rank >> rank & 1) != (fault.rank >> peer & 1)) sim().cut(group_.node(rank), group_.node(peer)).when(now);
+  for (int process = 0; process < town_.processes; ++process)
+    for (int peer = 0; peer < process; ++peer)
+      if ((fault.rank >> process & 1) != (fault.rank >> peer & 1)) sim().cut(town_.node(process), town_.node(peer)).when(now);
 }
 
 void SimTraining::heal() {
-  for (int rank = 0; rank < group_.size(); ++rank) {
-    if (!ended_.contains(rank)) sim().resume(group_.node(rank)).now();
-    for (int peer = 0; peer < rank; ++peer) sim().mend(group_.node(rank), group_.node(peer)).now();
+  for (int process = 0; process < town_.processes; ++process) {
+    if (!ended_.contains(process)) sim().resume(town_.node(process)).now();
+    for (int peer = 0; peer < process; ++peer) sim().mend(town_.node(process), town_.node(peer)).now();
   }
 }
 
 std::vector<int> SimTraining::living() const {
-  std::vector<int> ranks;
-  for (int rank = 0; rank < static_cast<int>(trainers_.size()); ++rank)
-    if (!ended_.contains(rank)) ranks.push_back(rank);
-  return ranks;
+  std::vector<int> processes;
+  for (int process = 0; process < static_cast<int>(trainers_.size()); ++process)
+    if (trainers_[static_cast<std::size_t>(process)] && !ended_.contains(process)) processes.push_back(process);
+  return processes;
 }
 
 std::vector<int> SimTraining::groups_that_go_on() {
-  std::map<SimTrainer::Epoch, std::vector<int>> going;
-  for (const int rank : living())
-    if (trainer(rank).goes_on(2)) going[trainer(rank).epoch()].push_back(rank);
+  std::map<SimEpoch, std::vector<int>> going;
+  for (const int process : living())
+    if (trainer(process).goes_on(2)) going[trainer(process).epoch()].push_back(process);
   std::vector<int> sizes;
-  for (const auto& [epoch, ranks] : going)
-    if (trainer(ranks.front()).members().at(epoch) == ranks) sizes.push_back(static_cast<int>(ranks.size()));
+  for (const auto& [epoch, processes] : going) {
+    std::vector<int> members = trainer(processes.front()).members().at(epoch);
+    std::sort(members.begin(), members.end());
+    if (members == processes) sizes.push_back(static_cast<int>(processes.size()));
+  }
   std::sort(sizes.rbegin(), sizes.rend());
   return sizes;
 }
@@ -274,37 +122,63 @@ bool SimTraining::run_until_groups_go_on(const std::vector<int>& sizes, Duration
 
 std::string SimTraining::check() {
   if (std::string wrong = check_together(); !wrong.empty()) return wrong;
-  for (const int rank : living())
-    if (const std::string wrong = check_alone(rank); !wrong.empty()) return wrong + " (rank " + std::to_string(rank) + ")";
-  return {};
+  for (const int process : living())
+    for (const auto& taken : trainer(process).taken())
+      if (!somebody_had(taken)) return "I11: a rank was given a state that nobody had";
+  for (const int process : living())
+    if (const std::string wrong = check_alone(process); !wrong.empty()) return wrong + " (process " + std::to_string(process) + ")";
+  return check_states();
 }
 
-std::string SimTraining::check_alone(int rank) {
-  const SimTrainer& one = trainer(rank);
+std::string SimTraining::check_alone(int process) {
+  const SimTrainer& one = trainer(process);
   if (std::string wrong = one.wrong(); !wrong.empty()) return wrong;
   // What the others have when they go on without a rank is all that it has committed with them.
-  const auto& left_out_of = one.left_out_of();
+  const auto& left_out = one.left_out();
   for (const int other : living())
-    if (const auto& begins = trainer(other).begins(); left_out_of && begins.contains(*left_out_of))
-      if (one.log().size() > begins.at(*left_out_of)) return "I12: a rank went on after the others had gone on without it";
+    if (const auto& begins = trainer(other).begins(); left_out && begins.contains(left_out->of))
+      if (left_out->step > begins.at(left_out->of)) return "I12: a rank went on after the others had gone on without it";
   return {};
 }
 
 std::string SimTraining::check_together() {
-  std::map<SimTrainer::Epoch, std::vector<int>> members;
-  std::map<SimTrainer::Epoch, std::uint64_t> begins;
+  const bool forks = setup_.on_split == OnSplit::fork;
+  std::map<SimEpoch, std::vector<int>> members;
+  std::map<SimEpoch, std::uint64_t> begins;
   std::map<std::uint32_t, std::uint64_t> lineages;
-  for (const int rank : living()) {
-    for (const auto& [epoch, its] : trainer(rank).members()) {
+  std::map<std::uint32_t, std::string> chains;
+  for (const int process : living()) {
+    for (const auto& [epoch, its] : trainer(process).members()) {
       if (members.try_emplace(epoch, its).first->second != its) return "I1: ranks know different members of one epoch";
-      const bool is_new = lineages.try_emplace(epoch.second, epoch.first).second;
-      if (!is_new && on_split_ == OnSplit::wait && lineages.at(epoch.second) != epoch.first) return "I6: an epoch has two successors";
+      if (!forks && lineages.try_emplace(epoch.number, epoch.lineage).first->second != epoch.lineage)
+        return "I6: an epoch has two successors";
     }
-    for (const auto& [epoch, its] : trainer(rank).begins())
+    for (const auto& [epoch, its] : trainer(process).begins()) {
       if (begins.try_emplace(epoch, its).first->second != its) return "I2: a step was committed by some ranks and discarded by others";
+      if (!forks && chains.try_emplace(epoch.number, epoch.chain).first->second != epoch.chain)
+        return "I6: an epoch has two successors, one by a loss and one by growth";
+    }
   }
-  // Where the sums are those of each step's batch, all have the same state after the same step.
   return {};
+}
+
+std::string SimTraining::check_states() {
+  std::map<std::uint64_t, SimState> states;
+  // Halves of a network that go on each by themselves have states of their own.
+  if (setup_.on_split == OnSplit::fork) return {};
+  for (const int process : living())
+    for (const auto& one : trainer(process).log())
+      if (states.try_emplace(one.step, one.after).first->second != one.after) return "I3: ranks have different states after one step";
+  return {};
+}
+
+bool SimTraining::somebody_had(const SimTrainer::Taken& taken) const {
+  if (taken.step == 0) return taken.state == SimState{};
+  for (const auto& trainer : trainers_)
+    if (trainer && std::any_of(trainer->log().begin(), trainer->log().end(),
+                               [&](const auto& one) { return one.step + 1 == taken.step && one.after == taken.state; }))
+      return true;
+  return false;
 }
 
 }  // namespace ringlet::test

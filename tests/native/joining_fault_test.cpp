@@ -209,6 +209,37 @@ TEST_CASE("a process that goes between its meeting and the switch is lost like a
   leaver.join();
 }
 
+TEST_CASE("where a member is lost in the switch, the process that joins comes in with those that are left") {
+  Doors doors(3);
+  Process joiner([&] {
+    Group own = init(joiner_options(doors.of(0)));
+    expect(own.epoch() == 2 && own.rank() == 2 && own.size() == 3, "it follows the members to their next epoch");
+    expect(own.shared().has_joined(), "which is its first one");
+    expect(sum_of(own, 1) == 3, "three");
+    own.barrier();
+  });
+  run_elastic(3, [&](Group& world) {
+    doors.open(world);
+    if (world.rank() == 0) await_knocks(world, 1);
+    world.barrier();
+    auto& shared = world.shared();
+    expect(shared.begin_growth({}), "somebody knocks");
+    for (int round = 0; shared.growth() != GrowthState::ready && round < kRounds; ++round) pass(1ms);
+    if (world.rank() == 1) {
+      expect(shared.agree(true, {}), "this one is for it, too");
+      return;
+    }
+    auto next = shared.finish_growth({});
+    expect(next != nullptr, "all switch");
+    Group group(std::move(next));
+    expect(!failure_of<PeerLost>([&] { sum_of(group, 1); }).empty(), "and learn the loss then");
+    group = group.reform().world;
+    expect(group.epoch() == 2 && group.size() == 3 && sum_of(group, 1) == 3, "two members and the new rank");
+    group.barrier();
+  });
+  joiner.join();
+}
+
 TEST_CASE("a process with another token is refused at once") {
   const std::string token = "4n7x-0c5r-9pqa-te2v-hm8j-w3ky-bz16";
   Doors doors(1);

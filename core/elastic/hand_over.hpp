@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/base/checksum.hpp"
+
+// Who has the training's state when a world begins, and who gives it to whom.
+namespace ringlet {
+
+/// What a rank tells of its state.
+struct StateStanding {
+  bool is_settled = false;  // all ranks had the same state in a world of this rank's
+  std::uint64_t step = 0;   // how many steps are committed in it
+  std::uint64_t saved = 0;  // the step of the newest checkpoint that it knows of
+};
+
+/// What follows from what all ranks have told.
+struct StateComparison {
+  bool is_same = true;           // nothing has to be handed over
+  bool one_is_settled = false;   // so the training has begun
+  std::uint64_t saved_by_all{};  // where one is settled: the least of what those know of
+};
+StateComparison compare_standings(std::span<const StateStanding> all);
+
+/// What a rank tells of its state where it may have to be handed over.
+struct StateOffer {
+  bool lacks = false;      // it has none: it came later, or its own was being overwritten
+  std::uint64_t step = 0;  // how many steps are committed in it
+  Checksum::Value checksum{};
+};
+
+/// Who hands the state to whom. The same on all ranks.
+struct HandOver {
+  std::uint64_t step = 0;
+  Checksum::Value checksum{};  // of the state that all will have
+  std::vector<int> givers;     // ascending; the first is the lowest rank of those with the most steps; empty: no rank has a state
+  std::vector<int> takers;
+  bool takes(int rank) const;
+  /// The giver of a block of the state.
+  int giver_of(std::size_t block) const { return givers[block % givers.size()]; }
+};
+/// Guests, which are behind the first `natives` ranks, never give, so no native rank has to believe one.
+HandOver plan_hand_over(std::span<const StateOffer> offers, std::size_t natives);
+
+}  // namespace ringlet

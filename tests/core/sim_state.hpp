@@ -1,0 +1,34 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/engine/options.hpp"
+#include "core/plan/part_layout.hpp"
+
+// What is trained in the simulated trainings: a few numbers with rounding, whose bits tell the order of all additions.
+namespace ringlet::test {
+
+inline constexpr std::uint64_t kSimBatch = 12;
+inline constexpr std::size_t kSimParameters = 6;
+
+/// Parameters, then momenta.
+using SimState = std::array<float, 2 * kSimParameters>;
+
+/// A step's gradient of these samples. The first number is their exact sum and the second their count; the third is for the caller, and the
+/// length is one that all algorithms take in turn.
+std::vector<float> sim_gradient(const SimState& state, std::uint64_t step, const ElementRange& samples);
+/// The sum over a step's batch that every trainer must apply.
+std::int64_t expected_sum(std::uint64_t step);
+/// Takes the step with what the gradients of all samples add up to.
+void take_sim_step(SimState& state, std::span<const float> sum);
+/// The state after a step that so many ranks take together, undisturbed.
+SimState reference_step(const SimState& state, std::uint64_t step, int ranks);
+std::string bits_of(const SimState& state);
+/// The options of the ranks that train, without rank and size.
+WorldOptions sim_training_options();
+
+}  // namespace ringlet::test

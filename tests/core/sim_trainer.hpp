@@ -1,0 +1,226 @@
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/elastic/hand_over.hpp"
+#include "core/engine/requests.hpp"
+#include "native/votes.hpp"
+#include "tests/core/sim_growth.hpp"
+#include "tests/core/sim_state.hpp"
+
+namespace ringlet::test {
+
+/// What a trainer does wrong on purpose, to show that the checks notice it.
+enum class BrokenTrainer : std::uint8_t {
+  none,
+  applies_without_vote,
+  believes_own_vote,  // where a rank was lost in the vote
+  ignores_results_of_others,
+  keeps_old_shares,  // of the batch, after a loss
+  draws_new_batch,   // when it does a step again
+  weighs_evenly,     // whatever the number of samples
+  skips_lost_step,
+  undoes_step,         // after a loss
+  goes_on_alone,       // where the others have gone on without it
+  hears_too_early,     // takes what belongs to the epoch before
+  takes_buffers_back,  // while an operation uses them
+  silence_is_proof,
+  forks,  // against the policy
+  looks_for_no_proof,
+  leads_impatiently,  // goes on without those whose reports are under way
+  divides_its_own_way,
+  takes_shares_in_other_order,
+  switches_without_agree,    // once it has heard that all are ready
+  switches_when_forming,     // before those who join have met all
+  computes_unfilled,         // what it has where it joins
+  takes_wrong_blocks,        // of the state that it is given
+  gives_unfilled,            // what it has where its givers were lost
+  takes_from_those_behind,   // the state of those with the fewest steps
+  uses_ticket_again,         // where that has led nowhere
+  leaves_where_one_is_lost,  // before all are in
+};
+
+/// A world that a trainer may be in. Worlds that are formed by growth begin epochs of their own, which are told apart by their
+/// coordinators.
+struct SimEpoch {
+  std::uint64_t lineage = 0;
+  std::uint32_t number = 0;
+  std::string chain{};
+  friend auto operator<=>(const SimEpoch&, const SimEpoch&) = default;
+};
+
+EpochsOptions spoil(EpochsOptions options, BrokenTrainer broken);
+
+/// A process that trains in simulated time as ElasticTrainer does: it averages, votes, applies, goes on in the next epoch after a loss, and
+/// takes in processes that knock, or is one.
+class SimTrainer {
+ public:
+  struct Applied {
+    std::uint64_t step = 0;
+    std::int64_t sum = 0;  // over the batch
+    std::int64_t samples = 0;
+    int ranks = 0;
+    SimState before{}, after{};
+  };
+  struct Taken {
+    std::uint64_t step = 0;
+    SimState state{};
+  };
+
+  SimTrainer(SimTown& town, int process, BrokenTrainer broken);
+  ~SimTrainer();
+  /// One of the ranks with which the training begins.
+  void begin(std::unique_ptr<World> world);
+  /// Knocks at all doors until it is in. `rejoins` says whether it does so, too, where the others went on without it.
+  void join();
+  void set_rejoins() { rejoins_ = true; }
+
+  /// All that it has ever applied, and the states that others have given it.
+  const std::vector<Applied>& log() const { return log_; }
+  const std::vector<Taken>& taken() const { return taken_; }
+  /// The processes that are in each epoch, by rank, and the number of steps with which it began.
+  const std::map<SimEpoch, std::vector<int>>& members() const { return members_of_; }
+  const std::map<SimEpoch, std::uint64_t>& begins() const { return begins_; }
+  const SimEpoch& epoch() const { return epoch_; }
+  std::uint64_t step() const { return step_; }
+  /// Whether it has committed so many steps in its newest epoch.
+  bool goes_on(std::uint64_t steps) const;
+  /// The epoch of which it has learned that the others have begun it without it, and its steps then.
+  struct LeftOut {
+    SimEpoch of;
+    std::uint64_t step = 0;
+  };
+  const std::optional<LeftOut>& left_out() const { return left_out_; }
+  /// All who had the training's state are lost.
+  bool has_no_state() const { return has_no_state_; }
+  /// What it has seen that must not be, or "".
+  std::string wrong() const;
+
+ private:
+  struct Before;
+  enum class Vote : std::uint8_t { none, on_step, on_switch };
+
+  // Training.
+  void begin_step();
+  void vote();
+  void on_voted();
+  void commit();
+  void begin_epoch();
+  GrowthStanding growth_standing();
+  void settle_state();
+  void on_standings();
+  void on_checksums();
+  void take_block();
+  void on_block();
+  void on_state_checked();
+  void have_state();
+  // After a loss.
+  void on_failure(const Status& status);
+  void follow();
+  void go_on(const Succession& succession);
+  void settle_votes();
+  void resume_after_loss();
+  void be_left_out(const Succession& succession);
+  // Growth.
+  void grow();
+  void begin_growth();
+  void on_shares();
+  void form(const Address& coordinator);
+  void on_port();
+  void drop_growth();
+  void agree_to_switch();
+  void on_switch_agreed();
+  void switch_over();
+  void enter(std::unique_ptr<Epochs> epochs);
+  void start_entry(std::function<void(const Status&)> on_over);
+  void cross();
+  void help();
+  void settle_before();
+  // Of a process that joins.
+  void knock();
+  void use_ticket_now();
+  void on_newcomer_met();
+  void be_in();
+  void knock_again();
+
+  void start(Result<CollectiveTask> task, void (SimTrainer::*next)());
+  template <class T>
+  void gather(DType dtype, const T& own, std::vector<T>& all, void (SimTrainer::*next)());
+  void take_buffer_back();
+  Duration pause() const;
+  bool is(BrokenTrainer broken) const { return broken_ == broken; }
+  int rank() const { return world_->options().rank; }
+  std::vector<int>& own_members() { return members_of_[epoch_]; }
+
+  SimTown& town_;
+  EventLoop& loop_;
+  const int process_;
+  const BrokenTrainer broken_;
+  bool rejoins_ = false;
+  SimDoor door_;
+  std::unique_ptr<Epochs> epochs_;
+  World* world_ = nullptr;
+  std::deque<World*> held_;
+  std::unique_ptr<native::Votes> votes_ = std::make_unique<native::Votes>();
+  Vote voting_ = Vote::none;
+
+  SimEpoch epoch_{};
+  std::map<SimEpoch, std::vector<int>> members_of_;
+  std::map<SimEpoch, std::uint64_t> begins_;
+  std::uint64_t step_ = 0;
+  SimState state_{};
+  bool is_settled_ = false, lacks_ = false, has_no_state_ = false;
+  std::vector<Applied> log_;
+  std::vector<Taken> taken_;
+  std::uint64_t next_step_ = 0;  // that may be applied
+  std::vector<float> gradient_, sum_;
+  std::deque<std::vector<float>> taken_back_;  // nothing may write there any more
+  std::array<std::int32_t, 2> answer_{};
+  GrowthStanding least_ = GrowthStanding::idle;
+  std::vector<native::Votes::Told> told_;
+  native::Votes::Told own_told_{};
+  int share_rank_ = 0, share_size_ = 0, pending_ = 0;
+  int average_ranks_ = 0, average_epoch_ = 0;
+  bool waits_ = false;
+  std::optional<LeftOut> left_out_;
+  std::string wrong_;
+
+  using Standing = std::array<std::uint64_t, 3>;
+  Standing standing_{};
+  std::vector<Standing> standings_;
+  HandOver hand_over_;
+  std::size_t block_ = 0;
+  std::vector<float> block_values_;
+  std::int32_t is_right_ = 0;
+
+  std::unique_ptr<SimGrowth> growth_;
+  bool one_has_gone_ = false;  // of those that were chosen
+  GrowthShare share_{};
+  std::vector<GrowthShare> shares_;
+  GrowthPlan plan_;
+  std::int32_t port_ = 0;
+  std::unique_ptr<Before> before_;
+  std::unique_ptr<Knocking> knocking_;
+  std::optional<wire::Ticket> ticket_;
+  bool is_entering_ = false;  // a world in which it does not know yet that the members are
+  std::vector<int> met_as_;   // by rank: the rank in that world
+  AliveGuard guard_;
+};
+
+template <class T>
+void SimTrainer::gather(DType dtype, const T& own, std::vector<T>& all, void (SimTrainer::*next)()) {
+  const std::size_t count = sizeof(T) / size_of(dtype);
+  all.assign(static_cast<std::size_t>(world_->options().size), {});
+  start(make_all_gather({&own, dtype, count}, {all.data(), dtype, all.size() * count}, world_->group().options()), next);
+}
+
+}  // namespace ringlet::test
