@@ -129,6 +129,7 @@ class Reporter {
                                       : fmt::format("step {}: {} of {} ranks go on, after {:.0f} ms: {}", steps_done_, now.ranks,
                                                     now.ranks_before, now.seconds * 1e3, now.cause));
     if (!now.rollback.empty()) progress_->note(now.rollback);
+    if (now.waits) progress_->note("these are too few (RINGLET_MIN_RANKS), so they wait for others to join");
   }
 
   void validated(double loss) {

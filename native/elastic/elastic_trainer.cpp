@@ -7,6 +7,7 @@
 #include <optional>
 #include <ringlet/elastic.hpp>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -16,12 +17,17 @@
 #include "native/agreement.hpp"
 #include "native/elastic/elastic_shards.hpp"
 #include "native/elastic/state_sync.hpp"
+#include "native/elastic/trainer_options.hpp"
 #include "native/procedure_driver.hpp"
+#include "native/setting.hpp"
 #include "native/shared_group.hpp"
 
 namespace ringlet {
 
 namespace {
+
+// How often ranks that wait for others look whether somebody has come.
+constexpr std::chrono::milliseconds kWaitInterval{20};
 
 /// Whether those who are left can go on after it.
 bool is_a_loss(const Status& status) { return status.code() == Errc::peer_lost || status.code() == Errc::cancelled; }
@@ -34,25 +40,17 @@ std::int32_t place_of(native::GrowthState state) {
   return static_cast<std::int32_t>(std::find(kGrowthStates.begin(), kGrowthStates.end(), state) - kGrowthStates.begin());
 }
 
-void check(const Checkpoint& state, const ElasticTrainerOptions& options) {
-  for (const Checkpoint::Entry& entry : state.entries())
-    if (!entry.bounds.empty())
-      refuse(fmt::format(
-          "'{}' is sharded; an ElasticTrainer's state is whole on every rank, beside an ElasticFsdp's or an ElasticFullyShard's",
-          entry.name));
-  throw_if_failed(Averager::check(options.average));
-  if (options.average.weight) refuse("the option average.weight is set; an ElasticTrainer weighs each rank by its samples");
-  if (options.min_ranks < 1) refuse(fmt::format("min_ranks is {}; at least one rank is needed", options.min_ranks));
-  if (options.keep < 1) refuse(fmt::format("keep is {}; at least one checkpoint must be kept", options.keep));
-  if (options.checkpoint.empty() && options.checkpoint_every > 0)
-    refuse("checkpoint_every is set without the directory of the checkpoints (the option checkpoint)");
-}
-
 }  // namespace
 
 struct ElasticTrainer::State {
+  using Clock = std::chrono::steady_clock;
   State(Group group, Checkpoint contents, ElasticShards::State* held, ElasticTrainerOptions o)
-      : world(std::move(group)), checkpoint(std::move(contents)), shards(held), options(std::move(o)), lacks(shared().has_joined()) {}
+      : world(std::move(group)),
+        checkpoint(std::move(contents)),
+        shards(held),
+        options(std::move(o)),
+        min_ranks(native::read_min_ranks(options, native::process_variable)),
+        lacks(shared().has_joined()) {}
 
   /// The averages of one world.
   struct Averages {
@@ -65,7 +63,8 @@ struct ElasticTrainer::State {
   /// What the ranks tell each other with each vote.
   struct Signals {
     native::GrowthState growth = native::GrowthState::none;
-    bool knocks = false;  // somebody waits at a door
+    bool knocks = false;      // somebody waits at a door
+    bool has_waited = false;  // in vain for min_ranks
   };
 
   native::SharedGroup& shared() const { return world.shared(); }
@@ -78,6 +77,8 @@ struct ElasticTrainer::State {
   void learn_doors();
   void attempt(ElasticTrainer& trainer, const TrainingPlan& plan, const std::function<void(Step&)>& step_function);
   void save_if_due(const TrainingPlan& plan);
+  void save();
+  void await_min_ranks();
   void vote();
   void grow();
   void enter_next();
@@ -89,6 +90,7 @@ struct ElasticTrainer::State {
   Checkpoint checkpoint;
   ElasticShards::State* const shards;  // null: all state is whole
   const ElasticTrainerOptions options;
+  const native::MinRanks min_ranks;
   std::uint64_t step = 0;
   std::uint64_t saved = 0;   // the step of the newest checkpoint that all ranks know of, or at which the training began
   bool is_settled = false;   // once all ranks had the same state
@@ -98,6 +100,8 @@ struct ElasticTrainer::State {
   std::unique_ptr<Averages> averages;
   std::vector<std::string> doors;  // of the other ranks
   Signals signals;                 // the least of all ranks, at the last vote
+  Status lost_last;
+  std::optional<Clock::time_point> waits_until;  // while there are fewer than min_ranks
 };
 
 /// Makes the ranks' states equal, if they may differ.
@@ -199,18 +203,42 @@ void ElasticTrainer::State::attempt(ElasticTrainer& trainer, const TrainingPlan&
 void ElasticTrainer::State::save_if_due(const TrainingPlan& plan) {
   const bool due = step == plan.steps || (options.checkpoint_every > 0 && step % options.checkpoint_every == 0);
   if (options.checkpoint.empty() || !due || saved >= step) return;
+  save();
+}
+
+void ElasticTrainer::State::save() {
   save_checkpoint(world, options.checkpoint, on_disk(), {.step = step, .keep = options.keep, .stream = options.average.stream});
   saved = step;
+}
+
+/// While it waits it takes others in. All ranks stop waiting at the same vote.
+void ElasticTrainer::State::await_min_ranks() {
+  while (shared().elastic() && world.size() < min_ranks.count) {
+    if (!waits_until) waits_until = Clock::now() + min_ranks.wait;
+    // Where nobody comes, the next job begins here.
+    if (!options.checkpoint.empty() && saved < step) save();
+    vote();
+    if (signals.has_waited)
+      throw PeerLost({Errc::peer_lost,
+                      fmt::format("{} {} left, and min_ranks is {}; in {} s not enough have joined{}{}", world.size(),
+                                  world.size() == 1 ? "rank is" : "ranks are", min_ranks.count,
+                                  std::chrono::duration<double>(min_ranks.wait).count(), lost_last.ok() ? "" : ": ", lost_last.text()),
+                      lost_last.rank()});
+    grow();
+    if (world.size() < min_ranks.count) std::this_thread::sleep_for(kWaitInterval);
+  }
+  waits_until.reset();
 }
 
 /// Returns on all ranks or on none. Where a rank was lost meanwhile, a rank may not have learnt the others' signals; the next collective
 /// then fails.
 void ElasticTrainer::State::vote() {
   if (!shared().elastic()) return;
-  std::array<std::int32_t, 2> least{place_of(shared().growth()), shared().waiting() > 0 ? 0 : 1};
+  const bool has_waited = waits_until && Clock::now() >= *waits_until;
+  std::array<std::int32_t, 3> least{place_of(shared().growth()), shared().waiting() > 0 ? 0 : 1, has_waited ? 0 : 1};
   signals = {};
   if (shared().agree(true, {}, least)) {
-    signals = {kGrowthStates[static_cast<std::size_t>(least[0])], least[1] == 0};
+    signals = {kGrowthStates[static_cast<std::size_t>(least[0])], least[1] == 0, least[2] == 0};
     return;
   }
   throw_if_failed(shared().world_failure());
@@ -235,14 +263,14 @@ void ElasticTrainer::State::grow() {
 }
 
 void ElasticTrainer::State::enter_next() {
-  const auto begin = std::chrono::steady_clock::now();
+  const auto begin = Clock::now();
   averages.reset();
   auto next = shared().finish_growth(call());
   if (!next) return;
   const int before = world.size();
   world = Group(std::move(next));
   const auto tell = [&] {
-    if (options.on_change) options.on_change({world, {}, world.size() - before, {}, step, std::chrono::steady_clock::now() - begin});
+    if (options.on_change) options.on_change({world, {}, world.size() - before, {}, step, Clock::now() - begin});
   };
   try {
     settle();
@@ -258,7 +286,7 @@ bool ElasticTrainer::State::goes_on_after(const Error& error) const {
 }
 
 void ElasticTrainer::State::recover() {
-  const auto begin = std::chrono::steady_clock::now();
+  const auto begin = Clock::now();
   averages.reset();
   const Status cause = shared().world_failure();
   std::optional<Reformed> next;
@@ -268,11 +296,8 @@ void ElasticTrainer::State::recover() {
     return rejoin(lost);
   }
   world = next->world;
-  if (options.on_change) options.on_change({world, next->lost, 0, cause, step, std::chrono::steady_clock::now() - begin});
-  if (world.size() < options.min_ranks)
-    throw PeerLost({Errc::peer_lost,
-                    fmt::format("{} ranks are left, and min_ranks is {}: {}", world.size(), options.min_ranks, cause.text()),
-                    cause.rank()});
+  lost_last = cause;
+  if (options.on_change) options.on_change({world, next->lost, 0, cause, step, Clock::now() - begin});
 }
 
 /// The others have gone on: this rank comes in again as a new one.
@@ -287,11 +312,11 @@ void ElasticTrainer::State::rejoin(const PeerLost& lost) {
 }
 
 ElasticTrainer::ElasticTrainer(Group world, Checkpoint state, ElasticTrainerOptions options) {
-  check(state, options);
+  native::check_trainer(state, options);
   state_ = std::make_unique<State>(std::move(world), std::move(state), nullptr, std::move(options));
 }
 ElasticTrainer::ElasticTrainer(Group world, Checkpoint state, ElasticShards& shards, ElasticTrainerOptions options) {
-  check(state, options);
+  native::check_trainer(state, options);
   state_ = std::make_unique<State>(std::move(world), std::move(state), shards.state_.get(), std::move(options));
 }
 ElasticTrainer::~ElasticTrainer() = default;
@@ -306,6 +331,7 @@ void ElasticTrainer::run(const TrainingPlan& plan, const std::function<void(Step
       state.settle();
       while (state.step < plan.steps) {
         state.save_if_due(plan);
+        state.await_min_ranks();
         state.attempt(*this, plan, step);
         state.grow();
       }
