@@ -77,7 +77,7 @@ std::optional<std::string> choose_ranks(ServeLine& line) {
   const bool bounded = launch.elastic && !launch.elastic->empty();
   launch.options.world_size = line.ranks.value_or(bounded ? bounds.most : 1);
   if (auto mistake = check_ranks("-n", launch.options.world_size)) return mistake;
-  return check_bounds(launch, bounds);
+  return check_bounds(launch, bounds, launch.options.world_size);
 }
 
 std::vector<std::byte> choose_page(const std::optional<std::string>& folder) {
