@@ -155,6 +155,25 @@ TEST_CASE("where all ranks are killed at once, they start anew") {
   CHECK_THAT(outcome.err, Contains("started again: rank 0 (once), rank 1 (once), rank 2 (once)"));
 }
 
+TEST_CASE("`ringlet status` shows the last rank of a group, too, and a signal is what ends a job whose rank had failed") {
+  const TemporaryDirectory directory;
+  // A rank that is alone, and calls something every few milliseconds, answers nobody (LoopDriver::help), so the steps are slower here.
+  CommandProcess process({"launch", "--elastic", "-n", "3", "--no-prefix", "--env", "XDG_RUNTIME_DIR=" + directory.path(), "--",
+                          RINGLET_ELASTIC_EXAMPLE, "100000", "50"});
+  for (int rank = 0; rank < 3; ++rank) process.wait_for_stdout("rank " + std::to_string(rank) + " of 3 begins, process ");
+  process.wait_for_stdout("\n", 3);
+  for (const int rank : {1, 2}) ::kill(pid_of(process.out(), rank), SIGKILL);
+  process.wait_for_stderr(": 1 rank without ");
+  const Outcome shown = run_command({"status"}, {{"XDG_RUNTIME_DIR", directory.path()}});
+  CHECK(shown.exit_code == 0);
+  CHECK_THAT(shown.out, Contains(": 1 rank; epoch ") && Contains("2 ranks lost") && !Contains("not answering"));
+  process.send(SIGTERM);
+  const Outcome outcome = process.finish();
+  CAPTURE(outcome.err);
+  CHECK(outcome.exit_code == 128 + SIGTERM);
+  CHECK_THAT(outcome.err, Contains("got SIGTERM; stopped rank 0\n"));
+}
+
 TEST_CASE("`ringlet status` shows how an elastic group has changed") {
   const TemporaryDirectory directory;
   ElasticLaunch launch({"--elastic", "2:3", "--env", "XDG_RUNTIME_DIR=" + directory.path()});
