@@ -25,14 +25,14 @@ ringlet_elastic_options elastic_defaults() {
   return {.struct_size = sizeof(ringlet_elastic_options),
           .average = nullptr,
           .min_ranks = -1,
-          .min_wait_ms = -1,
           .rejoin = defaults.rejoin ? 1 : 0,
           .checkpoint = nullptr,
           .checkpoint_every = defaults.checkpoint_every,
           .keep = defaults.keep,
           .context = nullptr,
           .on_change = nullptr,
-          .on_state = nullptr};
+          .on_state = nullptr,
+          .min_wait_ms = -1};
 }
 
 void tell_change(const ringlet_elastic_options& to, const ringlet::MembershipChange& change) {

@@ -157,7 +157,8 @@ void Trainer::settle() {
 
 /// Nobody has a part of the state any more.
 void Trainer::go_back(const std::string& lost) {
-  if (!options_.saves) throw std::runtime_error(lost + " are lost with all ranks that held them, and nothing was saved");
+  if (!options_.saves)
+    throw std::runtime_error(lost + " are lost with all ranks that held them, and nothing was saved: give a folder with --checkpoint");
   const int step = resume_training(options_, text_hash_, *store_, group_);
   run_->follow(step);
   lacks_state_ = false;

@@ -29,7 +29,7 @@ needs no ssh. First all hosts are reached, then all ranks start, in --cwd, else 
 login's own. RINGLET_ variables of this shell are theirs, too, and --env for all else. The ranks share RINGLET_TOKEN, or a fresh one that nobody
 sees. Whatever ends the launcher ends the ranks on all hosts; so does its silence of a minute.
 
-A hostfile is one of these; all but "ssh" may be left out, and the first of "ips" is how the others reach the first host:
+A hostfile is one of these; all but "ssh" may be left out, and the first of "ips" is how the others reach the host:
   Ringlet's  [{"ssh": "alpha", "ips": ["10.0.0.7"], "slots": 2, "env": {"K": "V"}, "cwd": "/srv"}, {"ssh": "user@beta"}]
   MLX's      {"backend": "ring", "envs": ["K=V"], "hosts": [{"ssh": "alpha", "ips": ["10.0.0.7"]}, {"ssh": "beta", "ips": []}]}
   lines      alpha slots=2

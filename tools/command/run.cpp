@@ -20,6 +20,7 @@ namespace {
 
 constexpr char kRunFooter[] = R"(Example:
   ringlet run --group home -- /opt/train/train --epochs 3
+  ringlet run --group home --elastic 2:8 -- /opt/train/train --epochs 3
 
 Starts PROGRAM as ranks of one group on every machine where `ringlet up --group NAME` runs with the same token (RINGLET_TOKEN,
 RINGLET_TOKEN_FILE, or the one that `ringlet pair` or `ringlet token --save` has saved for the group), one rank on each unless -n or
@@ -33,7 +34,7 @@ This program says that it is there every 2 s; after 20 s of silence (Ctrl-Z, too
 job.
 With --elastic MIN:MAX ranks that fail are started again where they ran, as `ringlet launch --help` says; those of a lost machine are gone. A machine
 that comes up while the job runs gets --per-machine ranks, which join the others, until there are MAX. With fewer than MIN the others wait for one
-that comes up, for --min-wait seconds at most, and the job ends.
+that comes up, for --min-wait seconds at most; then the job ends.
 Exit codes: those of `ringlet launch`: 0 if all ranks exited with 0 (with --elastic: if one did), else that of the first rank that failed for good
 (128 + signal if a signal killed it);
 126 or 127 if PROGRAM is not allowed or cannot be run, or if a machine is not trusted, 128 + signal after SIGINT or SIGTERM, 1 if a machine

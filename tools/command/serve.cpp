@@ -27,6 +27,7 @@ namespace {
 
 constexpr char kServeFooter[] = R"(Example:
   ringlet serve --ranks 2 --browsers 2 -- ./train --epochs 3
+  ringlet serve --elastic 1:2 --browsers 2 -- ./train --epochs 3
 
 Prints a link, and a QR code of it, that phones and computers on the same network open in a browser; when the wanted number is there,
 all train together. From then on browsers come and go: those that come later join at the next step, and where one goes, or a rank is
