@@ -1,5 +1,6 @@
 #include <ringlet/c/elastic.h>
 
+#include <chrono>
 #include <ringlet/elastic.hpp>
 #include <vector>
 
@@ -23,14 +24,15 @@ ringlet_elastic_options elastic_defaults() {
   const ringlet::ElasticTrainerOptions defaults;
   return {.struct_size = sizeof(ringlet_elastic_options),
           .average = nullptr,
-          .min_ranks = defaults.min_ranks,
+          .min_ranks = -1,
           .rejoin = defaults.rejoin ? 1 : 0,
           .checkpoint = nullptr,
           .checkpoint_every = defaults.checkpoint_every,
           .keep = defaults.keep,
           .context = nullptr,
           .on_change = nullptr,
-          .on_state = nullptr};
+          .on_state = nullptr,
+          .min_wait_ms = -1};
 }
 
 void tell_change(const ringlet_elastic_options& to, const ringlet::MembershipChange& change) {
@@ -58,7 +60,8 @@ ringlet::ElasticTrainerOptions elastic_options(const ringlet_elastic_options* gi
   const auto read = options_or(given, elastic_defaults());
   ringlet::ElasticTrainerOptions options;
   options.average = average_options(read.average, {});
-  options.min_ranks = read.min_ranks;
+  if (read.min_ranks != -1) options.min_ranks = read.min_ranks;
+  if (read.min_wait_ms != -1) options.min_wait = std::chrono::milliseconds(read.min_wait_ms);
   options.rejoin = read.rejoin != 0;
   if (read.checkpoint != nullptr) options.checkpoint = read.checkpoint;
   options.checkpoint_every = read.checkpoint_every;

@@ -51,6 +51,8 @@ Surveys::Id Surveys::start(const std::map<int, wire::StateQuestion>& questions, 
     question.number = id;
     if (!host_.has_left_world(rank) && host_.session_with(rank).unsent_owned() < kMaxUnread) host_.send_control(rank, question);
   }
+  // Nobody answers, and the world of one rank has no ticks.
+  if (questions.empty()) host_.loop().defer(alive_.wrap([this, id] { conclude(id); }));
   return id;
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <vector>
 
+#include "core/base/alive_guard.hpp"
 #include "core/engine/group_engine.hpp"
 
 namespace ringlet {
@@ -28,7 +29,7 @@ class Surveys {
   /// Whether the limit of surveys at a time has been reached. The survey that names the rank behind a missed deadline is started all the
   /// same.
   bool full() const { return open_.size() >= kMaxOpen; }
-  /// Asks ranks of the world for all that they do. `done` runs once, from on_state() or on_tick().
+  /// Asks ranks of the world for all that they do. `done` runs once, from on_state(), on_tick() or the loop.
   Id ask(const std::vector<int>& ranks, Done done);
   /// Asks the members of an operation's group about its stream, except those that have left. For a message only the other side is asked.
   Id ask_members(const Pending& pending, Done done);
@@ -52,6 +53,7 @@ class Surveys {
   GroupHost& host_;
   std::map<Id, Open> open_;
   Id last_id_ = 0;
+  AliveGuard alive_;
 };
 
 }  // namespace ringlet

@@ -123,12 +123,14 @@ class Reporter {
     report_.steps = options_.steps - trainer.first_step();
     if (trainer.group().rank() != 0) return;
     if (!std::exchange(speaks_, true)) begin_to_speak(true);
-    if (!progress_) show_progress();
+    // The pace before says nothing of what is left.
+    show_progress();
     progress_->note(now.cause.empty() ? fmt::format("step {}: {} ranks go on, {} of them new, after {:.0f} ms", steps_done_, now.ranks,
                                                     now.ranks - now.ranks_before, now.seconds * 1e3)
                                       : fmt::format("step {}: {} of {} ranks go on, after {:.0f} ms: {}", steps_done_, now.ranks,
                                                     now.ranks_before, now.seconds * 1e3, now.cause));
     if (!now.rollback.empty()) progress_->note(now.rollback);
+    if (now.waits) progress_->note("these are too few (RINGLET_MIN_RANKS), so they wait for others to join");
   }
 
   void validated(double loss) {

@@ -1,8 +1,13 @@
 #include "trainer.hpp"
 
+#include <unistd.h>
+
+#include <charconv>
 #include <chrono>
+#include <cstdlib>
 #include <span>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
 #include "checkpoints.hpp"
@@ -15,6 +20,20 @@ namespace train_text {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+// How often ranks that wait for others look whether somebody has come.
+constexpr useconds_t kWaitIntervalUs = 20'000;
+constexpr int kMinWaitMs = 600'000;
+
+/// What `ringlet launch --elastic MIN:MAX` says of how few ranks may train.
+int variable_or(const char* name, int otherwise) {
+  const char* text = std::getenv(name);
+  if (text == nullptr || *text == '\0') return otherwise;
+  int number = 0;
+  const char* end = text + std::string_view(text).size();
+  if (const auto [stop, error] = std::from_chars(text, end, number); error == std::errc() && stop == end && number >= 0) return number;
+  throw InputError(std::string(name) + " is '" + text + "'; it must be a whole number");
+}
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
@@ -35,6 +54,8 @@ ringlet::Work start(ringlet::Group& group, const Exchange& exchange) {
 
 Trainer::Trainer(const Options& options, const Corpus& corpus, ringlet::Group group, bool joins)
     : options_(options),
+      min_ranks_(variable_or("RINGLET_MIN_RANKS", 1)),
+      min_wait_(variable_or("RINGLET_MIN_WAIT_MS", kMinWaitMs)),
       corpus_(corpus),
       group_(std::move(group)),
       text_hash_(hash_of(std::as_bytes(corpus.text()))),
@@ -54,10 +75,15 @@ Act Trainer::advance() {
     if (lacks_state_) {
       settle();
       first_step_ = run_->committed();
-      regrouping_ = {group_.size(), group_.size() - 1, "", 0, ""};
+      regrouping_ = {group_.size(), group_.size() - 1, is_short(), "", 0, ""};
       return Act::regroup;
     }
     if (act == Act::gradients && admit()) return Act::regroup;
+    if (act == Act::gradients && is_short()) {
+      await_others();
+      return Act::regroup;
+    }
+    waits_until_.reset();
     carry_out(act);
     return act;
   } catch (const ringlet::Error& error) {
@@ -86,7 +112,21 @@ void Trainer::reform(const std::string& cause) {
       if (!goes_on_after(error)) throw;
     }
   }
-  regrouping_ = {group_.size(), before, cause, seconds_since(begin), std::exchange(went_back_, {})};
+  regrouping_ = {group_.size(), before, is_short(), cause, seconds_since(begin), std::exchange(went_back_, {})};
+}
+
+/// Browsers do not count.
+bool Trainer::is_short() const { return group_.elastic() && store_->survives_losses() && group_.size() - group_.guests() < min_ranks_; }
+
+/// Nothing is computed meanwhile, so no step is lost.
+void Trainer::await_others() {
+  if (!waits_until_) waits_until_ = Clock::now() + min_wait_;
+  while (!admit()) {
+    if (Clock::now() >= *waits_until_)
+      throw std::runtime_error(std::to_string(group_.size() - group_.guests()) + " of at least " + std::to_string(min_ranks_) +
+                               " ranks are left, and not enough have joined within " + std::to_string(min_wait_.count() / 1000) + " s");
+    ::usleep(kWaitIntervalUs);
+  }
 }
 
 /// Returns whether ranks have joined.
@@ -100,7 +140,7 @@ bool Trainer::admit() {
   // The new ranks are to learn what the others know.
   (void)open_run(group_, options_, [this] { return Bytes(corpus_.text().begin(), corpus_.text().end()); }, true);
   settle();
-  regrouping_ = {group_.size(), before, "", seconds_since(begin), ""};
+  regrouping_ = {group_.size(), before, is_short(), "", seconds_since(begin), ""};
   return true;
 }
 
@@ -117,7 +157,8 @@ void Trainer::settle() {
 
 /// Nobody has a part of the state any more.
 void Trainer::go_back(const std::string& lost) {
-  if (!options_.saves) throw std::runtime_error(lost + " are lost with all ranks that held them, and nothing was saved");
+  if (!options_.saves)
+    throw std::runtime_error(lost + " are lost with all ranks that held them, and nothing was saved: give a folder with --checkpoint");
   const int step = resume_training(options_, text_hash_, *store_, group_);
   run_->follow(step);
   lacks_state_ = false;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -18,6 +19,7 @@ namespace train_text {
 struct Regrouping {
   int ranks = 0;         // that go on
   int ranks_before = 0;  // of the group before; fewer where ranks have joined
+  bool waits = false;    // they are fewer than are needed, and wait for others to join
   std::string cause;     // of a loss
   double seconds = 0;    // for which this rank stood still
   std::string rollback;  // what was lost with the ranks, and to which checkpoint all have gone back; empty if nothing was
@@ -55,7 +57,9 @@ class Trainer {
  private:
   void carry_out(Act act);
   bool goes_on_after(const ringlet::Error& error) const;
+  bool is_short() const;
   bool admit();
+  void await_others();
   void reform(const std::string& cause);
   void settle();
   void go_back(const std::string& lost);
@@ -68,6 +72,8 @@ class Trainer {
   void save();
 
   const Options& options_;
+  const int min_ranks_;                       // native ones, of an elastic group
+  const std::chrono::milliseconds min_wait_;  // for how long fewer ranks wait for others
   const Corpus& corpus_;
   ringlet::Group group_;
   std::uint64_t text_hash_;
@@ -77,7 +83,8 @@ class Trainer {
   std::optional<ringlet::Work> loss_sum_;  // runs from when the loss is known
   int first_step_ = 0;
   Regrouping regrouping_;
-  bool lacks_state_;  // this rank has joined, and has not been given the parameters yet
+  std::optional<std::chrono::steady_clock::time_point> waits_until_;  // while there are fewer ranks than are needed
+  bool lacks_state_;                                                  // this rank has joined, and has not been given the parameters yet
   std::string went_back_;
   std::string sample_;
 };

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <ringlet/average_options.hpp>
 #include <ringlet/checkpoint.hpp>
 #include <ringlet/group.hpp>
@@ -41,7 +42,11 @@ struct Rollback {
 /// Options of ElasticTrainer. `average`, `checkpoint_every`, `keep` and whether `checkpoint` is set are the same on all ranks.
 struct ElasticTrainerOptions {
   AverageOptions average{};  ///< how gradients are averaged; its weight stays unset, since the samples are the weights
-  int min_ranks = 1;         ///< with fewer ranks run() throws `PeerLost` rather than go on
+  /// RINGLET_MIN_RANKS, which `ringlet launch --elastic MIN:MAX` sets, else 1: with fewer ranks an elastic group does not train. It keeps
+  /// the state, saves it where `checkpoint` is set, and waits for others to join.
+  std::optional<int> min_ranks{};
+  /// RINGLET_MIN_WAIT_MS, else 10 minutes: how long it waits for `min_ranks`, before run() throws `PeerLost`.
+  std::optional<std::chrono::milliseconds> min_wait{};
   /// Whether a rank that the others went on without, because it stood still or its network did, joins them again and gets their state.
   bool rejoin = true;
   std::filesystem::path checkpoint{};  ///< the directory of save_checkpoint(); empty: none are saved
@@ -132,7 +137,7 @@ class ElasticTrainer {
   /// First the newest checkpoint is loaded where there is one, and ranks whose state then differs get that of the lowest rank of those that
   /// have done the most steps. Throws what `step` throws, what save_checkpoint() and load_checkpoint() throw, `InvalidArgument` if `step`
   /// returns without a commit, `MismatchError` if the ranks' tensors differ in name, dtype or shape, and `PeerLost` if the others
-  /// have gone on without this rank and it cannot join them again, or fewer than `min_ranks` are left.
+  /// have gone on without this rank and it cannot join them again, or fewer than `min_ranks` have been there for `min_wait`.
   void run(const TrainingPlan& plan, const std::function<void(Step&)>& step);
 
   /// The group of all ranks that are left.

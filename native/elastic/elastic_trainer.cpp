@@ -7,6 +7,7 @@
 #include <optional>
 #include <ringlet/elastic.hpp>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -19,36 +20,33 @@
 #include "native/agreement.hpp"
 #include "native/checkpoint/exchange.hpp"
 #include "native/elastic/elastic_shards.hpp"
+#include "native/elastic/trainer_options.hpp"
 #include "native/elastic/values_text.hpp"
 #include "native/procedure_driver.hpp"
+#include "native/setting.hpp"
 #include "native/shared_group.hpp"
 
 namespace ringlet {
 
 namespace {
 
+// How often ranks that wait for others look whether somebody has come.
+constexpr std::chrono::milliseconds kWaitInterval{20};
+
 /// Whether those who are left can go on after it.
 bool is_a_loss(const Status& status) { return status.code() == Errc::peer_lost || status.code() == Errc::cancelled; }
-
-void check(const Checkpoint& state, const ElasticTrainerOptions& options) {
-  for (const Checkpoint::Entry& entry : state.entries())
-    if (!entry.bounds.empty())
-      refuse(fmt::format(
-          "'{}' is sharded; an ElasticTrainer's state is whole on every rank, beside an ElasticFsdp's or an ElasticFullyShard's",
-          entry.name));
-  throw_if_failed(Averager::check(options.average));
-  if (options.average.weight) refuse("the option average.weight is set; an ElasticTrainer weighs each rank by its samples");
-  if (options.min_ranks < 1) refuse(fmt::format("min_ranks is {}; at least one rank is needed", options.min_ranks));
-  if (options.keep < 1) refuse(fmt::format("keep is {}; at least one checkpoint must be kept", options.keep));
-  if (options.checkpoint.empty() && options.checkpoint_every > 0)
-    refuse("checkpoint_every is set without the directory of the checkpoints (the option checkpoint)");
-}
 
 }  // namespace
 
 struct ElasticTrainer::State {
+  using Clock = std::chrono::steady_clock;
   State(Group group, Checkpoint contents, ElasticShards::State* held, ElasticTrainerOptions o)
-      : world(std::move(group)), checkpoint(std::move(contents)), shards(held), options(std::move(o)), lacks(shared().has_joined()) {}
+      : world(std::move(group)),
+        checkpoint(std::move(contents)),
+        shards(held),
+        options(std::move(o)),
+        min_ranks(native::read_min_ranks(options, native::process_variable)),
+        lacks(shared().has_joined()) {}
 
   /// The averages of one world.
   struct Averages {
@@ -72,6 +70,9 @@ struct ElasticTrainer::State {
   void learn_doors();
   void attempt(ElasticTrainer& trainer, const TrainingPlan& plan, const std::function<void(Step&)>& step_function);
   void save_if_due(const TrainingPlan& plan);
+  void save();
+  bool is_short() const;
+  void await_min_ranks();
   void vote();
   void grow();
   bool goes_on_after(const Error& error) const;
@@ -83,6 +84,7 @@ struct ElasticTrainer::State {
   Checkpoint checkpoint;
   ElasticShards::State* const shards;  // null: all state is whole
   const ElasticTrainerOptions options;
+  const native::MinRanks min_ranks;
   std::uint64_t step = 0;
   int interruptions = 0;     // before run()
   std::uint64_t saved = 0;   // the step of the newest checkpoint that all ranks know of, or at which the training began
@@ -94,19 +96,21 @@ struct ElasticTrainer::State {
   std::optional<Group> without_guests;
   std::vector<std::string> doors;  // of the other ranks
   Signals signals;                 // the least of all ranks, at the last vote
+  Status lost_last;
+  std::optional<Clock::time_point> waits_until;  // while there are fewer than min_ranks
 };
 
 /// Makes the ranks' states equal, if they may differ. A guest does the same (wasm/src/elastic.ts); what it says of itself never counts.
 void ElasticTrainer::State::settle() {
-  using Told = std::array<std::uint64_t, 4>;
-  const Told own{is_settled, step, saved, shards != nullptr};
+  using Told = std::array<std::uint64_t, 5>;
+  const Told own{is_settled, step, saved, shards != nullptr, static_cast<std::uint64_t>(min_ranks.count)};
   std::vector<Told> told(static_cast<std::size_t>(world.size()));
   const TensorView gathered{told.data(), DType::u64, told.size() * own.size()};
   world.all_gather(ConstTensorView(own.data(), DType::u64, own.size()), gathered, call());
   form_natives();
   std::vector<StateStanding> all;
   for (int rank = 0; rank < world.size() - world.guests(); ++rank) {
-    const auto& [settled, steps, its_saved, is_sharded] = told[static_cast<std::size_t>(rank)];
+    const auto& [settled, steps, its_saved, is_sharded, least] = told[static_cast<std::size_t>(rank)];
     all.push_back({settled != 0, steps, its_saved});
   }
   const auto [natives_are_same, one_is_settled, saved_by_settled] = compare_standings(all);
@@ -221,15 +225,43 @@ void ElasticTrainer::State::attempt(ElasticTrainer& trainer, const TrainingPlan&
 void ElasticTrainer::State::save_if_due(const TrainingPlan& plan) {
   const bool due = step == plan.steps || (options.checkpoint_every > 0 && step % options.checkpoint_every == 0);
   if (options.checkpoint.empty() || !due || saved >= step) return;
+  save();
+}
+
+void ElasticTrainer::State::save() {
   save_checkpoint(natives(), options.checkpoint, on_disk(), {.step = step, .keep = options.keep, .stream = options.average.stream});
   saved = step;
+}
+
+bool ElasticTrainer::State::is_short() const { return shared().elastic() && world.size() - world.guests() < min_ranks.count; }
+
+/// While it waits it takes others in. All ranks stop waiting at the same vote; guests vote, too.
+void ElasticTrainer::State::await_min_ranks() {
+  while (is_short()) {
+    if (!waits_until) waits_until = Clock::now() + min_ranks.wait;
+    // Where nobody comes, the next job begins here.
+    if (!options.checkpoint.empty() && saved < step) save();
+    vote();
+    if (signals.has_waited) {
+      const int left = world.size() - world.guests();
+      throw PeerLost({Errc::peer_lost,
+                      fmt::format("{} {} left, and min_ranks is {}; in {} s not enough have joined{}{}", left, left == 1 ? "rank is" : "ranks are",
+                                  min_ranks.count, std::chrono::duration<double>(min_ranks.wait).count(), lost_last.ok() ? "" : ": ",
+                                  lost_last.text()),
+                      lost_last.rank()});
+    }
+    grow();
+    if (is_short()) std::this_thread::sleep_for(kWaitInterval);
+  }
+  waits_until.reset();
 }
 
 /// Returns on all ranks or on none. Where a rank was lost meanwhile, a rank may not have learnt the others' signals; the next collective
 /// then fails.
 void ElasticTrainer::State::vote() {
   if (!shared().elastic()) return;
-  Signals::Numbers least = Signals{shared().growth_standing()}.numbers();
+  const bool has_waited = waits_until && Clock::now() >= *waits_until;
+  Signals::Numbers least = Signals{shared().growth_standing(), has_waited}.numbers();
   signals = {};
   if (shared().agree(true, {}, least)) {
     signals = Signals::from(least);
@@ -241,7 +273,7 @@ void ElasticTrainer::State::vote() {
 
 /// New ranks meet the others while these train. Once all have met, all switch to the new world.
 void ElasticTrainer::State::grow() {
-  const auto begin = std::chrono::steady_clock::now();
+  const auto begin = Clock::now();
   // No operation may be under way where all switch.
   if (step_of(signals.growth) == GrowthStep::enter) {
     averages.reset();
@@ -252,7 +284,7 @@ void ElasticTrainer::State::grow() {
   const int before = world.size();
   world = Group(std::move(next));
   const auto tell = [&] {
-    if (options.on_change) options.on_change({world, {}, world.size() - before, {}, step, std::chrono::steady_clock::now() - begin});
+    if (options.on_change) options.on_change({world, {}, world.size() - before, {}, step, Clock::now() - begin});
   };
   try {
     settle();
@@ -276,7 +308,7 @@ void ElasticTrainer::State::let_guest_go(const Error& error) {
 }
 
 void ElasticTrainer::State::recover() {
-  const auto begin = std::chrono::steady_clock::now();
+  const auto begin = Clock::now();
   averages.reset();
   const Status cause = shared().world_failure();
   std::optional<Reformed> next;
@@ -286,11 +318,8 @@ void ElasticTrainer::State::recover() {
     return rejoin(lost);
   }
   world = next->world;
-  if (options.on_change) options.on_change({world, next->lost, 0, cause, step, std::chrono::steady_clock::now() - begin});
-  if (world.size() < options.min_ranks)
-    throw PeerLost({Errc::peer_lost,
-                    fmt::format("{} ranks are left, and min_ranks is {}: {}", world.size(), options.min_ranks, cause.text()),
-                    cause.rank()});
+  lost_last = cause;
+  if (options.on_change) options.on_change({world, next->lost, 0, cause, step, Clock::now() - begin});
 }
 
 /// The others have gone on: this rank comes in again as a new one.
@@ -305,11 +334,11 @@ void ElasticTrainer::State::rejoin(const PeerLost& lost) {
 }
 
 ElasticTrainer::ElasticTrainer(Group world, Checkpoint state, ElasticTrainerOptions options) {
-  check(state, options);
+  native::check_trainer(state, options);
   state_ = std::make_unique<State>(std::move(world), std::move(state), nullptr, std::move(options));
 }
 ElasticTrainer::ElasticTrainer(Group world, Checkpoint state, ElasticShards& shards, ElasticTrainerOptions options) {
-  check(state, options);
+  native::check_trainer(state, options);
   state_ = std::make_unique<State>(std::move(world), std::move(state), shards.state_.get(), std::move(options));
 }
 ElasticTrainer::~ElasticTrainer() = default;
@@ -325,6 +354,7 @@ void ElasticTrainer::run(const TrainingPlan& plan, const std::function<void(Step
       state.settle();
       while (state.step < plan.steps) {
         state.save_if_due(plan);
+        state.await_min_ranks();
         state.attempt(*this, plan, step);
         state.grow();
       }

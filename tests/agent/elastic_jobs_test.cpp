@@ -2,41 +2,11 @@
 
 #include <algorithm>
 
-#include "tests/agent/fake_machines.hpp"
+#include "tests/agent/elastic_run.hpp"
 
 using namespace ringlet;
 using namespace ringlet::test;
 using Catch::Matchers::Contains;
-
-namespace {
-
-/// Each machine has one rank, and all are in the group at once.
-struct ElasticRun : FakeRun {
-  explicit ElasticRun(int count, int least, int limit) : FakeRun(count) {
-    job::RestartPolicy::Options& elastic = options.end.elastic.emplace();
-    elastic.least = least;
-    elastic.limit = limit;
-    for (FakeMachine& machine : machines)
-      machine.on_started = [count](FakeCrew& crew) { crew.enter(crew.started->first_rank, 0, static_cast<std::uint32_t>(count)); };
-  }
-  void begin() {
-    start();
-    REQUIRE(run_until([this] { return all_started; }) == RunEnd::done);
-    world.run_for(Duration::milliseconds(100));
-  }
-  FakeCrew& crew(std::size_t machine) { return *machines[machine].crew; }
-  void await_restarts(const std::vector<std::size_t>& of) {
-    const auto restarted = [&](std::size_t machine) { return machines[machine].crew != nullptr && !crew(machine).restarted.empty(); };
-    REQUIRE(run_until([&] { return std::all_of(of.begin(), of.end(), restarted); }) == RunEnd::done);
-  }
-  void end_all_well() {
-    for (FakeMachine& machine : machines)
-      if (machine.crew != nullptr)
-        for (const std::uint32_t rank : std::set<std::uint32_t>(machine.crew->running)) machine.crew->end(rank, 0);
-  }
-};
-
-}  // namespace
 
 TEST_CASE("a rank of another machine is started again there, and gets the doors of those that live") {
   ElasticRun run(3, 2, 3);
@@ -227,6 +197,6 @@ TEST_CASE("a job does not begin with more ranks than it may have, or with fewer"
     run.start();
     run.run_to_end();
     CHECK(run.result->exit_code == 1);
-    CHECK(run.result->error == "1 ranks can be had, and the job needs 2");
+    CHECK(run.result->error == "1 rank can be had, and the job needs 2");
   }
 }

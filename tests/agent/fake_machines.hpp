@@ -132,6 +132,7 @@ class FakeMachine final : public job::SessionHost {
     return {protocol, "9.9.9", name_, free_ranks, refusal, 126};
   }
   std::optional<job::Failed> admit(job::StartRanks&, const job::Hail&) override { return failure; }
+  std::optional<job::Failed> find_withdrawal(const job::StartRanks&, const job::Hail&) override { return withdrawal; }
   std::unique_ptr<job::RankCrew> make_crew(job::CrewEvents events) override {
     auto made = std::make_unique<FakeCrew>(node.loop(), std::move(events));
     crew = made.get();
@@ -156,7 +157,7 @@ class FakeMachine final : public job::SessionHost {
   job::Hail hailed;
   std::uint32_t protocol = job::kProtocol, free_ranks = 4;
   std::string refusal, ended_how;
-  std::optional<job::Failed> failure;
+  std::optional<job::Failed> failure, withdrawal;
   int jobs_started = 0, jobs_ended = 0;
   bool silent = false;  // takes connections, and says nothing
   std::vector<std::unique_ptr<Link>> unheard;

@@ -145,6 +145,69 @@ TEST_CASE("ranks of a lost machine are neither waited for nor started") {
   CHECK(policy.decide(at(5'000)).act == Act::give_up);
 }
 
+TEST_CASE("with fewer members than are needed the job waits, and ends when nobody has come in time") {
+  const bool comes = GENERATE(true, false);
+  RestartPolicy::Options bounds = options(2, 3);
+  bounds.wait = Duration::seconds(5);
+  RestartPolicy policy = begin(2, 2, bounds);
+  CHECK(policy.decide(at(0)).act == Act::wait);
+  CHECK_FALSE(policy.short_since());
+  policy.note_exit(1, false, at(100));
+  CHECK(policy.decide(at(100)).until == at(1'100));
+  CHECK(policy.short_since() == at(100));
+  CHECK(policy.decide(at(1'100)).act == Act::join);
+  CHECK(policy.decide(at(1'100)).until == at(5'100));
+  if (comes) policy.note_member(1);
+  CHECK(policy.decide(at(5'100)).act == (comes ? Act::wait : Act::give_up));
+  CHECK(policy.short_since().has_value() != comes);
+}
+
+TEST_CASE("a group that begins is not short of those that have not told yet") {
+  RestartPolicy::Options bounds = options(3, 3);
+  bounds.wait = {};
+  RestartPolicy policy = begin(3, 0, bounds);
+  for (int rank = 0; rank < 3; ++rank) {
+    policy.note_member(rank);
+    CHECK(policy.decide(at(rank)).act == Act::wait);
+  }
+}
+
+TEST_CASE("where others may come for the ranks of a lost machine, those that are left wait for them") {
+  RestartPolicy::Options bounds = options(2, 3);
+  bounds.wait = Duration::seconds(5);
+  bounds.may_grow = true;
+  RestartPolicy policy = begin(2, 2, bounds);
+  policy.note_lost(1);
+  const auto waits = policy.decide(at(0));
+  CHECK(waits.act == Act::wait);
+  CHECK(waits.until == at(5'000));
+  SECTION("nobody comes") { CHECK(policy.decide(at(5'000)).act == Act::give_up); }
+  SECTION("one comes") {
+    policy.add_waiting(at(1'000));
+    CHECK(policy.decide(at(1'000)).ranks == std::vector<int>{2});
+    policy.note_member(2);
+    CHECK(policy.decide(at(5'000)).act == Act::wait);
+    CHECK_FALSE(policy.short_since());
+  }
+  SECTION("what is left fails, and does not start anew before one comes") {
+    policy.note_exit(0, false, at(100));
+    CHECK(policy.decide(at(2'000)).act == Act::wait);
+    policy.add_waiting(at(3'000));
+    const auto anew = policy.decide(at(3'000));
+    CHECK(anew.act == Act::start_anew);
+    CHECK(anew.ranks == std::vector<int>{0, 2});
+  }
+  SECTION("a rank that failed for good is not waited for") {
+    policy.add_waiting(at(1'000));
+    CHECK(policy.decide(at(1'000)).act == Act::join);
+    for (int failure = 0; failure < 4; ++failure) {
+      policy.note_exit(2, false, at(2'000 + failure * 60'000));
+      policy.decide(at(3'000 + failure * 60'000));
+    }
+    CHECK(policy.decide(at(300'000)).act == Act::give_up);
+  }
+}
+
 TEST_CASE("whatever happens, the job ends, and no rank is started more often than may be") {
   Campaign campaign("ranks of an elastic job fail, join and end at random");
   for (std::uint64_t seed = 0; seed < share_of(2'000); ++seed) {

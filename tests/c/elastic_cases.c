@@ -112,7 +112,7 @@ static ringlet_elastic_trainer* make_trainer(trainee* t, ringlet_group* group) {
   ringlet_elastic_trainer* trainer = NULL;
   prepare(t, &contents);
   CHECK_OK(ringlet_elastic_options_init(&options, sizeof options));
-  CHECK(options.min_ranks == 1 && options.rejoin == 1 && options.keep == 2);
+  CHECK(options.min_ranks == -1 && options.min_wait_ms == -1 && options.rejoin == 1 && options.keep == 2);
   options.context = t;
   options.on_change = note_change;
   options.on_state = note_state;

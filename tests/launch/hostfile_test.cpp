@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "tools/launch/hosts/host_list.hpp"
+#include "tools/launch/hosts/hosts_launcher.hpp"
 #include "tools/launch/hosts/meeting_place.hpp"
 #include "tools/launch/launch_error.hpp"
 
@@ -124,4 +125,22 @@ TEST_CASE("the ranks meet where the others can reach the first host") {
   CHECK(listen_for({"fd00::1", 0}).host == "::");
   CHECK(listen_for({"::1", 0}).host == "::1");
   CHECK(listen_for({"127.0.0.1", 0}).host == "127.0.0.1");
+}
+
+TEST_CASE("ranks meet at the address of the host where they do, also where earlier ones are lost") {
+  HostsPlan plan;
+  plan.hosts = parse_hostfile(
+      "hosts", R"([{"ssh": "a", "ips": ["10.0.0.1"]}, {"ssh": "b", "ips": ["10.0.0.2"]}, {"ssh": "c", "ips": ["10.0.0.3"]}])");
+  const auto reached_as = [&](const std::vector<std::size_t>& machines) {
+    std::vector<ringlet::job::Participant> participants;
+    for (const std::size_t machine : machines) participants.push_back({machine, {}});
+    return choose_meeting(plan, participants).reached_as;
+  };
+  CHECK(reached_as({0, 1, 2}) == "10.0.0.1");
+  CHECK(reached_as({1, 2}) == "10.0.0.2");
+  CHECK(reached_as({2, 0}) == "10.0.0.3");
+  // It is said of the first host of all.
+  plan.coordinator = ringlet::Address{"192.0.2.1", 0};
+  CHECK(reached_as({0, 2}) == "192.0.2.1");
+  CHECK(reached_as({2}) == "10.0.0.3");
 }

@@ -71,8 +71,8 @@ TEST_CASE("serve tells mistakes with their value") {
       {{"--env", "RINGLET_GUESTS=1"}, "RINGLET_GUESTS=1"},
       {{"--elastic", "--no-elastic"}, "--no-elastic and --elastic: give one of them"},
       {{"--no-elastic", "--restarts", "2"}, "--restarts goes with --elastic"},
-      {{"--elastic", "3:2"}, "--elastic 3:2: write it as MIN:MAX"},
-      {{"--elastic", "2:4", "-n", "5"}, "--elastic 2:4: the job begins with 5 ranks"},
+      {{"--elastic", "3:2"}, "--elastic 3:2: MIN is more than MAX"},
+      {{"--elastic", "2:4", "-n", "5"}, "--elastic 2:4: the job would begin with 5 ranks"},
       {{"--env", "RINGLET_TOKEN=a-token-that-others-see"}, "--env RINGLET_TOKEN: other users see the command line"},
   };
   for (const auto& [options, told] : mistakes) {

@@ -42,14 +42,14 @@ struct Seen {
 };
 
 /// Trains until a step on `ranks` ranks, which are not those of the beginning, is followed by ten more on as many.
-Seen train(Group world, int ranks, const std::function<void(const Step&)>& at = {}) {
+Seen train(Group world, int ranks, const std::function<void(const Step&)>& at = {}, std::optional<int> min_ranks = {}) {
   Seen seen;
   std::vector<double> sum(1), gradient(1), ballast(100'000, world.epoch() == 0 ? 1.5 : 0);
   std::optional<std::uint64_t> complete_since;
   bool is_first = true;
   Checkpoint state;
   state.add("model", Tree{{"sum", sum}, {"ballast", ballast}}).set("seed", 5);
-  ElasticTrainerOptions options;
+  ElasticTrainerOptions options{.min_ranks = min_ranks};
   options.on_change = [&](const MembershipChange& change) {
     seen.joined += change.joined;
     seen.lost += static_cast<int>(change.lost.size());
@@ -118,6 +118,26 @@ TEST_CASE("a rank joins a training, gets its state, and takes its part of the st
     });
     newcomers.join_all();
   }
+}
+
+TEST_CASE("with fewer ranks than min_ranks a training takes no step until others have joined") {
+  test::Doors doors(2);
+  Newcomers newcomers;
+  run_elastic(2, [&](Group& world) {
+    const int rank = world.rank();
+    doors.open(world);
+    const auto at = [&](const Step& step) {
+      expect(step.world().size() == 2, "no step of one rank");
+      if (rank == 1 && step.number() == 5) throw Stopped();
+    };
+    const Seen seen = train(std::exchange(world, Group()), 2, at, 2);
+    if (rank == 0) return expect(seen.lost == 1 && seen.joined == 1 && seen.replaced == 0, "one has come for one that has gone");
+    newcomers.start([&] {
+      const Seen its = train(join(doors.of(0)), 2, {}, 2);
+      expect(its.first_step == 5 && its.replaced == 1, "no step is lost");
+    });
+  });
+  newcomers.join_all();
 }
 
 TEST_CASE("ranks join one after the other, and ranks go in between") {

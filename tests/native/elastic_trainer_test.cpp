@@ -199,11 +199,11 @@ TEST_CASE("a step within which the epoch is revoked is done again") {
   });
 }
 
-TEST_CASE("with fewer ranks than min_ranks a trainer ends, and says why") {
+TEST_CASE("with fewer ranks than min_ranks a trainer ends when nobody has come in time, and says why") {
   run_elastic(3, [&](Group& world) {
     const int origin = world.rank();
     Model model;
-    ElasticTrainer trainer(std::exchange(world, Group()), model.checkpoint(), {.min_ranks = 3});
+    ElasticTrainer trainer(std::exchange(world, Group()), model.checkpoint(), {.min_ranks = 3, .min_wait = std::chrono::milliseconds(30)});
     try {
       train(trainer, model, {.steps = 5, .batch = 6}, [&](Step& step, Phase) {
         if (origin == 2 && step.number() == 2) throw Leaves();
@@ -211,7 +211,7 @@ TEST_CASE("with fewer ranks than min_ranks a trainer ends, and says why") {
     } catch (const Leaves&) {
       return;
     } catch (const PeerLost& lost) {
-      expect(std::string(lost.what()).find("2 ranks are left, and min_ranks is 3: ") == 0, lost.what());
+      expect(std::string(lost.what()).find("2 ranks are left, and min_ranks is 3; in 0.03 s not enough have joined: ") == 0, lost.what());
       return;
     }
     throw std::runtime_error("no failure");
@@ -243,7 +243,8 @@ TEST_CASE("what a step may not do is refused") {
   const auto options_error = [&](ElasticTrainerOptions options) {
     return failure_of<InvalidArgument>([&] { ElasticTrainer(world, model.checkpoint(), std::move(options)); });
   };
-  CHECK(options_error({.min_ranks = 0}) == "min_ranks is 0; at least one rank is needed");
+  CHECK(options_error({.min_ranks = 0}) == "ElasticTrainerOptions::min_ranks is '0'; it must be a whole number from 1 to 1024");
+  CHECK(options_error({.min_wait = std::chrono::milliseconds(-1)}).find("ElasticTrainerOptions::min_wait is '-1'") == 0);
   CHECK(options_error({.average = {.weight = 2}}).find("average.weight is set") != std::string::npos);
   CHECK(options_error({.checkpoint_every = 5}).find("without the directory") != std::string::npos);
   CHECK(options_error({.keep = 0}) == "keep is 0; at least one checkpoint must be kept");

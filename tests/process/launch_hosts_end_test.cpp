@@ -158,4 +158,20 @@ TEST_CASE("a rank of an elastic job that is killed on a host comes back there") 
   CHECK_THAT(outcome.err, Contains("rank 1 on 10.77.0.2 (pid ") && Contains("was killed by SIGKILL, and is started again (1 of 3)"));
   CHECK_THAT(outcome.err, Contains("all ranks went on to the end; started again: rank 1 (once)"));
 }
+
+TEST_CASE("a rank that comes back knocks where the others reach the host, which need not be at its first interface") {
+  const SshHosts* const found = SshHosts::find();
+  if (found == nullptr) return;
+  const std::string program = "[ $RINGLET_RESTARTS = 0 ] || echo knocks at $RINGLET_JOIN; exec " RINGLET_ELASTIC_EXAMPLE " 1500 2";
+  const Process launcher = found->start({"--hosts", "10.78.0.2,10.78.0.3", "--elastic", "2:2", "--no-prefix"}, {"/bin/sh", "-c", program});
+  launcher->wait_for_stdout("of 2 begins, process ", 2);
+  launcher->wait_for_stdout("\n", 2);
+  const std::string mark = "rank 1 of 2 begins, process ";
+  const std::string& out = launcher->out();
+  REQUIRE(::kill(static_cast<pid_t>(std::stol(out.substr(out.find(mark) + mark.size()))), SIGKILL) == 0);
+  const Outcome outcome = launcher->finish();
+  CAPTURE(outcome.out, outcome.err);
+  CHECK(outcome.exit_code == 0);
+  CHECK_THAT(outcome.out, Contains("knocks at 10.78.0.2:"));
+}
 #endif

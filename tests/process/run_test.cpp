@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "tests/process/network_of_hosts.hpp"
+#include "tests/process/home_of_machines.hpp"
 #include "tests/transport/flood.hpp"
 
 using namespace ringlet::test;
@@ -16,66 +16,6 @@ using Catch::Matchers::Contains;
 using Json = nlohmann::json;
 
 namespace {
-
-using Process = std::unique_ptr<CommandProcess>;
-
-constexpr char kToken[] = "a-token-that-only-the-tests-have";
-
-bool networks_are_here() {
-  const auto reason = NetworkOfHosts::enter();
-  if (reason) std::printf("skipped: no network namespaces on this system: %s\n", reason->c_str());
-  return !reason;
-}
-
-/// Three hosts on which agents are up that allow `allowed`. Jobs are run from one of them. Where multicast is blocked, the agents of the
-/// others are told of that one alone.
-struct Home {
-  explicit Home(const std::vector<std::string>& allowed = {RINGLET_COLLECTIVE_LOOP}, bool multicast = true) {
-    if (!multicast) network.block_multicast();
-    for (int i = 0; i < 3; ++i) {
-      std::vector<std::string> more;
-      for (const std::string& path : allowed) more.insert(more.end(), {"--allow", path});
-      if (!multicast && i > 0) more.insert(more.end(), {"--peer", network.host(0).address()});
-      agents.push_back(up(i, more));
-    }
-    for (const Process& agent : agents) agent->wait_for_stdout("appeared in group home", 2);
-    for (int i = 0; i < 3; ++i) introduce(network.host(i));
-  }
-  /// Makes the host known to all others, so that these do not tell of a first contact.
-  void introduce(const NetworkHost& host) const {
-    const Json shown = Json::parse(host.run({"machines", "--json"})->finish().out);
-    const std::string key = shown["own"]["key"];
-    for (int i = 0; i < 3; ++i)
-      REQUIRE(network.host(i).run({"machines", "add", host.name(), key, "--group", "home"})->finish().exit_code == 0);
-  }
-  /// Starts an agent on this host.
-  Process up(int host, const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> arguments{"up",           "--group", "home",        "--name", network.host(host).name(),
-                                       "--allow-file", list(),    "--max-ranks", "4"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return network.host(host).run(std::move(arguments), {{"RINGLET_TOKEN", kToken}});
-  }
-  std::string list() const { return directory.path() + "/allowed"; }
-  Process run(const std::vector<std::string>& options, const std::vector<std::string>& command, const std::string& token = kToken,
-              int host = 0) const {
-    std::vector<std::string> arguments{"run", "--group", "home"};
-    arguments.insert(arguments.end(), options.begin(), options.end());
-    arguments.emplace_back("--");
-    arguments.insert(arguments.end(), command.begin(), command.end());
-    Process process = network.host(host).run(std::move(arguments), {{"RINGLET_TOKEN", token}});
-    process->close_stdin();
-    return process;
-  }
-  /// Ends the agents, which must exit with 0 and leave no process behind.
-  void end() {
-    for (const Process& agent : agents) agent->send(SIGTERM);
-    for (const Process& agent : agents) CHECK(agent->finish().exit_code == 0);
-  }
-
-  TemporaryDirectory directory;
-  NetworkOfHosts network{3};
-  std::vector<Process> agents;
-};
 
 /// Makes a firewall on the host that lets in answers and what the rules name, with semicolons between.
 void deny_inbound(const NetworkHost& host, const std::string& rules) {
@@ -305,45 +245,6 @@ TEST_CASE("a rank is killed, and gives the exit code") {
   for (int rank = 0; rank < 3; ++rank) wait_for_death(pid_of(outcome.out, rank));
   home.end();
 }
-
-#ifdef RINGLET_ELASTIC_EXAMPLE
-TEST_CASE("ranks of an elastic job come back, and machines that come up join it, up to the most ranks") {
-  if (!networks_are_here()) return;
-  Home home({RINGLET_ELASTIC_EXAMPLE});
-  // One machine is not there yet.
-  home.agents[2]->send(SIGTERM);
-  CHECK(home.agents[2]->finish().exit_code == 0);
-  const Process job = home.run({"--elastic", "2:3", "--no-prefix"}, {RINGLET_ELASTIC_EXAMPLE, "10000", "2"});
-  job->wait_for_stdout("of 2 begins, process ", 2);
-
-  home.agents[2] = home.up(2, {"--allow", RINGLET_ELASTIC_EXAMPLE});
-  job->wait_for_stderr("host3 joins with 1 rank");
-  job->wait_for_stdout("rank 2 of 3 begins, process ");
-  job->wait_for_stderr("epoch 1: 3 ranks, 1 of them new");
-
-  // The newcomer's rank is killed, and comes back.
-  job->wait_for_stdout("\n", 4);
-  const std::string mark = "rank 2 of 3 begins, process ";
-  ::kill(static_cast<pid_t>(std::stol(job->out().substr(job->out().find(mark) + mark.size()))), SIGKILL);
-  job->wait_for_stderr("is started again (1 of 3)");
-  job->wait_for_stderr("epoch 3: 3 ranks, 1 of them new");
-
-  // A machine leaves with its rank, rank 0 of the group, and another `ringlet up` there joins again.
-  home.agents[0]->send(SIGKILL);
-  home.agents[0]->finish();
-  job->wait_for_stderr("epoch 4: 2 ranks without rank 0 of the epoch before");
-  home.agents[0] = home.up(0, {"--allow", RINGLET_ELASTIC_EXAMPLE});
-  job->wait_for_stderr("host1 joins with 1 rank");
-  job->wait_for_stderr("epoch 5: 3 ranks, 1 of them new");
-
-  const Outcome outcome = job->finish();
-  CAPTURE(outcome.out, outcome.err);
-  CHECK(outcome.exit_code == 0);
-  CHECK_THAT(outcome.err,
-             Contains("ranks 1, 2, 3 went on to the end without rank 0 on host1 (lost with its machine); started again: rank 2 (once)"));
-  home.end();
-}
-#endif
 
 TEST_CASE("signals end a job, and output comes whole") {
   if (!networks_are_here()) return;

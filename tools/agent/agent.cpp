@@ -143,16 +143,27 @@ std::optional<job::Failed> Agent::admit(job::StartRanks& start, const job::Hail&
   return refusal;
 }
 
+std::optional<job::Failed> Agent::find_withdrawal(const job::StartRanks& start, const job::Hail& hail) {
+  job::StartRanks again = start;
+  auto refusal = find_forbidden(again, hail);
+  if (refusal) tell_refusal(hail, refusal->text);
+  return refusal;
+}
+
 std::optional<job::Failed> Agent::find_failure(job::StartRanks& start, const job::Hail& hail) {
+  if (start.ranks > static_cast<std::uint32_t>(free_ranks()))
+    return job::Failed{
+        1, fmt::format("{} ranks were asked for, and {} are free now; another job may have come between", start.ranks, free_ranks())};
+  return find_forbidden(start, hail);
+}
+
+std::optional<job::Failed> Agent::find_forbidden(job::StartRanks& start, const job::Hail& hail) {
   using job::Failed;
   // The link has proved the key, but the owner may have removed the machine since.
   machines::PublicKey key{};
   if (hail.public_key.size() != key.size()) return Failed{kRefused, "it did not say who it is"};
   std::copy_n(std::as_bytes(std::span(hail.public_key)).begin(), key.size(), key.begin());
   if (std::string distrust = find_distrust(hail.from, key); !distrust.empty()) return Failed{kRefused, std::move(distrust)};
-  if (start.ranks > static_cast<std::uint32_t>(free_ranks()))
-    return Failed{
-        1, fmt::format("{} ranks were asked for, and {} are free now; another job may have come between", start.ranks, free_ranks())};
   if (auto mistake = find_mistake(start)) return Failed{2, std::move(*mistake)};
   if (auto refused = options_.variables.find_refused(start.environment)) return Failed{kRefused, std::move(*refused)};
   AllowList::Answer answer = options_.allowed.ask(start.program, &start.arguments);

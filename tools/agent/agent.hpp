@@ -75,6 +75,7 @@ class Agent final : private job::SessionHost {
   void take(std::unique_ptr<Link> link);
   job::Offer offer(const job::Hail& hail, const LinkBinding& binding) override;
   std::optional<job::Failed> admit(job::StartRanks& start, const job::Hail& hail) override;
+  std::optional<job::Failed> find_withdrawal(const job::StartRanks& start, const job::Hail& hail) override;
   std::unique_ptr<job::RankCrew> make_crew(job::CrewEvents events) override;
   void measure(const job::PathSurvey& survey, std::function<void(const job::SurveyedPaths&)> on_done) override;
   std::uint16_t rank_port() const override { return rank_listener_ ? rank_listener_->address().port : std::uint16_t{0}; }
@@ -84,6 +85,8 @@ class Agent final : private job::SessionHost {
   void tell_refusal(const job::Hail& hail, const std::string& why);
   /// Why the ranks are not started, or nothing; then `start` is as it is to be carried out.
   std::optional<job::Failed> find_failure(job::StartRanks& start, const job::Hail& hail);
+  /// The same for what may change while ranks run: whom the owner trusts, and what is allowed.
+  std::optional<job::Failed> find_forbidden(job::StartRanks& start, const job::Hail& hail);
   int free_ranks() const;
 
   UvLoop& loop_;

@@ -29,14 +29,15 @@ needs no ssh. First all hosts are reached, then all ranks start, in --cwd, else 
 login's own. RINGLET_ variables of this shell are theirs, too, and --env for all else. The ranks share RINGLET_TOKEN, or a fresh one that nobody
 sees. Whatever ends the launcher ends the ranks on all hosts; so does its silence of a minute.
 
-A hostfile is one of these; all but "ssh" may be left out, and the first of "ips" is how the others reach the first host:
+A hostfile is one of these; all but "ssh" may be left out, and the first of "ips" is how the others reach the host:
   Ringlet's  [{"ssh": "alpha", "ips": ["10.0.0.7"], "slots": 2, "env": {"K": "V"}, "cwd": "/srv"}, {"ssh": "user@beta"}]
   MLX's      {"backend": "ring", "envs": ["K=V"], "hosts": [{"ssh": "alpha", "ips": ["10.0.0.7"]}, {"ssh": "beta", "ips": []}]}
   lines      alpha slots=2
 
 With --elastic MIN:MAX a rank that fails is started again after 1 s, twice as long after each further failure (30 s at most), and joins those that live.
-If none does, all start anew. The job goes on while MIN ranks run or will, and has come to its end when one exits with 0. The last line says what
-became of each rank, and how often it was started again.
+If none does, all start anew. The job goes on while MIN ranks run or will, and has come to its end when one exits with 0. While fewer than MIN are
+in the group, the others wait (PROGRAM gets RINGLET_MIN_RANKS), for --min-wait seconds at most. The last line says what became of each rank, and how
+often it was started again.
 
 Exit codes: 0 if all ranks exited with 0 (with --elastic: if one did), else that of the first rank that failed for good (128 + signal if a signal killed it);
 126 or 127 if PROGRAM cannot be run, 128 + signal after SIGINT or SIGTERM, 2 for a mistake on the command line or in the hostfile,
@@ -51,12 +52,12 @@ std::optional<std::string> convert(LaunchLine& line, const HostsLine& hosts, std
     if (!ranks) return "--ranks is required: how many ranks to start, as in -n 4; or name machines with --hosts";
     line.options.world_size = *ranks;
     if (auto mistake = check_ranks("-n", *ranks)) return mistake;
-    if (auto mistake = check_bounds(line, bounds)) return mistake;
+    if (auto mistake = check_bounds(line, bounds, line.options.world_size)) return mistake;
     return convert_launch_line(line);
   }
   line.options.world_size = 0;
   for (const launch::Host& host : plan.hosts) line.options.world_size += *host.slots;
-  if (auto mistake = check_bounds(line, bounds)) return mistake;
+  if (auto mistake = check_bounds(line, bounds, line.options.world_size)) return mistake;
   if (auto mistake = convert_launch_line(line)) return mistake;
   return find_secret("launch", line.options);
 }

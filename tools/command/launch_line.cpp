@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -31,6 +32,23 @@ void make_token_file_absolute() {
   if (file) ::setenv("RINGLET_TOKEN_FILE", std::filesystem::absolute(*file).c_str(), 1);
 }
 
+bool read_count(const std::string& text, int& number) {
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && stop == text.data() + text.size() && !text.empty();
+}
+
+/// The user's --env stands behind these variables, and holds.
+void add_elastic_variables(const job::RestartPolicy::Options& elastic, std::vector<job::Variable>& environment) {
+  // The ranks wait a little longer than the job, so that it is the job that says what is missing.
+  constexpr std::int64_t kLongerMs = 60'000;
+  std::vector<job::Variable> added{{"RINGLET_ELASTIC", "on"}};
+  if (elastic.least > 1) {
+    added.push_back({"RINGLET_MIN_RANKS", std::to_string(elastic.least)});
+    added.push_back({"RINGLET_MIN_WAIT_MS", std::to_string(elastic.wait.whole_milliseconds() + kLongerMs)});
+  }
+  environment.insert(environment.begin(), added.begin(), added.end());
+}
+
 }  // namespace
 
 std::uint32_t terminal_columns() {
@@ -43,38 +61,45 @@ void declare_job_options(CLI::App& app, JobLine& line) {
   app.add_flag("--no-prefix", line.no_prefix, "Lines without \"[rank] \" or \"[rank machine] \" before them");
   app.add_option("--linger", line.linger_seconds, "Seconds from the first failure to SIGTERM for the other ranks")->capture_default_str();
   app.add_option("--grace", line.grace_seconds, "Seconds from SIGTERM to SIGKILL")->capture_default_str();
-  app.add_flag("-q,--quiet", line.quiet, "Do not say at the end which rank failed");
+  app.add_flag("-q,--quiet", line.quiet,
+               "Do not say at the end which rank failed; with --elastic: how ranks come and go, but for the last line");
 }
 
 void declare_elastic_option(CLI::App& app, JobLine& line) {
   app.add_option(
          "--elastic", line.elastic,
          "Where a rank is lost the others go on, if the program can (docs/elastic.md); the exit code is 0 if one of them ends well. "
-         "With bounds, such as 2:8, ranks that fail are started again, and the job ends where fewer than MIN ranks can be had")
+         "With bounds, such as 2:8, ranks that fail are started again, and with fewer than MIN the others wait for --min-wait seconds")
       ->expected(0, 1)
       ->type_name("[MIN:MAX]");
   app.add_option("--restarts", line.restarts, "How often each rank is started again; 3 where --elastic has bounds, else 0");
+  app.add_option("--min-wait", line.min_wait_seconds,
+                 "Seconds for which a job waits that has fewer than MIN ranks, before it ends; 600 if not given");
 }
 
 std::optional<std::string> convert_elastic(const JobLine& line, RankBounds& bounds) {
   constexpr int kMaxRestarts = 1'000'000;
+  if (line.min_wait_seconds && (!line.elastic || line.elastic->empty()))
+    return fmt::format("--min-wait {}: it goes with bounds, such as --elastic 2:8, of which the first is waited for",
+                       *line.min_wait_seconds);
   if (line.restarts && !line.elastic) return "--restarts goes with --elastic: ranks are started again where the others go on meanwhile";
   if (line.restarts && (*line.restarts < 0 || *line.restarts > kMaxRestarts))
     return fmt::format("--restarts {}: give a number from 0 to {}", *line.restarts, kMaxRestarts);
   if (!line.elastic || line.elastic->empty()) return std::nullopt;
   const auto colon = line.elastic->find(':');
   const int most = bounds.most;
-  if (colon == std::string::npos || !CLI::detail::lexical_cast(line.elastic->substr(0, colon), bounds.least) ||
-      !CLI::detail::lexical_cast(line.elastic->substr(colon + 1), bounds.most) || bounds.least < 1 || bounds.least > bounds.most ||
-      bounds.most > most)
+  if (colon == std::string::npos || !read_count(line.elastic->substr(0, colon), bounds.least) ||
+      !read_count(line.elastic->substr(colon + 1), bounds.most) || bounds.least < 1 || bounds.most > most)
     return fmt::format("--elastic {}: write it as MIN:MAX, such as 2:8, with numbers of ranks from 1 to {}", *line.elastic, most);
+  if (bounds.least > bounds.most)
+    return fmt::format("--elastic {}: MIN is more than MAX; perhaps {}:{} is meant", *line.elastic, bounds.most, bounds.least);
   return std::nullopt;
 }
 
-std::optional<std::string> check_bounds(const LaunchLine& line, const RankBounds& bounds) {
-  const int ranks = line.options.world_size;
+std::optional<std::string> check_bounds(const JobLine& line, const RankBounds& bounds, int ranks) {
   if (ranks >= bounds.least && ranks <= bounds.most) return std::nullopt;
-  return fmt::format("--elastic {}: the job begins with {} ranks; give -n within these bounds", *line.elastic, ranks);
+  return fmt::format("--elastic {}: the job would begin with {} {}, by -n or the hosts' slots; have it begin with {} to {}", *line.elastic,
+                     ranks, ranks == 1 ? "rank" : "ranks", bounds.least, bounds.most);
 }
 
 void declare_launch_options(CLI::App& app, LaunchLine& line) {
@@ -127,8 +152,11 @@ std::optional<std::string> convert_job_line(const JobLine& line, job::JobOptions
     job::RestartPolicy::Options& elastic = job.end.elastic.emplace();
     elastic.least = bounds.least;
     elastic.limit = line.restarts.value_or(line.elastic->empty() ? 0 : kRestarts);
+    if (line.min_wait_seconds)
+      if (auto mistake = convert_seconds("--min-wait", *line.min_wait_seconds, elastic.wait)) return mistake;
+    add_elastic_variables(elastic, job.start.environment);
   }
-  if (line.elastic) job.start.environment.insert(job.start.environment.begin(), {"RINGLET_ELASTIC", "on"});
+  job.quiet = line.quiet;
   if (auto mistake = convert_seconds("--grace", line.grace_seconds, job.end.grace)) return mistake;
   if (auto mistake = convert_seconds("--linger", line.linger_seconds, job.end.linger)) return mistake;
   return launch::find_reserved(job.start.environment);
@@ -175,7 +203,7 @@ int run_launch_line(const char* subcommand, const LaunchLine& line, const std::f
     result.exit_code = error.exit_code();
     result.error = error.what();
   }
-  const int exit_code = launch::report(subcommand, result, line.quiet);
+  const int exit_code = launch::report(subcommand, result, line.quiet && !line.elastic);
   if (line.json) print_json(launch::to_json(result, "host"));
   return exit_code;
 }

@@ -18,6 +18,7 @@ struct JobLine {
   bool no_prefix = false, quiet = false;
   std::optional<std::string> elastic;  // "2:8", or empty
   std::optional<int> restarts;
+  std::optional<double> min_wait_seconds;
 };
 
 /// How many ranks an elastic job has.
@@ -37,7 +38,7 @@ std::uint32_t terminal_columns();
 
 /// Declares what is in JobLine.
 void declare_job_options(CLI::App& app, JobLine& line);
-/// Declares --elastic and --restarts.
+/// Declares --elastic, --restarts and --min-wait.
 void declare_elastic_option(CLI::App& app, JobLine& line);
 /// Declares all options but the number of ranks.
 void declare_launch_options(CLI::App& app, LaunchLine& line);
@@ -52,10 +53,10 @@ std::optional<std::string> convert_seconds(const char* name, double seconds, Dur
 /// Returns a sentence where one machine cannot have so many ranks.
 std::optional<std::string> check_ranks(const char* name, int ranks);
 
-/// Reads the bounds of --elastic; returns a sentence where they are none, or where --restarts cannot be.
+/// Reads the bounds of --elastic; returns a sentence where they are none, or where --restarts or --min-wait cannot be.
 std::optional<std::string> convert_elastic(const JobLine& line, RankBounds& bounds);
-/// Returns a sentence where the job would not begin within the bounds.
-std::optional<std::string> check_bounds(const LaunchLine& line, const RankBounds& bounds);
+/// Returns a sentence where the job would not begin with a number of ranks within the bounds.
+std::optional<std::string> check_bounds(const JobLine& line, const RankBounds& bounds, int ranks);
 
 /// Bring the values into the form of a job, or of the launcher; return a sentence where one is wrong.
 std::optional<std::string> convert_job_line(const JobLine& line, job::JobOptions& job);

@@ -20,6 +20,7 @@ namespace {
 
 constexpr char kRunFooter[] = R"(Example:
   ringlet run --group home -- /opt/train/train --epochs 3
+  ringlet run --group home --elastic 2:8 -- /opt/train/train --epochs 3
 
 Starts PROGRAM as ranks of one group on every machine where `ringlet up --group NAME` runs with the same token (RINGLET_TOKEN,
 RINGLET_TOKEN_FILE, or the one that `ringlet pair` or `ringlet token --save` has saved for the group), one rank on each unless -n or
@@ -32,7 +33,8 @@ remembered.
 This program says that it is there every 2 s; after 20 s of silence (Ctrl-Z, too), when it ends or the connection breaks, the machines end the
 job.
 With --elastic MIN:MAX ranks that fail are started again where they ran, as `ringlet launch --help` says; those of a lost machine are gone. A machine
-that comes up while the job runs gets --per-machine ranks, which join the others, until there are MAX.
+that comes up while the job runs gets --per-machine ranks, which join the others, until there are MAX. With fewer than MIN the others wait for one
+that comes up, for --min-wait seconds at most; then the job ends.
 Exit codes: those of `ringlet launch`: 0 if all ranks exited with 0 (with --elastic: if one did), else that of the first rank that failed for good
 (128 + signal if a signal killed it);
 126 or 127 if PROGRAM is not allowed or cannot be run, or if a machine is not trusted, 128 + signal after SIGINT or SIGTERM, 1 if a machine
@@ -99,6 +101,10 @@ std::optional<std::string> convert_numbers(const RunLine& line, RunOnMachines& o
     return fmt::format("-n {}: the number of ranks must be from 1 to {}", *wish.total, job::kMaxWorldSize);
   wish.per_machine = line.per_machine.value_or(1);
   if (auto mistake = check_ranks("--per-machine", wish.per_machine)) return mistake;
+  RankBounds bounds;
+  if (auto mistake = convert_elastic(line, bounds)) return mistake;
+  if (wish.total)
+    if (auto mistake = check_bounds(line, bounds, *wish.total)) return mistake;
   options.job.at_least = options.search.at_least;
   if (options.search.at_least < 1) return fmt::format("--at-least {}: at least 1 machine must take part", options.search.at_least);
   return convert_seconds("--wait", line.wait_seconds, options.search.wait);
@@ -123,6 +129,7 @@ std::optional<std::string> convert(RunLine& line) {
   if (auto mistake = convert_discovery_line(line.discovery, options.search.datagrams)) return mistake;
   ask_this_machine(options.search.datagrams);
   if (auto mistake = convert_job_line(line, options.job)) return mistake;
+  if (options.job.end.elastic) options.job.end.elastic->may_grow = options.job.most.has_value();
   if (auto mistake = agent::find_mistake(options.job.start)) return mistake;
   if (auto mistake = convert_command(line, options)) return mistake;
   return convert_numbers(line, options);

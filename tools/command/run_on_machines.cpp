@@ -54,7 +54,7 @@ int MachineRunner::run() {
   if (!runner_.over()) search_over();
   const job::JobResult result = runner_.run();
   times_.ended = loop_.now() - start_;
-  const int exit_code = launch::report("run", result, options_.quiet);
+  const int exit_code = launch::report("run", result, options_.quiet && !options_.job.end.elastic);
   if (options_.json) tell_in_json(result);
   return exit_code;
 }

@@ -27,6 +27,7 @@ namespace {
 
 constexpr char kServeFooter[] = R"(Example:
   ringlet serve --ranks 2 --browsers 2 -- ./train --epochs 3
+  ringlet serve --elastic 1:2 --browsers 2 -- ./train --epochs 3
 
 Prints a link, and a QR code of it, that phones and computers on the same network open in a browser; when the wanted number is there,
 all train together. From then on browsers come and go: those that come later join at the next step, and where one goes, or a rank is
@@ -77,7 +78,7 @@ std::optional<std::string> choose_ranks(ServeLine& line) {
   const bool bounded = launch.elastic && !launch.elastic->empty();
   launch.options.world_size = line.ranks.value_or(bounded ? bounds.most : 1);
   if (auto mistake = check_ranks("-n", launch.options.world_size)) return mistake;
-  return check_bounds(launch, bounds);
+  return check_bounds(launch, bounds, launch.options.world_size);
 }
 
 std::vector<std::byte> choose_page(const std::optional<std::string>& folder) {

@@ -100,7 +100,8 @@ std::vector<std::string> status_table(const Json& report, bool colours) {
     const bool still = i > 0 && (ranks[i - 1].value("state", "") == "not_answering" || ranks[i - 1].value("stalled", false));
     if (i == 0 || still) lines[i] = highlighted(lines[i], i == 0 ? "1" : "31");
   }
-  std::string title = fmt::format("world {}: {} ranks", text_or_dash(report, "world"), text_or_dash(report, "size"));
+  const std::string size = text_or_dash(report, "size");
+  std::string title = fmt::format("world {}: {} {}", text_or_dash(report, "world"), size, size == "1" ? "rank" : "ranks");
   if (report.contains("failure") && report["failure"].is_string()) title += ", failed: " + report["failure"].get<std::string>();
   lines.insert(lines.begin(), title + changes_text(report.value("elastic", Json())));
   return lines;

@@ -64,7 +64,9 @@ void EndPolicy::linger() {
 void EndPolicy::on_signal(int signal_number) {
   if (signal_number != SIGINT && signal_number != SIGTERM) return actions_.send(signal_number);
   if (signal_number == SIGINT) ++interrupts_;
-  if (!has_cause()) stop_signal_ = signal_number;
+  // In an elastic job a failure, or a loss, ends nothing as long as it runs.
+  const bool goes_on = options_.elastic && stage_ == Stage::running;
+  if (!has_cause() || goes_on) stop_signal_ = signal_number;
   stop(signal_number, interrupts_ > 1 ? Duration{} : options_.grace);
 }
 
@@ -107,6 +109,9 @@ JobResult EndPolicy::make_result(std::vector<RankExit> ranks) const {
     else if (!again.empty())
       result.message = "all ranks went on to the end" + again;
     result.first_failed.reset();
+  } else if (stop_signal_) {
+    result.exit_code = succeeded ? 0 : 128 + *stop_signal_;
+    result.message = "got " + signal_name(*stop_signal_) + describe_stopped(result.ranks);
   } else if (!lost_.empty()) {
     result.exit_code = 1;
     const std::string lost = list_ranks(result.ranks, [](const RankExit& rank) { return rank.lost; });
@@ -114,9 +119,6 @@ JobResult EndPolicy::make_result(std::vector<RankExit> ranks) const {
   } else if (first_failed_) {
     result.exit_code = failure_code();
     result.message = describe_failure(result.ranks, first_failed_->rank) + describe_restarts(result.ranks);
-  } else if (stop_signal_) {
-    result.exit_code = succeeded ? 0 : 128 + *stop_signal_;
-    result.message = "got " + signal_name(*stop_signal_) + describe_stopped(result.ranks);
   }
   for (const RankExit& rank : result.ranks) {
     if (rank.pid != 0 && !rank.ended() && !rank.lost)

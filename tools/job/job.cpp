@@ -13,9 +13,6 @@ namespace ringlet::job {
 
 namespace {
 
-// As shells say that a program may not be run.
-constexpr int kNotAllowed = 126;
-
 std::uint32_t milliseconds(Duration duration) { return static_cast<std::uint32_t>(duration.whole_milliseconds()); }
 
 }  // namespace
@@ -33,20 +30,19 @@ Job::Job(EventLoop& loop, JobOptions options, std::vector<Candidate> candidates,
                        if (machine.channel) machine.channel->send(Order{static_cast<std::uint32_t>(signal_number), false, 0});
                    }}) {
   for (Candidate& candidate : candidates) machines_.add(std::move(candidate));
-  if (options_.end.elastic) make_restarter();
+  if (options_.end.elastic) make_restarts();
 }
 
-void Job::make_restarter() {
-  Restarter::Actions actions;
-  actions.join = [this](const std::vector<int>& ranks, const std::string& doors) { join_again(ranks, doors); };
-  actions.start_anew = [this](const std::vector<int>& ranks) { start_anew(ranks); };
-  actions.stop = [this](const std::vector<int>& ranks) {
-    machines_.stop(ranks, {static_cast<std::uint32_t>(SIGTERM), true, milliseconds(options_.end.grace)});
-  };
-  actions.give_up = [this](std::string why) { policy_.give_up(std::move(why)); };
-  actions.end = [this] { stop_all(SIGTERM, options_.end.grace); };
-  actions.say = [this](const std::string& text) { events_.on_notice(text); };
-  restarter_.emplace(loop_, *options_.end.elastic, std::move(actions));
+void Job::make_restarts() {
+  restarts_.emplace(loop_, options_, machines_, policy_,
+                    JobRestarts::Hooks{.ask_to_listen = [this](const std::vector<std::size_t>& machines) { ask_to_listen(machines); },
+                                       .end = [this] { stop_all(SIGTERM, options_.end.grace); },
+                                       .tell_course = [this](const std::string& text) { tell_course(text); },
+                                       .on_notice = [this](const std::string& text) { events_.on_notice(text); }});
+}
+
+void Job::tell_course(const std::string& text) const {
+  if (!options_.quiet) events_.on_notice(text);
 }
 
 Job::~Job() {
@@ -115,9 +111,8 @@ bool Job::waits_for(const JobMachine& machine) const {
 }
 
 int Job::wanted_ranks() const {
-  if (!options_.most || stage_ != Stage::started || !restarter_ || !restarter_->goes_on() || stopping()) return 0;
-  const int room = std::min(*options_.most - restarter_->left(), static_cast<int>(kMaxWorldSize) - machines_.rank_count());
-  return std::max(std::min(room, options_.wish.per_machine), 0);
+  if (!options_.most || stage_ != Stage::started || !restarts_ || stopping()) return 0;
+  return restarts_->wanted_ranks();
 }
 
 void Job::start_late(std::size_t index) {
@@ -129,12 +124,12 @@ void Job::start_late(std::size_t index) {
     return finish_if_over();
   }
   machines_.give_ranks(index, ranks);
-  events_.on_notice(fmt::format("{} joins with {} {}", machine.candidate.name, ranks, ranks == 1 ? "rank" : "ranks"));
+  tell_course(fmt::format("{} joins with {} {}", machine.candidate.name, ranks, ranks == 1 ? "rank" : "ranks"));
   if (events_.on_added) events_.on_added(machines_.ranks());
   StartRanks start = machines_.make_start(index, order(), options_.prefix);
   start.waits = true;
   machine.channel->send(start);
-  for (int i = 0; i < ranks; ++i) restarter_->add_waiting();
+  for (int i = 0; i < ranks; ++i) restarts_->restarter().add_waiting();
 }
 
 void Job::drop_channel(std::size_t index) {
@@ -166,8 +161,9 @@ void Job::choose() {
   const auto count = [&] { return std::accumulate(ranks.value().begin(), ranks.value().end(), 0); };
   if (ranks.ok() && options_.most && count() > *options_.most) ranks = assign_ranks(machines_.places_of(chosen), {options_.most, 1});
   if (!ranks.ok()) return fail(1, ranks.status().text());
-  if (restarter_ && count() < options_.end.elastic->least)
-    return fail(1, fmt::format("{} ranks can be had, and the job needs {}", count(), options_.end.elastic->least));
+  if (restarts_ && count() < options_.end.elastic->least)
+    return fail(
+        1, fmt::format("{} {} can be had, and the job needs {}", count(), count() == 1 ? "rank" : "ranks", options_.end.elastic->least));
   if (!refusals_.empty()) events_.on_notice("the job goes on without some machines; " + refusals_);
   seat_ranks(chosen, ranks.value());
   bind_port();
@@ -188,26 +184,17 @@ void Job::bind_port() {
   events_.on_chosen(machines_.ranks());
   loop_.cancel(timer_);
   if (options_.answer_time) timer_ = loop_.after(*options_.answer_time, [this] { on_start_late(); });
-  ask_to_listen(first_machine_, machines_[first_machine_].ranks == machines_.rank_count());
+  std::vector<std::size_t> machines;
+  for (std::size_t i = 0; i < machines_.size(); ++i)
+    if (machines_[i].ranks > 0) machines.push_back(i);
+  ask_to_listen(machines);
 }
 
-/// `alone`: no other machine has ranks.
-void Job::ask_to_listen(std::size_t first, bool alone) {
-  const MeetingPoint meeting = choose_meeting(first, alone);
+/// The first of these machines, which are those whose ranks are to meet, listens.
+void Job::ask_to_listen(const std::vector<std::size_t>& machines) {
+  const MeetingPoint meeting = choose_meeting(options_, machines_, machines);
   coordinator_ = meeting.reached_as;
-  machines_[first].channel->send(meeting.listen);
-}
-
-MeetingPoint Job::choose_meeting(std::size_t first, bool alone) const {
-  if (options_.choose_meeting) {
-    std::vector<Participant> participants;
-    for (std::size_t i = 0; i < machines_.size(); ++i)
-      if (machines_[i].channel && machines_[i].ranks > 0) participants.push_back({i, *machines_[i].offer});
-    return options_.choose_meeting(participants);
-  }
-  if (alone && !options_.most) return {{"127.0.0.1", 0}, "127.0.0.1"};
-  const std::string& host = machines_[first].candidate.meeting_host;
-  return {{host.find(':') == std::string::npos ? "0.0.0.0" : "::", 0}, host};
+  machines_[machines.front()].channel->send(meeting.listen);
 }
 
 void Job::on_start_late() {
@@ -219,23 +206,23 @@ void Job::on_start_late() {
 }
 
 void Job::on(std::size_t index, const PortBound& opened) {
-  const bool renews = renewal_ && index == renewal_->machine;
+  const bool renews = restarts_ && restarts_->awaits_port_of(index);
   if (!renews && (stage_ != Stage::opening || index != first_machine_))
     return on_lost(index, {Errc::protocol_error, "it opened a place to meet that nobody asked for"});
   stage_ = Stage::started;
   coordinator_ = to_string(Address{coordinator_, static_cast<std::uint16_t>(opened.port)});
-  if (renews) return start_renewed();
+  if (renews) return restarts_->start_renewed(coordinator_);
   if (events_.on_listening) events_.on_listening(static_cast<int>(opened.port));
   for (std::size_t i = 0; i < machines_.size(); ++i)
     if (machines_[i].channel) machines_[i].channel->send(machines_.make_start(i, order(), options_.prefix));
-  for (int rank = 0; restarter_ && rank < machines_.rank_count(); ++rank) restarter_->add();
+  for (int rank = 0; restarts_ && rank < machines_.rank_count(); ++rank) restarts_->restarter().add();
 }
 
 StartRanks Job::order() const {
   StartRanks start = options_.start;
   start.coordinator = coordinator_;
   start.grace_ms = milliseconds(options_.end.grace);
-  start.elastic = restarter_.has_value();
+  start.elastic = restarts_.has_value();
   return start;
 }
 
@@ -250,7 +237,12 @@ void Job::on(std::size_t index, const RanksStarted& started) {
   events_.on_started();
 }
 
-void Job::on(std::size_t index, const Failed& failed) { fail(static_cast<int>(failed.exit_code), words_of(index, failed.text)); }
+void Job::on(std::size_t index, const Failed& failed) {
+  const JobMachine& machine = machines_[index];
+  const Failed told{failed.exit_code, words_of(index, failed.text)};
+  if (restarts_ && stage_ == Stage::started && (machine.started || machine.late) && !stopping()) return restarts_->let_go(index, told);
+  fail(static_cast<int>(told.exit_code), told.text);
+}
 
 void Job::on(std::size_t index, const Notice& notice) { events_.on_notice(words_of(index, notice.text)); }
 
@@ -275,18 +267,16 @@ void Job::on(std::size_t index, const Exit& exit) {
     rank->code = static_cast<int>(exit.code);
   rank->stopped = exit.stopped;
   rank->exec_error = static_cast<int>(exit.exec_error);
-  const bool returns = restarter_ && rank->exec_error == 0 && restarter_->note_exit(*rank);
+  const bool returns = restarts_ && rank->exec_error == 0 && restarts_->restarter().note_exit(*rank);
   if (!returns) policy_.note_exit(*rank, machines_[index].candidate.program);
   // Its machines wait for the end of an elastic job, and it waits for nobody that lingers.
-  if (restarter_ && restarter_->finished() && !stopping() && ranks_over()) stop_all(SIGTERM, options_.end.grace);
+  if (restarts_ && restarts_->restarter().finished() && !stopping() && ranks_over()) stop_all(SIGTERM, options_.end.grace);
 }
 
 void Job::on(std::size_t index, const Membership& membership) {
-  if (!restarter_ || machines_.find_rank(index, membership.rank) == nullptr)
+  if (!restarts_ || machines_.find_rank(index, membership.rank) == nullptr)
     return on_lost(index, {Errc::protocol_error, "it told of a group of a rank that is not its"});
-  Membership told = membership;
-  told.door = machines_.reach_door(index, membership.door);
-  restarter_->note_member(told);
+  restarts_->note_member(index, membership);
 }
 
 void Job::on(std::size_t index, const InputTaken&) {
@@ -314,10 +304,10 @@ void Job::on_lost(std::size_t index, const Status& status) {
   drop_channel(index);
   if (machine.over) return;
   machine.over = true;
-  for (const int rank : machines_.lose(index))
-    if (restarter_) restarter_->note_lost(rank);
+  if (restarts_ && stage_ == Stage::started && !stopping()) tell_course(why);
+  machines_.lose(index);
+  if (restarts_) restarts_->note_lost(index);
   policy_.note_lost(why, stage_ == Stage::started);
-  if (renewal_) leave_renewal(index);
   finish_if_over();
 }
 
@@ -327,7 +317,7 @@ void Job::fail(int exit_code, std::string text) {
 
 void Job::stop_all(int signal_number, Duration grace) {
   loop_.cancel(timer_);
-  if (restarter_) restarter_->finish();
+  if (restarts_) restarts_->restarter().finish();
   for (std::size_t i = 0; i < machines_.size(); ++i) {
     JobMachine& machine = machines_[i];
     if (!machine.channel || machine.over) continue;
@@ -342,45 +332,13 @@ void Job::stop_all(int signal_number, Duration grace) {
   finish_if_over();
 }
 
-// --- ranks that are started again ---
-
-void Job::join_again(const std::vector<int>& ranks, const std::string& doors) {
-  for (const auto& [index, its] : machines_.by_machine(ranks)) machines_.restart(index, its, {{}, doors});
-}
-
-void Job::start_anew(const std::vector<int>& ranks) {
-  const auto machines = machines_.by_machine(ranks);
-  if (machines.empty()) return;
-  renewal_ = Renewal{machines.begin()->first, ranks};
-  ask_to_listen(renewal_->machine, machines.size() == 1);
-}
-
-void Job::start_renewed() {
-  const std::vector<int> ranks = std::exchange(renewal_, std::nullopt)->ranks;
-  if (stopping()) return;
-  std::uint32_t first = 0;
-  for (const auto& [index, its] : machines_.by_machine(ranks)) {
-    machines_.restart(index, its, {{}, {}, first, static_cast<std::uint32_t>(ranks.size()), coordinator_});
-    first += static_cast<std::uint32_t>(its.size());
-  }
-}
-
-/// Where the machine was to listen, another one does.
-void Job::leave_renewal(std::size_t index) {
-  std::vector<int> left;
-  for (const int rank : renewal_->ranks)
-    if (machines_.find_rank(index, static_cast<std::uint32_t>(rank)) == nullptr) left.push_back(rank);
-  renewal_->ranks = left;
-  if (index == renewal_->machine) start_anew(left);
-}
-
 void Job::take_output(std::size_t machine, bool error, std::size_t bytes) {
   if (machines_[machine].channel && bytes > 0) machines_[machine].channel->send(Credit{static_cast<std::uint32_t>(bytes), error});
 }
 
 bool Job::ranks_over() const {
   return std::all_of(machines_.ranks().begin(), machines_.ranks().end(), [this](const RankExit& rank) {
-    return (rank.ended() || rank.lost) && !(restarter_ && restarter_->counts(rank.rank));
+    return (rank.ended() || rank.lost) && !(restarts_ && restarts_->restarter().counts(rank.rank));
   });
 }
 
@@ -390,7 +348,7 @@ void Job::finish_if_over() {
   ended_ = true;
   loop_.cancel(timer_);
   policy_.finish();
-  if (restarter_) restarter_->finish();
+  if (restarts_) restarts_->restarter().finish();
   loop_.defer(alive_.wrap([this] {
     for (JobMachine& machine : machines_) machine.channel.reset();
     events_.on_end(policy_.make_result(machines_.ranks()));

@@ -8,50 +8,11 @@
 #include <vector>
 
 #include "core/base/alive_guard.hpp"
-#include "tools/job/end_policy.hpp"
-#include "tools/job/job_machines.hpp"
-#include "tools/job/machine_choice.hpp"
+#include "tools/job/job_options.hpp"
+#include "tools/job/job_restarts.hpp"
 #include "tools/job/message_channel.hpp"
-#include "tools/job/restarter.hpp"
 
 namespace ringlet::job {
-
-/// Where rank 0's machine listens for the others, and how they reach it.
-struct MeetingPoint {
-  BindPort listen;  // port 0: any that is free
-  std::string reached_as;
-};
-
-/// A machine that takes part, by its number, and its offer.
-struct Participant {
-  std::size_t machine = 0;
-  Offer offer;
-};
-
-/// The program's arguments and limits.
-struct JobOptions {
-  std::string version{}, group{}, from{};
-  StartRanks start{};  // the order to start, as far as it is the same for all machines
-  RankWish wish{};
-  int at_least = 1;            // machines
-  std::optional<int> most{};   // ranks of an elastic job, whose machines may come later
-  bool every_machine = false;  // a machine that does not take part is a failure
-  bool prefix = true;          // rank_prefix() stands before each line
-  EndPolicy::Options end{};
-  /// Bounds the time from the question whether a machine would run the program to its answer, and that from there to the start of all
-  /// ranks. Unset: there is no bound.
-  std::optional<Duration> answer_time = Duration::seconds(10);
-  /// Once enough machines have answered, the others have so long after the last answer, unless each is needed (`every_machine`). Unset: as
-  /// `answer_time` says.
-  std::optional<Duration> straggler_time{};
-  /// Gets the machines that take part, rank 0's first. Unset: the ranks meet at the first one's meeting_host.
-  std::function<MeetingPoint(const std::vector<Participant>&)> choose_meeting{};
-  /// Proves in the question who asks, for this channel. Unset: the way to the machines is proof enough, as ssh is.
-  std::function<void(Hail&, const LinkBinding&)> introduce{};
-  /// Says in a sentence why the machine that made the offer on this channel is not the candidate, or may not take part; nothing where all
-  /// is well. Unset: as with `introduce`.
-  std::function<std::optional<std::string>(const Candidate&, const Offer&, const LinkBinding&)> find_stranger{};
-};
 
 /// Runs one job on several machines, which may be this one alone: asks who would, spreads the ranks, has them started, and ends all when
 /// one fails, or in an elastic job has that one started again. Belongs to the loop's thread.
@@ -100,11 +61,6 @@ class Job {
 
  private:
   enum class Stage { asking, opening, started };
-  /// All ranks of an elastic job are to start anew, and one machine has been asked to listen for them.
-  struct Renewal {
-    std::size_t machine = 0;
-    std::vector<int> ranks;
-  };
   void on_message(std::size_t index, Message message);
   void on(std::size_t index, Offer& offer);
   void on(std::size_t index, const PortBound& opened);
@@ -122,6 +78,7 @@ class Job {
   }
   void on_lost(std::size_t index, const Status& status);
   void drop_channel(std::size_t index);
+  void tell_course(const std::string& text) const;
   void choose();
   void miss_unanswered(const std::string& why);
   void wait_for_stragglers();
@@ -129,13 +86,8 @@ class Job {
   bool waits_for(const JobMachine& machine) const;
   void seat_ranks(const std::vector<std::size_t>& chosen, const std::vector<int>& ranks);
   void bind_port();
-  void ask_to_listen(std::size_t first, bool alone);
-  MeetingPoint choose_meeting(std::size_t first, bool alone) const;
-  void make_restarter();
-  void join_again(const std::vector<int>& ranks, const std::string& doors);
-  void start_anew(const std::vector<int>& ranks);
-  void start_renewed();
-  void leave_renewal(std::size_t index);
+  void ask_to_listen(const std::vector<std::size_t>& machines);
+  void make_restarts();
   StartRanks order() const;
   std::string words_of(std::size_t index, const std::string& text) const;
   void on_start_late();
@@ -147,8 +99,7 @@ class Job {
   Events events_;
   JobMachines machines_;
   EndPolicy policy_;
-  std::optional<Restarter> restarter_;  // of an elastic job
-  std::optional<Renewal> renewal_;
+  std::optional<JobRestarts> restarts_;  // of an elastic job
   Stage stage_ = Stage::asking;
   std::size_t first_machine_ = 0;  // rank 0's
   std::string coordinator_;

@@ -1,6 +1,7 @@
 #include "tools/job/job_machines.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "core/base/address.hpp"
@@ -28,7 +29,7 @@ std::size_t JobMachines::add_late(Candidate candidate) {
 
 bool JobMachines::may_return(std::size_t index) const {
   const JobMachine& machine = machines_[index];
-  return machine.over && (machine.ranks > 0 || (machine.offer && machine.offer->refusal.empty()));
+  return machine.over && !machine.refused && (machine.ranks > 0 || (machine.offer && machine.offer->refusal.empty()));
 }
 
 std::vector<std::size_t> JobMachines::willing() const {
@@ -64,9 +65,7 @@ StartRanks JobMachines::make_start(std::size_t index, StartRanks start, bool pre
   return start;
 }
 
-/// The machine is reached as the process that runs the job has found it, which its ranks do not know.
-std::string JobMachines::reach_door(std::size_t index, const std::string& door) const {
-  const std::string& host = machines_[index].candidate.meeting_host;
+std::string reach_door(const std::string& door, const std::string& host) {
   const auto address = parse_address(door);
   if (!address.ok() || is_loopback(address.value()) || host.empty()) return door;
   return to_string(Address{host, address.value().port});
@@ -102,15 +101,17 @@ bool JobMachines::note_started(std::size_t index, const RanksStarted& started) {
   return true;
 }
 
-std::vector<int> JobMachines::lose(std::size_t index) {
-  const JobMachine& machine = machines_[index];
-  std::vector<int> its;
-  for (int i = 0; i < machine.ranks; ++i) {
-    RankExit& rank = ranks_[static_cast<std::size_t>(machine.first_rank + i)];
-    rank.lost = !rank.ended();
-    its.push_back(rank.rank);
-  }
+std::vector<int> JobMachines::ranks_of(std::size_t index) const {
+  std::vector<int> its(static_cast<std::size_t>(machines_[index].ranks));
+  std::iota(its.begin(), its.end(), machines_[index].first_rank);
   return its;
+}
+
+void JobMachines::lose(std::size_t index) {
+  for (const int number : ranks_of(index)) {
+    RankExit& rank = ranks_[static_cast<std::size_t>(number)];
+    rank.lost = !rank.ended();
+  }
 }
 
 void JobMachines::restart(std::size_t index, const std::vector<int>& ranks, RestartRanks order) {

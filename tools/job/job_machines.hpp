@@ -33,9 +33,13 @@ struct JobMachine {
   std::optional<Offer> offer;
   int first_rank = 0, ranks = 0;
   bool started = false;
+  bool refused = false;                       // takes no part any more
   bool over = false;                          // nothing runs there, or it is lost
   std::deque<std::vector<int>> restarting{};  // the ranks of each RestartRanks that it has not answered
 };
+
+/// Where the others reach this door, whose rank does not know that they reach its machine as `host`.
+std::string reach_door(const std::string& door, const std::string& host);
 
 /// The machines of a job, by their numbers, and how the ranks of each stand.
 class JobMachines {
@@ -59,9 +63,6 @@ class JobMachines {
   /// The order for this machine: `start`, which is the same for all, with what is its own. `prefix`: rank_prefix() stands before each line.
   StartRanks make_start(std::size_t index, StartRanks start, bool prefix) const;
 
-  /// Where the others reach the door of a rank of this machine.
-  std::string reach_door(std::size_t index, const std::string& door) const;
-
   const std::vector<RankExit>& ranks() const { return ranks_; }
   int rank_count() const { return static_cast<int>(ranks_.size()); }
   /// Gives the machine the next ranks.
@@ -70,9 +71,11 @@ class JobMachines {
   RankExit* find_rank(std::size_t index, std::uint32_t rank);
   /// Returns false where the machine has started others than it was asked to.
   bool note_started(std::size_t index, const RanksStarted& started);
-  /// Those of its ranks that had not ended are lost. Returns all of its ranks.
-  std::vector<int> lose(std::size_t index);
+  /// Those of its ranks that had not ended are lost.
+  void lose(std::size_t index);
 
+  /// All ranks of this machine.
+  std::vector<int> ranks_of(std::size_t index) const;
   /// Of an elastic job: has ranks that have ended started again. `order` has no ranks yet.
   void restart(std::size_t index, const std::vector<int>& ranks, RestartRanks order);
   /// Has these ranks ended by `order`, wherever they are.

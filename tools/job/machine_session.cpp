@@ -64,6 +64,7 @@ void MachineSession::on(StartRanks start) {
   job_.first_rank = static_cast<int>(start.first_rank);
   job_.ranks = static_cast<int>(start.ranks);
   job_.world_size = static_cast<int>(start.world_size);
+  if (start.elastic) asked_ = start;
   if (auto refused = host_.admit(start, *hail_)) {
     send(*refused);
     send(Over{});
@@ -92,6 +93,7 @@ void MachineSession::on(const RestartRanks& restart) {
   };
   if (!elastic_ || !std::all_of(restart.ranks.begin(), restart.ranks.end(), belongs))
     return close("it asked out of turn to start ranks again");
+  if (const auto withdrawn = host_.find_withdrawal(asked_, *hail_)) return end(withdrawn->text);
   const auto pids = crew_->restart(restart);
   if (pids.ok()) return send(RanksStarted{pids.value()});
   send(Failed{1, pids.status().text()});

@@ -22,6 +22,8 @@ class SessionHost {
   /// The same question once more, for the ranks that are really to be started: a refusal, or `start` as it is to be carried out. `hail` is
   /// the one that it made an offer for.
   virtual std::optional<Failed> admit(StartRanks& start, const Hail& hail) = 0;
+  /// And once more before any of these ranks is started again: why they may not be any more. `start` is as it was asked for.
+  virtual std::optional<Failed> find_withdrawal(const StartRanks& /*start*/, const Hail& /*hail*/) { return std::nullopt; }
   virtual std::unique_ptr<RankCrew> make_crew(CrewEvents events) = 0;
   /// A port at which ranks of this machine could listen, and that takes connections now; 0: there is none.
   virtual std::uint16_t rank_port() const { return 0; }
@@ -90,6 +92,7 @@ class MachineSession {
   std::unique_ptr<RankCrew> crew_;
   JobView job_;
   std::optional<Hail> hail_;
+  StartRanks asked_;  // of an elastic job, as it came
   bool surveying_ = false;
   bool refused_ = false;  // nothing but the end may follow
   bool opened_ = false, running_ = false, over_ = false;

@@ -10,6 +10,7 @@ void RestartPolicy::add_waiting(Instant now) {
   Rank& rank = ranks_.emplace_back();
   rank.state = State::waiting;
   rank.due = now;
+  missing_ = std::max(missing_ - 1, 0);
 }
 
 int RestartPolicy::left() const {
@@ -44,7 +45,9 @@ bool RestartPolicy::note_exit(int number, bool well, Instant now) {
 }
 
 void RestartPolicy::note_lost(int rank) {
-  if (counts(rank)) at(rank).state = State::gone;
+  if (!counts(rank)) return;
+  at(rank).state = State::gone;
+  ++missing_;
 }
 
 Duration RestartPolicy::pause_of(const Rank& rank) const {
@@ -81,9 +84,22 @@ void RestartPolicy::start(const std::vector<int>& ranks, State state, Instant no
 RestartPolicy::Decision RestartPolicy::decide(Instant now) {
   if (count(State::well) > 0) return decide_at_end();
   if (left() == 0) return {Act::end};
-  if (left() < options_.least) return {Act::give_up};
-  return count(State::member) > 0 ? decide_with_members(now) : decide_without_members(now);
+  if (!may_have_enough()) return {Act::give_up};
+  short_since_ = is_short() ? std::optional(short_since_.value_or(now)) : std::nullopt;
+  const auto limit = short_since_ ? std::optional(*short_since_ + options_.wait) : std::nullopt;
+  if (limit && *limit <= now) return {Act::give_up};
+  Decision decision = members() > 0 ? decide_with_members(now) : decide_without_members(now);
+  if (limit && decision.act == Act::wait) decision.until = std::min(decision.until.value_or(*limit), *limit);
+  return decision;
 }
+
+/// Ranks that meet will be members at once, so a group that begins is not short.
+bool RestartPolicy::is_short() const {
+  return left() < options_.least || (members() > 0 && members() + count(State::meeting) < options_.least);
+}
+
+/// Whether as many ranks run, or will, as are needed, or others may come for those that were lost.
+bool RestartPolicy::may_have_enough() const { return left() + (options_.may_grow ? missing_ : 0) >= options_.least; }
 
 /// A rank has ended well, so the program has come to its end: what failed is not needed any more.
 RestartPolicy::Decision RestartPolicy::decide_at_end() {
@@ -122,6 +138,7 @@ RestartPolicy::Decision RestartPolicy::decide_without_members(Instant now) {
     return useless.empty() ? Decision{} : Decision{Act::stop, std::move(useless)};
   }
   if (meeting > 0 || count(State::joining) > 0) return {};
+  if (left() < options_.least) return {};
   const std::vector<int> waiting = all(State::waiting);
   Instant due{};
   for (const int rank : waiting) due = std::max(due, at(rank).due);

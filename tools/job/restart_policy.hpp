@@ -14,8 +14,10 @@ namespace ringlet::job {
 class RestartPolicy {
  public:
   struct Options {
-    int least = 1;                                // with fewer ranks, of those that run and those that will, the job ends
+    int least = 1;                                // with fewer ranks in the group the job waits, and then ends
     int limit = 0;                                // how often each rank is started again after a failure
+    Duration wait = Duration::seconds(600);       // for so long, if there may be enough again
+    bool may_grow = false;                        // others may come for ranks that were lost
     Duration first_pause = Duration::seconds(1);  // before a rank is started again; twice as long after each further failure
     Duration longest_pause = Duration::seconds(30);
     Duration settled_after = Duration::seconds(60);  // a rank that ran for so long begins again with the first pause
@@ -25,7 +27,7 @@ class RestartPolicy {
     join,        // start `ranks`, which join the others
     start_anew,  // start `ranks`, which meet as a new group; no other rank runs
     stop,        // end the processes of `ranks`, which are of no use
-    give_up,     // too few ranks are left: end the job
+    give_up,     // too few ranks can be had, or were there for too long: end the job
     end,         // nothing runs, and nothing will
   };
   struct Decision {
@@ -44,7 +46,7 @@ class RestartPolicy {
   void note_member(int rank);
   /// Its process has ended. Returns whether it may be started again.
   bool note_exit(int rank, bool well, Instant now);
-  /// It can be neither asked nor started any more.
+  /// It can be neither asked nor started any more: its machine is gone.
   void note_lost(int rank);
 
   /// What is to be done next. It is taken as done, except for `stop`, which the ranks' exits follow; so the caller asks again until the
@@ -58,6 +60,10 @@ class RestartPolicy {
   int ranks() const { return static_cast<int>(ranks_.size()); }
   /// How many run, or will.
   int left() const;
+  /// How many ranks the group has now.
+  int members() const { return count(State::member); }
+  /// Since when the group has had fewer ranks than it needs, as of the last decision; unset: it has enough.
+  std::optional<Instant> short_since() const { return short_since_; }
   /// Whether further ranks are of use: none has ended well.
   bool goes_on() const { return count(State::well) == 0; }
 
@@ -87,13 +93,17 @@ class RestartPolicy {
   std::vector<int> stop(std::vector<int> ranks);
   void start(const std::vector<int>& ranks, State state, Instant now);
   Duration pause_of(const Rank& rank) const;
+  bool is_short() const;
+  bool may_have_enough() const;
   Decision decide_at_end();
   Decision decide_without_members(Instant now);
   Decision decide_with_members(Instant now);
 
   const Options options_;
   std::vector<Rank> ranks_;
+  int missing_ = 0;      // were lost with their machines, and nobody has come for them
   bool broken_ = false;  // a rank failed before it had met the others
+  std::optional<Instant> short_since_;
 };
 
 }  // namespace ringlet::job

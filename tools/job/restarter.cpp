@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace ringlet::job {
@@ -12,6 +13,8 @@ namespace {
 constexpr std::size_t kMaxLineages = 1'024;
 
 std::string count_of(std::uint32_t count, const char* what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
+
+double seconds_of(Duration duration) { return static_cast<double>(duration.whole_milliseconds()) / 1000; }
 
 std::string describe(const Membership& change) {
   std::string text = fmt::format("epoch {}: {}", change.epoch, count_of(change.world_size, "rank"));
@@ -85,6 +88,22 @@ std::string Restarter::doors() const {
   return list;
 }
 
+void Restarter::tell_shortage() {
+  const bool is_short = policy_.short_since().has_value();
+  if (std::exchange(was_short_, is_short) == is_short || !is_short || options_.wait.whole_milliseconds() == 0) return;
+  const bool lacks_machines = policy_.left() < options_.least;
+  const int here = std::min(policy_.left(), policy_.members());
+  actions_.say(fmt::format("{} of the {} that the job needs {} there; it waits {} s at most for {} (--min-wait)", here,
+                           count_of(static_cast<std::uint32_t>(options_.least), "rank"), here == 1 ? "is" : "are",
+                           seconds_of(options_.wait), lacks_machines ? "another machine to come up" : "others to join"));
+}
+
+std::string Restarter::describe_lack() const {
+  const std::string least = count_of(static_cast<std::uint32_t>(options_.least), "rank");
+  if (!policy_.short_since() || loop_.now() < *policy_.short_since() + options_.wait) return fmt::format("fewer than {} are left", least);
+  return fmt::format("fewer than {} were there for {} s (--min-wait)", least, seconds_of(options_.wait));
+}
+
 /// What happens at one moment is one thing to decide on.
 void Restarter::decide_soon() {
   if (finished_ || std::exchange(deciding_, true)) return;
@@ -99,6 +118,7 @@ void Restarter::decide() {
   loop_.cancel(std::exchange(timer_, 0));
   while (!finished_) {
     const RestartPolicy::Decision decision = policy_.decide(loop_.now());
+    tell_shortage();
     switch (decision.act) {
       case Act::wait:
         if (decision.until) timer_ = loop_.after(*decision.until - loop_.now(), [this] { decide(); });
@@ -117,7 +137,7 @@ void Restarter::decide() {
         break;
       case Act::give_up:
         finish();
-        return actions_.give_up(fmt::format("fewer than {} are left", count_of(static_cast<std::uint32_t>(options_.least), "rank")));
+        return actions_.give_up(describe_lack());
       case Act::end:
         finish();
         return actions_.end();

@@ -55,6 +55,8 @@ class Restarter {
  private:
   void decide_soon();
   void decide();
+  void tell_shortage();
+  std::string describe_lack() const;
   void tell_change(const Membership& membership);
   std::string doors() const;
 
@@ -66,6 +68,7 @@ class Restarter {
   std::map<std::uint64_t, std::uint32_t> told_;  // by lineage: the last epoch that the user knows of
   TimerId timer_ = 0;
   bool deciding_ = false, finished_ = false;
+  bool was_short_ = false;  // the group, at the last decision
   AliveGuard alive_;
 };
 

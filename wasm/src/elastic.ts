@@ -82,6 +82,7 @@ export class ElasticLoop {
   #step = 0;
   // This side's state is not whole: it was being overwritten or changed.
   #lacks = false;
+  #isShort = false;
   #isElastic = false;
   #isRunning = false;
   #hasLeft = false;
@@ -166,6 +167,8 @@ export class ElasticLoop {
     await this.#settle(world);
     const change = course.recover();
     if (change !== undefined) this.#options.onChange?.({ ...change, world, step: this.#step });
+    // The native ranks only vote until others join them, which ends this world.
+    while (this.#isShort) await this.#vote(world);
     while (this.#step < plan.steps) await this.#attempt(world, plan, step, course);
     // No rank leaves before all know that the last step is committed.
     await this.#vote(world);
@@ -190,10 +193,12 @@ export class ElasticLoop {
   /** Makes this side's state that of the others: what ElasticTrainer::State::settle() of the native library does. */
   async #settle(world: Group): Promise<void> {
     const { stream } = this.#average;
-    // The native ranks do not count what a guest tells: whether it has the others' state, its steps, those of its checkpoint, and shards.
-    const told = await world.allGather(BigUint64Array.of(0n, BigInt(this.#step), 0n, 0n), { stream });
+    // The native ranks do not count what a guest tells: whether it has the others' state, its steps, those of its checkpoint, shards, and
+    // how many native ranks have to be there.
+    const told = await world.allGather(BigUint64Array.of(0n, BigInt(this.#step), 0n, 0n, 0n), { stream });
     if (told[3] !== 0n)
       throw new InvalidArgument('the native ranks keep state in shards (ElasticFsdp, ElasticFullyShard), and browsers hold none of them');
+    this.#isShort = world.world.elastic && BigInt(world.size - world.world.guests) < (told[4] ?? 0n);
     // The native ranks form a group of their own.
     if (world.world.guests > 0) await world.split(-1, -1, { stream });
     const { engine, number, caller } = world.inner;

@@ -27,7 +27,7 @@ typedef struct ringlet_membership_change {
 typedef struct ringlet_elastic_options {
   size_t struct_size;                     /**< set by the function that fills in the defaults */
   const ringlet_average_options* average; /**< how gradients are averaged; its weight stays NULL, since the samples are the weights */
-  int32_t min_ranks;                      /**< with fewer ranks the run fails with RINGLET_PEER_LOST rather than go on; 1 by default */
+  int32_t min_ranks;                      /**< -1 is unset: RINGLET_MIN_RANKS, else 1: with fewer ranks they wait for others to join */
   int32_t rejoin;                         /**< 1 or 0: whether a rank that the others went on without joins them again; 1 by default */
   const char* checkpoint;                 /**< directory in which checkpoints are saved and looked for; NULL: none */
   uint64_t checkpoint_every;              /**< steps; 0: only after the last one */
@@ -38,6 +38,7 @@ typedef struct ringlet_elastic_options {
   /** Runs on a rank whose state has been filled from a checkpoint or by other ranks, before the next step; NULL: nothing. What follows
    * from the state, such as an optimizer's step, is to be set anew. `state` is valid until it returns; the program does not free it. */
   void (*on_state)(void* context, const ringlet_checkpoint* state, uint64_t step);
+  int64_t min_wait_ms; /**< how long they wait for `min_ranks`; then RINGLET_PEER_LOST. -1 is unset: RINGLET_MIN_WAIT_MS, else 10 min */
 } ringlet_elastic_options;
 /** Fills in the defaults; struct_size must be `sizeof *options`. */
 RINGLET_API int32_t ringlet_elastic_options_init(ringlet_elastic_options* options, size_t struct_size);
@@ -63,7 +64,8 @@ typedef int32_t (*ringlet_apply_function)(void* context);
 
 /** Trains until `steps` steps are committed, with `batch` samples (at least 1) in each, of all ranks together. First the newest checkpoint
  * is loaded where there is one, and ranks whose state then differs get that of those that have done the most steps.
- * RINGLET_PEER_LOST if the others have gone on without this rank and it cannot join them again, or fewer than `min_ranks` are left. */
+ * RINGLET_PEER_LOST if the others have gone on without this rank and it cannot join them again, or fewer than `min_ranks` were there for
+ * `min_wait_ms`. */
 RINGLET_API int32_t ringlet_elastic_trainer_run(ringlet_elastic_trainer* trainer, uint64_t steps, uint64_t batch,
                                                 ringlet_step_function step, void* context);
 /** Gets how many steps are committed. */

@@ -34,21 +34,25 @@ job::JobOptions make_options(const HostsPlan& plan, const LaunchOptions& options
   std::error_code error;
   job.start.preferred_directory = std::filesystem::current_path(error).string();
   job.answer_time = kStartTime;
-  job.choose_meeting = [&plan](const std::vector<job::Participant>& participants) {
-    std::vector<ReachedHost> reached;
-    for (const job::Participant& one : participants) reached.push_back({plan.hosts[one.machine], one.offer});
-    const Address meeting = plan.coordinator.value_or(Address{choose_meeting_host(reached), 0});
-    job::BindPort listen = listen_for(meeting);
-    if (listen.port == 0 && !is_loopback(meeting)) {
-      listen.port = plan.ports.first;
-      listen.last_port = plan.ports.last;
-    }
-    return job::MeetingPoint{std::move(listen), meeting.host};
-  };
+  job.choose_meeting = [&plan](const std::vector<job::Participant>& participants) { return choose_meeting(plan, participants); };
   return job;
 }
 
 }  // namespace
+
+job::MeetingPoint choose_meeting(const HostsPlan& plan, const std::vector<job::Participant>& participants) {
+  std::vector<ReachedHost> reached;
+  for (const job::Participant& one : participants) reached.push_back({plan.hosts[one.machine], one.offer});
+  // The user has said how the first host of all is reached, which may be lost.
+  const bool is_said = plan.coordinator && participants.front().machine == 0;
+  const Address meeting = is_said ? *plan.coordinator : Address{choose_meeting_host(reached), 0};
+  job::BindPort listen = listen_for(meeting);
+  if (listen.port == 0 && !is_loopback(meeting)) {
+    listen.port = plan.ports.first;
+    listen.last_port = plan.ports.last;
+  }
+  return {std::move(listen), meeting.host};
+}
 
 job::JobResult launch_on(const HostsPlan& plan, const LaunchOptions& options) {
   UvLoop loop;

@@ -15,7 +15,7 @@ struct ReachedHost {
   job::Offer offer;
 };
 
-/// How the others reach the first host, where rank 0 runs: by the address that the hostfile has for it, else by the one that ssh's servers
+/// How the others reach the first of these hosts: by the address that the hostfile has for it, else by the one that ssh's servers
 /// saw, which is better than a name that only ssh's own configuration may know.
 std::string choose_meeting_host(std::span<const ReachedHost> hosts);
 

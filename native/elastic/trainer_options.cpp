@@ -1,0 +1,37 @@
+#include "native/elastic/trainer_options.hpp"
+
+#include <fmt/format.h>
+
+#include "core/base/refuse.hpp"
+#include "core/gradients/averager.hpp"
+#include "native/hostfile.hpp"
+
+namespace ringlet::native {
+
+namespace {
+
+constexpr Duration kMinWait = Duration::seconds(600);
+
+}  // namespace
+
+void check_trainer(const Checkpoint& state, const ElasticTrainerOptions& options) {
+  for (const Checkpoint::Entry& entry : state.entries())
+    if (!entry.bounds.empty())
+      refuse(fmt::format(
+          "'{}' is sharded; an ElasticTrainer's state is whole on every rank, beside an ElasticFsdp's or an ElasticFullyShard's",
+          entry.name));
+  throw_if_failed(Averager::check(options.average));
+  if (options.average.weight) refuse("the option average.weight is set; an ElasticTrainer weighs each rank by its samples");
+  if (options.keep < 1) refuse(fmt::format("keep is {}; at least one checkpoint must be kept", options.keep));
+  if (options.checkpoint.empty() && options.checkpoint_every > 0)
+    refuse("checkpoint_every is set without the directory of the checkpoints (the option checkpoint)");
+}
+
+MinRanks read_min_ranks(const ElasticTrainerOptions& options, const Variables& variables) {
+  const auto count = number_setting(options.min_ranks, "ElasticTrainerOptions::min_ranks", variables, {"RINGLET_MIN_RANKS"});
+  const Duration wait =
+      duration_setting(options.min_wait, "ElasticTrainerOptions::min_wait", variables, "RINGLET_MIN_WAIT_MS", kMinWait, 0);
+  return {count ? static_cast<int>(parse_integer(*count, 1, kMaxWorldSize)) : 1, std::chrono::milliseconds(wait.whole_milliseconds())};
+}
+
+}  // namespace ringlet::native
