@@ -33,8 +33,8 @@ std::string flipped(std::string text, std::size_t at) {
 /// Returns the manifest with the checksum of its text, as a forger would write it.
 std::string sealed(const std::string& text) {
   const std::size_t begin = std::string(R"({"checksum":")").size();
-  const std::string rest = text.substr(begin + rn::Checksum::kDigits);
-  return text.substr(0, begin) + rn::checksum_of(rest) + rest;
+  const std::string rest = text.substr(begin + Checksum::kDigits);
+  return text.substr(0, begin) + checksum_of(rest) + rest;
 }
 
 std::string replaced(std::string text, const std::string& what, const std::string& by) {
