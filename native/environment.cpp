@@ -154,7 +154,15 @@ void use_ports(const Variables& variables, WorldConfig& config) {
   config.meeting.ports = ports.value();
 }
 
-void use_coordinator(const Settings& settings, const Variables& variables, WorldConfig& config) {
+/// The socket of `ringlet launch` belongs to the coordinator that is in the environment, and to no other.
+std::optional<int> listening_descriptor(const InitOptions& options, const Settings& settings, const Variables& variables) {
+  if (options.listen_fd) return options.listen_fd;
+  const auto descriptor = first_set(variables, {"RINGLET_COORDINATOR_FD"});
+  if (!descriptor || settings.coordinator->value != variables("RINGLET_COORDINATOR")) return std::nullopt;
+  return static_cast<int>(parse_integer(*descriptor, 3, 1 << 20));
+}
+
+void use_coordinator(const InitOptions& options, const Settings& settings, const Variables& variables, WorldConfig& config) {
   std::string missing;
   const auto need = [&](const std::optional<Setting>& setting, const char* name) {
     if (!setting) missing += fmt::format("{}{}", missing.empty() ? "" : " and ", name);
@@ -183,9 +191,11 @@ void use_coordinator(const Settings& settings, const Variables& variables, World
   make_reachable(settings.reach, uv::list_interfaces(), config.options.rank, config.meeting);
   check_exposure({config.meeting.listen_at.value_or(address.value()).host, address.value().port}, variables, config);
   config.meeting.world_id = random_world_id();
-  if (config.options.rank != 0) return;
-  if (const auto descriptor = first_set(variables, {"RINGLET_COORDINATOR_FD"}))
-    config.listening_descriptor = static_cast<int>(parse_integer(*descriptor, 3, 1 << 20));
+  if (config.options.rank == 0)
+    config.listening_descriptor = listening_descriptor(options, settings, variables);
+  else if (options.listen_fd)
+    refuse(fmt::format("InitOptions::listen_fd is {}, but this is rank {}; rank 0 alone is met at a socket that listens already",
+                       *options.listen_fd, config.options.rank));
 }
 
 void use_join(const InitOptions& options, const Settings& settings, const Variables& variables, WorldConfig& config) {
@@ -259,7 +269,9 @@ WorldConfig make_world_config(const InitOptions& options, const Variables& varia
   config.options.operation_timeout = duration_setting(options.operation_timeout, "InitOptions::operation_timeout", variables,
                                                       "RINGLET_TIMEOUT_MS", config.options.operation_timeout);
   Settings settings;
-  settings.join = text_setting(options.join, "InitOptions::join", variables, {"RINGLET_JOIN"});
+  const Variables nothing_is_set = [](std::string_view) { return std::nullopt; };
+  const auto unless = [&](bool other_way) -> const Variables& { return other_way ? nothing_is_set : variables; };
+  settings.join = text_setting(options.join, "InitOptions::join", unless(options.coordinator || options.hostfile), {"RINGLET_JOIN"});
   const bool elastic = settings.join || switch_setting(options.elastic, variables, "RINGLET_ELASTIC", false);
   config.options.elastic = elastic;
   if (elastic) config.options.heartbeat_timeout = kElasticHeartbeatTimeout;
@@ -268,6 +280,7 @@ WorldConfig make_world_config(const InitOptions& options, const Variables& varia
   config.options.warn_after =
       duration_setting(options.warn_after, "InitOptions::warn_after", variables, "RINGLET_WARN_MS", config.options.warn_after, 0);
   config.on_delay = options.on_delay;
+  config.interrupted = options.interrupted;
   config.on_split = on_split(options, variables);
   config.peer_memory = switch_setting(options.peer_memory, variables, "RINGLET_PEER_MEMORY", config.peer_memory);
   config.status = switch_setting(options.status, variables, "RINGLET_STATUS", config.status);
@@ -282,8 +295,10 @@ WorldConfig make_world_config(const InitOptions& options, const Variables& varia
 
   settings.rank = number_setting(options.rank, "InitOptions::rank", variables, {"RINGLET_RANK", "MLX_RANK"});
   settings.world_size = number_setting(options.world_size, "InitOptions::world_size", variables, {"RINGLET_WORLD_SIZE"});
-  settings.coordinator = text_setting(options.coordinator, "InitOptions::coordinator", variables, {"RINGLET_COORDINATOR"});
-  settings.hostfile = text_setting(options.hostfile, "InitOptions::hostfile", variables, {"RINGLET_HOSTFILE", "MLX_HOSTFILE"});
+  settings.coordinator =
+      text_setting(options.coordinator, "InitOptions::coordinator", unless(options.hostfile.has_value()), {"RINGLET_COORDINATOR"});
+  settings.hostfile = text_setting(options.hostfile, "InitOptions::hostfile", unless(options.coordinator.has_value()),
+                                   {"RINGLET_HOSTFILE", "MLX_HOSTFILE"});
   settings.reach.listen = text_setting(options.listen, "InitOptions::listen", variables, {"RINGLET_LISTEN"});
   settings.reach.advertise = text_setting(options.advertise, "InitOptions::advertise", variables, {"RINGLET_ADVERTISE"});
   settings.reach.interfaces = text_setting(options.interfaces, "InitOptions::interfaces", variables, {"RINGLET_INTERFACES"});
@@ -291,12 +306,16 @@ WorldConfig make_world_config(const InitOptions& options, const Variables& varia
   settings.door = text_setting(options.door, "InitOptions::door", variables, {"RINGLET_DOOR"});
   if (settings.coordinator && settings.hostfile && !settings.join)
     refuse(fmt::format("both {} and {} are set; they are two ways to meet, keep one", settings.coordinator->name, settings.hostfile->name));
+  if (options.listen_fd && (settings.join || settings.hostfile || !settings.coordinator))
+    refuse(
+        "InitOptions::listen_fd is the socket of rank 0 of a group that meets by a coordinator; set InitOptions::coordinator to its "
+        "address");
   if (settings.join)
     use_join(options, settings, variables, config);
   else if (settings.hostfile)
     use_hostfile(settings, variables, config);
   else if (settings.rank || settings.world_size || settings.coordinator)
-    use_coordinator(settings, variables, config);
+    use_coordinator(options, settings, variables, config);
   else if (options.strict)
     refuse(
         "no group is configured: start the program with `ringlet launch`, or set RINGLET_RANK, RINGLET_WORLD_SIZE and RINGLET_COORDINATOR, "

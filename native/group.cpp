@@ -176,9 +176,26 @@ Work Group::recv_async(TensorView values, int source, const CallOptions& options
   return shared_->start_receive(options, std::move(task), std::move(packing));
 }
 
+int Group::recv_any(TensorView values, const CallOptions& options) {
+  Packing packing;
+  int source = -1;
+  shared_->run_receive(options, make_receive_any(packing.write(values), source, shared_->options()));
+  packing.write_back();
+  return source;
+}
+Work Group::recv_any_async(TensorView values, int& source, const CallOptions& options) {
+  Packing packing;
+  auto task = make_receive_any(packing.write(values), source, shared_->options());
+  return shared_->start_receive(options, std::move(task), std::move(packing));
+}
+
 std::optional<Group> Group::split(int color, int key, const CallOptions& options) const {
   auto part = shared_->split(options, color, key);
   return part ? std::optional<Group>(Group(std::move(part))) : std::nullopt;
+}
+
+Group Group::create(std::span<const int> ranks, int tag, const CallOptions& options) const {
+  return Group(shared_->create(options, {ranks.begin(), ranks.end()}, tag));
 }
 
 bool Group::elastic() const noexcept { return shared_->elastic(); }

@@ -1,8 +1,10 @@
 #include <fcntl.h>
+#include <sys/socket.h>
 
 #include <ringlet/group.hpp>
 #include <string>
 
+#include "core/base/refuse.hpp"
 #include "native/environment.hpp"
 #include "native/joining.hpp"
 #include "native/shared_group.hpp"
@@ -24,9 +26,20 @@ void duplicate(std::optional<int>& descriptor, const char* variable) {
   const int inherited = *descriptor;
   descriptor = ::fcntl(inherited, F_DUPFD_CLOEXEC, 0);
   if (*descriptor < 0)
-    throw InvalidArgument({Errc::invalid_argument, std::string(variable) + " is '" + std::to_string(inherited) +
-                                                       "', which is not an open descriptor; it is set by `ringlet launch` only"});
+    refuse(std::string(variable) + " is '" + std::to_string(inherited) +
+           "', which is not an open descriptor; it is set by `ringlet launch` only");
   ::fcntl(inherited, F_SETFD, FD_CLOEXEC);
+}
+
+/// A duplicate of the caller's socket, which stays as it is.
+int listening_duplicate(int given) {
+  int listens = 0;
+  socklen_t size = sizeof listens;
+  if (::getsockopt(given, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) != 0 || listens == 0)
+    refuse("InitOptions::listen_fd is " + std::to_string(given) + ", which is not a socket that listens");
+  const int copy = ::fcntl(given, F_DUPFD_CLOEXEC, 0);
+  if (copy < 0) throw IoError({Errc::io_error, "InitOptions::listen_fd: no descriptor is left; allow this process more (ulimit -n)"});
+  return copy;
 }
 
 }  // namespace
@@ -37,7 +50,10 @@ bool is_available(std::string_view backend) noexcept { return backend == "any" |
 
 Group init(const InitOptions& options) {
   native::WorldConfig config = native::make_world_config(options, native::process_variable);
-  duplicate(config.listening_descriptor, "RINGLET_COORDINATOR_FD");
+  if (config.listening_descriptor && options.listen_fd)
+    config.listening_descriptor = listening_duplicate(*options.listen_fd);
+  else
+    duplicate(config.listening_descriptor, "RINGLET_COORDINATOR_FD");
   duplicate(config.door_options.descriptor, "RINGLET_DOOR_FD");
   duplicate(config.door_options.page_socket, "RINGLET_PAGE_SOCKET_FD");
   duplicate(config.membership_descriptor, "RINGLET_MEMBERSHIP_FD");

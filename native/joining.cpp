@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/engine/requests.hpp"
 #include "native/growth.hpp"
 #include "native/hostfile.hpp"
 #include "native/this_process.hpp"
@@ -45,6 +46,13 @@ void use_ticket(const wire::Ticket& ticket, WorldConfig& config) {
 }  // namespace
 
 Knocker::Knocker(const WorldConfig& config, Duration timeout) : driver_(true) {
+  interruption_.is_wanted = config.interrupted;
+  interruption_.end = [this] {
+    knocking_.reset();
+    if (answered_.is_set()) return;
+    answer_ = Status{Errc::cancelled, "this process was interrupted while it knocked at the doors of a group"};
+    driver_.set(answered_);
+  };
   KnockingOptions options;
   options.doors = config.join;
   options.name = name_for_people();
@@ -74,7 +82,7 @@ Knocker::~Knocker() {
 }
 
 wire::Ticket Knocker::await_ticket() {
-  if (!driver_.wait(answered_, std::nullopt)) driver_.check();
+  if (!driver_.wait(answered_, std::nullopt, interruption_)) driver_.check();
   throw_if_failed(answer_.status());
   return answer_.value();
 }
@@ -129,6 +137,7 @@ std::shared_ptr<SharedGroup> await_first_guests(std::shared_ptr<SharedGroup> gro
   const auto deadline = Clock::now() + std::chrono::nanoseconds(timeout.nanoseconds);
   while (true) {
     try {
+      group->poll_interruption();
       if (auto next = group->admit_first_guests(guests, Clock::now() >= deadline)) return next;
       std::this_thread::sleep_for(kFirstGuestsInterval);
     } catch (const PeerLost&) {

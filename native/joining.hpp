@@ -24,6 +24,7 @@ class Knocker {
   std::unique_ptr<TokenAuthenticator> authenticator_;
   std::unique_ptr<Knocking> knocking_;
   DoneFlag answered_;
+  Interruption interruption_;
   Result<wire::Ticket> answer_{Status{Errc::cancelled, "no answer"}};
 };
 

@@ -13,6 +13,8 @@ namespace {
 constexpr std::int64_t kPollNanoseconds = 50'000;
 /// The helper takes the loop over once no caller has used it for this long.
 constexpr auto kIdle = std::chrono::milliseconds(5);
+constexpr Duration kInterruptionInterval = Duration::milliseconds(50);
+const Interruption kNoInterruption;
 
 Instant clock_now() {
   return {std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count()};
@@ -106,6 +108,7 @@ void LoopDriver::run_in_background(Task start) {
 }
 
 void LoopDriver::give_up(std::exception_ptr failure) noexcept {
+  if (is_inherited()) return;
   giving_up_ = true;
   loop_.wake();
   acquire(nullptr);
@@ -117,28 +120,80 @@ void LoopDriver::break_down(std::exception_ptr failure) noexcept {
   failure_ = std::move(failure);
   loop_.cut_off();
   broken_ = true;
+  give_calls(nullptr);
 }
 
 void LoopDriver::set(DoneFlag& done) {
   done.set_.store(true, std::memory_order_seq_cst);
+  if (call_count_.load() > 0) give_calls(&done);
   if (waiting_callers_.load() == 0) return;
   // Another thread may wait for this operation while this thread turns the loop for its own one.
   const std::lock_guard lock(mutex_);
   callers_.notify_all();
 }
 
-bool LoopDriver::wait(const DoneFlag& done, std::optional<Duration> timeout) noexcept {
+void LoopDriver::when_done(const DoneFlag& done, std::function<void()> call) {
+  process_.check();
+  start_dispatcher();
+  Calls calls;
+  calls.push_back(std::move(call));
+  {
+    const std::lock_guard lock(calls_mutex_);
+    calls_.emplace(&done, std::move(calls));
+    ++call_count_;
+  }
+  // set() has either seen the count, or been before this.
+  if (broken_)
+    give_calls(nullptr);
+  else if (done.set_.load(std::memory_order_seq_cst))
+    give_calls(&done);
+}
+
+/// Of one flag, or of all.
+void LoopDriver::give_calls(const DoneFlag* done) noexcept {
+  const std::lock_guard lock(calls_mutex_);
+  const auto range = done == nullptr ? std::pair(calls_.begin(), calls_.end()) : calls_.equal_range(done);
+  for (auto next = range.first; next != range.second; ++next) dispatch(std::move(next->second));
+  calls_.erase(range.first, range.second);
+  call_count_ = calls_.size();
+}
+
+bool LoopDriver::wait(const DoneFlag& done, std::optional<Duration> timeout, const Interruption& interruption) noexcept {
   if (done.is_set()) return true;
+  if (is_inherited()) return false;
   std::optional<Instant> deadline;
   if (timeout) deadline = clock_now() + *timeout;
-  if (acquire(&done, deadline)) {
-    drive(done, deadline);
-    release();
+  bool may_ask = interruption.is_wanted != nullptr;
+  while (!done.is_set()) {
+    const Instant slice = clock_now() + kInterruptionInterval;
+    const bool in_slices = may_ask && (!deadline || slice < *deadline);
+    if (acquire(&done, in_slices ? slice : deadline)) {
+      drive(done, deadline, may_ask ? interruption : kNoInterruption);
+      release();
+      break;
+    }
+    if (!in_slices) break;
+    if (done.is_set() || !interruption.is_wanted()) continue;
+    may_ask = false;
+    try {
+      loop_.post(interruption.end);
+    } catch (...) {
+      give_up(std::current_exception());
+    }
   }
   return done.is_set();
 }
 
-void LoopDriver::drive(const DoneFlag& done, std::optional<Instant> deadline) noexcept {
+void LoopDriver::drive(const DoneFlag& done, std::optional<Instant> deadline, const Interruption& interruption) noexcept {
+  bool may_ask = interruption.is_wanted != nullptr;
+  while (may_ask && !broken_) {
+    const Instant slice = clock_now() + kInterruptionInterval;
+    if (deadline && *deadline <= slice) break;
+    guard([&] { turn_until(done, slice); });
+    if (done.is_set()) return;
+    may_ask = !interruption.is_wanted();
+    if (!may_ask) turn([&] { interruption.end(); });
+  }
   guard([&] { turn_until(done, deadline); });
 }
 

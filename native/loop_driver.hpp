@@ -7,8 +7,11 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <unordered_map>
 #include <utility>
 
+#include "native/dispatcher.hpp"
+#include "native/own_process.hpp"
 #include "simd/kernels.hpp"
 #include "transport/uv/uv_loop.hpp"
 
@@ -24,12 +27,22 @@ class DoneFlag {
   std::atomic<bool> set_{false};
 };
 
+/// How a thread that waits learns that it should not any more.
+struct Interruption {
+  /// Asked on the waiting thread, ten times a second at least; it may not throw. Empty: never.
+  std::function<bool()> is_wanted{};
+  /// Runs in the loop, once in a wait: makes sure that what is waited for is done soon.
+  Task end{};
+};
+
 /// Decides which thread turns the loop; only one holds it at a time. A thread that waits for an operation turns the loop itself, so that a
 /// short operation costs no switch of threads. While no caller waits, a helper thread turns it, so that operations go on while the program
 /// computes, and heartbeats are answered. All members may be called from any thread.
 ///
 /// Where a task throws (memory has run out), the driver is broken: the loop's sockets are closed, so that all peers are told, no task of it
 /// runs any more, and all calls throw the same exception; those that wait end.
+///
+/// In a process that was forked from that of the driver all calls throw, and nothing waits. The driver may not be destroyed there.
 class LoopDriver {
  public:
   /// `helper` says whether to start the helper thread.
@@ -52,14 +65,15 @@ class LoopDriver {
   /// Runs `start` with the loop held, then turns the loop until `done` is set. Where another caller holds the loop, that caller is left to
   /// run `start`. Waiting for it could last forever, because its operation may end only after this one has started.
   template <class Start>
-  void run_until(Start&& start, const DoneFlag& done) {
+  void run_until(Start&& start, const DoneFlag& done, const Interruption& interruption = {}) {
+    process_.check();
     if (!acquire_from_helper()) {
       loop_.post([&start] { start(); });
-      wait(done, std::nullopt);
+      wait(done, std::nullopt, interruption);
       return check();
     }
     turn([&] { start(); });
-    drive(done, std::nullopt);
+    drive(done, std::nullopt, interruption);
     release();
     check();
   }
@@ -76,10 +90,15 @@ class LoopDriver {
   }
 
   /// Waits until `done` is set, the time is over, or the driver is broken. Returns whether `done` is set, and throws nothing.
-  bool wait(const DoneFlag& done, std::optional<Duration> timeout) noexcept;
+  bool wait(const DoneFlag& done, std::optional<Duration> timeout, const Interruption& interruption = {}) noexcept;
+  /// Gives `call` to the dispatcher once `done` is set or the driver is broken. `call` keeps `done` alive.
+  void when_done(const DoneFlag& done, std::function<void()> call);
 
-  /// Throws where the driver is broken.
+  /// Whether this process was forked from the driver's.
+  bool is_inherited() const noexcept { return !process_.is_here(); }
+  /// Throws where the driver is broken, or is another process' one.
   void check() const {
+    process_.check();
     if (broken_) std::rethrow_exception(failure_);
   }
   /// Breaks the driver, also where another thread holds the loop.
@@ -93,11 +112,12 @@ class LoopDriver {
   /// Acquires the loop, or returns false where a caller has it.
   bool acquire_from_helper();
   void release();
-  void drive(const DoneFlag& done, std::optional<Instant> deadline) noexcept;
+  void drive(const DoneFlag& done, std::optional<Instant> deadline, const Interruption& interruption) noexcept;
   void turn_until(const DoneFlag& done, std::optional<Instant> deadline);
   void help();
   void help_while_alone(std::unique_lock<std::mutex>& lock);
   void break_down(std::exception_ptr failure) noexcept;
+  void give_calls(const DoneFlag* done) noexcept;
 
   /// Runs `step` with the loop held, unless the driver is broken, which it is afterwards if `step` throws.
   template <class Step>
@@ -121,6 +141,7 @@ class LoopDriver {
     });
   }
 
+  const OwnProcess process_;
   UvLoop loop_;
   std::mutex mutex_;
   std::condition_variable callers_;
@@ -134,6 +155,9 @@ class LoopDriver {
   std::atomic<bool> stopping_{false};
   std::exception_ptr failure_;  // written once, before `broken_` becomes true
   std::atomic<bool> broken_{false};
+  std::mutex calls_mutex_;
+  std::unordered_multimap<const DoneFlag*, Calls> calls_;  // of when_done()
+  std::atomic<std::size_t> call_count_{0};
   std::thread helper_;
 };
 

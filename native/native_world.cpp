@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/refuse.hpp"
+#include "native/open_worlds.hpp"
 #include "native/presence.hpp"
 #include "native/shared_group.hpp"
 #include "native/this_process.hpp"
@@ -80,13 +81,17 @@ NativeWorld::NativeWorld(const WorldConfig& config)
       door_->open();
       enter({});
     }
+    if (options_.size > 1) add_open_world(*this);
   } catch (...) {
     close();
     throw;
   }
 }
 
-NativeWorld::~NativeWorld() { close(); }
+NativeWorld::~NativeWorld() {
+  if (options_.size > 1) remove_open_world(*this);
+  close();
+}
 
 void NativeWorld::enter(const std::optional<GroupChange>& change) {
   membership_->enter({options_.epoch, config_.lineage, options_.rank, options_.size, door_->address(), change});
@@ -124,6 +129,14 @@ void NativeWorld::meet(const WorldConfig& config) {
   options.on_waiting = [rank = options_.rank](const std::string& text) { tell(rank, text); };
   const StopSwitch stop(config.stop.get());
   options.on_guests = [presence](const std::vector<std::string>& names) { presence->tell(names); };
+  Interruption interruption;
+  // A meeting that can be stopped goes on in the background.
+  if (!config.stop) interruption.is_wanted = config.interrupted;
+  interruption.end = [this] {
+    const Status why{Errc::cancelled, "rank " + std::to_string(options_.rank) + " was interrupted while the ranks met", options_.rank};
+    // It does not wait, as other reasons do, until rank 0 can be told.
+    end_meeting(why, driver_.loop().now() + kStopPatience * -1);
+  };
   driver_.run_until(
       [&] {
         options.shortcut = shortcut_.get();
@@ -143,7 +156,7 @@ void NativeWorld::meet(const WorldConfig& config) {
         meeting_->start(on_met);
         stop.arm([this](const Status& why) { driver_.loop().post([this, why] { end_meeting(why, driver_.loop().now()); }); });
       },
-      done);
+      done, interruption);
   stop.disarm();
   driver_.run([&] {
     if (stop_timer_ != 0) driver_.loop().cancel(std::exchange(stop_timer_, 0));

@@ -55,7 +55,10 @@ struct WorldConfig {
   std::optional<int> listening_descriptor;  // rank 0: listens at the coordinator's address; the world closes it
   WebConfig web{};                          // used where there are guests
   DelayHandler on_delay{};                  // unset: warnings go to stderr
-  OnSplit on_split = OnSplit::fork;         // of an elastic world
+  std::function<bool()> interrupted{};      // asked by callers that wait
+  // How often that ended a wait, in this world and those that follow it.
+  std::shared_ptr<std::atomic<int>> interruptions = std::make_shared<std::atomic<int>>(0);
+  OnSplit on_split = OnSplit::fork;  // of an elastic world
 
   // Of an elastic world, for those that join it (joining.hpp, growth.hpp).
   ReachSettings reach{};
@@ -101,6 +104,8 @@ class NativeWorld {
   /// Says goodbye to the other ranks without waiting for them. Only the destructor may follow.
   void leave() noexcept;
   bool has_left() const { return leaving_; }
+  /// Waits until all others have read the goodbye of leave(), at most this long.
+  void await_left(Duration timeout) noexcept { driver_.wait(left_, timeout); }
   Votes& votes() { return votes_; }
   /// The group of all ranks of a world of these epochs, of which there is one. Throws `InvalidArgument` where it was left already.
   static std::shared_ptr<SharedGroup> group_of(const std::shared_ptr<NativeWorld>& self, ringlet::World& world);

@@ -29,20 +29,30 @@ Succession SharedGroup::await_succession(std::chrono::milliseconds timeout) {
   struct Wait {
     DoneFlag done;
     Succession found;
+    bool interrupted = false;
   };
   const auto wait = std::make_shared<Wait>();
   if (!world_has_failed()) refuse("the world has not failed; reform() follows an error that ended it, such as PeerLost, or revoke()");
   driver().run([&] {
     world_->epochs().when_succeeded(core_, [wait, &driver = driver()](const Succession& succession) {
+      if (wait->done.is_set()) return;
       wait->found = succession;
       driver.set(wait->done);
     });
   });
-  if (!driver().wait(wait->done, Duration::milliseconds(timeout.count()))) {
+  const Interruption interruption{interruption_.is_wanted, [wait, &driver = driver(), interruptions = world_->config().interruptions] {
+                                    if (wait->done.is_set()) return;
+                                    wait->interrupted = true;
+                                    ++*interruptions;
+                                    driver.set(wait->done);
+                                  }};
+  if (!driver().wait(wait->done, Duration::milliseconds(timeout.count()), interruption)) {
     driver().check();
     throw_if_failed({Errc::timed_out, "rank " + std::to_string(core_rank()) + " has waited for " + std::to_string(timeout.count()) +
                                           " ms for a world without the lost ranks; too few of the others can be reached"});
   }
+  if (wait->interrupted)
+    throw_if_failed({Errc::cancelled, "rank " + std::to_string(core_rank()) + " was interrupted in reform(), which may be called again"});
   if (wait->found.world == nullptr)
     throw_if_failed({Errc::peer_lost,
                      "the others have gone on without rank " + std::to_string(core_rank()) + ", which they did not hear any more",
@@ -51,6 +61,7 @@ Succession SharedGroup::await_succession(std::chrono::milliseconds timeout) {
 }
 
 std::shared_ptr<SharedGroup> SharedGroup::reform(const CallOptions& call, std::vector<int>& before, std::uint64_t& lineage) {
+  driver_.check();
   // The world that was being formed has the lost ranks in it.
   drop_growth();
   auto last = reform_world(call, before, lineage);
@@ -116,6 +127,7 @@ bool SharedGroup::agree(bool mine, const CallOptions& call, std::span<std::int32
   refuse_unless_whole_world("agree()");
   if (options().size == 1 && !world_->elastic()) return mine;
   refuse_unless_elastic(*world_);
+  driver_.check();
   Votes& votes = world_->votes();
   const std::unique_lock one_at_a_time(agreeing_, std::try_to_lock);
   if (!one_at_a_time) refuse("another thread is in agree(); one at a time may call it");
@@ -146,13 +158,14 @@ bool SharedGroup::agree(bool mine, const CallOptions& call, std::span<std::int32
   return votes.answer();
 }
 
-/// Runs a collective in a stream that programs cannot use. Returns false where the world has failed.
+/// Runs a collective in a stream that programs cannot use. Returns false where the world has failed, but not by this rank's interruption.
 bool SharedGroup::run_unless_failed(const CallOptions& call, Result<CollectiveTask> task) {
+  const int before = interruptions();
   try {
     run_own(call, std::move(task));
     return true;
   } catch (const Error&) {
-    if (world_has_failed()) return false;
+    if (world_has_failed() && interruptions() == before) return false;
     throw;
   }
 }
@@ -169,6 +182,7 @@ void SharedGroup::revoke() {
 }
 
 void SharedGroup::leave() {
+  driver_.check();
   drop_growth();
   if (world_->door()) world_->door()->shut();
   world_->leave();

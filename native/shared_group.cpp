@@ -3,6 +3,8 @@
 #include <string>
 #include <utility>
 
+#include "native/open_worlds.hpp"
+
 namespace ringlet::native {
 
 namespace {
@@ -28,6 +30,16 @@ Status apply(const CallOptions& call, Result<Task>& task) {
   return task.ok() ? check_call(call, task.value().timeout) : task.status();
 }
 
+/// `end` may run when the group is gone, but not the world.
+Interruption interruption_of(const WorldConfig& config, World& world) {
+  if (!config.interrupted) return {};
+  return {config.interrupted, [&world, interruptions = config.interruptions] {
+            const int rank = world.options().rank;
+            ++*interruptions;
+            world.fail({Errc::cancelled, "rank " + std::to_string(rank) + " was interrupted while it waited", rank});
+          }};
+}
+
 void finish(LoopDriver& driver, WorkState& state, const Status& status) {
   if (status.ok()) state.packing.write_back();
   state.status = status;
@@ -50,9 +62,18 @@ Status check_call(const CallOptions& call, Duration& timeout) {
 SharedGroup::SharedGroup(std::shared_ptr<NativeWorld> world) : SharedGroup(world, world->core(), world->core().group()) {}
 
 SharedGroup::SharedGroup(std::shared_ptr<NativeWorld> world, ringlet::World& core, GroupEngine& engine)
-    : world_(std::move(world)), core_(core), driver_(world_->driver()), engine_(engine) {}
+    : world_(std::move(world)),
+      core_(core),
+      driver_(world_->driver()),
+      engine_(engine),
+      interruption_(interruption_of(world_->config(), core)) {}
 
 SharedGroup::~SharedGroup() {
+  if (driver().is_inherited()) {
+    keep_for_ever(world_);
+    keep_for_ever(growth_);
+    return;
+  }
   // Left in the background, because another thread may hold the loop and wait for a rank that waits for this one.
   const auto leave = [&core = core_, &driver = driver(), &engine = engine_] {
     core.leave(engine);
@@ -87,8 +108,23 @@ void SharedGroup::run_task(const CallOptions& call, Result<Task> task, Give give
   throw_if_failed(apply(call, task));
   WorkState state;
   task.value().completion = [&driver = driver(), &state](const Status& status) { finish(driver, state, status); };
-  driver().run_until([&] { give(std::move(task).value()); }, state.done);
+  driver().run_until([&] { give(std::move(task).value()); }, state.done, interruption_);
   throw_if_failed(state.status);
+}
+
+void SharedGroup::poll_interruption() {
+  if (interruption_.is_wanted && interruption_.is_wanted()) driver().run(interruption_.end);
+}
+
+Status SharedGroup::failure_of_driver() const {
+  try {
+    driver_.check();
+  } catch (const Error& error) {
+    return error.status();
+  } catch (...) {
+    // Another exception than memory's would be told by the calls themselves.
+  }
+  return {Errc::io_error, "memory ran out, so this rank has left its group"};
 }
 
 Work SharedGroup::start(const CallOptions& call, Result<CollectiveTask> task, Packing packing) {
@@ -162,9 +198,27 @@ std::shared_ptr<SharedGroup> SharedGroup::split(const CallOptions& call, int col
     made = engine;
     finish(driver(), state, status);
   };
-  driver().run_until([&] { core_.split(engine_, call.stream.id, std::move(task)); }, state.done);
+  driver().run_until([&] { core_.split(engine_, call.stream.id, std::move(task)); }, state.done, interruption_);
   throw_if_failed(state.status);
   return made != nullptr ? std::shared_ptr<SharedGroup>(new SharedGroup(world_, core_, *made)) : nullptr;
+}
+
+std::shared_ptr<SharedGroup> SharedGroup::create(const CallOptions& call, std::vector<int> ranks, int tag) {
+  throw_if_failed(check_creation(ranks, tag, options()));
+  CreateTask task;
+  task.ranks = std::move(ranks);
+  task.tag = tag;
+  task.timeout = options().operation_timeout;
+  throw_if_failed(check_call(call, task.timeout));
+  WorkState state;
+  GroupEngine* made = nullptr;
+  task.completion = [&](const Status& status, GroupEngine* engine) {
+    made = engine;
+    finish(driver(), state, status);
+  };
+  driver().run_until([&] { core_.create(engine_, std::move(task)); }, state.done, interruption_);
+  throw_if_failed(state.status);
+  return std::make_shared<SharedGroup>(world_, core_, *made);
 }
 
 }  // namespace ringlet::native
@@ -186,13 +240,13 @@ Work::~Work() {
 
 void Work::wait() {
   if (!state_) return;
-  if (!group_->driver().wait(state_->done, std::nullopt)) group_->driver().check();
+  if (!group_->driver().wait(state_->done, std::nullopt, group_->interruption())) group_->driver().check();
   throw_if_failed(state_->status);
 }
 
 bool Work::wait_for(std::chrono::milliseconds timeout) {
   if (!state_) return true;
-  if (!group_->driver().wait(state_->done, Duration::milliseconds(timeout.count()))) {
+  if (!group_->driver().wait(state_->done, Duration::milliseconds(timeout.count()), group_->interruption())) {
     group_->driver().check();
     return false;
   }
@@ -204,8 +258,20 @@ bool Work::done() const { return !state_ || state_->done.is_set(); }
 
 Status Work::status() {
   if (!state_) return {};
-  if (!group_->driver().wait(state_->done, std::nullopt)) return {Errc::io_error, "memory ran out, so this rank has left its group"};
+  if (!group_->driver().wait(state_->done, std::nullopt, group_->interruption())) return group_->failure_of_driver();
   return state_->status;
+}
+
+void Work::on_done(std::function<void(const Status&)> function) {
+  if (!state_) {
+    native::Calls calls;
+    calls.emplace_back([function = std::move(function)] { function({}); });
+    native::start_dispatcher();
+    return native::dispatch(std::move(calls));
+  }
+  group_->driver().when_done(state_->done, [group = group_, state = state_, function = std::move(function)] {
+    function(state->done.is_set() ? state->status : group->failure_of_driver());
+  });
 }
 
 }  // namespace ringlet

@@ -72,13 +72,27 @@ class SharedGroup : public std::enable_shared_from_this<SharedGroup> {
 
   /// For reading the parts of the core's group that do not change: options and members.
   const GroupEngine& engine() const { return engine_; }
-  Agreements& agreements() { return agreements_; }
+  Agreements& agreements() {
+    driver_.check();
+    return agreements_;
+  }
 
+  /// How a caller of this group that waits is interrupted: by the end of the world.
+  const Interruption& interruption() const { return interruption_; }
+  /// How often that has happened in this world and those before it.
+  int interruptions() const { return *world_->config().interruptions; }
+  /// For callers that wait by other means: ends the world where they are to be interrupted.
+  void poll_interruption();
+  /// Why works that have not ended never will.
+  Status failure_of_driver() const;
   /// Ends the world, on all ranks, since this rank cannot go on.
   void fail_world(std::string_view why) noexcept;
 
   /// Returns null where `color` is negative.
   std::shared_ptr<SharedGroup> split(const CallOptions& call, int color, int key);
+
+  /// See Group's.
+  std::shared_ptr<SharedGroup> create(const CallOptions& call, std::vector<int> ranks, int tag);
 
   // Of an elastic world; see Group's.
   bool elastic() const { return world_->elastic(); }
@@ -161,6 +175,7 @@ class SharedGroup : public std::enable_shared_from_this<SharedGroup> {
   ringlet::World& core_;  // of this group's epoch
   LoopDriver& driver_;    // the world's
   GroupEngine& engine_;
+  const Interruption interruption_;
   SharedAgreements agreements_;
   std::mutex following_;
   std::shared_ptr<SharedGroup> next_;  // of the epoch after this one, until reform() returns the last one

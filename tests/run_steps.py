@@ -41,7 +41,7 @@ class Step:
     later: list = field(default_factory=list)  # built after the next step is, before the tests
 
 
-def steps_by_name():
+def steps_by_name(python_packages):
     sanitize = [] if LINUX else ["-DRINGLET_FUZZERS=OFF", "-DCMAKE_CXX_COMPILER=c++", "-DCMAKE_C_COMPILER=cc"]
     modules = ["--target", "ringlet", "--target", "train_text"]
     return {
@@ -52,6 +52,12 @@ def steps_by_name():
             Step("wasm", [configure("wasm"), build("wasm", *modules), ["node", "wasm/scripts/build.mjs"]], later=[build("wasm")]),
             # Beside a compiler, a browser is slower than its tests have patience for.
             Step("release", [configure("release"), build("release")], alone="^browser$"),
+            # It uses the optimised build's objects.
+            Step(
+                "python",
+                [[*GIVE_WAY, "scripts/wheel", "--no-test"]],
+                tests=["scripts/wheel", "--test", *(word for package in python_packages for word in ("--with", package))],
+            ),
             Step("asan-ubsan", [configure("asan-ubsan", *sanitize), build("asan-ubsan")]),
             Step("tsan", [configure("tsan"), build("tsan")]),
             Step("mac", [[*GIVE_WAY, "scripts/cross-mac"]], tests=None),
@@ -73,6 +79,7 @@ class Run:
         self.rows = []  # (text, seconds, seconds of work, exit code)
         self.failures = []
         self.passed = self.failed = self.skipped = 0
+        self.remarks = []  # what tests that are not ctest's say of themselves
 
     def say(self, name, text):
         with self.lock:
@@ -131,7 +138,8 @@ class Run:
         if step.tests is None:
             return
         if step.tests != "ctest":
-            self.command(step.name, "test", step.tests, ROOT / "build" / f"{step.name}.test.log", lambda line: True)
+            _, output = self.command(step.name, "test", step.tests, ROOT / "build" / f"{step.name}.test.log", lambda line: True)
+            self.count_pytest(output)
             return
         words = [
             "ctest",
@@ -155,11 +163,22 @@ class Run:
             self.skipped += skipped
             self.passed += total - failed - skipped
 
+    def count_pytest(self, output):
+        """Adds what pytest's last lines count, and keeps the lines that say what was there to be tested."""
+        with self.lock:
+            for counts in re.findall(r"^(?:\d+ \w+,? ?)+ in [\d.]+s", output, re.MULTILINE):
+                for number, outcome in re.findall(r"(\d+) (passed|failed|errors?|skipped)", counts):
+                    name = "failed" if outcome.startswith("error") else outcome
+                    setattr(self, name, getattr(self, name) + int(number))
+            self.remarks += re.findall(r"^wheel: (ringlet .* with Python .*)$", output, re.MULTILINE)
+
     def report(self, began):
         print(f"\n{'':24}seconds  of work")
         for text, seconds, work, code in self.rows:
             print(f"{text:24}{seconds:7.0f}{work:9.0f}{'' if code == 0 else '  failed'}")
         print(f"{'in all':24}{time.time() - began:7.0f}{sum(row[2] for row in self.rows):9.0f}\n")
+        for remark in self.remarks:
+            print(f"test: {remark}")
         for failure in self.failures:
             print(f"test: failed: {failure}")
         # A build that failed counts, too, so that a run without its tests does not look like one that passed.
@@ -170,9 +189,10 @@ class Run:
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--began", type=float, default=time.time(), help="when setting up began, in seconds since 1970")
+    parser.add_argument("--with", dest="python_packages", action="append", default=[], help="a package that the step python is tested with")
     parser.add_argument("steps", help="names, by commas")
     arguments, ctest_options = parser.parse_known_args()
-    known = steps_by_name()
+    known = steps_by_name(arguments.python_packages)
     unknown = [name for name in arguments.steps.split(",") if name not in known]
     if unknown:
         print(f"test: '{unknown[0]}' is no step; the steps are {', '.join(known)}", file=sys.stderr)

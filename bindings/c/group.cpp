@@ -23,7 +23,16 @@ constexpr ringlet_init_options kInitDefaults{.struct_size = sizeof(ringlet_init_
                                              .heartbeat_timeout_ms = 0,
                                              .elastic = -1,
                                              .join = nullptr,
-                                             .door = nullptr};
+                                             .door = nullptr,
+                                             .token = nullptr,
+                                             .listen = nullptr,
+                                             .advertise = nullptr,
+                                             .interfaces = nullptr,
+                                             .encrypt = -1,
+                                             .guests = -1,
+                                             .listen_fd = -1,
+                                             .interrupted = nullptr,
+                                             .interrupted_context = nullptr};
 
 ringlet::InitOptions init_options_of(const ringlet_init_options& given) {
   ringlet::InitOptions options;
@@ -39,6 +48,15 @@ ringlet::InitOptions init_options_of(const ringlet_init_options& given) {
   if (given.elastic != -1) options.elastic = given.elastic != 0;
   if (given.join != nullptr) options.join = given.join;
   if (given.door != nullptr) options.door = given.door;
+  if (given.token != nullptr) options.token = given.token;
+  if (given.listen != nullptr) options.listen = given.listen;
+  if (given.advertise != nullptr) options.advertise = given.advertise;
+  if (given.interfaces != nullptr) options.interfaces = given.interfaces;
+  if (given.encrypt != -1) options.encrypt = given.encrypt != 0;
+  if (given.guests != -1) options.guests = given.guests;
+  if (given.listen_fd != -1) options.listen_fd = given.listen_fd;
+  if (given.interrupted != nullptr)
+    options.interrupted = [ask = given.interrupted, context = given.interrupted_context] { return ask(context) != 0; };
   return options;
 }
 
@@ -85,6 +103,13 @@ int32_t ringlet_group_split(ringlet_group* group, int32_t color, int32_t key, co
     *required(part, "part") = nullptr;
     auto split = value_of(group, "group").split(color, key, call_options(options));
     if (split) give(part, "part", [&] { return std::move(*split); });
+  });
+}
+
+int32_t ringlet_group_create(ringlet_group* group, const int32_t* ranks, size_t count, int32_t tag, const ringlet_call_options* options,
+                             ringlet_group** part) {
+  return guarded(__func__, [&] {
+    give(part, "part", [&] { return value_of(group, "group").create(array_of(ranks, count, "ranks"), tag, call_options(options)); });
   });
 }
 
@@ -143,6 +168,8 @@ int32_t ringlet_group_algorithm(const ringlet_group* group, const char* operatio
   });
 }
 
+void ringlet_leave_all(void) { ringlet::leave_all(); }
+
 int32_t ringlet_work_wait(ringlet_work* work) {
   return guarded(__func__, [&] { value_of(work, "work").wait(); });
 }
@@ -162,6 +189,15 @@ int32_t ringlet_work_wait_for(ringlet_work* work, int64_t timeout_ms, int32_t* d
 
 int32_t ringlet_work_done(const ringlet_work* work, int32_t* done) {
   return guarded(__func__, [&] { *required(done, "done") = value_of(work, "work").done() ? 1 : 0; });
+}
+
+int32_t ringlet_work_on_done(ringlet_work* work, ringlet_done_function function, void* context) {
+  return guarded(__func__, [&] {
+    required(function, "function");
+    value_of(work, "work").on_done([function, context](const ringlet::Status& status) {
+      function(context, guarded("ringlet_work_on_done", [&] { throw_if_failed(status); }));
+    });
+  });
 }
 
 void ringlet_work_free(ringlet_work* work) { delete work; }

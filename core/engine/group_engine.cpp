@@ -73,7 +73,8 @@ PayloadSink* GroupEngine::on_frame(int world_rank, const FrameHeader& header) {
     tell_departure(peer);
     return nullptr;
   }
-  if (header.stream > kOwnStream) {
+  const bool is_message = header.kind != FrameKind::call && header.kind != FrameKind::data;
+  if (header.stream > kOwnStream && (!is_message || header.stream >= kFirstCreationStream + kCreationTags)) {
     context_.fail_for(peer, "a frame of stream " + std::to_string(header.stream) + members().suffix() + ", which does not exist");
     return nullptr;
   }

@@ -17,6 +17,9 @@ class GroupEngine {
  public:
   static constexpr std::uint16_t kMaxStreams = 1024;
   static constexpr std::uint16_t kOwnStream = kMaxStreams;  // Ringlet's own
+  /// The messages by which members form groups have a stream for each tag.
+  static constexpr std::uint16_t kFirstCreationStream = kOwnStream + 1;
+  static constexpr std::uint16_t kCreationTags = 1024;
 
   /// `rank` is this rank's number in the group.
   GroupEngine(GroupHost& host, Membership members, int rank);

@@ -35,8 +35,8 @@ class PeerMessages::RecordSink final : public GatheringSink {
   FrameHeader header_{};
 };
 
-PeerMessages::PeerMessages(GroupContext& group, std::uint16_t stream, int peer)
-    : group_(group), stream_(stream), peer_(peer), record_(std::make_unique<RecordSink>(*this)) {}
+PeerMessages::PeerMessages(GroupContext& group, std::uint16_t stream, int peer, std::function<void()> on_offered)
+    : group_(group), stream_(stream), peer_(peer), on_offered_(std::move(on_offered)), record_(std::make_unique<RecordSink>(*this)) {}
 
 PeerMessages::~PeerMessages() = default;
 
@@ -129,7 +129,7 @@ void PeerMessages::on_offer(const FrameHeader& header, const MessageShape& shape
   const EarlyCost cost{eager ? shape.bytes() : 0, EarlyCost::kRecordBytes};
   if (!session().keep_early(cost)) return group_.fail_for(peer_, "more of messages than allowed before they are received");
   early_[sequence] = std::make_unique<EarlyMessage>(*this, sequence, shape, eager, cost);
-  if (posted != incoming_.end()) match(sequence);
+  posted != incoming_.end() ? match(sequence) : on_offered_();
 }
 
 void PeerMessages::match(std::uint64_t sequence) {

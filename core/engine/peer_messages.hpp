@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -19,13 +20,16 @@ namespace ringlet {
 /// posted. A refused message ends as `mismatch` on both sides, and the group goes on.
 class PeerMessages {
  public:
-  PeerMessages(GroupContext& group, std::uint16_t stream, int peer);
+  /// `on_offered` is called when a message has come that no receive waits for.
+  PeerMessages(GroupContext& group, std::uint16_t stream, int peer, std::function<void()> on_offered);
   ~PeerMessages();
   PeerMessages(const PeerMessages&) = delete;
   PeerMessages& operator=(const PeerMessages&) = delete;
 
   void send(MessageTask task);
   void receive(MessageTask task);
+  /// Whether the message that the next receive would take has come.
+  bool offers_next() const { return early_.count(next_in_) != 0; }
 
   // Called for frames of the peer. A null sink means that the world has failed.
   PayloadSink* on_frame(const FrameHeader& header);
@@ -76,6 +80,7 @@ class PeerMessages {
   GroupContext& group_;
   const std::uint16_t stream_;
   const int peer_;
+  const std::function<void()> on_offered_;
   std::uint64_t next_out_ = 0, next_in_ = 0;
   std::map<std::uint64_t, std::unique_ptr<OutgoingMessage>> outgoing_;
   std::map<std::uint64_t, std::unique_ptr<IncomingMessage>> incoming_;  // posted, not done

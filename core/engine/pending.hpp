@@ -15,10 +15,13 @@ struct Pending {
   std::uint16_t stream = 0;
   std::uint64_t sequence = 0;
   Instant started{};
-  int peer = -1;          // of a message: the rank in the group that it goes to or comes from; -1: an operation of the stream
+  /// Of a message: the rank in the group that it goes to or comes from, or kAnyPeer.
+  int peer = kNoPeer;
   bool outgoing = false;  // of a message
 
-  bool is_message() const { return peer >= 0; }
+  static constexpr int kNoPeer = -1;   // it is an operation of the stream
+  static constexpr int kAnyPeer = -2;  // the message may come from any rank
+  bool is_message() const { return peer != kNoPeer; }
   friend bool operator==(const Pending&, const Pending&) = default;
 };
 

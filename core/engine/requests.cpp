@@ -136,4 +136,11 @@ Result<MessageTask> make_receive(TensorView values, int source, const WorldOptio
   return MessageTask{source, {values.dtype(), values.shape()}, {}, {values.data(), values.bytes()}, options.operation_timeout, {}};
 }
 
+Result<MessageTask> make_receive_any(TensorView values, int& source, const WorldOptions& options) {
+  if (Status status = check_view("recv_any", "values", values); !status.ok()) return status;
+  if (options.size == 1) return invalid("recv_any: there is no other rank in a group of one");
+  const MessageShape shape{values.dtype(), values.shape()};
+  return MessageTask{kAnySource, shape, {}, {values.data(), values.bytes()}, options.operation_timeout, {}, &source};
+}
+
 }  // namespace ringlet

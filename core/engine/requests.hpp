@@ -62,5 +62,7 @@ Result<CollectiveTask> make_collective(CollectiveForm form, const CollectiveArgu
 
 Result<MessageTask> make_send(ConstTensorView values, int destination, const WorldOptions& options);
 Result<MessageTask> make_receive(TensorView values, int source, const WorldOptions& options);
+/// From any rank; `source` gets which it was.
+Result<MessageTask> make_receive_any(TensorView values, int& source, const WorldOptions& options);
 
 }  // namespace ringlet

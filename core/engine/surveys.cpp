@@ -33,7 +33,9 @@ Surveys::Id Surveys::ask_members(const Pending& pending, Done done) {
   std::map<int, wire::StateQuestion> questions;
   for (int rank = 0; rank < group.members().size(); ++rank) {
     // A member that has left is not needed for the operation any more; otherwise the world would have failed.
-    if (rank == group.options().rank || group.has_left(rank) || (pending.is_message() && rank != pending.peer)) continue;
+    if (rank == group.options().rank || group.has_left(rank) ||
+        (pending.is_message() && pending.peer != Pending::kAnyPeer && rank != pending.peer))
+      continue;
     questions[group.members().world_rank(rank)] = {0, !pending.is_message(), group.members().group_id(rank), pending.stream};
   }
   return start(questions, std::move(done));

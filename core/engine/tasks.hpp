@@ -22,6 +22,9 @@ struct CollectiveTask {
   Completion completion;
 };
 
+/// In place of a peer: a receive takes the next message of whichever rank has sent one.
+inline constexpr int kAnySource = -1;
+
 /// One message as its caller gave it.
 struct MessageTask {
   int peer = 0;
@@ -30,6 +33,7 @@ struct MessageTask {
   Bytes destination;  // of a receive
   Duration timeout;
   Completion completion;
+  int* sender = nullptr;  // of a receive from any rank: gets the sender's rank before the completion runs
 };
 
 }  // namespace ringlet

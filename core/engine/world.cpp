@@ -125,6 +125,8 @@ void World::split(GroupEngine& parent, std::uint16_t stream, SplitTask task) {
   split_group(groups_, *this, parent, stream, std::move(task));
 }
 
+void World::create(GroupEngine& parent, CreateTask task) { create_group(groups_, *this, parent, std::move(task)); }
+
 void World::leave(GroupEngine& group) {
   deadlines_.forget(group);
   delays_.forget(group);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/alive_guard.hpp"
+#include "core/engine/create_group.hpp"
 #include "core/engine/deadline_watch.hpp"
 #include "core/engine/delay_watch.hpp"
 #include "core/engine/group_table.hpp"
@@ -97,6 +98,8 @@ class World final : private SessionOwner, private GroupHost {
   GroupEngine& group() { return *group_; }
   /// Forms groups out of `parent` (split.hpp).
   void split(GroupEngine& parent, std::uint16_t stream, SplitTask task);
+  /// Forms a group of some ranks of `parent` (create_group.hpp).
+  void create(GroupEngine& parent, CreateTask task);
   /// Leaves a group, in which no operation may be pending, and destroys it. The world goes on, even without the group of all ranks.
   void leave(GroupEngine& group);
 

@@ -27,7 +27,8 @@ class LinkUser {
   virtual void received(std::size_t bytes) = 0;
   /// The peer has ended its direction properly: nothing more will be received. Sending may go on. Called at most once.
   virtual void receive_ended() = 0;
-  /// The link has broken (a reset, an I/O error). Called at most once, and nothing is called after it.
+  /// The link has broken (a reset, an I/O error). Called at most once, and nothing is called after it. `status` outlives the call, also
+  /// where the user destroys the link in it.
   virtual void link_failed(const Status& status) = 0;
 
  protected:

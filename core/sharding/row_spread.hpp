@@ -59,9 +59,23 @@ enum class RowSource : std::uint8_t {
   first,  // they may differ: the first holder's count, or if it has gone the second one's
 };
 
-/// The moves from one spread to the next of the tensors of `full`, in the same order on all ranks. `now[r]` is the number in `after` of the
-/// rank that is r in `before`, or -1 where that one has gone. Nothing, and `lost` says which rows, where all their holders have gone.
-std::optional<std::vector<RowMove>> plan_row_moves(const Tree& full, const RowSpread& before, std::span<const int> now,
-                                                   const RowSpread& after, RowSource preferred, std::string& lost);
+/// The moves from one spread to the next of the tensors of `full`, in the same order on all ranks. `missing` are the moves in `before` that
+/// have not been made: second holders have not got these rows. `now[r]` is the number in `after` of the rank that is r in `before`, or -1
+/// where that one has gone. Nothing, and `lost` says which rows, where all their holders have gone.
+std::optional<std::vector<RowMove>> plan_row_moves(const Tree& full, const RowSpread& before, std::span<const RowMove> missing,
+                                                   std::span<const int> now, const RowSpread& after, RowSource preferred,
+                                                   std::string& lost);
+
+/// Takes from `waiting`, in its order, moves by which no rank sends or receives more than `bytes`; one row always, so that an end comes.
+/// `row_bytes` are those of one row of each tensor.
+std::vector<RowMove> take_row_moves(std::vector<RowMove>& waiting, std::span<const std::size_t> row_bytes, int ranks, std::size_t bytes);
+
+/// Some rows of a shard.
+struct ShardRows {
+  RowRange rows;
+  bool at_second;  // whether the second holder has them
+};
+/// Divides rows of a shard by whether its second holder has them. `missing` are moves to second holders that have not been made.
+std::vector<ShardRows> divide_rows(std::span<const RowMove> missing, std::size_t tensor, int second, RowRange rows);
 
 }  // namespace ringlet

@@ -27,6 +27,8 @@ struct ElasticFsdpOptions {
   int copies = 2;
   /// This rank's share of the rows, in proportion to its memory, for instance. Finite and not negative; a rank of weight 0 holds none.
   double shard_weight = 1;
+  /// How many bytes of rows a rank sends, or receives, in one step for second holders that are missing after a loss. Positive.
+  std::int64_t rebuild_size = 32 << 20;
   /// Bytes of gradients, or of parameters, that one collective moves. If it is <= 0, each tensor is moved by itself.
   std::int64_t communication_size = 32 << 20;
   /// If set, gradients are scaled so that their global norm is at most this. Not negative.
@@ -38,21 +40,25 @@ struct ElasticFsdpOptions {
 
 /// Sharded state that outlives the ranks that hold it: an ElasticFsdp or an ElasticFullyShard. Each row of the optimizer's state has two
 /// holders, on different machines where there are several, and both compute its update. So when a rank dies, at whatever moment, no step is
-/// lost. The rows are then spread anew over the ranks that are left, and have two holders again.
+/// lost. The rows are then spread anew over the ranks that are left, while these train on: the next step is computed at once, and before it
+/// ends each row is at its new first holder. The second holders get theirs within the next steps, in slices. Until a row is there a second
+/// time, the loss of its holder means the newest checkpoint.
 ///
 /// An ElasticTrainer that is given such an object drives it. In a loop of the program's own each world begins with enter(), and a step is:
-/// average the gradients, vote (Group::agree()), update(), gather(). docs/elastic.md has both.
+/// average the gradients, vote (Group::agree()), update(), gather(). There rows move while gradients are averaged; with an ElasticTrainer
+/// they move from the beginning of the step. docs/elastic.md has both.
 ///
 /// Beside its own rows a rank holds as many of another one: with P parameters, n ranks, and AdamW in f32 8P/n bytes more of state, and 4P/n
-/// of averaged gradients. While rows are spread anew it has both the old and the new ones. Only one thread may use it at a time.
+/// of averaged gradients. After a change of the ranks it has both the old and the new ones, from enter() until update(). Only one thread
+/// may use it at a time.
 class ElasticShards {
  public:
   ElasticShards(const ElasticShards&) = delete;
   ElasticShards& operator=(const ElasticShards&) = delete;
 
-  /// Begins in a world: the first one, one that lacks ranks, or one with new ranks. Collective. Rows move to their holders of this world,
-  /// and ranks without the last step's parameters get them. If a rank is lost meanwhile it throws `PeerLost`, and is to be called again in
-  /// the next world.
+  /// Begins in a world: the first one, one that lacks ranks, or one with new ranks. Collective. Ranks without the last step's parameters
+  /// get them, and in the first world and after loaded() all rows move to their holders; in others they move later. If a rank is lost
+  /// meanwhile it throws `PeerLost`, and is to be called again in the next world.
   ///
   /// Returns an empty text, or which rows are lost with all their holders, the same on all ranks. Then load_checkpoint() is to fill what
   /// add_to() adds, and loaded() follows. Throws `MismatchError` where the ranks' parameters, optimizers or options differ.
@@ -65,9 +71,9 @@ class ElasticShards {
   void gather();
 
   /// Adds the parameters, and the optimizer's state for the rows that this rank is the first to hold, as "<parameters>.<name>" and
-  /// "<optimizer>.<name>.<slot>", to be saved or loaded in this world.
+  /// "<optimizer>.<name>.<slot>", to be saved or loaded in this world. To be called on all ranks: it waits for rows that move.
   void add_to(Checkpoint& checkpoint, std::string_view parameters = "parameters", std::string_view optimizer = "optimizer") const;
-  /// After load_checkpoint(): sets the optimizer's step, and fills the second holders. Collective.
+  /// After load_checkpoint(): sets the optimizer's step, and fills the second holders, at once. Collective.
   void loaded(std::uint64_t step);
   /// Says that this rank's rows are not valid any more: the others went on without it. The next enter() brings it theirs.
   void forget() noexcept;
@@ -76,6 +82,9 @@ class ElasticShards {
   std::uint64_t step() const noexcept;
   /// The layout of the rows over the ranks of this world.
   ShardLayout layout() const;
+  /// The bytes of rows, of all ranks, that only one rank has since a loss: the second holders get them within the next steps. 0 with one
+  /// copy.
+  std::size_t bytes_to_rebuild() const;
   /// The bytes of the optimizer's state that this rank holds, as first and as second holder.
   std::size_t state_bytes() const noexcept;
 
@@ -117,6 +126,7 @@ class ElasticFsdp final : public ElasticShards {
 struct ElasticFullyShardOptions {
   int copies = 2;                        ///< as ElasticFsdpOptions::copies, of parameters and state
   double shard_weight = 1;               ///< as ElasticFsdpOptions::shard_weight
+  std::int64_t rebuild_size = 32 << 20;  ///< as ElasticFsdpOptions::rebuild_size
   std::optional<DType> compute_dtype{};  ///< as FullyShardOptions::compute_dtype
   std::optional<DType> reduce_dtype{};   ///< as FullyShardOptions::reduce_dtype
   std::optional<double> max_norm{};      ///< as ElasticFsdpOptions::max_norm

@@ -5,8 +5,8 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <ringlet/delay.hpp>
 #include <ringlet/error.hpp>
+#include <ringlet/init_options.hpp>
 #include <ringlet/stream.hpp>
 #include <ringlet/tensor.hpp>
 #include <span>
@@ -53,6 +53,10 @@ class [[nodiscard]] Work {
   bool done() const;
   /// Waits until the operation has ended and returns its status; throws nothing.
   Status status();
+  /// Calls `function` once, with the operation's status, when the operation has ended, or soon if it has already; also if this work is gone
+  /// by then. It runs on a thread that this process has for such calls alone, one after the other, and may use this library there, but may
+  /// not throw; while it blocks, others wait. May be called several times.
+  void on_done(std::function<void(const Status&)> function);
 
  private:
   std::shared_ptr<native::SharedGroup> group_;
@@ -107,6 +111,12 @@ class Group {
   /// `options.stream`; the timeout holds for each of its two rounds. A rank may be in 65,536 groups at a time, and a group counts until all
   /// its ranks have left it. Beyond that all ranks get `InvalidArgument`, and this group stays usable.
   std::optional<Group> split(int color, int key = -1, const CallOptions& options = {}) const;
+
+  /// Forms a group of these ranks of this group, in this order. They alone call it, all with the same ranks and tag; the others take no
+  /// part and need not know. Calls with the same tag that have members in common come in the same order on all of them; those with
+  /// different tags, 0 to 1023, may overlap. The timeout holds for each of its two rounds. Members whose ranks differ get `MismatchError`,
+  /// and this group stays usable.
+  Group create(std::span<const int> ranks, int tag = 0, const CallOptions& options = {}) const;
 
   /// Reduces `values` over all ranks, in place; every rank gets the same bits. Dtype and element count are the same on all ranks.
   ///@{
@@ -229,6 +239,13 @@ class Group {
   void recv(TensorView values, int source, const CallOptions& options = {});
   [[nodiscard]] Work recv_async(TensorView values, int source, const CallOptions& options = {});
   ///@}
+  /// Receives from whichever rank has sent a message of the stream that no recv() from that rank waits for, and returns that rank; where
+  /// several have, they take turns. A recv() from a rank goes before, also if it was called later. Where the dtype or shape differs from
+  /// that message, this call and its sender get `MismatchError`. `source` is written before the work is done, and borrowed as `values` is.
+  ///@{
+  int recv_any(TensorView values, const CallOptions& options = {});
+  [[nodiscard]] Work recv_any_async(TensorView values, int& source, const CallOptions& options = {});
+  ///@}
   /// Receives into a new tensor of the dtype and shape of `like`, whose elements are ignored.
   [[nodiscard]] Tensor recv_like(ConstTensorView like, int source, const CallOptions& options = {});
 
@@ -293,65 +310,6 @@ struct Reformed {
   std::uint64_t lineage = 0;  ///< differs where a world was cut in two that both went on
 };
 
-/// What ranks of an elastic group do that cannot know whether the others go on without them, because the network between them is cut.
-enum class OnSplit : std::uint8_t {
-  wait = 0,  ///< wait until a majority is there, or the others are known to have ended
-  fork = 1,  ///< after ten seconds each part goes on, with a lineage of its own
-};
-
-/// Options for forming or joining a group. Options that are unset come from the environment variable that is named with each.
-struct InitOptions {
-  /// If nothing is configured, strict throws an error that says what is missing; otherwise init() makes a group of one.
-  bool strict = false;
-  /// The backend: "any" or "tcp".
-  std::string backend = "any";
-  std::optional<int> rank{};                 ///< RINGLET_RANK, then MLX_RANK
-  std::optional<int> world_size{};           ///< RINGLET_WORLD_SIZE
-  std::optional<std::string> coordinator{};  ///< RINGLET_COORDINATOR: host:port or [v6]:port, where rank 0 listens
-  std::optional<std::string> hostfile{};     ///< RINGLET_HOSTFILE, then MLX_HOSTFILE: a JSON list of each rank's list of addresses
-  /// RINGLET_LISTEN: where this rank listens, host or host:port. Default: all usable interfaces, or loopback if the coordinator is there.
-  std::optional<std::string> listen{};
-  /// RINGLET_ADVERTISE: the addresses that other ranks are told, host or host:port, separated by commas, if they are not this machine's own
-  /// (NAT, containers).
-  std::optional<std::string> advertise{};
-  /// RINGLET_INTERFACES: "eth0,eth1" for these alone, "!wlan0" for all usable ones but this. Default: all but bridges of containers etc.
-  std::optional<std::string> interfaces{};
-  /// RINGLET_GUESTS, default 0: how many ranks are browsers, which join through rank 0. They have the highest ranks.
-  std::optional<int> guests{};
-  /// RINGLET_TOKEN, then the file RINGLET_TOKEN_FILE: a secret of at least 16 characters that each rank must prove to know. `ringlet token`
-  /// makes one. Without it ranks listen on this machine only.
-  std::optional<std::string> token{};
-  /// RINGLET_ENCRYPT (on, off; default: on if there is a token): whether traffic between ranks is encrypted. The same on all ranks. Without
-  /// a token it protects against eavesdroppers, but not against a man in the middle.
-  std::optional<bool> encrypt{};
-  /// RINGLET_PEER_MEMORY (on, off): whether ranks of one machine may read each other's memory, if the system permits it. It is faster.
-  std::optional<bool> peer_memory{};
-  /// RINGLET_STATUS (on, off): whether `ringlet status` of the same user may ask this rank what all ranks do. It asks at a socket in a
-  /// directory that only the user may enter.
-  std::optional<bool> status{};
-  /// RINGLET_CONNECT_TIMEOUT_MS, default 60 s, with guests 10 min: the time in which all ranks must have met.
-  std::optional<std::chrono::milliseconds> connect_timeout{};
-  std::optional<std::chrono::milliseconds> operation_timeout{};  ///< RINGLET_TIMEOUT_MS, default 10 min: of an operation, from its start
-  /// RINGLET_WARN_MS, default 10 s, 0 for never: the time after which an operation that is still running is warned of, with the ranks that
-  /// it waits for. The warning is repeated after twice the time, and so on.
-  std::optional<std::chrono::milliseconds> warn_after{};
-  /// RINGLET_ELASTIC (on, off; default: off): whether the group survives the loss of ranks (Group::reform()). The same on all ranks. Guests
-  /// then come and go (Group::admit()); with `guests` init() waits until so many have come first.
-  std::optional<bool> elastic{};
-  std::optional<OnSplit> on_split{};  ///< RINGLET_ON_SPLIT (wait, fork; default: fork)
-  /// RINGLET_JOIN: host:port,... of doors (Group::door()) of an elastic group that runs. init() knocks at one after the other until the
-  /// group admits this process (Group::admit()), at most for the connect timeout. The group says which rank this process gets, so the
-  /// variables that say who is who are not used.
-  std::optional<std::string> join{};
-  /// RINGLET_DOOR: where processes knock that want to join, host or host:port, of an elastic group. Default: where this rank listens for
-  /// the others, or for a group of one where it may listen, at a port of its own.
-  std::optional<std::string> door{};
-  /// The function that gets the warnings. If unset, they are printed to stderr.
-  DelayHandler on_delay{};
-  /// RINGLET_HEARTBEAT_TIMEOUT_MS, default 10 s, 4 s if elastic: silence after which a peer is lost
-  std::optional<std::chrono::milliseconds> heartbeat_timeout{};
-};
-
 /// Whether the named backend can be used here; false for unknown names.
 bool is_available(std::string_view backend = "any") noexcept;
 
@@ -359,5 +317,10 @@ bool is_available(std::string_view backend = "any") noexcept;
 /// configuration always throws `InvalidArgument`, naming what is missing. Throws `Timeout`, `PeerLost` or `ProtocolError` if the meeting
 /// fails.
 Group init(const InitOptions& options = {});
+
+/// Leaves all groups of other ranks that this process has, as Group::leave() does, and waits a moment for the others to read that. Happens
+/// by itself when the process ends by exit() or returns from main(), so that a rank that is ready first is no loss for the others; for
+/// languages in which `InitOptions` hold functions that may not be called any more then.
+void leave_all() noexcept;
 
 }  // namespace ringlet

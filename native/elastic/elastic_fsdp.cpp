@@ -22,7 +22,8 @@ struct ElasticFsdp::Full final : State {
   };
 
   Full(Group world, const Tree& p, MakeOptimizer make, const ElasticFsdpOptions& o)
-      : State(std::move(world), std::move(make), {.copies = o.copies, .weight = o.shard_weight, .stream = o.stream}, o.max_norm),
+      : State(std::move(world), std::move(make),
+              {.copies = o.copies, .weight = o.shard_weight, .rebuild_size = o.rebuild_size, .stream = o.stream}, o.max_norm),
         parameters(p),
         options(o) {
     throw_if_failed(check_real_dtype("reduce_dtype", o.reduce_dtype));
@@ -61,8 +62,9 @@ std::optional<double> ElasticFsdp::Full::average(const Tree& gradients, double f
   return clip();
 }
 
-/// Whether every rank is the second holder of the one before it.
+/// Whether every rank has the updated rows of the one before it, whose second holder it is.
 bool ElasticFsdp::Full::has_rows_of_rank_before() const {
+  if (!rows.are_twofold()) return false;
   const RowSpread& spread = rows.spread();
   for (int rank = 0; rank < spread.ranks(); ++rank)
     if (spread.holder(rank, 1) != (rank + 1) % spread.ranks()) return false;

@@ -14,7 +14,8 @@ namespace ringlet {
 
 struct ElasticFullyShard::Modules final : State {
   Modules(Group world, MakeOptimizer make, const ElasticFullyShardOptions& o)
-      : State(std::move(world), std::move(make), {.copies = o.copies, .weight = o.shard_weight, .stream = o.stream}, o.max_norm),
+      : State(std::move(world), std::move(make),
+              {.copies = o.copies, .weight = o.shard_weight, .rebuild_size = o.rebuild_size, .stream = o.stream}, o.max_norm),
         options(o) {
     throw_if_failed(check_real_dtype("compute_dtype", o.compute_dtype));
     throw_if_failed(check_real_dtype("reduce_dtype", o.reduce_dtype));

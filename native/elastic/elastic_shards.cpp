@@ -23,6 +23,7 @@ std::string ElasticShards::State::enter(Group world) {
 
 void ElasticShards::State::add_to(Checkpoint& checkpoint, std::string_view parameters, std::string_view optimizer) {
   if (!has_begun) refuse("ElasticShards::add_to() before enter()");
+  rows.finish_moves();
   add_parameters(checkpoint, parameters);
   checkpoint.add_slots(optimizer, rows.parts().front().optimizer->state(), rows.layout());
 }
@@ -55,6 +56,7 @@ void ElasticShards::loaded(std::uint64_t step) { state_->loaded(step); }
 void ElasticShards::forget() noexcept { state_->rows.forget(); }
 std::uint64_t ElasticShards::step() const noexcept { return state_->rows.step(); }
 ShardLayout ElasticShards::layout() const { return state_->rows.layout(); }
+std::size_t ElasticShards::bytes_to_rebuild() const { return state_->rows.bytes_to_rebuild(); }
 std::size_t ElasticShards::state_bytes() const noexcept { return state_->rows.state_bytes(); }
 
 }  // namespace ringlet

@@ -84,6 +84,7 @@ struct ElasticTrainer::State {
   ElasticShards::State* const shards;  // null: all state is whole
   const ElasticTrainerOptions options;
   std::uint64_t step = 0;
+  int interruptions = 0;     // before run()
   std::uint64_t saved = 0;   // the step of the newest checkpoint that all ranks know of, or at which the training began
   bool is_settled = false;   // once all ranks had the same state
   bool lacks;                // this rank's state is not whole
@@ -204,8 +205,10 @@ void ElasticTrainer::State::attempt(ElasticTrainer& trainer, const TrainingPlan&
   try {
     if (!averages) averages = std::make_unique<Averages>(world, options.average);
     throw_if_failed(averages->averager.set_weight(static_cast<double>(samples.count()), static_cast<double>(plan.batch)));
-    if (shards != nullptr)
+    if (shards != nullptr) {
+      shards->rows.start_moves();
       shards->share = static_cast<double>(samples.count()) * static_cast<double>(world.size()) / static_cast<double>(plan.batch);
+    }
     Step attempted(trainer, world, step, samples.begin, samples.count());
     step_function(attempted);
     if (!attempted.is_committed_) refuse("the step function has returned without a call of Step::commit()");
@@ -257,6 +260,7 @@ void ElasticTrainer::State::grow() {
 void ElasticTrainer::State::enter_next() {
   const auto begin = std::chrono::steady_clock::now();
   averages.reset();
+  if (shards != nullptr) shards->rows.finish_moves();
   auto next = shared().finish_growth(call());
   if (!next) return;
   const int before = world.size();
@@ -275,7 +279,8 @@ void ElasticTrainer::State::enter_next() {
 
 bool ElasticTrainer::State::goes_on_after(const Error& error) const {
   const bool may_go_on = is_a_loss(error.status()) || error.status().code() == Errc::mismatch;
-  return shared().elastic() && !is_applying && may_go_on && is_a_loss(shared().world_failure());
+  return shared().elastic() && shared().interruptions() == interruptions && !is_applying && may_go_on &&
+         is_a_loss(shared().world_failure());
 }
 
 /// A guest that does not train what the others train is as good as lost: all native ranks have this error, and go on without it.
@@ -327,6 +332,7 @@ void ElasticTrainer::run(const TrainingPlan& plan, const std::function<void(Step
   if (plan.batch == 0) refuse("the plan's batch is 0; a step needs at least one sample");
   if (!step) refuse("the step function is empty");
   State& state = *state_;
+  state.interruptions = state.shared().interruptions();
   if (std::exchange(state.is_applying, false)) state.lose_state();
   while (true) {
     try {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <ringlet/group.hpp>
 #include <ringlet/optimizers.hpp>
 #include <ringlet/sharding.hpp>
@@ -12,28 +13,22 @@
 #include <vector>
 
 #include "core/sharding/row_spread.hpp"
-#include "native/checkpoint/exchange.hpp"
+#include "native/elastic/row_tensors.hpp"
+#include "native/elastic/row_transfers.hpp"
 
 namespace ringlet::native {
 
 struct HeldRowsOptions {
   int copies = 2;
   double weight = 1;
+  std::int64_t rebuild_size = 32 << 20;
   Stream stream{};
 };
 
-/// One shard that this rank holds.
-struct HeldPart {
-  int shard = -1;  // -1: none
-  Tree parameters;
-  Tree gradients;  // averaged; they have memory once make_gradients() was called
-  std::unique_ptr<Optimizer> optimizer;
-  std::vector<Tensor> memory;  // of the parameters, where these are not views of full tensors
-  Tensor gradient_memory;
-};
-
 /// The rows of parameters and of an optimizer's state that this rank holds: its own shard, and the one whose second holder it is. They
-/// move from world to world, and change in place of the old ones only when all ranks have theirs.
+/// move from world to world: while a step is computed the first holders' come, and with the ranks' agreement on that step all take the new
+/// ones in place of the old ones. Those of the second holders come in slices, each during a step: what has come by the end of a step is
+/// updated in it. So all ranks know alike which rows are missing.
 class HeldRows {
  public:
   using Make = std::function<std::unique_ptr<Optimizer>()>;
@@ -48,15 +43,20 @@ class HeldRows {
   void copy_rows(const Tree& full);
   ///@}
 
-  /// See ElasticFsdp::enter(). Where parameters are views of full tensors it brings the rows to their holders only if some rank lacks them;
-  /// `are_whole()` then is false.
+  /// See ElasticShards::enter(). Where parameters are views of full tensors it brings the rows to their holders only if some rank lacks
+  /// them; `are_whole()` then is false.
   std::string enter(Group world);
   void loaded(std::uint64_t step);
-  void forget() { generation_ = -1; }
+  void forget() { held_.generation = -1; }
 
+  /// Begins in the background what is to be moved during this step, unless it has begun. To be called at the same place on all ranks.
+  void start_moves();
+  /// Ends all moves that have begun, after which the first holders have their rows. To be called at the same place on all ranks.
+  void finish_moves();
   /// Makes memory for gradients of the dtypes of `full`, if there is none.
   void make_gradients(const Tree& full);
-  /// Sends the gradients of this rank's own shard to its second holder, and receives those of the shard whose second holder it is.
+  /// Ends the step's moves. Sends the gradients of this rank's own shard to its second holder, and receives those of the shard whose second
+  /// holder it is: of all rows that the second holders have.
   void exchange_gradients();
   /// Takes the optimizer's step on all parts. Throws `InvalidArgument` where there are no gradients for it.
   void update();
@@ -65,39 +65,63 @@ class HeldRows {
   const Group& group() const { return group_; }
   Stream stream() const { return options_.stream; }
   const Tree& outline() const { return outline_; }
-  const RowSpread& spread() const { return spread_; }
-  ShardLayout layout() const { return spread_.layout(outline_); }
+  const RowSpread& spread() const { return current().spread; }
+  ShardLayout layout() const { return spread().layout(outline_); }
   /// By place; the first is this rank's own shard.
-  std::vector<HeldPart>& parts() { return parts_; }
+  std::vector<HeldPart>& parts() { return current().parts; }
   std::uint64_t step() const { return step_; }
   std::size_t state_bytes() const;
   std::size_t parameter_bytes() const;
   /// Whether full parameters, of which the parts are views, have the last step's values.
   bool are_whole() const { return are_whole_; }
   void set_whole() { are_whole_ = true; }
+  /// Whether the second holders have computed all their rows in the last step.
+  bool are_twofold() const { return !next_ && held_.missing.empty(); }
+  /// The bytes of rows, of all ranks, that are to move to second holders.
+  std::size_t bytes_to_rebuild();
 
  private:
-  struct Told;
+  /// Which rows the ranks of a world hold, with this rank's own.
+  struct Holding {
+    RowSpread spread;
+    int rank;  // of this process in that world
+    std::vector<HeldPart> parts;
+    std::vector<RowMove> missing;  // the moves to second holders that have not been made
+    std::int64_t generation;       // how often rows were spread anew; -1: this rank has none
+    bool is_fresh;                 // not of a step that both holders have computed
+  };
+  /// Rows that take the place of the others with the next step.
+  struct Coming {
+    Holding holding;
+    RowSpread before;
+    std::vector<RowMove> first, own;  // to first holders, and to second holders that have the rows themselves
+    bool none_is_lost;                // of the ranks that held rows
+  };
+
   CallOptions call() const { return {.stream = options_.stream}; }
+  Holding& current() { return next_ ? next_->holding : held_; }
+  const Holding& current() const { return next_ ? next_->holding : held_; }
   std::vector<HeldPart> make_parts(const RowSpread& spread, int rank) const;
   void make_optimizers(std::vector<HeldPart>& parts, std::uint64_t step) const;
   std::string describe();
-  void move_rows(const Exchange& exchange, const std::vector<RowMove>& moves, const RowSpread& after, std::vector<HeldPart>& parts,
-                 bool with_parameters);
-  void take(Group world, RowSpread spread, std::vector<HeldPart> parts);
+  void start(const std::vector<RowMove>& moves, RowContents contents);
+  std::vector<TensorView> gradients_at_second(HeldPart& part, const std::vector<RowMove>& missing);
+  Tree with_rows(const HeldPart& part) const;
+  std::vector<std::size_t> row_bytes();
 
   Group group_;
   const Make make_;
   const HeldRowsOptions options_;
   Tree outline_;
-  Tree full_;  // empty where the parts have memory of their own
-  RowSpread spread_;
-  int rank_;                     // in the world of `spread_`
-  bool has_gradients_ = false;   // of this step, for all parts
-  std::int64_t generation_ = 0;  // how often rows were spread anew; -1: this rank has none
+  Tree full_;                   // empty where the parts have memory of their own
+  bool has_gradients_ = false;  // of this step, for all parts
   std::uint64_t step_ = 0;
   bool are_whole_ = false;
-  std::vector<HeldPart> parts_;
+  Holding held_;
+  std::optional<Coming> next_;
+  bool is_moving_ = false;      // the moves of this step have begun
+  std::vector<RowMove> later_;  // what is missing when they have ended
+  RowTransfers transfers_;      // declared last: its destructor waits for what uses the rows
 };
 
 }  // namespace ringlet::native

@@ -18,6 +18,8 @@ void test_uneven_parts(const world* w);
 void test_messages(const world* w);
 void test_groups(const world* w);
 void test_works(const world* w);
+void test_call_backs(const world* w);
+void test_own_meeting(const world* w);
 void test_arguments(const world* w);
 void test_averages(const world* w);
 void test_optimizers(const world* w);

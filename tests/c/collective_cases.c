@@ -168,6 +168,22 @@ void test_messages(const world* w) {
   CHECK_OK(ringlet_send(w->group, &out, next, NULL));
   finish(receiving);
 
+  if (w->rank == 0) {
+    int32_t i, source = -1, sum = 0;
+    for (i = 1; i < w->size; ++i) {
+      if (i == 1) CHECK_OK(ringlet_recv_any(w->group, &in, &source, NULL));
+      if (i > 1) CHECK_OK(ringlet_recv_any_async(w->group, &in, &source, NULL, &receiving));
+      if (i > 1) finish(receiving);
+      CHECK(received[1] == (float)(source * 100 + 3));
+      sum += source;
+    }
+    CHECK(sum == w->size * (w->size - 1) / 2);
+    CHECK_CODE(ringlet_recv_any(w->group, &in, NULL, NULL), RINGLET_INVALID_ARGUMENT);
+    CHECK_MESSAGE("source is NULL");
+  } else {
+    CHECK_OK(ringlet_send(w->group, &out, 0, NULL));
+  }
+
   /* A different shape is an error on both ranks, and the group stays usable. */
   const int64_t three = 3;
   const ringlet_tensor less = floats(received, &three);

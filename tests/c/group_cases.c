@@ -1,6 +1,9 @@
 /* Tests of groups, works and errors. */
 
+#include <netinet/in.h>
 #include <pthread.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "cases.h"
 #include "check.h"
@@ -30,6 +33,19 @@ void test_groups(const world* w) {
   CHECK_OK(ringlet_group_split(w->group, w->rank == 0 ? -1 : 0, -1, NULL, &part));
   CHECK((part == NULL) == (w->rank == 0));
   ringlet_group_free(part);
+
+  if (w->rank > 0) {
+    const int32_t members[2] = {2, 1}, missing[2] = {1, 9};
+    CHECK_CODE(ringlet_group_create(w->group, missing, 2, 0, NULL, &part), RINGLET_INVALID_ARGUMENT);
+    CHECK_MESSAGE("no rank 9");
+    CHECK_OK(ringlet_group_create(w->group, members, 2, 5, NULL, &part));
+    CHECK_OK(ringlet_group_rank(part, &rank));
+    CHECK(rank == 2 - w->rank);
+    value = (float)w->rank;
+    CHECK_OK(ringlet_all_reduce(part, RINGLET_SUM, &values, &values, NULL));
+    CHECK(value == 3);
+    ringlet_group_free(part);
+  }
 
   const char* algorithm = NULL;
   CHECK_OK(ringlet_group_algorithm(w->group, "all_reduce", 64 << 20, &algorithm));
@@ -68,6 +84,105 @@ void test_works(const world* w) {
     CHECK(done == 1 && value == 42);
     ringlet_work_free(work);
   }
+}
+
+typedef struct {
+  pthread_mutex_t mutex;
+  pthread_cond_t changed;
+  int32_t calls, code, rank;
+  int says_why;
+} told;
+
+static void tell(void* context, int32_t code) {
+  told* t = context;
+  pthread_mutex_lock(&t->mutex);
+  ++t->calls;
+  t->code = code;
+  t->rank = ringlet_error_rank();
+  t->says_why = strstr(ringlet_error_message(), "rank 99") != NULL;
+  pthread_cond_signal(&t->changed);
+  pthread_mutex_unlock(&t->mutex);
+}
+
+static void await_calls(told* t, int32_t calls) {
+  pthread_mutex_lock(&t->mutex);
+  while (t->calls < calls) pthread_cond_wait(&t->changed, &t->mutex);
+  pthread_mutex_unlock(&t->mutex);
+}
+
+void test_call_backs(const world* w) {
+  told t = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, -1, 0, 0};
+  const int64_t one = 1;
+  float value = 1;
+  const ringlet_tensor values = floats(&value, &one);
+  ringlet_work* work = NULL;
+  CHECK_OK(ringlet_all_reduce_async(w->group, RINGLET_SUM, &values, &values, NULL, &work));
+  CHECK_OK(ringlet_work_on_done(work, tell, &t));
+  ringlet_work_free(work);
+  await_calls(&t, 1);
+  CHECK(t.code == RINGLET_OK && value == (float)w->size);
+  CHECK_OK(ringlet_broadcast_async(w->group, &values, 99, NULL, &work));
+  CHECK_OK(ringlet_work_on_done(work, tell, &t));
+  await_calls(&t, 2);
+  CHECK(t.code == RINGLET_INVALID_ARGUMENT && t.rank == -1 && t.says_why);
+  CHECK_CODE(ringlet_work_on_done(work, NULL, &t), RINGLET_INVALID_ARGUMENT);
+  CHECK_MESSAGE("function is NULL");
+  ringlet_work_free(work);
+}
+
+/* Opens a socket on the loopback, and gets its port. */
+static int listening_socket(uint16_t* port) {
+  struct sockaddr_in address;
+  socklen_t size = sizeof address;
+  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  memset(&address, 0, sizeof address);
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  CHECK(fd >= 0 && bind(fd, (struct sockaddr*)&address, size) == 0 && listen(fd, 16) == 0);
+  CHECK(getsockname(fd, (struct sockaddr*)&address, &size) == 0);
+  *port = ntohs(address.sin_port);
+  return fd;
+}
+
+/* Counts how often it is asked, and interrupts at the second time. */
+static int32_t interrupt_soon(void* context) { return ++*(int32_t*)context >= 2; }
+
+/* A group meets at a socket that rank 0 has opened, as by the store of another library, whatever the environment says. */
+void test_own_meeting(const world* w) {
+  ringlet_init_options options;
+  ringlet_group* group = NULL;
+  char coordinator[32];
+  uint16_t port = 0;
+  int fd = -1;
+  int32_t asked = -1000000, code;
+  const int64_t one = 1;
+  const ringlet_tensor told_port = {&port, RINGLET_U16, 1, &one, NULL};
+  float value = 1;
+  const ringlet_tensor values = floats(&value, &one);
+  CHECK_OK(ringlet_init_options_init(&options, sizeof options));
+  if (w->rank == 0) fd = listening_socket(&port);
+  CHECK_OK(ringlet_broadcast(w->group, &told_port, 0, NULL));
+  snprintf(coordinator, sizeof coordinator, "127.0.0.1:%u", (unsigned)port);
+  options.rank = w->rank;
+  options.world_size = w->size;
+  options.coordinator = coordinator;
+  options.listen_fd = fd;
+  options.token = "a token of this group alone";
+  options.listen = "127.0.0.1";
+  options.encrypt = 0;
+  options.elastic = 0;
+  options.guests = 0;
+  if (w->rank == 0) options.interrupted = interrupt_soon;
+  options.interrupted_context = &asked;
+  CHECK_OK(ringlet_init(&options, &group));
+  CHECK_OK(ringlet_all_reduce(group, RINGLET_SUM, &values, &values, NULL));
+  CHECK(value == (float)w->size);
+  asked = 0;
+  code = w->rank == 0 ? ringlet_recv(group, &values, 1, NULL) : ringlet_barrier(group, NULL);
+  CHECK(code == RINGLET_CANCELLED);
+  CHECK_MESSAGE("rank 0 was interrupted");
+  ringlet_group_free(group);
+  if (fd >= 0) CHECK(close(fd) == 0);
 }
 
 /* Each of these mistakes is made by one rank, which alone gets the error. */

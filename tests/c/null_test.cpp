@@ -42,6 +42,7 @@ struct Function {
 
 const std::map<std::string, Function> kFunctions{
     {"ringlet_version", {[] { return ringlet_version() == nullptr ? 1 : 0; }, RINGLET_OK}},
+    {"ringlet_leave_all", {[] { return ringlet_leave_all(), RINGLET_OK; }, RINGLET_OK}},
     {"ringlet_error_message", {[] { return ringlet_error_message() == nullptr ? 1 : 0; }, RINGLET_OK}},
     {"ringlet_error_rank", {[] { return ringlet_error_rank(); }, -1}},
     {"ringlet_code_name", {[] { return ringlet_code_name(0) == nullptr ? 1 : 0; }, RINGLET_OK}},
@@ -55,6 +56,7 @@ const std::map<std::string, Function> kFunctions{
     FUNCTION(ringlet_group_rank),
     FUNCTION(ringlet_group_size),
     FUNCTION(ringlet_group_split),
+    FUNCTION(ringlet_group_create),
     FUNCTION(ringlet_group_epoch),
     FUNCTION(ringlet_group_reform),
     FUNCTION(ringlet_group_agree),
@@ -66,10 +68,12 @@ const std::map<std::string, Function> kFunctions{
     FUNCTION(ringlet_work_wait),
     FUNCTION(ringlet_work_wait_for),
     FUNCTION(ringlet_work_done),
+    FUNCTION(ringlet_work_on_done),
     FREE(ringlet_work_free),
 #include "table_functions.inc"
     FUNCTION_AND_ASYNC(ringlet_send),
     FUNCTION_AND_ASYNC(ringlet_recv),
+    FUNCTION_AND_ASYNC(ringlet_recv_any),
     FUNCTION(ringlet_average_options_init),
     FUNCTION(ringlet_fsdp_options_init),
     FUNCTION(ringlet_fully_shard_options_init),

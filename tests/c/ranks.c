@@ -23,6 +23,8 @@ int main(int argc, char** argv) {
   test_messages(&w);
   test_groups(&w);
   test_works(&w);
+  test_call_backs(&w);
+  test_own_meeting(&w);
   test_arguments(&w);
   test_averages(&w);
   test_optimizers(&w);

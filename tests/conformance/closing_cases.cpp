@@ -97,27 +97,31 @@ void a_sender_to_a_destroyed_end_fails_once(NetworkPair& pair) {
   CHECK(users.dialler.bytes_sent < 20'000'000);
 }
 
-void destruction_inside(Call where, NetworkPair& pair) {
+using End = SuiteUser LinkedUsers::*;
+
+void destruction_inside(Call where, End end, NetworkPair& pair) {
   LinkedUsers users(pair);
+  SuiteUser& own = users.*end;
+  SuiteUser& other = &own == &users.dialler ? users.acceptor : users.dialler;
   bool destroyed = false;
-  users.dialler.on_call = [&](Call call) {
+  own.on_call = [&](Call call) {
     if (call != where) return;
-    users.dialler.link.reset();
-    users.dialler.bytes_to_send = users.dialler.bytes_sent;
+    own.link.reset();
+    own.bytes_to_send = own.bytes_sent;
     destroyed = true;
   };
-  users.dialler.send(200'000);
-  users.acceptor.send(200'000);
+  own.send(200'000);
+  other.send(200'000);
   if (where == Call::receive_ended) {
-    users.acceptor.finish_sending();
+    other.finish_sending();
   } else if (where == Call::link_failed) {
-    users.dialler.longest_part = 100'000;
-    users.dialler.send(20'000'000);
-    REQUIRE(pair.drive([&] { return users.acceptor.bytes_received > 0; }));
-    users.acceptor.link.reset();
+    own.longest_part = 100'000;
+    own.send(20'000'000);
+    REQUIRE(pair.drive([&] { return other.bytes_received > 0; }));
+    other.link.reset();
   }
   REQUIRE(pair.drive([&] { return destroyed; }));
-  if (users.acceptor.link) REQUIRE(pair.drive([&] { return users.acceptor.closed_by_peer(); }));
+  if (other.link) REQUIRE(pair.drive([&] { return other.closed_by_peer(); }));
   settle(pair);
 }
 
@@ -163,9 +167,12 @@ std::vector<Case> closing_cases() {
                                                         {Call::received, "received"},
                                                         {Call::receive_ended, "receive_ended"},
                                                         {Call::link_failed, "link_failed"}};
-  for (const auto& [call, name] : calls) {
-    cases.push_back({"destruction inside " + name, [where = call](NetworkPair& pair) { destruction_inside(where, pair); }});
-  }
+  const std::vector<std::pair<End, std::string>> ends{{&LinkedUsers::dialler, "the dialler's "},
+                                                      {&LinkedUsers::acceptor, "the acceptor's "}};
+  for (const auto& [end, whose] : ends)
+    for (const auto& [call, name] : calls)
+      cases.push_back({"destruction inside " + whose + name,
+                       [where = call, which = end](NetworkPair& pair) { destruction_inside(where, which, pair); }});
   return cases;
 }
 

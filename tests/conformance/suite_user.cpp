@@ -121,6 +121,8 @@ void SuiteUser::link_failed(const Status& status) {
   CHECK_FALSE(status.text().empty());
   failure = status;
   leave(Call::link_failed);
+  // Also where the user has destroyed the link.
+  expect(status.text() == failure->text(), "the status lives as long as link_failed()");
 }
 
 void SuiteUser::enter(Call call) {

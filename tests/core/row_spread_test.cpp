@@ -95,7 +95,7 @@ TEST_CASE("whoever goes or joins, all rows move to their holders while each shar
           CAPTURE(ranks, copies, left, joined);
           const RowSource preferred = left % 2 == 0 ? RowSource::own : RowSource::first;
           std::string lost;
-          const auto moves = plan_row_moves(tensors(), before, now, after, preferred, lost);
+          const auto moves = plan_row_moves(tensors(), before, {}, now, after, preferred, lost);
           bool all_are_held = true;
           for (int shard = 0; shard < ranks; ++shard) {
             bool is_held = before.layout(tensors()).count(shard) == 0;
@@ -108,7 +108,7 @@ TEST_CASE("whoever goes or joins, all rows move to their holders while each shar
           if (moves) check_moves(before, now, after, *moves);
         }
   std::string lost;
-  CHECK_FALSE(plan_row_moves(tensors(), even(3, 2), std::vector<int>{0, -1, -1}, even(1, 2), RowSource::own, lost));
+  CHECK_FALSE(plan_row_moves(tensors(), even(3, 2), {}, std::vector<int>{0, -1, -1}, even(1, 2), RowSource::own, lost));
   CHECK(lost == "the rows 4 to 8 of 'w'");
 }
 
@@ -117,7 +117,7 @@ TEST_CASE("a second holder takes its own rows, or the first one's where they may
   const RowSpread spread = even(2, 2);
   const auto sources = [&](RowSource preferred, const std::vector<int>& now, const RowSpread& after) {
     std::vector<int> ranks;
-    const auto moves = plan_row_moves({{"few", {nullptr, DType::f32, Shape{2}}}}, spread, now, after, preferred, lost);
+    const auto moves = plan_row_moves({{"few", {nullptr, DType::f32, Shape{2}}}}, spread, {}, now, after, preferred, lost);
     REQUIRE(moves);
     for (const RowMove& move : *moves) ranks.push_back(move.source);
     return ranks;
@@ -126,4 +126,57 @@ TEST_CASE("a second holder takes its own rows, or the first one's where they may
   CHECK(sources(RowSource::own, {0, 1}, spread) == std::vector<int>{0, 0, 1, 1});
   CHECK(sources(RowSource::first, {0, 1}, spread) == std::vector<int>{0, 1, 1, 0});
   CHECK(sources(RowSource::first, {-1, 0}, even(1, 2)) == std::vector<int>{0, 0});
+}
+
+TEST_CASE("rows that a second holder has not got yet are lost with the first one, and nobody takes them from the second") {
+  const RowSpread spread = even(4, 2);
+  // Rank 2 is the second holder of the rows 3 to 6 of 'w', of which it lacks two; rank 0 of the rows 9 to 11.
+  const std::vector<RowMove> missing{{0, {4, 6}, 1, 0, 2, 1}, {0, {9, 10}, 3, 0, 0, 1}};
+  const auto plan = [&](const std::vector<int>& now, std::string& lost) {
+    const int ranks = static_cast<int>(std::count_if(now.begin(), now.end(), [](int rank) { return rank >= 0; }));
+    const auto moves = plan_row_moves(tensors(), spread, missing, now, even(ranks, 2), RowSource::own, lost);
+    if (moves) check_moves(spread, now, even(ranks, 2), *moves);
+    return moves;
+  };
+  std::string lost;
+  CHECK_FALSE(plan({0, -1, 1, 2}, lost));
+  CHECK(lost == "the rows 4 to 6 of 'w'");
+  CHECK_FALSE(plan({0, 1, 2, -1}, lost));
+  CHECK(lost == "the rows 9 to 10 of 'w'");
+  for (const std::vector<int>& now : {std::vector{-1, 0, 1, 2}, {0, 1, -1, 2}, {0, 1, 2, 3}}) {
+    const auto moves = plan(now, lost);
+    REQUIRE(moves);
+    for (const RowMove& move : *moves)
+      for (const RowMove& lacks : missing)
+        if (move.tensor == 0 && move.source == now[static_cast<std::size_t>(lacks.target)] && move.source_place == 1)
+          CHECK((move.rows.end <= lacks.rows.begin || move.rows.begin >= lacks.rows.end));
+  }
+}
+
+TEST_CASE("moves are taken in slices of so many bytes to and from each rank, all of them once") {
+  const std::vector<std::size_t> row_bytes{24, 8, 8, 0};
+  const RowSpread before = even(4, 2), after = even(3, 2);
+  std::string lost;
+  const auto all = plan_row_moves(tensors(), before, {}, std::vector<int>{-1, 0, 1, 2}, after, RowSource::own, lost);
+  REQUIRE(all);
+  for (const std::size_t bytes : {1, 8, 24, 50, 1000}) {
+    CAPTURE(bytes);
+    std::vector<RowMove> waiting = *all, taken;
+    while (!waiting.empty()) {
+      REQUIRE(taken.size() < 1000);
+      const auto slice = take_row_moves(waiting, row_bytes, 3, bytes);
+      REQUIRE_FALSE(slice.empty());
+      std::vector<std::size_t> sent(3), received(3);
+      for (const RowMove& move : slice) {
+        sent[static_cast<std::size_t>(move.source)] += row_bytes[move.tensor] * static_cast<std::size_t>(move.rows.count());
+        received[static_cast<std::size_t>(move.target)] += row_bytes[move.tensor] * static_cast<std::size_t>(move.rows.count());
+        taken.push_back(move);
+      }
+      // One row goes in any case.
+      const std::size_t most = std::max(bytes, row_bytes[slice.front().tensor]);
+      for (int rank = 0; rank < 3; ++rank)
+        CHECK(std::max(sent[static_cast<std::size_t>(rank)], received[static_cast<std::size_t>(rank)]) <= most);
+    }
+    check_moves(before, {-1, 0, 1, 2}, after, taken);
+  }
 }

@@ -199,6 +199,24 @@ Outcome& SimGroup::start_split(GroupEngine& parent, int rank, std::uint16_t stre
   return outcome;
 }
 
+Outcome& SimGroup::start_create(GroupEngine& parent, int rank, const std::vector<int>& ranks, int tag, GroupEngine*& made,
+                                Duration timeout) {
+  Outcome& outcome = new_outcome(rank);
+  made = nullptr;
+  CHECK(check_creation(ranks, tag, parent.options()).ok());
+  CreateTask task;
+  task.ranks = ranks;
+  task.tag = tag;
+  task.timeout = timeout;
+  task.completion = [&made, completion = completion_of(rank, outcome)](const Status& status, GroupEngine* group) {
+    made = group;
+    completion(status);
+  };
+  world(rank).create(parent, std::move(task));
+  CHECK_FALSE(outcome.done());
+  return outcome;
+}
+
 std::vector<GroupEngine*> SimGroup::split(const std::vector<GroupEngine*>& parents, const std::vector<int>& colors,
                                           const std::vector<int>& keys) {
   std::vector<GroupEngine*> made(parents.size());

@@ -93,6 +93,9 @@ class SimGroup {
   /// Starts a split; `made` is set when it completes.
   Outcome& start_split(GroupEngine& parent, int rank, std::uint16_t stream, int color, int key, GroupEngine*& made,
                        Duration timeout = Duration::seconds(600));
+  /// Starts the creation of a group of these ranks; `made` is set when it completes.
+  Outcome& start_create(GroupEngine& parent, int rank, const std::vector<int>& ranks, int tag, GroupEngine*& made,
+                        Duration timeout = Duration::seconds(600));
   /// Splits a group on all its ranks and requires that it succeeds. Everything is by rank in the world; null: the rank is not in the group.
   /// Without `keys`, each key is -1.
   std::vector<GroupEngine*> split(const std::vector<GroupEngine*>& parents, const std::vector<int>& colors,

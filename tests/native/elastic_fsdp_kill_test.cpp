@@ -36,6 +36,7 @@ constexpr std::uint64_t kMostSteps = 50'000;
 struct Way {
   std::size_t elements;
   bool shards_parameters;
+  std::int64_t rebuild_size = ElasticFsdpOptions().rebuild_size;
 };
 Way way_of(std::uint64_t seed) {
   const bool shards_parameters = seed % 3 == 0;
@@ -69,7 +70,8 @@ struct Stopped {};
 void work(Group group, Diary& diary, Crew& crew, const Way& way) {
   ShardedModel model(way.elements);
   std::vector<float> stop(1);
-  ModelShards sharded(group, model, way.shards_parameters, {.communication_size = 4096, .max_norm = 50.0});
+  ModelShards sharded(group, model, way.shards_parameters,
+                      {.rebuild_size = way.rebuild_size, .communication_size = 4096, .max_norm = 50.0});
   ElasticTrainerOptions options;
   options.on_rollback = [&](const Rollback&) { crew.has_gone_back = true; };
   const auto reach = [&](Phase phase) {
@@ -131,9 +133,7 @@ class Town {
   }
   /// Any process kills itself in a phase of its next step.
   void kill_one(SimRandom& random) {
-    const int victim = std::next(here_.begin(), static_cast<std::ptrdiff_t>(random.below(here_.size())))->first;
-    doom(victim, kDeadlyPhases[random.below(kDeadlyPhases.size())], random.below(150'000));
-    bury(victim);
+    kill(std::next(here_.begin(), static_cast<std::ptrdiff_t>(random.below(here_.size())))->first, random);
   }
   /// Of the first four, one kills itself in a step, and another one, which has none of its rows, while the rows of that one are spread
   /// anew.
@@ -143,6 +143,17 @@ class Town {
     doom(first, kDeadlyPhases[random.below(kDeadlyPhases.size())], random.below(150'000));
     bury(first);
     bury(second);
+  }
+  /// Of the first four, one kills itself in a step. Returns another one, which then has no rows but such as have two holders still: while
+  /// second holders are rebuilt it sends rows to a third one, or gets some.
+  int kill_one_of_four(SimRandom& random) {
+    const int first = random.chance(500) ? 2 : 3;
+    kill(first, random);
+    return first == 2 ? 0 : static_cast<int>(random.below(2));
+  }
+  void kill(int number, SimRandom& random) {
+    doom(number, kDeadlyPhases[random.below(kDeadlyPhases.size())], random.below(150'000));
+    bury(number);
   }
   /// Waits until all that are here have committed a step together after this call.
   bool go_on() {
@@ -238,6 +249,27 @@ TEST_CASE("a rank is killed while the rows of another one are spread anew: every
     REQUIRE(town.go_on());
     campaign.begin();
     town.kill_two(random);
+    const auto begin = std::chrono::steady_clock::now();
+    REQUIRE(town.go_on());
+    campaign.goes_well_since(begin);
+    check_end(town, *shared, way);
+  }
+}
+
+TEST_CASE("a rank is killed while second holders are rebuilt, in whatever phase of a step: every step is that of undisturbed FSDP") {
+  Campaign campaign("two ranks of an elastic group are killed, the second while second holders are rebuilt: all commit a step");
+  for (const auto seed : seeds(40)) {
+    const bool shards_parameters = seed % 2 == 0;
+    const Way way{shards_parameters ? 60'000U : 100'000U, shards_parameters, 1024};
+    CAPTURE(seed, way.shards_parameters);
+    SimRandom random(seed);
+    SharedByProcesses<Crew> shared;
+    Town town(*shared, way, {.ranks = kRanks, .encrypt = seed % 4 > 1});
+    REQUIRE(town.go_on());
+    const int second = town.kill_one_of_four(random);
+    REQUIRE(town.go_on());
+    campaign.begin();
+    town.kill(second, random);
     const auto begin = std::chrono::steady_clock::now();
     REQUIRE(town.go_on());
     campaign.goes_well_since(begin);

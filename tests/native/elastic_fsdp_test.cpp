@@ -12,79 +12,20 @@
 #include "tests/native/expect.hpp"
 #include "tests/native/joiners.hpp"
 #include "tests/native/ranks.hpp"
-#include "tests/native/sharded_model.hpp"
+#include "tests/native/sharded_training.hpp"
 #include "tests/temporary_directory.hpp"
 
 using namespace ringlet;
 using test::Chronicle;
+using test::Conduct;
 using test::expect;
-using test::kShardedBatch;
+using test::kPhases;
+using test::Leaves;
+using test::Phase;
 using test::run_elastic;
-using test::ShardedModel;
+using test::train;
 
 namespace {
-
-/// When a rank goes away within a step.
-enum class Phase : std::uint8_t { before_average, before_commit, in_commit, after_update, after_commit };
-constexpr auto kPhases = {Phase::before_average, Phase::before_commit, Phase::in_commit, Phase::after_update, Phase::after_commit};
-
-struct Leaves {};
-
-/// What a rank of a training is told, and does.
-struct Conduct {
-  std::uint64_t steps = 8;
-  bool shards_parameters = false;
-  ElasticFsdpOptions fsdp{};
-  ElasticTrainerOptions trainer{};
-  std::function<void(Step&, Phase)> at{};  // called in each phase of each attempt
-  Chronicle* chronicle = nullptr;
-  std::function<void(ElasticTrainer&, ElasticShards&)> at_end{};
-  bool notes_last = true;  // where parameters are sharded, for which all ranks have to be there at the end
-
-  bool notes_at_once() const { return !shards_parameters; }
-};
-
-/// One rank's training. Returns false if the rank left. The parameters after a step are noted once they are complete on this rank: when its
-/// commit has returned, or the next step begins.
-bool train(Group world, const Conduct& conduct) {
-  ShardedModel model;
-  test::ModelShards sharded(world, model, conduct.shards_parameters, conduct.fsdp);
-  ElasticTrainer trainer(std::move(world), Checkpoint().set("seed", 3), sharded.shards(), conduct.trainer);
-  world = Group();
-  const auto pass = [&](Step& step, Phase phase) {
-    if (conduct.at) conduct.at(step, phase);
-  };
-  std::optional<int> ranks;
-  const auto note = [&](std::uint64_t steps_done) {
-    if (ranks && conduct.chronicle != nullptr) conduct.chronicle->note(steps_done - 1, *ranks, model.hash());
-    ranks.reset();
-  };
-  try {
-    trainer.run({.steps = conduct.steps, .batch = kShardedBatch}, [&](Step& step) {
-      sharded.fetch();
-      note(step.number());
-      model.compute_gradients(step.number(), step.first(), step.count());
-      pass(step, Phase::before_average);
-      sharded.average();
-      pass(step, Phase::before_commit);
-      step.commit([&] {
-        pass(step, Phase::in_commit);
-        sharded.shards().update();
-        ranks = step.world().size();
-        pass(step, Phase::after_update);
-      });
-      if (conduct.notes_at_once()) note(step.number() + 1);
-      pass(step, Phase::after_commit);
-    });
-  } catch (const Leaves&) {
-    return false;
-  }
-  if (conduct.shards_parameters && conduct.notes_last) sharded.fetch();
-  if (conduct.notes_at_once() || conduct.notes_last) note(trainer.step());
-  expect(trainer.step() == conduct.steps && sharded.shards().step() == conduct.steps, "all steps");
-  if (conduct.at_end) conduct.at_end(trainer, sharded.shards());
-  return true;
-}
 
 /// All steps, each as in an undisturbed run.
 void check_history(const Chronicle& chronicle, std::uint64_t steps, std::optional<double> max_norm = {}) {

@@ -48,11 +48,11 @@ InitOptions options_of(const RankProcesses& processes) {
 
 ::pid_t start_rank(int rank, const LoopbackSocket& coordinator, const RankProcesses& processes, const std::function<void(Group)>& work) {
   return start(processes, [&] {
+    InitOptions options = options_of(processes);
     if (rank == 0)
-      ::setenv("RINGLET_COORDINATOR_FD", std::to_string(coordinator.descriptor).c_str(), 1);
+      options.listen_fd = coordinator.descriptor;
     else
       ::close(coordinator.descriptor);
-    InitOptions options = options_of(processes);
     options.rank = rank;
     options.world_size = processes.ranks;
     options.coordinator = to_string(coordinator.address);

@@ -96,11 +96,13 @@ TEST_CASE("what elastic shards do not take is refused") {
   CHECK(error_of({.copies = 3}) == "copies is 3; 1 or 2 are possible");
   CHECK(error_of({.copies = 0}) == "copies is 0; 1 or 2 are possible");
   CHECK(error_of({.shard_weight = -1}).find("shard_weight is -1") == 0);
+  CHECK(error_of({.rebuild_size = 0}) == "rebuild_size is 0; it must be positive");
   CHECK(error_of({.max_norm = -1.0}).find("max_norm") != std::string::npos);
   CHECK(error_of({.reduce_dtype = DType::i32}).find("reduce_dtype") == 0);
   CHECK(error_of({}, {}) == "the function that makes the optimizer is empty");
   ElasticFsdp fsdp(world, model.parameters, test::make_adam, {.copies = 1});
   Checkpoint checkpoint;
+  CHECK(fsdp.bytes_to_rebuild() == 0);
   CHECK(failure_of<InvalidArgument>([&] { fsdp.add_to(checkpoint); }) == "ElasticShards::add_to() before enter()");
   CHECK(failure_of<InvalidArgument>([&] { fsdp.average(model.gradients); }) == "ElasticFsdp::average() before enter()");
   CHECK(fsdp.enter(world).empty());
@@ -118,6 +120,9 @@ TEST_CASE("what elastic shards do not take is refused") {
     ShardedModel its;
     ElasticFsdp differs(group, its.parameters, test::make_adam, {.copies = 1 + group.rank()});
     expect(failure_of<MismatchError>([&] { (void)differs.enter(group); }).find("2 copies of rows") != std::string::npos, "the copies");
+    ElasticFsdp hasty(group, its.parameters, test::make_adam, {.rebuild_size = 1 + group.rank()});
+    expect(failure_of<MismatchError>([&] { (void)hasty.enter(group); }).find("bytes to rebuild in a step") != std::string::npos,
+           "the bytes");
     ElasticFsdp weightless(group, its.parameters, test::make_adam, {.shard_weight = 0});
     expect(failure_of<InvalidArgument>([&] { (void)weightless.enter(group); }).find("shard_weight of all ranks is 0") != std::string::npos,
            "the weights");

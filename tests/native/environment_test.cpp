@@ -58,6 +58,28 @@ TEST_CASE("options win over the environment") {
   CHECK(config.options.operation_timeout == Duration::milliseconds(50));
 }
 
+TEST_CASE("a way to meet that the options name leaves the variables of the others unread") {
+  const Values joins{{"RINGLET_JOIN", "127.0.0.1:9"}, {"RINGLET_HOSTFILE", "missing.json"}};
+  const auto config = configure(joins, {.rank = 1, .world_size = 2, .coordinator = "127.0.0.1:6000"});
+  CHECK(config.join.empty());
+  CHECK(config.meeting.coordinator->port == 6000);
+  const TemporaryFile file(R"([["127.0.0.1:5001"], ["127.0.0.1:5002"]])");
+  CHECK(configure({{"RINGLET_COORDINATOR", "127.0.0.1:5000"}}, {.rank = 1, .hostfile = file.name()}).meeting.roster.size() == 2);
+}
+
+TEST_CASE("the socket that was inherited belongs to the coordinator of the environment alone") {
+  const Values launched{
+      {"RINGLET_RANK", "0"}, {"RINGLET_WORLD_SIZE", "2"}, {"RINGLET_COORDINATOR", "127.0.0.1:5000"}, {"RINGLET_COORDINATOR_FD", "7"}};
+  CHECK(configure(launched).listening_descriptor == 7);
+  CHECK(configure(launched, {.coordinator = "127.0.0.1:5000"}).listening_descriptor == 7);
+  CHECK_FALSE(configure(launched, {.coordinator = "127.0.0.1:6000"}).listening_descriptor);
+  CHECK(configure(launched, {.coordinator = "127.0.0.1:6000", .listen_fd = 9}).listening_descriptor == 9);
+  CHECK(configure(launched, {.listen_fd = 9}).listening_descriptor == 9);
+  CHECK_FALSE(configure(launched, {.rank = 1}).listening_descriptor);
+  CHECK_THROWS_WITH(configure(launched, {.rank = 1, .listen_fd = 9}), Contains("InitOptions::listen_fd") && Contains("rank 1"));
+  CHECK_THROWS_WITH(configure({}, {.rank = 0, .world_size = 2, .listen_fd = 9}), Contains("set InitOptions::coordinator"));
+}
+
 TEST_CASE("the limit of warnings may be 0, other times may not") {
   CHECK(configure({}).options.warn_after == Duration::seconds(10));
   CHECK(configure({{"RINGLET_WARN_MS", "250"}}).options.warn_after == Duration::milliseconds(250));

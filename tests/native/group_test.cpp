@@ -134,6 +134,33 @@ TEST_CASE("send and recv between any two ranks") {
   });
 }
 
+TEST_CASE("receive from any rank, waiting or not, into a view with gaps") {
+  test::run_ranks(4, [](Group& world) {
+    if (world.rank() != 0) {
+      world.send(ramp(world.rank(), 1000), 0);
+      world.send(ramp(world.rank() + 10, 1000), 0);
+      return world.barrier();
+    }
+    std::vector<int> seen(4);
+    for (int i = 0; i < 3; ++i) {
+      std::vector<float> theirs(1000);
+      const int source = world.recv_any(theirs);
+      expect(theirs == ramp(source + (++seen[static_cast<std::size_t>(source)] == 1 ? 0 : 10), 1000), "waiting");
+    }
+    for (int i = 0; i < 3; ++i) {
+      std::vector<float> spread(2000, -1);
+      int source = -1;
+      const std::int64_t strides[] = {2};
+      Work work = world.recv_any_async(TensorView(spread.data(), DType::f32, Shape{1000}, strides), source);
+      work.wait();
+      const auto sent = ramp(source + (++seen[static_cast<std::size_t>(source)] == 1 ? 0 : 10), 1000);
+      expect(spread[0] == sent[0] && spread[1] == -1 && spread[1998] == sent[999], "not waiting");
+    }
+    expect(seen == std::vector<int>{0, 2, 2, 2}, "sources");
+    world.barrier();
+  });
+}
+
 TEST_CASE("calls that make the tensor they return") {
   test::run_ranks(3, [](Group& world) {
     const int rank = world.rank();

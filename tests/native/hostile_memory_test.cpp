@@ -49,8 +49,8 @@ struct Report {
 [[noreturn]] void be_honest(const LoopbackSocket& coordinator, Report& report) {
   ::alarm(30);
   ::signal(SIGABRT, SIG_DFL);
-  ::setenv("RINGLET_COORDINATOR_FD", std::to_string(coordinator.descriptor).c_str(), 1);
   InitOptions options;
+  options.listen_fd = coordinator.descriptor;
   options.rank = 0;
   options.world_size = 2;
   options.coordinator = to_string(coordinator.address);

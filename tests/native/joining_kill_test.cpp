@@ -171,7 +171,7 @@ class Crowd {
         options.coordinator = to_string(coordinator_.address);
         // A port that another process holds open would hide that rank 0 has ended.
         if (place != 0) ::close(coordinator_.descriptor);
-        if (place == 0) ::setenv("RINGLET_COORDINATOR_FD", std::to_string(coordinator_.descriptor).c_str(), 1);
+        if (place == 0) options.listen_fd = coordinator_.descriptor;
       } else {
         std::string doors;
         for (int other = 0; other < kPlaces; ++other)

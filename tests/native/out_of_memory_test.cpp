@@ -67,11 +67,11 @@ void work(Group group) {
 }
 
 Group meet(int rank, const LoopbackSocket& coordinator, std::chrono::milliseconds patience) {
+  InitOptions options;
   if (rank == 0)
-    ::setenv("RINGLET_COORDINATOR_FD", std::to_string(coordinator.descriptor).c_str(), 1);
+    options.listen_fd = coordinator.descriptor;
   else
     ::close(coordinator.descriptor);
-  InitOptions options;
   options.rank = rank;
   options.world_size = 2;
   options.coordinator = to_string(coordinator.address);

@@ -9,6 +9,7 @@
 #include <optional>
 #include <ringlet/ringlet.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/native/expect.hpp"
@@ -82,6 +83,7 @@ class ModelShards {
     full_.emplace(world, make_adam,
                   ElasticFullyShardOptions{.copies = options.copies,
                                            .shard_weight = options.shard_weight,
+                                           .rebuild_size = options.rebuild_size,
                                            .reduce_dtype = options.reduce_dtype,
                                            .max_norm = options.max_norm});
     full_->add("layers", module(model.parameters, 0));
@@ -192,10 +194,17 @@ class Chronicle {
            [&] { return "step " + std::to_string(step) + " differs between the ranks"; });
     noted = {ranks, hash};
   }
+  /// Training has gone back, once: all ranks say so before they go on, and the first one counts.
+  void go_back(std::uint64_t step) {
+    const std::lock_guard lock(mutex_);
+    if (!std::exchange(has_gone_back_, true)) steps_.resize(step);
+  }
   const std::vector<CommittedStep>& steps() const { return steps_; }
+  bool has_gone_back() const { return has_gone_back_; }
 
  private:
   std::mutex mutex_;
+  bool has_gone_back_ = false;
   std::vector<CommittedStep> steps_;
 };
 

@@ -49,6 +49,36 @@ std::string free_address() {
 
 }  // namespace
 
+TEST_CASE("members form groups by themselves, by several threads at the same time") {
+  test::run_ranks(4, [](Group& world) {
+    const int rank = world.rank();
+    const std::vector<int> all{3, 2, 1, 0}, pair{rank / 2 * 2, rank / 2 * 2 + 1};
+    if (rank == 0) {
+      // The others take no part.
+      Group alone = world.create(std::vector<int>{0});
+      expect(alone.size() == 1 && sum_of_ranks(alone, 5) == 5, "alone");
+    }
+    int sum = 0;
+    std::thread other([&] {
+      Group reversed = world.create(all, 1);
+      sum = gathered(reversed, rank)[0];
+    });
+    Group half = world.create(pair, 2);
+    other.join();
+    expect(sum == 3, "reversed");
+    expect(half.size() == 2 && half.rank() == rank % 2 && sum_of_ranks(half, rank) == (rank < 2 ? 1 : 5), "halves");
+    // A part of a part, and a group that its members leave at once.
+    Group part = half.create(std::vector<int>{1, 0});
+    expect(part.rank() == 1 - rank % 2 && sum_of_ranks(part, 1) == 2, "a part of a part");
+    for (int i = 0; i < 100; ++i) expect(world.create(pair, 3).size() == 2, "left");
+    if (rank < 2) {
+      const auto failure = failure_of<MismatchError>([&] { (void)world.create(rank == 0 ? std::vector<int>{1, 0} : pair, 4); });
+      expect(contains(failure, "names other ranks"), "a mismatch");
+    }
+    world.barrier();
+  });
+}
+
 TEST_CASE("split by parity, then by halves") {
   test::run_ranks(8, [](Group& world) {
     const int rank = world.rank();

@@ -38,6 +38,7 @@ SOURCES = (
     "include/",
     "native/",
     "proto/",
+    "python/",
     "sim/",
     "simd/",
     "tests/",
@@ -91,7 +92,7 @@ BANNED = [
     # Some rooms know no process, and a library prints nothing.
     Banned(
         r"\bstd::(cout|cerr|clog)\b",
-        ("core/", "simd/", "transport/", "native/", "include/", "bindings/"),
+        ("core/", "simd/", "transport/", "native/", "include/", "bindings/", "python/"),
         CPP,
         "a status, or the handler of warnings",
         "std::cerr << text;",
@@ -142,13 +143,13 @@ OPERATING_SYSTEM = r"(sys|netinet|arpa|net|linux|mach)/.*|(unistd|poll|fcntl|ifa
 CONFINED = [
     Confined(
         r"thread|shared_mutex|condition_variable|future|semaphore|latch|barrier",
-        ("native/", "tools/", "bindings/"),
+        ("native/", "tools/", "bindings/", "python/"),
         "everything below the façade belongs to one thread",
         "thread",
     ),
     Confined(
         r"mutex|atomic",
-        ("native/", "tools/", "bindings/", "transport/uv/loop_state.hpp", "transport/local/mark.hpp"),
+        ("native/", "tools/", "bindings/", "python/", "transport/uv/loop_state.hpp", "transport/local/mark.hpp"),
         "everything below the façade belongs to one thread",
         "mutex",
     ),
@@ -187,6 +188,7 @@ CONFINED = [
         "messages are written by the wire's rooms",
         "protozero/pbf_reader.hpp",
     ),
+    Confined(r"nanobind/.*", ("python/",), "one room speaks to Python", "nanobind/nanobind.h"),
     Confined(r"emscripten.*", ("wasm/",), "one room is for browsers", "emscripten.h"),
     Confined(r"windows\.h|winsock2\.h", (), "nothing is written for Windows", "windows.h"),
     Confined(r"bits/.*", (), "these are one library's own", "bits/stdc++.h"),

@@ -266,7 +266,9 @@ void WebSocketLink::fail() {
   loop_.cancel(std::exchange(close_timer_, 0));
   connection_.reset();
   if (user_ == nullptr) return;
-  std::exchange(user_, nullptr)->link_failed(*failure_);
+  // The user may destroy this link and read the status after that.
+  const Status failure = *failure_;
+  std::exchange(user_, nullptr)->link_failed(failure);
 }
 
 }  // namespace ringlet::web

@@ -41,6 +41,17 @@ typedef struct ringlet_init_options {
   int32_t elastic;              /**< 1 or 0; -1 is unset: RINGLET_ELASTIC, else 0: the group survives the loss of ranks; alike on all */
   const char* join;             /**< NULL is unset: RINGLET_JOIN, doors of a group that runs, host:port,...: joins that one */
   const char* door;             /**< NULL is unset: RINGLET_DOOR, host or host:port where processes knock that want to join */
+  const char* token;            /**< NULL is unset: RINGLET_TOKEN, then the file RINGLET_TOKEN_FILE; 16 characters at least */
+  const char* listen;           /**< NULL is unset: RINGLET_LISTEN, host or host:port where this rank listens */
+  const char* advertise;        /**< NULL is unset: RINGLET_ADVERTISE, addresses that the others are told instead of its own, by commas */
+  const char* interfaces;       /**< NULL is unset: RINGLET_INTERFACES, "eth0,eth1": only these; "!wlan0": all but these */
+  int32_t encrypt;              /**< 1 or 0; -1 is unset: RINGLET_ENCRYPT, else 1 where there is a token; alike on all */
+  int32_t guests;               /**< -1 is unset: RINGLET_GUESTS, else 0: how many ranks are browsers */
+  int32_t listen_fd;            /**< -1 is unset; a socket that listens at `coordinator`, of rank 0; a duplicate is used */
+  /** NULL, or is asked by a thread that waits in ringlet_init or a call of its groups, ten times a second at least, with `context`. Once it
+   * does not return 0, the call and all others of the world fail with RINGLET_CANCELLED, on all ranks. It may not call this library. */
+  int32_t (*interrupted)(void* context);
+  void* interrupted_context; /**< given to it; valid as long as there are groups that come from this ringlet_init */
 } ringlet_init_options;
 /** Fills in the defaults; struct_size must be `sizeof *options`. */
 RINGLET_API int32_t ringlet_init_options_init(ringlet_init_options* options, size_t struct_size);
@@ -68,6 +79,12 @@ RINGLET_API int32_t ringlet_group_size(const ringlet_group* group, int32_t* size
  * like a collective of the options' stream. */
 RINGLET_API int32_t ringlet_group_split(ringlet_group* group, int32_t color, int32_t key, const ringlet_call_options* options,
                                         ringlet_group** part);
+
+/** Forms a group of these `count` ranks of the group, in this order. They alone call it, all with the same ranks and tag; the others take
+ * no part. Calls with the same tag that have members in common come in the same order on all of them; those with different tags, 0 to 1023,
+ * may overlap. The options' stream has no meaning. Members whose ranks differ get RINGLET_MISMATCH, and the group stays usable. */
+RINGLET_API int32_t ringlet_group_create(ringlet_group* group, const int32_t* ranks, size_t count, int32_t tag,
+                                         const ringlet_call_options* options, ringlet_group** part);
 
 /** Gets how often the world was formed anew before this group was made: 0 at first. */
 RINGLET_API int32_t ringlet_group_epoch(const ringlet_group* group, uint32_t* epoch);
@@ -101,6 +118,10 @@ RINGLET_API int32_t ringlet_group_admit(const ringlet_group* group, const ringle
  * `*algorithm` becomes "exchange", "doubling", "direct", "ring" or "hub". The text is valid for ever. */
 RINGLET_API int32_t ringlet_group_algorithm(const ringlet_group* group, const char* operation, size_t bytes, const char** algorithm);
 
+/** Leaves all groups of other ranks that this process has, and waits a moment for the others to read that. This happens by itself at exit;
+ * to be called where `interrupted` may not be called any more then. Never fails. */
+RINGLET_API void ringlet_leave_all(void);
+
 /** Waits until the operation has ended, and returns its code. May be called again. */
 RINGLET_API int32_t ringlet_work_wait(ringlet_work* work);
 /** Waits at most `timeout_ms`, 0 or more. If the operation has ended, `*done` becomes 1 and its code is returned. If it still runs,
@@ -108,6 +129,12 @@ RINGLET_API int32_t ringlet_work_wait(ringlet_work* work);
 RINGLET_API int32_t ringlet_work_wait_for(ringlet_work* work, int64_t timeout_ms, int32_t* done);
 /** Sets `*done` to 1 if the operation has ended, in success or failure, else to 0. Does not wait. */
 RINGLET_API int32_t ringlet_work_done(const ringlet_work* work, int32_t* done);
+/** Is told the code of an operation that has ended; ringlet_error_message and ringlet_error_rank say more, in the same call. */
+typedef void (*ringlet_done_function)(void* context, int32_t code);
+/** Has `function` called once, when the operation has ended, or soon if it has already; also if the work is freed by then. It runs on a
+ * thread that this process has for such calls alone, one after the other, and may call this library; while it blocks, others wait. May be
+ * called several times. */
+RINGLET_API int32_t ringlet_work_on_done(ringlet_work* work, ringlet_done_function function, void* context);
 /** Frees the work. It first waits for the end, because the operation borrows memory; its deadline bounds that. An error that nobody
  * waited for is lost. */
 RINGLET_API void ringlet_work_free(ringlet_work* work);

@@ -23,6 +23,16 @@ RINGLET_API int32_t ringlet_recv_async(ringlet_group* group, const ringlet_tenso
                                        const ringlet_call_options* options, ringlet_work** work);
 /** @} */
 
+/** Receives from whichever rank has sent a message of the stream that no ringlet_recv from that rank waits for; `*source` becomes that
+ * rank. Where several have, they take turns; a ringlet_recv from a rank goes before, also if it was called later. `*source` is written
+ * before the work has ended. */
+/** @{ */
+RINGLET_API int32_t ringlet_recv_any(ringlet_group* group, const ringlet_tensor* values, int32_t* source,
+                                     const ringlet_call_options* options);
+RINGLET_API int32_t ringlet_recv_any_async(ringlet_group* group, const ringlet_tensor* values, int32_t* source,
+                                           const ringlet_call_options* options, ringlet_work** work);
+/** @} */
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,123 @@
+"""Ringlet: collectives, data-parallel and FSDP training over plain TCP, on the machines you already own."""
+
+from __future__ import annotations
+
+import atexit as _atexit
+from typing import Any, Optional
+
+from . import _ringlet
+from ._ringlet import ShardLayout, cosine_decay, exponential_decay, join_schedules, linear_schedule, step_decay
+from .checkpoint import Checkpoint, SaveReport, latest_checkpoint, load_checkpoint, save_checkpoint
+from .elastic import ElasticTrainer, MembershipChange, Step
+from .errors import Cancelled, Error, InvalidArgument, IoError, MismatchError, PeerLost, ProtocolError, Timeout
+from .fsdp import FsdpUpdater, FullyShard, fsdp_apply_gradients
+from .gradients import (
+    GradientAverager,
+    GradientBucketer,
+    average_gradients,
+    average_gradients_,
+    clip_grad_norm,
+    clip_grad_norm_,
+    clip_grad_norm_sharded,
+)
+from .group import Group, Reformed, leave_all
+from .optimizers import SGD, AdaDelta, Adagrad, Adam, Adamax, AdamW, Lion, Optimizer, RMSprop
+from .works import Work, stop_watching
+
+__all__ = [
+    "AdaDelta",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "Cancelled",
+    "Checkpoint",
+    "ElasticTrainer",
+    "Error",
+    "FsdpUpdater",
+    "FullyShard",
+    "GradientAverager",
+    "GradientBucketer",
+    "Group",
+    "InvalidArgument",
+    "IoError",
+    "Lion",
+    "MembershipChange",
+    "MismatchError",
+    "Optimizer",
+    "PeerLost",
+    "ProtocolError",
+    "RMSprop",
+    "Reformed",
+    "SGD",
+    "SaveReport",
+    "ShardLayout",
+    "Step",
+    "Timeout",
+    "Work",
+    "average_gradients",
+    "average_gradients_",
+    "clip_grad_norm",
+    "clip_grad_norm_",
+    "clip_grad_norm_sharded",
+    "cosine_decay",
+    "exponential_decay",
+    "fsdp_apply_gradients",
+    "init",
+    "is_available",
+    "join_schedules",
+    "latest_checkpoint",
+    "linear_schedule",
+    "load_checkpoint",
+    "save_checkpoint",
+    "step_decay",
+]
+
+__version__: str = _ringlet.version
+
+
+def init(
+    *,
+    strict: bool = False,
+    backend: str = "any",
+    rank: Optional[int] = None,
+    world_size: Optional[int] = None,
+    coordinator: Optional[str] = None,
+    hostfile: Optional[str] = None,
+    listen: Optional[str] = None,
+    advertise: Optional[str] = None,
+    interfaces: Optional[str] = None,
+    guests: Optional[int] = None,
+    token: Optional[str] = None,
+    encrypt: Optional[bool] = None,
+    peer_memory: Optional[bool] = None,
+    status: Optional[bool] = None,
+    connect_timeout: Optional[float] = None,
+    operation_timeout: Optional[float] = None,
+    warn_after: Optional[float] = None,
+    elastic: Optional[bool] = None,
+    on_split: Optional[str] = None,
+    join: Optional[str] = None,
+    door: Optional[str] = None,
+    heartbeat_timeout: Optional[float] = None,
+) -> Group:
+    """Joins or forms the group of all ranks.
+
+    What is not given comes from the environment (`ringlet launch` and `ringlet run` set it; docs/environment.md). With nothing configured it
+    returns a group of one or, if `strict`, raises InvalidArgument. The options are those of C++'s InitOptions, with times in seconds.
+    """
+    options: dict[str, Any] = locals()
+    return Group(_ringlet.init(**options))
+
+
+def is_available(backend: str = "any") -> bool:
+    """Whether the named back end ("any", "tcp") can be used here."""
+    return _ringlet.is_available(backend)
+
+
+def _at_exit() -> None:
+    stop_watching()
+    leave_all()
+
+
+_atexit.register(_at_exit)

@@ -1,0 +1,167 @@
+"""FSDP: each rank keeps, or updates, its rows of every tensor."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Optional, Sequence, Tuple
+
+import numpy as np
+
+from . import _ringlet
+from .arrays import array_of, dtype_name, kind_of
+from .group import Group
+from .optimizers import Optimizer
+from .trees import CopiedTree, exported_leaves, leaves_of, rebuilt, tree_to_read, tree_to_write
+
+ShardLayout = _ringlet.ShardLayout
+
+
+def _name(dtype: Any) -> Optional[str]:
+    return None if dtype is None else dtype_name(dtype)
+
+
+class FsdpUpdater:
+    """FSDP's optimizer step over full parameters, with buffers that are kept from step to step: gradients are reduce-scattered and averaged, the
+    optimizer sees this rank's rows of every tensor, the updated rows are gathered again. The options are C++'s FsdpOptions."""
+
+    def __init__(
+        self,
+        fsdp_group: Group,
+        *,
+        dp_group: Optional[Group] = None,
+        communication_size: int = 32 << 20,
+        max_norm: Optional[float] = None,
+        reduce_dtype: Any = None,
+        shard_weights: Sequence[float] = (),
+        stream: int = 0,
+    ) -> None:
+        other = None if dp_group is None else dp_group._handle
+        weights = [float(weight) for weight in shard_weights]
+        self._handle = _ringlet.FsdpUpdater(fsdp_group._handle, other, communication_size, max_norm, _name(reduce_dtype), weights, stream)
+
+    def apply_gradients(self, gradients: Any, parameters: Any, optimizer: Any) -> Tuple[Any, Optional[float]]:
+        """Takes one step. Returns the new parameters, arrays of the same kinds, and the gradients' norm before clipping if `max_norm` is set.
+
+        `optimizer` is one of Ringlet's, or has apply_gradients(gradients, parameters): it is given dicts of NumPy arrays, this rank's rows by
+        name, and either changes the parameters in place or returns new ones.
+        """
+        copied, given = CopiedTree(parameters), CopiedTree(gradients)
+        norm = self._apply(given.tree, copied.tree, optimizer)
+        return copied.finish(), norm
+
+    def apply_gradients_(self, gradients: Any, parameters: Any, optimizer: Any) -> Optional[float]:
+        """The same with parameters that are changed in place: NumPy's or PyTorch's arrays."""
+        return self._apply(CopiedTree(gradients).tree, tree_to_write(parameters), optimizer)
+
+    def _apply(self, gradients: _ringlet.Tree, parameters: _ringlet.Tree, optimizer: Any) -> Optional[float]:
+        if isinstance(optimizer, Optimizer):
+            return self._handle.apply_optimizer(gradients, parameters, optimizer._handle)
+
+        def step(shards: list, rows: list) -> None:
+            before = {name: array_of(*memory) for name, memory in rows}
+            after = optimizer.apply_gradients({name: array_of(*memory) for name, memory in shards}, before)
+            for name, values in (after or {}).items():
+                if values is not before[name]:
+                    np.copyto(before[name], np.asarray(values))
+
+        return self._handle.apply_function(gradients, parameters, step)
+
+    def layout(self) -> Optional[ShardLayout]:
+        """The layout of the last step's parameters, for checkpoints of the optimizer's state; None before the first step."""
+        return self._handle.layout()
+
+
+def fsdp_apply_gradients(
+    gradients: Any,
+    parameters: Any,
+    optimizer: Any,
+    fsdp_group: Group,
+    dp_group: Optional[Group] = None,
+    communication_size: int = 32 << 20,
+    *,
+    max_norm: Optional[float] = None,
+    reduce_dtype: Any = None,
+    shard_weights: Sequence[float] = (),
+    stream: int = 0,
+) -> Any:
+    """MLX's nn.fsdp_apply_gradients: one FSDP step. Returns the new parameters, or, if `max_norm` is set, these and the norm before clipping."""
+    updater = FsdpUpdater(
+        fsdp_group,
+        dp_group=dp_group,
+        communication_size=communication_size,
+        max_norm=max_norm,
+        reduce_dtype=reduce_dtype,
+        shard_weights=shard_weights,
+        stream=stream,
+    )
+    after, norm = updater.apply_gradients(gradients, parameters, optimizer)
+    return after if max_norm is None else (after, norm)
+
+
+class FullyShard:
+    """Parameters that are kept as shards. A module's are gathered for as long as what forward() or backward() returned is used, while the next
+    module's are already under way. Every rank makes the same calls in the same order. The options are C++'s FullyShardOptions."""
+
+    def __init__(
+        self,
+        group: Group,
+        *,
+        compute_dtype: Any = None,
+        reduce_dtype: Any = None,
+        shard_weights: Sequence[float] = (),
+        prefetch: int = 1,
+        stream: int = 0,
+    ) -> None:
+        weights = [float(weight) for weight in shard_weights]
+        self._handle = _ringlet.FullyShard(group._handle, _name(compute_dtype), _name(reduce_dtype), weights, prefetch, stream)
+        self._forms: list = []
+
+    def add(self, name: str, parameters: Any) -> int:
+        """Adds the next module in the order of the forward pass, and returns its number. Copies this rank's rows. Collective."""
+        number = self._handle.add(name, tree_to_read(parameters))
+        # Only the form of the tree and the kinds of its arrays are kept.
+        self._forms.append(rebuilt(parameters, iter([kind_of(leaf) for _, leaf in leaves_of(parameters)])))
+        return number
+
+    def modules(self) -> int:
+        """The number of modules added so far."""
+        return self._handle.modules()
+
+    def forward(self, module: int) -> Any:
+        """The module's full parameters, a tree of the form and the kinds that add() was given, for reading only. Starts to gather the next
+        module's. NumPy's and PyTorch's arrays are the gathered memory itself, which lives as long as any of them; JAX's and MLX's are copies.
+        """
+        return self._tree(module, self._handle.forward(module))
+
+    def backward(self, module: int) -> Any:
+        """As forward(), and starts to gather the previous module's."""
+        return self._tree(module, self._handle.backward(module))
+
+    def reduce_gradients(self, module: int, gradients: Any) -> None:
+        """Starts to average the module's full gradients; once per module and step. They are read during the call only."""
+        self._handle.reduce_gradients(module, tree_to_read(gradients))
+
+    def finish(self) -> None:
+        """Ends the step: waits for all its gradients."""
+        self._handle.finish()
+
+    def apply_gradients(self, optimizer: Optimizer) -> None:
+        """After finish(): has one of Ringlet's optimizers take its step on this rank's shards."""
+        self._handle.step(optimizer._handle)
+
+    def parameters(self) -> Dict[str, np.ndarray]:
+        """This rank's shards themselves, by "module.parameter", as NumPy arrays that may be written."""
+        return exported_leaves(self._handle.parameters)
+
+    def gradients(self) -> Dict[str, np.ndarray]:
+        """After finish(): the averaged gradients for parameters(), valid until the next reduce_gradients()."""
+        return exported_leaves(self._handle.gradients)
+
+    def layout(self) -> ShardLayout:
+        """The layout of all modules added so far, for checkpoints."""
+        return self._handle.layout()
+
+    def _tree(self, module: int, unsharded: _ringlet.Unsharded) -> Any:
+        form = self._forms[module]
+        kinds = [kind for _, kind in leaves_of(form)]
+        arrays = [kind.of_memory(*memory) for kind, (_, memory) in zip(kinds, unsharded.parameters())]
+        return rebuilt(form, iter(arrays))

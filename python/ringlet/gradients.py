@@ -1,0 +1,148 @@
+"""Averages of gradients, and their norm."""
+
+from __future__ import annotations
+
+from typing import Any, List, Optional, Tuple
+
+from . import _ringlet
+from .arrays import dtype_name, view_to_write
+from .group import Group
+from .trees import CopiedTree, tree_to_write
+
+
+def average_gradients(
+    gradients: Any,
+    group: Group,
+    *,
+    all_reduce_size: int = 32 << 20,
+    first_bucket_size: Optional[int] = None,
+    communication_type: Any = None,
+    weight: Optional[float] = None,
+    stream: int = 0,
+) -> Any:
+    """MLX's nn.average_gradients: a tree of the means over the group. Names, order, dtypes and shapes are the same on all ranks.
+
+    Tensors are moved in buckets of `all_reduce_size` bytes, in the dtype `communication_type` ("f16", "bf16"; by default their own). With
+    `weight`, such as this rank's number of samples, the result is sum(weight * gradient) / sum(weight).
+    """
+    copied = CopiedTree(gradients)
+    _average(copied.tree, group, all_reduce_size, first_bucket_size, communication_type, weight, stream)
+    return copied.finish()
+
+
+def average_gradients_(
+    gradients: Any,
+    group: Group,
+    *,
+    all_reduce_size: int = 32 << 20,
+    first_bucket_size: Optional[int] = None,
+    communication_type: Any = None,
+    weight: Optional[float] = None,
+    stream: int = 0,
+) -> Any:
+    """The same in place, of arrays that may be changed: NumPy's and PyTorch's."""
+    _average(tree_to_write(gradients), group, all_reduce_size, first_bucket_size, communication_type, weight, stream)
+    return gradients
+
+
+def _average(tree: _ringlet.Tree, group: Group, size: int, first: Optional[int], dtype: Any, weight: Optional[float], stream: int) -> None:
+    _ringlet.average_gradients(group._handle, tree, size, first, _name(dtype), weight, stream)
+
+
+class GradientAverager:
+    """Averages gradients, in place, while they are still being computed: a bucket starts as soon as it is full. The arrays are NumPy's or PyTorch's
+    and may not be touched from add() until finish() has returned. Used by one thread at a time."""
+
+    def __init__(
+        self,
+        group: Group,
+        *,
+        all_reduce_size: int = 32 << 20,
+        first_bucket_size: Optional[int] = None,
+        communication_type: Any = None,
+        weight: Optional[float] = None,
+        stream: int = 0,
+    ) -> None:
+        dtype = _name(communication_type)
+        self._handle = _ringlet.GradientAverager(group._handle, all_reduce_size, first_bucket_size, dtype, weight, stream)
+
+    def add(self, gradient: Any) -> None:
+        """Adds the next gradient; every rank adds them in the same order."""
+        self._handle.add(view_to_write(gradient))
+
+    def finish(self) -> None:
+        """Ends the step: waits until every gradient is its average."""
+        self._handle.finish()
+
+    def set_weight(self, weight: Optional[float]) -> None:
+        """Sets this rank's share of the averages from the next step on."""
+        self._handle.set_weight(weight)
+
+    def collectives(self) -> int:
+        """The number of collectives of this step so far, or of the last one."""
+        return self._handle.collectives()
+
+
+class GradientBucketer:
+    """The same for a tree of arrays that is used in every step, whose gradients are reported in any order, such as by PyTorch's
+    register_post_accumulate_grad_hook(). Making one is a collective."""
+
+    def __init__(
+        self,
+        group: Group,
+        gradients: Any,
+        *,
+        all_reduce_size: int = 32 << 20,
+        first_bucket_size: Optional[int] = 1 << 20,
+        communication_type: Any = None,
+        weight: Optional[float] = None,
+        allow_missing: bool = True,
+        stream: int = 0,
+    ) -> None:
+        tree, dtype = tree_to_write(gradients), _name(communication_type)
+        self._handle = _ringlet.GradientBucketer(
+            group._handle, tree, all_reduce_size, first_bucket_size, dtype, weight, stream, allow_missing
+        )
+
+    def ready(self, name: str) -> None:
+        """Reports that a gradient ("layers.0.weight") is complete; it may not be touched until finish() has returned."""
+        self._handle.ready(name)
+
+    def finish(self) -> None:
+        """Ends the step: waits for all averages. Gradients that were not reported count as zeros; if `allow_missing` is off, that is an error."""
+        self._handle.finish()
+
+    def averaged(self) -> List[str]:
+        """After finish(): the names of the gradients that at least one rank reported in the step."""
+        return self._handle.averaged()
+
+    def set_weight(self, weight: Optional[float]) -> None:
+        """Sets this rank's share of the averages from the next step on."""
+        self._handle.set_weight(weight)
+
+    def collectives(self) -> int:
+        """The number of collectives of this step so far, or of the last one."""
+        return self._handle.collectives()
+
+
+def _name(dtype: Any) -> Optional[str]:
+    return None if dtype is None else dtype_name(dtype)
+
+
+def clip_grad_norm(gradients: Any, max_norm: float) -> Tuple[Any, float]:
+    """MLX's optimizers.clip_grad_norm: the gradients scaled so that their norm is at most `max_norm`, and their norm before."""
+    copied = CopiedTree(gradients)
+    norm = _ringlet.clip_grad_norm(copied.tree, max_norm)
+    return copied.finish(), norm
+
+
+def clip_grad_norm_(gradients: Any, max_norm: float) -> float:
+    """The same in place; returns the norm before."""
+    return _ringlet.clip_grad_norm(tree_to_write(gradients), max_norm)
+
+
+def clip_grad_norm_sharded(gradients: Any, max_norm: float, group: Group, *, stream: int = 0) -> Tuple[Any, float]:
+    """MLX's nn.utils.clip_grad_norm_sharded: as clip_grad_norm(), by the norm of all ranks' shards together."""
+    copied = CopiedTree(gradients)
+    norm = _ringlet.clip_grad_norm_sharded(group._handle, copied.tree, max_norm, stream)
+    return copied.finish(), norm

@@ -1,0 +1,393 @@
+"""Groups of ranks, and their calls."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
+
+from . import _ringlet
+from .arrays import NumpyKind, dtype_name, kind_of, view_to_read, view_to_write
+from .errors import InvalidArgument
+from .works import Work
+
+Counts = Optional[Sequence[int]]
+
+# What is still open when the program ends is left then, so that the other ranks do not take this one for lost.
+_open: weakref.WeakSet = weakref.WeakSet()
+
+
+class Reformed(NamedTuple):
+    """The world of those who go on after a loss, or with new ranks."""
+
+    world: Group
+    before: List[int]  # by rank: the rank in the world before, -1 of a rank that has joined
+    lost: List[int]  # ranks of that world that are not in this one
+    lineage: int  # differs where a world was cut in two that both went on
+
+
+class Group:
+    """A set of ranks that call collectives together: what init() returns, or a part of it that split() makes.
+
+    Every rank starts the operations of one `stream` (0 to 1023) in the same order; those of two streams overlap. `timeout` is how many
+    seconds an operation may take from its start; by default it is the group's. Each call has a form that ends in `_async`, which returns a
+    Work at once. What returns an array returns a new one of the kind that was given (NumPy, PyTorch, JAX, MLX), aligned to 64 bytes where
+    its kind lets that be chosen. Names that end in `_` change the given array in place; arrays that others may share (JAX's, MLX's,
+    read-only ones) are refused. An array may be read until its operation has ended.
+    """
+
+    def __init__(self, handle: Optional[_ringlet.Group] = None) -> None:
+        """Without a handle, which init() gives: a group of this process alone."""
+        self._handle = _ringlet.Group() if handle is None else handle
+        _open.add(self)
+
+    def rank(self) -> int:
+        """This process' rank in the group, from 0."""
+        return self._handle.rank()
+
+    def size(self) -> int:
+        """The number of ranks in the group."""
+        return self._handle.size()
+
+    def guests(self) -> int:
+        """The number of guests in the group: browsers, which joined through rank 0 of the world."""
+        return self._handle.guests()
+
+    def __repr__(self) -> str:
+        return f"<ringlet.Group: rank {self.rank()} of {self.size()}>"
+
+    # Reductions.
+
+    def all_sum(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
+        """The sum over all ranks; every rank gets the same bits."""
+        return self._all_reduce("sum", x, stream, timeout).wait()
+
+    def all_sum_async(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
+        return self._all_reduce("sum", x, stream, timeout)
+
+    def all_sum_(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
+        return self._all_reduce_in_place("sum", x, stream, timeout).wait()
+
+    def all_sum_async_(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
+        return self._all_reduce_in_place("sum", x, stream, timeout)
+
+    def all_prod(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
+        """The product over all ranks."""
+        return self._all_reduce("prod", x, stream, timeout).wait()
+
+    def all_prod_async(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
+        return self._all_reduce("prod", x, stream, timeout)
+
+    def all_prod_(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
+        return self._all_reduce_in_place("prod", x, stream, timeout).wait()
+
+    def all_prod_async_(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
+        return self._all_reduce_in_place("prod", x, stream, timeout)
+
+    def all_max(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
+        """The greatest of all ranks, element by element."""
+        return self._all_reduce("max", x, stream, timeout).wait()
+
+    def all_max_async(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
+        return self._all_reduce("max", x, stream, timeout)
+
+    def all_max_(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
+        return self._all_reduce_in_place("max", x, stream, timeout).wait()
+
+    def all_max_async_(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
+        return self._all_reduce_in_place("max", x, stream, timeout)
+
+    def all_min(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
+        """The least of all ranks, element by element."""
+        return self._all_reduce("min", x, stream, timeout).wait()
+
+    def all_min_async(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
+        return self._all_reduce("min", x, stream, timeout)
+
+    def all_min_(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
+        return self._all_reduce_in_place("min", x, stream, timeout).wait()
+
+    def all_min_async_(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
+        return self._all_reduce_in_place("min", x, stream, timeout)
+
+    def all_mean(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
+        """The mean over all ranks, of floating dtypes."""
+        return self._all_reduce("mean", x, stream, timeout).wait()
+
+    def all_mean_async(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
+        return self._all_reduce("mean", x, stream, timeout)
+
+    def all_mean_(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
+        return self._all_reduce_in_place("mean", x, stream, timeout).wait()
+
+    def all_mean_async_(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
+        return self._all_reduce_in_place("mean", x, stream, timeout)
+
+    def _all_reduce(self, op: str, x: Any, stream: int, timeout: Optional[float]) -> Work:
+        kind, source = view_to_read(x)
+        output = kind.empty(source.dtype, source.shape)
+        return Work(self._handle.all_reduce(op, source, output.view, stream, timeout), output.finish)
+
+    def _all_reduce_in_place(self, op: str, x: Any, stream: int, timeout: Optional[float]) -> Work:
+        view = view_to_write(x)
+        return Work(self._handle.all_reduce(op, view, view, stream, timeout), lambda: x)
+
+    def reduce(self, x: Any, root: int = 0, *, op: str = "sum", stream: int = 0, timeout: Optional[float] = None) -> Any:
+        """The reduction (sum, prod, max or min) over all ranks on rank `root`; None on the others."""
+        return self.reduce_async(x, root, op=op, stream=stream, timeout=timeout).wait()
+
+    def reduce_async(self, x: Any, root: int = 0, *, op: str = "sum", stream: int = 0, timeout: Optional[float] = None) -> Work:
+        kind, source = view_to_read(x)
+        output = kind.empty(source.dtype, source.shape) if self.rank() == root else None
+        operation = self._handle.reduce(op, source, output and output.view, root, stream, timeout)
+        return Work(operation, output.finish if output else _nothing)
+
+    def sum_scatter(self, x: Any, *, counts: Counts = None, stream: int = 0, timeout: Optional[float] = None) -> Any:
+        """Rank r gets the r-th part along axis 0 of the sum: if the rows do not divide evenly, the first ranks get one more, or rank r gets
+        counts[r] of them."""
+        return self.reduce_scatter_async(x, counts=counts, stream=stream, timeout=timeout).wait()
+
+    def sum_scatter_async(self, x: Any, *, counts: Counts = None, stream: int = 0, timeout: Optional[float] = None) -> Work:
+        return self.reduce_scatter_async(x, counts=counts, stream=stream, timeout=timeout)
+
+    def reduce_scatter(self, x: Any, *, op: str = "sum", counts: Counts = None, stream: int = 0, timeout: Optional[float] = None) -> Any:
+        """As sum_scatter(), with sum, max or min."""
+        return self.reduce_scatter_async(x, op=op, counts=counts, stream=stream, timeout=timeout).wait()
+
+    def reduce_scatter_async(
+        self, x: Any, *, op: str = "sum", counts: Counts = None, stream: int = 0, timeout: Optional[float] = None
+    ) -> Work:
+        kind, source = view_to_read(x)
+        whole = _whole_counts(counts)
+        rows, rank, size = _rows(source), self.rank(), self.size()
+        mine = self._count_of(whole, rank) if whole is not None else rows // size + (rank < rows % size)
+        output = kind.empty(source.dtype, (mine, *source.shape[1:]))
+        return Work(self._handle.reduce_scatter(op, source, output.view, whole, stream, timeout), output.finish)
+
+    # What moves without being computed with.
+
+    def all_gather(self, x: Any, *, counts: Counts = None, stream: int = 0, timeout: Optional[float] = None) -> Any:
+        """All ranks' arrays, one after the other along axis 0. Shapes are the same on all ranks, or rank r has counts[r] rows. A scalar
+        counts as one row."""
+        return self.all_gather_async(x, counts=counts, stream=stream, timeout=timeout).wait()
+
+    def all_gather_async(self, x: Any, *, counts: Counts = None, stream: int = 0, timeout: Optional[float] = None) -> Work:
+        kind, source = view_to_read(x)
+        whole = _whole_counts(counts)
+        output = kind.empty(source.dtype, self._gathered(source, whole))
+        return Work(self._handle.all_gather(source, output.view, whole, stream, timeout), output.finish)
+
+    def gather(self, x: Any, root: int = 0, *, counts: Counts = None, stream: int = 0, timeout: Optional[float] = None) -> Any:
+        """As all_gather(), on rank `root` alone; None on the others."""
+        return self.gather_async(x, root, counts=counts, stream=stream, timeout=timeout).wait()
+
+    def gather_async(self, x: Any, root: int = 0, *, counts: Counts = None, stream: int = 0, timeout: Optional[float] = None) -> Work:
+        kind, source = view_to_read(x)
+        whole = _whole_counts(counts)
+        output = kind.empty(source.dtype, self._gathered(source, whole)) if self.rank() == root else None
+        operation = self._handle.gather(source, output and output.view, root, whole, stream, timeout)
+        return Work(operation, output.finish if output else _nothing)
+
+    def scatter(self, x: Any, root: int = 0, *, counts: Counts = None, stream: int = 0, timeout: Optional[float] = None) -> Any:
+        """Rank r gets the r-th part of rank `root`'s array along axis 0. The others give an array of the same dtype and shape, whose elements
+        are ignored. The rows divide evenly by the group's size, or rank r gets counts[r] of them."""
+        return self.scatter_async(x, root, counts=counts, stream=stream, timeout=timeout).wait()
+
+    def scatter_async(self, x: Any, root: int = 0, *, counts: Counts = None, stream: int = 0, timeout: Optional[float] = None) -> Work:
+        kind, source = view_to_read(x)
+        whole = _whole_counts(counts)
+        rows, rank = _rows(source), self.rank()
+        if whole is None and rows % self.size():
+            raise InvalidArgument(f"{rows} rows do not divide by {self.size()} ranks; give counts")
+        mine = self._count_of(whole, rank) if whole is not None else rows // self.size()
+        output = kind.empty(source.dtype, (mine, *source.shape[1:]))
+        operation = self._handle.scatter(source if rank == root else None, output.view, root, whole, stream, timeout)
+        return Work(operation, output.finish)
+
+    def all_to_all(
+        self, x: Any, *, send_counts: Counts = None, receive_counts: Counts = None, stream: int = 0, timeout: Optional[float] = None
+    ) -> Any:
+        """Sends the r-th part along axis 0 to rank r, and returns what all ranks have sent here, in rank order. The rows divide evenly by the
+        group's size, or both counts say how many go to each rank, and come from each."""
+        return self.all_to_all_async(x, send_counts=send_counts, receive_counts=receive_counts, stream=stream, timeout=timeout).wait()
+
+    def all_to_all_async(
+        self, x: Any, *, send_counts: Counts = None, receive_counts: Counts = None, stream: int = 0, timeout: Optional[float] = None
+    ) -> Work:
+        if (send_counts is None) != (receive_counts is None):
+            raise InvalidArgument("send_counts and receive_counts are given together")
+        kind, source = view_to_read(x)
+        counts = None if send_counts is None else (list(send_counts), list(receive_counts or ()))
+        _rows(source)
+        output = kind.empty(source.dtype, source.shape if counts is None else (sum(counts[1]), *source.shape[1:]))
+        return Work(self._handle.all_to_all(source, output.view, counts, stream, timeout), output.finish)
+
+    def broadcast(self, x: Any, root: int = 0, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
+        """Rank `root`'s array on every rank. The others give one of the same dtype and shape."""
+        return self.broadcast_async(x, root, stream=stream, timeout=timeout).wait()
+
+    def broadcast_async(self, x: Any, root: int = 0, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
+        kind, source = view_to_read(x)
+        output = kind.empty(source.dtype, source.shape)
+        if self.rank() == root:
+            _ringlet.copy(source, output.view)
+        return Work(self._handle.broadcast(output.view, root, stream, timeout), output.finish)
+
+    def broadcast_(self, x: Any, root: int = 0, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
+        return self.broadcast_async_(x, root, stream=stream, timeout=timeout).wait()
+
+    def broadcast_async_(self, x: Any, root: int = 0, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
+        return Work(self._handle.broadcast(view_to_write(x), root, stream, timeout), lambda: x)
+
+    def send(self, x: Any, destination: int, *, stream: int = 0, timeout: Optional[float] = None) -> None:
+        """Sends to a rank. It ends once the receiver has matched it, so two ranks that both send first use send_async()."""
+        self.send_async(x, destination, stream=stream, timeout=timeout).wait()
+
+    def send_async(self, x: Any, destination: int, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
+        _, source = view_to_read(x)
+        return Work(self._handle.send(source, destination, stream, timeout), _nothing)
+
+    def recv(self, shape: Sequence[int], dtype: Any, source: int, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
+        """Receives from a rank. The array's kind is that of `dtype`: NumPy's, PyTorch's or MLX's; for a name ("f32", "float32") NumPy's."""
+        return self.recv_async(shape, dtype, source, stream=stream, timeout=timeout).wait()
+
+    def recv_async(self, shape: Sequence[int], dtype: Any, source: int, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
+        kind = NumpyKind if isinstance(dtype, (str, type)) else kind_of(dtype)
+        output = kind.empty(dtype_name(dtype), tuple(shape))
+        return Work(self._handle.recv(output.view, source, stream, timeout), output.finish)
+
+    def recv_like(self, x: Any, source: int, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
+        """Receives an array of the kind, dtype and shape of `x`, whose elements are ignored."""
+        return self.recv_like_async(x, source, stream=stream, timeout=timeout).wait()
+
+    def recv_like_async(self, x: Any, source: int, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
+        kind, like = view_to_read(x)
+        output = kind.empty(like.dtype, like.shape)
+        return Work(self._handle.recv(output.view, source, stream, timeout), output.finish)
+
+    def recv_(self, x: Any, source: int, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
+        """Receives into an array."""
+        return self.recv_async_(x, source, stream=stream, timeout=timeout).wait()
+
+    def recv_async_(self, x: Any, source: int, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
+        return Work(self._handle.recv(view_to_write(x), source, stream, timeout), lambda: x)
+
+    def barrier(self, *, stream: int = 0, timeout: Optional[float] = None) -> None:
+        """Returns once every rank has called it."""
+        self.barrier_async(stream=stream, timeout=timeout).wait()
+
+    def barrier_async(self, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
+        return Work(self._handle.barrier(stream, timeout), _nothing)
+
+    # The group itself.
+
+    def split(self, color: int, key: int = -1, *, stream: int = 0, timeout: Optional[float] = None) -> Optional[Group]:
+        """A group of the ranks that give the same `color`, ordered by `key`, then by rank; a negative key stands for the rank. None for a
+        negative colour. Every rank of this group calls it."""
+        part = self._handle.split(color, key, stream, timeout)
+        return None if part is None else Group(part)
+
+    def algorithm(self, operation: str, bytes: int) -> str:
+        """The algorithm by which a collective ("all_reduce") moves a buffer of so many bytes."""
+        return self._handle.algorithm(operation, bytes)
+
+    def describe_placement(self) -> str:
+        """The group's layout in a line for people."""
+        return self._handle.describe_placement()
+
+    def links(self) -> str:
+        """How this rank's bytes reach the others: "tcp", "memory", "mixed" or "none"."""
+        return self._handle.links()
+
+    def link_info(self) -> List[dict]:
+        """This rank's links to all others, by rank. Times are in seconds."""
+        return self._handle.link_info()
+
+    def close(self) -> None:
+        """Leaves the group, once its pending operations have ended. Where others still need this rank they get PeerLost."""
+        _open.discard(self)
+        self._handle.close()
+
+    def __enter__(self) -> Group:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # Elastic groups, which survive the loss of ranks. docs/elastic.md says what is promised.
+
+    def elastic(self) -> bool:
+        """Whether this group's world survives the loss of ranks."""
+        return self._handle.elastic()
+
+    def epoch(self) -> int:
+        """How often the world was formed anew before this group was made."""
+        return self._handle.epoch()
+
+    def door(self) -> str:
+        """Where processes knock that are to join the group: "host:port". Empty if the group is not elastic."""
+        return self._handle.door()
+
+    def reform(self, *, timeout: Optional[float] = None) -> Reformed:
+        """Waits until the ranks that are left have agreed on who goes on, and returns their world. Called by all of them once a call has raised
+        PeerLost, or after revoke()."""
+        return _reformed(self._handle.reform(timeout))
+
+    def agree(self, mine: bool, *, timeout: Optional[float] = None) -> bool:
+        """Whether `mine` is true on all ranks: the same answer on all that are left, even if ranks are lost meanwhile."""
+        return self._handle.agree(mine, timeout)
+
+    def admit(self, *, timeout: Optional[float] = None) -> Optional[Reformed]:
+        """Admits the processes that knock at the door of any rank. All ranks call it together, again and again; it never waits for those that
+        join, and returns the world with them once all have met."""
+        next_world = self._handle.admit(timeout)
+        return None if next_world is None else _reformed(next_world)
+
+    def revoke(self) -> None:
+        """Ends the epoch on all ranks: all calls raise Cancelled, and reform() follows."""
+        self._handle.revoke()
+
+    def leave(self) -> None:
+        """Leaves the world without waiting for anybody: all calls of its groups raise Cancelled on this rank from then on."""
+        self._handle.leave()
+
+    def _gathered(self, source: _ringlet.View, counts: Optional[List[int]]) -> Tuple[int, ...]:
+        shape = source.shape or (1,)
+        if counts is None:
+            return (shape[0] * self.size(), *shape[1:])
+        self._count_of(counts, self.rank())
+        return (sum(counts), *shape[1:])
+
+    def _count_of(self, counts: List[int], rank: int) -> int:
+        if len(counts) != self.size() or min(counts) < 0:
+            raise InvalidArgument(f"counts are {counts}; one for each of the {self.size()} ranks is needed, not negative")
+        return counts[rank]
+
+
+def _whole_counts(counts: Counts) -> Optional[List[int]]:
+    return None if counts is None else [int(count) for count in counts]
+
+
+def _rows(view: _ringlet.View) -> int:
+    if not view.shape:
+        raise InvalidArgument("a scalar has no rows to divide; give an array with an axis")
+    return view.shape[0]
+
+
+def _nothing() -> None:
+    return None
+
+
+def _reformed(parts: tuple) -> Reformed:
+    world, before, lost, lineage = parts
+    return Reformed(Group(world), before, lost, lineage)
+
+
+def leave_all() -> None:
+    """At exit: gives the operations that still run a second, then leaves all groups."""
+    _ringlet.await_operations(1.0)
+    groups = list(_open)
+    for group in groups:
+        group.leave()
+    _ringlet.await_operations(10.0)
+    for group in groups:
+        group.close()

@@ -1,0 +1,68 @@
+"""Trees of arrays: nested dicts, lists and tuples, whose leaves are named by their way, as in "layers.0.weight"."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, Iterator, List, Tuple
+
+import numpy as np
+
+from . import _ringlet
+from .arrays import Output, array_of, view_to_read, view_to_write
+
+Leaf = Tuple[str, Any]
+
+
+def leaves_of(tree: Any, name: str = "") -> Iterator[Leaf]:
+    """The leaves with their names, in order. A tree that is an array itself has one, called "value"."""
+    if isinstance(tree, dict):
+        children: Any = tree.items()
+    elif isinstance(tree, (list, tuple)):
+        children = enumerate(tree)
+    else:
+        yield name or "value", tree
+        return
+    for key, child in children:
+        yield from leaves_of(child, f"{name}.{key}" if name else str(key))
+
+
+def rebuilt(tree: Any, leaves: Iterator[Any]) -> Any:
+    """A tree of the same form, with other leaves, which come in the order of leaves_of()."""
+    if isinstance(tree, dict):
+        return type(tree)((key, rebuilt(child, leaves)) for key, child in tree.items())
+    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
+        return type(tree)(*(rebuilt(child, leaves) for child in tree))
+    if isinstance(tree, (list, tuple)):
+        return type(tree)(rebuilt(child, leaves) for child in tree)
+    return next(leaves)
+
+
+def tree_to_read(tree: Any) -> _ringlet.Tree:
+    return _ringlet.Tree([(name, view_to_read(leaf)[1]) for name, leaf in leaves_of(tree)])
+
+
+def tree_to_write(tree: Any) -> _ringlet.Tree:
+    return _ringlet.Tree([(name, view_to_write(leaf)) for name, leaf in leaves_of(tree)], write=True)
+
+
+class CopiedTree:
+    """A copy of a tree, in arrays of the same kinds, for a call that changes it: `tree` is changed, and finish() makes the arrays of it."""
+
+    def __init__(self, tree: Any) -> None:
+        self._form = tree
+        self._outputs: List[Output] = []
+        leaves = []
+        for name, leaf in leaves_of(tree):
+            kind, source = view_to_read(leaf)
+            output = kind.empty(source.dtype, source.shape)
+            _ringlet.copy(source, output.view)
+            self._outputs.append(output)
+            leaves.append((name, output.view))
+        self.tree = _ringlet.Tree(leaves, write=True)
+
+    def finish(self) -> Any:
+        return rebuilt(self._form, iter([output.finish() for output in self._outputs]))
+
+
+def exported_leaves(leaves: Callable[[], list]) -> Dict[str, np.ndarray]:
+    """The library's own tensors, by name, as NumPy arrays of their memory."""
+    return {name: array_of(*memory) for name, memory in leaves()}

@@ -1,0 +1,137 @@
+#include <ringlet/elastic.hpp>
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/variant.h>
+#include <nanobind/stl/vector.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "callbacks.hpp"
+#include "errors.hpp"
+#include "group.hpp"
+#include "layouts.hpp"
+#include "trees.hpp"
+#include "works.hpp"
+
+namespace ringlet::python {
+namespace {
+
+using nb::arg;
+
+/// A trainer with what it borrows and calls. Its functions are called on the thread that calls run().
+class TrainerHandle {
+ public:
+  TrainerHandle(GroupHandle& world, CheckpointHandle& state, ElasticTrainerOptions options) : arrays_(state.arrays) {
+    options.on_change = [this](const MembershipChange& change) { tell(change); };
+    options.on_state = [this](const Checkpoint& values, std::uint64_t step) { tell_state(values, step); };
+    trainer_ = std::make_unique<ElasticTrainer>(world.get(), state.checkpoint, std::move(options));
+  }
+
+  void run(std::uint64_t steps, std::uint64_t batch, const nb::callable& step) {
+    calling_back([&] {
+      trainer_->run({.steps = steps, .batch = batch},
+                    [&](Step& attempt) { call_python([&] { step(nb::cast(&attempt, nb::rv_policy::reference)); }); });
+      return true;
+    });
+  }
+  ElasticTrainer& trainer() { return *trainer_; }
+
+  nb::object on_change = nb::none();
+  nb::object on_state = nb::none();
+
+ private:
+  void tell(const MembershipChange& change) {
+    call_python([&] {
+      if (!on_change.is_none())
+        on_change(GroupHandle(change.world), change.lost, change.joined, change.cause.text(), change.step,
+                  std::chrono::duration<double>(change.pause).count());
+    });
+  }
+  void tell_state(const Checkpoint& values, std::uint64_t step) {
+    call_python([&] {
+      if (!on_state.is_none()) on_state(CheckpointHandle{values, {}}, step);
+    });
+  }
+
+  std::vector<ArrayView> arrays_;
+  std::unique_ptr<ElasticTrainer> trainer_;
+};
+
+ElasticTrainerOptions options_of_trainer(std::int64_t all_reduce_size, const std::optional<std::string>& communication_type, int min_ranks,
+                                         bool rejoin, const std::string& checkpoint, std::uint64_t checkpoint_every, int keep, int stream) {
+  ElasticTrainerOptions options;
+  options.average = {.all_reduce_size = all_reduce_size,
+                     .communication_type = dtype_of(communication_type),
+                     .stream = options_of(stream, std::nullopt).stream};
+  options.min_ranks = min_ranks;
+  options.rejoin = rejoin;
+  options.checkpoint = checkpoint;
+  options.checkpoint_every = checkpoint_every;
+  options.keep = keep;
+  return options;
+}
+
+void bind_step(nb::module_& module) {
+  nb::class_<Step>(module, "Step", "One attempt at a training step on this rank; valid while the step function runs.")
+      .def_prop_ro("number", &Step::number, "How many steps were committed before it.")
+      .def_prop_ro("first", &Step::first, "The first of this rank's samples of the batch.")
+      .def_prop_ro("count", &Step::count, "How many samples this rank has, from `first` on.")
+      .def("world", [](Step& step) { return GroupHandle(step.world()); })
+      .def(
+          "average",
+          [](Step& step, const ArrayTree& gradients) {
+            const nb::gil_scoped_release unlocked;
+            step.average(gradients.tree());
+          },
+          arg("gradients"), "Waits until every gradient holds its average over the samples of the whole batch.")
+      .def(
+          "commit",
+          [](Step& step, const nb::callable& apply) {
+            calling_back([&] {
+              step.commit([&] { call_python([&] { apply(); }); });
+              return true;
+            });
+          },
+          arg("apply"), "Runs `apply`, which changes the state, on all ranks or on none; the last call of a step.");
+}
+
+}  // namespace
+
+void bind_elastic(nb::module_& module) {
+  bind_step(module);
+  nb::class_<TrainerHandle>(module, "ElasticTrainer", "A training loop of an elastic group, whose ranks come and go.")
+      .def(
+          "__init__",
+          [](TrainerHandle* handle, GroupHandle& world, CheckpointHandle& state, std::int64_t size, const std::optional<std::string>& dtype,
+             int min_ranks, bool rejoin, const std::string& checkpoint, std::uint64_t every, int keep, int stream, nb::object on_change,
+             nb::object on_state) {
+            new (handle) TrainerHandle(world, state, options_of_trainer(size, dtype, min_ranks, rejoin, checkpoint, every, keep, stream));
+            handle->on_change = std::move(on_change);
+            handle->on_state = std::move(on_state);
+          },
+          arg("world"), arg("state"), arg("all_reduce_size"), arg("communication_type").none(), arg("min_ranks"), arg("rejoin"),
+          arg("checkpoint"), arg("checkpoint_every"), arg("keep"), arg("stream"), arg("on_change").none(), arg("on_state").none())
+      .def("run", &TrainerHandle::run, arg("steps"), arg("batch"), arg("step"))
+      .def("world", [](TrainerHandle& handle) { return GroupHandle(handle.trainer().world()); })
+      .def("step", [](TrainerHandle& handle) { return handle.trainer().step(); })
+      .def(
+          "find",
+          [](TrainerHandle& handle, const std::string& name) {
+            const CheckpointValue* value = handle.trainer().state().find(name);
+            return value ? std::optional<CheckpointValue>(*value) : std::nullopt;
+          },
+          arg("name"))
+      .def("set", [](TrainerHandle& handle, std::string name, std::int64_t value) { handle.trainer().state().set(std::move(name), value); })
+      .def("set", [](TrainerHandle& handle, std::string name, double value) { handle.trainer().state().set(std::move(name), value); })
+      .def("set", [](TrainerHandle& handle, std::string name, std::string value) {
+        handle.trainer().state().set(std::move(name), std::move(value));
+      });
+}
+
+}  // namespace ringlet::python

@@ -1,0 +1,71 @@
+#include "errors.hpp"
+
+#include <nanobind/stl/string.h>
+
+#include <ringlet/error.hpp>
+#include <string>
+#include <utility>
+
+#include "callbacks.hpp"
+
+namespace ringlet::python {
+namespace {
+
+const char* class_of(Errc code) {
+  switch (code) {
+    case Errc::invalid_argument:
+      return "InvalidArgument";
+    case Errc::mismatch:
+      return "MismatchError";
+    case Errc::peer_lost:
+      return "PeerLost";
+    case Errc::timed_out:
+      return "Timeout";
+    case Errc::protocol_error:
+      return "ProtocolError";
+    case Errc::cancelled:
+      return "Cancelled";
+    case Errc::io_error:
+      return "IoError";
+    case Errc::ok:
+      break;
+  }
+  return "Error";
+}
+
+void set_python_error(const Status& status) {
+  try {
+    const nb::object type = nb::module_::import_("ringlet.errors").attr(class_of(status.code()));
+    const nb::object error = type(status.text(), status.rank());
+    PyErr_SetObject(type.ptr(), error.ptr());
+  } catch (nb::python_error& failed) {
+    failed.restore();
+  }
+}
+
+}  // namespace
+
+void rethrow(nb::python_error& raised) {
+  const nb::object classes = nb::module_::import_("ringlet.errors");
+  for (const Errc code :
+       {Errc::invalid_argument, Errc::mismatch, Errc::peer_lost, Errc::timed_out, Errc::protocol_error, Errc::cancelled, Errc::io_error})
+    if (raised.matches(classes.attr(class_of(code)))) {
+      const nb::object error = nb::borrow(raised.value());
+      throw_if_failed({code, nb::cast<std::string>(nb::str(error)), nb::cast<int>(error.attr("rank"))});
+    }
+  throw std::move(raised);
+}
+
+void refuse(std::string text) { throw InvalidArgument({Errc::invalid_argument, std::move(text)}); }
+
+void bind_errors(nb::module_&) {
+  nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const Error& error) {
+      set_python_error(error.status());
+    }
+  });
+}
+
+}  // namespace ringlet::python

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <ringlet/status.hpp>
+#include <string>
+
+namespace ringlet::python {
+
+namespace nb = nanobind;
+
+/// Has the library's errors thrown in Python as the classes of the same names in ringlet.errors, which have `rank`.
+void bind_errors(nb::module_& module);
+/// Throws InvalidArgument.
+[[noreturn]] void refuse(std::string text);
+
+}  // namespace ringlet::python

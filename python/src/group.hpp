@@ -1,0 +1,29 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <optional>
+#include <ringlet/group.hpp>
+
+namespace ringlet::python {
+
+namespace nb = nanobind;
+
+/// A group until it is closed.
+class GroupHandle {
+ public:
+  explicit GroupHandle(Group group) : group_(std::move(group)) {}
+
+  /// The group. Throws `InvalidArgument` once it is closed.
+  Group& get();
+  /// Leaves the group, if it is the last one that stands for it. Waits without the interpreter's lock.
+  void close();
+
+ private:
+  std::optional<Group> group_;
+};
+
+void bind_group(nb::module_& module);
+void bind_init(nb::module_& module);
+
+}  // namespace ringlet::python

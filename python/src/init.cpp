@@ -1,0 +1,73 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+
+#include <optional>
+#include <ringlet/group.hpp>
+#include <string>
+#include <utility>
+
+#include "errors.hpp"
+#include "group.hpp"
+#include "interruptible.hpp"
+#include "works.hpp"
+
+namespace ringlet::python {
+namespace {
+
+using Text = std::optional<std::string>;
+using Switch = std::optional<bool>;
+using Number = std::optional<int>;
+using Seconds = std::optional<double>;
+
+std::optional<OnSplit> on_split_named(const Text& name) {
+  if (!name) return std::nullopt;
+  if (*name == "wait") return OnSplit::wait;
+  if (*name == "fork") return OnSplit::fork;
+  refuse("on_split is '" + *name + "'; it may be wait or fork");
+}
+
+GroupHandle init_group(bool strict, std::string backend, Number rank, Number world_size, Text coordinator, Text hostfile, Text listen,
+                       Text advertise, Text interfaces, Number guests, Text token, Switch encrypt, Switch peer_memory, Switch status,
+                       Seconds connect_timeout, Seconds operation_timeout, Seconds warn_after, Switch elastic, const Text& on_split,
+                       Text join, Text door, Seconds heartbeat_timeout) {
+  InitOptions options;
+  options.strict = strict;
+  options.backend = std::move(backend);
+  options.rank = rank;
+  options.world_size = world_size;
+  options.coordinator = std::move(coordinator);
+  options.hostfile = std::move(hostfile);
+  options.listen = std::move(listen);
+  options.advertise = std::move(advertise);
+  options.interfaces = std::move(interfaces);
+  options.guests = guests;
+  options.token = std::move(token);
+  options.encrypt = encrypt;
+  options.peer_memory = peer_memory;
+  options.status = status;
+  options.connect_timeout = milliseconds_of(connect_timeout);
+  options.operation_timeout = milliseconds_of(operation_timeout);
+  options.warn_after = milliseconds_of(warn_after);
+  options.elastic = elastic;
+  options.on_split = on_split_named(on_split);
+  options.join = std::move(join);
+  options.door = std::move(door);
+  options.heartbeat_timeout = milliseconds_of(heartbeat_timeout);
+  return GroupHandle(interruptible([options = std::move(options)] { return init(options); }));
+}
+
+}  // namespace
+
+void bind_init(nb::module_& module) {
+  const auto unset = [](const char* name) { return nb::arg(name) = nb::none(); };
+  module.def("init", &init_group, nb::kw_only(), nb::arg("strict") = false, nb::arg("backend") = "any", unset("rank"), unset("world_size"),
+             unset("coordinator"), unset("hostfile"), unset("listen"), unset("advertise"), unset("interfaces"), unset("guests"),
+             unset("token"), unset("encrypt"), unset("peer_memory"), unset("status"), unset("connect_timeout"), unset("operation_timeout"),
+             unset("warn_after"), unset("elastic"), unset("on_split"), unset("join"), unset("door"), unset("heartbeat_timeout"),
+             "Joins or forms a group.");
+  module.def("is_available", &is_available, nb::arg("backend") = "any", "Whether the named back end can be used here.");
+}
+
+}  // namespace ringlet::python

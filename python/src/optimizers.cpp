@@ -1,0 +1,158 @@
+#include "optimizers.hpp"
+
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <ringlet/schedules.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trees.hpp"
+
+namespace ringlet::python {
+namespace {
+
+using nb::arg;
+using Betas = std::array<double, 2>;
+using Name = std::optional<std::string>;
+
+/// A schedule of the library's, as Python holds it.
+struct ScheduleHandle {
+  Schedule schedule;
+};
+
+/// A schedule that calls Python's function. It may be copied, called and destroyed on any thread.
+Schedule schedule_calling(nb::object function) {
+  const std::shared_ptr<nb::object> kept(new nb::object(std::move(function)), [](nb::object* object) {
+    const nb::gil_scoped_acquire locked;
+    delete object;
+  });
+  return [kept](std::uint64_t step) {
+    const nb::gil_scoped_acquire locked;
+    return nb::cast<double>((*kept)(step));
+  };
+}
+
+Schedule schedule_of(nb::handle object) {
+  if (nb::isinstance<ScheduleHandle>(object)) return nb::cast<const ScheduleHandle&>(object).schedule;
+  return schedule_calling(nb::borrow(object));
+}
+
+LearningRate rate_of(nb::handle object) {
+  double rate = 0;
+  if (nb::try_cast(nb::borrow(object), rate)) return rate;
+  return LearningRate(schedule_of(object));
+}
+
+template <class Kind, class Options>
+OptimizerHandle make(nb::handle rate, const Options& options) {
+  return {std::make_shared<Kind>(rate_of(rate), options)};
+}
+
+void bind_kinds(nb::module_& module) {
+  module.def(
+      "sgd",
+      [](nb::handle rate, double momentum, double weight_decay, double dampening, bool nesterov, const Name& state_dtype) {
+        return make<SGD>(rate, SGDOptions{momentum, weight_decay, dampening, nesterov, dtype_of(state_dtype)});
+      },
+      arg("learning_rate"), arg("momentum"), arg("weight_decay"), arg("dampening"), arg("nesterov"), arg("state_dtype").none());
+  module.def(
+      "rmsprop",
+      [](nb::handle rate, double alpha, double eps, const Name& state_dtype) {
+        return make<RMSprop>(rate, RMSpropOptions{alpha, eps, dtype_of(state_dtype)});
+      },
+      arg("learning_rate"), arg("alpha"), arg("eps"), arg("state_dtype").none());
+  module.def(
+      "adagrad",
+      [](nb::handle rate, double eps, const Name& state_dtype) { return make<Adagrad>(rate, AdagradOptions{eps, dtype_of(state_dtype)}); },
+      arg("learning_rate"), arg("eps"), arg("state_dtype").none());
+  module.def(
+      "adadelta",
+      [](nb::handle rate, double rho, double eps, const Name& state_dtype) {
+        return make<AdaDelta>(rate, AdaDeltaOptions{rho, eps, dtype_of(state_dtype)});
+      },
+      arg("learning_rate"), arg("rho"), arg("eps"), arg("state_dtype").none());
+  module.def(
+      "adam",
+      [](nb::handle rate, Betas betas, double eps, bool bias_correction, const Name& state_dtype) {
+        return make<Adam>(rate, AdamOptions{betas, eps, bias_correction, dtype_of(state_dtype)});
+      },
+      arg("learning_rate"), arg("betas"), arg("eps"), arg("bias_correction"), arg("state_dtype").none());
+  module.def(
+      "adamw",
+      [](nb::handle rate, Betas betas, double eps, double weight_decay, bool bias_correction, const Name& state_dtype) {
+        return make<AdamW>(rate, AdamWOptions{betas, eps, weight_decay, bias_correction, dtype_of(state_dtype)});
+      },
+      arg("learning_rate"), arg("betas"), arg("eps"), arg("weight_decay"), arg("bias_correction"), arg("state_dtype").none());
+  module.def(
+      "adamax",
+      [](nb::handle rate, Betas betas, double eps, const Name& state_dtype) {
+        return make<Adamax>(rate, AdamaxOptions{betas, eps, dtype_of(state_dtype)});
+      },
+      arg("learning_rate"), arg("betas"), arg("eps"), arg("state_dtype").none());
+  module.def(
+      "lion",
+      [](nb::handle rate, Betas betas, double weight_decay, const Name& state_dtype) {
+        return make<Lion>(rate, LionOptions{betas, weight_decay, dtype_of(state_dtype)});
+      },
+      arg("learning_rate"), arg("betas"), arg("weight_decay"), arg("state_dtype").none());
+}
+
+void bind_schedules(nb::module_& module) {
+  nb::class_<ScheduleHandle>(module, "Schedule", "A number that changes from step to step.")
+      .def("__call__", [](const ScheduleHandle& handle, std::uint64_t step) { return handle.schedule(step); }, arg("step"));
+  module.def(
+      "exponential_decay", [](double init, double decay_rate) { return ScheduleHandle{exponential_decay(init, decay_rate)}; }, arg("init"),
+      arg("decay_rate"), "init * decay_rate ** step");
+  module.def(
+      "step_decay",
+      [](double init, double decay_rate, std::uint64_t step_size) { return ScheduleHandle{step_decay(init, decay_rate, step_size)}; },
+      arg("init"), arg("decay_rate"), arg("step_size"), "init * decay_rate ** (step // step_size)");
+  module.def(
+      "cosine_decay", [](double init, std::uint64_t steps, double end) { return ScheduleHandle{cosine_decay(init, steps, end)}; },
+      arg("init"), arg("decay_steps"), arg("end") = 0.0, "Half a period of a cosine from init to end, and end afterwards.");
+  module.def(
+      "linear_schedule", [](double init, double end, std::uint64_t steps) { return ScheduleHandle{linear_schedule(init, end, steps)}; },
+      arg("init"), arg("end"), arg("steps"), "A straight line from init to end, and end afterwards.");
+  module.def(
+      "join_schedules",
+      [](const nb::list& schedules, std::vector<std::uint64_t> boundaries) {
+        std::vector<Schedule> all;
+        for (const nb::handle schedule : schedules) all.push_back(schedule_of(schedule));
+        return ScheduleHandle{join_schedules(std::move(all), std::move(boundaries))};
+      },
+      arg("schedules"), arg("boundaries"), "One schedule after the other: each begins at its boundary, and counts its steps from there.");
+}
+
+}  // namespace
+
+void bind_optimizers(nb::module_& module) {
+  nb::class_<OptimizerHandle>(module, "Optimizer", "An optimizer, which changes parameters by their gradients.")
+      .def(
+          "apply_gradients",
+          [](OptimizerHandle& handle, const ArrayTree& gradients, const ArrayTree& parameters) {
+            handle.optimizer->apply_gradients(gradients.tree(), parameters.tree());
+          },
+          nb::call_guard<nb::gil_scoped_release>(), arg("gradients"), arg("parameters"))
+      .def(
+          "init", [](OptimizerHandle& handle, const ArrayTree& parameters) { handle.optimizer->init(parameters.tree()); },
+          arg("parameters"))
+      .def("state", [](nb::handle self) { return exported(nb::cast<OptimizerHandle&>(self).optimizer->state(), self); })
+      .def("state_bytes", [](OptimizerHandle& handle) { return handle.optimizer->state_bytes(); })
+      .def_prop_rw(
+          "step", [](OptimizerHandle& handle) { return handle.optimizer->step(); },
+          [](OptimizerHandle& handle, std::uint64_t step) { handle.optimizer->set_step(step); })
+      .def_prop_rw(
+          "learning_rate", [](OptimizerHandle& handle) { return handle.optimizer->learning_rate(); },
+          [](OptimizerHandle& handle, nb::handle rate) { handle.optimizer->set_learning_rate(rate_of(rate)); });
+  bind_kinds(module);
+  bind_schedules(module);
+}
+
+}  // namespace ringlet::python

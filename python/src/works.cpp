@@ -1,0 +1,143 @@
+#include "works.hpp"
+
+#include <nanobind/stl/optional.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <list>
+#include <ringlet/error.hpp>
+#include <string>
+#include <utility>
+
+#include "errors.hpp"
+
+namespace ringlet::python {
+
+struct Operation::State {
+  Work work;
+  std::vector<ArrayView> arrays;
+  std::timed_mutex waiting;  // a Work is for one thread at a time
+  std::atomic<bool> ended = false;
+  Status status;
+
+  /// Waits without the interpreter's lock. Returns whether the operation has ended.
+  bool wait(std::chrono::milliseconds timeout) {
+    const auto deadline = std::chrono::steady_clock::now() + timeout;
+    if (ended) return true;
+    const std::unique_lock lock(waiting, timeout);
+    if (!lock) return ended;
+    if (ended) return true;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    try {
+      if (!work.wait_for(std::max(left, std::chrono::milliseconds{0}))) return false;
+    } catch (const Error& error) {
+      status = error.status();
+    }
+    work = Work();
+    ended = true;
+    return true;
+  }
+  /// Whether the operation has ended, without waiting for a thread that waits.
+  bool is_over() {
+    if (ended) return true;
+    const std::unique_lock lock(waiting, std::try_to_lock);
+    return lock && (ended || work.done());
+  }
+};
+
+namespace {
+
+using States = std::list<std::shared_ptr<Operation::State>>;
+
+/// The operations that run. The list is never destroyed, since the interpreter is gone before that.
+States& running() {
+  static auto* const all = new States;
+  return *all;
+}
+
+void forget_those_that_ended() {
+  States over;
+  States& all = running();
+  for (auto place = all.begin(); place != all.end();) {
+    const auto next = std::next(place);
+    if ((*place)->is_over()) over.splice(over.end(), all, place);
+    place = next;
+  }
+  for (const auto& state : over) {
+    {
+      const nb::gil_scoped_release unlocked;
+      state->wait(std::chrono::milliseconds{0});
+    }
+    state->arrays.clear();
+  }
+}
+
+}  // namespace
+
+std::optional<std::chrono::milliseconds> milliseconds_of(std::optional<double> seconds) {
+  if (!seconds) return std::nullopt;
+  constexpr double kMost = 1e9;
+  if (!(*seconds >= 0 && *seconds <= kMost)) refuse("a time of " + std::to_string(*seconds) + " s; it is from 0 to 1e9");
+  return std::chrono::milliseconds(static_cast<std::int64_t>(std::ceil(*seconds * 1000)));
+}
+
+CallOptions options_of(int stream, std::optional<double> timeout) {
+  if (stream < 0 || stream > UINT16_MAX) refuse("stream " + std::to_string(stream) + "; streams are numbered from 0 to 1023");
+  return {.stream = {static_cast<std::uint16_t>(stream)}, .timeout = milliseconds_of(timeout)};
+}
+
+Operation::Operation(Work work, std::vector<ArrayView> arrays) : state_(std::make_shared<State>()) {
+  state_->work = std::move(work);
+  state_->arrays = std::move(arrays);
+  if (!running().empty()) forget_those_that_ended();
+  running().push_back(state_);
+}
+
+bool Operation::wait(std::optional<std::chrono::milliseconds> timeout) {
+  const std::shared_ptr<State> state = state_;  // this handle may be dropped meanwhile
+  const auto begin = std::chrono::steady_clock::now();
+  for (bool ended = false; !ended;) {
+    auto slice = kSlice;
+    if (timeout) {
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(begin + *timeout - std::chrono::steady_clock::now());
+      slice = std::clamp(left, std::chrono::milliseconds{0}, kSlice);
+    }
+    {
+      const nb::gil_scoped_release unlocked;
+      ended = state->wait(slice);
+    }
+    if (ended) break;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    if (timeout && std::chrono::steady_clock::now() - begin >= *timeout) return false;
+  }
+  state->arrays.clear();
+  throw_if_failed(state->status);
+  return true;
+}
+
+bool Operation::done() const { return state_->is_over(); }
+
+void await_operations(std::chrono::milliseconds timeout) {
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
+  const States all = running();
+  for (const auto& state : all) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    const nb::gil_scoped_release unlocked;
+    state->wait(std::max(left, std::chrono::milliseconds{0}));
+  }
+  forget_those_that_ended();
+}
+
+void bind_works(nb::module_& module) {
+  nb::class_<Operation>(module, "Operation", "An operation that runs. It goes on if this object is dropped.")
+      .def(
+          "wait", [](Operation& operation, std::optional<double> timeout) { return operation.wait(milliseconds_of(timeout)); },
+          nb::arg("timeout") = nb::none(), "Whether the operation has ended within this many seconds.")
+      .def("done", &Operation::done, "Whether the operation has ended.");
+  module.def(
+      "await_operations", [](double timeout) { await_operations(*milliseconds_of(timeout)); }, nb::arg("timeout"),
+      "Waits for all operations that run, at most for so many seconds.");
+}
+
+}  // namespace ringlet::python

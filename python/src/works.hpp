@@ -1,0 +1,48 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <ringlet/group.hpp>
+#include <vector>
+
+#include "arrays.hpp"
+
+namespace ringlet::python {
+
+/// How long a thread waits before it looks for signals, such as that of Ctrl-C.
+inline constexpr std::chrono::milliseconds kSlice{100};
+
+/// A duration in seconds, as Python's functions take it; nothing for None.
+std::optional<std::chrono::milliseconds> milliseconds_of(std::optional<double> seconds);
+/// The options of a call.
+CallOptions options_of(int stream, std::optional<double> timeout);
+
+/// A handle of an operation that runs. The library's Work waits when it is destroyed; here the operation and the arrays that it borrows are
+/// kept until it has ended, whether or not a handle is left. All members are for threads that hold the interpreter's lock.
+class Operation {
+ public:
+  /// Takes an operation that was started on the memory of `arrays`.
+  Operation(Work work, std::vector<ArrayView> arrays);
+
+  /// Waits until the operation has ended, at most for `timeout`, and returns whether it has. Throws its error, and what a signal's handler
+  /// has thrown; the operation then goes on. The interpreter's lock is free meanwhile.
+  bool wait(std::optional<std::chrono::milliseconds> timeout);
+  /// Whether the operation has ended.
+  bool done() const;
+
+  struct State;
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+/// Waits for all operations that run, at most for `timeout`.
+void await_operations(std::chrono::milliseconds timeout);
+
+void bind_works(nb::module_& module);
+
+}  // namespace ringlet::python

@@ -1,0 +1,161 @@
+"""Each call against what NumPy computes of all ranks' arrays."""
+
+import functools
+
+import numpy as np
+import pytest
+from ranks import on_ranks
+from samples import DTYPES, REAL, SHAPES, equal, layouts, random_array
+
+import ringlet
+
+
+def of_ranks(group, dtype, shape, seed=0):
+    return [random_array(dtype, shape, (seed, rank)) for rank in range(group.size())]
+
+
+def folded(function, arrays):
+    """NumPy's own result, in rank order; of bool as Ringlet says."""
+    if arrays[0].dtype == np.bool_:
+        function = {np.add: np.logical_or, np.multiply: np.logical_and}.get(function, function)
+    return np.asarray(functools.reduce(function, arrays)).astype(arrays[0].dtype).reshape(arrays[0].shape)
+
+
+OPERATIONS = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
+
+
+@on_ranks(1, 2, 3, 4)
+def test_reductions(group):
+    for dtype in DTYPES:
+        for shape in SHAPES:
+            arrays = of_ranks(group, dtype, shape)
+            for name, function in OPERATIONS.items():
+                if dtype == np.complex64 and name in ("max", "min"):
+                    continue
+                wanted = folded(function, arrays)
+                for mine in layouts(arrays[group.rank()]):
+                    before = mine.copy()
+                    equal(getattr(group, f"all_{name}")(mine), wanted)
+                    equal(mine, before)
+                    equal(getattr(group, f"all_{name}_")(mine.copy()), wanted)
+                    reduced = group.reduce(mine, group.size() - 1, op=name)
+                    if group.rank() == group.size() - 1:
+                        equal(reduced, wanted)
+                    else:
+                        assert reduced is None
+
+
+@on_ranks(2, 4)
+def test_means(group):
+    for dtype in [*REAL, np.complex64]:
+        for shape in SHAPES:
+            arrays = of_ranks(group, dtype, shape)
+            wanted = (folded(np.add, arrays) / group.size()).astype(dtype).reshape(shape)
+            equal(group.all_mean(arrays[group.rank()]), wanted)
+            equal(group.all_mean_(arrays[group.rank()].copy()), wanted)
+
+
+@on_ranks(1, 2, 3, 4)
+def test_what_moves(group):
+    rank, size = group.rank(), group.size()
+    for dtype in DTYPES:
+        for shape in SHAPES:
+            arrays = of_ranks(group, dtype, shape)
+            whole = np.concatenate([np.atleast_1d(array) for array in arrays])
+            for mine in layouts(arrays[rank]):
+                equal(group.all_gather(mine), whole)
+                gathered = group.gather(mine, size - 1)
+                assert rank == size - 1 or gathered is None
+                if rank == size - 1:
+                    equal(gathered, whole)
+                equal(group.broadcast(mine, size - 1), arrays[size - 1])
+                assert group.broadcast_(copied := mine.copy(), 0) is copied
+                equal(copied, arrays[0])
+
+
+@on_ranks(1, 2, 3, 4)
+def test_what_is_divided(group):
+    rank, size = group.rank(), group.size()
+    for dtype in DTYPES:
+        for rows, inner in [(0, ()), (size, ()), (3 * size, (2, 3)), (2 * size + 1, (4,))]:
+            arrays = of_ranks(group, dtype, (rows, *inner))
+            total = folded(np.add, arrays)
+            for mine in layouts(arrays[rank]):
+                equal(group.sum_scatter(mine), np.array_split(total, size)[rank])
+                if dtype != np.complex64:
+                    equal(group.reduce_scatter(mine, op="max"), np.array_split(folded(np.maximum, arrays), size)[rank])
+                if rows % size:
+                    with pytest.raises(ringlet.InvalidArgument, match="rows do not divide"):
+                        group.scatter(mine)
+                    continue
+                equal(group.scatter(mine, size - 1), np.split(arrays[size - 1], size)[rank])
+                equal(group.all_to_all(mine), np.concatenate([np.split(array, size)[rank] for array in arrays]))
+
+
+@on_ranks(1, 3, 4)
+def test_counts(group):
+    rank, size = group.rank(), group.size()
+    counts = [3 * number for number in range(size)]
+    ends = np.cumsum(counts)[:-1]
+    for dtype in (np.float32, np.int16, np.complex64):
+        arrays = of_ranks(group, dtype, (sum(counts), 2))
+        parts = [np.split(array, ends) for array in arrays]
+        equal(group.sum_scatter(arrays[rank], counts=counts), np.split(folded(np.add, arrays), ends)[rank])
+        equal(group.all_gather(parts[0][rank], counts=counts), arrays[0])
+        gathered = group.gather(parts[0][rank], 0, counts=counts)
+        if rank == 0:
+            equal(gathered, arrays[0])
+        equal(group.scatter(arrays[rank], 0, counts=counts), parts[0][rank])
+        received = group.all_to_all(arrays[rank], send_counts=counts, receive_counts=[counts[rank]] * size)
+        equal(received, np.concatenate([parts[source][rank] for source in range(size)]))
+    with pytest.raises(ringlet.InvalidArgument, match="one for each of the"):
+        group.all_gather(np.zeros(3), counts=[1] * (size + 1))
+
+
+@on_ranks(2, 3, 4)
+def test_messages(group):
+    rank, size = group.rank(), group.size()
+    right, left = (rank + 1) % size, (rank - 1) % size
+    for dtype in DTYPES:
+        for shape in SHAPES:
+            arrays = of_ranks(group, dtype, shape)
+            for mine in layouts(arrays[rank]):
+                work = group.send_async(mine, right)
+                equal(group.recv(shape, dtype, left), arrays[left])
+                work.wait()
+                work = group.send_async(mine, right)
+                equal(group.recv_like(mine, left), arrays[left])
+                work.wait()
+                into = np.zeros(shape, dtype)
+                work = group.recv_async_(into, left)
+                assert group.send(mine, right) is None
+                assert work.wait() is into
+                equal(into, arrays[left])
+
+
+@on_ranks(1, 4)
+def test_groups(group):
+    rank, size = group.rank(), group.size()
+    part = group.split(rank % 2, key=-rank if rank == 0 else size - rank)
+    assert part.size() == (size + 1 - rank % 2) // 2
+    assert part.all_sum(np.int64(1)) == part.size()
+    assert group.split(-1 if rank else 0) is None or rank == 0
+    assert f"rank {rank} of {size}" in repr(group)
+    assert group.links() in ("tcp", "memory", "mixed") or size == 1
+    assert len(group.link_info()) == size - 1
+    assert group.algorithm("all_reduce", 64 << 20)
+    assert group.describe_placement()
+    assert not group.elastic() and group.epoch() == 0 and group.door() == "" and group.guests() == 0
+    part.close()
+    with pytest.raises(ringlet.InvalidArgument, match="closed"):
+        part.barrier()
+
+
+@on_ranks(2)
+def test_streams_overlap(group):
+    big, small = np.ones(1 << 20, np.float32), np.ones(3)
+    works = [group.all_sum_async(big if number % 2 else small, stream=number) for number in range(10)]
+    for number, work in reversed(list(enumerate(works))):
+        result = work.wait(60)
+        assert work.done() and work.wait() is result
+        equal(result, np.full_like(big if number % 2 else small, 2))

@@ -1,0 +1,18 @@
+"""The example that users copy."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from ranks import launch
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "python"
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+def test_numpy_training(ranks):
+    done = launch(ranks, sys.executable, EXAMPLES / "numpy_training.py")
+    assert done.returncode == 0, done.stdout
+    lines = [line for line in done.stdout.splitlines() if "the same on all ranks" in line]
+    assert len(lines) == ranks
+    assert all("[ 1.  -2.   0.5] 4.0" in line for line in lines), done.stdout

@@ -1,0 +1,199 @@
+"""Errors, lost ranks, Ctrl-C, and the end of programs."""
+
+import os
+import pickle
+import signal
+import socket
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+from ranks import launch, on_ranks
+
+import ringlet
+
+
+def test_classes():
+    assert issubclass(ringlet.InvalidArgument, ValueError) and issubclass(ringlet.IoError, OSError)
+    for kind in (ringlet.PeerLost, ringlet.IoError, ringlet.InvalidArgument):
+        error = pickle.loads(pickle.dumps(kind("a text", 3)))
+        assert type(error) is kind and str(error) == "a text" and error.rank == 3
+        assert isinstance(error, ringlet.Error)
+
+
+def test_options():
+    with pytest.raises(ringlet.InvalidArgument) as caught:
+        ringlet.init(rank=0, strict=True)
+    assert caught.value.rank == -1
+    with pytest.raises(ringlet.InvalidArgument, match="on_split"):
+        ringlet.init(on_split="never")
+    with pytest.raises(ringlet.InvalidArgument, match="1e9"):
+        ringlet.init(connect_timeout=-1)
+    with pytest.raises(ringlet.Timeout):
+        ringlet.init(rank=1, world_size=2, coordinator="127.0.0.1:9", connect_timeout=0.3)
+    assert ringlet.is_available() and not ringlet.is_available("mpi")
+    with ringlet.Group() as group, pytest.raises(ringlet.InvalidArgument, match="stream"):
+        group.barrier(stream=-1)
+
+
+@on_ranks(2)
+def test_mismatches_reach_all_ranks(group):
+    part = group.split(0)
+    with pytest.raises(ringlet.MismatchError, match="all_reduce"):
+        part.all_sum(np.zeros(3 + group.rank()))
+    with pytest.raises(ringlet.MismatchError):
+        group.barrier()
+    # The world has failed, so that the test's own last barrier is of another one.
+    group.barrier = lambda: None
+
+
+@on_ranks(2)
+def test_timeouts(group):
+    if group.rank() == 0:
+        with pytest.raises(ringlet.Timeout) as caught:
+            group.recv_like(np.zeros(1), 1, timeout=0.2)
+        assert not isinstance(caught.value, TimeoutError)
+    else:
+        with pytest.raises((ringlet.Timeout, ringlet.PeerLost)):
+            group.barrier(stream=1)
+    group.barrier = lambda: None
+
+
+@on_ranks(2)
+def test_waiting_ends_before_the_operation(group):
+    if group.rank() == 0:
+        work = group.recv_like_async(np.zeros(3), 1)
+        with pytest.raises(TimeoutError, match="still runs"):
+            work.wait(0.05)
+        assert not work.done()
+        group.send(np.ones(1), 1, stream=1)
+        assert (work.wait() == 7).all()
+    else:
+        group.recv_like(np.ones(1), 0, stream=1)
+        group.send(np.full(3, 7.0), 0)
+
+
+KILLED = """
+import os, signal
+import numpy as np
+import ringlet
+
+group = ringlet.init(strict=True)
+pids = group.all_gather(np.int64(os.getpid()))
+if group.rank() == 1:
+    signal.pause()
+if group.rank() == 0:
+    os.kill(pids[1], signal.SIGKILL)
+try:
+    group.barrier()
+except ringlet.PeerLost as error:
+    print(f"rank {group.rank()} lost rank {error.rank}", flush=True)
+"""
+
+
+def test_a_killed_rank_is_named(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(KILLED)
+    ranks = start_all(program, 3)
+    said = [rank.communicate(timeout=120)[0] for rank in ranks]
+    assert said[0] == "rank 0 lost rank 1\n" and said[2] == "rank 2 lost rank 1\n"
+    assert [rank.returncode for rank in ranks] == [0, -signal.SIGKILL, 0]
+
+
+@on_ranks(2)
+def test_threads_wait_at_the_same_time(group):
+    works = [group.all_sum_async(np.full(3, number), stream=number) for number in range(4)]
+    results = []
+
+    def wait(work):
+        results.append(work.wait()[0])
+
+    threads = [threading.Thread(target=wait, args=(work,)) for work in works for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(results) == [0, 0, 2, 2, 4, 4, 6, 6]
+
+
+INTERRUPTED = """
+import os, signal, sys, threading
+import numpy as np
+import ringlet
+
+group = ringlet.init(strict=True)
+if group.rank() == 1:
+    group.recv_like(np.zeros(1), 0, stream=1)
+    sys.exit()
+values = np.zeros(1)
+try:
+    # By then this thread waits.
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    WAIT
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+group.send(values, 1, stream=1)
+"""
+
+
+@pytest.mark.parametrize(
+    "wait", ["group.recv_like(values, 1)", "group.recv_like_async(values, 1).wait()", "group.barrier()", "group.split(0)"]
+)
+def test_ctrl_c_interrupts_waiting(tmp_path, wait):
+    program = tmp_path / "program.py"
+    program.write_text(INTERRUPTED.replace("WAIT", wait))
+    ranks = start_all(program, 2)
+    # Without an interruption rank 0 would wait until this limit: rank 1 does not call.
+    assert ranks[0].communicate(timeout=120)[0] == "interrupted\n"
+    assert ranks[1].communicate(timeout=120)[0] == ""
+    assert [rank.returncode for rank in ranks] == [0, 0]
+
+
+def test_ctrl_c_interrupts_init():
+    program = """
+import os, signal, threading, ringlet
+threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+ringlet.init(rank=0, world_size=2, coordinator='127.0.0.1:0', connect_timeout=600)
+"""
+    done = subprocess.run([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True, timeout=120)
+    assert "KeyboardInterrupt" in done.stderr and done.returncode != 0
+
+
+EXITS = """
+import numpy as np
+import ringlet
+
+group = ringlet.init(strict=True)
+part = group.split(group.rank() % 2)
+group.all_sum(np.zeros(3))
+work = group.all_sum_async(np.zeros(3))
+group.all_sum_async(np.zeros(3), stream=1)
+if group.rank() == 1:
+    group.send_async(np.ones(100000), 0, stream=2)
+if group.rank() == 0:
+    # By then rank 1 may have ended.
+    assert (group.recv_like(np.ones(100000), 1, stream=2) == 1).all()
+"""
+
+
+def test_programs_end_without_closing(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(EXITS)
+    for _ in range(3):
+        done = launch(2, sys.executable, program)
+        assert done.returncode == 0, done.stdout
+        assert "Traceback" not in done.stdout and "nanobind" not in done.stdout
+
+
+def start_all(program, size):
+    """Starts the ranks without `ringlet launch`, which would end them all when one fails."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        coordinator = f"127.0.0.1:{free.getsockname()[1]}"
+    settings = {**os.environ, "RINGLET_WORLD_SIZE": str(size), "RINGLET_COORDINATOR": coordinator}
+    return [
+        subprocess.Popen([sys.executable, str(program)], stdout=subprocess.PIPE, text=True, env={**settings, "RINGLET_RANK": str(rank)})
+        for rank in range(size)
+    ]

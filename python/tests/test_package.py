@@ -1,0 +1,42 @@
+"""What is in the package beside the calls."""
+
+import importlib.metadata
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ringlet
+from ringlet import _ringlet
+
+FOLDER = Path(ringlet.__file__).parent
+
+
+def test_the_program_is_inside():
+    said = subprocess.run([sys.executable, "-m", "ringlet", "--version"], capture_output=True, text=True, check=True).stdout
+    assert ringlet.__version__ in said
+
+
+def test_versions_agree():
+    assert importlib.metadata.version("ringlet") == ringlet.__version__
+
+
+def test_types_are_described():
+    assert (FOLDER / "py.typed").exists()
+    stub = (FOLDER / "_ringlet.pyi").read_text()
+    assert "class Group" in stub and "def init" in stub
+
+
+def test_all_public_names_exist():
+    assert sorted(ringlet.__all__) == ringlet.__all__
+    for name in ringlet.__all__:
+        assert hasattr(ringlet, name)
+
+
+@pytest.mark.skipif(shutil.which("nm") is None, reason="nm is missing")
+def test_the_module_exports_nothing_else():
+    """Another module of the process may have an OpenSSL or a libuv of its own."""
+    names = subprocess.run(["nm", "-D", "--defined-only", _ringlet.__file__], capture_output=True, text=True, check=True).stdout.split("\n")
+    assert [line.split()[-1] for line in names if line] == ["PyInit__ringlet"]

@@ -1,0 +1,231 @@
+"""FSDP, checkpoints and elastic trainings."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+from ranks import on_ranks
+from samples import equal
+from test_failures import start_all
+
+import ringlet
+
+
+def parameters_of(seed):
+    random = np.random.default_rng(seed)
+    return {"layer": [random.normal(size=(7, 3)).astype(np.float32), random.normal(size=5).astype(np.float32)], "scale": np.float32(seed)}
+
+
+def trained_alone(size, steps, optimizer, max_norm=None):
+    """What one rank computes of the mean of all ranks' gradients."""
+    parameters = parameters_of(100)
+    for step in range(steps):
+        gradients = [parameters_of(1 + step * size + rank) for rank in range(size)]
+        mean = {
+            "layer": [np.mean([g["layer"][i] for g in gradients], 0, np.float32) for i in range(2)],
+            "scale": np.mean([g["scale"] for g in gradients], dtype=np.float32),
+        }
+        if max_norm is not None:
+            mean, _ = ringlet.clip_grad_norm(mean, max_norm)
+        parameters = optimizer.apply_gradients(mean, parameters)
+    return parameters
+
+
+def close(got, wanted):
+    for one, other in zip([*got["layer"], got["scale"]], [*wanted["layer"], wanted["scale"]]):
+        np.testing.assert_allclose(one, other, rtol=2e-5, atol=1e-6)
+
+
+class Descent:
+    """An optimizer of the program's own."""
+
+    def apply_gradients(self, gradients, parameters):
+        assert set(gradients) == set(parameters) == {"layer.0", "layer.1", "scale"}
+        return {name: parameters[name] - np.float32(0.1) * gradients[name] for name in parameters}
+
+
+@on_ranks(1, 2, 3)
+def test_fsdp(group):
+    rank, size = group.rank(), group.size()
+    for max_norm in (None, 0.5):
+        for make in (lambda: ringlet.AdamW(0.01), Descent):
+            optimizer, parameters = make(), parameters_of(100)
+            updater = ringlet.FsdpUpdater(group, max_norm=max_norm)
+            in_place, other = parameters_of(100), make()
+            in_place["scale"] = np.asarray(in_place["scale"])
+            for step in range(3):
+                gradients = parameters_of(1 + step * size + rank)
+                after = ringlet.fsdp_apply_gradients(gradients, parameters, optimizer, group, max_norm=max_norm)
+                parameters, norm = (after, None) if max_norm is None else after
+                assert (updater.apply_gradients_(gradients, in_place, other) is None) == (max_norm is None)
+                equal(in_place["layer"][0], parameters["layer"][0])
+                assert max_norm is None or norm > max_norm
+            single = ringlet.AdamW(0.01) if make is not Descent else ringlet.SGD(0.1)
+            close(parameters, trained_alone(size, 3, single, max_norm))
+    assert updater.layout() is not None or size == 1
+    layout = ringlet.ShardLayout(ringlet.trees.tree_to_read(parameters), size)
+    assert layout.rows("layer.0", 0)[0] == 0 and layout.rows("layer.0", size - 1)[1] == 7
+
+
+@on_ranks(1, 2, 3)
+def test_fully_shard(group):
+    rank, size = group.rank(), group.size()
+    shard, optimizer = ringlet.FullyShard(group), ringlet.AdamW(0.01)
+    whole = parameters_of(100)
+    for name in ("first", "second"):
+        assert shard.add(name, whole) == shard.modules() - 1
+    for step in range(3):
+        for module in range(2):
+            full = shard.forward(module)
+            assert type(full["layer"]) is list and full["layer"][0].shape == (7, 3)
+        for module in (1, 0):
+            shard.backward(module)
+            shard.reduce_gradients(module, parameters_of(1 + step * size + rank))
+        shard.finish()
+        assert set(shard.gradients()) == set(shard.parameters())
+        shard.apply_gradients(optimizer)
+    wanted = trained_alone(size, 3, ringlet.AdamW(0.01))
+    for module in range(2):
+        close(shard.forward(module), wanted)
+    assert sum(shard.layout().count(r) for r in range(size)) == 2 * 27
+
+
+@on_ranks(1, 3)
+def test_checkpoints(group):
+    directory = group_directory(group)
+    shard, optimizer = ringlet.FullyShard(group), ringlet.AdamW(0.01)
+    shard.add("model", parameters_of(1))
+    shard.reduce_gradients(0, parameters_of(2))
+    shard.finish()
+    shard.apply_gradients(optimizer)
+    same = {"step": np.arange(3)}
+
+    def checkpoint(shards, state, rest):
+        made = ringlet.Checkpoint()
+        made.add("rest", rest).add_sharded("model", shards, shard.layout()).add_slots("optimizer", state, shard.layout())
+        return made
+
+    assert ringlet.load_checkpoint(group, directory, checkpoint(shard.parameters(), optimizer.state(), same)) is None
+    saved = checkpoint(shard.parameters(), optimizer.state(), same)
+    saved["rate"], saved["seed"], saved["data"] = 0.5, 7, "text"
+    report = ringlet.save_checkpoint(group, directory, saved, step=12)
+    assert report.total_bytes >= report.bytes > 0 and os.path.isdir(report.path)
+    assert ringlet.latest_checkpoint(group, directory) == 12
+
+    shards = {name: np.zeros_like(values) for name, values in shard.parameters().items()}
+    state = {name: np.zeros_like(values) for name, values in optimizer.state().items()}
+    rest = {"step": np.zeros_like(same["step"])}
+    loaded = checkpoint(shards, state, rest)
+    assert ringlet.load_checkpoint(group, directory, loaded) == 12
+    for name, values in shard.parameters().items():
+        equal(shards[name], values)
+    for name, values in optimizer.state().items():
+        equal(state[name], values)
+    equal(rest["step"], same["step"])
+    assert (loaded["rate"], loaded["seed"], loaded["data"]) == (0.5, 7, "text")
+    assert "none" not in loaded
+    with pytest.raises(KeyError):
+        loaded["none"]
+    with pytest.raises(ringlet.IoError):
+        ringlet.load_checkpoint(group, directory, loaded, step=99)
+
+
+def group_directory(group):
+    """A directory that all ranks share, removed with the last of them."""
+    import tempfile
+
+    name = np.zeros(4096, np.uint8)
+    if group.rank() == 0:
+        group_directory.kept = tempfile.TemporaryDirectory()
+        name[: len(group_directory.kept.name)] = list(group_directory.kept.name.encode())
+    return bytes(group.broadcast(name)).rstrip(b"\0").decode()
+
+
+ELASTIC = """
+import os, signal, sys
+import numpy as np
+import ringlet
+
+world = ringlet.init(elastic=True, strict=True)
+first_rank = world.rank()
+state = {"w": np.zeros(4)}
+samples = np.random.default_rng(0).normal(size=(64, 4))
+optimizer = ringlet.SGD(0.1)
+changes = []
+attempts = 0
+
+
+def step(attempt):
+    global attempts
+    attempts += 1
+    if first_rank == 1 and attempt.number == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    mine = samples[attempt.first : attempt.first + attempt.count]
+    gradient = {"w": (state["w"] - mine).mean(0) if len(mine) else np.zeros(4)}
+    average = attempt.average(gradient)
+    attempt.commit(lambda: optimizer.apply_gradients_(average, state))
+
+
+trainer = ringlet.ElasticTrainer(world, ringlet.Checkpoint().add("state", state), on_change=changes.append)
+trainer.run(step, steps=6, batch=64)
+assert trainer.step() == 6 and attempts >= 6
+assert trainer.world().size() == 2
+assert [(change.lost, change.joined) for change in changes] == [([1], 0)], changes
+print(state["w"].tolist(), flush=True)
+"""
+
+
+def test_elastic_trainer_goes_on_without_a_rank(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(ELASTIC)
+    ranks = start_all(program, 3)
+    said = [rank.communicate(timeout=200)[0] for rank in ranks]
+    assert [rank.returncode for rank in ranks] == [0, -signal.SIGKILL, 0], said
+    assert said[0] == said[2]
+    values, samples = np.zeros(4), np.random.default_rng(0).normal(size=(64, 4))
+    for _ in range(6):
+        values -= 0.1 * (values - samples.mean(0))
+    np.testing.assert_allclose(eval(said[0]), values, rtol=1e-12)
+
+
+REFORMED = """
+import os, signal
+import numpy as np
+import ringlet
+
+world = ringlet.init(elastic=True, strict=True)
+assert world.elastic() and world.agree(True) and not world.agree(world.rank() != 1)
+if world.rank() == 1:
+    os.kill(os.getpid(), signal.SIGKILL)
+try:
+    while True:
+        world.barrier()
+except ringlet.PeerLost:
+    next_world = world.reform()
+assert next_world.lost == [1] and next_world.before == [0, 2]
+assert next_world.world.epoch() == 1 and next_world.world.door()
+assert next_world.world.all_sum(1) == 2
+assert next_world.world.admit() is None
+print("reformed", flush=True)
+"""
+
+
+def test_reform(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(REFORMED)
+    ranks = start_all(program, 3)
+    said = [rank.communicate(timeout=200)[0] for rank in ranks]
+    assert said == ["reformed\n", "", "reformed\n"]
+    assert [rank.returncode for rank in ranks] == [0, -signal.SIGKILL, 0]
+
+
+def test_errors_of_the_step_function_are_raised():
+    with ringlet.init(elastic=True) as world:
+        trainer = ringlet.ElasticTrainer(world, ringlet.Checkpoint().add("state", {"w": np.zeros(2)}))
+
+        def fails(attempt):
+            raise KeyError(attempt.number)
+
+        with pytest.raises(KeyError):
+            trainer.run(fails, steps=1, batch=4)

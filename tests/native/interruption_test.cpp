@@ -1,0 +1,178 @@
+#include <unistd.h>
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <thread>
+
+#include "tests/native/ranks.hpp"
+
+using namespace ringlet;
+using namespace ringlet::test;
+using Catch::Matchers::Contains;
+
+namespace {
+
+/// Interrupts the thread that began last, the third time that it asks.
+class Request {
+ public:
+  std::function<bool()> function() {
+    return [this] { return std::this_thread::get_id() == thread_.load() && ++asked_ >= 3; };
+  }
+  void begin() {
+    thread_ = std::this_thread::get_id();
+    asked_ = 0;
+  }
+
+ private:
+  std::atomic<std::thread::id> thread_{std::this_thread::get_id()};
+  std::atomic<int> asked_{0};
+};
+
+/// Runs `wait` as rank 0 of two, with an interruption, while rank 1 does not take part, but waits in a call of its own.
+void run_interrupted(
+    bool elastic, const std::function<void(Group&, Request&)>& wait, const std::function<void(Group&)>& other = [](Group&) {}) {
+  Request request;
+  run_ranks(
+      2,
+      [&](Group& group) {
+        if (group.rank() == 0) {
+          request.begin();
+          wait(group, request);
+        } else {
+          std::vector<float> value{1};
+          CHECK_THROWS_AS(group.recv(value, 0), Cancelled);
+          other(group);
+        }
+      },
+      [&](native::WorldConfig& config) {
+        config.options.elastic = elastic;
+        config.status = false;
+        if (config.options.rank == 0) config.interrupted = request.function();
+      });
+}
+
+void go_on(Group& group) {
+  Group next = group.reform().world;
+  CHECK(sum_of(next, 1) == 2);
+}
+
+}  // namespace
+
+TEST_CASE("a collective that is interrupted ends the world on all ranks, and says why") {
+  run_interrupted(false, [](Group& group, Request&) {
+    CHECK_THROWS_WITH(group.barrier(), Contains("rank 0 was interrupted"));
+    CHECK_THROWS_AS(group.barrier(), Cancelled);
+  });
+}
+
+TEST_CASE("works, splits and messages are interrupted, too") {
+  const int kind = GENERATE(0, 1, 2);
+  run_interrupted(false, [kind](Group& group, Request&) {
+    std::vector<float> value{1};
+    if (kind == 0) {
+      Work work = group.all_reduce_async(ReduceOp::sum, value, value);
+      CHECK_THROWS_AS(work.wait(), Cancelled);
+    } else if (kind == 1) {
+      CHECK_THROWS_AS(group.split(0), Cancelled);
+    } else {
+      CHECK_THROWS_AS(group.recv(value, 1), Cancelled);
+    }
+  });
+}
+
+TEST_CASE("a thread that waits while another turns the loop is interrupted") {
+  run_interrupted(false, [](Group& group, Request& request) {
+    std::vector<float> value{1};
+    std::thread other([&] { CHECK_THROWS_AS(group.recv(value, 1, {.stream = Stream{1}}), Cancelled); });
+    request.begin();
+    CHECK_THROWS_AS(group.barrier(), Cancelled);
+    other.join();
+  });
+}
+
+TEST_CASE("an elastic group goes on after an interruption") {
+  run_interrupted(
+      true,
+      [](Group& group, Request& request) {
+        CHECK_THROWS_AS(group.barrier(), Cancelled);
+        request.begin();
+        go_on(group);
+      },
+      go_on);
+}
+
+TEST_CASE("reform() is interrupted while others do not come, and may be called again") {
+  std::atomic<bool> was_interrupted{false};
+  run_interrupted(
+      true,
+      [&](Group& group, Request& request) {
+        CHECK_THROWS_AS(group.barrier(), Cancelled);
+        request.begin();
+        CHECK_THROWS_AS(group.reform(), Cancelled);
+        was_interrupted = true;
+        request.begin();
+        go_on(group);
+      },
+      [&](Group& group) {
+        while (!was_interrupted) std::this_thread::yield();
+        go_on(group);
+      });
+}
+
+TEST_CASE("an elastic training is interrupted, and does not take that for a loss") {
+  Request request;  // of no rank's thread until it begins
+  std::atomic<bool> was_interrupted{false};
+  const auto train = [&](Group& group) {
+    std::vector<double> steps{0}, gradient{1};
+    Checkpoint state;
+    state.add("model", Tree{{"steps", steps}});
+    ElasticTrainer trainer(group, state);
+    const bool first = group.rank() == 0;
+    const auto step = [&](Step& step) {
+      if (first && step.number() == 2) request.begin();
+      // The first rank waits for this one in the step's average.
+      while (!first && step.number() == 2 && !was_interrupted) std::this_thread::yield();
+      step.add(gradient);
+      step.average();
+      step.commit([&] { ++steps[0]; });
+    };
+    trainer.run({.steps = 4, .batch = 2}, step);
+    return steps[0];
+  };
+  run_ranks(
+      2,
+      [&](Group& group) {
+        if (group.rank() == 1) {
+          CHECK(train(group) == 4);
+          return;
+        }
+        CHECK_THROWS_AS(train(group), Cancelled);
+        was_interrupted = true;
+        group.leave();
+      },
+      [&](native::WorldConfig& config) {
+        config.options.elastic = true;
+        config.status = false;
+        if (config.options.rank == 0) config.interrupted = request.function();
+      });
+}
+
+TEST_CASE("init() is interrupted while it waits for the others, and while it knocks") {
+  Request request;
+  const LoopbackSocket coordinator = open_loopback_socket();
+  InitOptions options{.status = false, .interrupted = request.function()};
+  SECTION("as rank 0") {
+    options.rank = 0;
+    options.world_size = 2;
+    options.coordinator = to_string(coordinator.address);
+    options.listen_fd = coordinator.descriptor;
+  }
+  SECTION("as another rank") {
+    options.rank = 1;
+    options.world_size = 2;
+    options.coordinator = to_string(coordinator.address);
+  }
+  SECTION("at a door") { options.join = to_string(coordinator.address); }
+  CHECK_THROWS_AS(init(options), Cancelled);
+  ::close(coordinator.descriptor);
+}
