@@ -246,6 +246,9 @@ void bind_arrays(nb::module_& module) {
       .def_prop_ro("shape", [](const ArrayView& view) { return shape_tuple(view.readable().shape()); })
       .def_prop_ro("address", [](const ArrayView& view) { return reinterpret_cast<std::uintptr_t>(view.readable().data()); })
       .def_prop_ro("contiguous", [](const ArrayView& view) { return view.readable().contiguous(); });
+  nb::list dtypes;
+  for (std::size_t number = 0; number < kDTypeCount; ++number) dtypes.append(name_of(static_cast<DType>(number)));
+  module.attr("dtypes") = dtypes;
   module.def(
       "copy", [](const ArrayView& from, const ArrayView& to) { copy(from.readable(), to.writable()); }, nb::arg("source"),
       nb::arg("target"), "Copies the elements of one view to another of the same dtype and shape.");

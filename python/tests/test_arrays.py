@@ -95,6 +95,7 @@ def test_what_is_no_array_of_ours(alone):
 
 
 def test_names_of_dtypes():
+    assert _ringlet.dtypes == [arrays.dtype_name(dtype) for dtype in DTYPES]
     for name, dtype in [("f32", np.float32), ("bf16", ml_dtypes.bfloat16), ("bool", bool), ("u8", "uint8"), ("bf16", "bf16")]:
         assert arrays.dtype_name(dtype) == name
     with pytest.raises(ringlet.InvalidArgument, match="no dtype"):
