@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/base/refuse.hpp"
+#include "native/checkpoint/exchange.hpp"
 #include "native/elastic/row_tensors.hpp"
 #include "native/elastic/told_rows.hpp"
 #include "native/shared_group.hpp"
