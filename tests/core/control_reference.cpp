@@ -197,7 +197,7 @@ ControlMessage random_message(SimRandom& random) {
     case 21:
       return wire::Ticket{random_number(random), random_number(random), random_text(random),   random_number(random),
                           random_number(random), random_id(random),     random_number(random), random_number(random),
-                          random_number(random), random_number(random), random_number(random)};
+                          random_number(random), random_number(random), random_number(random), random_number(random)};
     default:
       return wire::Abort{random_number(random), static_cast<std::int32_t>(random_number(random)), random_text(random)};
   }

@@ -114,7 +114,7 @@ TEST_CASE("whoever ends, and after whatever event of a join, the others go on wi
   for (const int size : {2, 3, 4, 5}) {
     const std::uint64_t events = events_of_join(size);
     for (int process = 0; process <= size; ++process)
-      for (std::uint64_t event = static_cast<std::uint64_t>(process) % every(29); event < events; event += every(29))
+      for (std::uint64_t event = static_cast<std::uint64_t>(process) % every(53); event < events; event += every(53))
         for (const Kind kind : {Kind::process_ends, Kind::process_is_reset}) {
           const Faults faults{{kind, process, 0, event}};
           runs.expect_nothing_wrong(run_join(size, faults, {size}), size, faults);
@@ -127,7 +127,7 @@ TEST_CASE("a rank that ends at any event comes back as a new one") {
   for (const int size : {2, 3, 4, 5}) {
     const std::uint64_t events = events_of_join(size);
     for (int process = 0; process < size; ++process)
-      for (std::uint64_t event = static_cast<std::uint64_t>(process) % every(31); event < events; event += every(31)) {
+      for (std::uint64_t event = static_cast<std::uint64_t>(process) % every(61); event < events; event += every(61)) {
         const Faults faults{{Kind::is_restarted, process, 0, event}};
         runs.expect_nothing_wrong(run_join(size, faults, {size + 1}), size, faults);
       }
@@ -142,7 +142,7 @@ TEST_CASE("a second process may end at any event after the first one while a thi
     for (int first = 0; first <= size; ++first)
       for (int second = 0; second <= size; ++second)
         for (std::uint64_t later = 0; later < 400; later += 10)
-          for (std::uint64_t event = turn++ % every(3001); event < events && first != second; event += every(3001)) {
+          for (std::uint64_t event = turn++ % every(4001); event < events && first != second; event += every(4001)) {
             const Faults faults{{Kind::process_ends, first, 0, event}, {Kind::process_is_reset, second, 0, event + later}};
             runs.expect_nothing_wrong(run_join(size, faults, {size - 1}), size, faults);
           }

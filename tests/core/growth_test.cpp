@@ -1,0 +1,116 @@
+// Tests of what decides how a group grows, and who gives whom the state.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <vector>
+
+#include "core/elastic/growth.hpp"
+#include "core/elastic/hand_over.hpp"
+
+using namespace ringlet;
+
+namespace {
+
+GrowthStep step_of_all(const std::vector<GrowthStanding>& all) { return step_of(*std::min_element(all.begin(), all.end())); }
+
+}  // namespace
+
+TEST_CASE("one rank's failure ends a growth for all, and none switches before all are ready") {
+  const GrowthStanding failed = standing_of(GrowthState::failed, true), forming = standing_of(GrowthState::forming, true);
+  const GrowthStanding ready = standing_of(GrowthState::ready, true);
+  const GrowthStanding knocked = standing_of(GrowthState::none, true), idle = standing_of(GrowthState::none, false);
+  CHECK(step_of_all({ready, failed, forming}) == GrowthStep::give_up);
+  CHECK(step_of_all({ready, forming, ready}) == GrowthStep::none);
+  CHECK(step_of_all({ready, ready}) == GrowthStep::enter);
+  CHECK(step_of_all({idle, knocked, idle}) == GrowthStep::begin);
+  CHECK(step_of_all({idle, idle}) == GrowthStep::none);
+}
+
+TEST_CASE("a part that has failed stays so when its ranks have met after all") {
+  GrowthProgress part;
+  CHECK(part.state() == GrowthState::forming);
+  part.fail();
+  part.met();
+  CHECK(part.state() == GrowthState::failed);
+  GrowthProgress other;
+  other.met();
+  CHECK(other.state() == GrowthState::ready);
+  other.fail();
+  CHECK(other.state() == GrowthState::failed);
+}
+
+TEST_CASE("the present ranks stay, and those that join follow by the doors at which they knock") {
+  const std::vector<GrowthShare> chosen{{1, 0}, {0, 2}, {3, 1}};
+  WorldOptions present;
+  present.size = 3;
+  present.epoch = 6;
+  const std::vector<int> first{3, 4, 4};
+  for (int rank = 0; rank < 3; ++rank) {
+    CAPTURE(rank);
+    const auto plan = plan_growth(chosen, rank);
+    REQUIRE(plan.has_value());
+    CHECK(plan->first_process == first[static_cast<std::size_t>(rank)]);
+    present.rank = rank;
+    const WorldOptions next = options_of_next(present, *plan);
+    CHECK((next.rank == rank && next.size == 10 && next.guests == 3 && next.epoch == 7));
+    const wire::Ticket ticket = ticket_to(next, *plan, {"10.0.0.1", 4711}, 5, Duration::seconds(10));
+    CHECK((ticket.members == 3 && ticket.guests == 3 && ticket.lineage == 5 && ticket.port == 4711));
+    CHECK(ticket.host == (rank == 0 ? "" : "10.0.0.1"));
+    WorldOptions own;
+    CHECK(use_ticket(ticket, 10, own).ok());
+    CHECK((own.rank == ticket.rank && own.size == 10 && own.guests == 3 && own.epoch == 7));
+    CHECK(use_ticket(ticket, 9, own).code() == Errc::protocol_error);
+  }
+  CHECK_FALSE(plan_growth(std::vector<GrowthShare>(3), 0).has_value());
+}
+
+TEST_CASE("a process that joins is in where one that was there before goes on with it") {
+  wire::Ticket ticket;
+  ticket.members = 2;
+  CHECK(is_among_members(std::vector{1, 2, 3}, ticket));
+  CHECK_FALSE(is_among_members(std::vector{2, 3}, ticket));
+}
+
+TEST_CASE("who has switched helps those that lost a rank in agree() until all are in, and leaves then") {
+  using Step = Crossing::Step;
+  using Entry = Crossing::Entry;
+  Crossing crossing(true);
+  CHECK(crossing.next(Entry::awaited, false) == Step::wait);
+  CHECK(crossing.next(Entry::awaited, true) == Step::help);
+  crossing.helped();
+  CHECK(crossing.next(Entry::awaited, true) == Step::help);
+  crossing.cannot_help();
+  CHECK(crossing.next(Entry::awaited, true) == Step::wait);
+  CHECK(crossing.next(Entry::all_are_in, true) == Step::leave);
+}
+
+TEST_CASE("where not all have come in, the world before is ended, so that nobody waits there") {
+  using Step = Crossing::Step;
+  Crossing crossing(true);
+  CHECK(crossing.next(Crossing::Entry::has_failed, false) == Step::end_before);
+  CHECK(crossing.next(Crossing::Entry::has_failed, true) == Step::help);
+  crossing.helped();
+  CHECK(crossing.next(Crossing::Entry::has_failed, false) == Step::leave);
+  CHECK(Crossing(false).next(Crossing::Entry::has_failed, true) == Step::leave);
+}
+
+TEST_CASE("those with the most steps give their state, and all others take it") {
+  const std::vector<std::string> checksums{"", "old", "new", "other", "new"};
+  const std::vector<std::uint64_t> steps{9, 3, 4, 4, 4};
+  const HandOver plan = plan_hand_over(checksums, steps);
+  CHECK((plan.step == 4 && plan.checksum == "new"));
+  CHECK(plan.givers == std::vector{2, 4});
+  CHECK(plan.takers == std::vector{0, 1, 3});
+  CHECK((plan.giver_of(0) == 2 && plan.giver_of(1) == 4 && plan.giver_of(2) == 2));
+  CHECK(plan_hand_over(std::vector<std::string>(2), std::vector<std::uint64_t>{1, 2}).checksum.empty());
+}
+
+TEST_CASE("nothing is handed over where all are settled at one step") {
+  const std::vector<StateStanding> same{{true, 5, 4}, {true, 5, 2}}, one_new{{true, 5, 4}, {false, 5, 0}},
+      behind{{true, 5, 4}, {true, 4, 4}};
+  CHECK(compare_standings(same).is_same);
+  CHECK(compare_standings(same).saved_by_all == 2);
+  CHECK_FALSE(compare_standings(behind).is_same);
+  const StateComparison comparison = compare_standings(one_new);
+  CHECK_FALSE(comparison.is_same);
+  CHECK((comparison.one_is_settled && comparison.saved_by_all == 4));
+}
