@@ -15,13 +15,13 @@
 #include "core/elastic/hand_over.hpp"
 #include "core/elastic/signals.hpp"
 #include "core/elastic/state_sync.hpp"
-#include "core/gradients/averager.hpp"
 #include "core/plan/part_layout.hpp"
 #include "native/agreement.hpp"
 #include "native/checkpoint/exchange.hpp"
 #include "native/elastic/elastic_shards.hpp"
 #include "native/elastic/trainer_options.hpp"
 #include "native/elastic/values_text.hpp"
+#include "native/elastic/world_averages.hpp"
 #include "native/procedure_driver.hpp"
 #include "native/setting.hpp"
 #include "native/shared_group.hpp"
@@ -47,14 +47,6 @@ struct ElasticTrainer::State {
         options(std::move(o)),
         min_ranks(native::read_min_ranks(options, native::process_variable)),
         lacks(shared().has_joined()) {}
-
-  /// The averages of one world.
-  struct Averages {
-    Averages(const Group& group, const AverageOptions& options)
-        : averager(group.shared().options(), options), driver({group}, options.stream) {}
-    Averager averager;
-    native::ProcedureDriver driver;  // declared last: its destructor waits for the collectives that use the averager's buckets
-  };
 
   native::SharedGroup& shared() const { return world.shared(); }
   /// The ranks that have doors and files.
@@ -92,7 +84,7 @@ struct ElasticTrainer::State {
   bool lacks;                // this rank's state is not whole
   bool is_applying = false;  // stays so where the program's function has thrown
   bool is_replaced = false;  // since on_state ran last
-  std::unique_ptr<Averages> averages;
+  std::unique_ptr<native::WorldAverages> averages;
   std::optional<Group> without_guests;
   std::vector<std::string> doors;  // of the other ranks
   Signals signals;                 // the least of all ranks, at the last vote
@@ -206,7 +198,7 @@ void ElasticTrainer::State::go_back(const std::string& lost) {
 void ElasticTrainer::State::attempt(ElasticTrainer& trainer, const TrainingPlan& plan, const std::function<void(Step&)>& step_function) {
   const ElementRange samples = rows_of(plan.batch, world.size(), world.rank());
   try {
-    if (!averages) averages = std::make_unique<Averages>(world, options.average);
+    if (!averages) averages = std::make_unique<native::WorldAverages>(world, options.average);
     throw_if_failed(averages->averager.set_weight(static_cast<double>(samples.count()), static_cast<double>(plan.batch)));
     if (shards != nullptr) {
       shards->rows.start_moves();
@@ -242,14 +234,7 @@ void ElasticTrainer::State::await_min_ranks() {
     // Where nobody comes, the next job begins here.
     if (!options.checkpoint.empty() && saved < step) save();
     vote();
-    if (signals.has_waited) {
-      const int left = world.size() - world.guests();
-      throw PeerLost({Errc::peer_lost,
-                      fmt::format("{} {} left, and min_ranks is {}; in {} s not enough have joined{}{}", left, left == 1 ? "rank is" : "ranks are",
-                                  min_ranks.count, std::chrono::duration<double>(min_ranks.wait).count(), lost_last.ok() ? "" : ": ",
-                                  lost_last.text()),
-                      lost_last.rank()});
-    }
+    if (signals.has_waited) throw PeerLost(native::describe_lack(min_ranks, world.size() - world.guests(), lost_last));
     grow();
     if (is_short()) std::this_thread::sleep_for(kWaitInterval);
   }
@@ -376,7 +361,7 @@ std::uint64_t ElasticTrainer::step() const noexcept { return state_->step; }
 Checkpoint& ElasticTrainer::state() noexcept { return state_->checkpoint; }
 
 void Step::add(TensorView gradient) {
-  ElasticTrainer::State::Averages& averages = *trainer_.state_->averages;
+  native::WorldAverages& averages = *trainer_.state_->averages;
   if (is_committed_) refuse("Step::add() after commit()");
   // What has the weight 0 may hold infinities.
   if (count_ == 0) copy(Tensor(gradient.dtype(), gradient.shape()), gradient);
@@ -386,7 +371,7 @@ void Step::add(TensorView gradient) {
 }
 
 void Step::average() {
-  ElasticTrainer::State::Averages& averages = *trainer_.state_->averages;
+  native::WorldAverages& averages = *trainer_.state_->averages;
   averages.averager.close();
   averages.driver.drive(averages.averager);
   is_averaged_ = true;

@@ -34,4 +34,12 @@ MinRanks read_min_ranks(const ElasticTrainerOptions& options, const Variables& v
   return {count ? static_cast<int>(parse_integer(*count, 1, kMaxWorldSize)) : 1, std::chrono::milliseconds(wait.whole_milliseconds())};
 }
 
+Status describe_lack(const MinRanks& least, int left, const Status& lost) {
+  const double seconds = std::chrono::duration<double>(least.wait).count();
+  return {Errc::peer_lost,
+          fmt::format("{} {} left, and min_ranks is {}; in {} s not enough have joined{}{}", left, left == 1 ? "rank is" : "ranks are",
+                      least.count, seconds, lost.ok() ? "" : ": ", lost.text()),
+          lost.rank()};
+}
+
 }  // namespace ringlet::native

@@ -71,7 +71,7 @@ class ElasticTrainer:
         *,
         all_reduce_size: int = 32 << 20,
         communication_type: Any = None,
-        min_ranks: int = 1,
+        min_ranks: Optional[int] = None,
         rejoin: bool = True,
         checkpoint: Union[str, os.PathLike, None] = None,
         checkpoint_every: int = 0,

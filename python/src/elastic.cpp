@@ -63,8 +63,9 @@ class TrainerHandle {
   std::unique_ptr<ElasticTrainer> trainer_;
 };
 
-ElasticTrainerOptions options_of_trainer(std::int64_t all_reduce_size, const std::optional<std::string>& communication_type, int min_ranks,
-                                         bool rejoin, const std::string& checkpoint, std::uint64_t checkpoint_every, int keep, int stream) {
+ElasticTrainerOptions options_of_trainer(std::int64_t all_reduce_size, const std::optional<std::string>& communication_type,
+                                         std::optional<int> min_ranks, bool rejoin, const std::string& checkpoint,
+                                         std::uint64_t checkpoint_every, int keep, int stream) {
   ElasticTrainerOptions options;
   options.average = {.all_reduce_size = all_reduce_size,
                      .communication_type = dtype_of(communication_type),
@@ -109,13 +110,13 @@ void bind_elastic(nb::module_& module) {
       .def(
           "__init__",
           [](TrainerHandle* handle, GroupHandle& world, CheckpointHandle& state, std::int64_t size, const std::optional<std::string>& dtype,
-             int min_ranks, bool rejoin, const std::string& checkpoint, std::uint64_t every, int keep, int stream, nb::object on_change,
-             nb::object on_state) {
+             std::optional<int> min_ranks, bool rejoin, const std::string& checkpoint, std::uint64_t every, int keep, int stream,
+             nb::object on_change, nb::object on_state) {
             new (handle) TrainerHandle(world, state, options_of_trainer(size, dtype, min_ranks, rejoin, checkpoint, every, keep, stream));
             handle->on_change = std::move(on_change);
             handle->on_state = std::move(on_state);
           },
-          arg("world"), arg("state"), arg("all_reduce_size"), arg("communication_type").none(), arg("min_ranks"), arg("rejoin"),
+          arg("world"), arg("state"), arg("all_reduce_size"), arg("communication_type").none(), arg("min_ranks").none(), arg("rejoin"),
           arg("checkpoint"), arg("checkpoint_every"), arg("keep"), arg("stream"), arg("on_change").none(), arg("on_state").none())
       .def("run", &TrainerHandle::run, arg("steps"), arg("batch"), arg("step"))
       .def("world", [](TrainerHandle& handle) { return GroupHandle(handle.trainer().world()); })
