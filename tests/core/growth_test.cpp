@@ -93,15 +93,16 @@ TEST_CASE("where not all have come in, the world before is ended, so that nobody
   CHECK(Crossing(false).next(Crossing::Entry::has_failed, true) == Step::leave);
 }
 
-TEST_CASE("those with the most steps give their state, and all others take it") {
-  const std::vector<std::string> checksums{"", "old", "new", "other", "new"};
-  const std::vector<std::uint64_t> steps{9, 3, 4, 4, 4};
-  const HandOver plan = plan_hand_over(checksums, steps);
-  CHECK((plan.step == 4 && plan.checksum == "new"));
+TEST_CASE("those with the most steps give their state, and all others take it; a guest never gives") {
+  const Checksum::Value old{1, 0}, newest{2, 1}, other{2, 2};
+  const std::vector<StateOffer> offers{{true, 9, {}},      {false, 3, old},   {false, 4, newest}, {false, 4, other},
+                                       {false, 4, newest}, {false, 7, other}, {false, 4, newest}};
+  const HandOver plan = plan_hand_over(offers, 5);
+  CHECK((plan.step == 4 && plan.checksum == newest));
   CHECK(plan.givers == std::vector{2, 4});
-  CHECK(plan.takers == std::vector{0, 1, 3});
+  CHECK(plan.takers == std::vector{0, 1, 3, 5});
   CHECK((plan.giver_of(0) == 2 && plan.giver_of(1) == 4 && plan.giver_of(2) == 2));
-  CHECK(plan_hand_over(std::vector<std::string>(2), std::vector<std::uint64_t>{1, 2}).checksum.empty());
+  CHECK(plan_hand_over(std::vector<StateOffer>{{true, 1, {}}, {true, 2, {}}, {false, 3, old}}, 2).givers.empty());
 }
 
 TEST_CASE("nothing is handed over where all are settled at one step") {

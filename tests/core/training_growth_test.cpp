@@ -141,7 +141,7 @@ TEST_CASE("a second process may end at any event after the first one while a thi
     std::uint64_t turn = 0;
     for (int first = 0; first <= size; ++first)
       for (int second = 0; second <= size; ++second)
-        for (std::uint64_t later = 0; later < 400; later += 10)
+        for (std::uint64_t later = 0; later < 400; later += every(10))
           for (std::uint64_t event = turn++ % every(4001); event < events && first != second; event += every(4001)) {
             const Faults faults{{Kind::process_ends, first, 0, event}, {Kind::process_is_reset, second, 0, event + later}};
             runs.expect_nothing_wrong(run_join(size, faults, {size - 1}), size, faults);
