@@ -37,16 +37,21 @@ async function begin(
 }
 
 const headline = (page: Page, text: string): Promise<void> => page.getByRole('heading', { name: text }).waitFor({ timeout: 120_000 });
-const stepOf = async (page: Page): Promise<number> => Number.parseInt((await page.locator('#step').textContent()) ?? '', 10) || 0;
+const stepOf = async (page: Page): Promise<number> =>
+  page.evaluate(() => Number.parseInt(document.getElementById('step')?.textContent ?? '', 10) || 0);
 
 /** Waits until the tab has taken part in so many steps more. */
 async function trainsOn(page: Page, steps: number): Promise<void> {
   const from = await stepOf(page);
-  await page.waitForFunction(
-    (least) => (Number.parseInt(document.getElementById('step')?.textContent ?? '', 10) || 0) >= least,
-    from + steps,
-    { timeout: 120_000 },
-  );
+  try {
+    await page.waitForFunction(
+      (least) => (Number.parseInt(document.getElementById('step')?.textContent ?? '', 10) || 0) >= least,
+      from + steps,
+      { timeout: 120_000 },
+    );
+  } catch (error) {
+    throw new Error(`a tab does not train on from step ${from}; it shows: ${await page.locator('body').innerText()}`, { cause: error });
+  }
 }
 
 async function endsWell(served: Served, tabs: readonly Page[]): Promise<void> {
