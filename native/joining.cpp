@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/base/refuse.hpp"
 #include "core/engine/requests.hpp"
 #include "native/growth.hpp"
 #include "native/hostfile.hpp"
@@ -109,7 +110,15 @@ std::shared_ptr<SharedGroup> join_group(WorldConfig config) {
 }
 
 std::shared_ptr<SharedGroup> SharedGroup::rejoin(const std::vector<std::string>& doors) {
+  if (!elastic()) refuse("the group is not elastic; a process joins others with RINGLET_JOIN, or InitOptions::join");
+  if (doors.empty()) refuse("rejoin() needs the doors of the others: what their Group::door() returned");
   WorldConfig config = world_->config();
+  config.join.clear();
+  for (const std::string& door : doors) {
+    auto address = parse_address(door);
+    if (!address.ok()) refuse("the door '" + door + "' is not host:port: " + address.status().text());
+    config.join.push_back(std::move(address).value());
+  }
   config.door = world_->door();
   config.membership = world_->membership();
   // Two that are to join again must not wait at each other's doors.
@@ -117,9 +126,6 @@ std::shared_ptr<SharedGroup> SharedGroup::rejoin(const std::vector<std::string>&
   config.listening_descriptor.reset();
   config.stop.reset();
   config.meeting.timeout = kRejoinTimeout;
-  config.join.clear();
-  for (const std::string& door : doors)
-    if (auto address = parse_address(door); address.ok()) config.join.push_back(std::move(address).value());
   return join_group(std::move(config));
 }
 

@@ -1,7 +1,9 @@
 #include <ringlet/c/group.h>
 
 #include <algorithm>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include "bindings/c/arguments.hpp"
 #include "bindings/c/handles.hpp"
@@ -158,6 +160,15 @@ int32_t ringlet_group_admit(const ringlet_group* group, const ringlet_call_optio
     if (!admitted) return;
     write_ranks(*admitted, ranks_before, capacity);
     give(next, "next", [&] { return std::move(admitted->world); });
+  });
+}
+
+int32_t ringlet_group_rejoin(const ringlet_group* group, const char* doors, ringlet_group** next) {
+  return guarded(__func__, [&] {
+    std::vector<std::string> all;
+    std::istringstream list(required(doors, "doors"));
+    for (std::string door; std::getline(list, door, ',');) all.push_back(door);
+    give(next, "next", [&] { return value_of(group, "group").rejoin(all); });
   });
 }
 

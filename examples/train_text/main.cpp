@@ -121,8 +121,13 @@ class Reporter {
     report_.ranks = now.ranks;
     steps_done_ = std::max(trainer.run().committed(), trainer.first_step());
     report_.steps = options_.steps - trainer.first_step();
-    if (trainer.group().rank() != 0) return;
-    if (!std::exchange(speaks_, true)) begin_to_speak(true);
+    if (now.rejoined)
+      fmt::print(stderr,
+                 "train_text: the others had gone on without this rank ({}); after {:.0f} ms it has joined them again as rank {} of {}\n",
+                 now.cause, now.seconds * 1e3, trainer.group().rank(), now.ranks);
+    const bool spoke = std::exchange(speaks_, trainer.group().rank() == 0);
+    if (!speaks_) return;
+    if (!spoke) begin_to_speak(true);
     // The pace before says nothing of what is left.
     show_progress();
     progress_->note(now.cause.empty() ? fmt::format("step {}: {} ranks go on, {} of them new, after {:.0f} ms", steps_done_, now.ranks,

@@ -46,6 +46,8 @@ class ParameterStore : public ModuleMemory<float> {
   /// Begins in a group: the first one, or another one between two acts. Returns what of the parameters or the optimizer's state is lost,
   /// the same text on all ranks, or an empty one. If something is, a checkpoint is to be loaded.
   virtual std::string set_group(const ringlet::Group& /*group*/) { return {}; }
+  /// What this rank holds counts for nothing any more: the others have gone on without it.
+  virtual void forget() {}
   /// How many steps are done in the state that set_group() has brought. Nothing if it brings none, and each rank has its own.
   virtual std::optional<std::uint64_t> steps_in_group() const { return std::nullopt; }
 

@@ -21,6 +21,7 @@ class ShardedUpdates final : public ParameterStore {
   void apply_gradients() override { fsdp_.update(); }
   bool survives_losses() const override { return true; }
   std::string set_group(const ringlet::Group& group) override { return fsdp_.enter(group); }
+  void forget() override { fsdp_.forget(); }
   std::optional<std::uint64_t> steps_in_group() const override { return fsdp_.step(); }
   std::size_t parameter_bytes() const override { return parameters_.bytes(); }
   std::size_t optimizer_bytes() const override { return fsdp_.state_bytes(); }

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
@@ -75,7 +76,7 @@ Act Trainer::advance() {
     if (lacks_state_) {
       settle();
       first_step_ = run_->committed();
-      regrouping_ = {group_.size(), group_.size() - 1, is_short(), "", 0, ""};
+      regrouping_ = {group_.size(), group_.size() - 1, is_short(), "", 0, false, ""};
       return Act::regroup;
     }
     if (act == Act::gradients && admit()) return Act::regroup;
@@ -103,8 +104,9 @@ void Trainer::reform(const std::string& cause) {
   const auto begin = Clock::now();
   const int before = group_.size();
   loss_sum_.reset();
+  bool rejoined = false;
   while (true) {
-    group_ = group_.reform().world;
+    rejoined = enter_next_world() || rejoined;
     try {
       settle();
       break;
@@ -112,7 +114,37 @@ void Trainer::reform(const std::string& cause) {
       if (!goes_on_after(error)) throw;
     }
   }
-  regrouping_ = {group_.size(), before, is_short(), cause, seconds_since(begin), std::exchange(went_back_, {})};
+  regrouping_ = {group_.size(), before, is_short(), cause, seconds_since(begin), rejoined, std::exchange(went_back_, {})};
+}
+
+/// Returns whether the others have gone on without this rank. It has joined them again then, and has no state.
+bool Trainer::enter_next_world() {
+  try {
+    group_ = group_.reform().world;
+    return false;
+  } catch (const ringlet::PeerLost&) {
+    if (doors_.empty()) throw;
+  }
+  lacks_state_ = true;
+  store_->forget();
+  group_ = group_.rejoin(doors_);
+  (void)open_run(group_, options_, [this] { return Bytes(corpus_.text().begin(), corpus_.text().end()); }, true);
+  return true;
+}
+
+/// For when the others go on without this rank. Guests have no doors, and keep to what their own code exchanges: the native ranks know
+/// one another's doors from the worlds that they have formed by themselves.
+void Trainer::learn_doors() {
+  if (!group_.elastic() || group_.guests() > 0) return;
+  using Door = std::array<char, 264>;
+  Door own{};
+  group_.door().copy(own.data(), own.size() - 1);
+  std::vector<Door> all(static_cast<std::size_t>(group_.size()));
+  const ringlet::TensorView gathered(all.data(), ringlet::DType::u8, all.size() * own.size());
+  group_.all_gather(ringlet::ConstTensorView(own.data(), ringlet::DType::u8, own.size()), gathered);
+  doors_.clear();
+  for (const Door& door : all)
+    if (door != own && door[0] != '\0') doors_.emplace_back(door.data());
 }
 
 /// Browsers do not count.
@@ -140,7 +172,7 @@ bool Trainer::admit() {
   // The new ranks are to learn what the others know.
   (void)open_run(group_, options_, [this] { return Bytes(corpus_.text().begin(), corpus_.text().end()); }, true);
   settle();
-  regrouping_ = {group_.size(), before, is_short(), "", seconds_since(begin), ""};
+  regrouping_ = {group_.size(), before, is_short(), "", seconds_since(begin), false, ""};
   return true;
 }
 
@@ -152,6 +184,7 @@ void Trainer::settle() {
   std::vector<std::int32_t> lacking{lacks_state_ ? 1 : 0};
   group_.all_sum(lacking);
   if (lacking[0] != 0) fill();
+  learn_doors();
   run_->regroup(group_.rank(), group_.size());
 }
 
@@ -184,6 +217,7 @@ void Trainer::carry_out(Act act) {
   switch (act) {
     case Act::beginning:
       if (const std::string lost = store_->set_group(group_); !lost.empty()) throw std::runtime_error(lost + " are lost");
+      learn_doors();
       begin();
       carry_out_exchange();
       first_step_ = run_->step();

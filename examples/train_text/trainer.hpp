@@ -7,6 +7,7 @@
 #include <ringlet/error.hpp>
 #include <ringlet/group.hpp>
 #include <string>
+#include <vector>
 
 #include "corpus.hpp"
 #include "options.hpp"
@@ -17,12 +18,13 @@ namespace train_text {
 
 /// How the group of a run has become another.
 struct Regrouping {
-  int ranks = 0;         // that go on
-  int ranks_before = 0;  // of the group before; fewer where ranks have joined
-  bool waits = false;    // they are fewer than are needed, and wait for others to join
-  std::string cause;     // of a loss
-  double seconds = 0;    // for which this rank stood still
-  std::string rollback;  // what was lost with the ranks, and to which checkpoint all have gone back; empty if nothing was
+  int ranks = 0;          // that go on
+  int ranks_before = 0;   // of the group before; fewer where ranks have joined
+  bool waits = false;     // they are fewer than are needed, and wait for others to join
+  std::string cause;      // of a loss
+  double seconds = 0;     // for which this rank stood still
+  bool rejoined = false;  // the others had gone on without this rank
+  std::string rollback;   // what was lost with the ranks, and to which checkpoint all have gone back; empty if nothing was
 };
 
 /// A native rank's part of a run. It carries out the acts of its `Run` in order, with blocking calls. All members are collective: every
@@ -61,6 +63,8 @@ class Trainer {
   bool admit();
   void await_others();
   void reform(const std::string& cause);
+  bool enter_next_world();
+  void learn_doors();
   void settle();
   void go_back(const std::string& lost);
   void fill();
@@ -85,6 +89,7 @@ class Trainer {
   Regrouping regrouping_;
   std::optional<std::chrono::steady_clock::time_point> waits_until_;  // while there are fewer ranks than are needed
   bool lacks_state_;                                                  // this rank has joined, and has not been given the parameters yet
+  std::vector<std::string> doors_;                                    // of the other ranks
   std::string went_back_;
   std::string sample_;
 };

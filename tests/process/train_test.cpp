@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <filesystem>
@@ -119,6 +120,29 @@ TEST_CASE("a rank that is killed, rank 0 too, leaves no trace in the losses of t
       for (const auto& [step, its_loss] : losses)
         if (step < 400) CHECK(its_loss == Approx(expected[static_cast<std::size_t>(step)]).epsilon(1e-3));
     }
+}
+
+TEST_CASE("a rank that stood still and was left out joins the others again by itself, also one that was rank 0") {
+  const auto [stopped, mode] = GENERATE(table<int, std::string>({{0, ""}, {2, "--fsdp"}, {1, "--fully-shard"}}));
+  const TemporaryDirectory directory;
+  std::vector<std::string> arguments{
+      "launch", "--elastic", "-n",     "3",         "--no-prefix", "--env",   "RINGLET_HEARTBEAT_TIMEOUT_MS=500",
+      "--",     TRAIN_TEXT,  "--data", "",          "--layers",    "1",       "--width",
+      "32",     "--heads",   "2",      "--context", "32",          "--batch", "8",
+      "--json", "--steps",   "8000"};
+  *std::find(arguments.begin(), arguments.end(), "") = write_text(directory);
+  if (!mode.empty()) arguments.push_back(mode);
+  CommandProcess process(arguments);
+  process.wait_for_stderr("step 1/8000");
+  const ::pid_t pid = process_of_rank(process.pid(), stopped);
+  ::kill(pid, SIGSTOP);
+  process.wait_for_stderr("2 of 3 ranks go on");
+  ::kill(pid, SIGCONT);
+  process.wait_for_stderr("it has joined them again as rank 2 of 3");
+  const Outcome outcome = process.finish();
+  CAPTURE(stopped, mode, outcome.out, outcome.err);
+  CHECK(outcome.exit_code == 0);
+  CHECK(last_line(outcome.out).at("ranks") == 3);
 }
 
 TEST_CASE("ranks that are all killed start anew, from their newest checkpoint") {

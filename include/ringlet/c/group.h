@@ -114,6 +114,11 @@ RINGLET_API int32_t ringlet_group_door(const ringlet_group* group, char* door, s
 RINGLET_API int32_t ringlet_group_admit(const ringlet_group* group, const ringlet_call_options* options, ringlet_group** next,
                                         int32_t* ranks_before, size_t capacity);
 
+/** For a rank that the others have gone on without, which ringlet_group_reform says: joins them again by one of these doors,
+ * "host:port,...", which were theirs when they were in this rank's world. `*next` becomes a handle of the world in which it is a new rank.
+ */
+RINGLET_API int32_t ringlet_group_rejoin(const ringlet_group* group, const char* doors, ringlet_group** next);
+
 /** Gets how `operation` ("all_reduce", "broadcast", ...: the functions' names without prefix) moves a buffer of this many bytes:
  * `*algorithm` becomes "exchange", "doubling", "direct", "ring" or "hub". The text is valid for ever. */
 RINGLET_API int32_t ringlet_group_algorithm(const ringlet_group* group, const char* operation, size_t bytes, const char** algorithm);
