@@ -75,6 +75,21 @@ def test_waiting_ends_before_the_operation(group):
         group.send(np.full(3, 7.0), 0)
 
 
+@on_ranks(2)
+def test_forked_processes_leave_the_group_alone(group):
+    for ends in (sys.exit, os._exit):
+        child = os.fork()
+        if child == 0:
+            told = ""
+            try:
+                group.all_sum(np.ones(1))
+            except ringlet.InvalidArgument as error:
+                told = str(error)
+            ends(0 if str(os.getpid()) in told and str(os.getppid()) in told else 1)
+        assert os.waitpid(child, 0)[1] == 0
+    assert group.all_sum(1.0) == 2
+
+
 KILLED = """
 import os, signal
 import numpy as np

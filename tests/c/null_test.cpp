@@ -64,6 +64,7 @@ const std::map<std::string, Function> kFunctions{
     FUNCTION(ringlet_group_leave),
     FUNCTION(ringlet_group_door),
     FUNCTION(ringlet_group_admit),
+    FUNCTION(ringlet_group_rejoin),
     FUNCTION(ringlet_group_algorithm),
     FUNCTION(ringlet_work_wait),
     FUNCTION(ringlet_work_wait_for),
