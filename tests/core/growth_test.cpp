@@ -57,7 +57,7 @@ TEST_CASE("the present ranks stay, and those that join follow by the doors at wh
     CHECK(ticket.host == (rank == 0 ? "" : "10.0.0.1"));
     WorldOptions own;
     CHECK(use_ticket(ticket, 10, own).ok());
-    CHECK((own.rank == ticket.rank && own.size == 10 && own.guests == 3 && own.epoch == 7));
+    CHECK((own.rank == static_cast<int>(ticket.rank) && own.size == 10 && own.guests == 3 && own.epoch == 7));
     CHECK(use_ticket(ticket, 9, own).code() == Errc::protocol_error);
   }
   CHECK_FALSE(plan_growth(std::vector<GrowthShare>(3), 0).has_value());

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <array>
-#include <compare>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -9,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "core/elastic/hand_over.hpp"
@@ -55,7 +55,10 @@ struct SimEpoch {
   std::uint64_t lineage = 0;
   std::uint32_t number = 0;
   std::string chain{};
-  friend auto operator<=>(const SimEpoch&, const SimEpoch&) = default;
+  friend bool operator==(const SimEpoch&, const SimEpoch&) = default;
+  friend bool operator<(const SimEpoch& one, const SimEpoch& other) {
+    return std::tie(one.lineage, one.number, one.chain) < std::tie(other.lineage, other.number, other.chain);
+  }
 };
 
 EpochsOptions spoil(EpochsOptions options, BrokenTrainer broken);

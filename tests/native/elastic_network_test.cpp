@@ -4,7 +4,6 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <stdexcept>
 #include <string>
 
@@ -31,7 +30,7 @@ bool networks_are_here() {
 RankProcesses processes_on(const NetworkOfHosts& network, int first_host, int ranks, OnSplit on_split) {
   RankProcesses processes{.ranks = ranks, .encrypt = true, .on_split = on_split, .life = 100s};
   processes.prepare = [&network, first_host](InitOptions& options) {
-    ::unsetenv("RINGLET_COORDINATOR_FD");
+    options.listen_fd.reset();
     const NetworkHost& host = network.host(first_host + options.rank.value());
     if (!host.enter()) throw std::runtime_error("no way into a network namespace");
     options.coordinator = network.host(first_host).address() + ":4711";

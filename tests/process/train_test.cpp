@@ -129,11 +129,11 @@ TEST_CASE("a rank that stood still and was left out joins the others again by it
       "launch", "--elastic", "-n",     "3",         "--no-prefix", "--env",   "RINGLET_HEARTBEAT_TIMEOUT_MS=500",
       "--",     TRAIN_TEXT,  "--data", "",          "--layers",    "1",       "--width",
       "32",     "--heads",   "2",      "--context", "32",          "--batch", "8",
-      "--json", "--steps",   "8000"};
+      "--json", "--steps",   "2000"};
   *std::find(arguments.begin(), arguments.end(), "") = write_text(directory);
   if (!mode.empty()) arguments.push_back(mode);
   CommandProcess process(arguments);
-  process.wait_for_stderr("step 1/8000");
+  process.wait_for_stderr("step 1/2000");
   const ::pid_t pid = process_of_rank(process.pid(), stopped);
   ::kill(pid, SIGSTOP);
   process.wait_for_stderr("2 of 3 ranks go on");
