@@ -2,13 +2,15 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <future>
+#include <string>
 #include <thread>
 
+#include "tests/native/expect.hpp"
 #include "tests/native/ranks.hpp"
 
 using namespace ringlet;
 using namespace ringlet::test;
-using Catch::Matchers::Contains;
 
 namespace {
 
@@ -28,6 +30,13 @@ class Request {
   std::atomic<int> asked_{0};
 };
 
+/// On a rank's thread, where Catch's own checks have no place.
+template <class Action>
+void expect_cancelled(Action action, const std::string& part = {}) {
+  const std::string text = failure_of<Cancelled>(action);
+  expect(text.find(part) != std::string::npos, text);
+}
+
 /// Runs `wait` as rank 0 of two, with an interruption, while rank 1 does not take part, but waits in a call of its own.
 void run_interrupted(
     bool elastic, const std::function<void(Group&, Request&)>& wait, const std::function<void(Group&)>& other = [](Group&) {}) {
@@ -40,7 +49,7 @@ void run_interrupted(
           wait(group, request);
         } else {
           std::vector<float> value{1};
-          CHECK_THROWS_AS(group.recv(value, 0), Cancelled);
+          expect_cancelled([&] { group.recv(value, 0); });
           other(group);
         }
       },
@@ -53,15 +62,15 @@ void run_interrupted(
 
 void go_on(Group& group) {
   Group next = group.reform().world;
-  CHECK(sum_of(next, 1) == 2);
+  expect(sum_of(next, 1) == 2, "the sum");
 }
 
 }  // namespace
 
 TEST_CASE("a collective that is interrupted ends the world on all ranks, and says why") {
   run_interrupted(false, [](Group& group, Request&) {
-    CHECK_THROWS_WITH(group.barrier(), Contains("rank 0 was interrupted"));
-    CHECK_THROWS_AS(group.barrier(), Cancelled);
+    expect_cancelled([&] { group.barrier(); }, "rank 0 was interrupted");
+    expect_cancelled([&] { group.barrier(); });
   });
 }
 
@@ -71,11 +80,11 @@ TEST_CASE("works, splits and messages are interrupted, too") {
     std::vector<float> value{1};
     if (kind == 0) {
       Work work = group.all_reduce_async(ReduceOp::sum, value, value);
-      CHECK_THROWS_AS(work.wait(), Cancelled);
+      expect_cancelled([&] { work.wait(); });
     } else if (kind == 1) {
-      CHECK_THROWS_AS(group.split(0), Cancelled);
+      expect_cancelled([&] { (void)group.split(0); });
     } else {
-      CHECK_THROWS_AS(group.recv(value, 1), Cancelled);
+      expect_cancelled([&] { group.recv(value, 1); });
     }
   });
 }
@@ -83,10 +92,10 @@ TEST_CASE("works, splits and messages are interrupted, too") {
 TEST_CASE("a thread that waits while another turns the loop is interrupted") {
   run_interrupted(false, [](Group& group, Request& request) {
     std::vector<float> value{1};
-    std::thread other([&] { CHECK_THROWS_AS(group.recv(value, 1, {.stream = Stream{1}}), Cancelled); });
+    auto other = std::async(std::launch::async, [&] { expect_cancelled([&] { group.recv(value, 1, {.stream = Stream{1}}); }); });
     request.begin();
-    CHECK_THROWS_AS(group.barrier(), Cancelled);
-    other.join();
+    expect_cancelled([&] { group.barrier(); });
+    other.get();
   });
 }
 
@@ -94,7 +103,7 @@ TEST_CASE("an elastic group goes on after an interruption") {
   run_interrupted(
       true,
       [](Group& group, Request& request) {
-        CHECK_THROWS_AS(group.barrier(), Cancelled);
+        expect_cancelled([&] { group.barrier(); });
         request.begin();
         go_on(group);
       },
@@ -106,9 +115,9 @@ TEST_CASE("reform() is interrupted while others do not come, and may be called a
   run_interrupted(
       true,
       [&](Group& group, Request& request) {
-        CHECK_THROWS_AS(group.barrier(), Cancelled);
+        expect_cancelled([&] { group.barrier(); });
         request.begin();
-        CHECK_THROWS_AS(group.reform(), Cancelled);
+        expect_cancelled([&] { (void)group.reform(); });
         was_interrupted = true;
         request.begin();
         go_on(group);
@@ -143,10 +152,10 @@ TEST_CASE("an elastic training is interrupted, and does not take that for a loss
       2,
       [&](Group& group) {
         if (group.rank() == 1) {
-          CHECK(train(group) == 4);
+          expect(train(group) == 4, "the steps");
           return;
         }
-        CHECK_THROWS_AS(train(group), Cancelled);
+        expect_cancelled([&] { (void)train(group); });
         was_interrupted = true;
         group.leave();
       },
