@@ -164,7 +164,7 @@ TEST_CASE("a second rank may end at any event while the others agree on who goes
     std::uint64_t turn = 0;
     for (int first = 0; first < size; ++first)
       for (int second = 0; second < size; ++second)
-        for (std::uint64_t later = 0; later < 120 && first != second; ++later)
+        for (std::uint64_t later = 0; later < 120 && first != second; later += every(1))
           for (std::uint64_t event = turn++ % every(397); event < window.size(); event += every(397))
             check(runs, {size, {{Kind::process_ends, first, 0, event}, {Kind::process_is_reset, second, 0, event + later}}, {size - 2}},
                   window);
