@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/native/expect.hpp"
 #include "tests/native/ranks.hpp"
 
 using namespace ringlet;
@@ -36,7 +37,7 @@ void run_pair(const InitOptions& common, const std::function<void(Group&)>& body
   run(0);
   other.join();
   // The caller's socket is still the caller's.
-  CHECK(::close(coordinator.descriptor) == 0);
+  expect(::close(coordinator.descriptor) == 0, "the socket is closed already");
   for (const auto& failure : failures)
     if (failure) std::rethrow_exception(failure);
 }
@@ -50,9 +51,10 @@ TEST_CASE("groups of one process meet each at its own socket, with its own token
   ::setenv("RINGLET_TOKEN", "the token of the environment", 1);
   run_pair({.token = "a token of the first group"}, [](Group& first) {
     const int rank = first.rank();
-    CHECK(sum_of(first, 1) == 2);
-    if (rank == 0) run_pair({.token = "a token of the second group"}, [](Group& second) { CHECK(sum_of(second, 10) == 20); });
-    CHECK(sum_of(first, 2) == 4);
+    expect(sum_of(first, 1) == 2, "the first sum");
+    if (rank == 0)
+      run_pair({.token = "a token of the second group"}, [](Group& second) { expect(sum_of(second, 10) == 20, "the second group"); });
+    expect(sum_of(first, 2) == 4, "the last sum");
   });
   for (const char* name : {"RINGLET_COORDINATOR", "RINGLET_COORDINATOR_FD", "RINGLET_TOKEN"}) ::unsetenv(name);
   ::close(launched.descriptor);
