@@ -29,7 +29,11 @@ before(async () => {
   symlinkSync(join(modules, 'ws'), join(installed, 'node_modules/ws'));
   ringlet = (await import(pathToFileURL(join(installed, 'node_modules/ringlet/dist/node.js')).href)) as typeof Package;
 });
-after(() => rmSync(installed, { recursive: true, force: true }));
+after(() => {
+  rmSync(installed, { recursive: true, force: true });
+  // Something of the guests in this process still keeps Node alive then.
+  setTimeout(() => process.exit(), 3000).unref();
+});
 
 /** What the ranks of a run have done. */
 class Records {
@@ -113,7 +117,10 @@ const until = async (condition: () => boolean): Promise<void> => {
 };
 const goesOn = async ({ diary, ended }: Guest, steps: number): Promise<void> => {
   const from = diary.journal.length;
-  await Promise.race([until(() => diary.journal.length >= from + steps), ended]);
+  let over = false;
+  const end = ended.finally(() => (over = true));
+  // Where the training ends first, nothing may go on asking: Node would wait for that.
+  await Promise.race([until(() => over || diary.journal.length >= from + steps), end]);
 };
 
 function serve(context: TestContext, records: Records, ranks: number, browsers: number, steps: number, more: string[] = []): Served {
