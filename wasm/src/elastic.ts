@@ -115,7 +115,8 @@ export class ElasticLoop {
   }
 
   /**
-   * Joins, gets the state of the others, and trains until `plan.steps` steps are committed. Rejects with what `step` throws, with
+   * Joins, gets the state of the others, and trains until `plan.steps` steps are committed; this side then stays in the group until leave().
+   * Until then Node does not end. Rejects with what `step` throws, with
    * `InvalidArgument` if `step` ends without a commit or if the native ranks have sharded state, with `MismatchError` if this side's tensors
    * are not those of the others in name, dtype or shape, with what `join` throws, and with `PeerLost` if it cannot join the others again.
    */
