@@ -186,10 +186,9 @@ std::vector<LinkInfo> SharedGroup::link_info() {
   return found;
 }
 
-std::shared_ptr<SharedGroup> SharedGroup::split(const CallOptions& call, int color, int key) {
-  SplitTask task;
-  task.color = color;
-  task.key = key;
+/// Returns null where this rank is in none of the groups that are made.
+template <class Task, class Give>
+std::shared_ptr<SharedGroup> SharedGroup::make_part(const CallOptions& call, Task task, Give give) {
   task.timeout = options().operation_timeout;
   throw_if_failed(check_call(call, task.timeout));
   WorkState state;
@@ -198,9 +197,16 @@ std::shared_ptr<SharedGroup> SharedGroup::split(const CallOptions& call, int col
     made = engine;
     finish(driver(), state, status);
   };
-  driver().run_until([&] { core_.split(engine_, call.stream.id, std::move(task)); }, state.done, interruption_);
+  driver().run_until([&] { give(std::move(task)); }, state.done, interruption_);
   throw_if_failed(state.status);
-  return made != nullptr ? std::shared_ptr<SharedGroup>(new SharedGroup(world_, core_, *made)) : nullptr;
+  return made != nullptr ? std::make_shared<SharedGroup>(world_, core_, *made) : nullptr;
+}
+
+std::shared_ptr<SharedGroup> SharedGroup::split(const CallOptions& call, int color, int key) {
+  SplitTask task;
+  task.color = color;
+  task.key = key;
+  return make_part(call, std::move(task), [&](SplitTask given) { core_.split(engine_, call.stream.id, std::move(given)); });
 }
 
 std::shared_ptr<SharedGroup> SharedGroup::create(const CallOptions& call, std::vector<int> ranks, int tag) {
@@ -208,17 +214,7 @@ std::shared_ptr<SharedGroup> SharedGroup::create(const CallOptions& call, std::v
   CreateTask task;
   task.ranks = std::move(ranks);
   task.tag = tag;
-  task.timeout = options().operation_timeout;
-  throw_if_failed(check_call(call, task.timeout));
-  WorkState state;
-  GroupEngine* made = nullptr;
-  task.completion = [&](const Status& status, GroupEngine* engine) {
-    made = engine;
-    finish(driver(), state, status);
-  };
-  driver().run_until([&] { core_.create(engine_, std::move(task)); }, state.done, interruption_);
-  throw_if_failed(state.status);
-  return std::make_shared<SharedGroup>(world_, core_, *made);
+  return make_part(call, std::move(task), [&](CreateTask given) { core_.create(engine_, std::move(given)); });
 }
 
 }  // namespace ringlet::native

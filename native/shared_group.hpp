@@ -155,6 +155,8 @@ class SharedGroup : public std::enable_shared_from_this<SharedGroup> {
   template <class Task, class Give>
   Work start_task(const CallOptions& call, Result<Task> task, Packing packing, Give give);
   template <class Task, class Give>
+  std::shared_ptr<SharedGroup> make_part(const CallOptions& call, Task task, Give give);
+  template <class Task, class Give>
   void run_task(const CallOptions& call, Result<Task> task, Give give);
 
   int core_rank() const { return core_.options().rank; }
