@@ -12,7 +12,7 @@ namespace {
 /// A caller polls this long for the next event before it sleeps, because waking up costs more than most waits last.
 constexpr std::int64_t kPollNanoseconds = 50'000;
 /// The helper takes the loop over once no caller has used it for this long.
-constexpr auto kIdle = std::chrono::milliseconds(5);
+constexpr Duration kIdle = Duration::milliseconds(5);
 constexpr Duration kInterruptionInterval = Duration::milliseconds(50);
 const Interruption kNoInterruption;
 
@@ -200,6 +200,11 @@ void LoopDriver::drive(const DoneFlag& done, std::optional<Instant> deadline, co
 void LoopDriver::turn_until(const DoneFlag& done, std::optional<Instant> deadline) {
   const simd::FloatEnvironment environment;
   Instant last_event = clock_now();
+  // The helper never gets a loop that callers use all the time, and these may never have to wait.
+  if (last_event - last_turn_ >= kIdle) {
+    last_turn_ = last_event;
+    loop_.poll();
+  }
   TimerId alarm = 0;
   while (!done.is_set()) {
     if (giving_up_) throw std::bad_alloc();
@@ -240,7 +245,7 @@ void LoopDriver::help() {
       continue;
     }
     uses_seen = uses_;
-    helper_wakes_.wait_for(lock, kIdle);
+    helper_wakes_.wait_for(lock, std::chrono::nanoseconds(kIdle.nanoseconds));
   }
 }
 

@@ -152,6 +152,7 @@ class LoopDriver {
   std::atomic<int> background_{0};  // operations that go on without a caller
   std::atomic<bool> giving_up_{false};
   bool helper_dozes_ = false;  // the helper waits until it is notified
+  Instant last_turn_{};        // when the holder of the loop last looked for events before it waited for any
   std::atomic<bool> stopping_{false};
   std::exception_ptr failure_;  // written once, before `broken_` becomes true
   std::atomic<bool> broken_{false};

@@ -1,0 +1,24 @@
+#include "native/loop_driver.hpp"
+
+#include <catch2/catch.hpp>
+#include <thread>
+
+using namespace ringlet;
+using namespace std::chrono_literals;
+
+TEST_CASE("the loop's other work goes on beside a caller whose calls need no waiting and never pause for long") {
+  native::LoopDriver driver(/*helper=*/true);
+  constexpr int kTurns = 100;
+  int turns = 0;
+  std::function<void()> converse = [&] {
+    if (++turns < kTurns) driver.loop().after(Duration::milliseconds(1), converse);
+  };
+  driver.run([&] { converse(); });
+  int seen = 0;
+  // Now and then the caller loses its core for long enough that the helper gets a turn.
+  for (int call = 0; call < 3000 && seen < kTurns; ++call) {
+    driver.run([&] { seen = turns; });
+    std::this_thread::sleep_for(1ms);
+  }
+  CHECK(seen == kTurns);
+}
