@@ -63,6 +63,7 @@ TEST_CASE("a rank whose cable is pulled is left out, and comes back when the cab
     REQUIRE(town.go_on());
     const int victim = static_cast<int>((seed * 3 + random.below(2)) % 4);
     CAPTURE(seed, victim);
+    town.write_apart(victim);
     cuts.begin();
     const auto cut = Campaign::Clock::now();
     network.host(victim).ip("link set eth0 down");
@@ -78,6 +79,7 @@ TEST_CASE("a rank whose cable is pulled is left out, and comes back when the cab
     returns.goes_well_since(mended);
     CHECK(town.end_well());
     check_all_steps(town);
+    CHECK(town.journal().differences_from(town.apart()) <= 1);
   }
 }
 
@@ -90,6 +92,7 @@ TEST_CASE("of two ranks with a cut cable between them each waits, or goes on alo
   TrainingTown waits(kTraining, processes_on(network, 0, 2, OnSplit::wait)), forks(kTraining, processes_on(network, 2, 2, OnSplit::fork));
   REQUIRE(waits.go_on());
   REQUIRE(forks.go_on());
+  for (TrainingTown* town : {&waits, &forks}) town->write_apart(1);
   campaign.begin(2);
   const auto pull = [&](const std::string& state) {
     for (const int host : {1, 3}) network.host(host).ip("link set eth0 " + state);
@@ -113,6 +116,8 @@ TEST_CASE("of two ranks with a cut cable between them each waits, or goes on alo
     town->kill(0);
     CHECK(town->go_on());
     CHECK(town->end_well());
+    check_all_steps(*town);
+    town->journal().continue_by(town->apart());
     check_all_steps(*town);
     campaign.goes_well();
   }

@@ -93,6 +93,19 @@ std::uint64_t Journal::gaps() const {
   return gaps;
 }
 
+std::uint64_t Journal::differences_from(const Journal& other) const {
+  std::uint64_t differences = 0;
+  for (std::uint64_t number = 0; number < other.size(); ++number)
+    differences += other.steps_[number] != 0 && other.steps_[number] != steps_[number] ? 1 : 0;
+  return differences;
+}
+
+void Journal::continue_by(const Journal& later) {
+  for (std::uint64_t number = 0; number < later.size(); ++number)
+    if (later.steps_[number] != 0) steps_[number] = later.steps_[number].load();
+  size_ = later.size();
+}
+
 std::optional<std::uint64_t> first_difference(const Journal& journal, const TownTraining& training,
                                               const std::function<void(std::uint64_t)>& progress) {
   Model state(training);
@@ -166,7 +179,7 @@ void TrainingTown::work(Group group, int number, bool is_first) {
       step.average(model.gradients(stop));
       step.commit([&] {
         model.apply();
-        shared_->journal.commit(step.number(), {model.hash(), step.world().size()});
+        (own.writes_apart ? shared_->apart : shared_->journal).commit(step.number(), {model.hash(), step.world().size()});
         own.rank = step.world().rank();
         own.ranks = step.world().size();
         if (own.steps == 0) step.world().door().copy(own.door.data(), own.door.size() - 1);
@@ -186,6 +199,7 @@ int TrainingTown::grow() {
   Citizen& own = citizen(number);
   own.steps = 0;
   own.fatal_delay = 0;
+  own.writes_apart = false;
   own.door.fill('\0');
   here_.emplace(number, start_newcomer(doors, processes_, [this, number](Group group) { work(std::move(group), number, false); }));
   ++started_;

@@ -43,6 +43,10 @@ class Journal {
   int differences() const { return differences_; }
   /// How many steps nobody committed although a later one was.
   std::uint64_t gaps() const;
+  /// How many of the steps that `other` has are others here.
+  std::uint64_t differences_from(const Journal& other) const;
+  /// Becomes what a process has done that wrote into this journal first and into `later` then.
+  void continue_by(const Journal& later);
 
  private:
   std::array<std::atomic<std::uint64_t>, kMostSteps> steps_;
@@ -68,7 +72,12 @@ class TrainingTown {
   std::size_t size() const { return here_.size(); }
   /// How many processes have been started.
   int started() const { return started_; }
-  const Journal& journal() { return shared_->journal; }
+  Journal& journal() { return shared_->journal; }
+  /// What those have committed who write apart.
+  const Journal& apart() { return shared_->apart; }
+  /// Whoever is cut off while its vote is on its way commits a step that the others, who have not got its vote, do again without it. So it
+  /// writes into a journal of its own from before then.
+  void write_apart(int number, bool does = true) { citizen(number).writes_apart = does; }
   /// Whether one of the first ranks got its state from another one. Those who are left have committed the same steps.
   bool has_parted() { return shared_->has_parted; }
   /// Starts a process that joins, and returns its number, which a process may have had that is gone.
@@ -103,10 +112,11 @@ class TrainingTown {
     std::atomic<int> rank, ranks;      // in the last one
     std::atomic<int> blames;           // the only rank that its last loss cost, by its number then and with that culprit; else -1
     std::atomic<int> fatal_delay;      // nanoseconds; if > 0, see kill_in_average()
+    std::atomic<bool> writes_apart;
     std::array<char, 64> door;         // once it has committed a step
   };
   struct Shared {
-    Journal journal;
+    Journal journal, apart;
     std::array<Citizen, kPlaces> citizens;
     std::atomic<bool> stop, has_parted;
   };
