@@ -1,5 +1,5 @@
-// What the commit of a step costs: steps with the ranks' agreement and without it, in turns, in one run. Several steps are taken in a row, as
-// training does it: a rank that is done with one before the others waits for them in the next one's averages, if not in the agreement.
+// What the commit of a step costs: steps with the ranks' agreement and without it, in turns, in one run. Several steps are taken in a row,
+// as training does it: a rank that is done with one before the others waits for them in the next one's averages, if not in the agreement.
 //   ringlet launch --elastic -n 4 -- build/release/bench/vote_bench
 #include <fmt/core.h>
 

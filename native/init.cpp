@@ -7,6 +7,7 @@
 #include "core/base/refuse.hpp"
 #include "native/environment.hpp"
 #include "native/joining.hpp"
+#include "native/scheduler.hpp"
 #include "native/shared_group.hpp"
 
 namespace ringlet {
@@ -49,7 +50,7 @@ Group::Group() : Group(form(native::make_world_config({}, [](std::string_view) {
 bool is_available(std::string_view backend) noexcept { return backend == "any" || backend == "tcp"; }
 
 Group init(const InitOptions& options) {
-  native::WorldConfig config = native::make_world_config(options, native::process_variable);
+  native::WorldConfig config = native::make_world_config(options, native::process_variables(options));
   if (config.listening_descriptor && options.listen_fd)
     config.listening_descriptor = listening_duplicate(*options.listen_fd);
   else

@@ -18,7 +18,8 @@ enum class OnSplit : std::uint8_t {
 /// Options for forming or joining a group. Options that are unset come from the environment variable that is named with each. Of the ways
 /// to meet (`coordinator`, `hostfile`, `join`) one that is set here leaves the variables of the others unread.
 struct InitOptions {
-  /// If nothing is configured, strict throws an error that says what is missing; otherwise init() makes a group of one.
+  /// If nothing is configured, strict throws an error that says what is missing; otherwise init() makes a group of one. What torchrun, Open
+  /// MPI, MPICH, Slurm or Kubernetes have set configures it where no rank is given here or by Ringlet's variables (RINGLET_SCHEDULER).
   bool strict = false;
   /// The backend: "any" or "tcp".
   std::string backend = "any";

@@ -1,7 +1,9 @@
 #include "native/loop_driver.hpp"
 
 #include <catch2/catch.hpp>
-#include <thread>
+#include <functional>
+
+#include "tests/pass.hpp"
 
 using namespace ringlet;
 using namespace std::chrono_literals;
@@ -18,7 +20,7 @@ TEST_CASE("the loop's other work goes on beside a caller whose calls need no wai
   // Now and then the caller loses its core for long enough that the helper gets a turn.
   for (int call = 0; call < 3000 && seen < kTurns; ++call) {
     driver.run([&] { seen = turns; });
-    std::this_thread::sleep_for(1ms);
+    test::pass(1ms);
   }
   CHECK(seen == kTurns);
 }

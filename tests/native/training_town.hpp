@@ -113,7 +113,7 @@ class TrainingTown {
     std::atomic<int> blames;           // the only rank that its last loss cost, by its number then and with that culprit; else -1
     std::atomic<int> fatal_delay;      // nanoseconds; if > 0, see kill_in_average()
     std::atomic<bool> writes_apart;
-    std::array<char, 64> door;         // once it has committed a step
+    std::array<char, 64> door;  // once it has committed a step
   };
   struct Shared {
     Journal journal, apart;
