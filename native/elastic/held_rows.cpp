@@ -4,14 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <numeric>
+#include <ringlet/error.hpp>
 #include <utility>
 
 #include "core/base/refuse.hpp"
 #include "native/checkpoint/exchange.hpp"
 #include "native/elastic/row_tensors.hpp"
-#include "native/elastic/told_rows.hpp"
 #include "native/shared_group.hpp"
 
 namespace ringlet::native {
@@ -30,43 +28,30 @@ int machine_of(const Group& group) {
   return machine;
 }
 
-/// The same moves from those who are the first holders of the rows in the spread that the moves are for.
-std::vector<RowMove> from_first_holders(std::vector<RowMove> moves, const RowSpread& spread) {
-  for (RowMove& move : moves) {
-    move.source = spread.shard_at(move.target, move.target_place);
-    move.source_place = 0;
-  }
-  return moves;
-}
-
-RowSpread first_spread(int ranks, int copies) {
-  std::vector<int> machines(static_cast<std::size_t>(ranks));
-  std::iota(machines.begin(), machines.end(), 0);
-  return {std::vector<double>(machines.size(), 1.0), machines, copies};
-}
-
 }  // namespace
 
 HeldRows::HeldRows(const Group& world, Make make, const HeldRowsOptions& options)
-    : group_(world), make_(std::move(make)), options_(options), held_{first_spread(world.size(), options.copies), world.rank(), {}, {},
-                                                                      world.shared().has_joined() ? -1 : 0,       true} {
+    : group_(world),
+      make_(std::move(make)),
+      options_(options),
+      holdings_(world.size(), world.rank(), options.copies, !world.shared().has_joined()) {
   if (!make_) refuse("the function that makes the optimizer is empty");
   if (options.copies < 1 || options.copies > 2) refuse(fmt::format("copies is {}; 1 or 2 are possible", options.copies));
   if (!std::isfinite(options.weight) || options.weight < 0)
     refuse(fmt::format("shard_weight is {}; it must be finite and not negative", options.weight));
   if (options.rebuild_size < 1) refuse(fmt::format("rebuild_size is {}; it must be positive", options.rebuild_size));
-  held_.parts = make_parts(held_.spread, held_.rank);
+  parts_ = make_parts(holdings_.held().spread, holdings_.held().rank);
 }
 
 void HeldRows::view(const Tree& full) {
   full_ = full;
   outline_ = full;
-  held_.parts = make_parts(held_.spread, held_.rank);
+  parts_ = make_parts(holdings_.held().spread, holdings_.held().rank);
 }
 
 void HeldRows::copy_rows(const Tree& full) {
-  const ShardLayout layout = held_.spread.layout(full);
-  for (HeldPart& part : held_.parts) {
+  const ShardLayout layout = holdings_.held().spread.layout(full);
+  for (HeldPart& part : parts_) {
     if (part.shard < 0) continue;
     for (const Leaf& rows : layout.shard(full, part.shard)) {
       part.memory.push_back(Tensor::copy_of(rows.values));
@@ -110,112 +95,91 @@ std::string HeldRows::describe() {
   std::string text = fmt::format("{} copies of rows\n{} bytes to rebuild in a step\n", options_.copies, options_.rebuild_size);
   for (const Leaf& leaf : outline_)
     text += fmt::format("the parameter '{}' {} {}\n", leaf.name, name_of(leaf.values.dtype()), to_string(leaf.values.shape()));
-  for (const Leaf& leaf : held_.parts.front().optimizer->state())
+  for (const Leaf& leaf : parts_.front().optimizer->state())
     text += fmt::format("the slot '{}' {}\n", leaf.name, name_of(leaf.values.dtype()));
   return text;
+}
+
+/// What every rank of the world has of the rows.
+std::vector<RowStanding> HeldRows::tell(Group& world) {
+  const Exchange exchange(world, call());
+  make_optimizers(parts_, step_);
+  exchange.require_same(describe());
+  const RowStanding mine{holdings_.held(), step_, are_whole_, options_.weight, machine_of(world)};
+  std::vector<RowStanding> told;
+  for (const std::string& text : exchange.gather(mine.text())) {
+    auto one = RowStanding::parse(text, outline_.size());
+    if (!one) throw MismatchError({Errc::mismatch, "what a rank says of its rows does not fit together: it runs another build"});
+    told.push_back(std::move(*one));
+  }
+  if (std::all_of(told.begin(), told.end(), [](const RowStanding& rank) { return rank.weight == 0; }))
+    refuse("the shard_weight of all ranks is 0; at least one must be positive");
+  return told;
 }
 
 std::string HeldRows::enter(Group world) {
   transfers_.drop();
   is_moving_ = has_gradients_ = false;
-  next_.reset();
-  const Exchange exchange(world, call());
-  make_optimizers(held_.parts, step_);
-  exchange.require_same(describe());
-  const ToldRows mine{held_.generation,  step_,        held_.rank,   are_whole_, held_.is_fresh, options_.weight,
-                      machine_of(world), held_.spread, held_.missing};
-  std::vector<ToldRows> all;
-  for (const std::string& text : exchange.gather(mine.text())) all.push_back(ToldRows::parse(text, outline_.size()));
-  const ToldRows& newest =
-      *std::max_element(all.begin(), all.end(), [](const ToldRows& a, const ToldRows& b) { return a.is_older_than(b); });
-  const bool some_have_rows = newest.generation >= 0;
-
-  std::vector<double> weights;
-  std::vector<int> machines;
-  std::vector<int> now(static_cast<std::size_t>(newest.spread.ranks()), -1);
-  bool none_moves = newest.spread.ranks() == world.size(), all_are_whole = true;
-  for (int number = 0; number < world.size(); ++number) {
-    const ToldRows& rank = all[static_cast<std::size_t>(number)];
-    weights.push_back(rank.weight);
-    machines.push_back(rank.machine);
-    const bool has_rows = some_have_rows && !rank.is_older_than(newest);
-    if (has_rows) now[static_cast<std::size_t>(rank.rank)] = number;
-    if (!has_rows && number == world.rank()) held_.generation = -1;
-    none_moves = none_moves && has_rows && rank.rank == number;
-    all_are_whole = all_are_whole && has_rows && rank.is_whole;
-  }
-  if (std::all_of(weights.begin(), weights.end(), [](double weight) { return weight == 0; }))
-    refuse("the shard_weight of all ranks is 0; at least one must be positive");
-  const RowSpread after(std::move(weights), std::move(machines), options_.copies);
-  if (none_moves && !newest.is_fresh && after == newest.spread && (all_are_whole || full_.empty())) {
-    group_ = std::move(world);
-    return {};
-  }
-
-  std::string lost = "all rows";
-  std::optional<std::vector<RowMove>> moves;
-  // Fresh rows may differ between machines, as random numbers do.
-  const RowSource preferred = newest.is_fresh ? RowSource::first : RowSource::own;
-  if (some_have_rows) moves = plan_row_moves(outline_, newest.spread, newest.missing, now, after, preferred, lost);
-  Coming next{{moves ? after : after.first_holders(), world.rank(), {}, {}, moves ? newest.generation + 1 : -1, false},
-              newest.spread,
-              {},
-              {},
-              std::find(now.begin(), now.end(), -1) == now.end()};
-  next.holding.parts = make_parts(next.holding.spread, world.rank());
-  make_optimizers(next.holding.parts, newest.step);
-  if (moves) {
-    step_ = newest.step;
-    are_whole_ = all_are_whole;
+  holdings_.drop_coming();
+  next_parts_.clear();
+  RowEntry entry = plan_row_entry(outline_, tell(world), world.rank(), options_.copies, !full_.empty());
+  std::vector<HeldPart> parts;
+  if (entry.next) {
+    parts = make_parts(entry.next->spread, world.rank());
+    make_optimizers(parts, entry.step);
   }
   group_ = world;
-  if (!moves) {
-    held_ = std::move(next.holding);
-    return lost;
+  const RowEntry::Outcome outcome = entry.outcome;
+  const bool is_fresh = entry.is_fresh;
+  std::string lost = std::move(entry.lost);
+  if (outcome == RowEntry::Outcome::moves) {
+    step_ = entry.step;
+    are_whole_ = entry.are_whole;
   }
-  next_ = std::move(next);
-  const bool parameters_move = full_.empty() || !all_are_whole;
-  if (newest.is_fresh) {
-    start(*moves, parameters_move ? RowContents::both : RowContents::state);
+  holdings_.enter(std::move(entry));
+  if (outcome == RowEntry::Outcome::lost) parts_ = std::move(parts);
+  if (outcome != RowEntry::Outcome::moves) return lost;
+  next_parts_ = std::move(parts);
+  const bool parameters_move = full_.empty() || !are_whole_;
+  if (is_fresh) {
+    start(holdings_.moves_to_first(), parameters_move ? RowContents::both : RowContents::state);
     transfers_.wait();
     // All ranks have their new rows, or all keep the old ones.
     if (world.elastic() && !world.agree(true)) world.barrier();
-    held_ = std::move(next_->holding);
-    next_.reset();
+    take();
     return {};
   }
-  for (const RowMove& move : *moves)
-    (move.target_place == 0 ? next_->first : move.source == move.target ? next_->own : next_->holding.missing).push_back(move);
-  for (HeldPart& part : held_.parts) {
+  for (HeldPart& part : parts_) {
     part.gradients = Tree();
     part.gradient_memory = Tensor();
   }
   // The step's computation needs parameters; the state is needed at its end.
   if (parameters_move) {
-    start(next_->first, RowContents::parameters);
+    start(holdings_.moves_to_first(), RowContents::parameters);
     transfers_.wait();
   }
   return {};
 }
 
+/// Takes the rows that have come.
+void HeldRows::take() {
+  if (holdings_.are_coming()) parts_ = std::move(next_parts_);
+  next_parts_.clear();
+  holdings_.take();
+}
+
 void HeldRows::start_moves() {
   if (std::exchange(is_moving_, true)) return;
-  later_ = current().missing;
-  const bool at_once = next_ && next_->none_is_lost;
-  const auto most = at_once ? std::numeric_limits<std::size_t>::max() : static_cast<std::size_t>(options_.rebuild_size);
-  std::vector<RowMove> seconds = take_row_moves(later_, row_bytes(), group_.size(), most);
-  if (next_) {
-    start(next_->first, RowContents::state);
-    seconds.insert(seconds.begin(), next_->own.begin(), next_->own.end());
-  }
-  start(seconds, full_.empty() ? RowContents::both : RowContents::state);
+  const std::vector<RowMove> to_second = holdings_.take_moves_to_second(row_bytes(), static_cast<std::size_t>(options_.rebuild_size));
+  if (holdings_.are_coming()) start(holdings_.moves_to_first(), RowContents::state);
+  start(to_second, full_.empty() ? RowContents::both : RowContents::state);
 }
 
 /// Starts moves from the rows that this rank has to those that it is to have.
 void HeldRows::start(const std::vector<RowMove>& moves, RowContents contents) {
-  Holding& after = current();
-  const ShardLayout layout_before = (next_ ? next_->before : held_.spread).layout(outline_), layout_after = after.spread.layout(outline_);
-  const std::vector<RowTensor> from = row_tensors(outline_, held_.parts, contents), to = row_tensors(outline_, after.parts, contents);
+  // Who has no rows that count is nobody's source, so it may not know their spread.
+  const ShardLayout layout_before = holdings_.held().spread.layout(outline_), layout_after = layout();
+  const std::vector<RowTensor> from = row_tensors(outline_, parts_, contents), to = row_tensors(outline_, parts(), contents);
   const int rank = group_.rank();
   std::vector<RowBytes> all;
   for (std::size_t t = 0; t < to.size(); ++t)
@@ -227,11 +191,11 @@ void HeldRows::start(const std::vector<RowMove>& moves, RowContents contents) {
       RowBytes bytes{nullptr, 0, nullptr, 0, bytes_of(values.shape(), move.rows, element), -1};
       if (move.source == rank) {
         bytes.from = &from[t].at[source];
-        bytes.from_offset = offset_in(values.shape(), move.rows, layout_before.rows(name, held_.parts[source].shard).begin, element);
+        bytes.from_offset = offset_in(values.shape(), move.rows, layout_before.rows(name, parts_[source].shard).begin, element);
       }
       if (move.target == rank) {
         bytes.to = &to[t].at[target];
-        bytes.to_offset = offset_in(values.shape(), move.rows, layout_after.rows(name, after.parts[target].shard).begin, element);
+        bytes.to_offset = offset_in(values.shape(), move.rows, layout_after.rows(name, parts()[target].shard).begin, element);
       }
       if (move.source != move.target) bytes.peer = move.source == rank ? move.target : move.source;
       all.push_back(bytes);
@@ -240,20 +204,16 @@ void HeldRows::start(const std::vector<RowMove>& moves, RowContents contents) {
 }
 
 void HeldRows::finish_moves() {
-  if (next_) start_moves();
+  if (holdings_.are_coming()) start_moves();
   transfers_.wait();
 }
 
 void HeldRows::loaded(std::uint64_t step) {
-  if (next_) held_ = std::move(next_->holding);
-  next_.reset();
-  // What the second holders have is older.
-  held_.spread = held_.spread.first_holders();
-  held_.parts.resize(1);
-  held_.missing.clear();
-  held_.parts.front().optimizer->set_step(step);
-  held_.generation = std::max<std::int64_t>(held_.generation, 0);
-  held_.is_fresh = true;
+  if (holdings_.are_coming()) parts_ = std::move(next_parts_);
+  next_parts_.clear();
+  holdings_.loaded();
+  parts_.resize(1);
+  parts_.front().optimizer->set_step(step);
   step_ = step;
   are_whole_ = true;
 }
@@ -307,9 +267,11 @@ void HeldRows::exchange_gradients() {
   std::vector<HeldPart>& held = parts();
   std::vector<Work> works;
   if (const int second = spread().holder(group_.rank(), 1); second >= 0)
-    for (const TensorView& piece : gradients_at_second(held[0], later_)) works.push_back(group_.send_async(piece, second, call()));
+    for (const TensorView& piece : gradients_at_second(held[0], holdings_.missing_afterwards()))
+      works.push_back(group_.send_async(piece, second, call()));
   if (held.size() > 1 && held[1].shard >= 0)
-    for (const TensorView& piece : gradients_at_second(held[1], later_)) works.push_back(group_.recv_async(piece, held[1].shard, call()));
+    for (const TensorView& piece : gradients_at_second(held[1], holdings_.missing_afterwards()))
+      works.push_back(group_.recv_async(piece, held[1].shard, call()));
   for (Work& work : works) work.wait();
   has_gradients_ = true;
 }
@@ -317,14 +279,9 @@ void HeldRows::exchange_gradients() {
 void HeldRows::update() {
   if (!std::exchange(has_gradients_, false)) refuse("update() of elastic shards before their gradients are averaged");
   is_moving_ = false;
-  if (next_) {
-    held_ = std::move(next_->holding);
-    next_.reset();
-    later_ = from_first_holders(std::move(later_), held_.spread);
-  }
-  held_.missing = std::move(later_);
-  for (std::size_t place = 0; place < held_.parts.size(); ++place) {
-    HeldPart& part = held_.parts[place];
+  take();
+  for (std::size_t place = 0; place < parts_.size(); ++place) {
+    HeldPart& part = parts_[place];
     if (part.shard < 0) continue;
     const Tree gradients = place == 0 ? part.gradients : with_rows(part);
     if (gradients.empty())
@@ -339,11 +296,12 @@ void HeldRows::update() {
 /// The gradients of the tensors of which a second holder has rows. Rows that are missing are updated with them, to no effect: they are
 /// replaced when they come, and full parameters by those of the first holder.
 Tree HeldRows::with_rows(const HeldPart& part) const {
-  if (held_.missing.empty()) return part.gradients;
+  const RowHolding& held = holdings_.held();
+  if (held.missing.empty()) return part.gradients;
   const ShardLayout rows = layout();
   Tree some;
   for (const auto& [name, values] : part.gradients) {
-    const auto divided = divide_rows(held_.missing, outline_.index_of(name), held_.rank, rows.rows(name, part.shard));
+    const auto divided = divide_rows(held.missing, outline_.index_of(name), held.rank, rows.rows(name, part.shard));
     if (std::any_of(divided.begin(), divided.end(), [](const ShardRows& range) { return range.at_second; })) some.add(name, values);
   }
   return some;
@@ -357,24 +315,25 @@ std::vector<std::size_t> HeldRows::row_bytes() {
 }
 
 std::size_t HeldRows::bytes_to_rebuild() {
-  if (current().missing.empty()) return 0;
+  const std::vector<RowMove>& missing = holdings_.current().missing;
+  if (missing.empty()) return 0;
   const std::vector<std::size_t> of_row = row_bytes();
   std::size_t bytes = 0;
-  for (const RowMove& move : current().missing) bytes += of_row[move.tensor] * static_cast<std::size_t>(move.rows.count());
+  for (const RowMove& move : missing) bytes += of_row[move.tensor] * static_cast<std::size_t>(move.rows.count());
   return bytes;
 }
 
 std::size_t HeldRows::state_bytes() const {
   std::size_t bytes = 0;
-  for (const Holding* holding : {&held_, next_ ? &next_->holding : nullptr})
-    for (std::size_t place = 0; holding != nullptr && place < holding->parts.size(); ++place)
-      if (const auto& optimizer = holding->parts[place].optimizer) bytes += optimizer->state_bytes();
+  for (const std::vector<HeldPart>* parts : {&parts_, &next_parts_})
+    for (const HeldPart& part : *parts)
+      if (part.optimizer) bytes += part.optimizer->state_bytes();
   return bytes;
 }
 
 std::size_t HeldRows::parameter_bytes() const {
   std::size_t bytes = 0;
-  for (const HeldPart& part : current().parts) bytes += part.parameters.bytes();
+  for (const HeldPart& part : parts()) bytes += part.parameters.bytes();
   return bytes;
 }
 

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/sharding/row_spread.hpp"
+#include "core/sharding/row_holdings.hpp"
 #include "native/elastic/row_tensors.hpp"
 #include "native/elastic/row_transfers.hpp"
 
@@ -47,7 +47,7 @@ class HeldRows {
   /// them; `are_whole()` then is false.
   std::string enter(Group world);
   void loaded(std::uint64_t step);
-  void forget() { held_.generation = -1; }
+  void forget() { holdings_.forget(); }
 
   /// Begins in the background what is to be moved during this step, unless it has begun. To be called at the same place on all ranks.
   void start_moves();
@@ -65,10 +65,11 @@ class HeldRows {
   const Group& group() const { return group_; }
   Stream stream() const { return options_.stream; }
   const Tree& outline() const { return outline_; }
-  const RowSpread& spread() const { return current().spread; }
+  const RowSpread& spread() const { return holdings_.current().spread; }
   ShardLayout layout() const { return spread().layout(outline_); }
   /// By place; the first is this rank's own shard.
-  std::vector<HeldPart>& parts() { return current().parts; }
+  std::vector<HeldPart>& parts() { return holdings_.are_coming() ? next_parts_ : parts_; }
+  const std::vector<HeldPart>& parts() const { return holdings_.are_coming() ? next_parts_ : parts_; }
   std::uint64_t step() const { return step_; }
   std::size_t state_bytes() const;
   std::size_t parameter_bytes() const;
@@ -76,31 +77,14 @@ class HeldRows {
   bool are_whole() const { return are_whole_; }
   void set_whole() { are_whole_ = true; }
   /// Whether the second holders have computed all their rows in the last step.
-  bool are_twofold() const { return !next_ && held_.missing.empty(); }
+  bool are_twofold() const { return holdings_.are_twofold(); }
   /// The bytes of rows, of all ranks, that are to move to second holders.
   std::size_t bytes_to_rebuild();
 
  private:
-  /// Which rows the ranks of a world hold, with this rank's own.
-  struct Holding {
-    RowSpread spread;
-    int rank;  // of this process in that world
-    std::vector<HeldPart> parts;
-    std::vector<RowMove> missing;  // the moves to second holders that have not been made
-    std::int64_t generation;       // how often rows were spread anew; -1: this rank has none
-    bool is_fresh;                 // not of a step that both holders have computed
-  };
-  /// Rows that take the place of the others with the next step.
-  struct Coming {
-    Holding holding;
-    RowSpread before;
-    std::vector<RowMove> first, own;  // to first holders, and to second holders that have the rows themselves
-    bool none_is_lost;                // of the ranks that held rows
-  };
-
   CallOptions call() const { return {.stream = options_.stream}; }
-  Holding& current() { return next_ ? next_->holding : held_; }
-  const Holding& current() const { return next_ ? next_->holding : held_; }
+  std::vector<RowStanding> tell(Group& world);
+  void take();
   std::vector<HeldPart> make_parts(const RowSpread& spread, int rank) const;
   void make_optimizers(std::vector<HeldPart>& parts, std::uint64_t step) const;
   std::string describe();
@@ -117,11 +101,10 @@ class HeldRows {
   bool has_gradients_ = false;  // of this step, for all parts
   std::uint64_t step_ = 0;
   bool are_whole_ = false;
-  Holding held_;
-  std::optional<Coming> next_;
-  bool is_moving_ = false;      // the moves of this step have begun
-  std::vector<RowMove> later_;  // what is missing when they have ended
-  RowTransfers transfers_;      // declared last: its destructor waits for what uses the rows
+  RowHoldings holdings_;
+  std::vector<HeldPart> parts_, next_parts_;  // of the rows held, and of those that take their place with the next step
+  bool is_moving_ = false;                    // the moves of this step have begun
+  RowTransfers transfers_;                    // declared last: its destructor waits for what uses the rows
 };
 
 }  // namespace ringlet::native
