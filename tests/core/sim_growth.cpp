@@ -1,5 +1,6 @@
 #include "tests/core/sim_growth.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace ringlet::test {
@@ -15,8 +16,18 @@ constexpr int kStopTries = 200;
 }  // namespace
 
 void SimTown::leave(std::unique_ptr<Epochs> epochs) {
-  epochs->close([] {});
-  old_epochs.push_back(std::move(epochs));
+  Closing& one = closing.emplace_back(Closing{nullptr, std::move(epochs)});
+  one.epochs->close([is_closed = one.is_closed] { *is_closed = true; });
+}
+
+void SimTown::close(std::unique_ptr<World> world) {
+  Closing& one = closing.emplace_back(Closing{std::move(world), nullptr});
+  one.world->close([is_closed = one.is_closed] { *is_closed = true; });
+}
+
+void SimTown::forget_old() {
+  closing.erase(std::remove_if(closing.begin(), closing.end(), [](const Closing& one) { return *one.is_closed; }), closing.end());
+  met_at.clear();
 }
 
 EpochsOptions SimTown::epochs_options(int process, std::vector<int> members, std::uint64_t lineage) {
@@ -31,7 +42,7 @@ EpochsOptions SimTown::epochs_options(int process, std::vector<int> members, std
 }
 
 SimDoor::SimDoor(SimTown& town, int process)
-    : incoming_(town.node(process).loop(), town.new_authenticator()), knocks_(town.node(process).loop(), {}, {}) {
+    : incoming_(town.node(process).loop(), town.authenticator(process)), knocks_(town.node(process).loop(), {}, {}) {
   incoming_.set_on_link([this](std::unique_ptr<Link> link) { knocks_.receive(std::move(link)); });
   listener_ = std::move(town.node(process).network().listen(town.door(process), incoming_.acceptor())).value();
 }
@@ -44,7 +55,7 @@ SimGrowth::SimGrowth(SimTown& town, int process, const WorldOptions& next, const
       lineage_(lineage),
       coordinator_(coordinator),
       on_over_(std::move(on_over)),
-      incoming_(node_.loop(), town.new_authenticator()),
+      incoming_(node_.loop(), town.authenticator(process)),
       world_(std::make_unique<World>(node_.loop(), next)),
       first_(world_.get()) {
   // All ranks that meet are in this epoch, whichever it is.
@@ -52,13 +63,13 @@ SimGrowth::SimGrowth(SimTown& town, int process, const WorldOptions& next, const
   MeetingOptions meeting;
   meeting.coordinator = coordinator;
   meeting.timeout = kFormingLimit;
-  meeting.world_id = 1000 + town.authenticators.size();
+  meeting.world_id = 1000 + ++town.meetings;
   meeting.coordinator_listens = next.rank != 0;
   meeting.on_listening = [this, rank = next.rank](std::uint16_t port) {
     port_ = port;
     if (rank == 0) coordinator_.port = port;
   };
-  meeting_ = std::make_unique<Meeting>(node_.loop(), node_.network(), town.authenticators.back(), &incoming_, *world_, std::move(meeting));
+  meeting_ = std::make_unique<Meeting>(node_.loop(), node_.network(), town.authenticator(process), &incoming_, *world_, std::move(meeting));
   meeting_->start(guard_.wrap([this](const Status& status) { on_met(status); }));
   auto& members = town.met_at[to_string(coordinator_)];
   members.resize(static_cast<std::size_t>(next.size), -1);
@@ -69,8 +80,7 @@ SimGrowth::~SimGrowth() {
   meeting_.reset();
   if (epochs_) town_.leave(std::move(epochs_));
   if (!world_) return;
-  world_->close([] {});
-  town_.old_worlds.push_back(std::move(world_));
+  town_.close(std::move(world_));
 }
 
 void SimGrowth::on_met(const Status& status) {

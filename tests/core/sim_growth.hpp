@@ -15,6 +15,7 @@
 #include "core/rendezvous/meeting.hpp"
 #include "sim/sim_network.hpp"
 #include "tests/core/sim_group.hpp"
+#include "tests/core/sim_rows.hpp"
 
 // The connections by which a simulated group grows. All that is decided is decided by core/elastic/growth.hpp.
 namespace ringlet::test {
@@ -27,19 +28,39 @@ struct SimTown {
   OnSplit on_split = OnSplit::wait;
   int processes = 0;                                    // that there will ever be
   std::function<EpochsOptions(EpochsOptions)> spoil{};  // what all of them do wrong
-  std::set<int> refusing;                               // processes that have ended, whose machines say so
+
+  // Where the training's state is sharded.
+  bool shards = false;
+  int ranks_per_machine = 1;      // processes that follow each other
+  std::uint64_t saves_every = 0;  // steps; 0: there are no checkpoints
+  std::map<std::uint64_t, SimState> checkpoints;
+  /// Is told of the epoch's first process that finds rows lost, with what it held.
+  std::function<void(int process, const SimRows& before)> on_rows_lost{};
+
+  std::set<int> refusing;  // processes that have ended, whose machines say so
   /// The processes of each next world by their ranks there, by its coordinator, which has a port of its own.
   std::map<std::string, std::vector<int>> met_at;
-  std::deque<TestAuthenticator> authenticators;
-  // Closed, but perhaps inside calls of their own, or of processes that have ended.
-  std::deque<std::unique_ptr<World>> old_worlds;
-  std::deque<std::unique_ptr<Epochs>> old_epochs;
+  std::uint64_t meetings = 0;
+  bool revokes = false;                             // processes end epochs on purpose
+  std::map<int, TestAuthenticator> authenticators;  // by process
+  // They are perhaps inside calls of their own, or of processes that have ended.
+  struct Closing {
+    std::unique_ptr<World> world;
+    std::unique_ptr<Epochs> epochs;
+    std::shared_ptr<bool> is_closed = std::make_shared<bool>(false);
+  };
+  std::deque<Closing> closing;
 
   SimNode& node(int process) { return sim.node(static_cast<std::size_t>(process)); }
   Address door(int process) { return {node(process).host(), 6000}; }
-  TestAuthenticator& new_authenticator() { return authenticators.emplace_back(1'000'000 + authenticators.size(), kSimToken, encrypts); }
+  TestAuthenticator& authenticator(int process) {
+    return authenticators.try_emplace(process, 1'000'000 + static_cast<std::uint64_t>(process), kSimToken, encrypts).first->second;
+  }
   /// Says goodbye to the other ranks.
   void leave(std::unique_ptr<Epochs> epochs);
+  void close(std::unique_ptr<World> world);
+  /// Destroys what has closed. To be called between two events, while nobody joins.
+  void forget_old();
   /// How the worlds of these processes go on; the look at a process takes a moment.
   EpochsOptions epochs_options(int process, std::vector<int> members, std::uint64_t lineage);
 };

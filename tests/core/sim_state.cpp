@@ -40,12 +40,16 @@ std::int64_t expected_sum(std::uint64_t step) {
   return sum;
 }
 
+float sim_sum_of(std::span<const float> sum, std::size_t row) { return sum[kNumbersBefore + row]; }
+
+void take_sim_step(SimState& state, std::size_t row, float sum) {
+  float& momentum = state[kSimParameters + row];
+  momentum = 0.9F * momentum + sum / static_cast<float>(kSimBatch);
+  state[row] -= 0.1F * momentum;
+}
+
 void take_sim_step(SimState& state, std::span<const float> sum) {
-  for (std::size_t i = 0; i < kSimParameters; ++i) {
-    float& momentum = state[kSimParameters + i];
-    momentum = 0.9F * momentum + sum[kNumbersBefore + i] / static_cast<float>(kSimBatch);
-    state[i] -= 0.1F * momentum;
-  }
+  for (std::size_t row = 0; row < kSimParameters; ++row) take_sim_step(state, row, sim_sum_of(sum, row));
 }
 
 SimState reference_step(const SimState& state, std::uint64_t step, int ranks) {

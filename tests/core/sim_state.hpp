@@ -25,6 +25,11 @@ std::vector<float> sim_gradient(const SimState& state, std::uint64_t step, const
 std::int64_t expected_sum(std::uint64_t step);
 /// Takes the step with what the gradients of all samples add up to.
 void take_sim_step(SimState& state, std::span<const float> sum);
+/// Of one row of it alone: what its gradients add up to, and the step with that.
+///@{
+float sim_sum_of(std::span<const float> sum, std::size_t row);
+void take_sim_step(SimState& state, std::size_t row, float sum);
+///@}
 /// The state after a step that so many ranks take together, undisturbed.
 SimState reference_step(const SimState& state, std::uint64_t step, int ranks);
 std::string bits_of(const SimState& state);

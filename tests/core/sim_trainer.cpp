@@ -44,6 +44,7 @@ void SimTrainer::begin(std::unique_ptr<World> world) {
   std::vector<int> members(static_cast<std::size_t>(world->options().size));
   std::iota(members.begin(), members.end(), 0);
   own_members() = members;
+  if (town_.shards) rows_ = std::make_unique<SimRows>(world->options().size, world->options().rank, true, broken_);
   epochs_ = std::make_unique<Epochs>(loop_, std::move(world), town_.epochs_options(process_, std::move(members), 0));
   door_.knocks().open();
   settle_state();
@@ -58,7 +59,7 @@ Duration SimTrainer::pause() const {
   return eager ? Duration::microseconds(3 + process_) : kPause;
 }
 
-void SimTrainer::start(Result<CollectiveTask> task, void (SimTrainer::*next)()) {
+void SimTrainer::start(Result<CollectiveTask> task, Next next) {
   task.value().timeout = Duration::seconds(100);
   task.value().completion = [this, next](const Status& status) {
     --pending_;
@@ -87,6 +88,17 @@ void SimTrainer::begin_epoch() {
 }
 
 void SimTrainer::begin_step() {
+  if (rows_) {
+    gathered_.assign(static_cast<std::size_t>(world_->options().size), {});
+    state_ = rows_->own();
+    return gather(DType::f32, state_, gathered_, &SimTrainer::on_rows_gathered);
+  }
+  compute_gradient();
+  start(averaging(), is(BrokenTrainer::applies_without_vote) ? &SimTrainer::on_voted : &SimTrainer::vote);
+  if (is(BrokenTrainer::takes_buffers_back)) take_buffer_back();
+}
+
+void SimTrainer::compute_gradient() {
   const int place = is(BrokenTrainer::takes_shares_in_other_order) ? share_size_ - 1 - share_rank_ : share_rank_;
   const ElementRange samples = rows_of(kSimBatch, share_size_, place);
   gradient_ = sim_gradient(state_, step_ + (is(BrokenTrainer::draws_new_batch) ? epoch_.number : 0), samples);
@@ -95,9 +107,10 @@ void SimTrainer::begin_step() {
   if (is(BrokenTrainer::weighs_evenly)) gradient_[1] = static_cast<float>(kSimBatch / own_members().size());
   gradient_[2] = static_cast<float>(average_epoch_);
   sum_.assign(gradient_.size(), 0);
-  start(make_all_reduce(ReduceOp::sum, ConstTensorView(gradient_), TensorView(sum_), 1, world_->group().options()),
-        is(BrokenTrainer::applies_without_vote) ? &SimTrainer::on_voted : &SimTrainer::vote);
-  if (is(BrokenTrainer::takes_buffers_back)) take_buffer_back();
+}
+
+Result<CollectiveTask> SimTrainer::averaging() {
+  return make_all_reduce(ReduceOp::sum, ConstTensorView(gradient_), TensorView(sum_), 1, world_->group().options());
 }
 
 GrowthStanding SimTrainer::growth_standing() {
@@ -130,7 +143,10 @@ void SimTrainer::commit() {
   Applied one{step_, std::llround(sum_[0]), std::llround(sum_[1]), average_ranks_, state_, {}};
   if (is(BrokenTrainer::divides_its_own_way) && process_ % 2 != 0)
     for (float& value : sum_) value = value * (1.0F / kSimBatch) * kSimBatch;
-  take_sim_step(state_, sum_);
+  if (rows_)
+    commit_rows();
+  else
+    take_sim_step(state_, sum_);
   one.after = state_;
   log_.push_back(one);
   next_step_ = ++step_;
@@ -149,6 +165,7 @@ void SimTrainer::on_standings() {
     all.push_back({one[0] != 0, one[1], one[2]});
     if (is_settled_ && one[0] != 0 && one[1] != step_) wrong_ = "I2: a step was committed by some ranks and discarded by others";
   }
+  if (town_.shards) return tell_rows();
   if (compare_standings(all).is_same) return have_state();
   standing_ = {lacks_ ? 0 : checksum_of(state_), step_, 0};
   gather(DType::u64, standing_, standings_, &SimTrainer::on_checksums);
@@ -212,9 +229,14 @@ void SimTrainer::have_state() {
 
 // --- after a loss ---
 
+void SimTrainer::revoke() {
+  town_.revokes = true;
+  world_->fail({Errc::cancelled, "process " + std::to_string(process_) + " has ended the epoch", rank()});
+}
+
 void SimTrainer::on_failure(const Status& status) {
   // Who has come into the next world ends the one before on purpose, for those who are still in agree() there.
-  const bool may_be_ended = voting_ == Vote::on_switch && status.code() == Errc::cancelled;
+  const bool may_be_ended = (voting_ == Vote::on_switch || town_.revokes) && status.code() == Errc::cancelled;
   if (status.code() != Errc::peer_lost && !may_be_ended) wrong_ = "I4: an operation ended with " + status.text();
   if (voting_ == Vote::none) {
     take_buffer_back();
@@ -238,7 +260,7 @@ void SimTrainer::go_on(const Succession& succession) {
   world_ = succession.world;
   epoch_ = {succession.lineage, world_->options().epoch, epoch_.chain};
   if (!members_of_.emplace(epoch_, next).second) wrong_ = "I1: a rank came into one epoch twice";
-  if (held_.size() > 2) {
+  if (held_.size() > 2 && !is(BrokenTrainer::keeps_old_groups)) {
     held_.front()->leave(held_.front()->group());
     held_.pop_front();
   }
@@ -248,6 +270,7 @@ void SimTrainer::go_on(const Succession& succession) {
 void SimTrainer::be_left_out(const Succession& succession) {
   if (is(BrokenTrainer::goes_on_alone)) ++next_step_;
   left_out_ = {{succession.lineage, epoch_.number + 1, epoch_.chain}, next_step_};
+  if (rows_) rows_->forget();
   if (!rejoins_) return;
   door_.knocks().shut();
   voting_ = Vote::none;
@@ -268,6 +291,7 @@ void SimTrainer::resume_after_loss() {
   const Vote vote = std::exchange(voting_, Vote::none);
   if (vote == Vote::on_switch && votes_->answer()) return switch_over();
   const bool commits = vote == Vote::on_step && (is(BrokenTrainer::believes_own_vote) || votes_->answer());
+  if (vote == Vote::on_rows && votes_->answer()) rows_->take();
   // The average is one of the epoch before.
   if (commits) commit();
   if (!commits && is(BrokenTrainer::skips_lost_step)) ++step_;
@@ -278,6 +302,15 @@ void SimTrainer::resume_after_loss() {
 
 // --- what must hold ---
 
+void SimTrainer::forget_history() {
+  log_ = {};
+  taken_ = {};
+  rows_log_ = {};
+  if (!is(BrokenTrainer::keeps_old_buffers)) taken_back_ = {};
+  members_of_ = {{epoch_, own_members()}};
+  begins_ = {{epoch_, begins_.at(epoch_)}};
+}
+
 std::string SimTrainer::wrong() const {
   for (const auto& buffer : taken_back_)
     if (!std::all_of(buffer.begin(), buffer.end(), [](float value) { return value == kTakenBack; }))
@@ -287,12 +320,13 @@ std::string SimTrainer::wrong() const {
   const SimState* last = nullptr;
   const SimState first{};
   for (const Applied& one : log_) {
+    if (one.samples != static_cast<std::int64_t>(kSimBatch)) return "I10: a step has " + std::to_string(one.samples) + " samples";
+    if (one.sum != expected_sum(one.step)) return "I9: a step has not each sample of its batch once";
+    if (town_.shards) continue;
     const bool follows = last != nullptr ? one.before == *last : one.step == 0 && one.before == first;
     const auto is_start = [&](const Taken& taken) { return taken.step == one.step && taken.state == one.before; };
     if (!follows && std::none_of(taken_.begin(), taken_.end(), is_start))
       return "I11: a rank has computed from a state that it was not given";
-    if (one.samples != static_cast<std::int64_t>(kSimBatch)) return "I10: a step has " + std::to_string(one.samples) + " samples";
-    if (one.sum != expected_sum(one.step)) return "I9: a step has not each sample of its batch once";
     if (one.after != reference_step(one.before, one.step, one.ranks)) return "I3: a step's bits are not those of an undisturbed run";
     last = &one.after;
   }

@@ -14,40 +14,12 @@
 #include "core/elastic/hand_over.hpp"
 #include "core/engine/requests.hpp"
 #include "native/votes.hpp"
+#include "tests/core/sim_broken.hpp"
 #include "tests/core/sim_growth.hpp"
+#include "tests/core/sim_rows.hpp"
 #include "tests/core/sim_state.hpp"
 
 namespace ringlet::test {
-
-/// What a trainer does wrong on purpose, to show that the checks notice it.
-enum class BrokenTrainer : std::uint8_t {
-  none,
-  applies_without_vote,
-  believes_own_vote,  // where a rank was lost in the vote
-  ignores_results_of_others,
-  keeps_old_shares,  // of the batch, after a loss
-  draws_new_batch,   // when it does a step again
-  weighs_evenly,     // whatever the number of samples
-  skips_lost_step,
-  undoes_step,         // after a loss
-  goes_on_alone,       // where the others have gone on without it
-  hears_too_early,     // takes what belongs to the epoch before
-  takes_buffers_back,  // while an operation uses them
-  silence_is_proof,
-  forks,  // against the policy
-  looks_for_no_proof,
-  leads_impatiently,  // goes on without those whose reports are under way
-  divides_its_own_way,
-  takes_shares_in_other_order,
-  switches_without_agree,    // once it has heard that all are ready
-  switches_when_forming,     // before those who join have met all
-  computes_unfilled,         // what it has where it joins
-  takes_wrong_blocks,        // of the state that it is given
-  gives_unfilled,            // what it has where its givers were lost
-  takes_from_those_behind,   // the state of those with the fewest steps
-  uses_ticket_again,         // where that has led nowhere
-  leaves_where_one_is_lost,  // before all are in
-};
 
 /// A world that a trainer may be in. Worlds that are formed by growth begin epochs of their own, which are told apart by their
 /// coordinators.
@@ -79,6 +51,14 @@ class SimTrainer {
     SimState state{};
   };
 
+  /// A step of a training whose state is sharded: what this process held after it.
+  struct RowsAfter {
+    SimEpoch epoch{};  // of its average
+    std::uint64_t step = 0;
+    int ranks = 0;
+    SimRows::Copies copies{};
+  };
+
   SimTrainer(SimTown& town, int process, BrokenTrainer broken);
   ~SimTrainer();
   /// One of the ranks with which the training begins.
@@ -90,6 +70,13 @@ class SimTrainer {
   /// All that it has ever applied, and the states that others have given it.
   const std::vector<Applied>& log() const { return log_; }
   const std::vector<Taken>& taken() const { return taken_; }
+  const std::vector<RowsAfter>& rows_log() const { return rows_log_; }
+  /// Null where the state is whole, or before it knows of rows.
+  const SimRows* rows() const { return rows_.get(); }
+  /// The epochs at whose beginning it went back, since rows were lost with all their holders, and the number of steps before that.
+  const std::map<SimEpoch, std::uint64_t>& rollbacks() const { return rollbacks_; }
+  /// Whether it has ended since rows were lost and no checkpoint was there.
+  bool has_lost_rows() const { return has_lost_rows_; }
   /// The processes that are in each epoch, by rank, and the number of steps with which it began.
   const std::map<SimEpoch, std::vector<int>>& members() const { return members_of_; }
   const std::map<SimEpoch, std::uint64_t>& begins() const { return begins_; }
@@ -107,13 +94,19 @@ class SimTrainer {
   bool has_no_state() const { return has_no_state_; }
   /// What it has seen that must not be, or "".
   std::string wrong() const;
+  /// Ends the epoch for all ranks, which go on in the next one.
+  void revoke();
+  /// Forgets what only tests ask for. wrong() has no answer afterwards.
+  void forget_history();
 
  private:
   struct Before;
-  enum class Vote : std::uint8_t { none, on_step, on_switch };
+  enum class Vote : std::uint8_t { none, on_step, on_switch, on_rows };
 
   // Training.
   void begin_step();
+  void compute_gradient();
+  Result<CollectiveTask> averaging();
   void vote();
   void on_voted();
   void commit();
@@ -126,6 +119,21 @@ class SimTrainer {
   void on_block();
   void on_state_checked();
   void have_state();
+  // Sharded state.
+  void tell_rows();
+  void on_row_lengths();
+  void on_rows_told();
+  void on_fresh_rows();
+  void on_rows_agreed();
+  void on_first_rows();
+  void have_rows();
+  void lose_rows(const SimRows& before);
+  void go_back();
+  void on_rows_gathered();
+  void on_averaged();
+  void on_gradients_at_second();
+  void commit_rows();
+  int machine();
   // After a loss.
   void on_failure(const Status& status);
   void follow();
@@ -155,7 +163,9 @@ class SimTrainer {
   void be_in();
   void knock_again();
 
-  void start(Result<CollectiveTask> task, void (SimTrainer::*next)());
+  using Next = void (SimTrainer::*)();
+  void start(Result<CollectiveTask> task, Next next);
+  void start_transfers(std::optional<Result<CollectiveTask>> beside, Next next);
   template <class T>
   void gather(DType dtype, const T& own, std::vector<T>& all, void (SimTrainer::*next)());
   void take_buffer_back();
@@ -173,6 +183,7 @@ class SimTrainer {
   std::unique_ptr<Epochs> epochs_;
   World* world_ = nullptr;
   std::deque<World*> held_;
+  std::vector<std::unique_ptr<Epochs>> kept_;  // of a trainer that is wrong
   std::unique_ptr<native::Votes> votes_ = std::make_unique<native::Votes>();
   Vote voting_ = Vote::none;
 
@@ -204,6 +215,17 @@ class SimTrainer {
   std::size_t block_ = 0;
   std::vector<float> block_values_;
   std::int32_t is_right_ = 0;
+
+  std::unique_ptr<SimRows> rows_;
+  std::vector<RowTransfer> transfers_;
+  std::string own_text_, told_texts_;
+  std::int64_t own_length_ = 0, saved_ = -1;
+  std::vector<std::int64_t> lengths_;
+  std::vector<SimState> gathered_;
+  SimEpoch average_of_{};
+  std::vector<RowsAfter> rows_log_;
+  std::map<SimEpoch, std::uint64_t> rollbacks_;
+  bool has_lost_rows_ = false;
 
   std::unique_ptr<SimGrowth> growth_;
   bool one_has_gone_ = false;  // of those that were chosen

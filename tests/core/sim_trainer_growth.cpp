@@ -166,7 +166,10 @@ void SimTrainer::cross() {
         break;
       case Crossing::Step::leave: {
         const auto before = std::move(before_);
-        town_.leave(std::move(before->epochs));
+        if (is(BrokenTrainer::stays_in_world_before))
+          kept_.push_back(std::move(before->epochs));
+        else
+          town_.leave(std::move(before->epochs));
         drop_growth();
         before->status.ok() ? settle_state() : on_failure(before->status);
         return;
@@ -240,7 +243,7 @@ void SimTrainer::knock() {
   KnockingOptions options;
   for (int i = 1; i < town_.processes; ++i) options.doors.push_back(town_.door((process_ + i) % town_.processes));
   options.name = "process " + std::to_string(process_);
-  knocking_ = std::make_unique<Knocking>(loop_, town_.node(process_).network(), town_.new_authenticator(), std::move(options),
+  knocking_ = std::make_unique<Knocking>(loop_, town_.node(process_).network(), town_.authenticator(process_), std::move(options),
                                          guard_.wrap([this](Result<wire::Ticket> ticket) {
                                            if (!ticket.ok()) return knock_again();
                                            ticket_ = std::move(ticket).value();

@@ -24,6 +24,10 @@ SimTraining::SimTraining(const TrainingSetup& setup, BrokenTrainer broken)
   town_.encrypts = setup.group.encrypts;
   town_.on_split = setup.on_split;
   town_.spoil = [broken](EpochsOptions options) { return spoil(std::move(options), broken); };
+  town_.shards = setup.shards;
+  town_.ranks_per_machine = setup.ranks_per_machine;
+  town_.saves_every = setup.saves_every;
+  town_.on_rows_lost = [this](int process, const SimRows& before) { on_rows_lost(process, before); };
   town_.processes = group_.size();
   for (int process = 0; process < group_.size(); ++process) {
     trainers_.push_back(std::make_unique<SimTrainer>(town_, process, broken));
@@ -120,14 +124,20 @@ bool SimTraining::run_until_groups_go_on(const std::vector<int>& sizes, Duration
   return sim().run_until([&] { return groups_that_go_on() == sizes; }, {.events = kMostEvents, .time = limit}) == RunEnd::done;
 }
 
+void SimTraining::forget_history() {
+  town_.forget_old();
+  for (const int process : living()) trainer(process).forget_history();
+}
+
 std::string SimTraining::check() {
+  if (!wrong_.empty()) return wrong_;
   if (std::string wrong = check_together(); !wrong.empty()) return wrong;
   for (const int process : living())
     for (const auto& taken : trainer(process).taken())
       if (!somebody_had(taken)) return "I11: a rank was given a state that nobody had";
   for (const int process : living())
     if (const std::string wrong = check_alone(process); !wrong.empty()) return wrong + " (process " + std::to_string(process) + ")";
-  return check_states();
+  return setup_.shards ? check_rows() : check_states();
 }
 
 std::string SimTraining::check_alone(int process) {
@@ -137,7 +147,9 @@ std::string SimTraining::check_alone(int process) {
   const auto& left_out = one.left_out();
   for (const int other : living())
     if (const auto& begins = trainer(other).begins(); left_out && begins.contains(left_out->of))
-      if (left_out->step > begins.at(left_out->of)) return "I12: a rank went on after the others had gone on without it";
+      if (const auto& rollbacks = trainer(other).rollbacks();
+          left_out->step > (rollbacks.contains(left_out->of) ? rollbacks : begins).at(left_out->of))
+        return "I12: a rank went on after the others had gone on without it";
   return {};
 }
 

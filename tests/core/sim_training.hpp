@@ -2,9 +2,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/core/sim_group.hpp"
@@ -37,6 +39,9 @@ struct TrainingSetup {
   OnSplit on_split = OnSplit::wait;
   bool rejoins = false;  // those that were left out
   int joiners = 0;       // for which there are machines
+  bool shards = false;   // the state is sharded, with two holders of each row
+  int ranks_per_machine = 1;
+  std::uint64_t saves_every = 0;  // steps of a training whose state is sharded; 0: there are no checkpoints
 };
 
 /// All processes of a training, and what must hold for them.
@@ -57,6 +62,8 @@ class SimTraining {
   /// Runs until those are of these sizes. Returns false after `limit`.
   bool run_until_groups_go_on(const std::vector<int>& sizes, Duration limit);
 
+  /// Forgets what only tests ask for, and destroys what has closed. check() has no answer afterwards.
+  void forget_history();
   /// Says which invariant is broken, or "". Processes that ended bind nobody.
   std::string check();
 
@@ -66,6 +73,16 @@ class SimTraining {
   std::string check_alone(int process);
   std::string check_together();
   std::string check_states();
+  /// A step as all have seen that took it, also those that have ended since.
+  struct StepOfRows {
+    int ranks = 0;
+    std::map<int, const SimRows::Copies*> copies{};  // by process
+  };
+  using StepsOfRows = std::map<std::pair<std::uint64_t, SimEpoch>, StepOfRows>;  // by number and epoch
+  StepsOfRows steps_of_rows() const;
+  std::string check_rows();
+  std::string check_holders(const SimEpoch& epoch, const StepOfRows& step, bool are_rebuilt);
+  void on_rows_lost(int process, const SimRows& before);
   bool somebody_had(const SimTrainer::Taken& taken) const;
 
   const TrainingSetup setup_;
@@ -73,6 +90,8 @@ class SimTraining {
   SimGroup group_;
   SimTown town_;
   std::set<int> ended_;
+  std::set<SimEpoch> lost_rows_in_;
+  std::string wrong_;
   std::vector<std::unique_ptr<SimTrainer>> trainers_;  // null: has not begun
 };
 

@@ -69,4 +69,70 @@ inline void finds(const char* text, const std::string& wrong) {
   CHECK(wrong.rfind(text, 0) == 0);
 }
 
+inline constexpr std::uint64_t kStepsBefore = 2, kStepsOfWindow = 3;  // so many steps are tried, event by event
+
+/// The events between a step's end on all ranks and the end of some more steps, undisturbed.
+struct Window {
+  std::uint64_t begin = 0, end = 0;
+  std::uint64_t size() const { return end - begin; }
+};
+
+inline Window window_of(const TrainingSetup& setup) {
+  SimTraining training(setup);
+  const auto all_have = [&](std::uint64_t steps) {
+    return training.sim().run_until([&] {
+      const std::vector<int> ranks = training.living();
+      return std::all_of(ranks.begin(), ranks.end(), [&](int rank) { return training.trainer(rank).log().size() >= steps; });
+    }) == RunEnd::done;
+  };
+  Window window;
+  REQUIRE(all_have(kStepsBefore));
+  window.begin = training.sim().event_count();
+  REQUIRE(all_have(kStepsBefore + kStepsOfWindow));
+  window.end = training.sim().event_count();
+  return window;
+}
+
+inline Window window_of(int size) { return window_of(TrainingSetup{calm(size)}); }
+
+struct Case {
+  int size = 3;
+  Faults faults;
+  std::vector<int> groups;  // the sizes of those that go on
+  OnSplit on_split = OnSplit::wait;
+  bool others_learn = false;  // that they were left out
+  // Of sharded state.
+  bool shards = false;
+  int ranks_per_machine = 1;
+  std::uint64_t saves_every = 0;
+  TrainingSetup setup() const { return {calm(size), on_split, false, 0, shards, ranks_per_machine, saves_every}; }
+};
+
+/// Returns what went wrong, or "".
+inline std::string run(const Case& one, const Window& window, BrokenTrainer broken = BrokenTrainer::none) {
+  using Kind = TrainingFault::Kind;
+  SimTraining training(one.setup(), broken);
+  std::uint64_t last = 0;
+  bool lasts = false;  // until it is healed
+  for (const TrainingFault& fault : one.faults) {
+    training.break_at(window.begin, fault);
+    last = std::max(last, fault.event);
+    lasts = lasts || (fault.kind != Kind::process_ends && fault.kind != Kind::process_is_reset);
+  }
+  training.sim().run_until([&] { return training.sim().event_count() > window.begin + last; }, {.time = Duration::seconds(30)});
+  if (one.groups.empty()) training.sim().run_for(Duration::seconds(25));
+  if (!training.run_until_groups_go_on(one.groups, Duration::seconds(60))) {
+    const std::string wrong = training.check();
+    return wrong.empty() ? "I7, I8: others go on than those who can" : wrong;
+  }
+  training.heal();
+  training.sim().run_for(lasts ? Duration::seconds(20) : Duration::seconds(1));
+  if (std::string wrong = training.check(); !wrong.empty()) return wrong;
+  if (training.groups_that_go_on() != one.groups) return "I6, I7: after the network is whole others go on than before";
+  for (const int rank : training.living())
+    if (one.others_learn && !training.trainer(rank).goes_on(0) && !training.trainer(rank).left_out())
+      return "I12: rank " + std::to_string(rank) + " has not learnt that it was left out";
+  return {};
+}
+
 }  // namespace ringlet::test

@@ -1,4 +1,5 @@
-// A training in simulated time, with faults at each event of it, one after the other. Those that processes join: training_growth_test.cpp.
+// A training in simulated time, with faults at each event of it, one after the other. Those that processes join: training_growth_test.cpp;
+// those whose state is sharded: training_rows_test.cpp; those of hundreds of epochs: training_memory_test.cpp.
 //
 // What is checked after each run, and which broken variant shows that the check can fail. The numbers are those that the checks print.
 //
@@ -22,8 +23,12 @@
 // I11  Who joins computes only from the others' state, and gives none before it has it: check() and wrong(), broken by computes_unfilled,
 //      takes_wrong_blocks and gives_unfilled (training_growth_test.cpp).
 // I12  Who is left out learns it before it does another step: check_alone(), broken by goes_on_alone.
-// I13  Rows of sharded state and their holders: there are none in this loop, whose state is whole on every rank.
-// I14  Bounded memory: not here, since a run is short. `scripts/soak` counts the memory of processes whose group lives through many epochs.
+// I13  Each row of sharded state has one first holder, and a second one on another machine or on its way, with equal bits; where both have
+//      gone nobody goes on as if nothing was lost, and no rows are given up that are there: SimTraining::check_rows(), check_holders() and
+//      on_rows_lost(), broken by holds_both_on_one_machine, keeps_one_copy, forgets_second_holders, counts_slice_as_all,
+//      counts_missing_rows, asks_first_holders_alone, takes_rows_without_vote and goes_on_without_lost_rows (training_rows_test.cpp).
+// I14  Bounded memory: what is in use does not grow with the number of epochs, broken by keeps_old_groups, stays_in_world_before and
+//      keeps_old_buffers (training_memory_test.cpp). `scripts/soak` counts the memory of real processes.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
@@ -37,64 +42,6 @@ using namespace ringlet::test;
 namespace {
 
 using Kind = TrainingFault::Kind;
-
-constexpr std::uint64_t kStepsBefore = 2, kStepsOfWindow = 3;  // so many steps are tried, event by event
-
-/// The events between a step's end on all ranks and the end of some more steps, undisturbed.
-struct Window {
-  std::uint64_t begin = 0, end = 0;
-  std::uint64_t size() const { return end - begin; }
-};
-
-Window window_of(int size) {
-  SimTraining training({calm(size)});
-  const auto all_have = [&](std::uint64_t steps) {
-    return training.sim().run_until([&] {
-      const std::vector<int> ranks = training.living();
-      return std::all_of(ranks.begin(), ranks.end(), [&](int rank) { return training.trainer(rank).log().size() >= steps; });
-    }) == RunEnd::done;
-  };
-  Window window;
-  REQUIRE(all_have(kStepsBefore));
-  window.begin = training.sim().event_count();
-  REQUIRE(all_have(kStepsBefore + kStepsOfWindow));
-  window.end = training.sim().event_count();
-  return window;
-}
-
-struct Case {
-  int size = 3;
-  Faults faults;
-  std::vector<int> groups;  // the sizes of those that go on
-  OnSplit on_split = OnSplit::wait;
-  bool others_learn = false;  // that they were left out
-};
-
-/// Returns what went wrong, or "".
-std::string run(const Case& one, const Window& window, BrokenTrainer broken = BrokenTrainer::none) {
-  SimTraining training({calm(one.size), one.on_split}, broken);
-  std::uint64_t last = 0;
-  bool lasts = false;  // until it is healed
-  for (const TrainingFault& fault : one.faults) {
-    training.break_at(window.begin, fault);
-    last = std::max(last, fault.event);
-    lasts = lasts || (fault.kind != Kind::process_ends && fault.kind != Kind::process_is_reset);
-  }
-  training.sim().run_until([&] { return training.sim().event_count() > window.begin + last; }, {.time = Duration::seconds(30)});
-  if (one.groups.empty()) training.sim().run_for(Duration::seconds(25));
-  if (!training.run_until_groups_go_on(one.groups, Duration::seconds(60))) {
-    const std::string wrong = training.check();
-    return wrong.empty() ? "I7, I8: others go on than those who can" : wrong;
-  }
-  training.heal();
-  training.sim().run_for(lasts ? Duration::seconds(20) : Duration::seconds(1));
-  if (std::string wrong = training.check(); !wrong.empty()) return wrong;
-  if (training.groups_that_go_on() != one.groups) return "I6, I7: after the network is whole others go on than before";
-  for (const int rank : training.living())
-    if (one.others_learn && !training.trainer(rank).goes_on(0) && !training.trainer(rank).left_out())
-      return "I12: rank " + std::to_string(rank) + " has not learnt that it was left out";
-  return {};
-}
 
 /// Returns what is wrong in any of the runs in which one rank of three has this fault, or "".
 std::string run_each_of_three(Kind kind, BrokenTrainer broken) {
