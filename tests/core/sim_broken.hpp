@@ -32,6 +32,10 @@ enum class BrokenTrainer : std::uint8_t {
   takes_from_those_behind,   // the state of those with the fewest steps
   uses_ticket_again,         // where that has led nowhere
   leaves_where_one_is_lost,  // before all are in
+  // Of guests, which say that they have more steps than all others.
+  guests_boast,
+  believes_guests,
+  keeps_guests,  // where it begins to take in others
   // Of rows of sharded state.
   holds_both_on_one_machine,  // both copies of a row
   keeps_one_copy,

@@ -55,7 +55,7 @@ SimGrowth::SimGrowth(SimTown& town, int process, const WorldOptions& next, const
       lineage_(lineage),
       coordinator_(coordinator),
       on_over_(std::move(on_over)),
-      incoming_(node_.loop(), town.authenticator(process)),
+      incoming_(std::make_shared<IncomingLinks>(node_.loop(), town.authenticator(process))),
       world_(std::make_unique<World>(node_.loop(), next)),
       first_(world_.get()) {
   // All ranks that meet are in this epoch, whichever it is.
@@ -69,11 +69,15 @@ SimGrowth::SimGrowth(SimTown& town, int process, const WorldOptions& next, const
     port_ = port;
     if (rank == 0) coordinator_.port = port;
   };
-  meeting_ = std::make_unique<Meeting>(node_.loop(), node_.network(), town.authenticator(process), &incoming_, *world_, std::move(meeting));
+  meeting_ =
+      std::make_unique<Meeting>(node_.loop(), node_.network(), town.authenticator(process), incoming_.get(), *world_, std::move(meeting));
   meeting_->start(guard_.wrap([this](const Status& status) { on_met(status); }));
-  auto& members = town.met_at[to_string(coordinator_)];
-  members.resize(static_cast<std::size_t>(next.size), -1);
-  members[static_cast<std::size_t>(next.rank)] = process;
+  SimTown::Met& met = town.met_at[to_string(coordinator_)];
+  met.coordinator = coordinator_;
+  met.lineage = lineage;
+  met.epoch = next.epoch;
+  met.members.resize(static_cast<std::size_t>(next.size), -1);
+  met.members[static_cast<std::size_t>(next.rank)] = process;
 }
 
 SimGrowth::~SimGrowth() {
@@ -87,7 +91,12 @@ void SimGrowth::on_met(const Status& status) {
   meeting_.reset();
   if (status.ok()) {
     World& world = *world_;
-    epochs_ = std::make_unique<Epochs>(node_.loop(), std::move(world_), town_.epochs_options(process_, members(), lineage_));
+    EpochsOptions options = town_.epochs_options(process_, members(), lineage_);
+    // The world's guests are relayed for as long as it lives.
+    options.prepare = [incoming = incoming_, prepare = std::move(options.prepare)](World& next) {
+      if (prepare) prepare(next);
+    };
+    epochs_ = std::make_unique<Epochs>(node_.loop(), std::move(world_), std::move(options));
     world.set_failure_handler(guard_.wrap([this](const Status&) { progress_.fail(); }));
     world.failure().ok() ? progress_.met() : progress_.fail();
   } else {

@@ -38,8 +38,14 @@ struct SimTown {
   std::function<void(int process, const SimRows& before)> on_rows_lost{};
 
   std::set<int> refusing;  // processes that have ended, whose machines say so
-  /// The processes of each next world by their ranks there, by its coordinator, which has a port of its own.
-  std::map<std::string, std::vector<int>> met_at;
+  /// Each next world, by its coordinator, which has a port of its own.
+  struct Met {
+    std::vector<int> members{};  // processes by rank
+    Address coordinator{};
+    std::uint64_t lineage = 0;
+    std::uint32_t epoch = 0;
+  };
+  std::map<std::string, Met> met_at;
   std::uint64_t meetings = 0;
   bool revokes = false;                             // processes end epochs on purpose
   std::map<int, TestAuthenticator> authenticators;  // by process
@@ -90,7 +96,7 @@ class SimGrowth {
   GrowthState state() const { return progress_.state(); }
   /// Of the coordinator; 0 where it cannot listen.
   std::uint16_t port() const { return port_; }
-  const std::vector<int>& members() const { return town_.met_at.at(to_string(coordinator_)); }
+  const std::vector<int>& members() const { return town_.met_at.at(to_string(coordinator_)).members; }
   /// Makes it fail where it is forming: one that was to join has gone.
   void stop(const Status& why);
   /// The next world, also where it has failed since; null where its ranks have not met.
@@ -111,7 +117,7 @@ class SimGrowth {
   GrowthProgress progress_;
   std::function<void()> on_over_;
   int stop_tries_ = 0;
-  IncomingLinks incoming_;
+  const std::shared_ptr<IncomingLinks> incoming_;
   std::unique_ptr<World> world_;
   World* const first_;
   std::unique_ptr<Meeting> meeting_;

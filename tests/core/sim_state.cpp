@@ -52,10 +52,11 @@ void take_sim_step(SimState& state, std::span<const float> sum) {
   for (std::size_t row = 0; row < kSimParameters; ++row) take_sim_step(state, row, sim_sum_of(sum, row));
 }
 
-SimState reference_step(const SimState& state, std::uint64_t step, int ranks) {
+SimState reference_step(const SimState& state, std::uint64_t step, const SimAverage& average) {
+  const auto [ranks, guests, algorithm] = average;
   // Most runs have the same steps.
-  static std::map<std::tuple<std::string, std::uint64_t, int>, SimState> known;
-  const auto [found, is_new] = known.try_emplace({bits_of(state), step, ranks}, state);
+  static std::map<std::tuple<std::string, std::uint64_t, int, int, Algorithm>, SimState> known;
+  const auto [found, is_new] = known.try_emplace({bits_of(state), step, ranks, guests, algorithm}, state);
   if (!is_new) return found->second;
   std::vector<Values> inputs;
   for (int rank = 0; rank < ranks; ++rank) {
@@ -66,8 +67,9 @@ SimState reference_step(const SimState& state, std::uint64_t step, int ranks) {
   std::vector<float> sum(inputs.front().size() / sizeof(float));
   WorldOptions options = sim_training_options();
   options.size = ranks;
-  const auto task = make_all_reduce(ReduceOp::sum, ConstTensorView(sum), TensorView(sum), 1, options);
-  const Values all = reduced(task.value().call, inputs, {});
+  auto task = make_all_reduce(ReduceOp::sum, ConstTensorView(sum), TensorView(sum), 1, options);
+  task.value().call.algorithm = algorithm;
+  const Values all = reduced(task.value().call, inputs, Topology::of_world(ranks, guests));
   std::memcpy(sum.data(), all.data(), all.size());
   take_sim_step(found->second, sum);
   return found->second;

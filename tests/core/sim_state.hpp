@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/engine/options.hpp"
+#include "core/plan/call.hpp"
 #include "core/plan/part_layout.hpp"
 
 // What is trained in the simulated trainings: a few numbers with rounding, whose bits tell the order of all additions.
@@ -30,8 +31,13 @@ void take_sim_step(SimState& state, std::span<const float> sum);
 float sim_sum_of(std::span<const float> sum, std::size_t row);
 void take_sim_step(SimState& state, std::size_t row, float sum);
 ///@}
-/// The state after a step that so many ranks take together, undisturbed.
-SimState reference_step(const SimState& state, std::uint64_t step, int ranks);
+/// What decides on the order in which a step's gradients are added.
+struct SimAverage {
+  int ranks = 0, guests = 0;
+  Algorithm algorithm{};
+};
+/// The state after a step that these ranks take together, undisturbed.
+SimState reference_step(const SimState& state, std::uint64_t step, const SimAverage& average);
 std::string bits_of(const SimState& state);
 /// The options of the ranks that train, without rank and size.
 WorldOptions sim_training_options();

@@ -46,7 +46,7 @@ void SimTrainer::begin(std::unique_ptr<World> world) {
   own_members() = members;
   if (town_.shards) rows_ = std::make_unique<SimRows>(world->options().size, world->options().rank, true, broken_);
   epochs_ = std::make_unique<Epochs>(loop_, std::move(world), town_.epochs_options(process_, std::move(members), 0));
-  door_.knocks().open();
+  door_->knocks().open();
   settle_state();
 }
 
@@ -102,7 +102,6 @@ void SimTrainer::compute_gradient() {
   const int place = is(BrokenTrainer::takes_shares_in_other_order) ? share_size_ - 1 - share_rank_ : share_rank_;
   const ElementRange samples = rows_of(kSimBatch, share_size_, place);
   gradient_ = sim_gradient(state_, step_ + (is(BrokenTrainer::draws_new_batch) ? epoch_.number : 0), samples);
-  average_ranks_ = world_->options().size;
   average_epoch_ = static_cast<int>(epoch_.number);
   if (is(BrokenTrainer::weighs_evenly)) gradient_[1] = static_cast<float>(kSimBatch / own_members().size());
   gradient_[2] = static_cast<float>(average_epoch_);
@@ -110,13 +109,17 @@ void SimTrainer::compute_gradient() {
 }
 
 Result<CollectiveTask> SimTrainer::averaging() {
-  return make_all_reduce(ReduceOp::sum, ConstTensorView(gradient_), TensorView(sum_), 1, world_->group().options());
+  const WorldOptions& options = world_->group().options();
+  auto task = make_all_reduce(ReduceOp::sum, ConstTensorView(gradient_), TensorView(sum_), 1, options);
+  average_ = {options.size, world_->options().guests, task.value().call.algorithm};
+  return task;
 }
 
 GrowthStanding SimTrainer::growth_standing() {
+  if (is_guest()) return GrowthStanding::idle;
   GrowthState state = growth_ ? growth_->state() : GrowthState::none;
   if (is(BrokenTrainer::switches_when_forming) && state == GrowthState::forming) state = GrowthState::ready;
-  return standing_of(state, door_.knocks().waiting() > 0);
+  return standing_of(state, door_->knocks().waiting() > 0);
 }
 
 void SimTrainer::vote() {
@@ -139,8 +142,8 @@ void SimTrainer::on_voted() {
 
 void SimTrainer::commit() {
   if (step_ != next_step_) wrong_ = "I5: a step was left out, or undone and done again";
-  if (sum_[2] != static_cast<float>(average_ranks_ * average_epoch_)) wrong_ = "I4: an operation has values of another epoch";
-  Applied one{step_, std::llround(sum_[0]), std::llround(sum_[1]), average_ranks_, state_, {}};
+  if (sum_[2] != static_cast<float>(average_.ranks * average_epoch_)) wrong_ = "I4: an operation has values of another epoch";
+  Applied one{step_, std::llround(sum_[0]), std::llround(sum_[1]), average_, state_, {}};
   if (is(BrokenTrainer::divides_its_own_way) && process_ % 2 != 0)
     for (float& value : sum_) value = value * (1.0F / kSimBatch) * kSimBatch;
   if (rows_)
@@ -155,19 +158,20 @@ void SimTrainer::commit() {
 // --- the state ---
 
 void SimTrainer::settle_state() {
-  standing_ = {is_settled_, step_, 0};
+  standing_ = {is_settled_, told_step(), 0};
   gather(DType::u64, standing_, standings_, &SimTrainer::on_standings);
 }
 
 void SimTrainer::on_standings() {
   std::vector<StateStanding> all;
-  for (const Standing& one : standings_) {
+  for (int native = 0; native < world_->options().natives(); ++native) {
+    const Standing& one = standings_[static_cast<std::size_t>(native)];
     all.push_back({one[0] != 0, one[1], one[2]});
     if (is_settled_ && one[0] != 0 && one[1] != step_) wrong_ = "I2: a step was committed by some ranks and discarded by others";
   }
   if (town_.shards) return tell_rows();
-  if (compare_standings(all).is_same) return have_state();
-  standing_ = {lacks_ ? 0 : checksum_of(state_), step_, 0};
+  if (compare_standings(all).is_same && world_->options().guests == 0) return have_state();
+  standing_ = {lacks_ && !boasts() ? 0 : checksum_of(state_), told_step(), 0};
   gather(DType::u64, standing_, standings_, &SimTrainer::on_checksums);
 }
 
@@ -177,12 +181,13 @@ void SimTrainer::on_checksums() {
   for (const Standing& one : standings_) {
     offers.push_back({one[0] == 0, inverted ? kManySteps - one[1] : one[1], {one[0], 0}});
   }
-  hand_over_ = plan_hand_over(offers, offers.size());
+  const bool believes = is(BrokenTrainer::believes_guests);
+  hand_over_ = plan_hand_over(offers, believes ? offers.size() : static_cast<std::size_t>(world_->options().natives()));
   if (inverted) hand_over_.step = kManySteps - hand_over_.step;
   has_no_state_ = hand_over_.givers.empty();
   if (has_no_state_) return;
   const bool takes = hand_over_.takes(rank());
-  if (!takes && lacks_) wrong_ = "I11: a rank gives a state that it has not";
+  if (!takes && lacks_ && !boasts()) wrong_ = "I11: a rank gives a state that it has not";
   if (takes) lacks_ = !is(BrokenTrainer::gives_unfilled);
   if (takes && !lacks_) step_ = next_step_ = hand_over_.step;
   if (hand_over_.takers.empty()) return have_state();
@@ -213,7 +218,9 @@ void SimTrainer::on_block() {
 void SimTrainer::on_state_checked() {
   if (is_right_ == 0) wrong_ = "I11: a rank was given another state than its givers had";
   if (hand_over_.takes(rank())) {
-    if (hand_over_.step < next_step_) wrong_ = "I5: a committed step was undone by a state of fewer steps";
+    // A guest may come from one half of a parted network to the other one, which go on each by itself.
+    const bool comes_from_other_half = is_guest() && town_.on_split == OnSplit::fork;
+    if (hand_over_.step < next_step_ && !comes_from_other_half) wrong_ = "I5: a committed step was undone by a state of fewer steps";
     taken_.push_back({hand_over_.step, state_});
     step_ = next_step_ = hand_over_.step;
   }
@@ -236,13 +243,14 @@ void SimTrainer::revoke() {
 
 void SimTrainer::on_failure(const Status& status) {
   // Who has come into the next world ends the one before on purpose, for those who are still in agree() there.
-  const bool may_be_ended = (voting_ == Vote::on_switch || town_.revokes) && status.code() == Errc::cancelled;
+  const bool may_be_ended =
+      (is_guest() || world_->options().guests > 0 || voting_ == Vote::on_switch || town_.revokes) && status.code() == Errc::cancelled;
   if (status.code() != Errc::peer_lost && !may_be_ended) wrong_ = "I4: an operation ended with " + status.text();
-  if (voting_ == Vote::none) {
+  if (voting_ == Vote::none || is_guest()) {
     take_buffer_back();
-    if (!is_entering_) drop_growth();
+    if (!is_entering_ && !is_guest()) drop_growth();
   }
-  follow();
+  is_guest() ? come_again() : follow();
 }
 
 void SimTrainer::go_on(const Succession& succession) {
@@ -256,6 +264,11 @@ void SimTrainer::go_on(const Succession& succession) {
   std::vector<int> next;
   for (const int member : succession.members) next.push_back(own_members()[static_cast<std::size_t>(member)]);
   waits_ = false;
+  // As NativeWorld::expect_guests_after().
+  if (const WorldOptions& before = world_->options(); before.guests > 0) {
+    const int culprit = world_->failure().rank();
+    door_->knocks().expect_guests(static_cast<std::size_t>(before.guests - (culprit < before.size && before.is_guest(culprit) ? 1 : 0)));
+  }
   held_.push_back(world_);
   world_ = succession.world;
   epoch_ = {succession.lineage, world_->options().epoch, epoch_.chain};
@@ -272,7 +285,7 @@ void SimTrainer::be_left_out(const Succession& succession) {
   left_out_ = {{succession.lineage, epoch_.number + 1, epoch_.chain}, next_step_};
   if (rows_) rows_->forget();
   if (!rejoins_) return;
-  door_.knocks().shut();
+  door_->knocks().shut();
   voting_ = Vote::none;
   is_settled_ = false;
   lacks_ = !is(BrokenTrainer::takes_from_those_behind);
@@ -327,7 +340,7 @@ std::string SimTrainer::wrong() const {
     const auto is_start = [&](const Taken& taken) { return taken.step == one.step && taken.state == one.before; };
     if (!follows && std::none_of(taken_.begin(), taken_.end(), is_start))
       return "I11: a rank has computed from a state that it was not given";
-    if (one.after != reference_step(one.before, one.step, one.ranks)) return "I3: a step's bits are not those of an undisturbed run";
+    if (one.after != reference_step(one.before, one.step, one.average)) return "I3: a step's bits are not those of an undisturbed run";
     last = &one.after;
   }
   return {};

@@ -13,6 +13,7 @@
 
 #include "core/elastic/hand_over.hpp"
 #include "core/engine/requests.hpp"
+#include "core/rendezvous/guest_entry.hpp"
 #include "native/votes.hpp"
 #include "tests/core/sim_broken.hpp"
 #include "tests/core/sim_growth.hpp"
@@ -43,7 +44,7 @@ class SimTrainer {
     std::uint64_t step = 0;
     std::int64_t sum = 0;  // over the batch
     std::int64_t samples = 0;
-    int ranks = 0;
+    SimAverage average{};
     SimState before{}, after{};
   };
   struct Taken {
@@ -55,17 +56,19 @@ class SimTrainer {
   struct RowsAfter {
     SimEpoch epoch{};  // of its average
     std::uint64_t step = 0;
-    int ranks = 0;
+    SimAverage average{};
     SimRows::Copies copies{};
   };
 
-  SimTrainer(SimTown& town, int process, BrokenTrainer broken);
+  SimTrainer(SimTown& town, int process, BrokenTrainer broken, bool is_guest = false);
   ~SimTrainer();
   /// One of the ranks with which the training begins.
   void begin(std::unique_ptr<World> world);
   /// Knocks at all doors until it is in. `rejoins` says whether it does so, too, where the others went on without it.
   void join();
   void set_rejoins() { rejoins_ = true; }
+  /// A guest does the same, and comes again whenever its world has ended.
+  void come();
 
   /// All that it has ever applied, and the states that others have given it.
   const std::vector<Applied>& log() const { return log_; }
@@ -162,6 +165,10 @@ class SimTrainer {
   void on_newcomer_met();
   void be_in();
   void knock_again();
+  // Of a guest.
+  void sit_down(GuestEntry::Entry& entry);
+  void enter_as_guest(const SimTown::Met& met);
+  void come_again();
 
   using Next = void (SimTrainer::*)();
   void start(Result<CollectiveTask> task, Next next);
@@ -170,8 +177,11 @@ class SimTrainer {
   void gather(DType dtype, const T& own, std::vector<T>& all, void (SimTrainer::*next)());
   void take_buffer_back();
   Duration pause() const;
+  bool boasts() const { return is_guest() && (is(BrokenTrainer::guests_boast) || is(BrokenTrainer::believes_guests)); }
+  std::uint64_t told_step() const { return boasts() ? step_ + 1000 : step_; }
   bool is(BrokenTrainer broken) const { return broken_ == broken; }
   int rank() const { return world_->options().rank; }
+  bool is_guest() const { return door_ == nullptr; }
   std::vector<int>& own_members() { return members_of_[epoch_]; }
 
   SimTown& town_;
@@ -179,7 +189,7 @@ class SimTrainer {
   const int process_;
   const BrokenTrainer broken_;
   bool rejoins_ = false;
-  SimDoor door_;
+  const std::unique_ptr<SimDoor> door_;  // null: a guest
   std::unique_ptr<Epochs> epochs_;
   World* world_ = nullptr;
   std::deque<World*> held_;
@@ -203,7 +213,8 @@ class SimTrainer {
   std::vector<native::Votes::Told> told_;
   native::Votes::Told own_told_{};
   int share_rank_ = 0, share_size_ = 0, pending_ = 0;
-  int average_ranks_ = 0, average_epoch_ = 0;
+  SimAverage average_{};
+  int average_epoch_ = 0;
   bool waits_ = false;
   std::optional<LeftOut> left_out_;
   std::string wrong_;
@@ -236,6 +247,11 @@ class SimTrainer {
   std::unique_ptr<Before> before_;
   std::unique_ptr<Knocking> knocking_;
   std::optional<wire::Ticket> ticket_;
+  std::unique_ptr<GuestEntry> entry_;
+  std::unique_ptr<World> guest_world_;
+  std::unique_ptr<Meeting> guest_meeting_;
+  std::size_t tries_ = 0;
+  bool comes_again_ = false;
   bool is_entering_ = false;  // a world in which it does not know yet that the members are
   std::vector<int> met_as_;   // by rank: the rank in that world
   AliveGuard guard_;

@@ -29,12 +29,22 @@ struct SimTrainer::Before {
   std::vector<native::Votes::Told> told{};
 };
 
-SimTrainer::SimTrainer(SimTown& town, int process, BrokenTrainer broken)
-    : town_(town), loop_(town.node(process).loop()), process_(process), broken_(broken), door_(town, process) {}
+SimTrainer::SimTrainer(SimTown& town, int process, BrokenTrainer broken, bool is_guest)
+    : town_(town),
+      loop_(town.node(process).loop()),
+      process_(process),
+      broken_(broken),
+      door_(is_guest ? nullptr : std::make_unique<SimDoor>(town, process)) {
+  if (!is_guest) return;
+  lacks_ = waits_ = true;
+  // What it has is not nothing.
+  state_.fill(0.25F);
+}
 
 SimTrainer::~SimTrainer() = default;
 
 void SimTrainer::grow() {
+  if (is_guest()) return begin_step();
   switch (step_of(least_)) {
     case GrowthStep::none:
       return begin_step();
@@ -50,9 +60,13 @@ void SimTrainer::grow() {
 
 void SimTrainer::begin_growth() {
   drop_growth();
+  if (world_->options().guests > 0 && !is(BrokenTrainer::keeps_guests)) {
+    world_->fail({Errc::cancelled, "rank " + std::to_string(rank()) + " has ended the epoch, so that others can join", rank()});
+    return on_failure(world_->failure());
+  }
   one_has_gone_ = false;
   const Knocks::Chosen chosen =
-      door_.knocks().choose(static_cast<std::size_t>(most_to_choose(world_->options().size, kLargestSize)), [this](const std::string&) {
+      door_->knocks().choose(static_cast<std::size_t>(most_to_choose(world_->options().size, kLargestSize)), [this](const std::string&) {
         one_has_gone_ = true;
         if (growth_) growth_->stop({Errc::peer_lost, "the process that was to join has gone"});
       });
@@ -84,14 +98,14 @@ void SimTrainer::on_port() {
   const Address coordinator{town_.node(own_members().front()).host(), static_cast<std::uint16_t>(port_)};
   if (!growth_) form(coordinator);
   wire::Ticket ticket = ticket_to(growth_->first().options(), plan_, coordinator, epochs_->lineage(), Duration::seconds(10));
-  door_.knocks().send_tickets(ticket);
+  door_->knocks().send_tickets(ticket);
   if (one_has_gone_) growth_->stop({Errc::peer_lost, "the process that was to join has gone"});
   begin_step();
 }
 
 void SimTrainer::drop_growth() {
   growth_.reset();
-  door_.knocks().let_go();
+  door_->knocks().let_go();
 }
 
 void SimTrainer::agree_to_switch() {
@@ -277,7 +291,7 @@ void SimTrainer::be_in() {
   is_entering_ = false;
   growth_.reset();
   knocking_.reset();
-  door_.knocks().open();
+  door_->knocks().open();
   waits_ = false;
   settle_state();
 }

@@ -124,7 +124,7 @@ void SimTrainer::lose_rows(const SimRows& before) {
 void SimTrainer::go_back() {
   if (saved_ < 0) {
     has_lost_rows_ = waits_ = true;
-    door_.knocks().shut();
+    door_->knocks().shut();
     return loop_.defer(guard_.wrap([this] { town_.leave(std::move(epochs_)); }));
   }
   rollbacks_.emplace(epoch_, rows_->step());
@@ -162,7 +162,7 @@ void SimTrainer::on_gradients_at_second() {
 void SimTrainer::commit_rows() {
   if (!is(BrokenTrainer::takes_rows_without_vote)) rows_->take();
   rows_->update();
-  rows_log_.push_back({average_of_, step_, average_ranks_, rows_->copies()});
+  rows_log_.push_back({average_of_, step_, average_, rows_->copies()});
 }
 
 }  // namespace ringlet::test

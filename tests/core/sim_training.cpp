@@ -47,21 +47,21 @@ void SimTraining::end_when(int process, StopKind kind, std::function<bool()> con
   });
 }
 
-void SimTraining::join_when(std::function<bool()> condition) {
+void SimTraining::join_when(std::function<bool()> condition, bool as_guest) {
   const int process = town_.processes++;
   trainers_.emplace_back();
-  SimFault(sim(), [this, process] {
+  SimFault(sim(), [this, process, as_guest] {
     auto& trainer = trainers_[static_cast<std::size_t>(process)];
-    trainer = std::make_unique<SimTrainer>(town_, process, broken_);
+    trainer = std::make_unique<SimTrainer>(town_, process, broken_, as_guest);
     if (setup_.rejoins) trainer->set_rejoins();
-    trainer->join();
+    as_guest ? trainer->come() : trainer->join();
   }).when(std::move(condition));
 }
 
 void SimTraining::break_at(std::uint64_t first, const TrainingFault& fault) {
   using Kind = TrainingFault::Kind;
   const auto now = [this, at = first + fault.event] { return sim().event_count() >= at; };
-  const bool is_of_nodes = fault.kind != Kind::network_parts && fault.kind != Kind::joins;
+  const bool is_of_nodes = fault.kind != Kind::network_parts && fault.kind != Kind::joins && fault.kind != Kind::guest_comes;
   SimNode &one = town_.node(is_of_nodes ? fault.rank : 0), &other = town_.node(fault.other);
   switch (fault.kind) {
     case Kind::process_ends:
@@ -83,6 +83,8 @@ void SimTraining::break_at(std::uint64_t first, const TrainingFault& fault) {
       return join_when([this, process = fault.rank] { return ended_.contains(process); });
     case Kind::joins:
       return join_when(now);
+    case Kind::guest_comes:
+      return join_when(now, true);
     case Kind::network_parts:
     case Kind::kCount:
       break;

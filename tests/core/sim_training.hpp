@@ -27,6 +27,7 @@ struct TrainingFault {
     network_parts,  // into the processes whose bits are set in `rank`, and the others, until heal()
     is_restarted,   // it ends, and a new process joins
     joins,          // a new process
+    guest_comes,    // which comes again whenever its world has ended
     kCount,
   };
   Kind kind = Kind::process_ends;
@@ -69,13 +70,13 @@ class SimTraining {
 
  private:
   void end_when(int process, StopKind kind, std::function<bool()> condition);
-  void join_when(std::function<bool()> condition);
+  void join_when(std::function<bool()> condition, bool as_guest = false);
   std::string check_alone(int process);
   std::string check_together();
   std::string check_states();
   /// A step as all have seen that took it, also those that have ended since.
   struct StepOfRows {
-    int ranks = 0;
+    SimAverage average{};
     std::map<int, const SimRows::Copies*> copies{};  // by process
   };
   using StepsOfRows = std::map<std::pair<std::uint64_t, SimEpoch>, StepOfRows>;  // by number and epoch

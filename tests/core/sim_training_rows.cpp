@@ -61,7 +61,7 @@ SimTraining::StepsOfRows SimTraining::steps_of_rows() const {
     if (!trainers_[process]) continue;
     for (const auto& one : trainers_[process]->rows_log()) {
       StepOfRows& step = steps[{one.step, one.epoch}];
-      step.ranks = one.ranks;
+      step.average = one.average;
       step.copies[static_cast<int>(process)] = &one.copies;
     }
   }
@@ -78,7 +78,7 @@ std::string SimTraining::check_rows() {
     bool is_right = false;
     std::set<SimState>& after = before[number + 1];
     for (const SimState& state : before[number]) {
-      const SimState next = reference_step(state, number, step.ranks);
+      const SimState next = reference_step(state, number, step.average);
       if (!are_of(step.copies, next)) continue;
       is_right = true;
       after.insert(next);
@@ -92,11 +92,11 @@ std::string SimTraining::check_rows() {
 
 std::string SimTraining::check_holders(const SimEpoch& epoch, const StepOfRows& step, bool are_rebuilt) {
   // Others may have ended before they took it.
-  if (static_cast<int>(step.copies.size()) < step.ranks) return {};
+  if (static_cast<int>(step.copies.size()) < step.average.ranks) return {};
   std::map<int, int> on_machine;
   for (const auto& [process, copies] : step.copies) ++on_machine[process / setup_.ranks_per_machine];
   const bool apart =
-      std::all_of(on_machine.begin(), on_machine.end(), [&](const auto& machine) { return 2 * machine.second <= step.ranks; });
+      std::all_of(on_machine.begin(), on_machine.end(), [&](const auto& machine) { return 2 * machine.second <= step.average.ranks; });
   for (std::size_t row = 0; row < kSimRows; ++row) {
     std::vector<int> holders[2];
     for (const auto& [process, copies] : step.copies)
@@ -104,7 +104,7 @@ std::string SimTraining::check_holders(const SimEpoch& epoch, const StepOfRows& 
         if ((*copies)[place].has[row]) holders[place].push_back(process);
     const std::string which = " (row " + std::to_string(row) + " in epoch " + std::to_string(epoch.number) + ")";
     if (holders[0].size() != 1 || holders[1].size() > 1) return "I13: a row has not one holder in each place" + which;
-    if (holders[1].empty() && step.ranks > 1 && are_rebuilt) return "I13: a row's second holder is not rebuilt" + which;
+    if (holders[1].empty() && step.average.ranks > 1 && are_rebuilt) return "I13: a row's second holder is not rebuilt" + which;
     if (holders[1].empty()) continue;
     if (holders[0] == holders[1]) return "I13: a row's second holder is its first one" + which;
     if (apart && holders[0].front() / setup_.ranks_per_machine == holders[1].front() / setup_.ranks_per_machine)

@@ -95,7 +95,7 @@ std::string run_random_faults_and_joins(std::uint64_t seed, BrokenTrainer broken
   training.break_at(begin, {Kind::joins, 0, 0, random.below(400)});
   const auto processes = static_cast<std::uint64_t>(setup.size) + 1;
   for (std::uint64_t i = 1; i < count; ++i) {
-    TrainingFault fault{static_cast<Kind>(random.below(static_cast<std::uint64_t>(Kind::kCount))),
+    TrainingFault fault{static_cast<Kind>(random.below(static_cast<std::uint64_t>(Kind::guest_comes))),
                         static_cast<int>(random.below(processes)), static_cast<int>(random.below(processes)),
                         random.below(random.below(2) != 0 ? 600 : 5000)};
     if (fault.kind == Kind::network_parts) fault.rank = static_cast<int>(random.below(1ULL << processes));

@@ -96,7 +96,7 @@ std::string run_random_rows(std::uint64_t seed, BrokenTrainer broken = BrokenTra
   const std::uint64_t begin = training.sim().event_count();
   const auto processes = static_cast<std::uint64_t>(setup.size);
   for (std::uint64_t i = 0; i < count; ++i) {
-    TrainingFault fault{static_cast<Kind>(random.below(static_cast<std::uint64_t>(Kind::kCount))),
+    TrainingFault fault{static_cast<Kind>(random.below(static_cast<std::uint64_t>(Kind::guest_comes))),
                         static_cast<int>(random.below(processes)), static_cast<int>(random.below(processes)),
                         random.below(random.below(2) != 0 ? 600 : 5000)};
     if (fault.kind == Kind::network_parts) fault.rank = static_cast<int>(random.below(1ULL << processes));

@@ -1,18 +1,18 @@
 // A training in simulated time, with faults at each event of it, one after the other. Those that processes join: training_growth_test.cpp;
-// those whose state is sharded: training_rows_test.cpp; those of hundreds of epochs: training_memory_test.cpp.
+// those that guests come to: training_guests_test.cpp; those whose state is sharded: training_rows_test.cpp; those of
+// hundreds of epochs: training_memory_test.cpp.
 //
 // What is checked after each run, and which broken variant shows that the check can fail. The numbers are those that the checks print.
 //
 // I1   One decision for each epoch and lineage: SimTraining::check_together(), broken by silence_is_proof; each state: agreement_test.cpp.
 // I2   No step is both committed and discarded: SimTrainer::on_standings(), broken by applies_without_vote, believes_own_vote and
-//      ignores_results_of_others.
+//      ignores_results_of_others, and by believes_guests (training_guests_test.cpp).
 // I3   All have the same state at each commit, bit for bit that of an undisturbed run with the same memberships: check_states() and
 //      SimTrainer::wrong() with reference_step(), broken by divides_its_own_way and takes_shares_in_other_order.
 // I4   Nothing of one epoch reaches another one, and no buffer is written after its operation: SimTrainer::wrong(), broken by
-//      hears_too_early and takes_buffers_back.
-// I5   Committed steps are contiguous and are not undone: SimTrainer::commit() and on_state_checked(), broken by skips_lost_step,
-// undoes_step
-//      and takes_from_those_behind.
+//      hears_too_early and takes_buffers_back, and by keeps_guests (training_guests_test.cpp).
+// I5   Committed steps are contiguous and are not undone: SimTrainer::commit() and on_state_checked(), broken by
+//      skips_lost_step, undoes_step and takes_from_those_behind.
 // I6   One successor of an epoch with `wait`, by a loss or by growth, different lineages with `fork`: check_together() and the sizes of the
 //      groups that go on, broken by forks, switches_without_agree and, for lineages, by one_lineage of agreement_test.cpp.
 // I7   Who is heard by all and goes on is not left out: the sizes of the groups that go on, broken by leads_impatiently.
