@@ -3,9 +3,11 @@
 #include <string>
 #include <system_error>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "core/base/refuse.hpp"
+#include "core/elastic/begin_growth.hpp"
 #include "core/engine/requests.hpp"
 #include "native/hostfile.hpp"
 #include "native/shared_group.hpp"
@@ -22,7 +24,6 @@ constexpr Duration kFormingTimeout = Duration::seconds(10);
 constexpr Duration kWatchInterval = Duration::milliseconds(10);
 /// How long a rank that has switched waits for an agreement in the world before, which only others may still need.
 constexpr auto kPatienceWithOthers = std::chrono::seconds(15);
-constexpr std::size_t kShareNumbers = sizeof(GrowthShare) / sizeof(std::int32_t);
 
 }  // namespace
 
@@ -180,22 +181,34 @@ bool SharedGroup::begin_growth(const CallOptions& call) {
 /// Returns null where nobody knocks.
 std::shared_ptr<Growth> SharedGroup::form_next(const CallOptions& call, const Knocks::Chosen& own,
                                                const std::shared_ptr<MeetingStop>& stop) {
-  const GrowthShare share{static_cast<std::int32_t>(own.processes), static_cast<std::int32_t>(own.guests)};
-  std::vector<GrowthShare> all(static_cast<std::size_t>(world_size()));
-  run_own(call, make_all_gather({&share, DType::i32, kShareNumbers}, {all.data(), DType::i32, all.size() * kShareNumbers}, options()));
-  const auto plan = plan_growth(all, core_rank());
-  if (!plan) return nullptr;
-  WorldConfig next = config_of_growth(*plan);
-  next.stop = stop;
-  Address coordinator{coordinator_host(), 0};
+  const Address coordinator{coordinator_host(), 0};
   std::shared_ptr<Growth> growth;
-  if (core_rank() == 0) growth = std::make_shared<Growth>(next, coordinator);
-  std::vector<std::int32_t> port{growth ? growth->await_port() : 0};
-  run_own(call, make_broadcast(TensorView(port), 0, options()));
-  coordinator.port = static_cast<std::uint16_t>(port[0]);
-  if (!growth && coordinator.port == 0) growth = std::make_shared<Growth>();
-  if (!growth) growth = std::make_shared<Growth>(next, coordinator);
-  if (coordinator.port != 0) send_tickets(next, coordinator, *plan);
+  const auto form = [&](const GrowthPlan& plan, std::uint16_t port) {
+    WorldConfig next = config_of_growth(plan);
+    next.stop = stop;
+    growth = std::make_shared<Growth>(std::move(next), Address{coordinator.host, port});
+  };
+  BeginGrowth::Calls calls;
+  calls.listen = [&](const GrowthPlan& plan) {
+    form(plan, 0);
+    return growth->await_port();
+  };
+  calls.meet = [&](const GrowthPlan& plan, std::uint16_t port) {
+    if (port == 0)
+      growth = std::make_shared<Growth>();
+    else
+      form(plan, port);
+  };
+  calls.send_tickets = [&](const GrowthPlan& plan, std::uint16_t port) {
+    send_tickets(config_of_growth(plan), {coordinator.host, port}, plan);
+  };
+  BeginGrowth begin(options(), {static_cast<std::int32_t>(own.processes), static_cast<std::int32_t>(own.guests)}, std::move(calls));
+  Procedure::Action action = begin.next();
+  while (auto* next = std::get_if<Procedure::Run>(&action)) {
+    run_own(call, std::move(next->task));
+    action = begin.next();
+  }
+  throw_if_failed(std::get<Procedure::Done>(action).status);
   return growth;
 }
 

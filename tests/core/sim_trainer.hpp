@@ -147,9 +147,8 @@ class SimTrainer {
   // Growth.
   void grow();
   void begin_growth();
-  void on_shares();
-  void form(const Address& coordinator);
-  void on_port();
+  void form(const GrowthPlan& plan, const Address& coordinator);
+  void on_growth_begun(const Status& status);
   void drop_growth();
   void agree_to_switch();
   void on_switch_agreed();
@@ -240,10 +239,6 @@ class SimTrainer {
 
   std::unique_ptr<SimGrowth> growth_;
   bool one_has_gone_ = false;  // of those that were chosen
-  GrowthShare share_{};
-  std::vector<GrowthShare> shares_;
-  GrowthPlan plan_;
-  std::int32_t port_ = 0;
   std::unique_ptr<Before> before_;
   std::unique_ptr<Knocking> knocking_;
   std::optional<wire::Ticket> ticket_;

@@ -1,6 +1,10 @@
+#include <memory>
 #include <numeric>
+#include <string>
 #include <utility>
 
+#include "core/elastic/begin_growth.hpp"
+#include "core/engine/procedure_run.hpp"
 #include "core/engine/requests.hpp"
 #include "tests/core/sim_trainer.hpp"
 
@@ -70,37 +74,40 @@ void SimTrainer::begin_growth() {
         one_has_gone_ = true;
         if (growth_) growth_->stop({Errc::peer_lost, "the process that was to join has gone"});
       });
-  share_ = {static_cast<std::int32_t>(chosen.processes), static_cast<std::int32_t>(chosen.guests)};
-  gather(DType::i32, share_, shares_, &SimTrainer::on_shares);
-}
-
-void SimTrainer::on_shares() {
-  const auto plan = plan_growth(shares_, rank());
-  if (!plan) return begin_step();
-  plan_ = *plan;
-  port_ = 0;
-  if (rank() == 0) form({town_.node(process_).host(), 0});
-  if (growth_) port_ = growth_->port();
-  const TensorView port{&port_, DType::i32, 1};
-  start(make_broadcast(port, 0, world_->group().options()), &SimTrainer::on_port);
+  const std::string host = town_.node(own_members().front()).host();
+  BeginGrowth::Calls calls;
+  calls.listen = [this, host](const GrowthPlan& plan) {
+    form(plan, {host, 0});
+    return growth_->port();
+  };
+  calls.meet = [this, host](const GrowthPlan& plan, std::uint16_t port) { form(plan, {host, port}); };
+  calls.send_tickets = [this, host](const GrowthPlan& plan, std::uint16_t port) {
+    door_->knocks().send_tickets(ticket_to(growth_->first().options(), plan, {host, port}, epochs_->lineage(), Duration::seconds(10)));
+  };
+  GroupEngine& group = world_->group();
+  ++pending_;
+  run_procedure(
+      loop_,
+      std::make_shared<BeginGrowth>(group.options(),
+                                    GrowthShare{static_cast<std::int32_t>(chosen.processes), static_cast<std::int32_t>(chosen.guests)},
+                                    std::move(calls)),
+      {&group}, 0, [this](const Status& status) { on_growth_begun(status); }, Duration::seconds(100));
 }
 
 /// The members' part.
-void SimTrainer::form(const Address& coordinator) {
+void SimTrainer::form(const GrowthPlan& plan, const Address& coordinator) {
   WorldOptions present = sim_training_options();
   present.rank = rank();
   present.size = world_->options().size;
   present.epoch = world_->options().epoch;
-  growth_ = std::make_unique<SimGrowth>(town_, process_, options_of_next(present, plan_), coordinator, epochs_->lineage(), nullptr);
+  growth_ = std::make_unique<SimGrowth>(town_, process_, options_of_next(present, plan), coordinator, epochs_->lineage(), nullptr);
 }
 
-void SimTrainer::on_port() {
-  const Address coordinator{town_.node(own_members().front()).host(), static_cast<std::uint16_t>(port_)};
-  if (!growth_) form(coordinator);
-  wire::Ticket ticket = ticket_to(growth_->first().options(), plan_, coordinator, epochs_->lineage(), Duration::seconds(10));
-  door_->knocks().send_tickets(ticket);
-  if (one_has_gone_) growth_->stop({Errc::peer_lost, "the process that was to join has gone"});
-  begin_step();
+void SimTrainer::on_growth_begun(const Status& status) {
+  --pending_;
+  if (!status.ok()) return on_failure(status);
+  if (one_has_gone_ && growth_) growth_->stop({Errc::peer_lost, "the process that was to join has gone"});
+  loop_.after(pause(), guard_.wrap([this] { begin_step(); }));
 }
 
 void SimTrainer::drop_growth() {
