@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <array>
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
@@ -123,28 +122,12 @@ bool Trainer::enter_next_world() {
     group_ = group_.reform().world;
     return false;
   } catch (const ringlet::PeerLost&) {
-    if (doors_.empty()) throw;
+    lacks_state_ = true;
   }
-  lacks_state_ = true;
   store_->forget();
-  group_ = group_.rejoin(doors_);
+  group_ = group_.rejoin();
   (void)open_run(group_, options_, [this] { return Bytes(corpus_.text().begin(), corpus_.text().end()); }, true);
   return true;
-}
-
-/// For when the others go on without this rank. Guests have no doors, and keep to what their own code exchanges: the native ranks know
-/// one another's doors from the worlds that they have formed by themselves.
-void Trainer::learn_doors() {
-  if (!group_.elastic() || group_.guests() > 0) return;
-  using Door = std::array<char, 264>;
-  Door own{};
-  group_.door().copy(own.data(), own.size() - 1);
-  std::vector<Door> all(static_cast<std::size_t>(group_.size()));
-  const ringlet::TensorView gathered(all.data(), ringlet::DType::u8, all.size() * own.size());
-  group_.all_gather(ringlet::ConstTensorView(own.data(), ringlet::DType::u8, own.size()), gathered);
-  doors_.clear();
-  for (const Door& door : all)
-    if (door != own && door[0] != '\0') doors_.emplace_back(door.data());
 }
 
 /// Browsers do not count.
@@ -184,7 +167,6 @@ void Trainer::settle() {
   std::vector<std::int32_t> lacking{lacks_state_ ? 1 : 0};
   group_.all_sum(lacking);
   if (lacking[0] != 0) fill();
-  learn_doors();
   run_->regroup(group_.rank(), group_.size());
 }
 
@@ -217,7 +199,6 @@ void Trainer::carry_out(Act act) {
   switch (act) {
     case Act::beginning:
       if (const std::string lost = store_->set_group(group_); !lost.empty()) throw std::runtime_error(lost + " are lost");
-      learn_doors();
       begin();
       carry_out_exchange();
       first_step_ = run_->step();

@@ -64,7 +64,6 @@ class Trainer {
   void await_others();
   void reform(const std::string& cause);
   bool enter_next_world();
-  void learn_doors();
   void settle();
   void go_back(const std::string& lost);
   void fill();
@@ -89,7 +88,6 @@ class Trainer {
   Regrouping regrouping_;
   std::optional<std::chrono::steady_clock::time_point> waits_until_;  // while there are fewer ranks than are needed
   bool lacks_state_;                                                  // this rank has joined, and has not been given the parameters yet
-  std::vector<std::string> doors_;                                    // of the other ranks
   std::string went_back_;
   std::string sample_;
 };

@@ -1,9 +1,7 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <chrono>
-#include <iterator>
 #include <optional>
 #include <ringlet/elastic.hpp>
 #include <string>
@@ -17,7 +15,6 @@
 #include "core/elastic/state_sync.hpp"
 #include "core/plan/part_layout.hpp"
 #include "native/agreement.hpp"
-#include "native/checkpoint/exchange.hpp"
 #include "native/elastic/elastic_shards.hpp"
 #include "native/elastic/trainer_options.hpp"
 #include "native/elastic/values_text.hpp"
@@ -49,7 +46,7 @@ struct ElasticTrainer::State {
         lacks(shared().has_joined()) {}
 
   native::SharedGroup& shared() const { return world.shared(); }
-  /// The ranks that have doors and files.
+  /// The ranks that have files.
   Group& natives() { return without_guests ? *without_guests : world; }
   CallOptions call() const { return {.stream = options.average.stream}; }
   void settle();
@@ -59,7 +56,6 @@ struct ElasticTrainer::State {
   void go_back(const std::string& lost);
   Checkpoint on_disk() const;
   void lose_state();
-  void learn_doors();
   void attempt(ElasticTrainer& trainer, const TrainingPlan& plan, const std::function<void(Step&)>& step_function);
   void save_if_due(const TrainingPlan& plan);
   void save();
@@ -86,8 +82,7 @@ struct ElasticTrainer::State {
   bool is_replaced = false;  // since on_state ran last
   std::unique_ptr<native::WorldAverages> averages;
   std::optional<Group> without_guests;
-  std::vector<std::string> doors;  // of the other ranks
-  Signals signals;                 // the least of all ranks, at the last vote
+  Signals signals;  // the least of all ranks, at the last vote
   Status lost_last;
   std::optional<Clock::time_point> waits_until;  // while there are fewer than min_ranks
 };
@@ -119,7 +114,6 @@ void ElasticTrainer::State::settle() {
     is_settled = true;
   }
   saved = saved_by_all;
-  learn_doors();
   if (std::exchange(is_replaced, false) && options.on_state) options.on_state(checkpoint, step);
 }
 
@@ -149,13 +143,6 @@ void ElasticTrainer::State::sync() {
   if (!sync.takes()) return;
   checkpoint.set_values(native::parse_values(sync.values()));
   is_replaced = true;
-}
-
-void ElasticTrainer::State::learn_doors() {
-  if (!shared().elastic()) return;
-  const std::vector<std::string> all = native::Exchange(natives(), call()).gather(shared().door());
-  doors.clear();
-  std::copy_if(all.begin(), all.end(), std::back_inserter(doors), [&](const std::string& door) { return door != shared().door(); });
 }
 
 Checkpoint ElasticTrainer::State::on_disk() const {
@@ -309,10 +296,10 @@ void ElasticTrainer::State::recover() {
 
 /// The others have gone on: this rank comes in again as a new one.
 void ElasticTrainer::State::rejoin(const PeerLost& lost) {
-  if (!options.rejoin || doors.empty()) throw lost;
+  if (!options.rejoin) throw lost;
   lose_state();
   try {
-    world = Group(shared().rejoin(doors));
+    world = Group(shared().rejoin());
   } catch (const Error& error) {
     throw PeerLost({Errc::peer_lost, std::string(lost.what()) + "; it could not join them again: " + error.what(), lost.status().rank()});
   }

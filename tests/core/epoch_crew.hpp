@@ -48,6 +48,7 @@ class Visitor {
     for (int member = 0; member < group.size(); ++member) members_.push_back(member);
     add();
   }
+  const World& world() const { return *world_; }
   const std::optional<Status>& failure() const { return failure_; }
 
  private:

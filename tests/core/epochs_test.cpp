@@ -24,6 +24,37 @@ TEST_CASE("when processes end, all the others go on together") {
   }
 }
 
+TEST_CASE("in every epoch all native ranks know each other's doors, however they have met, and guests know none") {
+  for (const bool with_roster : {false, true})
+    for (const int guests : {0, 2}) {
+      CAPTURE(with_roster, guests);
+      GroupSetup setup;
+      setup.size = 4 + guests;
+      setup.world.guests = guests;
+      setup.with_roster = with_roster;
+      setup.seed = 3;
+      Crew crew(setup, OnSplit::wait);
+      const auto check_doors = [&](const Origins& members, int epoch) {
+        for (const int rank : members) {
+          World& world = crew.survivor(rank).epochs().world();
+          REQUIRE(world.options().epoch == static_cast<std::uint32_t>(epoch));
+          for (std::size_t peer = 0; peer < members.size(); ++peer)
+            CHECK(world.door(static_cast<int>(peer)) == crew.group.door(members[peer]));
+          for (int guest = world.options().natives(); guest < world.options().size; ++guest) CHECK(world.door(guest).port == 0);
+        }
+      };
+      check_doors(crew.living(), 0);
+      for (const Visitor& guest : crew.visitors)
+        for (int rank = 0; rank < crew.natives; ++rank) CHECK(guest.world().door(rank).port == 0);
+      crew.end(1, StopKind::closes_links, {});
+      crew.run_for(Duration::milliseconds(500));
+      check_doors(crew.living(), 1);
+      crew.end(0, StopKind::closes_links, {});
+      crew.run_for(Duration::milliseconds(500));
+      check_doors(crew.living(), 2);
+    }
+}
+
 TEST_CASE("the next epoch begins some round trips after a process has ended") {
   for (const int size : {2, 3, 5}) {
     GroupSetup setup;

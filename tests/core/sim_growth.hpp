@@ -36,7 +36,7 @@ struct SimTown {
   std::deque<std::unique_ptr<Epochs>> old_epochs;
 
   SimNode& node(int process) { return sim.node(static_cast<std::size_t>(process)); }
-  Address door(int process) { return {node(process).host(), 6000}; }
+  Address door(int process) { return {node(process).host(), kSimDoorPort}; }
   TestAuthenticator& new_authenticator() { return authenticators.emplace_back(1'000'000 + authenticators.size(), kSimToken, encrypts); }
   /// Says goodbye to the other ranks.
   void leave(std::unique_ptr<Epochs> epochs);

@@ -44,6 +44,7 @@ void SimTrainer::begin(std::unique_ptr<World> world) {
   std::vector<int> members(static_cast<std::size_t>(world->options().size));
   std::iota(members.begin(), members.end(), 0);
   own_members() = members;
+  check_doors();
   epochs_ = std::make_unique<Epochs>(loop_, std::move(world), town_.epochs_options(process_, std::move(members), 0));
   door_.knocks().open();
   settle_state();
@@ -238,6 +239,7 @@ void SimTrainer::go_on(const Succession& succession) {
   world_ = succession.world;
   epoch_ = {succession.lineage, world_->options().epoch, epoch_.chain};
   if (!members_of_.emplace(epoch_, next).second) wrong_ = "I1: a rank came into one epoch twice";
+  check_doors();
   if (held_.size() > 2) {
     held_.front()->leave(held_.front()->group());
     held_.pop_front();
@@ -250,6 +252,9 @@ void SimTrainer::be_left_out(const Succession& succession) {
   left_out_ = {{succession.lineage, epoch_.number + 1, epoch_.chain}, next_step_};
   if (!rejoins_) return;
   door_.knocks().shut();
+  doors_.clear();
+  for (int peer = 0; peer < world_->options().size; ++peer)
+    if (peer != rank()) doors_.push_back(world_->door(peer));
   voting_ = Vote::none;
   is_settled_ = false;
   lacks_ = !is(BrokenTrainer::takes_from_those_behind);
@@ -277,6 +282,12 @@ void SimTrainer::resume_after_loss() {
 }
 
 // --- what must hold ---
+
+/// Whoever is left out later joins again by them.
+void SimTrainer::check_doors() {
+  for (std::size_t peer = 0; peer < own_members().size(); ++peer)
+    if (world_->door(static_cast<int>(peer)) != town_.door(own_members()[peer])) wrong_ = "a rank does not know where another one's door is";
+}
 
 std::string SimTrainer::wrong() const {
   for (const auto& buffer : taken_back_)

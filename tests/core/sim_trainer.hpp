@@ -83,7 +83,7 @@ class SimTrainer {
   ~SimTrainer();
   /// One of the ranks with which the training begins.
   void begin(std::unique_ptr<World> world);
-  /// Knocks at all doors until it is in. `rejoins` says whether it does so, too, where the others went on without it.
+  /// Knocks at all doors until it is in. `rejoins` says whether it knocks at those that it knows where the others went on without it.
   void join();
   void set_rejoins() { rejoins_ = true; }
 
@@ -163,6 +163,7 @@ class SimTrainer {
   bool is(BrokenTrainer broken) const { return broken_ == broken; }
   int rank() const { return world_->options().rank; }
   std::vector<int>& own_members() { return members_of_[epoch_]; }
+  void check_doors();
 
   SimTown& town_;
   EventLoop& loop_;
@@ -170,6 +171,7 @@ class SimTrainer {
   const BrokenTrainer broken_;
   bool rejoins_ = false;
   SimDoor door_;
+  std::vector<Address> doors_;  // at which it knocks
   std::unique_ptr<Epochs> epochs_;
   World* world_ = nullptr;
   std::deque<World*> held_;

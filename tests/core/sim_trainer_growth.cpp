@@ -139,6 +139,7 @@ void SimTrainer::enter(std::unique_ptr<Epochs> epochs) {
   votes_ = std::make_unique<native::Votes>();
   epoch_ = {growth_->lineage(), world_->options().epoch, growth_->chain()};
   members_of_[epoch_] = growth_->members();
+  check_doors();
 }
 
 void SimTrainer::start_entry(std::function<void(const Status&)> on_over) {
@@ -221,6 +222,7 @@ void SimTrainer::join() {
   lacks_ = true;
   // What it has is not nothing.
   state_.fill(0.5F);
+  for (int i = 1; i < town_.processes; ++i) doors_.push_back(town_.door((process_ + i) % town_.processes));
   knock();
 }
 
@@ -238,7 +240,7 @@ void SimTrainer::follow() {
 
 void SimTrainer::knock() {
   KnockingOptions options;
-  for (int i = 1; i < town_.processes; ++i) options.doors.push_back(town_.door((process_ + i) % town_.processes));
+  options.doors = doors_;
   options.name = "process " + std::to_string(process_);
   knocking_ = std::make_unique<Knocking>(loop_, town_.node(process_).network(), town_.new_authenticator(), std::move(options),
                                          guard_.wrap([this](Result<wire::Ticket> ticket) {
