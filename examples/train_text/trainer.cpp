@@ -2,12 +2,9 @@
 
 #include <unistd.h>
 
-#include <charconv>
 #include <chrono>
-#include <cstdlib>
 #include <span>
 #include <stdexcept>
-#include <string_view>
 #include <utility>
 
 #include "checkpoints.hpp"
@@ -23,17 +20,6 @@ using Clock = std::chrono::steady_clock;
 
 // How often ranks that wait for others look whether somebody has come.
 constexpr useconds_t kWaitIntervalUs = 20'000;
-constexpr int kMinWaitMs = 600'000;
-
-/// What `ringlet launch --elastic MIN:MAX` says of how few ranks may train.
-int variable_or(const char* name, int otherwise) {
-  const char* text = std::getenv(name);
-  if (text == nullptr || *text == '\0') return otherwise;
-  int number = 0;
-  const char* end = text + std::string_view(text).size();
-  if (const auto [stop, error] = std::from_chars(text, end, number); error == std::errc() && stop == end && number >= 0) return number;
-  throw InputError(std::string(name) + " is '" + text + "'; it must be a whole number");
-}
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
@@ -54,8 +40,7 @@ ringlet::Work start(ringlet::Group& group, const Exchange& exchange) {
 
 Trainer::Trainer(const Options& options, const Corpus& corpus, ringlet::Group group, bool joins)
     : options_(options),
-      min_ranks_(variable_or("RINGLET_MIN_RANKS", 1)),
-      min_wait_(variable_or("RINGLET_MIN_WAIT_MS", kMinWaitMs)),
+      min_ranks_(ringlet::read_min_ranks()),
       corpus_(corpus),
       group_(std::move(group)),
       text_hash_(hash_of(std::as_bytes(corpus.text()))),
@@ -131,15 +116,18 @@ bool Trainer::enter_next_world() {
 }
 
 /// Browsers do not count.
-bool Trainer::is_short() const { return group_.elastic() && store_->survives_losses() && group_.size() - group_.guests() < min_ranks_; }
+bool Trainer::is_short() const {
+  return group_.elastic() && store_->survives_losses() && group_.size() - group_.guests() < min_ranks_.count;
+}
 
 /// Nothing is computed meanwhile, so no step is lost.
 void Trainer::await_others() {
-  if (!waits_until_) waits_until_ = Clock::now() + min_wait_;
+  if (!waits_until_) waits_until_ = Clock::now() + min_ranks_.wait;
   while (!admit()) {
     if (Clock::now() >= *waits_until_)
-      throw std::runtime_error(std::to_string(group_.size() - group_.guests()) + " of at least " + std::to_string(min_ranks_) +
-                               " ranks are left, and not enough have joined within " + std::to_string(min_wait_.count() / 1000) + " s");
+      throw std::runtime_error(std::to_string(group_.size() - group_.guests()) + " of at least " + std::to_string(min_ranks_.count) +
+                               " ranks are left, and not enough have joined within " + std::to_string(min_ranks_.wait.count() / 1000) +
+                               " s");
     ::usleep(kWaitIntervalUs);
   }
 }

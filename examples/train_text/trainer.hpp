@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <ringlet/elastic.hpp>
 #include <ringlet/error.hpp>
 #include <ringlet/group.hpp>
 #include <string>
@@ -75,8 +76,7 @@ class Trainer {
   void save();
 
   const Options& options_;
-  const int min_ranks_;                       // native ones, of an elastic group
-  const std::chrono::milliseconds min_wait_;  // for how long fewer ranks wait for others
+  const ringlet::MinRanks min_ranks_;
   const Corpus& corpus_;
   ringlet::Group group_;
   std::uint64_t text_hash_;

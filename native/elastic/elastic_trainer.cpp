@@ -20,7 +20,6 @@
 #include "native/elastic/values_text.hpp"
 #include "native/elastic/world_averages.hpp"
 #include "native/procedure_driver.hpp"
-#include "native/setting.hpp"
 #include "native/shared_group.hpp"
 
 namespace ringlet {
@@ -42,7 +41,7 @@ struct ElasticTrainer::State {
         checkpoint(std::move(contents)),
         shards(held),
         options(std::move(o)),
-        min_ranks(native::read_min_ranks(options, native::process_variable)),
+        min_ranks(read_min_ranks(options)),
         lacks(shared().has_joined()) {}
 
   native::SharedGroup& shared() const { return world.shared(); }
@@ -72,7 +71,7 @@ struct ElasticTrainer::State {
   Checkpoint checkpoint;
   ElasticShards::State* const shards;  // null: all state is whole
   const ElasticTrainerOptions options;
-  const native::MinRanks min_ranks;
+  const MinRanks min_ranks;
   std::uint64_t step = 0;
   int interruptions = 0;     // before run()
   std::uint64_t saved = 0;   // the step of the newest checkpoint that all ranks know of, or at which the training began
