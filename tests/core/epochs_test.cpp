@@ -128,6 +128,29 @@ TEST_CASE("a rank that stood still learns that the others went on without it") {
   }
 }
 
+TEST_CASE("a rank that is slow when another one is lost is waited for, and one that stands still holds nobody up for long") {
+  for (const auto seed : seeds(20))
+    for (const bool wakes : {true, false}) {
+      CAPTURE(seed, wakes);
+      GroupSetup setup;
+      setup.size = 5;
+      setup.seed = seed;
+      // As native ranks have it if it is not set.
+      Crew crew(setup, OnSplit::wait, Duration::seconds(4));
+      const int victim = static_cast<int>(seed % 5), slow = static_cast<int>((seed % 5 + 1 + seed / 5 % 4) % 5);
+      crew.run_for(Duration::milliseconds(20));
+      crew.end(victim, StopKind::closes_links, {});
+      crew.group.sim().freeze(crew.group.node(slow)).now();
+      if (wakes) {
+        crew.group.sim().resume(crew.group.node(slow)).in(Duration::milliseconds(1500));
+      } else {
+        crew.gone.insert(slow);
+      }
+      crew.run_for(Duration::seconds(6));
+      crew.check_goes_on(crew.living());
+    }
+}
+
 TEST_CASE("whatever breaks, no two ranks disagree about an epoch") {
   for (const auto seed : seeds(400)) {
     CAPTURE(seed);
