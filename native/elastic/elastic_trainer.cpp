@@ -94,7 +94,7 @@ void ElasticTrainer::State::settle() {
   const TensorView gathered{told.data(), DType::u64, told.size() * own.size()};
   world.all_gather(ConstTensorView(own.data(), DType::u64, own.size()), gathered, call());
   form_natives();
-  std::vector<StateStanding> all;
+  std::vector<EntryStanding> all;
   for (int rank = 0; rank < world.size() - world.guests(); ++rank) {
     const auto& [settled, steps, its_saved, is_sharded, least] = told[static_cast<std::size_t>(rank)];
     all.push_back({settled != 0, steps, its_saved});

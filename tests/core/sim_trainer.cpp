@@ -140,28 +140,28 @@ void SimTrainer::commit() {
 // --- the state ---
 
 void SimTrainer::settle_state() {
-  standing_ = {is_settled_, step_, 0};
-  gather(DType::u64, standing_, standings_, &SimTrainer::on_standings);
+  told_state_ = {is_settled_, step_, 0};
+  gather(DType::u64, told_state_, told_states_, &SimTrainer::on_standings);
 }
 
 void SimTrainer::on_standings() {
-  std::vector<StateStanding> all;
-  for (const Standing& one : standings_) {
+  std::vector<EntryStanding> all;
+  for (const ToldState& one : told_states_) {
     all.push_back({one[0] != 0, one[1], one[2]});
     if (is_settled_ && one[0] != 0 && one[1] != step_) wrong_ = "I2: a step was committed by some ranks and discarded by others";
   }
   if (compare_standings(all).is_same) return have_state();
-  standing_ = {lacks_ ? 0 : checksum_of(state_), step_, 0};
-  gather(DType::u64, standing_, standings_, &SimTrainer::on_checksums);
+  told_state_ = {lacks_ ? 0 : checksum_of(state_), step_, 0};
+  gather(DType::u64, told_state_, told_states_, &SimTrainer::on_checksums);
 }
 
 void SimTrainer::on_checksums() {
-  std::vector<StateOffer> offers;
+  std::vector<Standing> standings;
   const bool inverted = is(BrokenTrainer::takes_from_those_behind);
-  for (const Standing& one : standings_) {
-    offers.push_back({one[0] == 0, inverted ? kManySteps - one[1] : one[1], {one[0], 0}});
+  for (const ToldState& one : told_states_) {
+    standings.push_back({one[0] == 0, inverted ? kManySteps - one[1] : one[1], {one[0], 0}});
   }
-  hand_over_ = plan_hand_over(offers, offers.size());
+  hand_over_ = plan_hand_over(standings, standings.size());
   if (inverted) hand_over_.step = kManySteps - hand_over_.step;
   has_no_state_ = hand_over_.givers.empty();
   if (has_no_state_) return;
@@ -286,7 +286,8 @@ void SimTrainer::resume_after_loss() {
 /// Whoever is left out later joins again by them.
 void SimTrainer::check_doors() {
   for (std::size_t peer = 0; peer < own_members().size(); ++peer)
-    if (world_->door(static_cast<int>(peer)) != town_.door(own_members()[peer])) wrong_ = "a rank does not know where another one's door is";
+    if (world_->door(static_cast<int>(peer)) != town_.door(own_members()[peer]))
+      wrong_ = "a rank does not know where another one's door is";
 }
 
 std::string SimTrainer::wrong() const {

@@ -199,9 +199,9 @@ class SimTrainer {
   std::optional<LeftOut> left_out_;
   std::string wrong_;
 
-  using Standing = std::array<std::uint64_t, 3>;
-  Standing standing_{};
-  std::vector<Standing> standings_;
+  using ToldState = std::array<std::uint64_t, 3>;
+  ToldState told_state_{};
+  std::vector<ToldState> told_states_;
   HandOver hand_over_;
   std::size_t block_ = 0;
   std::vector<float> block_values_;
