@@ -36,9 +36,8 @@ Door::Door(const DoorOptions& options, const std::string& token, bool encrypt)
     }
     if (status.ok() && options.page_socket) status = open_page(options);
     if (!status.ok()) return;
-    Address shown = listeners_->address();
-    if (!options.shown_host.empty()) shown.host = options.shown_host;
-    address_ = to_string(shown);
+    address_ = listeners_->address();
+    if (!options.shown_host.empty()) address_.host = options.shown_host;
   });
   if (!status.ok()) {
     close();

@@ -42,8 +42,8 @@ class Door {
   Door(const Door&) = delete;
   Door& operator=(const Door&) = delete;
 
-  /// Where to knock: "host:port".
-  const std::string& address() const { return address_; }
+  /// Where to knock.
+  const Address& address() const { return address_; }
   /// Serves the page from now on, and lets guests knock there, where this process has inherited the socket for it. One rank of the group
   /// does so, the lowest, so that a page's connections are all in one place. May be called again.
   void serve_page();
@@ -70,7 +70,7 @@ class Door {
   void close() noexcept;
 
   LoopDriver driver_;
-  std::string address_;
+  Address address_;
   std::uint16_t page_port_ = 0;
   std::atomic<int> waiting_{0}, guests_{0};
   PresenceReport presence_;

@@ -212,7 +212,7 @@ Reformed Group::reform(const CallOptions& options) const {
 
 bool Group::agree(bool mine, const CallOptions& options) const { return shared_->agree(mine, options); }
 void Group::revoke() const { shared_->revoke(); }
-Group Group::rejoin(const std::vector<std::string>& doors) const { return Group(shared_->rejoin(doors)); }
+Group Group::rejoin() const { return Group(shared_->rejoin()); }
 void Group::leave() const { shared_->leave(); }
 std::string Group::door() const { return shared_->door(); }
 

@@ -105,7 +105,7 @@ std::shared_ptr<NativeWorld> Growth::take() {
 
 // --- the members' part ---
 
-std::string SharedGroup::door() const { return world_->door() ? world_->door()->address() : ""; }
+std::string SharedGroup::door() const { return world_->door() ? to_string(world_->door()->address()) : ""; }
 
 std::uint64_t SharedGroup::lineage() {
   std::uint64_t found = 0;

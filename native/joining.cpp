@@ -109,16 +109,12 @@ std::shared_ptr<SharedGroup> join_group(WorldConfig config) {
   }
 }
 
-std::shared_ptr<SharedGroup> SharedGroup::rejoin(const std::vector<std::string>& doors) {
+std::shared_ptr<SharedGroup> SharedGroup::rejoin() {
   if (!elastic()) refuse("the group is not elastic; a process joins others with RINGLET_JOIN, or InitOptions::join");
-  if (doors.empty()) refuse("rejoin() needs the doors of the others: what their Group::door() returned");
+  if (!world_->is_left_out()) refuse("rejoin() follows a reform() that has said that the others have gone on without this rank");
   WorldConfig config = world_->config();
-  config.join.clear();
-  for (const std::string& door : doors) {
-    auto address = parse_address(door);
-    if (!address.ok()) refuse("the door '" + door + "' is not host:port: " + address.status().text());
-    config.join.push_back(std::move(address).value());
-  }
+  config.join = doors_of_others();
+  if (config.join.empty()) refuse("no other rank of this world has a door that this one knows");
   config.door = world_->door();
   config.membership = world_->membership();
   // Two that are to join again must not wait at each other's doors.
@@ -127,6 +123,15 @@ std::shared_ptr<SharedGroup> SharedGroup::rejoin(const std::vector<std::string>&
   config.stop.reset();
   config.meeting.timeout = kRejoinTimeout;
   return join_group(std::move(config));
+}
+
+std::vector<Address> SharedGroup::doors_of_others() {
+  std::vector<Address> doors;
+  driver().run([&] {
+    for (int rank = 0; rank < core_.options().natives(); ++rank)
+      if (rank != core_rank() && core_.door(rank).port != 0) doors.push_back(core_.door(rank));
+  });
+  return doors;
 }
 
 std::shared_ptr<SharedGroup> await_first_guests(std::shared_ptr<SharedGroup> group, int guests, Duration timeout) {

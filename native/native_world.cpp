@@ -98,7 +98,7 @@ NativeWorld::~NativeWorld() {
 }
 
 void NativeWorld::enter(const std::optional<GroupChange>& change) {
-  membership_->enter({options_.epoch, config_.lineage, options_.rank, options_.size, door_->address(), change});
+  membership_->enter({options_.epoch, config_.lineage, options_.rank, options_.size, to_string(door_->address()), change});
 }
 
 void NativeWorld::enter_by_joining(std::uint32_t epoch) {
@@ -136,6 +136,7 @@ void NativeWorld::meet(const WorldConfig& config) {
   Status outcome;
   const auto presence = std::make_shared<PresenceReport>(config.web.presence_descriptor);
   MeetingOptions options = config.meeting;
+  if (door_) options.door = door_->address();
   options.on_waiting = [rank = options_.rank](const std::string& text) { tell(rank, text); };
   const StopSwitch stop(config.stop.get());
   options.on_guests = [presence](const std::vector<std::string>& names) { presence->tell(names); };
@@ -230,7 +231,7 @@ void NativeWorld::follow(const ringlet::World& before, const Succession& success
     if (std::find(succession.members.begin(), succession.members.end(), rank) == succession.members.end()) change.lost.push_back(rank);
   change.cause = before.failure().text();
   change.pause = succession.took;
-  membership_->enter({now.epoch, succession.lineage, now.rank, now.size, door_->address(), std::move(change)});
+  membership_->enter({now.epoch, succession.lineage, now.rank, now.size, to_string(door_->address()), std::move(change)});
 }
 
 /// The refusal of a port that a firewall closes says nothing of the process behind it. The lower ranks' ports have answered this rank when

@@ -109,6 +109,9 @@ class NativeWorld {
   /// Says goodbye to the other ranks without waiting for them. Only the destructor may follow.
   void leave() noexcept;
   bool has_left() const { return leaving_; }
+  /// The others have gone on without this rank.
+  void be_left_out() { left_out_ = true; }
+  bool is_left_out() const { return left_out_; }
   /// Waits until all others have read the goodbye of leave(), at most this long.
   void await_left(Duration timeout) noexcept { driver_.wait(left_, timeout); }
   Votes& votes() { return votes_; }
@@ -153,7 +156,7 @@ class NativeWorld {
   std::shared_ptr<Door> door_;
   std::shared_ptr<MembershipLog> membership_;
   std::uint64_t world_id_ = 0;
-  std::atomic<bool> leaving_{false};
+  std::atomic<bool> leaving_{false}, left_out_{false};
   std::atomic<std::uint32_t> first_epoch_;
   DoneFlag left_;
   Votes votes_;

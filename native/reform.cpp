@@ -53,10 +53,12 @@ Succession SharedGroup::await_succession(std::chrono::milliseconds timeout) {
   }
   if (wait->interrupted)
     throw_if_failed({Errc::cancelled, "rank " + std::to_string(core_rank()) + " was interrupted in reform(), which may be called again"});
-  if (wait->found.world == nullptr)
+  if (wait->found.world == nullptr) {
+    world_->be_left_out();
     throw_if_failed({Errc::peer_lost,
                      "the others have gone on without rank " + std::to_string(core_rank()) + ", which they did not hear any more",
                      core_rank()});
+  }
   return wait->found;
 }
 

@@ -145,8 +145,8 @@ class SharedGroup : public std::enable_shared_from_this<SharedGroup> {
   std::shared_ptr<SharedGroup> admit(const CallOptions& call);
   /// A collective. Admits the guests with which the group begins, once they knock; see await_first_guests().
   std::shared_ptr<SharedGroup> admit_first_guests(int guests, bool is_late);
-  /// For a rank that the others went on without: joins them again by one of these doors, which are theirs. Throws like init().
-  std::shared_ptr<SharedGroup> rejoin(const std::vector<std::string>& doors);
+  /// For a rank that the others went on without: joins them again by one of the doors of this world's other ranks. Throws like init().
+  std::shared_ptr<SharedGroup> rejoin();
   /// For a process that has joined: waits until the members have switched to this world, and returns the group in which they are, which is
   /// that of a later epoch where a rank was lost meanwhile. Throws where they have given it up.
   std::shared_ptr<SharedGroup> await_members(const wire::Ticket& ticket);
@@ -169,6 +169,7 @@ class SharedGroup : public std::enable_shared_from_this<SharedGroup> {
   bool settle_votes();
   void refuse_unless_admitting() const;
   void send_guests_away();
+  std::vector<Address> doors_of_others();
   std::shared_ptr<Growth> form_next(const CallOptions& call, const Knocks::Chosen& own, const std::shared_ptr<MeetingStop>& stop);
   std::string coordinator_host();
   WorldConfig config_of_growth(const GrowthPlan& plan);

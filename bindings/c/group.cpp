@@ -1,7 +1,6 @@
 #include <ringlet/c/group.h>
 
 #include <algorithm>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -163,13 +162,8 @@ int32_t ringlet_group_admit(const ringlet_group* group, const ringlet_call_optio
   });
 }
 
-int32_t ringlet_group_rejoin(const ringlet_group* group, const char* doors, ringlet_group** next) {
-  return guarded(__func__, [&] {
-    std::vector<std::string> all;
-    std::istringstream list(required(doors, "doors"));
-    for (std::string door; std::getline(list, door, ',');) all.push_back(door);
-    give(next, "next", [&] { return value_of(group, "group").rejoin(all); });
-  });
+int32_t ringlet_group_rejoin(const ringlet_group* group, ringlet_group** next) {
+  return guarded(__func__, [&] { give(next, "next", [&] { return value_of(group, "group").rejoin(); }); });
 }
 
 int32_t ringlet_group_algorithm(const ringlet_group* group, const char* operation, size_t bytes, const char** algorithm) {

@@ -196,6 +196,7 @@ class Epochs::Stage final : public EpochUser {
     for (int rank = 0; rank < options.size; ++rank) {
       const int before = members[static_cast<std::size_t>(rank)];
       if (!world_->rank_name(before).empty()) next->set_rank_name(rank, world_->rank_name(before));
+      next->set_door(rank, world_->door(before));
       if (rank == own_rank_there) continue;
       const bool linked = world_->is_linked(before);
       const LinkReport link = world_->link_with(before);

@@ -22,8 +22,10 @@ struct Succession {
 struct EpochsOptions {
   OnSplit on_split = OnSplit::fork;
   std::uint64_t lineage = 0;  // of the first world
-  Duration report_timeout = Duration::seconds(1);
-  Duration take_over_after = Duration::milliseconds(1500);
+  /// For so long the rank that leads waits for another's report, which may only be busy. Who is silent for longer is left out.
+  Duration report_timeout = Duration::seconds(2);
+  /// Longer, so that nobody takes over from a rank that waits for reports.
+  Duration take_over_after = Duration::milliseconds(2500);
   Duration take_over_step = Duration::milliseconds(500);  // for each lower rank
   Duration lonely = Duration::seconds(10);
   /// A process that is ending may close its links before its port, so proof is looked for again and again, each time after twice the time.

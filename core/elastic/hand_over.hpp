@@ -10,8 +10,8 @@
 // Who has the training's state when a world begins, and who gives it to whom.
 namespace ringlet {
 
-/// What a rank tells of its state.
-struct StateStanding {
+/// What a rank tells of its state when it enters a world.
+struct EntryStanding {
   bool is_settled = false;  // all ranks had the same state in a world of this rank's
   std::uint64_t step = 0;   // how many steps are committed in it
   std::uint64_t saved = 0;  // the step of the newest checkpoint that it knows of
@@ -23,10 +23,10 @@ struct StateComparison {
   bool one_is_settled = false;   // so the training has begun
   std::uint64_t saved_by_all{};  // where one is settled: the least of what those know of
 };
-StateComparison compare_standings(std::span<const StateStanding> all);
+StateComparison compare_standings(std::span<const EntryStanding> all);
 
-/// What a rank tells of its state where it may have to be handed over.
-struct StateOffer {
+/// What a rank has of a training's state, where that may have to be handed over.
+struct Standing {
   bool lacks = false;      // it has none: it came later, or its own was being overwritten
   std::uint64_t step = 0;  // how many steps are committed in it
   Checksum::Value checksum{};
@@ -43,6 +43,6 @@ struct HandOver {
   int giver_of(std::size_t block) const { return givers[block % givers.size()]; }
 };
 /// Guests, which are behind the first `natives` ranks, never give, so no native rank has to believe one.
-HandOver plan_hand_over(std::span<const StateOffer> offers, std::size_t natives);
+HandOver plan_hand_over(std::span<const Standing> standings, std::size_t natives);
 
 }  // namespace ringlet

@@ -117,9 +117,9 @@ Procedure::Action StateSync::tell_standing() {
 
 Procedure::Action StateSync::begin_moving() {
   const WorldOptions& world = group_.options();
-  std::vector<StateOffer> offers;
-  for (const auto& [lacks, step, high, low] : told_) offers.push_back({lacks != 0, step, {high, low}});
-  plan_ = plan_hand_over(offers, static_cast<std::size_t>(world.size - world.guests));
+  std::vector<Standing> standings;
+  for (const auto& [lacks, step, high, low] : told_) standings.push_back({lacks != 0, step, {high, low}});
+  plan_ = plan_hand_over(standings, static_cast<std::size_t>(world.size - world.guests));
   if (plan_.givers.empty()) return Done{{Errc::peer_lost, "all ranks that had the training's state are lost"}};
   if (plan_.takers.empty()) {
     stage_ = Stage::end;

@@ -14,12 +14,6 @@
 
 namespace ringlet {
 
-/// What a rank has of a training's state.
-struct Standing {
-  bool lacks = false;      // it has none: it came later, or its own was being overwritten
-  std::uint64_t step = 0;  // how many steps are committed in it
-};
-
 /// Makes the states of all ranks of a world equal: those whose state is not that of the lowest rank of those with the most steps get it, in
 /// blocks from all who have it in turn. A giver has 8 MiB of copies at most, a taker as much for each giver. Guests never give, so no
 /// native rank has to believe one.
@@ -28,8 +22,8 @@ struct Standing {
 /// with `io_error` where a native rank's state does not have the checksum afterwards; for a guest's it is that guest's alone.
 class StateSync final : public Procedure {
  public:
-  /// `values` is a text of what belongs to the state beside the tensors: compared, and handed over. `group`, of all ranks of its world, its
-  /// `agreements`, and the tensors' memory outlive this object.
+  /// `values` is a text of what belongs to the state beside the tensors: compared, and handed over. The checksum of `mine` is computed, not
+  /// read. `group`, of all ranks of its world, its `agreements`, and the tensors' memory outlive this object.
   StateSync(const GroupEngine& group, Agreements& agreements, const Tree& state, std::string values, const Standing& mine);
   Action next() override;
 

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/address.hpp"
 #include "core/engine/session.hpp"
 #include "core/wire/control.hpp"
 
@@ -18,7 +19,7 @@ struct LinkReport {
   bool dialled = false;
 };
 
-/// What one rank of a world knows of the others: the session with each of them, the path of its link, and its name.
+/// What one rank of a world knows of the others: the session with each of them, the path of its link, its name, and its door.
 class Peers {
  public:
   explicit Peers(int size) : peers_(static_cast<std::size_t>(size)) {}
@@ -43,6 +44,9 @@ class Peers {
   /// The rank's name for people; empty where none is known.
   const std::string& name(int rank) const { return at(rank).name; }
   void set_name(int rank, std::string name) { at(rank).name = std::move(name); }
+  /// Where processes knock that are to join the group of this rank; its port is 0 where that is not known, and of a guest.
+  const Address& door(int rank) const { return at(rank).door; }
+  void set_door(int rank, Address door) { at(rank).door = std::move(door); }
   /// The rank with its name: "rank 3 (Chromium on Linux, 10.0.0.9:4711)".
   std::string text_of(int rank) const;
   /// Returns the status with the name of the rank that it blames in its text.
@@ -58,6 +62,7 @@ class Peers {
     wire::Path path{};
     bool dialled = false;
     std::string name{};
+    Address door{};
     bool cut_off = false;
   };
   Peer& at(int rank) { return peers_[static_cast<std::size_t>(rank)]; }

@@ -91,6 +91,12 @@ class World final : private SessionOwner, private GroupHost {
   /// Sets the rank's name for people. Statuses that blame the rank contain it.
   void set_rank_name(int rank, std::string name) { peers_.set_name(rank, std::move(name)); }
   const std::string& rank_name(int rank) const override { return peers_.name(rank); }
+  /// Of an elastic world: where processes knock that are to join the rank's group, as the ranks have told each other when they met. Port 0
+  /// where that is not known, and of a guest.
+  ///@{
+  void set_door(int rank, Address door) { peers_.set_door(rank, std::move(door)); }
+  const Address& door(int rank) const { return peers_.door(rank); }
+  ///@}
 
   /// Sets what the ranks have agreed on while they met, for all groups. To be called before the first operation.
   void set_placement(const Placement& placement, const AlgorithmLimits& limits);

@@ -7,6 +7,9 @@ namespace ringlet {
 
 namespace {
 
+/// A host's name is shorter, but the scope of an IPv6 address is not.
+constexpr std::size_t kMaxHostBytes = 255;
+
 bool is_v6(const std::string& host) { return host.find(':') != std::string::npos; }
 
 auto unlikeliness(const wire::Endpoint& endpoint) {
@@ -18,7 +21,8 @@ auto unlikeliness(const wire::Endpoint& endpoint) {
 }  // namespace
 
 bool is_dialable(const wire::Endpoint& endpoint) {
-  return endpoint.port > 0 && endpoint.port <= 65'535 && parse_address(to_string(Address{endpoint.host, 1})).ok();
+  return endpoint.port > 0 && endpoint.port <= 65'535 && endpoint.host.size() <= kMaxHostBytes &&
+         parse_address(to_string(Address{endpoint.host, 1})).ok();
 }
 
 bool is_heard_at(const std::string& host, const std::string& listening) {

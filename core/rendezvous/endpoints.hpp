@@ -8,7 +8,7 @@
 
 namespace ringlet {
 
-/// Whether host and port form a valid address.
+/// Whether host and port form a valid address of bounded length.
 bool is_dialable(const wire::Endpoint& endpoint);
 
 /// Whether a socket that listens at `listening` takes connections to `host`: where the two are the same, or it listens at all addresses of

@@ -30,7 +30,7 @@ Meeting::Meeting(EventLoop& loop, Network& network, Authenticator& authenticator
       listeners_(network),
       dials_(loop, dialler_, world, links_, closing_,
              {options_.timeout, options_.interfaces, options_.only_these_interfaces, options_.coordinator_listens}, [this] { advance(); }),
-      barrier_(loop, world, [this] { finish({}); }) {
+      barrier_(loop, world, options_.door, [this] { finish({}); }) {
   if (incoming_ == nullptr) return;
   incoming_->set_on_link([this](std::unique_ptr<Link> link) {
     if (admission_) admission_->receive(std::move(link));

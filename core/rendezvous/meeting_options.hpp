@@ -35,6 +35,8 @@ struct MeetingOptions {
   std::vector<wire::Endpoint> endpoints{};
   /// Whether the others are told only `endpoints`, and not the address at which rank 0 sees this rank.
   bool only_endpoints = false;
+  /// In an elastic world: where processes knock that are to join this rank's group, which all native ranks are told. Port 0: nowhere.
+  Address door{};
   /// This machine's addresses, which show by which interface a link leaves.
   std::vector<wire::Endpoint> interfaces{};
   /// Whether links to ranks with several addresses may leave by these interfaces only.

@@ -4,20 +4,22 @@
 #include <utility>
 
 #include "core/base/rank_text.hpp"
+#include "core/rendezvous/endpoints.hpp"
 
 namespace ringlet {
 
-ReadyBarrier::ReadyBarrier(EventLoop& loop, World& world, std::function<void()> on_passed)
+ReadyBarrier::ReadyBarrier(EventLoop& loop, World& world, const Address& door, std::function<void()> on_passed)
     : world_(world),
       on_passed_(std::move(on_passed)),
       probes_(
           loop, world.options(), [this](int peer, const wire::LinkProbe& probe) { world_.send_control(peer, probe); },
-          [this](const wire::LinkCosts& measured) {
-            if (rank() == 0) return on_ready(0, measured);
-            world_.send_control(0, wire::Ready{measured});
+          [this, own_door = wire::Endpoint{door.host, door.port}](const wire::LinkCosts& measured) {
+            const wire::Ready ready{measured, own_door};
+            rank() == 0 ? on_ready(0, ready) : world_.send_control(0, ready);
           }),
       ready_(static_cast<std::size_t>(world.options().size)),
-      unmet_(ready_.size()) {}
+      unmet_(ready_.size()),
+      doors_(static_cast<std::size_t>(world.options().natives())) {}
 
 void ReadyBarrier::enter() {
   entered_ = true;
@@ -28,7 +30,7 @@ bool ReadyBarrier::on_control(int from, const wire::ControlMessage& message) {
   if (const auto* probe = std::get_if<wire::LinkProbe>(&message)) return on_probe(from, *probe);
   if (const auto* ready = std::get_if<wire::Ready>(&message)) {
     if (rank() != 0 || ready_[static_cast<std::size_t>(from)]) return false;
-    on_ready(from, ready->measured);
+    on_ready(from, *ready);
     return true;
   }
   if (const auto* unmet = std::get_if<wire::Unmet>(&message)) {
@@ -54,17 +56,28 @@ bool ReadyBarrier::on_probe(int from, const wire::LinkProbe& probe) {
   return true;
 }
 
-void ReadyBarrier::on_ready(int from, const wire::LinkCosts& measured) {
+void ReadyBarrier::on_ready(int from, const wire::Ready& ready) {
   ready_[static_cast<std::size_t>(from)] = true;
-  dearest_ = dearer(dearest_, measured);
-  if (!awaited().empty()) return;
-  const wire::Begin begin = placement_of(dearest_, world_.options());
-  for (int peer = 1; peer < world_.options().size; ++peer) world_.send_control(peer, begin);
+  dearest_ = dearer(dearest_, ready.measured);
+  // What else an endpoint may say is not passed on, since it has no bound.
+  if (!world_.options().is_guest(from) && is_dialable(ready.door))
+    doors_[static_cast<std::size_t>(from)] = {ready.door.host, ready.door.port};
+  if (awaited().empty()) announce(placement_of(dearest_, world_.options()));
+}
+
+void ReadyBarrier::announce(const wire::Begin& placement) {
+  const WorldOptions& own = world_.options();
+  wire::Begin begin = placement;
+  if (own.elastic) begin.doors = std::move(doors_);
+  for (int peer = 1; peer < own.size; ++peer) world_.send_control(peer, own.is_guest(peer) ? placement : begin);
   on_begin(begin);
 }
 
 void ReadyBarrier::on_begin(const wire::Begin& begin) {
   if (Status status = take_placement(begin, world_); !status.ok()) return world_.fail(status);
+  for (int peer = 0; peer < world_.options().natives() && static_cast<std::size_t>(peer) < begin.doors.size(); ++peer)
+    if (const wire::Endpoint& door = begin.doors[static_cast<std::size_t>(peer)]; is_dialable(door))
+      world_.set_door(peer, {door.host, static_cast<std::uint16_t>(door.port)});
   on_passed_();
 }
 

@@ -2,20 +2,24 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <string>
 #include <vector>
 
+#include "core/base/address.hpp"
 #include "core/engine/world.hpp"
 #include "core/rendezvous/link_probes.hpp"
 
 namespace ringlet {
 
 /// The last phase of a meeting, once a rank has all its links. In a world with guests the native ranks measure their links. Each rank tells
-/// rank 0 that it is ready and what it has measured; when all are ready, rank 0 announces the placement, and operations may begin. A
-/// failure makes the world fail. Belongs to the loop's thread.
+/// rank 0 that it is ready, what it has measured and where its door is; when all are ready, rank 0 announces the placement and, to the
+/// native ranks of an elastic world, the doors, and operations may begin. A failure makes the world fail. Belongs to the loop's thread.
 class ReadyBarrier {
  public:
-  /// Loop and world outlive it. `on_passed` runs once, inside enter() or on_control(), when the world has its placement.
-  ReadyBarrier(EventLoop& loop, World& world, std::function<void()> on_passed);
+  /// Loop and world outlive it. `door` is MeetingOptions::door. `on_passed` runs once, inside enter() or on_control(), when the world has
+  /// its placement and its doors.
+  ReadyBarrier(EventLoop& loop, World& world, const Address& door, std::function<void()> on_passed);
 
   /// This rank has all its links. To be called once.
   void enter();
@@ -33,7 +37,8 @@ class ReadyBarrier {
   int rank() const { return world_.options().rank; }
   bool on_probe(int from, const wire::LinkProbe& probe);
   std::vector<int> awaited() const;
-  void on_ready(int from, const wire::LinkCosts& measured);
+  void on_ready(int from, const wire::Ready& ready);
+  void announce(const wire::Begin& placement);
   void on_begin(const wire::Begin& begin);
 
   World& world_;
@@ -44,6 +49,7 @@ class ReadyBarrier {
   // On rank 0.
   std::vector<bool> ready_;                             // by rank
   std::vector<std::optional<std::vector<int>>> unmet_;  // by rank: what it last said
+  std::vector<wire::Endpoint> doors_;                   // by rank, of the native ones
   wire::LinkCosts dearest_{};
 };
 

@@ -101,13 +101,17 @@ static void visit_fields(auto& fields, Is<LinkCosts> auto& costs) {
 
 static void visit_fields(auto& fields, Is<Unmet> auto& unmet) { fields.numbers(1, unmet.ranks, kMaxAwaited); }
 
-static void visit_fields(auto& fields, Is<Ready> auto& ready) { fields.message(1, ready.measured); }
+static void visit_fields(auto& fields, Is<Ready> auto& ready) {
+  fields.message(1, ready.measured);
+  fields.message(2, ready.door);
+}
 
 static void visit_fields(auto& fields, Is<Begin> auto& begin) {
   fields.number(1, begin.policy);
   fields.message(2, begin.costs);
   fields.number(3, begin.exchange_bytes);
   fields.number(4, begin.direct_bytes);
+  fields.messages(5, begin.doors, kMaxMembers);
 }
 
 static void visit_fields(auto& fields, Is<Abort> auto& abort) {

@@ -129,6 +129,7 @@ struct Unmet {
 
 struct Ready {
   LinkCosts measured{};
+  Endpoint door{};
   friend bool operator==(const Ready&, const Ready&) = default;
 };
 
@@ -136,6 +137,7 @@ struct Begin {
   std::uint32_t policy = 0;
   LinkCosts costs{};
   std::uint64_t exchange_bytes = 0, direct_bytes = 0;
+  std::vector<Endpoint> doors{};
   friend bool operator==(const Begin&, const Begin&) = default;
 };
 

@@ -2,13 +2,9 @@
 
 #include <unistd.h>
 
-#include <array>
-#include <charconv>
 #include <chrono>
-#include <cstdlib>
 #include <span>
 #include <stdexcept>
-#include <string_view>
 #include <utility>
 
 #include "checkpoints.hpp"
@@ -24,17 +20,6 @@ using Clock = std::chrono::steady_clock;
 
 // How often ranks that wait for others look whether somebody has come.
 constexpr useconds_t kWaitIntervalUs = 20'000;
-constexpr int kMinWaitMs = 600'000;
-
-/// What `ringlet launch --elastic MIN:MAX` says of how few ranks may train.
-int variable_or(const char* name, int otherwise) {
-  const char* text = std::getenv(name);
-  if (text == nullptr || *text == '\0') return otherwise;
-  int number = 0;
-  const char* end = text + std::string_view(text).size();
-  if (const auto [stop, error] = std::from_chars(text, end, number); error == std::errc() && stop == end && number >= 0) return number;
-  throw InputError(std::string(name) + " is '" + text + "'; it must be a whole number");
-}
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
@@ -55,8 +40,7 @@ ringlet::Work start(ringlet::Group& group, const Exchange& exchange) {
 
 Trainer::Trainer(const Options& options, const Corpus& corpus, ringlet::Group group, bool joins)
     : options_(options),
-      min_ranks_(variable_or("RINGLET_MIN_RANKS", 1)),
-      min_wait_(variable_or("RINGLET_MIN_WAIT_MS", kMinWaitMs)),
+      min_ranks_(ringlet::read_min_ranks()),
       corpus_(corpus),
       group_(std::move(group)),
       text_hash_(hash_of(std::as_bytes(corpus.text()))),
@@ -123,40 +107,27 @@ bool Trainer::enter_next_world() {
     group_ = group_.reform().world;
     return false;
   } catch (const ringlet::PeerLost&) {
-    if (doors_.empty()) throw;
+    lacks_state_ = true;
   }
-  lacks_state_ = true;
   store_->forget();
-  group_ = group_.rejoin(doors_);
+  group_ = group_.rejoin();
   (void)open_run(group_, options_, [this] { return Bytes(corpus_.text().begin(), corpus_.text().end()); }, true);
   return true;
 }
 
-/// For when the others go on without this rank. Guests have no doors, and keep to what their own code exchanges: the native ranks know
-/// one another's doors from the worlds that they have formed by themselves.
-void Trainer::learn_doors() {
-  if (!group_.elastic() || group_.guests() > 0) return;
-  using Door = std::array<char, 264>;
-  Door own{};
-  group_.door().copy(own.data(), own.size() - 1);
-  std::vector<Door> all(static_cast<std::size_t>(group_.size()));
-  const ringlet::TensorView gathered(all.data(), ringlet::DType::u8, all.size() * own.size());
-  group_.all_gather(ringlet::ConstTensorView(own.data(), ringlet::DType::u8, own.size()), gathered);
-  doors_.clear();
-  for (const Door& door : all)
-    if (door != own && door[0] != '\0') doors_.emplace_back(door.data());
-}
-
 /// Browsers do not count.
-bool Trainer::is_short() const { return group_.elastic() && store_->survives_losses() && group_.size() - group_.guests() < min_ranks_; }
+bool Trainer::is_short() const {
+  return group_.elastic() && store_->survives_losses() && group_.size() - group_.guests() < min_ranks_.count;
+}
 
 /// Nothing is computed meanwhile, so no step is lost.
 void Trainer::await_others() {
-  if (!waits_until_) waits_until_ = Clock::now() + min_wait_;
+  if (!waits_until_) waits_until_ = Clock::now() + min_ranks_.wait;
   while (!admit()) {
     if (Clock::now() >= *waits_until_)
-      throw std::runtime_error(std::to_string(group_.size() - group_.guests()) + " of at least " + std::to_string(min_ranks_) +
-                               " ranks are left, and not enough have joined within " + std::to_string(min_wait_.count() / 1000) + " s");
+      throw std::runtime_error(std::to_string(group_.size() - group_.guests()) + " of at least " + std::to_string(min_ranks_.count) +
+                               " ranks are left, and not enough have joined within " + std::to_string(min_ranks_.wait.count() / 1000) +
+                               " s");
     ::usleep(kWaitIntervalUs);
   }
 }
@@ -184,7 +155,6 @@ void Trainer::settle() {
   std::vector<std::int32_t> lacking{lacks_state_ ? 1 : 0};
   group_.all_sum(lacking);
   if (lacking[0] != 0) fill();
-  learn_doors();
   run_->regroup(group_.rank(), group_.size());
 }
 
@@ -217,7 +187,6 @@ void Trainer::carry_out(Act act) {
   switch (act) {
     case Act::beginning:
       if (const std::string lost = store_->set_group(group_); !lost.empty()) throw std::runtime_error(lost + " are lost");
-      learn_doors();
       begin();
       carry_out_exchange();
       first_step_ = run_->step();

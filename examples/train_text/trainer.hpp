@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <ringlet/elastic.hpp>
 #include <ringlet/error.hpp>
 #include <ringlet/group.hpp>
 #include <string>
@@ -64,7 +65,6 @@ class Trainer {
   void await_others();
   void reform(const std::string& cause);
   bool enter_next_world();
-  void learn_doors();
   void settle();
   void go_back(const std::string& lost);
   void fill();
@@ -76,8 +76,7 @@ class Trainer {
   void save();
 
   const Options& options_;
-  const int min_ranks_;                       // native ones, of an elastic group
-  const std::chrono::milliseconds min_wait_;  // for how long fewer ranks wait for others
+  const ringlet::MinRanks min_ranks_;
   const Corpus& corpus_;
   ringlet::Group group_;
   std::uint64_t text_hash_;
@@ -89,7 +88,6 @@ class Trainer {
   Regrouping regrouping_;
   std::optional<std::chrono::steady_clock::time_point> waits_until_;  // while there are fewer ranks than are needed
   bool lacks_state_;                                                  // this rank has joined, and has not been given the parameters yet
-  std::vector<std::string> doors_;                                    // of the other ranks
   std::string went_back_;
   std::string sample_;
 };

@@ -61,6 +61,15 @@ struct ElasticTrainerOptions {
   std::function<void(const Checkpoint& state, std::uint64_t step)> on_state{};
 };
 
+/// With how few ranks an elastic group trains. With fewer it takes no step, and waits for others to join.
+struct MinRanks {
+  int count = 1;                     ///< native ranks; browsers do not count
+  std::chrono::milliseconds wait{};  ///< for how long they wait at most
+};
+/// What holds for an ElasticTrainer with these options, for a loop of one's own: the options come first, then RINGLET_MIN_RANKS and
+/// RINGLET_MIN_WAIT_MS. Throws `InvalidArgument` that names the one that is wrong.
+MinRanks read_min_ranks(const ElasticTrainerOptions& options = {});
+
 /// How far to train.
 struct TrainingPlan {
   std::uint64_t steps = 0;  ///< the number of the last step to commit, counted from 1

@@ -297,10 +297,10 @@ class Group {
   /// In a world with browsers the call is no collective. Where somebody knocks it throws `Cancelled`, as the operations of all ranks then
   /// do: reform() returns a world of the native ranks, and the browsers come in again together with those that have knocked.
   [[nodiscard]] std::optional<Reformed> admit(const CallOptions& options = {}) const;
-  /// For a rank that the others have gone on without, which reform() says: joins them again by one of these doors, which were theirs when
-  /// they were in this rank's world, and returns the world in which it is a new rank. It keeps its own door. Throws like init(), and
-  /// `InvalidArgument` if the group is not elastic.
-  [[nodiscard]] Group rejoin(const std::vector<std::string>& doors) const;
+  /// For a rank that the others have gone on without, which reform() has said: joins them again by one of their doors, which all ranks of a
+  /// world know of each other, and returns the world in which it is a new rank. It keeps its own door. It waits for a minute at most, and
+  /// may be called again after an error. Throws like init(), and `InvalidArgument` if the others have not gone on without this rank.
+  [[nodiscard]] Group rejoin() const;
 
  private:
   std::shared_ptr<native::SharedGroup> shared_;

@@ -1,9 +1,7 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <chrono>
-#include <iterator>
 #include <optional>
 #include <ringlet/elastic.hpp>
 #include <string>
@@ -17,13 +15,11 @@
 #include "core/elastic/state_sync.hpp"
 #include "core/plan/part_layout.hpp"
 #include "native/agreement.hpp"
-#include "native/checkpoint/exchange.hpp"
 #include "native/elastic/elastic_shards.hpp"
 #include "native/elastic/trainer_options.hpp"
 #include "native/elastic/values_text.hpp"
 #include "native/elastic/world_averages.hpp"
 #include "native/procedure_driver.hpp"
-#include "native/setting.hpp"
 #include "native/shared_group.hpp"
 
 namespace ringlet {
@@ -45,11 +41,11 @@ struct ElasticTrainer::State {
         checkpoint(std::move(contents)),
         shards(held),
         options(std::move(o)),
-        min_ranks(native::read_min_ranks(options, native::process_variable)),
+        min_ranks(read_min_ranks(options)),
         lacks(shared().has_joined()) {}
 
   native::SharedGroup& shared() const { return world.shared(); }
-  /// The ranks that have doors and files.
+  /// The ranks that have files.
   Group& natives() { return without_guests ? *without_guests : world; }
   CallOptions call() const { return {.stream = options.average.stream}; }
   void settle();
@@ -59,7 +55,6 @@ struct ElasticTrainer::State {
   void go_back(const std::string& lost);
   Checkpoint on_disk() const;
   void lose_state();
-  void learn_doors();
   void attempt(ElasticTrainer& trainer, const TrainingPlan& plan, const std::function<void(Step&)>& step_function);
   void save_if_due(const TrainingPlan& plan);
   void save();
@@ -76,7 +71,7 @@ struct ElasticTrainer::State {
   Checkpoint checkpoint;
   ElasticShards::State* const shards;  // null: all state is whole
   const ElasticTrainerOptions options;
-  const native::MinRanks min_ranks;
+  const MinRanks min_ranks;
   std::uint64_t step = 0;
   int interruptions = 0;     // before run()
   std::uint64_t saved = 0;   // the step of the newest checkpoint that all ranks know of, or at which the training began
@@ -86,8 +81,7 @@ struct ElasticTrainer::State {
   bool is_replaced = false;  // since on_state ran last
   std::unique_ptr<native::WorldAverages> averages;
   std::optional<Group> without_guests;
-  std::vector<std::string> doors;  // of the other ranks
-  Signals signals;                 // the least of all ranks, at the last vote
+  Signals signals;  // the least of all ranks, at the last vote
   Status lost_last;
   std::optional<Clock::time_point> waits_until;  // while there are fewer than min_ranks
 };
@@ -100,7 +94,7 @@ void ElasticTrainer::State::settle() {
   const TensorView gathered{told.data(), DType::u64, told.size() * own.size()};
   world.all_gather(ConstTensorView(own.data(), DType::u64, own.size()), gathered, call());
   form_natives();
-  std::vector<StateStanding> all;
+  std::vector<EntryStanding> all;
   for (int rank = 0; rank < world.size() - world.guests(); ++rank) {
     const auto& [settled, steps, its_saved, is_sharded, least] = told[static_cast<std::size_t>(rank)];
     all.push_back({settled != 0, steps, its_saved});
@@ -119,7 +113,6 @@ void ElasticTrainer::State::settle() {
     is_settled = true;
   }
   saved = saved_by_all;
-  learn_doors();
   if (std::exchange(is_replaced, false) && options.on_state) options.on_state(checkpoint, step);
 }
 
@@ -149,13 +142,6 @@ void ElasticTrainer::State::sync() {
   if (!sync.takes()) return;
   checkpoint.set_values(native::parse_values(sync.values()));
   is_replaced = true;
-}
-
-void ElasticTrainer::State::learn_doors() {
-  if (!shared().elastic()) return;
-  const std::vector<std::string> all = native::Exchange(natives(), call()).gather(shared().door());
-  doors.clear();
-  std::copy_if(all.begin(), all.end(), std::back_inserter(doors), [&](const std::string& door) { return door != shared().door(); });
 }
 
 Checkpoint ElasticTrainer::State::on_disk() const {
@@ -309,10 +295,10 @@ void ElasticTrainer::State::recover() {
 
 /// The others have gone on: this rank comes in again as a new one.
 void ElasticTrainer::State::rejoin(const PeerLost& lost) {
-  if (!options.rejoin || doors.empty()) throw lost;
+  if (!options.rejoin) throw lost;
   lose_state();
   try {
-    world = Group(shared().rejoin(doors));
+    world = Group(shared().rejoin());
   } catch (const Error& error) {
     throw PeerLost({Errc::peer_lost, std::string(lost.what()) + "; it could not join them again: " + error.what(), lost.status().rank()});
   }

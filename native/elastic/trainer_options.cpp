@@ -2,17 +2,33 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+
 #include "core/base/refuse.hpp"
 #include "core/gradients/averager.hpp"
 #include "native/hostfile.hpp"
+#include "native/setting.hpp"
 
-namespace ringlet::native {
+namespace ringlet {
 
 namespace {
 
 constexpr Duration kMinWait = Duration::seconds(600);
 
 }  // namespace
+
+MinRanks read_min_ranks(const ElasticTrainerOptions& options) {
+  const auto count =
+      native::number_setting(options.min_ranks, "ElasticTrainerOptions::min_ranks", native::process_variable, {"RINGLET_MIN_RANKS"});
+  const Duration wait = native::duration_setting(options.min_wait, "ElasticTrainerOptions::min_wait", native::process_variable,
+                                                 "RINGLET_MIN_WAIT_MS", kMinWait, 0);
+  return {count ? static_cast<int>(native::parse_integer(*count, 1, native::kMaxWorldSize)) : 1,
+          std::chrono::milliseconds(wait.whole_milliseconds())};
+}
+
+}  // namespace ringlet
+
+namespace ringlet::native {
 
 void check_trainer(const Checkpoint& state, const ElasticTrainerOptions& options) {
   for (const Checkpoint::Entry& entry : state.entries())
@@ -25,13 +41,6 @@ void check_trainer(const Checkpoint& state, const ElasticTrainerOptions& options
   if (options.keep < 1) refuse(fmt::format("keep is {}; at least one checkpoint must be kept", options.keep));
   if (options.checkpoint.empty() && options.checkpoint_every > 0)
     refuse("checkpoint_every is set without the directory of the checkpoints (the option checkpoint)");
-}
-
-MinRanks read_min_ranks(const ElasticTrainerOptions& options, const Variables& variables) {
-  const auto count = number_setting(options.min_ranks, "ElasticTrainerOptions::min_ranks", variables, {"RINGLET_MIN_RANKS"});
-  const Duration wait =
-      duration_setting(options.min_wait, "ElasticTrainerOptions::min_wait", variables, "RINGLET_MIN_WAIT_MS", kMinWait, 0);
-  return {count ? static_cast<int>(parse_integer(*count, 1, kMaxWorldSize)) : 1, std::chrono::milliseconds(wait.whole_milliseconds())};
 }
 
 Status describe_lack(const MinRanks& least, int left, const Status& lost) {

@@ -28,11 +28,14 @@ std::vector<std::uint32_t> random_ranks(SimRandom& random) {
 
 wire::LinkCosts random_costs(SimRandom& random) { return {random_id(random), random_id(random), random_id(random), random_id(random)}; }
 
+wire::Endpoint random_endpoint(SimRandom& random) {
+  return {random_text(random), random_number(random), random_text(random), static_cast<wire::Endpoint::Kind>(random.below(3)),
+          random_number(random)};
+}
+
 std::vector<wire::Endpoint> random_endpoints(SimRandom& random) {
   std::vector<wire::Endpoint> endpoints;
-  for (auto count = random.below(4); count > 0; --count)
-    endpoints.push_back({random_text(random), random_number(random), random_text(random),
-                         static_cast<wire::Endpoint::Kind>(random.below(3)), random_number(random)});
+  for (auto count = random.below(4); count > 0; --count) endpoints.push_back(random_endpoint(random));
   return endpoints;
 }
 
@@ -64,15 +67,16 @@ void to_reference(const wire::Path& path, reference::Path& out) {
   out.set_tried(path.tried);
 }
 
+void to_reference(const wire::Endpoint& endpoint, reference::Endpoint& out) {
+  out.set_host(endpoint.host);
+  out.set_port(endpoint.port);
+  out.set_interface(endpoint.interface);
+  out.set_kind(static_cast<reference::Endpoint::Kind>(endpoint.kind));
+  out.set_speed_mbps(endpoint.speed_mbps);
+}
+
 void to_reference(const std::vector<wire::Endpoint>& endpoints, auto& message) {
-  for (const auto& endpoint : endpoints) {
-    auto* added = message.add_endpoints();
-    added->set_host(endpoint.host);
-    added->set_port(endpoint.port);
-    added->set_interface(endpoint.interface);
-    added->set_kind(static_cast<reference::Endpoint::Kind>(endpoint.kind));
-    added->set_speed_mbps(endpoint.speed_mbps);
-  }
+  for (const auto& endpoint : endpoints) to_reference(endpoint, *message.add_endpoints());
 }
 
 void to_reference(const wire::LinkCosts& costs, reference::LinkCosts& out) {
@@ -153,9 +157,9 @@ ControlMessage random_message(SimRandom& random) {
     case 2:
       return wire::Welcome{random_number(random)};
     case 3:
-      return wire::Ready{random_costs(random)};
+      return wire::Ready{random_costs(random), random_endpoint(random)};
     case 4:
-      return wire::Begin{random_number(random), random_costs(random), random_id(random), random_id(random)};
+      return wire::Begin{random_number(random), random_costs(random), random_id(random), random_id(random), random_endpoints(random)};
     case 5:
       return wire::Seat{random_number(random), random_number(random), random_number(random),
                         random_number(random), random_number(random), random_number(random)};
@@ -243,12 +247,14 @@ reference::ControlMessage to_reference(const ControlMessage& message) {
     out.mutable_welcome()->set_rank(welcome->rank);
   } else if (const auto* ready = std::get_if<wire::Ready>(&message)) {
     to_reference(ready->measured, *out.mutable_ready()->mutable_measured());
+    to_reference(ready->door, *out.mutable_ready()->mutable_door());
   } else if (const auto* begin = std::get_if<wire::Begin>(&message)) {
     auto* to = out.mutable_begin();
     to->set_policy(begin->policy);
     to_reference(begin->costs, *to->mutable_costs());
     to->set_exchange_bytes(begin->exchange_bytes);
     to->set_direct_bytes(begin->direct_bytes);
+    for (const auto& door : begin->doors) to_reference(door, *to->add_doors());
   } else if (const auto* probe = std::get_if<wire::LinkProbe>(&message)) {
     auto* to = out.mutable_link_probe();
     to->set_number(probe->number);

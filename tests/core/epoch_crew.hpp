@@ -48,6 +48,7 @@ class Visitor {
     for (int member = 0; member < group.size(); ++member) members_.push_back(member);
     add();
   }
+  const World& world() const { return *world_; }
   const std::optional<Status>& failure() const { return failure_; }
 
  private:
@@ -165,7 +166,8 @@ class Survivor {
 /// All ranks of a group whose processes and links break.
 class Crew {
  public:
-  Crew(const GroupSetup& setup, OnSplit on_split) : group(elastic(setup)) {
+  Crew(const GroupSetup& setup, OnSplit on_split, Duration heartbeat_timeout = Duration::seconds(2))
+      : group(elastic(setup, heartbeat_timeout)) {
     group.meet();
     natives = group.size() - setup.world.guests;
     for (int rank = 0; rank < natives; ++rank) {
@@ -180,9 +182,9 @@ class Crew {
     for (int rank = natives; rank < group.size(); ++rank) visitors.emplace_back(group, rank);
   }
 
-  static GroupSetup elastic(GroupSetup setup) {
+  static GroupSetup elastic(GroupSetup setup, Duration heartbeat_timeout = Duration::seconds(2)) {
     setup.world.elastic = true;
-    setup.world.heartbeat_timeout = Duration::seconds(2);
+    setup.world.heartbeat_timeout = heartbeat_timeout;
     setup.world.limits = {2000, 4000};
     setup.world.segment_bytes = 1024;
     return setup;

@@ -24,6 +24,37 @@ TEST_CASE("when processes end, all the others go on together") {
   }
 }
 
+TEST_CASE("in every epoch all native ranks know each other's doors, however they have met, and guests know none") {
+  for (const bool with_roster : {false, true})
+    for (const int guests : {0, 2}) {
+      CAPTURE(with_roster, guests);
+      GroupSetup setup;
+      setup.size = 4 + guests;
+      setup.world.guests = guests;
+      setup.with_roster = with_roster;
+      setup.seed = 3;
+      Crew crew(setup, OnSplit::wait);
+      const auto check_doors = [&](const Origins& members, int epoch) {
+        for (const int rank : members) {
+          World& world = crew.survivor(rank).epochs().world();
+          REQUIRE(world.options().epoch == static_cast<std::uint32_t>(epoch));
+          for (std::size_t peer = 0; peer < members.size(); ++peer)
+            CHECK(world.door(static_cast<int>(peer)) == crew.group.door(members[peer]));
+          for (int guest = world.options().natives(); guest < world.options().size; ++guest) CHECK(world.door(guest).port == 0);
+        }
+      };
+      check_doors(crew.living(), 0);
+      for (const Visitor& guest : crew.visitors)
+        for (int rank = 0; rank < crew.natives; ++rank) CHECK(guest.world().door(rank).port == 0);
+      crew.end(1, StopKind::closes_links, {});
+      crew.run_for(Duration::milliseconds(500));
+      check_doors(crew.living(), 1);
+      crew.end(0, StopKind::closes_links, {});
+      crew.run_for(Duration::milliseconds(500));
+      check_doors(crew.living(), 2);
+    }
+}
+
 TEST_CASE("the next epoch begins some round trips after a process has ended") {
   for (const int size : {2, 3, 5}) {
     GroupSetup setup;
@@ -95,6 +126,29 @@ TEST_CASE("a rank that stood still learns that the others went on without it") {
     CHECK(crew.survivor(still).left_out());
     crew.check_goes_on(crew.living());
   }
+}
+
+TEST_CASE("a rank that is slow when another one is lost is waited for, and one that stands still holds nobody up for long") {
+  for (const auto seed : seeds(20))
+    for (const bool wakes : {true, false}) {
+      CAPTURE(seed, wakes);
+      GroupSetup setup;
+      setup.size = 5;
+      setup.seed = seed;
+      // As native ranks have it if it is not set.
+      Crew crew(setup, OnSplit::wait, Duration::seconds(4));
+      const int victim = static_cast<int>(seed % 5), slow = static_cast<int>((seed % 5 + 1 + seed / 5 % 4) % 5);
+      crew.run_for(Duration::milliseconds(20));
+      crew.end(victim, StopKind::closes_links, {});
+      crew.group.sim().freeze(crew.group.node(slow)).now();
+      if (wakes) {
+        crew.group.sim().resume(crew.group.node(slow)).in(Duration::milliseconds(1500));
+      } else {
+        crew.gone.insert(slow);
+      }
+      crew.run_for(Duration::seconds(6));
+      crew.check_goes_on(crew.living());
+    }
 }
 
 TEST_CASE("whatever breaks, no two ranks disagree about an epoch") {

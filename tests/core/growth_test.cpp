@@ -95,18 +95,18 @@ TEST_CASE("where not all have come in, the world before is ended, so that nobody
 
 TEST_CASE("those with the most steps give their state, and all others take it; a guest never gives") {
   const Checksum::Value old{1, 0}, newest{2, 1}, other{2, 2};
-  const std::vector<StateOffer> offers{{true, 9, {}},      {false, 3, old},   {false, 4, newest}, {false, 4, other},
-                                       {false, 4, newest}, {false, 7, other}, {false, 4, newest}};
-  const HandOver plan = plan_hand_over(offers, 5);
+  const std::vector<Standing> standings{{true, 9, {}},      {false, 3, old},   {false, 4, newest}, {false, 4, other},
+                                        {false, 4, newest}, {false, 7, other}, {false, 4, newest}};
+  const HandOver plan = plan_hand_over(standings, 5);
   CHECK((plan.step == 4 && plan.checksum == newest));
   CHECK(plan.givers == std::vector{2, 4});
   CHECK(plan.takers == std::vector{0, 1, 3, 5});
   CHECK((plan.giver_of(0) == 2 && plan.giver_of(1) == 4 && plan.giver_of(2) == 2));
-  CHECK(plan_hand_over(std::vector<StateOffer>{{true, 1, {}}, {true, 2, {}}, {false, 3, old}}, 2).givers.empty());
+  CHECK(plan_hand_over(std::vector<Standing>{{true, 1, {}}, {true, 2, {}}, {false, 3, old}}, 2).givers.empty());
 }
 
 TEST_CASE("nothing is handed over where all are settled at one step") {
-  const std::vector<StateStanding> same{{true, 5, 4}, {true, 5, 2}}, one_new{{true, 5, 4}, {false, 5, 0}},
+  const std::vector<EntryStanding> same{{true, 5, 4}, {true, 5, 2}}, one_new{{true, 5, 4}, {false, 5, 0}},
       behind{{true, 5, 4}, {true, 4, 4}};
   CHECK(compare_standings(same).is_same);
   CHECK(compare_standings(same).saved_by_all == 2);

@@ -16,6 +16,7 @@ SimGroup::SimGroup(const GroupSetup& setup)
     MeetingOptions& options = meeting_options(rank);
     options.timeout = setup.connect_timeout;
     options.world_id = 77;
+    if (setup.world.elastic) options.door = door(rank);
     if (!setup.with_roster) options.coordinator = listening_address(0);
     for (int peer = 0; setup.with_roster && peer < natives; ++peer) options.roster.push_back({listening_address(peer)});
     set_token(rank, kSimToken);

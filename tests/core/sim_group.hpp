@@ -17,6 +17,8 @@ namespace ringlet::test {
 
 /// The token of all ranks, unless a test sets another one.
 inline const std::string kSimToken = "a token that all have";
+/// Of the door of each rank of an elastic world.
+inline constexpr std::uint16_t kSimDoorPort = 6000;
 
 /// The result of an operation.
 struct Outcome {
@@ -53,6 +55,7 @@ class SimGroup {
   const WorldOptions& options(int rank) { return world(rank).options(); }
   const std::optional<Status>& met(int rank) const { return ranks_[static_cast<std::size_t>(rank)].met; }
   Address listening_address(int rank) { return {node(rank).host(), 5000}; }
+  Address door(int rank) { return {node(rank).host(), kSimDoorPort}; }
 
   /// Returns the options with which a rank is started. They are changed before start_meeting().
   MeetingOptions& meeting_options(int rank) { return ranks_[static_cast<std::size_t>(rank)].meeting_options; }

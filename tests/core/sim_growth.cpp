@@ -65,6 +65,7 @@ SimGrowth::SimGrowth(SimTown& town, int process, const WorldOptions& next, const
   meeting.timeout = kFormingLimit;
   meeting.world_id = 1000 + ++town.meetings;
   meeting.coordinator_listens = next.rank != 0;
+  meeting.door = town.door(process);
   meeting.on_listening = [this, rank = next.rank](std::uint16_t port) {
     port_ = port;
     if (rank == 0) coordinator_.port = port;

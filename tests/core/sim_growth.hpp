@@ -58,7 +58,7 @@ struct SimTown {
   std::deque<Closing> closing;
 
   SimNode& node(int process) { return sim.node(static_cast<std::size_t>(process)); }
-  Address door(int process) { return {node(process).host(), 6000}; }
+  Address door(int process) { return {node(process).host(), kSimDoorPort}; }
   TestAuthenticator& authenticator(int process) {
     return authenticators.try_emplace(process, 1'000'000 + static_cast<std::uint64_t>(process), kSimToken, encrypts).first->second;
   }

@@ -45,6 +45,7 @@ void SimTrainer::begin(std::unique_ptr<World> world) {
   std::iota(members.begin(), members.end(), 0);
   own_members() = members;
   if (town_.shards) rows_ = std::make_unique<SimRows>(world->options().size, world->options().rank, true, broken_);
+  check_doors();
   epochs_ = std::make_unique<Epochs>(loop_, std::move(world), town_.epochs_options(process_, std::move(members), 0));
   door_->knocks().open();
   settle_state();
@@ -158,31 +159,31 @@ void SimTrainer::commit() {
 // --- the state ---
 
 void SimTrainer::settle_state() {
-  standing_ = {is_settled_, told_step(), 0};
-  gather(DType::u64, standing_, standings_, &SimTrainer::on_standings);
+  told_state_ = {is_settled_, told_step(), 0};
+  gather(DType::u64, told_state_, told_states_, &SimTrainer::on_standings);
 }
 
 void SimTrainer::on_standings() {
-  std::vector<StateStanding> all;
+  std::vector<EntryStanding> all;
   for (int native = 0; native < world_->options().natives(); ++native) {
-    const Standing& one = standings_[static_cast<std::size_t>(native)];
+    const ToldState& one = told_states_[static_cast<std::size_t>(native)];
     all.push_back({one[0] != 0, one[1], one[2]});
     if (is_settled_ && one[0] != 0 && one[1] != step_) wrong_ = "I2: a step was committed by some ranks and discarded by others";
   }
   if (town_.shards) return tell_rows();
   if (compare_standings(all).is_same && world_->options().guests == 0) return have_state();
-  standing_ = {lacks_ && !boasts() ? 0 : checksum_of(state_), told_step(), 0};
-  gather(DType::u64, standing_, standings_, &SimTrainer::on_checksums);
+  told_state_ = {lacks_ && !boasts() ? 0 : checksum_of(state_), told_step(), 0};
+  gather(DType::u64, told_state_, told_states_, &SimTrainer::on_checksums);
 }
 
 void SimTrainer::on_checksums() {
-  std::vector<StateOffer> offers;
+  std::vector<Standing> standings;
   const bool inverted = is(BrokenTrainer::takes_from_those_behind);
-  for (const Standing& one : standings_) {
-    offers.push_back({one[0] == 0, inverted ? kManySteps - one[1] : one[1], {one[0], 0}});
+  for (const ToldState& one : told_states_) {
+    standings.push_back({one[0] == 0, inverted ? kManySteps - one[1] : one[1], {one[0], 0}});
   }
   const bool believes = is(BrokenTrainer::believes_guests);
-  hand_over_ = plan_hand_over(offers, believes ? offers.size() : static_cast<std::size_t>(world_->options().natives()));
+  hand_over_ = plan_hand_over(standings, believes ? standings.size() : static_cast<std::size_t>(world_->options().natives()));
   if (inverted) hand_over_.step = kManySteps - hand_over_.step;
   has_no_state_ = hand_over_.givers.empty();
   if (has_no_state_) return;
@@ -273,6 +274,7 @@ void SimTrainer::go_on(const Succession& succession) {
   world_ = succession.world;
   epoch_ = {succession.lineage, world_->options().epoch, epoch_.chain};
   if (!members_of_.emplace(epoch_, next).second) wrong_ = "I1: a rank came into one epoch twice";
+  check_doors();
   if (held_.size() > 2 && !is(BrokenTrainer::keeps_old_groups)) {
     held_.front()->leave(held_.front()->group());
     held_.pop_front();
@@ -286,6 +288,9 @@ void SimTrainer::be_left_out(const Succession& succession) {
   if (rows_) rows_->forget();
   if (!rejoins_) return;
   door_->knocks().shut();
+  doors_.clear();
+  for (int peer = 0; peer < world_->options().natives(); ++peer)
+    if (peer != rank()) doors_.push_back(world_->door(peer));
   voting_ = Vote::none;
   is_settled_ = false;
   lacks_ = !is(BrokenTrainer::takes_from_those_behind);
@@ -314,6 +319,16 @@ void SimTrainer::resume_after_loss() {
 }
 
 // --- what must hold ---
+
+/// Whoever is left out later joins again by them. Guests have none.
+void SimTrainer::check_doors() {
+  for (int peer = 0; peer < world_->options().size; ++peer) {
+    const Address known = world_->door(peer);
+    const int process = own_members()[static_cast<std::size_t>(peer)];
+    if (peer < world_->options().natives() ? known != town_.door(process) : known.port != 0)
+      wrong_ = "a rank does not know where another one's door is";
+  }
+}
 
 void SimTrainer::forget_history() {
   log_ = {};

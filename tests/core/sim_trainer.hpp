@@ -64,7 +64,7 @@ class SimTrainer {
   ~SimTrainer();
   /// One of the ranks with which the training begins.
   void begin(std::unique_ptr<World> world);
-  /// Knocks at all doors until it is in. `rejoins` says whether it does so, too, where the others went on without it.
+  /// Knocks at all doors until it is in. `rejoins` says whether it knocks at those that it knows where the others went on without it.
   void join();
   void set_rejoins() { rejoins_ = true; }
   /// A guest does the same, and comes again whenever its world has ended.
@@ -182,6 +182,7 @@ class SimTrainer {
   int rank() const { return world_->options().rank; }
   bool is_guest() const { return door_ == nullptr; }
   std::vector<int>& own_members() { return members_of_[epoch_]; }
+  void check_doors();
 
   SimTown& town_;
   EventLoop& loop_;
@@ -189,6 +190,7 @@ class SimTrainer {
   const BrokenTrainer broken_;
   bool rejoins_ = false;
   const std::unique_ptr<SimDoor> door_;  // null: a guest
+  std::vector<Address> doors_;           // at which it knocks
   std::unique_ptr<Epochs> epochs_;
   World* world_ = nullptr;
   std::deque<World*> held_;
@@ -218,9 +220,9 @@ class SimTrainer {
   std::optional<LeftOut> left_out_;
   std::string wrong_;
 
-  using Standing = std::array<std::uint64_t, 3>;
-  Standing standing_{};
-  std::vector<Standing> standings_;
+  using ToldState = std::array<std::uint64_t, 3>;
+  ToldState told_state_{};
+  std::vector<ToldState> told_states_;
   HandOver hand_over_;
   std::size_t block_ = 0;
   std::vector<float> block_values_;

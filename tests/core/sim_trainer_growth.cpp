@@ -160,6 +160,7 @@ void SimTrainer::enter(std::unique_ptr<Epochs> epochs) {
   votes_ = std::make_unique<native::Votes>();
   epoch_ = {growth_->lineage(), world_->options().epoch, growth_->chain()};
   members_of_[epoch_] = growth_->members();
+  check_doors();
 }
 
 void SimTrainer::start_entry(std::function<void(const Status&)> on_over) {
@@ -245,6 +246,7 @@ void SimTrainer::join() {
   lacks_ = true;
   // What it has is not nothing.
   state_.fill(0.5F);
+  for (int i = 1; i < town_.processes; ++i) doors_.push_back(town_.door((process_ + i) % town_.processes));
   knock();
 }
 
@@ -262,7 +264,7 @@ void SimTrainer::follow() {
 
 void SimTrainer::knock() {
   KnockingOptions options;
-  for (int i = 1; i < town_.processes; ++i) options.doors.push_back(town_.door((process_ + i) % town_.processes));
+  options.doors = doors_;
   options.name = "process " + std::to_string(process_);
   knocking_ = std::make_unique<Knocking>(loop_, town_.node(process_).network(), town_.authenticator(process_), std::move(options),
                                          guard_.wrap([this](Result<wire::Ticket> ticket) {

@@ -1,5 +1,6 @@
 // Ranks of a run are lost, and the others go on.
 #include <algorithm>
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <latch>
@@ -9,8 +10,10 @@
 #include <trainer.hpp>
 
 #include "folder.hpp"
+#include "native/joining.hpp"
 #include "small_text.hpp"
 #include "tests/native/expect.hpp"
+#include "tests/native/guest.hpp"
 #include "tests/native/joiners.hpp"
 #include "tests/native/ranks.hpp"
 #include "tests/pass.hpp"
@@ -152,6 +155,66 @@ TEST_CASE("a process that joins a run takes part in it, also where ranks are los
       });
       newcomer->join();
     }
+}
+
+namespace {
+
+/// Waits until somebody has knocked at the door of any rank, and then until the next world is ready, or is not to be.
+void await_growth(ringlet::native::SharedGroup& group, std::atomic<bool>& has_knocked) {
+  using ringlet::GrowthState;
+  while (group.growth() == GrowthState::forming || (group.growth() == GrowthState::none && !has_knocked)) {
+    if (group.waiting() > 0) has_knocked = true;
+    ringlet::test::pass(std::chrono::milliseconds(1));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a rank that was left out by a run that had begun with a browser joins it again") {
+  Options options = options_for_regrouping();
+  options.guests = 1;
+  options.steps = 40;
+  const Corpus corpus = small_corpus();
+  std::latch others_go_on(2);
+  std::atomic<bool> has_knocked{false};
+  std::optional<ringlet::test::Process> guest;
+  const auto come_once = [](const std::string& door) {
+    ringlet::test::NativeGuest visitor(ringlet::parse_address(door).value(), "", "a browser");
+    expect(visitor.meet().ok(), "the guest is in");
+    std::vector<float> values(1);
+    (void)visitor.receive(ringlet::make_receive(values, 0, visitor.options()));
+  };
+  ringlet::test::run_ranks(
+      kRanks,
+      [&](ringlet::Group& group) {
+        const bool stands_still = group.rank() == 2;
+        if (group.rank() == 0) guest.emplace([&, door = group.door()] { come_once(door); });
+        const auto natives = std::exchange(group, ringlet::Group()).shared().shared_from_this();
+        Trainer trainer(options, corpus, ringlet::Group(ringlet::native::await_first_guests(natives, 1, ringlet::Duration::seconds(60))));
+        if (stands_still) ringlet::test::stand_still(trainer.group(), others_go_on);
+        bool is_complete = false;
+        try {
+          for (Act act = Act::beginning; act != Act::end;) {
+            if (trainer.run().act() == Act::gradients && trainer.run().step() >= 5 && !is_complete)
+              await_growth(trainer.group().shared(), has_knocked);
+            act = trainer.advance();
+            if (act != Act::regroup) continue;
+            const Regrouping& now = trainer.regrouping();
+            if (now.ranks == 2) others_go_on.count_down();
+            is_complete = now.ranks == kRanks;
+            expect(now.rejoined == stands_still, "who was left out");
+          }
+        } catch (...) {
+          // Nobody waits for it any more.
+          has_knocked = true;
+          throw;
+        }
+        expect(is_complete, "all are together");
+        const std::vector<std::uint64_t>& hashes = trainer.run().hashes();
+        expect(hashes.size() == kRanks && std::ranges::count(hashes, hashes[0]) == kRanks, "the parameters are equal on all ranks");
+      },
+      ringlet::test::impatient);
+  guest->join();
 }
 
 TEST_CASE("where both holders of sharded state go, the run goes back to its newest checkpoint, and takes all its steps") {

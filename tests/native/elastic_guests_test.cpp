@@ -1,6 +1,7 @@
 // Tests of guests that come to an elastic group and go.
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <latch>
 #include <list>
 #include <optional>
 #include <ringlet/ringlet.hpp>
@@ -41,12 +42,13 @@ void visit(const std::string& door, const std::atomic<bool>& leaves) {
   }
 }
 
-/// A native rank that adds and admits until `enough`, which rank 0 asks, says so.
-int work(Group world, const std::function<bool(const Group&)>& enough) {
+/// A native rank that adds and admits until `enough`, which rank 0 asks, says so. The others have just admitted one that has joined.
+int work(Group world, const std::function<bool(const Group&)>& enough, bool has_joined = false) {
   int rounds = 0;
   while (true) {
     try {
-      if (auto next = world.admit()) world = next->world;
+      if (!std::exchange(has_joined, false))
+        if (auto next = world.admit()) world = next->world;
       Round round{1, world.rank() == 0 && enough(world) ? 1 : 0};
       world.all_sum(round);
       expect(round[0] == world.size(), "the ranks of a round");
@@ -145,6 +147,35 @@ TEST_CASE("a group begins with the guests that it waits for") {
     int rounds = 0;
     (void)work(Group(begun), [&](const Group&) { return ++rounds > 5; });
   });
+  for (Process& guest : guests) guest.join();
+}
+
+TEST_CASE("a native rank that a world with guests has left out joins again by what it has learnt in that world") {
+  std::atomic<bool> never{false};
+  std::list<Process> guests;
+  std::latch others_go_on(1);
+  run_ranks(
+      3,
+      [&](Group& world) {
+        const int origin = world.rank();
+        if (origin == 0) guests.emplace_back([&, door = world.door()] { visit(door, never); });
+        Group begun(native::await_first_guests(std::exchange(world, Group()).shared().shared_from_this(), 1, Duration::seconds(60)));
+        expect(begun.size() == 4 && begun.guests() == 1, "it begins with a guest");
+        Steady steady;
+        bool others_know = false;
+        const auto enough = [&](const Group& now) {
+          if (now.epoch() > 1 && !std::exchange(others_know, true)) others_go_on.count_down();
+          return now.size() == 4 && now.epoch() > 1 && steady.with(now, 1);
+        };
+        if (origin == 2) {
+          stand_still(begun, others_go_on);
+          const std::string reason = failure_of<PeerLost>([&] { (void)work(begun, enough); });
+          expect(reason.find("the others have gone on without rank 2") != std::string::npos, reason);
+          begun = begun.rejoin();
+        }
+        (void)work(std::move(begun), enough, origin == 2);
+      },
+      impatient);
   for (Process& guest : guests) guest.join();
 }
 

@@ -1,6 +1,8 @@
 // Tests of the training loop that survives the loss of ranks.
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <ringlet/ringlet.hpp>
 #include <set>
@@ -216,6 +218,20 @@ TEST_CASE("with fewer ranks than min_ranks a trainer ends when nobody has come i
     }
     throw std::runtime_error("no failure");
   });
+}
+
+TEST_CASE("with how few ranks to train is an option, or else the environment says it") {
+  const auto is = [](const MinRanks& read, int count, std::chrono::milliseconds wait) { return read.count == count && read.wait == wait; };
+  CHECK(is(read_min_ranks(), 1, std::chrono::minutes(10)));
+  ::setenv("RINGLET_MIN_RANKS", "3", 1);
+  ::setenv("RINGLET_MIN_WAIT_MS", "1500", 1);
+  CHECK(is(read_min_ranks(), 3, std::chrono::milliseconds(1500)));
+  CHECK(is(read_min_ranks({.min_ranks = 2}), 2, std::chrono::milliseconds(1500)));
+  CHECK(is(read_min_ranks({.min_wait = std::chrono::seconds(2)}), 3, std::chrono::seconds(2)));
+  ::setenv("RINGLET_MIN_RANKS", "many", 1);
+  CHECK(failure_of<InvalidArgument>([] { (void)read_min_ranks(); }) ==
+        "RINGLET_MIN_RANKS is 'many'; it must be a whole number from 1 to 1024");
+  for (const char* name : {"RINGLET_MIN_RANKS", "RINGLET_MIN_WAIT_MS"}) ::unsetenv(name);
 }
 
 TEST_CASE("what a step may not do is refused") {

@@ -88,6 +88,19 @@ inline InitOptions joiner_options(const std::string& doors) {
   return options;
 }
 
+/// For run_ranks(): an elastic group in which a rank that is silent for a second is lost.
+inline void impatient(native::WorldConfig& config) {
+  config.options.elastic = true;
+  config.options.heartbeat_timeout = Duration::seconds(1);
+  config.on_split = OnSplit::wait;
+  config.status = false;
+}
+
+/// Nothing is heard of this rank until then, as of one whose process was stopped.
+inline void stand_still(const Group& group, std::latch& until) {
+  group.shared().driver().run([&] { until.wait(); });
+}
+
 /// Admits until the group has this size. Ranks that go while it waits end the wait by the group's failure.
 inline Reformed grow_to(Group group, int size) {
   for (int round = 0; round < kRounds; ++round) {

@@ -167,6 +167,36 @@ TEST_CASE("a rank is lost in a world that has grown, and others join after that"
   }
 }
 
+TEST_CASE("a rank that was left out joins the others again, by a door that it has known since it met them") {
+  for (const int still : {0, 2}) {
+    CAPTURE(still);
+    std::latch others_go_on(2);
+    run_ranks(
+        3,
+        [&](Group& world) {
+          const std::string too_early = failure_of<InvalidArgument>([&] { (void)world.rejoin(); });
+          expect(too_early.find("the others have gone on without this rank") != std::string::npos, too_early);
+          if (world.rank() != still) {
+            use_up(world);
+            world = world.reform().world;
+            expect(world.size() == 2, "the others go on");
+            others_go_on.count_down();
+            world = grow_to(std::exchange(world, Group()), 3).world;
+          } else {
+            stand_still(world, others_go_on);
+            use_up(world);
+            const std::string reason = failure_of<PeerLost>([&] { (void)world.reform(); });
+            expect(reason.find("the others have gone on without rank " + std::to_string(still)) != std::string::npos, reason);
+            const std::string door = world.door();
+            world = world.rejoin();
+            expect(world.rank() == 2 && world.size() == 3 && world.door() == door, "it is a new rank with the same door");
+          }
+          expect(sum_of(world, 1) == 3, "all are together");
+        },
+        impatient);
+  }
+}
+
 TEST_CASE("a door has the port that it is given, or the socket") {
   const LoopbackSocket socket = open_loopback_socket();
   InitOptions options = elastic_options();
@@ -178,7 +208,7 @@ TEST_CASE("a door has the port that it is given, or the socket") {
   config.door_options.descriptor = socket.descriptor;
   {
     const native::NativeWorld world(config);
-    CHECK(world.door()->address() == to_string(socket.address));
+    CHECK(world.door()->address() == socket.address);
   }
   const Group group = init(options);
   CHECK(group.door() == *options.door);

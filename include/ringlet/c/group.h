@@ -114,10 +114,10 @@ RINGLET_API int32_t ringlet_group_door(const ringlet_group* group, char* door, s
 RINGLET_API int32_t ringlet_group_admit(const ringlet_group* group, const ringlet_call_options* options, ringlet_group** next,
                                         int32_t* ranks_before, size_t capacity);
 
-/** For a rank that the others have gone on without, which ringlet_group_reform says: joins them again by one of these doors,
- * "host:port,...", which were theirs when they were in this rank's world. `*next` becomes a handle of the world in which it is a new rank.
- */
-RINGLET_API int32_t ringlet_group_rejoin(const ringlet_group* group, const char* doors, ringlet_group** next);
+/** For a rank that the others have gone on without, which ringlet_group_reform has said: joins them again by one of their doors, which all
+ * ranks of a world know of each other. `*next` becomes a handle of the world in which it is a new rank. It waits for a minute at most, and
+ * may be called again after an error. RINGLET_INVALID_ARGUMENT if the others have not gone on without this rank. */
+RINGLET_API int32_t ringlet_group_rejoin(const ringlet_group* group, ringlet_group** next);
 
 /** Gets how `operation` ("all_reduce", "broadcast", ...: the functions' names without prefix) moves a buffer of this many bytes:
  * `*algorithm` becomes "exchange", "doubling", "direct", "ring" or "hub". The text is valid for ever. */
