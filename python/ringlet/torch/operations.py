@@ -11,6 +11,7 @@ import ringlet
 
 from .arguments import COLLECTIVES, list_of, list_of_rank, one, op_of, stream_of
 from .monitored import monitored_barrier
+from .profiling import begin_event
 from .sparse import add_sparse
 from .tensors import as_reducible, both, bytes_overlap, copy, divide, flat, joined, room_for, to_read, to_write
 from .work import Work
@@ -50,26 +51,18 @@ class Operations:
         source: Optional[int] = -1,
     ) -> Work:
         self._sequence += 1
-        event = self._event(call, inputs)
+        event = begin_event(f"{self._ringlet_name}:{call}", inputs)
         try:
             work = Work(start(), results, finish, source)
         except BaseException:
             if event is not None:
-                event.__exit__(None, None, None)
+                event.cancel()
             raise
         if event is not None:
             work.record(event)
         if self._coalesced is not None:
             self._coalesced.append(work)
         return work
-
-    def _event(self, call: str, inputs: Sequence[Any]) -> Any:
-        """An event of the profiler's that has begun, if it runs. It ends elsewhere, so it is an asynchronous one."""
-        if not torch._C._autograd._profiler_enabled():
-            return None
-        event = torch._C._profiler._RecordFunctionFast(f"{self._ringlet_name}:{call}", list(inputs))
-        event.__enter__()
-        return event
 
     # Reductions.
 
@@ -161,7 +154,7 @@ class Operations:
         if op != "sum":
             raise ringlet.InvalidArgument(f"sparse tensors are only added; there is no {op} of them")
         self._sequence += 1
-        return add_sparse(self._handle, tensor, self._event("sparse_all_reduce", [tensor]), self._timeout(opts))
+        return add_sparse(self._handle, tensor, begin_event(f"{self._ringlet_name}:sparse_all_reduce", [tensor]), self._timeout(opts))
 
     # What moves without being computed with.
 

@@ -11,6 +11,7 @@ import torch.distributed as dist
 
 from .. import _ringlet
 from ..errors import Error, Timeout
+from .profiling import Event
 
 _NO_TIMEOUT = timedelta(0)
 
@@ -92,22 +93,18 @@ class Work(dist.Work):
         self._results = results
         self._source = source
         self._future: Optional[torch.futures.Future] = None
-        self._recorded: Optional[threading.Event] = None
+        self._event: Optional[Event] = None
 
     def __del__(self) -> None:
         ending = getattr(self, "_ending", None)
         if ending is not None and ending.needed:
             ending.when_done(lambda error: None)
 
-    def record(self, event: Any) -> None:
-        """Has the profiler's event, which was entered, end with the operations."""
-        recorded = self._recorded = threading.Event()
-
-        def end(error: Optional[BaseException]) -> None:
-            event.__exit__(None, None, None)
-            recorded.set()
-
-        self.when_done(end)
+    def record(self, event: Event) -> None:
+        """Has the profiler's event end with the operations."""
+        event.end_later()
+        self._event = event
+        self.when_done(lambda error: event.end())
 
     def wait(self, timeout: timedelta = _NO_TIMEOUT) -> bool:
         seconds = timeout.total_seconds() if timeout else 0.0
@@ -118,8 +115,8 @@ class Work(dist.Work):
             except Error as error:
                 raise told(error) from None
         self._settle()
-        if self._recorded is not None:
-            self._recorded.wait()
+        if self._event is not None:
+            self._event.wait()
         if self._ending.error is not None:
             raise self._ending.error
         return True
