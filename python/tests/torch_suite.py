@@ -37,7 +37,7 @@ if "--backend" in options:
 
     ringlet.torch._class_to_make = lambda: Backend
 if "--as-gloo" in options:
-    dist.Backend._plugins["GLOO"] = dist.Backend._BackendPlugin(functools.partial(ringlet.torch.create, name="gloo"), True)
+    dist.Backend._plugins["GLOO"] = dist.Backend._BackendPlugin(functools.partial(ringlet.torch.create, events="gloo"), True)
 for feature in ("ddp", "subgroup"):
     DistTestCases.backend_feature[feature].add("ringlet")
 

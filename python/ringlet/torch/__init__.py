@@ -22,20 +22,29 @@ __all__ = ["ProcessGroup", "WeightedAverage", "register", "weighted_average_hook
 _world: Optional[weakref.ref] = None
 
 
-def create(options: Any, backend_options: Any = None, name: str = "ringlet") -> Any:
-    """Makes what torch asks for: for a group of all ranks these meet by the store; a part of them is made over the links that exist."""
+def create(options: Any, backend_options: Any = None, events: str = "ringlet") -> Any:
+    """Makes what torch asks for. The ranks of a first group meet by the store; a part of them is a group over the links that exist. The
+    profiler shows its calls with `events` before their names."""
     global _world
     ranks = list(options.global_ranks_in_group)
-    world: Optional[Operations] = _world() if _world is not None else None
     is_world = not dist.is_initialized()
-    if ranks and not is_world and world is not None and world.is_open():
+    world = None if is_world else _open_world()
+    if ranks and world is not None:
         group = world.ringlet.create(ranks, timeout=options.timeout.total_seconds())
     else:
         group = meet(options.store, options.group_id, options.group_rank, options.group_size, options.timeout)
-    made = _class_to_make()(group, options.store, options.timeout, name)
+    made = _class_to_make()(group, options.store, options.timeout, events)
     if is_world:
         _world = weakref.ref(made)
     return made
+
+
+def _open_world() -> Optional[Operations]:
+    """What is, or is behind, torch's default group, if that is of this module's making."""
+    world = _world() if _world is not None else None
+    if world is None or not world.is_open() or (isinstance(world, ProcessGroup) and world is not dist.group.WORLD):
+        return None
+    return world
 
 
 def _class_to_make() -> Any:

@@ -15,16 +15,16 @@ from .operations import Operations
 class Backend(Operations, c10d.Backend):
     """What torch registers for a kind of device. torch asks it by C++, which sees of a work its wait() and get_future() alone."""
 
-    def __init__(self, group: ringlet.Group, store: Any, timeout: timedelta, name: str) -> None:
+    def __init__(self, group: ringlet.Group, store: Any, timeout: timedelta, events: str) -> None:
         c10d.Backend.__init__(self, group.rank(), group.size())
-        self.start_with(group, store, timeout, name)
-        self._options = c10d.Backend.Options(name, timeout)
+        self.start_with(group, store, timeout, events)
+        self._options = c10d.Backend.Options("ringlet", timeout)
 
     def getBackendName(self) -> str:
-        return self._ringlet_name
+        return "ringlet"
 
     def name(self) -> str:
-        return self._ringlet_name
+        return "ringlet"
 
     # torch's own of these call themselves where a class in Python does not answer.
 

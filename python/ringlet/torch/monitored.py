@@ -26,6 +26,8 @@ def monitored_barrier(store: Any, number: int, rank: int, size: int, seconds: fl
                 0,
             )
         return
+    if seconds == 0:
+        raise Timeout(f"Rank {rank} timed out in monitoredBarrier after 0 ms", rank)
     late = []
     for other in range(1, size):
         if not _has_come(store, f"{key}/{other}", deadline):

@@ -20,12 +20,12 @@ from .work import Work
 class Operations:
     """The calls of torch's process groups and back ends. A class that inherits from this and from one of them calls start_with()."""
 
-    def start_with(self, group: ringlet.Group, store: Any, timeout: timedelta, name: str) -> None:
+    def start_with(self, group: ringlet.Group, store: Any, timeout: timedelta, events: str) -> None:
         self.ringlet = group
         self._handle = group._handle
         self._ringlet_store = store
         self._seconds = timeout.total_seconds()
-        self._ringlet_name = name
+        self._events = events
         self._sequence = 0
         self._barriers = 0
         self._coalesced: Optional[List[Work]] = None
@@ -51,7 +51,7 @@ class Operations:
         source: Optional[int] = -1,
     ) -> Work:
         self._sequence += 1
-        event = begin_event(f"{self._ringlet_name}:{call}", inputs)
+        event = begin_event(f"{self._events}:{call}", inputs)
         try:
             work = Work(start(), results, finish, source)
         except BaseException:
@@ -154,7 +154,7 @@ class Operations:
         if op != "sum":
             raise ringlet.InvalidArgument(f"sparse tensors are only added; there is no {op} of them")
         self._sequence += 1
-        return add_sparse(self._handle, tensor, begin_event(f"{self._ringlet_name}:sparse_all_reduce", [tensor]), self._timeout(opts))
+        return add_sparse(self._handle, tensor, begin_event(f"{self._events}:sparse_all_reduce", [tensor]), self._timeout(opts))
 
     # What moves without being computed with.
 
@@ -322,7 +322,7 @@ class Operations:
 
     def monitored_barrier(self, opts: Any = None, wait_all_ranks: bool = False) -> None:
         timeout = opts if isinstance(opts, timedelta) else getattr(opts, "timeout", None)
-        seconds = timeout.total_seconds() if timeout and timeout.total_seconds() > 0 else self._seconds
+        seconds = timeout.total_seconds() if timeout is not None and timeout.total_seconds() >= 0 else self._seconds
         self._barriers += 1
         monitored_barrier(self._ringlet_store, self._barriers, self._handle.rank(), self._handle.size(), seconds, wait_all_ranks)
 

@@ -16,16 +16,16 @@ from .operations import Operations
 class ProcessGroup(Operations, dist.ProcessGroup):
     """What init_process_group("ringlet") and new_group() make. `ringlet` is its group."""
 
-    def __init__(self, group: ringlet.Group, store: Any, timeout: timedelta, name: str) -> None:
+    def __init__(self, group: ringlet.Group, store: Any, timeout: timedelta, events: str) -> None:
         dist.ProcessGroup.__init__(self, group.rank(), group.size())
-        self.start_with(group, store, timeout, name)
+        self.start_with(group, store, timeout, events)
         self._names = {"name": "", "description": ""}
 
     def getBackendName(self) -> str:
-        return self._ringlet_name
+        return "ringlet"
 
     def name(self) -> str:
-        return self._ringlet_name
+        return "ringlet"
 
     # torch keeps these with the back ends of a process group, of which this one has none.
 

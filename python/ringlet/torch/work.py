@@ -19,7 +19,7 @@ _NO_TIMEOUT = timedelta(0)
 def told(error: Error) -> Error:
     """The error as torch's users know it: they look for these words."""
     if isinstance(error, Timeout) and "timed out" not in str(error).lower():
-        return Timeout(f"Timed out: {error}", error.rank)
+        return Timeout(f"Ringlet: Timed out waiting for others: {error}", error.rank)
     return error
 
 
@@ -111,7 +111,7 @@ class Work(dist.Work):
         for operation in self._ending.operations:
             try:
                 if not operation.wait(seconds if seconds > 0 else None):
-                    raise Timeout(f"Timed out waiting for {seconds} s; the operation still runs")
+                    raise Timeout(f"Ringlet: Timed out after {seconds} s; the operation still runs")
             except Error as error:
                 raise told(error) from None
         self._settle()
@@ -220,7 +220,7 @@ class LaterWork(Work):
     def wait(self, timeout: timedelta = _NO_TIMEOUT) -> bool:
         seconds = timeout.total_seconds() if timeout else 0.0
         if not self._over.wait(seconds if seconds > 0 else None):
-            raise Timeout(f"Timed out waiting for {seconds} s; the operation still runs")
+            raise Timeout(f"Ringlet: Timed out after {seconds} s; the operation still runs")
         return super().wait()
 
     def is_completed(self) -> bool:
