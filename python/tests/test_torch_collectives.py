@@ -1,11 +1,13 @@
 """torch.distributed's collectives over Ringlet, against what torch itself computes of all ranks' tensors."""
 
 import datetime
+import functools
 
 import pytest
 from ranks import on_torch_ranks
 
 import ringlet
+from ringlet import _ringlet
 
 torch = pytest.importorskip("torch")
 dist = pytest.importorskip("torch.distributed")
@@ -68,6 +70,16 @@ def test_reductions():
                 for mine in layouts(tensors[rank]):
                     dist.all_reduce(mine, dist.ReduceOp.AVG)
                     torch.testing.assert_close(mine, wanted)
+    bitwise = {"bit_and": dist.ReduceOp.BAND, "bit_or": dist.ReduceOp.BOR, "bit_xor": dist.ReduceOp.BXOR}
+    for name, op in bitwise.items():
+        mine = torch.tensor([rank + 1, 6, 5 + rank])
+        if name not in _ringlet.reduce_ops:
+            with pytest.raises(ringlet.InvalidArgument, match=name[4:].upper()):
+                dist.all_reduce(mine, op)
+            continue
+        function = {"bit_and": torch.bitwise_and, "bit_or": torch.bitwise_or, "bit_xor": torch.bitwise_xor}[name]
+        dist.all_reduce(mine, op)
+        same(mine, functools.reduce(function, [torch.tensor([each + 1, 6, 5 + each]) for each in range(size)]))
     whole = torch.tensor([1 + 2j, 3 - 1j], dtype=torch.complex128)
     dist.all_reduce(whole)
     assert (whole == size * torch.tensor([1 + 2j, 3 - 1j])).all()
@@ -90,6 +102,8 @@ def test_reductions_into_parts():
             torch.testing.assert_close(output, (sum(wholes) / size)[2 * rank : 2 * rank + 2])
         dist.reduce_scatter(output, [part.clone() for part in wholes[rank].split(2)])
         same(output, sum(wholes)[2 * rank : 2 * rank + 2])
+        dist.reduce_scatter_tensor(output, wholes[rank].clone(), dist.ReduceOp.PRODUCT)
+        same(output, torch.stack(wholes).prod(0, dtype=dtype)[2 * rank : 2 * rank + 2])
         # The parts of the ranks differ, and the output is a part of the input.
         sizes = [index + 1 for index in range(size)]
         uneven = of_ranks(dtype, (sum(sizes),), 1)

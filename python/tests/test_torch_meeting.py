@@ -1,6 +1,7 @@
 """How torch's process groups come to be: its stores, torchrun, several groups one after the other, other back ends beside."""
 
 import os
+import socket
 import subprocess
 import sys
 
@@ -12,6 +13,8 @@ dist = pytest.importorskip("torch.distributed")
 
 IMPORT = "" if entry_points_work() else "import ringlet.torch\n"
 BEGIN = f"import os, sys\nimport torch\nimport torch.distributed as dist\n{IMPORT}torch.set_num_threads(1)\n"
+# In one piece: torchrun does not keep its ranks' lines apart.
+BEGIN += "def say(*words):\n    os.write(1, (' '.join(map(str, words)) + chr(10)).encode())\n"
 
 
 def write(folder, text):
@@ -32,6 +35,56 @@ def torchrun(*words):
     )
 
 
+@pytest.fixture
+def meeting(monkeypatch):
+    from ringlet.torch import meeting
+
+    for name in ("RINGLET_LISTEN", "RINGLET_PORTS", "LOCAL_WORLD_SIZE", "WORLD_SIZE", "MASTER_ADDR"):
+        monkeypatch.delenv(name, raising=False)
+    return meeting
+
+
+def test_where_rank_0_listens(meeting, monkeypatch):
+    assert [meeting._host_part(text) for text in ("a", "a:1", "[::1]:1", "::1", "10.0.0.1:5")] == ["a", "a", "::1", "::1", "10.0.0.1"]
+    assert meeting._own_address("127.0.0.1") == "127.0.0.1"
+    monkeypatch.setenv("WORLD_SIZE", "4")
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "4")
+    # All ranks are here, whatever the machine's name stands for.
+    assert meeting._own_address("203.0.113.7") == "127.0.0.1"
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
+    # The store's host was given as the loopback, so all ranks are here in spite of that.
+    assert meeting._own_address("localhost") == "127.0.0.1"
+    monkeypatch.setattr(meeting, "_address_towards", lambda host: "10.1.2.3" if host == meeting._ANYWHERE else "127.0.0.1")
+    assert meeting._own_address("alpha") == "10.1.2.3"
+    monkeypatch.setenv("RINGLET_LISTEN", "10.9.9.9:0")
+    assert meeting._own_address("alpha") == "10.9.9.9"
+    monkeypatch.setenv("RINGLET_LISTEN", "0.0.0.0")
+    assert meeting._own_address("alpha") == "10.1.2.3"
+
+
+def test_where_the_store_is(meeting, monkeypatch):
+    store = dist.PrefixStore("a", dist.PrefixStore("b", dist.HashStore()))
+    assert meeting._host_of(store) == "127.0.0.1"
+    monkeypatch.setenv("MASTER_ADDR", "alpha")
+    assert meeting._host_of(store) == "alpha"
+    tcp = dist.TCPStore("127.0.0.1", 0, 1, is_master=True)
+    assert meeting._host_of(dist.PrefixStore("c", tcp)) == "127.0.0.1"
+
+
+def test_ports_that_a_firewall_lets_in(meeting, monkeypatch):
+    # Without this only addresses that others can reach would count.
+    monkeypatch.setattr(meeting, "_is_loopback", lambda address: False)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        first = min(taken.getsockname()[1], 65500)
+        monkeypatch.setenv("RINGLET_PORTS", f"{first}-{first + 30}")
+        with meeting._listening("127.0.0.1") as listening:
+            assert first <= listening.getsockname()[1] <= first + 30
+            assert listening.getsockname()[1] != taken.getsockname()[1]
+        monkeypatch.setenv("RINGLET_PORTS", str(taken.getsockname()[1]))
+        with pytest.raises(OSError):
+            meeting._listening("127.0.0.1")
+
+
 def test_file_store(tmp_path):
     program = write(
         tmp_path,
@@ -40,7 +93,7 @@ for attempt in range(2):
     dist.init_process_group("ringlet", init_method="file://{tmp_path}/store" + str(attempt), rank=int(os.environ["RANK"]), world_size=3)
     total = torch.ones(3)
     dist.all_reduce(total)
-    print("total", total.tolist(), flush=True)
+    say("total", total.tolist())
     dist.destroy_process_group()
 """,
     )
@@ -68,7 +121,7 @@ for attempt in range(3):
     part = dist.new_group([0, 1])
     total = torch.ones(1)
     dist.all_reduce(total, group=part)
-    print("total", total.item(), flush=True)
+    say("total", total.item())
     dist.destroy_process_group()
 """,
     )
@@ -85,7 +138,7 @@ if os.environ["TORCHELASTIC_RESTART_COUNT"] == "0" and dist.get_rank() == 1:
     os._exit(3)
 total = torch.ones(1)
 dist.all_reduce(total)
-print("total", total.item(), "after", os.environ["TORCHELASTIC_RESTART_COUNT"], flush=True)
+say("total", total.item(), "after", os.environ["TORCHELASTIC_RESTART_COUNT"])
 dist.destroy_process_group()
 """,
     )
@@ -102,7 +155,7 @@ for _ in range(2):
     part = dist.new_group(backend="ringlet")
     total = torch.ones(1)
     dist.all_reduce(total, group=part)
-    print("total", total.item(), dist.get_backend(part), flush=True)
+    say("total", total.item(), dist.get_backend(part))
     dist.destroy_process_group(part)
 dist.barrier()
 dist.destroy_process_group()
@@ -135,7 +188,7 @@ net(torch.ones(4, 3)).sum().backward()
 group = dist.new_group([1, 0])
 dist.broadcast(part, 1, group=group)
 dist.barrier()
-print("total", total.tolist(), whole.tolist(), part.tolist(), future[0].tolist(), flush=True)
+say("total", total.tolist(), whole.tolist(), part.tolist(), future[0].tolist())
 dist.destroy_process_group()
 """,
     )

@@ -55,9 +55,11 @@ def _own_address(host: str) -> str:
     listen = _host_part(os.environ.get("RINGLET_LISTEN", ""))
     if listen and listen not in ("0.0.0.0", "::"):
         return listen
+    ranks_here, ranks = os.environ.get("LOCAL_WORLD_SIZE"), os.environ.get("WORLD_SIZE")
+    if ranks_here and ranks_here == ranks:
+        return "127.0.0.1"
     address = _address_towards(host) or "127.0.0.1"
-    several_machines = os.environ.get("LOCAL_WORLD_SIZE", "") != os.environ.get("WORLD_SIZE", "") and "LOCAL_WORLD_SIZE" in os.environ
-    if several_machines and _is_loopback(address) and not (_is_loopback(host) or host == "localhost"):
+    if ranks_here and _is_loopback(address) and not (_is_loopback(host) or host == "localhost"):
         # The store is on this machine, whose name stands for the loopback here; others cannot reach that.
         return _address_towards(_ANYWHERE) or address
     return address
