@@ -1,6 +1,7 @@
 """What a call costs through torch, beside gloo in the same run: torchrun --nproc-per-node 2 torch_overhead.py
 
-Prints for each size the median time of an all_reduce over gloo, and those over Ringlet as a ratio to it."""
+Prints for each size the median time of an all_reduce over gloo, and those over Ringlet as a ratio to it; then the same of a training
+step of a model of 10 million parameters by DistributedDataParallel."""
 
 import statistics
 import time
@@ -41,5 +42,22 @@ for count, elements in ((200, 1), (200, 1024), (60, 1 << 16), (20, 1 << 18), (5,
         median = {name: statistics.median(measured) for name, measured in times.items()}
         ratios = ", ".join(f"{name} {took / median['gloo']:.2f}" for name, took in median.items() if name != "gloo")
         print(f"{elements * 4:>9} B  gloo {median['gloo'] * 1e6:.0f} us; as ratios to it: {ratios}", flush=True)
+
+inputs = torch.randn(8, 1024)
+steps = {}
+for name, group in (("gloo", None), ("ringlet", ringlet_group)):
+    layers = [layer for _ in range(10) for layer in (torch.nn.Linear(1024, 1024), torch.nn.ReLU())]
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Sequential(*layers), process_group=group)
+    steps[name] = lambda model=model: model(inputs).sum().backward()
+    steps[name]()
+times = {name: [] for name in steps}
+for _ in range(ROUNDS):
+    for name, step in steps.items():
+        times[name].append(seconds_of(step, 2))
+if dist.get_rank() == 0:
+    median = {name: statistics.median(measured) for name, measured in times.items()}
+    print(
+        f"DDP step, 10 M parameters: gloo {median['gloo'] * 1e3:.1f} ms, ringlet {median['ringlet'] / median['gloo']:.2f} of it", flush=True
+    )
 dist.barrier()
 dist.destroy_process_group()
