@@ -110,6 +110,8 @@ values = torch.zeros(1)
 if rank == 1:
     dist.recv(values, 0, tag=5)
     os._exit(0)
+# A shell that runs this in the background has the signal ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 try:
     threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
     """
