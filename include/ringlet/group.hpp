@@ -29,7 +29,8 @@ struct CallOptions {
 };
 
 /// The handle of an operation that was started. Movable. The buffers given to the operation are borrowed until it has ended; the destructor
-/// waits for that (the operation's deadline bounds the wait). All members may be called from any thread, by one thread at a time.
+/// waits for that (the operation's deadline bounds the wait). All members may be called from any thread, by one thread at a time; on_done()
+/// also while another thread waits.
 class [[nodiscard]] Work {
  public:
   /// A work that stands for no operation: it is done, and its status is ok.

@@ -21,6 +21,7 @@ from .gradients import (
     clip_grad_norm_sharded,
 )
 from .group import Group, Reformed, leave_all
+from .messages import Received
 from .optimizers import SGD, AdaDelta, Adagrad, Adam, Adamax, AdamW, Lion, Optimizer, RMSprop
 from .works import Work, stop_watching
 
@@ -48,6 +49,7 @@ __all__ = [
     "PeerLost",
     "ProtocolError",
     "RMSprop",
+    "Received",
     "Reformed",
     "SGD",
     "SaveReport",
@@ -83,6 +85,7 @@ def init(
     rank: Optional[int] = None,
     world_size: Optional[int] = None,
     coordinator: Optional[str] = None,
+    listen_fd: Optional[int] = None,
     hostfile: Optional[str] = None,
     listen: Optional[str] = None,
     advertise: Optional[str] = None,
@@ -118,6 +121,7 @@ def is_available(backend: str = "any") -> bool:
 def _at_exit() -> None:
     stop_watching()
     leave_all()
+    _ringlet.stop_callbacks()
 
 
 _atexit.register(_at_exit)

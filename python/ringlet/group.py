@@ -6,9 +6,10 @@ import weakref
 from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
 from . import _ringlet
-from .arrays import NumpyKind, dtype_name, kind_of, view_to_read, view_to_write
+from .arrays import view_to_read, view_to_write
 from .errors import InvalidArgument
-from .works import Work
+from .messages import Messages
+from .works import Work, nothing
 
 Counts = Optional[Sequence[int]]
 
@@ -25,8 +26,8 @@ class Reformed(NamedTuple):
     lineage: int  # differs where a world was cut in two that both went on
 
 
-class Group:
-    """A set of ranks that call collectives together: what init() returns, or a part of it that split() makes.
+class Group(Messages):
+    """A set of ranks that call collectives together: what init() returns, or a part of it that split() or create() makes.
 
     Every rank starts the operations of one `stream` (0 to 1023) in the same order; those of two streams overlap. `timeout` is how many
     seconds an operation may take from its start; by default it is the group's. Each call has a form that ends in `_async`, which returns a
@@ -139,7 +140,7 @@ class Group:
         kind, source = view_to_read(x)
         output = kind.empty(source.dtype, source.shape) if self.rank() == root else None
         operation = self._handle.reduce(op, source, output and output.view, root, stream, timeout)
-        return Work(operation, output.finish if output else _nothing)
+        return Work(operation, output.finish if output else nothing)
 
     def sum_scatter(self, x: Any, *, counts: Counts = None, stream: int = 0, timeout: Optional[float] = None) -> Any:
         """Rank r gets the r-th part along axis 0 of the sum: if the rows do not divide evenly, the first ranks get one more, or rank r gets
@@ -185,7 +186,7 @@ class Group:
         whole = _whole_counts(counts)
         output = kind.empty(source.dtype, self._gathered(source, whole)) if self.rank() == root else None
         operation = self._handle.gather(source, output and output.view, root, whole, stream, timeout)
-        return Work(operation, output.finish if output else _nothing)
+        return Work(operation, output.finish if output else nothing)
 
     def scatter(self, x: Any, root: int = 0, *, counts: Counts = None, stream: int = 0, timeout: Optional[float] = None) -> Any:
         """Rank r gets the r-th part of rank `root`'s array along axis 0. The others give an array of the same dtype and shape, whose elements
@@ -238,45 +239,12 @@ class Group:
     def broadcast_async_(self, x: Any, root: int = 0, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
         return Work(self._handle.broadcast(view_to_write(x), root, stream, timeout), lambda: x)
 
-    def send(self, x: Any, destination: int, *, stream: int = 0, timeout: Optional[float] = None) -> None:
-        """Sends to a rank. It ends once the receiver has matched it, so two ranks that both send first use send_async()."""
-        self.send_async(x, destination, stream=stream, timeout=timeout).wait()
-
-    def send_async(self, x: Any, destination: int, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
-        _, source = view_to_read(x)
-        return Work(self._handle.send(source, destination, stream, timeout), _nothing)
-
-    def recv(self, shape: Sequence[int], dtype: Any, source: int, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
-        """Receives from a rank. The array's kind is that of `dtype`: NumPy's, PyTorch's or MLX's; for a name ("f32", "float32") NumPy's."""
-        return self.recv_async(shape, dtype, source, stream=stream, timeout=timeout).wait()
-
-    def recv_async(self, shape: Sequence[int], dtype: Any, source: int, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
-        kind = NumpyKind if isinstance(dtype, (str, type)) else kind_of(dtype)
-        output = kind.empty(dtype_name(dtype), tuple(shape))
-        return Work(self._handle.recv(output.view, source, stream, timeout), output.finish)
-
-    def recv_like(self, x: Any, source: int, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
-        """Receives an array of the kind, dtype and shape of `x`, whose elements are ignored."""
-        return self.recv_like_async(x, source, stream=stream, timeout=timeout).wait()
-
-    def recv_like_async(self, x: Any, source: int, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
-        kind, like = view_to_read(x)
-        output = kind.empty(like.dtype, like.shape)
-        return Work(self._handle.recv(output.view, source, stream, timeout), output.finish)
-
-    def recv_(self, x: Any, source: int, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
-        """Receives into an array."""
-        return self.recv_async_(x, source, stream=stream, timeout=timeout).wait()
-
-    def recv_async_(self, x: Any, source: int, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
-        return Work(self._handle.recv(view_to_write(x), source, stream, timeout), lambda: x)
-
     def barrier(self, *, stream: int = 0, timeout: Optional[float] = None) -> None:
         """Returns once every rank has called it."""
         self.barrier_async(stream=stream, timeout=timeout).wait()
 
     def barrier_async(self, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
-        return Work(self._handle.barrier(stream, timeout), _nothing)
+        return Work(self._handle.barrier(stream, timeout), nothing)
 
     # The group itself.
 
@@ -285,6 +253,12 @@ class Group:
         negative colour. Every rank of this group calls it."""
         part = self._handle.split(color, key, stream, timeout)
         return None if part is None else Group(part)
+
+    def create(self, ranks: Sequence[int], tag: int = 0, *, timeout: Optional[float] = None) -> Group:
+        """A group of these ranks of this group, in this order. They alone call it, all with the same ranks and tag; the others take no part.
+        Calls with the same tag that have members in common come in the same order on all of them; those with different tags, 0 to 1023, may
+        overlap. Members whose ranks differ get MismatchError."""
+        return Group(self._handle.create([int(rank) for rank in ranks], tag, timeout))
 
     def algorithm(self, operation: str, bytes: int) -> str:
         """The algorithm by which a collective ("all_reduce") moves a buffer of so many bytes."""
@@ -371,10 +345,6 @@ def _rows(view: _ringlet.View) -> int:
     if not view.shape:
         raise InvalidArgument("a scalar has no rows to divide; give an array with an axis")
     return view.shape[0]
-
-
-def _nothing() -> None:
-    return None
 
 
 def _reformed(parts: tuple) -> Reformed:

@@ -36,6 +36,14 @@ class Work(Generic[T]):
         """Whether the operation has ended, in success or failure. Does not wait."""
         return self._operation.done()
 
+    def on_done(self, function: Callable[[Optional[Error]], object]) -> None:
+        """Calls `function` once the operation has ended, or soon if it has already, with the operation's error, or None.
+
+        It runs on a thread that the process has for such calls alone, one after the other, also if this work is gone by then; until the
+        program ends.
+        """
+        self._operation.on_done(function)
+
     def __await__(self) -> Generator[Any, None, T]:
         if not self._operation.done():
             loop = asyncio.get_running_loop()
@@ -90,6 +98,10 @@ class _Watcher:
                     loop.call_soon_threadsafe(_end, ended)
                 except RuntimeError:
                     pass  # the loop is closed
+
+
+def nothing() -> None:
+    """The result of what has none."""
 
 
 def _end(ended: asyncio.Future) -> None:

@@ -182,6 +182,10 @@ ArrayView::ArrayView(nb::handle array, Access access) {
   }
 }
 
+ArrayView::ArrayView(std::uintptr_t address, DType dtype, std::int64_t count, nb::object owner) : owner_(std::move(owner)) {
+  set(reinterpret_cast<void*>(address), dtype, Shape{count}, nullptr, Access::write);
+}
+
 void ArrayView::take_interface(nb::handle capsule, nb::handle array, Access access) {
   const auto& interface = *static_cast<const ArrayInterface*>(PyCapsule_GetPointer(capsule.ptr(), nullptr));
   const DType dtype = dtype_of_interface(interface, array);
@@ -242,6 +246,13 @@ void bind_arrays(nb::module_& module) {
           "__init__",
           [](ArrayView* view, nb::handle array, bool write) { new (view) ArrayView(array, write ? Access::write : Access::read); },
           nb::arg("array"), nb::arg("write") = false)
+      .def_static(
+          "at",
+          [](std::uintptr_t address, std::string_view dtype, std::int64_t count, nb::object owner) {
+            return ArrayView(address, dtype_of_name(dtype), count, std::move(owner));
+          },
+          nb::arg("address"), nb::arg("dtype"), nb::arg("count"), nb::arg("owner"),
+          "So many elements from an address of the CPU's memory on, which the owner keeps. They may be written.")
       .def_prop_ro("dtype", [](const ArrayView& view) { return name_of(view.readable().dtype()); })
       .def_prop_ro("shape", [](const ArrayView& view) { return shape_tuple(view.readable().shape()); })
       .def_prop_ro("address", [](const ArrayView& view) { return reinterpret_cast<std::uintptr_t>(view.readable().data()); })

@@ -20,6 +20,8 @@ class ArrayView {
   /// Takes what has `__array_struct__` (NumPy), DLPack (PyTorch, JAX, MLX) or a buffer. Throws `InvalidArgument` for a dtype that
   /// Ringlet does not have, the other byte order, memory that is not aligned or not the CPU's, and to write what is read-only.
   ArrayView(nb::handle array, Access access);
+  /// `count` elements in the CPU's memory that `owner` keeps, and that may be written: for callers who know an array's insides.
+  ArrayView(std::uintptr_t address, DType dtype, std::int64_t count, nb::object owner);
 
   /// The elements; valid as long as this object or a copy of it is. writable() is for views that were made for writing.
   ///@{

@@ -35,15 +35,19 @@ const char* class_of(Errc code) {
 
 void set_python_error(const Status& status) {
   try {
-    const nb::object type = nb::module_::import_("ringlet.errors").attr(class_of(status.code()));
-    const nb::object error = type(status.text(), status.rank());
-    PyErr_SetObject(type.ptr(), error.ptr());
+    const nb::object error = error_of(status);
+    PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
   } catch (nb::python_error& failed) {
     failed.restore();
   }
 }
 
 }  // namespace
+
+nb::object error_of(const Status& status) {
+  if (status.ok()) return nb::none();
+  return nb::module_::import_("ringlet.errors").attr(class_of(status.code()))(status.text(), status.rank());
+}
 
 void rethrow(nb::python_error& raised) {
   const nb::object classes = nb::module_::import_("ringlet.errors");

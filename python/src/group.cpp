@@ -7,6 +7,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <memory>
 #include <ringlet/error.hpp>
 #include <string>
 #include <tuple>
@@ -32,13 +33,13 @@ ReduceOp op_named(std::string_view name) {
 
 /// Starts an operation on arrays, which are borrowed until it has ended.
 template <class Start>
-Operation start(std::vector<ArrayView> arrays, Start function) {
+Operation start(std::vector<ArrayView> arrays, Start function, std::shared_ptr<int> source = nullptr) {
   Work work;
   {
     const nb::gil_scoped_release unlocked;
     work = function();
   }
-  return {std::move(work), std::move(arrays)};
+  return {std::move(work), std::move(arrays), std::move(source)};
 }
 
 /// The input and the output of a call. Where it has no use for one of them, that is None.
@@ -146,6 +147,14 @@ Operation recv(GroupHandle& handle, nb::handle values, int source, int stream, S
   return start(buffers.arrays, [&] { return group.recv_async(buffers.output, source, options); });
 }
 
+Operation recv_any(GroupHandle& handle, nb::handle values, int stream, Seconds timeout) {
+  Group& group = handle.get();
+  const CallOptions options = options_of(stream, timeout);
+  Buffers buffers(nb::none(), values);
+  const auto source = std::make_shared<int>(-1);
+  return start(buffers.arrays, [&] { return group.recv_any_async(buffers.output, *source, options); }, source);
+}
+
 Operation barrier(GroupHandle& handle, int stream, Seconds timeout) {
   Group& group = handle.get();
   const CallOptions options = options_of(stream, timeout);
@@ -156,6 +165,11 @@ std::optional<GroupHandle> split(GroupHandle& handle, int color, int key, int st
   const CallOptions options = options_of(stream, timeout);
   std::optional<Group> part = interruptible([group = handle.get(), color, key, options] { return group.split(color, key, options); });
   return part ? std::optional<GroupHandle>(std::in_place, std::move(*part)) : std::nullopt;
+}
+
+GroupHandle create(GroupHandle& handle, const std::vector<int>& ranks, int tag, Seconds timeout) {
+  return GroupHandle(
+      interruptible([group = handle.get(), ranks, tag, options = options_of(0, timeout)] { return group.create(ranks, tag, options); }));
 }
 
 using Next = std::tuple<GroupHandle, std::vector<int>, std::vector<int>, std::uint64_t>;
@@ -215,8 +229,12 @@ void bind_group(nb::module_& module) {
   const auto stream = [] { return arg("stream") = 0; };
   const auto timeout = [] { return arg("timeout") = nb::none(); };
   const auto counts = [] { return arg("counts") = nb::none(); };
+  nb::list operations;
+  for (std::size_t number = 0; number < kReduceOpCount; ++number) operations.append(name_of(static_cast<ReduceOp>(number)));
+  module.attr("reduce_ops") = operations;
   nb::class_<GroupHandle>(module, "Group", "A group of ranks. Its calls start operations on arrays that the caller gives.")
       .def("__init__", [](GroupHandle* handle) { new (handle) GroupHandle(Group()); })
+      .def("is_open", &GroupHandle::is_open)
       .def("rank", [](GroupHandle& handle) { return handle.get().rank(); })
       .def("size", [](GroupHandle& handle) { return handle.get().size(); })
       .def("guests", [](GroupHandle& handle) { return handle.get().guests(); })
@@ -230,8 +248,10 @@ void bind_group(nb::module_& module) {
       .def("broadcast", &broadcast, arg("values"), arg("root"), stream(), timeout())
       .def("send", &send, arg("values"), arg("destination"), stream(), timeout())
       .def("recv", &recv, arg("values"), arg("source"), stream(), timeout())
+      .def("recv_any", &recv_any, arg("values"), stream(), timeout())
       .def("barrier", &barrier, stream(), timeout())
       .def("split", &split, arg("color"), arg("key") = -1, stream(), timeout())
+      .def("create", &create, arg("ranks"), arg("tag") = 0, timeout())
       .def("algorithm",
            [](GroupHandle& handle, std::string_view operation, std::size_t bytes) { return handle.get().algorithm(operation, bytes); })
       .def("describe_placement", [](GroupHandle& handle) { return handle.get().describe_placement(); })

@@ -16,6 +16,7 @@ class GroupHandle {
 
   /// The group. Throws `InvalidArgument` once it is closed.
   Group& get();
+  bool is_open() const { return group_.has_value(); }
   /// Leaves the group, if it is the last one that stands for it. Waits without the interpreter's lock.
   void close();
 

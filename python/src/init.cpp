@@ -28,16 +28,17 @@ std::optional<OnSplit> on_split_named(const Text& name) {
   refuse("on_split is '" + *name + "'; it may be wait or fork");
 }
 
-GroupHandle init_group(bool strict, std::string backend, Number rank, Number world_size, Text coordinator, Text hostfile, Text listen,
-                       Text advertise, Text interfaces, Number guests, Text token, Switch encrypt, Switch peer_memory, Switch status,
-                       Seconds connect_timeout, Seconds operation_timeout, Seconds warn_after, Switch elastic, const Text& on_split,
-                       Text join, Text door, Seconds heartbeat_timeout) {
+GroupHandle init_group(bool strict, std::string backend, Number rank, Number world_size, Text coordinator, Number listen_fd, Text hostfile,
+                       Text listen, Text advertise, Text interfaces, Number guests, Text token, Switch encrypt, Switch peer_memory,
+                       Switch status, Seconds connect_timeout, Seconds operation_timeout, Seconds warn_after, Switch elastic,
+                       const Text& on_split, Text join, Text door, Seconds heartbeat_timeout) {
   InitOptions options;
   options.strict = strict;
   options.backend = std::move(backend);
   options.rank = rank;
   options.world_size = world_size;
   options.coordinator = std::move(coordinator);
+  options.listen_fd = listen_fd;
   options.hostfile = std::move(hostfile);
   options.listen = std::move(listen);
   options.advertise = std::move(advertise);
@@ -63,10 +64,10 @@ GroupHandle init_group(bool strict, std::string backend, Number rank, Number wor
 void bind_init(nb::module_& module) {
   const auto unset = [](const char* name) { return nb::arg(name) = nb::none(); };
   module.def("init", &init_group, nb::kw_only(), nb::arg("strict") = false, nb::arg("backend") = "any", unset("rank"), unset("world_size"),
-             unset("coordinator"), unset("hostfile"), unset("listen"), unset("advertise"), unset("interfaces"), unset("guests"),
-             unset("token"), unset("encrypt"), unset("peer_memory"), unset("status"), unset("connect_timeout"), unset("operation_timeout"),
-             unset("warn_after"), unset("elastic"), unset("on_split"), unset("join"), unset("door"), unset("heartbeat_timeout"),
-             "Joins or forms a group.");
+             unset("coordinator"), unset("listen_fd"), unset("hostfile"), unset("listen"), unset("advertise"), unset("interfaces"),
+             unset("guests"), unset("token"), unset("encrypt"), unset("peer_memory"), unset("status"), unset("connect_timeout"),
+             unset("operation_timeout"), unset("warn_after"), unset("elastic"), unset("on_split"), unset("join"), unset("door"),
+             unset("heartbeat_timeout"), "Joins or forms a group.");
   module.def("is_available", &is_available, nb::arg("backend") = "any", "Whether the named back end can be used here.");
 }
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <condition_variable>
+#include <functional>
 #include <list>
 #include <ringlet/error.hpp>
 #include <string>
@@ -17,7 +19,9 @@ namespace ringlet::python {
 struct Operation::State {
   Work work;
   std::vector<ArrayView> arrays;
-  std::timed_mutex waiting;  // a Work is for one thread at a time
+  std::shared_ptr<int> source;
+  std::timed_mutex waiting;  // for a Work waits one thread at a time
+  std::mutex ending;         // of `work`'s end
   std::atomic<bool> ended = false;
   Status status;
 
@@ -34,9 +38,15 @@ struct Operation::State {
     } catch (const Error& error) {
       status = error.status();
     }
+    const std::lock_guard end(ending);
     work = Work();
     ended = true;
     return true;
+  }
+  void on_done(std::function<void(const Status&)> function) {
+    const std::lock_guard end(ending);
+    if (!ended) return work.on_done(std::move(function));
+    Work().on_done([function = std::move(function), outcome = status](const Status&) { function(outcome); });
   }
   /// Whether the operation has ended, without waiting for a thread that waits.
   bool is_over() {
@@ -53,6 +63,46 @@ using States = std::list<std::shared_ptr<Operation::State>>;
 /// The operations that run. The list is never destroyed, since the interpreter is gone before that.
 States& running() {
   static auto* const all = new States;
+  return *all;
+}
+
+/// The calls of Python functions that the library's thread makes, as long as the interpreter lives. It is never destroyed, either.
+class Callbacks {
+ public:
+  void call(PyObject* function, const Status& status) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (stopped_) return;  // the function is left to the process' end
+      runs_ = true;
+    }
+    {
+      const nb::gil_scoped_acquire locked;
+      const nb::object owned = nb::steal(function);
+      try {
+        owned(error_of(status));
+      } catch (nb::python_error& raised) {
+        raised.discard_as_unraisable("a function that waited for the end of an operation of Ringlet's");
+      }
+    }
+    const std::lock_guard lock(mutex_);
+    runs_ = false;
+    changed_.notify_all();
+  }
+  void stop() {
+    std::unique_lock lock(mutex_);
+    stopped_ = true;
+    changed_.wait(lock, [this] { return !runs_; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool runs_ = false;
+  bool stopped_ = false;
+};
+
+Callbacks& callbacks() {
+  static auto* const all = new Callbacks;
   return *all;
 }
 
@@ -87,9 +137,10 @@ CallOptions options_of(int stream, std::optional<double> timeout) {
   return {.stream = {static_cast<std::uint16_t>(stream)}, .timeout = milliseconds_of(timeout)};
 }
 
-Operation::Operation(Work work, std::vector<ArrayView> arrays) : state_(std::make_shared<State>()) {
+Operation::Operation(Work work, std::vector<ArrayView> arrays, std::shared_ptr<int> source) : state_(std::make_shared<State>()) {
   state_->work = std::move(work);
   state_->arrays = std::move(arrays);
+  state_->source = std::move(source);
   if (!running().empty()) forget_those_that_ended();
   running().push_back(state_);
 }
@@ -118,6 +169,20 @@ bool Operation::wait(std::optional<std::chrono::milliseconds> timeout) {
 
 bool Operation::done() const { return state_->is_over(); }
 
+void Operation::on_done(nb::callable function) {
+  // It is given up to Callbacks::call(), which has the interpreter's lock when it drops it.
+  PyObject* const given = function.release().ptr();
+  const nb::gil_scoped_release unlocked;
+  state_->on_done([given](const Status& status) { callbacks().call(given, status); });
+}
+
+int Operation::source() const { return state_->source && state_->is_over() ? *state_->source : -1; }
+
+void stop_callbacks() {
+  const nb::gil_scoped_release unlocked;
+  callbacks().stop();
+}
+
 void await_operations(std::chrono::milliseconds timeout) {
   const auto deadline = std::chrono::steady_clock::now() + timeout;
   const States all = running();
@@ -134,7 +199,11 @@ void bind_works(nb::module_& module) {
       .def(
           "wait", [](Operation& operation, std::optional<double> timeout) { return operation.wait(milliseconds_of(timeout)); },
           nb::arg("timeout") = nb::none(), "Whether the operation has ended within this many seconds.")
-      .def("done", &Operation::done, "Whether the operation has ended.");
+      .def("done", &Operation::done, "Whether the operation has ended.")
+      .def("on_done", &Operation::on_done, nb::arg("function"),
+           "Calls the function with the operation's error, or None, when it has ended.")
+      .def_prop_ro("source", &Operation::source, "The rank that a receive from any rank has received from; -1 before.");
+  module.def("stop_callbacks", &stop_callbacks, "Lets the call that on_done() asked for and that runs end; no other follows.");
   module.def(
       "await_operations", [](double timeout) { await_operations(*milliseconds_of(timeout)); }, nb::arg("timeout"),
       "Waits for all operations that run, at most for so many seconds.");

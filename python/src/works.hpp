@@ -25,14 +25,19 @@ CallOptions options_of(int stream, std::optional<double> timeout);
 /// kept until it has ended, whether or not a handle is left. All members are for threads that hold the interpreter's lock.
 class Operation {
  public:
-  /// Takes an operation that was started on the memory of `arrays`.
-  Operation(Work work, std::vector<ArrayView> arrays);
+  /// Takes an operation that was started on the memory of `arrays`, and on `source` if it is a receive from any rank.
+  Operation(Work work, std::vector<ArrayView> arrays, std::shared_ptr<int> source = nullptr);
 
   /// Waits until the operation has ended, at most for `timeout`, and returns whether it has. Throws its error, and what a signal's handler
   /// has thrown; the operation then goes on. The interpreter's lock is free meanwhile.
   bool wait(std::optional<std::chrono::milliseconds> timeout);
   /// Whether the operation has ended.
   bool done() const;
+  /// Calls `function` once the operation has ended, or soon if it has already, with its error, or with None. It runs on the library's
+  /// thread for such calls, also if this handle is gone by then; not after stop_callbacks().
+  void on_done(nb::callable function);
+  /// The rank that a receive from any rank has received from; -1 until it has ended, and of other operations.
+  int source() const;
 
   struct State;
 
@@ -42,6 +47,9 @@ class Operation {
 
 /// Waits for all operations that run, at most for `timeout`.
 void await_operations(std::chrono::milliseconds timeout);
+/// Lets the call of Operation::on_done() that runs end, and allows no more of them: a thread that asks for the interpreter's lock when the
+/// interpreter has ended brings the process down.
+void stop_callbacks();
 
 void bind_works(nb::module_& module);
 

@@ -3,7 +3,11 @@
     @on_ranks(1, 2, 4)
     def test_something(group): ...
 
-is called on each rank, with its group. As a program this file is such a rank: python ranks.py MODULE TEST
+    @on_torch_ranks(2)
+    def test_another(): ...
+
+are called on each rank, the first with its group, the second in a process group of torch's. As a program this file is such a rank:
+python ranks.py MODULE TEST [torch]
 """
 
 import functools
@@ -24,6 +28,7 @@ def launch(ranks, *command, **options):
     environment = {**os.environ, "PYTHONUNBUFFERED": "1", **options.pop("environment", {})}
     # A rank of NumPy needs no threads of its own for the small arrays of these tests.
     environment.setdefault("OPENBLAS_NUM_THREADS", "1")
+    environment.setdefault("OMP_NUM_THREADS", "1")
     return subprocess.run(
         words,
         stdout=subprocess.PIPE,
@@ -36,7 +41,11 @@ def launch(ranks, *command, **options):
     )
 
 
-def on_ranks(*counts):
+def on_torch_ranks(*counts):
+    return on_ranks(*counts, words=["torch"])
+
+
+def on_ranks(*counts, words=()):
     import pytest
 
     def decorate(function):
@@ -45,7 +54,7 @@ def on_ranks(*counts):
 
         @pytest.mark.parametrize("ranks", counts)
         def test(ranks):
-            done = launch(ranks, sys.executable, __file__, function.__module__, function.__name__)
+            done = launch(ranks, sys.executable, __file__, function.__module__, function.__name__, *words)
             assert done.returncode == 0, done.stdout
 
         # Not functools.wraps(), which would have pytest look for a fixture named as the function's argument.
@@ -67,11 +76,35 @@ def main():
     ranks.RANK_OF_TEST = True
     import ringlet
 
-    module, name = sys.argv[1:]
+    module, name, *words = sys.argv[1:]
     function = getattr(importlib.import_module(module), name)
+    if words:
+        in_process_group(function)
+        return
     with ringlet.init(strict=True) as group:
         function(group)
         group.barrier()
+
+
+def in_process_group(function):
+    import torch
+    import torch.distributed as dist
+
+    torch.set_num_threads(1)
+    if not entry_points_work():
+        import ringlet.torch  # noqa: F401
+    dist.init_process_group("ringlet")
+    function()
+    if dist.is_initialized():
+        dist.barrier()
+        dist.destroy_process_group()
+
+
+def entry_points_work():
+    """Whether this torch finds back ends by itself."""
+    import torch
+
+    return tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2]) >= (2, 14)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 """Each call against what NumPy computes of all ranks' arrays."""
 
 import functools
+import queue
+import threading
 
 import numpy as np
 import pytest
@@ -149,6 +151,74 @@ def test_groups(group):
     part.close()
     with pytest.raises(ringlet.InvalidArgument, match="closed"):
         part.barrier()
+
+
+@on_ranks(4)
+def test_groups_of_members_alone(group):
+    rank = group.rank()
+    if rank != 1:
+        part = group.create([3, 0, 2])
+        assert part.size() == 3 and part.rank() == [3, 0, 2].index(rank)
+        equal(part.all_gather(np.int64(rank)), np.array([3, 0, 2]))
+        part.close()
+    if rank in (0, 1):
+        with pytest.raises(ringlet.MismatchError):
+            group.create([0, 1] if rank == 0 else [1, 0], tag=5)
+    assert group.all_sum(np.int64(1)) == 4
+
+
+@on_ranks(3)
+def test_messages_from_any_rank(group):
+    rank = group.rank()
+    if rank != 0:
+        for stream in range(4):
+            group.send(np.full(3, rank, np.float32), 0, stream=stream)
+        return
+    for stream, receive in enumerate(
+        [
+            lambda: group.recv_any((3,), "f32", stream=stream),
+            lambda: group.recv_any_async((3,), np.float32, stream=stream).wait(),
+            lambda: ringlet.Received(into, group.recv_any_(into, stream=stream)),
+            lambda: ringlet.Received(into, group.recv_any_async_(into, stream=stream).wait()),
+        ]
+    ):
+        sources = set()
+        for _ in range(2):
+            into = np.zeros(3, np.float32)
+            received = receive()
+            equal(received.values, np.full(3, received.source, np.float32))
+            sources.add(received.source)
+        assert sources == {1, 2}
+
+
+@on_ranks(2)
+def test_works_call_back(group):
+    other = 1 - group.rank()
+    told = queue.SimpleQueue()
+    work = group.recv_like_async(np.zeros(3), other)
+    work.on_done(told.put)
+    group.barrier()
+    assert told.empty()
+    group.send_async(np.ones(3), other)
+    assert told.get(timeout=60) is None and work.done()
+    work.on_done(told.put)
+    assert told.get(timeout=60) is None
+    # Beside a thread that waits, of a work that is dropped, and with an error.
+    work = group.recv_like_async(np.zeros(3), other)
+    waiting = threading.Thread(target=work.wait)
+    waiting.start()
+    work.on_done(lambda error: told.put(("first", error)))
+    work.on_done(lambda error: told.put(("second", error)))
+    group.send(np.ones(3), other)
+    waiting.join()
+    assert {told.get(timeout=60) for _ in range(2)} == {("first", None), ("second", None)}
+    group.all_sum_async(np.zeros(3)).on_done(told.put)
+    assert told.get(timeout=60) is None
+    part = group.split(0)
+    part.all_sum_async(np.zeros(2 + group.rank())).on_done(told.put)
+    assert type(told.get(timeout=60)) is ringlet.MismatchError
+    # The world has failed, so that the test's own last barrier is of another one.
+    group.barrier = lambda: None
 
 
 @on_ranks(2)

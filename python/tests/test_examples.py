@@ -1,4 +1,4 @@
-"""The example that users copy."""
+"""The examples that users copy."""
 
 import sys
 from pathlib import Path
@@ -16,3 +16,11 @@ def test_numpy_training(ranks):
     lines = [line for line in done.stdout.splitlines() if "the same on all ranks" in line]
     assert len(lines) == ranks
     assert all("[ 1.  -2.   0.5] 4.0" in line for line in lines), done.stdout
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_torch_ddp(ranks):
+    pytest.importorskip("torch")
+    done = launch(ranks, sys.executable, EXAMPLES / "torch_ddp.py", "--steps", 20)
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.count("parameters the same on all ranks") == ranks and "step 20: loss" in done.stdout, done.stdout

@@ -39,6 +39,22 @@ def test_options():
 
 
 @on_ranks(2)
+def test_a_socket_that_listens(group):
+    """Another group of the same ranks, which meets as a program's own store says."""
+    if group.rank() == 0:
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            port = listening.getsockname()[1]
+            group.broadcast(np.int64(port))
+            another = ringlet.init(rank=0, world_size=2, coordinator=f"127.0.0.1:{port}", listen_fd=listening.fileno())
+    else:
+        another = ringlet.init(rank=1, world_size=2, coordinator=f"127.0.0.1:{group.broadcast(np.int64(0))}")
+    with another:
+        assert another.all_sum(1.0) == 2
+    with pytest.raises(ringlet.InvalidArgument, match="listen_fd"):
+        ringlet.init(rank=0, world_size=2, coordinator="127.0.0.1:1", listen_fd=1)
+
+
+@on_ranks(2)
 def test_mismatches_reach_all_ranks(group):
     part = group.split(0)
     with pytest.raises(ringlet.MismatchError, match="all_reduce"):
@@ -184,7 +200,8 @@ group = ringlet.init(strict=True)
 part = group.split(group.rank() % 2)
 group.all_sum(np.zeros(3))
 work = group.all_sum_async(np.zeros(3))
-group.all_sum_async(np.zeros(3), stream=1)
+group.all_sum_async(np.zeros(3), stream=1).on_done(lambda error: None)
+group.recv_like_async(np.zeros(3), 1 - group.rank(), stream=3).on_done(lambda error: None)
 if group.rank() == 1:
     group.send_async(np.ones(100000), 0, stream=2)
 if group.rank() == 0:

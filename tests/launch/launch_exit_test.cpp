@@ -1,6 +1,8 @@
 #include <signal.h>
 
 #include <catch2/catch.hpp>
+#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <regex>
@@ -73,12 +75,12 @@ TEST_CASE("a program that cannot go on without a lost rank is started anew on al
 }
 
 TEST_CASE("a rank that is given up is missed by those that start anew without it") {
-  const Outcome outcome =
-      run_script({"--elastic", "2:3", "--restarts", "1"},
-                 "if [ $RINGLET_WORLD_SIZE = 2 ]; then echo two; exit 0; fi; if [ $RINGLET_RANK = 1 ]; then exit 7; fi; "
-                 "exec sleep 1000");
+  const Outcome outcome = run_script({"--elastic", "2:3", "--restarts", "1"},
+                                     "if [ $RINGLET_WORLD_SIZE = 2 ]; then echo two, $RANK $LOCAL_RANK of $LOCAL_WORLD_SIZE; exit 0; fi; "
+                                     "if [ $RINGLET_RANK = 1 ]; then exit 7; fi; "
+                                     "exec sleep 1000");
   CHECK(outcome.exit_code == 0);
-  CHECK(sorted_lines(outcome.out) == std::vector<std::string>{"[0] two", "[2] two"});
+  CHECK(sorted_lines(outcome.out) == std::vector<std::string>{"[0] two, 0 0 of 2", "[2] two, 1 1 of 2"});
   CHECK_THAT(outcome.err, Contains("ranks 0, 2 went on to the end without rank 1 (exited with code 7, after 1 restart)"));
 }
 
@@ -169,6 +171,24 @@ TEST_CASE("the environment says who a rank is and where the group meets") {
   CHECK(lines[1] == "[0] c kept in /");
   CHECK(lines[2] == "[0] mlx none none none");
   CHECK_THAT(lines[3], Matches(R"(\[1\] 1 of 2 at 127\.0\.0\.1:\d+ fd none)"));
+}
+
+TEST_CASE("the environment says to torch who a rank is and where its store may be") {
+  const Outcome outcome = run_script({"-n", "2"},
+                                     "echo $RANK of $WORLD_SIZE, $LOCAL_RANK of $LOCAL_WORLD_SIZE here, $MASTER_ADDR;"
+                                     "echo ${RINGLET_COORDINATOR##*:} and $MASTER_PORT",
+                                     {{"RANK", "7"}, {"WORLD_SIZE", "9"}, {"MASTER_PORT", "1"}, {"LOCAL_WORLD_SIZE", "9"}});
+  const auto lines = sorted_lines(outcome.out);
+  REQUIRE(lines.size() == 4);
+  CHECK(lines[0] == "[0] 0 of 2, 0 of 2 here, 127.0.0.1");
+  CHECK(lines[2] == "[1] 1 of 2, 1 of 2 here, 127.0.0.1");
+  int coordinator = 0, store = 0;
+  REQUIRE(std::sscanf(lines[1].c_str(), "[0] %d and %d", &coordinator, &store) == 2);
+  CHECK(std::abs(store - coordinator) == 1);
+  CHECK(lines[3].substr(4) == lines[1].substr(4));
+  const Outcome refused = run_script({"-n", "1", "--env", "WORLD_SIZE=3"}, ":");
+  CHECK(refused.exit_code == 2);
+  CHECK_THAT(refused.err, Contains("WORLD_SIZE=3"));
 }
 
 TEST_CASE("rank 0 inherits the socket at which the others call") {

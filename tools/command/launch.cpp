@@ -19,7 +19,8 @@ constexpr char kLaunchFooter[] = R"(Example:
   ringlet launch --hostfile hosts.json -- ./train
   ringlet launch --elastic 2:8 -n 4 -- ./train
 
-Each rank gets RINGLET_RANK, RINGLET_WORLD_SIZE and RINGLET_COORDINATOR; ringlet::init() needs nothing else. On a terminal also
+Each rank gets RINGLET_RANK, RINGLET_WORLD_SIZE and RINGLET_COORDINATOR; ringlet::init() needs nothing else. For torch.distributed
+it gets RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT, and on a terminal
 RINGLET_TERMINAL_COLUMNS, the width that is left for a rank's own progress bar. On one machine the ranks get a RINGLET_TOKEN of their own unless
 you set one, so that the machine's other users stay out, and they encrypt nothing unless RINGLET_ENCRYPT is on.
 

@@ -11,6 +11,7 @@
 #include "tools/launch/launch_error.hpp"
 #include "tools/launch/pipe.hpp"
 #include "tools/launch/platform.hpp"
+#include "tools/launch/rank_environment.hpp"
 #include "transport/uv/socket.hpp"
 
 namespace ringlet::launch {
@@ -18,6 +19,8 @@ namespace ringlet::launch {
 namespace {
 
 constexpr Duration kSweepInterval = Duration::milliseconds(10);
+/// How many ports are tried until the one of torch's store, beside it, is free, too.
+constexpr int kTries = 16;
 
 RankProcess::Clock::time_point time_after(Duration grace) {
   return RankProcess::Clock::now() + std::chrono::milliseconds(grace.whole_milliseconds());
@@ -42,10 +45,15 @@ Result<std::uint16_t> LocalCrew::open_coordinator(const job::BindPort& asked) {
     where.port = settings_.ports.first;
     where.last_port = settings_.ports.last;
   }
-  auto socket = open_coordinator_socket(where);
-  if (!socket.ok()) return socket.status();
-  coordinator_ = std::move(socket).value();
-  return uv::to_address(uv::local_address(coordinator_.get())).port;
+  for (int tries = where.port == 0 ? kTries : 1;; --tries) {
+    auto socket = open_coordinator_socket(where);
+    if (!socket.ok()) return socket.status();
+    const std::uint16_t port = uv::to_address(uv::local_address(socket.value().get())).port;
+    store_port_ = hold_port({where.host, store_port(port)});
+    if (!store_port_ && tries > 1) continue;
+    coordinator_ = std::move(socket).value();
+    return port;
+  }
 }
 
 Result<std::vector<std::uint32_t>> LocalCrew::start(const job::StartRanks& start) {
@@ -74,6 +82,8 @@ Result<std::vector<std::uint32_t>> LocalCrew::restart(const job::RestartRanks& r
   if (restart.join.empty()) {
     again.world_size = restart.world_size;
     again.coordinator = restart.coordinator;
+    again.first_rank = restart.first_rank;
+    again.ranks = static_cast<std::uint32_t>(restart.ranks.size());
   }
   return start_or_stop([&] {
     RankStart start{again, settings_, failure_reports_.get(), guard_->registration_fd(), {}};

@@ -66,6 +66,7 @@ class LocalCrew final : public job::RankCrew {
   const job::CrewEvents events_;
   job::StartRanks start_;
   UniqueFd coordinator_;
+  UniqueFd store_port_;  // held as long as ranks may start
   UniqueFd input_writer_;
   std::optional<OutputStream> input_;
   std::optional<Guard> guard_;

@@ -6,21 +6,56 @@
 #include <array>
 #include <string>
 
+#include "core/base/address.hpp"
+
 extern char** environ;
 
 namespace ringlet::launch {
 
 namespace {
 
-constexpr std::array<std::string_view, 16> kReserved{
-    "RINGLET_TERMINAL_COLUMNS", "RINGLET_RANK",          "RINGLET_WORLD_SIZE", "RINGLET_COORDINATOR",
-    "RINGLET_COORDINATOR_FD",   "RINGLET_HOSTFILE",      "MLX_RANK",           "MLX_HOSTFILE",
-    "MLX_WORLD_SIZE",           "RINGLET_GUESTS",        "RINGLET_LISTEN",     "RINGLET_PAGE_FD",
-    "RINGLET_PRESENCE_FD",      "RINGLET_MEMBERSHIP_FD", "RINGLET_RESTARTS",   "RINGLET_PAGE_SOCKET_FD"};
+constexpr std::array<std::string_view, 22> kReserved{"RINGLET_TERMINAL_COLUMNS",
+                                                     "RINGLET_RANK",
+                                                     "RINGLET_WORLD_SIZE",
+                                                     "RINGLET_COORDINATOR",
+                                                     "RINGLET_COORDINATOR_FD",
+                                                     "RINGLET_HOSTFILE",
+                                                     "MLX_RANK",
+                                                     "MLX_HOSTFILE",
+                                                     "MLX_WORLD_SIZE",
+                                                     "RINGLET_GUESTS",
+                                                     "RINGLET_LISTEN",
+                                                     "RINGLET_PAGE_FD",
+                                                     "RINGLET_PRESENCE_FD",
+                                                     "RINGLET_MEMBERSHIP_FD",
+                                                     "RINGLET_RESTARTS",
+                                                     "RINGLET_PAGE_SOCKET_FD",
+                                                     "RANK",
+                                                     "WORLD_SIZE",
+                                                     "LOCAL_RANK",
+                                                     "LOCAL_WORLD_SIZE",
+                                                     "MASTER_ADDR",
+                                                     "MASTER_PORT"};
+
+/// What torch.distributed reads. A rank that joins others has no place in a world of torch's.
+void add_for_torch(const RankStart& start, std::vector<std::string>& result) {
+  const auto coordinator = parse_address(start.job.coordinator);
+  if (!coordinator.ok() || !start.join.empty()) return;
+  result.push_back(fmt::format("RANK={}", start.number));
+  result.push_back(fmt::format("WORLD_SIZE={}", start.job.world_size));
+  result.push_back(fmt::format("LOCAL_RANK={}", start.number - static_cast<int>(start.job.first_rank)));
+  result.push_back(fmt::format("LOCAL_WORLD_SIZE={}", start.job.ranks));
+  result.push_back("MASTER_ADDR=" + coordinator.value().host);
+  result.push_back(fmt::format("MASTER_PORT={}", store_port(coordinator.value().port)));
+}
 
 std::string_view name_part(std::string_view entry) { return entry.substr(0, entry.find('=')); }
 
 }  // namespace
+
+std::uint16_t store_port(std::uint16_t coordinator_port) {
+  return static_cast<std::uint16_t>(coordinator_port < UINT16_MAX ? coordinator_port + 1 : coordinator_port - 1);
+}
 
 std::optional<job::Variable> parse_variable(std::string_view text) {
   const std::size_t equals = text.find('=');
@@ -51,6 +86,7 @@ std::vector<std::string> make_rank_environment(const RankStart& start) {
   result.push_back(fmt::format("RINGLET_RANK={}", start.number));
   result.push_back(fmt::format("RINGLET_WORLD_SIZE={}", job.world_size + static_cast<std::uint32_t>(settings.guests)));
   result.push_back(fmt::format("RINGLET_COORDINATOR={}", job.coordinator));
+  add_for_torch(start, result);
   if (settings.guests > 0) {
     result.push_back(fmt::format("RINGLET_GUESTS={}", settings.guests));
     result.push_back(fmt::format("RINGLET_LISTEN={}", settings.guest_host));

@@ -1,0 +1,76 @@
+"""Messages from rank to rank."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Optional, Sequence
+
+from . import _ringlet
+from .arrays import NumpyKind, dtype_name, kind_of, view_to_read, view_to_write
+from .works import Work, nothing
+
+
+class Received(NamedTuple):
+    """What came from any rank."""
+
+    values: Any
+    source: int  # the rank that has sent it
+
+
+class Messages:
+    """A group's calls that send and receive."""
+
+    _handle: _ringlet.Group
+
+    def send(self, x: Any, destination: int, *, stream: int = 0, timeout: Optional[float] = None) -> None:
+        """Sends to a rank. It ends once the receiver has matched it, so two ranks that both send first use send_async()."""
+        self.send_async(x, destination, stream=stream, timeout=timeout).wait()
+
+    def send_async(self, x: Any, destination: int, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
+        _, source = view_to_read(x)
+        return Work(self._handle.send(source, destination, stream, timeout), nothing)
+
+    def recv(self, shape: Sequence[int], dtype: Any, source: int, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
+        """Receives from a rank. The array's kind is that of `dtype`: NumPy's, PyTorch's or MLX's; for a name ("f32", "float32") NumPy's."""
+        return self.recv_async(shape, dtype, source, stream=stream, timeout=timeout).wait()
+
+    def recv_async(self, shape: Sequence[int], dtype: Any, source: int, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
+        output = _kind_of_dtype(dtype).empty(dtype_name(dtype), tuple(shape))
+        return Work(self._handle.recv(output.view, source, stream, timeout), output.finish)
+
+    def recv_like(self, x: Any, source: int, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
+        """Receives an array of the kind, dtype and shape of `x`, whose elements are ignored."""
+        return self.recv_like_async(x, source, stream=stream, timeout=timeout).wait()
+
+    def recv_like_async(self, x: Any, source: int, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
+        kind, like = view_to_read(x)
+        output = kind.empty(like.dtype, like.shape)
+        return Work(self._handle.recv(output.view, source, stream, timeout), output.finish)
+
+    def recv_(self, x: Any, source: int, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
+        """Receives into an array."""
+        return self.recv_async_(x, source, stream=stream, timeout=timeout).wait()
+
+    def recv_async_(self, x: Any, source: int, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
+        return Work(self._handle.recv(view_to_write(x), source, stream, timeout), lambda: x)
+
+    def recv_any(self, shape: Sequence[int], dtype: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Received:
+        """Receives from whichever rank has sent a message of the stream that no recv() from that rank waits for; where several have, they
+        take turns. Returns the array, of the kind that recv() returns, and the rank."""
+        return self.recv_any_async(shape, dtype, stream=stream, timeout=timeout).wait()
+
+    def recv_any_async(self, shape: Sequence[int], dtype: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
+        output = _kind_of_dtype(dtype).empty(dtype_name(dtype), tuple(shape))
+        operation = self._handle.recv_any(output.view, stream, timeout)
+        return Work(operation, lambda: Received(output.finish(), operation.source))
+
+    def recv_any_(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> int:
+        """As recv_any(), into an array. Returns the rank."""
+        return self.recv_any_async_(x, stream=stream, timeout=timeout).wait()
+
+    def recv_any_async_(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
+        operation = self._handle.recv_any(view_to_write(x), stream, timeout)
+        return Work(operation, lambda: operation.source)
+
+
+def _kind_of_dtype(dtype: Any) -> Any:
+    return NumpyKind if isinstance(dtype, (str, type)) else kind_of(dtype)

@@ -1,0 +1,40 @@
+"""Ringlet as one of several back ends of a process group: init_process_group("cpu:ringlet,cuda:nccl"). From torch 2.14 on."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from torch._C import _distributed_c10d as c10d
+
+import ringlet
+
+from .operations import Operations
+
+
+class Backend(Operations, c10d.Backend):
+    """What torch registers for a kind of device. torch asks it by C++, which sees of a work its wait() and get_future() alone."""
+
+    def __init__(self, group: ringlet.Group, store: Any, timeout: timedelta, events: str) -> None:
+        c10d.Backend.__init__(self, group.rank(), group.size())
+        self.start_with(group, store, timeout, events)
+        self._options = c10d.Backend.Options("ringlet", timeout)
+
+    def getBackendName(self) -> str:
+        return "ringlet"
+
+    def name(self) -> str:
+        return "ringlet"
+
+    # torch's own of these call themselves where a class in Python does not answer.
+
+    @property
+    def options(self) -> Any:
+        return self._options
+
+    supports_splitting = False
+    supports_coalescing = True
+    supports_time_estimate = False
+    supports_shrinking = False
+    supports_reconfigure = False
+    supports_window = False

@@ -1,0 +1,62 @@
+"""A process group of torch's whose ranks meet, and move their tensors, by Ringlet."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+import ringlet
+
+from .operations import Operations
+
+
+class ProcessGroup(Operations, dist.ProcessGroup):
+    """What init_process_group("ringlet") and new_group() make. `ringlet` is its group."""
+
+    def __init__(self, group: ringlet.Group, store: Any, timeout: timedelta, events: str) -> None:
+        dist.ProcessGroup.__init__(self, group.rank(), group.size())
+        self.start_with(group, store, timeout, events)
+        self._names = {"name": "", "description": ""}
+
+    def getBackendName(self) -> str:
+        return "ringlet"
+
+    def name(self) -> str:
+        return "ringlet"
+
+    # torch keeps these with the back ends of a process group, of which this one has none.
+
+    def getGroupName(self) -> str:
+        return self._names["name"]
+
+    def setGroupName(self, name: str) -> None:
+        self._names["name"] = name
+
+    def getGroupDesc(self) -> str:
+        return self._names["description"]
+
+    def setGroupDesc(self, description: str) -> None:
+        self._names["description"] = description
+
+    # A back end of itself: what asks for the one of a device calls the same methods there.
+
+    def _get_backend(self, device: Any) -> "ProcessGroup":
+        return self
+
+    @property
+    def _device_types(self) -> list:
+        # Until torch knows the group it asks this to record what back ends do, of which this group has none.
+        return [torch.device("cpu")] if self in dist.distributed_c10d._world.pg_map else []
+
+    supports_splitting = False
+    supports_coalescing = False
+    supports_time_estimate = False
+
+    def _start_coalescing(self, device: Any = None) -> None:
+        self.start_coalescing(device)
+
+    def _end_coalescing(self, device: Any = None) -> Any:
+        return self.end_coalescing(device)

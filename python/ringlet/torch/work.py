@@ -1,0 +1,227 @@
+"""What an operation that runs is to torch."""
+
+from __future__ import annotations
+
+import threading
+from datetime import timedelta
+from typing import Any, Callable, List, Optional, Sequence
+
+import torch
+import torch.distributed as dist
+
+from .. import _ringlet
+from ..errors import Error, Timeout
+from .profiling import Event
+
+_NO_TIMEOUT = timedelta(0)
+
+
+def told(error: Error) -> Error:
+    """The error as torch's users know it: they look for these words."""
+    if isinstance(error, Timeout) and "timed out" not in str(error).lower():
+        return Timeout(f"Ringlet: Timed out waiting for others: {error}", error.rank)
+    return error
+
+
+class _Ending:
+    """What is left to do when the operations of a work have ended, which whoever sees that first does, once."""
+
+    __slots__ = ("operations", "error", "_finish", "_lock")
+
+    def __init__(self, operations: Sequence[_ringlet.Operation], finish: Optional[Callable[[], None]]) -> None:
+        self.operations = operations
+        self.error: Optional[BaseException] = None
+        self._finish = finish
+        self._lock = threading.Lock() if finish is not None else None
+
+    @property
+    def needed(self) -> bool:
+        return self._finish is not None
+
+    def settle(self) -> None:
+        """Called when all operations have ended well."""
+        if self._lock is None:
+            return
+        with self._lock:
+            if self._finish is None:
+                return
+            finish, self._finish = self._finish, None
+            try:
+                with torch.no_grad():
+                    finish()
+            except Exception as error:
+                self.error = error
+
+    def when_done(self, function: Callable[[Optional[BaseException]], None]) -> None:
+        """Calls `function` on the library's thread when all has been done, with the first error."""
+        left = len(self.operations)
+        first: Optional[BaseException] = None
+
+        def one_ended(error: Optional[Error]) -> None:
+            nonlocal left, first
+            left -= 1
+            if error is not None and first is None:
+                first = told(error)
+            if left == 0:
+                if first is None:
+                    self.settle()
+                function(first or self.error)
+
+        for operation in self.operations:
+            operation.on_done(one_ended)
+        if not self.operations:
+            self.settle()
+            function(self.error)
+
+
+class Work(dist.Work):
+    """Operations that run, which are over when all of them are. If it is dropped they go on, and their tensors are kept for them.
+
+    `finish` is called once, after the operations have ended well: it puts results where they belong. `source` is the rank that a receive
+    receives from; -1 of others, None if it shows in the operation.
+    """
+
+    def __init__(
+        self,
+        operations: Sequence[_ringlet.Operation],
+        results: List[Any],
+        finish: Optional[Callable[[], None]] = None,
+        source: Optional[int] = -1,
+    ) -> None:
+        super().__init__()
+        self._ending = _Ending(operations, finish)
+        self._results = results
+        self._source = source
+        self._future: Optional[torch.futures.Future] = None
+        self._event: Optional[Event] = None
+
+    def __del__(self) -> None:
+        ending = getattr(self, "_ending", None)
+        if ending is not None and ending.needed:
+            ending.when_done(lambda error: None)
+
+    def record(self, event: Event) -> None:
+        """Has the profiler's event end with the operations."""
+        event.end_later()
+        self._event = event
+        self.when_done(lambda error: event.end())
+
+    def wait(self, timeout: timedelta = _NO_TIMEOUT) -> bool:
+        seconds = timeout.total_seconds() if timeout else 0.0
+        for operation in self._ending.operations:
+            try:
+                if not operation.wait(seconds if seconds > 0 else None):
+                    raise Timeout(f"Ringlet: Timed out after {seconds} s; the operation still runs")
+            except Error as error:
+                raise told(error) from None
+        self._settle()
+        if self._event is not None:
+            self._event.wait()
+        if self._ending.error is not None:
+            raise self._ending.error
+        return True
+
+    def _settle(self) -> None:
+        self._ending.settle()
+
+    def when_done(self, function: Callable[[Optional[BaseException]], None]) -> None:
+        """Calls `function` on the library's thread when the work is over, with its error, or None."""
+        self._ending.when_done(function)
+
+    def get_future(self) -> torch.futures.Future:
+        if self._future is None:
+            ended: torch.futures.Future = torch.futures.Future()
+            failure: List[BaseException] = []
+            results = self._results
+
+            def value(_: Any) -> Any:
+                # What a callback raises becomes the future's own error, in C++ too.
+                if failure:
+                    raise failure[0]
+                return results
+
+            def end(error: Optional[BaseException]) -> None:
+                if error is not None:
+                    failure.append(error)
+                ended.set_result(None)
+
+            self._future = ended.then(value)
+            self.when_done(end)
+        return self._future
+
+    def is_completed(self) -> bool:
+        return all(operation.done() for operation in self._ending.operations)
+
+    def is_success(self) -> bool:
+        return self.is_completed() and self.exception() is None
+
+    def exception(self) -> Optional[BaseException]:
+        if not self.is_completed():
+            return None
+        try:
+            self.wait()
+        except Exception as error:
+            return error
+        return None
+
+    def result(self) -> List[Any]:
+        return self._results
+
+    def synchronize(self) -> None:
+        self.wait()
+
+    def block_current_stream(self) -> None:
+        self.wait()
+
+    def source_rank(self) -> int:
+        return self._ending.operations[0].source if self._source is None else self._source
+
+    _source_rank = source_rank
+
+
+class LaterWork(Work):
+    """A work whose operations are started one after the other, by call-backs."""
+
+    def __init__(self, results: List[Any]) -> None:
+        super().__init__([], results)
+        self._over = threading.Event()
+        self._error: Optional[BaseException] = None
+        self._lock = threading.Lock()
+        self._waiting: List[Callable[[Optional[BaseException]], None]] = []
+        self._ending = self  # type: ignore[assignment]
+
+    # What Work asks of an ending.
+    operations: Sequence[_ringlet.Operation] = ()
+    needed = False
+
+    @property
+    def error(self) -> Optional[BaseException]:
+        return self._error
+
+    def settle(self) -> None:
+        pass
+
+    def when_done(self, function: Callable[[Optional[BaseException]], None]) -> None:
+        with self._lock:
+            if not self._over.is_set():
+                self._waiting.append(function)
+                return
+        function(self._error)
+
+    def end(self, error: Optional[BaseException] = None) -> None:
+        """Ends the work. Called once."""
+        with self._lock:
+            self._error = error
+            self._over.set()
+        for function in self._waiting:
+            function(error)
+        self._waiting.clear()
+
+    def wait(self, timeout: timedelta = _NO_TIMEOUT) -> bool:
+        seconds = timeout.total_seconds() if timeout else 0.0
+        if not self._over.wait(seconds if seconds > 0 else None):
+            raise Timeout(f"Ringlet: Timed out after {seconds} s; the operation still runs")
+        return super().wait()
+
+    def is_completed(self) -> bool:
+        return self._over.is_set()

@@ -1,0 +1,206 @@
+"""torch over Ringlet where something goes wrong, or ends early."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from ranks import LIMIT_S, entry_points_work, launch
+
+torch = pytest.importorskip("torch")
+dist = pytest.importorskip("torch.distributed")
+
+IMPORT = "" if entry_points_work() else "import ringlet.torch\n"
+BEGIN = f"""
+import datetime, os, signal, sys, threading
+import torch
+import torch.distributed as dist
+import ringlet
+{IMPORT}
+torch.set_num_threads(1)
+dist.init_process_group("ringlet")
+rank, size = dist.get_rank(), dist.get_world_size()
+"""
+NET = """
+from torch.nn.parallel import DistributedDataParallel
+net = DistributedDataParallel(torch.nn.Linear(64, 64))
+def step():
+    net.zero_grad()
+    net(torch.ones(8, 64)).sum().backward()
+"""
+
+
+def program(folder, *parts):
+    path = folder / "program.py"
+    path.write_text("".join([BEGIN, *parts]))
+    return path
+
+
+def start_all(path, size):
+    """Starts the ranks without `ringlet launch`, which would end them all when one fails."""
+    store = path.parent / "store"
+    text = path.read_text().replace(
+        'init_process_group("ringlet")',
+        f'init_process_group("ringlet", init_method="file://{store}", rank=int(os.environ["RANK"]), world_size={size})',
+    )
+    path.write_text(text)
+    settings = {**os.environ, "OMP_NUM_THREADS": "1"}
+    return [
+        subprocess.Popen(
+            [sys.executable, str(path)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**settings, "RANK": str(rank)}
+        )
+        for rank in range(size)
+    ]
+
+
+def test_a_killed_rank_is_named(tmp_path):
+    path = program(
+        tmp_path,
+        NET,
+        """
+step()
+if rank == 1:
+    os.kill(os.getpid(), signal.SIGKILL)
+try:
+    while True:
+        step()
+except RuntimeError as error:
+    print("lost:", "PeerLost" in str(error) and "rank 1" in str(error), flush=True)
+try:
+    dist.all_reduce(torch.ones(1))
+except ringlet.PeerLost as error:
+    print("rank", error.rank, flush=True)
+os._exit(0)
+""",
+    )
+    ranks = start_all(path, 3)
+    said = [rank.communicate(timeout=LIMIT_S)[0] for rank in ranks]
+    for survivor in (0, 2):
+        assert "lost: True" in said[survivor] and "rank 1" in said[survivor].splitlines()[-1], said[survivor]
+
+
+def test_loaders_fork(tmp_path):
+    path = program(
+        tmp_path,
+        NET,
+        """
+from torch.utils.data import DataLoader, TensorDataset
+data = TensorDataset(torch.arange(24.0).reshape(24, 1).expand(24, 64).contiguous())
+for epoch in range(2):
+    for batch, in DataLoader(data, batch_size=4, num_workers=2, multiprocessing_context="fork"):
+        net.zero_grad()
+        net(batch).sum().backward()
+total = torch.ones(1)
+dist.all_reduce(total)
+print("total", total.item(), flush=True)
+dist.destroy_process_group()
+""",
+    )
+    done = launch(2, sys.executable, path)
+    assert done.returncode == 0 and done.stdout.count("total 2.0") == 2, done.stdout
+
+
+@pytest.mark.parametrize("wait", ["dist.recv(values, 1)", "dist.irecv(values, 1).wait()", "dist.barrier(group)"])
+def test_ctrl_c_interrupts_waiting(tmp_path, wait):
+    path = program(
+        tmp_path,
+        """
+group = dist.new_group()
+values = torch.zeros(1)
+if rank == 1:
+    dist.recv(values, 0, tag=5)
+    os._exit(0)
+# A shell that runs this in the background has the signal ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+try:
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    """
+        + wait
+        + """
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+dist.send(values, 1, tag=5)
+os._exit(0)
+""",
+    )
+    ranks = start_all(path, 2)
+    # Without an interruption rank 0 would wait until this limit: rank 1 does not call.
+    said = [rank.communicate(timeout=LIMIT_S)[0] for rank in ranks]
+    assert "interrupted" in said[0] and [rank.returncode for rank in ranks] == [0, 0], said
+
+
+def test_programs_end_without_leaving(tmp_path):
+    path = program(
+        tmp_path,
+        NET,
+        """
+step()
+dist.all_reduce(torch.ones(1000), async_op=True)
+dist.all_gather([torch.empty(3) for _ in range(size)], torch.ones(3), async_op=True)
+print("end", flush=True)
+""",
+    )
+    done = launch(2, sys.executable, path)
+    assert done.returncode == 0 and done.stdout.count("end") == 2, done.stdout
+    assert "Traceback" not in done.stdout and "Fatal" not in done.stdout, done.stdout
+
+
+def test_dropped_works_do_not_write_into_freed_memory(tmp_path):
+    path = program(
+        tmp_path,
+        """
+for _ in range(30):
+    for elements in (100, 5000):
+        dist.all_reduce(torch.ones(elements), async_op=True)
+        dist.all_gather([torch.empty(elements) for _ in range(size)], torch.ones(elements), async_op=True)
+        dist.reduce_scatter_tensor(torch.empty(elements), torch.ones(elements * size), async_op=True)
+    others = [torch.zeros(elements) for elements in (100, 5000) for _ in range(5)]
+    dist.barrier()
+    assert all((other == 0).all() for other in others)
+print("end", flush=True)
+dist.destroy_process_group()
+""",
+    )
+    done = launch(2, sys.executable, path, environment={"MALLOC_PERTURB_": "165"})
+    assert done.returncode == 0 and done.stdout.count("end") == 2, done.stdout
+
+
+def test_deadlines(tmp_path):
+    path = program(
+        tmp_path,
+        """
+slow = dist.new_group(timeout=datetime.timedelta(milliseconds=200))
+try:
+    if rank == 0:
+        dist.all_reduce(torch.ones(1), group=slow)
+    else:
+        dist.recv(torch.ones(1), 0)
+except ringlet.Error as error:
+    print("ended:", type(error).__name__, "Timed out" in str(error), flush=True)
+os._exit(0)
+""",
+    )
+    ranks = start_all(path, 2)
+    said = [rank.communicate(timeout=LIMIT_S)[0] for rank in ranks]
+    assert "ended: Timeout True" in said[0] and "ended:" in said[1], said
+
+
+def test_abort(tmp_path):
+    path = program(
+        tmp_path,
+        """
+work = dist.irecv(torch.ones(1), 1 - rank)
+dist.group.WORLD.abort()
+try:
+    work.wait()
+except ringlet.Error as error:
+    print("ended:", type(error).__name__, flush=True)
+try:
+    dist.all_reduce(torch.ones(1))
+except ringlet.Error as error:
+    print("ended:", type(error).__name__, flush=True)
+os._exit(0)
+""",
+    )
+    done = launch(2, sys.executable, path)
+    assert done.stdout.count("ended:") == 4, done.stdout

@@ -1,0 +1,197 @@
+"""How torch's process groups come to be: its stores, torchrun, several groups one after the other, other back ends beside."""
+
+import os
+import socket
+import subprocess
+import sys
+
+import pytest
+from ranks import LIMIT_S, entry_points_work, launch
+
+torch = pytest.importorskip("torch")
+dist = pytest.importorskip("torch.distributed")
+
+IMPORT = "" if entry_points_work() else "import ringlet.torch\n"
+BEGIN = f"import os, sys\nimport torch\nimport torch.distributed as dist\n{IMPORT}torch.set_num_threads(1)\n"
+# In one piece: torchrun does not keep its ranks' lines apart.
+BEGIN += "def say(*words):\n    os.write(1, (' '.join(map(str, words)) + chr(10)).encode())\n"
+
+
+def write(folder, text):
+    program = folder / "program.py"
+    program.write_text(BEGIN + text)
+    return program
+
+
+def torchrun(*words):
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
+    return subprocess.run(
+        [sys.executable, "-m", "torch.distributed.run", *map(str, words)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=LIMIT_S,
+        env=environment,
+    )
+
+
+@pytest.fixture
+def meeting(monkeypatch):
+    from ringlet.torch import meeting
+
+    for name in ("RINGLET_LISTEN", "RINGLET_PORTS", "LOCAL_WORLD_SIZE", "WORLD_SIZE", "MASTER_ADDR"):
+        monkeypatch.delenv(name, raising=False)
+    return meeting
+
+
+def test_where_rank_0_listens(meeting, monkeypatch):
+    assert [meeting._host_part(text) for text in ("a", "a:1", "[::1]:1", "::1", "10.0.0.1:5")] == ["a", "a", "::1", "::1", "10.0.0.1"]
+    assert meeting._own_address("127.0.0.1") == "127.0.0.1"
+    monkeypatch.setenv("WORLD_SIZE", "4")
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "4")
+    # All ranks are here, whatever the machine's name stands for.
+    assert meeting._own_address("203.0.113.7") == "127.0.0.1"
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
+    # The store's host was given as the loopback, so all ranks are here in spite of that.
+    assert meeting._own_address("localhost") == "127.0.0.1"
+    monkeypatch.setattr(meeting, "_address_towards", lambda host: "10.1.2.3" if host == meeting._ANYWHERE else "127.0.0.1")
+    assert meeting._own_address("alpha") == "10.1.2.3"
+    monkeypatch.setenv("RINGLET_LISTEN", "10.9.9.9:0")
+    assert meeting._own_address("alpha") == "10.9.9.9"
+    monkeypatch.setenv("RINGLET_LISTEN", "0.0.0.0")
+    assert meeting._own_address("alpha") == "10.1.2.3"
+
+
+def test_where_the_store_is(meeting, monkeypatch):
+    store = dist.PrefixStore("a", dist.PrefixStore("b", dist.HashStore()))
+    assert meeting._host_of(store) == "127.0.0.1"
+    monkeypatch.setenv("MASTER_ADDR", "alpha")
+    assert meeting._host_of(store) == "alpha"
+    tcp = dist.TCPStore("127.0.0.1", 0, 1, is_master=True)
+    assert meeting._host_of(dist.PrefixStore("c", tcp)) == "127.0.0.1"
+
+
+def test_ports_that_a_firewall_lets_in(meeting, monkeypatch):
+    # Without this only addresses that others can reach would count.
+    monkeypatch.setattr(meeting, "_is_loopback", lambda address: False)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        first = min(taken.getsockname()[1], 65500)
+        monkeypatch.setenv("RINGLET_PORTS", f"{first}-{first + 30}")
+        with meeting._listening("127.0.0.1") as listening:
+            assert first <= listening.getsockname()[1] <= first + 30
+            assert listening.getsockname()[1] != taken.getsockname()[1]
+        monkeypatch.setenv("RINGLET_PORTS", str(taken.getsockname()[1]))
+        with pytest.raises(OSError):
+            meeting._listening("127.0.0.1")
+
+
+def test_file_store(tmp_path):
+    program = write(
+        tmp_path,
+        f"""
+for attempt in range(2):
+    dist.init_process_group("ringlet", init_method="file://{tmp_path}/store" + str(attempt), rank=int(os.environ["RANK"]), world_size=3)
+    total = torch.ones(3)
+    dist.all_reduce(total)
+    say("total", total.tolist())
+    dist.destroy_process_group()
+""",
+    )
+    done = launch(3, sys.executable, program)
+    assert done.returncode == 0 and done.stdout.count("total [3.0, 3.0, 3.0]") == 6, done.stdout
+
+
+def test_hash_store_of_one_process():
+    dist.init_process_group("ringlet", store=dist.HashStore(), rank=0, world_size=1) if entry_points_work() else pytest.skip("torch < 2.14")
+    try:
+        total = torch.ones(3)
+        dist.all_reduce(total)
+        assert total.tolist() == [1, 1, 1]
+    finally:
+        dist.destroy_process_group()
+
+
+def test_groups_follow_each_other_in_one_store(tmp_path):
+    """torchrun's store outlives the groups, with all their keys."""
+    program = write(
+        tmp_path,
+        """
+for attempt in range(3):
+    dist.init_process_group("ringlet")
+    part = dist.new_group([0, 1])
+    total = torch.ones(1)
+    dist.all_reduce(total, group=part)
+    say("total", total.item())
+    dist.destroy_process_group()
+""",
+    )
+    done = torchrun("--nproc-per-node", 2, "--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0", program)
+    assert done.returncode == 0 and done.stdout.count("total 2.0") == 6, done.stdout
+
+
+def test_torchrun_restarts_all(tmp_path):
+    program = write(
+        tmp_path,
+        """
+dist.init_process_group("ringlet")
+if os.environ["TORCHELASTIC_RESTART_COUNT"] == "0" and dist.get_rank() == 1:
+    os._exit(3)
+total = torch.ones(1)
+dist.all_reduce(total)
+say("total", total.item(), "after", os.environ["TORCHELASTIC_RESTART_COUNT"])
+dist.destroy_process_group()
+""",
+    )
+    done = torchrun("--standalone", "--nproc-per-node", 2, "--max-restarts", 2, program)
+    assert done.returncode == 0 and done.stdout.count("total 2.0 after 1") == 2, done.stdout
+
+
+def test_beside_another_back_end(tmp_path):
+    program = write(
+        tmp_path,
+        """
+dist.init_process_group("gloo")
+for _ in range(2):
+    part = dist.new_group(backend="ringlet")
+    total = torch.ones(1)
+    dist.all_reduce(total, group=part)
+    say("total", total.item(), dist.get_backend(part))
+    dist.destroy_process_group(part)
+dist.barrier()
+dist.destroy_process_group()
+""",
+    )
+    done = launch(2, sys.executable, program)
+    assert done.returncode == 0 and done.stdout.count("total 2.0 ringlet") == 4, done.stdout
+
+
+@pytest.mark.skipif(
+    not hasattr(torch._C._distributed_c10d, "Backend") or not entry_points_work(), reason="torch < 2.14 has no back ends in Python"
+)
+def test_one_of_several_back_ends(tmp_path):
+    """Each kind of device has a back end of its own. Here the other's device is not there, and it is never called."""
+    program = write(
+        tmp_path,
+        """
+dist.init_process_group("cpu:ringlet,cuda:gloo")
+rank, size = dist.get_rank(), dist.get_world_size()
+total = torch.full((3,), rank + 1.0)
+dist.all_reduce(total)
+whole = torch.empty(2 * size)
+dist.all_gather_into_tensor(whole, torch.full((2,), float(rank)))
+part = torch.empty(2)
+dist.reduce_scatter_tensor(part, torch.ones(2 * size))
+work = dist.all_reduce(torch.ones(2), async_op=True)
+future = work.get_future().wait()
+net = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(3, 2))
+net(torch.ones(4, 3)).sum().backward()
+group = dist.new_group([1, 0])
+dist.broadcast(part, 1, group=group)
+dist.barrier()
+say("total", total.tolist(), whole.tolist(), part.tolist(), future[0].tolist())
+dist.destroy_process_group()
+""",
+    )
+    done = launch(2, sys.executable, program)
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.count("total [3.0, 3.0, 3.0] [0.0, 0.0, 1.0, 1.0] [2.0, 2.0] [2.0, 2.0]") == 2, done.stdout
