@@ -10,6 +10,8 @@ from typing import Any, Optional
 
 import ringlet
 
+from ..listening import address_of, is_loopback, listen_at
+
 # No packet is sent there: it is an address of documents, by which the system says which of its own it would use.
 _ANYWHERE = "203.0.113.1"
 
@@ -36,9 +38,8 @@ def meet(store: Any, name: str, rank: int, size: int, timeout: timedelta) -> rin
     if rank != 0:
         store.wait([key], timeout)
         return ringlet.init(coordinator=store.get(key).decode(), **options)
-    with _listening(_own_address(_host_of(store))) as listening:
-        host, port = listening.getsockname()[:2]
-        coordinator = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    with listen_at(_own_address(_host_of(store))) as listening:
+        coordinator = address_of(listening)
         store.set(key, coordinator)
         return ringlet.init(coordinator=coordinator, listen_fd=listening.fileno(), **options)
 
@@ -59,7 +60,7 @@ def _own_address(host: str) -> str:
     if ranks_here and ranks_here == ranks:
         return "127.0.0.1"
     address = _address_towards(host) or "127.0.0.1"
-    if ranks_here and _is_loopback(address) and not (_is_loopback(host) or host == "localhost"):
+    if ranks_here and is_loopback(address) and not (is_loopback(host) or host == "localhost"):
         # The store is on this machine, whose name stands for the loopback here; others cannot reach that.
         return _address_towards(_ANYWHERE) or address
     return address
@@ -80,26 +81,3 @@ def _address_towards(host: str) -> Optional[str]:
             return probe.getsockname()[0]
     except OSError:
         return None
-
-
-def _is_loopback(address: str) -> bool:
-    return address.startswith("127.") or address == "::1"
-
-
-def _listening(host: str) -> socket.socket:
-    """A socket that listens: beyond the loopback within RINGLET_PORTS, where that is set."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    ports = os.environ.get("RINGLET_PORTS", "") if not _is_loopback(host) else ""
-    first, _, last = ports.partition("-")
-    candidates = range(int(first), int(last or first) + 1) if ports else range(1)
-    for port in candidates:
-        listening = socket.socket(family, socket.SOCK_STREAM)
-        try:
-            listening.bind((host, port))
-            listening.listen(128)
-            return listening
-        except OSError:
-            listening.close()
-            if port == candidates[-1]:
-                raise
-    raise ringlet.InvalidArgument(f"RINGLET_PORTS is '{ports}', which has no port")
