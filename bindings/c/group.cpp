@@ -131,7 +131,11 @@ int32_t ringlet_group_reform(const ringlet_group* group, const ringlet_call_opti
 }
 
 int32_t ringlet_group_agree(const ringlet_group* group, int32_t mine, const ringlet_call_options* options, int32_t* agreed) {
-  return guarded(__func__, [&] { *required(agreed, "agreed") = value_of(group, "group").agree(mine != 0, call_options(options)) ? 1 : 0; });
+  return guarded(__func__, [&] {
+    // Votes only where there is a place for the result.
+    int32_t& result = *required(agreed, "agreed");
+    result = value_of(group, "group").agree(mine != 0, call_options(options)) ? 1 : 0;
+  });
 }
 
 int32_t ringlet_group_revoke(const ringlet_group* group) {
