@@ -44,7 +44,10 @@ template <class Arch, class T, ReduceOp op>
 void reduce(std::byte* out, const std::byte* a, const std::byte* b, std::size_t count) {
   constexpr bool kArithmetic = op == ReduceOp::sum || op == ReduceOp::prod;
   if constexpr (ComplexNumber<T> && op == ReduceOp::sum) {
-    reduce<Arch, float, op>(out, a, b, 2 * count);
+    reduce<Arch, typename T::Part, op>(out, a, b, 2 * count);
+  } else if constexpr (std::integral<T> && is_bitwise(op) && !std::same_as<T, std::uint8_t>) {
+    // A bit does not depend on its neighbours, so the loop over bytes serves all integers.
+    reduce<Arch, std::uint8_t, op>(out, a, b, count * sizeof(T));
   } else {
     std::size_t i = 0;
     if constexpr (Packed<Arch, T> && kArithmetic) i = reduce_in_packets<Arch, T, op>(out, a, b, count);

@@ -104,6 +104,17 @@ Load load_of(CollectiveKind kind, Algorithm algorithm, const CallLoad& shape) {
   }
 }
 
+/// Whether the call may not go along a ring: the mean of f16 to one rank or in parts, see is_divided_first().
+bool refuses_ring(const Call& call) {
+  return call.divisor != 1.0 && is_divided_first(call.dtype) && call.kind != CollectiveKind::all_reduce;
+}
+
+/// Returns the algorithm for large buffers that adds in rank order. A reduce by the hub is shared out among all natives, while a direct one
+/// would bring all contributions to the root.
+Algorithm in_rank_order(CollectiveKind kind, bool has_natives) {
+  return kind == CollectiveKind::reduce && has_natives ? Algorithm::hub : Algorithm::direct;
+}
+
 std::string milliseconds(double ns) {
   char text[32];
   std::snprintf(text, sizeof text, ns < 10e6 ? "%.1f ms" : "%.0f ms", ns / 1e6);
@@ -132,6 +143,7 @@ double estimated_ns(const Call& call, Algorithm algorithm, std::size_t bytes, in
 Algorithm choose_algorithm(const Call& call, std::size_t bytes, int size, const Topology& topology, const AlgorithmLimits& limits,
                            const Placement& placement) {
   Algorithm as_natives = choose_algorithm(call.kind, bytes, size, limits);
+  if (as_natives == Algorithm::ring && refuses_ring(call)) as_natives = in_rank_order(call.kind, topology.natives(size) > 0);
   if (!topology.has_guests()) return as_natives;
   // A step of a doubling between two guests would pass two links.
   if (as_natives == Algorithm::doubling) as_natives = Algorithm::exchange;

@@ -194,8 +194,8 @@ void test_arguments(const world* w) {
   ringlet_call_options options;
   ringlet_work* work = NULL;
 
-  CHECK_CODE(ringlet_all_reduce(w->group, 4, &good, &good, NULL), RINGLET_INVALID_ARGUMENT);
-  CHECK_MESSAGE("operation number 4");
+  CHECK_CODE(ringlet_all_reduce(w->group, 7, &good, &good, NULL), RINGLET_INVALID_ARGUMENT);
+  CHECK_MESSAGE("operation number 7");
   CHECK_CODE(ringlet_all_reduce(w->group, RINGLET_SUM, &good, NULL, NULL), RINGLET_INVALID_ARGUMENT);
   CHECK_MESSAGE("ringlet_all_reduce: output is NULL");
   CHECK(ringlet_error_rank() == -1);
@@ -330,6 +330,8 @@ void test_reform(const world* w) {
   CHECK_OK(ringlet_group_epoch(next, &epoch));
   CHECK(epoch == 1);
   check_sum(next, w->size);
+  /* Without a place for the result it is no vote. */
+  if (w->rank == 0) CHECK_CODE(ringlet_group_agree(next, 0, NULL, NULL), RINGLET_INVALID_ARGUMENT);
   CHECK_OK(ringlet_group_agree(next, 1, NULL, &agreed));
   CHECK(agreed == 1);
   CHECK_OK(ringlet_group_agree(next, w->rank != 0, NULL, &agreed));
