@@ -137,3 +137,10 @@ inline void store(std::byte* to, std::size_t index, T value) {
 #else
 #define RINGLET_INDEPENDENT_LOOP _Pragma("GCC ivdep")
 #endif
+
+/// The same before loops of rare operations. In WebAssembly, where each kernel counts in the size of the package, they are kept short.
+#if defined(__EMSCRIPTEN__)
+#define RINGLET_RARE_LOOP _Pragma("clang loop vectorize(disable) interleave(disable) unroll(disable)")
+#else
+#define RINGLET_RARE_LOOP RINGLET_INDEPENDENT_LOOP
+#endif
