@@ -261,6 +261,7 @@ std::string_view Group::algorithm(std::string_view operation, std::size_t bytes)
   if (const auto kind = find_collective(operation); kind && *kind != CollectiveKind::barrier) {
     Call call;
     call.kind = *kind;
+    call.dtype = DType::f32;
     return name_of(choose_algorithm(call, bytes, size(), world.topology, world.limits, world.placement));
   }
   std::vector<std::string_view> names;

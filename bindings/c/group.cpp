@@ -34,7 +34,14 @@ constexpr ringlet_init_options kInitDefaults{.struct_size = sizeof(ringlet_init_
                                              .guests = -1,
                                              .listen_fd = -1,
                                              .interrupted = nullptr,
-                                             .interrupted_context = nullptr};
+                                             .interrupted_context = nullptr,
+                                             .order = -1};
+
+ringlet::ReduceOrder reduce_order(int32_t order) {
+  if (order == RINGLET_ORDER_ANY) return ringlet::ReduceOrder::any;
+  if (order == RINGLET_ORDER_RANK) return ringlet::ReduceOrder::rank;
+  throw BadArgument("order is " + std::to_string(order) + "; it may be RINGLET_ORDER_ANY or RINGLET_ORDER_RANK");
+}
 
 ringlet::InitOptions init_options_of(const ringlet_init_options& given) {
   ringlet::InitOptions options;
@@ -57,6 +64,7 @@ ringlet::InitOptions init_options_of(const ringlet_init_options& given) {
   if (given.encrypt != -1) options.encrypt = given.encrypt != 0;
   if (given.guests != -1) options.guests = given.guests;
   if (given.listen_fd != -1) options.listen_fd = given.listen_fd;
+  if (given.order != -1) options.order = reduce_order(given.order);
   if (given.interrupted != nullptr)
     options.interrupted = [ask = given.interrupted, context = given.interrupted_context] { return ask(context) != 0; };
   return options;

@@ -74,6 +74,12 @@ enum class ReduceOp : std::uint8_t {
   bit_xor = 6,  ///< exclusive OR of each bit, or of booleans
 };
 
+/// The order in which collectives combine the ranks' elements. It changes sums and products of floating dtypes, which are rounded.
+enum class ReduceOrder : std::uint8_t {
+  any = 0,   ///< whatever is fastest: up to 256 KiB that of the ranks, above that another one for each part of the buffer
+  rank = 1,  ///< that of the ranks, whatever the size: (rank 0 op rank 1) op rank 2 ...; f16 and bf16 in f32, rounded once
+};
+
 namespace detail {
 
 /// Everything that describes one dtype. Kernels, checks, file formats and the tables of other languages are derived from these rows.

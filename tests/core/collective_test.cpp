@@ -21,6 +21,7 @@ WorldOptions random_options(SimRandom& random, int size) {
   if (random.below(2) != 0) options.early_limits = {pick<std::size_t>(random, {0, 100, 3000}), pick<std::size_t>(random, {512, 700, 3000})};
   options.guests = random.below(2) != 0 ? static_cast<int>(random.below(static_cast<std::uint64_t>(size))) : 0;
   options.placement.policy = static_cast<PlacementPolicy>(random.below(kPlacementPolicyCount));
+  options.placement.order = static_cast<ReduceOrder>(random.below(kReduceOrderCount));
   if (random.below(2) != 0)
     options.leaf_limits = {pick<std::size_t>(random, {1, 20, 1000}), pick<std::size_t>(random, {0, 100, 5000}), 3000, 16};
   options.limits.exchange_bytes = pick<std::size_t>(random, {0, 64, 1000, 32 << 10});

@@ -33,6 +33,7 @@ GroupSetup guest_collectives_setup(SimRandom& random, std::uint64_t seed, int na
   setup.paths = rough_paths();
   setup.world.guests = guests;
   setup.world.placement.policy = policy;
+  setup.world.placement.order = static_cast<ReduceOrder>(random.below(kReduceOrderCount));
   setup.world.limits.exchange_bytes = 0;
   setup.world.limits.direct_bytes = pick<std::size_t>(random, {0, 100});
   setup.world.segment_bytes = pick<std::size_t>(random, {8, 24, 256 << 10});

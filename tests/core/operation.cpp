@@ -168,7 +168,10 @@ void complete(Operation& operation, SimRandom& random, const WorldOptions& optio
   for (int rank = 0; rank < options.size; ++rank)
     operation.inputs.push_back(
         random_values(call.dtype, static_cast<std::size_t>(input_rows(operation, rank)) * call.row_elements, random));
-  const Values sum = reduces(call.kind) ? reduced(call, operation.inputs, options.topology) : Values{};
+  // In the order of the ranks the promise is the bits of a plain loop over them, whatever the algorithm.
+  Call as_promised = call;
+  if (options.placement.order == ReduceOrder::rank) as_promised.algorithm = Algorithm::direct;
+  const Values sum = reduces(call.kind) ? reduced(as_promised, operation.inputs, options.topology) : Values{};
   const Values all = concatenation(operation.inputs);
   for (int rank = 0; rank < options.size; ++rank) {
     const auto r = static_cast<std::size_t>(rank);
