@@ -139,6 +139,14 @@ PlacementPolicy placement_policy(const Variables& variables) {
   refuse(fmt::format("RINGLET_PLACEMENT is '{}'; it may be auto, ring or hub", pinned->value));
 }
 
+ReduceOrder reduce_order(const InitOptions& options, const Variables& variables) {
+  if (options.order) return *options.order;
+  const auto setting = first_set(variables, {"RINGLET_ORDER"});
+  if (!setting) return ReduceOrder::any;
+  if (const auto order = find_reduce_order(setting->value)) return *order;
+  refuse(fmt::format("RINGLET_ORDER is '{}'; it may be any or rank", setting->value));
+}
+
 OnSplit on_split(const InitOptions& options, const Variables& variables) {
   if (options.on_split) return *options.on_split;
   const auto setting = first_set(variables, {"RINGLET_ON_SPLIT"});
@@ -290,6 +298,7 @@ WorldConfig make_world_config(const InitOptions& options, const Variables& varia
     config.options.limits.direct_bytes = static_cast<std::size_t>(parse_integer(*limit, 0, INT64_MAX));
 
   config.options.placement.policy = placement_policy(variables);
+  config.options.placement.order = reduce_order(options, variables);
   config.token = read_token(options, variables);
   config.encrypt = switch_setting(options.encrypt, variables, "RINGLET_ENCRYPT", !config.token.empty());
 

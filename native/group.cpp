@@ -65,6 +65,13 @@ Work Group::reduce_scatter_async(ReduceOp op, ConstTensorView input, TensorView 
   return start(*shared_, options, CollectiveForm::reduce_scatter, {.op = op, .input = input, .output = output});
 }
 
+void Group::mean_scatter(ConstTensorView input, TensorView output, const CallOptions& options) {
+  run(*shared_, options, CollectiveForm::mean_scatter, {.input = input, .output = output});
+}
+Work Group::mean_scatter_async(ConstTensorView input, TensorView output, const CallOptions& options) {
+  return start(*shared_, options, CollectiveForm::mean_scatter, {.input = input, .output = output});
+}
+
 void Group::all_gather(ConstTensorView input, TensorView output, const CallOptions& options) {
   run(*shared_, options, CollectiveForm::all_gather, {.input = input, .output = output});
 }
@@ -81,6 +88,14 @@ Work Group::reduce_scatter_v_async(ReduceOp op, ConstTensorView input, TensorVie
   return start(*shared_, options, CollectiveForm::reduce_scatter_v, {.op = op, .input = input, .output = output, .counts = counts});
 }
 
+void Group::mean_scatter_v(ConstTensorView input, TensorView output, std::span<const std::int64_t> counts, const CallOptions& options) {
+  run(*shared_, options, CollectiveForm::mean_scatter_v, {.input = input, .output = output, .counts = counts});
+}
+Work Group::mean_scatter_v_async(ConstTensorView input, TensorView output, std::span<const std::int64_t> counts,
+                                 const CallOptions& options) {
+  return start(*shared_, options, CollectiveForm::mean_scatter_v, {.input = input, .output = output, .counts = counts});
+}
+
 void Group::all_gather_v(ConstTensorView input, TensorView output, std::span<const std::int64_t> counts, const CallOptions& options) {
   run(*shared_, options, CollectiveForm::all_gather_v, {.input = input, .output = output, .counts = counts});
 }
@@ -93,6 +108,13 @@ void Group::reduce(ReduceOp op, ConstTensorView input, TensorView output, int ro
 }
 Work Group::reduce_async(ReduceOp op, ConstTensorView input, TensorView output, int root, const CallOptions& options) {
   return start(*shared_, options, CollectiveForm::reduce, {.op = op, .input = input, .output = output, .root = root});
+}
+
+void Group::reduce_mean(ConstTensorView input, TensorView output, int root, const CallOptions& options) {
+  run(*shared_, options, CollectiveForm::reduce_mean, {.input = input, .output = output, .root = root});
+}
+Work Group::reduce_mean_async(ConstTensorView input, TensorView output, int root, const CallOptions& options) {
+  return start(*shared_, options, CollectiveForm::reduce_mean, {.input = input, .output = output, .root = root});
 }
 
 void Group::gather(ConstTensorView input, TensorView output, int root, const CallOptions& options) {
@@ -239,6 +261,7 @@ std::string_view Group::algorithm(std::string_view operation, std::size_t bytes)
   if (const auto kind = find_collective(operation); kind && *kind != CollectiveKind::barrier) {
     Call call;
     call.kind = *kind;
+    call.dtype = DType::f32;
     return name_of(choose_algorithm(call, bytes, size(), world.topology, world.limits, world.placement));
   }
   std::vector<std::string_view> names;

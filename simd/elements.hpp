@@ -17,10 +17,12 @@ struct Boolean {
   std::uint8_t byte;
 };
 
-/// complex64 without std::complex, whose member functions are inline functions that the units would share.
+/// A complex number without std::complex, whose member functions are inline functions that the units would share.
+template <class P>
 struct Complex {
-  float real;
-  float imag;
+  using Part = P;
+  P real;
+  P imag;
 };
 
 template <class... T>
@@ -35,9 +37,9 @@ template <>
 struct KernelType<bool> {
   using Type = Boolean;
 };
-template <>
-struct KernelType<Complex64> {
-  using Type = Complex;
+template <class P>
+struct KernelType<std::complex<P>> {
+  using Type = Complex<P>;
 };
 
 template <class... T>
@@ -80,7 +82,7 @@ struct Format<double> {
 template <class T>
 concept Real = requires { Format<T>::kInfinity; };
 template <class T>
-concept ComplexNumber = std::same_as<T, Complex>;
+concept ComplexNumber = requires { typename T::Part; };
 template <class T>
 concept Floating = Real<T> || ComplexNumber<T>;
 
@@ -134,4 +136,11 @@ inline void store(std::byte* to, std::size_t index, T value) {
 #define RINGLET_INDEPENDENT_LOOP _Pragma("clang loop vectorize(assume_safety)")
 #else
 #define RINGLET_INDEPENDENT_LOOP _Pragma("GCC ivdep")
+#endif
+
+/// The same before loops of rare operations. In WebAssembly, where each kernel counts in the size of the package, they are kept short.
+#if defined(__EMSCRIPTEN__)
+#define RINGLET_RARE_LOOP _Pragma("clang loop vectorize(disable) interleave(disable) unroll(disable)")
+#else
+#define RINGLET_RARE_LOOP RINGLET_INDEPENDENT_LOOP
 #endif

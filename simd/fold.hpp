@@ -61,7 +61,7 @@ class PartialSums {
 template <class Arch, Floating T>
 double sum_of_squares(const std::byte* data, std::size_t count) {
   if constexpr (ComplexNumber<T>) {
-    return sum_of_squares<Arch, float>(data, 2 * count);
+    return sum_of_squares<Arch, typename T::Part>(data, 2 * count);
   } else {
     constexpr std::size_t kBlock = 16 * kFoldLanes;
     alignas(64) double block[kBlock];

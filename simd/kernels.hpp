@@ -75,19 +75,18 @@ class Kernels {
 
   /// Returns "scalar", "sse4.1", "avx2", "avx512", "neon64" or "wasm".
   std::string_view name() const noexcept { return name_; }
-  /// Exists for every valid dtype and operation.
+  /// Exists for every dtype and operation that can_reduce() says yes to; null for the others.
   ReduceFn reduce(DType dtype, ReduceOp op) const noexcept;
-  /// For f16, bf16, f32, f64 and complex64 (both parts); null for the others.
+  /// For f16, bf16, f32, f64 and complex dtypes (both parts); null for the others.
   ScaleFn multiply(DType dtype) const noexcept;
   ScaleFn divide(DType dtype) const noexcept;
   /// For any two of f16, bf16, f32 and f64 (equal ones: copies); null for the others.
   CastFn cast(DType from, DType to) const noexcept;
-  /// Sum of squares, accumulated in f64 over a fixed virtual width, so that all targets agree. For f16, bf16, f32, f64 and complex64, else
-  /// null.
+  /// Sum of squares, accumulated in f64 over a fixed virtual width, so that all targets agree. For floating dtypes, else null.
   FoldFn sum_of_squares(DType dtype) const noexcept;
   /// Largest absolute value: NaN if any element is NaN, 0 for no elements. For f16, bf16, f32 and f64, else null.
   FoldFn abs_max(DType dtype) const noexcept;
-  /// Replaces every NaN by the positive quiet NaN without payload (0x7fc00000 in f32). For f16, bf16, f32, f64 and complex64, else null.
+  /// Replaces every NaN by the positive quiet NaN without payload (0x7fc00000 in f32). For floating dtypes, else null.
   MapFn canonical_nan(DType dtype) const noexcept;
   /// For f32 and f64; null for the others. It uses only operations with exact rounding, and fuses none of them.
   UpdateFn update(DType dtype, UpdateRule rule) const noexcept;

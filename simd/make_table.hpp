@@ -15,7 +15,10 @@ namespace {
 template <class Arch, class T, class... All>
 constexpr void fill_row(Table& table, std::size_t row, TypeList<All...>) {
   [&]<std::size_t... op>(std::index_sequence<op...>) {
-    ((table.reduce[row][op] = reduce<Arch, T, static_cast<ReduceOp>(op)>), ...);
+    const auto fill_op = [&]<ReduceOp each>() {
+      if constexpr (!(Floating<T> && is_bitwise(each))) table.reduce[row][static_cast<std::size_t>(each)] = reduce<Arch, T, each>;
+    };
+    (fill_op.template operator()<static_cast<ReduceOp>(op)>(), ...);
   }(std::make_index_sequence<kReduceOpCount>());
   if constexpr (Floating<T>) {
     table.multiply[row] = scale<Arch, T, Scaling::multiply>;

@@ -32,7 +32,7 @@ inline std::size_t multiply_in_packets(std::byte* data, std::size_t count, typen
 template <class Arch, Floating T, Scaling scaling>
 void scale(std::byte* data, std::size_t count, double factor) {
   if constexpr (ComplexNumber<T>) {
-    scale<Arch, float, scaling>(data, 2 * count, factor);
+    scale<Arch, typename T::Part, scaling>(data, 2 * count, factor);
   } else {
     const auto rounded = static_cast<typename Format<T>::Arithmetic>(factor);
     std::size_t i = 0;
@@ -69,7 +69,7 @@ void cast(std::byte* out, const std::byte* in, std::size_t count) {
 template <class Arch, Floating T>
 void canonical_nan(std::byte* data, std::size_t count) {
   if constexpr (ComplexNumber<T>) {
-    canonical_nan<Arch, float>(data, 2 * count);
+    canonical_nan<Arch, typename T::Part>(data, 2 * count);
   } else {
     using Bits = typename Format<T>::Bits;
     RINGLET_INDEPENDENT_LOOP

@@ -58,6 +58,32 @@ int32_t ringlet_reduce_scatter_v_async(ringlet_group* group, int32_t op, const r
   });
 }
 
+int32_t ringlet_mean_scatter(ringlet_group* group, const ringlet_tensor* input, const ringlet_tensor* output,
+                             const ringlet_call_options* options) {
+  return run(__func__, group,
+             [&](ringlet::Group& g) { g.mean_scatter(read_view(input, "input"), written_view(output, "output"), call_options(options)); });
+}
+int32_t ringlet_mean_scatter_async(ringlet_group* group, const ringlet_tensor* input, const ringlet_tensor* output,
+                                   const ringlet_call_options* options, ringlet_work** work) {
+  return start(__func__, group, work, [&](ringlet::Group& g) {
+    return g.mean_scatter_async(read_view(input, "input"), written_view(output, "output"), call_options(options));
+  });
+}
+
+int32_t ringlet_mean_scatter_v(ringlet_group* group, const ringlet_tensor* input, const ringlet_tensor* output, const int64_t* counts,
+                               const ringlet_call_options* options) {
+  return run(__func__, group, [&](ringlet::Group& g) {
+    g.mean_scatter_v(read_view(input, "input"), written_view(output, "output"), per_rank(group, counts, "counts"), call_options(options));
+  });
+}
+int32_t ringlet_mean_scatter_v_async(ringlet_group* group, const ringlet_tensor* input, const ringlet_tensor* output, const int64_t* counts,
+                                     const ringlet_call_options* options, ringlet_work** work) {
+  return start(__func__, group, work, [&](ringlet::Group& g) {
+    return g.mean_scatter_v_async(read_view(input, "input"), written_view(output, "output"), per_rank(group, counts, "counts"),
+                                  call_options(options));
+  });
+}
+
 int32_t ringlet_all_gather(ringlet_group* group, const ringlet_tensor* input, const ringlet_tensor* output,
                            const ringlet_call_options* options) {
   return run(__func__, group,
@@ -110,6 +136,19 @@ int32_t ringlet_reduce_async(ringlet_group* group, int32_t op, const ringlet_ten
                              const ringlet_call_options* options, ringlet_work** work) {
   return start(__func__, group, work, [&](ringlet::Group& g) {
     return g.reduce_async(reduce_op(op), read_view(input, "input"), output_at(root, group, output), root, call_options(options));
+  });
+}
+
+int32_t ringlet_reduce_mean(ringlet_group* group, const ringlet_tensor* input, const ringlet_tensor* output, int32_t root,
+                            const ringlet_call_options* options) {
+  return run(__func__, group, [&](ringlet::Group& g) {
+    g.reduce_mean(read_view(input, "input"), output_at(root, group, output), root, call_options(options));
+  });
+}
+int32_t ringlet_reduce_mean_async(ringlet_group* group, const ringlet_tensor* input, const ringlet_tensor* output, int32_t root,
+                                  const ringlet_call_options* options, ringlet_work** work) {
+  return start(__func__, group, work, [&](ringlet::Group& g) {
+    return g.reduce_mean_async(read_view(input, "input"), output_at(root, group, output), root, call_options(options));
   });
 }
 

@@ -33,7 +33,14 @@ constexpr ringlet_init_options kInitDefaults{.struct_size = sizeof(ringlet_init_
                                              .guests = -1,
                                              .listen_fd = -1,
                                              .interrupted = nullptr,
-                                             .interrupted_context = nullptr};
+                                             .interrupted_context = nullptr,
+                                             .order = -1};
+
+ringlet::ReduceOrder reduce_order(int32_t order) {
+  if (order == RINGLET_ORDER_ANY) return ringlet::ReduceOrder::any;
+  if (order == RINGLET_ORDER_RANK) return ringlet::ReduceOrder::rank;
+  throw BadArgument("order is " + std::to_string(order) + "; it may be RINGLET_ORDER_ANY or RINGLET_ORDER_RANK");
+}
 
 ringlet::InitOptions init_options_of(const ringlet_init_options& given) {
   ringlet::InitOptions options;
@@ -56,6 +63,7 @@ ringlet::InitOptions init_options_of(const ringlet_init_options& given) {
   if (given.encrypt != -1) options.encrypt = given.encrypt != 0;
   if (given.guests != -1) options.guests = given.guests;
   if (given.listen_fd != -1) options.listen_fd = given.listen_fd;
+  if (given.order != -1) options.order = reduce_order(given.order);
   if (given.interrupted != nullptr)
     options.interrupted = [ask = given.interrupted, context = given.interrupted_context] { return ask(context) != 0; };
   return options;
@@ -130,7 +138,11 @@ int32_t ringlet_group_reform(const ringlet_group* group, const ringlet_call_opti
 }
 
 int32_t ringlet_group_agree(const ringlet_group* group, int32_t mine, const ringlet_call_options* options, int32_t* agreed) {
-  return guarded(__func__, [&] { *required(agreed, "agreed") = value_of(group, "group").agree(mine != 0, call_options(options)) ? 1 : 0; });
+  return guarded(__func__, [&] {
+    // Votes only where there is a place for the result.
+    int32_t& result = *required(agreed, "agreed");
+    result = value_of(group, "group").agree(mine != 0, call_options(options)) ? 1 : 0;
+  });
 }
 
 int32_t ringlet_group_revoke(const ringlet_group* group) {

@@ -33,11 +33,11 @@ std::string enumeration(const Rows& rows) {
 
 std::string dtypes_header() {
   return header("Element types and operations.", "ringlet/c/language.h",
-                doc("Element types. f16, bf16: two bytes each; complex64: two floats; bool: one byte, 0 or 1.") +
+                doc("Element types. f16, bf16: two bytes each; complex64: two floats; complex128: two doubles; bool: one byte, 0 or 1.") +
                     enumeration(ringlet::detail::kDTypes) + "\n" + doc("Stands for no dtype in an option that names one.") +
                     "enum { RINGLET_NO_DTYPE = -1 };\n\n" +
                     doc("How two elements are reduced. Integers wrap; max and min give NaN if either is NaN; on bool sum and max are OR, "
-                        "prod and min AND.") +
+                        "prod and min AND. The bitwise operations are for bool and integers.") +
                     enumeration(ringlet::detail::kReduceOps) + "\n");
 }
 

@@ -72,6 +72,7 @@ wire::Ticket ticket_to(const WorldOptions& next, const GrowthPlan& plan, const A
   ticket.epoch = next.epoch;
   ticket.lineage = lineage;
   ticket.policy = static_cast<std::uint32_t>(next.placement.policy);
+  ticket.order = static_cast<std::uint32_t>(next.placement.order);
   ticket.heartbeat_timeout_ms = static_cast<std::uint32_t>(next.heartbeat_timeout.whole_milliseconds());
   ticket.wait_ms = static_cast<std::uint32_t>(wait.whole_milliseconds());
   ticket.guests = static_cast<std::uint32_t>(next.guests);
@@ -79,16 +80,18 @@ wire::Ticket ticket_to(const WorldOptions& next, const GrowthPlan& plan, const A
 }
 
 Status use_ticket(const wire::Ticket& ticket, int largest_size, WorldOptions& options) {
-  if (ticket.world_size > static_cast<std::uint32_t>(largest_size) || ticket.policy >= kPlacementPolicyCount || ticket.page_port > 65'535)
+  if (ticket.world_size > static_cast<std::uint32_t>(largest_size) || ticket.policy >= kPlacementPolicyCount ||
+      ticket.order >= kReduceOrderCount || ticket.page_port > 65'535)
     return {Errc::protocol_error, "the group gives this process rank " + std::to_string(ticket.rank) + " of " +
                                       std::to_string(ticket.world_size) + " with the placement policy " + std::to_string(ticket.policy) +
-                                      ", which this version does not know"};
+                                      " and the order " + std::to_string(ticket.order) + ", which this version does not know"};
   options.rank = static_cast<int>(ticket.rank);
   options.size = static_cast<int>(ticket.world_size);
   options.epoch = ticket.epoch;
   options.guests = static_cast<int>(ticket.guests);
   options.heartbeat_timeout = Duration::milliseconds(ticket.heartbeat_timeout_ms);
   options.placement.policy = static_cast<PlacementPolicy>(ticket.policy);
+  options.placement.order = static_cast<ReduceOrder>(ticket.order);
   return {};
 }
 

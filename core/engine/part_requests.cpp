@@ -97,13 +97,14 @@ Status divide(const char* name, Side part, Side whole, bool has_whole, std::opti
 }
 
 Result<CollectiveTask> scatter_reduced(const char* name, ReduceOp op, ConstTensorView input, TensorView output,
-                                       std::optional<Counts> counts, const WorldOptions& options) {
-  if (Status status = check_op(name, op); !status.ok()) return status;
+                                       std::optional<Counts> counts, double divisor, const WorldOptions& options) {
+  if (Status status = check_op(name, op, input.dtype()); !status.ok()) return status;
   if (Status status = check_pair(name, input, output); !status.ok()) return status;
   if (Status status = check_axis(name, "input", input); !status.ok()) return status;
   Call call;
   call.kind = CollectiveKind::reduce_scatter;
   call.op = op;
+  call.divisor = divisor;
   call.dtype = input.dtype();
   call.rows = static_cast<std::uint64_t>(input.shape()[0]);
   call.row_elements = row_elements(input);
@@ -116,6 +117,12 @@ Result<CollectiveTask> scatter_reduced(const char* name, ReduceOp op, ConstTenso
   if (Status status = check_part(name, "output", output, mine, call.row_elements, options.rank); !status.ok()) return status;
   if (overlap(input, output)) return invalid(std::string(name) + ": input and output overlap; they must be apart");
   return make_task(std::move(call), input, output, options);
+}
+
+Result<CollectiveTask> scatter_mean(const char* name, ConstTensorView input, TensorView output, std::optional<Counts> counts,
+                                    const WorldOptions& options) {
+  if (Status status = check_mean(name, input.dtype()); !status.ok()) return status;
+  return scatter_reduced(name, ReduceOp::sum, input, output, counts, options.size, options);
 }
 
 Result<CollectiveTask> all_gathered(const char* name, ConstTensorView input, TensorView output, std::optional<Counts> counts,
@@ -157,11 +164,18 @@ Status refuse_overlap(const char* name, ConstTensorView input, ConstTensorView o
 }  // namespace
 
 Result<CollectiveTask> make_reduce_scatter(ReduceOp op, ConstTensorView input, TensorView output, const WorldOptions& options) {
-  return scatter_reduced("reduce_scatter", op, input, output, std::nullopt, options);
+  return scatter_reduced("reduce_scatter", op, input, output, std::nullopt, 1.0, options);
 }
 Result<CollectiveTask> make_reduce_scatter_v(ReduceOp op, ConstTensorView input, TensorView output, Counts counts,
                                              const WorldOptions& options) {
-  return scatter_reduced("reduce_scatter_v", op, input, output, counts, options);
+  return scatter_reduced("reduce_scatter_v", op, input, output, counts, 1.0, options);
+}
+
+Result<CollectiveTask> make_mean_scatter(ConstTensorView input, TensorView output, const WorldOptions& options) {
+  return scatter_mean("mean_scatter", input, output, std::nullopt, options);
+}
+Result<CollectiveTask> make_mean_scatter_v(ConstTensorView input, TensorView output, Counts counts, const WorldOptions& options) {
+  return scatter_mean("mean_scatter_v", input, output, counts, options);
 }
 
 Result<CollectiveTask> make_all_gather(ConstTensorView input, TensorView output, const WorldOptions& options) {

@@ -31,9 +31,18 @@ Status check_pair(const char* call, ConstTensorView input, ConstTensorView outpu
   return {};
 }
 
-Status check_op(const char* call, ReduceOp op) {
+Status check_op(const char* call, ReduceOp op, DType dtype) {
   if (!is_valid(op)) return invalid(std::string(call) + ": unknown operation number " + std::to_string(static_cast<int>(op)));
+  if (is_valid(dtype) && !can_reduce(dtype, op))
+    return invalid(std::string(call) + ": " + std::string(name_of(op)) + " of " + std::string(name_of(dtype)) +
+                   ": only bool and integers can be reduced bit by bit");
   return {};
+}
+
+Status check_mean(const char* call, DType dtype) {
+  if (!is_valid(dtype) || is_floating(dtype)) return {};
+  return invalid(std::string(call) + ": a mean of " + std::string(name_of(dtype)) +
+                 " cannot be held in it; cast to a floating dtype first");
 }
 
 Status check_rank(const char* call, const char* name, int rank, const WorldOptions& options) {

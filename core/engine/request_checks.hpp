@@ -14,7 +14,10 @@ namespace ringlet {
 Status check_view(const char* call, const char* name, ConstTensorView view);
 /// Checks both views, and that their dtypes are the same.
 Status check_pair(const char* call, ConstTensorView input, ConstTensorView output);
-Status check_op(const char* call, ReduceOp op);
+/// Checks that elements of that dtype, which is checked elsewhere, can be reduced by the operation.
+Status check_op(const char* call, ReduceOp op, DType dtype);
+/// Checks that the dtype, which is checked elsewhere, can hold a mean.
+Status check_mean(const char* call, DType dtype);
 Status check_rank(const char* call, const char* name, int rank, const WorldOptions& options);
 bool overlap(ConstTensorView a, ConstTensorView b);
 /// Checks that `part` is the memory of `whole` from `offset_bytes` on, or does not overlap it.

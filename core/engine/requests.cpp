@@ -17,7 +17,7 @@ CollectiveTask make_task(Call call, ConstTensorView input, TensorView output, co
 
 Result<CollectiveTask> make_all_reduce(ReduceOp op, ConstTensorView input, TensorView output, double divisor, const WorldOptions& options) {
   constexpr const char* kCall = "all_reduce";
-  if (Status status = check_op(kCall, op); !status.ok()) return status;
+  if (Status status = check_op(kCall, op, input.dtype()); !status.ok()) return status;
   if (Status status = check_pair(kCall, input, output); !status.ok()) return status;
   if (input.count() != output.count())
     return invalid("all_reduce: input has " + std::to_string(input.count()) + " elements but output has " + std::to_string(output.count()));
@@ -26,8 +26,8 @@ Result<CollectiveTask> make_all_reduce(ReduceOp op, ConstTensorView input, Tenso
   if (!std::isfinite(divisor) || divisor == 0.0)
     return invalid("all_reduce: the divisor is " + std::to_string(divisor) + "; it must be finite and not 0");
   if (divisor != 1.0 && op != ReduceOp::sum) return invalid("all_reduce: only a sum can be divided, not " + std::string(name_of(op)));
-  if (divisor != 1.0 && !is_floating(input.dtype()))
-    return invalid("a mean of " + std::string(name_of(input.dtype())) + " cannot be held in it; cast to a floating dtype first");
+  if (divisor != 1.0)
+    if (Status status = check_mean(kCall, input.dtype()); !status.ok()) return status;
   Call call;
   call.kind = CollectiveKind::all_reduce;
   call.op = op;
@@ -38,8 +38,7 @@ Result<CollectiveTask> make_all_reduce(ReduceOp op, ConstTensorView input, Tenso
 }
 
 Result<CollectiveTask> make_all_mean(ConstTensorView input, TensorView output, const WorldOptions& options) {
-  if (is_valid(input.dtype()) && !is_floating(input.dtype()))
-    return invalid("a mean of " + std::string(name_of(input.dtype())) + " cannot be held in it; cast to a floating dtype first");
+  if (Status status = check_mean("all_mean", input.dtype()); !status.ok()) return status;
   auto task = make_all_reduce(ReduceOp::sum, input, output, options.size, options);
   if (!task.ok() || !is_divided_first(input.dtype()) || task.value().call.algorithm != Algorithm::ring) return task;
   if (input.data() != output.data()) std::memcpy(output.data(), input.data(), input.bytes());
@@ -59,24 +58,39 @@ Result<CollectiveTask> make_broadcast(TensorView values, int root, const WorldOp
   return make_task(call, values, values, options);
 }
 
-Result<CollectiveTask> make_reduce(ReduceOp op, ConstTensorView input, TensorView output, int root, const WorldOptions& options) {
-  constexpr const char* kCall = "reduce";
-  if (Status status = check_op(kCall, op); !status.ok()) return status;
-  if (Status status = check_rank(kCall, "root", root, options); !status.ok()) return status;
+namespace {
+
+Result<CollectiveTask> reduce_to_root(const char* name, ReduceOp op, ConstTensorView input, TensorView output, int root, double divisor,
+                                      const WorldOptions& options) {
+  if (Status status = check_op(name, op, input.dtype()); !status.ok()) return status;
+  if (Status status = check_rank(name, "root", root, options); !status.ok()) return status;
   const bool is_root = options.rank == root;
-  if (Status status = is_root ? check_pair(kCall, input, output) : check_view(kCall, "input", input); !status.ok()) return status;
+  if (Status status = is_root ? check_pair(name, input, output) : check_view(name, "input", input); !status.ok()) return status;
   if (is_root && input.count() != output.count())
-    return invalid("reduce: input has " + std::to_string(input.count()) + " elements but the root's output has " +
+    return invalid(std::string(name) + ": input has " + std::to_string(input.count()) + " elements but the root's output has " +
                    std::to_string(output.count()));
   if (is_root && input.data() != output.data() && overlap(input, output))
-    return invalid("reduce: input and output overlap; they must be the same memory or apart");
+    return invalid(std::string(name) + ": input and output overlap; they must be the same memory or apart");
   Call call;
   call.kind = CollectiveKind::reduce;
   call.op = op;
   call.root = root;
   call.rows = input.count();
   call.dtype = input.dtype();
+  call.divisor = divisor;
   return make_task(call, input, is_root ? output : TensorView(), options);
+}
+
+}  // namespace
+
+Result<CollectiveTask> make_reduce(ReduceOp op, ConstTensorView input, TensorView output, int root, const WorldOptions& options) {
+  return reduce_to_root("reduce", op, input, output, root, 1.0, options);
+}
+
+Result<CollectiveTask> make_reduce_mean(ConstTensorView input, TensorView output, int root, const WorldOptions& options) {
+  constexpr const char* kCall = "reduce_mean";
+  if (Status status = check_mean(kCall, input.dtype()); !status.ok()) return status;
+  return reduce_to_root(kCall, ReduceOp::sum, input, output, root, options.size, options);
 }
 
 CollectiveTask make_barrier(const WorldOptions& options) {
@@ -96,6 +110,10 @@ Result<CollectiveTask> make_collective(CollectiveForm form, const CollectiveArgu
       return make_reduce_scatter(a.op, a.input, a.output, options);
     case CollectiveForm::reduce_scatter_v:
       return make_reduce_scatter_v(a.op, a.input, a.output, a.counts, options);
+    case CollectiveForm::mean_scatter:
+      return make_mean_scatter(a.input, a.output, options);
+    case CollectiveForm::mean_scatter_v:
+      return make_mean_scatter_v(a.input, a.output, a.counts, options);
     case CollectiveForm::all_gather:
       return make_all_gather(a.input, a.output, options);
     case CollectiveForm::all_gather_v:
@@ -106,6 +124,8 @@ Result<CollectiveTask> make_collective(CollectiveForm form, const CollectiveArgu
       return make_barrier(options);
     case CollectiveForm::reduce:
       return make_reduce(a.op, a.input, a.output, a.root, options);
+    case CollectiveForm::reduce_mean:
+      return make_reduce_mean(a.input, a.output, a.root, options);
     case CollectiveForm::gather:
       return make_gather(a.input, a.output, a.root, options);
     case CollectiveForm::gather_v:

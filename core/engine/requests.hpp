@@ -17,20 +17,18 @@ CollectiveTask make_task(Call call, ConstTensorView input, TensorView output, co
 
 /// With `divisor` 1 this is a plain reduction; otherwise the owner divides the result by it (for sums of floating dtypes only).
 Result<CollectiveTask> make_all_reduce(ReduceOp op, ConstTensorView input, TensorView output, double divisor, const WorldOptions& options);
-/// Whether a mean of this dtype divides the elements before it adds them, where each hop rounds. Sums of f16, whose largest value is
-/// 65,504, would overflow otherwise.
-constexpr bool is_divided_first(DType dtype) noexcept { return is_narrow(dtype) && kind_of(dtype) == ElementKind::ieee_float; }
-
 /// The mean over the group. Where a ring would round sums of f16 at each hop and might overflow, the elements are divided first, and this
 /// function already writes to `output`.
 Result<CollectiveTask> make_all_mean(ConstTensorView input, TensorView output, const WorldOptions& options);
 Result<CollectiveTask> make_broadcast(TensorView values, int root, const WorldOptions& options);
 /// `output` is used on the root alone and ignored elsewhere.
 Result<CollectiveTask> make_reduce(ReduceOp op, ConstTensorView input, TensorView output, int root, const WorldOptions& options);
+Result<CollectiveTask> make_reduce_mean(ConstTensorView input, TensorView output, int root, const WorldOptions& options);
 CollectiveTask make_barrier(const WorldOptions& options);
 
 /// The collectives whose buffers have a part for each rank.
 Result<CollectiveTask> make_reduce_scatter(ReduceOp op, ConstTensorView input, TensorView output, const WorldOptions& options);
+Result<CollectiveTask> make_mean_scatter(ConstTensorView input, TensorView output, const WorldOptions& options);
 Result<CollectiveTask> make_all_gather(ConstTensorView input, TensorView output, const WorldOptions& options);
 Result<CollectiveTask> make_gather(ConstTensorView input, TensorView output, int root, const WorldOptions& options);
 Result<CollectiveTask> make_scatter(ConstTensorView input, TensorView output, int root, const WorldOptions& options);
@@ -40,6 +38,7 @@ Result<CollectiveTask> make_all_to_all(ConstTensorView input, TensorView output,
 using Counts = std::span<const std::int64_t>;
 Result<CollectiveTask> make_reduce_scatter_v(ReduceOp op, ConstTensorView input, TensorView output, Counts counts,
                                              const WorldOptions& options);
+Result<CollectiveTask> make_mean_scatter_v(ConstTensorView input, TensorView output, Counts counts, const WorldOptions& options);
 Result<CollectiveTask> make_all_gather_v(ConstTensorView input, TensorView output, Counts counts, const WorldOptions& options);
 /// The same where each rank's output has the part of the rank before it already. There are no guests.
 Result<CollectiveTask> make_all_gather_of_rest(ConstTensorView input, TensorView output, Counts counts, const WorldOptions& options);

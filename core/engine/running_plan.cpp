@@ -75,7 +75,7 @@ bool RunningPlan::run_next_combine() {
 // f16 and bf16 are widened, reduced over all ranks, divided in f32 and rounded once.
 void RunningPlan::combine_block(const Combine& combine, std::size_t offset, std::size_t bytes) {
   const std::size_t count = bytes / element_bytes();
-  alignas(64) std::array<std::byte, kBlockElements * 8> sum;
+  alignas(64) std::array<std::byte, kBlockElements * detail::kLargestElementBytes> sum;
   const bool widen = is_narrow(call().dtype) && (call().op == ReduceOp::sum || call().op == ReduceOp::prod);
   const auto operand = [&](std::uint32_t i) { return readable(steps_.operands[combine.first_operand + i].from) + offset; };
   std::byte* into = writable(combine.into) + offset;

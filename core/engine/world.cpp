@@ -18,9 +18,9 @@ constexpr Duration kWordOfRelay = Duration::milliseconds(500);
 WorldOptions within_limits(WorldOptions options) {
   RINGLET_CHECK(options.kernels != nullptr && options.size >= 1 && options.rank >= 0 && options.rank < options.size);
   RINGLET_CHECK(options.guests >= 0 && options.guests < options.size);
-  constexpr std::size_t kLargestElement = 8;
-  options.segment_bytes =
-      std::clamp<std::size_t>(options.segment_bytes - options.segment_bytes % kLargestElement, kLargestElement, kMaxDataPayload);
+  constexpr std::size_t kElement = detail::kLargestElementBytes;
+  static_assert(kMaxDataPayload % kElement == 0);
+  options.segment_bytes = std::clamp<std::size_t>(options.segment_bytes - options.segment_bytes % kElement, kElement, kMaxDataPayload);
   // A smaller window has no room for the longest call, and an operation could not begin before its peer's.
   const std::size_t longest_call = EarlyCost::kRecordBytes + max_call_record_bytes(options.size) - kCallRecordBytes;
   options.eager_window_bytes = std::max(options.eager_window_bytes, longest_call);

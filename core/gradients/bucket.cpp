@@ -46,7 +46,7 @@ void Bucket::pack_elements(ConstTensorView values, std::byte* out, double factor
     return;
   }
   // Values are scaled before they are narrowed. So narrowing adds only one rounding, and a large weight cannot overflow the narrow dtype.
-  alignas(64) std::array<std::byte, kPieceElements * 8> scaled;
+  alignas(64) std::array<std::byte, kPieceElements * detail::kLargestElementBytes> scaled;
   for (std::size_t done = 0; done < count; done += kPieceElements) {
     const std::size_t piece = std::min(kPieceElements, count - done);
     std::memcpy(scaled.data(), in + done * element, piece * element);

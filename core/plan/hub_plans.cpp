@@ -51,7 +51,6 @@ class Owners {
 
  private:
   static constexpr std::size_t kBlocksPerWindow = kWindow;
-  static constexpr std::size_t kLargestElement = 8;
 
   /// The whole part is one block if it fits into the window.
   std::size_t block_bytes(int owner) const {
@@ -59,7 +58,8 @@ class Owners {
     const std::size_t share = limits.window_bytes / static_cast<std::size_t>(plan_.size() - 1);
     const std::size_t window = std::clamp(share, limits.least_window_bytes, limits.most_window_bytes);
     const std::size_t bytes = part(Buffer::input, owner).bytes;
-    return bytes <= window ? bytes : std::max(window / kBlocksPerWindow / kLargestElement, std::size_t{1}) * kLargestElement;
+    constexpr std::size_t kElement = detail::kLargestElementBytes;
+    return bytes <= window ? bytes : std::max(window / kBlocksPerWindow / kElement, std::size_t{1}) * kElement;
   }
 
   const PlanWriter& plan_;

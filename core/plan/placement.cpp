@@ -9,6 +9,14 @@ namespace ringlet {
 namespace {
 
 constexpr std::array<std::string_view, kPlacementPolicyCount> kPolicyNames{"auto", "ring", "hub"};
+constexpr std::array<std::string_view, kReduceOrderCount> kOrderNames{"any", "rank"};
+
+template <class Value, std::size_t count>
+std::optional<Value> find_by_name(const std::array<std::string_view, count>& names, std::string_view name) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) return std::nullopt;
+  return static_cast<Value>(found - names.begin());
+}
 
 /// The load that one call puts on the links of a group.
 struct Load {
@@ -104,6 +112,25 @@ Load load_of(CollectiveKind kind, Algorithm algorithm, const CallLoad& shape) {
   }
 }
 
+/// Whether the result may have other bits if the ranks' elements are combined in another order.
+bool depends_on_order(const Call& call, int size) {
+  if (!reduces(call.kind) || !is_floating(call.dtype) || !(call.op == ReduceOp::sum || call.op == ReduceOp::prod)) return false;
+  // Two elements give the same either way round, but a ring rounds a narrow sum before it is divided.
+  return size > 2 || (is_narrow(call.dtype) && call.divisor != 1.0);
+}
+
+/// Whether the call may not go along a ring. For f16 see is_divided_first().
+bool refuses_ring(const Call& call, int size, ReduceOrder order) {
+  if (order == ReduceOrder::rank && depends_on_order(call, size)) return true;
+  return call.divisor != 1.0 && is_divided_first(call.dtype) && call.kind != CollectiveKind::all_reduce;
+}
+
+/// Returns the algorithm for large buffers that adds in rank order. A reduce by the hub is shared out among all natives, while a direct one
+/// would bring all contributions to the root.
+Algorithm in_rank_order(CollectiveKind kind, bool has_natives) {
+  return kind == CollectiveKind::reduce && has_natives ? Algorithm::hub : Algorithm::direct;
+}
+
 std::string milliseconds(double ns) {
   char text[32];
   std::snprintf(text, sizeof text, ns < 10e6 ? "%.1f ms" : "%.0f ms", ns / 1e6);
@@ -117,10 +144,12 @@ std::string counted(int number, const char* one, const char* many) { return std:
 std::string_view name_of(PlacementPolicy policy) noexcept { return kPolicyNames[static_cast<std::size_t>(policy)]; }
 
 std::optional<PlacementPolicy> find_placement_policy(std::string_view name) noexcept {
-  const auto found = std::find(kPolicyNames.begin(), kPolicyNames.end(), name);
-  if (found == kPolicyNames.end()) return std::nullopt;
-  return static_cast<PlacementPolicy>(found - kPolicyNames.begin());
+  return find_by_name<PlacementPolicy>(kPolicyNames, name);
 }
+
+std::string_view name_of(ReduceOrder order) noexcept { return kOrderNames[static_cast<std::size_t>(order)]; }
+
+std::optional<ReduceOrder> find_reduce_order(std::string_view name) noexcept { return find_by_name<ReduceOrder>(kOrderNames, name); }
 
 double estimated_ns(const Call& call, Algorithm algorithm, std::size_t bytes, int size, const Topology& topology,
                     const Placement& placement) {
@@ -132,6 +161,8 @@ double estimated_ns(const Call& call, Algorithm algorithm, std::size_t bytes, in
 Algorithm choose_algorithm(const Call& call, std::size_t bytes, int size, const Topology& topology, const AlgorithmLimits& limits,
                            const Placement& placement) {
   Algorithm as_natives = choose_algorithm(call.kind, bytes, size, limits);
+  if (as_natives == Algorithm::ring && refuses_ring(call, size, placement.order))
+    as_natives = in_rank_order(call.kind, topology.natives(size) > 0);
   if (!topology.has_guests()) return as_natives;
   // A step of a doubling between two guests would pass two links.
   if (as_natives == Algorithm::doubling) as_natives = Algorithm::exchange;
@@ -146,15 +177,19 @@ std::string describe_placement(int size, const Topology& topology, const Algorit
   constexpr std::size_t kLargeBytes = 64 << 20;
   Call call;
   call.kind = CollectiveKind::all_reduce;
+  call.dtype = DType::f32;
   const Algorithm chosen = choose_algorithm(call, kLargeBytes, size, topology, limits, placement);
   std::string text = counted(topology.natives(size), "native rank", "native ranks");
   if (size == 1) return text + ": nothing to move";
-  if (!topology.has_guests()) return text + ": large all-reduces by " + std::string(name_of(chosen));
+  const bool in_order = placement.order == ReduceOrder::rank;
+  const std::string by = ": large all-reduces " + std::string(in_order ? "in rank order, by " : "by ") + std::string(name_of(chosen));
+  if (!topology.has_guests()) return text + by;
   const auto estimate = [&](Algorithm algorithm) {
     return milliseconds(estimated_ns(call, algorithm, kLargeBytes, size, topology, placement));
   };
-  const Algorithm other = chosen == Algorithm::hub ? Algorithm::ring : Algorithm::hub;
-  text += ", " + counted(topology.guests(), "browser", "browsers") + ": large all-reduces by " + std::string(name_of(chosen)) + " (";
+  const Algorithm without_hub = in_order ? Algorithm::direct : Algorithm::ring;
+  const Algorithm other = chosen == Algorithm::hub ? without_hub : Algorithm::hub;
+  text += ", " + counted(topology.guests(), "browser", "browsers") + by + " (";
   if (placement.policy != PlacementPolicy::automatic) text += "as the placement is set; ";
   text += "estimated " + estimate(chosen) + " for 64 MiB";
   if (topology.natives(size) > 0) text += "; " + std::string(name_of(other)) + " " + estimate(other);

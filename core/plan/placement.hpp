@@ -29,11 +29,17 @@ std::string_view name_of(PlacementPolicy policy) noexcept;
 /// Finds the policy by its name: "auto", "ring" or "hub".
 std::optional<PlacementPolicy> find_placement_policy(std::string_view name) noexcept;
 
+inline constexpr std::size_t kReduceOrderCount = 2;
+std::string_view name_of(ReduceOrder order) noexcept;
+/// Finds the order by its name: "any" or "rank".
+std::optional<ReduceOrder> find_reduce_order(std::string_view name) noexcept;
+
 /// The inputs of the choice between algorithms. They are part of a world's configuration and equal on all ranks; rank 0 announces them.
 struct Placement {
   PlacementPolicy policy = PlacementPolicy::automatic;
   LinkCost native{25'000, 0.4};  // between two natives
   LinkCost guest{100'000, 3.0};  // between a native and a guest
+  ReduceOrder order = ReduceOrder::any;
 
   friend bool operator==(const Placement&, const Placement&) = default;
 };

@@ -85,6 +85,7 @@ wire::Begin placement_of(const wire::LinkCosts& dearest, const WorldOptions& own
   };
   wire::Begin out;
   out.policy = static_cast<std::uint32_t>(own.placement.policy);
+  out.order = static_cast<std::uint32_t>(own.placement.order);
   out.costs.native_latency_ns = announced(dearest.native_latency_ns, own.placement.native.latency_ns);
   out.costs.native_byte_ps = announced(dearest.native_byte_ps, own.placement.native.ns_per_byte * kPicoseconds);
   out.costs.guest_latency_ns = announced(dearest.guest_latency_ns, own.placement.guest.latency_ns);
@@ -97,13 +98,16 @@ wire::Begin placement_of(const wire::LinkCosts& dearest, const WorldOptions& own
 Status take_placement(const wire::Begin& announced, World& world) {
   if (announced.policy >= kPlacementPolicyCount)
     return {Errc::protocol_error, "rank 0 announced the unknown placement number " + std::to_string(announced.policy), 0};
+  if (announced.order >= kReduceOrderCount)
+    return {Errc::protocol_error, "rank 0 announced the unknown order number " + std::to_string(announced.order), 0};
   const auto policy = static_cast<PlacementPolicy>(announced.policy);
   const auto cost = [](std::uint64_t latency_ns, std::uint64_t byte_ps) {
     return LinkCost{static_cast<double>(latency_ns), static_cast<double>(byte_ps) / kPicoseconds};
   };
   const auto bytes = [](std::uint64_t limit) { return static_cast<std::size_t>(std::min<std::uint64_t>(limit, SIZE_MAX)); };
   const wire::LinkCosts& costs = announced.costs;
-  world.set_placement({policy, cost(costs.native_latency_ns, costs.native_byte_ps), cost(costs.guest_latency_ns, costs.guest_byte_ps)},
+  world.set_placement({policy, cost(costs.native_latency_ns, costs.native_byte_ps), cost(costs.guest_latency_ns, costs.guest_byte_ps),
+                       static_cast<ReduceOrder>(announced.order)},
                       {bytes(announced.exchange_bytes), bytes(announced.direct_bytes)});
   return {};
 }

@@ -9,10 +9,14 @@ namespace ringlet {
 
 namespace {
 
-std::string policy_text(std::uint32_t policy) {
-  if (policy >= kPlacementPolicyCount) return "number " + std::to_string(policy);
-  return "'" + std::string(name_of(static_cast<PlacementPolicy>(policy))) + "'";
+template <class Value>
+std::string choice_text(std::uint32_t number, std::size_t count) {
+  if (number >= count) return "number " + std::to_string(number);
+  return "'" + std::string(name_of(static_cast<Value>(number))) + "'";
 }
+
+std::string policy_text(std::uint32_t policy) { return choice_text<PlacementPolicy>(policy, kPlacementPolicyCount); }
+std::string order_text(std::uint32_t order) { return choice_text<ReduceOrder>(order, kReduceOrderCount); }
 
 }  // namespace
 
@@ -22,7 +26,9 @@ wire::RankSettings settings_of(const WorldOptions& own) {
   settings.world_size = static_cast<std::uint32_t>(own.size);
   settings.guests = static_cast<std::uint32_t>(own.guests);
   settings.elastic = own.elastic;
-  if (!own.is_guest(own.rank)) settings.policy = static_cast<std::uint32_t>(own.placement.policy);
+  if (own.is_guest(own.rank)) return settings;
+  settings.policy = static_cast<std::uint32_t>(own.placement.policy);
+  settings.order = static_cast<std::uint32_t>(own.placement.order);
   return settings;
 }
 
@@ -53,6 +59,12 @@ Status check_settings(const wire::RankSettings& theirs, const WorldOptions& own)
     return {Errc::mismatch,
             they + " has the placement " + policy_text(theirs.policy) + ", " + self + " " + policy_text(policy) +
                 "; give all ranks the same (RINGLET_PLACEMENT)",
+            rank};
+  const auto order = static_cast<std::uint32_t>(own.placement.order);
+  if (theirs.order != order && !own.is_guest(rank))
+    return {Errc::mismatch,
+            they + " adds in the order " + order_text(theirs.order) + ", " + self + " in the order " + order_text(order) +
+                "; give all ranks the same (RINGLET_ORDER)",
             rank};
   return {};
 }

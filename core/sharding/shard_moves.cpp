@@ -57,6 +57,7 @@ Result<CollectiveTask> ShardMover::start_reduce(ShardBucket& bucket, const Tree&
   const simd::FloatEnvironment environment;
   bucket.pack_full(full, *group_.kernels);
   weigh(bucket.packed());
+  if (!has_replicas()) return make_mean_scatter_v(bucket.packed(), bucket.reduced(group_.rank), bucket.counts(), group_);
   if (is_divided_first(bucket.wire_dtype())) divide(bucket.packed());
   return make_reduce_scatter_v(ReduceOp::sum, bucket.packed(), bucket.reduced(group_.rank), bucket.counts(), group_);
 }
@@ -65,7 +66,7 @@ TensorView ShardMover::on_reduced(ShardBucket& bucket) const {
   const simd::FloatEnvironment environment;
   const TensorView reduced = bucket.reduced(group_.rank);
   // As in MLX, the division is between the sums over both groups; for f16, whose sums could overflow, it is before both.
-  if (!is_divided_first(bucket.wire_dtype())) divide(reduced);
+  if (has_replicas() && !is_divided_first(bucket.wire_dtype())) divide(reduced);
   return reduced;
 }
 

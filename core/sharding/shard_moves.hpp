@@ -28,8 +28,8 @@ class ShardMover {
   /// gradients may be anything.
   void set_factor(double factor) { factor_ = factor; }
 
-  /// Averages full gradients into shards by a reduce-scatter and a division by the number of ranks. The result of on_reduced() may be
-  /// summed over replicas before finish_reduce().
+  /// Averages full gradients into shards, by the mean of all_mean() or, where there are replicas, by a reduce-scatter and a division by the
+  /// number of all ranks, whose result in on_reduced() is to be summed over the replicas before finish_reduce().
   ///@{
   Result<CollectiveTask> start_reduce(ShardBucket& bucket, const Tree& full);
   TensorView on_reduced(ShardBucket& bucket) const;
@@ -43,6 +43,7 @@ class ShardMover {
   ///@}
 
  private:
+  bool has_replicas() const { return averaged_ranks_ != group_.size; }
   /// Divides by the number of ranks whose average is taken.
   void divide(TensorView sum) const;
   void weigh(TensorView gradients) const;

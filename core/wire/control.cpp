@@ -37,6 +37,7 @@ static void visit_fields(auto& fields, Is<RankSettings> auto& settings) {
   fields.number(3, settings.guests);
   fields.number(4, settings.policy);
   fields.flag(5, settings.elastic);
+  fields.number(6, settings.order);
 }
 
 static void visit_fields(auto& fields, Is<Join> auto& join) {
@@ -112,6 +113,7 @@ static void visit_fields(auto& fields, Is<Begin> auto& begin) {
   fields.number(3, begin.exchange_bytes);
   fields.number(4, begin.direct_bytes);
   fields.messages(5, begin.doors, kMaxMembers);
+  fields.number(6, begin.order);
 }
 
 static void visit_fields(auto& fields, Is<Abort> auto& abort) {
@@ -212,6 +214,7 @@ static void visit_fields(auto& fields, Is<Ticket> auto& ticket) {
   fields.number(10, ticket.guests);
   fields.number(11, ticket.page_port);
   fields.number(12, ticket.members);
+  fields.number(13, ticket.order);
 }
 
 static void set_known(Endpoint::Kind& kind, std::int32_t number) {

@@ -38,6 +38,7 @@ struct RankSettings {
   std::uint32_t guests = 0;
   std::uint32_t policy = 0;
   bool elastic = false;
+  std::uint32_t order = 0;
   friend bool operator==(const RankSettings&, const RankSettings&) = default;
 };
 
@@ -138,6 +139,7 @@ struct Begin {
   LinkCosts costs{};
   std::uint64_t exchange_bytes = 0, direct_bytes = 0;
   std::vector<Endpoint> doors{};
+  std::uint32_t order = 0;
   friend bool operator==(const Begin&, const Begin&) = default;
 };
 
@@ -242,6 +244,7 @@ struct Ticket {
   std::uint32_t guests = 0;
   std::uint32_t page_port = 0;
   std::uint32_t members = 0;
+  std::uint32_t order = 0;
   friend bool operator==(const Ticket&, const Ticket&) = default;
 };
 

@@ -29,23 +29,26 @@ struct BFloat16 {
 
 /// A complex number of two f32: the real part, then the imaginary part.
 using Complex64 = std::complex<float>;
+/// A complex number of two f64: the real part, then the imaginary part.
+using Complex128 = std::complex<double>;
 
 /// The element type of a tensor. The numbers are part of the wire format and of the C API: append only.
 enum class DType : std::uint8_t {
-  boolean = 0,     ///< bool: one byte; zero is false, all else true; results are 0 or 1
-  u8 = 1,          ///< std::uint8_t
-  u16 = 2,         ///< std::uint16_t
-  u32 = 3,         ///< std::uint32_t
-  u64 = 4,         ///< std::uint64_t
-  i8 = 5,          ///< std::int8_t
-  i16 = 6,         ///< std::int16_t
-  i32 = 7,         ///< std::int32_t
-  i64 = 8,         ///< std::int64_t
-  f16 = 9,         ///< Float16
-  bf16 = 10,       ///< BFloat16
-  f32 = 11,        ///< float
-  f64 = 12,        ///< double
-  complex64 = 13,  ///< Complex64
+  boolean = 0,      ///< bool: one byte; zero is false, all else true; results are 0 or 1
+  u8 = 1,           ///< std::uint8_t
+  u16 = 2,          ///< std::uint16_t
+  u32 = 3,          ///< std::uint32_t
+  u64 = 4,          ///< std::uint64_t
+  i8 = 5,           ///< std::int8_t
+  i16 = 6,          ///< std::int16_t
+  i32 = 7,          ///< std::int32_t
+  i64 = 8,          ///< std::int64_t
+  f16 = 9,          ///< Float16
+  bf16 = 10,        ///< BFloat16
+  f32 = 11,         ///< float
+  f64 = 12,         ///< double
+  complex64 = 13,   ///< Complex64
+  complex128 = 14,  ///< Complex128
 };
 
 /// The kind of number that a dtype's elements are.
@@ -59,13 +62,22 @@ enum class ElementKind : std::uint8_t {
 };
 
 /// The operation that reduces two elements to one. Integer sums and products wrap. max and min give NaN if either element is NaN, treat -0
-/// as less than +0, and order complex numbers by the real part, then by the imaginary part. The numbers are part of the wire format: append
-/// only.
+/// as less than +0, and order complex numbers by the real part, then by the imaginary part. The bitwise operations are for booleans and
+/// integers (can_reduce). The numbers are part of the wire format: append only.
 enum class ReduceOp : std::uint8_t {
-  sum = 0,   ///< OR of booleans
-  prod = 1,  ///< AND of booleans
-  max = 2,   ///< OR of booleans
-  min = 3,   ///< AND of booleans
+  sum = 0,      ///< OR of booleans
+  prod = 1,     ///< AND of booleans
+  max = 2,      ///< OR of booleans
+  min = 3,      ///< AND of booleans
+  bit_and = 4,  ///< AND of each bit, or of booleans
+  bit_or = 5,   ///< OR of each bit, or of booleans
+  bit_xor = 6,  ///< exclusive OR of each bit, or of booleans
+};
+
+/// The order in which collectives combine the ranks' elements. It changes sums and products of floating dtypes, which are rounded.
+enum class ReduceOrder : std::uint8_t {
+  any = 0,   ///< whatever is fastest: up to 256 KiB that of the ranks, above that another one for each part of the buffer
+  rank = 1,  ///< that of the ranks, whatever the size: (rank 0 op rank 1) op rank 2 ...; f16 and bf16 in f32, rounded once
 };
 
 namespace detail {
@@ -76,7 +88,7 @@ struct DTypeRow {
   DType dtype;
   std::string_view name;
   ElementKind kind;
-  std::string_view safetensors_name;  ///< its name in safetensors files
+  std::string_view safetensors_name;  ///< its name in safetensors files; empty where the format lacks it: pairs of parts then
 };
 
 /// The rows are in the order of the dtypes' numbers. T is the C++ type of the elements.
@@ -95,6 +107,7 @@ inline constexpr std::tuple kDTypeRows{
     DTypeRow<float>{DType::f32, "f32", ElementKind::ieee_float, "F32"},
     DTypeRow<double>{DType::f64, "f64", ElementKind::ieee_float, "F64"},
     DTypeRow<Complex64>{DType::complex64, "complex64", ElementKind::complex, "C64"},
+    DTypeRow<Complex128>{DType::complex128, "complex128", ElementKind::complex, ""},
 };
 
 /// A DTypeRow without the type parameter, so that all rows fit in one array.
@@ -113,12 +126,21 @@ constexpr std::array<DTypeFacts, sizeof...(T)> facts_of(const std::tuple<DTypeRo
 }
 inline constexpr auto kDTypes = facts_of(kDTypeRows);
 
+/// The bytes of the largest element. Buffers that are cut at its multiples are cut between elements, whatever their dtype.
+inline constexpr std::size_t kLargestElementBytes = [] {
+  std::size_t most = 0;
+  for (const DTypeFacts& facts : kDTypes) most = facts.bytes > most ? facts.bytes : most;
+  return most;
+}();
+
 struct ReduceOpFacts {
   ReduceOp op;
   std::string_view name;
 };
-inline constexpr std::array kReduceOps{ReduceOpFacts{ReduceOp::sum, "sum"}, ReduceOpFacts{ReduceOp::prod, "prod"},
-                                       ReduceOpFacts{ReduceOp::max, "max"}, ReduceOpFacts{ReduceOp::min, "min"}};
+inline constexpr std::array kReduceOps{ReduceOpFacts{ReduceOp::sum, "sum"},         ReduceOpFacts{ReduceOp::prod, "prod"},
+                                       ReduceOpFacts{ReduceOp::max, "max"},         ReduceOpFacts{ReduceOp::min, "min"},
+                                       ReduceOpFacts{ReduceOp::bit_and, "bit_and"}, ReduceOpFacts{ReduceOp::bit_or, "bit_or"},
+                                       ReduceOpFacts{ReduceOp::bit_xor, "bit_xor"}};
 
 /// Whether row i describes number i.
 template <class Rows, class Value>
@@ -180,6 +202,18 @@ constexpr bool is_real(DType dtype) noexcept {
 constexpr bool is_narrow(DType dtype) noexcept { return is_real(dtype) && size_of(dtype) < sizeof(float); }
 /// Whether the dtype is real or complex.
 constexpr bool is_floating(DType dtype) noexcept { return is_real(dtype) || (is_valid(dtype) && kind_of(dtype) == ElementKind::complex); }
+
+/// The dtype of the two parts of a complex dtype's elements, f32 or f64; any other dtype itself.
+constexpr DType part_dtype(DType dtype) noexcept {
+  if (!is_valid(dtype) || kind_of(dtype) != ElementKind::complex) return dtype;
+  return size_of(dtype) == 2 * sizeof(float) ? DType::f32 : DType::f64;
+}
+/// Whether the operation works on bits: and, or, exclusive or.
+constexpr bool is_bitwise(ReduceOp op) noexcept { return op == ReduceOp::bit_and || op == ReduceOp::bit_or || op == ReduceOp::bit_xor; }
+/// Whether elements of the dtype can be reduced by the operation: all but floating ones by a bitwise one.
+constexpr bool can_reduce(DType dtype, ReduceOp op) noexcept {
+  return is_valid(dtype) && is_valid(op) && !(is_bitwise(op) && is_floating(dtype));
+}
 
 /// The name: "f32", "bool", "sum", ...; "unknown" if the value is not valid.
 ///@{

@@ -130,7 +130,8 @@ class Group {
   /// added, so that the sum does not overflow, whatever the buffer's size. Floating dtypes only.
   void all_mean(TensorView values, const CallOptions& options = {}) { all_mean(values, values, options); }
 
-  /// Reduces out of place: `output` has the dtype and element count of `input`, and is `input` itself or does not overlap it.
+  /// Reduces out of place: `output` has the dtype and element count of `input`, and is `input` itself or does not overlap it. As all
+  /// reductions, it throws `InvalidArgument` for a bitwise operation on a floating dtype.
   ///@{
   void all_reduce(ReduceOp op, ConstTensorView input, TensorView output, const CallOptions& options = {});
   [[nodiscard]] Work all_reduce_async(ReduceOp op, ConstTensorView input, TensorView output, const CallOptions& options = {});
@@ -149,6 +150,11 @@ class Group {
   void sum_scatter(ConstTensorView input, TensorView output, const CallOptions& options = {}) {
     reduce_scatter(ReduceOp::sum, input, output, options);
   }
+  ///@}
+  /// Like reduce_scatter, for the mean, which the rank that gets a part divides once. Floating dtypes only.
+  ///@{
+  void mean_scatter(ConstTensorView input, TensorView output, const CallOptions& options = {});
+  [[nodiscard]] Work mean_scatter_async(ConstTensorView input, TensorView output, const CallOptions& options = {});
   ///@}
 
   /// Concatenates every rank's `input` along axis 0, in rank order. All have the same shape; `output` has size() times the elements.
@@ -171,6 +177,12 @@ class Group {
   [[nodiscard]] Work reduce_scatter_v_async(ReduceOp op, ConstTensorView input, TensorView output, std::span<const std::int64_t> counts,
                                             const CallOptions& options = {});
   ///@}
+  /// The same for the mean.
+  ///@{
+  void mean_scatter_v(ConstTensorView input, TensorView output, std::span<const std::int64_t> counts, const CallOptions& options = {});
+  [[nodiscard]] Work mean_scatter_v_async(ConstTensorView input, TensorView output, std::span<const std::int64_t> counts,
+                                          const CallOptions& options = {});
+  ///@}
   /// Concatenates every rank's `input`, of counts[r] rows, along axis 0. In place, `input` is this rank's own part of `output`.
   ///@{
   void all_gather_v(ConstTensorView input, TensorView output, std::span<const std::int64_t> counts, const CallOptions& options = {});
@@ -183,6 +195,11 @@ class Group {
   ///@{
   void reduce(ReduceOp op, ConstTensorView input, TensorView output, int root, const CallOptions& options = {});
   [[nodiscard]] Work reduce_async(ReduceOp op, ConstTensorView input, TensorView output, int root, const CallOptions& options = {});
+  ///@}
+  /// The same for the mean. Floating dtypes only.
+  ///@{
+  void reduce_mean(ConstTensorView input, TensorView output, int root, const CallOptions& options = {});
+  [[nodiscard]] Work reduce_mean_async(ConstTensorView input, TensorView output, int root, const CallOptions& options = {});
   ///@}
 
   /// Rank `root` gets every rank's `input`, concatenated along axis 0; the `output` of other ranks is ignored. The shape is the same on all
@@ -251,8 +268,8 @@ class Group {
   [[nodiscard]] Tensor recv_like(ConstTensorView like, int source, const CallOptions& options = {});
 
   /// Names the algorithm by which a collective ("all_reduce", ...; a `_v` form counts as its even form) moves a buffer of this many bytes
-  /// (counted as in nccl-tests: of gathers the output, of scatters the input): "exchange", "doubling", "direct", "ring" or "hub". The
-  /// same on every rank. Throws `InvalidArgument` for an unknown collective.
+  /// of f32, or sums it (counted as in nccl-tests: of gathers the output, of scatters the input): "exchange", "doubling", "direct", "ring"
+  /// or "hub". The same on every rank. Throws `InvalidArgument` for an unknown collective.
   std::string_view algorithm(std::string_view operation, std::size_t bytes) const;
   /// Describes the group's layout in a line for people, the same on every rank: "2 native ranks, 2 browsers: large all-reduces by hub
   /// (estimated 38 ms for 64 MiB; ring 61 ms)".

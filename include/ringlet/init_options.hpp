@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <ringlet/delay.hpp>
+#include <ringlet/dtype.hpp>
 #include <string>
 
 namespace ringlet {
@@ -56,6 +57,9 @@ struct InitOptions {
   /// RINGLET_WARN_MS, default 10 s, 0 for never: the time after which an operation that is still running is warned of, with the ranks that
   /// it waits for. The warning is repeated after twice the time, and so on.
   std::optional<std::chrono::milliseconds> warn_after{};
+  /// RINGLET_ORDER (any, rank; default: any): the order in which collectives add. In that of the ranks a sum has the same bits however
+  /// gradients are divided into buckets or shards. The same on all ranks; a process that joins a running group gets the group's.
+  std::optional<ReduceOrder> order{};
   /// RINGLET_ELASTIC (on, off; default: off): whether the group survives the loss of ranks (Group::reform()). The same on all ranks. Guests
   /// then come and go (Group::admit()); with `guests` init() waits until so many have come first.
   std::optional<bool> elastic{};

@@ -13,11 +13,16 @@ constexpr std::size_t kMaxHeaderBytes = 100'000'000;  // the format's limit
 
 std::string_view safetensors_name(DType dtype) { return ringlet::detail::kDTypes[static_cast<std::size_t>(dtype)].safetensors_name; }
 
-/// The shape of these rows of the tensor. A scalar keeps its shape.
+/// The dtype by which the file's readers know the elements: pairs of f64 for complex128, which the format lacks.
+DType dtype_in_file(DType dtype) { return safetensors_name(dtype).empty() ? part_dtype(dtype) : dtype; }
+
+/// The shape of these rows of the tensor in the file. A scalar keeps its shape.
 std::vector<std::int64_t> piece_shape(const GroupTensor& tensor, RowRange rows) {
   const auto full = tensor.entry->full_shape.extents();
   std::vector<std::int64_t> shape(full.begin(), full.end());
   if (!shape.empty()) shape[0] = rows.count();
+  const DType dtype = tensor.entry->values.dtype();
+  if (dtype_in_file(dtype) != dtype) shape.push_back(2);
   return shape;
 }
 
@@ -46,7 +51,7 @@ std::string safetensors_header(const std::vector<GroupTensor>& tensors, const st
   header["__metadata__"] = {{"format", "ringlet"}, {"step", std::to_string(step)}};
   for (const PlacedPiece& piece : pieces) {
     const GroupTensor& tensor = tensors[piece.tensor];
-    header[tensor.entry->name] = {{"dtype", safetensors_name(tensor.entry->values.dtype())},
+    header[tensor.entry->name] = {{"dtype", safetensors_name(dtype_in_file(tensor.entry->values.dtype()))},
                                   {"shape", piece_shape(tensor, piece.rows)},
                                   {"data_offsets", {piece.offset, piece.offset + piece.length}}};
   }

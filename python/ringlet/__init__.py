@@ -103,6 +103,7 @@ def init(
     join: Optional[str] = None,
     door: Optional[str] = None,
     heartbeat_timeout: Optional[float] = None,
+    order: Optional[str] = None,
 ) -> Group:
     """Joins or forms the group of all ranks.
 

@@ -26,6 +26,7 @@ _NUMPY = {
     "f32": "float32",
     "f64": "float64",
     "complex64": "complex64",
+    "complex128": "complex128",
 }
 _NAMES = {name: dtype for dtype, name in _NUMPY.items()}
 _MLX = dict(_NUMPY, bool="bool_")
@@ -93,8 +94,7 @@ class NumpyKind:
         if isinstance(array, np.ndarray) or not isinstance(array, (np.generic, bool, int, float, complex)):
             return array
         # The memory of a scalar is not its own.
-        value = np.asarray(array)
-        return value.astype(np.complex64) if value.dtype == np.complex128 and not isinstance(array, np.generic) else value
+        return np.asarray(array)
 
     @staticmethod
     def empty(dtype: str, shape: Sequence[int]) -> Output:

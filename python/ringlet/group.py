@@ -60,80 +60,87 @@ class Group(Messages):
 
     def all_sum(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
         """The sum over all ranks; every rank gets the same bits."""
-        return self._all_reduce("sum", x, stream, timeout).wait()
+        return self.all_reduce_async(x, op="sum", stream=stream, timeout=timeout).wait()
 
     def all_sum_async(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
-        return self._all_reduce("sum", x, stream, timeout)
+        return self.all_reduce_async(x, op="sum", stream=stream, timeout=timeout)
 
     def all_sum_(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
-        return self._all_reduce_in_place("sum", x, stream, timeout).wait()
+        return self.all_reduce_async_(x, op="sum", stream=stream, timeout=timeout).wait()
 
     def all_sum_async_(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
-        return self._all_reduce_in_place("sum", x, stream, timeout)
+        return self.all_reduce_async_(x, op="sum", stream=stream, timeout=timeout)
 
     def all_prod(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
         """The product over all ranks."""
-        return self._all_reduce("prod", x, stream, timeout).wait()
+        return self.all_reduce_async(x, op="prod", stream=stream, timeout=timeout).wait()
 
     def all_prod_async(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
-        return self._all_reduce("prod", x, stream, timeout)
+        return self.all_reduce_async(x, op="prod", stream=stream, timeout=timeout)
 
     def all_prod_(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
-        return self._all_reduce_in_place("prod", x, stream, timeout).wait()
+        return self.all_reduce_async_(x, op="prod", stream=stream, timeout=timeout).wait()
 
     def all_prod_async_(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
-        return self._all_reduce_in_place("prod", x, stream, timeout)
+        return self.all_reduce_async_(x, op="prod", stream=stream, timeout=timeout)
 
     def all_max(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
         """The greatest of all ranks, element by element."""
-        return self._all_reduce("max", x, stream, timeout).wait()
+        return self.all_reduce_async(x, op="max", stream=stream, timeout=timeout).wait()
 
     def all_max_async(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
-        return self._all_reduce("max", x, stream, timeout)
+        return self.all_reduce_async(x, op="max", stream=stream, timeout=timeout)
 
     def all_max_(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
-        return self._all_reduce_in_place("max", x, stream, timeout).wait()
+        return self.all_reduce_async_(x, op="max", stream=stream, timeout=timeout).wait()
 
     def all_max_async_(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
-        return self._all_reduce_in_place("max", x, stream, timeout)
+        return self.all_reduce_async_(x, op="max", stream=stream, timeout=timeout)
 
     def all_min(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
         """The least of all ranks, element by element."""
-        return self._all_reduce("min", x, stream, timeout).wait()
+        return self.all_reduce_async(x, op="min", stream=stream, timeout=timeout).wait()
 
     def all_min_async(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
-        return self._all_reduce("min", x, stream, timeout)
+        return self.all_reduce_async(x, op="min", stream=stream, timeout=timeout)
 
     def all_min_(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
-        return self._all_reduce_in_place("min", x, stream, timeout).wait()
+        return self.all_reduce_async_(x, op="min", stream=stream, timeout=timeout).wait()
 
     def all_min_async_(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
-        return self._all_reduce_in_place("min", x, stream, timeout)
+        return self.all_reduce_async_(x, op="min", stream=stream, timeout=timeout)
 
     def all_mean(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
         """The mean over all ranks, of floating dtypes."""
-        return self._all_reduce("mean", x, stream, timeout).wait()
+        return self.all_reduce_async(x, op="mean", stream=stream, timeout=timeout).wait()
 
     def all_mean_async(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
-        return self._all_reduce("mean", x, stream, timeout)
+        return self.all_reduce_async(x, op="mean", stream=stream, timeout=timeout)
 
     def all_mean_(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
-        return self._all_reduce_in_place("mean", x, stream, timeout).wait()
+        return self.all_reduce_async_(x, op="mean", stream=stream, timeout=timeout).wait()
 
     def all_mean_async_(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
-        return self._all_reduce_in_place("mean", x, stream, timeout)
+        return self.all_reduce_async_(x, op="mean", stream=stream, timeout=timeout)
 
-    def _all_reduce(self, op: str, x: Any, stream: int, timeout: Optional[float]) -> Work:
+    def all_reduce(self, x: Any, *, op: str = "sum", stream: int = 0, timeout: Optional[float] = None) -> Any:
+        """By sum, prod, max or min, mean of floating dtypes, or bit_and, bit_or or bit_xor of bool and integers."""
+        return self.all_reduce_async(x, op=op, stream=stream, timeout=timeout).wait()
+
+    def all_reduce_async(self, x: Any, *, op: str = "sum", stream: int = 0, timeout: Optional[float] = None) -> Work:
         kind, source = view_to_read(x)
         output = kind.empty(source.dtype, source.shape)
         return Work(self._handle.all_reduce(op, source, output.view, stream, timeout), output.finish)
 
-    def _all_reduce_in_place(self, op: str, x: Any, stream: int, timeout: Optional[float]) -> Work:
+    def all_reduce_(self, x: Any, *, op: str = "sum", stream: int = 0, timeout: Optional[float] = None) -> Any:
+        return self.all_reduce_async_(x, op=op, stream=stream, timeout=timeout).wait()
+
+    def all_reduce_async_(self, x: Any, *, op: str = "sum", stream: int = 0, timeout: Optional[float] = None) -> Work:
         view = view_to_write(x)
         return Work(self._handle.all_reduce(op, view, view, stream, timeout), lambda: x)
 
     def reduce(self, x: Any, root: int = 0, *, op: str = "sum", stream: int = 0, timeout: Optional[float] = None) -> Any:
-        """The reduction (sum, prod, max or min) over all ranks on rank `root`; None on the others."""
+        """The reduction over all ranks on rank `root`, by any of all_reduce()'s operations; None on the others."""
         return self.reduce_async(x, root, op=op, stream=stream, timeout=timeout).wait()
 
     def reduce_async(self, x: Any, root: int = 0, *, op: str = "sum", stream: int = 0, timeout: Optional[float] = None) -> Work:
@@ -151,7 +158,7 @@ class Group(Messages):
         return self.reduce_scatter_async(x, counts=counts, stream=stream, timeout=timeout)
 
     def reduce_scatter(self, x: Any, *, op: str = "sum", counts: Counts = None, stream: int = 0, timeout: Optional[float] = None) -> Any:
-        """As sum_scatter(), with sum, max or min."""
+        """As sum_scatter(), by any of all_reduce()'s operations."""
         return self.reduce_scatter_async(x, op=op, counts=counts, stream=stream, timeout=timeout).wait()
 
     def reduce_scatter_async(

@@ -106,7 +106,7 @@ std::string class_name(nb::handle array) {
 }
 
 void check_alignment(const ConstTensorView& view) {
-  const std::size_t alignment = view.dtype() == DType::complex64 ? sizeof(float) : size_of(view.dtype());
+  const std::size_t alignment = size_of(part_dtype(view.dtype()));
   if (view.count() != 0 && reinterpret_cast<std::uintptr_t>(view.data()) % alignment != 0)
     refuse("the array " + describe(view) + " is not aligned to its elements; pass a copy");
 }

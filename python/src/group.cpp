@@ -25,10 +25,15 @@ namespace {
 using Counts = std::vector<std::int64_t>;
 using Seconds = std::optional<double>;
 
+/// The operation that the library has as functions of their own.
+constexpr std::string_view kMean = "mean";
+
 ReduceOp op_named(std::string_view name) {
   for (std::size_t number = 0; number < kReduceOpCount; ++number)
     if (name_of(static_cast<ReduceOp>(number)) == name) return static_cast<ReduceOp>(number);
-  refuse("'" + std::string(name) + "' is no operation; there are sum, prod, max and min");
+  std::string known;
+  for (std::size_t number = 0; number < kReduceOpCount; ++number) known += std::string(name_of(static_cast<ReduceOp>(number))) + ", ";
+  refuse("'" + std::string(name) + "' is no operation; there are " + known + "and mean");
 }
 
 /// Starts an operation on arrays, which are borrowed until it has ended.
@@ -57,7 +62,7 @@ Operation all_reduce(GroupHandle& handle, std::string_view op, nb::handle input,
   Group& group = handle.get();
   const CallOptions options = options_of(stream, timeout);
   Buffers buffers(input, output);
-  if (op == "mean") return start(buffers.arrays, [&] { return group.all_mean_async(buffers.input, buffers.output, options); });
+  if (op == kMean) return start(buffers.arrays, [&] { return group.all_mean_async(buffers.input, buffers.output, options); });
   const ReduceOp operation = op_named(op);
   return start(buffers.arrays, [&] { return group.all_reduce_async(operation, buffers.input, buffers.output, options); });
 }
@@ -66,8 +71,13 @@ Operation reduce_scatter(GroupHandle& handle, std::string_view op, nb::handle in
                          int stream, Seconds timeout) {
   Group& group = handle.get();
   const CallOptions options = options_of(stream, timeout);
-  const ReduceOp operation = op_named(op);
   Buffers buffers(input, output);
+  if (op == kMean)
+    return start(buffers.arrays, [&] {
+      return counts ? group.mean_scatter_v_async(buffers.input, buffers.output, *counts, options)
+                    : group.mean_scatter_async(buffers.input, buffers.output, options);
+    });
+  const ReduceOp operation = op_named(op);
   return start(buffers.arrays, [&] {
     return counts ? group.reduce_scatter_v_async(operation, buffers.input, buffers.output, *counts, options)
                   : group.reduce_scatter_async(operation, buffers.input, buffers.output, options);
@@ -88,8 +98,9 @@ Operation all_gather(GroupHandle& handle, nb::handle input, nb::handle output, c
 Operation reduce(GroupHandle& handle, std::string_view op, nb::handle input, nb::handle output, int root, int stream, Seconds timeout) {
   Group& group = handle.get();
   const CallOptions options = options_of(stream, timeout);
-  const ReduceOp operation = op_named(op);
   Buffers buffers(input, output);
+  if (op == kMean) return start(buffers.arrays, [&] { return group.reduce_mean_async(buffers.input, buffers.output, root, options); });
+  const ReduceOp operation = op_named(op);
   return start(buffers.arrays, [&] { return group.reduce_async(operation, buffers.input, buffers.output, root, options); });
 }
 

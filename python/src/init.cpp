@@ -28,10 +28,18 @@ std::optional<OnSplit> on_split_named(const Text& name) {
   refuse("on_split is '" + *name + "'; it may be wait or fork");
 }
 
+std::optional<ReduceOrder> order_named(const Text& name) {
+  if (!name) return std::nullopt;
+  if (*name == "any") return ReduceOrder::any;
+  if (*name == "rank") return ReduceOrder::rank;
+  refuse("order is '" + *name + "'; it may be any or rank");
+}
+
 GroupHandle init_group(bool strict, std::string backend, Number rank, Number world_size, Text coordinator, Number listen_fd, Text hostfile,
                        Text listen, Text advertise, Text interfaces, Number guests, Text token, Switch encrypt, Switch peer_memory,
                        Switch status, Seconds connect_timeout, Seconds operation_timeout, Seconds warn_after, Switch elastic,
-                       const Text& on_split, Text join, Text door, Seconds heartbeat_timeout) {
+                       const Text& on_split, Text join, Text door, Seconds heartbeat_timeout,
+                       const Text& order) {
   InitOptions options;
   options.strict = strict;
   options.backend = std::move(backend);
@@ -56,6 +64,7 @@ GroupHandle init_group(bool strict, std::string backend, Number rank, Number wor
   options.join = std::move(join);
   options.door = std::move(door);
   options.heartbeat_timeout = milliseconds_of(heartbeat_timeout);
+  options.order = order_named(order);
   return GroupHandle(interruptible([options = std::move(options)] { return init(options); }));
 }
 
@@ -67,7 +76,7 @@ void bind_init(nb::module_& module) {
              unset("coordinator"), unset("listen_fd"), unset("hostfile"), unset("listen"), unset("advertise"), unset("interfaces"),
              unset("guests"), unset("token"), unset("encrypt"), unset("peer_memory"), unset("status"), unset("connect_timeout"),
              unset("operation_timeout"), unset("warn_after"), unset("elastic"), unset("on_split"), unset("join"), unset("door"),
-             unset("heartbeat_timeout"), "Joins or forms a group.");
+             unset("heartbeat_timeout"), unset("order"), "Joins or forms a group.");
   module.def("is_available", &is_available, nb::arg("backend") = "any", "Whether the named back end can be used here.");
 }
 

@@ -4,6 +4,7 @@ import ml_dtypes
 import numpy as np
 
 REAL = [np.float16, ml_dtypes.bfloat16, np.float32, np.float64]
+COMPLEX = [np.complex64, np.complex128]
 DTYPES = [
     np.bool_,
     np.uint8,
@@ -15,7 +16,7 @@ DTYPES = [
     np.int32,
     np.int64,
     *REAL,
-    np.complex64,
+    *COMPLEX,
 ]
 SHAPES = [(), (0,), (1,), (7,), (64,), (3, 5), (0, 4), (2, 3, 4), (1001,)]
 
@@ -25,7 +26,7 @@ def random_array(dtype, shape, seed):
     values = np.random.default_rng(seed).integers(0, 5, size=shape)
     if np.dtype(dtype) == np.bool_:
         return np.asarray(values > 2)
-    if np.dtype(dtype) == np.complex64:
+    if dtype in COMPLEX:
         return np.asarray(values + 1j * (values % 3)).astype(dtype)
     return np.asarray(values).astype(dtype)
 

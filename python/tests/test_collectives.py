@@ -7,9 +7,10 @@ import threading
 import numpy as np
 import pytest
 from ranks import on_ranks
-from samples import DTYPES, REAL, SHAPES, equal, layouts, random_array
+from samples import COMPLEX, DTYPES, REAL, SHAPES, equal, layouts, random_array
 
 import ringlet
+from ringlet import arrays as kinds
 
 
 def of_ranks(group, dtype, shape, seed=0):
@@ -24,6 +25,7 @@ def folded(function, arrays):
 
 
 OPERATIONS = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
+BITWISE = {"bit_and": np.bitwise_and, "bit_or": np.bitwise_or, "bit_xor": np.bitwise_xor}
 
 
 @on_ranks(1, 2, 3, 4)
@@ -32,7 +34,7 @@ def test_reductions(group):
         for shape in SHAPES:
             arrays = of_ranks(group, dtype, shape)
             for name, function in OPERATIONS.items():
-                if dtype == np.complex64 and name in ("max", "min"):
+                if dtype in COMPLEX and name in ("max", "min"):
                     continue
                 wanted = folded(function, arrays)
                 for mine in layouts(arrays[group.rank()]):
@@ -49,12 +51,50 @@ def test_reductions(group):
 
 @on_ranks(2, 4)
 def test_means(group):
-    for dtype in [*REAL, np.complex64]:
+    rank, size = group.rank(), group.size()
+    for dtype in [*REAL, *COMPLEX]:
         for shape in SHAPES:
             arrays = of_ranks(group, dtype, shape)
-            wanted = (folded(np.add, arrays) / group.size()).astype(dtype).reshape(shape)
-            equal(group.all_mean(arrays[group.rank()]), wanted)
-            equal(group.all_mean_(arrays[group.rank()].copy()), wanted)
+            wanted = (folded(np.add, arrays) / size).astype(dtype).reshape(shape)
+            equal(group.all_mean(arrays[rank]), wanted)
+            equal(group.all_mean_(arrays[rank].copy()), wanted)
+            reduced = group.reduce(arrays[rank], size - 1, op="mean")
+            if rank == size - 1:
+                equal(reduced, wanted)
+            if shape:
+                equal(group.reduce_scatter(arrays[rank], op="mean"), np.array_split(wanted, size)[rank])
+                counts = [0] * (size - 1) + [shape[0]]
+                part = group.reduce_scatter(arrays[rank], op="mean", counts=counts)
+                equal(part, wanted if rank == size - 1 else wanted[:0])
+    for call in (group.all_mean, lambda x: group.reduce(x, op="mean"), lambda x: group.reduce_scatter(x, op="mean")):
+        with pytest.raises(ringlet.InvalidArgument, match="mean of i32 cannot be held in it"):
+            call(np.ones(4, np.int32))
+
+
+@on_ranks(1, 2, 3, 4)
+def test_bits(group):
+    rank, size = group.rank(), group.size()
+    for dtype in DTYPES:
+        for name, function in BITWISE.items():
+            if dtype in [*REAL, *COMPLEX]:
+                for call in (group.all_reduce, group.reduce, group.reduce_scatter):
+                    with pytest.raises(ringlet.InvalidArgument, match=f"{name} of {kinds.dtype_name(dtype)}"):
+                        call(np.ones(3, dtype), op=name)
+                continue
+            for shape in [(0,), (7,), (3, 5), (1001,)]:
+                arrays = [np.frombuffer(np.random.default_rng((rank, 5)).bytes(8 * 1001), np.uint8) for rank in range(size)]
+                arrays = [(part % 2 if dtype == np.bool_ else part).view(dtype)[: int(np.prod(shape))].reshape(shape) for part in arrays]
+                wanted = functools.reduce(function, arrays)
+                equal(group.all_reduce(arrays[rank], op=name), wanted)
+                equal(group.all_reduce_(arrays[rank].copy(), op=name), wanted)
+                equal(group.all_reduce_async(arrays[rank], op=name).wait(), wanted)
+                equal(group.all_reduce_async_(arrays[rank].copy(), op=name).wait(), wanted)
+                equal(group.reduce_scatter(arrays[rank], op=name), np.array_split(wanted, size)[rank])
+                reduced = group.reduce(arrays[rank], 0, op=name)
+                if rank == 0:
+                    equal(reduced, wanted)
+    with pytest.raises(ringlet.InvalidArgument, match="'band' is no operation; there are sum, .*bit_xor, and mean"):
+        group.all_reduce(np.ones(1), op="band")
 
 
 @on_ranks(1, 2, 3, 4)
@@ -84,7 +124,8 @@ def test_what_is_divided(group):
             total = folded(np.add, arrays)
             for mine in layouts(arrays[rank]):
                 equal(group.sum_scatter(mine), np.array_split(total, size)[rank])
-                if dtype != np.complex64:
+                equal(group.reduce_scatter(mine, op="prod"), np.array_split(folded(np.multiply, arrays), size)[rank])
+                if dtype not in COMPLEX:
                     equal(group.reduce_scatter(mine, op="max"), np.array_split(folded(np.maximum, arrays), size)[rank])
                 if rows % size:
                     with pytest.raises(ringlet.InvalidArgument, match="rows do not divide"):

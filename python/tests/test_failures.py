@@ -29,6 +29,8 @@ def test_options():
     assert caught.value.rank == -1
     with pytest.raises(ringlet.InvalidArgument, match="on_split"):
         ringlet.init(on_split="never")
+    with pytest.raises(ringlet.InvalidArgument, match="order is 'ranks'; it may be any or rank"):
+        ringlet.init(order="ranks")
     with pytest.raises(ringlet.InvalidArgument, match="1e9"):
         ringlet.init(connect_timeout=-1)
     with pytest.raises(ringlet.Timeout):

@@ -3,6 +3,7 @@
 import os
 import signal
 
+import ml_dtypes
 import numpy as np
 import pytest
 from ranks import on_ranks
@@ -66,6 +67,43 @@ def test_fsdp(group):
     assert updater.layout() is not None or size == 1
     layout = ringlet.ShardLayout(ringlet.trees.tree_to_read(parameters), size)
     assert layout.rows("layer.0", 0)[0] == 0 and layout.rows("layer.0", size - 1)[1] == 7
+
+
+@on_ranks(2, 4)
+def test_one_mean_whatever_the_division(group):
+    """In rank order buckets, shards and a loop on one machine give the same bits, for small and large parameters."""
+    group.barrier()
+    with ringlet.init(order="rank") as world:
+        rank, size = world.rank(), world.size()
+        for width in (40, 640):
+            gradients = [
+                {f"w{i}": np.random.default_rng((width, i, r)).normal(size=(width + i, width)).astype(np.float32) for i in range(4)}
+                for r in range(size)
+            ]
+            for dtype in (np.float32, ml_dtypes.bfloat16, np.float16):
+                mine = {name: array.astype(dtype) for name, array in gradients[rank].items()}
+                wanted = {}
+                for name in mine:
+                    total = gradients[0][name].astype(dtype).astype(np.float32)
+                    for other in gradients[1:]:
+                        total += other[name].astype(dtype).astype(np.float32)
+                    wanted[name] = (total / np.float32(size)).astype(dtype)
+                for all_reduce_size in (0, 100_000, 32 << 20):
+                    averaged = ringlet.average_gradients(mine, world, all_reduce_size=all_reduce_size)
+                    for name, mean in wanted.items():
+                        equal(averaged[name], mean)
+                for communication_size in (0, 32 << 20):
+                    zeros = {name: np.zeros_like(array) for name, array in mine.items()}
+                    after = ringlet.fsdp_apply_gradients(mine, zeros, Taking(), world, communication_size=communication_size)
+                    for name, mean in wanted.items():
+                        equal(after[name], mean)
+
+
+class Taking:
+    """Takes the gradients' means as parameters."""
+
+    def apply_gradients(self, gradients, parameters):
+        return {name: gradients[name] for name in parameters}
 
 
 @on_ranks(1, 2, 3)
@@ -144,6 +182,7 @@ def group_directory(group):
 
 ELASTIC = """
 import os, signal, sys
+import ml_dtypes
 import numpy as np
 import ringlet
 
@@ -191,6 +230,7 @@ def test_elastic_trainer_goes_on_without_a_rank(tmp_path):
 
 REFORMED = """
 import os, signal
+import ml_dtypes
 import numpy as np
 import ringlet
 

@@ -13,6 +13,7 @@ typedef struct {
 ringlet_tensor floats(float* elements, const int64_t* count);
 
 void test_collectives(const world* w);
+void test_bits_and_complex(const world* w);
 void test_parts(const world* w);
 void test_uneven_parts(const world* w);
 void test_messages(const world* w);

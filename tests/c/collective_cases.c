@@ -63,6 +63,34 @@ void test_collectives(const world* w) {
   CHECK_OK(ringlet_reduce_async(w->group, RINGLET_MIN, &input, w->rank == 0 ? &output : NULL, 0, NULL, &work));
   finish(work);
   if (w->rank == 0) CHECK(out[5] == 5);
+  CHECK_OK(ringlet_reduce_mean(w->group, &input, w->rank == 1 ? &output : NULL, 1, NULL));
+  if (w->rank == 1) CHECK(out[5] == sum_at(w, 5) / (float)w->size);
+  CHECK_OK(ringlet_reduce_mean_async(w->group, &input, w->rank == 0 ? &output : NULL, 0, NULL, &work));
+  finish(work);
+  if (w->rank == 0) CHECK(out[6] == sum_at(w, 6) / (float)w->size);
+}
+
+void test_bits_and_complex(const world* w) {
+  const int64_t count = 3;
+  uint16_t bits[3] = {(uint16_t)(1 << w->rank), 0xff00, (uint16_t)(0xf0f0 | w->rank)};
+  uint16_t result[3];
+  double pairs[6] = {1, 2, w->rank, 0, 0, -w->rank};
+  const ringlet_tensor in = {bits, RINGLET_U16, 1, &count, NULL}, out = {result, RINGLET_U16, 1, &count, NULL};
+  const ringlet_tensor complex = {pairs, RINGLET_COMPLEX128, 1, &count, NULL};
+  const ringlet_tensor real = {pairs, RINGLET_F64, 1, &count, NULL};
+
+  CHECK_OK(ringlet_all_reduce(w->group, RINGLET_BIT_OR, &in, &out, NULL));
+  CHECK(result[0] == (1 << w->size) - 1 && result[1] == 0xff00);
+  CHECK_OK(ringlet_all_reduce(w->group, RINGLET_BIT_AND, &in, &out, NULL));
+  CHECK(result[0] == 0 && result[1] == 0xff00 && result[2] == 0xf0f0);
+  CHECK_OK(ringlet_all_reduce(w->group, RINGLET_BIT_XOR, &in, &out, NULL));
+  CHECK(result[0] == (1 << w->size) - 1 && result[1] == (w->size % 2 == 0 ? 0 : 0xff00));
+  CHECK_CODE(ringlet_all_reduce(w->group, RINGLET_BIT_XOR, &real, &real, NULL), RINGLET_INVALID_ARGUMENT);
+  CHECK_MESSAGE("bit_xor of f64");
+
+  CHECK_OK(ringlet_all_reduce(w->group, RINGLET_SUM, &complex, &complex, NULL));
+  CHECK(pairs[0] == w->size && pairs[1] == 2 * w->size);
+  CHECK(pairs[2] == w->size * (w->size - 1) / 2 && pairs[3] == 0 && pairs[5] == -pairs[2]);
 }
 
 /* Calls the collectives that scatter and gather parts, first of even sizes, then of counts[r] = r + 1 rows. */
@@ -84,6 +112,11 @@ void test_parts(const world* w) {
   CHECK_OK(ringlet_reduce_scatter_async(w->group, RINGLET_PROD, &all_in, &part_out, NULL, &work));
   finish(work);
   CHECK(out[2] == product_at(w, w->rank * part + 2));
+  CHECK_OK(ringlet_mean_scatter(w->group, &all_in, &part_out, NULL));
+  CHECK(out[1] == sum_at(w, w->rank * part + 1) / (float)n);
+  CHECK_OK(ringlet_mean_scatter_async(w->group, &all_in, &part_out, NULL, &work));
+  finish(work);
+  CHECK(out[3] == sum_at(w, w->rank * part + 3) / (float)n);
   CHECK_OK(ringlet_all_gather(w->group, &part_in, &all_out, NULL));
   CHECK(out[part + 2] == 102);
   CHECK_OK(ringlet_all_gather_async(w->group, &part_in, &all_out, NULL, &work));
@@ -130,6 +163,11 @@ void test_uneven_parts(const world* w) {
   CHECK_OK(ringlet_reduce_scatter_v_async(w->group, RINGLET_PROD, &all_in, &own_out, counts, NULL, &work));
   finish(work);
   CHECK(out[0] == product_at(w, before));
+  CHECK_OK(ringlet_mean_scatter_v(w->group, &all_in, &own_out, counts, NULL));
+  CHECK(out[own - 1] == sum_at(w, before + own - 1) / (float)size);
+  CHECK_OK(ringlet_mean_scatter_v_async(w->group, &all_in, &own_out, counts, NULL, &work));
+  finish(work);
+  CHECK(out[0] == sum_at(w, before) / (float)size);
   CHECK_OK(ringlet_all_gather_v(w->group, &own_in, &all_out, counts, NULL));
   CHECK(out[2] == 101);
   CHECK_OK(ringlet_all_gather_v_async(w->group, &own_in, &all_out, counts, NULL, &work));

@@ -159,6 +159,7 @@ void test_own_meeting(const world* w) {
   const ringlet_tensor told_port = {&port, RINGLET_U16, 1, &one, NULL};
   float value = 1;
   const ringlet_tensor values = floats(&value, &one);
+  const char* algorithm = NULL;
   CHECK_OK(ringlet_init_options_init(&options, sizeof options));
   if (w->rank == 0) fd = listening_socket(&port);
   CHECK_OK(ringlet_broadcast(w->group, &told_port, 0, NULL));
@@ -172,11 +173,17 @@ void test_own_meeting(const world* w) {
   options.encrypt = 0;
   options.elastic = 0;
   options.guests = 0;
+  options.order = 2;
+  CHECK_CODE(ringlet_init(&options, &group), RINGLET_INVALID_ARGUMENT);
+  CHECK_MESSAGE("order is 2");
+  options.order = RINGLET_ORDER_RANK;
   if (w->rank == 0) options.interrupted = interrupt_soon;
   options.interrupted_context = &asked;
   CHECK_OK(ringlet_init(&options, &group));
   CHECK_OK(ringlet_all_reduce(group, RINGLET_SUM, &values, &values, NULL));
   CHECK(value == (float)w->size);
+  CHECK_OK(ringlet_group_algorithm(group, "all_reduce", 64u << 20, &algorithm));
+  CHECK(strcmp(algorithm, w->size == 2 ? "ring" : "direct") == 0);
   asked = 0;
   code = w->rank == 0 ? ringlet_recv(group, &values, 1, NULL) : ringlet_barrier(group, NULL);
   CHECK(code == RINGLET_CANCELLED);
@@ -194,8 +201,8 @@ void test_arguments(const world* w) {
   ringlet_call_options options;
   ringlet_work* work = NULL;
 
-  CHECK_CODE(ringlet_all_reduce(w->group, 4, &good, &good, NULL), RINGLET_INVALID_ARGUMENT);
-  CHECK_MESSAGE("operation number 4");
+  CHECK_CODE(ringlet_all_reduce(w->group, 7, &good, &good, NULL), RINGLET_INVALID_ARGUMENT);
+  CHECK_MESSAGE("operation number 7");
   CHECK_CODE(ringlet_all_reduce(w->group, RINGLET_SUM, &good, NULL, NULL), RINGLET_INVALID_ARGUMENT);
   CHECK_MESSAGE("ringlet_all_reduce: output is NULL");
   CHECK(ringlet_error_rank() == -1);
@@ -329,6 +336,8 @@ void test_reform(const world* w) {
   CHECK_OK(ringlet_group_epoch(next, &epoch));
   CHECK(epoch == 1);
   check_sum(next, w->size);
+  /* Without a place for the result it is no vote. */
+  if (w->rank == 0) CHECK_CODE(ringlet_group_agree(next, 0, NULL, NULL), RINGLET_INVALID_ARGUMENT);
   CHECK_OK(ringlet_group_agree(next, 1, NULL, &agreed));
   CHECK(agreed == 1);
   CHECK_OK(ringlet_group_agree(next, w->rank != 0, NULL, &agreed));

@@ -180,6 +180,17 @@ TEST_CASE("every C function survives NULL for all its arguments") {
   }
 }
 
+TEST_CASE("a vote without a place for its result is refused before anything else of it is looked at") {
+  ringlet_group* group = nullptr;
+  ringlet_call_options options;
+  REQUIRE(ringlet_group_of_one(&group) == RINGLET_OK);
+  REQUIRE(ringlet_call_options_init(&options, sizeof options) == RINGLET_OK);
+  options.timeout_ms = -1;
+  CHECK(ringlet_group_agree(group, 1, &options, nullptr) == RINGLET_INVALID_ARGUMENT);
+  CHECK(std::string(ringlet_error_message()) == "ringlet_group_agree: agreed is NULL");
+  ringlet_group_free(group);
+}
+
 TEST_CASE("the library exports the C API and nothing else") {
   std::set<std::string> listed;
   for (const auto& entry : kFunctions) listed.insert(entry.first);

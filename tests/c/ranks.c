@@ -18,6 +18,7 @@ int main(int argc, char** argv) {
   CHECK_OK(ringlet_group_rank(w.group, &w.rank));
   CHECK_OK(ringlet_group_size(w.group, &w.size));
   test_collectives(&w);
+  test_bits_and_complex(&w);
   test_parts(&w);
   test_uneven_parts(&w);
   test_messages(&w);

@@ -21,7 +21,13 @@ TEST_CASE("settings of ranks that do not belong together are told apart") {
   wire::RankSettings other = settings(1, 3, 1);
   other.policy = 99;
   CHECK_THAT(check_settings(other, own).text(), Contains("number 99") && Contains("RINGLET_PLACEMENT"));
-  // The policy of a guest is not compared, since a guest has none of its own.
+  other.policy = 0;
+  other.order = 1;
+  CHECK_THAT(check_settings(other, own).text(),
+             Contains("rank 1 adds in the order 'rank', rank 0 in the order 'any'") && Contains("RINGLET_ORDER"));
+  other.policy = 99;
+  other.order = 99;
+  // Those of a guest are not compared, since a guest has none of its own.
   other.rank = 2;
   CHECK(check_settings(other, own).ok());
 }

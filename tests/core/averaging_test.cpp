@@ -14,14 +14,13 @@ using Catch::Contains;
 
 namespace {
 
-/// Returns the numbers per element; complex64 has two.
-std::size_t parts_of(DType dtype) { return dtype == DType::complex64 ? 2 : 1; }
-DType part_dtype(DType dtype) { return dtype == DType::complex64 ? DType::f32 : dtype; }
+/// Returns the numbers per element; complex ones have two.
+std::size_t parts_of(DType dtype) { return size_of(dtype) / size_of(part_dtype(dtype)); }
 
 void write(TensorView packed, const std::vector<double>& numbers) {
   if (numbers.empty()) return;
   std::vector<float> narrow(numbers.begin(), numbers.end());
-  if (packed.dtype() == DType::f64)
+  if (part_dtype(packed.dtype()) == DType::f64)
     std::memcpy(packed.data(), numbers.data(), packed.bytes());
   else if (part_dtype(packed.dtype()) == DType::f32)
     std::memcpy(packed.data(), narrow.data(), packed.bytes());
@@ -36,7 +35,7 @@ std::vector<double> read(ConstTensorView view) {
   std::vector<double> wide(count);
   std::vector<float> narrow(count);
   if (count == 0) return wide;
-  if (view.dtype() == DType::f64) {
+  if (part_dtype(view.dtype()) == DType::f64) {
     std::memcpy(wide.data(), elements, packed.bytes());
     return wide;
   }
@@ -56,7 +55,7 @@ struct Gradient {
   std::vector<std::vector<double>> values;     // by rank, before the averaging
 
   Gradient(SimRandom& random, int ranks)
-      : dtype(pick(random, {DType::f16, DType::bf16, DType::f32, DType::f32, DType::f64, DType::complex64})),
+      : dtype(pick(random, {DType::f16, DType::bf16, DType::f32, DType::f32, DType::f64, DType::complex64, DType::complex128})),
         rows(random.chance(100) ? 0 : static_cast<std::int64_t>(random.below(random.chance(200) ? 700 : 40))),
         gaps(random.chance(300)) {
     const auto count = static_cast<std::size_t>(rows) * 2;
@@ -111,11 +110,11 @@ void Averages::check() {
   double total = 0;
   for (const double weight : weights) total += weighted ? weight : 1;
   for (Gradient& gradient : gradients) {
-    const bool cast = options.communication_type && gradient.dtype != DType::complex64;
+    const bool cast = options.communication_type && is_real(gradient.dtype);
     const DType coarsest = cast ? *options.communication_type : gradient.dtype;
     const double tolerance = coarsest == DType::bf16 || gradient.dtype == DType::bf16 ? 0.3
                              : coarsest == DType::f16 || gradient.dtype == DType::f16 ? 0.04
-                             : coarsest == DType::f64                                 ? 1e-12
+                             : part_dtype(coarsest) == DType::f64                     ? 1e-12
                                                                                       : 1e-5;
     const std::vector<double> found = read(gradient.view(0));
     for (std::size_t i = 0; i < found.size(); ++i) {

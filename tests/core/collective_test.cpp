@@ -21,6 +21,7 @@ WorldOptions random_options(SimRandom& random, int size) {
   if (random.below(2) != 0) options.early_limits = {pick<std::size_t>(random, {0, 100, 3000}), pick<std::size_t>(random, {512, 700, 3000})};
   options.guests = random.below(2) != 0 ? static_cast<int>(random.below(static_cast<std::uint64_t>(size))) : 0;
   options.placement.policy = static_cast<PlacementPolicy>(random.below(kPlacementPolicyCount));
+  options.placement.order = static_cast<ReduceOrder>(random.below(kReduceOrderCount));
   if (random.below(2) != 0)
     options.leaf_limits = {pick<std::size_t>(random, {1, 20, 1000}), pick<std::size_t>(random, {0, 100, 5000}), 3000, 16};
   options.limits.exchange_bytes = pick<std::size_t>(random, {0, 64, 1000, 32 << 10});
@@ -99,15 +100,16 @@ TEST_CASE("every kind, operation, dtype and small count gives the promised bits 
     bool with_counts;
   };
   using Kind = CollectiveKind;
-  std::vector<Variant> variants{{Kind::broadcast, ReduceOp::sum, false, false}, {Kind::all_reduce, ReduceOp::sum, true, false}};
+  std::vector<Variant> variants{{Kind::broadcast, ReduceOp::sum, false, false}};
+  for (const auto kind : {Kind::all_reduce, Kind::reduce, Kind::reduce_scatter}) variants.push_back({kind, ReduceOp::sum, true, false});
+  variants.push_back({Kind::reduce_scatter, ReduceOp::sum, true, true});
   for (const bool with_counts : {false, true}) {
     for (const auto kind : {Kind::all_gather, Kind::gather, Kind::scatter, Kind::all_to_all})
       variants.push_back({kind, ReduceOp::sum, false, with_counts});
-    for (const ReduceOp op : {ReduceOp::sum, ReduceOp::prod, ReduceOp::max, ReduceOp::min})
-      variants.push_back({Kind::reduce_scatter, op, false, with_counts});
+    for (const auto& op : detail::kReduceOps) variants.push_back({Kind::reduce_scatter, op.op, false, with_counts});
   }
-  for (const ReduceOp op : {ReduceOp::sum, ReduceOp::prod, ReduceOp::max, ReduceOp::min})
-    for (const auto kind : {Kind::all_reduce, Kind::reduce}) variants.push_back({kind, op, false, false});
+  for (const auto& op : detail::kReduceOps)
+    for (const auto kind : {Kind::all_reduce, Kind::reduce}) variants.push_back({kind, op.op, false, false});
 
   for (const auto seed : seeds(8 * kSeedsPerSize)) {
     CAPTURE(seed);
@@ -129,6 +131,7 @@ TEST_CASE("every kind, operation, dtype and small count gives the promised bits 
       call.dtype = static_cast<DType>(combination / kCounts % kDTypeCount);
       call.rows = combination % kCounts;
       if (variant.mean && !is_floating(call.dtype)) continue;
+      if (!can_reduce(call.dtype, call.op)) continue;
       if (variant.mean) call.divisor = setup.size;
       call.root = static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(setup.size)));
       operation.in_place = random.below(2) != 0;

@@ -40,7 +40,8 @@ std::vector<wire::Endpoint> random_endpoints(SimRandom& random) {
 }
 
 wire::RankSettings random_settings(SimRandom& random) {
-  return {random_number(random), random_number(random), random_number(random), random_number(random), random.below(2) != 0};
+  return {random_number(random), random_number(random), random_number(random),
+          random_number(random), random.below(2) != 0,  random_number(random)};
 }
 
 void to_reference(const wire::RankSettings& settings, reference::RankSettings& out) {
@@ -49,6 +50,7 @@ void to_reference(const wire::RankSettings& settings, reference::RankSettings& o
   out.set_guests(settings.guests);
   out.set_policy(settings.policy);
   out.set_elastic(settings.elastic);
+  out.set_order(settings.order);
 }
 
 wire::Path random_path(SimRandom& random) {
@@ -159,7 +161,8 @@ ControlMessage random_message(SimRandom& random) {
     case 3:
       return wire::Ready{random_costs(random), random_endpoint(random)};
     case 4:
-      return wire::Begin{random_number(random), random_costs(random), random_id(random), random_id(random), random_endpoints(random)};
+      return wire::Begin{random_number(random), random_costs(random), random_id(random), random_id(random), random_endpoints(random),
+                         random_number(random)};
     case 5:
       return wire::Seat{random_number(random), random_number(random), random_number(random),
                         random_number(random), random_number(random), random_number(random)};
@@ -199,9 +202,9 @@ ControlMessage random_message(SimRandom& random) {
     case 20:
       return wire::Knock{random_text(random)};
     case 21:
-      return wire::Ticket{random_number(random), random_number(random), random_text(random),   random_number(random),
-                          random_number(random), random_id(random),     random_number(random), random_number(random),
-                          random_number(random), random_number(random), random_number(random), random_number(random)};
+      return wire::Ticket{random_number(random), random_number(random), random_text(random),   random_number(random), random_number(random),
+                          random_id(random),     random_number(random), random_number(random), random_number(random), random_number(random),
+                          random_number(random), random_number(random), random_number(random)};
     default:
       return wire::Abort{random_number(random), static_cast<std::int32_t>(random_number(random)), random_text(random)};
   }
@@ -255,6 +258,7 @@ reference::ControlMessage to_reference(const ControlMessage& message) {
     to->set_exchange_bytes(begin->exchange_bytes);
     to->set_direct_bytes(begin->direct_bytes);
     for (const auto& door : begin->doors) to_reference(door, *to->add_doors());
+    to->set_order(begin->order);
   } else if (const auto* probe = std::get_if<wire::LinkProbe>(&message)) {
     auto* to = out.mutable_link_probe();
     to->set_number(probe->number);
@@ -330,6 +334,7 @@ reference::ControlMessage to_reference(const ControlMessage& message) {
     to->set_guests(ticket->guests);
     to->set_page_port(ticket->page_port);
     to->set_members(ticket->members);
+    to->set_order(ticket->order);
   }
   return out;
 }

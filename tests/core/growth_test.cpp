@@ -50,6 +50,7 @@ TEST_CASE("the present ranks stay, and those that join follow by the doors at wh
     REQUIRE(plan.has_value());
     CHECK(plan->first_process == first[static_cast<std::size_t>(rank)]);
     present.rank = rank;
+    present.placement.order = rank == 1 ? ReduceOrder::rank : ReduceOrder::any;
     const WorldOptions next = options_of_next(present, *plan);
     CHECK((next.rank == rank && next.size == 10 && next.guests == 3 && next.epoch == 7));
     const wire::Ticket ticket = ticket_to(next, *plan, {"10.0.0.1", 4711}, 5, Duration::seconds(10));
@@ -58,7 +59,11 @@ TEST_CASE("the present ranks stay, and those that join follow by the doors at wh
     WorldOptions own;
     CHECK(use_ticket(ticket, 10, own).ok());
     CHECK((own.rank == static_cast<int>(ticket.rank) && own.size == 10 && own.guests == 3 && own.epoch == 7));
+    CHECK(own.placement.order == present.placement.order);
     CHECK(use_ticket(ticket, 9, own).code() == Errc::protocol_error);
+    wire::Ticket later = ticket;
+    later.order = kReduceOrderCount;
+    CHECK(use_ticket(later, 10, own).code() == Errc::protocol_error);
   }
   CHECK_FALSE(plan_growth(std::vector<GrowthShare>(3), 0).has_value());
 }

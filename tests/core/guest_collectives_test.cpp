@@ -18,9 +18,11 @@ struct Variant {
 /// Returns every kind that can run by the hub or in the order of a ring, with every operation that it takes.
 std::vector<Variant> all_variants() {
   using Kind = CollectiveKind;
-  std::vector<Variant> variants{{Kind::broadcast}, {Kind::all_gather}, {Kind::barrier}, {Kind::all_reduce, ReduceOp::sum, true}};
-  for (const ReduceOp op : {ReduceOp::sum, ReduceOp::prod, ReduceOp::max, ReduceOp::min})
-    for (const auto kind : {Kind::all_reduce, Kind::reduce, Kind::reduce_scatter}) variants.push_back({kind, op});
+  std::vector<Variant> variants{{Kind::broadcast}, {Kind::all_gather}, {Kind::barrier}};
+  for (const auto kind : {Kind::all_reduce, Kind::reduce, Kind::reduce_scatter}) {
+    variants.push_back({kind, ReduceOp::sum, true});
+    for (const auto& op : detail::kReduceOps) variants.push_back({kind, op.op});
+  }
   return variants;
 }
 
@@ -31,6 +33,7 @@ GroupSetup guest_collectives_setup(SimRandom& random, std::uint64_t seed, int na
   setup.paths = rough_paths();
   setup.world.guests = guests;
   setup.world.placement.policy = policy;
+  setup.world.placement.order = static_cast<ReduceOrder>(random.below(kReduceOrderCount));
   setup.world.limits.exchange_bytes = 0;
   setup.world.limits.direct_bytes = pick<std::size_t>(random, {0, 100});
   setup.world.segment_bytes = pick<std::size_t>(random, {8, 24, 256 << 10});
@@ -47,6 +50,7 @@ std::optional<Operation> operation_of(const Variant& variant, DType dtype, std::
   call.dtype = dtype;
   call.rows = call.kind == CollectiveKind::barrier ? 0 : rows;
   if (variant.mean && !is_floating(dtype)) return std::nullopt;
+  if (!can_reduce(dtype, variant.op)) return std::nullopt;
   if (variant.mean) call.divisor = options.size;
   if (call.kind != CollectiveKind::barrier) call.root = static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(options.size)));
   operation.in_place = random.below(2) != 0;

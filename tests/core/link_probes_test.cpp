@@ -152,6 +152,7 @@ TEST_CASE("what is measured is rounded, and what is not measured keeps its value
   own.placement.policy = PlacementPolicy::hub;
   const wire::Begin placement = placement_of(dearer({0, 0, 90'000, 3'100}, {0, 0, 70'000, 4'200}), own);
   CHECK(placement.policy == 2);
+  CHECK(placement.order == 0);
   const double native_latency = own.placement.native.latency_ns, native_byte_ps = own.placement.native.ns_per_byte * 1000;
   CHECK(placement.costs ==
         wire::LinkCosts{static_cast<std::uint64_t>(native_latency), static_cast<std::uint64_t>(native_byte_ps), 65'536, 4'096});
@@ -176,6 +177,28 @@ TEST_CASE("a rank that is set to another placement than the others ends the meet
     CHECK(group.met(rank)->rank() == 2);
     CHECK_THAT(group.met(rank)->text(), Contains("rank 2 has the placement 'ring'") && Contains("'hub'") && Contains("RINGLET_PLACEMENT"));
   }
+}
+
+TEST_CASE("guests are told in which order the world adds") {
+  for (const auto order : {ReduceOrder::any, ReduceOrder::rank}) {
+    GroupSetup setup = probes_setup(2, 2);
+    setup.world.placement.order = order;
+    SimGroup group(setup);
+    group.meet();
+    for (int rank = 0; rank < 4; ++rank) CHECK(group.options(rank).placement.order == order);
+    group.close_cleanly();
+  }
+}
+
+TEST_CASE("an order that this version does not know ends the meeting") {
+  SimGroup group(probes_setup(1, 1));
+  World& world = group.world(0);
+  wire::Begin begin = placement_of({}, world.options());
+  begin.order = kReduceOrderCount;
+  CHECK(take_placement(begin, world).code() == Errc::protocol_error);
+  begin.order = 1;
+  CHECK(take_placement(begin, world).ok());
+  CHECK(world.options().placement.order == ReduceOrder::rank);
 }
 
 TEST_CASE("a guest that is lost at any moment of the meeting is named, and nobody hangs") {

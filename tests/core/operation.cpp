@@ -168,7 +168,10 @@ void complete(Operation& operation, SimRandom& random, const WorldOptions& optio
   for (int rank = 0; rank < options.size; ++rank)
     operation.inputs.push_back(
         random_values(call.dtype, static_cast<std::size_t>(input_rows(operation, rank)) * call.row_elements, random));
-  const Values sum = reduces(call.kind) ? reduced(call, operation.inputs, options.topology) : Values{};
+  // In the order of the ranks the promise is the bits of a plain loop over them, whatever the algorithm.
+  Call as_promised = call;
+  if (options.placement.order == ReduceOrder::rank) as_promised.algorithm = Algorithm::direct;
+  const Values sum = reduces(call.kind) ? reduced(as_promised, operation.inputs, options.topology) : Values{};
   const Values all = concatenation(operation.inputs);
   for (int rank = 0; rank < options.size; ++rank) {
     const auto r = static_cast<std::size_t>(rank);
@@ -194,9 +197,11 @@ Operation random_operation(SimRandom& random, const WorldOptions& options, std::
     call.dtype = static_cast<DType>(random.below(kDTypeCount));
     call.rows = random_rows(random, largest / size_of(call.dtype));
     call.root = static_cast<std::int32_t>(random.below(size));
-    if (reduces(call.kind)) call.op = static_cast<ReduceOp>(random.below(kReduceOpCount));
-    if (call.kind == CollectiveKind::all_reduce && call.op == ReduceOp::sum && is_floating(call.dtype) && random.below(2) != 0)
-      call.divisor = options.size;
+    if (reduces(call.kind)) {
+      do call.op = static_cast<ReduceOp>(random.below(kReduceOpCount));
+      while (!can_reduce(call.dtype, call.op));
+    }
+    if (reduces(call.kind) && call.op == ReduceOp::sum && is_floating(call.dtype) && random.below(2) != 0) call.divisor = options.size;
     if (has_parts(call.kind) || call.kind == CollectiveKind::all_to_all) {
       if (random.below(2) != 0) call.row_elements = random.below(7);
       operation.with_counts = random.below(2) != 0;
@@ -215,10 +220,12 @@ Result<CollectiveTask> make_task(Operation& operation, int rank, const WorldOpti
   const TensorView root_output = operation.is_root(rank) ? output : TensorView();
   const ConstTensorView root_input = operation.is_root(rank) ? input : ConstTensorView();
   const bool counts = operation.with_counts;
+  const bool mean = call.divisor != 1.0;
   switch (call.kind) {
     case CollectiveKind::all_reduce:
       return make_all_reduce(call.op, input, output, call.divisor, options);
     case CollectiveKind::reduce_scatter:
+      if (mean) return counts ? make_mean_scatter_v(input, output, operation.parts, options) : make_mean_scatter(input, output, options);
       return counts ? make_reduce_scatter_v(call.op, input, output, operation.parts, options)
                     : make_reduce_scatter(call.op, input, output, options);
     case CollectiveKind::all_gather:
@@ -226,6 +233,7 @@ Result<CollectiveTask> make_task(Operation& operation, int rank, const WorldOpti
     case CollectiveKind::broadcast:
       return make_broadcast(output, call.root, options);
     case CollectiveKind::reduce:
+      if (mean) return make_reduce_mean(input, root_output, call.root, options);
       return make_reduce(call.op, input, root_output, call.root, options);
     case CollectiveKind::gather:
       return counts ? make_gather_v(input, root_output, operation.parts, call.root, options)

@@ -127,6 +127,49 @@ TEST_CASE("people are told what was chosen and why") {
   CHECK_THAT(text(2, 2, pinned), Contains("by ring (as the placement is set; estimated 2019 ms for 64 MiB; hub 1344 ms)"));
 }
 
+TEST_CASE("in rank order no ring rounds or reorders, and what does not depend on the order goes as ever") {
+  Placement in_order;
+  in_order.order = ReduceOrder::rank;
+  const auto in_world = [&](CollectiveKind kind, DType dtype, ReduceOp op, int natives, double divisor = 1) {
+    Call call = call_of(kind);
+    call.dtype = dtype;
+    call.op = op;
+    call.divisor = divisor;
+    return chosen(call, kLarge, natives, 0, in_order);
+  };
+  using Kind = CollectiveKind;
+  CHECK(in_world(Kind::all_reduce, DType::f32, ReduceOp::sum, 4) == Algorithm::direct);
+  CHECK(in_world(Kind::reduce_scatter, DType::complex64, ReduceOp::prod, 3) == Algorithm::direct);
+  CHECK(in_world(Kind::reduce, DType::bf16, ReduceOp::sum, 3) == Algorithm::hub);
+  for (const auto kind : {Kind::all_reduce, Kind::reduce_scatter, Kind::reduce}) {
+    CHECK(in_world(kind, DType::f32, ReduceOp::max, 4) == Algorithm::ring);
+    CHECK(in_world(kind, DType::i64, ReduceOp::prod, 4) == Algorithm::ring);
+    CHECK(in_world(kind, DType::f64, ReduceOp::sum, 2) == Algorithm::ring);
+    CHECK(in_world(kind, DType::f64, ReduceOp::sum, 2, 2) == Algorithm::ring);
+    CHECK(in_world(kind, DType::bf16, ReduceOp::sum, 2) == Algorithm::ring);
+    CHECK(in_world(kind, DType::bf16, ReduceOp::sum, 2, 2) != Algorithm::ring);
+  }
+  CHECK(in_world(Kind::all_gather, DType::f32, ReduceOp::sum, 4) == Algorithm::ring);
+  CHECK(in_world(Kind::broadcast, DType::f32, ReduceOp::sum, 4) == Algorithm::ring);
+  Call reduce = call_of(Kind::reduce);
+  reduce.dtype = DType::f32;
+  const Topology guests_alone(std::vector<bool>(3, true));
+  CHECK(choose_algorithm(reduce, kLarge, 3, guests_alone, {}, in_order) == Algorithm::direct);
+  for (const auto policy : {PlacementPolicy::automatic, PlacementPolicy::ring, PlacementPolicy::hub}) {
+    in_order.policy = policy;
+    for (int guests = 1; guests < 5; ++guests) CHECK(chosen(reduce, kLarge, 2, guests, in_order) != Algorithm::ring);
+  }
+  CHECK(describe_placement(4, {}, {}, in_order) == "4 native ranks: large all-reduces in rank order, by direct");
+}
+
+TEST_CASE("orders have names") {
+  for (std::size_t i = 0; i < kReduceOrderCount; ++i) {
+    const auto order = static_cast<ReduceOrder>(i);
+    CHECK(find_reduce_order(name_of(order)) == order);
+  }
+  CHECK_FALSE(find_reduce_order("").has_value());
+}
+
 TEST_CASE("policies have names") {
   for (std::size_t i = 0; i < kPlacementPolicyCount; ++i) {
     const auto policy = static_cast<PlacementPolicy>(i);

@@ -58,6 +58,7 @@ Values random_values(DType dtype, std::size_t count, SimRandom& random) {
     if (dtype == DType::boolean) values[i] = static_cast<std::byte>(random.below(2));
     if (dtype == DType::f64) put(values, i, number);
     if (dtype == DType::f32) put(values, i, single);
+    if (dtype == DType::complex128) put(values, i, Complex128(number, random_number(random)));
     if (dtype == DType::complex64) put(values, i, Complex64(single, static_cast<float>(random_number(random))));
     if (is_narrow(dtype)) scalar->cast(DType::f32, dtype)(values.data() + i * 2, reinterpret_cast<const std::byte*>(&single), 1);
   }

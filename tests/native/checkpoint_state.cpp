@@ -9,9 +9,6 @@ namespace ringlet::test {
 
 namespace {
 
-constexpr DType kAll[] = {DType::boolean, DType::u8,  DType::u16, DType::u32,  DType::u64, DType::i8,  DType::i16,
-                          DType::i32,     DType::i64, DType::f16, DType::bf16, DType::f32, DType::f64, DType::complex64};
-
 bool same_bytes(ConstTensorView values, ConstTensorView wanted) {
   if (values.dtype() != wanted.dtype() || !(values.shape() == wanted.shape())) return false;
   const Tensor a = Tensor::copy_of(values);
@@ -29,7 +26,7 @@ TensorView transposed(Tensor& tensor) {
 
 TrainingState::TrainingState(int rank, int ranks, unsigned seed, const std::vector<double>& weights, std::int64_t large_rows)
     : rank_(rank) {
-  for (const DType dtype : kAll) replicated_.push_back({"layers." + std::string(name_of(dtype)), dtype, Shape{7, 3}});
+  for (const auto& facts : detail::kDTypes) replicated_.push_back({"layers." + std::string(facts.name), facts.dtype, Shape{7, 3}});
   replicated_.push_back({"scale", DType::f64, Shape{}});
   replicated_.push_back({"none", DType::f32, Shape{0, 4}});
   replicated_.push_back({"thin", DType::f32, Shape{3, 0}});

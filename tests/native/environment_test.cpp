@@ -115,6 +115,7 @@ TEST_CASE("bad values are refused with name, value and range") {
   CHECK_THROWS_WITH(configure(with("RINGLET_COORDINATOR", "127.0.0.1")), Contains("RINGLET_COORDINATOR"));
   CHECK_THROWS_WITH(configure(with("RINGLET_COORDINATOR", "127.0.0.1:0")), Contains("port"));
   CHECK_THROWS_WITH(configure(with("RINGLET_PLACEMENT", "star")), Contains("RINGLET_PLACEMENT is 'star'; it may be auto, ring or hub"));
+  CHECK_THROWS_WITH(configure(with("RINGLET_ORDER", "ranks")), Contains("RINGLET_ORDER is 'ranks'; it may be any or rank"));
   CHECK_THROWS_WITH(configure(with("RINGLET_SIMD", "mmx")), Contains("RINGLET_SIMD is 'mmx'") && Contains("scalar"));
   CHECK_THROWS_WITH(configure(with("RINGLET_TIMEOUT_MS", "soon")), Contains("RINGLET_TIMEOUT_MS is 'soon'"));
   CHECK_THROWS_WITH(configure(with("RINGLET_HOSTFILE", "x")), Contains("keep one"));
@@ -201,6 +202,9 @@ TEST_CASE("links are encrypted where there is a token, or as is said") {
 TEST_CASE("a pinned instruction set is taken") {
   CHECK(configure({{"RINGLET_PLACEMENT", "hub"}}).options.placement.policy == PlacementPolicy::hub);
   CHECK(configure({}).options.placement.policy == PlacementPolicy::automatic);
+  CHECK(configure({}).options.placement.order == ReduceOrder::any);
+  CHECK(configure({{"RINGLET_ORDER", "rank"}}).options.placement.order == ReduceOrder::rank);
+  CHECK(configure({{"RINGLET_ORDER", "rank"}}, {.order = ReduceOrder::any}).options.placement.order == ReduceOrder::any);
   CHECK(configure({{"RINGLET_SIMD", "scalar"}}).options.kernels->name() == "scalar");
   CHECK(configure({}).options.kernels == simd::find(""));
 }

@@ -94,6 +94,20 @@ TEST_CASE("bench compares links with and without encryption, over TCP") {
   }
 }
 
+TEST_CASE("bench compares additions in any order and in that of the ranks") {
+  const Outcome outcome =
+      run_command({"bench", "--order", "--ranks", "3", "--op", "reduce", "--sizes", "4,1MiB", "--seconds", "0.05", "--json"});
+  CAPTURE(outcome.err);
+  REQUIRE(outcome.exit_code == 0);
+  const auto rows = rows_of(outcome.out);
+  REQUIRE(rows.size() == 2);
+  for (const auto& row : rows) {
+    CHECK(row.at("checked") == true);
+    CHECK(row.at("ratio").get<double>() == Approx(row.at("rank_order_us").get<double>() / row.at("any_order_us").get<double>()));
+    CHECK(row.at("any_order_busbw_GBs").get<double>() > 0);
+  }
+}
+
 TEST_CASE("bench refuses what it cannot measure") {
   const auto refused = [](std::vector<std::string> arguments, const std::string& why) {
     arguments.insert(arguments.begin(), "bench");
@@ -112,4 +126,5 @@ TEST_CASE("bench refuses what it cannot measure") {
   refused({"--sizes", "2"}, "less than one element of f32");
   refused({"--sizes", ""}, "--sizes");
   refused({"--seconds", "-1"}, "--seconds -1");
+  refused({"--order", "--encrypt"}, "--order");
 }

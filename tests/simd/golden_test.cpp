@@ -40,13 +40,13 @@ void add_floating(Hash& hash, const simd::Kernels& kernels, DType dtype, const B
     hash.add(dtype, divided);
   }
   Bytes finite = input;
-  const std::size_t part = dtype == DType::complex64 ? 4 : size_of(dtype);
+  const std::size_t part = size_of(part_dtype(dtype));
   for (std::size_t i = part - 1; i < finite.size(); i += part) finite[i] &= std::byte{0xbf};
   hash.add(kernels.sum_of_squares(dtype)(finite.data(), kCount));
   Bytes canonical = input;
   kernels.canonical_nan(dtype)(canonical.data(), kCount);
   hash.add(dtype, canonical);
-  if (dtype == DType::complex64) return;
+  if (!is_real(dtype)) return;
   hash.add(kernels.abs_max(dtype)(finite.data(), kCount));
   for (DType to : {DType::f16, DType::bf16, DType::f32, DType::f64}) {
     Bytes out(kCount * size_of(to));
@@ -60,6 +60,7 @@ std::uint64_t hash_of(const simd::Kernels& kernels, DType dtype) {
   const Bytes a = make_elements(dtype, kCount, random), b = make_elements(dtype, kCount, random);
   Hash hash;
   for (std::size_t op = 0; op < kReduceOpCount; ++op) {
+    if (is_bitwise(static_cast<ReduceOp>(op))) continue;
     Bytes out(a.size());
     kernels.reduce(dtype, static_cast<ReduceOp>(op))(out.data(), a.data(), b.data(), kCount);
     hash.add(dtype, out);
@@ -70,8 +71,25 @@ std::uint64_t hash_of(const simd::Kernels& kernels, DType dtype) {
 
 constexpr std::uint64_t kGolden[] = {0x4b161af438736d2d, 0x8291c65bce725270, 0xa99e4d1879944d80, 0x577f27aa729652aa, 0xbe30babe6ed82f76,
                                      0x55991ff3a2233b64, 0x6574539e9eaba120, 0xa2fd83ea80064b12, 0x178e1b8683cd6916, 0xd4d362339930f174,
-                                     0x99855d360d681b29, 0x7c3a48dfc77fbe1c, 0x6634013d88bae5be, 0x6509ed0b3b3f2d03};
+                                     0x99855d360d681b29, 0x7c3a48dfc77fbe1c, 0x6634013d88bae5be, 0x6509ed0b3b3f2d03, 0xe30b5c1ff69aac54};
 static_assert(std::size(kGolden) == kDTypeCount);
+
+std::uint64_t hash_of_bits(const simd::Kernels& kernels) {
+  Random random(2'028);
+  Hash hash;
+  for (const auto& facts : ringlet::detail::kDTypes) {
+    if (is_floating(facts.dtype)) continue;
+    const Bytes a = make_elements(facts.dtype, kCount, random), b = make_elements(facts.dtype, kCount, random);
+    for (const ReduceOp op : {ReduceOp::bit_and, ReduceOp::bit_or, ReduceOp::bit_xor}) {
+      Bytes out(a.size());
+      kernels.reduce(facts.dtype, op)(out.data(), a.data(), b.data(), kCount);
+      hash.add(facts.dtype, out);
+    }
+  }
+  return hash.value();
+}
+
+constexpr std::uint64_t kGoldenBits = 0x395d94d6f76fac1d;
 
 /// The numbers have no infinities and NaNs, and the second moments have no sign, so that no rule's results are mostly NaN.
 std::uint64_t hash_of_updates(const simd::Kernels& kernels, DType dtype) {
@@ -106,6 +124,13 @@ TEST_CASE("optimizer updates give the golden bits on every target of every machi
     INFO(kernels->name());
     CHECK(hash_of_updates(*kernels, DType::f32) == kGoldenUpdates[0]);
     CHECK(hash_of_updates(*kernels, DType::f64) == kGoldenUpdates[1]);
+  }
+}
+
+TEST_CASE("bitwise reductions give the golden bits on every target of every machine") {
+  for (const simd::Kernels* kernels : simd::available()) {
+    INFO(kernels->name());
+    CHECK(hash_of_bits(*kernels) == kGoldenBits);
   }
 }
 

@@ -63,14 +63,15 @@ bool ordered_before(F a, F b) {
   return a < b || (a == b && std::signbit(a) && !std::signbit(b));
 }
 
-Complex64 combine(ReduceOp op, Complex64 a, Complex64 b) {
+template <class F>
+std::complex<F> combine(ReduceOp op, std::complex<F> a, std::complex<F> b) {
   if (op == ReduceOp::sum) return {a.real() + b.real(), a.imag() + b.imag()};
   if (op == ReduceOp::prod) {
     // Every product and difference is rounded on its own; volatile keeps the compiler from fusing them.
-    volatile float ac = a.real() * b.real(), bd = a.imag() * b.imag(), ad = a.real() * b.imag(), bc = a.imag() * b.real();
+    volatile F ac = a.real() * b.real(), bd = a.imag() * b.imag(), ad = a.real() * b.imag(), bc = a.imag() * b.real();
     return {ac - bd, ad + bc};
   }
-  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const F nan = std::numeric_limits<F>::quiet_NaN();
   if (std::isnan(a.real()) || std::isnan(a.imag()) || std::isnan(b.real()) || std::isnan(b.imag())) return {nan, nan};
   const bool a_is_less = ordered_before(a.real(), b.real()) || (!ordered_before(b.real(), a.real()) && ordered_before(a.imag(), b.imag()));
   return a_is_less == (op == ReduceOp::max) ? b : a;
@@ -90,6 +91,9 @@ std::enable_if_t<std::is_integral_v<T>, T> combine(ReduceOp op, T a, T b) {
   if (op == ReduceOp::max) return std::max(a, b);
   if (op == ReduceOp::min) return std::min(a, b);
   const auto left = static_cast<std::uint64_t>(a), right = static_cast<std::uint64_t>(b);
+  if (op == ReduceOp::bit_and) return static_cast<T>(left & right);
+  if (op == ReduceOp::bit_or) return static_cast<T>(left | right);
+  if (op == ReduceOp::bit_xor) return static_cast<T>(left ^ right);
   return static_cast<T>(op == ReduceOp::sum ? left + right : left * right);
 }
 
@@ -112,7 +116,7 @@ void put_double(Bytes& out, std::size_t i, DType dtype, double value) {
 /// Returns all real parts as f64.
 std::vector<double> reals(DType dtype, const Bytes& data) {
   std::vector<double> values;
-  with_type(dtype == DType::complex64 ? DType::f32 : dtype, [&](auto zero) {
+  with_type(part_dtype(dtype), [&](auto zero) {
     using T = decltype(zero);
     if constexpr (std::is_floating_point_v<T> || std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>) {
       for (std::size_t i = 0; i < data.size() / sizeof(T); ++i) values.push_back(as_double(element<T>(data, i)));
@@ -137,8 +141,8 @@ Bytes reference_reduce(DType dtype, ReduceOp op, const Bytes& a, const Bytes& b)
     for (std::size_t i = 0; i < a.size() / sizeof(T); ++i) {
       if constexpr (std::is_same_v<T, bool>) {
         const bool left = a[i] != std::byte{0}, right = b[i] != std::byte{0};
-        const bool either = op == ReduceOp::sum || op == ReduceOp::max;
-        out[i] = static_cast<std::byte>(either ? left || right : left && right);
+        const bool either = op == ReduceOp::sum || op == ReduceOp::max || op == ReduceOp::bit_or;
+        out[i] = static_cast<std::byte>(op == ReduceOp::bit_xor ? left != right : either ? left || right : left && right);
       } else {
         set_element(out, i, combine(op, element<T>(a, i), element<T>(b, i)));
       }
@@ -149,7 +153,7 @@ Bytes reference_reduce(DType dtype, ReduceOp op, const Bytes& a, const Bytes& b)
 
 Bytes reference_scale(DType dtype, bool divide, const Bytes& data, double factor) {
   Bytes out(data.size());
-  const DType real = dtype == DType::complex64 ? DType::f32 : dtype;
+  const DType real = part_dtype(dtype);
   const std::vector<double> values = reals(dtype, data);
   for (std::size_t i = 0; i < values.size(); ++i) {
     const auto single = static_cast<float>(values[i]), single_factor = static_cast<float>(factor);

@@ -19,6 +19,7 @@ std::vector<std::uint64_t> corner_cases(DType dtype) {
       return {0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x007fffff, 0x00800000, 0x80800000, 0x3f800000, 0xbf800000,
               0x3f800001, 0x3eaaaaab, 0x7f7fffff, 0xff7fffff, 0x7f800000, 0xff800000, 0x7fc00000, 0xffc00001, 0x7f800001};
     case DType::f64:
+    case DType::complex128:
       return {0x0000000000000000, 0x8000000000000000, 0x0000000000000001, 0x8000000000000001, 0x000fffffffffffff, 0x0010000000000000,
               0x3ff0000000000000, 0xbff0000000000000, 0x3ff0000000000001, 0x3fd5555555555555, 0x7fefffffffffffff, 0xffefffffffffffff,
               0x7ff0000000000000, 0xfff0000000000000, 0x7ff8000000000000, 0xfff8000000000001, 0x7ff0000000000001};
@@ -49,14 +50,15 @@ std::uint64_t ordinary(DType dtype, Random& random) {
     case DType::complex64:
       return single;
     case DType::f64:
+    case DType::complex128:
       return bits_of(value, std::uint64_t{});
     default:
       return random.below(16);
   }
 }
 
-/// complex64 consists of two parts that are drawn one by one.
-std::size_t part_bytes(DType dtype) { return dtype == DType::complex64 ? sizeof(float) : size_of(dtype); }
+/// Complex numbers consist of two parts that are drawn one by one.
+std::size_t part_bytes(DType dtype) { return size_of(part_dtype(dtype)); }
 
 void put(Bytes& bytes, std::size_t index, std::size_t size, std::uint64_t bits) {
   for (std::size_t i = 0; i < size; ++i) bytes[index * size + i] = static_cast<std::byte>(bits >> (8 * i));
@@ -75,6 +77,7 @@ std::uint64_t infinity_of(DType dtype) {
     case DType::bf16:
       return 0x7f80;
     case DType::f64:
+    case DType::complex128:
       return 0x7ff0000000000000;
     default:
       return 0x7f800000;

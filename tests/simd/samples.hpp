@@ -50,7 +50,7 @@ struct Pairs {
 };
 Pairs make_corner_pairs(DType dtype);
 
-/// Gives every NaN (complex64: every NaN part) one pattern.
+/// Gives every NaN (complex dtypes: every NaN part) one pattern.
 void canonicalise(DType dtype, Bytes& elements);
 
 /// Returns the index of the first element whose bits differ, NaN being equal to NaN; `count` if there is none.

@@ -56,6 +56,7 @@ void reduce_everything(Group& group, std::uint32_t& stage) {
     for (std::size_t op = 0; op < kReduceOpCount; ++op)
       for (std::size_t count : {1u, 1'000u, 40'000u}) {
         const auto dtype = static_cast<DType>(d);
+        if (!can_reduce(dtype, static_cast<ReduceOp>(op))) continue;
         Tensor values = make_bits(dtype, count, group.rank(), ++stage);
         group.all_reduce(static_cast<ReduceOp>(op), values, values);
         print(std::string(name_of(dtype)) + " " + std::string(name_of(static_cast<ReduceOp>(op))) + " " + std::to_string(count), values);
@@ -69,6 +70,7 @@ void scatter_everything(Group& group, std::uint32_t& stage) {
     for (std::size_t op = 0; op < kReduceOpCount; ++op)
       for (const std::int64_t most : {std::int64_t{3}, std::int64_t{9'000}}) {
         const auto dtype = static_cast<DType>(d);
+        if (!can_reduce(dtype, static_cast<ReduceOp>(op))) continue;
         std::vector<std::int64_t> counts;
         for (std::int64_t rank = 0; rank < size; ++rank) counts.push_back(rank == 0 ? 0 : most + rank);
         const std::int64_t rows = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
@@ -94,6 +96,9 @@ void move_everything(Group& group, std::uint32_t& stage) {
     Tensor all(DType::f32, Shape{static_cast<std::int64_t>(count * size)});
     group.all_mean(own, own);
     print("all_mean", own);
+    group.reduce_mean(own, own, 0);
+    group.broadcast(own, 0);
+    print("reduce_mean", own);
     own = make_values(count, group.rank(), ++stage);
     group.all_gather(own, all);
     print("all_gather", all);
@@ -101,6 +106,9 @@ void move_everything(Group& group, std::uint32_t& stage) {
     group.reduce_scatter(ReduceOp::sum, all, part);
     group.all_gather(part, all);
     print("reduce_scatter", all);
+    group.mean_scatter(all, part);
+    group.all_gather(part, all);
+    print("mean_scatter", all);
     group.broadcast(own, group.size() - 1);
     print("broadcast", own);
     Tensor swapped(DType::f32, all.shape());

@@ -10,6 +10,9 @@ const tables = await import(`data:text/javascript,${encodeURIComponent(code)}`);
 export const { collectiveForms, reduceOps } = tables;
 export const dtypes = tables.dtypeTable.map(({ name }) => name);
 export const sizes = tables.dtypeTable.map(({ bytes }) => bytes);
+const bitless = ['ieee_float', 'brain_float', 'complex'];
+/** Whether elements of the dtype can be reduced by the operation; both are names. */
+export const canReduce = (dtype, op) => !(op.startsWith('bit_') && bitless.includes(tables.dtypeTable[dtypes.indexOf(dtype)].kind));
 /** The numbers of dtypes and operations, by their names. */
 export const [f16, f32, f64, i32] = ['f16', 'f32', 'f64', 'i32'].map((name) => dtypes.indexOf(name));
 export const [sum, prod, max, min] = ['sum', 'prod', 'max', 'min'].map((name) => reduceOps.indexOf(name));

@@ -28,6 +28,7 @@ all_to_all the whole input, all_gather the whole output; busbw = algbw x 2(n-1)/
 all_to_all, x 1 for broadcast and reduce.
 --encrypt forms two groups, one of them with encrypted links, and measures them in turns, always over TCP: memory that ranks of one machine lend each
 other (RINGLET_PEER_MEMORY) crosses no network and is not encrypted. The ratio is encrypted time over plain time.
+--order does the same for the order in which ranks' elements are added, whatever is fastest and that of the ranks (RINGLET_ORDER), over any links.
 Exit codes: 0; 1 if a result is wrong or a rank is lost; 2 a mistake on the command line.)";
 
 struct BenchCommandLine {
@@ -51,7 +52,8 @@ void declare(CLI::App& app, BenchCommandLine& line) {
   app.add_option("--sizes", line.sizes, "Bytes, with a comma between: 4, 16KiB, 1MiB, 1GiB")->capture_default_str();
   app.add_option("--dtype", line.dtype, names_of_dtypes(is_valid, "or"))->capture_default_str();
   app.add_option("--seconds", line.plan.seconds, "Time to measure each size for, about")->capture_default_str();
-  app.add_flag("--encrypt", line.plan.encrypt, "What encryption of the links costs: with and without it, in turns");
+  auto* encrypt = app.add_flag("--encrypt", line.plan.encrypt, "What encryption of the links costs: with and without it, in turns");
+  app.add_flag("--order", line.plan.order, "What adding in the order of the ranks costs: with and without it, in turns")->excludes(encrypt);
   app.add_flag("--json", line.plan.json, "One line of JSON per size");
 }
 

@@ -33,7 +33,8 @@ class Elements {
     std::vector<float> numbers(count_);
     for (std::size_t i = 0; i < count_; ++i)
       for (const int rank : ranks) numbers[i] += static_cast<float>(value_of(rank, first + i));
-    if (kind_of(dtype_) == ElementKind::complex) return fill_complex(numbers, static_cast<float>(ranks.size()));
+    if (dtype_ == DType::complex64) return fill_complex<float>(numbers, static_cast<float>(ranks.size()));
+    if (dtype_ == DType::complex128) return fill_complex<double>(numbers, static_cast<float>(ranks.size()));
     if (dtype_ == DType::f32) return copy(numbers);
     if (const auto cast = simd::find("")->cast(DType::f32, dtype_))
       return cast(bytes_.data(), reinterpret_cast<const std::byte*>(numbers.data()), count_);
@@ -48,8 +49,9 @@ class Elements {
   void copy(const std::vector<T>& values) {
     std::memcpy(bytes_.data(), values.data(), bytes_.size());
   }
+  template <class Part>
   void fill_complex(const std::vector<float>& numbers, float ranks) {
-    std::vector<float> parts(2 * numbers.size());
+    std::vector<Part> parts(2 * numbers.size());
     for (std::size_t i = 0; i < numbers.size(); ++i) {
       parts[2 * i] = numbers[i];
       parts[2 * i + 1] = numbers[i] + ranks;

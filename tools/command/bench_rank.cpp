@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <ringlet/group.hpp>
 
-#include "tools/command/bench_encryption.hpp"
+#include "tools/command/bench_comparison.hpp"
 #include "tools/command/bench_measure.hpp"
 #include "tools/command/standard_output.hpp"
 #include "tools/command/subcommand.hpp"
@@ -58,6 +58,7 @@ void print(const BenchPlan& plan, const Group& group, std::string_view links, co
 int run_bench_rank(const BenchPlan& plan) {
   try {
     if (plan.encrypt) return compare_encryption(plan);
+    if (plan.order) return compare_orders(plan);
     Group group = init();
     const bool prints = group.rank() == 0;
     const std::string_view links = links_of(group);

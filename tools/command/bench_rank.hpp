@@ -21,6 +21,7 @@ struct BenchPlan {
   double seconds = 0.6;            // approximate duration for each size
   bool json = false;
   bool encrypt = false;  // whether to compare links with and without encryption
+  bool order = false;    // whether to compare additions in any order and in that of the ranks
 };
 
 /// Joins the group, measures, and prints on rank 0. Returns the exit code.

@@ -161,5 +161,6 @@ const char* ringlet_group_algorithm(int32_t group, const char* operation, size_t
   if (!kind || *kind == CollectiveKind::barrier) return nullptr;
   Call call;
   call.kind = *kind;
+  call.dtype = DType::f32;
   return name_of(choose_algorithm(call, bytes, options.size, options.topology, options.limits, options.placement)).data();
 }

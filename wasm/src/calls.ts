@@ -17,7 +17,7 @@ export interface CallOptions {
 
 /** Further options of operations on values. */
 export interface ValueOptions extends CallOptions {
-  /** The dtype, if the array can hold several: f16 or bf16 in Uint16Array, bool in Uint8Array, complex64 in Float32Array. */
+  /** The dtype, if the array can hold several: f16 or bf16 in Uint16Array, bool in Uint8Array, complex64 in Float32Array, complex128 in Float64Array. */
   readonly dtype?: DType | undefined;
   /** The shape; by default one axis. */
   readonly shape?: readonly number[] | undefined;

@@ -6,7 +6,10 @@ type Row = (typeof dtypeTable)[number];
 /** Element types, with the names of the C++ library. */
 export type DType = Row['name'];
 
-/** The arrays that hold elements: f16 and bf16 are bits in Uint16Array, bool is Uint8Array, complex64 pairs in Float32Array. */
+/**
+ * The arrays that hold elements: f16 and bf16 are bits in Uint16Array, bool is Uint8Array, complex64 pairs in Float32Array, complex128 pairs
+ * in Float64Array.
+ */
 export type TypedArray =
   | Int8Array
   | Uint8Array
@@ -32,10 +35,10 @@ export interface DTypeFacts {
   readonly number: number;
   /** Bytes of one element. */
   readonly bytes: number;
-  /** How many numbers of its array make one element: 2 for complex64, else 1. */
+  /** How many numbers of its array make one element: 2 for complex64 and complex128, else 1. */
   readonly lanes: number;
   readonly Array: Constructor;
-  /** True for f16, bf16, f32, f64 and complex64. */
+  /** True for f16, bf16, f32, f64, complex64 and complex128. */
   readonly floating: boolean;
 }
 
@@ -57,6 +60,7 @@ const arrays: Readonly<Record<Storage, Constructor>> = {
   'ieee_float 4': Float32Array,
   'ieee_float 8': Float64Array,
   'complex 8': Float32Array,
+  'complex 16': Float64Array,
 };
 const floating: ReadonlySet<string> = new Set<Row['kind']>(['ieee_float', 'brain_float', 'complex']);
 

@@ -96,11 +96,12 @@ export class Group {
    * evenly, the first ranks get one row more.
    */
   async reduceScatter<T extends Values>(op: ReduceOp, values: T, options: ValueOptions & Counts = {}): Promise<T> {
-    const input = asTensor(values, options);
-    const counts = checkedCounts('counts', options.counts, this.size);
-    const rows = counts ?? evenRows(input.shape[0] ?? 0, this.size);
-    const shape = partShape(input.shape, rows[this.rank] ?? 0);
-    return this.#caller.values('reduce_scatter', values, { op, input, shape, counts }, options);
+    return this.#scattered('reduce_scatter', values, op, options);
+  }
+
+  /** As `reduceScatter`: the mean, which the rank that gets a part divides once. Floating dtypes only. */
+  async meanScatter<T extends Values>(values: T, options: ValueOptions & Counts = {}): Promise<T> {
+    return this.#scattered('mean_scatter', values, undefined, options);
   }
 
   /** MLX's name for `reduceScatter('sum', ...)`. */
@@ -119,6 +120,13 @@ export class Group {
   async broadcast<T extends Values>(values: T, root: number, options: ValueOptions = {}): Promise<T> {
     const input = asTensor(values, options);
     return this.#caller.values('broadcast', values, { input, shape: input.shape, peer: root }, options);
+  }
+
+  /** As `reduce`: the mean over all ranks. Floating dtypes only. */
+  async reduceMean<T extends Values>(values: T, root: number, options: ValueOptions = {}): Promise<T | undefined> {
+    const input = asTensor(values, options);
+    const shape = this.rank === root ? input.shape : undefined;
+    return this.#caller.valuesOrNone('reduce_mean', values, { input, shape, peer: root }, options);
   }
 
   /** Reduces over all ranks; rank `root` gets the result, the others undefined. */
@@ -289,6 +297,19 @@ export class Group {
   alloc(dtype: DType, shape: number | readonly number[]): Tensor {
     const extents = checkedShape(typeof shape === 'number' ? [shape] : shape);
     return this.#caller.tensor(dtype, extents);
+  }
+
+  async #scattered<T extends Values>(
+    kind: 'reduce_scatter' | 'mean_scatter',
+    values: T,
+    op: ReduceOp | undefined,
+    options: ValueOptions & Counts,
+  ): Promise<T> {
+    const input = asTensor(values, options);
+    const counts = checkedCounts('counts', options.counts, this.size);
+    const rows = counts ?? evenRows(input.shape[0] ?? 0, this.size);
+    const shape = partShape(input.shape, rows[this.rank] ?? 0);
+    return this.#caller.values(kind, values, { ...(op === undefined ? {} : { op }), input, shape, counts }, options);
   }
 
   /**

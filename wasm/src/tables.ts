@@ -16,10 +16,11 @@ export const dtypeTable = [
   { name: 'f32', kind: 'ieee_float', bytes: 4 },
   { name: 'f64', kind: 'ieee_float', bytes: 8 },
   { name: 'complex64', kind: 'complex', bytes: 8 },
+  { name: 'complex128', kind: 'complex', bytes: 16 },
 ] as const;
 
 /** How elements are reduced, in the order of their numbers on the wire and in the core. */
-export const reduceOps = ['sum', 'prod', 'max', 'min'] as const;
+export const reduceOps = ['sum', 'prod', 'max', 'min', 'bit_and', 'bit_or', 'bit_xor'] as const;
 
 /** The collectives, in the order of their numbers in the core. Those with `_v` take counts. */
 export const collectiveForms = [
@@ -27,11 +28,14 @@ export const collectiveForms = [
   'all_mean',
   'reduce_scatter',
   'reduce_scatter_v',
+  'mean_scatter',
+  'mean_scatter_v',
   'all_gather',
   'all_gather_v',
   'broadcast',
   'barrier',
   'reduce',
+  'reduce_mean',
   'gather',
   'gather_v',
   'scatter',
@@ -41,7 +45,7 @@ export const collectiveForms = [
 ] as const;
 
 /** The collectives for which the core takes one buffer as input and output. */
-export const inPlaceForms = ['all_reduce', 'all_mean', 'broadcast', 'reduce'] as const;
+export const inPlaceForms = ['all_reduce', 'all_mean', 'broadcast', 'reduce', 'reduce_mean'] as const;
 
 /** The optimizers' classes. */
 export const formulas = ['SGD', 'RMSprop', 'Adagrad', 'AdaDelta', 'Adam', 'AdamW', 'Adamax', 'Lion'] as const;

@@ -17,7 +17,7 @@ export class Tensor<A extends TypedArray = TypedArray> {
   constructor(data: A, options: { dtype?: DType | undefined; shape?: readonly number[] | undefined } = {}) {
     this.dtype = dtypeOf(data, options.dtype);
     const lanes = factsOf(this.dtype).lanes;
-    if (data.length % lanes !== 0) throw new InvalidArgument(`complex64 needs pairs of numbers, and the array has ${data.length}`);
+    if (data.length % lanes !== 0) throw new InvalidArgument(`${this.dtype} needs pairs of numbers, and the array has ${data.length}`);
     this.shape = options.shape === undefined ? [data.length / lanes] : checkedShape(options.shape);
     if (countOf(this.shape) * lanes !== data.length) {
       throw new InvalidArgument(

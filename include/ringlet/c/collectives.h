@@ -49,6 +49,21 @@ RINGLET_API int32_t ringlet_reduce_scatter_v_async(ringlet_group* group, int32_t
                                                    ringlet_work** work);
 /** @} */
 
+/** As reduce_scatter: the mean over all ranks. Floating dtypes only. */
+/** @{ */
+RINGLET_API int32_t ringlet_mean_scatter(ringlet_group* group, const ringlet_tensor* input, const ringlet_tensor* output,
+                                         const ringlet_call_options* options);
+RINGLET_API int32_t ringlet_mean_scatter_async(ringlet_group* group, const ringlet_tensor* input, const ringlet_tensor* output,
+                                               const ringlet_call_options* options, ringlet_work** work);
+/** @} */
+/** The same with counts[r] rows for rank r. */
+/** @{ */
+RINGLET_API int32_t ringlet_mean_scatter_v(ringlet_group* group, const ringlet_tensor* input, const ringlet_tensor* output,
+                                           const int64_t* counts, const ringlet_call_options* options);
+RINGLET_API int32_t ringlet_mean_scatter_v_async(ringlet_group* group, const ringlet_tensor* input, const ringlet_tensor* output,
+                                                 const int64_t* counts, const ringlet_call_options* options, ringlet_work** work);
+/** @} */
+
 /** Concatenates every rank's `input` along axis 0, in rank order. Same shape on all ranks. */
 /** @{ */
 RINGLET_API int32_t ringlet_all_gather(ringlet_group* group, const ringlet_tensor* input, const ringlet_tensor* output,
@@ -84,6 +99,14 @@ RINGLET_API int32_t ringlet_reduce(ringlet_group* group, int32_t op, const ringl
                                    int32_t root, const ringlet_call_options* options);
 RINGLET_API int32_t ringlet_reduce_async(ringlet_group* group, int32_t op, const ringlet_tensor* input, const ringlet_tensor* output,
                                          int32_t root, const ringlet_call_options* options, ringlet_work** work);
+/** @} */
+
+/** As reduce: the mean over all ranks. Floating dtypes only. */
+/** @{ */
+RINGLET_API int32_t ringlet_reduce_mean(ringlet_group* group, const ringlet_tensor* input, const ringlet_tensor* output, int32_t root,
+                                        const ringlet_call_options* options);
+RINGLET_API int32_t ringlet_reduce_mean_async(ringlet_group* group, const ringlet_tensor* input, const ringlet_tensor* output, int32_t root,
+                                              const ringlet_call_options* options, ringlet_work** work);
 /** @} */
 
 /** Rank `root` gets every rank's `input`, concatenated along axis 0. Elsewhere `output` is not looked at and may be NULL. */

@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/** Element types. f16, bf16: two bytes each; complex64: two floats; bool: one byte, 0 or 1. */
+/** Element types. f16, bf16: two bytes each; complex64: two floats; complex128: two doubles; bool: one byte, 0 or 1. */
 enum {
   RINGLET_BOOL = 0,
   RINGLET_U8 = 1,
@@ -26,14 +26,16 @@ enum {
   RINGLET_BF16 = 10,
   RINGLET_F32 = 11,
   RINGLET_F64 = 12,
-  RINGLET_COMPLEX64 = 13
+  RINGLET_COMPLEX64 = 13,
+  RINGLET_COMPLEX128 = 14
 };
 
 /** Stands for no dtype in an option that names one. */
 enum { RINGLET_NO_DTYPE = -1 };
 
-/** How two elements are reduced. Integers wrap; max and min give NaN if either is NaN; on bool sum and max are OR, prod and min AND. */
-enum { RINGLET_SUM = 0, RINGLET_PROD = 1, RINGLET_MAX = 2, RINGLET_MIN = 3 };
+/** How two elements are reduced. Integers wrap; max and min give NaN if either is NaN; on bool sum and max are OR, prod and min AND. The
+ * bitwise operations are for bool and integers. */
+enum { RINGLET_SUM = 0, RINGLET_PROD = 1, RINGLET_MAX = 2, RINGLET_MIN = 3, RINGLET_BIT_AND = 4, RINGLET_BIT_OR = 5, RINGLET_BIT_XOR = 6 };
 
 #ifdef __cplusplus
 }

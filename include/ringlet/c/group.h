@@ -26,6 +26,10 @@ typedef struct ringlet_call_options {
 /** Fills in the defaults; struct_size must be `sizeof *options`. */
 RINGLET_API int32_t ringlet_call_options_init(ringlet_call_options* options, size_t struct_size);
 
+/** The order in which collectives add: whatever is fastest, or that of the ranks whatever the size, so that a sum has the same bits however
+ * gradients are divided into buckets or shards. */
+enum { RINGLET_ORDER_ANY = 0, RINGLET_ORDER_RANK = 1 };
+
 /** How to form or join a group. An option that is unset comes from the environment variable named beside it. */
 typedef struct ringlet_init_options {
   size_t struct_size;           /**< set by the function that fills in the defaults */
@@ -52,6 +56,7 @@ typedef struct ringlet_init_options {
    * does not return 0, the call and all others of the world fail with RINGLET_CANCELLED, on all ranks. It may not call this library. */
   int32_t (*interrupted)(void* context);
   void* interrupted_context; /**< given to it; valid as long as there are groups that come from this ringlet_init */
+  int32_t order;             /**< RINGLET_ORDER_...; -1 is unset: RINGLET_ORDER (any, rank), else RINGLET_ORDER_ANY; alike on all */
 } ringlet_init_options;
 /** Fills in the defaults; struct_size must be `sizeof *options`. */
 RINGLET_API int32_t ringlet_init_options_init(ringlet_init_options* options, size_t struct_size);

@@ -16,6 +16,7 @@ test('a tensor views its array', () => {
 test('shapes that do not fit are refused', () => {
   assert.throws(() => new Tensor(new Float32Array(5), { shape: [2, 3] }), /the shape \(2, 3\) has 6 elements, but the array has 5/);
   assert.throws(() => new Tensor(new Float32Array(3), { dtype: 'complex64' }), /complex64 needs pairs of numbers, and the array has 3/);
+  assert.throws(() => new Tensor(new Float64Array(5), { dtype: 'complex128' }), /complex128 needs pairs of numbers, and the array has 5/);
   assert.throws(() => new Tensor(new Float32Array(1), { shape: [1, 1, 1, 1, 1, 1, 1, 1, 1] }), /9 axes; 8 are the most/);
   assert.throws(() => new Tensor(new Float32Array(1), { shape: [-1] }), /no whole number from 0/);
   assert.throws(() => asTensor([1, 2] as never), /an object of class Array is neither a typed array nor a Tensor/);

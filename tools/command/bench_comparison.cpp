@@ -1,4 +1,4 @@
-#include "tools/command/bench_encryption.hpp"
+#include "tools/command/bench_comparison.hpp"
 
 #include <fmt/format.h>
 
@@ -17,12 +17,12 @@ namespace {
 
 constexpr int kTurns = 5;
 
-Group form(bool encrypt) {
+/// One of the two groups: the name of its column, that of its time in JSON, and how it is formed.
+struct Side {
+  std::string_view column;
+  std::string_view key;
   InitOptions options;
-  options.peer_memory = false;
-  options.encrypt = encrypt;
-  return init(options);
-}
+};
 
 /// The times of one of the two groups for a size, one for each turn.
 struct Times {
@@ -40,7 +40,8 @@ struct Times {
   }
 };
 
-void print(const BenchPlan& plan, int ranks, std::string_view links, std::size_t bytes, const std::array<Times, 2>& times) {
+void print(const BenchPlan& plan, const std::array<Side, 2>& sides, int ranks, std::string_view links, std::size_t bytes,
+           const std::array<Times, 2>& times) {
   const std::array<double, 2> medians{times[0].median(), times[1].median()};
   const bool checked = times[0].checked && times[1].checked;
   const auto busbw = [&](double us) { return static_cast<double>(bytes) / us / 1e3 * bus_factor(plan.operation, ranks); };
@@ -49,10 +50,10 @@ void print(const BenchPlan& plan, int ranks, std::string_view links, std::size_t
                 {"dtype", name_of(plan.dtype)},
                 {"ranks", ranks},
                 {"bytes", bytes},
-                {"plain_us", medians[0]},
-                {"encrypted_us", medians[1]},
-                {"plain_busbw_GBs", busbw(medians[0])},
-                {"encrypted_busbw_GBs", busbw(medians[1])},
+                {fmt::format("{}_us", sides[0].key), medians[0]},
+                {fmt::format("{}_us", sides[1].key), medians[1]},
+                {fmt::format("{}_busbw_GBs", sides[0].key), busbw(medians[0])},
+                {fmt::format("{}_busbw_GBs", sides[1].key), busbw(medians[1])},
                 {"ratio", medians[1] / medians[0]},
                 {"links", links},
                 {"checked", checked}});
@@ -62,20 +63,19 @@ void print(const BenchPlan& plan, int ranks, std::string_view links, std::size_t
   }
 }
 
-}  // namespace
-
-int compare_encryption(const BenchPlan& plan) {
-  Group plain = form(false);
+int compare(const BenchPlan& plan, const std::array<Side, 2>& sides) {
+  Group first = init(sides[0].options);
   // Both groups meet at the same address, so no rank may start the second meeting while another still waits in the first.
-  plain.barrier();
-  Group encrypted = form(true);
-  const std::array<Group*, 2> groups{&plain, &encrypted};
-  const bool prints = plain.rank() == 0;
-  const std::string_view links = links_of(plain);
+  first.barrier();
+  Group second = init(sides[1].options);
+  const std::array<Group*, 2> groups{&first, &second};
+  const bool prints = first.rank() == 0;
+  const std::string_view links = links_of(first);
   if (prints && !plan.json) {
+    const auto column = [&](std::size_t side, std::string_view unit) { return fmt::format("{} {}", sides[side].column, unit); };
     print_out(fmt::format("{}, {}, {} ranks, links: {}\n{:>10} {:>12} {:>12} {:>12} {:>12} {:>8}  {}\n", name_of(plan.operation),
-                          name_of(plan.dtype), plain.size(), links, "bytes", "plain us", "encrypted us", "plain GB/s", "encr. GB/s",
-                          "ratio", "result"));
+                          name_of(plan.dtype), first.size(), links, "bytes", column(0, "us"), column(1, "us"), column(0, "GB/s"),
+                          column(1, "GB/s"), "ratio", "result"));
   }
   BenchPlan turn = plan;
   turn.seconds = plan.seconds / kTurns / 2;
@@ -91,10 +91,27 @@ int compare_encryption(const BenchPlan& plan) {
       }
     }
     right = right && times[0].checked && times[1].checked;
-    if (prints) print(plan, plain.size(), links, measured, times);
+    if (prints) print(plan, sides, first.size(), links, measured, times);
   }
   if (!right && prints) fmt::print(stderr, "ringlet bench: a result is wrong\n");
   return right ? 0 : 1;
+}
+
+}  // namespace
+
+int compare_encryption(const BenchPlan& plan) {
+  InitOptions plain, encrypted;
+  plain.peer_memory = encrypted.peer_memory = false;
+  plain.encrypt = false;
+  encrypted.encrypt = true;
+  return compare(plan, {Side{"plain", "plain", plain}, Side{"encr.", "encrypted", encrypted}});
+}
+
+int compare_orders(const BenchPlan& plan) {
+  InitOptions any, rank;
+  any.order = ReduceOrder::any;
+  rank.order = ReduceOrder::rank;
+  return compare(plan, {Side{"any", "any_order", any}, Side{"rank", "rank_order", rank}});
 }
 
 }  // namespace ringlet::command
