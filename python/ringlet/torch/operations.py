@@ -13,7 +13,7 @@ from .arguments import COLLECTIVES, list_of, list_of_rank, one, op_of, stream_of
 from .monitored import monitored_barrier
 from .profiling import begin_event
 from .sparse import add_sparse
-from .tensors import as_reducible, both, bytes_overlap, copy, divide, flat, joined, room_for, to_read, to_write
+from .tensors import as_reducible, both, bytes_overlap, copy, flat, joined, room_for, to_read, to_write
 from .work import Work
 
 
@@ -92,15 +92,12 @@ class Operations:
     def reduce(self, tensors: Any, opts: Any = None) -> Work:
         tensor, root, op = one(tensors), getattr(opts, "rootRank", 0), op_of(opts)
         is_root = self._handle.rank() == root
-        of_group = op if op != "mean" else "sum"
         target, finish = to_write(as_reducible(tensor, op), filled=True)
-        if op == "mean":
-            finish = both(lambda: divide(target.tensor, self._handle.size()), finish)
         timeout = self._timeout(opts)
         return self._started(
             "reduce",
             [tensor],
-            lambda: [self._handle.reduce(of_group, target.view, target.view if is_root else None, root, COLLECTIVES, timeout)],
+            lambda: [self._handle.reduce(op, target.view, target.view if is_root else None, root, COLLECTIVES, timeout)],
             [tensor],
             finish if is_root else None,
         )
@@ -127,15 +124,12 @@ class Operations:
     def _scattered(self, parts: Sequence[tuple], inputs: List[torch.Tensor], opts: Any) -> Work:
         """Reduces and scatters several inputs, each for an output of its own."""
         op, timeout, calls, finish, outputs = op_of(opts), self._timeout(opts), [], None, []
-        of_group = op if op != "mean" else "sum"
         for output, whole, counts in parts:
             source = to_read(as_reducible(whole, op))
             result = output
             if bytes_overlap(output, source.tensor):
                 result = torch.empty_like(output, memory_format=torch.contiguous_format)
             target, after = to_write(as_reducible(result, op))
-            if op == "mean":
-                after = both(lambda into=target.tensor: divide(into, self._handle.size()), after)
             if result is not output:
                 after = both(after, lambda into=output, of=result: copy(into, of))
             finish = both(finish, after)
@@ -144,7 +138,7 @@ class Operations:
         return self._started(
             "reduce_scatter",
             inputs,
-            lambda: [self._handle.reduce_scatter(of_group, *views, COLLECTIVES, timeout) for views in calls],
+            lambda: [self._handle.reduce_scatter(op, *views, COLLECTIVES, timeout) for views in calls],
             outputs,
             finish,
         )

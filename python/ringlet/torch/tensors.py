@@ -147,7 +147,3 @@ def both(first: After, second: After) -> After:
         second()
 
     return run
-
-
-def divide(tensor: torch.Tensor, by: int) -> None:
-    tensor.div_(by)
