@@ -99,7 +99,14 @@ class Ranks:
                 place = PlacementGroupSchedulingStrategy(self._room, placement_group_bundle_index=rank)
                 actor = ray.remote(_Rank).options(num_cpus=num_cpus, num_gpus=num_gpus, resources=resources, scheduling_strategy=place)
                 self._actors.append(actor.remote(environment or {}))
-            shared = {"token": secrets.token_hex(16), "connect_timeout": timeout, "guests": 0, "elastic": False, "world_size": count, **options}
+            shared = {
+                "token": secrets.token_hex(16),
+                "connect_timeout": timeout,
+                "guests": 0,
+                "elastic": False,
+                "world_size": count,
+                **options,
+            }
             if count > 1:
                 shared["coordinator"] = ray.get(self._actors[0].listen.remote())
             _results([actor.join.remote({**shared, "rank": rank}) for rank, actor in enumerate(self._actors)])

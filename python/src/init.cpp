@@ -38,8 +38,7 @@ std::optional<ReduceOrder> order_named(const Text& name) {
 GroupHandle init_group(bool strict, std::string backend, Number rank, Number world_size, Text coordinator, Number listen_fd, Text hostfile,
                        Text listen, Text advertise, Text interfaces, Number guests, Text token, Switch encrypt, Switch peer_memory,
                        Switch status, Seconds connect_timeout, Seconds operation_timeout, Seconds warn_after, Switch elastic,
-                       const Text& on_split, Text join, Text door, Seconds heartbeat_timeout,
-                       const Text& order) {
+                       const Text& on_split, Text join, Text door, Seconds heartbeat_timeout, const Text& order) {
   InitOptions options;
   options.strict = strict;
   options.backend = std::move(backend);

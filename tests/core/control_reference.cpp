@@ -161,8 +161,8 @@ ControlMessage random_message(SimRandom& random) {
     case 3:
       return wire::Ready{random_costs(random), random_endpoint(random)};
     case 4:
-      return wire::Begin{random_number(random), random_costs(random), random_id(random), random_id(random), random_endpoints(random),
-                         random_number(random)};
+      return wire::Begin{random_number(random), random_costs(random),     random_id(random),
+                         random_id(random),     random_endpoints(random), random_number(random)};
     case 5:
       return wire::Seat{random_number(random), random_number(random), random_number(random),
                         random_number(random), random_number(random), random_number(random)};
