@@ -137,7 +137,7 @@ TEST_CASE("an elastic training is interrupted, and does not take that for a loss
     state.add("model", Tree{{"steps", steps}});
     ElasticTrainer trainer(group, state);
     const bool first = group.rank() == 0;
-    const auto step = [&](Step& step) {
+    const auto take_step = [&](Step& step) {
       if (first && step.number() == 2) request.begin();
       // The first rank waits for this one in the step's average.
       while (!first && step.number() == 2 && !was_interrupted) std::this_thread::yield();
@@ -145,7 +145,7 @@ TEST_CASE("an elastic training is interrupted, and does not take that for a loss
       step.average();
       step.commit([&] { ++steps[0]; });
     };
-    trainer.run({.steps = 4, .batch = 2}, step);
+    trainer.run({.steps = 4, .batch = 2}, take_step);
     return steps[0];
   };
   run_ranks(
