@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "core/base/hash.hpp"
 #include "native/hostfile.hpp"
 #include "native/reachability.hpp"
 #include "native/this_process.hpp"
@@ -17,15 +18,14 @@ namespace {
 constexpr Duration kPatienceWithGuests = Duration::seconds(600);
 constexpr Duration kElasticHeartbeatTimeout = Duration::seconds(4);
 
-/// FNV-1a is enough here, because it only has to distinguish hostfiles that differ by mistake.
-std::uint64_t hash_of(const std::vector<std::vector<Address>>& roster) {
-  std::uint64_t hash = 14695981039346656037ull;
+/// Only has to distinguish hostfiles that differ by mistake.
+std::uint64_t world_id_of(const std::vector<std::vector<Address>>& roster) {
+  std::string text;
   for (const auto& addresses : roster) {
-    std::string row;
-    for (const auto& address : addresses) row += to_string(address) + ",";
-    for (const char c : row + ";") hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ull;
+    for (const auto& address : addresses) text += to_string(address) + ",";
+    text += ";";
   }
-  return hash;
+  return hash_of(text);
 }
 
 void check_backend(const std::string& backend) {
@@ -126,7 +126,7 @@ void use_hostfile(const Settings& settings, const Variables& variables, WorldCon
                        config.options.guests > 0 ? fmt::format(", which makes {} with the guests", size) : ""));
   config.options.size = static_cast<int>(size);
   config.options.rank = rank_of(settings, config.options);
-  config.meeting.world_id = hash_of(config.meeting.roster);
+  config.meeting.world_id = world_id_of(config.meeting.roster);
   if (size > 1)
     for (const auto& address : config.meeting.roster[static_cast<std::size_t>(config.options.rank)])
       check_exposure(address, variables, config);
