@@ -17,7 +17,7 @@ constexpr int kStandard = 3;
 /// Runs `ringlet ARGUMENTS`, whose ranks run under the same limit if `limit` does, and returns how it ended.
 Outcome run_limited(int limit, const std::string& arguments) {
   return run_script({"-n", "1", "--no-prefix"}, "ulimit -n " + std::to_string(limit) + "; exec \"$RINGLET\" " + arguments,
-                    {{"RINGLET", RINGLET_COMMAND}, {"RANK", RINGLET_PATTERN_RANK}, {"RINGLET_CONNECT_TIMEOUT_MS", "1000"}});
+                    {{"RINGLET", RINGLET_COMMAND}, {"PROGRAM", RINGLET_PATTERN_RANK}, {"RINGLET_CONNECT_TIMEOUT_MS", "1000"}});
 }
 
 void check_sentence(Campaign& campaign, const Outcome& outcome) {
@@ -38,7 +38,7 @@ TEST_CASE("launch under every limit of descriptors works, or ends with a sentenc
   bool works = false;
   for (int limit = kStandard + 1; limit <= kStandard + kMost; ++limit) {
     CAPTURE(limit);
-    const Outcome outcome = run_limited(limit, "launch -n 2 -- \"$RANK\" x");
+    const Outcome outcome = run_limited(limit, "launch -n 2 -- \"$PROGRAM\" x");
     check_sentence(campaign, outcome);
     works = outcome.exit_code == 0;
   }
@@ -51,8 +51,8 @@ TEST_CASE("a rank under every limit of descriptors joins, or ends with a sentenc
   for (int limit = kStandard + 1; limit <= kStandard + kMost; ++limit) {
     CAPTURE(limit);
     const Outcome outcome = run_script({"-n", "2", "--no-prefix", "--linger", "0"},
-                                       "[ $RINGLET_RANK = 0 ] || ulimit -n " + std::to_string(limit) + "; exec \"$RANK\" x",
-                                       {{"RANK", RINGLET_PATTERN_RANK}, {"RINGLET_CONNECT_TIMEOUT_MS", "1000"}});
+                                       "[ $RINGLET_RANK = 0 ] || ulimit -n " + std::to_string(limit) + "; exec \"$PROGRAM\" x",
+                                       {{"PROGRAM", RINGLET_PATTERN_RANK}, {"RINGLET_CONNECT_TIMEOUT_MS", "1000"}});
     check_sentence(campaign, outcome);
     works = outcome.exit_code == 0;
   }
@@ -79,6 +79,6 @@ TEST_CASE("a page under every limit of descriptors is served, or serve ends with
     check_sentence(
         campaign,
         run_limited(limit, "serve -n 1 -b 1 -p 0 --host 127.0.0.1 --page " + directory.path() +
-                               " -- \"$RANK\" x < /dev/null & up=$!; sleep 0.2; kill -TERM $up; wait $up; r=$?; [ $r = 143 ] || exit $r"));
+                               " -- \"$PROGRAM\" x < /dev/null & up=$!; sleep 0.2; kill -TERM $up; wait $up; r=$?; [ $r = 143 ] || exit $r"));
   }
 }
