@@ -238,8 +238,9 @@ def test_works_call_back(group):
     told = queue.SimpleQueue()
     work = group.recv_like_async(np.zeros(3), other)
     work.on_done(told.put)
-    group.barrier()
     assert told.empty()
+    # The other one sends after this.
+    group.barrier()
     group.send_async(np.ones(3), other)
     assert told.get(timeout=60) is None and work.done()
     work.on_done(told.put)
