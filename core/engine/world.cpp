@@ -70,6 +70,8 @@ World::World(EventLoop& loop, const WorldOptions& options)
 World::~World() {
   if (tick_timer_ != 0) loop_.cancel(tick_timer_);
   if (word_timer_ != 0) loop_.cancel(word_timer_);
+  // Before any message is destroyed that waits in a session's queue, too.
+  groups_.withdraw();
 }
 
 void World::adopt(std::unique_ptr<Session> session, int rank) {

@@ -30,7 +30,7 @@ double weight_of(Number bits) {
 class Numbers {
  public:
   explicit Numbers(std::string_view text) : numbers_(text.size() / sizeof(Number)), ok_(text.size() % sizeof(Number) == 0) {
-    std::memcpy(numbers_.data(), text.data(), numbers_.size() * sizeof(Number));
+    if (!numbers_.empty()) std::memcpy(numbers_.data(), text.data(), numbers_.size() * sizeof(Number));
   }
   bool ok() const { return ok_; }
   std::size_t left() const { return numbers_.size() - next_; }
