@@ -78,7 +78,8 @@ TEST_CASE("a page under every limit of descriptors is served, or serve ends with
     CAPTURE(limit);
     check_sentence(
         campaign,
-        run_limited(limit, "serve -n 1 -b 1 -p 0 --host 127.0.0.1 --page " + directory.path() +
-                               " -- \"$PROGRAM\" x < /dev/null & up=$!; sleep 0.2; kill -TERM $up; wait $up; r=$?; [ $r = 143 ] || exit $r"));
+        run_limited(limit,
+                    "serve -n 1 -b 1 -p 0 --host 127.0.0.1 --page " + directory.path() +
+                        " -- \"$PROGRAM\" x < /dev/null & up=$!; sleep 0.2; kill -TERM $up; wait $up; r=$?; [ $r = 143 ] || exit $r"));
   }
 }
