@@ -91,20 +91,8 @@ std::string run_random_faults_and_joins(std::uint64_t seed, BrokenTrainer broken
   const GroupSetup setup = random_setup(random, seed);
   const auto count = 2 + random.below(5);
   SimTraining training({setup, random.below(3) == 0 ? OnSplit::fork : OnSplit::wait, true, static_cast<int>(count)}, broken);
-  const std::uint64_t begin = training.sim().event_count();
-  training.break_at(begin, {Kind::joins, 0, 0, random.below(400)});
-  const auto processes = static_cast<std::uint64_t>(setup.size) + 1;
-  for (std::uint64_t i = 1; i < count; ++i) {
-    TrainingFault fault{static_cast<Kind>(random.below(static_cast<std::uint64_t>(Kind::guest_comes))),
-                        static_cast<int>(random.below(processes)), static_cast<int>(random.below(processes)),
-                        random.below(random.below(2) != 0 ? 600 : 5000)};
-    if (fault.kind == Kind::network_parts) fault.rank = static_cast<int>(random.below(1ULL << processes));
-    if (!is_of_link(fault) || fault.rank != fault.other) training.break_at(begin, fault);
-  }
-  training.sim().run_for(Duration::milliseconds(static_cast<std::int64_t>(random.below(20'000))));
-  training.heal();
-  training.sim().run_for(Duration::seconds(40));
-  return training.check();
+  training.break_at(training.sim().event_count(), {Kind::joins, 0, 0, random.below(400)});
+  return run_random_faults(training, random, {count - 1, setup.size + 1, Kind::guest_comes});
 }
 
 }  // namespace

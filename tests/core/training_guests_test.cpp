@@ -52,19 +52,8 @@ std::string run_random_guests(std::uint64_t seed) {
   const GroupSetup setup = random_setup(random, seed);
   const auto count = 3 + random.below(5);
   SimTraining training({setup, random.below(3) == 0 ? OnSplit::fork : OnSplit::wait, true, static_cast<int>(count)});
-  const std::uint64_t begin = training.sim().event_count();
-  for (const std::uint64_t event : {0, 40}) training.break_at(begin, {Kind::guest_comes, 0, 0, event});
-  const auto processes = static_cast<std::uint64_t>(setup.size) + 2;
-  for (std::uint64_t i = 2; i < count; ++i) {
-    TrainingFault fault{static_cast<Kind>(random.below(static_cast<std::uint64_t>(Kind::kCount))),
-                        static_cast<int>(random.below(processes)), static_cast<int>(random.below(processes)), random.below(12'000)};
-    if (fault.kind == Kind::network_parts) fault.rank = static_cast<int>(random.below(1ULL << processes));
-    if (!is_of_link(fault) || fault.rank != fault.other) training.break_at(begin, fault);
-  }
-  training.sim().run_for(Duration::milliseconds(static_cast<std::int64_t>(random.below(20'000))));
-  training.heal();
-  training.sim().run_for(Duration::seconds(30));
-  return training.check();
+  for (const std::uint64_t event : {0, 40}) training.break_at(training.sim().event_count(), {Kind::guest_comes, 0, 0, event});
+  return run_random_faults(training, random, {count - 2, setup.size + 2, Kind::kCount, 12'000});
 }
 
 }  // namespace

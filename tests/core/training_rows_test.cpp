@@ -93,19 +93,7 @@ std::string run_random_rows(std::uint64_t seed, BrokenTrainer broken = BrokenTra
   const auto count = 1 + random.below(5);
   TrainingSetup all{setup, OnSplit::wait, true, static_cast<int>(count), true, static_cast<int>(1 + random.below(2)), random.below(4)};
   SimTraining training(all, broken);
-  const std::uint64_t begin = training.sim().event_count();
-  const auto processes = static_cast<std::uint64_t>(setup.size);
-  for (std::uint64_t i = 0; i < count; ++i) {
-    TrainingFault fault{static_cast<Kind>(random.below(static_cast<std::uint64_t>(Kind::guest_comes))),
-                        static_cast<int>(random.below(processes)), static_cast<int>(random.below(processes)),
-                        random.below(random.below(2) != 0 ? 600 : 5000)};
-    if (fault.kind == Kind::network_parts) fault.rank = static_cast<int>(random.below(1ULL << processes));
-    if (!is_of_link(fault) || fault.rank != fault.other) training.break_at(begin, fault);
-  }
-  training.sim().run_for(Duration::milliseconds(static_cast<std::int64_t>(random.below(20'000))));
-  training.heal();
-  training.sim().run_for(Duration::seconds(40));
-  return training.check();
+  return run_random_faults(training, random, {count, setup.size, Kind::guest_comes});
 }
 
 }  // namespace

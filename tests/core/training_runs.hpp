@@ -135,4 +135,28 @@ inline std::string run(const Case& one, const Window& window, BrokenTrainer brok
   return {};
 }
 
+struct RandomFaults {
+  std::uint64_t count;
+  int processes;                // to which they happen
+  TrainingFault::Kind kinds;    // those before this one
+  std::uint64_t events = 5000;  // after which all have happened
+};
+
+/// Breaks these, heals what can be healed, and returns what went wrong, or "".
+inline std::string run_random_faults(SimTraining& training, SimRandom& random, const RandomFaults& faults) {
+  const std::uint64_t begin = training.sim().event_count();
+  const auto processes = static_cast<std::uint64_t>(faults.processes);
+  for (std::uint64_t i = 0; i < faults.count; ++i) {
+    TrainingFault fault{static_cast<TrainingFault::Kind>(random.below(static_cast<std::uint64_t>(faults.kinds))),
+                        static_cast<int>(random.below(processes)), static_cast<int>(random.below(processes)),
+                        random.below(random.below(2) != 0 ? 600 : faults.events)};
+    if (fault.kind == TrainingFault::Kind::network_parts) fault.rank = static_cast<int>(random.below(1ULL << processes));
+    if (!is_of_link(fault) || fault.rank != fault.other) training.break_at(begin, fault);
+  }
+  training.sim().run_for(Duration::milliseconds(static_cast<std::int64_t>(random.below(20'000))));
+  training.heal();
+  training.sim().run_for(Duration::seconds(40));
+  return training.check();
+}
+
 }  // namespace ringlet::test
