@@ -237,9 +237,9 @@ void World::on_session_failed(Session& session, const Status& status) {
 
 void World::lose(int rank, const Status& status) {
   fail(status);
-  if (epoch_user_ == nullptr) return;
+  // Also where nobody is there yet to be told: epochs that begin later ask for the link.
   session_with(rank).give_up();
-  tell_lost(rank);
+  if (epoch_user_ != nullptr) tell_lost(rank);
 }
 
 void World::tell_lost(int rank) {

@@ -166,9 +166,19 @@ class Survivor {
 /// All ranks of a group whose processes and links break.
 class Crew {
  public:
-  Crew(const GroupSetup& setup, OnSplit on_split, Duration heartbeat_timeout = Duration::seconds(2))
+  /// The process of `ended_early` ends once all have met, and the others' epochs begin when they have just learned that.
+  Crew(const GroupSetup& setup, OnSplit on_split, Duration heartbeat_timeout = Duration::seconds(2), std::optional<int> ended_early = {})
       : group(elastic(setup, heartbeat_timeout)) {
     group.meet();
+    if (ended_early) {
+      end(*ended_early, StopKind::closes_links, {});
+      const auto knows = [&](int rank) { return rank == *ended_early || !group.world(rank).failure().ok(); };
+      for (int rank = 0; rank < group.size(); ++rank)
+        for (int tries = 0; !knows(rank); ++tries) {
+          REQUIRE(tries < 100'000);
+          group.sim().run_for(Duration::microseconds(1));
+        }
+    }
     natives = group.size() - setup.world.guests;
     for (int rank = 0; rank < natives; ++rank) {
       EpochsOptions options;

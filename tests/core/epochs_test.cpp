@@ -73,6 +73,19 @@ TEST_CASE("the next epoch begins some round trips after a process has ended") {
   }
 }
 
+TEST_CASE("a process that ends as soon as the ranks have met is missed by nobody") {
+  for (const int size : {2, 3, 5})
+    for (const int victim : {0, size - 1}) {
+      CAPTURE(size, victim);
+      GroupSetup setup;
+      setup.size = size;
+      setup.paths = PathOptions::calm();
+      Crew crew(setup, OnSplit::wait, Duration::seconds(2), victim);
+      crew.run_for(Duration::milliseconds(500));
+      crew.check_goes_on(crew.living());
+    }
+}
+
 TEST_CASE("a majority goes on without ranks that have fallen silent") {
   for (const auto seed : seeds(60)) {
     CAPTURE(seed);
