@@ -14,7 +14,7 @@
 #include "checkpoints.hpp"
 #include "corpus.hpp"
 #include "input_error.hpp"
-#include "opening.hpp"
+#include "shared_inputs.hpp"
 #include "options.hpp"
 #include "progress.hpp"
 #include "report.hpp"
@@ -173,15 +173,15 @@ int run(Options own) {
   if (is_first_rank()) text = load_text(own.data);
   ringlet::Group group = ringlet::init(group_options());
   set_guests(own, group.guests());
-  const Opening opening = open_run(group, own, [&] { return text ? std::exchange(text, std::nullopt).value() : load_text(own.data); });
-  if (!opening.overruled.empty())
+  const SharedInputs inputs = share_inputs(group, own, [&] { return text ? std::exchange(text, std::nullopt).value() : load_text(own.data); });
+  if (!inputs.overruled.empty())
     fmt::print(stderr, "train_text: rank 0 decides about the settings; other than was given to rank {}, {}\n", group.rank(),
-               opening.overruled);
+               inputs.overruled);
 
-  const bool joins = opening.running;
-  Reporter reporter(opening.options, opening.corpus, group, joins);
-  Trainer trainer(opening.options, opening.corpus, std::move(group), joins);
-  if (!joins) reporter.begin(trainer, opening.corpus.text().size());
+  const bool joins = inputs.running;
+  Reporter reporter(inputs.options, inputs.corpus, group, joins);
+  Trainer trainer(inputs.options, inputs.corpus, std::move(group), joins);
+  if (!joins) reporter.begin(trainer, inputs.corpus.text().size());
   for (Act act = Act::beginning; act != Act::end; reporter.after(act, trainer)) act = trainer.advance();
   reporter.end(trainer);
   return kSuccess;

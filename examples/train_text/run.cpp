@@ -33,7 +33,7 @@ Run::Run(const Settings& settings, const Corpus& corpus, int rank, int ranks, Tr
       model_(model),
       store_(store),
       timekeeper_([](int /*samples*/, double seconds) { return seconds; }),
-      course_(settings),
+      acts_(settings),
       speeds_(ranks),
       counts_(speeds_.counts(settings.batch)),
       all_seconds_(static_cast<std::size_t>(ranks)),
@@ -59,14 +59,14 @@ bool Run::work(int samples) {
 
 void Run::go_on() {
   computed_ = 0;
-  course_.go_on();
+  acts_.go_on();
 }
 
 void Run::pass() { go_on(); }
 
 void Run::follow(int committed) {
   store_.set_steps_done(static_cast<std::uint64_t>(committed));
-  course_.follow(committed);
+  acts_.follow(committed);
 }
 
 /// Some ranks may have taken in speeds that others lack, so all forget them.
@@ -80,7 +80,7 @@ void Run::regroup(int rank, int ranks) {
   samples_since_speeds_ = 0;
   seconds_since_speeds_ = 0;
   computed_ = 0;
-  course_.go_back();
+  acts_.go_back();
 }
 
 bool Run::validate(int samples) {
@@ -179,7 +179,7 @@ std::string Run::exchanged() {
     case Act::beginning:
       if (beginning_ < 0 || beginning_ > settings_.steps) return "rank 0 cannot begin: it says why";
       store_.set_steps_done(static_cast<std::uint64_t>(beginning_));
-      course_.begin_at(static_cast<int>(beginning_));
+      acts_.begin_at(static_cast<int>(beginning_));
       break;
     case Act::state:
       unpack_state();

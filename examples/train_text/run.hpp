@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "corpus.hpp"
-#include "course.hpp"
+#include "act_sequence.hpp"
 #include "parameter_store.hpp"
 #include "shares.hpp"
 
@@ -36,8 +36,8 @@ class Run {
   /// The next act. For a collective that `exchange` describes, call `exchange`, carry it out, then call `exchanged`. At `average`, call
   /// `begin_average`, average the gradients, then call `averaged`. At `validation`, `gradients` and `apply`, call `work` until it returns
   /// true. `checkpoint` and `sample` are carried out by the driver alone, which then calls `pass`.
-  Act act() const { return course_.act(); }
-  int step() const { return course_.step(); }
+  Act act() const { return acts_.act(); }
+  int step() const { return acts_.step(); }
 
   /// Sets how many steps were done before this run; a negative number means that it cannot begin. Rank 0 must call this before `beginning`;
   /// the other ranks may, with the same number.
@@ -53,7 +53,7 @@ class Run {
   void begin_average();
   void averaged();
   void pass();
-  int committed() const { return course_.committed(); }
+  int committed() const { return acts_.committed(); }
   /// Takes up a run of others, who have committed so many steps. To be followed by regroup().
   void follow(int committed);
   /// Goes back to what follows the last committed step, as another rank of other ranks.
@@ -106,7 +106,7 @@ class Run {
   Transformer<float>& model_;
   ParameterStore& store_;
   Timekeeper timekeeper_;
-  Course course_;
+  ActSequence acts_;
   Speeds speeds_;
   std::vector<int> counts_;
 

@@ -11,7 +11,7 @@
 #include "generate.hpp"
 #include "input_error.hpp"
 #include "modes.hpp"
-#include "opening.hpp"
+#include "shared_inputs.hpp"
 
 namespace train_text {
 namespace {
@@ -111,7 +111,7 @@ bool Trainer::enter_next_world() {
   }
   store_->forget();
   group_ = group_.rejoin();
-  (void)open_run(group_, options_, [this] { return Bytes(corpus_.text().begin(), corpus_.text().end()); }, true);
+  (void)share_inputs(group_, options_, [this] { return Bytes(corpus_.text().begin(), corpus_.text().end()); }, true);
   return true;
 }
 
@@ -141,7 +141,7 @@ bool Trainer::admit() {
   if (!next) return false;
   group_ = next->world;
   // The new ranks are to learn what the others know.
-  (void)open_run(group_, options_, [this] { return Bytes(corpus_.text().begin(), corpus_.text().end()); }, true);
+  (void)share_inputs(group_, options_, [this] { return Bytes(corpus_.text().begin(), corpus_.text().end()); }, true);
   settle();
   regrouping_ = {group_.size(), before, is_short(), "", seconds_since(begin), false, ""};
   return true;

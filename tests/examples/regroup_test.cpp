@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <latch>
 #include <mutex>
-#include <opening.hpp>
+#include <shared_inputs.hpp>
 #include <optional>
 #include <trainer.hpp>
 
@@ -120,9 +120,9 @@ TEST_CASE("a process that joins a run takes part in it, also where ranks are los
       const Corpus corpus = small_corpus();
       const auto join = [&](const std::string& door) {
         ringlet::Group group = ringlet::init(ringlet::test::joiner_options(door));
-        const Opening opening =
-            open_run(group, Options(), []() -> Bytes { throw std::runtime_error("the text of a newcomer is not needed"); });
-        Trainer trainer(opening.options, opening.corpus, std::move(group), true);
+        const SharedInputs inputs =
+            share_inputs(group, Options(), []() -> Bytes { throw std::runtime_error("the text of a newcomer is not needed"); });
+        Trainer trainer(inputs.options, inputs.corpus, std::move(group), true);
         group = ringlet::Group();
         int steps = 0;
         for (Act act = Act::beginning; act != Act::end;) {
@@ -260,8 +260,8 @@ TEST_CASE("a rank that is lost while the run is opened is not needed") {
   for (const int leaver : {0, 2})
     run_elastic(kRanks, [&](ringlet::Group& group) {
       if (group.rank() == leaver) return;
-      const Opening opening = open_run(group, options, [&] { return text; });
-      expect(opening.corpus.text().size() == corpus.text().size(), "the run is open");
+      const SharedInputs inputs = share_inputs(group, options, [&] { return text; });
+      expect(inputs.corpus.text().size() == corpus.text().size(), "the text");
       // Where the others had opened it when the rank went, they learn of that now.
       try {
         group.barrier();

@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 #include <input_error.hpp>
 #include <memory>
-#include <opening.hpp>
+#include <shared_inputs.hpp>
 #include <ringlet/ringlet.hpp>
 #include <string>
 #include <tab_trainer.hpp>
@@ -103,8 +103,8 @@ MixedRecord train_mixed(Options options, int natives, int tabs, int slice) {
       record.tabs[static_cast<std::size_t>(group.rank() - natives)] = train_in_tab(group, slice);
       return;
     }
-    const Opening opening = open_run(group, options, [&] { return text; });
-    Trainer trainer(opening.options, opening.corpus, group);
+    const SharedInputs inputs = share_inputs(group, options, [&] { return text; });
+    Trainer trainer(inputs.options, inputs.corpus, group);
     for (Act act = Act::beginning; act != Act::end;) {
       act = trainer.advance();
       if (group.rank() != 0 || act != Act::loss_sum) continue;
@@ -179,7 +179,7 @@ TEST_CASE("a tab says why there is no run") {
     set_guests(own, 1);
     std::string text;
     try {
-      open_run(group, own, [] { return Bytes(1000, 'a'); });
+      share_inputs(group, own, [] { return Bytes(1000, 'a'); });
     } catch (const InputError& error) {
       text = error.what();
     }
@@ -203,8 +203,8 @@ TEST_CASE("a checkpoint that does not fit ends the tab, too") {
       problem = train_in_tab(group, 1).problem;
       return;
     }
-    const Opening opening = open_run(group, options, [&] { return text; });
-    Trainer trainer(opening.options, opening.corpus, group);
+    const SharedInputs inputs = share_inputs(group, options, [&] { return text; });
+    Trainer trainer(inputs.options, inputs.corpus, group);
     std::string own;
     try {
       trainer.advance();

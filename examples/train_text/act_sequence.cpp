@@ -1,4 +1,4 @@
-#include "course.hpp"
+#include "act_sequence.hpp"
 
 #include <array>
 
@@ -46,9 +46,9 @@ bool is_exchange(Act act) {
   }
 }
 
-Course::Course(const Settings& settings) : settings_(settings), acts_{Act::beginning} {}
+ActSequence::ActSequence(const Settings& settings) : settings_(settings), acts_{Act::beginning} {}
 
-void Course::begin_at(int step) {
+void ActSequence::begin_at(int step) {
   step_ = step;
   acts_.push_back(Act::parameters);
   if (settings_.guests > 0 && step > 0) acts_.push_back(Act::state);
@@ -56,7 +56,7 @@ void Course::begin_at(int step) {
   acts_.push_back(Act::validation_sum);
 }
 
-void Course::go_on() {
+void ActSequence::go_on() {
   if (act() == Act::end) return;
   if (act() == Act::apply) committed_ = step_ + 1;
   if (++next_ < acts_.size()) return;
@@ -68,7 +68,7 @@ void Course::go_on() {
   plan_end();
 }
 
-void Course::go_back() {
+void ActSequence::go_back() {
   next_ = 0;
   step_planned_ = committed_ > 0;
   if (!step_planned_) {
@@ -81,13 +81,13 @@ void Course::go_back() {
   go_on();
 }
 
-void Course::plan_step() {
+void ActSequence::plan_step() {
   acts_ = {Act::gradients, Act::average, Act::loss_sum, Act::apply};
   const std::vector<Act> more = acts_after_commit();
   acts_.insert(acts_.end(), more.begin(), more.end());
 }
 
-std::vector<Act> Course::acts_after_commit() const {
+std::vector<Act> ActSequence::acts_after_commit() const {
   std::vector<Act> acts;
   if (speeds_are_due(settings_, step_ + 1)) acts.push_back(Act::speeds);
   if (check_is_due(settings_, step_ + 1)) acts.push_back(Act::hashes);
@@ -95,6 +95,6 @@ std::vector<Act> Course::acts_after_commit() const {
   return acts;
 }
 
-void Course::plan_end() { acts_ = {Act::validation, Act::validation_sum, Act::hashes, Act::waiting, Act::sample, Act::end}; }
+void ActSequence::plan_end() { acts_ = {Act::validation, Act::validation_sum, Act::hashes, Act::waiting, Act::sample, Act::end}; }
 
 }  // namespace train_text

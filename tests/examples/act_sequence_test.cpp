@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <course.hpp>
+#include <act_sequence.hpp>
 #include <random.hpp>
 #include <settings.hpp>
 #include <string>
@@ -11,14 +11,14 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-std::string course_of(const Settings& settings, int first_step) {
-  Course course(settings);
+std::string acts_of(const Settings& settings, int first_step) {
+  ActSequence acts(settings);
   std::string text;
-  for (; course.act() != Act::end; course.go_on()) {
-    if (course.act() == Act::beginning) course.begin_at(first_step);
-    text += std::string(text.empty() ? "" : " ") + std::string(name_of(course.act()));
+  for (; acts.act() != Act::end; acts.go_on()) {
+    if (acts.act() == Act::beginning) acts.begin_at(first_step);
+    text += std::string(text.empty() ? "" : " ") + std::string(name_of(acts.act()));
   }
-  CHECK(course.step() == settings.steps);
+  CHECK(acts.step() == settings.steps);
   return text;
 }
 
@@ -45,13 +45,13 @@ Settings unusual_settings() {
 
 }  // namespace
 
-TEST_CASE("a run's course") {
+TEST_CASE("the acts of a run") {
   const std::string ends = " validation validation_sum hashes waiting sample";
   const std::string step = " gradients average loss_sum apply";
   Settings settings;
   settings.steps = 2;
-  CHECK(course_of(settings, 0) == "beginning parameters validation validation_sum" + step + step + ends);
-  CHECK(course_of(settings, 2) == "beginning parameters validation validation_sum" + ends);
+  CHECK(acts_of(settings, 0) == "beginning parameters validation validation_sum" + step + step + ends);
+  CHECK(acts_of(settings, 2) == "beginning parameters validation validation_sum" + ends);
 
   settings.guests = 1;
   settings.steps = 5;
@@ -60,28 +60,28 @@ TEST_CASE("a run's course") {
   settings.check_every = 2;
   settings.saves = true;
   settings.checkpoint_every = 4;
-  CHECK(course_of(settings, 1) == "beginning parameters state validation validation_sum" + step + " speeds hashes" + step + " speeds" +
+  CHECK(acts_of(settings, 1) == "beginning parameters state validation validation_sum" + step + " speeds hashes" + step + " speeds" +
                                       step + " hashes checkpoint" + step + " checkpoint" + ends);
 }
 
-TEST_CASE("a course goes back to what follows the last committed step, from wherever it is") {
+TEST_CASE("a sequence of acts goes back to what follows the last committed step, from wherever it is") {
   Settings settings;
   settings.steps = 4;
   settings.check_every = 2;
   settings.saves = true;
   settings.checkpoint_every = 2;
-  const auto course_from = [](Course course) {
+  const auto acts_from = [](ActSequence acts) {
     std::string text;
-    for (; course.act() != Act::end; course.go_on()) text += std::string(text.empty() ? "" : " ") + std::string(name_of(course.act()));
+    for (; acts.act() != Act::end; acts.go_on()) text += std::string(text.empty() ? "" : " ") + std::string(name_of(acts.act()));
     return text;
   };
-  Course course(settings);
+  ActSequence acts(settings);
   int committed = 0;
   std::vector<std::string> rests(5);
-  for (; course.act() != Act::end; course.go_on()) {
-    if (course.act() == Act::beginning) course.begin_at(0);
-    CAPTURE(name_of(course.act()), course.step(), committed);
-    Course other = course;
+  for (; acts.act() != Act::end; acts.go_on()) {
+    if (acts.act() == Act::beginning) acts.begin_at(0);
+    CAPTURE(name_of(acts.act()), acts.step(), committed);
+    ActSequence other = acts;
     other.go_back();
     if (committed == 0) {
       CHECK(other.act() == Act::beginning);
@@ -89,9 +89,9 @@ TEST_CASE("a course goes back to what follows the last committed step, from wher
     }
     // All ranks that have committed the same steps go on alike.
     std::string& rest = rests[static_cast<std::size_t>(committed)];
-    if (rest.empty()) rest = course_from(other);
-    CHECK(course_from(other) == rest);
-    if (course.act() == Act::apply) ++committed;
+    if (rest.empty()) rest = acts_from(other);
+    CHECK(acts_from(other) == rest);
+    if (acts.act() == Act::apply) ++committed;
   }
   const std::string step = "gradients average loss_sum apply", ends = "validation validation_sum hashes waiting sample";
   CHECK(rests[1] == step + " hashes checkpoint " + step + " " + step + " checkpoint " + ends);

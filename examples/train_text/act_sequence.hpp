@@ -8,7 +8,7 @@
 
 namespace train_text {
 
-/// The next thing that a rank does. The order is the same on all ranks, native or browser, because all of them ask the same `Course`. The
+/// The next thing that a rank does. The order is the same on all ranks, native or browser, because all of them ask the same `ActSequence`. The
 /// collective of each act stands in brackets. All collectives use stream 0, except loss_sum, which uses stream 1.
 ///
 /// Before the first act rank 0 broadcasts an encoded `Announcement`, and then as many bytes as that says. Those bytes are the folder for
@@ -29,7 +29,7 @@ enum class Act : std::uint8_t {
   waiting,         // [all-reduce sum, 1 f64: the fraction of its time that a rank waited for the others]
   sample,          // the model writes a text, if one was asked for
   end,
-  regroup,  // [reform(), admit()] ranks were lost, or have joined, and all others go on; in no course
+  regroup,  // [reform(), admit()] ranks were lost, or have joined, and all others go on; in no sequence
 };
 /// Returns the act's name as written above, for example "loss_sum".
 std::string_view name_of(Act act);
@@ -38,9 +38,9 @@ std::string_view name_of(Act act);
 bool is_exchange(Act act);
 
 /// The acts of a run in order.
-class Course {
+class ActSequence {
  public:
-  explicit Course(const Settings& settings);
+  explicit ActSequence(const Settings& settings);
 
   Act act() const { return acts_[next_]; }
   /// The number of the step under way, counted from 0. Between steps it is the number of steps done.

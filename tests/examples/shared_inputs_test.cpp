@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 #include <input_error.hpp>
-#include <opening.hpp>
+#include <shared_inputs.hpp>
 #include <string>
 
 #include "small_text.hpp"
@@ -19,7 +19,7 @@ void check_refusal(const Options& options, Bytes text, const std::string& reason
   ringlet::test::run_ranks(3, [&](ringlet::Group& group) {
     std::string problem;
     try {
-      open_run(group, options, [&] { return text; });
+      share_inputs(group, options, [&] { return text; });
     } catch (const InputError& error) {
       problem = error.what();
     }
@@ -45,15 +45,15 @@ TEST_CASE("rank 0's settings and text count for all, and what is not a setting s
       own.log_losses = "mine";
       if (group.rank() == 2) own.checkpoint = "of rank 2";
     }
-    const Opening opening = open_run(group, own, group.rank() == 0 ? [&] { return text; } : std::function<Bytes()>(no_text));
-    const Options& options = opening.options;
+    const SharedInputs inputs = share_inputs(group, own, group.rank() == 0 ? [&] { return text; } : std::function<Bytes()>(no_text));
+    const Options& options = inputs.options;
     expect(named_values(options) == named_values(first), "the settings");
     expect(options.saves, "whether there are checkpoints");
     expect(options.checkpoint == (group.rank() == 2 ? "of rank 2" : "of rank 0"), "the folder");
     expect(options.log_losses == own.log_losses, "the log");
-    expect(std::equal(text.begin(), text.end(), opening.corpus.text().begin(), opening.corpus.text().end()), "the text");
+    expect(std::equal(text.begin(), text.end(), inputs.corpus.text().begin(), inputs.corpus.text().end()), "the text");
     const std::string overruled = group.rank() == 0 ? "" : "--steps is 50, not 7; --seed is 18446744073709551615, not 1";
-    expect(opening.overruled == overruled, opening.overruled);
+    expect(inputs.overruled == overruled, inputs.overruled);
   });
 }
 

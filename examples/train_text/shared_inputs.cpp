@@ -1,4 +1,4 @@
-#include "opening.hpp"
+#include "shared_inputs.hpp"
 
 #include <fmt/format.h>
 
@@ -58,7 +58,7 @@ std::string overruled_options(const Options& own, const Settings& settings) {
   return text;
 }
 
-Opening open_in(ringlet::Group& group, const Options& own, const std::function<Bytes()>& load, bool running) {
+SharedInputs exchange_inputs(ringlet::Group& group, const Options& own, const std::function<Bytes()>& load, bool running) {
   const bool sends = group.rank() == 0;
   Sent sent;
   if (sends) sent = what_rank_0_sends(own, group, load);
@@ -86,16 +86,16 @@ Opening open_in(ringlet::Group& group, const Options& own, const std::function<B
 
 }  // namespace
 
-Opening open_run(ringlet::Group& group, const Options& own, const std::function<Bytes()>& load, bool running) {
+SharedInputs share_inputs(ringlet::Group& group, const Options& own, const std::function<Bytes()>& load, bool running) {
   while (true) {
-    std::optional<Opening> opening;
+    std::optional<SharedInputs> inputs;
     try {
-      opening = open_in(group, own, load, running);
+      inputs = exchange_inputs(group, own, load, running);
     } catch (const ringlet::PeerLost&) {
       if (!group.elastic()) throw;
     }
-    // All begin, or all that are left open the run once more.
-    if (!group.elastic() || group.agree(opening.has_value())) return *std::move(opening);
+    // All have them, or all that are left share them once more.
+    if (!group.elastic() || group.agree(inputs.has_value())) return *std::move(inputs);
     group = group.reform().world;
   }
 }

@@ -9,7 +9,7 @@
 namespace train_text {
 
 /// The options and the text that a native rank trains with.
-struct Opening {
+struct SharedInputs {
   Options options;
   Corpus corpus;
   /// Tells the user which of this rank's own options are ignored because rank 0's count. Empty if there are none.
@@ -22,6 +22,6 @@ struct Opening {
 /// ignored; their remaining options count. Collective. If ranks of an elastic group are lost meanwhile,
 /// `group` becomes that of the others, and a rank that is rank 0 now calls `load`. If rank 0 cannot begin, throws `InputError` with rank
 /// 0's reason on all ranks. `running` is rank 0's: see Announcement.
-Opening open_run(ringlet::Group& group, const Options& own, const std::function<Bytes()>& load, bool running = false);
+SharedInputs share_inputs(ringlet::Group& group, const Options& own, const std::function<Bytes()>& load, bool running = false);
 
 }  // namespace train_text
