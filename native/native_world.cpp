@@ -216,12 +216,8 @@ void NativeWorld::begin_epochs(const WorldConfig& config) {
   epochs_ = std::make_unique<Epochs>(driver_.loop(), std::move(core_), std::move(options));
 }
 
-/// The guests of a world that has ended come again, except one for which it has ended.
 void NativeWorld::expect_guests_after(const ringlet::World& world) {
-  const WorldOptions& options = world.options();
-  if (options.guests == 0) return;
-  const bool one_is_lost = world.failure().rank() < options.size && options.is_guest(world.failure().rank());
-  door_->expect_guests(options.guests - (one_is_lost ? 1 : 0));
+  if (world.options().guests > 0) door_->expect_guests(count_returning_guests(world));
 }
 
 void NativeWorld::follow(const ringlet::World& before, const Succession& succession) {

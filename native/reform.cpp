@@ -180,7 +180,7 @@ Status SharedGroup::world_failure() {
 
 void SharedGroup::revoke() {
   refuse_unless_elastic(*world_);
-  driver().run([&] { core_.fail({Errc::cancelled, "rank " + std::to_string(core_rank()) + " has ended the epoch", core_rank()}); });
+  driver().run([&] { core_.revoke(); });
 }
 
 void SharedGroup::leave() {

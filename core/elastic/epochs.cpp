@@ -323,4 +323,12 @@ void Epochs::close(std::function<void()> on_closed) {
   world().close(std::move(on_closed));
 }
 
+int count_returning_guests(const World& failed) {
+  const WorldOptions& options = failed.options();
+  const Status& why = failed.failure();
+  // One that has revoked the epoch comes again, too.
+  const bool one_is_lost = why.code() != Errc::cancelled && why.rank() < options.size && options.is_guest(why.rank());
+  return options.guests - (one_is_lost ? 1 : 0);
+}
+
 }  // namespace ringlet

@@ -74,4 +74,7 @@ class Epochs {
   AliveGuard guard_;
 };
 
+/// How many guests of a world that has failed will come again: all of them except one that was lost.
+int count_returning_guests(const World& failed);
+
 }  // namespace ringlet

@@ -176,7 +176,8 @@ void World::on_control(int peer, ConstBytes payload) {
 }
 
 void World::on_abort(int peer, const Status& status) {
-  if (options_.elastic && options_.is_guest(peer))
+  const bool revokes = status.code() == Errc::cancelled && status.rank() == peer;
+  if (options_.elastic && options_.is_guest(peer) && !revokes)
     return fail({Errc::peer_lost, peers_.text_of(peer) + " has left: " + status.text(), peer});
   const int blamed = status.rank() < options_.size ? status.rank() : -1;
   // This rank has not seen what it is told about another one; a member may say anything.
@@ -267,10 +268,10 @@ void World::on_session_ended(Session&) { finish_closing_if_done(); }
 
 // --- the end ---
 
-/// However a guest breaks an elastic world, for the others it is one that they have lost.
+/// However a guest breaks an elastic world, for the others it is one that they have lost, unless it has revoked the epoch.
 Status World::as_loss(const Status& status) const {
-  const bool is_loss = options_.elastic && status.rank() < options_.size && options_.is_guest(status.rank());
-  return is_loss ? Status{Errc::peer_lost, status.text(), status.rank()} : status;
+  const bool of_guest = options_.elastic && status.rank() < options_.size && options_.is_guest(status.rank());
+  return of_guest && status.code() != Errc::cancelled ? Status{Errc::peer_lost, status.text(), status.rank()} : status;
 }
 
 void World::fail(const Status& status) {

@@ -109,12 +109,13 @@ void GuestEntry::on_message(ConstBytes payload) {
       return use_ticket(*ticket);
     if (const auto* abort = std::get_if<wire::Abort>(&*message)) return finish(wire::to_status(*abort));
     if (const auto* seat = std::get_if<wire::Seat>(&*message); seat != nullptr && is_consistent(*seat))
-      return finish(Entry{*seat, std::move(session_), coordinator_, door_ != nullptr});
+      return finish(Entry{*seat, std::move(session_), coordinator_, door_ != nullptr, ticket_.epoch, ticket_.lineage});
   }
   finish(Status(Errc::protocol_error, "rank 0 answered with something else than a seat", 0));
 }
 
 void GuestEntry::use_ticket(const wire::Ticket& ticket) {
+  ticket_ = ticket;
   door_ = std::move(session_);
   release_later(loop_, std::move(sink_));
   coordinator_ = {ticket.host.empty() ? options_.coordinator.host : ticket.host, static_cast<std::uint16_t>(ticket.port)};
@@ -133,6 +134,7 @@ void GuestEntry::close_sessions() {
       release_later(loop_, std::move(*session));
     }
   release_later(loop_, std::move(sink_));
+  ticket_ = {};
 }
 
 /// Where the coordinator or the door has gone, the guest begins at the door again.

@@ -35,6 +35,9 @@ class GuestEntry final : private SessionOwner {
     std::unique_ptr<Session> session;
     Address coordinator;   // at which rank 0 was reached
     bool elastic = false;  // whether the group runs, and lets guests come and go
+    // Of an elastic group's world.
+    std::uint32_t epoch = 0;
+    std::uint64_t lineage = 0;
 
     /// Returns `own` with the seat's rank, size, number of guests and heartbeat timeout.
     WorldOptions world_options(WorldOptions own) const;
@@ -76,6 +79,7 @@ class GuestEntry final : private SessionOwner {
   std::unique_ptr<Session> session_;
   std::unique_ptr<Sink> sink_;
   std::unique_ptr<Session> door_;  // at which it has waited, and which has given it a ticket
+  wire::Ticket ticket_;            // the last one
   std::string last_error_;
   RetryPause retry_pause_{Duration::milliseconds(50)};
   TimerId deadline_timer_ = 0;

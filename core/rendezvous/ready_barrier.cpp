@@ -69,7 +69,7 @@ void ReadyBarrier::announce(const wire::Begin& placement) {
   const WorldOptions& own = world_.options();
   wire::Begin begin = placement;
   if (own.elastic) begin.doors = std::move(doors_);
-  for (int peer = 1; peer < own.size; ++peer) world_.send_control(peer, own.is_guest(peer) ? placement : begin);
+  for (int peer = 1; peer < own.size; ++peer) world_.send_control(peer, begin);
   on_begin(begin);
 }
 

@@ -13,8 +13,8 @@
 namespace ringlet {
 
 /// The last phase of a meeting, once a rank has all its links. In a world with guests the native ranks measure their links. Each rank tells
-/// rank 0 that it is ready, what it has measured and where its door is; when all are ready, rank 0 announces the placement and, to the
-/// native ranks of an elastic world, the doors, and operations may begin. A failure makes the world fail. Belongs to the loop's thread.
+/// rank 0 that it is ready, what it has measured and where its door is; when all are ready, rank 0 announces the placement and, in an
+/// elastic world, the doors of the native ranks, and operations may begin. A failure makes the world fail. Belongs to the loop's thread.
 class ReadyBarrier {
  public:
   /// Loop and world outlive it. `door` is MeetingOptions::door. `on_passed` runs once, inside enter() or on_control(), when the world has

@@ -265,11 +265,7 @@ void SimTrainer::go_on(const Succession& succession) {
   std::vector<int> next;
   for (const int member : succession.members) next.push_back(own_members()[static_cast<std::size_t>(member)]);
   waits_ = false;
-  // As NativeWorld::expect_guests_after().
-  if (const WorldOptions& before = world_->options(); before.guests > 0) {
-    const int culprit = world_->failure().rank();
-    door_->knocks().expect_guests(static_cast<std::size_t>(before.guests - (culprit < before.size && before.is_guest(culprit) ? 1 : 0)));
-  }
+  if (world_->options().guests > 0) door_->knocks().expect_guests(static_cast<std::size_t>(count_returning_guests(*world_)));
   held_.push_back(world_);
   world_ = succession.world;
   epoch_ = {succession.lineage, world_->options().epoch, epoch_.chain};

@@ -38,6 +38,7 @@ void SimTrainer::sit_down(GuestEntry::Entry& entry) {
   meeting.name = "guest " + std::to_string(process_);
   const auto met = town_.met_at.find(to_string(entry.coordinator));
   if (met == town_.met_at.end()) return come_again();
+  if (entry.epoch != met->second.epoch || entry.lineage != met->second.lineage) wrong_ = "I1: a guest is told of another epoch";
   met->second.members[static_cast<std::size_t>(guest_world_->options().rank)] = process_;
   guest_meeting_ = std::make_unique<Meeting>(loop_, town_.node(process_).network(), town_.authenticator(process_), nullptr, *guest_world_,
                                              std::move(meeting));

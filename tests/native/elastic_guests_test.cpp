@@ -179,6 +179,48 @@ TEST_CASE("a native rank that a world with guests has left out joins again by wh
   for (Process& guest : guests) guest.join();
 }
 
+TEST_CASE("a guest ends the epoch on purpose, in its own name alone") {
+  // By what each world with the guest is ended: a revocation, and lies about who has ended it.
+  const std::vector<Status> lies{{Errc::cancelled, "rank 0 has ended the epoch", 0}, {Errc::cancelled, "somebody has", -1}};
+  std::list<Process> guests;
+  std::atomic<std::uint32_t> epoch_of_guest{0};
+  run_elastic(2, [&](Group& world) {
+    if (world.rank() == 0)
+      guests.emplace_back([&, address = parse_address(world.door()).value()] {
+        NativeGuest guest(address, "", "a guest");
+        for (std::size_t life = 0; life <= lies.size(); ++life) {
+          while (!guest.meet().ok()) {
+          }
+          epoch_of_guest = guest.epoch();
+          expect(guest.agree(true).ok(), "all are there");
+          life == 0 ? guest.revoke() : guest.fail(lies[life - 1]);
+          guest.close();
+        }
+      });
+    for (std::size_t life = 0; life <= lies.size(); ++life) {
+      for (int round = 0; world.guests() == 0; ++round) {
+        expect(round < kRounds, "the guest comes");
+        if (auto next = world.admit()) world = next->world;
+        pass(std::chrono::milliseconds(1));
+      }
+      try {
+        (void)world.agree(true);
+        expect(world.epoch() == epoch_of_guest, "the guest counts the epochs as the others");
+        Round round{1, 0};
+        world.all_sum(round);
+        expect(false, "the guest ends this world");
+      } catch (const Error& error) {
+        expect(error.status().code() == (life == 0 ? Errc::cancelled : Errc::peer_lost), error.what());
+        expect(error.status().rank() == 2, error.what());
+      }
+      const Reformed reformed = world.reform();
+      expect(reformed.lost == std::vector<int>{2}, "the guest alone is not there");
+      world = reformed.world;
+    }
+  });
+  for (Process& guest : guests) guest.join();
+}
+
 TEST_CASE("where they do not come, all ranks say how many have") {
   run_elastic(2, [&](Group& world) {
     const auto shared = std::exchange(world, Group()).shared().shared_from_this();

@@ -44,6 +44,7 @@ Status NativeGuest::meet() {
     world_ = std::make_unique<World>(loop_, seated.value().world_options(own));
     MeetingOptions waiting;
     waiting.timeout = seated.value().wait();
+    epoch_ = seated.value().epoch;
     world_->adopt(std::move(seated).value().session, 0);
     waiting.coordinator = seated.value().coordinator;
     waiting.name = name_;

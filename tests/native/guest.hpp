@@ -26,8 +26,14 @@ class NativeGuest {
 
   /// Waits until all ranks have met, or returns why they have not. May be called again where the world of an elastic group has ended.
   Status meet();
-  /// The vote of an elastic group (Group::agree).
+  /// Of an elastic group: as Group::epoch(), agree() and revoke().
+  ///@{
+  std::uint32_t epoch() const { return epoch_; }
   Status agree(bool mine);
+  void revoke() { world_->revoke(); }
+  ///@}
+  /// Ends its world, and tells the others that this is why.
+  void fail(const Status& why) { world_->fail(why); }
   int rank() const { return world_->options().rank; }
   const WorldOptions& options() const { return world_->options(); }
   /// Runs one operation to its end.
@@ -46,6 +52,7 @@ class NativeGuest {
   const Address coordinator_;
   const std::string name_;
   std::unique_ptr<World> world_;
+  std::uint32_t epoch_ = 0;
   std::unique_ptr<Meeting> meeting_;
 };
 

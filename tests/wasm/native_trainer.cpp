@@ -1,11 +1,13 @@
 // A native rank that trains with browsers and Node: native_trainer STEPS PAUSE_MS FOLDER [CHECKPOINTS]. It does what
 // wasm/tests/training/elastic_program.ts does, and writes a line for each step that it commits to FOLDER/PROCESS: the step, the number of
-// ranks, a hash of the state. Each tenth step is saved to CHECKPOINTS; with --sharded in its place the state is in shards.
+// ranks, the epoch, a hash of the state. Each tenth step is saved to CHECKPOINTS; with --sharded in its place the state is in shards. With
+// --loop it does what wasm/tests/training/own_loop.ts does: no trainer, but a loop of its own.
 #include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <ringlet/ringlet.hpp>
 #include <string>
@@ -20,9 +22,9 @@ namespace {
 constexpr std::uint64_t kBatch = 64;
 
 /// Ranks that wait for guests hurry less, so that the training does not end without them.
-void pause(const Step& step, const char* milliseconds) {
+void pause(const Group& world, const char* milliseconds) {
   const char* expected = std::getenv("RINGLET_GUESTS");
-  const bool is_complete = expected == nullptr || step.world().guests() >= std::atoi(expected);
+  const bool is_complete = expected == nullptr || world.guests() >= std::atoi(expected);
   std::this_thread::sleep_for(std::chrono::milliseconds(is_complete ? std::atoi(milliseconds) : 50));
 }
 
@@ -46,6 +48,12 @@ std::uint32_t hash_of(const Model& model) {
   return hash;
 }
 
+void write_line(std::ofstream& journal, std::uint64_t step, const Group& world, const Model& model) {
+  char line[64];
+  std::snprintf(line, sizeof line, "%d %d %u %08x", static_cast<int>(step), world.size(), world.epoch(), hash_of(model));
+  journal << line << std::endl;
+}
+
 void compute_gradients(const Step& step, Model& gradients) {
   for (std::size_t i = 0; i < gradients.exact.size(); ++i) gradients.exact[i] = static_cast<float>((step.number() * 7 + i) % 13);
   for (std::size_t i = 0; i < gradients.mixed.size(); ++i) {
@@ -62,9 +70,11 @@ void apply(const Model& gradients, Model& model) {
   ++model.steps[0];
 }
 
+std::ofstream open_journal(char** argv) { return std::ofstream(std::string(argv[3]) + "/" + std::to_string(::getpid())); }
+
 void train(int argc, char** argv) {
   const std::uint64_t steps = std::strtoull(argv[1], nullptr, 10);
-  std::ofstream journal(std::string(argv[3]) + "/" + std::to_string(::getpid()));
+  std::ofstream journal = open_journal(argv);
   Model model, gradients;
   Checkpoint state;
   state.add("model", Tree{{"exact", model.exact}, {"mixed", model.mixed}, {"steps", model.steps}});
@@ -87,14 +97,12 @@ void train(int argc, char** argv) {
   ElasticTrainer trainer(init(), state, options);
   trainer.run({.steps = steps, .batch = kBatch}, [&](Step& step) {
     compute_gradients(step, gradients);
-    pause(step, argv[2]);
+    pause(step.world(), argv[2]);
     step.average({{"exact", gradients.exact}, {"mixed", gradients.mixed}});
     step.commit([&] {
       apply(gradients, model);
       trainer.state().set("last", static_cast<std::int64_t>(step.number()));
-      char line[64];
-      std::snprintf(line, sizeof line, "%d %d %08x", static_cast<int>(step.number()), step.world().size(), hash_of(model));
-      journal << line << std::endl;
+      write_line(journal, step.number(), step.world(), model);
     });
   });
 }
@@ -106,18 +114,70 @@ void train_sharded(char** argv) {
   ElasticFsdp fsdp(world, Tree{{"all", parameters}}, [] { return std::make_unique<AdamW>(1e-3); });
   ElasticTrainer trainer(world, Checkpoint(), fsdp);
   trainer.run({.steps = std::strtoull(argv[1], nullptr, 10), .batch = kBatch}, [&](Step& step) {
-    pause(step, argv[2]);
+    pause(step.world(), argv[2]);
     fsdp.average(Tree{{"all", gradients}});
     step.commit([&] { fsdp.update(); });
   });
+}
+
+/// Gives the state to those that have just come: in each new world all get that of rank 0.
+void share(Group& world, Model& model) {
+  // What is lost in the midst of a broadcast is a copy.
+  Model copy = model;
+  world.broadcast(copy.exact, 0);
+  world.broadcast(copy.steps, 0);
+  model = copy;
+}
+
+/// Counts the step where all agree on it.
+void take_step(Group& world, Model& model, std::ofstream& journal) {
+  const std::int32_t step = model.steps[0];
+  std::vector<float> sums(model.exact.size());
+  for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = static_cast<float>((static_cast<std::size_t>(step) * 7 + i) % 13);
+  world.all_sum(sums);
+  if (!world.agree(true)) return;
+  for (std::size_t i = 0; i < sums.size(); ++i) model.exact[i] += sums[i] / static_cast<float>(world.size());
+  ++model.steps[0];
+  write_line(journal, static_cast<std::uint64_t>(step), world, model);
+}
+
+/// Goes on after losses by itself. Rank 0 revokes the epoch where it finds the file FOLDER/revoke, which it removes.
+void loop(char** argv) {
+  const std::int32_t steps = std::atoi(argv[1]);
+  std::ofstream journal = open_journal(argv);
+  Model model;
+  Group world = init();
+  bool is_new = true;
+  while (model.steps[0] < steps) {
+    try {
+      if (auto next = world.admit()) {
+        world = next->world;
+        is_new = true;
+      }
+      if (is_new) share(world, model);
+      is_new = false;
+      if (world.rank() == 0 && world.guests() > 0 && std::filesystem::remove(std::string(argv[3]) + "/revoke")) world.revoke();
+      pause(world, argv[2]);
+      take_step(world, model, journal);
+    } catch (const Error& error) {
+      if (error.status().code() != Errc::peer_lost && error.status().code() != Errc::cancelled) throw;
+      std::printf("epoch %u: %s, rank %d\n", world.epoch(), name_of(error.status().code()).data(), error.status().rank());
+      std::fflush(stdout);
+      world = world.reform().world;
+      is_new = true;
+    }
+  }
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   try {
-    if (argc > 4 && std::string(argv[4]) == "--sharded")
+    const std::string mode = argc > 4 ? argv[4] : "";
+    if (mode == "--sharded")
       train_sharded(argv);
+    else if (mode == "--loop")
+      loop(argv);
     else
       train(argc, argv);
     return 0;

@@ -41,6 +41,8 @@ void BrowserWorld::on_seat(Result<GuestEntry::Entry>& seated) {
   GuestEntry::Entry& entry = seated.value();
   // The group takes a guest whose connection with the door closes for one that has gone.
   elastic_ = entry.elastic;
+  epoch_ = entry.epoch;
+  lineage_ = entry.lineage;
   if (!elastic_) entry_.reset();
   core_ = std::make_unique<World>(loop(), entry.world_options(own));
   core_->adopt(std::move(entry.session), 0);

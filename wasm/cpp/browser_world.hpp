@@ -46,6 +46,11 @@ class BrowserWorld {
   World* core() { return core_.get(); }
   BrowserNetwork& network() { return network_; }
   bool closing() const { return closing_; }
+  /// Of an elastic group's world, once this side has a seat there; otherwise 0.
+  ///@{
+  std::uint32_t epoch() const { return epoch_; }
+  std::uint64_t lineage() const { return lineage_; }
+  ///@}
 
  private:
   static BrowserLoop& loop_of_module();
@@ -64,6 +69,8 @@ class BrowserWorld {
   std::unique_ptr<World> core_;
   std::unique_ptr<Meeting> meeting_;  // must be destroyed before the world
   bool elastic_ = false;
+  std::uint32_t epoch_ = 0;
+  std::uint64_t lineage_ = 0;
   bool closing_ = false;
   AliveGuard alive_;
 };

@@ -50,6 +50,20 @@ RINGLET_EXPORT int32_t ringlet_world_group(int32_t world);
 RINGLET_EXPORT double ringlet_bytes_sent(int32_t world);
 RINGLET_EXPORT double ringlet_bytes_received(int32_t world);
 
+// ---- worlds of elastic groups
+
+/// Return how often such a world was formed anew before this one, and its lineage as decimal text; 0 for other worlds. The text is valid
+/// until the next call. Never fail.
+RINGLET_EXPORT double ringlet_world_epoch(int32_t world);
+RINGLET_EXPORT const char* ringlet_world_lineage(int32_t world);
+/// Returns where processes knock at a native rank, "host:port", which stays the same in all worlds of its process; "" if that is unknown.
+/// Valid until the next call. Never fails.
+RINGLET_EXPORT const char* ringlet_world_door(int32_t world, int32_t rank);
+/// Ends the epoch on all ranks, as RINGLET_CANCELLED (Group::revoke in C++); does nothing to a world that has ended.
+RINGLET_EXPORT int32_t ringlet_revoke(int32_t world);
+/// Returns 0 as long as the world goes on, else why it has ended.
+RINGLET_EXPORT int32_t ringlet_world_failure(int32_t world);
+
 // ---- groups
 
 /// Never fail; return -1 if the handle belongs to no group.

@@ -17,6 +17,12 @@ namespace {
 Status no_world() { return {Errc::invalid_argument, "this world has been left"}; }
 Status no_group() { return {Errc::invalid_argument, "this group has been left, or its world has ended"}; }
 
+/// Returns null where there is no such world, or it is being left.
+World* joined(int32_t world) {
+  BrowserWorld* const found = registry().find_world(world);
+  return found == nullptr || found->closing() ? nullptr : found->core();
+}
+
 Duration time_of(int32_t milliseconds, Duration otherwise) { return milliseconds > 0 ? Duration::milliseconds(milliseconds) : otherwise; }
 
 }  // namespace
@@ -74,6 +80,38 @@ double ringlet_bytes_sent(int32_t world) {
 double ringlet_bytes_received(int32_t world) {
   BrowserWorld* const found = registry().find_world(world);
   return found == nullptr ? 0 : found->network().traffic().received;
+}
+
+double ringlet_world_epoch(int32_t world) {
+  BrowserWorld* const found = registry().find_world(world);
+  return found == nullptr ? 0 : found->epoch();
+}
+
+const char* ringlet_world_lineage(int32_t world) {
+  static std::string text;
+  BrowserWorld* const found = registry().find_world(world);
+  text = std::to_string(found == nullptr ? 0 : found->lineage());
+  return text.c_str();
+}
+
+const char* ringlet_world_door(int32_t world, int32_t rank) {
+  static std::string text;
+  text.clear();
+  const World* const core = joined(world);
+  if (core != nullptr && rank >= 0 && rank < core->options().size && core->door(rank).port != 0) text = to_string(core->door(rank));
+  return text.c_str();
+}
+
+int32_t ringlet_revoke(int32_t world) {
+  World* const core = joined(world);
+  if (core == nullptr) return browser::report(no_world());
+  core->revoke();
+  return browser::report({});
+}
+
+int32_t ringlet_world_failure(int32_t world) {
+  const World* const core = joined(world);
+  return browser::report(core == nullptr ? no_world() : core->failure());
 }
 
 int32_t ringlet_group_rank(int32_t group) {

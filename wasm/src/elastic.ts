@@ -1,8 +1,9 @@
-import { AbortError, AuthenticationError, Cancelled, InvalidArgument, MismatchError, PeerLost, RingletError, Timeout } from './errors.js';
+import { AbortError, AuthenticationError, Cancelled, InvalidArgument, MismatchError, PeerLost, RingletError } from './errors.js';
 import { type AverageOptions, averageSettings } from './gradients.js';
 import type { Group } from './group.js';
 import type { JoinOptions } from './join.js';
 import { evenRows } from './parts.js';
+import { joinPersistently, joinWith, underSignals } from './reform.js';
 import { StateValues } from './state_values.js';
 import type { Tree } from './trees.js';
 import { flatten } from './trees.js';
@@ -66,8 +67,11 @@ export interface ElasticTrainerOptions {
 /** What runs one step. It may be called several times for one step, and changes nothing that lasts before Step.commit(). */
 export type StepFunction = (step: Step) => Promise<void>;
 
-const shortestPause = 50;
-const longestPause = 2000;
+/** Why a world has ended, and when this side learnt it. */
+interface Loss {
+  readonly cause: RingletError;
+  readonly at: number;
+}
 
 /** The training loop of ElasticTrainer, for any platform. */
 export class ElasticLoop {
@@ -82,11 +86,11 @@ export class ElasticLoop {
   #step = 0;
   // This side's state is not whole: it was being overwritten or changed.
   #lacks = false;
+  // The program's function changes the state.
+  #isApplying = false;
   #isShort = false;
-  #isElastic = false;
   #isRunning = false;
-  #hasLeft = false;
-  #wake = (): void => undefined;
+  #leaving = new AbortController();
 
   protected constructor(
     join: (options: JoinOptions) => Promise<Group>,
@@ -126,7 +130,8 @@ export class ElasticLoop {
       throw new InvalidArgument(`the plan's batch is ${plan.batch}; a step needs at least one sample`);
     if (this.#isRunning) throw new InvalidArgument('the trainer runs already');
     this.#isRunning = true;
-    this.#hasLeft = false;
+    this.#isApplying = false;
+    this.#leaving = new AbortController();
     try {
       await this.#trainOn(plan, step);
     } catch (error) {
@@ -139,56 +144,46 @@ export class ElasticLoop {
 
   /** Leaves the group, and ends run() with `Cancelled` if it is under way. Never rejects. */
   async leave(): Promise<void> {
-    this.#hasLeft = true;
-    this.#wake();
+    this.#leaving.abort();
     await this.#leaveWorld();
   }
 
   async #trainOn(plan: TrainingPlan, step: StepFunction): Promise<void> {
-    const course = new Course();
-    for (;;) {
+    for (let loss: Loss | undefined; ;) {
       try {
-        return await this.#takePart(plan, step, course);
+        const world = this.#world ?? (await this.#joinWorld(loss?.cause));
+        return await this.#takePart(world, plan, step, loss);
       } catch (error) {
-        if (this.#hasLeft) throw new Cancelled('the trainer has left the group');
-        if (!this.#goesOnAfter(error, course)) throw course.asFinal(error);
-        course.lose(error);
+        this.#stopIfLeft();
+        if (!this.#goesOnAfter(error)) throw error;
+        loss = { cause: error, at: performance.now() };
       }
       await this.#leaveWorld();
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-        setTimeout(resolve, course.nextPause());
-      });
     }
   }
 
-  async #takePart(plan: TrainingPlan, step: StepFunction, course: Course): Promise<void> {
-    const world = (this.#world ??= await this.#joinWorld());
-    course.isIn = true;
+  async #takePart(world: Group, plan: TrainingPlan, step: StepFunction, loss: Loss | undefined): Promise<void> {
     await this.#settle(world);
-    const change = course.recover();
-    if (change !== undefined) this.#options.onChange?.({ ...change, world, step: this.#step });
+    if (loss !== undefined) this.#options.onChange?.({ cause: loss.cause, pause: performance.now() - loss.at, world, step: this.#step });
     // The native ranks only vote until others join them, which ends this world.
     while (this.#isShort) await this.#vote(world);
-    while (this.#step < plan.steps) await this.#attempt(world, plan, step, course);
+    while (this.#step < plan.steps) await this.#attempt(world, plan, step);
     // No rank leaves before all know that the last step is committed.
     await this.#vote(world);
   }
 
-  async #joinWorld(): Promise<Group> {
-    if (this.#hasLeft) throw new Cancelled('the trainer has left the group');
-    const { onProgress } = this.#where;
-    const world = await this.#join({
-      ...this.#where,
-      onProgress: (progress) => {
-        if (progress.kind === 'knocking') this.#isElastic = true;
-        onProgress?.(progress);
-      },
-    });
-    this.#isElastic = world.world.elastic;
-    if (!this.#hasLeft) return world;
-    await world.leave();
-    throw new Cancelled('the trainer has left the group');
+  async #joinWorld(cause: RingletError | undefined): Promise<Group> {
+    const joinOnce = joinWith(this.#join, this.#where);
+    const signals = [this.#leaving.signal, this.#where.signal];
+    const world = await underSignals(signals, (any) => joinPersistently(joinOnce, any, cause));
+    if (this.#leaving.signal.aborted) await world.leave();
+    this.#stopIfLeft();
+    this.#world = world;
+    return world;
+  }
+
+  #stopIfLeft(): void {
+    if (this.#leaving.signal.aborted) throw new Cancelled('the trainer has left the group');
   }
 
   /** Makes this side's state that of the others: what ElasticTrainer::State::settle() of the native library does. */
@@ -213,7 +208,7 @@ export class ElasticLoop {
     this.#options.onState?.(this.#step);
   }
 
-  async #attempt(world: Group, plan: TrainingPlan, step: StepFunction, course: Course): Promise<void> {
+  async #attempt(world: Group, plan: TrainingPlan, step: StepFunction): Promise<void> {
     const rows = evenRows(plan.batch, world.size);
     const first = rows.slice(0, world.rank).reduce((sum, count) => sum + count, 0);
     const count = rows[world.rank] ?? 0;
@@ -232,9 +227,9 @@ export class ElasticLoop {
         if (isCommitted) throw new InvalidArgument('Step.commit() is called a second time in one step');
         await this.#vote(world);
         isCommitted = true;
-        course.isApplying = this.#lacks = true;
+        this.#isApplying = this.#lacks = true;
         await apply();
-        course.isApplying = this.#lacks = false;
+        this.#isApplying = this.#lacks = false;
         ++this.#step;
       },
     });
@@ -256,10 +251,10 @@ export class ElasticLoop {
   }
 
   /** Whether the others may go on without this side, and it may join them again. */
-  #goesOnAfter(error: unknown, { isIn, isApplying, hasBeenIn }: Course): error is RingletError {
-    if (!this.#isElastic || this.#options.rejoin === false || isApplying || !(error instanceof RingletError)) return false;
+  #goesOnAfter(error: unknown): error is RingletError {
+    // What joining has said is final.
+    if (!this.#world?.world.elastic || this.#options.rejoin === false || this.#isApplying || !(error instanceof RingletError)) return false;
     if (error instanceof InvalidArgument || error instanceof AuthenticationError || error instanceof AbortError) return false;
-    if (!isIn) return !(error instanceof MismatchError) && !(error instanceof Timeout && hasBeenIn);
     // All are told of another guest that does not train the same, and it leaves.
     return !(error instanceof MismatchError) || this.#isAnotherGuest(error.rank);
   }
@@ -273,44 +268,5 @@ export class ElasticLoop {
     const world = this.#world;
     this.#world = undefined;
     await world?.leave();
-  }
-}
-
-/** How a run has gone so far. */
-class Course {
-  isIn = false;
-  hasBeenIn = false;
-  /** The program's function changes the state. */
-  isApplying = false;
-  #cause: RingletError | undefined;
-  #lostAt = 0;
-  #pause = shortestPause;
-
-  lose(error: RingletError): void {
-    if (this.isIn) {
-      this.#cause = error;
-      this.#lostAt = performance.now();
-      this.#pause = shortestPause;
-    }
-    this.isIn = false;
-  }
-
-  /** Notes that this side trains, and returns why and how long it did not. */
-  recover(): { cause: RingletError; pause: number } | undefined {
-    const cause = this.hasBeenIn ? this.#cause : undefined;
-    this.hasBeenIn = true;
-    return cause && { cause, pause: performance.now() - this.#lostAt };
-  }
-
-  nextPause(): number {
-    const pause = this.#pause;
-    this.#pause = Math.min(2 * pause, longestPause);
-    return pause;
-  }
-
-  /** What the program is told where this side cannot go on. */
-  asFinal(error: unknown): unknown {
-    if (this.isIn || this.#cause === undefined || !(error instanceof Timeout)) return error;
-    return new PeerLost(`${this.#cause.message}; and the others could not be joined again: ${error.message}`, this.#cause.rank);
   }
 }

@@ -11,6 +11,8 @@ export interface Seat {
   readonly guests: number;
   /** Whether the group goes on without ranks that are lost, and this side may join it again. */
   readonly elastic: boolean;
+  /** How often an elastic group's world was formed anew before this one: 0 at first, and the same number on all ranks. */
+  readonly epoch: number;
 }
 
 /** A group that this side is in; the world's own group has the number 0. */
@@ -93,6 +95,16 @@ export interface Operation {
   readonly peer?: number;
   readonly counts?: readonly number[];
   readonly receiveCounts?: readonly number[];
+}
+
+/** What is known of the world, beside this side's place in it. */
+export interface WorldState {
+  /** Why it has ended; undefined as long as it goes on. */
+  readonly failure: Failure | undefined;
+  /** Of an elastic group: differs where a world was cut in two that both went on. */
+  readonly lineage: bigint;
+  /** By native rank of an elastic group: where processes knock at it, the same in all worlds of its process; '' where that is unknown. */
+  readonly doors: readonly string[];
 }
 
 /** A vote of all ranks of the world; `trains`: on a step of an ElasticTrainer. */
@@ -207,6 +219,12 @@ export interface Engine {
   algorithm(group: number, operation: string, bytes: number): Promise<string | undefined>;
   /** Resolves to the order of the group's ranks and the algorithms that follow from it. */
   placement(group: number): Promise<Placement>;
+  /** Resolves to what is known of the world; rejects with `InvalidArgument` once this side has left it. */
+  worldState(): Promise<WorldState>;
+  /** Ends an elastic group's world on all ranks, as `Cancelled`, if it has not ended; rejects with `InvalidArgument` once this side has left it. */
+  revoke(): Promise<void>;
   /** Never rejects. */
   leave(group: number): Promise<void>;
+  /** Leaves the world. Never rejects; may be called again. */
+  close(): Promise<void>;
 }

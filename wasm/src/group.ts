@@ -6,6 +6,7 @@ import { InvalidArgument } from './errors.js';
 import { type AverageOptions, averageSettings, type FsdpOptions, fsdpSettings } from './gradients.js';
 import type { Optimizer } from './optimizer.js';
 import { allGatherShape, checkedCounts, checkedRank, evenRows, partShape } from './parts.js';
+import { type Reformed, type ReformOptions, Succession } from './reform.js';
 import { asTensor, checkedShape, type Tensor, type Values } from './tensors.js';
 import type { Tree } from './trees.js';
 
@@ -29,13 +30,17 @@ export class Group {
   readonly #engine: Engine;
   readonly #membership: Membership;
   readonly #caller: Caller;
+  readonly #succession: Succession;
+  readonly #isPart: boolean;
   #left: Promise<void> | undefined;
 
   /** Only for the package itself; programs get groups from `join` and `split`. */
-  constructor(engine: Engine, membership: Membership) {
+  constructor(engine: Engine, membership: Membership, succession = new Succession(engine), isPart = false) {
     this.#engine = engine;
     this.#membership = membership;
     this.#caller = new Caller(engine, membership.group);
+    this.#succession = succession;
+    this.#isPart = isPart;
   }
 
   /** This side's number in the group, counted from 0. */
@@ -56,6 +61,11 @@ export class Group {
   /** Rank and size in the world, and how many of its last ranks are guests: browsers or Node. */
   get world(): Seat {
     return this.#engine.seat;
+  }
+
+  /** How often an elastic group's world was formed anew before this one: 0 at first, and the same number on all ranks. */
+  get epoch(): number {
+    return this.#engine.seat.epoch;
   }
 
   /** Bytes that have passed over this side's links. */
@@ -246,13 +256,33 @@ export class Group {
 
   /**
    * Votes in an elastic group: resolves to whether all ranks say yes. Who commits a step only after a vote has committed the same steps as
-   * all others who go on. If a rank is lost meanwhile, it rejects with `PeerLost`, or resolves to false: `join` again then, and get the
+   * all others who go on. If a rank is lost meanwhile, it rejects with `PeerLost`, or resolves to false: `reform` then, and get the
    * state from the others, who may have committed the step.
    */
   async agree(mine: boolean, options: Omit<CallOptions, 'stream'> = {}): Promise<boolean> {
     const { timeout } = checkCall(options);
     checkSignal('agree', options.signal);
     return waitFor('agree', this.#engine.vote({ group: this.#membership.group, mine, trains: false, timeout }), options.signal);
+  }
+
+  /**
+   * Joins the others again when this elastic world has ended, once a call has rejected with `PeerLost` or another error that ends it, or
+   * after `revoke`. The native ranks go on without browsers and Node, and admit this side to their next world, in which it has another rank
+   * and none of their state. Groups that `split` made are to be made anew. It knocks where this side has joined, again and again with pauses
+   * from 50 ms to 2 s. Rejects with `InvalidArgument` if the world is not elastic, has not failed or was left, with `PeerLost` if nobody
+   * answers any more within the `connectTimeout`, with `Timeout` if nobody has admitted this side in time, and as `join` does.
+   */
+  reform(options: ReformOptions = {}): Promise<Reformed> {
+    return this.#succession.reform(options);
+  }
+
+  /**
+   * Ends the epoch on all ranks: all calls of this elastic world reject with `Cancelled`, and `reform` follows, on this side too. Does nothing
+   * where the world has ended. Rejects with `InvalidArgument` if the world is not elastic, or was left.
+   */
+  async revoke(): Promise<void> {
+    if (!this.world.elastic) throw new InvalidArgument('the group is not elastic; leave() ends it');
+    await this.#engine.revoke();
   }
 
   /**
@@ -271,7 +301,7 @@ export class Group {
     checkSignal('split', options.signal);
     const formed = this.#engine.split({ group: this.#membership.group, color, key, stream, timeout });
     const membership = await waitFor('split', formed, options.signal);
-    return membership === undefined ? undefined : new Group(this.#engine, membership);
+    return membership === undefined ? undefined : new Group(this.#engine, membership, this.#succession, true);
   }
 
   /**
@@ -317,6 +347,7 @@ export class Group {
    * one get `PeerLost`. Never rejects, and may be called again.
    */
   leave(): Promise<void> {
+    if (!this.#isPart) this.#succession.leave();
     this.#left ??= this.#engine.leave(this.#membership.group);
     return this.#left;
   }

@@ -4,6 +4,7 @@ import type { Engine, JoinRequest, Membership, Progress } from './engine.js';
 import { AbortError, InvalidArgument } from './errors.js';
 import { Group } from './group.js';
 import type { Platform } from './platform.js';
+import { type Join, joinWith, Succession } from './reform.js';
 import type { Channel } from './remote/messages.js';
 import { RemoteEngine } from './remote/remote_engine.js';
 import { browserChannel } from './remote/worker_channel.js';
@@ -26,8 +27,11 @@ export interface JoinOptions {
   readonly signal?: AbortSignal | undefined;
   /** Receives news: the progress of joining, then the traffic, and the end of the world if it was not asked for. */
   readonly onProgress?: ((progress: Progress) => void) | undefined;
-  /** Runs the core in a Worker of its own: true, or a Worker of yours whose script is `import 'ringlet/worker'`. */
-  readonly dedicatedWorker?: boolean | Worker | undefined;
+  /**
+   * Runs the core in a Worker of its own: true, or a Worker of yours whose script is `import 'ringlet/worker'`. It ends with its world, so
+   * give a function that makes one where the group is to be joined again.
+   */
+  readonly dedicatedWorker?: boolean | Worker | (() => Worker) | undefined;
   /** Milliseconds within which rank 0 must give this rank a seat, by default 60,000. Rank 0 decides how long all wait for the last rank. */
   readonly connectTimeout?: number | undefined;
   /** Milliseconds that an operation may take from its start, by default 600,000. */
@@ -48,7 +52,8 @@ interface Joining {
 
 /** Joins on a platform, with the module that `factory` makes. */
 export async function joinOn(platform: Platform, factory: ModuleFactory, options: JoinOptions): Promise<Group> {
-  return start(platform, factory, options, requestOf(platform, options));
+  const again = joinWith((anew) => joinOn(platform, factory, anew), options);
+  return start(platform, factory, options, requestOf(platform, options), again);
 }
 
 /** Makes a group of this side alone. */
@@ -62,6 +67,7 @@ async function start(
   factory: ModuleFactory,
   options: AloneOptions & Pick<JoinOptions, 'signal'>,
   request: JoinRequest,
+  again?: Join,
 ): Promise<Group> {
   const { signal } = options;
   const onProgress = options.onProgress ?? (() => undefined);
@@ -78,7 +84,7 @@ async function start(
   });
   try {
     const membership = await Promise.race([joining.join(), aborted]);
-    return new Group(joining.engine, membership);
+    return new Group(joining.engine, membership, new Succession(joining.engine, again, request.operationTimeout));
   } catch (error) {
     void joining.close();
     throw error;
@@ -108,8 +114,16 @@ function joinRemotely(
   return { engine, join: () => engine.join(request, wasm), close: () => engine.close() };
 }
 
-function workerChannel(platform: Platform, worker: true | Worker): Channel {
-  return worker === true ? platform.startWorker() : browserChannel(worker);
+// Each has held a group.
+const used = new WeakSet<Worker>();
+
+function workerChannel(platform: Platform, given: true | Worker | (() => Worker)): Channel {
+  if (given === true) return platform.startWorker();
+  const worker = typeof given === 'function' ? given() : given;
+  if (used.has(worker))
+    throw new InvalidArgument('this Worker has ended with the group that it held; give a function that makes a new one');
+  used.add(worker);
+  return browserChannel(worker);
 }
 
 /** Turns the options into a request; throws `InvalidArgument` if they are not valid. */

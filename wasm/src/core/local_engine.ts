@@ -13,8 +13,9 @@ import type {
   Traffic,
   Placement,
   VoteRequest,
+  WorldState,
 } from '../engine.js';
-import { AuthenticationError, Cancelled, failureOf, MismatchError } from '../errors.js';
+import { AuthenticationError, Cancelled, failureOf, InvalidArgument, MismatchError, toError } from '../errors.js';
 import type { Platform } from '../platform.js';
 import type { WasmSource } from '../wasm_source.js';
 import { type GradientCall, GradientCalls } from './gradient_calls.js';
@@ -54,7 +55,7 @@ export class LocalEngine implements Engine {
   readonly #onProgress: (progress: Progress) => void;
   // The operations under way of each group, because a group that still has some cannot be left.
   readonly #busy = new Map<number, { count: number; idle: (() => void)[] }>();
-  #seat: Seat = { rank: -1, size: 0, guests: 0, elastic: false };
+  #seat: Seat = { rank: -1, size: 0, guests: 0, elastic: false, epoch: 0 };
   #world = 0;
   #group = 0;
   #closing: Promise<void> | undefined;
@@ -148,6 +149,7 @@ export class LocalEngine implements Engine {
       throw tokenError(error) ?? error;
     });
     const membership = this.#membershipOf(this.#group);
+    this.#seat = { ...this.#seat, epoch: this.module._ringlet_world_epoch(this.#world) };
     this.#tell({ kind: 'joined', ...this.#seat });
     return membership;
   }
@@ -212,6 +214,25 @@ export class LocalEngine implements Engine {
     );
   }
 
+  async worldState(): Promise<WorldState> {
+    if (this.#closing !== undefined) throw new InvalidArgument('this side has left this world');
+    const failure = this.#refusal(this.module._ringlet_world_failure(this.#world));
+    const doors = Array.from({ length: this.#seat.size - this.#seat.guests }, (_, rank) =>
+      this.memory.text(this.module._ringlet_world_door(this.#world, rank)),
+    );
+    return {
+      failure: failure && failureOf(failure.code, failure.text, failure.rank),
+      lineage: BigInt(this.memory.text(this.module._ringlet_world_lineage(this.#world))),
+      doors,
+    };
+  }
+
+  async revoke(): Promise<void> {
+    if (this.#closing !== undefined) throw new InvalidArgument('this side has left this world');
+    const refusal = this.#refusal(this.module._ringlet_revoke(this.#world));
+    if (refusal !== undefined) throw toError(failureOf(refusal.code, refusal.text, refusal.rank));
+  }
+
   async leave(group: number): Promise<void> {
     if (group === this.#group) return this.close();
     await this.#idle(group);
@@ -264,7 +285,7 @@ export class LocalEngine implements Engine {
   #beAlone(): Membership {
     this.#world = this.module._ringlet_world_of_one();
     this.#group = this.module._ringlet_world_group(this.#world);
-    this.#seat = { rank: 0, size: 1, guests: 0, elastic: false };
+    this.#seat = { rank: 0, size: 1, guests: 0, elastic: false, epoch: 0 };
     this.#tell({ kind: 'joined', ...this.#seat });
     return this.#membershipOf(this.#group);
   }

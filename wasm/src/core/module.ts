@@ -27,6 +27,12 @@ export interface RingletModule {
   _ringlet_bytes_sent(world: number): number;
   _ringlet_bytes_received(world: number): number;
 
+  _ringlet_world_epoch(world: number): number;
+  _ringlet_world_lineage(world: number): number;
+  _ringlet_world_door(world: number, rank: number): number;
+  _ringlet_revoke(world: number): number;
+  _ringlet_world_failure(world: number): number;
+
   _ringlet_group_rank(group: number): number;
   _ringlet_group_size(group: number): number;
   _ringlet_group_along_ring(group: number, rank: number, offset: number): number;

@@ -10,6 +10,7 @@ import type {
   SyncRequest,
   Placement,
   VoteRequest,
+  WorldState,
 } from '../engine.js';
 import type { Failure } from '../errors.js';
 import type { WasmSource } from '../wasm_source.js';
@@ -25,6 +26,8 @@ export type Request =
   | { readonly kind: 'split'; readonly id: number; readonly request: SplitRequest }
   | { readonly kind: 'algorithm'; readonly id: number; readonly group: number; readonly operation: string; readonly bytes: number }
   | { readonly kind: 'placement'; readonly id: number; readonly group: number }
+  | { readonly kind: 'state'; readonly id: number }
+  | { readonly kind: 'revoke'; readonly id: number }
   | { readonly kind: 'leave'; readonly id: number; readonly group: number };
 
 /** The leaves that were changed, with the other results of the call. */
@@ -34,7 +37,7 @@ export interface Written {
   readonly synced?: Synced | undefined;
 }
 
-export type Value = Membership | Placement | Uint8Array | Written | string | boolean | undefined;
+export type Value = Membership | Placement | Uint8Array | WorldState | Written | string | boolean | undefined;
 
 /** A message from such a Worker to its page. */
 export type Reply =

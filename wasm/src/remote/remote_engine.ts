@@ -14,8 +14,9 @@ import type {
   Traffic,
   Placement,
   VoteRequest,
+  WorldState,
 } from '../engine.js';
-import { Cancelled, type Failure, toError } from '../errors.js';
+import { Cancelled, type Failure, InvalidArgument, toError } from '../errors.js';
 import type { WasmSource } from '../wasm_source.js';
 import type { Channel, Reply, Request, Written } from './messages.js';
 
@@ -30,16 +31,21 @@ export class RemoteEngine implements Engine {
   readonly #onProgress: (progress: Progress) => void;
   readonly #waiting = new Map<number, Waiting>();
   #last = 0;
-  #seat: Seat = { rank: -1, size: 0, guests: 0, elastic: false };
+  #seat: Seat = { rank: -1, size: 0, guests: 0, elastic: false, epoch: 0 };
   #traffic: Traffic = { sent: 0, received: 0 };
   #world = -1;
   #closing: Promise<void> | undefined;
+  // The Worker has ended by itself, and answers nothing any more.
+  #ended: Failure | undefined;
 
   constructor(channel: Channel, onProgress: (progress: Progress) => void) {
     this.#channel = channel;
     this.#onProgress = onProgress;
     channel.onMessage((reply: Reply) => this.#hear(reply));
-    channel.onFailure((message) => this.#failAll({ code: 'io_error', message: `the group's Worker ended: ${message}`, rank: -1 }));
+    channel.onFailure((message) => {
+      this.#ended = { code: 'io_error', message: `the group's Worker ended: ${message}`, rank: -1 };
+      this.#failAll(this.#ended);
+    });
   }
 
   get seat(): Seat {
@@ -112,6 +118,16 @@ export class RemoteEngine implements Engine {
     return this.#ask({ kind: 'placement', group });
   }
 
+  async worldState(): Promise<WorldState> {
+    if (this.#closing !== undefined) throw new InvalidArgument('this side has left this world');
+    return this.#ended === undefined ? this.#ask({ kind: 'state' }) : { failure: this.#ended, lineage: 0n, doors: [] };
+  }
+
+  async revoke(): Promise<void> {
+    if (this.#closing !== undefined) throw new InvalidArgument('this side has left this world');
+    if (this.#ended === undefined) await this.#ask({ kind: 'revoke' });
+  }
+
   async leave(group: number): Promise<void> {
     if (group === this.#world) return this.close();
     if (this.#closing === undefined) await this.#ask({ kind: 'leave', group }).catch(() => undefined);
@@ -135,6 +151,7 @@ export class RemoteEngine implements Engine {
   }
 
   #send<T>(request: WithoutId<Request>, transfer: ArrayBuffer[] = []): Promise<T> {
+    if (this.#ended !== undefined) return Promise.reject(toError(this.#ended));
     return new Promise<T>((resolve, reject) => {
       const id = ++this.#last;
       this.#waiting.set(id, { resolve, reject });
@@ -151,8 +168,10 @@ export class RemoteEngine implements Engine {
   }
 
   #note(progress: Progress): void {
-    if (progress.kind === 'joined')
-      this.#seat = { rank: progress.rank, size: progress.size, guests: progress.guests, elastic: progress.elastic };
+    if (progress.kind === 'joined') {
+      const { kind, ...seat } = progress;
+      this.#seat = seat;
+    }
     if (progress.kind === 'traffic') this.#traffic = { sent: progress.sent, received: progress.received };
     this.#onProgress(progress);
   }

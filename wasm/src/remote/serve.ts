@@ -46,6 +46,12 @@ export function serve(channel: Channel, platform: Platform, factory: ModuleFacto
         return joined().algorithm(request.group, request.operation, request.bytes);
       case 'placement':
         return joined().placement(request.group);
+      case 'state':
+        return joined().worldState();
+      case 'revoke':
+        return joined()
+          .revoke()
+          .then(() => undefined);
       case 'leave':
         return request.group < 0
           ? leaveWorld()

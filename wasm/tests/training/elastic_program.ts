@@ -3,8 +3,8 @@ import type { ElasticTrainer, JoinOptions, MembershipChange } from '../../src/no
 
 export const batch = 64;
 
-/** A step that was committed: its number, how many ranks took it, and a hash of the state after it. */
-export type Line = readonly [step: number, ranks: number, hash: string];
+/** A step that was committed: its number, how many ranks took it in which epoch, and a hash of the state after it. */
+export type Line = readonly [step: number, ranks: number, epoch: number, hash: string];
 
 /** What a rank has to tell. */
 export interface Diary {
@@ -73,7 +73,7 @@ export async function train(
       model.mixed.forEach((value, i) => (model.mixed[i] = value + 0.125 * (gradients.mixed[i] ?? 0)));
       model.steps[0] = (model.steps[0] ?? 0) + 1;
       trainer.values.set('last', BigInt(step.number));
-      diary.journal.push([step.number, step.world.size, model.hash()]);
+      diary.journal.push([step.number, step.world.size, step.world.epoch, model.hash()]);
     });
   });
 }

@@ -35,7 +35,7 @@ class ScriptedEngine implements Engine {
 
   constructor(readonly world: World) {
     const { size = 3, rank = 2, guests = 1, isElastic = true } = world;
-    this.seat = { rank, size, guests, elastic: isElastic };
+    this.seat = { rank, size, guests, elastic: isElastic, epoch: 4 };
     this.#votes = [...(world.votes ?? [])];
     this.#averages = [...(world.averages ?? [])];
   }
@@ -71,6 +71,11 @@ class ScriptedEngine implements Engine {
   async leave(): Promise<void> {
     this.calls.push('leave');
   }
+  async worldState(): Promise<never> {
+    throw new Error('nobody asks');
+  }
+  async revoke(): Promise<void> {}
+  async close(): Promise<void> {}
   async applyFsdp(): Promise<undefined> {}
   async algorithm(): Promise<undefined> {}
   async placement(): Promise<never> {

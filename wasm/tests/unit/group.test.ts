@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Engine, Operation } from '../../src/engine.js';
+import type { Engine, Operation, WorldState } from '../../src/engine.js';
 import { Group } from '../../src/group.js';
 import { Tensor } from '../../src/tensors.js';
 
 /** An engine that records its operations and answers with zeros. */
 class RecordingEngine implements Engine {
   readonly operations: Operation[] = [];
-  readonly seat = { rank: 1, size: 3, guests: 1, elastic: false };
+  readonly seat = { rank: 1, size: 3, guests: 1, elastic: false, epoch: 4 };
   readonly traffic = { sent: 0, received: 0 };
   readonly memory = undefined;
   left: number[] = [];
@@ -38,6 +38,11 @@ class RecordingEngine implements Engine {
   async leave(group: number): Promise<void> {
     this.left.push(group);
   }
+  async worldState(): Promise<WorldState> {
+    return { failure: undefined, lineage: 0n, doors: ['', ''] };
+  }
+  async revoke(): Promise<void> {}
+  async close(): Promise<void> {}
 }
 
 function make(): { engine: RecordingEngine; group: Group } {

@@ -1,0 +1,15 @@
+// The script of a page that `ringlet serve` serves: counts steps with the native ranks in a loop of its own.
+import { newDiary } from './elastic_program.js';
+import { OwnLoop } from './own_loop.js';
+
+const diary = newDiary();
+Object.assign(globalThis, { diary });
+// The package lies beside the page.
+const { join } = (await import(new URL('ringlet/index.js', location.href).href)) as typeof import('../../src/index.js');
+const steps = Number((document.querySelector('meta[name=plan]')?.getAttribute('content') ?? '').split(' ')[0]);
+const loop = new OwnLoop(await join({ url: location.href }), diary);
+Object.assign(globalThis, { revoke: () => loop.world.revoke() });
+loop.run(steps).then(
+  () => (diary.end = 'well'),
+  (error: unknown) => (diary.end = String(error)),
+);
