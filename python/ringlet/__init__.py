@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import atexit as _atexit
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
 from . import _ringlet
 from ._ringlet import ShardLayout, cosine_decay, exponential_decay, join_schedules, linear_schedule, step_decay
 from .checkpoint import Checkpoint, SaveReport, latest_checkpoint, load_checkpoint, save_checkpoint
-from .elastic import ElasticTrainer, MembershipChange, Step
+from .delays import Delay, Latecomer, delay_of
+from .elastic import ElasticTrainer, MembershipChange, MinRanks, Rollback, Step, read_min_ranks
+from .elastic_fsdp import ElasticFsdp, ElasticFullyShard, ElasticShards
 from .errors import Cancelled, Error, InvalidArgument, IoError, MismatchError, PeerLost, ProtocolError, Timeout
 from .fsdp import FsdpUpdater, FullyShard, fsdp_apply_gradients
 from .gradients import (
@@ -22,7 +24,8 @@ from .gradients import (
 )
 from .group import Group, Reformed, leave_all
 from .messages import Received
-from .optimizers import SGD, AdaDelta, Adagrad, Adam, Adamax, AdamW, Lion, Optimizer, RMSprop
+from .optimizers import SGD, AdaDelta, Adagrad, Adam, Adamax, AdamW, Lion, MultiOptimizer, Optimizer, RMSprop
+from .tensor_parallel import AllToSharded, ShardedToAll, shard_axis
 from .works import Work, stop_watching
 
 __all__ = [
@@ -31,8 +34,13 @@ __all__ = [
     "Adam",
     "AdamW",
     "Adamax",
+    "AllToSharded",
     "Cancelled",
     "Checkpoint",
+    "Delay",
+    "ElasticFsdp",
+    "ElasticFullyShard",
+    "ElasticShards",
     "ElasticTrainer",
     "Error",
     "FsdpUpdater",
@@ -42,18 +50,23 @@ __all__ = [
     "Group",
     "InvalidArgument",
     "IoError",
+    "Latecomer",
     "Lion",
     "MembershipChange",
+    "MinRanks",
     "MismatchError",
+    "MultiOptimizer",
     "Optimizer",
     "PeerLost",
     "ProtocolError",
     "RMSprop",
     "Received",
     "Reformed",
+    "Rollback",
     "SGD",
     "SaveReport",
     "ShardLayout",
+    "ShardedToAll",
     "Step",
     "Timeout",
     "Work",
@@ -71,7 +84,9 @@ __all__ = [
     "latest_checkpoint",
     "linear_schedule",
     "load_checkpoint",
+    "read_min_ranks",
     "save_checkpoint",
+    "shard_axis",
     "step_decay",
 ]
 
@@ -104,13 +119,18 @@ def init(
     door: Optional[str] = None,
     heartbeat_timeout: Optional[float] = None,
     order: Optional[str] = None,
+    on_delay: Optional[Callable[[Delay], object]] = None,
 ) -> Group:
     """Joins or forms the group of all ranks.
 
     What is not given comes from the environment (`ringlet launch` and `ringlet run` set it; docs/environment.md). With nothing configured it
     returns a group of one or, if `strict`, raises InvalidArgument. The options are those of C++'s InitOptions, with times in seconds.
+
+    `on_delay` gets the warnings about operations that take long, which are printed otherwise. It runs on the thread of Work.on_done().
     """
     options: dict[str, Any] = locals()
+    if on_delay is not None:
+        options["on_delay"] = lambda parts: on_delay(delay_of(parts))
     return Group(_ringlet.init(**options))
 
 

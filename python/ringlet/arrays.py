@@ -154,7 +154,7 @@ class JaxKind:
 
     @staticmethod
     def of_memory(memory: _ringlet.Memory, dtype: str, shape: Sequence[int]) -> Any:
-        return _copied(JaxKind, memory, dtype, shape)
+        return copied(JaxKind, memory, dtype, shape)
 
 
 class MlxKind:
@@ -177,12 +177,13 @@ class MlxKind:
 
     @staticmethod
     def of_memory(memory: _ringlet.Memory, dtype: str, shape: Sequence[int]) -> Any:
-        return _copied(MlxKind, memory, dtype, shape)
+        return copied(MlxKind, memory, dtype, shape)
 
 
-def _copied(kind: Any, memory: _ringlet.Memory, dtype: str, shape: Sequence[int]) -> Any:
+def copied(kind: Any, memory: _ringlet.Memory, dtype: str, shape: Sequence[int]) -> Any:
+    """An array of this kind with the contents of this memory."""
     output = kind.empty(dtype, shape)
-    _ringlet.copy(_ringlet.View(array_of(memory, dtype, shape)), output.view)
+    _ringlet.copy(_ringlet.View(_ringlet.Memory.array(memory, dtype, list(shape))), output.view)
     return output.finish()
 
 

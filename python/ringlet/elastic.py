@@ -6,8 +6,9 @@ import os
 from typing import Any, Callable, List, NamedTuple, Optional, Union
 
 from . import _ringlet
-from .arrays import dtype_name
+from .arrays import dtype_name, view_to_write
 from .checkpoint import Checkpoint, Value
+from .elastic_fsdp import ElasticShards
 from .group import Group
 from .trees import CopiedTree, tree_to_write
 
@@ -23,11 +24,33 @@ class MembershipChange(NamedTuple):
     pause: float  # the seconds that this rank stood still for it
 
 
+class Rollback(NamedTuple):
+    """That training went back to a checkpoint, since all holders of some rows of sharded state were lost."""
+
+    lost: str  # which rows, for instance "the rows 0 to 20 of 'layers.0.weight'"
+    before: int  # how many steps were committed
+    step: int  # how many are now: the checkpoint's
+
+
+class MinRanks(NamedTuple):
+    """With how few ranks an elastic group trains. With fewer it takes no step, and waits for others to join."""
+
+    count: int  # native ranks; browsers do not count
+    wait: float  # for how many seconds they wait at most
+
+
+def read_min_ranks(*, min_ranks: Optional[int] = None, min_wait: Optional[float] = None) -> MinRanks:
+    """What holds for an ElasticTrainer with these options, for a loop of one's own: they come first, then RINGLET_MIN_RANKS and
+    RINGLET_MIN_WAIT_MS."""
+    return MinRanks(*_ringlet.read_min_ranks(min_ranks, min_wait))
+
+
 class Step:
     """One attempt at a training step on this rank; valid while the step function runs."""
 
-    def __init__(self, step: _ringlet.Step) -> None:
+    def __init__(self, step: _ringlet.Step, added: List[_ringlet.View]) -> None:
         self._step = step
+        self._added = added
         self.number: int = step.number  # how many steps were committed before it, the same on all ranks
         self.first: int = step.first  # this rank's part of the step's batch:
         self.count: int = step.count  # `count` samples from `first` on, of the numbers from 0 to the batch
@@ -35,6 +58,18 @@ class Step:
     def world(self) -> Group:
         """The group of all ranks of this attempt, for the step's own collectives."""
         return Group(self._step.world())
+
+    def add(self, gradient: Any) -> None:
+        """Adds a gradient, NumPy's or PyTorch's, whose average replaces it; all ranks add them in the same order. A bucket starts as soon as it is
+        full. The array may not be touched until finish_average() has returned."""
+        view = view_to_write(gradient)
+        self._added.append(view)
+        self._step.add(view)
+
+    def finish_average(self) -> None:
+        """Waits until every added gradient holds its average, as average() returns it."""
+        self._step.average()
+        self._added.clear()
 
     def average(self, gradients: Any) -> Any:
         """The average of each gradient over the samples of the whole batch. Each rank gives the average over its own samples; where it has none
@@ -58,31 +93,39 @@ class ElasticTrainer:
     """A training loop of an elastic group (init(elastic=True)): a step is committed on all ranks or on none; one that is not is done again by those
     who are left, with the same batch, divided anew. docs/elastic.md says what is promised.
 
-    `state` has all that a step changes, parameters and optimizers' state, whole on every rank. Options are C++'s ElasticTrainerOptions.
-    `on_change` is called with a MembershipChange; `on_state` with the number of committed steps where the state has been filled from a
-    checkpoint or by others, so that what follows from it (an optimizer's step) is set anew. Neither may call collectives. Ctrl-C is noticed
-    when a function of the program's own runs.
+    `state` has all that a step changes, parameters and optimizers' state, whole on every rank. What is sharded is in `shards`, with its
+    parameters; the trainer saves and loads both. Options are C++'s ElasticTrainerOptions, with times in seconds.
+    `on_change` is called with a MembershipChange; `on_rollback` with a Rollback where training has gone back to a checkpoint; `on_state` with
+    the number of committed steps where the state has been filled from a checkpoint or by others, so that what follows from it (an optimizer's
+    step) is set anew. None of them may call collectives. Ctrl-C is noticed when a function of the program's own runs.
     """
 
     def __init__(
         self,
         world: Group,
         state: Checkpoint,
+        shards: Optional[ElasticShards] = None,
         *,
         all_reduce_size: int = 32 << 20,
         communication_type: Any = None,
         min_ranks: Optional[int] = None,
+        min_wait: Optional[float] = None,
         rejoin: bool = True,
         checkpoint: Union[str, os.PathLike, None] = None,
         checkpoint_every: int = 0,
         keep: int = 2,
         stream: int = 0,
         on_change: Optional[Callable[[MembershipChange], object]] = None,
+        on_rollback: Optional[Callable[[Rollback], object]] = None,
         on_state: Optional[Callable[[int], object]] = None,
     ) -> None:
         def changed(group: _ringlet.Group, *rest: Any) -> None:
             if on_change is not None:
                 on_change(MembershipChange(Group(group), *rest))
+
+        def went_back(*parts: Any) -> None:
+            if on_rollback is not None:
+                on_rollback(Rollback(*parts))
 
         def filled(_: _ringlet.Checkpoint, step: int) -> None:
             if on_state is not None:
@@ -90,25 +133,35 @@ class ElasticTrainer:
 
         dtype = None if communication_type is None else dtype_name(communication_type)
         directory = "" if checkpoint is None else os.fspath(checkpoint)
+        self._added: List[_ringlet.View] = []
         self._handle = _ringlet.ElasticTrainer(
             world._handle,
             state._handle,
+            None if shards is None else shards._handle,
             all_reduce_size,
             dtype,
             min_ranks,
+            min_wait,
             rejoin,
             directory,
             checkpoint_every,
             keep,
             stream,
             changed,
+            went_back,
             filled,
         )
 
     def run(self, step: Callable[[Step], object], *, steps: int, batch: int) -> None:
         """Trains until `steps` steps of `batch` samples are committed. `step` may be called several times for one step; it ends with
         Step.commit(), before which it changes nothing that lasts."""
-        self._handle.run(steps, batch, lambda attempt: step(Step(attempt)))
+
+        def attempting(attempt: _ringlet.Step) -> None:
+            # They are kept until the next attempt, since one that fails may use them for a moment when its function has ended.
+            self._added = []
+            step(Step(attempt, self._added))
+
+        self._handle.run(steps, batch, attempting)
 
     def world(self) -> Group:
         """The group of all ranks that are left."""

@@ -7,7 +7,7 @@ from typing import Any, Dict, Optional, Sequence, Tuple
 import numpy as np
 
 from . import _ringlet
-from .arrays import array_of, dtype_name, kind_of
+from .arrays import array_of, copied, dtype_name, kind_of
 from .group import Group
 from .optimizers import Optimizer
 from .trees import CopiedTree, exported_leaves, leaves_of, rebuilt, tree_to_read, tree_to_write
@@ -97,6 +97,23 @@ def fsdp_apply_gradients(
     return after if max_norm is None else (after, norm)
 
 
+class FormsOfModules:
+    """The trees of modules: of each its form and the kinds of its arrays."""
+
+    def __init__(self) -> None:
+        self._forms: list = []
+
+    def add(self, parameters: Any) -> None:
+        self._forms.append(rebuilt(parameters, iter([kind_of(leaf) for _, leaf in leaves_of(parameters)])))
+
+    def tree(self, module: int, leaves: list, copies: bool = False) -> Any:
+        """The module's tree of arrays of the library's memory, or of copies of it."""
+        form = self._forms[module]
+        kinds = [kind for _, kind in leaves_of(form)]
+        arrays = [copied(kind, *memory) if copies else kind.of_memory(*memory) for kind, (_, memory) in zip(kinds, leaves)]
+        return rebuilt(form, iter(arrays))
+
+
 class FullyShard:
     """Parameters that are kept as shards. A module's are gathered for as long as what forward() or backward() returned is used, while the next
     module's are already under way. Every rank makes the same calls in the same order. The options are C++'s FullyShardOptions."""
@@ -113,13 +130,12 @@ class FullyShard:
     ) -> None:
         weights = [float(weight) for weight in shard_weights]
         self._handle = _ringlet.FullyShard(group._handle, _name(compute_dtype), _name(reduce_dtype), weights, prefetch, stream)
-        self._forms: list = []
+        self._forms = FormsOfModules()
 
     def add(self, name: str, parameters: Any) -> int:
         """Adds the next module in the order of the forward pass, and returns its number. Copies this rank's rows. Collective."""
         number = self._handle.add(name, tree_to_read(parameters))
-        # Only the form of the tree and the kinds of its arrays are kept.
-        self._forms.append(rebuilt(parameters, iter([kind_of(leaf) for _, leaf in leaves_of(parameters)])))
+        self._forms.add(parameters)
         return number
 
     def modules(self) -> int:
@@ -130,11 +146,11 @@ class FullyShard:
         """The module's full parameters, a tree of the form and the kinds that add() was given, for reading only. Starts to gather the next
         module's. NumPy's and PyTorch's arrays are the gathered memory itself, which lives as long as any of them; JAX's and MLX's are copies.
         """
-        return self._tree(module, self._handle.forward(module))
+        return self._forms.tree(module, self._handle.forward(module).parameters())
 
     def backward(self, module: int) -> Any:
         """As forward(), and starts to gather the previous module's."""
-        return self._tree(module, self._handle.backward(module))
+        return self._forms.tree(module, self._handle.backward(module).parameters())
 
     def reduce_gradients(self, module: int, gradients: Any) -> None:
         """Starts to average the module's full gradients; once per module and step. They are read during the call only."""
@@ -159,9 +175,3 @@ class FullyShard:
     def layout(self) -> ShardLayout:
         """The layout of all modules added so far, for checkpoints."""
         return self._handle.layout()
-
-    def _tree(self, module: int, unsharded: _ringlet.Unsharded) -> Any:
-        form = self._forms[module]
-        kinds = [kind for _, kind in leaves_of(form)]
-        arrays = [kind.of_memory(*memory) for kind, (_, memory) in zip(kinds, unsharded.parameters())]
-        return rebuilt(form, iter(arrays))

@@ -323,6 +323,11 @@ class Group(Messages):
         next_world = self._handle.admit(timeout)
         return None if next_world is None else _reformed(next_world)
 
+    def rejoin(self) -> Group:
+        """For a rank that the others have gone on without, which reform() has said: joins them again, and returns the world in which it is a new
+        rank. Waits for a minute at most, and may be called again after an error."""
+        return Group(self._handle.rejoin())
+
     def revoke(self) -> None:
         """Ends the epoch on all ranks: all calls raise Cancelled, and reform() follows."""
         self._handle.revoke()

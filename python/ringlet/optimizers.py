@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, Optional, Sequence, Union
 import numpy as np
 
 from . import _ringlet
-from .arrays import dtype_name
+from .arrays import array_of, dtype_name
 from .trees import CopiedTree, exported_leaves, tree_to_read, tree_to_write
 
 # A number, or a function of the number of steps taken before, such as ringlet.cosine_decay() returns.
@@ -151,3 +151,15 @@ class Lion(Optimizer):
         self, learning_rate: LearningRate, betas: Sequence[float] = (0.9, 0.99), weight_decay: float = 0.0, *, state_dtype: Any = None
     ) -> None:
         super().__init__(_ringlet.lion(learning_rate, list(betas), weight_decay, _name(state_dtype)))
+
+
+class MultiOptimizer(Optimizer):
+    """Several optimizers, each for some of the parameters. A parameter belongs to the first one whose filter accepts it, or to the last, which
+    has none. A filter is given a parameter's name ("layers.0.weight") and its gradient or its value, as a NumPy array, and is asked once for
+    each name. Step and learning rate are the first optimizer's; setting either sets it for all."""
+
+    def __init__(self, optimizers: Sequence[Optimizer], filters: Sequence[Callable[[str, np.ndarray], bool]] = ()) -> None:
+        def asking(accepts: Callable[[str, np.ndarray], bool]) -> Callable[[str, tuple], bool]:
+            return lambda name, memory: bool(accepts(name, array_of(*memory)))
+
+        super().__init__(_ringlet.multi_optimizer([one._handle for one in optimizers], [asking(accepts) for accepts in filters]))

@@ -235,6 +235,14 @@ nb::tuple exported(const TensorView& view, nb::handle owner) {
   return nb::make_tuple(Memory(view.data(), view.bytes(), nb::borrow(owner)), name_of(view.dtype()), shape_tuple(view.shape()));
 }
 
+nb::tuple exported(Tensor tensor) {
+  auto kept = std::make_unique<Tensor>(std::move(tensor));
+  const TensorView view = kept->view();
+  const nb::capsule owner(kept.get(), [](void* owned) noexcept { delete static_cast<Tensor*>(owned); });
+  static_cast<void>(kept.release());
+  return exported(view, owner);
+}
+
 void bind_arrays(nb::module_& module) {
   nb::class_<Memory>(module, "Memory", "Bytes as a buffer that may be written. New ones are aligned to 64.", nb::type_slots(memory_slots))
       .def(nb::init<std::size_t>(), nb::arg("bytes"))

@@ -44,6 +44,8 @@ class ArrayView {
 
 /// The memory of a view, as an array that keeps `owner` alive, with the name of its dtype and its shape: what arrays.py makes an array of.
 nb::tuple exported(const TensorView& view, nb::handle owner);
+/// The same of a tensor that the array then owns.
+nb::tuple exported(Tensor tensor);
 
 /// Registers `View`, with dtype and shape, and `Memory`, aligned to 64 bytes.
 void bind_arrays(nb::module_& module);

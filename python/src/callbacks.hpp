@@ -2,6 +2,8 @@
 
 #include <nanobind/nanobind.h>
 
+#include <functional>
+#include <memory>
 #include <ringlet/status.hpp>
 #include <utility>
 
@@ -29,6 +31,19 @@ void call_python(Function function) {
   } catch (nb::python_error& raised) {
     rethrow(raised);
   }
+}
+
+/// Runs a task that calls Python, under the interpreter's lock, on the one thread that the library has for such calls; one after the other.
+/// Any thread, with the lock or without. After stop_callbacks() it does nothing: so a task keeps references as plain pointers, and drops
+/// them itself. Where it throws what Python has raised, that is reported as an error of `what`.
+void call_later(std::function<void()> task, const char* what);
+
+/// An object of Python's that may be copied, used under the interpreter's lock, and dropped on any thread.
+inline std::shared_ptr<nb::object> shared_object(nb::object object) {
+  return {new nb::object(std::move(object)), [](nb::object* owned) {
+            const nb::gil_scoped_acquire locked;
+            delete owned;
+          }};
 }
 
 }  // namespace ringlet::python

@@ -5,10 +5,13 @@
 #include <nanobind/stl/variant.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "elastic_shards.hpp"
 #include "errors.hpp"
 #include "group.hpp"
 #include "interruptible.hpp"
@@ -25,11 +28,23 @@ void keep(CheckpointHandle& handle, const ArrayTree& tree) {
   handle.arrays.insert(handle.arrays.end(), tree.arrays().begin(), tree.arrays().end());
 }
 
+/// The shards whose memory the checkpoint uses, for a call that may go on by itself. Throws where that memory is not what it was.
+std::vector<std::shared_ptr<ElasticShards>> shards_of(const CheckpointHandle& handle) {
+  std::vector<std::shared_ptr<ElasticShards>> all;
+  for (const auto& [owner, generation] : handle.rows) {
+    const auto& shards = nb::cast<const ShardsHandle&>(owner);
+    if (shards.generation != generation)
+      refuse("the checkpoint has rows as they were before enter(), loaded() or a trainer; make a new one for add_to()");
+    all.push_back(shards.shards.shared());
+  }
+  return all;
+}
+
 nb::dict save(GroupHandle& group, const std::string& directory, const CheckpointHandle& handle, std::uint64_t step, int keep_count,
               int stream, std::optional<double> timeout) {
   const CallOptions call = options_of(stream, timeout);
   const SaveOptions options{.step = step, .keep = keep_count, .stream = call.stream, .timeout = call.timeout};
-  const SaveReport report = interruptible([of = group.get(), directory, checkpoint = handle.checkpoint,
+  const SaveReport report = interruptible([of = group.get(), directory, checkpoint = handle.checkpoint, kept = shards_of(handle),
                                            options] { return save_checkpoint(of, directory, checkpoint, options); },
                                           handle.arrays);
   nb::dict said;
@@ -47,7 +62,8 @@ LoadOptions load_options(Step step, int stream, std::optional<double> timeout) {
 Step load(GroupHandle& group, const std::string& directory, CheckpointHandle& handle, Step step, int stream,
           std::optional<double> timeout) {
   auto [loaded, checkpoint] = interruptible(
-      [of = group.get(), directory, checkpoint = handle.checkpoint, options = load_options(step, stream, timeout)]() mutable {
+      [of = group.get(), directory, checkpoint = handle.checkpoint, kept = shards_of(handle),
+       options = load_options(step, stream, timeout)]() mutable {
         const Step found = load_checkpoint(of, directory, checkpoint, options);
         return std::pair(found, std::move(checkpoint));
       },

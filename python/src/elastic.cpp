@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "callbacks.hpp"
+#include "elastic_shards.hpp"
 #include "errors.hpp"
 #include "group.hpp"
 #include "layouts.hpp"
@@ -23,14 +24,32 @@ namespace ringlet::python {
 namespace {
 
 using nb::arg;
+using Seconds = std::optional<double>;
 
 /// A trainer with what it borrows and calls. Its functions are called on the thread that calls run().
 class TrainerHandle {
  public:
-  TrainerHandle(GroupHandle& world, CheckpointHandle& state, ElasticTrainerOptions options) : arrays_(state.arrays) {
+  /// `shards` is an ElasticShards or None.
+  TrainerHandle(GroupHandle& world, CheckpointHandle& state, nb::object shards, ElasticTrainerOptions options) : arrays_(state.arrays) {
     options.on_change = [this](const MembershipChange& change) { tell(change); };
+    options.on_rollback = [this](const Rollback& rollback) {
+      call_python([&] { on_rollback(rollback.lost, rollback.from, rollback.to); });
+    };
     options.on_state = [this](const Checkpoint& values, std::uint64_t step) { tell_state(values, step); };
-    trainer_ = std::make_unique<ElasticTrainer>(world.get(), state.checkpoint, std::move(options));
+    if (shards.is_none()) {
+      trainer_ = std::make_unique<ElasticTrainer>(world.get(), state.checkpoint, std::move(options));
+      return;
+    }
+    auto& handle = nb::cast<ShardsHandle&>(shards);
+    if (handle.has_trainer) refuse("the shards have an ElasticTrainer already");
+    trainer_ = std::make_unique<ElasticTrainer>(world.get(), state.checkpoint, *handle.shards.shared(), std::move(options));
+    shards_ = std::move(shards);
+    take_shards(true);
+  }
+  TrainerHandle(const TrainerHandle&) = delete;
+  TrainerHandle& operator=(const TrainerHandle&) = delete;
+  ~TrainerHandle() {
+    if (shards_.is_valid()) take_shards(false);
   }
 
   void run(std::uint64_t steps, std::uint64_t batch, const nb::callable& step) {
@@ -42,35 +61,39 @@ class TrainerHandle {
   }
   ElasticTrainer& trainer() { return *trainer_; }
 
-  nb::object on_change = nb::none();
-  nb::object on_state = nb::none();
+  nb::object on_change, on_rollback, on_state;  // functions
 
  private:
   void tell(const MembershipChange& change) {
     call_python([&] {
-      if (!on_change.is_none())
-        on_change(GroupHandle(change.world), change.lost, change.joined, change.cause.text(), change.step,
-                  std::chrono::duration<double>(change.pause).count());
+      on_change(GroupHandle(change.world), change.lost, change.joined, change.cause.text(), change.step,
+                std::chrono::duration<double>(change.pause).count());
     });
   }
   void tell_state(const Checkpoint& values, std::uint64_t step) {
-    call_python([&] {
-      if (!on_state.is_none()) on_state(CheckpointHandle{values, {}}, step);
-    });
+    call_python([&] { on_state(CheckpointHandle{values, {}, {}}, step); });
+  }
+  /// The trainer may have replaced the memory of the rows, and will.
+  void take_shards(bool has_trainer) {
+    auto& handle = nb::cast<ShardsHandle&>(shards_);
+    handle.has_trainer = has_trainer;
+    ++handle.generation;
   }
 
   std::vector<ArrayView> arrays_;
+  nb::object shards_;
   std::unique_ptr<ElasticTrainer> trainer_;
 };
 
 ElasticTrainerOptions options_of_trainer(std::int64_t all_reduce_size, const std::optional<std::string>& communication_type,
-                                         std::optional<int> min_ranks, bool rejoin, const std::string& checkpoint,
+                                         std::optional<int> min_ranks, Seconds min_wait, bool rejoin, const std::string& checkpoint,
                                          std::uint64_t checkpoint_every, int keep, int stream) {
   ElasticTrainerOptions options;
   options.average = {.all_reduce_size = all_reduce_size,
                      .communication_type = dtype_of(communication_type),
                      .stream = options_of(stream, std::nullopt).stream};
   options.min_ranks = min_ranks;
+  options.min_wait = milliseconds_of(min_wait);
   options.rejoin = rejoin;
   options.checkpoint = checkpoint;
   options.checkpoint_every = checkpoint_every;
@@ -84,6 +107,11 @@ void bind_step(nb::module_& module) {
       .def_prop_ro("first", &Step::first, "The first of this rank's samples of the batch.")
       .def_prop_ro("count", &Step::count, "How many samples this rank has, from `first` on.")
       .def("world", [](Step& step) { return GroupHandle(step.world()); })
+      .def(
+          "add", [](Step& step, const ArrayView& gradient) { step.add(gradient.writable()); }, arg("gradient"),
+          "Adds a gradient, whose array is kept until average() has returned.")
+      .def(
+          "average", [](Step& step) { step.average(); }, nb::call_guard<nb::gil_scoped_release>(), "Averages what was added.")
       .def(
           "average",
           [](Step& step, const ArrayTree& gradients) {
@@ -106,18 +134,29 @@ void bind_step(nb::module_& module) {
 
 void bind_elastic(nb::module_& module) {
   bind_step(module);
+  module.def(
+      "read_min_ranks",
+      [](std::optional<int> min_ranks, Seconds min_wait) {
+        const MinRanks read = read_min_ranks({.min_ranks = min_ranks, .min_wait = milliseconds_of(min_wait)});
+        return nb::make_tuple(read.count, std::chrono::duration<double>(read.wait).count());
+      },
+      arg("min_ranks").none(), arg("min_wait").none());
   nb::class_<TrainerHandle>(module, "ElasticTrainer", "A training loop of an elastic group, whose ranks come and go.")
       .def(
           "__init__",
-          [](TrainerHandle* handle, GroupHandle& world, CheckpointHandle& state, std::int64_t size, const std::optional<std::string>& dtype,
-             std::optional<int> min_ranks, bool rejoin, const std::string& checkpoint, std::uint64_t every, int keep, int stream,
-             nb::object on_change, nb::object on_state) {
-            new (handle) TrainerHandle(world, state, options_of_trainer(size, dtype, min_ranks, rejoin, checkpoint, every, keep, stream));
+          [](TrainerHandle* handle, GroupHandle& world, CheckpointHandle& state, nb::object shards, std::int64_t size,
+             const std::optional<std::string>& dtype, std::optional<int> min_ranks, Seconds min_wait, bool rejoin,
+             const std::string& checkpoint, std::uint64_t every, int keep, int stream, nb::object on_change, nb::object on_rollback,
+             nb::object on_state) {
+            new (handle) TrainerHandle(world, state, std::move(shards),
+                                       options_of_trainer(size, dtype, min_ranks, min_wait, rejoin, checkpoint, every, keep, stream));
             handle->on_change = std::move(on_change);
+            handle->on_rollback = std::move(on_rollback);
             handle->on_state = std::move(on_state);
           },
-          arg("world"), arg("state"), arg("all_reduce_size"), arg("communication_type").none(), arg("min_ranks").none(), arg("rejoin"),
-          arg("checkpoint"), arg("checkpoint_every"), arg("keep"), arg("stream"), arg("on_change").none(), arg("on_state").none())
+          arg("world"), arg("state"), arg("shards").none(), arg("all_reduce_size"), arg("communication_type").none(),
+          arg("min_ranks").none(), arg("min_wait").none(), arg("rejoin"), arg("checkpoint"), arg("checkpoint_every"), arg("keep"),
+          arg("stream"), arg("on_change"), arg("on_rollback"), arg("on_state"))
       .def("run", &TrainerHandle::run, arg("steps"), arg("batch"), arg("step"))
       .def("world", [](TrainerHandle& handle) { return GroupHandle(handle.trainer().world()); })
       .def("step", [](TrainerHandle& handle) { return handle.trainer().step(); })

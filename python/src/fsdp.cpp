@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "callbacks.hpp"
+#include "elastic_shards.hpp"
 #include "errors.hpp"
 #include "group.hpp"
 #include "held.hpp"
@@ -64,10 +65,6 @@ Norm apply_function(UpdaterHandle& handle, const ArrayTree& gradients, const Arr
 
 struct ShardHandle {
   Held<FullyShard> shard;
-};
-
-struct UnshardedHandle {
-  FullyShard::Unsharded unsharded;
 };
 
 std::shared_ptr<FullyShard> make_shard(GroupHandle& group, const Name& compute_dtype, const Name& reduce_dtype,

@@ -9,6 +9,7 @@
 
 #include <memory>
 #include <ringlet/error.hpp>
+#include <ringlet/tensor_parallel.hpp>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -198,6 +199,10 @@ std::optional<Next> admit(GroupHandle& handle, Seconds timeout) {
   return next ? std::optional<Next>(next_of(std::move(*next))) : std::nullopt;
 }
 
+GroupHandle rejoin(GroupHandle& handle) {
+  return GroupHandle(interruptible([group = handle.get()] { return group.rejoin(); }));
+}
+
 bool agree(GroupHandle& handle, bool mine, Seconds timeout) {
   return interruptible([group = handle.get(), mine, options = options_of(0, timeout)] { return group.agree(mine, options); });
 }
@@ -273,12 +278,19 @@ void bind_group(nb::module_& module) {
       .def("door", [](GroupHandle& handle) { return handle.get().door(); })
       .def("reform", &reform, timeout())
       .def("admit", &admit, timeout())
+      .def("rejoin", &rejoin)
       .def("agree", &agree, arg("mine"), timeout())
       .def(
           "revoke", [](GroupHandle& handle) { handle.get().revoke(); }, nb::call_guard<nb::gil_scoped_release>())
       .def(
           "leave", [](GroupHandle& handle) { handle.get().leave(); }, nb::call_guard<nb::gil_scoped_release>())
       .def("close", &GroupHandle::close);
+  module.def(
+      "shard_axis",
+      [](GroupHandle& handle, const ArrayView& full, std::size_t axis, const Counts& segments) {
+        return exported(shard_axis(handle.get(), full.readable(), axis, segments));
+      },
+      arg("group"), arg("full"), arg("axis"), arg("segments"), "This rank's part of a sharded layer's weight, packed.");
 }
 
 }  // namespace ringlet::python

@@ -3,11 +3,14 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 
+#include <chrono>
+#include <memory>
 #include <optional>
 #include <ringlet/group.hpp>
 #include <string>
 #include <utility>
 
+#include "callbacks.hpp"
 #include "errors.hpp"
 #include "group.hpp"
 #include "interruptible.hpp"
@@ -35,10 +38,46 @@ std::optional<ReduceOrder> order_named(const Text& name) {
   refuse("order is '" + *name + "'; it may be any or rank");
 }
 
+constexpr char kOnDelay[] = "the function on_delay of ringlet.init()";
+
+/// Python's function for reports of delays, which is dropped on the thread that calls it.
+class DelayFunction {
+ public:
+  explicit DelayFunction(nb::object function) : function_(function.release().ptr()) {
+    // Starts the thread now, since a handler may not throw.
+    call_later([] {}, kOnDelay);
+  }
+  DelayFunction(const DelayFunction&) = delete;
+  DelayFunction& operator=(const DelayFunction&) = delete;
+  ~DelayFunction() {
+    call_later([function = function_] { Py_DECREF(function); }, kOnDelay);
+  }
+
+  /// The library's thread, which may wait for nobody: not for the interpreter's lock either.
+  void tell(const Delay& delay) const {
+    call_later([function = nb::handle(function_), delay] { function(parts_of(delay)); }, kOnDelay);
+  }
+
+ private:
+  static nb::tuple parts_of(const Delay& delay) {
+    nb::list late;
+    for (const Latecomer& rank : delay.late) late.append(nb::make_tuple(rank.rank, rank.host, rank.answers, rank.doing));
+    return nb::make_tuple(delay.rank, delay.operation, std::chrono::duration<double>(delay.waited).count(), delay.over, delay.speaks, late,
+                          delay.text);
+  }
+
+  PyObject* const function_;
+};
+
+DelayHandler handler_of(nb::object function) {
+  if (function.is_none()) return {};
+  return [kept = std::make_shared<const DelayFunction>(std::move(function))](const Delay& delay) { kept->tell(delay); };
+}
+
 GroupHandle init_group(bool strict, std::string backend, Number rank, Number world_size, Text coordinator, Number listen_fd, Text hostfile,
                        Text listen, Text advertise, Text interfaces, Number guests, Text token, Switch encrypt, Switch peer_memory,
                        Switch status, Seconds connect_timeout, Seconds operation_timeout, Seconds warn_after, Switch elastic,
-                       const Text& on_split, Text join, Text door, Seconds heartbeat_timeout, const Text& order) {
+                       const Text& on_split, Text join, Text door, Seconds heartbeat_timeout, const Text& order, nb::object on_delay) {
   InitOptions options;
   options.strict = strict;
   options.backend = std::move(backend);
@@ -64,6 +103,7 @@ GroupHandle init_group(bool strict, std::string backend, Number rank, Number wor
   options.door = std::move(door);
   options.heartbeat_timeout = milliseconds_of(heartbeat_timeout);
   options.order = order_named(order);
+  options.on_delay = handler_of(std::move(on_delay));
   return GroupHandle(interruptible([options = std::move(options)] { return init(options); }));
 }
 
@@ -75,7 +115,7 @@ void bind_init(nb::module_& module) {
              unset("coordinator"), unset("listen_fd"), unset("hostfile"), unset("listen"), unset("advertise"), unset("interfaces"),
              unset("guests"), unset("token"), unset("encrypt"), unset("peer_memory"), unset("status"), unset("connect_timeout"),
              unset("operation_timeout"), unset("warn_after"), unset("elastic"), unset("on_split"), unset("join"), unset("door"),
-             unset("heartbeat_timeout"), unset("order"), "Joins or forms a group.");
+             unset("heartbeat_timeout"), unset("order"), unset("on_delay"), "Joins or forms a group.");
   module.def("is_available", &is_available, nb::arg("backend") = "any", "Whether the named back end can be used here.");
 }
 

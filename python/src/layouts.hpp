@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <ringlet/checkpoint.hpp>
 #include <ringlet/sharding.hpp>
 #include <utility>
@@ -9,10 +10,17 @@
 
 namespace ringlet::python {
 
-/// A checkpoint, and the arrays that it has been given, which it keeps alive.
+/// A checkpoint, and what it has been given, which it keeps alive.
 struct CheckpointHandle {
+  /// An ElasticShards that has added its rows, and in which memory.
+  struct Rows {
+    nb::object owner;
+    std::uint64_t generation;
+  };
+
   Checkpoint checkpoint;
   std::vector<ArrayView> arrays;
+  std::vector<Rows> rows;
 };
 
 }  // namespace ringlet::python

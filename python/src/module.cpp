@@ -20,5 +20,6 @@ NB_MODULE(_ringlet, module) {
   ringlet::python::bind_optimizers(module);
   ringlet::python::bind_fsdp(module);
   ringlet::python::bind_checkpoints(module);
+  ringlet::python::bind_elastic_shards(module);
   ringlet::python::bind_elastic(module);
 }

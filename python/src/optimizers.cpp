@@ -3,6 +3,7 @@
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
 #include <array>
@@ -10,9 +11,12 @@
 #include <optional>
 #include <ringlet/schedules.hpp>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "callbacks.hpp"
 #include "trees.hpp"
 
 namespace ringlet::python {
@@ -29,11 +33,7 @@ struct ScheduleHandle {
 
 /// A schedule that calls Python's function. It may be copied, called and destroyed on any thread.
 Schedule schedule_calling(nb::object function) {
-  const std::shared_ptr<nb::object> kept(new nb::object(std::move(function)), [](nb::object* object) {
-    const nb::gil_scoped_acquire locked;
-    delete object;
-  });
-  return [kept](std::uint64_t step) {
+  return [kept = shared_object(std::move(function))](std::uint64_t step) {
     const nb::gil_scoped_acquire locked;
     return nb::cast<double>((*kept)(step));
   };
@@ -104,6 +104,26 @@ void bind_kinds(nb::module_& module) {
       arg("learning_rate"), arg("betas"), arg("weight_decay"), arg("state_dtype").none());
 }
 
+/// A filter that asks Python's function once for each name: it always decides alike for one, and gets a copy of the values.
+MultiOptimizer::Filter filter_calling(nb::object function) {
+  const auto decided = std::make_shared<std::unordered_map<std::string, bool>>();
+  return [decided, kept = shared_object(std::move(function))](std::string_view name, ConstTensorView values) {
+    if (const auto known = decided->find(std::string(name)); known != decided->end()) return known->second;
+    const nb::gil_scoped_acquire locked;
+    const bool is_accepted = nb::cast<bool>((*kept)(name, exported(Tensor::copy_of(values))));
+    decided->emplace(name, is_accepted);
+    return is_accepted;
+  };
+}
+
+OptimizerHandle multi_optimizer(const nb::list& optimizers, const nb::list& filters) {
+  std::vector<std::shared_ptr<Optimizer>> all;
+  for (const nb::handle optimizer : optimizers) all.push_back(nb::cast<OptimizerHandle&>(optimizer).optimizer);
+  std::vector<MultiOptimizer::Filter> deciding;
+  for (const nb::handle filter : filters) deciding.push_back(filter_calling(nb::borrow(filter)));
+  return {std::make_shared<MultiOptimizer>(std::move(all), std::move(deciding))};
+}
+
 void bind_schedules(nb::module_& module) {
   nb::class_<ScheduleHandle>(module, "Schedule", "A number that changes from step to step.")
       .def("__call__", [](const ScheduleHandle& handle, std::uint64_t step) { return handle.schedule(step); }, arg("step"));
@@ -152,6 +172,8 @@ void bind_optimizers(nb::module_& module) {
           "learning_rate", [](OptimizerHandle& handle) { return handle.optimizer->learning_rate(); },
           [](OptimizerHandle& handle, nb::handle rate) { handle.optimizer->set_learning_rate(rate_of(rate)); });
   bind_kinds(module);
+  module.def("multi_optimizer", &multi_optimizer, arg("optimizers"), arg("filters"),
+             "Several optimizers; a filter gets a name and what exported() returns, and decides for its optimizer.");
   bind_schedules(module);
 }
 

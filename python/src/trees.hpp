@@ -33,5 +33,6 @@ void bind_optimizers(nb::module_& module);
 void bind_fsdp(nb::module_& module);
 void bind_checkpoints(nb::module_& module);
 void bind_elastic(nb::module_& module);
+void bind_elastic_shards(nb::module_& module);
 
 }  // namespace ringlet::python

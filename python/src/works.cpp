@@ -69,19 +69,18 @@ States& running() {
 /// The calls of Python functions that the library's thread makes, as long as the interpreter lives. It is never destroyed, either.
 class Callbacks {
  public:
-  void call(PyObject* function, const Status& status) {
+  void run(const std::function<void()>& task, const char* what) {
     {
       const std::lock_guard lock(mutex_);
-      if (stopped_) return;  // the function is left to the process' end
+      if (stopped_) return;  // what the task would drop is left to the process' end
       runs_ = true;
     }
     {
       const nb::gil_scoped_acquire locked;
-      const nb::object owned = nb::steal(function);
       try {
-        owned(error_of(status));
+        task();
       } catch (nb::python_error& raised) {
-        raised.discard_as_unraisable("a function that waited for the end of an operation of Ringlet's");
+        raised.discard_as_unraisable(what);
       }
     }
     const std::lock_guard lock(mutex_);
@@ -105,6 +104,8 @@ Callbacks& callbacks() {
   static auto* const all = new Callbacks;
   return *all;
 }
+
+constexpr char kWaiter[] = "a function that waited for the end of an operation of Ringlet's";
 
 void forget_those_that_ended() {
   States over;
@@ -170,10 +171,10 @@ bool Operation::wait(std::optional<std::chrono::milliseconds> timeout) {
 bool Operation::done() const { return state_->is_over(); }
 
 void Operation::on_done(nb::callable function) {
-  // It is given up to Callbacks::call(), which has the interpreter's lock when it drops it.
+  // It is given up to Callbacks::run(), which has the interpreter's lock when it is dropped.
   PyObject* const given = function.release().ptr();
   const nb::gil_scoped_release unlocked;
-  state_->on_done([given](const Status& status) { callbacks().call(given, status); });
+  state_->on_done([given](const Status& status) { callbacks().run([&] { nb::steal(given)(error_of(status)); }, kWaiter); });
 }
 
 int Operation::source() const { return state_->source && state_->is_over() ? *state_->source : -1; }
@@ -181,6 +182,10 @@ int Operation::source() const { return state_->source && state_->is_over() ? *st
 void stop_callbacks() {
   const nb::gil_scoped_release unlocked;
   callbacks().stop();
+}
+
+void call_later(std::function<void()> task, const char* what) {
+  Work().on_done([task = std::move(task), what](const Status&) { callbacks().run(task, what); });
 }
 
 void await_operations(std::chrono::milliseconds timeout) {

@@ -94,6 +94,36 @@ def test_waiting_ends_before_the_operation(group):
 
 
 @on_ranks(2)
+def test_reports_of_delays(group):
+    """Rank 1 calls the barrier once rank 0 has been told that it is late."""
+    group.barrier()
+    reports, told = [], threading.Event()
+
+    def on_delay(delay):
+        assert threading.current_thread() is not threading.main_thread()
+        reports.append(delay)
+        if delay.over:
+            raise KeyError("what the function raises is told and does no harm")
+        told.set()
+
+    with ringlet.init(warn_after=0.1, on_delay=on_delay) as world:
+        if world.rank() == 0:
+            work = world.barrier_async()
+            assert told.wait(60)
+            group.send(np.ones(1), 1)
+            work.wait()
+        else:
+            group.recv_like(np.ones(1), 0)
+            world.barrier()
+        world.barrier()
+    if group.rank() == 0:
+        first = reports[0]
+        assert first.rank == 0 and first.operation.startswith("barrier") and first.waited >= 0.1 and first.speaks and not first.over
+        assert [late.rank for late in first.late] == [1] and "rank 1" in first.text
+        assert first.late[0].answers and isinstance(first.late[0].doing, str)
+
+
+@on_ranks(2)
 def test_forked_processes_leave_the_group_alone(group):
     for ends in (sys.exit, os._exit):
         child = os.fork()
@@ -221,13 +251,18 @@ def test_programs_end_without_closing(tmp_path):
         assert "Traceback" not in done.stdout and "nanobind" not in done.stdout
 
 
-def start_all(program, size):
+def start_all(program, size, *arguments):
     """Starts the ranks without `ringlet launch`, which would end them all when one fails."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         coordinator = f"127.0.0.1:{free.getsockname()[1]}"
     settings = {**os.environ, "RINGLET_WORLD_SIZE": str(size), "RINGLET_COORDINATOR": coordinator}
     return [
-        subprocess.Popen([sys.executable, str(program)], stdout=subprocess.PIPE, text=True, env={**settings, "RINGLET_RANK": str(rank)})
+        subprocess.Popen(
+            [sys.executable, str(program), *map(str, arguments)],
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**settings, "RINGLET_RANK": str(rank)},
+        )
         for rank in range(size)
     ]

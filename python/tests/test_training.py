@@ -1,14 +1,12 @@
-"""FSDP, checkpoints and elastic trainings."""
+"""Optimizers, FSDP and checkpoints."""
 
 import os
-import signal
 
 import ml_dtypes
 import numpy as np
 import pytest
 from ranks import on_ranks
 from samples import equal
-from test_failures import start_all
 
 import ringlet
 
@@ -129,6 +127,54 @@ def test_fully_shard(group):
     assert sum(shard.layout().count(r) for r in range(size)) == 2 * 27
 
 
+def test_multi_optimizer():
+    rates = {"layer.0": 0.5, "layer.1": 0.5, "scale": 0.25}
+    asked = []
+
+    def of_layers(name, values):
+        asked.append((name, values.shape, float(values.flat[0])))
+        return name.startswith("layer")
+
+    parameters, gradients = parameters_of(1), parameters_of(2)
+    both = ringlet.MultiOptimizer([ringlet.SGD(rates["layer.0"]), ringlet.SGD(rates["scale"], momentum=0.5)], [of_layers])
+    for _ in range(2):
+        parameters = both.apply_gradients(gradients, parameters)
+    assert asked == [(name, np.shape(leaf), float(np.asarray(leaf).flat[0])) for name, leaf in ringlet.trees.leaves_of(gradients)]
+    layers = {"layer": parameters_of(1)["layer"]}
+    scale = {"scale": parameters_of(1)["scale"]}
+    alone, other = ringlet.SGD(0.5), ringlet.SGD(0.25, momentum=0.5)
+    for _ in range(2):
+        layers = alone.apply_gradients({"layer": gradients["layer"]}, layers)
+        scale = other.apply_gradients({"scale": gradients["scale"]}, scale)
+    equal(parameters["layer"][0], layers["layer"][0])
+    equal(parameters["layer"][1], layers["layer"][1])
+    equal(np.asarray(parameters["scale"]), np.asarray(scale["scale"]))
+    assert both.step == 2 and both.learning_rate == 0.5 and list(both.state()) == ["scale.v"]
+    both.learning_rate = 0.125
+    assert (both.learning_rate, both.step) == (0.125, 2)
+
+    refusing = ringlet.MultiOptimizer([ringlet.SGD(1), ringlet.SGD(1)], [lambda name, values: {}["none"]])
+    with pytest.raises(KeyError):
+        refusing.apply_gradients(gradients, parameters)
+    with pytest.raises(ringlet.InvalidArgument, match="filter"):
+        ringlet.MultiOptimizer([ringlet.SGD(1), ringlet.SGD(1)])
+
+
+@on_ranks(2)
+def test_multi_optimizer_on_shards(group):
+    """Filters are asked while another thread of the call waits for the group."""
+    whole, sharded = parameters_of(1), parameters_of(1)
+    gradients = parameters_of(3)
+
+    def make():
+        return ringlet.MultiOptimizer([ringlet.SGD(0.5), ringlet.SGD(0.25)], [lambda name, values: name == "layer.0"])
+
+    whole = make().apply_gradients(gradients, whole)
+    sharded = ringlet.fsdp_apply_gradients(gradients, sharded, make(), group)
+    for i in range(2):
+        equal(sharded["layer"][i], whole["layer"][i])
+
+
 @on_ranks(1, 3)
 def test_checkpoints(group):
     directory = group_directory(group)
@@ -178,94 +224,3 @@ def group_directory(group):
         group_directory.kept = tempfile.TemporaryDirectory()
         name[: len(group_directory.kept.name)] = list(group_directory.kept.name.encode())
     return bytes(group.broadcast(name)).rstrip(b"\0").decode()
-
-
-ELASTIC = """
-import os, signal, sys
-import ml_dtypes
-import numpy as np
-import ringlet
-
-world = ringlet.init(elastic=True, strict=True)
-first_rank = world.rank()
-state = {"w": np.zeros(4)}
-samples = np.random.default_rng(0).normal(size=(64, 4))
-optimizer = ringlet.SGD(0.1)
-changes = []
-attempts = 0
-
-
-def step(attempt):
-    global attempts
-    attempts += 1
-    if first_rank == 1 and attempt.number == 3:
-        os.kill(os.getpid(), signal.SIGKILL)
-    mine = samples[attempt.first : attempt.first + attempt.count]
-    gradient = {"w": (state["w"] - mine).mean(0) if len(mine) else np.zeros(4)}
-    average = attempt.average(gradient)
-    attempt.commit(lambda: optimizer.apply_gradients_(average, state))
-
-
-trainer = ringlet.ElasticTrainer(world, ringlet.Checkpoint().add("state", state), on_change=changes.append)
-trainer.run(step, steps=6, batch=64)
-assert trainer.step() == 6 and attempts >= 6
-assert trainer.world().size() == 2
-assert [(change.lost, change.joined) for change in changes] == [([1], 0)], changes
-print(state["w"].tolist(), flush=True)
-"""
-
-
-def test_elastic_trainer_goes_on_without_a_rank(tmp_path):
-    program = tmp_path / "program.py"
-    program.write_text(ELASTIC)
-    ranks = start_all(program, 3)
-    said = [rank.communicate(timeout=200)[0] for rank in ranks]
-    assert [rank.returncode for rank in ranks] == [0, -signal.SIGKILL, 0], said
-    assert said[0] == said[2]
-    values, samples = np.zeros(4), np.random.default_rng(0).normal(size=(64, 4))
-    for _ in range(6):
-        values -= 0.1 * (values - samples.mean(0))
-    np.testing.assert_allclose(eval(said[0]), values, rtol=1e-12)
-
-
-REFORMED = """
-import os, signal
-import ml_dtypes
-import numpy as np
-import ringlet
-
-world = ringlet.init(elastic=True, strict=True)
-assert world.elastic() and world.agree(True) and not world.agree(world.rank() != 1)
-if world.rank() == 1:
-    os.kill(os.getpid(), signal.SIGKILL)
-try:
-    while True:
-        world.barrier()
-except ringlet.PeerLost:
-    next_world = world.reform()
-assert next_world.lost == [1] and next_world.before == [0, 2]
-assert next_world.world.epoch() == 1 and next_world.world.door()
-assert next_world.world.all_sum(1) == 2
-assert next_world.world.admit() is None
-print("reformed", flush=True)
-"""
-
-
-def test_reform(tmp_path):
-    program = tmp_path / "program.py"
-    program.write_text(REFORMED)
-    ranks = start_all(program, 3)
-    said = [rank.communicate(timeout=200)[0] for rank in ranks]
-    assert said == ["reformed\n", "", "reformed\n"]
-    assert [rank.returncode for rank in ranks] == [0, -signal.SIGKILL, 0]
-
-
-def test_errors_of_the_step_function_are_raised():
-    with ringlet.init(elastic=True) as world:
-        trainer = ringlet.ElasticTrainer(world, ringlet.Checkpoint().add("state", {"w": np.zeros(2)}))
-
-        def fails(attempt):
-            raise KeyError(attempt.number)
-
-        with pytest.raises(KeyError):
-            trainer.run(fails, steps=1, batch=4)

@@ -39,6 +39,9 @@ const headline = (page: Page, text: string): Promise<void> => page.getByRole('he
 const underWay = (page: Page): Promise<void> => page.locator('#step', { hasText: /^[1-9]\d* of/ }).waitFor({ timeout: 60_000 });
 const noComplaints = (tabs: readonly WatchedPage[]): void => tabs.forEach(({ complaints }) => assert.deepEqual(complaints, []));
 
+// An interpreter with the package ringlet in it, such as build/python/test-cp312/bin/python.
+const python = process.env['RINGLET_PYTHON'];
+
 async function trainsToTheEnd(context: TestContext, options: ServeOptions, name: string): Promise<void> {
   const { served, tabs } = await begin(context, options);
   for (const { page } of tabs) await underWay(page);
@@ -64,6 +67,16 @@ test('two native ranks and two tabs train one model', (context) =>
 
 test('one native rank and three tabs train one model, some links relayed', (context) =>
   trainsToTheEnd(context, { ranks: 1, browsers: 3, steps: 40 }, '1-native-3-tabs'));
+
+nodeTest(
+  'a program in Python and two tabs train one model',
+  { timeout: 240_000, skip: python === undefined && 'RINGLET_PYTHON names no interpreter' },
+  (context) => {
+    const example = ['examples/python/train_text.py', '--steps', '40', '--batch', '9', '--layers', '1', '--width', '32', '--context', '32'];
+    const program = [python ?? '', ...example, 'README.md'];
+    return trainsToTheEnd(context, { ranks: 1, browsers: 2, steps: 40, elastic: false, program }, 'python-2-tabs');
+  },
+);
 
 test('in a training that is not elastic a tab that is closed ends it for all, who are told its rank', async (context) => {
   const { served, tabs } = await begin(context, { ranks: 2, browsers: 2, steps: 100_000, elastic: false });
