@@ -26,7 +26,7 @@ from .group import Group, Reformed, leave_all
 from .messages import Received
 from .optimizers import SGD, AdaDelta, Adagrad, Adam, Adamax, AdamW, Lion, MultiOptimizer, Optimizer, RMSprop
 from .tensor_parallel import AllToSharded, ShardedToAll, shard_axis
-from .works import Work, stop_watching
+from .works import Work
 
 __all__ = [
     "AdaDelta",
@@ -140,7 +140,6 @@ def is_available(backend: str = "any") -> bool:
 
 
 def _at_exit() -> None:
-    stop_watching()
     leave_all()
     _ringlet.stop_callbacks()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from typing import Any, Callable, Generator, Generic, Optional, TypeVar
 
 from . import _ringlet
@@ -48,66 +47,22 @@ class Work(Generic[T]):
         if not self._operation.done():
             loop = asyncio.get_running_loop()
             ended = loop.create_future()
-            _watcher.watch(self._operation, loop, ended)
+            self._operation.on_done(lambda _: _end_soon(loop, ended))
             yield from ended
         return self.wait()
-
-
-class _Watcher:
-    """One thread that waits for all operations that are awaited, and tells their event loops."""
-
-    def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._watched: list = []
-        self._thread: Optional[threading.Thread] = None
-        self._stopped = False
-
-    def watch(self, operation: _ringlet.Operation, loop: asyncio.AbstractEventLoop, ended: asyncio.Future) -> None:
-        with self._changed:
-            self._watched.append((operation, loop, ended))
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="ringlet-awaited", daemon=True)
-                self._thread.start()
-            self._changed.notify()
-
-    def stop(self) -> None:
-        """At exit: the thread must not run when the interpreter is gone."""
-        with self._changed:
-            self._stopped = True
-            self._changed.notify()
-            thread = self._thread
-        if thread is not None:
-            thread.join()
-
-    def _run(self) -> None:
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._watched or self._stopped)
-                if self._stopped:
-                    return
-                watched = list(self._watched)
-            try:
-                watched[0][0].wait(0.002)
-            except Error:
-                pass  # it is raised where the work is awaited
-            over = [entry for entry in watched if entry[0].done()]
-            with self._changed:
-                self._watched = [entry for entry in self._watched if entry not in over]
-            for _, loop, ended in over:
-                try:
-                    loop.call_soon_threadsafe(_end, ended)
-                except RuntimeError:
-                    pass  # the loop is closed
 
 
 def nothing() -> None:
     """The result of what has none."""
 
 
+def _end_soon(loop: asyncio.AbstractEventLoop, ended: asyncio.Future) -> None:
+    try:
+        loop.call_soon_threadsafe(_end, ended)
+    except RuntimeError:
+        pass  # the loop is closed
+
+
 def _end(ended: asyncio.Future) -> None:
     if not ended.done():
         ended.set_result(None)
-
-
-_watcher = _Watcher()
-stop_watching = _watcher.stop
