@@ -6,7 +6,7 @@
     group = ringlet.mlx.init()
     sums = mx.distributed.all_sum(x, group=group)
 
-With the package ringlet-mlx, which is built for one minor version of MLX, groups are MLX's own (`mx.distributed.Group`): operations are lazy,
+With the package ringlet-mlx, which is built for one version of MLX, groups are MLX's own (`mx.distributed.Group`): operations are lazy,
 have MLX's gradients, and may be compiled. Without it they are `EagerGroup`s, for the functions of this module, which have the names of those of
 mx.distributed and take groups of both kinds: these run at once, and have gradients, but cannot be compiled. `native` says which of the two it is,
 and `reason` why it is not native; the first eager group warns of it.
@@ -122,7 +122,9 @@ def _init_as_mlx(strict: bool = False, backend: str = "any", *, all_gather_facto
     if all_gather_factory is not None:
         return _MLX["init"](strict, backend, all_gather_factory=all_gather_factory)
     if backend not in ("any", "ringlet", "ring", "mpi", "nccl", "jaccl"):
-        raise ValueError(f"there is no back end '{backend}'; with Ringlet installed they are 'any' and 'ringlet', and MLX's names mean the same")
+        raise ValueError(
+            f"there is no back end '{backend}'; with Ringlet installed they are 'any' and 'ringlet', and MLX's names mean the same"
+        )
     return init(strict)
 
 
@@ -315,6 +317,8 @@ class EagerGroup:
         return mx.reshape(self._run(call, mx.flatten(x)), tuple(shape))
 
     def _run(self, call: Callable[..., Any], *arguments: mx.array) -> Any:
+        # What may not be evaluated here, as in mx.compile, is refused by this call; older versions of MLX end the process when it is exported.
+        mx.eval(*arguments)
         result = call(*arguments)
         # The other ranks have had this one's part by now, whatever became of the messages.
         over = [message for message in self._messages if message.done()]

@@ -55,9 +55,7 @@ int32_t share_guarded(Call call) noexcept {
   }
 }
 
-ringlet_share_error share_error() noexcept {
-  return {class_of(last_failure.code()), last_failure.text().c_str(), last_failure.rank()};
-}
+ringlet_share_error share_error() noexcept { return {class_of(last_failure.code()), last_failure.text().c_str(), last_failure.rank()}; }
 
 TensorView written(const ringlet_elements& elements) {
   return {elements.data, static_cast<DType>(elements.dtype), static_cast<std::size_t>(elements.count)};
@@ -83,9 +81,8 @@ int32_t share_split(ringlet_share* share, int32_t color, int32_t key, int32_t st
 }
 
 int32_t share_all_reduce(ringlet_share* share, int32_t op, ringlet_elements input, ringlet_elements output, int32_t stream) noexcept {
-  return share_guarded([&] {
-    group_of(share).all_reduce(static_cast<ReduceOp>(op), read(input), written(output), options_of(stream, std::nullopt));
-  });
+  return share_guarded(
+      [&] { group_of(share).all_reduce(static_cast<ReduceOp>(op), read(input), written(output), options_of(stream, std::nullopt)); });
 }
 
 int32_t share_all_gather(ringlet_share* share, ringlet_elements input, ringlet_elements output, int32_t stream) noexcept {
@@ -93,9 +90,8 @@ int32_t share_all_gather(ringlet_share* share, ringlet_elements input, ringlet_e
 }
 
 int32_t share_reduce_scatter(ringlet_share* share, int32_t op, ringlet_elements input, ringlet_elements output, int32_t stream) noexcept {
-  return share_guarded([&] {
-    group_of(share).reduce_scatter(static_cast<ReduceOp>(op), read(input), written(output), options_of(stream, std::nullopt));
-  });
+  return share_guarded(
+      [&] { group_of(share).reduce_scatter(static_cast<ReduceOp>(op), read(input), written(output), options_of(stream, std::nullopt)); });
 }
 
 int32_t share_recv(ringlet_share* share, ringlet_elements output, int32_t source, int32_t stream) noexcept {

@@ -216,6 +216,30 @@ except ringlet.PeerLost as error:
     assert codes == [0, 0] and "left: 1" in said[0], said
 
 
+@each_kind
+def test_ctrl_c_ends_a_split(tmp_path, kind):
+    path = program(
+        tmp_path,
+        """
+import threading
+if rank == 1:
+    recv((1,), mx.float32, 0, group=group).tolist()
+    sys.exit(0)
+# A shell that runs this in the background has the signal ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+try:
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    group.split(0)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+mx.eval(send(mx.ones(1), 1, group=group))
+""",
+    )
+    # Without an interruption rank 0 would wait until the limit: rank 1 does not call.
+    said, codes = start_all(path, 2, kind)
+    assert "interrupted" in said[0] and codes == [0, 0], said
+
+
 @only_native
 def test_deadlines(tmp_path):
     path = program(

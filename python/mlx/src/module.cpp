@@ -28,9 +28,8 @@ NB_MODULE(_group, module) {
   nb::set_leak_warnings(false);
   nb::module_::import_("mlx.core");
   if (!nb::type<mx::distributed::Group>().is_valid())
-    throw nb::import_error(
-        "this ringlet-mlx, built with MLX " MLX_BUILT_WITH
-        ", does not share classes with the installed MLX, which was made by another nanobind or for another Python");
+    throw nb::import_error("this ringlet-mlx, built with MLX " MLX_BUILT_WITH
+                           ", does not share classes with the installed MLX, which was made by another nanobind or for another Python");
   module.def("group", &group_of, nb::arg("share"), nb::sig("def group(share: object) -> mlx.core.distributed.Group"),
              "MLX's group for the share of a group of Ringlet's.");
   module.def("await_messages", &await_messages, nb::arg("seconds"), nb::call_guard<nb::gil_scoped_release>(),
