@@ -95,6 +95,12 @@ def test_messages(world):
             mx.eval(over.send(mx.full((1000,), step + rank, mx.float32), right, group=group) * 0 - 1)
         for step in range(20):
             assert mx.all(over.recv((1000,), mx.float32, left, group=group) == step + left)
+        # More than may be on their way at a time.
+        for number in range(1100):
+            if rank == 0:
+                mx.eval(over.send(mx.array([number]), 1, group=group))
+            elif rank == 1:
+                assert over.recv((1,), mx.int32, 0, group=group).item() == number
         # Shapes are the receiver's own.
         mx.eval(over.send(mx.arange(6).reshape(2, 3), right, group=group))
         same(over.recv((6,), mx.int32, left, group=group), np.arange(6))
