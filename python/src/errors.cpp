@@ -11,7 +11,18 @@
 namespace ringlet::python {
 namespace {
 
-const char* class_of(Errc code) {
+void set_python_error(const Status& status) {
+  try {
+    const nb::object error = error_of(status);
+    PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
+  } catch (nb::python_error& failed) {
+    failed.restore();
+  }
+}
+
+}  // namespace
+
+const char* class_of(Errc code) noexcept {
   switch (code) {
     case Errc::invalid_argument:
       return "InvalidArgument";
@@ -32,17 +43,6 @@ const char* class_of(Errc code) {
   }
   return "Error";
 }
-
-void set_python_error(const Status& status) {
-  try {
-    const nb::object error = error_of(status);
-    PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
-  } catch (nb::python_error& failed) {
-    failed.restore();
-  }
-}
-
-}  // namespace
 
 nb::object error_of(const Status& status) {
   if (status.ok()) return nb::none();

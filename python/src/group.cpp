@@ -284,6 +284,7 @@ void bind_group(nb::module_& module) {
           "revoke", [](GroupHandle& handle) { handle.get().revoke(); }, nb::call_guard<nb::gil_scoped_release>())
       .def(
           "leave", [](GroupHandle& handle) { handle.get().leave(); }, nb::call_guard<nb::gil_scoped_release>())
+      .def("share", &share_of)
       .def("close", &GroupHandle::close);
   module.def(
       "shard_axis",

@@ -24,6 +24,9 @@ class GroupHandle {
   std::optional<Group> group_;
 };
 
+/// A capsule of a group for other compiled modules: group_share.h. It stands for the group as a copy does, also when the handle is closed.
+nb::capsule share_of(GroupHandle& handle);
+
 void bind_group(nb::module_& module);
 void bind_init(nb::module_& module);
 

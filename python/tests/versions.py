@@ -3,7 +3,7 @@
 import importlib.metadata
 import platform
 
-OTHERS = ["numpy", "ml_dtypes", "torch", "jax", "mlx", "ray"]
+OTHERS = ["numpy", "ml_dtypes", "torch", "jax", "mlx", "ringlet-mlx", "ray"]
 
 
 def installed(name):

@@ -189,6 +189,7 @@ CONFINED = [
         "protozero/pbf_reader.hpp",
     ),
     Confined(r"nanobind/.*", ("python/",), "one room speaks to Python", "nanobind/nanobind.h"),
+    Confined(r"mlx/.*", ("python/mlx/",), "one package belongs to a version of MLX", "mlx/array.h"),
     Confined(r"emscripten.*", ("wasm/",), "one room is for browsers", "emscripten.h"),
     Confined(r"windows\.h|winsock2\.h", (), "nothing is written for Windows", "windows.h"),
     Confined(r"bits/.*", (), "these are one library's own", "bits/stdc++.h"),
