@@ -144,3 +144,10 @@ inline void store(std::byte* to, std::size_t index, T value) {
 #else
 #define RINGLET_RARE_LOOP RINGLET_INDEPENDENT_LOOP
 #endif
+
+/// The same before a loop of few iterations, which GCC would write out one by one instead of vectorising it.
+#if defined(__clang__)
+#define RINGLET_SHORT_LOOP RINGLET_INDEPENDENT_LOOP
+#else
+#define RINGLET_SHORT_LOOP _Pragma("GCC ivdep") _Pragma("GCC unroll 1")
+#endif
