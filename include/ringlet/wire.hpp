@@ -66,8 +66,8 @@ struct BlockOptions {
 /// every rank ends with the same bits.
 class Wire {
  public:
-  /// Sends in that dtype, f16 or bf16; AverageOptions are refused with another one.
-  constexpr Wire(DType dtype) noexcept : dtype_(dtype) {}  // NOLINT(google-explicit-constructor): communication_type = DType::bf16
+  /// Sends in that dtype, f16 or bf16; AverageOptions are refused with another one. A dtype can be given where a Wire is wanted.
+  constexpr Wire(DType dtype) noexcept : dtype_(dtype) {}
   /// In blocks of 64 elements, 8 bits each: 1.02 bytes per element.
   static constexpr Wire int8(const BlockOptions& options = {}) noexcept { return {BlockFormat::int8, options}; }
   /// In blocks of 32 elements, 4 bits each: 0.53 bytes per element.

@@ -14,6 +14,7 @@ from .fsdp import FsdpUpdater, FullyShard, fsdp_apply_gradients
 from .gradients import (
     GradientAverager,
     GradientBucketer,
+    Wire,
     average_gradients,
     average_gradients_,
     clip_grad_norm,
@@ -56,6 +57,7 @@ __all__ = [
     "ShardLayout",
     "Step",
     "Timeout",
+    "Wire",
     "Work",
     "average_gradients",
     "average_gradients_",

@@ -6,8 +6,8 @@ import os
 from typing import Any, Callable, List, NamedTuple, Optional, Union
 
 from . import _ringlet
-from .arrays import dtype_name
 from .checkpoint import Checkpoint, Value
+from .gradients import to_wire
 from .group import Group
 from .trees import CopiedTree, tree_to_write
 
@@ -88,13 +88,12 @@ class ElasticTrainer:
             if on_state is not None:
                 on_state(step)
 
-        dtype = None if communication_type is None else dtype_name(communication_type)
         directory = "" if checkpoint is None else os.fspath(checkpoint)
         self._handle = _ringlet.ElasticTrainer(
             world._handle,
             state._handle,
             all_reduce_size,
-            dtype,
+            to_wire(communication_type),
             min_ranks,
             rejoin,
             directory,

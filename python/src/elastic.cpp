@@ -63,13 +63,12 @@ class TrainerHandle {
   std::unique_ptr<ElasticTrainer> trainer_;
 };
 
-ElasticTrainerOptions options_of_trainer(std::int64_t all_reduce_size, const std::optional<std::string>& communication_type,
+ElasticTrainerOptions options_of_trainer(std::int64_t all_reduce_size, const std::optional<Wire>& communication_type,
                                          std::optional<int> min_ranks, bool rejoin, const std::string& checkpoint,
                                          std::uint64_t checkpoint_every, int keep, int stream) {
   ElasticTrainerOptions options;
-  options.average = {.all_reduce_size = all_reduce_size,
-                     .communication_type = dtype_of(communication_type),
-                     .stream = options_of(stream, std::nullopt).stream};
+  options.average = {
+      .all_reduce_size = all_reduce_size, .communication_type = communication_type, .stream = options_of(stream, std::nullopt).stream};
   options.min_ranks = min_ranks;
   options.rejoin = rejoin;
   options.checkpoint = checkpoint;
@@ -109,10 +108,10 @@ void bind_elastic(nb::module_& module) {
   nb::class_<TrainerHandle>(module, "ElasticTrainer", "A training loop of an elastic group, whose ranks come and go.")
       .def(
           "__init__",
-          [](TrainerHandle* handle, GroupHandle& world, CheckpointHandle& state, std::int64_t size, const std::optional<std::string>& dtype,
+          [](TrainerHandle* handle, GroupHandle& world, CheckpointHandle& state, std::int64_t size, const std::optional<Wire>& wire,
              std::optional<int> min_ranks, bool rejoin, const std::string& checkpoint, std::uint64_t every, int keep, int stream,
              nb::object on_change, nb::object on_state) {
-            new (handle) TrainerHandle(world, state, options_of_trainer(size, dtype, min_ranks, rejoin, checkpoint, every, keep, stream));
+            new (handle) TrainerHandle(world, state, options_of_trainer(size, wire, min_ranks, rejoin, checkpoint, every, keep, stream));
             handle->on_change = std::move(on_change);
             handle->on_state = std::move(on_state);
           },
