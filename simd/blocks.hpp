@@ -54,7 +54,7 @@ inline void store_codes(std::byte* out, const std::int8_t (&codes)[BlockTraits<f
 template <BlockFormat format, class Take>
 inline void each_code(const std::byte* in, Take take) {
   if constexpr (format == BlockFormat::int8) {
-    RINGLET_INDEPENDENT_LOOP
+    RINGLET_BLOCK_LOOP
     for (std::size_t i = 0; i < BlockTraits<format>::kElements; ++i) take(i, static_cast<std::int32_t>(load<std::int8_t>(in, i)));
   } else {
     constexpr std::size_t kHalf = BlockTraits<format>::kElements / 2;
@@ -114,6 +114,7 @@ template <class Arch, BlockFormat format>
 inline void encode_block(std::byte* out, const std::byte* in) {
   using B = BlockTraits<format>;
   std::uint32_t largest = 0;
+  RINGLET_BLOCK_LOOP
   for (std::size_t i = 0; i < B::kElements; ++i) {
     const std::uint32_t magnitude = magnitude_of<float>(load<std::uint32_t>(in, i));
     largest = largest < magnitude ? magnitude : largest;
@@ -125,6 +126,7 @@ inline void encode_block(std::byte* out, const std::byte* in) {
   const int exponent = wanted < B::kLeastExponent ? B::kLeastExponent : wanted;
   const float inverse = power_of_two(-exponent);
   std::int8_t codes[B::kElements];
+  RINGLET_BLOCK_LOOP
   for (std::size_t i = 0; i < B::kElements; ++i) codes[i] = static_cast<std::int8_t>(nearest(load<float>(in, i) * inverse));
   out[0] = static_cast<std::byte>(exponent - B::kLeastExponent);
   store_codes<format>(out + 1, codes);
@@ -184,7 +186,7 @@ void blocks_leave(std::byte* left, const std::byte* values, const std::byte* blo
   while (count > 0) {
     const std::size_t filled = count < B::kElements ? count : B::kElements;
     decode_block<Arch, format>(decoded, blocks);
-    RINGLET_INDEPENDENT_LOOP
+    RINGLET_BLOCK_LOOP
     for (std::size_t i = 0; i < filled; ++i) {
       const auto bits = bits_as<std::uint32_t>(load<float>(values, i) - load<float>(decoded, i));
       store(left, i, magnitude_of<float>(bits) < Format<float>::kInfinity ? bits : 0U);

@@ -15,6 +15,10 @@ namespace ringlet {
 
 namespace {
 
+/// Encoding takes a processor longer than a copy, and a slow network still longer than that. Buckets of blocks are small enough that one is
+/// encoded and another one decoded while a third is moved.
+constexpr std::int64_t kMostBlockBytes = 2 << 20;
+
 Status check_weight(std::optional<double> weight) {
   if (!weight || (std::isfinite(*weight) && *weight >= 0)) return {};
   return invalid("weight is " + number_text(*weight) + "; it must be finite and not negative");
@@ -149,9 +153,13 @@ Residuals::Pair* Averager::residuals_for(const TensorView& gradient, const WireF
   return wire_format.blocks && options_.communication_type->options().feedback ? &residuals_->add(gradient.count()) : nullptr;
 }
 
-bool Averager::full(std::size_t bytes) const {
-  const std::int64_t limit = options_.first_bucket_size && averages_ == 0 ? std::min(*options_.first_bucket_size, options_.all_reduce_size)
-                                                                          : options_.all_reduce_size;
+std::int64_t Averager::bucket_size(const WireFormat& wire_format) const {
+  return wire_format.blocks ? std::min(options_.all_reduce_size, kMostBlockBytes) : options_.all_reduce_size;
+}
+
+bool Averager::full(std::size_t bytes, const WireFormat& wire_format) const {
+  const std::int64_t size = bucket_size(wire_format);
+  const std::int64_t limit = options_.first_bucket_size && averages_ == 0 ? std::min(*options_.first_bucket_size, size) : size;
   return limit <= 0 || bytes >= static_cast<std::size_t>(limit);
 }
 
@@ -161,7 +169,8 @@ std::optional<Averager::Move> Averager::take_gradient() {
   if (cut_) return take_piece();
   const TensorView gradient = added_.front();
   added_.pop_front();
-  return full(wire_format_of(gradient).bytes(gradient.count())) ? take_whole(gradient) : fill_bucket(gradient);
+  const WireFormat wire_format = wire_format_of(gradient);
+  return full(wire_format.bytes(gradient.count()), wire_format) ? take_whole(gradient) : fill_bucket(gradient);
 }
 
 std::optional<Averager::Move> Averager::take_whole(TensorView gradient) {
@@ -183,8 +192,8 @@ Averager::Move Averager::take_piece() {
   const std::size_t granule = cut_->wire_format.granule();
   const std::size_t left = values.count() - cut_->done;
   std::size_t piece = left;
-  if (options_.all_reduce_size > 0) {
-    const std::size_t granules = static_cast<std::size_t>(options_.all_reduce_size) / cut_->wire_format.bytes(granule);
+  if (const std::int64_t size = bucket_size(cut_->wire_format); size > 0) {
+    const std::size_t granules = static_cast<std::size_t>(size) / cut_->wire_format.bytes(granule);
     piece = std::min(std::max(granules, std::size_t{1}) * granule, left);
   }
   Move move;
@@ -203,7 +212,7 @@ std::optional<Averager::Move> Averager::fill_bucket(TensorView gradient) {
   const WireFormat wire_format = wire_format_of(gradient);
   Bucket& bucket = bucket_for(gradient.dtype(), wire_format);
   bucket.pack(gradient, factor_, *group_.kernels, feedback_of(residuals_for(gradient, wire_format), 0));
-  if (!full(bucket.packed().size())) return std::nullopt;
+  if (!full(bucket.packed().size(), wire_format)) return std::nullopt;
   const auto it = std::find_if(open_.begin(), open_.end(), [&](const auto& open) { return open.get() == &bucket; });
   Move move;
   move.bucket = std::move(*it);

@@ -79,7 +79,9 @@ class Averager final : public Procedure {
 
   WireFormat wire_format_of(const TensorView& gradient) const;
   Residuals::Pair* residuals_for(const TensorView& gradient, const WireFormat& wire_format);
-  bool full(std::size_t bytes) const;
+  /// The bytes of a bucket; 0 or less where each tensor is moved by itself.
+  std::int64_t bucket_size(const WireFormat& wire_format) const;
+  bool full(std::size_t bytes, const WireFormat& wire_format) const;
   Action sum_weights();
   Status take_weights();
   std::optional<Move> take_gradient();

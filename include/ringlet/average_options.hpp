@@ -10,7 +10,7 @@ namespace ringlet {
 
 /// Options for averaging gradients.
 struct AverageOptions {
-  /// Bytes of gradients that one collective moves. If it is <= 0, each tensor is moved by itself. The name and the default are MLX's.
+  /// Bytes of gradients that one collective moves, in blocks 2 MiB at most; <= 0: each tensor by itself. Name and default are MLX's.
   std::int64_t all_reduce_size = 32 << 20;
   /// Bytes of the first bucket of a step, if that is smaller. A small one keeps the network from being idle while the first full bucket is
   /// filling.

@@ -36,6 +36,25 @@ TEST_CASE("blocks put their bytes on the links: per element and step 2(n-1)/n of
   CHECK(bytes_per_element(Wire::int4()) == Approx(transfers * 17 / 32).epsilon(0.01));
 }
 
+TEST_CASE("buckets of blocks have 2 MiB at most, so that encoding and decoding overlap the network") {
+  WorldOptions group;
+  group.size = 2;
+  group.kernels = simd::find("");
+  std::vector<float> large(5'000'000);
+  const auto collectives = [&](const AverageOptions& options) {
+    Averager averager(group, options);
+    REQUIRE(averager.add(large).ok());
+    averager.close();
+    CHECK(asked(averager).back() == "done");
+    return averager.collectives();
+  };
+  CHECK(collectives({.communication_type = Wire::int8()}) == 3);  // of 5.08 MB
+  CHECK(collectives({.communication_type = Wire::int4()}) == 2);  // of 2.66 MB
+  CHECK(collectives({.all_reduce_size = 1 << 20, .communication_type = Wire::int8()}) == 5);
+  CHECK(collectives({.all_reduce_size = 0, .communication_type = Wire::int8()}) == 1);
+  CHECK(collectives({.communication_type = DType::bf16}) == 1);
+}
+
 TEST_CASE("tensors below the limit are sent as bf16, those from it on in blocks, all in buckets of their own sort") {
   const BlockOptions blocks{.least_elements = 100};
   std::vector<float> small(99), large(100), other_small(99), other_large(100);
