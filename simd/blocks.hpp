@@ -156,26 +156,40 @@ inline void decode_block(std::byte* out, const std::byte* in) {
   each_code<format>(in + 1, [&](std::size_t i, std::int32_t code) { store(out, i, static_cast<float>(code) * scale); });
 }
 
+// The last block, which may be filled in part, is handled in the same place as the others, because each copy of the loops counts in the
+// size of the npm package.
+
 template <class Arch, BlockFormat format>
 void encode_blocks(std::byte* out, const std::byte* in, std::size_t count) {
   using B = BlockTraits<format>;
-  for (; count >= B::kElements; count -= B::kElements, in += B::kElements * sizeof(float), out += B::kBytes)
-    encode_block<Arch, format>(out, in);
-  if (count == 0) return;
-  std::byte filled[B::kElements * sizeof(float)]{};
-  std::memcpy(filled, in, count * sizeof(float));
-  encode_block<Arch, format>(out, filled);
+  std::byte filled_up[B::kElements * sizeof(float)]{};
+  while (count > 0) {
+    const std::size_t filled = count < B::kElements ? count : B::kElements;
+    const std::byte* from = in;
+    if (filled < B::kElements) {
+      std::memcpy(filled_up, in, filled * sizeof(float));
+      from = filled_up;
+    }
+    encode_block<Arch, format>(out, from);
+    count -= filled;
+    in += filled * sizeof(float);
+    out += B::kBytes;
+  }
 }
 
 template <class Arch, BlockFormat format>
 void decode_blocks(std::byte* out, const std::byte* in, std::size_t count) {
   using B = BlockTraits<format>;
-  for (; count >= B::kElements; count -= B::kElements, in += B::kBytes, out += B::kElements * sizeof(float))
-    decode_block<Arch, format>(out, in);
-  if (count == 0) return;
   std::byte whole[B::kElements * sizeof(float)];
-  decode_block<Arch, format>(whole, in);
-  std::memcpy(out, whole, count * sizeof(float));
+  while (count > 0) {
+    const std::size_t filled = count < B::kElements ? count : B::kElements;
+    std::byte* const to = filled < B::kElements ? whole : out;
+    decode_block<Arch, format>(to, in);
+    if (to == whole) std::memcpy(out, whole, filled * sizeof(float));
+    count -= filled;
+    in += B::kBytes;
+    out += filled * sizeof(float);
+  }
 }
 
 /// left[i] = values[i] - decoded[i], and 0 where that is no finite number.
