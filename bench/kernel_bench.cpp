@@ -88,6 +88,19 @@ std::vector<Contestant> make_contestants(const ringlet::simd::Kernels& kernels) 
   for (DType dtype : {DType::f32, DType::f16, DType::bf16, DType::f64, DType::i32, DType::i8, DType::complex64}) add(dtype, ReduceOp::sum);
   add(DType::f32, ReduceOp::prod);
   for (DType dtype : {DType::f32, DType::f16, DType::bf16}) add(dtype, ReduceOp::max);
+  // What a bucket does to f32 for the network, and back.
+  const auto add_rounding = [&](std::string name, double wire_bytes, auto encode, auto decode) {
+    const auto bytes = static_cast<std::size_t>(sizeof(float) + wire_bytes + 0.5);
+    all.push_back({name + " encode", kPlainSum, bytes, [encode](const Places& at, std::size_t count) { encode(at[0], at[1], count); }});
+    all.push_back({name + " decode", kPlainSum, bytes, [decode](const Places& at, std::size_t count) { decode(at[0], at[1], count); }});
+  };
+  add_rounding("bf16", sizeof(ringlet::BFloat16), kernels.cast(DType::f32, DType::bf16), kernels.cast(DType::bf16, DType::f32));
+  for (const auto& facts : ringlet::detail::kBlockFormats) {
+    const double wire_bytes = static_cast<double>(block_bytes(facts.format)) / static_cast<double>(facts.elements);
+    add_rounding(std::string(facts.name), wire_bytes, kernels.encode(facts.format), kernels.decode(facts.format));
+    all.push_back({fmt::format("{} feedback", facts.name), kPlainSum, 2 * sizeof(float) + 1,
+                   [left = kernels.left_by(facts.format)](const Places& at, std::size_t count) { left(at[0], at[1], at[2], count); }});
+  }
   for (DType dtype : {DType::f32, DType::f64}) {
     const ringlet::simd::UpdateCoefficients adamw{
         .rate = 1e-3, .keep = 0.99999, .decay = {0.9, 0.999}, .gain = {0.1, 0.001}, .epsilon = 1e-8};

@@ -23,7 +23,7 @@ struct GradientBucketer::State {
 
   Group group;
   const Tree gradients;
-  const BucketerOptions options;
+  BucketerOptions options;
   GradientAverager averager;
   std::vector<std::uint8_t> reported;   // in this step, by index
   std::vector<std::uint32_t> order;     // in which tensors are given to the averager, the same on every rank
@@ -54,7 +54,11 @@ void GradientBucketer::State::adopt_observed_order() {
   for (const std::uint32_t index : order)
     if (!seen[index]) observed.push_back(index);
   group.broadcast(observed, 0, {.stream = options.average.stream});
+  if (observed == order) return;
   order = std::move(observed);
+  // An averager knows gradients by their order. Its residuals are of those in the former one.
+  const auto& wire = options.average.communication_type;
+  if (wire && wire->options().feedback) averager = GradientAverager(group, options.average);
 }
 
 std::string GradientBucketer::State::missing_names() const {
@@ -72,7 +76,10 @@ GradientBucketer::GradientBucketer(GradientBucketer&&) noexcept = default;
 GradientBucketer& GradientBucketer::operator=(GradientBucketer&&) noexcept = default;
 GradientBucketer::~GradientBucketer() = default;
 
-void GradientBucketer::set_weight(std::optional<double> weight) { state_->averager.set_weight(weight); }
+void GradientBucketer::set_weight(std::optional<double> weight) {
+  state_->averager.set_weight(weight);
+  state_->options.average.weight = weight;
+}
 
 void GradientBucketer::ready(std::string_view name) { ready(state_->gradients.index_of(name)); }
 

@@ -1,6 +1,7 @@
 #include <ringlet/gradients.hpp>
 #include <utility>
 
+#include "core/base/refuse.hpp"
 #include "core/gradients/averager.hpp"
 #include "native/procedure_driver.hpp"
 #include "native/shared_group.hpp"
@@ -39,6 +40,8 @@ std::size_t GradientAverager::collectives() const noexcept { return state_->aver
 
 void average_gradients(Group group, std::span<const TensorView> gradients, const AverageOptions& options) {
   throw_if_failed(Averager::check(options));
+  if (options.communication_type && options.communication_type->options().feedback)
+    refuse("average_gradients: error feedback needs a tree with names, or a GradientAverager, to keep what rounding leaves out");
   Averager averager(group.shared().options(), options, Averager::kFewBuckets);
   throw_if_failed(averager.add_all(gradients));
   native::ProcedureDriver({std::move(group)}, options.stream).drive(averager);

@@ -34,6 +34,14 @@ class SharedAgreements final : public Agreements {
     const std::lock_guard lock(mutex_);
     Agreements::add(hash);
   }
+  Residuals take_residuals(std::uint64_t hash) override {
+    const std::lock_guard lock(mutex_);
+    return Agreements::take_residuals(hash);
+  }
+  void keep_residuals(std::uint64_t hash, Residuals residuals) override {
+    const std::lock_guard lock(mutex_);
+    Agreements::keep_residuals(hash, std::move(residuals));
+  }
 
  private:
   mutable std::mutex mutex_;

@@ -144,3 +144,16 @@ inline void store(std::byte* to, std::size_t index, T value) {
 #else
 #define RINGLET_RARE_LOOP RINGLET_INDEPENDENT_LOOP
 #endif
+
+/// The same before loops over one block, which are vectorised but not written out iteration by iteration: for the size in WebAssembly, and
+/// where they are short also because GCC would do so instead of vectorising them.
+#if defined(__EMSCRIPTEN__)
+#define RINGLET_BLOCK_LOOP _Pragma("clang loop vectorize(assume_safety) interleave(disable) unroll(disable)")
+#define RINGLET_SHORT_LOOP RINGLET_BLOCK_LOOP
+#elif defined(__clang__)
+#define RINGLET_BLOCK_LOOP RINGLET_INDEPENDENT_LOOP
+#define RINGLET_SHORT_LOOP RINGLET_INDEPENDENT_LOOP
+#else
+#define RINGLET_BLOCK_LOOP RINGLET_INDEPENDENT_LOOP
+#define RINGLET_SHORT_LOOP _Pragma("GCC ivdep") _Pragma("GCC unroll 1")
+#endif

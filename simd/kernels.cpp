@@ -40,6 +40,9 @@ CastFn Kernels::cast(DType from, DType to) const noexcept { return table_->cast[
 FoldFn Kernels::sum_of_squares(DType dtype) const noexcept { return table_->sum_of_squares[number_of(dtype)]; }
 FoldFn Kernels::abs_max(DType dtype) const noexcept { return table_->abs_max[number_of(dtype)]; }
 MapFn Kernels::canonical_nan(DType dtype) const noexcept { return table_->canonical_nan[number_of(dtype)]; }
+BlocksFn Kernels::encode(BlockFormat format) const noexcept { return table_->encode[static_cast<std::size_t>(format)]; }
+BlocksFn Kernels::decode(BlockFormat format) const noexcept { return table_->decode[static_cast<std::size_t>(format)]; }
+BlocksLeaveFn Kernels::left_by(BlockFormat format) const noexcept { return table_->left_by[static_cast<std::size_t>(format)]; }
 UpdateFn Kernels::update(DType dtype, UpdateRule rule) const noexcept {
   return table_->update[number_of(dtype)][static_cast<std::size_t>(rule)];
 }

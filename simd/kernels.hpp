@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <ringlet/dtype.hpp>
+#include <ringlet/wire.hpp>
 #include <span>
 #include <string_view>
 
@@ -18,6 +19,12 @@ using ScaleFn = void (*)(std::byte* data, std::size_t count, double factor);
 using CastFn = void (*)(std::byte* out, const std::byte* in, std::size_t count);
 /// Folds an array into one number.
 using FoldFn = double (*)(const std::byte* data, std::size_t count);
+/// Converts f32 to blocks, or back: `count` elements in as many blocks as they need. When encoding, the last block is filled up with zeros.
+/// The arrays must not overlap.
+using BlocksFn = void (*)(std::byte* out, const std::byte* in, std::size_t count);
+/// What encoding `values` (f32) as `blocks` has left out: left[i] = values[i] - decoded[i], and 0 where that is not finite. `left` is the
+/// same memory as `values`, or the arrays do not overlap.
+using BlocksLeaveFn = void (*)(std::byte* left, const std::byte* values, const std::byte* blocks, std::size_t count);
 /// Changes each element in place.
 using MapFn = void (*)(std::byte* data, std::size_t count);
 
@@ -88,6 +95,10 @@ class Kernels {
   FoldFn abs_max(DType dtype) const noexcept;
   /// Replaces every NaN by the positive quiet NaN without payload (0x7fc00000 in f32). For floating dtypes, else null.
   MapFn canonical_nan(DType dtype) const noexcept;
+  /// For every block format; the bytes are the same on all targets.
+  BlocksFn encode(BlockFormat format) const noexcept;
+  BlocksFn decode(BlockFormat format) const noexcept;
+  BlocksLeaveFn left_by(BlockFormat format) const noexcept;
   /// For f32 and f64; null for the others. It uses only operations with exact rounding, and fuses none of them.
   UpdateFn update(DType dtype, UpdateRule rule) const noexcept;
 

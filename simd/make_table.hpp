@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "simd/blocks.hpp"
 #include "simd/fold.hpp"
 #include "simd/map.hpp"
 #include "simd/reduce.hpp"
@@ -47,6 +48,11 @@ constexpr Table make_table(TypeList<All...> elements) {
   Table table{};
   std::size_t row = 0;
   (fill_row<Arch, All>(table, row++, elements), ...);
+  [&]<std::size_t... format>(std::index_sequence<format...>) {
+    ((table.encode[format] = encode_blocks<Arch, static_cast<BlockFormat>(format)>), ...);
+    ((table.decode[format] = decode_blocks<Arch, static_cast<BlockFormat>(format)>), ...);
+    ((table.left_by[format] = blocks_leave<Arch, static_cast<BlockFormat>(format)>), ...);
+  }(std::make_index_sequence<kBlockFormatCount>());
   return table;
 }
 

@@ -6,8 +6,8 @@
 
 namespace ringlet::simd {
 
-/// All kernels of one instruction set, indexed by DType, ReduceOp and UpdateRule; null where there is no kernel. It is plain data, so that
-/// the unit compiled for the instruction set contains only kernels and this table.
+/// All kernels of one instruction set, indexed by DType, ReduceOp, BlockFormat and UpdateRule; null where there is no kernel. It is plain
+/// data, so that the unit compiled for the instruction set contains only kernels and this table.
 struct Table {
   ReduceFn reduce[kDTypeCount][kReduceOpCount];
   ScaleFn multiply[kDTypeCount];
@@ -16,6 +16,9 @@ struct Table {
   FoldFn sum_of_squares[kDTypeCount];
   FoldFn abs_max[kDTypeCount];
   MapFn canonical_nan[kDTypeCount];
+  BlocksFn encode[kBlockFormatCount];
+  BlocksFn decode[kBlockFormatCount];
+  BlocksLeaveFn left_by[kBlockFormatCount];
   UpdateFn update[kDTypeCount][kUpdateRuleCount];
 };
 

@@ -22,7 +22,20 @@ ringlet_average_options defaults_from(const ringlet::AverageOptions& options) {
           .first_bucket_size = options.first_bucket_size.value_or(-1),
           .communication_type = RINGLET_NO_DTYPE,
           .stream = 0,
-          .weight = nullptr};
+          .weight = nullptr,
+          .feedback = ringlet::BlockOptions().feedback,
+          .least_elements = static_cast<int64_t>(ringlet::BlockOptions().least_elements)};
+}
+
+static_assert(RINGLET_WIRE_INT4 - RINGLET_WIRE_INT8 == static_cast<int>(ringlet::BlockFormat::int4) && ringlet::kBlockFormatCount == 2);
+
+std::optional<ringlet::Wire> wire_of(const ringlet_average_options& read) {
+  if (read.communication_type != RINGLET_WIRE_INT8 && read.communication_type != RINGLET_WIRE_INT4)
+    return optional_dtype(read.communication_type, "communication_type");
+  if (read.least_elements < 0)
+    throw BadArgument("least_elements is " + std::to_string(read.least_elements) + "; give a number of elements from 0");
+  return ringlet::Wire::in_blocks(static_cast<ringlet::BlockFormat>(read.communication_type - RINGLET_WIRE_INT8),
+                                  {.feedback = read.feedback != 0, .least_elements = static_cast<std::size_t>(read.least_elements)});
 }
 
 std::optional<double> optional_weight(const double* weight) { return weight ? std::optional(*weight) : std::nullopt; }
@@ -34,7 +47,7 @@ ringlet::AverageOptions ringlet::c::average_options(const ringlet_average_option
   ringlet::AverageOptions options;
   options.all_reduce_size = read.all_reduce_size;
   if (read.first_bucket_size >= 0) options.first_bucket_size = read.first_bucket_size;
-  options.communication_type = optional_dtype(read.communication_type, "communication_type");
+  options.communication_type = wire_of(read);
   options.weight = optional_weight(read.weight);
   options.stream = stream_of(read.stream);
   return options;

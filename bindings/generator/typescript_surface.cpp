@@ -1,6 +1,8 @@
+#include <ringlet/wire.hpp>
 #include "bindings/generator/surfaces.hpp"
 #include "bindings/generator/text.hpp"
 #include "core/optimizers/optimizer_table.hpp"
+
 #include "core/plan/collective_table.hpp"
 
 // Generates the npm package's files from the tables.
@@ -38,11 +40,12 @@ std::string_view name_of(ElementKind kind) {
 }
 
 std::string tables() {
-  std::vector<std::string> dtypes, ops, forms, in_place, formulas;
+  std::vector<std::string> dtypes, ops, blocks, forms, in_place, formulas;
   for (const ringlet::detail::DTypeFacts& facts : ringlet::detail::kDTypes)
     dtypes.push_back("{ name: " + quoted(facts.name) + ", kind: " + quoted(name_of(facts.kind)) +
                      ", bytes: " + std::to_string(facts.bytes) + " }");
   for (const ringlet::detail::ReduceOpFacts& facts : ringlet::detail::kReduceOps) ops.push_back(quoted(facts.name));
+  for (const ringlet::detail::BlockFormatFacts& facts : ringlet::detail::kBlockFormats) blocks.push_back(quoted(facts.name));
   for (const CollectiveFormFacts& form : kCollectiveForms) {
     forms.push_back(quoted(form.name));
     const bool has_buffers = form.arguments.begin() != form.arguments.end();
@@ -52,6 +55,8 @@ std::string tables() {
   return "// " + std::string(kNotice) + "\n" +
          constant("dtypeTable", "Element types, in the order of their numbers on the wire and in the core.", dtypes) +
          constant("reduceOps", "How elements are reduced, in the order of their numbers on the wire and in the core.", ops) +
+         constant("blockFormats", "The formats of blocks in which gradients cross the network, in the order of their numbers in the core.",
+                  blocks) +
          constant("collectiveForms", "The collectives, in the order of their numbers in the core. Those with `_v` take counts.", forms) +
          constant("inPlaceForms", "The collectives for which the core takes one buffer as input and output.", in_place) +
          constant("formulas", "The optimizers' classes.", formulas);

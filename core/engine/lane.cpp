@@ -57,7 +57,8 @@ std::optional<std::size_t> Lane::sendable() const {
   const Send& next = send(next_send_);
   const RunningPlan::Prefix source = plan_.progress(next.after);
   if (next.from.bytes == 0) return source.done && frame_room() ? std::optional<std::size_t>(0) : std::nullopt;
-  const std::size_t segment = group_.options().segment_bytes;
+  const std::size_t element = plan_.element_bytes();
+  const std::size_t segment = std::max(group_.options().segment_bytes / element, std::size_t{1}) * element;
   const std::size_t ready = (source.done ? next.from.bytes : std::min(source.bytes, next.from.bytes)) - send_offset_;
   const std::size_t left = next.from.bytes - send_offset_;
   if (ready < left && ready < segment) return std::nullopt;

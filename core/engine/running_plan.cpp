@@ -12,8 +12,8 @@ namespace {
 
 /// Combining waits until this many bytes, or all, have come, so that a kernel's call is worth its cost.
 constexpr std::size_t kCombineBytes = 32 << 10;
-/// The number of elements combined at a time, so that a block's f32 accumulators stay in the first-level cache.
-constexpr std::size_t kBlockElements = 1024;
+/// The number of numbers combined at a time, so that a block's f32 accumulators stay in the first-level cache.
+constexpr std::size_t kBlockNumbers = 1024;
 
 }  // namespace
 
@@ -61,7 +61,7 @@ bool RunningPlan::run_next_combine() {
   }
   ready -= ready % element_bytes();
   if (!all && ready - done.bytes < kCombineBytes) return false;
-  const std::size_t block = kBlockElements * element_bytes();
+  const std::size_t block = kBlockNumbers / numbers_per_element() * element_bytes();
   while (done.bytes < ready) {
     const std::size_t bytes = std::min(block, ready - done.bytes);
     combine_block(combine, done.bytes, bytes);
@@ -72,31 +72,40 @@ bool RunningPlan::run_next_combine() {
   return all;
 }
 
-// f16 and bf16 are widened, reduced over all ranks, divided in f32 and rounded once.
+// f16, bf16 and blocks are widened, reduced over all ranks, divided in f32 and rounded once.
 void RunningPlan::combine_block(const Combine& combine, std::size_t offset, std::size_t bytes) {
-  const std::size_t count = bytes / element_bytes();
-  alignas(64) std::array<std::byte, kBlockElements * detail::kLargestElementBytes> sum;
-  const bool widen = is_narrow(call().dtype) && (call().op == ReduceOp::sum || call().op == ReduceOp::prod);
+  const std::size_t numbers = bytes / element_bytes() * numbers_per_element();
+  alignas(64) std::array<std::byte, kBlockNumbers * detail::kLargestElementBytes> sum;
+  const bool is_widened = call().blocks || (is_narrow(call().dtype) && (call().op == ReduceOp::sum || call().op == ReduceOp::prod));
   const auto operand = [&](std::uint32_t i) { return readable(steps_.operands[combine.first_operand + i].from) + offset; };
   std::byte* into = writable(combine.into) + offset;
-  if (!widen) {
-    reduce_(sum.data(), operand(0), operand(1), count);
-    for (std::uint32_t i = 2; i < combine.operand_count; ++i) reduce_(sum.data(), sum.data(), operand(i), count);
+  if (!is_widened) {
+    reduce_(sum.data(), operand(0), operand(1), numbers);
+    for (std::uint32_t i = 2; i < combine.operand_count; ++i) reduce_(sum.data(), sum.data(), operand(i), numbers);
     std::memcpy(into, sum.data(), bytes);
-    finish_piece(into, count);
+    finish_piece(into, numbers);
     return;
   }
-  alignas(64) std::array<std::byte, kBlockElements * 4> wide;
-  const auto widen_to_f32 = kernels_->cast(call().dtype, DType::f32);
+  alignas(64) std::array<std::byte, kBlockNumbers * sizeof(float)> wide;
   const auto reduce_f32 = kernels_->reduce(DType::f32, call().op);
-  widen_to_f32(sum.data(), operand(0), count);
+  widen(sum.data(), operand(0), numbers);
   for (std::uint32_t i = 1; i < combine.operand_count; ++i) {
-    widen_to_f32(wide.data(), operand(i), count);
-    reduce_f32(sum.data(), sum.data(), wide.data(), count);
+    widen(wide.data(), operand(i), numbers);
+    reduce_f32(sum.data(), sum.data(), wide.data(), numbers);
   }
-  if (divide_ != nullptr) kernels_->divide(DType::f32)(sum.data(), count, call().divisor);
-  kernels_->cast(DType::f32, call().dtype)(into, sum.data(), count);
-  canonical_nan_(into, count);
+  if (divide_ != nullptr) kernels_->divide(DType::f32)(sum.data(), numbers, call().divisor);
+  narrow(into, sum.data(), numbers);
+}
+
+void RunningPlan::widen(std::byte* out, const std::byte* in, std::size_t numbers) const {
+  if (call().blocks) return kernels_->decode(*call().blocks)(out, in, numbers);
+  kernels_->cast(call().dtype, DType::f32)(out, in, numbers);
+}
+
+void RunningPlan::narrow(std::byte* out, const std::byte* in, std::size_t numbers) const {
+  if (call().blocks) return kernels_->encode(*call().blocks)(out, in, numbers);
+  kernels_->cast(DType::f32, call().dtype)(out, in, numbers);
+  canonical_nan_(out, numbers);
 }
 
 void RunningPlan::finish_piece(std::byte* data, std::size_t count) const {

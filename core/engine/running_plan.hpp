@@ -26,7 +26,7 @@ class RunningPlan {
 
   const Call& call() const { return task_->call; }
   const Plan& steps() const { return steps_; }
-  std::size_t element_bytes() const { return size_of(call().dtype); }
+  std::size_t element_bytes() const { return call().element_bytes(); }
   std::byte* writable(const Region& region) const;
   const std::byte* readable(const Region& region) const;
 
@@ -46,6 +46,10 @@ class RunningPlan {
 
  private:
   void combine_block(const Combine& combine, std::size_t offset, std::size_t bytes);
+  /// The numbers that an element holds: those of a block, else 1.
+  std::size_t numbers_per_element() const { return call().blocks ? block_elements(*call().blocks) : 1; }
+  void widen(std::byte* out, const std::byte* in, std::size_t numbers) const;
+  void narrow(std::byte* out, const std::byte* in, std::size_t numbers) const;
   void finish_piece(std::byte* data, std::size_t count) const;
 
   Plan steps_;

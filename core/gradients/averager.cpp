@@ -15,6 +15,10 @@ namespace ringlet {
 
 namespace {
 
+/// Encoding takes a processor longer than a copy, and a slow network still longer than that. Buckets of blocks are small enough that one is
+/// encoded and another one decoded while a third is moved.
+constexpr std::int64_t kMostBlockBytes = 2 << 20;
+
 Status check_weight(std::optional<double> weight) {
   if (!weight || (std::isfinite(*weight) && *weight >= 0)) return {};
   return invalid("weight is " + number_text(*weight) + "; it must be finite and not negative");
@@ -22,6 +26,11 @@ Status check_weight(std::optional<double> weight) {
 
 TensorView slice(TensorView values, std::size_t first, std::size_t count) {
   return {values.data() + first * size_of(values.dtype()), values.dtype(), count};
+}
+
+Feedback feedback_of(Residuals::Pair* residuals, std::size_t first) {
+  if (residuals == nullptr) return {};
+  return {residuals->committed.data() + first, residuals->next.data() + first};
 }
 
 std::vector<TensorView> views_of(const Tree& tree) {
@@ -34,14 +43,14 @@ std::vector<TensorView> views_of(const Tree& tree) {
 }  // namespace
 
 Status Averager::check(const AverageOptions& options) {
-  if (options.communication_type && !is_narrow(*options.communication_type))
+  if (options.communication_type && !is_narrow(options.communication_type->dtype()))
     return invalid("communication_type is " + std::string(name_of(*options.communication_type)) + "; " + names_of_dtypes(is_narrow, "and") +
-                   " are possible");
+                   " are possible, and Wire::int8() and Wire::int4()");
   return check_weight(options.weight);
 }
 
-Averager::Averager(const WorldOptions& group, const AverageOptions& options, std::size_t most_bytes)
-    : group_(group), options_(options), most_bytes_(most_bytes) {}
+Averager::Averager(const WorldOptions& group, const AverageOptions& options, std::size_t most_bytes, Residuals* residuals)
+    : group_(group), options_(options), most_bytes_(most_bytes), residuals_(residuals == nullptr ? &own_residuals_ : residuals) {}
 
 Status Averager::set_weight(std::optional<double> weight) {
   if (Status status = check_weight(weight); !status.ok()) return status;
@@ -79,6 +88,7 @@ Status Averager::add_all(std::span<const TensorView> gradients) {
 void Averager::begin_step() {
   if (std::exchange(in_step_, true)) return;
   collectives_ = averages_ = 0;
+  residuals_->begin();
   factor_ = known_total_ ? *options_.weight / *known_total_ : 1.0;
   weighted_ = !options_.weight || known_total_;
 }
@@ -111,6 +121,7 @@ Procedure::Action Averager::next() {
   if (!closed_) return Done{};
   if (auto move = close_bucket()) return start_move(std::move(*move));
   if (!under_way_.empty()) return wait_for_oldest();
+  if (residuals_ == &own_residuals_) own_residuals_.commit();
   end_step();
   return Done{};
 }
@@ -131,13 +142,24 @@ Status Averager::take_weights() {
   return {};
 }
 
-DType Averager::wire_dtype(DType dtype) const {
-  return options_.communication_type && is_real(dtype) ? *options_.communication_type : dtype;
+WireFormat Averager::wire_format_of(const TensorView& gradient) const {
+  const auto& wire = options_.communication_type;
+  if (!wire || !is_real(gradient.dtype())) return {gradient.dtype()};
+  if (wire->blocks() && gradient.count() >= wire->options().least_elements) return {DType::f32, wire->blocks()};
+  return {wire->dtype()};
 }
 
-bool Averager::full(std::size_t bytes) const {
-  const std::int64_t limit = options_.first_bucket_size && averages_ == 0 ? std::min(*options_.first_bucket_size, options_.all_reduce_size)
-                                                                          : options_.all_reduce_size;
+Residuals::Pair* Averager::residuals_for(const TensorView& gradient, const WireFormat& wire_format) {
+  return wire_format.blocks && options_.communication_type->options().feedback ? &residuals_->add(gradient.count()) : nullptr;
+}
+
+std::int64_t Averager::bucket_size(const WireFormat& wire_format) const {
+  return wire_format.blocks ? std::min(options_.all_reduce_size, kMostBlockBytes) : options_.all_reduce_size;
+}
+
+bool Averager::full(std::size_t bytes, const WireFormat& wire_format) const {
+  const std::int64_t size = bucket_size(wire_format);
+  const std::int64_t limit = options_.first_bucket_size && averages_ == 0 ? std::min(*options_.first_bucket_size, size) : size;
   return limit <= 0 || bytes >= static_cast<std::size_t>(limit);
 }
 
@@ -147,32 +169,36 @@ std::optional<Averager::Move> Averager::take_gradient() {
   if (cut_) return take_piece();
   const TensorView gradient = added_.front();
   added_.pop_front();
-  return full(gradient.count() * size_of(wire_dtype(gradient.dtype()))) ? take_whole(gradient) : fill_bucket(gradient);
+  const WireFormat wire_format = wire_format_of(gradient);
+  return full(wire_format.bytes(gradient.count()), wire_format) ? take_whole(gradient) : fill_bucket(gradient);
 }
 
 std::optional<Averager::Move> Averager::take_whole(TensorView gradient) {
+  const WireFormat wire_format = wire_format_of(gradient);
   Tensor packed;
   TensorView values = gradient;
   if (!gradient.contiguous()) values = packed = Tensor::copy_of(gradient);
-  if (wire_dtype(gradient.dtype()) != gradient.dtype()) {
-    cut_ = Cut{values, 0, std::move(packed), gradient};
+  if (wire_format != WireFormat{gradient.dtype()}) {
+    cut_ = Cut{values, wire_format, residuals_for(gradient, wire_format), 0, std::move(packed), gradient};
     return take_piece();
   }
   if (factor_ != 1.0) group_.kernels->multiply(values.dtype())(values.data(), values.count(), factor_);
   return Move{nullptr, values, std::move(packed), gradient};
 }
 
-/// A tensor that is larger than a bucket and is cast for the network is moved in pieces of bucket size, so that the copies stay small.
+/// A tensor that is larger than a bucket and is rounded for the network is moved in pieces of bucket size, so that the copies stay small.
 Averager::Move Averager::take_piece() {
   const TensorView& values = cut_->values;
-  const std::size_t wire_bytes = size_of(wire_dtype(values.dtype()));
+  const std::size_t granule = cut_->wire_format.granule();
   const std::size_t left = values.count() - cut_->done;
-  const std::size_t piece = options_.all_reduce_size > 0
-                                ? std::clamp<std::size_t>(static_cast<std::size_t>(options_.all_reduce_size) / wire_bytes, 1, left)
-                                : left;
+  std::size_t piece = left;
+  if (const std::int64_t size = bucket_size(cut_->wire_format); size > 0) {
+    const std::size_t granules = static_cast<std::size_t>(size) / cut_->wire_format.bytes(granule);
+    piece = std::min(std::max(granules, std::size_t{1}) * granule, left);
+  }
   Move move;
-  move.bucket = new_bucket(values.dtype());
-  move.bucket->pack(slice(values, cut_->done, piece), factor_, *group_.kernels);
+  move.bucket = new_bucket(values.dtype(), cut_->wire_format);
+  move.bucket->pack(slice(values, cut_->done, piece), factor_, *group_.kernels, feedback_of(cut_->residuals, cut_->done));
   cut_->done += piece;
   if (piece == left) {
     move.packed = std::move(cut_->packed);
@@ -183,9 +209,10 @@ Averager::Move Averager::take_piece() {
 }
 
 std::optional<Averager::Move> Averager::fill_bucket(TensorView gradient) {
-  Bucket& bucket = bucket_for(gradient.dtype());
-  bucket.pack(gradient, factor_, *group_.kernels);
-  if (!full(bucket.wire_bytes())) return std::nullopt;
+  const WireFormat wire_format = wire_format_of(gradient);
+  Bucket& bucket = bucket_for(gradient.dtype(), wire_format);
+  bucket.pack(gradient, factor_, *group_.kernels, feedback_of(residuals_for(gradient, wire_format), 0));
+  if (!full(bucket.packed().size(), wire_format)) return std::nullopt;
   const auto it = std::find_if(open_.begin(), open_.end(), [&](const auto& open) { return open.get() == &bucket; });
   Move move;
   move.bucket = std::move(*it);
@@ -201,14 +228,15 @@ std::optional<Averager::Move> Averager::close_bucket() {
   return move;
 }
 
-Bucket& Averager::bucket_for(DType dtype) {
-  const auto it = std::find_if(open_.begin(), open_.end(), [&](const auto& bucket) { return bucket->dtype() == dtype; });
+Bucket& Averager::bucket_for(DType dtype, const WireFormat& wire_format) {
+  const auto it = std::find_if(open_.begin(), open_.end(),
+                               [&](const auto& bucket) { return bucket->dtype() == dtype && bucket->wire_format() == wire_format; });
   if (it != open_.end()) return **it;
-  open_.push_back(new_bucket(dtype));
+  open_.push_back(new_bucket(dtype, wire_format));
   return *open_.back();
 }
 
-std::unique_ptr<Bucket> Averager::new_bucket(DType dtype) {
+std::unique_ptr<Bucket> Averager::new_bucket(DType dtype, const WireFormat& wire_format) {
   std::unique_ptr<Bucket> bucket;
   if (spare_.empty()) {
     bucket = std::make_unique<Bucket>();
@@ -216,19 +244,25 @@ std::unique_ptr<Bucket> Averager::new_bucket(DType dtype) {
     bucket = std::move(spare_.back());
     spare_.pop_back();
   }
-  bucket->open(dtype, wire_dtype(dtype));
+  bucket->open(dtype, wire_format);
   return bucket;
 }
 
 Procedure::Action Averager::start_move(Move move) {
   ++collectives_;
   ++averages_;
+  WireFormat wire_format;
   if (move.bucket) {
-    bytes_under_way_ += move.bucket->wire_bytes();
-    move.values = move.bucket->packed();
+    wire_format = move.bucket->wire_format();
+    const Bytes packed = move.bucket->packed();
+    bytes_under_way_ += packed.size();
+    if (!wire_format.blocks) move.values = {packed.data(), wire_format.dtype, packed.size() / size_of(wire_format.dtype)};
   }
   const TensorView values = move.values;
   under_way_.push_back(std::move(move));
+  if (wire_format.blocks)
+    return start(
+        make_all_reduce_blocks(*wire_format.blocks, under_way_.back().bucket->packed(), options_.weight ? 1.0 : group_.size, group_));
   return start(options_.weight ? make_all_reduce(ReduceOp::sum, values, values, 1.0, group_) : make_all_mean(values, values, group_));
 }
 
@@ -241,7 +275,7 @@ void Averager::end_oldest() {
   Move move = std::move(under_way_.front());
   under_way_.pop_front();
   if (move.bucket) {
-    bytes_under_way_ -= move.bucket->wire_bytes();
+    bytes_under_way_ -= move.bucket->packed().size();
     move.bucket->unpack(*group_.kernels);
     spare_.push_back(std::move(move.bucket));
   }
@@ -250,11 +284,12 @@ void Averager::end_oldest() {
 
 TreeAverage::TreeAverage(const GroupEngine& group, Agreements& agreements, const Tree& gradients, const AverageOptions& options,
                          std::optional<double> total_weight)
-    : agreement_(group, agreements, "average_gradients", gradients),
+    : agreements_(agreements),
+      agreement_(group, agreements, "average_gradients", gradients),
       gradients_(views_of(gradients)),
       options_(options),
       total_weight_(total_weight),
-      averager_(group.options(), options, Averager::kFewBuckets) {}
+      averager_(group.options(), options, Averager::kFewBuckets, &residuals_) {}
 
 Procedure::Action TreeAverage::next() {
   if (!added_) {
@@ -264,13 +299,24 @@ Procedure::Action TreeAverage::next() {
     if (Status status = add_all(); !status.ok()) return Done{std::move(status)};
     added_ = true;
   }
-  return averager_.next();
+  Action action = averager_.next();
+  if (const auto* done = std::get_if<Done>(&action); done != nullptr && done->status.ok() && has_feedback()) {
+    residuals_.commit();
+    agreements_.keep_residuals(agreement_.hash(), std::move(residuals_));
+  }
+  return action;
+}
+
+void TreeAverage::abandon() {
+  averager_.abandon();
+  if (added_ && has_feedback()) agreements_.keep_residuals(agreement_.hash(), std::move(residuals_));
 }
 
 Status TreeAverage::add_all() {
   if (Status status = Averager::check(options_); !status.ok()) return status;
   if (options_.weight && total_weight_)
     if (Status status = averager_.set_weight(*options_.weight, *total_weight_); !status.ok()) return status;
+  if (has_feedback()) residuals_ = agreements_.take_residuals(agreement_.hash());
   return averager_.add_all(gradients_);
 }
 

@@ -14,6 +14,7 @@
 #include "core/engine/options.hpp"
 #include "core/engine/procedure.hpp"
 #include "core/gradients/bucket.hpp"
+#include "core/gradients/residuals.hpp"
 #include "core/gradients/tree_agreement.hpp"
 
 namespace ringlet {
@@ -32,8 +33,12 @@ class Averager final : public Procedure {
   static Status check(const AverageOptions& options);
 
   /// `options` must have passed check(). `group` outlives this object. If buckets of `most_bytes` are under way, the oldest is waited for
-  /// and written back before another is filled. So averaging takes no more memory than that, except for gradients with gaps.
-  Averager(const WorldOptions& group, const AverageOptions& options, std::size_t most_bytes = kUnbounded);
+  /// and written back before another is filled. So averaging takes no more memory than that, except for gradients with gaps and for
+  /// residuals. These are in `residuals`, which outlives this object and whose owner commits the steps; if it is null, this object has its
+  /// own, and a step is committed when its averages are complete.
+  Averager(const WorldOptions& group, const AverageOptions& options, std::size_t most_bytes = kUnbounded, Residuals* residuals = nullptr);
+  Averager(const Averager&) = delete;
+  Averager& operator=(const Averager&) = delete;
 
   /// Sets this rank's share from the next step on; `invalid_argument` within a step.
   Status set_weight(std::optional<double> weight);
@@ -65,13 +70,18 @@ class Averager final : public Procedure {
   /// A gradient that is moved in pieces.
   struct Cut {
     TensorView values;
+    WireFormat wire_format;
+    Residuals::Pair* residuals = nullptr;
     std::size_t done = 0;  // elements
     Tensor packed;
     TensorView gradient;
   };
 
-  DType wire_dtype(DType dtype) const;
-  bool full(std::size_t bytes) const;
+  WireFormat wire_format_of(const TensorView& gradient) const;
+  Residuals::Pair* residuals_for(const TensorView& gradient, const WireFormat& wire_format);
+  /// The bytes of a bucket; 0 or less where each tensor is moved by itself.
+  std::int64_t bucket_size(const WireFormat& wire_format) const;
+  bool full(std::size_t bytes, const WireFormat& wire_format) const;
   Action sum_weights();
   Status take_weights();
   std::optional<Move> take_gradient();
@@ -79,8 +89,8 @@ class Averager final : public Procedure {
   Move take_piece();
   std::optional<Move> fill_bucket(TensorView gradient);
   std::optional<Move> close_bucket();
-  Bucket& bucket_for(DType dtype);
-  std::unique_ptr<Bucket> new_bucket(DType dtype);
+  Bucket& bucket_for(DType dtype, const WireFormat& wire_format);
+  std::unique_ptr<Bucket> new_bucket(DType dtype, const WireFormat& wire_format);
   Action start_move(Move move);
   Action wait_for_oldest();
   void end_oldest();
@@ -100,16 +110,19 @@ class Averager final : public Procedure {
   double factor_ = 1.0;
   std::deque<TensorView> added_;  // added and not yet taken
   std::optional<Cut> cut_;
-  std::vector<std::unique_ptr<Bucket>> open_;  // at most one per dtype, in the order in which they were opened
+  std::vector<std::unique_ptr<Bucket>> open_;  // at most one per dtype and wire format, in the order in which they were opened
   std::deque<Move> under_way_;                 // the oldest first
   std::vector<std::unique_ptr<Bucket>> spare_;
   std::size_t bytes_under_way_ = 0;  // of the buckets in under_way_
   std::size_t collectives_ = 0;
-  std::size_t averages_ = 0;  // how many of the collectives average gradients
+  Residuals own_residuals_;
+  Residuals* const residuals_;  // these or the owner's
+  std::size_t averages_ = 0;    // how many of the collectives average gradients
 };
 
 /// Averages a tree of gradients once, after the ranks have compared their trees. Invalid gradients are found before anything moves, and the
-/// memory for copies is bounded.
+/// memory for copies is bounded. With error feedback the residuals are kept in the group's `agreements` from one average of such a tree to
+/// the next.
 class TreeAverage final : public Procedure {
  public:
   /// The memory that `gradients` views is borrowed until the end. `group` and `agreements`, which belong to it, outlive this object.
@@ -117,15 +130,19 @@ class TreeAverage final : public Procedure {
   TreeAverage(const GroupEngine& group, Agreements& agreements, const Tree& gradients, const AverageOptions& options,
               std::optional<double> total_weight = std::nullopt);
   Action next() override;
-  void abandon() override { averager_.abandon(); }
+  void abandon() override;
 
  private:
   Status add_all();
+  bool has_feedback() const { return options_.communication_type && options_.communication_type->options().feedback; }
+
+  Agreements& agreements_;
 
   TreeAgreement agreement_;
   const std::vector<TensorView> gradients_;
   const AverageOptions options_;
   const std::optional<double> total_weight_;
+  Residuals residuals_;
   Averager averager_;
   bool added_ = false;
 };

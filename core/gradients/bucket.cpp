@@ -9,39 +9,47 @@
 namespace ringlet {
 
 namespace {
-/// Scaling and casting are done in pieces that stay in the first-level cache.
+/// Scaling, casting and encoding are done in pieces of whole blocks that stay in the first-level cache.
 constexpr std::size_t kPieceElements = 1024;
 }  // namespace
 
-void Bucket::open(DType dtype, DType wire_dtype) {
+std::size_t WireFormat::bytes(std::size_t count) const {
+  return blocks ? (count + granule() - 1) / granule() * block_bytes(*blocks) : count * size_of(dtype);
+}
+
+void Bucket::open(DType dtype, const WireFormat& wire_format) {
   dtype_ = dtype;
-  wire_dtype_ = wire_dtype;
+  wire_format_ = wire_format;
   entries_.clear();
   size_ = 0;
 }
 
-void Bucket::pack(TensorView values, double factor, const simd::Kernels& kernels) {
+void Bucket::pack(TensorView values, double factor, const simd::Kernels& kernels, const Feedback& feedback) {
   RINGLET_CHECK(values.dtype() == dtype_);
   entries_.push_back({values, size_});
-  size_ += values.count() * size_of(wire_dtype_);
+  size_ += wire_format_.bytes(values.count());
   if (buffer_.size() < size_) buffer_.resize(size_);
   std::byte* out = buffer_.data() + entries_.back().offset;
-  if (values.contiguous())
-    pack_elements(values, out, factor, kernels);
+  Tensor without_gaps;
+  ConstTensorView packed = values;
+  if (!values.contiguous()) packed = without_gaps = Tensor::copy_of(values);
+  if (wire_format_.blocks)
+    pack_blocks(packed, out, factor, kernels, feedback);
   else
-    pack_elements(Tensor::copy_of(values), out, factor, kernels);
+    pack_elements(packed, out, factor, kernels);
 }
 
 void Bucket::pack_elements(ConstTensorView values, std::byte* out, double factor, const simd::Kernels& kernels) const {
   const std::size_t count = values.count();
   const std::size_t element = size_of(dtype_);
-  const std::size_t wire_element = size_of(wire_dtype_);
+  const DType wire_dtype = wire_format_.dtype;
+  const std::size_t wire_element = size_of(wire_dtype);
   const std::byte* in = values.data();
   if (factor == 1.0) {
-    if (dtype_ == wire_dtype_) {
+    if (dtype_ == wire_dtype) {
       if (count > 0) std::memcpy(out, in, count * element);
     } else {
-      kernels.cast(dtype_, wire_dtype_)(out, in, count);
+      kernels.cast(dtype_, wire_dtype)(out, in, count);
     }
     return;
   }
@@ -51,14 +59,35 @@ void Bucket::pack_elements(ConstTensorView values, std::byte* out, double factor
     const std::size_t piece = std::min(kPieceElements, count - done);
     std::memcpy(scaled.data(), in + done * element, piece * element);
     kernels.multiply(dtype_)(scaled.data(), piece, factor);
-    if (dtype_ == wire_dtype_)
+    if (dtype_ == wire_dtype)
       std::memcpy(out + done * element, scaled.data(), piece * element);
     else
-      kernels.cast(dtype_, wire_dtype_)(out + done * wire_element, scaled.data(), piece);
+      kernels.cast(dtype_, wire_dtype)(out + done * wire_element, scaled.data(), piece);
   }
 }
 
-TensorView Bucket::packed() { return {buffer_.data(), wire_dtype_, size_ / size_of(wire_dtype_)}; }
+void Bucket::pack_blocks(ConstTensorView values, std::byte* out, double factor, const simd::Kernels& kernels,
+                         const Feedback& feedback) const {
+  const BlockFormat format = *wire_format_.blocks;
+  const auto encode = kernels.encode(format);
+  const std::size_t count = values.count();
+  const std::size_t element = size_of(dtype_);
+  if (dtype_ == DType::f32 && factor == 1.0 && feedback.left == nullptr) return encode(out, values.data(), count);
+  alignas(64) std::array<std::byte, kPieceElements * sizeof(float)> piece_values;
+  for (std::size_t done = 0; done < count; done += kPieceElements) {
+    const std::size_t piece = std::min(kPieceElements, count - done);
+    std::byte* blocks = out + wire_format_.bytes(done);
+    kernels.cast(dtype_, DType::f32)(piece_values.data(), values.data() + done * element, piece);
+    if (factor != 1.0) kernels.multiply(DType::f32)(piece_values.data(), piece, factor);
+    if (feedback.add != nullptr) {
+      const auto* add = reinterpret_cast<const std::byte*>(feedback.add + done);
+      kernels.reduce(DType::f32, ReduceOp::sum)(piece_values.data(), piece_values.data(), add, piece);
+    }
+    encode(blocks, piece_values.data(), piece);
+    if (feedback.left != nullptr)
+      kernels.left_by(format)(reinterpret_cast<std::byte*>(feedback.left + done), piece_values.data(), blocks, piece);
+  }
+}
 
 void Bucket::unpack(const simd::Kernels& kernels) const {
   for (const auto& [values, offset] : entries_) {
@@ -74,10 +103,22 @@ void Bucket::unpack(const simd::Kernels& kernels) const {
 }
 
 void Bucket::unpack_elements(const std::byte* in, TensorView values, const simd::Kernels& kernels) const {
-  if (dtype_ == wire_dtype_)
+  if (wire_format_.blocks) return unpack_blocks(in, values, kernels);
+  if (dtype_ == wire_format_.dtype)
     std::memcpy(values.data(), in, values.bytes());
   else
-    kernels.cast(wire_dtype_, dtype_)(values.data(), in, values.count());
+    kernels.cast(wire_format_.dtype, dtype_)(values.data(), in, values.count());
+}
+
+void Bucket::unpack_blocks(const std::byte* in, TensorView values, const simd::Kernels& kernels) const {
+  const auto decode = kernels.decode(*wire_format_.blocks);
+  if (dtype_ == DType::f32) return decode(values.data(), in, values.count());
+  alignas(64) std::array<std::byte, kPieceElements * sizeof(float)> decoded;
+  for (std::size_t done = 0; done < values.count(); done += kPieceElements) {
+    const std::size_t piece = std::min(kPieceElements, values.count() - done);
+    decode(decoded.data(), in + wire_format_.bytes(done), piece);
+    kernels.cast(DType::f32, dtype_)(values.data() + done * size_of(dtype_), decoded.data(), piece);
+  }
 }
 
 }  // namespace ringlet

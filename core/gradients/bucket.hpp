@@ -1,6 +1,8 @@
 #pragma once
 
+#include <optional>
 #include <ringlet/tensor.hpp>
+#include <ringlet/wire.hpp>
 #include <vector>
 
 #include "core/base/bytes.hpp"
@@ -8,22 +10,41 @@
 
 namespace ringlet {
 
-/// Several tensors of one dtype that one collective moves, perhaps in a narrower dtype. A bucket keeps its memory from one use to the next.
+/// How a tensor's elements are written for the network: in a dtype or in blocks.
+struct WireFormat {
+  DType dtype = DType::f32;
+  std::optional<BlockFormat> blocks{};  // of f32; `dtype` is not used then
+
+  /// The bytes of a tensor with `count` elements. Each tensor begins with a block of its own.
+  std::size_t bytes(std::size_t count) const;
+  /// Tensors may be cut at multiples of this number of elements.
+  std::size_t granule() const { return blocks ? block_elements(*blocks) : 1; }
+
+  friend bool operator==(const WireFormat&, const WireFormat&) = default;
+};
+
+/// What a packed tensor's residuals are (residuals.hpp), one per element; null without error feedback.
+struct Feedback {
+  const float* add = nullptr;  // to the values before they are rounded
+  float* left = nullptr;       // gets what rounding leaves out
+};
+
+/// Several tensors of one dtype that one collective moves, perhaps in a narrower dtype or in blocks. A bucket keeps its memory from one use
+/// to the next.
 class Bucket {
  public:
-  /// Empties the bucket. `wire_dtype` is the dtype that is moved: `dtype` itself, or a float dtype that it can be cast to.
-  void open(DType dtype, DType wire_dtype);
+  /// Empties the bucket. `wire_format` is `dtype` itself, of a float dtype that it can be cast to, or of blocks.
+  void open(DType dtype, const WireFormat& wire_format);
   /// Adds `values`, multiplied by `factor` (1 leaves them unchanged). They are borrowed until unpack(), may have gaps, and are of the
-  /// bucket's dtype, which is floating.
-  void pack(TensorView values, double factor, const simd::Kernels& kernels);
-  /// The values to move; the collective changes them in place.
-  TensorView packed();
+  /// bucket's dtype, which is floating. `feedback` is for blocks only.
+  void pack(TensorView values, double factor, const simd::Kernels& kernels, const Feedback& feedback = {});
+  /// The packed values; the collective changes them in place.
+  Bytes packed() { return {buffer_.data(), size_}; }
   /// Writes the moved values back to the tensors that they came from.
   void unpack(const simd::Kernels& kernels) const;
 
   DType dtype() const { return dtype_; }
-  DType wire_dtype() const { return wire_dtype_; }
-  std::size_t wire_bytes() const { return size_; }
+  const WireFormat& wire_format() const { return wire_format_; }
 
  private:
   struct Entry {
@@ -32,10 +53,12 @@ class Bucket {
   };
 
   void pack_elements(ConstTensorView values, std::byte* out, double factor, const simd::Kernels& kernels) const;
+  void pack_blocks(ConstTensorView values, std::byte* out, double factor, const simd::Kernels& kernels, const Feedback& feedback) const;
   void unpack_elements(const std::byte* in, TensorView values, const simd::Kernels& kernels) const;
+  void unpack_blocks(const std::byte* in, TensorView values, const simd::Kernels& kernels) const;
 
   DType dtype_ = DType::f32;
-  DType wire_dtype_ = DType::f32;
+  WireFormat wire_format_;
   std::vector<Entry> entries_;
   std::vector<std::byte> buffer_;
   std::size_t size_ = 0;

@@ -20,6 +20,8 @@ class TreeAgreement final : public Procedure {
   /// `agreements` outlive this object.
   TreeAgreement(const GroupEngine& group, Agreements& agreements, std::string call, const Tree& tree);
   Action next() override;
+  /// A hash of names, order, dtypes and shapes; in a group of one it is the same for all trees.
+  std::uint64_t hash() const { return hash_; }
 
  private:
   enum class Stage : std::uint8_t { begin, compare, length, text, describe };

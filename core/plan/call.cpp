@@ -18,7 +18,7 @@ std::string rows_text(std::span<const std::uint64_t> counts) {
 }
 
 std::string shape_text(const Call& call) {
-  const std::string dtype(name_of(call.dtype));
+  const std::string dtype = call.blocks ? std::string(name_of(*call.blocks)) + " blocks" : std::string(name_of(call.dtype));
   const std::string of_width = call.row_elements == 1 ? "" : " x " + std::to_string(call.row_elements);
   if (call.counts.empty()) return dtype + " x " + std::to_string(call.rows) + of_width;
   if (!is_pairwise(call)) return dtype + ", rows " + rows_text(call.counts) + of_width;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <ringlet/dtype.hpp>
+#include <ringlet/wire.hpp>
 #include <string>
 #include <vector>
 
@@ -25,9 +26,12 @@ struct Call {
   /// The rows of each rank's part. For all_to_all_v first the rows that go to each rank, then those that come from each rank; `rows` is 0
   /// then.
   std::vector<std::uint64_t> counts{};
+  /// If it is set, an element is a block of that format, whose f32 are reduced; `dtype` is f32 then.
+  std::optional<BlockFormat> blocks{};
 
+  std::size_t element_bytes() const { return blocks ? block_bytes(*blocks) : size_of(dtype); }
   std::size_t elements() const { return static_cast<std::size_t>(rows * row_elements); }
-  std::size_t bytes() const { return elements() * size_of(dtype); }
+  std::size_t bytes() const { return elements() * element_bytes(); }
   friend bool operator==(const Call&, const Call&) = default;
 };
 

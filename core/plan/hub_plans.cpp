@@ -22,7 +22,7 @@ class Owners {
   }
   Region part(Buffer buffer, int owner) const {
     const ElementRange range = part_of(plan_.call().elements(), count_, plan_.topology().index_among_natives(owner));
-    const std::size_t width = size_of(plan_.call().dtype);
+    const std::size_t width = plan_.call().element_bytes();
     return {buffer, range.begin * width, range.count() * width};
   }
 
@@ -58,8 +58,9 @@ class Owners {
     const std::size_t share = limits.window_bytes / static_cast<std::size_t>(plan_.size() - 1);
     const std::size_t window = std::clamp(share, limits.least_window_bytes, limits.most_window_bytes);
     const std::size_t bytes = part(Buffer::input, owner).bytes;
-    constexpr std::size_t kElement = detail::kLargestElementBytes;
-    return bytes <= window ? bytes : std::max(window / kBlocksPerWindow / kElement, std::size_t{1}) * kElement;
+    // A multiple of every dtype's element, or of the call's own where that is a block of them.
+    const std::size_t element = std::max(detail::kLargestElementBytes, plan_.call().element_bytes());
+    return bytes <= window ? bytes : std::max(window / kBlocksPerWindow / element, std::size_t{1}) * element;
   }
 
   const PlanWriter& plan_;

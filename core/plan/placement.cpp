@@ -119,8 +119,9 @@ bool depends_on_order(const Call& call, int size) {
   return size > 2 || (is_narrow(call.dtype) && call.divisor != 1.0);
 }
 
-/// Whether the call may not go along a ring. For f16 see is_divided_first().
+/// Whether the call may not go along a ring, whose hops would each round blocks anew. For f16 see is_divided_first().
 bool refuses_ring(const Call& call, int size, ReduceOrder order) {
+  if (call.blocks) return true;
   if (order == ReduceOrder::rank && depends_on_order(call, size)) return true;
   return call.divisor != 1.0 && is_divided_first(call.dtype) && call.kind != CollectiveKind::all_reduce;
 }
@@ -160,7 +161,8 @@ double estimated_ns(const Call& call, Algorithm algorithm, std::size_t bytes, in
 
 Algorithm choose_algorithm(const Call& call, std::size_t bytes, int size, const Topology& topology, const AlgorithmLimits& limits,
                            const Placement& placement) {
-  Algorithm as_natives = choose_algorithm(call.kind, bytes, size, limits);
+  // An exchange would give blocks the same bits. But they are for large tensors, and two algorithms are enough for them.
+  Algorithm as_natives = call.blocks ? Algorithm::direct : choose_algorithm(call.kind, bytes, size, limits);
   if (as_natives == Algorithm::ring && refuses_ring(call, size, placement.order))
     as_natives = in_rank_order(call.kind, topology.natives(size) > 0);
   if (!topology.has_guests()) return as_natives;

@@ -25,7 +25,7 @@ ElementRange rows_of_part(const Call& call, int size, Buffer buffer, int owner) 
 Region PlanWriter::part(Buffer buffer, int owner) const {
   const bool by_element = call_.kind == CollectiveKind::all_reduce;
   const ElementRange range = by_element ? part_of(call_.elements(), size_, owner) : rows_of_part(call_, size_, buffer, owner);
-  const std::size_t width = (by_element ? 1 : call_.row_elements) * size_of(call_.dtype);
+  const std::size_t width = (by_element ? 1 : call_.row_elements) * call_.element_bytes();
   return {buffer, range.begin * width, range.count() * width};
 }
 

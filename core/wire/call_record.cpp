@@ -9,6 +9,9 @@ namespace ringlet {
 
 namespace {
 
+/// The number of an element's type: a dtype's, or with this bit that of a block format.
+constexpr std::uint8_t kBlocksBit = 0x80;
+
 /// Whether a record of this kind may hold this number of counts.
 bool counts_fit(CollectiveKind kind, std::size_t counts) {
   const CollectiveTraits& traits = traits_of(kind);
@@ -25,7 +28,8 @@ std::size_t append_call(const Call& call, int peer, std::vector<std::byte>& out)
   };
   out.resize(start + 8);
   out[start] = static_cast<std::byte>(call.kind);
-  out[start + 1] = static_cast<std::byte>(call.dtype);
+  out[start + 1] =
+      static_cast<std::byte>(call.blocks ? kBlocksBit | static_cast<std::uint8_t>(*call.blocks) : static_cast<std::uint8_t>(call.dtype));
   out[start + 2] = static_cast<std::byte>(call.op);
   out[start + 3] = static_cast<std::byte>(call.algorithm);
   detail::store_le(out.data() + start + 4, static_cast<std::uint32_t>(call.root));
@@ -47,12 +51,15 @@ std::optional<Call> decode_call(ConstBytes bytes) {
   const auto at = [&](std::size_t index) { return std::to_integer<std::int64_t>(bytes[index]); };
   const auto number = [&](std::size_t index) { return detail::load_le<std::uint64_t>(bytes.data() + index); };
   const auto kind = from_number<CollectiveKind>(at(0));
-  const auto dtype = from_number<DType>(at(1));
+  const bool in_blocks = (at(1) & kBlocksBit) != 0;
+  const auto blocks = from_number<BlockFormat>(at(1) & ~kBlocksBit);
+  const auto dtype = in_blocks ? std::optional(DType::f32) : from_number<DType>(at(1));
   const auto op = from_number<ReduceOp>(at(2));
   const auto algorithm = from_number<Algorithm>(at(3));
-  if (!kind || !dtype || !op || !algorithm) return std::nullopt;
+  if (!kind || !dtype || !op || !algorithm || (in_blocks && !blocks)) return std::nullopt;
   call.kind = *kind;
   call.dtype = *dtype;
+  if (in_blocks) call.blocks = blocks;
   call.op = *op;
   call.algorithm = *algorithm;
   call.root = static_cast<std::int32_t>(detail::load_le<std::uint32_t>(bytes.data() + 4));

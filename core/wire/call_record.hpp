@@ -12,8 +12,8 @@
 
 namespace ringlet {
 
-/// The bytes of a call's fingerprint: kind, dtype, op, algorithm (u8 each), root i32, rows u64, row_elements u64, divisor f64, then one u64
-/// per count of `between` the two ranks.
+/// The bytes of a call's fingerprint: kind, dtype (128 + block format for blocks), op, algorithm (u8 each), root i32, rows u64,
+/// row_elements u64, divisor f64, then one u64 per count of `between` the two ranks.
 inline constexpr std::size_t kCallRecordBytes = 32;
 /// The bytes of the longest record in a group of this size.
 constexpr std::size_t max_call_record_bytes(int size) { return kCallRecordBytes + 8 * static_cast<std::size_t>(std::max(size, 2)); }

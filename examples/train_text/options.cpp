@@ -29,13 +29,15 @@ Mode chosen_mode(bool fsdp, bool fully_shard) {
   return fully_shard ? Mode::fully_shard : fsdp ? Mode::fsdp : Mode::data_parallel;
 }
 
-std::string type_name(const std::optional<ringlet::DType>& type) { return std::string(type ? ringlet::name_of(*type) : "none"); }
+std::string type_name(const std::optional<ringlet::Wire>& type) { return std::string(type ? ringlet::name_of(*type) : "none"); }
 
-/// Returns "none" and the name of each dtype that gradients can be sent in.
+/// Returns "none" and the name of each dtype or block format that gradients can be sent in.
 std::vector<std::string> communication_types() {
   std::vector<std::string> names{type_name(std::nullopt)};
   for (std::size_t number = 0; number < ringlet::kDTypeCount; ++number)
     if (const auto type = static_cast<ringlet::DType>(number); ringlet::is_narrow(type)) names.push_back(type_name(type));
+  for (std::size_t number = 0; number < ringlet::kBlockFormatCount; ++number)
+    names.push_back(type_name(wire_in_blocks(static_cast<ringlet::BlockFormat>(number))));
   return names;
 }
 
@@ -106,7 +108,8 @@ std::optional<Options> parse_options(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--check-every", options.check_every, "Steps between two comparisons of the ranks' parameters; 0: only at the end")
       ->capture_default_str();
-  app.add_option("--communication-type", communication_type, "Type of the gradients on the network: none keeps f32")
+  app.add_option("--wire,--communication-type", communication_type,
+                 "Type of the gradients on the network: none keeps f32; int8 and int4 are in blocks with one scale, with error feedback")
       ->check(CLI::IsMember(communication_types()))
       ->capture_default_str();
   app.add_flag("--json", options.json, "Rank 0 ends with one line of JSON on stdout; all else goes to stderr");
@@ -128,7 +131,7 @@ std::optional<Options> parse_options(int argc, char** argv) {
     throw InputError(fmt::format("{} (see --help)", error.what()));
   }
   options.mode = chosen_mode(fsdp, fully_shard);
-  options.communication_type = ringlet::find_dtype(communication_type);
+  options.communication_type = ringlet::find_wire(communication_type, wire_in_blocks(ringlet::BlockFormat::int8).options());
   options.shares_follow_guests = shares == "auto";
   options.shares = shares == "measured" ? Shares::measured : Shares::even;
   options.saves = !options.checkpoint.empty();

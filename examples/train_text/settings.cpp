@@ -13,6 +13,7 @@ static_assert(std::endian::native == std::endian::little, "records are little-en
 constexpr std::uint32_t kMagic = 0x54584554;  // "TEXT"
 constexpr std::uint32_t kVersion = 2;
 constexpr std::uint8_t kNoType = 255;
+constexpr std::uint8_t kFirstBlocks = 128;  // a type below is a dtype's number, one from here on a block format's
 // These limits are far above any use of this program, and below any overflow.
 constexpr int kMaxSteps = 1'000'000'000;
 constexpr int kMaxSequences = 1 << 20;
@@ -25,7 +26,12 @@ class RecordWriter {
     std::memcpy(record.data() + end_, &value, sizeof(T));
     end_ += sizeof(T);
   }
-  void operator()(const std::optional<ringlet::DType>& type) { (*this)(type ? static_cast<std::uint8_t>(*type) : kNoType); }
+  void operator()(const std::optional<ringlet::Wire>& type) {
+    std::uint8_t byte = kNoType;
+    if (type) byte = static_cast<std::uint8_t>(type->dtype());
+    if (type && type->blocks()) byte = kFirstBlocks + static_cast<std::uint8_t>(*type->blocks());
+    (*this)(byte);
+  }
 
   Record record{};
 
@@ -46,11 +52,12 @@ class RecordReader {
     (*this)(byte);
     value = byte != 0;
   }
-  void operator()(std::optional<ringlet::DType>& type) {
+  void operator()(std::optional<ringlet::Wire>& type) {
     std::uint8_t byte = kNoType;
     (*this)(byte);
     if (byte == kNoType) return type.reset();
-    type = static_cast<ringlet::DType>(byte);
+    const auto format = static_cast<ringlet::BlockFormat>(byte - kFirstBlocks);
+    type = byte >= kFirstBlocks && ringlet::is_valid(format) ? wire_in_blocks(format) : static_cast<ringlet::DType>(byte);
   }
 
  private:
@@ -133,6 +140,8 @@ std::string_view name_of(Mode mode) {
   return "fully-shard";
 }
 
+ringlet::Wire wire_in_blocks(ringlet::BlockFormat format) { return ringlet::Wire::in_blocks(format, {.feedback = true}); }
+
 std::string_view name_of(Shares shares) { return shares == Shares::even ? "even" : "measured"; }
 
 std::string problem_of(const Settings& settings) {
@@ -141,6 +150,10 @@ std::string problem_of(const Settings& settings) {
   if (settings.guests > 0 && settings.mode != Mode::data_parallel) {
     return std::string(settings.mode == Mode::fsdp ? "--fsdp" : "--fully-shard") +
            " needs native ranks only, but browsers take part: leave it out, or start without browsers";
+  }
+  if (settings.communication_type && settings.communication_type->blocks() && settings.mode != Mode::data_parallel) {
+    return "--wire " + std::string(name_of(*settings.communication_type)) + " is for data-parallel training: leave out --" +
+           std::string(name_of(settings.mode == Mode::fsdp ? Mode::fsdp : Mode::fully_shard)) + ", or take f16 or bf16";
   }
   return {};
 }
@@ -177,7 +190,7 @@ Decoded decode(std::span<const std::byte> record) {
   if (announcement.folder_bytes > kMaxFolderBytes) return unusable("a folder's name is too long");
   if (announcement.refused) return decoded;
   if (settings.mode > Mode::fully_shard || settings.shares > Shares::measured) return unusable("a mode is unknown");
-  if (settings.communication_type && !ringlet::is_narrow(*settings.communication_type))
+  if (settings.communication_type && !ringlet::is_narrow(settings.communication_type->dtype()))
     return unusable("a type for the network is unknown");
   if (std::string problem = problem_of(settings); !problem.empty()) return unusable(std::move(problem));
   return decoded;

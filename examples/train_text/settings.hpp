@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <ringlet/dtype.hpp>
+#include <ringlet/wire.hpp>
 #include <span>
 #include <string>
 #include <string_view>
@@ -40,7 +40,7 @@ struct Settings {
   double learning_rate = 6e-3;
   double clip_norm = 1.0;  // 0 leaves the gradients unclipped
   std::int64_t all_reduce_size = 256 << 10;
-  std::optional<ringlet::DType> communication_type;
+  std::optional<ringlet::Wire> communication_type;  // blocks have error feedback
   Shares shares = Shares::even;
   int measure_every = 10;       // steps between two measurements of the ranks' speeds, if shares are measured
   int check_every = 100;        // steps between two comparisons of the ranks' parameters; 0 compares only at the end
@@ -51,6 +51,14 @@ struct Settings {
   bool resume = false;          // whether to start from the newest checkpoint
   int guests = 0;               // number of ranks that are browsers; they are the last ranks
 };
+
+/// The wire of gradients that are sent in blocks: with error feedback, and the parts of the model that are small as bf16.
+ringlet::Wire wire_in_blocks(ringlet::BlockFormat format);
+
+/// The dtype in which FSDP reduces gradients; nothing for their own.
+inline std::optional<ringlet::DType> reduce_dtype(const Settings& settings) {
+  return settings.communication_type ? std::optional(settings.communication_type->dtype()) : std::nullopt;
+}
 
 /// Returns an empty string if a run can have these settings, else one sentence that names the wrong option.
 std::string problem_of(const Settings& settings);

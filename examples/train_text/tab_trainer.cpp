@@ -262,11 +262,13 @@ void TrainText::prepare_average() {
     counts_.push_back(leaf.values.count());
   }
   const auto& type = run.settings().communication_type;
+  std::int32_t wire = type ? static_cast<std::int32_t>(type->dtype()) : -1;
+  if (type && type->blocks()) wire = TRAIN_TEXT_FIRST_BLOCKS + static_cast<std::int32_t>(*type->blocks());
   average = {.names = names_.data(),
              .values = values_.data(),
              .counts = counts_.data(),
              .leaves = names_.size(),
-             .communication_dtype = type ? static_cast<std::int32_t>(*type) : -1,
+             .wire = wire,
              .stream = 0,
              .all_reduce_size = static_cast<double>(run.settings().all_reduce_size),
              .weight = run.weighted() ? run.share() : -1.0};

@@ -19,6 +19,7 @@
 #include <ringlet/tensor.hpp>
 #include <ringlet/tensor_parallel.hpp>
 #include <ringlet/tree.hpp>
+#include <ringlet/wire.hpp>
 #endif
 
 /// The public interface. `ringlet::detail` and `ringlet::native` are not public.

@@ -79,6 +79,7 @@ struct ElasticTrainer::State {
   bool lacks;                // this rank's state is not whole
   bool is_applying = false;  // stays so where the program's function has thrown
   bool is_replaced = false;  // since on_state ran last
+  Residuals residuals;       // of this rank's gradients, as of the last committed step
   std::unique_ptr<native::WorldAverages> averages;
   std::optional<Group> without_guests;
   Signals signals;  // the least of all ranks, at the last vote
@@ -167,6 +168,7 @@ bool ElasticTrainer::State::load() {
 void ElasticTrainer::State::lose_state() {
   is_settled = false;
   lacks = true;
+  residuals.clear();
   if (shards != nullptr) shards->rows.forget();
 }
 
@@ -184,7 +186,7 @@ void ElasticTrainer::State::go_back(const std::string& lost) {
 void ElasticTrainer::State::attempt(ElasticTrainer& trainer, const TrainingPlan& plan, const std::function<void(Step&)>& step_function) {
   const ElementRange samples = rows_of(plan.batch, world.size(), world.rank());
   try {
-    if (!averages) averages = std::make_unique<native::WorldAverages>(world, options.average);
+    if (!averages) averages = std::make_unique<native::WorldAverages>(world, options.average, residuals);
     throw_if_failed(averages->averager.set_weight(static_cast<double>(samples.count()), static_cast<double>(plan.batch)));
     if (shards != nullptr) {
       shards->rows.start_moves();
@@ -376,6 +378,7 @@ void Step::commit(const std::function<void()>& apply) {
   if (!apply) refuse("the function given to Step::commit() is empty");
   state.vote();
   is_committed_ = true;
+  state.residuals.commit();
   state.is_applying = true;
   apply();
   state.is_applying = false;

@@ -11,8 +11,9 @@ namespace ringlet::native {
 
 /// The averages of gradients in one world.
 struct WorldAverages {
-  WorldAverages(const Group& group, const AverageOptions& options)
-      : averager(group.shared().options(), options), driver({group}, options.stream) {}
+  /// `residuals`, which outlives this object, is kept from one world to the next.
+  WorldAverages(const Group& group, const AverageOptions& options, Residuals& residuals)
+      : averager(group.shared().options(), options, Averager::kUnbounded, &residuals), driver({group}, options.stream) {}
   Averager averager;
   ProcedureDriver driver;  // declared last: its destructor waits for the collectives that use the averager's buckets
 };

@@ -16,6 +16,7 @@ from .fsdp import FsdpUpdater, FullyShard, fsdp_apply_gradients
 from .gradients import (
     GradientAverager,
     GradientBucketer,
+    Wire,
     average_gradients,
     average_gradients_,
     clip_grad_norm,
@@ -69,6 +70,7 @@ __all__ = [
     "ShardedToAll",
     "Step",
     "Timeout",
+    "Wire",
     "Work",
     "average_gradients",
     "average_gradients_",

@@ -6,9 +6,10 @@ import os
 from typing import Any, Callable, List, NamedTuple, Optional, Union
 
 from . import _ringlet
-from .arrays import dtype_name, view_to_write
+from .arrays import view_to_write
 from .checkpoint import Checkpoint, Value
 from .elastic_fsdp import ElasticShards
+from .gradients import to_wire
 from .group import Group
 from .trees import CopiedTree, tree_to_write
 
@@ -131,7 +132,6 @@ class ElasticTrainer:
             if on_state is not None:
                 on_state(step)
 
-        dtype = None if communication_type is None else dtype_name(communication_type)
         directory = "" if checkpoint is None else os.fspath(checkpoint)
         self._added: List[_ringlet.View] = []
         self._handle = _ringlet.ElasticTrainer(
@@ -139,7 +139,7 @@ class ElasticTrainer:
             state._handle,
             None if shards is None else shards._handle,
             all_reduce_size,
-            dtype,
+            to_wire(communication_type),
             min_ranks,
             min_wait,
             rejoin,

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, List, Optional, Tuple
 
 from . import _ringlet
 from .arrays import dtype_name, view_to_write
 from .group import Group
 from .trees import CopiedTree, tree_to_write
+
+
+@dataclass(frozen=True)
+class Wire:
+    """How real arrays cross the network when they are averaged, the same on all ranks: "f16", "bf16", or in blocks with one scale, "int8" (1.02
+    bytes per element) or "int4" (0.53). NaNs and infinities are kept, and all ranks end with the same bits.
+
+    Of blocks: with `feedback` each rank keeps what rounding leaves out of its gradients, and adds it to those of its next step; arrays with
+    fewer than `least_elements` elements are sent as bf16.
+    """
+
+    name: str
+    feedback: bool = False
+    least_elements: int = 16 << 10
 
 
 def average_gradients(
@@ -22,8 +37,8 @@ def average_gradients(
 ) -> Any:
     """MLX's nn.average_gradients: a tree of the means over the group. Names, order, dtypes and shapes are the same on all ranks.
 
-    Tensors are moved in buckets of `all_reduce_size` bytes, in the dtype `communication_type` ("f16", "bf16"; by default their own). With
-    `weight`, such as this rank's number of samples, the result is sum(weight * gradient) / sum(weight).
+    Tensors are moved in buckets of `all_reduce_size` bytes, as `communication_type` says ("f16", "bf16", "int8", "int4" or a Wire; by default
+    in their own dtype). With `weight`, such as this rank's number of samples, the result is sum(weight * gradient) / sum(weight).
     """
     copied = CopiedTree(gradients)
     _average(copied.tree, group, all_reduce_size, first_bucket_size, communication_type, weight, stream)
@@ -45,8 +60,8 @@ def average_gradients_(
     return gradients
 
 
-def _average(tree: _ringlet.Tree, group: Group, size: int, first: Optional[int], dtype: Any, weight: Optional[float], stream: int) -> None:
-    _ringlet.average_gradients(group._handle, tree, size, first, _name(dtype), weight, stream)
+def _average(tree: _ringlet.Tree, group: Group, size: int, first: Optional[int], kind: Any, weight: Optional[float], stream: int) -> None:
+    _ringlet.average_gradients(group._handle, tree, size, first, to_wire(kind), weight, stream)
 
 
 class GradientAverager:
@@ -63,8 +78,8 @@ class GradientAverager:
         weight: Optional[float] = None,
         stream: int = 0,
     ) -> None:
-        dtype = _name(communication_type)
-        self._handle = _ringlet.GradientAverager(group._handle, all_reduce_size, first_bucket_size, dtype, weight, stream)
+        wire = to_wire(communication_type)
+        self._handle = _ringlet.GradientAverager(group._handle, all_reduce_size, first_bucket_size, wire, weight, stream)
 
     def add(self, gradient: Any) -> None:
         """Adds the next gradient; every rank adds them in the same order."""
@@ -99,9 +114,9 @@ class GradientBucketer:
         allow_missing: bool = True,
         stream: int = 0,
     ) -> None:
-        tree, dtype = tree_to_write(gradients), _name(communication_type)
+        tree, wire = tree_to_write(gradients), to_wire(communication_type)
         self._handle = _ringlet.GradientBucketer(
-            group._handle, tree, all_reduce_size, first_bucket_size, dtype, weight, stream, allow_missing
+            group._handle, tree, all_reduce_size, first_bucket_size, wire, weight, stream, allow_missing
         )
 
     def ready(self, name: str) -> None:
@@ -125,8 +140,12 @@ class GradientBucketer:
         return self._handle.collectives()
 
 
-def _name(dtype: Any) -> Optional[str]:
-    return None if dtype is None else dtype_name(dtype)
+def to_wire(kind: Any) -> Optional[_ringlet.Wire]:
+    """The library's object for what a caller gives as communication_type."""
+    if kind is None:
+        return None
+    wire = kind if isinstance(kind, Wire) else Wire(kind if kind in ("int8", "int4") else dtype_name(kind))
+    return _ringlet.Wire(wire.name, wire.feedback, wire.least_elements)
 
 
 def clip_grad_norm(gradients: Any, max_norm: float) -> Tuple[Any, float]:

@@ -85,13 +85,12 @@ class TrainerHandle {
   std::unique_ptr<ElasticTrainer> trainer_;
 };
 
-ElasticTrainerOptions options_of_trainer(std::int64_t all_reduce_size, const std::optional<std::string>& communication_type,
+ElasticTrainerOptions options_of_trainer(std::int64_t all_reduce_size, const std::optional<Wire>& communication_type,
                                          std::optional<int> min_ranks, Seconds min_wait, bool rejoin, const std::string& checkpoint,
                                          std::uint64_t checkpoint_every, int keep, int stream) {
   ElasticTrainerOptions options;
-  options.average = {.all_reduce_size = all_reduce_size,
-                     .communication_type = dtype_of(communication_type),
-                     .stream = options_of(stream, std::nullopt).stream};
+  options.average = {
+      .all_reduce_size = all_reduce_size, .communication_type = communication_type, .stream = options_of(stream, std::nullopt).stream};
   options.min_ranks = min_ranks;
   options.min_wait = milliseconds_of(min_wait);
   options.rejoin = rejoin;
@@ -145,11 +144,11 @@ void bind_elastic(nb::module_& module) {
       .def(
           "__init__",
           [](TrainerHandle* handle, GroupHandle& world, CheckpointHandle& state, nb::object shards, std::int64_t size,
-             const std::optional<std::string>& dtype, std::optional<int> min_ranks, Seconds min_wait, bool rejoin,
+             const std::optional<Wire>& wire, std::optional<int> min_ranks, Seconds min_wait, bool rejoin,
              const std::string& checkpoint, std::uint64_t every, int keep, int stream, nb::object on_change, nb::object on_rollback,
              nb::object on_state) {
             new (handle) TrainerHandle(world, state, std::move(shards),
-                                       options_of_trainer(size, dtype, min_ranks, min_wait, rejoin, checkpoint, every, keep, stream));
+                                       options_of_trainer(size, wire, min_ranks, min_wait, rejoin, checkpoint, every, keep, stream));
             handle->on_change = std::move(on_change);
             handle->on_rollback = std::move(on_rollback);
             handle->on_state = std::move(on_state);

@@ -22,16 +22,16 @@ namespace ringlet::python {
 namespace {
 
 AverageOptions average_options(std::int64_t all_reduce_size, std::optional<std::int64_t> first_bucket_size,
-                               const std::optional<std::string>& communication_type, std::optional<double> weight, int stream) {
+                               const std::optional<Wire>& communication_type, std::optional<double> weight, int stream) {
   return {.all_reduce_size = all_reduce_size,
           .first_bucket_size = first_bucket_size,
-          .communication_type = dtype_of(communication_type),
+          .communication_type = communication_type,
           .weight = weight,
           .stream = options_of(stream, std::nullopt).stream};
 }
 
 void average(GroupHandle& handle, const ArrayTree& gradients, std::int64_t all_reduce_size, std::optional<std::int64_t> first_bucket_size,
-             const std::optional<std::string>& communication_type, std::optional<double> weight, int stream) {
+             const std::optional<Wire>& communication_type, std::optional<double> weight, int stream) {
   const AverageOptions options = average_options(all_reduce_size, first_bucket_size, communication_type, weight, stream);
   interruptible(
       [group = handle.get(), tree = gradients.tree(), options] {
@@ -72,8 +72,8 @@ void bind_averagers(nb::module_& module) {
   nb::class_<Averager>(module, "GradientAverager", "Averages gradients while they are still being computed.")
       .def(
           "__init__",
-          [](Averager* handle, GroupHandle& group, std::int64_t size, std::optional<std::int64_t> first,
-             const std::optional<std::string>& type, std::optional<double> weight, int stream) {
+          [](Averager* handle, GroupHandle& group, std::int64_t size, std::optional<std::int64_t> first, const std::optional<Wire>& type,
+             std::optional<double> weight, int stream) {
             new (handle)
                 Averager{Held(std::make_shared<GradientAverager>(group.get(), average_options(size, first, type, weight, stream))), {}};
           },
@@ -99,7 +99,7 @@ void bind_averagers(nb::module_& module) {
       .def(
           "__init__",
           [](Bucketer* handle, GroupHandle& group, const ArrayTree& gradients, std::int64_t size, std::optional<std::int64_t> first,
-             const std::optional<std::string>& type, std::optional<double> weight, int stream, bool allow_missing) {
+             const std::optional<Wire>& type, std::optional<double> weight, int stream, bool allow_missing) {
             const BucketerOptions options{.average = average_options(size, first, type, weight, stream), .allow_missing = allow_missing};
             auto made = interruptible(
                 [of = group.get(), tree = gradients.tree(), options] { return std::make_shared<GradientBucketer>(of, tree, options); },
@@ -157,6 +157,15 @@ void bind_gradients(nb::module_& module) {
           "__init__",
           [](ArrayTree* tree, const nb::list& leaves, bool write) { new (tree) ArrayTree(leaves, write ? Access::write : Access::read); },
           arg("leaves"), arg("write") = false);
+  nb::class_<Wire>(module, "Wire", "How real arrays cross the network when they are averaged.")
+      .def(
+          "__init__",
+          [](Wire* wire, const std::string& name, bool feedback, std::size_t least_elements) {
+            const auto found = find_wire(name, {.feedback = feedback, .least_elements = least_elements});
+            if (!found) refuse("'" + name + "' is no type of communication; f16, bf16, int8 and int4 are possible");
+            new (wire) Wire(*found);
+          },
+          arg("name"), arg("feedback"), arg("least_elements"));
   bind_averagers(module);
   module.def("average_gradients", &average, arg("group"), arg("gradients"), arg("all_reduce_size"), arg("first_bucket_size").none(),
              arg("communication_type").none(), arg("weight").none(), arg("stream"), "Averages gradients in place.");

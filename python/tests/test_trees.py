@@ -75,6 +75,17 @@ def test_averages(group):
     np.testing.assert_allclose(weighted[0], sum(r * (r + 1) for r in range(size)) / sum(r + 1 for r in range(size)))
     rounded = ringlet.average_gradients([np.full(3, 1 + rank / 512, np.float32)], group, communication_type="bf16")
     assert rounded[0].dtype == np.float32 and (rounded[0] == ml_dtypes.bfloat16(rounded[0][0])).all() or size == 1
+    # An element is a multiple of the step where the largest one is 127 steps; the others are between two steps or small.
+    exact = np.arange(-127, 128, dtype=np.float32) + (rank - (size - 1) / 2) * 2
+    exact = np.clip(exact, -127, 127)
+    for wire in ("int8", ringlet.Wire("int8", least_elements=0), ringlet.Wire("int4", feedback=True, least_elements=0)):
+        got = ringlet.average_gradients({"w": exact}, group, communication_type=wire)["w"]
+        everyone = group.all_gather(got).reshape(size, -1)
+        assert (everyone == got).all()
+        mean = np.mean(group.all_gather(exact).reshape(size, -1), axis=0)
+        np.testing.assert_allclose(got, mean, atol=0 if size == 1 else 20 if wire != "int8" and wire.name == "int4" else 1)
+    with pytest.raises(ringlet.InvalidArgument, match="int3"):
+        ringlet.average_gradients({"w": exact}, group, communication_type=ringlet.Wire("int3"))
 
 
 @on_ranks(1, 2)

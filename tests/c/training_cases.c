@@ -19,6 +19,24 @@ void test_averages(const world* w) {
   CHECK_OK(ringlet_average_gradients(w->group, m.gradients, 2, &options));
   CHECK(near(m.bias_gradient[0], (2 * w->size - 1) / 3.0 + 1));
 
+  /* In blocks every rank gets the rounded mean; the small ones are sent as bf16 unless all are wanted in blocks. */
+  ringlet_average_options blocks;
+  CHECK_OK(ringlet_average_options_init(&blocks, sizeof blocks));
+  CHECK(blocks.least_elements == 16384 && blocks.feedback == 0);
+  for (blocks.communication_type = RINGLET_WIRE_INT8; blocks.communication_type <= RINGLET_WIRE_INT4; ++blocks.communication_type) {
+    blocks.least_elements = 0;
+    blocks.feedback = 1;
+    make_model(&m, w);
+    CHECK_OK(ringlet_average_gradients(w->group, m.gradients, 2, &blocks));
+    const float error = m.weight_gradient[4] - mean(w, 4);
+    CHECK((error < 0 ? -error : error) <= 0.35F * mean(w, 4));
+  }
+  CHECK_CODE(ringlet_average_gradients(w->group, m.gradients, 2, &blocks), RINGLET_INVALID_ARGUMENT);
+  blocks.communication_type = RINGLET_WIRE_INT8;
+  blocks.least_elements = -1;
+  CHECK_CODE(ringlet_average_gradients(w->group, m.gradients, 2, &blocks), RINGLET_INVALID_ARGUMENT);
+  CHECK_MESSAGE("least_elements is -1");
+
   ringlet_averager* averager = NULL;
   CHECK_OK(ringlet_averager_create(w->group, &options, &averager));
   CHECK_OK(ringlet_averager_set_weight(averager, NULL));

@@ -2,10 +2,9 @@
 #include <cmath>
 #include <cstring>
 
-#include "core/gradients/averager.hpp"
 #include "simd/kernels.hpp"
+#include "tests/core/averages.hpp"
 #include "tests/core/operation.hpp"
-#include "tests/core/procedures.hpp"
 #include "tests/core/seeds.hpp"
 
 using namespace ringlet;
@@ -82,7 +81,10 @@ struct Averages {
     for (std::size_t i = 0; i < count; ++i) gradients.emplace_back(random, ranks);
     options.all_reduce_size = pick<std::int64_t>(random, {-1, 0, 1, 64, 300, 1000, 32 << 20});
     if (random.chance(300)) options.first_bucket_size = 100;
-    if (random.chance(400)) options.communication_type = pick(random, {DType::f16, DType::bf16});
+    if (random.chance(600)) {
+      const BlockOptions blocks{.feedback = random.chance(500), .least_elements = pick<std::size_t>(random, {0, 50})};
+      options.communication_type = pick(random, {Wire(DType::f16), Wire(DType::bf16), Wire::int8(blocks), Wire::int4(blocks)});
+    }
     for (int rank = 0; rank < ranks; ++rank) weights.push_back(static_cast<double>(random.below(5)));
     weights.back() += 1;
   }
@@ -111,11 +113,14 @@ void Averages::check() {
   for (const double weight : weights) total += weighted ? weight : 1;
   for (Gradient& gradient : gradients) {
     const bool cast = options.communication_type && is_real(gradient.dtype);
-    const DType coarsest = cast ? *options.communication_type : gradient.dtype;
-    const double tolerance = coarsest == DType::bf16 || gradient.dtype == DType::bf16 ? 0.3
-                             : coarsest == DType::f16 || gradient.dtype == DType::f16 ? 0.04
-                             : part_dtype(coarsest) == DType::f64                     ? 1e-12
-                                                                                      : 1e-5;
+    const DType coarsest = cast ? options.communication_type->dtype() : gradient.dtype;
+    // Elements are up to 8. A step of int8 is then up to 1/8, of int4 2. Both directions round by half of it, and feedback adds as much.
+    const double tolerance = cast && options.communication_type->blocks() == BlockFormat::int8   ? 0.3
+                             : cast && options.communication_type->blocks() == BlockFormat::int4 ? 3.1
+                             : coarsest == DType::bf16 || gradient.dtype == DType::bf16          ? 0.3
+                             : coarsest == DType::f16 || gradient.dtype == DType::f16            ? 0.04
+                             : part_dtype(coarsest) == DType::f64                                ? 1e-12
+                                                                                                 : 1e-5;
     const std::vector<double> found = read(gradient.view(0));
     for (std::size_t i = 0; i < found.size(); ++i) {
       double expected = 0;
@@ -137,20 +142,6 @@ GroupSetup averaging_setup(SimRandom& random, std::uint64_t seed) {
   if (random.chance(500)) setup.paths = rough_paths();
   setup.world.limits = {random.below(2) * 200, 1000 + random.below(2) * 20'000};
   return setup;
-}
-
-std::shared_ptr<Procedure> average(ProcedureWorld& world, int rank, const Tree& tree, const AverageOptions& options = {}) {
-  return std::make_shared<TreeAverage>(world.engine(rank), world.agreements(rank), tree, options);
-}
-
-/// Returns the actions that the procedure asks for. There is no network: each action counts as done at once.
-std::vector<std::string> asked(Procedure& procedure) {
-  std::vector<std::string> all;
-  for (;;) {
-    const auto action = procedure.next();
-    all.push_back(std::array<std::string, 6>{"run", "start", "send", "receive", "wait", "done"}[action.index()]);
-    if (std::holds_alternative<Procedure::Done>(action)) return all;
-  }
 }
 
 }  // namespace

@@ -83,9 +83,24 @@ TEST_CASE("a call record keeps every field") {
     for (unsigned value = 0; value < 256; ++value) {
       auto changed = record;
       changed[field] = static_cast<std::byte>(value);
-      CHECK(decode_call(changed).has_value() == (value < limits[field]));
+      // An element is of a dtype or, from 128 on, a block.
+      const bool is_blocks = field == 1 && value >= 128 && value < 128 + kBlockFormatCount;
+      CHECK(decode_call(changed).has_value() == (value < limits[field] || is_blocks));
     }
   }
+}
+
+TEST_CASE("a call record keeps the format of blocks, which counts in the comparison") {
+  for (std::size_t format = 0; format < kBlockFormatCount; ++format) {
+    Call call{.kind = CollectiveKind::all_reduce, .dtype = DType::f32, .rows = 7, .divisor = 3};
+    const Call without = call;
+    call.blocks = static_cast<BlockFormat>(format);
+    CHECK(decode_call(record_of_call(call)) == call);
+    CHECK_FALSE(agree(call, without, 1));
+    CHECK(call.bytes() == 7 * block_bytes(*call.blocks));
+  }
+  Call call{.kind = CollectiveKind::all_reduce, .algorithm = Algorithm::hub, .rows = 7, .divisor = 3, .blocks = BlockFormat::int4};
+  CHECK(describe(call) == "all_reduce(sum, int4 blocks x 7, divided by 3, hub)");
 }
 
 TEST_CASE("a call record keeps the counts, and only where the kind has them") {

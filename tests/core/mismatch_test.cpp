@@ -13,6 +13,7 @@ struct Buffers {
   std::vector<float> in = std::vector<float>(120'000, 1.0F);
   std::vector<float> out = std::vector<float>(120'000);
   std::vector<std::int32_t> ints = std::vector<std::int32_t>(1000);
+  std::vector<std::byte> blocks = std::vector<std::byte>(65 * 17 * 100);
 };
 
 using MakeTask = std::function<Result<CollectiveTask>(Buffers&, const WorldOptions&)>;
@@ -73,6 +74,11 @@ std::vector<Disagreement> disagreements() {
       return make_all_to_all(TensorView(b.in.data(), DType::f32, count), TensorView(b.out.data(), DType::f32, count), o);
     };
   };
+  const auto in_blocks = [](BlockFormat format, std::size_t count) {
+    return [format, count](Buffers& b, const WorldOptions& o) {
+      return make_all_reduce_blocks(format, Bytes(b.blocks).first(count * block_bytes(format)), o.size, o);
+    };
+  };
   const MakeTask barrier = [](Buffers&, const WorldOptions& o) { return make_barrier(o); };
   return {
       {"op", of_count(1000), [](Buffers& b, const WorldOptions& o) { return sum(b, o, 1000, 1, ReduceOp::max); },
@@ -95,6 +101,9 @@ std::vector<Disagreement> disagreements() {
       {"root of a gather", gathered_at(0), gathered_at(1), "root 0", "root 1"},
       {"gather or all-to-all", gathered_at(1), to_all(50), "gather", "all_to_all"},
       {"count of an all-to-all", to_all(100), to_all(101), "f32 x 100,", "f32 x 101,"},
+      {"blocks or none", of_count(1000), in_blocks(BlockFormat::int8, 1000), "f32 x 1000,", "int8 blocks x 1000,"},
+      {"format of blocks", in_blocks(BlockFormat::int8, 17), in_blocks(BlockFormat::int4, 65), "int8 blocks x 17,", "int4 blocks x 65,"},
+      {"number of blocks", in_blocks(BlockFormat::int4, 65), in_blocks(BlockFormat::int4, 66), "int4 blocks x 65,", "int4 blocks x 66,"},
       {"kind", barrier, of_count(5), "barrier", "all_reduce"},
       {"kind in a ring", large_root(0), of_count(120'000), "broadcast", "all_reduce"},
   };

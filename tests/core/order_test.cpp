@@ -32,7 +32,10 @@ class Gradients {
  public:
   Gradients(SimRandom& random, int ranks) : ranks_(ranks) {
     dtype_ = pick(random, {DType::f16, DType::bf16, DType::f32, DType::f32, DType::f64, DType::complex64, DType::complex128});
-    if (is_real(dtype_) && random.chance(400)) wire_ = pick(random, {DType::f16, DType::bf16});
+    if (is_real(dtype_) && random.chance(600)) {
+      const BlockOptions blocks{.least_elements = pick<std::size_t>(random, {0, 100})};
+      wire_ = pick(random, {Wire(DType::f16), Wire(DType::bf16), Wire::int8(blocks), Wire::int4(blocks)});
+    }
     for (std::uint64_t i = 0, count = 1 + random.below(8); i < count; ++i) {
       shapes_.push_back(
           Shape{static_cast<std::int64_t>(random.below(random.chance(200) ? 900 : 40)), static_cast<std::int64_t>(1 + random.below(4))});
@@ -42,7 +45,13 @@ class Gradients {
     }
   }
 
-  std::optional<DType> wire() const { return wire_; }
+  const std::optional<Wire>& wire() const { return wire_; }
+  /// For FSDP, which has no blocks.
+  void keep_out_of_blocks() {
+    if (wire_ && wire_->blocks()) wire_ = wire_->dtype();
+    for (std::size_t i = 0; i < inputs_.size(); ++i) means_[i] = mean_of(inputs_[i]);
+  }
+  std::optional<DType> reduce_dtype() const { return wire_ ? std::optional(wire_->dtype()) : std::nullopt; }
   Leaves of_rank(int rank) const {
     Leaves leaves;
     for (std::size_t i = 0; i < shapes_.size(); ++i) leaves.add(dtype_, shapes_[i], inputs_[i][static_cast<std::size_t>(rank)]);
@@ -50,7 +59,7 @@ class Gradients {
   }
   void check(const std::deque<Values>& memory) const {
     for (std::size_t i = 0; i < means_.size(); ++i) {
-      INFO("gradient " << i << ' ' << to_string(shapes_[i]) << ' ' << name_of(dtype_) << " by " << name_of(wire_.value_or(dtype_)));
+      INFO("gradient " << i << ' ' << to_string(shapes_[i]) << ' ' << name_of(dtype_) << " by " << (wire_ ? name_of(*wire_) : "its own"));
       REQUIRE(memory[i] == means_[i]);
     }
   }
@@ -63,20 +72,45 @@ class Gradients {
     return out;
   }
   Values mean_of(const std::vector<Values>& inputs) const {
+    const std::size_t count = inputs[0].size() / size_of(dtype_);
+    if (wire_ && wire_->blocks() && count >= wire_->options().least_elements) return mean_in_blocks(inputs, count);
     Call call;
     call.kind = CollectiveKind::all_reduce;
     call.algorithm = Algorithm::direct;
-    call.dtype = wire_.value_or(dtype_);
-    call.rows = inputs[0].size() / size_of(dtype_);
+    call.dtype = wire_ ? wire_->dtype() : dtype_;
+    call.rows = count;
     call.divisor = ranks_;
     std::vector<Values> on_wire;
     for (const Values& values : inputs) on_wire.push_back(cast(dtype_, call.dtype, values));
     return cast(call.dtype, dtype_, reduced(call, on_wire, {}));
   }
 
+  /// Each rank's values are rounded once, added in the order of the ranks, divided, and rounded once more.
+  Values mean_in_blocks(const std::vector<Values>& inputs, std::size_t count) const {
+    const auto* scalar = simd::find("scalar");
+    const BlockFormat format = *wire_->blocks();
+    Values sum(count * sizeof(float));
+    Values blocks((count + block_elements(format) - 1) / block_elements(format) * block_bytes(format));
+    const auto round = [&](Values& values) {
+      scalar->encode(format)(blocks.data(), values.data(), count);
+      scalar->decode(format)(values.data(), blocks.data(), count);
+    };
+    for (std::size_t rank = 0; rank < inputs.size(); ++rank) {
+      Values own = cast(dtype_, DType::f32, inputs[rank]);
+      round(own);
+      if (rank == 0)
+        sum = own;
+      else
+        scalar->reduce(DType::f32, ReduceOp::sum)(sum.data(), sum.data(), own.data(), count);
+    }
+    scalar->divide(DType::f32)(sum.data(), count, ranks_);
+    round(sum);
+    return cast(DType::f32, dtype_, sum);
+  }
+
   int ranks_;
   DType dtype_;
-  std::optional<DType> wire_;
+  std::optional<Wire> wire_;
   std::vector<Shape> shapes_;
   std::vector<std::vector<Values>> inputs_;  // by gradient, then rank
   std::vector<Values> means_;
@@ -130,10 +164,11 @@ TEST_CASE("FSDP's averages have the bits of a plain loop over the ranks, by any 
     CAPTURE(seed);
     SimRandom random(seed * 23 + 4);
     ProcedureWorld world(in_rank_order(random, seed));
-    const Gradients gradients(random, world.size());
+    Gradients gradients(random, world.size());
+    gradients.keep_out_of_blocks();
     for (const std::int64_t communication_size : {0, 100, 32 << 20}) {
       CAPTURE(world.size(), communication_size);
-      FsdpSettings settings{.communication_size = communication_size, .reduce_dtype = gradients.wire()};
+      FsdpSettings settings{.communication_size = communication_size, .reduce_dtype = gradients.reduce_dtype()};
       if (random.chance(300))
         for (int rank = 0; rank < world.size(); ++rank)
           settings.shard_weights.push_back(rank == 0 ? 1 : static_cast<double>(random.below(3)));

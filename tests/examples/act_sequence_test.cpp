@@ -104,10 +104,26 @@ TEST_CASE("settings arrive as they were sent") {
   const Decoded decoded = decode(encode(sent));
   REQUIRE(decoded.problem.empty());
   CHECK(encode(decoded.announcement) == encode(sent));
-  CHECK(decoded.announcement.settings.communication_type == ringlet::DType::bf16);
+  CHECK(decoded.announcement.settings.communication_type == ringlet::Wire(ringlet::DType::bf16));
   CHECK(decoded.announcement.settings.learning_rate == 1.5e-7);
   CHECK(decoded.announcement.settings.shape.context == 17);
   CHECK(decoded.announcement.text_bytes == 1U << 29);
+}
+
+TEST_CASE("every wire arrives as it was sent, and blocks are for data-parallel training only") {
+  for (const auto& wire :
+       {std::optional<ringlet::Wire>(), std::optional<ringlet::Wire>(ringlet::DType::f16),
+        std::optional(wire_in_blocks(ringlet::BlockFormat::int8)), std::optional(wire_in_blocks(ringlet::BlockFormat::int4))}) {
+    Announcement sent;
+    sent.settings.communication_type = wire;
+    CHECK(decode(encode(sent)).announcement.settings.communication_type == wire);
+    sent.settings.mode = Mode::fsdp;
+    const std::string problem = decode(encode(sent)).problem;
+    if (wire && wire->blocks())
+      CHECK_THAT(problem, Contains("--wire " + std::string(name_of(*wire))) && Contains("leave out --fsdp"));
+    else
+      CHECK(problem.empty());
+  }
 }
 
 TEST_CASE("a record that cannot be used is a sentence that says why") {

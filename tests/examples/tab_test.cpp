@@ -49,7 +49,10 @@ void carry_out(ringlet::Group& group, const TrainTextAverage& average) {
   for (std::size_t i = 0; i < average.leaves; ++i)
     tree.add(average.names[i], ringlet::TensorView(average.values[i], ringlet::DType::f32, average.counts[i]));
   ringlet::AverageOptions options{.all_reduce_size = static_cast<std::int64_t>(average.all_reduce_size)};
-  if (average.communication_dtype >= 0) options.communication_type = static_cast<ringlet::DType>(average.communication_dtype);
+  if (average.wire >= TRAIN_TEXT_FIRST_BLOCKS)
+    options.communication_type = wire_in_blocks(static_cast<ringlet::BlockFormat>(average.wire - TRAIN_TEXT_FIRST_BLOCKS));
+  else if (average.wire >= 0)
+    options.communication_type = static_cast<ringlet::DType>(average.wire);
   if (average.weight >= 0) options.weight = average.weight;
   ringlet::average_gradients(group, tree, options);
 }
@@ -122,7 +125,10 @@ MixedRecord train_mixed(Options options, int natives, int tabs, int slice) {
 
 TEST_CASE("native ranks and tabs follow one native rank, whatever the slices") {
   Options options = small_options();
-  options.communication_type = GENERATE(std::optional<ringlet::DType>(), std::optional(ringlet::DType::bf16));
+  options.communication_type = GENERATE(std::optional<ringlet::Wire>(), ringlet::Wire(ringlet::DType::bf16),
+                                        wire_in_blocks(ringlet::BlockFormat::int8), wire_in_blocks(ringlet::BlockFormat::int4));
+  // Large enough for blocks.
+  if (options.communication_type && options.communication_type->blocks()) options.shape.width = 64;
   const bool exact = !options.communication_type;
   const MixedRecord alone = train_mixed(options, 1, 0, 1);
   const auto [natives, tabs, slice] = GENERATE(table<int, int, int>({{1, 1, 1}, {1, 2, 2}, {2, 2, 100}, {1, 3, 3}}));

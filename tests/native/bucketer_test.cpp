@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <numeric>
 #include <random>
 
@@ -148,5 +149,29 @@ TEST_CASE("a bucketer refuses what is not in its tree, what comes twice, and wha
     const std::string text = failure_of<MismatchError>(
         [&] { GradientBucketer other(world, Tree{{world.rank() == 0 ? "a" : "b", gradients.tree()[0].values}}); });
     expect(text.find("'a'") != std::string::npos && text.find("'b'") != std::string::npos, text);
+  });
+}
+
+TEST_CASE("error feedback follows the gradients when their order changes") {
+  test::run_ranks(2, [](Group& world) {
+    std::vector<float> one(64), other(64);
+    const Tree tree{{"a", one}, {"b", other}};
+    GradientBucketer bucketer(world, tree,
+                              {.average = {.communication_type = Wire::int8({.feedback = true, .least_elements = 0}), .weight = 1.0}});
+    double sum_of_one = 0, sum_of_other = 0;
+    constexpr int kSteps = 40;
+    for (int step = 0; step < kSteps; ++step) {
+      std::fill(one.begin(), one.end(), 0.1F);
+      std::fill(other.begin(), other.end(), -0.2F);
+      one[0] = other[0] = 100;
+      // From the second step on the order is that of rank 0, which is not the one of the first step.
+      bucketer.ready("a");
+      bucketer.ready("b");
+      bucketer.finish();
+      sum_of_one += one[5];
+      sum_of_other += other[5];
+    }
+    expect(sum_of_one > 0 && sum_of_other < 0, "residuals of one tensor are not added to another one");
+    expect(std::abs(sum_of_one - 0.1 * kSteps) < 2 && std::abs(sum_of_other + 0.2 * kSteps) < 2, "the sums of many steps");
   });
 }

@@ -43,6 +43,22 @@ TEST_CASE("bench starts its own ranks, checks every result and prints a row per 
   CHECK(rows[0].at("bytes") == 24);
 }
 
+TEST_CASE("bench averages as gradients are, by every wire") {
+  const std::string wire = GENERATE("f16", "bf16", "int8", "int4");
+  const std::string dtype = GENERATE("f32", "bf16", "f64");
+  const Outcome outcome =
+      run_command({"bench", "--ranks", "3", "--wire", wire, "--dtype", dtype, "--sizes", "24,4KiB,1MiB", "--seconds", "0.01", "--json"});
+  CAPTURE(wire, dtype, outcome.out, outcome.err);
+  REQUIRE(outcome.exit_code == 0);
+  for (const auto& row : rows_of(outcome.out)) {
+    CHECK(row.at("wire") == wire);
+    CHECK(row.at("checked") == true);
+    if (wire.starts_with("int")) CHECK(row.at("algorithm") == "direct");
+  }
+  CHECK_THAT(run_command({"bench", "--wire", "int3"}).err, Contains("--wire int3") && Contains("int8"));
+  CHECK_THAT(run_command({"bench", "--wire", wire, "--op", "broadcast"}).err, Contains("--op all_reduce"));
+}
+
 TEST_CASE("ranks of one machine read each other's memory unless told not to, also where their links are encrypted") {
   const std::string setting = GENERATE("", "on", "off");
   const std::string token = GENERATE("", "a token for this test");

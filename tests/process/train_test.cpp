@@ -184,9 +184,10 @@ TEST_CASE("a report that cannot be written is a failure") {
 }
 
 TEST_CASE("training learns, and every rank ends with the same parameters") {
-  const std::string type = GENERATE("none", "f16", "bf16");
+  const std::string type = GENERATE("none", "f16", "bf16", "int8", "int4");
   const TemporaryDirectory directory;
-  const Outcome outcome = train(3, write_text(directory), {"--steps", "150", "--batch", "9", "--json", "--communication-type", type});
+  const std::string option = type.starts_with("int") ? "--wire" : "--communication-type";  // two names of one
+  const Outcome outcome = train(3, write_text(directory), {"--steps", "150", "--batch", "9", "--json", option, type});
   CAPTURE(type, outcome.out, outcome.err);
   REQUIRE(outcome.exit_code == 0);
   const auto result = last_line(outcome.out);

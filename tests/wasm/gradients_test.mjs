@@ -101,6 +101,40 @@ test('a tree is averaged: mixed dtypes, buckets, types of communication, weights
   }
 });
 
+test(
+  'gradients in blocks have the same bits on all ranks, near their mean, and with feedback near it over many steps',
+  { timeout },
+  async () => {
+    for (const [wire, step] of [
+      [256, 1 / 64],
+      [257, 1 / 4],
+    ]) {
+      const { ranks, groups, end } = await makeWorld(3, seeded(wire));
+      const values = (i) => Float32Array.from({ length: 200 }, (_, at) => ((at * 7 + i * 13) % 64) / 64 + 0.5);
+      const mean = (at) => ranks.reduce((sum, _, i) => sum + values(i)[at], 0) / 3;
+      const trees = ranks.map((rank, i) => plant(rank, [{ name: 'w', values: values(i) }]));
+      const sums = new Float64Array(200);
+      const steps = 20;
+      for (let turn = 0; turn < steps; ++turn) {
+        trees.forEach((tree, i) => tree.write(0, values(i)));
+        await onAll(ranks, (rank, i) => rank.start('ringlet_average_gradients', groups[i], 0, trees[i].tree, 0, wire, NaN, NaN, 1, 0));
+        const found = trees[0].values(0);
+        for (const tree of trees) assert.deepEqual(tree.values(0), found);
+        // Feedback adds up to half a step to each rank's gradients.
+        found.forEach((value, at) => {
+          sums[at] += value;
+          assert.ok(Math.abs(value - mean(at)) <= 1.5 * step, `element ${at} is ${value}, not ${mean(at)}`);
+        });
+      }
+      // The owner rounds each mean by half a step.
+      sums.forEach((sum, at) =>
+        assert.ok(Math.abs(sum / steps - mean(at)) <= 0.6 * step, `element ${at}: ${sum / steps}, not ${mean(at)}`),
+      );
+      await end();
+    }
+  },
+);
+
 test('trees that differ are named on every rank, and the group lives on', { timeout }, async () => {
   const { ranks, groups, end } = await makeWorld(2);
   const trees = ranks.map((rank, i) => plant(rank, [{ name: i === 0 ? 'a' : 'b', values: new Float32Array(6), shape: [2, 3] }]));

@@ -10,11 +10,11 @@ const { RINGLET_TEST_MODULE: module, RINGLET_NATIVE_RANK: program } = process.en
 const skip = existsSync(program) ? false : `${program} has not been built`;
 const test = (name, run) => nodeTest(name, { timeout: 120_000, skip }, run);
 
-async function train(natives, tabs, samples) {
+async function train(natives, tabs, samples, extra = []) {
   return inFolder(async (folder, text) => {
     const log = join(folder, 'losses');
     const run = ['--steps', '60', '--batch', '10', '--check-every', '7', '--json', '--log-losses', log, '--data', text];
-    const world = await startNatives(program, natives, tabs, [...model, ...run]);
+    const world = await startNatives(program, natives, tabs, [...withoutWidth(extra), ...extra, ...run]);
     try {
       const seen = await Promise.all(Array.from({ length: tabs }, () => trainInTab(module, world.port, samples)));
       const report = JSON.parse((await world.output(0)).trim().split('\n').at(-1));
@@ -28,6 +28,12 @@ async function train(natives, tabs, samples) {
       world.stop();
     }
   });
+}
+
+/** The small model's options, without its width where another one is given. */
+function withoutWidth(extra) {
+  const at = extra.includes('--width') ? model.indexOf('--width') : model.length;
+  return model.filter((_, index) => index !== at && index !== at + 1);
 }
 
 const alone = skip ? undefined : train(1, 0, 1);
@@ -55,6 +61,18 @@ for (const [natives, tabs, samples] of [
       assert.ok(tab.shares.every((share) => share >= 0 && share <= 10));
       assert.equal(tab.tokens, 32 * tab.shares.reduce((sum, share) => sum + share, 0));
       assert.equal(tab.written, 40);
+    }
+  });
+}
+
+for (const wire of ['int8', 'int4']) {
+  test(`gradients in ${wire} blocks: tabs and native ranks end with equal parameters`, async () => {
+    // Wide enough for blocks.
+    const { seen, report, losses } = await train(2, 2, 2, ['--width', '64', '--wire', wire]);
+    assert.ok(losses.at(-1) < 0.8 * losses[0]);
+    for (const tab of seen) {
+      assert.deepEqual(tab.losses, losses);
+      assert.equal(tab.checked[60], report.parameter_hash);
     }
   });
 }

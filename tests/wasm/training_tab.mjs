@@ -58,7 +58,18 @@ export async function trainInTab(module, port, samples) {
       rank.call('ringlet_tree_add', tree, name, f32, value, shape, 1);
       rank.free(shape);
     }
-    await rank.start('ringlet_average_gradients', group, stream, tree, allReduceSize, communication | 0, weight < 0 ? NaN : weight);
+    await rank.start(
+      'ringlet_average_gradients',
+      group,
+      stream,
+      tree,
+      allReduceSize,
+      communication | 0,
+      weight < 0 ? NaN : weight,
+      NaN,
+      1,
+      16384,
+    );
     rank.call('ringlet_object_release', tree);
   };
 

@@ -28,6 +28,7 @@ all_to_all the whole input, all_gather the whole output; busbw = algbw x 2(n-1)/
 all_to_all, x 1 for broadcast and reduce.
 --encrypt forms two groups, one of them with encrypted links, and measures them in turns, always over TCP: memory that ranks of one machine lend each
 other (RINGLET_PEER_MEMORY) crosses no network and is not encrypted. The ratio is encrypted time over plain time.
+--wire averages the buffer as gradients are (GradientAverager), rounded for the network; bytes are those of the buffer, not of the network.
 --order does the same for the order in which ranks' elements are added, whatever is fastest and that of the ranks (RINGLET_ORDER), over any links.
 Exit codes: 0; 1 if a result is wrong or a rank is lost; 2 a mistake on the command line.)";
 
@@ -36,6 +37,7 @@ struct BenchCommandLine {
   std::string operation = "all_reduce";
   std::string sizes = "4,1KiB,16KiB,256KiB,1MiB,16MiB,64MiB";
   std::string dtype = "f32";
+  std::string wire;
   BenchPlan plan;
 };
 
@@ -45,12 +47,21 @@ std::string measured_names(std::string_view before_last) {
   return names_text(names, before_last);
 }
 
+std::string wire_names(std::string_view before_last) {
+  std::vector<std::string_view> names;
+  for (std::size_t number = 0; number < kDTypeCount; ++number)
+    if (const auto dtype = static_cast<DType>(number); is_narrow(dtype)) names.push_back(name_of(dtype));
+  for (const detail::BlockFormatFacts& facts : detail::kBlockFormats) names.push_back(facts.name);
+  return names_text(names, before_last);
+}
+
 void declare(CLI::App& app, BenchCommandLine& line) {
   app.footer(kBenchFooter);
   app.add_option("--ranks", line.ranks, "How many ranks to start")->capture_default_str();
   app.add_option("--op", line.operation, measured_names("or"))->capture_default_str();
   app.add_option("--sizes", line.sizes, "Bytes, with a comma between: 4, 16KiB, 1MiB, 1GiB")->capture_default_str();
   app.add_option("--dtype", line.dtype, names_of_dtypes(is_valid, "or"))->capture_default_str();
+  app.add_option("--wire", line.wire, "Averages gradients instead, sent as " + wire_names("or"));
   app.add_option("--seconds", line.plan.seconds, "Time to measure each size for, about")->capture_default_str();
   auto* encrypt = app.add_flag("--encrypt", line.plan.encrypt, "What encryption of the links costs: with and without it, in turns");
   app.add_flag("--order", line.plan.order, "What adding in the order of the ranks costs: with and without it, in turns")->excludes(encrypt);
@@ -84,6 +95,12 @@ std::optional<std::string> convert(BenchCommandLine& line) {
     return fmt::format("--op {}: there is no such operation; {} can be measured", line.operation, measured_names("and"));
   plan.dtype = *dtype;
   plan.operation = *operation;
+  if (!line.wire.empty()) {
+    plan.wire = find_wire(line.wire, {.least_elements = 0});
+    if (!plan.wire) return fmt::format("--wire {}: {} are possible", line.wire, wire_names("and"));
+    if (plan.operation != CollectiveKind::all_reduce || !is_real(plan.dtype))
+      return fmt::format("--wire {}: it is for averages, so it goes with --op all_reduce and --dtype f16, bf16, f32 or f64", line.wire);
+  }
   std::istringstream sizes(line.sizes);
   for (std::string text; std::getline(sizes, text, ',');) {
     const auto bytes = parse_size(text);

@@ -5,11 +5,15 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <functional>
 #include <numeric>
+#include <optional>
+#include <ringlet/gradients.hpp>
 #include <vector>
 
+#include "core/base/hash.hpp"
 #include "simd/kernels.hpp"
 
 namespace ringlet::command {
@@ -39,6 +43,12 @@ class Elements {
     if (const auto cast = simd::find("")->cast(DType::f32, dtype_))
       return cast(bytes_.data(), reinterpret_cast<const std::byte*>(numbers.data()), count_);
     for (std::size_t i = 0; i < count_; ++i) store_integer(i, static_cast<std::uint64_t>(numbers[i]));
+  }
+  /// Returns the elements of a real dtype.
+  std::vector<double> numbers() const {
+    std::vector<double> all(count_);
+    simd::find("")->cast(dtype_, DType::f64)(reinterpret_cast<std::byte*>(all.data()), bytes_.data(), count_);
+    return all;
   }
   void clear() { std::fill(bytes_.begin(), bytes_.end(), std::byte{0}); }
   TensorView view() { return {bytes_.data(), dtype_, count_}; }
@@ -77,13 +87,16 @@ class Case {
         plan_(plan),
         per_rank_(input_elements(elements(bytes))),
         input_(plan.dtype, per_rank_),
-        output_(plan.dtype, output_elements()) {}
+        output_(plan.dtype, output_elements()) {
+    if (plan.wire) averager_.emplace(group, AverageOptions{.communication_type = plan.wire});
+  }
 
   std::size_t bytes() { return std::max(input_.view().bytes(), output_.view().bytes()); }
 
   bool check() {
     input_.fill({group_.rank()}, 0);
     call();
+    if (averager_) return is_mean();
     switch (plan_.operation) {
       case CollectiveKind::all_gather:
         return check_blocks(per_rank_, 0);
@@ -102,6 +115,10 @@ class Case {
   }
 
   void call() {
+    if (averager_) {
+      averager_->add(input_.view());
+      return averager_->finish();
+    }
     switch (plan_.operation) {
       case CollectiveKind::all_reduce:
         return group_.all_sum(input_.view());
@@ -161,6 +178,23 @@ class Case {
     expected.fill(of_ranks, first);
     return result == expected;
   }
+  /// Tells whether the input has become the mean, rounded for the network, and has the same bits on all ranks.
+  bool is_mean() {
+    // The ranks' numbers are up to 3 and exact on every wire; the mean is rounded by half a step.
+    const double tolerance = plan_.wire->blocks() == BlockFormat::int4 ? 0.25 : 1.0 / 64;
+    const std::vector<double> means = input_.numbers();
+    bool right = true;
+    for (std::size_t i = 0; i < means.size(); ++i) {
+      double sum = 0;
+      for (const int rank : all_ranks()) sum += value_of(rank, i);
+      right = right && std::abs(means[i] - sum / static_cast<double>(ranks())) <= tolerance;
+    }
+    const TensorView mine = input_.view();
+    const std::array<std::uint64_t, 1> hash{hash_of({reinterpret_cast<const char*>(mine.data()), mine.bytes()})};
+    std::vector<std::uint64_t> hashes(ranks());
+    group_.all_gather(std::span(hash), std::span(hashes));
+    return right && std::count(hashes.begin(), hashes.end(), hash[0]) == static_cast<std::ptrdiff_t>(hashes.size());
+  }
   /// Tells whether the output has one block of each rank's input, starting at its element `first`.
   bool check_blocks(std::size_t block_elements, std::size_t first) {
     bool same = true;
@@ -179,6 +213,7 @@ class Case {
   const std::size_t per_rank_;
   Elements input_;
   Elements output_;
+  std::optional<GradientAverager> averager_;
 };
 
 double max_over_ranks(Group& group, double value) {

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 #include <ringlet/group.hpp>
+#include <string>
 
 #include "tools/command/bench_comparison.hpp"
 #include "tools/command/bench_measure.hpp"
@@ -29,14 +30,24 @@ void print_chosen_links(const Group& group) {
     }
 }
 
+std::string algorithm_of(const BenchPlan& plan, const Group& group, std::size_t bytes) {
+  if (group.size() == 1) return "none";
+  // Blocks never go along a ring.
+  if (plan.wire && plan.wire->blocks()) return std::string(name_of(Algorithm::direct));
+  const std::size_t wire_bytes = plan.wire ? bytes / size_of(plan.dtype) * size_of(plan.wire->dtype()) : bytes;
+  return std::string(group.algorithm(name_of(plan.operation), wire_bytes));
+}
+
 void print(const BenchPlan& plan, const Group& group, std::string_view links, const Row& row) {
   const std::string_view operation = name_of(plan.operation);
   const double algbw = static_cast<double>(row.bytes) / row.median_us / 1e3;
   const double busbw = algbw * bus_factor(plan.operation, group.size());
-  const std::string algorithm(group.size() > 1 ? group.algorithm(operation, row.bytes) : "none");
+  const std::string algorithm = algorithm_of(plan, group, row.bytes);
+  const std::string_view wire = plan.wire ? name_of(*plan.wire) : name_of(plan.dtype);
   if (plan.json) {
     print_json({{"op", operation},
                 {"dtype", name_of(plan.dtype)},
+                {"wire", wire},
                 {"ranks", group.size()},
                 {"bytes", row.bytes},
                 {"median_us", row.median_us},
@@ -64,9 +75,10 @@ int run_bench_rank(const BenchPlan& plan) {
     const std::string_view links = links_of(group);
     if (!plan.json) print_chosen_links(group);
     if (prints && !plan.json) {
-      print_out(fmt::format("{}, {}, {}, links: {}\n{:>10} {:>12} {:>12} {:>12} {:>11} {:>11}  {:<9} {}\n", name_of(plan.operation),
-                            name_of(plan.dtype), group.describe_placement(), links, "bytes", "median us", "min us", "p99 us", "algbw GB/s",
-                            "busbw GB/s", "algorithm", "result"));
+      const std::string as_wire = plan.wire ? " as " + std::string(name_of(*plan.wire)) : "";
+      print_out(fmt::format("{}, {}{}, {}, links: {}\n{:>10} {:>12} {:>12} {:>12} {:>11} {:>11}  {:<9} {}\n", name_of(plan.operation),
+                            name_of(plan.dtype), as_wire, group.describe_placement(), links, "bytes", "median us", "min us", "p99 us",
+                            "algbw GB/s", "busbw GB/s", "algorithm", "result"));
     }
     bool right = true;
     for (const std::size_t bytes : plan.sizes) {

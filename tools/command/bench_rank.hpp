@@ -2,7 +2,9 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <ringlet/dtype.hpp>
+#include <ringlet/wire.hpp>
 #include <vector>
 
 #include "core/plan/collective_table.hpp"
@@ -17,6 +19,7 @@ inline constexpr std::array kMeasuredCollectives{CollectiveKind::all_reduce, Col
 struct BenchPlan {
   CollectiveKind operation = CollectiveKind::all_reduce;
   DType dtype = DType::f32;
+  std::optional<Wire> wire;        // measure averages that cross the network in this way, by all_reduce
   std::vector<std::size_t> sizes;  // in bytes
   double seconds = 0.6;            // approximate duration for each size
   bool json = false;

@@ -33,6 +33,9 @@ Status check_dtype(const char* name, int32_t dtype) {
 
 std::optional<DType> optional_dtype(int32_t dtype) { return from_number<DType>(dtype); }
 
+/// The number of the first block format among those of the wires.
+constexpr int32_t kFirstBlocks = 256;
+
 std::optional<double> optional_number(double value) { return std::isnan(value) ? std::nullopt : std::optional(value); }
 
 /// Converts a number of bytes from JavaScript's numbers, which are doubles.
@@ -82,16 +85,21 @@ int32_t ringlet_tree_add(int32_t tree, const char* name, int32_t dtype, void* da
   return browser::report(values.status());
 }
 
-int32_t ringlet_average_gradients(int32_t ticket, int32_t group, int32_t stream, int32_t tree, double all_reduce_size,
-                                  int32_t communication_dtype, double weight, double total_weight) {
+int32_t ringlet_average_gradients(int32_t ticket, int32_t group, int32_t stream, int32_t tree, double all_reduce_size, int32_t wire,
+                                  double weight, double total_weight, int32_t feedback, double least_elements) {
   const auto entry = browser::check({ticket, group, stream, 0});
   if (!entry.ok()) return browser::report(entry.status());
   const auto gradients = objects().find<Tree>(tree);
   if (gradients == nullptr) return browser::report(no_object("tree"));
-  if (Status status = check_dtype("communication_type", communication_dtype); !status.ok()) return browser::report(status);
+  const auto format = from_number<BlockFormat>(wire - kFirstBlocks);
+  if (!format)
+    if (Status status = check_dtype("communication_type", wire); !status.ok()) return browser::report(status);
   AverageOptions options;
   options.all_reduce_size = bytes_of(all_reduce_size);
-  options.communication_type = optional_dtype(communication_dtype);
+  options.communication_type = optional_dtype(wire);
+  if (format)
+    options.communication_type = Wire::in_blocks(
+        *format, {.feedback = feedback != 0, .least_elements = static_cast<std::size_t>(bytes_of(std::max(least_elements, 0.0)))});
   options.weight = optional_number(weight);
   if (Status status = Averager::check(options); !status.ok()) return browser::report(status);
   GroupEngine& engine = entry.value()->engine;

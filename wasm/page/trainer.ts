@@ -1,5 +1,7 @@
 import type { ModuleMemory } from '../src/core/module_memory.js';
 import { type DType, dtypes, sizeOf } from '../src/dtypes.js';
+import { type BlockWire, firstBlocks } from '../src/gradients.js';
+import { blockFormats } from '../src/tables.js';
 import { WasmTensor } from '../src/wasm_tensors.js';
 import { numberNames, type TrainerModule, type TrainerNumbers } from './trainer_module.js';
 
@@ -13,7 +15,7 @@ export interface Exchange {
 /** An average of gradients that the trainer asks for. */
 export interface Average {
   readonly gradients: Readonly<Record<string, WasmTensor>>;
-  readonly communicationType: DType | undefined;
+  readonly communicationType: DType | BlockWire | undefined;
   readonly allReduceSize: number;
   readonly weight: number | undefined;
   readonly stream: number;
@@ -71,7 +73,8 @@ export class Trainer {
     for (let leaf = 0; leaf < leaves; ++leaf) {
       gradients[this.#memory.text(name[leaf] ?? 0)] = this.#tensor(value[leaf] ?? 0, 'f32', count[leaf] ?? 0);
     }
-    const communicationType = dtypes[communication];
+    const blocks = blockFormats[communication - firstBlocks];
+    const communicationType = blocks === undefined ? dtypes[communication] : { blocks, feedback: true };
     return { gradients, communicationType, allReduceSize, weight: weight < 0 ? undefined : weight, stream };
   }
 

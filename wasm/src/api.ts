@@ -14,7 +14,7 @@ export {
   RingletError,
   Timeout,
 } from './errors.js';
-export type { AverageOptions, FsdpOptions } from './gradients.js';
+export type { AverageOptions, BlockFormat, BlockWire, FsdpOptions } from './gradients.js';
 export { Group } from './group.js';
 export type { AloneOptions, JoinOptions } from './join.js';
 export { type LearningRate, Optimizer } from './optimizer.js';

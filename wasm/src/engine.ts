@@ -1,5 +1,6 @@
 import type { DType, ReduceOp } from './dtypes.js';
 import type { Failure } from './errors.js';
+import type { BlockWire } from './gradients.js';
 import type { collectiveForms, formulas } from './tables.js';
 import type { WasmMemory } from './wasm_tensors.js';
 
@@ -135,7 +136,7 @@ export interface AverageRequest {
   readonly stream: number;
   readonly leaves: readonly NamedOperand[];
   readonly allReduceSize: number;
-  readonly communicationType: DType | undefined;
+  readonly communicationType: DType | BlockWire | undefined;
   readonly weight: number | undefined;
   /** The sum of all ranks' weights where it is known. */
   readonly totalWeight?: number | undefined;

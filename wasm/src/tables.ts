@@ -22,6 +22,9 @@ export const dtypeTable = [
 /** How elements are reduced, in the order of their numbers on the wire and in the core. */
 export const reduceOps = ['sum', 'prod', 'max', 'min', 'bit_and', 'bit_or', 'bit_xor'] as const;
 
+/** The formats of blocks in which gradients cross the network, in the order of their numbers in the core. */
+export const blockFormats = ['int8', 'int4'] as const;
+
 /** The collectives, in the order of their numbers in the core. Those with `_v` take counts. */
 export const collectiveForms = [
   'all_reduce',

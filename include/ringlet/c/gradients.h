@@ -9,15 +9,22 @@
 extern "C" {
 #endif
 
+/** Beside RINGLET_F16 and RINGLET_BF16, how gradients cross the network: in blocks of 64 elements with one scale and 8 bits each (1.02
+ * bytes per element), or of 32 with 4 bits each (0.53). NaNs and infinities are kept, and all ranks end with the same bits. */
+enum ringlet_wire { RINGLET_WIRE_INT8 = 256, RINGLET_WIRE_INT4 = 257 };
+
 /** Options for averaging gradients. */
 typedef struct ringlet_average_options {
   size_t struct_size;         /**< set by the function that fills in the defaults */
   int64_t all_reduce_size;    /**< bytes that are moved together, 32 MiB by default; 0 or less: each tensor by itself */
   int64_t first_bucket_size;  /**< bytes of a step's first bucket, if smaller; -1: unset */
-  int32_t communication_type; /**< RINGLET_F16 or RINGLET_BF16: the dtype on the network; RINGLET_NO_DTYPE: each tensor's own */
+  int32_t communication_type; /**< how real gradients cross the network, the same on all ranks: RINGLET_F16, RINGLET_BF16,
+                                 RINGLET_WIRE_INT8, RINGLET_WIRE_INT4; RINGLET_NO_DTYPE: each in its own dtype */
   int32_t stream;             /**< the stream of all collectives */
   const double* weight;       /**< this rank's share, such as its number of samples: the average is sum(weight * gradient) / sum(weight).
                                    NULL on all ranks or on none; finite, not negative, positive on at least one. NULL: the plain mean. */
+  int32_t feedback;           /**< not 0: what rounding to blocks leaves out of a rank's gradients is added to those of its next step */
+  int64_t least_elements;     /**< gradients with fewer elements are sent as bf16 instead of blocks, 16384 by default; 0: none */
 } ringlet_average_options;
 /** Fills in the defaults; struct_size must be `sizeof *options`. */
 RINGLET_API int32_t ringlet_average_options_init(ringlet_average_options* options, size_t struct_size);

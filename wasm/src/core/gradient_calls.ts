@@ -1,5 +1,6 @@
 import { type DType, factsOf } from '../dtypes.js';
 import type { AverageRequest, FsdpRequest, NamedOperand, OptimizerStep, Synced, SyncRequest } from '../engine.js';
+import { wireNumbers } from '../gradients.js';
 import type { RingletModule } from './module.js';
 import type { ModuleMemory } from './module_memory.js';
 
@@ -78,7 +79,8 @@ export class GradientCalls {
   }
 
   average(request: AverageRequest): GradientCall<void> {
-    const { group, stream, allReduceSize, communicationType, weight, totalWeight } = request;
+    const { group, stream, allReduceSize, weight, totalWeight } = request;
+    const [wire, feedback, leastElements] = wireNumbers(request.communicationType);
     const tree = new PlacedTree(this.#module, this.#memory, request.leaves);
     return {
       start: (ticket) =>
@@ -89,9 +91,11 @@ export class GradientCalls {
           stream,
           tree.handle,
           allReduceSize,
-          numberOf(communicationType),
+          wire,
           weight ?? NaN,
           totalWeight ?? NaN,
+          feedback,
+          leastElements,
         ),
       finish: (succeeded) => {
         if (succeeded) tree.writeBack();

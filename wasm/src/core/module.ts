@@ -69,9 +69,11 @@ export interface RingletModule {
     stream: number,
     tree: number,
     allReduceSize: number,
-    communicationDtype: number,
+    wire: number,
     weight: number,
     totalWeight: number,
+    feedback: number,
+    leastElements: number,
   ): number;
   _ringlet_optimizer(formula: number, learningRate: number, numbers: number, count: number, stateDtype: number): number;
   _ringlet_optimizer_set_learning_rate(optimizer: number, learningRate: number): number;

@@ -117,6 +117,11 @@ test('wrong arguments are refused before anything is started', async () => {
   await refused(group.broadcast(floats(1), 0.5), /0\.5 is no rank/);
   await refused(group.split(0.5), /0\.5 is no color/);
   await refused(group.recv(2, 'f33' as never, 0), /'f33' is no dtype/);
+  const average = (communicationType: unknown): Promise<unknown> =>
+    group.averageGradients({ a: floats(1) }, { communicationType: communicationType as never });
+  await refused(average('f33'), /'f33' is no dtype/);
+  await refused(average({ blocks: 'int3' }), /'int3' is no format of blocks; there are int8, int4/);
+  await refused(average({ blocks: 'int8', leastElements: -1 }), /leastElements is -1/);
   assert.deepEqual(engine.operations, []);
 });
 
