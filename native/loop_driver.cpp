@@ -60,40 +60,44 @@ bool LoopDriver::acquire(const DoneFlag* done, std::optional<Instant> deadline) 
   return true;
 }
 
+void LoopDriver::take_from_helper(std::unique_lock<std::mutex>& lock) {
+  if (owner_ != Owner::helper) return;
+  ++waiting_callers_;
+  while (owner_ == Owner::helper) {
+    loop_.wake();
+    callers_.wait(lock);
+  }
+  --waiting_callers_;
+}
+
 bool LoopDriver::acquire_from_helper() {
   std::unique_lock lock(mutex_);
   ++uses_;
-  if (owner_ == Owner::helper) {
-    ++waiting_callers_;
-    while (owner_ == Owner::helper) {
-      loop_.wake();
-      callers_.wait(lock);
-    }
-    --waiting_callers_;
-  }
+  take_from_helper(lock);
   if (owner_ == Owner::caller) return false;
   owner_ = Owner::caller;
   return true;
 }
 
-void LoopDriver::release() {
+void LoopDriver::release(Next next) {
   bool tell_helper;
   bool tell_callers;
   {
     const std::lock_guard lock(mutex_);
     owner_ = Owner::none;
     tell_callers = waiting_callers_ > 0;
-    tell_helper = !tell_callers && (background_ > 0 || helper_dozes_);
+    tell_helper = !tell_callers && ((background_ > 0 && next == Next::helper) || helper_dozes_);
   }
   if (tell_callers) callers_.notify_all();
   if (tell_helper) helper_wakes_.notify_one();
 }
 
-void LoopDriver::run_in_background(Task start) {
+void LoopDriver::run_in_background(Task start, Next next) {
   check();
   {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     ++uses_;
+    if (next == Next::caller) take_from_helper(lock);
     if (owner_ != Owner::none) {
       loop_.post(std::move(start));
       ++background_;
@@ -103,7 +107,7 @@ void LoopDriver::run_in_background(Task start) {
   }
   ++background_;
   turn([&] { start(); });
-  release();
+  release(next);
   check();
 }
 
