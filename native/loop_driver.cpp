@@ -11,6 +11,10 @@ namespace {
 
 /// A caller polls this long for the next event before it sleeps, because waking up costs more than most waits last.
 constexpr std::int64_t kPollNanoseconds = 50'000;
+/// Whoever keeps the core for so long after a yield is no rank that polls, but has work. Among such programs a thread that sleeps is given
+/// the core at once when it is woken, and one that yields waits for its turn; so callers sleep at once for a while.
+constexpr std::int64_t kLongYieldNanoseconds = 300'000;
+constexpr Duration kBusy = Duration::milliseconds(20);
 /// The helper takes the loop over once no caller has used it for this long.
 constexpr Duration kIdle = Duration::milliseconds(5);
 constexpr Duration kInterruptionInterval = Duration::milliseconds(50);
@@ -218,9 +222,11 @@ void LoopDriver::turn_until(const DoneFlag& done, std::optional<Instant> deadlin
     }
     const Instant now = clock_now();
     if (deadline && now >= *deadline) break;
-    if ((now - last_event).nanoseconds < kPollNanoseconds) {
+    if ((now - last_event).nanoseconds < kPollNanoseconds && now >= busy_until_) {
       // With more ranks than cores, the rank that this one waits for may need this core.
       ::sched_yield();
+      const Instant back = clock_now();
+      if ((back - now).nanoseconds >= kLongYieldNanoseconds) busy_until_ = back + kBusy;
       continue;
     }
     if (deadline && alarm == 0) alarm = loop_.after(*deadline - now, [&alarm] { alarm = 0; });

@@ -159,6 +159,7 @@ class LoopDriver {
   std::atomic<bool> giving_up_{false};
   bool helper_dozes_ = false;  // the helper waits until it is notified
   Instant last_turn_{};        // when the holder of the loop last looked for events before it waited for any
+  Instant busy_until_{};       // the cores are taken to have other work; for the holder of the loop
   std::atomic<bool> stopping_{false};
   std::exception_ptr failure_;  // written once, before `broken_` becomes true
   std::atomic<bool> broken_{false};
