@@ -11,6 +11,10 @@ namespace {
 
 /// A caller polls this long for the next event before it sleeps, because waking up costs more than most waits last.
 constexpr std::int64_t kPollNanoseconds = 50'000;
+/// Whoever keeps the core for so long after a yield is no rank that polls, but has work. Among such programs a thread that sleeps is given
+/// the core at once when it is woken, and one that yields waits for its turn; so callers sleep at once for a while.
+constexpr std::int64_t kLongYieldNanoseconds = 300'000;
+constexpr Duration kBusy = Duration::milliseconds(20);
 /// The helper takes the loop over once no caller has used it for this long.
 constexpr Duration kIdle = Duration::milliseconds(5);
 constexpr Duration kInterruptionInterval = Duration::milliseconds(50);
@@ -60,40 +64,44 @@ bool LoopDriver::acquire(const DoneFlag* done, std::optional<Instant> deadline) 
   return true;
 }
 
+void LoopDriver::take_from_helper(std::unique_lock<std::mutex>& lock) {
+  if (owner_ != Owner::helper) return;
+  ++waiting_callers_;
+  while (owner_ == Owner::helper) {
+    loop_.wake();
+    callers_.wait(lock);
+  }
+  --waiting_callers_;
+}
+
 bool LoopDriver::acquire_from_helper() {
   std::unique_lock lock(mutex_);
   ++uses_;
-  if (owner_ == Owner::helper) {
-    ++waiting_callers_;
-    while (owner_ == Owner::helper) {
-      loop_.wake();
-      callers_.wait(lock);
-    }
-    --waiting_callers_;
-  }
+  take_from_helper(lock);
   if (owner_ == Owner::caller) return false;
   owner_ = Owner::caller;
   return true;
 }
 
-void LoopDriver::release() {
+void LoopDriver::release(Next next) {
   bool tell_helper;
   bool tell_callers;
   {
     const std::lock_guard lock(mutex_);
     owner_ = Owner::none;
     tell_callers = waiting_callers_ > 0;
-    tell_helper = !tell_callers && (background_ > 0 || helper_dozes_);
+    tell_helper = !tell_callers && ((background_ > 0 && next == Next::helper) || helper_dozes_);
   }
   if (tell_callers) callers_.notify_all();
   if (tell_helper) helper_wakes_.notify_one();
 }
 
-void LoopDriver::run_in_background(Task start) {
+void LoopDriver::run_in_background(Task start, Next next) {
   check();
   {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     ++uses_;
+    if (next == Next::caller) take_from_helper(lock);
     if (owner_ != Owner::none) {
       loop_.post(std::move(start));
       ++background_;
@@ -103,7 +111,7 @@ void LoopDriver::run_in_background(Task start) {
   }
   ++background_;
   turn([&] { start(); });
-  release();
+  release(next);
   check();
 }
 
@@ -214,9 +222,11 @@ void LoopDriver::turn_until(const DoneFlag& done, std::optional<Instant> deadlin
     }
     const Instant now = clock_now();
     if (deadline && now >= *deadline) break;
-    if ((now - last_event).nanoseconds < kPollNanoseconds) {
+    if ((now - last_event).nanoseconds < kPollNanoseconds && now >= busy_until_) {
       // With more ranks than cores, the rank that this one waits for may need this core.
       ::sched_yield();
+      const Instant back = clock_now();
+      if ((back - now).nanoseconds >= kLongYieldNanoseconds) busy_until_ = back + kBusy;
       continue;
     }
     if (deadline && alarm == 0) alarm = loop_.after(*deadline - now, [&alarm] { alarm = 0; });

@@ -54,9 +54,13 @@ class LoopDriver {
   /// May be used only while holding the loop, except for post() and wake().
   UvLoop& loop() { return loop_; }
 
+  /// The thread that is to turn the loop after a call.
+  enum class Next { helper, caller };
+
   /// Runs `start` with the loop held; where another thread holds it at this moment, that thread is left to run `start`. What `start` begins
-  /// goes on in the background until background_done() is called for it from the loop.
-  void run_in_background(Task start);
+  /// goes on in the background until background_done() is called for it from the loop. Where the caller waits right after, the loop is
+  /// taken from the helper, and the helper is not woken; it still takes the loop over if nobody does for a while.
+  void run_in_background(Task start, Next next = Next::helper);
   void background_done() { --background_; }
 
   /// Wakes the threads that wait for `done`, which need not exist any more when this returns.
@@ -109,9 +113,11 @@ class LoopDriver {
 
   /// Acquires the loop, or returns false because `done` was set or the deadline passed first.
   bool acquire(const DoneFlag* done, std::optional<Instant> deadline = std::nullopt);
+  /// Waits while the helper has the loop.
+  void take_from_helper(std::unique_lock<std::mutex>& lock);
   /// Acquires the loop, or returns false where a caller has it.
   bool acquire_from_helper();
-  void release();
+  void release(Next next = Next::helper);
   void drive(const DoneFlag& done, std::optional<Instant> deadline, const Interruption& interruption) noexcept;
   void turn_until(const DoneFlag& done, std::optional<Instant> deadline);
   void help();
@@ -153,6 +159,7 @@ class LoopDriver {
   std::atomic<bool> giving_up_{false};
   bool helper_dozes_ = false;  // the helper waits until it is notified
   Instant last_turn_{};        // when the holder of the loop last looked for events before it waited for any
+  Instant busy_until_{};       // the cores are taken to have other work; for the holder of the loop
   std::atomic<bool> stopping_{false};
   std::exception_ptr failure_;  // written once, before `broken_` becomes true
   std::atomic<bool> broken_{false};

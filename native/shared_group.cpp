@@ -99,7 +99,8 @@ Work SharedGroup::start_task(const CallOptions& call, Result<Task> task, Packing
     driver.background_done();
     finish(driver, *state, status);
   };
-  driver().run_in_background([give, value = std::move(task).value()]() mutable { give(std::move(value)); });
+  driver().run_in_background([give, value = std::move(task).value()]() mutable { give(std::move(value)); },
+                             call.waits_at_once ? LoopDriver::Next::caller : LoopDriver::Next::helper);
   return {shared_from_this(), std::move(state)};
 }
 

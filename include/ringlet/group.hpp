@@ -26,6 +26,9 @@ struct CallOptions {
   Stream stream{};  ///< the stream in which the operation waits for its turn
   /// How long the operation may take from the moment it starts. If unset, it is the group's `operation_timeout`.
   std::optional<std::chrono::milliseconds> timeout{};
+  /// Of a call that returns a work: whether the caller waits for that right after, which then costs no switch of threads. The operation
+  /// does not depend on it: where nobody waits it goes on a few milliseconds later.
+  bool waits_at_once = false;
 };
 
 /// The handle of an operation that was started. Movable. The buffers given to the operation are borrowed until it has ended; the destructor

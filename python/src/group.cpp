@@ -37,13 +37,22 @@ ReduceOp op_named(std::string_view name) {
   refuse("'" + std::string(name) + "' is no operation; there are " + known + "and mean");
 }
 
+/// Waits for a caller that does so next, until it has to look for signals. It is told there if the operation has failed.
+void begin_to_wait(Work& work) {
+  try {
+    static_cast<void>(work.wait_for(kSlice));
+  } catch (const Error&) {
+  }
+}
+
 /// Starts an operation on arrays, which are borrowed until it has ended.
 template <class Start>
-Operation start(std::vector<ArrayView> arrays, Start function, std::shared_ptr<int> source = nullptr) {
+Operation start(std::vector<ArrayView> arrays, const CallOptions& options, Start function, std::shared_ptr<int> source = nullptr) {
   Work work;
   {
     const nb::gil_scoped_release unlocked;
     work = function();
+    if (options.waits_at_once) begin_to_wait(work);
   }
   return {std::move(work), std::move(arrays), std::move(source)};
 }
@@ -59,118 +68,121 @@ struct Buffers {
   TensorView output;
 };
 
-Operation all_reduce(GroupHandle& handle, std::string_view op, nb::handle input, nb::handle output, int stream, Seconds timeout) {
+Operation all_reduce(GroupHandle& handle, std::string_view op, nb::handle input, nb::handle output, int stream, Seconds timeout,
+                     bool waits) {
   Group& group = handle.get();
-  const CallOptions options = options_of(stream, timeout);
+  const CallOptions options = options_of(stream, timeout, waits);
   Buffers buffers(input, output);
-  if (op == kMean) return start(buffers.arrays, [&] { return group.all_mean_async(buffers.input, buffers.output, options); });
+  if (op == kMean) return start(buffers.arrays, options, [&] { return group.all_mean_async(buffers.input, buffers.output, options); });
   const ReduceOp operation = op_named(op);
-  return start(buffers.arrays, [&] { return group.all_reduce_async(operation, buffers.input, buffers.output, options); });
+  return start(buffers.arrays, options, [&] { return group.all_reduce_async(operation, buffers.input, buffers.output, options); });
 }
 
 Operation reduce_scatter(GroupHandle& handle, std::string_view op, nb::handle input, nb::handle output, const std::optional<Counts>& counts,
-                         int stream, Seconds timeout) {
+                         int stream, Seconds timeout, bool waits) {
   Group& group = handle.get();
-  const CallOptions options = options_of(stream, timeout);
+  const CallOptions options = options_of(stream, timeout, waits);
   Buffers buffers(input, output);
   if (op == kMean)
-    return start(buffers.arrays, [&] {
+    return start(buffers.arrays, options, [&] {
       return counts ? group.mean_scatter_v_async(buffers.input, buffers.output, *counts, options)
                     : group.mean_scatter_async(buffers.input, buffers.output, options);
     });
   const ReduceOp operation = op_named(op);
-  return start(buffers.arrays, [&] {
+  return start(buffers.arrays, options, [&] {
     return counts ? group.reduce_scatter_v_async(operation, buffers.input, buffers.output, *counts, options)
                   : group.reduce_scatter_async(operation, buffers.input, buffers.output, options);
   });
 }
 
 Operation all_gather(GroupHandle& handle, nb::handle input, nb::handle output, const std::optional<Counts>& counts, int stream,
-                     Seconds timeout) {
+                     Seconds timeout, bool waits) {
   Group& group = handle.get();
-  const CallOptions options = options_of(stream, timeout);
+  const CallOptions options = options_of(stream, timeout, waits);
   Buffers buffers(input, output);
-  return start(buffers.arrays, [&] {
+  return start(buffers.arrays, options, [&] {
     return counts ? group.all_gather_v_async(buffers.input, buffers.output, *counts, options)
                   : group.all_gather_async(buffers.input, buffers.output, options);
   });
 }
 
-Operation reduce(GroupHandle& handle, std::string_view op, nb::handle input, nb::handle output, int root, int stream, Seconds timeout) {
+Operation reduce(GroupHandle& handle, std::string_view op, nb::handle input, nb::handle output, int root, int stream, Seconds timeout,
+                 bool waits) {
   Group& group = handle.get();
-  const CallOptions options = options_of(stream, timeout);
+  const CallOptions options = options_of(stream, timeout, waits);
   Buffers buffers(input, output);
-  if (op == kMean) return start(buffers.arrays, [&] { return group.reduce_mean_async(buffers.input, buffers.output, root, options); });
+  if (op == kMean)
+    return start(buffers.arrays, options, [&] { return group.reduce_mean_async(buffers.input, buffers.output, root, options); });
   const ReduceOp operation = op_named(op);
-  return start(buffers.arrays, [&] { return group.reduce_async(operation, buffers.input, buffers.output, root, options); });
+  return start(buffers.arrays, options, [&] { return group.reduce_async(operation, buffers.input, buffers.output, root, options); });
 }
 
 Operation gather(GroupHandle& handle, nb::handle input, nb::handle output, int root, const std::optional<Counts>& counts, int stream,
-                 Seconds timeout) {
+                 Seconds timeout, bool waits) {
   Group& group = handle.get();
-  const CallOptions options = options_of(stream, timeout);
+  const CallOptions options = options_of(stream, timeout, waits);
   Buffers buffers(input, output);
-  return start(buffers.arrays, [&] {
+  return start(buffers.arrays, options, [&] {
     return counts ? group.gather_v_async(buffers.input, buffers.output, *counts, root, options)
                   : group.gather_async(buffers.input, buffers.output, root, options);
   });
 }
 
 Operation scatter(GroupHandle& handle, nb::handle input, nb::handle output, int root, const std::optional<Counts>& counts, int stream,
-                  Seconds timeout) {
+                  Seconds timeout, bool waits) {
   Group& group = handle.get();
-  const CallOptions options = options_of(stream, timeout);
+  const CallOptions options = options_of(stream, timeout, waits);
   Buffers buffers(input, output);
-  return start(buffers.arrays, [&] {
+  return start(buffers.arrays, options, [&] {
     return counts ? group.scatter_v_async(buffers.input, buffers.output, *counts, root, options)
                   : group.scatter_async(buffers.input, buffers.output, root, options);
   });
 }
 
 Operation all_to_all(GroupHandle& handle, nb::handle input, nb::handle output, const std::optional<std::pair<Counts, Counts>>& counts,
-                     int stream, Seconds timeout) {
+                     int stream, Seconds timeout, bool waits) {
   Group& group = handle.get();
-  const CallOptions options = options_of(stream, timeout);
+  const CallOptions options = options_of(stream, timeout, waits);
   Buffers buffers(input, output);
-  return start(buffers.arrays, [&] {
+  return start(buffers.arrays, options, [&] {
     return counts ? group.all_to_all_v_async(buffers.input, buffers.output, counts->first, counts->second, options)
                   : group.all_to_all_async(buffers.input, buffers.output, options);
   });
 }
 
-Operation broadcast(GroupHandle& handle, nb::handle values, int root, int stream, Seconds timeout) {
+Operation broadcast(GroupHandle& handle, nb::handle values, int root, int stream, Seconds timeout, bool waits) {
   Group& group = handle.get();
-  const CallOptions options = options_of(stream, timeout);
+  const CallOptions options = options_of(stream, timeout, waits);
   Buffers buffers(nb::none(), values);
-  return start(buffers.arrays, [&] { return group.broadcast_async(buffers.output, root, options); });
+  return start(buffers.arrays, options, [&] { return group.broadcast_async(buffers.output, root, options); });
 }
 
-Operation send(GroupHandle& handle, nb::handle values, int destination, int stream, Seconds timeout) {
+Operation send(GroupHandle& handle, nb::handle values, int destination, int stream, Seconds timeout, bool waits) {
   Group& group = handle.get();
-  const CallOptions options = options_of(stream, timeout);
+  const CallOptions options = options_of(stream, timeout, waits);
   Buffers buffers(values, nb::none());
-  return start(buffers.arrays, [&] { return group.send_async(buffers.input, destination, options); });
+  return start(buffers.arrays, options, [&] { return group.send_async(buffers.input, destination, options); });
 }
 
-Operation recv(GroupHandle& handle, nb::handle values, int source, int stream, Seconds timeout) {
+Operation recv(GroupHandle& handle, nb::handle values, int source, int stream, Seconds timeout, bool waits) {
   Group& group = handle.get();
-  const CallOptions options = options_of(stream, timeout);
+  const CallOptions options = options_of(stream, timeout, waits);
   Buffers buffers(nb::none(), values);
-  return start(buffers.arrays, [&] { return group.recv_async(buffers.output, source, options); });
+  return start(buffers.arrays, options, [&] { return group.recv_async(buffers.output, source, options); });
 }
 
-Operation recv_any(GroupHandle& handle, nb::handle values, int stream, Seconds timeout) {
+Operation recv_any(GroupHandle& handle, nb::handle values, int stream, Seconds timeout, bool waits) {
   Group& group = handle.get();
-  const CallOptions options = options_of(stream, timeout);
+  const CallOptions options = options_of(stream, timeout, waits);
   Buffers buffers(nb::none(), values);
   const auto source = std::make_shared<int>(-1);
-  return start(buffers.arrays, [&] { return group.recv_any_async(buffers.output, *source, options); }, source);
+  return start(buffers.arrays, options, [&] { return group.recv_any_async(buffers.output, *source, options); }, source);
 }
 
-Operation barrier(GroupHandle& handle, int stream, Seconds timeout) {
+Operation barrier(GroupHandle& handle, int stream, Seconds timeout, bool waits) {
   Group& group = handle.get();
-  const CallOptions options = options_of(stream, timeout);
-  return start({}, [&] { return group.barrier_async(options); });
+  const CallOptions options = options_of(stream, timeout, waits);
+  return start({}, options, [&] { return group.barrier_async(options); });
 }
 
 std::optional<GroupHandle> split(GroupHandle& handle, int color, int key, int stream, Seconds timeout) {
@@ -244,6 +256,7 @@ void bind_group(nb::module_& module) {
   using nb::arg;
   const auto stream = [] { return arg("stream") = 0; };
   const auto timeout = [] { return arg("timeout") = nb::none(); };
+  const auto waits = [] { return arg("waits") = false; };
   const auto counts = [] { return arg("counts") = nb::none(); };
   nb::list operations;
   for (std::size_t number = 0; number < kReduceOpCount; ++number) operations.append(name_of(static_cast<ReduceOp>(number)));
@@ -254,18 +267,18 @@ void bind_group(nb::module_& module) {
       .def("rank", [](GroupHandle& handle) { return handle.get().rank(); })
       .def("size", [](GroupHandle& handle) { return handle.get().size(); })
       .def("guests", [](GroupHandle& handle) { return handle.get().guests(); })
-      .def("all_reduce", &all_reduce, arg("op"), arg("input").none(), arg("output").none(), stream(), timeout())
-      .def("reduce_scatter", &reduce_scatter, arg("op"), arg("input"), arg("output"), counts(), stream(), timeout())
-      .def("all_gather", &all_gather, arg("input"), arg("output"), counts(), stream(), timeout())
-      .def("reduce", &reduce, arg("op"), arg("input"), arg("output").none(), arg("root"), stream(), timeout())
-      .def("gather", &gather, arg("input"), arg("output").none(), arg("root"), counts(), stream(), timeout())
-      .def("scatter", &scatter, arg("input").none(), arg("output"), arg("root"), counts(), stream(), timeout())
-      .def("all_to_all", &all_to_all, arg("input"), arg("output"), counts(), stream(), timeout())
-      .def("broadcast", &broadcast, arg("values"), arg("root"), stream(), timeout())
-      .def("send", &send, arg("values"), arg("destination"), stream(), timeout())
-      .def("recv", &recv, arg("values"), arg("source"), stream(), timeout())
-      .def("recv_any", &recv_any, arg("values"), stream(), timeout())
-      .def("barrier", &barrier, stream(), timeout())
+      .def("all_reduce", &all_reduce, arg("op"), arg("input").none(), arg("output").none(), stream(), timeout(), waits())
+      .def("reduce_scatter", &reduce_scatter, arg("op"), arg("input"), arg("output"), counts(), stream(), timeout(), waits())
+      .def("all_gather", &all_gather, arg("input"), arg("output"), counts(), stream(), timeout(), waits())
+      .def("reduce", &reduce, arg("op"), arg("input"), arg("output").none(), arg("root"), stream(), timeout(), waits())
+      .def("gather", &gather, arg("input"), arg("output").none(), arg("root"), counts(), stream(), timeout(), waits())
+      .def("scatter", &scatter, arg("input").none(), arg("output"), arg("root"), counts(), stream(), timeout(), waits())
+      .def("all_to_all", &all_to_all, arg("input"), arg("output"), counts(), stream(), timeout(), waits())
+      .def("broadcast", &broadcast, arg("values"), arg("root"), stream(), timeout(), waits())
+      .def("send", &send, arg("values"), arg("destination"), stream(), timeout(), waits())
+      .def("recv", &recv, arg("values"), arg("source"), stream(), timeout(), waits())
+      .def("recv_any", &recv_any, arg("values"), stream(), timeout(), waits())
+      .def("barrier", &barrier, stream(), timeout(), waits())
       .def("split", &split, arg("color"), arg("key") = -1, stream(), timeout())
       .def("create", &create, arg("ranks"), arg("tag") = 0, timeout())
       .def("algorithm",

@@ -133,9 +133,9 @@ std::optional<std::chrono::milliseconds> milliseconds_of(std::optional<double> s
   return std::chrono::milliseconds(static_cast<std::int64_t>(std::ceil(*seconds * 1000)));
 }
 
-CallOptions options_of(int stream, std::optional<double> timeout) {
+CallOptions options_of(int stream, std::optional<double> timeout, bool waits_at_once) {
   if (stream < 0 || stream > UINT16_MAX) refuse("stream " + std::to_string(stream) + "; streams are numbered from 0 to 1023");
-  return {.stream = {static_cast<std::uint16_t>(stream)}, .timeout = milliseconds_of(timeout)};
+  return {.stream = {static_cast<std::uint16_t>(stream)}, .timeout = milliseconds_of(timeout), .waits_at_once = waits_at_once};
 }
 
 Operation::Operation(Work work, std::vector<ArrayView> arrays, std::shared_ptr<int> source) : state_(std::make_shared<State>()) {

@@ -19,7 +19,7 @@ inline constexpr std::chrono::milliseconds kSlice{100};
 /// A duration in seconds, as Python's functions take it; nothing for None.
 std::optional<std::chrono::milliseconds> milliseconds_of(std::optional<double> seconds);
 /// The options of a call.
-CallOptions options_of(int stream, std::optional<double> timeout);
+CallOptions options_of(int stream, std::optional<double> timeout, bool waits_at_once = false);
 
 /// A handle of an operation that runs. The library's Work waits when it is destroyed; here the operation and the arrays that it borrows are
 /// kept until it has ended, whether or not a handle is left. All members are for threads that hold the interpreter's lock.

@@ -24,28 +24,41 @@ LIMIT_S = 240
 
 def launch(ranks, *command, **options):
     """Starts a program on so many ranks, and returns the finished `ringlet launch` with its output."""
-    words = [sys.executable, "-m", "ringlet", "launch", "-n", str(ranks), "--", *map(str, command)]
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1", **options.pop("environment", {})}
-    # A rank of NumPy needs no threads of its own for the small arrays of these tests.
-    environment.setdefault("OPENBLAS_NUM_THREADS", "1")
-    environment.setdefault("OMP_NUM_THREADS", "1")
+    return run("ringlet", "launch", "-n", ranks, "--", *command, **options)
+
+
+def torchrun(*words):
+    """Runs torch's launcher, and returns it with its output."""
+    return run("torch.distributed.run", *words)
+
+
+def run(module, *words, **options):
+    """Runs a module as a program, and returns it with its output."""
     return subprocess.run(
-        words,
+        [sys.executable, "-m", module, *map(str, words)],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         timeout=LIMIT_S,
-        env=environment,
+        env=settings(options.pop("environment", {})),
         stdin=subprocess.DEVNULL,
         **options,
     )
 
 
-def on_torch_ranks(*counts):
-    return on_ranks(*counts, words=["torch"])
+def settings(more):
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1", **more}
+    # A rank of NumPy needs no threads of its own for the small arrays of these tests.
+    environment.setdefault("OPENBLAS_NUM_THREADS", "1")
+    environment.setdefault("OMP_NUM_THREADS", "1")
+    return environment
 
 
-def on_ranks(*counts, words=()):
+def on_torch_ranks(*counts, **options):
+    return on_ranks(*counts, words=["torch"], **options)
+
+
+def on_ranks(*counts, words=(), **options):
     import pytest
 
     def decorate(function):
@@ -54,7 +67,7 @@ def on_ranks(*counts, words=()):
 
         @pytest.mark.parametrize("ranks", counts)
         def test(ranks):
-            done = launch(ranks, sys.executable, __file__, function.__module__, function.__name__, *words)
+            done = launch(ranks, sys.executable, __file__, function.__module__, function.__name__, *words, **options)
             assert done.returncode == 0, done.stdout
 
         # Not functools.wraps(), which would have pytest look for a fixture named as the function's argument.

@@ -1,11 +1,14 @@
 """The examples that users copy."""
 
 import re
+import signal
+import socket
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from ranks import launch
+from ranks import LIMIT_S, launch, run, settings, torchrun
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "python"
 
@@ -22,7 +25,35 @@ def test_numpy_training(ranks):
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_torch_ddp(ranks):
     pytest.importorskip("torch")
-    done = launch(ranks, sys.executable, EXAMPLES / "torch_ddp.py", "--steps", 20)
+    has_trained(launch(ranks, sys.executable, EXAMPLES / "torch_ddp.py", "--steps", 20), ranks)
+
+
+def test_torch_ddp_by_torchrun():
+    pytest.importorskip("torch")
+    has_trained(torchrun("--nproc-per-node", 2, EXAMPLES / "torch_ddp.py", "--steps", 20), 2)
+
+
+def test_torch_ddp_on_machines_that_are_up(tmp_path):
+    """A group of one machine, which is up at the loopback."""
+    pytest.importorskip("torch")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environment = {"RINGLET_TOKEN": "token-of-this-test-alone", "XDG_CONFIG_HOME": str(tmp_path)}
+    place = ["--group", "home", "--interface", "lo", "--port", str(port)]
+    # `up` starts the file that a link stands for, and the Python of a virtual environment is such a link.
+    program = tmp_path / "train"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{EXAMPLES / "torch_ddp.py"}" "$@"\n')
+    program.chmod(0o755)
+    up = subprocess.Popen([sys.executable, "-m", "ringlet", "up", *place, "--no-dns-sd", "--allow", program], env=settings(environment))
+    try:
+        has_trained(run("ringlet", "run", *place, "-n", 2, "--", program, "--steps", 20, environment=environment), 2)
+    finally:
+        up.send_signal(signal.SIGTERM)
+        assert up.wait(timeout=LIMIT_S) == 0
+
+
+def has_trained(done, ranks):
     assert done.returncode == 0, done.stdout
     assert done.stdout.count("parameters the same on all ranks") == ranks and "step 20: loss" in done.stdout, done.stdout
 

@@ -2,6 +2,7 @@
 
 import datetime
 import functools
+import inspect
 
 import pytest
 from ranks import on_torch_ranks
@@ -308,6 +309,31 @@ def test_groups():
     assert gathered == ([0, 1, 4, 9] if rank == 2 else None)
     group = dist.group.WORLD
     assert group.name() == "ringlet" and dist.get_backend() == "ringlet" and group.ringlet.size() == 4
+
+
+@on_torch_ranks(4)
+def test_split_groups():
+    if "backend" not in inspect.signature(dist.split_group).parameters:
+        return  # older versions of torch split groups of GPUs alone
+    rank = dist.get_rank()
+    for ranks in ([[0, 2], [3, 1]], [[1, 2, 0]]):
+        mine = next((part for part in ranks if rank in part), None)
+        part = dist.split_group(split_ranks=ranks, group_desc="a part")
+        if mine is None:
+            assert part == dist.GroupMember.NON_GROUP_MEMBER
+            continue
+        assert dist.get_process_group_ranks(part) == mine and part.rank() == mine.index(rank)
+        total = torch.full((3,), float(rank))
+        dist.all_reduce(total, group=part)
+        same(total, torch.full((3,), float(sum(mine))))
+        assert part.group_desc == "a part"
+        pair = dist.split_group(part, [[1, 0]])
+        if part.rank() < 2:
+            objects = [None] * 2
+            dist.all_gather_object(objects, rank, group=pair)
+            assert objects == [mine[1], mine[0]]
+            dist.destroy_process_group(pair)
+    dist.barrier()
 
 
 @on_torch_ranks(3)

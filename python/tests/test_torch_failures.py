@@ -100,7 +100,7 @@ dist.destroy_process_group()
     assert done.returncode == 0 and done.stdout.count("total 2.0") == 2, done.stdout
 
 
-@pytest.mark.parametrize("wait", ["dist.recv(values, 1)", "dist.irecv(values, 1).wait()", "dist.barrier(group)"])
+@pytest.mark.parametrize("wait", ["dist.recv(values, 1)", "dist.irecv(values, 1).wait()", "dist.barrier(group)", "dist.all_reduce(values)"])
 def test_ctrl_c_interrupts_waiting(tmp_path, wait):
     path = program(
         tmp_path,

@@ -1,12 +1,12 @@
 """How torch's process groups come to be: its stores, torchrun, several groups one after the other, other back ends beside."""
 
-import os
 import socket
-import subprocess
 import sys
 
 import pytest
-from ranks import LIMIT_S, entry_points_work, launch
+from ranks import entry_points_work, launch, torchrun
+
+from ringlet import listening
 
 torch = pytest.importorskip("torch")
 dist = pytest.importorskip("torch.distributed")
@@ -21,18 +21,6 @@ def write(folder, text):
     program = folder / "program.py"
     program.write_text(BEGIN + text)
     return program
-
-
-def torchrun(*words):
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
-    return subprocess.run(
-        [sys.executable, "-m", "torch.distributed.run", *map(str, words)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=LIMIT_S,
-        env=environment,
-    )
 
 
 @pytest.fixture
@@ -71,18 +59,18 @@ def test_where_the_store_is(meeting, monkeypatch):
     assert meeting._host_of(dist.PrefixStore("c", tcp)) == "127.0.0.1"
 
 
-def test_ports_that_a_firewall_lets_in(meeting, monkeypatch):
+def test_ports_that_a_firewall_lets_in(monkeypatch):
     # Without this only addresses that others can reach would count.
-    monkeypatch.setattr(meeting, "_is_loopback", lambda address: False)
+    monkeypatch.setattr(listening, "is_loopback", lambda address: False)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         first = min(taken.getsockname()[1], 65500)
         monkeypatch.setenv("RINGLET_PORTS", f"{first}-{first + 30}")
-        with meeting._listening("127.0.0.1") as listening:
-            assert first <= listening.getsockname()[1] <= first + 30
-            assert listening.getsockname()[1] != taken.getsockname()[1]
+        with listening.listen_at("127.0.0.1") as found:
+            assert first <= found.getsockname()[1] <= first + 30
+            assert found.getsockname()[1] != taken.getsockname()[1]
         monkeypatch.setenv("RINGLET_PORTS", str(taken.getsockname()[1]))
         with pytest.raises(OSError):
-            meeting._listening("127.0.0.1")
+            listening.listen_at("127.0.0.1")
 
 
 def test_file_store(tmp_path):

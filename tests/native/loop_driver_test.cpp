@@ -24,3 +24,19 @@ TEST_CASE("the loop's other work goes on beside a caller whose calls need no wai
   }
   CHECK(seen == kTurns);
 }
+
+TEST_CASE("what a caller has started to wait for next goes on, whether or not the caller waits") {
+  native::LoopDriver driver(/*helper=*/true);
+  for (const bool waits : {true, false, true}) {
+    CAPTURE(waits);
+    native::DoneFlag done;
+    const auto end = [&] {
+      driver.background_done();
+      driver.set(done);
+    };
+    driver.run_in_background([&] { driver.loop().after(Duration::milliseconds(1), end); }, native::LoopDriver::Next::caller);
+    if (waits) driver.wait(done, std::nullopt);
+    for (int pause = 0; pause < 3000 && !done.is_set(); ++pause) test::pass(10ms);
+    REQUIRE(done.is_set());
+  }
+}

@@ -16,6 +16,8 @@ from .sparse import add_sparse
 from .tensors import as_reducible, both, bytes_overlap, copy, flat, joined, room_for, to_read, to_write
 from .work import Work
 
+Call = Tuple[int, float, bool]
+
 
 class Operations:
     """The calls of torch's process groups and back ends. A class that inherits from this and from one of them calls start_with()."""
@@ -36,10 +38,13 @@ class Operations:
 
     # What starts operations.
 
-    def _timeout(self, options: Any) -> float:
+    def _call(self, options: Any, count: int = 1) -> Call:
+        """The last arguments of `count` calls of the group's: their stream, their deadline, and whether each waits for its operation's end
+        itself. torch says in the options of its calls if it waits right after."""
         timeout = getattr(options, "timeout", None)
         seconds = timeout.total_seconds() if timeout is not None else 0.0
-        return seconds if seconds > 0 else self._seconds
+        waits = count == 1 and self._coalesced is None and not getattr(options, "asyncOp", True)
+        return COLLECTIVES, seconds if seconds > 0 else self._seconds, waits
 
     def _started(
         self,
@@ -76,7 +81,7 @@ class Operations:
         return self._all_reduced(list_of(tensors), op_of(opts), opts)
 
     def _all_reduced(self, tensors: List[torch.Tensor], op: str, opts: Any) -> Work:
-        targets, finish, timeout = [], None, self._timeout(opts)
+        targets, finish, call = [], None, self._call(opts, len(tensors))
         for tensor in tensors:
             target, after = to_write(as_reducible(tensor, op), filled=True)
             targets.append(target.view)
@@ -84,7 +89,7 @@ class Operations:
         return self._started(
             "all_reduce",
             tensors,
-            lambda: [self._handle.all_reduce(op, view, view, COLLECTIVES, timeout) for view in targets],
+            lambda: [self._handle.all_reduce(op, view, view, *call) for view in targets],
             tensors,
             finish,
         )
@@ -93,11 +98,11 @@ class Operations:
         tensor, root, op = one(tensors), getattr(opts, "rootRank", 0), op_of(opts)
         is_root = self._handle.rank() == root
         target, finish = to_write(as_reducible(tensor, op), filled=True)
-        timeout = self._timeout(opts)
+        call = self._call(opts)
         return self._started(
             "reduce",
             [tensor],
-            lambda: [self._handle.reduce(op, target.view, target.view if is_root else None, root, COLLECTIVES, timeout)],
+            lambda: [self._handle.reduce(op, target.view, target.view if is_root else None, root, *call)],
             [tensor],
             finish if is_root else None,
         )
@@ -123,7 +128,7 @@ class Operations:
 
     def _scattered(self, parts: Sequence[tuple], inputs: List[torch.Tensor], opts: Any) -> Work:
         """Reduces and scatters several inputs, each for an output of its own."""
-        op, timeout, calls, finish, outputs = op_of(opts), self._timeout(opts), [], None, []
+        op, call, calls, finish, outputs = op_of(opts), self._call(opts, len(parts)), [], None, []
         for output, whole, counts in parts:
             source = to_read(as_reducible(whole, op))
             result = output
@@ -138,7 +143,7 @@ class Operations:
         return self._started(
             "reduce_scatter",
             inputs,
-            lambda: [self._handle.reduce_scatter(op, *views, COLLECTIVES, timeout) for views in calls],
+            lambda: [self._handle.reduce_scatter(op, *views, *call) for views in calls],
             outputs,
             finish,
         )
@@ -148,19 +153,19 @@ class Operations:
         if op != "sum":
             raise ringlet.InvalidArgument(f"sparse tensors are only added; there is no {op} of them")
         self._sequence += 1
-        return add_sparse(self._handle, tensor, begin_event(f"{self._events}:sparse_all_reduce", [tensor]), self._timeout(opts))
+        return add_sparse(self._handle, tensor, begin_event(f"{self._events}:sparse_all_reduce", [tensor]), self._call(opts)[1])
 
     # What moves without being computed with.
 
     def broadcast(self, tensors: Any, opts: Any = None) -> Work:
         tensor = one(tensors)
-        root, timeout = getattr(opts, "rootRank", 0), self._timeout(opts)
+        root, call = getattr(opts, "rootRank", 0), self._call(opts)
         is_root = self._handle.rank() == root
         target, finish = to_write(tensor, filled=is_root)
         return self._started(
             "broadcast",
             [tensor],
-            lambda: [self._handle.broadcast(target.view, root, COLLECTIVES, timeout)],
+            lambda: [self._handle.broadcast(target.view, root, *call)],
             [tensor],
             None if is_root else finish,
         )
@@ -182,7 +187,7 @@ class Operations:
 
     def _gathered(self, parts: Sequence[Tuple[List[torch.Tensor], torch.Tensor]], results: List[Any], opts: Any) -> Work:
         """Gathers several inputs, each for outputs of its own: one for each rank, or one for all."""
-        calls, finish, timeout, size = [], None, self._timeout(opts), self._handle.size()
+        calls, finish, call, size = [], None, self._call(opts, len(parts)), self._handle.size()
         for outputs, own in parts:
             source = to_read(own)
             if len(outputs) == 1 and outputs[0].numel() == own.numel() * size:
@@ -199,25 +204,23 @@ class Operations:
         return self._started(
             "all_gather",
             [own for _, own in parts],
-            lambda: [self._handle.all_gather(*views, COLLECTIVES, timeout) for views in calls],
+            lambda: [self._handle.all_gather(*views, *call) for views in calls],
             results,
             finish,
         )
 
     def gather(self, output_lists: Any, inputs: Any, opts: Any = None) -> Work:
-        own, root, timeout = one(inputs), getattr(opts, "rootRank", 0), self._timeout(opts)
+        own, root, call = one(inputs), getattr(opts, "rootRank", 0), self._call(opts)
         source, target, finish, counts, outputs = to_read(own), None, None, None, []
         if self._handle.rank() == root:
             outputs = list_of_rank(output_lists)
             self._check_parts(outputs, "output")
             room, finish = room_for(outputs)
             target = flat(room).view
-        return self._started(
-            "gather", [own], lambda: [self._handle.gather(source.view, target, root, counts, COLLECTIVES, timeout)], outputs, finish
-        )
+        return self._started("gather", [own], lambda: [self._handle.gather(source.view, target, root, counts, *call)], outputs, finish)
 
     def scatter(self, outputs: Any, input_lists: Any, opts: Any = None) -> Work:
-        output, root, timeout = one(outputs), getattr(opts, "rootRank", 0), self._timeout(opts)
+        output, root, call = one(outputs), getattr(opts, "rootRank", 0), self._call(opts)
         target, finish = to_write(output)
         source, inputs = None, []
         if self._handle.rank() == root:
@@ -227,7 +230,7 @@ class Operations:
         return self._started(
             "scatter",
             inputs or [output],
-            lambda: [self._handle.scatter(source, target.view, root, None, COLLECTIVES, timeout)],
+            lambda: [self._handle.scatter(source, target.view, root, None, *call)],
             [output],
             finish,
         )
@@ -252,13 +255,13 @@ class Operations:
         return self._exchanged(room, whole, *sizes, list(inputs), list(outputs), spread, opts)
 
     def _exchanged(self, into: Any, of: Any, receive: Any, send: Any, inputs: Any, results: Any, finish: Any, opts: Any) -> Work:
-        source, timeout = to_read(of), self._timeout(opts)
+        source, call = to_read(of), self._call(opts)
         target, after = to_write(into)
         counts = [each * source.scale for each in send], [each * target.scale for each in receive]
         return self._started(
             "all_to_all",
             inputs,
-            lambda: [self._handle.all_to_all(source.view, target.view, counts, COLLECTIVES, timeout)],
+            lambda: [self._handle.all_to_all(source.view, target.view, counts, *call)],
             results,
             both(after, finish),
         )
@@ -311,8 +314,8 @@ class Operations:
         )
 
     def barrier(self, opts: Any = None) -> Work:
-        timeout = self._timeout(opts)
-        return self._started("barrier", [], lambda: [self._handle.barrier(COLLECTIVES, timeout)], [])
+        call = self._call(opts)
+        return self._started("barrier", [], lambda: [self._handle.barrier(*call)], [])
 
     def monitored_barrier(self, opts: Any = None, wait_all_ranks: bool = False) -> None:
         timeout = opts if isinstance(opts, timedelta) else getattr(opts, "timeout", None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
+from typing import Any, Optional, Sequence
 
 import torch
 import torch.distributed as dist
@@ -20,6 +20,7 @@ class ProcessGroup(Operations, dist.ProcessGroup):
         dist.ProcessGroup.__init__(self, group.rank(), group.size())
         self.start_with(group, store, timeout, events)
         self._names = {"name": "", "description": ""}
+        self._is_part = False  # made by split_group()
 
     def getBackendName(self) -> str:
         return "ringlet"
@@ -48,12 +49,39 @@ class ProcessGroup(Operations, dist.ProcessGroup):
 
     @property
     def _device_types(self) -> list:
-        # Until torch knows the group it asks this to record what back ends do, of which this group has none.
-        return [torch.device("cpu")] if self in dist.distributed_c10d._world.pg_map else []
+        # Until torch knows a new group it asks this to record what back ends do, of which this group has none.
+        return [torch.device("cpu")] if self._is_part or self in dist.distributed_c10d._world.pg_map else []
 
-    supports_splitting = False
+    supports_splitting = True
     supports_coalescing = False
     supports_time_estimate = False
+
+    def eager_connect_single_device(self, device: Any) -> None:
+        """What torch asks for of groups that can be split and are bound to a device. All ranks are connected from the start."""
+
+    def split_group(
+        self,
+        ranks: Sequence[int],
+        timeout: Optional[timedelta] = None,
+        opts: Any = None,
+        group_name: Optional[str] = None,
+        group_desc: Optional[str] = None,
+        device_types: Any = None,
+    ) -> Optional["ProcessGroup"]:
+        """A group of these ranks of this group, in this order, over the connections that exist. None on the others."""
+        if self.rank() not in ranks:
+            return None
+        timeout = timeout or timedelta(seconds=self._seconds)
+        name = group_name or ""
+        part = self.ringlet.create(ranks, timeout=timeout.total_seconds())
+        made = ProcessGroup(part, dist.PrefixStore(f"{name}/", self._ringlet_store), timeout, self._events)
+        made.setGroupName(name)
+        made.setGroupDesc(group_desc or "")
+        made._is_part = True
+        return made
+
+    def get_group_store(self) -> Any:
+        return self._ringlet_store
 
     def _start_coalescing(self, device: Any = None) -> None:
         self.start_coalescing(device)
