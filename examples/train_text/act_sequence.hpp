@@ -8,8 +8,8 @@
 
 namespace train_text {
 
-/// The next thing that a rank does. The order is the same on all ranks, native or browser, because all of them ask the same `ActSequence`. The
-/// collective of each act stands in brackets. All collectives use stream 0, except loss_sum, which uses stream 1.
+/// The next thing that a rank does. The order is the same on all ranks, native or browser, because all of them ask the same `ActSequence`.
+/// The collective of each act stands in brackets. All collectives use stream 0, except loss_sum, which uses stream 1.
 ///
 /// Before the first act rank 0 broadcasts an encoded `Announcement`, and then as many bytes as that says. Those bytes are the folder for
 /// checkpoints followed by the text, or the reason why there will be no run.

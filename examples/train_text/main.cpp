@@ -14,10 +14,10 @@
 #include "checkpoints.hpp"
 #include "corpus.hpp"
 #include "input_error.hpp"
-#include "shared_inputs.hpp"
 #include "options.hpp"
 #include "progress.hpp"
 #include "report.hpp"
+#include "shared_inputs.hpp"
 #include "text_files.hpp"
 #include "trainer.hpp"
 
@@ -173,7 +173,8 @@ int run(Options own) {
   if (is_first_rank()) text = load_text(own.data);
   ringlet::Group group = ringlet::init(group_options());
   set_guests(own, group.guests());
-  const SharedInputs inputs = share_inputs(group, own, [&] { return text ? std::exchange(text, std::nullopt).value() : load_text(own.data); });
+  const SharedInputs inputs =
+      share_inputs(group, own, [&] { return text ? std::exchange(text, std::nullopt).value() : load_text(own.data); });
   if (!inputs.overruled.empty())
     fmt::print(stderr, "train_text: rank 0 decides about the settings; other than was given to rank {}, {}\n", group.rank(),
                inputs.overruled);

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "corpus.hpp"
 #include "act_sequence.hpp"
+#include "corpus.hpp"
 #include "parameter_store.hpp"
 #include "shares.hpp"
 

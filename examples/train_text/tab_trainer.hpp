@@ -18,10 +18,10 @@
  *     TRAIN_TEXT_END, TRAIN_TEXT_FAILED: leave the loop
  *   }
  *
- * The order is that of act_sequence.hpp, which native ranks follow, too; a rank that has joined a run first gets what the others have. Where the
- * group fails, the caller leaves the loop; once it has joined the group again, it begins with another trainer. What it says to do next
- * changes only in compute and done; asking again gives the same answer. Pointers are into the module's memory, which may grow in any call;
- * they hold until the next compute or done. Texts end with a zero. One thread; any number of trainers. Nothing throws. */
+ * The order is that of act_sequence.hpp, which native ranks follow, too; a rank that has joined a run first gets what the others have.
+ * Where the group fails, the caller leaves the loop; once it has joined the group again, it begins with another trainer. What it says to do
+ * next changes only in compute and done; asking again gives the same answer. Pointers are into the module's memory, which may grow in any
+ * call; they hold until the next compute or done. Texts end with a zero. One thread; any number of trainers. Nothing throws. */
 
 #define TRAIN_TEXT_EXPORT extern "C" __attribute__((used, visibility("default")))
 

@@ -32,8 +32,8 @@ struct Regrouping {
 /// rank calls them in the same order. They throw `ringlet::Error` if the group fails and cannot go on without those that were lost.
 class Trainer {
  public:
-  /// `options` and `corpus` are the same on all ranks (see shared_inputs.hpp) and must outlive the trainer. `joins` says whether the other ranks
-  /// train already.
+  /// `options` and `corpus` are the same on all ranks (see shared_inputs.hpp) and must outlive the trainer. `joins` says whether the other
+  /// ranks train already.
   Trainer(const Options& options, const Corpus& corpus, ringlet::Group group, bool joins = false);
   ~Trainer();
 

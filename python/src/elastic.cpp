@@ -144,9 +144,8 @@ void bind_elastic(nb::module_& module) {
       .def(
           "__init__",
           [](TrainerHandle* handle, GroupHandle& world, CheckpointHandle& state, nb::object shards, std::int64_t size,
-             const std::optional<Wire>& wire, std::optional<int> min_ranks, Seconds min_wait, bool rejoin,
-             const std::string& checkpoint, std::uint64_t every, int keep, int stream, nb::object on_change, nb::object on_rollback,
-             nb::object on_state) {
+             const std::optional<Wire>& wire, std::optional<int> min_ranks, Seconds min_wait, bool rejoin, const std::string& checkpoint,
+             std::uint64_t every, int keep, int stream, nb::object on_change, nb::object on_rollback, nb::object on_state) {
             new (handle) TrainerHandle(world, state, std::move(shards),
                                        options_of_trainer(size, wire, min_ranks, min_wait, rejoin, checkpoint, every, keep, stream));
             handle->on_change = std::move(on_change);

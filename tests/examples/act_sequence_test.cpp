@@ -1,7 +1,7 @@
+#include <act_sequence.hpp>
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <act_sequence.hpp>
 #include <random.hpp>
 #include <settings.hpp>
 #include <string>
@@ -60,8 +60,8 @@ TEST_CASE("the acts of a run") {
   settings.check_every = 2;
   settings.saves = true;
   settings.checkpoint_every = 4;
-  CHECK(acts_of(settings, 1) == "beginning parameters state validation validation_sum" + step + " speeds hashes" + step + " speeds" +
-                                      step + " hashes checkpoint" + step + " checkpoint" + ends);
+  CHECK(acts_of(settings, 1) == "beginning parameters state validation validation_sum" + step + " speeds hashes" + step + " speeds" + step +
+                                    " hashes checkpoint" + step + " checkpoint" + ends);
 }
 
 TEST_CASE("a sequence of acts goes back to what follows the last committed step, from wherever it is") {

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <latch>
 #include <mutex>
-#include <shared_inputs.hpp>
 #include <optional>
+#include <shared_inputs.hpp>
 #include <trainer.hpp>
 
 #include "folder.hpp"

@@ -2,8 +2,8 @@
 #include <catch2/catch.hpp>
 #include <input_error.hpp>
 #include <memory>
-#include <shared_inputs.hpp>
 #include <ringlet/ringlet.hpp>
+#include <shared_inputs.hpp>
 #include <string>
 #include <tab_trainer.hpp>
 #include <trainer.hpp>
