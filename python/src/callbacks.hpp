@@ -38,12 +38,13 @@ void call_python(Function function) {
 /// them itself. Where it throws what Python has raised, that is reported as an error of `what`.
 void call_later(std::function<void()> task, const char* what);
 
-/// An object of Python's that may be copied, used under the interpreter's lock, and dropped on any thread.
+/// Runs a task under the interpreter's lock now, on this thread; not after stop_callbacks(), which waits for it.
+void run_while_alive(const std::function<void()>& task, const char* what);
+
+/// An object of Python's that may be copied, used under the interpreter's lock, and dropped on any thread. One that is dropped when the
+/// interpreter ends is left to the process' end.
 inline std::shared_ptr<nb::object> shared_object(nb::object object) {
-  return {new nb::object(std::move(object)), [](nb::object* owned) {
-            const nb::gil_scoped_acquire locked;
-            delete owned;
-          }};
+  return {new nb::object(std::move(object)), [](nb::object* owned) { run_while_alive([owned] { delete owned; }, "ringlet"); }};
 }
 
 }  // namespace ringlet::python

@@ -28,17 +28,19 @@ auto interruptible(Function function, std::vector<ArrayView> arrays = {}) {
     std::exception_ptr error;
   };
   const auto call = std::make_shared<Call>();
-  std::thread([call, function = std::move(function)]() mutable {
+  std::thread([call, owned = std::optional(std::move(function))]() mutable {
     std::optional<decltype(function())> result;
     std::exception_ptr error;
     try {
-      result.emplace(function());
+      result.emplace((*owned)());
     } catch (...) {
       error = std::current_exception();
     }
+    // Before the caller goes on: what it drops last may be Python's, and the program may end then.
+    owned.reset();
     const std::lock_guard lock(call->mutex);
     call->result = std::move(result);
-    call->error = error;
+    call->error = std::move(error);
     call->changed.notify_all();
   }).detach();
   for (;;) {
@@ -52,7 +54,7 @@ auto interruptible(Function function, std::vector<ArrayView> arrays = {}) {
       throw nb::python_error();
     }
   }
-  if (call->error) std::rethrow_exception(call->error);
+  if (call->error) std::rethrow_exception(std::exchange(call->error, nullptr));
   return std::move(*call->result);
 }
 

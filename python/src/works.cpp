@@ -73,7 +73,7 @@ class Callbacks {
     {
       const std::lock_guard lock(mutex_);
       if (stopped_) return;  // what the task would drop is left to the process' end
-      runs_ = true;
+      ++running_;
     }
     {
       const nb::gil_scoped_acquire locked;
@@ -84,19 +84,19 @@ class Callbacks {
       }
     }
     const std::lock_guard lock(mutex_);
-    runs_ = false;
+    --running_;
     changed_.notify_all();
   }
   void stop() {
     std::unique_lock lock(mutex_);
     stopped_ = true;
-    changed_.wait(lock, [this] { return !runs_; });
+    changed_.wait(lock, [this] { return running_ == 0; });
   }
 
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool runs_ = false;
+  int running_ = 0;
   bool stopped_ = false;
 };
 
@@ -187,6 +187,8 @@ void stop_callbacks() {
 void call_later(std::function<void()> task, const char* what) {
   Work().on_done([task = std::move(task), what](const Status&) { callbacks().run(task, what); });
 }
+
+void run_while_alive(const std::function<void()>& task, const char* what) { callbacks().run(task, what); }
 
 void await_operations(std::chrono::milliseconds timeout) {
   const auto deadline = std::chrono::steady_clock::now() + timeout;
