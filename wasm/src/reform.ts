@@ -176,7 +176,7 @@ function wait(milliseconds: number, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Runs a task with a signal that fires as soon as one of these does. */
+/** Runs a task with a signal that fires as soon as one of these does; AbortSignal.any() is younger than some phones' browsers. */
 export async function underSignals<T>(signals: readonly (AbortSignal | undefined)[], task: (any: AbortSignal) => Promise<T>): Promise<T> {
   const any = new AbortController();
   const undo: (() => void)[] = [];
