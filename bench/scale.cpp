@@ -51,8 +51,7 @@ Call call_of(const Column& column, double parameters) {
 
 std::vector<PortCost> ports_of(const Settings& settings, int size) {
   const double per_byte = 1e3 / settings.megabytes;
-  std::vector<PortCost> ports(static_cast<std::size_t>(size),
-                              {settings.latency_us * 1e3, per_byte, per_byte, settings.frame_us * 1e3});
+  std::vector<PortCost> ports(static_cast<std::size_t>(size), {settings.latency_us * 1e3, per_byte, per_byte, settings.frame_us * 1e3});
   for (int i = 0; i < settings.slow_ranks && i < size; ++i) {
     PortCost& slow = ports[ports.size() - 1 - static_cast<std::size_t>(i)];
     slow.per_byte_out = slow.per_byte_in = 1e3 / settings.slow_megabytes;
@@ -96,15 +95,20 @@ void print_row(const Settings& settings, int size) {
 int main(int argc, char** argv) {
   Settings settings;
   CLI::App app("What an average of gradients costs by each algorithm and wire, in milliseconds of a model of the ranks' ports");
-  app.add_option("--ranks", settings.ranks, "Numbers of ranks, by commas")->delimiter(',')->check(CLI::Range(2, 4096))->capture_default_str();
+  app.add_option("--ranks", settings.ranks, "Numbers of ranks, by commas")
+      ->delimiter(',')
+      ->check(CLI::Range(2, 4096))
+      ->capture_default_str();
   app.add_option("--parameters", settings.parameters, "Of the model")->check(CLI::Range(1e3, 1e9))->capture_default_str();
   app.add_option("--megabytes", settings.megabytes, "Payload that a port carries each way in a second; 117.7 is 1 Gbit/s Ethernet")
-    ->check(CLI::PositiveNumber)
-    ->capture_default_str();
-  app.add_option("--latency", settings.latency_us, "From port to port, in microseconds")->check(CLI::NonNegativeNumber)->capture_default_str();
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--latency", settings.latency_us, "From port to port, in microseconds")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   app.add_option("--frame", settings.frame_us, "What a frame costs each end, in microseconds")
-    ->check(CLI::NonNegativeNumber)
-    ->capture_default_str();
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   app.add_option("--slow", settings.slow_ranks, "How many ranks have slower ports")->check(CLI::NonNegativeNumber)->capture_default_str();
   auto* slow = app.add_option("--slow-megabytes", settings.slow_megabytes, "What those carry in a second")->check(CLI::PositiveNumber);
   app.add_flag("--json", settings.json, "One JSON object per number of ranks, wire and algorithm");

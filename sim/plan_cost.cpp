@@ -184,9 +184,7 @@ struct Event {
   PlannedRank::Piece piece;
   double tail_leaves = 0;  // when its last byte has left the other port
 
-  friend bool operator>(const Event& one, const Event& other) {
-    return one.at != other.at ? one.at > other.at : one.number > other.number;
-  }
+  friend bool operator>(const Event& one, const Event& other) { return one.at != other.at ? one.at > other.at : one.number > other.number; }
 };
 
 class PlanRun {
@@ -255,7 +253,12 @@ class PlanRun {
     bytes_out_[own] += piece.bytes;
     const int peer = of(rank).peer_of(piece.lane);
     push({Event::Kind::port_free, left, 0, rank, {}});
-    push({Event::Kind::head_arrives, now + cost.latency, 0, peer, {of(peer).lane_of(rank), piece.bytes, piece.begins_frame}, left + cost.latency});
+    push({Event::Kind::head_arrives,
+          now + cost.latency,
+          0,
+          peer,
+          {of(peer).lane_of(rank), piece.bytes, piece.begins_frame},
+          left + cost.latency});
   }
 
   void push(Event event) {

@@ -25,10 +25,10 @@ struct Granules {
 
 /// The cost of one collective for all its ranks together.
 struct PlanCost {
-  double nanoseconds = 0;             // until the last rank is done
-  std::uint64_t frames = 0;           // of all ranks
-  std::uint64_t most_bytes_out = 0;   // of the rank that sends most
-  std::uint64_t most_scratch = 0;     // bytes of memory beside the caller's, of the rank that needs most
+  double nanoseconds = 0;            // until the last rank is done
+  std::uint64_t frames = 0;          // of all ranks
+  std::uint64_t most_bytes_out = 0;  // of the rank that sends most
+  std::uint64_t most_scratch = 0;    // bytes of memory beside the caller's, of the rank that needs most
 };
 
 /// Computes the cost of a call among `ports.size()` (>= 2) ranks that begin together, from the plans that the engine would run: frames

@@ -67,6 +67,13 @@ def network(text):
     return lambda _: ShapedHosts(rates * hosts, per_host)
 
 
+def bare(text):
+    match = re.fullmatch(r"([\d.]+),([\d.]+)", text)
+    if not match or not float(match[1]) * float(match[2]) > 0:
+        raise argparse.ArgumentTypeError(f"'{text}' is not two positive numbers, such as 3.4,9.0")
+    return {"half_round_trip_us": float(match[1]), "bytes_per_us": float(match[2]) * 1e3}
+
+
 def libraries(text):
     for key in text.split(","):
         if key not in LIBRARIES:
@@ -88,6 +95,9 @@ def arguments():
     parser.add_argument("--python", type=pathlib.Path, action="append", help="an interpreter with torch or mlx; may be repeated")
     parser.add_argument("--rows", type=pathlib.Path, help="also write each measured row to this file, as a line of JSON")
     parser.add_argument("--write", action="store_true", help="write the tables into docs/performance.md, and plots beside its images")
+    parser.add_argument(
+        "--bare-link", type=bare, metavar="US,GB/S", help="half a round trip and the rate of a bare link, for the floors (measured)"
+    )
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release", help=argparse.SUPPRESS)
     parser.add_argument("--compiler", default=os.environ.get("CXX", "c++"), help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -119,7 +129,7 @@ def prepared(options):
     return chosen
 
 
-def bare_link(options):
+def measure_bare_link(options):
     """Of two processes over loopback TCP, by link_bench."""
     printed = subprocess.run([options.build / "bin" / "link_bench"], capture_output=True, text=True, check=True).stdout
     round_trip = re.search(r"^64 bytes there and back: ([\d.]+) us", printed, re.M)
@@ -213,7 +223,7 @@ def main():
     chosen = prepared(options)
     if "ringlet" not in chosen:
         sys.exit("compare: Ringlet itself cannot be measured")
-    limits = tables.Limits(bare_link(options), os.cpu_count() or 1)
+    limits = tables.Limits(options.bare_link or measure_bare_link(options), os.cpu_count() or 1)
     places = {}
     for make in options.network:
         for place in map(make, options.ranks):
