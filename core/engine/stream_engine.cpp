@@ -67,13 +67,22 @@ void StreamEngine::start_lanes() {
   // All records are made before the first lane starts, because a lane that has started may have lent its record to the link.
   records_.clear();
   std::size_t bytes = 0;
-  for (const PeerSteps& steps : plan_.steps().peers)
+  each_from_next_rank([&](const PeerSteps& steps) {
     if (records_.empty() || is_pairwise(call)) bytes = append_call(call, steps.peer, records_);
+  });
   std::size_t offset = 0;
-  for (const PeerSteps& steps : plan_.steps().peers) {
+  each_from_next_rank([&](const PeerSteps& steps) {
     lane(steps.peer).start(steps, sequence_, ConstBytes(records_).subspan(offset, bytes));
     if (is_pairwise(call)) offset += bytes;
-  }
+  });
+}
+
+template <class Visit>
+void StreamEngine::each_from_next_rank(Visit visit) {
+  const auto& peers = plan_.steps().peers;
+  const auto next = std::find_if(peers.begin(), peers.end(), [&](const PeerSteps& steps) { return steps.peer > group_.options().rank; });
+  std::for_each(next, peers.end(), visit);
+  std::for_each(peers.begin(), next, visit);
 }
 
 void StreamEngine::advance() {
@@ -82,11 +91,11 @@ void StreamEngine::advance() {
     if (!plan_.run_next_combine()) break;
   }
   bool complete = plan_.next_combine() == nullptr;
-  for (const PeerSteps& steps : plan_.steps().peers) {
+  each_from_next_rank([&](const PeerSteps& steps) {
     Lane& part = lane(steps.peer);
     part.wake_if_sendable();
     complete &= part.done();
-  }
+  });
   if (complete && running_) finish();
 }
 

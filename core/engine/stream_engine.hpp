@@ -64,6 +64,10 @@ class StreamEngine {
 
   void start_next();
   void start_lanes();
+  /// Visits the peers of the running plan, those after this rank first: where all ranks send to all, they begin with different ones, so
+  /// that no port gets everything at once.
+  template <class Visit>
+  void each_from_next_rank(Visit visit);
   void take_early();
   void take_early_frames(int peer);
   void on_early_frame_ended(int peer, std::uint64_t sequence);

@@ -1,6 +1,7 @@
 #include "core/rendezvous/ready_barrier.hpp"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "core/base/rank_text.hpp"
@@ -90,14 +91,15 @@ std::vector<int> ReadyBarrier::awaited() const {
 
 std::string ReadyBarrier::awaited_text() const {
   std::string text;
-  for (const int late : awaited()) {
+  const std::vector<int> all = awaited();
+  for (const int late : std::span(all).first(std::min(all.size(), kMostNamed))) {
     const auto& unmet = unmet_[static_cast<std::size_t>(late)];
     text += (text.empty() ? "" : ", ") + rank_text(static_cast<std::uint64_t>(late)) +
             (!unmet           ? " (says nothing)"
              : unmet->empty() ? " (has met all others)"
                               : " (has not met " + ranks_text(*unmet) + ")");
   }
-  return text;
+  return text + more_text(all.size());
 }
 
 int ReadyBarrier::latest() const {

@@ -100,6 +100,22 @@ TEST_CASE("of the ranks that are not ready the one that the others wait for is n
   }
 }
 
+TEST_CASE("of many ranks that are not ready some are named, and the others counted") {
+  GroupSetup setup;
+  setup.size = 20;
+  setup.connect_timeout = Duration::seconds(8);
+  SimGroup group(setup);
+  std::vector<std::string> told;
+  group.meeting_options(0).on_waiting = [&](const std::string& text) { told.push_back(text); };
+  for (int rank = 0; rank < setup.size; ++rank) group.start_meeting(rank);
+  for (int rank = 1; rank < setup.size; ++rank)
+    for (int other = 1; other < rank; ++other) group.sim().cut(group.node(rank), group.node(other)).now();
+  REQUIRE(group.sim().run_until([&] { return group.met(0).has_value(); }, {.time = Duration::seconds(12)}) == RunEnd::done);
+  REQUIRE_FALSE(told.empty());
+  CHECK_THAT(told.back(), Contains("not ready: rank 1 (has not met rank 2, 3, 4, 5, 6, 7, 8, 9 and 10 more), rank 2 ("));
+  CHECK_THAT(told.back(), Catch::EndsWith(" and 11 more"));
+}
+
 TEST_CASE("another world size is told to every rank that came") {
   GroupSetup setup;
   setup.size = 3;

@@ -118,7 +118,7 @@ def file_length(tree: Tree) -> Iterator[Finding]:
 def built(tree: Tree) -> Iterator[Finding]:
     """A source file that no list of the build names is dead code, or a test that never runs."""
     named, patterns = set(), []
-    for list_path in tree.paths("CMakeLists.txt", ".cmake"):
+    for list_path in tree.paths("CMakeLists.txt", ".cmake", rules.ALSO_LISTS_SOURCES):
         for word in re.findall(r"[\w./${}-]+\.(?:cpp|c)\b", tree.texts[list_path]):
             folder, name = posixpath.split(word)
             named.add(name)

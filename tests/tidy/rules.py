@@ -138,6 +138,8 @@ class Confined(NamedTuple):
 
 
 # Tests and measurements may include what they need.
+# Names sources that it compiles itself.
+ALSO_LISTS_SOURCES = "bench/compare/libraries.py"
 FREE_TO_INCLUDE = ("tests/", "bench/")
 OPERATING_SYSTEM = r"(sys|netinet|arpa|net|linux|mach)/.*|(unistd|poll|fcntl|ifaddrs|netdb|signal|pthread|dlfcn|spawn)\.h"
 CONFINED = [
