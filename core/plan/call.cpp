@@ -78,10 +78,9 @@ std::string describe_difference(const Call& one, const Call& other) {
 
 Algorithm choose_algorithm(CollectiveKind kind, std::size_t bytes, int size, const AlgorithmLimits& limits) {
   const AlgorithmSet algorithms = facts_of(kind).algorithms;
-  const bool is_power_of_two = (size & (size - 1)) == 0;
   const auto peers = static_cast<std::size_t>(size > 1 ? size - 1 : 1);
   if (algorithms.has(Algorithm::exchange) && (bytes <= limits.exchange_bytes / peers || !algorithms.has(Algorithm::direct)))
-    return size >= 4 && is_power_of_two ? Algorithm::doubling : Algorithm::exchange;
+    return size >= 4 ? Algorithm::doubling : Algorithm::exchange;
   return bytes <= limits.direct_bytes || !algorithms.has(Algorithm::ring) ? Algorithm::direct : Algorithm::ring;
 }
 

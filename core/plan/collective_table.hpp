@@ -32,7 +32,7 @@ enum class Algorithm : std::uint8_t {
   exchange = 0,  // every rank sends everything to every other: one step
   direct = 1,    // to the owner of each part and back, or between the root and each rank: two steps or one
   ring = 2,      // along the ring (broadcast, reduce: a chain), pipelined
-  doubling = 3,  // step s exchanges all that was gathered so far with rank ^ 2^s; needs a power of two ranks
+  doubling = 3,  // step s exchanges all that was gathered so far with rank ^ 2^s (core/plan/gathering.hpp)
   hub = 4,       // as direct, but native ranks own all parts: nothing passes between two guests
 };
 

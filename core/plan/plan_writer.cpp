@@ -2,6 +2,7 @@
 
 #include <span>
 
+#include "core/plan/gathering.hpp"
 #include "core/plan/part_layout.hpp"
 
 namespace ringlet {
@@ -57,13 +58,6 @@ void PlanWriter::copy(Region from, Region to) {
   plan_.copy_to = to;
 }
 
-int PlanWriter::slot_of(int peer) const {
-  if (call_.algorithm != Algorithm::doubling) return peer < rank_ ? peer : peer - 1;
-  int number = 0;
-  for (int gray = peer ^ rank_; gray != 0; gray >>= 1) number ^= gray;
-  return number - 1;
-}
-
 void PlanWriter::combine(Region into, bool after_sends) {
   plan_.combines.push_back({into, static_cast<std::uint32_t>(plan_.operands.size()), 0, after_sends});
 }
@@ -76,15 +70,25 @@ void PlanWriter::add_operand(Region from, ProgressIndex after) {
 void PlanWriter::combine_in_rank_order(Region own, Region into, int stride, bool after_sends) {
   const Region contributions = take_scratch(static_cast<std::size_t>(size_ - 1) * own.bytes);
   combine(into, after_sends);
-  for (int r = 0; r < size_; ++r) {
-    if (r == rank_) {
-      add_operand(own, kAtOnce);
-      continue;
-    }
-    const int slot = slot_of(r);
+  for (int r = 0; r < size_; ++r) add_operand(own, kAtOnce);
+  Combine::Operand* const operands = &plan_.operands[plan_.combines.back().first_operand];
+  int slot = 0;
+  const auto arrives = [&](int rank) {
+    if (rank == rank_) return;
     const std::size_t offset = contributions.offset_bytes + static_cast<std::size_t>(slot) * own.bytes;
-    add_operand({Buffer::scratch, offset, own.bytes}, slot * stride);
-  }
+    operands[rank] = {{Buffer::scratch, offset, own.bytes}, slot * stride};
+    ++slot;
+  };
+  if (call_.algorithm == Algorithm::doubling) return for_arrivals(arrives);
+  for (int r = 0; r < size_; ++r) arrives(r);
+}
+
+template <class Visit>
+void PlanWriter::for_arrivals(Visit visit) const {
+  const int core = core_size(size_);
+  if (rank_ < core) return for_gathered(rank_, core, size_, visit);
+  // A rank behind the core gets what the other one has gathered, and that one sends what came last first.
+  for_gathered_backwards(rank_ - core, core, size_, visit);
 }
 
 Region PlanWriter::take_scratch(std::size_t bytes) {

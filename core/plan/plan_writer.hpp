@@ -68,13 +68,15 @@ class PlanWriter {
   void combine(Region into, bool after_sends);
   void add_operand(Region from, ProgressIndex after);
   /// Combines the ranks' contributions in rank order: this rank's own and, in scratch memory, those of the others, each brought by receive
-  /// number slot * `stride`. The slots are in rank order or, for a doubling, in the order of arrival.
+  /// number slot * `stride`. The slots are in rank order or, for a doubling, in the order of arrival (gathering.hpp).
   void combine_in_rank_order(Region own, Region into, int stride, bool after_sends);
   Region take_scratch(std::size_t bytes);
 
  private:
   void add_receive(const Receive& step);
-  int slot_of(int peer) const;
+  /// Calls `visit(rank)` for all ranks in the order in which a doubling brings their contributions, this rank somewhere among them.
+  template <class Visit>
+  void for_arrivals(Visit visit) const;
 
   const Call& call_;
   const int rank_;

@@ -1,5 +1,6 @@
 #include <vector>
 
+#include "core/plan/gathering.hpp"
 #include "core/plan/plans.hpp"
 
 namespace ringlet {
@@ -20,15 +21,39 @@ void exchange(PlanWriter& plan) {
   combine_all(plan);
 }
 
-// Contribution number x comes from rank ^ gray(x): 0 is this rank's own, and receive x-1 brings x. A step first sends the contribution that
-// came last. Then all of them are ready together and leave as one message with the call; the order of the Gray code follows from this.
+/// Sends contributions number `count` - 1 to 0, where 0 is this rank's own and receive x-1 brings number x, without number `without`. All
+/// of them are ready together, since the one that came last is the first, and so leave as one message with the call.
+void send_gathered(PlanWriter& plan, int count, int without) {
+  const Region all = plan.whole(Buffer::input);
+  for (int x = count - 1; x > 0; --x)
+    if (x != without) plan.send({Buffer::scratch, static_cast<std::size_t>(x - 1) * all.bytes, all.bytes}, x - 1);
+  plan.send(all);
+}
+
+// The order in which contributions come stands in gathering.hpp.
 void doubling(PlanWriter& plan) {
   const Region all = plan.whole(Buffer::input);
-  for (int block = 1; block < plan.size(); block *= 2) {
-    plan.with_late_call(plan.rank() ^ block);
-    for (int x = block - 1; x > 0; --x) plan.send({Buffer::scratch, static_cast<std::size_t>(x - 1) * all.bytes, all.bytes}, x - 1);
+  const int size = plan.size(), core = core_size(size);
+  int arrived = 0;
+  const auto receive = [&](int count) {
+    for (int i = 0; i < count; ++i) plan.receive_contribution(arrived++, all.bytes);
+  };
+  if (plan.rank() >= core) {
+    plan.with_late_call(plan.rank() - core);
     plan.send(all);
-    for (int i = 0; i < block; ++i) plan.receive_contribution(block - 1 + i, all.bytes);
+    receive(size - 1);
+    return combine_all(plan);
+  }
+  if (plan.rank() + core < size) {
+    // That rank's contribution may need this call, and comes before anything is sent to it.
+    plan.with(plan.rank() + core);
+    receive(1);
+    send_gathered(plan, size, 1);
+  }
+  for (int block = 1; block < core; block *= 2) {
+    plan.with_late_call(plan.rank() ^ block);
+    send_gathered(plan, 1 + arrived, 0);
+    receive(count_gathered(plan.rank() ^ block, block, size));
   }
   combine_all(plan);
 }

@@ -60,6 +60,8 @@ class Link {
   /// How many bytes to_send() should return at once, for a link that lends them all before the peer takes any. 0 means as few as keep the
   /// link busy.
   virtual std::size_t wanted_batch_bytes() const { return 0; }
+  /// Says that bytes will seldom come. A loop that tries to receive in each of its turns then does so only where the system reports some.
+  virtual void receive_seldom() {}
   /// The peer's address, for people: "127.0.0.1:40123".
   virtual std::string peer_name() const = 0;
   /// This end's address, which is the peer's peer_name() where nothing between the two translates addresses; empty where it is not known.

@@ -43,6 +43,7 @@ class SecureLink final : public Link, private LinkUser {
   void start(LinkUser& user) override;
   void wake() override;
   void finish_sending() override;
+  void receive_seldom() override { inner_->receive_seldom(); }
   std::string peer_name() const override { return peer_name_; }
   std::string own_name() const override { return own_name_; }
   std::string_view medium() const override { return medium_; }

@@ -278,7 +278,7 @@ class Group {
   /// (estimated 38 ms for 64 MiB; ring 61 ms)".
   std::string describe_placement() const;
 
-  /// How this rank's bytes reach the others: "tcp", "memory" (ranks of one machine read each other's memory), "mixed", or "none" in a group
+  /// How this rank's bytes reach the others: "tcp", "memory" (ranks of one machine share memory), "mixed", or "none" in a group
   /// of one.
   std::string_view links() const;
   /// This rank's links to all others, by rank. Throws the world's error if the world has failed.

@@ -46,7 +46,8 @@ struct InitOptions {
   /// RINGLET_ENCRYPT (on, off; default: on if there is a token): whether traffic between ranks is encrypted. The same on all ranks. Without
   /// a token it protects against eavesdroppers, but not against a man in the middle.
   std::optional<bool> encrypt{};
-  /// RINGLET_PEER_MEMORY (on, off): whether ranks of one machine may read each other's memory, if the system permits it. It is faster.
+  /// RINGLET_PEER_MEMORY (on, off): whether ranks of one machine may share memory and read each other's, if the system permits it. It is
+  /// faster.
   std::optional<bool> peer_memory{};
   /// RINGLET_STATUS (on, off): whether `ringlet status` of the same user may ask this rank what all ranks do. It asks at a socket in a
   /// directory that only the user may enter.

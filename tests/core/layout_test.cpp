@@ -42,7 +42,7 @@ TEST_CASE("the algorithm follows from kind, size and bytes alone") {
   CHECK(choose_algorithm(Kind::all_reduce, 1001, 2, limits) == Algorithm::direct);
   CHECK(choose_algorithm(Kind::all_reduce, 333, 4, limits) == Algorithm::doubling);
   CHECK(choose_algorithm(Kind::all_reduce, 100, 8, limits) == Algorithm::doubling);
-  CHECK(choose_algorithm(Kind::all_reduce, 100, 6, limits) == Algorithm::exchange);
+  CHECK(choose_algorithm(Kind::all_reduce, 100, 6, limits) == Algorithm::doubling);
   CHECK(choose_algorithm(Kind::all_reduce, 334, 4, limits) == Algorithm::direct);
   CHECK(choose_algorithm(Kind::all_reduce, 5000, 4, limits) == Algorithm::direct);
   CHECK(choose_algorithm(Kind::all_reduce, 5001, 4, limits) == Algorithm::ring);
@@ -55,7 +55,8 @@ TEST_CASE("the algorithm follows from kind, size and bytes alone") {
     CHECK(choose_algorithm(kind, 1 << 30, 4, limits) == Algorithm::direct);
   CHECK(choose_algorithm(Kind::barrier, 0, 4, limits) == Algorithm::doubling);
   CHECK(choose_algorithm(Kind::barrier, 0, 2, limits) == Algorithm::exchange);
-  CHECK(choose_algorithm(Kind::barrier, 0, 9, limits) == Algorithm::exchange);
+  CHECK(choose_algorithm(Kind::barrier, 0, 3, limits) == Algorithm::exchange);
+  CHECK(choose_algorithm(Kind::barrier, 0, 9, limits) == Algorithm::doubling);
 }
 
 TEST_CASE("given parts follow each other") {

@@ -329,7 +329,7 @@ TEST_CASE("the plans of all ranks fit each other and bring every contribution on
     }
     replay(call_of(Kind::barrier, Algorithm::exchange, 0), size, true);
   }
-  for (const int size : {2, 4, 8, 16}) {
+  for (const int size : {2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 15, 16, 17, 24, 31}) {
     replay(call_of(Kind::barrier, Algorithm::doubling, 0), size, true);
     for (const std::uint64_t rows : {0U, 1U, 17U, 100U})
       for (const bool in_place : {false, true}) replay(call_of(Kind::all_reduce, Algorithm::doubling, rows), size, in_place);

@@ -2,6 +2,7 @@
 
 #include "core/rendezvous/relay.hpp"
 #include "tests/local/peer_memory_network.hpp"
+#include "tests/local/shared_ring_network.hpp"
 #include "tests/transport/loopback.hpp"
 #include "transport/local/memory_shortcut.hpp"
 
@@ -38,9 +39,14 @@ struct Introduced {
   PatternUser two{2, 1, 2'000'000};
   std::array<std::string, 2> mediums;
 
-  Introduced(PeerMemory* dialler_memory, PeerMemory* acceptor_memory, bool through_third = false)
-      : dialler(pair.loop, dialler_memory, fill_random), acceptor(pair.loop, acceptor_memory, fill_random) {
-    if (through_third) put_third_between();
+  struct Way {
+    bool through_third = false;
+    bool dialler_shares = false, acceptor_shares = false;
+  };
+  Introduced(PeerMemory* dialler_memory, PeerMemory* acceptor_memory, const Way& way)
+      : dialler(pair.loop, dialler_memory, fill_random, way.dialler_shares ? &pair.loop : nullptr),
+        acceptor(pair.loop, acceptor_memory, fill_random, way.acceptor_shares ? &pair.loop : nullptr) {
+    if (way.through_third) put_third_between();
     take(acceptor, std::move(pair.accepted), LinkSide::acceptor, two, mediums[1]);
     take(dialler, std::move(pair.dialled), LinkSide::dialler, one, mediums[0]);
     REQUIRE(drive(pair.loop, [&] { return !mediums[0].empty() && !mediums[1].empty(); }));
@@ -72,7 +78,7 @@ struct Introduced {
 TEST_CASE("two that can read each other do") {
   const auto memory = local::open_peer_memory();
   if (!memory) return;
-  Introduced both(memory.get(), memory.get());
+  Introduced both(memory.get(), memory.get(), {});
   CHECK(both.mediums[0] == "memory");
   CHECK(both.mediums[1] == "memory");
   both.exchange();
@@ -85,7 +91,38 @@ TEST_CASE("where one of the two cannot, or will not, both stay as they were") {
   faulty.fail_per_mille = 1000;
   PeerMemory* const other = GENERATE_REF(static_cast<PeerMemory*>(nullptr), &strange, &faulty);
   const bool dialler = GENERATE(false, true);
-  Introduced both(dialler ? other : memory.get(), dialler ? memory.get() : other);
+  Introduced both(dialler ? other : memory.get(), dialler ? memory.get() : other, {});
+  CHECK(both.mediums[0] == "tcp");
+  CHECK(both.mediums[1] == "tcp");
+  both.exchange();
+}
+
+TEST_CASE("two that can share memory do, whether or not they can read each other's") {
+  if (!shares_memory()) return;
+  FaultyMemory memory;
+  memory.fail_per_mille = GENERATE(0U, 1000U);
+  Introduced both(&memory, &memory, {.dialler_shares = true, .acceptor_shares = true});
+  CHECK(both.mediums[0] == "memory");
+  CHECK(both.mediums[1] == "memory");
+  both.exchange();
+}
+
+TEST_CASE("where one of the two shares no memory, they read each other's") {
+  if (!shares_memory()) return;
+  FaultyMemory memory;
+  memory.fail_per_mille = GENERATE(0U, 1000U);
+  const bool dialler = GENERATE(false, true);
+  Introduced both(&memory, &memory, {.dialler_shares = dialler, .acceptor_shares = !dialler});
+  const std::string expected = memory.fail_per_mille == 0 ? "memory" : "tcp";
+  CHECK(both.mediums[0] == expected);
+  CHECK(both.mediums[1] == expected);
+  both.exchange();
+}
+
+TEST_CASE("memory of a process with another number is not shared") {
+  if (!shares_memory()) return;
+  StrangeMemory strange;
+  Introduced both(&strange, &strange, {.dialler_shares = true, .acceptor_shares = true});
   CHECK(both.mediums[0] == "tcp");
   CHECK(both.mediums[1] == "tcp");
   both.exchange();
@@ -93,7 +130,7 @@ TEST_CASE("where one of the two cannot, or will not, both stay as they were") {
 
 TEST_CASE("a third one that passes on what two say of themselves does not make them read each other") {
   const auto memory = local::open_peer_memory();
-  Introduced both(memory.get(), memory.get(), true);
+  Introduced both(memory.get(), memory.get(), {.through_third = true, .dialler_shares = true, .acceptor_shares = true});
   CHECK(both.mediums[0] == "tcp");
   CHECK(both.mediums[1] == "tcp");
   both.exchange();

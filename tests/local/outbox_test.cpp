@@ -1,5 +1,6 @@
 #include "transport/local/outbox.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 using namespace ringlet;
@@ -7,7 +8,14 @@ using namespace ringlet::local;
 
 namespace {
 
-std::vector<Record> records_in(ConstBytes bytes) {
+std::vector<std::byte> unsent_bytes(Outbox& outbox) {
+  std::vector<std::byte> bytes;
+  for (const ConstBytes part : outbox.unsent()) bytes.insert(bytes.end(), part.begin(), part.end());
+  return bytes;
+}
+
+std::vector<Record> records_in(const std::vector<std::byte>& unsent) {
+  ConstBytes bytes(unsent);
   std::vector<Record> records;
   while (!bytes.empty()) {
     records.push_back(decode_record(bytes.data()));
@@ -38,7 +46,7 @@ TEST_CASE("records survive being written and read") {
   CHECK(record_bytes(unknown.data()) == 0);
 }
 
-TEST_CASE("short parts are copied together, long ones are lent, the last of them asks for an answer") {
+TEST_CASE("short parts among long ones are copied together, long ones are lent, the last of them asks for an answer") {
   const std::vector<std::byte> memory(1000);
   const ConstBytes all(memory);
   const std::array<ConstBytes, 6> parts{all.first(10),        all.subspan(10, 20),   all.subspan(30, 0),
@@ -46,7 +54,7 @@ TEST_CASE("short parts are copied together, long ones are lent, the last of them
   Outbox outbox(100);
   CHECK(outbox.announce(parts, 9) == 735);
   CHECK(outbox.awaits_answer());
-  const auto records = records_in(outbox.unsent());
+  const auto records = records_in(unsent_bytes(outbox));
   REQUIRE(records.size() == 4);
   CHECK((records[0].kind == RecordKind::data && records[0].length == 30));
   CHECK((records[1].kind == RecordKind::pull && records[1].length == 300 && records[1].second == 9));
@@ -61,20 +69,41 @@ TEST_CASE("short parts are copied together, long ones are lent, the last of them
   CHECK_FALSE(outbox.on_taken(730));
 }
 
-TEST_CASE("what is copied at once is bounded, and needs no answer") {
-  const std::vector<std::byte> memory(1 << 20);
+TEST_CASE("parts that are not lent leave by themselves, bounded, and need no answer") {
+  std::vector<std::byte> memory(1 << 20);
+  for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<std::byte>(i % 251);
   Outbox outbox(2 << 20);
-  const ConstBytes part(memory);
-  const std::size_t announced = outbox.announce({&part, 1}, 1);
-  CHECK(announced > 0);
+  const std::array<ConstBytes, 3> parts{ConstBytes(memory).first(1000), ConstBytes(memory).subspan(1000, 0),
+                                        ConstBytes(memory).subspan(1000)};
+  const std::size_t announced = outbox.announce(parts, 1);
+  CHECK(announced > 1000);
   CHECK(announced < memory.size());
   CHECK_FALSE(outbox.awaits_answer());
   CHECK(outbox.batch_under_way());
-  CHECK(outbox.left(1) == 0);
+  const std::vector<std::byte> all = unsent_bytes(outbox);
+  REQUIRE(all.size() == kShortRecordBytes + announced);
+  CHECK(records_in(all).size() == 1);
+  // An answer follows the parts, wherever they stand, and whether or not they are copied meanwhile.
+  const std::size_t before = GENERATE(0U, 1U, 8U, 9U, 1008U, 1009U, 5000U);
   const bool kept = GENERATE(false, true);
+  const bool answers = GENERATE(false, true);
+  CHECK(outbox.left(before) == 0);
+  if (answers) outbox.put({.kind = RecordKind::taken, .first = 7});
   if (kept) CHECK(outbox.keep() == announced);
-  CHECK(outbox.left(outbox.unsent().size()) == (kept ? 0 : announced));
+  if (kept) std::fill(memory.begin(), memory.end(), std::byte{0xee});
+  std::vector<std::byte> rest;
+  std::size_t left = 0;
+  while (!outbox.unsent().empty()) {
+    const std::vector<std::byte> next = unsent_bytes(outbox);
+    const std::size_t bytes = std::min<std::size_t>(next.size(), 77'777);
+    rest.insert(rest.end(), next.begin(), next.begin() + static_cast<std::ptrdiff_t>(bytes));
+    left += outbox.left(bytes);
+  }
+  CHECK(left == (kept ? 0 : announced));
   CHECK_FALSE(outbox.batch_under_way());
+  REQUIRE(rest.size() == all.size() - before + (answers ? kShortRecordBytes + 8 : 0));
+  CHECK(std::equal(all.begin() + static_cast<std::ptrdiff_t>(before), all.end(), rest.begin()));
+  if (answers) CHECK(decode_record(rest.data() + all.size() - before).first == 7);
 }
 
 TEST_CASE("an unreadable batch goes on from where the peer got to") {
@@ -84,19 +113,19 @@ TEST_CASE("an unreadable batch goes on from where the peer got to") {
   const std::array<ConstBytes, 2> parts{ConstBytes(memory).first(600), ConstBytes(memory).subspan(600)};
   Outbox outbox(100);
   CHECK(outbox.announce(parts, 1) == 1000);
-  CHECK(outbox.left(outbox.unsent().size()) == 0);
+  CHECK(outbox.left(unsent_bytes(outbox).size()) == 0);
   if (kept) CHECK(outbox.keep() == 1000);
   if (kept) CHECK(outbox.keep() == 0);
   CHECK(outbox.on_unreadable(700).value_or(1) == (kept ? 0U : 700U));
-  const auto records = records_in(outbox.unsent());
+  const auto records = records_in(unsent_bytes(outbox));
   REQUIRE_FALSE(records.empty());
   CHECK(records[0].kind == RecordKind::restart);
   if (kept) {
     REQUIRE(records.size() == 2);
     CHECK(records[1].length == 300);
-    CHECK(outbox.unsent().back() == memory.back());
+    CHECK(unsent_bytes(outbox).back() == memory.back());
   }
-  CHECK(outbox.left(outbox.unsent().size()) == 0);
+  CHECK(outbox.left(unsent_bytes(outbox).size()) == 0);
   // No memory is lent any more.
   CHECK(outbox.announce(parts, 2) == 1000);
   CHECK_FALSE(outbox.awaits_answer());

@@ -31,7 +31,8 @@ struct Attacked {
   Attacked() {
     nodes.connect();
     peer = {memory.own_process(), reinterpret_cast<std::uintptr_t>(peer_mark.get()), peer_mark->word};
-    victim.use(std::make_unique<PeerMemoryLink>(std::move(nodes.acceptor.link), memory, std::make_unique<Mark>(), peer, 100));
+    victim.use(std::make_unique<PeerMemoryLink>(std::move(nodes.acceptor.link), memory, std::make_unique<Mark>(), peer,
+                                                PeerMemoryTuning{.pull_bytes = 100}));
   }
   void write(std::vector<std::byte> bytes) {
     nodes.dialler.outgoing.insert(nodes.dialler.outgoing.end(), bytes.begin(), bytes.end());

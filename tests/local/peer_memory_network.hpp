@@ -40,12 +40,14 @@ class PeerMemoryLinks {
  public:
   FaultyMemory memory;
   std::size_t pull_bytes = 64;
+  local::PeerMemoryTuning tuning{};
 
   std::unique_ptr<Link> wrap(std::unique_ptr<Link> link, std::size_t side) {
     const std::size_t index = counts_[side]++;
     while (connections_.size() <= index) add();
     auto& [marks, peers] = connections_[index];
-    return std::make_unique<local::PeerMemoryLink>(std::move(link), memory, std::move(marks[side]), peers[side], pull_bytes);
+    tuning.pull_bytes = pull_bytes;
+    return std::make_unique<local::PeerMemoryLink>(std::move(link), memory, std::move(marks[side]), peers[side], tuning);
   }
 
  private:
@@ -67,10 +69,11 @@ class PeerMemoryLinks {
   std::array<std::size_t, 2> counts_{};
 };
 
-/// A network whose links are all peer-memory links.
-class PeerMemoryNetwork final : public Network {
+/// A network whose links are put over those of another one by `Links::wrap(link, side)`.
+template <class Links>
+class WrappedNetwork final : public Network {
  public:
-  PeerMemoryNetwork(Network& network, PeerMemoryLinks& links) : network_(network), links_(links) {}
+  WrappedNetwork(Network& network, Links& links) : network_(network), links_(links) {}
   Result<std::unique_ptr<Listener>> listen(const Address& address, Acceptor on_accept) override {
     return network_.listen(address, [this, on_accept](std::unique_ptr<Link> link) { on_accept(links_.wrap(std::move(link), 1)); });
   }
@@ -83,16 +86,19 @@ class PeerMemoryNetwork final : public Network {
 
  private:
   Network& network_;
-  PeerMemoryLinks& links_;
+  Links& links_;
 };
 
-/// A pair of networks that puts peer-memory links over those of another pair.
-class PeerMemoryPair final : public conformance::NetworkPair {
+/// A pair of networks that puts links over those of another pair.
+template <class Links>
+class WrappedPair final : public conformance::NetworkPair {
  public:
-  explicit PeerMemoryPair(conformance::NetworkPair& pair) : pair_(pair) {
-    for (std::size_t side = 0; side < 2; ++side) networks_.push_back(std::make_unique<PeerMemoryNetwork>(pair.network(side), links));
+  template <class... Arguments>
+  explicit WrappedPair(conformance::NetworkPair& pair, Arguments&&... arguments)
+      : links{std::forward<Arguments>(arguments)...}, pair_(pair) {
+    for (std::size_t side = 0; side < 2; ++side) networks_.push_back(std::make_unique<WrappedNetwork<Links>>(pair.network(side), links));
   }
-  PeerMemoryLinks links;
+  Links links;
 
   EventLoop& loop(std::size_t side) override { return pair_.loop(side); }
   Network& network(std::size_t side) override { return *networks_[side]; }
@@ -104,6 +110,9 @@ class PeerMemoryPair final : public conformance::NetworkPair {
   conformance::NetworkPair& pair_;
   std::vector<std::unique_ptr<Network>> networks_;
 };
+
+using PeerMemoryNetwork = WrappedNetwork<PeerMemoryLinks>;
+using PeerMemoryPair = WrappedPair<PeerMemoryLinks>;
 
 /// Returns the cases of links, without those of what a peer-memory link does not do: to change its user, to go on sending while it has no
 /// room, and to be rid of its bytes before the other end reads.

@@ -151,7 +151,15 @@ CONFINED = [
     ),
     Confined(
         r"mutex|atomic",
-        ("native/", "tools/", "bindings/", "python/", "transport/uv/loop_state.hpp", "transport/local/mark.hpp"),
+        (
+            "native/",
+            "tools/",
+            "bindings/",
+            "python/",
+            "transport/uv/loop_state.hpp",
+            "transport/local/mark.hpp",
+            "transport/local/ring_memory.hpp",
+        ),
         "everything below the façade belongs to one thread",
         "mutex",
     ),

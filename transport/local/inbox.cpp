@@ -8,12 +8,11 @@ namespace ringlet::local {
 
 namespace {
 
-constexpr std::size_t kBufferBytes = 64 << 10;
 constexpr std::size_t kMaxUserParts = 2;
 
 }  // namespace
 
-Inbox::Inbox() : buffer_(kBufferBytes) {}
+Inbox::Inbox(std::size_t buffer_bytes) : buffer_(std::max(buffer_bytes, kMaxRecordBytes)) {}
 
 std::size_t Inbox::set_room(std::span<const Bytes> parts, std::size_t max_bytes) {
   clear_room();

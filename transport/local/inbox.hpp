@@ -17,7 +17,8 @@ namespace ringlet::local {
 /// has given for the next bytes of the stream.
 class Inbox {
  public:
-  Inbox();
+  /// The buffer holds one record at least.
+  explicit Inbox(std::size_t buffer_bytes);
 
   /// Sets the room to at most `max_bytes` of `parts`, and returns how many bytes the room has.
   std::size_t set_room(std::span<const Bytes> parts, std::size_t max_bytes);

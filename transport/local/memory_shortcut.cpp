@@ -5,6 +5,7 @@
 #include "core/base/address.hpp"
 #include "core/ports/release_later.hpp"
 #include "transport/local/peer_memory_link.hpp"
+#include "transport/local/shared_ring_link.hpp"
 
 namespace ringlet::local {
 
@@ -15,8 +16,8 @@ constexpr std::size_t kMaxPending = 1024;
 
 }  // namespace
 
-MemoryShortcut::MemoryShortcut(EventLoop& loop, PeerMemory* memory, FillRandom fill_random)
-    : loop_(loop), memory_(memory), fill_random_(std::move(fill_random)) {}
+MemoryShortcut::MemoryShortcut(EventLoop& loop, PeerMemory* memory, FillRandom fill_random, PollSources* sources)
+    : loop_(loop), memory_(memory), fill_random_(std::move(fill_random)), sources_(sources) {}
 
 MemoryShortcut::~MemoryShortcut() {
   for (const Pending& pending : pending_) loop_.cancel(pending.deadline);
@@ -40,23 +41,27 @@ void MemoryShortcut::take(std::unique_ptr<Link> link, LinkSide side, Taken taken
   PeerMemory* const memory = offers(*link) ? memory_ : nullptr;
   const std::string name = link->peer_name();
   pending->taken = std::move(taken);
-  pending->introduction = std::make_unique<Introduction>(
-      std::move(link), side, memory, challenge, [this, pending](Result<Acquaintance> found) { on_introduced(pending, std::move(found)); });
+  pending->introduction =
+      std::make_unique<Introduction>(std::move(link), side, memory, sources_ != nullptr, challenge,
+                                     [this, pending, side](Result<Acquaintance> found) { on_introduced(pending, side, std::move(found)); });
   pending->deadline = loop_.after(kIntroductionTime, [introduction = pending->introduction.get(), name] {
     introduction->give_up({Errc::timed_out, name + " did not introduce itself in time"});
   });
   pending->introduction->begin();
 }
 
-void MemoryShortcut::on_introduced(std::list<Pending>::iterator pending, Result<Acquaintance> found) {
+void MemoryShortcut::on_introduced(std::list<Pending>::iterator pending, LinkSide side, Result<Acquaintance> found) {
   loop_.cancel(pending->deadline);
   const Taken taken = std::move(pending->taken);
   release_later(loop_, std::move(pending->introduction));
   pending_.erase(pending);
   if (!found.ok()) return taken(found.status());
   Acquaintance& peer = found.value();
+  const PeerMemoryTuning& tuning = peer.rings ? kOverRings : kOverSockets;
+  if (peer.rings) peer.link = std::make_unique<SharedRingLink>(std::move(peer.link), std::move(peer.rings), side, *sources_);
   if (!peer.readable) return taken(std::move(peer.link));
-  taken(Result<std::unique_ptr<Link>>(std::make_unique<PeerMemoryLink>(std::move(peer.link), *memory_, std::move(peer.mark), peer.peer)));
+  taken(Result<std::unique_ptr<Link>>(
+      std::make_unique<PeerMemoryLink>(std::move(peer.link), *memory_, std::move(peer.mark), peer.peer, tuning)));
 }
 
 }  // namespace ringlet::local

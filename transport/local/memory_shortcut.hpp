@@ -6,18 +6,21 @@
 
 #include "core/base/alive_guard.hpp"
 #include "core/ports/event_loop.hpp"
+#include "core/ports/poll_source.hpp"
 #include "core/ports/shortcut.hpp"
 #include "transport/local/introduction.hpp"
 
 namespace ringlet::local {
 
-/// The shortcut between processes of one machine that see each other on a loopback address: each reads the other's memory.
+/// The shortcut between processes of one machine that see each other on a loopback address: they share the memory of a SharedRingLink, and
+/// each reads the other's memory where that is faster; or one of the two, where the system refuses the other.
 class MemoryShortcut : public Shortcut {
  public:
   using FillRandom = std::function<void(Bytes)>;
 
-  /// All arguments outlive it. `memory` is null if this process takes no part; it still answers peers that ask for a shortcut.
-  MemoryShortcut(EventLoop& loop, PeerMemory* memory, FillRandom fill_random);
+  /// All arguments outlive it. `memory` is null if this process takes no part; it still answers peers that ask for a shortcut. `sources` is
+  /// the same loop; null if this process shares no memory.
+  MemoryShortcut(EventLoop& loop, PeerMemory* memory, FillRandom fill_random, PollSources* sources = nullptr);
   ~MemoryShortcut() override;
 
   bool offers(const Link& link) const override;
@@ -30,11 +33,12 @@ class MemoryShortcut : public Shortcut {
     Taken taken;
   };
 
-  void on_introduced(std::list<Pending>::iterator pending, Result<Acquaintance> found);
+  void on_introduced(std::list<Pending>::iterator pending, LinkSide side, Result<Acquaintance> found);
 
   EventLoop& loop_;
   PeerMemory* const memory_;
   const FillRandom fill_random_;
+  PollSources* const sources_;
   std::list<Pending> pending_;
   AliveGuard guard_;
 };

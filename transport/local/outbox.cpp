@@ -8,23 +8,53 @@ namespace ringlet::local {
 
 namespace {
 
+// An answer waits for the parts that leave before it.
+constexpr std::size_t kPassedBytesOfBatch = 256 << 10;
 constexpr std::size_t kCopiedBytesOfBatch = 256 << 10;
 constexpr std::size_t kKeptBytesOfRecord = 1 << 20;
 
 }  // namespace
 
+std::span<const ConstBytes> Outbox::unsent() {
+  const ConstBytes records = ConstBytes(bytes_).subspan(begin_);
+  if (records.empty()) return std::span(unsent_).subspan(first_passing_);
+  // None of the parts has left while records before them have not.
+  unsent_.front() = records;
+  return unsent_;
+}
+
 std::size_t Outbox::left(std::size_t bytes) {
-  begin_ += bytes;
-  if (begin_ < bytes_.size()) return 0;
-  bytes_.clear();
-  begin_ = 0;
-  return std::exchange(copied_bytes_, 0);
+  const std::size_t of_records = std::min(bytes, unsent_record_bytes());
+  begin_ += of_records;
+  if (begin_ == bytes_.size()) {
+    bytes_.clear();
+    begin_ = 0;
+  }
+  passing_bytes_ -= bytes - of_records;
+  for (std::size_t rest = bytes - of_records; rest > 0;) {
+    ConstBytes& part = unsent_[first_passing_];
+    const std::size_t taken = std::min(rest, part.size());
+    part = part.subspan(taken);
+    rest -= taken;
+    if (part.empty()) ++first_passing_;
+  }
+  return passing_bytes_ == 0 ? end_passing() : 0;
+}
+
+std::size_t Outbox::end_passing() {
+  passing_bytes_ = 0;
+  unsent_.resize(1);
+  first_passing_ = 1;
+  bytes_.insert(bytes_.end(), later_.begin(), later_.end());
+  later_.clear();
+  return std::exchange(passed_bytes_, 0);
 }
 
 void Outbox::put(const Record& record) {
   std::array<std::byte, kMaxRecordBytes> encoded;
   const std::size_t bytes = encode_record(record, encoded.data());
-  bytes_.insert(bytes_.end(), encoded.begin(), encoded.begin() + static_cast<std::ptrdiff_t>(bytes));
+  std::vector<std::byte>& end = passing_bytes_ > 0 ? later_ : bytes_;
+  end.insert(end.end(), encoded.begin(), encoded.begin() + static_cast<std::ptrdiff_t>(bytes));
 }
 
 void Outbox::append(ConstBytes part) {
@@ -36,13 +66,36 @@ void Outbox::append(ConstBytes part) {
   detail::store_le(bytes_.data() + *open_data_, static_cast<std::uint32_t>(bytes_.size() - *open_data_ - kShortRecordBytes));
 }
 
+bool Outbox::is_long(ConstBytes part) const { return part.size() >= pull_bytes_ && part.size() <= kMaxRecordLength; }
+
+bool Outbox::lends_any(std::span<const ConstBytes> parts) const {
+  std::size_t bytes = 0;
+  for (const ConstBytes part : parts)
+    if (is_long(part)) bytes += part.size();
+  return lends_ && bytes > 0 && bytes >= pull_batch_bytes_;
+}
+
+std::size_t Outbox::pass(std::span<const ConstBytes> parts) {
+  std::size_t bytes = 0;
+  for (const ConstBytes part : parts) {
+    const ConstBytes fits = part.first(std::min(part.size(), kPassedBytesOfBatch - bytes));
+    if (!fits.empty()) unsent_.push_back(fits);
+    bytes += fits.size();
+  }
+  if (bytes == 0) return 0;
+  put({.kind = RecordKind::data, .length = static_cast<std::uint32_t>(bytes)});
+  position_ += bytes;
+  return passed_bytes_ = passing_bytes_ = bytes;
+}
+
 std::size_t Outbox::announce(std::span<const ConstBytes> parts, std::uint64_t epoch) {
+  if (!lends_any(parts)) return pass(parts);
   const std::uint64_t from = position_;
   std::size_t room = kCopiedBytesOfBatch;
   open_data_ = last_pull_ = std::nullopt;
   lent_.clear();
   for (ConstBytes part : parts) {
-    const bool pulled = lends_ && part.size() >= pull_bytes_ && part.size() <= kMaxRecordLength;
+    const bool pulled = is_long(part);
     if (!pulled) part = part.first(std::min(part.size(), room));
     if (part.empty() && room == 0) break;
     if (part.empty()) continue;
@@ -58,15 +111,15 @@ std::size_t Outbox::announce(std::span<const ConstBytes> parts, std::uint64_t ep
     lent_.push_back(part);
     position_ += part.size();
   }
-  const auto announced = static_cast<std::size_t>(position_ - from);
-  if (!last_pull_) return copied_bytes_ = announced;
   bytes_[*last_pull_ + 4] = static_cast<std::byte>(RecordKind::last_pull);
-  batch_bytes_ = announced;
-  return announced;
+  return batch_bytes_ = static_cast<std::size_t>(position_ - from);
 }
 
 std::size_t Outbox::keep() {
-  if (copied_bytes_ > 0) return std::exchange(copied_bytes_, 0);
+  if (passing_bytes_ > 0) {
+    for (std::size_t i = first_passing_; i < unsent_.size(); ++i) bytes_.insert(bytes_.end(), unsent_[i].begin(), unsent_[i].end());
+    return end_passing();
+  }
   if (!awaits_answer() || has_kept_) return 0;
   has_kept_ = true;
   for (const ConstBytes part : lent_) kept_.insert(kept_.end(), part.begin(), part.end());

@@ -12,16 +12,19 @@
 namespace ringlet::local {
 
 /// The sending half of a PeerMemoryLink: the records that wait for the inner link, and the current batch, which is the user's parts that
-/// these records announce. At most one batch with lent parts is under way; the next one follows when the peer has answered.
+/// these records announce. Parts of a batch that lends none leave behind its record, uncopied. At most one batch is under way: one that
+/// lends parts ends when the peer has answered.
 class Outbox {
  public:
-  /// Parts of `pull_bytes` and more are lent, shorter ones are copied.
-  explicit Outbox(std::size_t pull_bytes) : pull_bytes_(pull_bytes) {}
+  /// Parts of `pull_bytes` and more are lent, if those of a batch have `pull_batch_bytes` together.
+  explicit Outbox(std::size_t pull_bytes, std::size_t pull_batch_bytes = 0)
+      : pull_bytes_(pull_bytes), pull_batch_bytes_(pull_batch_bytes) {}
 
-  /// The bytes that the inner link is to take next.
-  ConstBytes unsent() const { return ConstBytes(bytes_).subspan(begin_); }
+  /// The parts that the inner link is to take next. Valid until the next call that changes this object.
+  std::span<const ConstBytes> unsent();
+  std::size_t unsent_record_bytes() const { return bytes_.size() - begin_; }
   /// Records that the inner link has taken `bytes` bytes. Returns how many of the user's bytes have left because of this: all bytes of a
-  /// batch that was copied as a whole, else 0.
+  /// batch that lends none, else 0.
   std::size_t left(std::size_t bytes);
   void put(const Record& record);
   /// Puts records for as many of the parts as one batch may hold, and returns how many bytes they have. Must not be called while a batch is
@@ -29,7 +32,7 @@ class Outbox {
   std::size_t announce(std::span<const ConstBytes> parts, std::uint64_t epoch);
 
   /// Whether there is a batch whose bytes neither left() nor an answer has reported yet.
-  bool batch_under_way() const { return batch_bytes_ + copied_bytes_ > 0; }
+  bool batch_under_way() const { return batch_bytes_ + passing_bytes_ > 0; }
   /// Whether the peer still has to answer that it has read the parts that the last batch lends.
   bool awaits_answer() const { return batch_bytes_ > 0; }
   /// Copies the batch, unless that was done before. From now on none of its parts is lent, and neither left() nor an answer reports its
@@ -44,9 +47,14 @@ class Outbox {
 
  private:
   void append(ConstBytes part);
+  std::size_t pass(std::span<const ConstBytes> parts);
+  std::size_t end_passing();
   std::size_t end_batch();
 
-  const std::size_t pull_bytes_;
+  bool lends_any(std::span<const ConstBytes> parts) const;
+  bool is_long(ConstBytes part) const;
+
+  const std::size_t pull_bytes_, pull_batch_bytes_;
   bool lends_ = true;
   std::vector<std::byte> bytes_;
   std::size_t begin_ = 0;                 // the bytes before it in bytes_ have left
@@ -54,7 +62,11 @@ class Outbox {
   std::optional<std::size_t> last_pull_;  // index in bytes_ of the last pull record of the batch
   std::uint64_t position_ = 0;            // of this direction's stream: all bytes before it have been announced
   std::uint64_t answer_at_ = 0;           // the position that `taken` will name
-  std::size_t copied_bytes_ = 0;          // size of the batch, if nothing of it is lent
+  std::vector<ConstBytes> unsent_{1};     // the rest of bytes_, then the user's parts that follow it
+  std::size_t first_passing_ = 1;         // index in unsent_ of the first one that has not left completely
+  std::size_t passing_bytes_ = 0;         // how many bytes of these parts have not left
+  std::size_t passed_bytes_ = 0;          // size of that batch
+  std::vector<std::byte> later_;          // records that follow the parts
   std::size_t batch_bytes_ = 0;           // how many bytes before position_ await an answer
   std::vector<ConstBytes> lent_;          // the user's parts of the batch
   std::vector<std::byte> kept_;           // a copy of them

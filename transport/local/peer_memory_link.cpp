@@ -7,8 +7,6 @@ namespace ringlet::local {
 
 namespace {
 
-/// If at least this many bytes of a data record are missing, they are received directly into the user's memory.
-constexpr std::size_t kDirectBytes = 4 << 10;
 /// The user is asked for more while at most this many bytes of records wait, so that an answer leaves together with the next batch.
 constexpr std::size_t kLeftOverBytes = 256;
 /// A peer that reads the answers sent to it has at most one answer under way; more than this many break the protocol.
@@ -17,13 +15,15 @@ constexpr int kMaxUnsentAnswers = 16;
 }  // namespace
 
 PeerMemoryLink::PeerMemoryLink(std::unique_ptr<Link> inner, PeerMemory& memory, std::unique_ptr<Mark> mark, const PeerMark& peer,
-                               std::size_t pull_bytes)
+                               const PeerMemoryTuning& tuning)
     : inner_(std::move(inner)),
       memory_(memory),
       mark_(std::move(mark)),
       peer_(peer),
       peer_name_(inner_->peer_name()),
-      outbox_(pull_bytes) {}
+      direct_bytes_(tuning.direct_bytes),
+      outbox_(tuning.pull_bytes, tuning.pull_batch_bytes),
+      inbox_(tuning.buffer_bytes) {}
 
 PeerMemoryLink::~PeerMemoryLink() { end_lending(); }
 
@@ -58,10 +58,9 @@ void PeerMemoryLink::end_lending() {
 
 std::span<const ConstBytes> PeerMemoryLink::to_send() {
   while (true) {
-    if (outbox_.unsent().size() <= kLeftOverBytes && !outbox_.batch_under_way() && !end_sent_ && !ask_user()) return {};
+    if (outbox_.unsent_record_bytes() <= kLeftOverBytes && !outbox_.batch_under_way() && !end_sent_ && !ask_user()) return {};
     answered_ = false;
-    unsent_ = outbox_.unsent();
-    if (!unsent_.empty()) return {&unsent_, 1};
+    if (const auto unsent = outbox_.unsent(); !unsent.empty()) return unsent;
     // Receiving has its turn after sending. Otherwise the peer would have nothing to read until this side has read everything, and the two
     // sides would take turns.
     if (!stopped_ || !resume()) return {};
@@ -108,7 +107,7 @@ std::span<const Bytes> PeerMemoryLink::to_receive() {
   if (stopped_ && (!resume() || stopped_)) return {};
   const AliveGuard::Watch watch = guard_.watch();
   inbox_.clear_room();
-  if (incoming_.left < kDirectBytes || !inbox_.empty() || skipping_) return inbox_.offer(true);
+  if (incoming_.left < direct_bytes_ || !inbox_.empty() || skipping_) return inbox_.offer(true);
   const std::size_t bytes = ask_for_room(incoming_.left);
   if (!watch.alive()) return {};
   stopped_ = bytes == 0;

@@ -15,13 +15,25 @@
 
 namespace ringlet::local {
 
-/// Parts shorter than this are copied, because copying them costs less than waiting for an answer.
-inline constexpr std::size_t kPullBytes = 32 << 10;
+/// What is best depends on the inner link.
+struct PeerMemoryTuning {
+  /// Shorter parts go over the inner link, because moving them twice costs less than waiting for an answer.
+  std::size_t pull_bytes = 64 << 10;
+  /// The same for all long parts of a batch together.
+  std::size_t pull_batch_bytes = 0;
+  /// If at least this many bytes of a data record are missing, they are received directly into the user's memory.
+  std::size_t direct_bytes = 4 << 10;
+  /// How many bytes at least are received along with what has a place: as many as there are, if each call costs much.
+  std::size_t buffer_bytes = 64 << 10;
+};
+inline constexpr PeerMemoryTuning kOverSockets{};
+/// Receiving from a ring costs nothing but the copy, and what fits into the caches is copied twice sooner than the system maps it once.
+inline constexpr PeerMemoryTuning kOverRings{.pull_bytes = 128 << 10, .pull_batch_bytes = 640 << 10, .direct_bytes = 1, .buffer_bytes = 64};
 /// The size of a batch of lent parts. Each batch makes both sides wait for each other once; on a busy machine that wait lasts until the
 /// other process gets a processor.
 inline constexpr std::size_t kLentBatchBytes = 16 << 20;
 
-/// A link between two processes of one machine. The inner link carries short parts themselves and, for long parts, their addresses: the
+/// A link between two processes of one machine. The inner link carries short parts themselves and, of long parts, their addresses: the
 /// receiver reads those directly from the sender's memory into their destination, and sends an answer. Both ends must have one.
 ///
 /// It differs from other links in two ways. It can be started only once. And while its user has no room to receive, it does not process the
@@ -31,7 +43,7 @@ class PeerMemoryLink final : public Link, private LinkUser {
  public:
   /// `memory` outlives the link. `mark` is this side's mark, which the peer knows; `peer` is the peer's mark.
   PeerMemoryLink(std::unique_ptr<Link> inner, PeerMemory& memory, std::unique_ptr<Mark> mark, const PeerMark& peer,
-                 std::size_t pull_bytes = kPullBytes);
+                 const PeerMemoryTuning& tuning = kOverSockets);
   ~PeerMemoryLink() override;
   PeerMemoryLink(const PeerMemoryLink&) = delete;
   PeerMemoryLink& operator=(const PeerMemoryLink&) = delete;
@@ -84,9 +96,10 @@ class PeerMemoryLink final : public Link, private LinkUser {
   LinkUser* user_ = nullptr;  // null before start() and after the last call
   AliveGuard guard_;          // ended on destruction and on failure
 
+  const std::size_t direct_bytes_;
+
   // sending
   Outbox outbox_;
-  ConstBytes unsent_;
   bool woken_ = false;  // since the user was asked last
   bool finish_requested_ = false;
   bool end_sent_ = false;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/ports/event_loop.hpp"
+#include "core/ports/poll_source.hpp"
 
 namespace ringlet::uv {
 
@@ -50,6 +51,8 @@ class LoopState {
   void defer(Task task) { deferred_.push_back(std::move(task)); }
   TimerId after(Duration delay, Task task);
   void cancel(TimerId id);
+  void add_source(PollSource& source) { sources_.push_back(&source); }
+  void remove_source(PollSource& source);
   void post(Task task);
   void wake();
   bool poll();
@@ -75,6 +78,9 @@ class LoopState {
   bool flush_round();
   bool drain();
   bool receive_directly();
+  bool poll_sources();
+  bool prepare_sources_to_block();
+  void wake_sources(std::size_t count);
   bool run_uv(uv_run_mode mode);
   void arm_timer();
 
@@ -91,6 +97,8 @@ class LoopState {
   ListNode woken_;      // links that may have something to send
   ListNode receivers_;  // links whose sockets poll() reads directly
   std::size_t receiver_count_ = 0;
+  std::vector<PollSource*> sources_;  // null where one was removed in the current round
+  bool polling_sources_ = false;
 
   std::vector<Task> deferred_;
   std::vector<Task> running_;

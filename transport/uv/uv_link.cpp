@@ -56,6 +56,7 @@ class LinkSocket final : public SocketWatch {
   void start(LinkUser& user);
   void wake();
   void finish_sending();
+  void receive_seldom();
   /// Called when the owner is destroyed: the user is not called any more.
   void abandon();
   const std::string& own_name() const noexcept { return own_name_; }
@@ -82,9 +83,10 @@ class LinkSocket final : public SocketWatch {
   LinkUser* user_ = nullptr;  // null before start() and after the last call
   bool receiving_ = false;
   bool receive_paused_ = false;  // the user had no room
-  bool sending_ = false;         // inside send_all()
-  bool send_stalled_ = false;    // the socket's send buffer is full
-  bool woken_ = false;           // wake() was called since to_send() was last called
+  bool receives_seldom_ = false;
+  bool sending_ = false;       // inside send_all()
+  bool send_stalled_ = false;  // the socket's send buffer is full
+  bool woken_ = false;         // wake() was called since to_send() was last called
   bool finish_requested_ = false;
   bool send_ended_ = false;
 };
@@ -99,7 +101,7 @@ void LinkSocket::start(LinkUser& user) {
 
 void LinkSocket::pause_receiving(bool paused) {
   receive_paused_ = paused;
-  set_direct_receiving(!paused);
+  set_direct_receiving(!paused && !receives_seldom_);
   update_interest();
 }
 
@@ -112,6 +114,11 @@ void LinkSocket::wake() {
 void LinkSocket::finish_sending() {
   wake();
   finish_requested_ = true;
+}
+
+void LinkSocket::receive_seldom() {
+  receives_seldom_ = true;
+  set_direct_receiving(false);
 }
 
 void LinkSocket::abandon() {
@@ -255,6 +262,7 @@ class UvLink final : public Link {
   void start(LinkUser& user) override { socket_.start(user); }
   void wake() override { socket_.wake(); }
   void finish_sending() override { socket_.finish_sending(); }
+  void receive_seldom() override { socket_.receive_seldom(); }
   std::string peer_name() const override { return socket_.peer_name(); }
   std::string own_name() const override { return socket_.own_name(); }
 

@@ -192,6 +192,39 @@ bool LoopState::receive_directly() {
   return any;
 }
 
+void LoopState::remove_source(PollSource& source) {
+  const auto found = std::find(sources_.begin(), sources_.end(), &source);
+  if (found == sources_.end()) return;
+  *found = nullptr;
+  if (!polling_sources_) std::erase(sources_, nullptr);
+}
+
+bool LoopState::poll_sources() {
+  bool any = false;
+  polling_sources_ = true;
+  // Sources that are added meanwhile have their turn in the next round.
+  for (std::size_t i = 0, count = sources_.size(); i < count; ++i) {
+    if (sources_[i] == nullptr || !sources_[i]->poll()) continue;
+    any = true;
+    drain();
+  }
+  polling_sources_ = false;
+  if (any) std::erase(sources_, nullptr);
+  return any;
+}
+
+bool LoopState::prepare_sources_to_block() {
+  std::size_t prepared = 0;
+  bool may_block = true;
+  while (may_block && prepared < sources_.size()) may_block = sources_[prepared++]->prepare_to_block();
+  if (!may_block) wake_sources(prepared);
+  return may_block;
+}
+
+void LoopState::wake_sources(std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) sources_[i]->awake();
+}
+
 bool LoopState::run_uv(uv_run_mode mode) {
   turns_without_uv_ = 0;
   dispatched_ = false;
@@ -218,8 +251,10 @@ bool LoopState::poll() {
   any |= run_posted();
   any |= drain();
   any |= receive_directly();
+  any |= poll_sources();
   // While a writer is stalled or a dial is under way, the next event may be one that only uv reports.
-  if (++turns_without_uv_ >= kTurnsPerUvTurn || receiver_count_ == 0 || waiting_writers_ > 0) any |= run_uv(UV_RUN_NOWAIT);
+  const bool only_uv_receives = receiver_count_ == 0 && sources_.empty();
+  if (++turns_without_uv_ >= kTurnsPerUvTurn || only_uv_receives || waiting_writers_ > 0) any |= run_uv(UV_RUN_NOWAIT);
   return any;
 }
 
@@ -232,8 +267,14 @@ void LoopState::wait() {
     run_uv(UV_RUN_NOWAIT);
     return;
   }
+  if (!prepare_sources_to_block()) {
+    poll_sources();
+    run_uv(UV_RUN_NOWAIT);
+    return;
+  }
   arm_timer();
   run_uv(UV_RUN_ONCE);
+  wake_sources(sources_.size());
   read_clock();
   if (run_due_timers()) drain();
 }
@@ -268,6 +309,8 @@ Instant UvLoop::now() const { return state_->now(); }
 void UvLoop::defer(Task task) { state_->defer(std::move(task)); }
 TimerId UvLoop::after(Duration delay, Task task) { return state_->after(delay, std::move(task)); }
 void UvLoop::cancel(TimerId id) { state_->cancel(id); }
+void UvLoop::add_source(PollSource& source) { state_->add_source(source); }
+void UvLoop::remove_source(PollSource& source) { state_->remove_source(source); }
 void UvLoop::post(Task task) { state_->post(std::move(task)); }
 void UvLoop::wake() { state_->wake(); }
 bool UvLoop::poll() { return state_->poll(); }

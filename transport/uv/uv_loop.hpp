@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "core/ports/event_loop.hpp"
+#include "core/ports/poll_source.hpp"
 
 struct uv_loop_s;
 
@@ -19,7 +20,7 @@ class LoopState;
 ///
 /// Networks must be destroyed before the loop. Links and listeners should be, too: the remaining ones are closed and do nothing any more.
 /// Tasks that have not run are dropped. The destructor waits for host names that are still being looked up.
-class UvLoop final : public EventLoop {
+class UvLoop final : public EventLoop, public PollSources {
  public:
   UvLoop();
   ~UvLoop() override;
@@ -32,6 +33,8 @@ class UvLoop final : public EventLoop {
   void defer(Task task) override;
   TimerId after(Duration delay, Task task) override;
   void cancel(TimerId id) override;
+  void add_source(PollSource& source) override;
+  void remove_source(PollSource& source) override;
 
   /// May be called from any thread. Runs `task` in a turn of the loop, in the order of the calls; ends a blocked wait().
   void post(Task task);
@@ -40,8 +43,8 @@ class UvLoop final : public EventLoop {
 
   // A turn, and flush(), throw what a task or a callback has thrown.
 
-  /// Runs one turn that does not block, and returns whether anything happened. It tries the links directly, and asks the system about new
-  /// connections and stalled writes only in some turns, so it must be called repeatedly.
+  /// Runs one turn that does not block, and returns whether anything happened. It tries the links and sources directly, and asks the system
+  /// about new connections and stalled writes only in some turns, so it must be called repeatedly.
   bool poll();
   /// Runs one turn that blocks until something happens, a timer runs, or post() or wake() is called. It may return without any of these.
   void wait();
