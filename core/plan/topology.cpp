@@ -1,6 +1,7 @@
 #include "core/plan/topology.hpp"
 
 #include <algorithm>
+#include <map>
 
 namespace ringlet {
 
@@ -28,6 +29,20 @@ Topology Topology::of_world(int size, int guests, const LeafLimits& limits) {
   std::vector<bool> is_guest(static_cast<std::size_t>(size));
   std::fill(is_guest.end() - guests, is_guest.end(), true);
   return Topology(is_guest, limits);
+}
+
+void Topology::set_machines(const std::vector<int>& machine_of, const MachineLimits& limits) {
+  machine_limits_ = limits;
+  machines_.clear();
+  machine_of_.clear();
+  std::map<int, int> index;  // by the number in `machine_of`
+  for (std::size_t rank = 0; rank < machine_of.size(); ++rank) {
+    const auto [known, is_new] = index.try_emplace(machine_of[rank], static_cast<int>(machines_.size()));
+    if (is_new) machines_.emplace_back();
+    machines_[static_cast<std::size_t>(known->second)].push_back(static_cast<int>(rank));
+    machine_of_.push_back(known->second);
+  }
+  if (machines_.size() == machine_of.size() || machines_.size() < 2) machines_.clear();
 }
 
 int Topology::along_ring(int rank, int offset, int size) const {

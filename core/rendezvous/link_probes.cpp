@@ -100,6 +100,20 @@ Status take_placement(const wire::Begin& announced, World& world) {
     return {Errc::protocol_error, "rank 0 announced the unknown placement number " + std::to_string(announced.policy), 0};
   if (announced.order >= kReduceOrderCount)
     return {Errc::protocol_error, "rank 0 announced the unknown order number " + std::to_string(announced.order), 0};
+  const auto natives = static_cast<std::size_t>(world.options().natives());
+  std::vector<int> machines;
+  if (!announced.machines.empty()) {
+    if (announced.machines.size() != natives)
+      return {Errc::protocol_error,
+              "rank 0 announced the machines of " + std::to_string(announced.machines.size()) + " ranks; there are " +
+                  std::to_string(natives) + " that are not guests",
+              0};
+    for (const std::uint32_t machine : announced.machines) {
+      if (machine >= natives) return {Errc::protocol_error, "rank 0 announced the machine number " + std::to_string(machine), 0};
+      machines.push_back(static_cast<int>(machine));
+    }
+    while (static_cast<int>(machines.size()) < world.options().size) machines.push_back(static_cast<int>(machines.size()));
+  }
   const auto policy = static_cast<PlacementPolicy>(announced.policy);
   const auto cost = [](std::uint64_t latency_ns, std::uint64_t byte_ps) {
     return LinkCost{static_cast<double>(latency_ns), static_cast<double>(byte_ps) / kPicoseconds};
@@ -108,7 +122,7 @@ Status take_placement(const wire::Begin& announced, World& world) {
   const wire::LinkCosts& costs = announced.costs;
   world.set_placement({policy, cost(costs.native_latency_ns, costs.native_byte_ps), cost(costs.guest_latency_ns, costs.guest_byte_ps),
                        static_cast<ReduceOrder>(announced.order)},
-                      {bytes(announced.exchange_bytes), bytes(announced.direct_bytes)});
+                      {bytes(announced.exchange_bytes), bytes(announced.direct_bytes)}, machines);
   return {};
 }
 
