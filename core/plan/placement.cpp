@@ -201,6 +201,7 @@ std::string describe_placement(int size, const Topology& topology, const Algorit
   const Algorithm chosen = choose_algorithm(call, kLargeBytes, size, topology, limits, placement);
   std::string text = counted(topology.natives(size), "native rank", "native ranks");
   if (size == 1) return text + ": nothing to move";
+  if (topology.has_shared_machines()) text += " on " + counted(topology.machines() - topology.guests(), "machine", "machines");
   const bool in_order = placement.order == ReduceOrder::rank;
   const std::string by = ": large all-reduces " + std::string(in_order ? "in rank order, by " : "by ") + std::string(name_of(chosen));
   if (!topology.has_guests()) return text + by;

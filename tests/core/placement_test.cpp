@@ -206,6 +206,8 @@ TEST_CASE("ranks that share machines go by machines, unless the order or the pla
                             CollectiveKind::gather, CollectiveKind::scatter, CollectiveKind::all_to_all})
       CHECK(chosen_of(call_of(kind), bytes) == choose_algorithm(kind, bytes, 4, AlgorithmLimits{}));
   }
+  CHECK(describe_placement(4, shared, {}, {}) == "4 native ranks on 2 machines: large all-reduces by machines");
+  CHECK(describe_placement(4, shared, {}, {PlacementPolicy::ring, {}, {}}) == "4 native ranks on 2 machines: large all-reduces by ring");
   Topology with_guest = Topology::of_world(4, 1);
   with_guest.set_machines({0, 0, 1, 3}, {});
   CHECK(choose_algorithm(sum, kLarge, 4, with_guest, AlgorithmLimits{}, {}) != Algorithm::machines);
