@@ -39,7 +39,9 @@ struct Call {
 std::optional<CollectiveKind> find_collective(std::string_view name) noexcept;
 
 /// Whether f16 and bf16 are rounded before all ranks' elements have been added.
-constexpr bool rounds_partial_sums(Algorithm algorithm) noexcept { return algorithm == Algorithm::ring || algorithm == Algorithm::machines; }
+constexpr bool rounds_partial_sums(Algorithm algorithm) noexcept {
+  return algorithm == Algorithm::ring || algorithm == Algorithm::machines;
+}
 
 /// Whether sums of this dtype, whose largest value is 65,504, would overflow where partial sums are rounded: f16. So the mean of such an
 /// all-reduce divides the elements before it adds them; other means of f16 never go along a ring.

@@ -42,8 +42,8 @@ struct AlgorithmFacts {
   std::string_view name;
 };
 inline constexpr std::array kAlgorithms{AlgorithmFacts{Algorithm::exchange, "exchange"}, AlgorithmFacts{Algorithm::direct, "direct"},
-                                        AlgorithmFacts{Algorithm::ring, "ring"}, AlgorithmFacts{Algorithm::doubling, "doubling"},
-                                        AlgorithmFacts{Algorithm::hub, "hub"}, AlgorithmFacts{Algorithm::machines, "machines"}};
+                                        AlgorithmFacts{Algorithm::ring, "ring"},         AlgorithmFacts{Algorithm::doubling, "doubling"},
+                                        AlgorithmFacts{Algorithm::hub, "hub"},           AlgorithmFacts{Algorithm::machines, "machines"}};
 inline constexpr std::size_t kAlgorithmCount = kAlgorithms.size();
 
 class AlgorithmSet {

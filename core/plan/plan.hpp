@@ -40,8 +40,8 @@ struct Receive {
   bool finish = false;  // this is the last reduction: divide and canonicalise NaNs at once
 };
 
-/// Reduces regions of equal size, in order, into `into`, and finishes the result unless it is a partial sum. It may run as far as all operands have come; a plan's
-/// combines run one after the other.
+/// Reduces regions of equal size, in order, into `into`, and finishes the result unless it is a partial sum. It may run as far as all
+/// operands have come; a plan's combines run one after the other.
 struct Combine {
   struct Operand {
     Region from;

@@ -14,8 +14,8 @@ std::vector<int> random_machines(SimRandom& random, int natives) {
   const auto count = 1 + random.below(static_cast<std::uint64_t>(natives));
   const auto sort = random.below(3);
   for (int rank = 0; rank < natives && sort != 0; ++rank)
-    machines.push_back(static_cast<int>(sort == 1 ? static_cast<std::uint64_t>(rank) * count / static_cast<std::uint64_t>(natives)
-                                                  : random.below(count)));
+    machines.push_back(
+        static_cast<int>(sort == 1 ? static_cast<std::uint64_t>(rank) * count / static_cast<std::uint64_t>(natives) : random.below(count)));
   return machines;
 }
 

@@ -78,7 +78,8 @@ Values sum_of_machine(const Call& call, const std::vector<Values>& inputs, const
   leads = std::clamp<std::size_t>(call.bytes() / std::max<std::size_t>(limits.slice_bytes, 1), 1, leads);
   const auto added = [&](int first) {
     std::vector<Values> in_order;
-    for (int step = 0; step < count; ++step) in_order.push_back(inputs[static_cast<std::size_t>(ranks[static_cast<std::size_t>((first + step) % count)])]);
+    for (int step = 0; step < count; ++step)
+      in_order.push_back(inputs[static_cast<std::size_t>(ranks[static_cast<std::size_t>((first + step) % count)])]);
     Call sum = call;
     sum.divisor = 1.0;
     sum.algorithm = Algorithm::direct;

@@ -292,7 +292,6 @@ GroupSetup random_setup(SimRandom& random, std::uint64_t seed) {
   setup.seed = seed;
   setup.encrypts = seed % 3 == 0;
   if (random.below(2) != 0) setup.paths = rough_paths();
-  for (int rank = 0; rank < setup.size && seed % 4 == 1; ++rank) setup.machines.push_back(rank / 2);
   return setup;
 }
 

@@ -153,7 +153,7 @@ std::vector<int> world_ranks(const GroupEngine& group);
 /// Returns the options of a network with small buffers and many splits, which are drawn from the seed.
 PathOptions rough_paths();
 
-/// A group of two to five ranks with any network, a third of them encrypted, a quarter with two ranks on each machine.
+/// A group of two to five ranks with any network, a third of them encrypted.
 GroupSetup random_setup(SimRandom& random, std::uint64_t seed);
 
 }  // namespace ringlet::test
