@@ -1,7 +1,6 @@
 #include "core/plan/topology.hpp"
 
 #include <algorithm>
-#include <map>
 
 namespace ringlet {
 
@@ -35,12 +34,16 @@ void Topology::set_machines(const std::vector<int>& machine_of, const MachineLim
   machine_limits_ = limits;
   machines_.clear();
   machine_of_.clear();
-  std::map<int, int> index;  // by the number in `machine_of`
+  std::vector<int> numbers;  // by machine, as in `machine_of`
   for (std::size_t rank = 0; rank < machine_of.size(); ++rank) {
-    const auto [known, is_new] = index.try_emplace(machine_of[rank], static_cast<int>(machines_.size()));
-    if (is_new) machines_.emplace_back();
-    machines_[static_cast<std::size_t>(known->second)].push_back(static_cast<int>(rank));
-    machine_of_.push_back(known->second);
+    const auto known = std::find(numbers.begin(), numbers.end(), machine_of[rank]);
+    const auto machine = static_cast<std::size_t>(known - numbers.begin());
+    if (known == numbers.end()) {
+      numbers.push_back(machine_of[rank]);
+      machines_.emplace_back();
+    }
+    machines_[machine].push_back(static_cast<int>(rank));
+    machine_of_.push_back(static_cast<int>(machine));
   }
   if (machines_.size() == machine_of.size() || machines_.size() < 2) machines_.clear();
 }

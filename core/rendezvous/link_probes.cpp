@@ -100,20 +100,12 @@ Status take_placement(const wire::Begin& announced, World& world) {
     return {Errc::protocol_error, "rank 0 announced the unknown placement number " + std::to_string(announced.policy), 0};
   if (announced.order >= kReduceOrderCount)
     return {Errc::protocol_error, "rank 0 announced the unknown order number " + std::to_string(announced.order), 0};
-  const auto natives = static_cast<std::size_t>(world.options().natives());
-  std::vector<int> machines;
-  if (!announced.machines.empty()) {
-    if (announced.machines.size() != natives)
-      return {Errc::protocol_error,
-              "rank 0 announced the machines of " + std::to_string(announced.machines.size()) + " ranks; there are " +
-                  std::to_string(natives) + " that are not guests",
-              0};
-    for (const std::uint32_t machine : announced.machines) {
-      if (machine >= natives) return {Errc::protocol_error, "rank 0 announced the machine number " + std::to_string(machine), 0};
-      machines.push_back(static_cast<int>(machine));
-    }
-    while (static_cast<int>(machines.size()) < world.options().size) machines.push_back(static_cast<int>(machines.size()));
-  }
+  const auto natives = static_cast<std::uint32_t>(world.options().natives());
+  std::vector<int> machines(announced.machines.begin(), announced.machines.end());
+  const bool is_known = std::all_of(announced.machines.begin(), announced.machines.end(), [&](std::uint32_t one) { return one < natives; });
+  if (!is_known || (!machines.empty() && machines.size() != natives))
+    return {Errc::protocol_error, "rank 0 announced machines that do not fit " + std::to_string(natives) + " native ranks", 0};
+  for (int guest = world.options().natives(); !machines.empty() && guest < world.options().size; ++guest) machines.push_back(guest);
   const auto policy = static_cast<PlacementPolicy>(announced.policy);
   const auto cost = [](std::uint64_t latency_ns, std::uint64_t byte_ps) {
     return LinkCost{static_cast<double>(latency_ns), static_cast<double>(byte_ps) / kPicoseconds};
