@@ -104,7 +104,7 @@ TEST_CASE("with guests the natives' machines count in groups of natives alone") 
   group.close_cleanly();
 }
 
-TEST_CASE("where a rank does not say its machine, each rank has its own") {
+TEST_CASE("an announcement of machines has one for each native rank, or none") {
   SimGroup group(setup_of({0, 1}));
   World& world = group.world(0);
   wire::Begin begin = placement_of({}, world.options());
