@@ -71,6 +71,13 @@ SimNode& SimWorld::add_node() {
   return *nodes_.back();
 }
 
+SimNode& SimWorld::add_node_beside(const SimNode& other) {
+  const std::uint32_t index = machinery_->clock.add_node();
+  machinery_->board.add_node_beside(other.index());
+  nodes_.push_back(std::make_unique<SimNode>(*this, index, machinery_->board.host(index)));
+  return *nodes_.back();
+}
+
 Instant SimWorld::now() const { return machinery_->clock.now(); }
 std::uint64_t SimWorld::event_count() const { return machinery_->event_count; }
 std::uint64_t SimWorld::trace_hash() const { return machinery_->clock.trace_hash(); }

@@ -13,7 +13,8 @@ namespace ringlet {
 
 class SimWorld;
 
-/// One simulated machine: a loop and a network, like those of a native program. Its world owns it.
+/// One simulated process: a loop and a network, like those of a native program. It has a machine of its own unless it was added beside
+/// another node. Its world owns it.
 class SimNode {
  public:
   SimNode(SimWorld& world, std::uint32_t index, std::string host);
@@ -71,6 +72,9 @@ class SimWorld {
 
   /// The reference stays valid as long as the world exists.
   SimNode& add_node();
+  /// Adds a node to the machine of another one. Both have one address, with ports of their own, and share the limit of limit_port(), which
+  /// does not hold for links between them.
+  SimNode& add_node_beside(const SimNode& other);
   SimNode& node(std::size_t index) { return *nodes_[index]; }
   std::size_t node_count() const { return nodes_.size(); }
   Instant now() const;

@@ -43,6 +43,15 @@ void Switchboard::add_node() {
   const std::size_t number = sites_.size();
   Site site;
   site.host = "10.0." + std::to_string(number / 250) + "." + std::to_string(number % 250 + 1);
+  site.machine = static_cast<std::uint32_t>(number);
+  sites_.push_back(std::move(site));
+}
+
+void Switchboard::add_node_beside(std::uint32_t node) {
+  Site site;
+  site.host = sites_[node].host;
+  site.machine = sites_[node].machine;
+  wires_.set_machine(static_cast<std::uint32_t>(sites_.size()), site.machine);
   sites_.push_back(std::move(site));
 }
 
@@ -68,7 +77,7 @@ Result<std::unique_ptr<Listener>> Switchboard::listen(std::uint32_t node, const 
   if (real.port == 0) real.port = free_port(node);
   for (const auto& [id, open] : listeners_) {
     const bool overlaps = open.address.host == real.host || open.address.host == "0.0.0.0" || real.host == "0.0.0.0";
-    if (open.node == node && open.address.port == real.port && overlaps) {
+    if (share_machine(open.node, node) && open.address.port == real.port && overlaps) {
       return Status(Errc::invalid_argument, "cannot listen on " + text_of(address) + ": the port is in use; choose another, or 0");
     }
   }
@@ -119,6 +128,7 @@ void Switchboard::run(const Event& event) {
 /// The kernel answers a dial, so a frozen process still gets connections.
 void Switchboard::reach_listener(std::uint32_t id, Dial& dial) {
   if (dial.fate == Dial::Fate::hangs) return;
+  dial.target = listening_node(dial.target, dial.address);
   const auto open = find_listener(dial.target, dial.address.host, dial.address.port);
   const std::string& host = dial.address.host;
   const PathOptions& back = path_to(dial.target, dial.node, host);
@@ -211,8 +221,14 @@ std::uint32_t Switchboard::resolve(std::uint32_t from, const std::string& host) 
   return site == sites_.end() ? kNoNode : static_cast<std::uint32_t>(site - sites_.begin());
 }
 
+std::uint32_t Switchboard::listening_node(std::uint32_t target, const Address& address) {
+  for (std::uint32_t node = 0; node < sites_.size(); ++node)
+    if (share_machine(node, target) && find_listener(node, address.host, address.port) != listeners_.end()) return node;
+  return target;
+}
+
 std::uint16_t Switchboard::free_port(std::uint32_t node) {
-  std::uint16_t& next = sites_[node].next_port;
+  std::uint16_t& next = sites_[sites_[node].machine].next_port;
   next = next == UINT16_MAX ? 40000 : static_cast<std::uint16_t>(next + 1);
   return next;
 }

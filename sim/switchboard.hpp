@@ -19,6 +19,8 @@ class Switchboard {
   Switchboard(Clockwork& clock, Wires& wires, PathOptions defaults) : clock_(clock), wires_(wires), defaults_(defaults) {}
 
   void add_node();
+  /// Adds a node to the machine of another one: it has its address, and none of its ports.
+  void add_node_beside(std::uint32_t node);
   const std::string& host(std::uint32_t node) const { return sites_[node].host; }
   PathOptions& path(std::uint32_t from, std::uint32_t to);
   /// Adds another address to a node, and returns the options of links that are dialled to it, for both directions.
@@ -43,6 +45,7 @@ class Switchboard {
  private:
   struct Site {
     std::string host;
+    std::uint32_t machine = kNoNode;  // the first node of it
     std::set<std::string> other_hosts{};
     std::uint16_t next_port = 40000;
     bool isolated = false;
@@ -66,6 +69,9 @@ class Switchboard {
   bool cut(std::uint32_t one, std::uint32_t other) const;
   void refresh_cuts();
   std::uint32_t resolve(std::uint32_t from, const std::string& host) const;
+  /// The node on the machine of `target` that listens at the address, or `target` itself.
+  std::uint32_t listening_node(std::uint32_t target, const Address& address);
+  bool share_machine(std::uint32_t one, std::uint32_t other) const { return sites_[one].machine == sites_[other].machine; }
   std::uint16_t free_port(std::uint32_t node);
   std::map<std::uint32_t, OpenPort>::iterator find_listener(std::uint32_t node, const std::string& host, std::uint16_t port);
   void reach_listener(std::uint32_t id, Dial& dial);

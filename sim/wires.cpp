@@ -149,15 +149,25 @@ void Wires::fly(Connection& connection, std::size_t side, std::size_t bytes) {
   Pipe& out = connection.pipes[side];
   const auto nanoseconds = static_cast<std::int64_t>(std::uint64_t{bytes} * 1'000'000'000 / out.bytes_per_second);
   const Instant begins = std::max(out.busy_until, clock_.now());
-  out.busy_until = std::max(begins + Duration{nanoseconds}, pass_port(connection.ends[side].node, &Port::sending_until, begins, bytes));
+  const std::uint32_t from = machine_of(connection.ends[side].node), to = machine_of(connection.ends[1 - side].node);
+  const auto pass = [&](std::uint32_t machine, Instant Port::* until, Instant at) {
+    return from == to ? at : pass_port(machine, until, at, bytes);
+  };
+  out.busy_until = std::max(begins + Duration{nanoseconds}, pass(from, &Port::sending_until, begins));
   const Instant through = out.busy_until + out.latency + clock_.random().in(Range<Duration>{{}, out.jitter});
-  const Instant taken = pass_port(connection.ends[1 - side].node, &Port::receiving_until, begins + out.latency, bytes);
+  const Instant taken = pass(to, &Port::receiving_until, begins + out.latency);
   out.last_arrival = std::max({through, taken, out.last_arrival});
   out.flying.push_back(bytes);
   clock_.schedule(out.last_arrival, EventKind::arrive, connection.index, connection.generation, side);
 }
 
+void Wires::set_machine(std::uint32_t node, std::uint32_t machine) {
+  while (machines_.size() < node) machines_.push_back(static_cast<std::uint32_t>(machines_.size()));
+  machines_.push_back(machine);
+}
+
 void Wires::limit_port(std::uint32_t node, std::uint64_t bytes_per_second) {
+  node = machine_of(node);
   if (ports_.size() <= node) ports_.resize(node + std::size_t{1});
   ports_[node].bytes_per_second = bytes_per_second;
 }

@@ -102,6 +102,9 @@ class Wires {
   void finish_sending(Connection& connection, std::size_t side);
   void release(Connection& connection, std::size_t side);
 
+  /// Puts a new node on the machine of the node `machine`, whose port it shares.
+  void set_machine(std::uint32_t node, std::uint32_t machine);
+  /// Limits the port of the node's machine. Links inside a machine pass no port.
   void limit_port(std::uint32_t node, std::uint64_t bytes_per_second);
 
   // Faults.
@@ -130,6 +133,7 @@ class Wires {
   void schedule_transmit(Connection& connection, std::size_t side, Instant at);
   void fly(Connection& connection, std::size_t side, std::size_t bytes);
   /// Returns when this many bytes that arrive at the node's port at `from` have passed it; `until` is the member for the direction.
+  std::uint32_t machine_of(std::uint32_t node) const { return node < machines_.size() ? machines_[node] : node; }
   Instant pass_port(std::uint32_t node, Instant Port::* until, Instant from, std::size_t bytes);
   void arrive(Connection& connection, std::size_t side);
   void deliver(Connection& connection, std::size_t side);
@@ -143,7 +147,8 @@ class Wires {
   std::deque<Connection> connections_;
   std::vector<std::uint32_t> free_;
   std::vector<std::uint32_t> dead_;
-  std::vector<Port> ports_;  // by node, up to the last one with a limit
+  std::vector<Port> ports_;              // by the first node of a machine, up to the last one with a limit
+  std::vector<std::uint32_t> machines_;  // by node, up to the last one that shares a machine: the machine's first node
   std::uint64_t next_serial_ = 1;
 };
 

@@ -58,6 +58,8 @@ WorldOptions options_of_next(const WorldOptions& present, const GrowthPlan& plan
   next.size = present.size + plan.processes + plan.guests;
   next.guests = plan.guests;
   ++next.epoch;
+  // The ranks of the next world find out anew.
+  next.machines.clear();
   return next;
 }
 

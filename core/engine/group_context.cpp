@@ -13,8 +13,13 @@ WorldOptions options_of(const WorldOptions& world, const Membership& members, in
   options.rank = rank;
   options.size = members.size();
   std::vector<bool> is_guest;
-  for (int member = 0; member < members.size(); ++member) is_guest.push_back(world.topology.is_guest(members.world_rank(member)));
+  std::vector<int> machines;
+  for (int member = 0; member < members.size(); ++member) {
+    is_guest.push_back(world.topology.is_guest(members.world_rank(member)));
+    if (!world.machines.empty()) machines.push_back(world.machines[static_cast<std::size_t>(members.world_rank(member))]);
+  }
   options.topology = Topology(is_guest, world.leaf_limits);
+  options.set_machines(machines);
   options.guests = options.topology.guests();
   return options;
 }
@@ -27,11 +32,6 @@ GroupContext::GroupContext(GroupHost& host, Membership members, int rank)
       options_(options_of(host.options(), members_, rank)),
       left_(static_cast<std::size_t>(members_.size())) {
   RINGLET_CHECK(rank >= 0 && rank < members_.size() && members_.world_rank(rank) == host.options().rank);
-}
-
-void GroupContext::set_placement(const Placement& placement, const AlgorithmLimits& limits) {
-  options_.placement = placement;
-  options_.limits = limits;
 }
 
 void GroupContext::fail_for(int peer, const std::string& text) {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "core/base/time.hpp"
 #include "core/engine/early_budget.hpp"
@@ -39,9 +40,23 @@ struct WorldOptions {
   AlgorithmLimits limits{};
   Placement placement{};
   LeafLimits leaf_limits{};
-  Topology topology{};              // which ranks are guests; filled in by the world and its groups
+  MachineLimits machine_limits{};
+  /// By rank, a number that is the same for ranks of one machine; filled in when the ranks meet. If it is empty, each has its own.
+  std::vector<int> machines{};
+  Topology topology{};              // which ranks are guests or share machines; filled in by the world and its groups
   std::size_t max_groups = 65'536;  // that a rank may be in at a time, including the world
   SessionOptions session{};
+
+  void set_machines(const std::vector<int>& of_ranks) {
+    machines = of_ranks;
+    topology.set_machines(machines, machine_limits);
+  }
+  /// Sets what the ranks have agreed on while they met.
+  void set_placement(const Placement& agreed_placement, const AlgorithmLimits& agreed_limits, const std::vector<int>& of_ranks) {
+    placement = agreed_placement;
+    limits = agreed_limits;
+    set_machines(of_ranks);
+  }
 
   int natives() const { return size - guests; }
   bool is_guest(int of_rank) const { return of_rank >= natives(); }

@@ -4,6 +4,16 @@
 
 namespace ringlet {
 
+namespace {
+
+std::string_view host_in(std::string_view name) { return name.substr(0, name.rfind(':')); }
+
+}  // namespace
+
+bool is_inside_machine(std::string_view medium, std::string_view own_name, std::string_view peer_name) {
+  return medium == "memory" || (!own_name.empty() && host_in(own_name) == host_in(peer_name));
+}
+
 std::unique_ptr<Session> Peers::exchange_session(int rank, std::unique_ptr<Session> session) {
   return std::exchange(at(rank).session, std::move(session));
 }

@@ -19,6 +19,9 @@ struct LinkReport {
   bool dialled = false;
 };
 
+/// Whether a link does not leave the machine: both ends have one address, or the one reads the other's memory.
+bool is_inside_machine(std::string_view medium, std::string_view own_name, std::string_view peer_name);
+
 /// What one rank of a world knows of the others: the session with each of them, the path of its link, its name, and its door.
 class Peers {
  public:

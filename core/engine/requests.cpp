@@ -40,7 +40,7 @@ Result<CollectiveTask> make_all_reduce(ReduceOp op, ConstTensorView input, Tenso
 Result<CollectiveTask> make_all_mean(ConstTensorView input, TensorView output, const WorldOptions& options) {
   if (Status status = check_mean("all_mean", input.dtype()); !status.ok()) return status;
   auto task = make_all_reduce(ReduceOp::sum, input, output, options.size, options);
-  if (!task.ok() || !is_divided_first(input.dtype()) || task.value().call.algorithm != Algorithm::ring) return task;
+  if (!task.ok() || !is_divided_first(input.dtype()) || !rounds_partial_sums(task.value().call.algorithm)) return task;
   if (input.data() != output.data()) std::memcpy(output.data(), input.data(), input.bytes());
   const simd::FloatEnvironment environment;
   options.kernels->divide(output.dtype())(output.data(), output.count(), options.size);

@@ -83,7 +83,7 @@ void RunningPlan::combine_block(const Combine& combine, std::size_t offset, std:
     reduce_(sum.data(), operand(0), operand(1), numbers);
     for (std::uint32_t i = 2; i < combine.operand_count; ++i) reduce_(sum.data(), sum.data(), operand(i), numbers);
     std::memcpy(into, sum.data(), bytes);
-    finish_piece(into, numbers);
+    if (combine.finish) finish_piece(into, numbers);
     return;
   }
   alignas(64) std::array<std::byte, kBlockNumbers * sizeof(float)> wide;
@@ -93,7 +93,7 @@ void RunningPlan::combine_block(const Combine& combine, std::size_t offset, std:
     widen(wide.data(), operand(i), numbers);
     reduce_f32(sum.data(), sum.data(), wide.data(), numbers);
   }
-  if (divide_ != nullptr) kernels_->divide(DType::f32)(sum.data(), numbers, call().divisor);
+  if (combine.finish && divide_ != nullptr) kernels_->divide(DType::f32)(sum.data(), numbers, call().divisor);
   narrow(into, sum.data(), numbers);
 }
 

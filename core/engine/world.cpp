@@ -28,6 +28,7 @@ WorldOptions within_limits(WorldOptions options) {
   options.early_limits.record_bytes = std::max(options.early_limits.record_bytes, longest_call);
   options.max_groups = std::max<std::size_t>(options.max_groups, 1);
   options.topology = Topology::of_world(options.size, options.guests, options.leaf_limits);
+  options.set_machines(options.machines);
   return options;
 }
 
@@ -117,10 +118,9 @@ void World::send_control(int rank, const wire::ControlMessage& message) { ringle
 
 // --- groups ---
 
-void World::set_placement(const Placement& placement, const AlgorithmLimits& limits) {
-  options_.placement = placement;
-  options_.limits = limits;
-  group_->set_placement(placement, limits);
+void World::set_placement(const Placement& placement, const AlgorithmLimits& limits, const std::vector<int>& machines) {
+  options_.set_placement(placement, limits, machines);
+  group_->set_placement(placement, limits, machines);
 }
 
 void World::split(GroupEngine& parent, std::uint16_t stream, SplitTask task) {

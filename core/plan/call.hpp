@@ -38,8 +38,13 @@ struct Call {
 /// Finds the kind that has this name, or whose `_v` form has it; nothing if there is none.
 std::optional<CollectiveKind> find_collective(std::string_view name) noexcept;
 
-/// Whether sums of this dtype, whose largest value is 65,504, would overflow where each hop of a ring rounds them: f16. So the mean of a
-/// ring's all-reduce divides the elements before it adds them; other means of f16 never go along a ring.
+/// Whether f16 and bf16 are rounded before all ranks' elements have been added.
+constexpr bool rounds_partial_sums(Algorithm algorithm) noexcept {
+  return algorithm == Algorithm::ring || algorithm == Algorithm::machines;
+}
+
+/// Whether sums of this dtype, whose largest value is 65,504, would overflow where partial sums are rounded: f16. So the mean of such an
+/// all-reduce divides the elements before it adds them; other means of f16 never go along a ring.
 constexpr bool is_divided_first(DType dtype) noexcept { return is_narrow(dtype) && kind_of(dtype) == ElementKind::ieee_float; }
 
 /// Whether the ranks' calls may differ, so that each pair of ranks has to agree about its own two counts: all_to_all_v.

@@ -72,6 +72,7 @@ void plan_all_gather(PlanWriter& plan) {
 
 void plan_broadcast(PlanWriter& plan) {
   if (plan.call().algorithm == Algorithm::hub) return plan_hub_broadcast(plan);
+  if (plan.call().algorithm == Algorithm::machines) return plan_machines_broadcast(plan);
   plan.call().algorithm == Algorithm::ring ? chain_broadcast(plan) : flat_broadcast(plan);
 }
 

@@ -94,10 +94,17 @@ Load chain(const CallLoad& shape) {
   return with_bytes(shape.around(shape.others() / shape.size), shape.bytes + shape.relayed(shape.relayed_edges * shape.bytes), shape.bytes);
 }
 
+/// Latencies within a machine count as nothing beside those of the network; the busiest rank is a lead without others on its machine.
+Load by_machines(CollectiveKind kind, const CallLoad& shape, const Topology& topology) {
+  const double machines = topology.machines();
+  if (kind != CollectiveKind::all_reduce) return {(machines - 1) * shape.bytes, 0, 1, 0};
+  return {2 * shape.bytes * (machines - 1) / machines, 0, 2, 0};
+}
+
 /// Whether a whole buffer moves from or to a root (broadcast and reduce), not parts of it (gather and scatter).
 bool is_rooted(CollectiveKind kind) { return traits_of(kind).has_root && !traits_of(kind).has_counts; }
 
-Load load_of(CollectiveKind kind, Algorithm algorithm, const CallLoad& shape) {
+Load load_of(CollectiveKind kind, Algorithm algorithm, const CallLoad& shape, const Topology& topology) {
   const bool rooted = is_rooted(kind);
   const double rounds = kind == CollectiveKind::all_reduce ? 2 : 1;
   switch (algorithm) {
@@ -107,6 +114,8 @@ Load load_of(CollectiveKind kind, Algorithm algorithm, const CallLoad& shape) {
       return rooted ? chain(shape) : ring(shape, rounds);
     case Algorithm::direct:
       return rooted ? flat_rooted(shape) : all_pairs(shape, shape.bytes / shape.size, rounds);
+    case Algorithm::machines:
+      return by_machines(kind, shape, topology);
     default:
       return all_pairs(shape, shape.bytes, 1);
   }
@@ -124,6 +133,14 @@ bool refuses_ring(const Call& call, int size, ReduceOrder order) {
   if (call.blocks) return true;
   if (order == ReduceOrder::rank && depends_on_order(call, size)) return true;
   return call.divisor != 1.0 && is_divided_first(call.dtype) && call.kind != CollectiveKind::all_reduce;
+}
+
+/// Whether ranks of one machine go together. A machine's sum would change the order of additions, and round blocks anew.
+bool goes_by_machines(const Call& call, std::size_t bytes, int size, const Topology& topology, const Placement& placement) {
+  if (!topology.has_shared_machines() || topology.has_guests() || call.blocks) return false;
+  if (!facts_of(call.kind).algorithms.has(Algorithm::machines) || placement.policy != PlacementPolicy::automatic) return false;
+  if (placement.order == ReduceOrder::rank && depends_on_order(call, size)) return false;
+  return bytes > topology.machine_limits().least_bytes;
 }
 
 /// Returns the algorithm for large buffers that adds in rank order. A reduce by the hub is shared out among all natives, while a direct one
@@ -154,13 +171,14 @@ std::optional<ReduceOrder> find_reduce_order(std::string_view name) noexcept { r
 
 double estimated_ns(const Call& call, Algorithm algorithm, std::size_t bytes, int size, const Topology& topology,
                     const Placement& placement) {
-  const Load load = load_of(call.kind, algorithm, CallLoad(call, bytes, size, topology));
+  const Load load = load_of(call.kind, algorithm, CallLoad(call, bytes, size, topology), topology);
   const double moving = std::max(load.native_bytes * placement.native.ns_per_byte, load.guest_bytes * placement.guest.ns_per_byte);
   return load.native_hops * placement.native.latency_ns + load.guest_hops * placement.guest.latency_ns + moving;
 }
 
 Algorithm choose_algorithm(const Call& call, std::size_t bytes, int size, const Topology& topology, const AlgorithmLimits& limits,
                            const Placement& placement) {
+  if (goes_by_machines(call, bytes, size, topology, placement)) return Algorithm::machines;
   // An exchange would give blocks the same bits. But they are for large tensors, and two algorithms are enough for them.
   Algorithm as_natives = call.blocks ? Algorithm::direct : choose_algorithm(call.kind, bytes, size, limits);
   if (as_natives == Algorithm::ring && refuses_ring(call, size, placement.order))
@@ -183,6 +201,7 @@ std::string describe_placement(int size, const Topology& topology, const Algorit
   const Algorithm chosen = choose_algorithm(call, kLargeBytes, size, topology, limits, placement);
   std::string text = counted(topology.natives(size), "native rank", "native ranks");
   if (size == 1) return text + ": nothing to move";
+  if (topology.has_shared_machines()) text += " on " + counted(topology.machines() - topology.guests(), "machine", "machines");
   const bool in_order = placement.order == ReduceOrder::rank;
   const std::string by = ": large all-reduces " + std::string(in_order ? "in rank order, by " : "by ") + std::string(name_of(chosen));
   if (!topology.has_guests()) return text + by;

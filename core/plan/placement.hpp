@@ -18,11 +18,11 @@ struct LinkCost {
   friend bool operator==(const LinkCost&, const LinkCost&) = default;
 };
 
-/// How a group with guests chooses between several ways to move the same bytes.
+/// How a group with guests or shared machines chooses between several ways to move the same bytes.
 enum class PlacementPolicy : std::uint8_t {
-  automatic = 0,  // the way with the shorter estimated time
-  ring = 1,       // as among native ranks
-  hub = 2,        // by the hub, if the kind has that algorithm
+  automatic = 0,  // the way with the shorter estimated time; without guests by machines
+  ring = 1,       // as among native ranks that have a machine each
+  hub = 2,        // by the hub, if there are guests and the kind has that algorithm; else as `ring`
 };
 inline constexpr std::size_t kPlacementPolicyCount = 3;
 std::string_view name_of(PlacementPolicy policy) noexcept;
@@ -44,14 +44,14 @@ struct Placement {
   friend bool operator==(const Placement&, const Placement&) = default;
 };
 
-/// Chooses the algorithm of a call, whose whole buffer has `bytes`. It is a pure function. In a group without guests it is the algorithm of
-/// native ranks.
+/// Chooses the algorithm of a call, whose whole buffer has `bytes`. It is a pure function. In a group without guests and shared machines it
+/// is the algorithm of native ranks.
 Algorithm choose_algorithm(const Call& call, std::size_t bytes, int size, const Topology& topology, const AlgorithmLimits& limits,
                            const Placement& placement);
 
 /// Estimates the time of such a call by that algorithm: the latencies of the links in a row, plus the time in which the busiest rank sends
 /// or receives its bytes, relayed ones included. It does not cover gather, scatter and all_to_all, which have only one algorithm, nor
-/// doubling.
+/// doubling. By machines only what crosses the network counts; by the other algorithms each rank counts as alone on its machine.
 double estimated_ns(const Call& call, Algorithm algorithm, std::size_t bytes, int size, const Topology& topology,
                     const Placement& placement);
 

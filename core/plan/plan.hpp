@@ -40,8 +40,8 @@ struct Receive {
   bool finish = false;  // this is the last reduction: divide and canonicalise NaNs at once
 };
 
-/// Reduces regions of equal size, in order, into `into`, and finishes the result. It may run as far as all operands have come; a plan's
-/// combines run one after the other.
+/// Reduces regions of equal size, in order, into `into`, and finishes the result unless it is a partial sum. It may run as far as all
+/// operands have come; a plan's combines run one after the other.
 struct Combine {
   struct Operand {
     Region from;
@@ -51,6 +51,7 @@ struct Combine {
   std::uint32_t first_operand = 0;  // index in Plan::operands
   std::uint32_t operand_count = 0;
   bool after_sends = false;  // wait until every send has left, because `into` is also sent from
+  bool finish = true;        // divide and canonicalise NaNs
 };
 
 /// The exchange with one peer. Sends and receives with one peer happen in order; peers are independent of each other.

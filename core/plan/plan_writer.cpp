@@ -62,6 +62,11 @@ void PlanWriter::combine(Region into, bool after_sends) {
   plan_.combines.push_back({into, static_cast<std::uint32_t>(plan_.operands.size()), 0, after_sends});
 }
 
+void PlanWriter::combine_partially(Region into) {
+  combine(into, false);
+  plan_.combines.back().finish = false;
+}
+
 void PlanWriter::add_operand(Region from, ProgressIndex after) {
   plan_.operands.push_back({from, after});
   ++plan_.combines.back().operand_count;

@@ -66,6 +66,8 @@ class PlanWriter {
 
   /// Opens the next combine; the operands that follow are its operands. `after_sends` means that `into` is also sent from.
   void combine(Region into, bool after_sends);
+  /// Opens a combine whose result is a partial sum.
+  void combine_partially(Region into);
   void add_operand(Region from, ProgressIndex after);
   /// Combines the ranks' contributions in rank order: this rank's own and, in scratch memory, those of the others, each brought by receive
   /// number slot * `stride`. The slots are in rank order or, for a doubling, in the order of arrival (gathering.hpp).

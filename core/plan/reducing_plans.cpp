@@ -157,6 +157,8 @@ void plan_all_reduce(PlanWriter& plan) {
       return doubling(plan);
     case Algorithm::hub:
       return plan_hub_reduction(plan);
+    case Algorithm::machines:
+      return plan_machines_all_reduce(plan);
   }
 }
 

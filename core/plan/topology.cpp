@@ -30,6 +30,24 @@ Topology Topology::of_world(int size, int guests, const LeafLimits& limits) {
   return Topology(is_guest, limits);
 }
 
+void Topology::set_machines(const std::vector<int>& machine_of, const MachineLimits& limits) {
+  machine_limits_ = limits;
+  machines_.clear();
+  machine_of_.clear();
+  std::vector<int> numbers;  // by machine, as in `machine_of`
+  for (std::size_t rank = 0; rank < machine_of.size(); ++rank) {
+    const auto known = std::find(numbers.begin(), numbers.end(), machine_of[rank]);
+    const auto machine = static_cast<std::size_t>(known - numbers.begin());
+    if (known == numbers.end()) {
+      numbers.push_back(machine_of[rank]);
+      machines_.emplace_back();
+    }
+    machines_[machine].push_back(static_cast<int>(rank));
+    machine_of_.push_back(static_cast<int>(machine));
+  }
+  if (machines_.size() == machine_of.size() || machines_.size() < 2) machines_.clear();
+}
+
 int Topology::along_ring(int rank, int offset, int size) const {
   const auto wrapped = [size](int place) { return (place % size + size) % size; };
   if (!has_guests()) return wrapped(rank + offset);

@@ -13,8 +13,18 @@ struct LeafLimits {
   std::size_t most_window_bytes = 4 << 20, least_window_bytes = 1 << 20;  // bounds of one rank's share of it
 };
 
-/// Says which ranks of a group are guests, which cannot listen; traffic between two guests passes through a native rank. A value; without
-/// guests it is empty and fits groups of every size.
+/// Limits for ranks that share machines (Algorithm::machines), in bytes of the whole buffer where nothing else is said. They are part of a
+/// group's configuration and equal on all ranks.
+struct MachineLimits {
+  std::size_t least_bytes = 2 << 10;     // smaller buffers go as if each rank had a machine of its own, with one hop less
+  std::size_t slice_bytes = 64 << 10;    // least slice of a lead rank; a small buffer has fewer of them
+  std::size_t chain_bytes = 1 << 20;     // above it ranks of a machine add along a chain, without memory for contributions
+  std::size_t exchange_bytes = 1 << 20;  // up to it, and up to the next limit, machines send each other whole slices: one hop
+  std::size_t excess_bytes = 16 << 10;   // most that a machine sends more for that
+};
+
+/// Says which ranks of a group are guests, which cannot listen, and which ranks share a machine. Traffic between two guests passes through
+/// a native rank. A value; without guests and machines it is empty and fits groups of every size.
 class Topology {
  public:
   Topology() = default;
@@ -22,6 +32,9 @@ class Topology {
   explicit Topology(const std::vector<bool>& is_guest, const LeafLimits& limits = {});
   /// The topology of a world, whose last `guests` ranks are guests.
   static Topology of_world(int size, int guests, const LeafLimits& limits = {});
+  /// `machine_of` has a number for each rank, which is the same for the ranks of one machine. If it is empty, each rank has a machine of
+  /// its own.
+  void set_machines(const std::vector<int>& machine_of, const MachineLimits& limits);
 
   bool has_guests() const { return guests_ > 0; }
   bool is_guest(int rank) const { return has_guests() && is_guest_[static_cast<std::size_t>(rank)]; }
@@ -37,8 +50,20 @@ class Topology {
   int relayed_edges() const;
   const LeafLimits& leaf_limits() const { return leaf_limits_; }
 
+  /// Whether there are several machines, one of which at least has several ranks.
+  bool has_shared_machines() const { return machines_.size() > 1; }
+  /// The number of machines, which are in the order of their lowest ranks. The next functions need has_shared_machines().
+  int machines() const { return static_cast<int>(machines_.size()); }
+  int machine_of(int rank) const { return machine_of_[static_cast<std::size_t>(rank)]; }
+  /// The ranks of a machine, in order.
+  const std::vector<int>& ranks_on(int machine) const { return machines_[static_cast<std::size_t>(machine)]; }
+  const MachineLimits& machine_limits() const { return machine_limits_; }
+
  private:
   LeafLimits leaf_limits_{};
+  MachineLimits machine_limits_{};
+  std::vector<std::vector<int>> machines_;  // the ranks of each, if one has several
+  std::vector<int> machine_of_;             // by rank
   std::vector<bool> is_guest_;
   int guests_ = 0;
   std::vector<int> native_index_;

@@ -100,6 +100,12 @@ Status take_placement(const wire::Begin& announced, World& world) {
     return {Errc::protocol_error, "rank 0 announced the unknown placement number " + std::to_string(announced.policy), 0};
   if (announced.order >= kReduceOrderCount)
     return {Errc::protocol_error, "rank 0 announced the unknown order number " + std::to_string(announced.order), 0};
+  const auto natives = static_cast<std::uint32_t>(world.options().natives());
+  std::vector<int> machines(announced.machines.begin(), announced.machines.end());
+  const bool is_known = std::all_of(announced.machines.begin(), announced.machines.end(), [&](std::uint32_t one) { return one < natives; });
+  if (!is_known || (!machines.empty() && machines.size() != natives))
+    return {Errc::protocol_error, "rank 0 announced machines that do not fit " + std::to_string(natives) + " native ranks", 0};
+  for (int guest = world.options().natives(); !machines.empty() && guest < world.options().size; ++guest) machines.push_back(guest);
   const auto policy = static_cast<PlacementPolicy>(announced.policy);
   const auto cost = [](std::uint64_t latency_ns, std::uint64_t byte_ps) {
     return LinkCost{static_cast<double>(latency_ns), static_cast<double>(byte_ps) / kPicoseconds};
@@ -108,7 +114,7 @@ Status take_placement(const wire::Begin& announced, World& world) {
   const wire::LinkCosts& costs = announced.costs;
   world.set_placement({policy, cost(costs.native_latency_ns, costs.native_byte_ps), cost(costs.guest_latency_ns, costs.guest_byte_ps),
                        static_cast<ReduceOrder>(announced.order)},
-                      {bytes(announced.exchange_bytes), bytes(announced.direct_bytes)});
+                      {bytes(announced.exchange_bytes), bytes(announced.direct_bytes)}, machines);
   return {};
 }
 

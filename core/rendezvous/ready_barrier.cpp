@@ -15,12 +15,14 @@ ReadyBarrier::ReadyBarrier(EventLoop& loop, World& world, const Address& door, s
       probes_(
           loop, world.options(), [this](int peer, const wire::LinkProbe& probe) { world_.send_control(peer, probe); },
           [this, own_door = wire::Endpoint{door.host, door.port}](const wire::LinkCosts& measured) {
-            const wire::Ready ready{measured, own_door};
+            wire::Ready ready{measured, own_door};
+            if (!world_.options().is_guest(rank())) ready.machine = static_cast<std::uint32_t>(own_machine()) + 1;
             rank() == 0 ? on_ready(0, ready) : world_.send_control(0, ready);
           }),
       ready_(static_cast<std::size_t>(world.options().size)),
       unmet_(ready_.size()),
-      doors_(static_cast<std::size_t>(world.options().natives())) {}
+      doors_(static_cast<std::size_t>(world.options().natives())),
+      machines_(doors_.size()) {}
 
 void ReadyBarrier::enter() {
   entered_ = true;
@@ -63,12 +65,33 @@ void ReadyBarrier::on_ready(int from, const wire::Ready& ready) {
   // What else an endpoint may say is not passed on, since it has no bound.
   if (!world_.options().is_guest(from) && is_dialable(ready.door))
     doors_[static_cast<std::size_t>(from)] = {ready.door.host, ready.door.port};
+  if (!world_.options().is_guest(from)) machines_[static_cast<std::size_t>(from)] = ready.machine;
   if (awaited().empty()) announce(placement_of(dearest_, world_.options()));
+}
+
+int ReadyBarrier::own_machine() const {
+  for (int peer = 0; peer < std::min(rank(), world_.options().natives()); ++peer) {
+    const LinkReport link = world_.link_with(peer);
+    if (is_inside_machine(link.medium, link.own_name, link.peer_name)) return peer;
+  }
+  return rank();
+}
+
+std::vector<std::uint32_t> ReadyBarrier::machines() const {
+  std::vector<std::uint32_t> lowest;
+  for (std::size_t native = 0; native < machines_.size(); ++native) {
+    const std::uint32_t said = machines_[native];
+    if (said == 0 || said > native + 1) return {};
+    // Two ranks may see each other where a third one does not see the first.
+    lowest.push_back(said == native + 1 ? said - 1 : lowest[said - 1]);
+  }
+  return lowest;
 }
 
 void ReadyBarrier::announce(const wire::Begin& placement) {
   const WorldOptions& own = world_.options();
   wire::Begin begin = placement;
+  begin.machines = machines();
   if (own.elastic) begin.doors = std::move(doors_);
   for (int peer = 1; peer < own.size; ++peer) world_.send_control(peer, begin);
   on_begin(begin);

@@ -37,6 +37,10 @@ class ReadyBarrier {
   int rank() const { return world_.options().rank; }
   bool on_probe(int from, const wire::LinkProbe& probe);
   std::vector<int> awaited() const;
+  /// The lowest native rank with which this one has a link inside its machine, or this rank.
+  int own_machine() const;
+  /// On rank 0: by native rank, the lowest rank of its machine; empty where not all are known.
+  std::vector<std::uint32_t> machines() const;
   void on_ready(int from, const wire::Ready& ready);
   void announce(const wire::Begin& placement);
   void on_begin(const wire::Begin& begin);
@@ -50,6 +54,7 @@ class ReadyBarrier {
   std::vector<bool> ready_;                             // by rank
   std::vector<std::optional<std::vector<int>>> unmet_;  // by rank: what it last said
   std::vector<wire::Endpoint> doors_;                   // by rank, of the native ones
+  std::vector<std::uint32_t> machines_;                 // by rank, of the native ones: what Ready says
   wire::LinkCosts dearest_{};
 };
 

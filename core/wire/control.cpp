@@ -105,6 +105,7 @@ static void visit_fields(auto& fields, Is<Unmet> auto& unmet) { fields.numbers(1
 static void visit_fields(auto& fields, Is<Ready> auto& ready) {
   fields.message(1, ready.measured);
   fields.message(2, ready.door);
+  fields.number(4, ready.machine);
 }
 
 static void visit_fields(auto& fields, Is<Begin> auto& begin) {
@@ -114,6 +115,7 @@ static void visit_fields(auto& fields, Is<Begin> auto& begin) {
   fields.number(4, begin.direct_bytes);
   fields.messages(5, begin.doors, kMaxMembers);
   fields.number(6, begin.order);
+  fields.numbers(8, begin.machines, kMaxMembers);
 }
 
 static void visit_fields(auto& fields, Is<Abort> auto& abort) {

@@ -131,6 +131,7 @@ struct Unmet {
 struct Ready {
   LinkCosts measured{};
   Endpoint door{};
+  std::uint32_t machine = 0;
   friend bool operator==(const Ready&, const Ready&) = default;
 };
 
@@ -140,6 +141,7 @@ struct Begin {
   std::uint64_t exchange_bytes = 0, direct_bytes = 0;
   std::vector<Endpoint> doors{};
   std::uint32_t order = 0;
+  std::vector<std::uint32_t> machines{};
   friend bool operator==(const Begin&, const Begin&) = default;
 };
 

@@ -271,8 +271,8 @@ class Group {
   [[nodiscard]] Tensor recv_like(ConstTensorView like, int source, const CallOptions& options = {});
 
   /// Names the algorithm by which a collective ("all_reduce", ...; a `_v` form counts as its even form) moves a buffer of this many bytes
-  /// of f32, or sums it (counted as in nccl-tests: of gathers the output, of scatters the input): "exchange", "doubling", "direct", "ring"
-  /// or "hub". The same on every rank. Throws `InvalidArgument` for an unknown collective.
+  /// of f32, or sums it (counted as in nccl-tests: of gathers the output, of scatters the input): "exchange", "doubling", "direct", "ring",
+  /// "hub" or "machines". The same on every rank. Throws `InvalidArgument` for an unknown collective.
   std::string_view algorithm(std::string_view operation, std::size_t bytes) const;
   /// Describes the group's layout in a line for people, the same on every rank: "2 native ranks, 2 browsers: large all-reduces by hub
   /// (estimated 38 ms for 64 MiB; ring 61 ms)".

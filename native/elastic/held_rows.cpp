@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/refuse.hpp"
+#include "core/engine/peers.hpp"
 #include "native/checkpoint/exchange.hpp"
 #include "native/elastic/row_tensors.hpp"
 #include "native/shared_group.hpp"
@@ -18,13 +19,11 @@ namespace {
 
 constexpr std::size_t kGradientAlignment = 64;
 
-std::string_view host_of(std::string_view address) { return address.substr(0, address.rfind(':')); }
-
 /// The lowest rank of this rank's machine. Ranks of one machine see each other at one address, or in memory.
 int machine_of(const Group& group) {
   int machine = group.rank();
   for (const LinkInfo& link : group.link_info())
-    if (link.medium == "memory" || host_of(link.own_address) == host_of(link.peer_address)) machine = std::min(machine, link.peer);
+    if (is_inside_machine(link.medium, link.own_address, link.peer_address)) machine = std::min(machine, link.peer);
   return machine;
 }
 

@@ -100,3 +100,21 @@ TEST_CASE("where the world is not elastic nobody is told of doors") {
   CHECK(other.last<wire::Begin>()->doors.empty());
   CHECK(entered.stage.world.door(1) == Address{});
 }
+
+TEST_CASE("rank 0 announces who shares a machine, where all say it and nobody says what cannot be") {
+  using Numbers = std::vector<std::uint32_t>;
+  const std::vector<std::pair<Numbers, Numbers>> said_and_announced{{{1, 3, 3}, {0, 0, 2, 2}}, {{2, 2, 3}, {0, 1, 1, 1}},
+                                                                    {{2, 3, 4}, {0, 1, 2, 3}}, {{1, 0, 1}, {}},
+                                                                    {{1, 4, 1}, {}},           {{1, 1, UINT32_MAX}, {}}};
+  for (const auto& [said, announced] : said_and_announced) {
+    CAPTURE(said);
+    Entered entered(elastic_options(0, 4));
+    entered.barrier.enter();
+    Talker* last = nullptr;
+    for (const std::uint32_t machine : said) last = &entered.stage.dial(wire::Ready{{}, {}, machine});
+    CHECK(entered.passed);
+    REQUIRE(last->last<wire::Begin>() != nullptr);
+    CHECK(last->last<wire::Begin>()->machines == announced);
+    CHECK(entered.stage.world.options().machines == std::vector<int>(announced.begin(), announced.end()));
+  }
+}

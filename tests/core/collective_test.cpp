@@ -8,6 +8,17 @@ using namespace ringlet::test;
 
 namespace {
 
+/// Returns machines for the native ranks: one each, or some that are shared, by neighbours or by others.
+std::vector<int> random_machines(SimRandom& random, int natives) {
+  std::vector<int> machines;
+  const auto count = 1 + random.below(static_cast<std::uint64_t>(natives));
+  const auto sort = random.below(3);
+  for (int rank = 0; rank < natives && sort != 0; ++rank)
+    machines.push_back(
+        static_cast<int>(sort == 1 ? static_cast<std::uint64_t>(rank) * count / static_cast<std::uint64_t>(natives) : random.below(count)));
+  return machines;
+}
+
 WorldOptions random_options(SimRandom& random, int size) {
   WorldOptions options;
   options.size = size;
@@ -24,6 +35,11 @@ WorldOptions random_options(SimRandom& random, int size) {
   options.placement.order = static_cast<ReduceOrder>(random.below(kReduceOrderCount));
   if (random.below(2) != 0)
     options.leaf_limits = {pick<std::size_t>(random, {1, 20, 1000}), pick<std::size_t>(random, {0, 100, 5000}), 3000, 16};
+  if (random.below(4) != 0) {
+    options.machine_limits = {pick<std::size_t>(random, {0, 0, 100}), pick<std::size_t>(random, {1, 50, 1000}),
+                              pick<std::size_t>(random, {0, 200, 2000, 1 << 20}), pick<std::size_t>(random, {0, 300, 1 << 20}),
+                              pick<std::size_t>(random, {0, 100, 1 << 20})};
+  }
   options.limits.exchange_bytes = pick<std::size_t>(random, {0, 64, 1000, 32 << 10});
   options.limits.direct_bytes = options.limits.exchange_bytes + pick<std::size_t>(random, {0, 100, 2000, 256 << 10});
   return options;
@@ -38,6 +54,7 @@ std::uint64_t run_seed(std::uint64_t seed, std::size_t largest, int operation_co
   setup.encrypts = seed % 4 == 1;
   if (random.below(2) != 0) setup.paths = rough_paths();
   setup.world = random_options(random, setup.size);
+  setup.machines = random_machines(random, setup.size - setup.world.guests);
   SimGroup group(setup);
   group.meet();
   std::vector<Operation> operations;
@@ -119,6 +136,7 @@ TEST_CASE("every kind, operation, dtype and small count gives the promised bits 
     setup.seed = seed;
     setup.paths = rough_paths();
     setup.world = random_options(random, setup.size);
+    setup.machines = random_machines(random, setup.size - setup.world.guests);
     SimGroup group(setup);
     group.meet();
     std::deque<Operation> operations;

@@ -178,3 +178,37 @@ TEST_CASE("policies have names") {
   CHECK_FALSE(find_placement_policy("rings").has_value());
   CHECK_FALSE(find_placement_policy("").has_value());
 }
+
+TEST_CASE("ranks that share machines go by machines, unless the order or the placement forbids it") {
+  Topology shared;
+  shared.set_machines({0, 0, 1, 1}, {});
+  const auto chosen_of = [&](const Call& call, std::size_t bytes, const Placement& placement = {}) {
+    return choose_algorithm(call, bytes, 4, shared, AlgorithmLimits{}, placement);
+  };
+  Call sum = call_of(CollectiveKind::all_reduce);
+  sum.dtype = DType::f32;
+  CHECK(chosen_of(sum, 2 << 10) == Algorithm::doubling);
+  for (const std::size_t bytes : {std::size_t{(2 << 10) + 4}, std::size_t{256 << 10}, kLarge}) {
+    CHECK(chosen_of(sum, bytes) == Algorithm::machines);
+    CHECK(chosen_of(call_of(CollectiveKind::broadcast, 3), bytes) == Algorithm::machines);
+    for (const auto policy : {PlacementPolicy::ring, PlacementPolicy::hub})
+      CHECK(chosen_of(sum, bytes, {policy, {}, {}}) == choose_algorithm(sum.kind, bytes, 4, AlgorithmLimits{}));
+    Placement in_order;
+    in_order.order = ReduceOrder::rank;
+    CHECK(chosen_of(sum, bytes, in_order) != Algorithm::machines);
+    Call largest = sum;
+    largest.op = ReduceOp::max;
+    CHECK(chosen_of(largest, bytes, in_order) == Algorithm::machines);
+    Call blocks = sum;
+    blocks.blocks = BlockFormat::int8;
+    CHECK(chosen_of(blocks, bytes) == Algorithm::direct);
+    for (const auto kind : {CollectiveKind::reduce_scatter, CollectiveKind::all_gather, CollectiveKind::reduce, CollectiveKind::barrier,
+                            CollectiveKind::gather, CollectiveKind::scatter, CollectiveKind::all_to_all})
+      CHECK(chosen_of(call_of(kind), bytes) == choose_algorithm(kind, bytes, 4, AlgorithmLimits{}));
+  }
+  CHECK(describe_placement(4, shared, {}, {}) == "4 native ranks on 2 machines: large all-reduces by machines");
+  CHECK(describe_placement(4, shared, {}, {PlacementPolicy::ring, {}, {}}) == "4 native ranks on 2 machines: large all-reduces by ring");
+  Topology with_guest = Topology::of_world(4, 1);
+  with_guest.set_machines({0, 0, 1, 3}, {});
+  CHECK(choose_algorithm(sum, kLarge, 4, with_guest, AlgorithmLimits{}, {}) != Algorithm::machines);
+}

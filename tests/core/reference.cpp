@@ -1,5 +1,6 @@
 #include "tests/core/reference.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -65,7 +66,51 @@ Values random_values(DType dtype, std::size_t count, SimRandom& random) {
   return values;
 }
 
+namespace {
+
+/// Returns the sums of the ranks of one machine.
+Values sum_of_machine(const Call& call, const std::vector<Values>& inputs, const Topology& topology, const std::vector<int>& ranks) {
+  if (ranks.size() == 1) return inputs[static_cast<std::size_t>(ranks[0])];
+  const auto count = static_cast<int>(ranks.size());
+  const MachineLimits& limits = topology.machine_limits();
+  std::size_t leads = ranks.size();
+  for (int machine = 0; machine < topology.machines(); ++machine) leads = std::min(leads, topology.ranks_on(machine).size());
+  leads = std::clamp<std::size_t>(call.bytes() / std::max<std::size_t>(limits.slice_bytes, 1), 1, leads);
+  const auto added = [&](int first) {
+    std::vector<Values> in_order;
+    for (int step = 0; step < count; ++step)
+      in_order.push_back(inputs[static_cast<std::size_t>(ranks[static_cast<std::size_t>((first + step) % count)])]);
+    Call sum = call;
+    sum.divisor = 1.0;
+    sum.algorithm = Algorithm::direct;
+    if (call.bytes() <= limits.chain_bytes) return reduced(sum, in_order, {});
+    Values so_far = in_order[0];
+    for (std::size_t step = 1; step < in_order.size(); ++step) so_far = reduced(sum, {so_far, in_order[step]}, {});
+    return so_far;
+  };
+  if (call.bytes() <= limits.chain_bytes) return added(0);
+  Values all(inputs[0].size());
+  for (int slice = 0; slice < static_cast<int>(leads); ++slice) {
+    const ElementRange range = part_of(call.elements(), static_cast<int>(leads), slice);
+    const Values values = added(slice + 1);
+    const auto begin = static_cast<std::ptrdiff_t>(range.begin * size_of(call.dtype));
+    const auto end = static_cast<std::ptrdiff_t>(range.end * size_of(call.dtype));
+    std::copy(values.begin() + begin, values.begin() + end, all.begin() + begin);
+  }
+  return all;
+}
+
+}  // namespace
+
 Values reduced(const Call& call, const std::vector<Values>& inputs, const Topology& topology) {
+  if (call.algorithm == Algorithm::machines) {
+    std::vector<Values> sums;
+    for (int machine = 0; machine < topology.machines(); ++machine)
+      sums.push_back(sum_of_machine(call, inputs, topology, topology.ranks_on(machine)));
+    Call last = call;
+    last.algorithm = Algorithm::direct;
+    return reduced(last, sums, {});
+  }
   const auto* scalar = simd::find("scalar");
   const int size = static_cast<int>(inputs.size());
   const std::size_t width = size_of(call.dtype);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <map>
 
 namespace ringlet::test {
 
@@ -10,7 +11,12 @@ SimGroup::SimGroup(const GroupSetup& setup)
       sim_({.seed = setup.seed, .paths = setup.paths}),
       guests_(static_cast<std::size_t>(setup_.world.guests)),
       ranks_(static_cast<std::size_t>(setup.size)) {
-  for (Rank& rank : ranks_) rank.node = &sim_.add_node();
+  std::map<int, SimNode*> first_on;
+  for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+    SimNode*& first = first_on[rank < setup.machines.size() ? setup.machines[rank] : -1 - static_cast<int>(rank)];
+    ranks_[rank].node = first == nullptr ? &sim_.add_node() : &sim_.add_node_beside(*first);
+    if (first == nullptr) first = ranks_[rank].node;
+  }
   const int natives = size() - setup_.world.guests;
   for (int rank = 0; rank < natives; ++rank) {
     MeetingOptions& options = meeting_options(rank);
@@ -22,6 +28,12 @@ SimGroup::SimGroup(const GroupSetup& setup)
     set_token(rank, kSimToken);
     make_world(rank, setup.world);
   }
+}
+
+int SimGroup::beside(int rank) const {
+  const auto r = static_cast<std::size_t>(rank);
+  if (r >= setup_.machines.size()) return 0;
+  return static_cast<int>(std::count(setup_.machines.begin(), setup_.machines.begin() + rank, setup_.machines[r]));
 }
 
 SimGroup::~SimGroup() {

@@ -37,6 +37,7 @@ struct GroupSetup {
   bool encrypts = false;
   PathOptions paths{};
   WorldOptions world{};
+  std::vector<int> machines{};  // by native rank, a number for its machine; empty: each has its own
   Duration connect_timeout = Duration::seconds(60);
   Duration entry_timeout = Duration::seconds(10);  // of guests
 };
@@ -54,8 +55,8 @@ class SimGroup {
   World& world(int rank) { return *ranks_[static_cast<std::size_t>(rank)].world; }
   const WorldOptions& options(int rank) { return world(rank).options(); }
   const std::optional<Status>& met(int rank) const { return ranks_[static_cast<std::size_t>(rank)].met; }
-  Address listening_address(int rank) { return {node(rank).host(), 5000}; }
-  Address door(int rank) { return {node(rank).host(), kSimDoorPort}; }
+  Address listening_address(int rank) { return {node(rank).host(), static_cast<std::uint16_t>(5000 + beside(rank))}; }
+  Address door(int rank) { return {node(rank).host(), static_cast<std::uint16_t>(kSimDoorPort + beside(rank))}; }
 
   /// Returns the options with which a rank is started. They are changed before start_meeting().
   MeetingOptions& meeting_options(int rank) { return ranks_[static_cast<std::size_t>(rank)].meeting_options; }
@@ -131,6 +132,8 @@ class SimGroup {
     int rank = -1;
     int present = 0;
   };
+  /// The number of lower ranks on the rank's machine.
+  int beside(int rank) const;
   void start(Meeting& meeting, Rank& entry);
   void on_seat(int number, GuestEntry::Entry entry);
   Outcome& new_outcome(int rank);

@@ -63,3 +63,18 @@ TEST_CASE("guests may have any ranks of a group") {
   CHECK(topology.relayed_edges() == 0);
   CHECK(ring_from(topology, 1, 5) == std::vector<int>{1, 3, 0, 4, 2});
 }
+
+TEST_CASE("machines are in the order of their lowest ranks, and count where one has several") {
+  Topology topology;
+  topology.set_machines({7, 3, 7, 3, 9}, {});
+  REQUIRE(topology.has_shared_machines());
+  CHECK(topology.machines() == 3);
+  CHECK(topology.ranks_on(0) == std::vector<int>{0, 2});
+  CHECK(topology.ranks_on(1) == std::vector<int>{1, 3});
+  CHECK(topology.ranks_on(2) == std::vector<int>{4});
+  for (int rank = 0; rank < 5; ++rank) CHECK(topology.machine_of(rank) == (rank == 4 ? 2 : rank % 2));
+  for (const auto& machines : {std::vector<int>{}, {5}, {1, 2, 3}, {4, 4, 4}}) {
+    topology.set_machines(machines, {});
+    CHECK_FALSE(topology.has_shared_machines());
+  }
+}

@@ -48,7 +48,12 @@ TEST_CASE("four ranks on three hosts meet, and their sums are right") {
   CHECK(outcome.exit_code == 0);
   std::istringstream lines(outcome.out);
   int rows = 0;
-  for (std::string line; std::getline(lines, line); ++rows) CHECK(Json::parse(line)["ranks"] == 4);
+  for (std::string line; std::getline(lines, line); ++rows) {
+    const Json row = Json::parse(line);
+    CHECK(row["ranks"] == 4);
+    // Two of them share a host.
+    CHECK(row["algorithm"] == (rows == 0 ? "doubling" : "machines"));
+  }
   CHECK(rows == 2);
 
   // The launcher's user has come by ssh, too, which says nothing of how the ranks meet.

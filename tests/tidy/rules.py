@@ -17,9 +17,7 @@ PROSE_LINE_LENGTH = 230
 
 FILE_LINES = 400
 # These files are longer, and yet do one job. A limit that a file no longer needs is lowered or removed.
-FILE_LINES_OF = {
-    "tests/core/plan_test.cpp": 450,
-}
+FILE_LINES_OF = {}
 
 
 class Banned(NamedTuple):

@@ -305,8 +305,8 @@ export class Group {
   }
 
   /**
-   * Resolves to how a collective ("all_reduce", ...) moves a buffer of this many bytes: "exchange", "doubling", "direct", "ring" or
-   * "leaves"; the same on every rank.
+   * Resolves to how a collective ("all_reduce", ...) moves a buffer of this many bytes: "exchange", "doubling", "direct", "ring",
+   * "hub" or, among native ranks alone, "machines"; the same on every rank.
    */
   async algorithm(operation: string, bytes: number): Promise<string> {
     const name = await this.#engine.algorithm(this.#membership.group, operation, bytes);
