@@ -7,11 +7,10 @@ from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
 from . import _ringlet
 from .arrays import view_to_read, view_to_write
+from .calls import Call, Counts, rows_of, whole_counts
 from .errors import InvalidArgument
 from .messages import Messages
 from .works import Work, nothing
-
-Counts = Optional[Sequence[int]]
 
 # What is still open when the program ends is left then, so that the other ranks do not take this one for lost.
 _open: weakref.WeakSet = weakref.WeakSet()
@@ -60,198 +59,228 @@ class Group(Messages):
 
     def all_sum(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
         """The sum over all ranks; every rank gets the same bits."""
-        return self.all_reduce_async(x, op="sum", stream=stream, timeout=timeout).wait()
+        return self._all_reduce(x, "sum", stream, timeout).wait()
 
     def all_sum_async(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
-        return self.all_reduce_async(x, op="sum", stream=stream, timeout=timeout)
+        return self._all_reduce(x, "sum", stream, timeout).start()
 
     def all_sum_(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
-        return self.all_reduce_async_(x, op="sum", stream=stream, timeout=timeout).wait()
+        return self._all_reduce_(x, "sum", stream, timeout).wait()
 
     def all_sum_async_(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
-        return self.all_reduce_async_(x, op="sum", stream=stream, timeout=timeout)
+        return self._all_reduce_(x, "sum", stream, timeout).start()
 
     def all_prod(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
         """The product over all ranks."""
-        return self.all_reduce_async(x, op="prod", stream=stream, timeout=timeout).wait()
+        return self._all_reduce(x, "prod", stream, timeout).wait()
 
     def all_prod_async(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
-        return self.all_reduce_async(x, op="prod", stream=stream, timeout=timeout)
+        return self._all_reduce(x, "prod", stream, timeout).start()
 
     def all_prod_(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
-        return self.all_reduce_async_(x, op="prod", stream=stream, timeout=timeout).wait()
+        return self._all_reduce_(x, "prod", stream, timeout).wait()
 
     def all_prod_async_(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
-        return self.all_reduce_async_(x, op="prod", stream=stream, timeout=timeout)
+        return self._all_reduce_(x, "prod", stream, timeout).start()
 
     def all_max(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
         """The greatest of all ranks, element by element."""
-        return self.all_reduce_async(x, op="max", stream=stream, timeout=timeout).wait()
+        return self._all_reduce(x, "max", stream, timeout).wait()
 
     def all_max_async(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
-        return self.all_reduce_async(x, op="max", stream=stream, timeout=timeout)
+        return self._all_reduce(x, "max", stream, timeout).start()
 
     def all_max_(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
-        return self.all_reduce_async_(x, op="max", stream=stream, timeout=timeout).wait()
+        return self._all_reduce_(x, "max", stream, timeout).wait()
 
     def all_max_async_(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
-        return self.all_reduce_async_(x, op="max", stream=stream, timeout=timeout)
+        return self._all_reduce_(x, "max", stream, timeout).start()
 
     def all_min(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
         """The least of all ranks, element by element."""
-        return self.all_reduce_async(x, op="min", stream=stream, timeout=timeout).wait()
+        return self._all_reduce(x, "min", stream, timeout).wait()
 
     def all_min_async(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
-        return self.all_reduce_async(x, op="min", stream=stream, timeout=timeout)
+        return self._all_reduce(x, "min", stream, timeout).start()
 
     def all_min_(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
-        return self.all_reduce_async_(x, op="min", stream=stream, timeout=timeout).wait()
+        return self._all_reduce_(x, "min", stream, timeout).wait()
 
     def all_min_async_(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
-        return self.all_reduce_async_(x, op="min", stream=stream, timeout=timeout)
+        return self._all_reduce_(x, "min", stream, timeout).start()
 
     def all_mean(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
         """The mean over all ranks, of floating dtypes."""
-        return self.all_reduce_async(x, op="mean", stream=stream, timeout=timeout).wait()
+        return self._all_reduce(x, "mean", stream, timeout).wait()
 
     def all_mean_async(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
-        return self.all_reduce_async(x, op="mean", stream=stream, timeout=timeout)
+        return self._all_reduce(x, "mean", stream, timeout).start()
 
     def all_mean_(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
-        return self.all_reduce_async_(x, op="mean", stream=stream, timeout=timeout).wait()
+        return self._all_reduce_(x, "mean", stream, timeout).wait()
 
     def all_mean_async_(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
-        return self.all_reduce_async_(x, op="mean", stream=stream, timeout=timeout)
+        return self._all_reduce_(x, "mean", stream, timeout).start()
 
     def all_reduce(self, x: Any, *, op: str = "sum", stream: int = 0, timeout: Optional[float] = None) -> Any:
         """By sum, prod, max or min, mean of floating dtypes, or bit_and, bit_or or bit_xor of bool and integers."""
-        return self.all_reduce_async(x, op=op, stream=stream, timeout=timeout).wait()
+        return self._all_reduce(x, op, stream, timeout).wait()
 
     def all_reduce_async(self, x: Any, *, op: str = "sum", stream: int = 0, timeout: Optional[float] = None) -> Work:
+        return self._all_reduce(x, op, stream, timeout).start()
+
+    def _all_reduce(self, x: Any, op: str, stream: int, timeout: Optional[float]) -> Call:
         kind, source = view_to_read(x)
         output = kind.empty(source.dtype, source.shape)
-        return Work(self._handle.all_reduce(op, source, output.view, stream, timeout), output.finish)
+        return Call(output.finish, self._handle.all_reduce, op, source, output.view, stream, timeout)
 
     def all_reduce_(self, x: Any, *, op: str = "sum", stream: int = 0, timeout: Optional[float] = None) -> Any:
-        return self.all_reduce_async_(x, op=op, stream=stream, timeout=timeout).wait()
+        return self._all_reduce_(x, op, stream, timeout).wait()
 
     def all_reduce_async_(self, x: Any, *, op: str = "sum", stream: int = 0, timeout: Optional[float] = None) -> Work:
+        return self._all_reduce_(x, op, stream, timeout).start()
+
+    def _all_reduce_(self, x: Any, op: str, stream: int, timeout: Optional[float]) -> Call:
         view = view_to_write(x)
-        return Work(self._handle.all_reduce(op, view, view, stream, timeout), lambda: x)
+        return Call(lambda: x, self._handle.all_reduce, op, view, view, stream, timeout)
 
     def reduce(self, x: Any, root: int = 0, *, op: str = "sum", stream: int = 0, timeout: Optional[float] = None) -> Any:
         """The reduction over all ranks on rank `root`, by any of all_reduce()'s operations; None on the others."""
-        return self.reduce_async(x, root, op=op, stream=stream, timeout=timeout).wait()
+        return self._reduce(x, root, op, stream, timeout).wait()
 
     def reduce_async(self, x: Any, root: int = 0, *, op: str = "sum", stream: int = 0, timeout: Optional[float] = None) -> Work:
+        return self._reduce(x, root, op, stream, timeout).start()
+
+    def _reduce(self, x: Any, root: int, op: str, stream: int, timeout: Optional[float]) -> Call:
         kind, source = view_to_read(x)
         output = kind.empty(source.dtype, source.shape) if self.rank() == root else None
-        operation = self._handle.reduce(op, source, output and output.view, root, stream, timeout)
-        return Work(operation, output.finish if output else nothing)
+        return Call(output.finish if output else nothing, self._handle.reduce, op, source, output and output.view, root, stream, timeout)
 
     def sum_scatter(self, x: Any, *, counts: Counts = None, stream: int = 0, timeout: Optional[float] = None) -> Any:
         """Rank r gets the r-th part along axis 0 of the sum: if the rows do not divide evenly, the first ranks get one more, or rank r gets
         counts[r] of them."""
-        return self.reduce_scatter_async(x, counts=counts, stream=stream, timeout=timeout).wait()
+        return self._reduce_scatter(x, "sum", counts, stream, timeout).wait()
 
     def sum_scatter_async(self, x: Any, *, counts: Counts = None, stream: int = 0, timeout: Optional[float] = None) -> Work:
-        return self.reduce_scatter_async(x, counts=counts, stream=stream, timeout=timeout)
+        return self._reduce_scatter(x, "sum", counts, stream, timeout).start()
 
     def reduce_scatter(self, x: Any, *, op: str = "sum", counts: Counts = None, stream: int = 0, timeout: Optional[float] = None) -> Any:
         """As sum_scatter(), by any of all_reduce()'s operations."""
-        return self.reduce_scatter_async(x, op=op, counts=counts, stream=stream, timeout=timeout).wait()
+        return self._reduce_scatter(x, op, counts, stream, timeout).wait()
 
     def reduce_scatter_async(
         self, x: Any, *, op: str = "sum", counts: Counts = None, stream: int = 0, timeout: Optional[float] = None
     ) -> Work:
+        return self._reduce_scatter(x, op, counts, stream, timeout).start()
+
+    def _reduce_scatter(self, x: Any, op: str, counts: Counts, stream: int, timeout: Optional[float]) -> Call:
         kind, source = view_to_read(x)
-        whole = _whole_counts(counts)
-        rows, rank, size = _rows(source), self.rank(), self.size()
+        whole = whole_counts(counts)
+        rows, rank, size = rows_of(source), self.rank(), self.size()
         mine = self._count_of(whole, rank) if whole is not None else rows // size + (rank < rows % size)
         output = kind.empty(source.dtype, (mine, *source.shape[1:]))
-        return Work(self._handle.reduce_scatter(op, source, output.view, whole, stream, timeout), output.finish)
+        return Call(output.finish, self._handle.reduce_scatter, op, source, output.view, whole, stream, timeout)
 
     # What moves without being computed with.
 
     def all_gather(self, x: Any, *, counts: Counts = None, stream: int = 0, timeout: Optional[float] = None) -> Any:
         """All ranks' arrays, one after the other along axis 0. Shapes are the same on all ranks, or rank r has counts[r] rows. A scalar
         counts as one row."""
-        return self.all_gather_async(x, counts=counts, stream=stream, timeout=timeout).wait()
+        return self._all_gather(x, counts, stream, timeout).wait()
 
     def all_gather_async(self, x: Any, *, counts: Counts = None, stream: int = 0, timeout: Optional[float] = None) -> Work:
+        return self._all_gather(x, counts, stream, timeout).start()
+
+    def _all_gather(self, x: Any, counts: Counts, stream: int, timeout: Optional[float]) -> Call:
         kind, source = view_to_read(x)
-        whole = _whole_counts(counts)
+        whole = whole_counts(counts)
         output = kind.empty(source.dtype, self._gathered(source, whole))
-        return Work(self._handle.all_gather(source, output.view, whole, stream, timeout), output.finish)
+        return Call(output.finish, self._handle.all_gather, source, output.view, whole, stream, timeout)
 
     def gather(self, x: Any, root: int = 0, *, counts: Counts = None, stream: int = 0, timeout: Optional[float] = None) -> Any:
         """As all_gather(), on rank `root` alone; None on the others."""
-        return self.gather_async(x, root, counts=counts, stream=stream, timeout=timeout).wait()
+        return self._gather(x, root, counts, stream, timeout).wait()
 
     def gather_async(self, x: Any, root: int = 0, *, counts: Counts = None, stream: int = 0, timeout: Optional[float] = None) -> Work:
+        return self._gather(x, root, counts, stream, timeout).start()
+
+    def _gather(self, x: Any, root: int, counts: Counts, stream: int, timeout: Optional[float]) -> Call:
         kind, source = view_to_read(x)
-        whole = _whole_counts(counts)
+        whole = whole_counts(counts)
         output = kind.empty(source.dtype, self._gathered(source, whole)) if self.rank() == root else None
-        operation = self._handle.gather(source, output and output.view, root, whole, stream, timeout)
-        return Work(operation, output.finish if output else nothing)
+        return Call(output.finish if output else nothing, self._handle.gather, source, output and output.view, root, whole, stream, timeout)
 
     def scatter(self, x: Any, root: int = 0, *, counts: Counts = None, stream: int = 0, timeout: Optional[float] = None) -> Any:
         """Rank r gets the r-th part of rank `root`'s array along axis 0. The others give an array of the same dtype and shape, whose elements
         are ignored. The rows divide evenly by the group's size, or rank r gets counts[r] of them."""
-        return self.scatter_async(x, root, counts=counts, stream=stream, timeout=timeout).wait()
+        return self._scatter(x, root, counts, stream, timeout).wait()
 
     def scatter_async(self, x: Any, root: int = 0, *, counts: Counts = None, stream: int = 0, timeout: Optional[float] = None) -> Work:
+        return self._scatter(x, root, counts, stream, timeout).start()
+
+    def _scatter(self, x: Any, root: int, counts: Counts, stream: int, timeout: Optional[float]) -> Call:
         kind, source = view_to_read(x)
-        whole = _whole_counts(counts)
-        rows, rank = _rows(source), self.rank()
+        whole = whole_counts(counts)
+        rows, rank = rows_of(source), self.rank()
         if whole is None and rows % self.size():
             raise InvalidArgument(f"{rows} rows do not divide by {self.size()} ranks; give counts")
         mine = self._count_of(whole, rank) if whole is not None else rows // self.size()
         output = kind.empty(source.dtype, (mine, *source.shape[1:]))
-        operation = self._handle.scatter(source if rank == root else None, output.view, root, whole, stream, timeout)
-        return Work(operation, output.finish)
+        return Call(output.finish, self._handle.scatter, source if rank == root else None, output.view, root, whole, stream, timeout)
 
     def all_to_all(
         self, x: Any, *, send_counts: Counts = None, receive_counts: Counts = None, stream: int = 0, timeout: Optional[float] = None
     ) -> Any:
         """Sends the r-th part along axis 0 to rank r, and returns what all ranks have sent here, in rank order. The rows divide evenly by the
         group's size, or both counts say how many go to each rank, and come from each."""
-        return self.all_to_all_async(x, send_counts=send_counts, receive_counts=receive_counts, stream=stream, timeout=timeout).wait()
+        return self._all_to_all(x, send_counts, receive_counts, stream, timeout).wait()
 
     def all_to_all_async(
         self, x: Any, *, send_counts: Counts = None, receive_counts: Counts = None, stream: int = 0, timeout: Optional[float] = None
     ) -> Work:
+        return self._all_to_all(x, send_counts, receive_counts, stream, timeout).start()
+
+    def _all_to_all(self, x: Any, send_counts: Counts, receive_counts: Counts, stream: int, timeout: Optional[float]) -> Call:
         if (send_counts is None) != (receive_counts is None):
             raise InvalidArgument("send_counts and receive_counts are given together")
         kind, source = view_to_read(x)
         counts = None if send_counts is None else (list(send_counts), list(receive_counts or ()))
-        _rows(source)
+        rows_of(source)
         output = kind.empty(source.dtype, source.shape if counts is None else (sum(counts[1]), *source.shape[1:]))
-        return Work(self._handle.all_to_all(source, output.view, counts, stream, timeout), output.finish)
+        return Call(output.finish, self._handle.all_to_all, source, output.view, counts, stream, timeout)
 
     def broadcast(self, x: Any, root: int = 0, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
         """Rank `root`'s array on every rank. The others give one of the same dtype and shape."""
-        return self.broadcast_async(x, root, stream=stream, timeout=timeout).wait()
+        return self._broadcast(x, root, stream, timeout).wait()
 
     def broadcast_async(self, x: Any, root: int = 0, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
+        return self._broadcast(x, root, stream, timeout).start()
+
+    def _broadcast(self, x: Any, root: int, stream: int, timeout: Optional[float]) -> Call:
         kind, source = view_to_read(x)
         output = kind.empty(source.dtype, source.shape)
         if self.rank() == root:
             _ringlet.copy(source, output.view)
-        return Work(self._handle.broadcast(output.view, root, stream, timeout), output.finish)
+        return Call(output.finish, self._handle.broadcast, output.view, root, stream, timeout)
 
     def broadcast_(self, x: Any, root: int = 0, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
-        return self.broadcast_async_(x, root, stream=stream, timeout=timeout).wait()
+        return self._broadcast_(x, root, stream, timeout).wait()
 
     def broadcast_async_(self, x: Any, root: int = 0, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
-        return Work(self._handle.broadcast(view_to_write(x), root, stream, timeout), lambda: x)
+        return self._broadcast_(x, root, stream, timeout).start()
+
+    def _broadcast_(self, x: Any, root: int, stream: int, timeout: Optional[float]) -> Call:
+        return Call(lambda: x, self._handle.broadcast, view_to_write(x), root, stream, timeout)
 
     def barrier(self, *, stream: int = 0, timeout: Optional[float] = None) -> None:
         """Returns once every rank has called it."""
-        self.barrier_async(stream=stream, timeout=timeout).wait()
+        self._barrier(stream, timeout).wait()
 
     def barrier_async(self, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
-        return Work(self._handle.barrier(stream, timeout), nothing)
+        return self._barrier(stream, timeout).start()
+
+    def _barrier(self, stream: int, timeout: Optional[float]) -> Call:
+        return Call(nothing, self._handle.barrier, stream, timeout)
 
     # The group itself.
 
@@ -347,16 +376,6 @@ class Group(Messages):
         if len(counts) != self.size() or min(counts) < 0:
             raise InvalidArgument(f"counts are {counts}; one for each of the {self.size()} ranks is needed, not negative")
         return counts[rank]
-
-
-def _whole_counts(counts: Counts) -> Optional[List[int]]:
-    return None if counts is None else [int(count) for count in counts]
-
-
-def _rows(view: _ringlet.View) -> int:
-    if not view.shape:
-        raise InvalidArgument("a scalar has no rows to divide; give an array with an axis")
-    return view.shape[0]
 
 
 def _reformed(parts: tuple) -> Reformed:

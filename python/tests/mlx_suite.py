@@ -22,7 +22,8 @@ FILES = ["ring_test_distributed", "mpi_test_distributed", "nccl_test_distributed
 OLD_FILE = "nccl_test_distributed"
 OLD = "fsdp"
 # These count on a number of ranks. The last one compares the peak of FSDP, with the optimizer state of data parallelism still there, with that of data
-# parallelism; two ranks' shards do not outweigh that, whatever moves the bytes.
+# parallelism. MLX counts its own arrays alone: of 2 ranks they are 13 and 11 times the parameters (of 4 ranks 10.5 and 11), also where copies on one
+# rank stand for the collectives.
 AT_LEAST = {
     "mpi_test_distributed.test_groups": 8,
     "mpi_test_distributed.test_mixed": 8,

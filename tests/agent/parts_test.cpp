@@ -202,6 +202,77 @@ TEST_CASE("nothing is allowed that was not named") {
   }
 }
 
+TEST_CASE("a link that is allowed is started by its own name") {
+  // As the Python of a virtual environment, which finds its packages by the path that it was started by.
+  TemporaryDirectory directory;
+  const std::string root = std::filesystem::canonical(directory.path()).string();
+  const std::string python = root + "/python3", other = root + "/other", bin = root + "/venv", link = bin + "/python";
+  const std::string list = root + "/allowed", second = root + "/second", alias = root + "/alias";
+  make_program(python);
+  make_program(other);
+  std::filesystem::create_directory(bin);
+  std::filesystem::create_symlink("../python3", link);
+  std::filesystem::create_symlink(python, second);
+  std::filesystem::create_directory_symlink(bin, alias);
+  const auto lead = [](const std::string& from, const std::string& to) {
+    std::filesystem::remove(from);
+    std::filesystem::create_symlink(to, from);
+  };
+  const AllowList named({link + " train.py"}, list);
+  const std::vector<std::string> train{"train.py"}, more{"other.py"};
+  CHECK(named.ask(link).program == link);
+  CHECK(named.ask(link, &train).program == link);
+  CHECK(named.ask(alias + "/python").program == link);
+  CHECK_FALSE(named.ask(link, &more).refusal.empty());
+  CHECK(named.ask(python).program == link);  // the owner's word, whoever asks by another name
+  CHECK(AllowList({python}, "").ask(link).program == python);
+  CHECK(AllowList({bin}, "").ask(link).program.empty());
+
+  SECTION("of several names the one that is asked for") {
+    const AllowList both({link, root, second}, "");
+    CHECK(both.ask(link).program == link);
+    CHECK(both.ask(second).program == second);
+  }
+  SECTION("a link that leads elsewhere since it was allowed") {
+    lead(link, other);
+    CHECK(named.ask(link).refusal ==
+          link + " is not started: it led to " + python + " when `ringlet up` was started here, and leads to " + other + " now");
+    CHECK_FALSE(named.ask(other).refusal.empty());
+    lead(link, second);  // another way to the same program
+    CHECK(named.ask(link).program == link);
+  }
+  SECTION("a directory on the way that leads elsewhere since") {
+    const AllowList by_alias({alias + "/python"}, "");
+    CHECK(by_alias.ask(link).program == link);
+    std::filesystem::create_directory(root + "/evil");
+    make_program(root + "/evil/python");
+    lead(alias, root + "/evil");
+    CHECK_FALSE(by_alias.ask(alias + "/python").refusal.empty());
+  }
+  SECTION("a list is read anew, and so are the links in it") {
+    std::ofstream(list) << second << "\n";
+    CHECK(named.ask(second).program == second);
+    lead(second, other);
+    CHECK(named.ask(second).program == second);
+    CHECK(named.ask(other).program == second);
+  }
+  SECTION("a link that others could change") {
+    ::chmod(bin.c_str(), 0777);
+    CHECK_THAT(named.ask(link).refusal, Contains("chmod o-w " + bin));
+    ::chmod(bin.c_str(), 01777);
+    CHECK(named.ask(link).program == link);
+    if (::geteuid() == 0) {  // only root can give a link away
+      REQUIRE(::lchown(link.c_str(), 4711, 4711) == 0);
+      CHECK_THAT(named.ask(link).refusal, Contains("the link " + link + " belongs to user 4711, who could let it lead elsewhere"));
+    }
+  }
+  SECTION("links that lead round in a circle") {
+    std::filesystem::create_symlink(root + "/b", root + "/a");
+    std::filesystem::create_symlink(root + "/a", root + "/b");
+    CHECK_THAT(named.ask(root + "/a").refusal, Contains("there is no program"));
+  }
+}
+
 TEST_CASE("arguments are allowed one by one where the owner says so") {
   TemporaryDirectory directory;
   const std::string root = std::filesystem::canonical(directory.path()).string();

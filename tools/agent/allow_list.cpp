@@ -62,6 +62,41 @@ std::optional<std::string> find_open_door(fs::path path) {
   }
 }
 
+/// Why what `path` names could be another user's choice: the first link on the way there that someone else may let lead elsewhere.
+std::optional<std::string> find_open_link(const fs::path& path) {
+  constexpr int kMaxLinks = 40;  // as Linux follows
+  std::vector<fs::path> rest;    // the next one is the last
+  const auto add = [&rest](const fs::path& more) {
+    const auto relative = more.relative_path();
+    const std::vector<fs::path> parts(relative.begin(), relative.end());
+    rest.insert(rest.end(), parts.rbegin(), parts.rend());
+  };
+  add(path);
+  fs::path walked = path.root_path();
+  for (int links = 0; !rest.empty();) {
+    const fs::path part = rest.back();
+    rest.pop_back();
+    if (part == "..") walked = walked.parent_path();
+    if (part.empty() || part == "." || part == "..") continue;
+    const fs::path next = walked / part;
+    struct stat found{};
+    if (::lstat(next.c_str(), &found) != 0) return fmt::format("{} cannot be examined", next.string());
+    if (!S_ISLNK(found.st_mode)) {
+      walked = next;
+      continue;
+    }
+    if (!is_trusted(found.st_uid))
+      return fmt::format("the link {} belongs to user {}, who could let it lead elsewhere", next.string(), found.st_uid);
+    if (auto door = find_open_door(walked)) return door;
+    std::error_code error;
+    const fs::path target = fs::read_symlink(next, error);
+    if (error || ++links > kMaxLinks) return fmt::format("the link {} cannot be followed", next.string());
+    if (target.is_absolute()) walked = target.root_path();
+    add(target);
+  }
+  return std::nullopt;
+}
+
 std::string read_entries(const std::string& file) {
   std::ifstream stream(file, std::ios::binary);
   std::string text(kMaxFileBytes, '\0');
@@ -71,19 +106,26 @@ std::string read_entries(const std::string& file) {
 }
 
 struct Entry {
-  fs::path path;  // without symbolic links
+  fs::path given;  // as it was written
+  fs::path path;   // without symbolic links
   std::optional<std::vector<std::string>> patterns;
 };
 
 /// Nothing where there is no such program or directory. A path may have spaces in it: what exists as a whole has no patterns.
 std::optional<Entry> read_entry(const std::string& text) {
   if (text.empty() || text.front() != '/') return std::nullopt;
-  if (const auto real = real_path(text)) return Entry{*real, std::nullopt};
+  if (const auto real = real_path(text)) return Entry{text, *real, std::nullopt};
   std::istringstream words(text);
   const std::vector<std::string> all{std::istream_iterator<std::string>(words), {}};
   const auto real = real_path(all.front());
   if (!real || all.size() < 2) return std::nullopt;
-  return Entry{*real, std::vector<std::string>(all.begin() + 1, all.end())};
+  return Entry{all.front(), *real, std::vector<std::string>(all.begin() + 1, all.end())};
+}
+
+/// The path of what is in a directory, of which the directory alone is without symbolic links.
+fs::path own_name(const fs::path& path) {
+  const auto directory = real_path(path.parent_path().string());
+  return directory && path.has_filename() && path.filename() != "." && path.filename() != ".." ? *directory / path.filename() : path;
 }
 
 bool names(const Entry& entry, const fs::path& program) {
@@ -131,7 +173,12 @@ std::vector<std::string> parse_allow_file(std::string_view text) {
   return entries;
 }
 
-AllowList::AllowList(std::vector<std::string> entries, std::string file) : entries_(std::move(entries)), file_(std::move(file)) {}
+AllowList::AllowList(std::vector<std::string> entries, std::string file) : entries_(std::move(entries)), file_(std::move(file)) {
+  for (const std::string& text : entries_) {
+    const auto entry = read_entry(text);
+    targets_.push_back(entry ? entry->path.string() : "");
+  }
+}
 
 std::optional<std::string> AllowList::find_mistake() const {
   for (const std::string& entry : entries_) {
@@ -164,18 +211,25 @@ AllowList::Answer AllowList::ask(const std::string& path, const std::vector<std:
   if (auto mistrust = add_file(entries)) return refuse(std::move(*mistrust));
 
   std::vector<std::string> with_other_arguments;
-  bool allowed = false;
-  for (const std::string& text : entries) {
-    const auto entry = read_entry(text);
+  std::optional<Entry> allowing;
+  std::string moved;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    auto entry = read_entry(entries[i]);
     if (!entry || !names(*entry, *real)) continue;
-    if (!entry->patterns || arguments == nullptr || matches(*entry->patterns, *arguments))
-      allowed = true;
-    else
+    if (i < targets_.size() && entry->path != targets_[i]) {
+      moved = fmt::format("{} is not started: it led to {} when `ringlet up` was started here, and leads to {} now", entry->given.string(),
+                          targets_[i].empty() ? "nothing" : targets_[i], entry->path.string());
+    } else if (entry->patterns && arguments != nullptr && !matches(*entry->patterns, *arguments)) {
       with_other_arguments.push_back(fmt::format("{}", fmt::join(*entry->patterns, " ")));
+    } else if (!allowing || own_name(entry->given) == own_name(path)) {
+      // Two environments' Pythons are links to one: each is started by its own name.
+      allowing = std::move(entry);
+    }
   }
-  if (!allowed && !with_other_arguments.empty())
+  if (!allowing && !with_other_arguments.empty())
     return refuse(fmt::format("{} is allowed there with other arguments only: {}", path, fmt::join(with_other_arguments, "; or ")));
-  if (!allowed) {
+  if (!allowing && !moved.empty()) return refuse(std::move(moved));
+  if (!allowing) {
     const std::string where = file_.empty() ? "the list that its `ringlet up --allow-file` names" : file_ + " there";
     if (runs_any_program(*real))
       return refuse(fmt::format("{} is not allowed, and should not be: {} runs whatever its arguments say; give a program of its own", path,
@@ -185,9 +239,11 @@ AllowList::Answer AllowList::ask(const std::string& path, const std::vector<std:
                     "to {1}: {2}",
                     path, where, real->string()));
   }
-  if (const auto door = find_open_door(*real)) return refuse(fmt::format("{} is not started: {}", path, *door));
+  auto door = find_open_door(*real);
+  if (!door) door = find_open_link(allowing->given);
+  if (door) return refuse(fmt::format("{} is not started: {}", path, *door));
   if (::access(real->c_str(), X_OK) != 0) return refuse(path + " is not executable");
-  return {real->string(), ""};
+  return {(allowing->path == *real ? own_name(allowing->given) : *real).string(), ""};
 }
 
 }  // namespace ringlet::agent

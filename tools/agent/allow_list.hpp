@@ -24,12 +24,14 @@ class AllowList {
   AllowList(std::vector<std::string> entries, std::string file);
 
   struct Answer {
-    std::string program;  // the path to start, without symbolic links
+    std::string program;  // the path to start: that which the owner gave, in a directory without symbolic links
     std::string refusal;  // or why not, with the path and what the machine's owner would have to do
   };
   /// Whether `path` may be started with `arguments`, or, without these, with any. Symbolic links are followed on both sides before they are
-  /// compared, and a program that others could replace is refused: it, or a directory above it, may be written by everyone, or belongs to
-  /// a user who is neither root nor the one that this process runs as.
+  /// compared, and a program that others could replace is refused: it, a directory above it, or a link on the way from the entry to it or
+  /// that link's directory may be written by everyone, or belongs to a user who is neither root nor the one that this process runs as. An
+  /// entry of the constructor's is refused where its links lead elsewhere than then. What an entry of a link allows is started by that
+  /// link's name: programs such as the Python of a virtual environment go by it.
   Answer ask(const std::string& path, const std::vector<std::string>* arguments = nullptr) const;
 
   const std::string& file() const noexcept { return file_; }
@@ -41,6 +43,7 @@ class AllowList {
   std::optional<std::string> add_file(std::vector<std::string>& entries) const;
 
   std::vector<std::string> entries_;
+  std::vector<std::string> targets_;  // of each of these: where it led at first; empty where nothing was
   std::string file_;
 };
 
