@@ -73,6 +73,9 @@ class OuterTrainer {
 
   /// The shared parameters as of the last average, in memory of their own; the same bits on all ranks.
   const Tree& shared_parameters() const noexcept;
+  /// What is saved and handed over, with names of its own that begin with "outer_". Values may be set beside them before run(), to compare
+  /// them in on_state.
+  Checkpoint& state() noexcept;
   /// The group of all ranks that are left.
   const Group& world() const noexcept;
   /// How many averages are done.

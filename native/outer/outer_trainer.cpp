@@ -243,6 +243,7 @@ void OuterTrainer::run(std::uint64_t steps, const std::function<double(const Inn
 }
 
 const Tree& OuterTrainer::shared_parameters() const noexcept { return state_->shared; }
+Checkpoint& OuterTrainer::state() noexcept { return state_->trainer.state(); }
 const Group& OuterTrainer::world() const noexcept { return state_->trainer.world(); }
 std::uint64_t OuterTrainer::averages() const noexcept { return state_->trainer.step(); }
 std::uint64_t OuterTrainer::steps() const noexcept { return averages() * static_cast<std::uint64_t>(state_->interval); }
