@@ -95,7 +95,7 @@ void Averager::begin_step() {
 
 void Averager::end_step() {
   in_step_ = false;
-  closed_ = false;
+  closed_ = starts_open_ = false;
 }
 
 void Averager::abandon() {
@@ -118,8 +118,10 @@ Procedure::Action Averager::next() {
     if (bytes_under_way_ >= most_bytes_) return wait_for_oldest();
     if (auto move = take_gradient()) return start_move(std::move(*move));
   }
-  if (!closed_) return Done{};
+  if (!closed_ && !starts_open_) return Done{};
   if (auto move = close_bucket()) return start_move(std::move(*move));
+  starts_open_ = false;
+  if (!closed_) return Done{};
   if (!under_way_.empty()) return wait_for_oldest();
   if (residuals_ == &own_residuals_) own_residuals_.commit();
   end_step();

@@ -46,6 +46,8 @@ class Averager final : public Procedure {
   Status set_weight(double weight, double total);
   /// Adds the next gradient; its memory is borrowed until the step has ended.
   Status add(TensorView gradient);
+  /// Lets the buckets that are not full start, too, at the driver's next turn, which does not wait for them. The step goes on.
+  void start_open() { starts_open_ = true; }
   /// Says that the step's last gradient has been added.
   void close() { closed_ = true; }
   /// Adds all gradients of a step. If it fails, nothing has moved.
@@ -105,6 +107,7 @@ class Averager final : public Procedure {
   Awaited awaited_ = Awaited::nothing;
   bool in_step_ = false;
   bool closed_ = false;
+  bool starts_open_ = false;
   bool weighted_ = false;  // factor_ has been computed
   double total_weight_ = 0;
   double factor_ = 1.0;

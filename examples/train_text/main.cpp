@@ -15,6 +15,7 @@
 #include "corpus.hpp"
 #include "input_error.hpp"
 #include "options.hpp"
+#include "outer_program.hpp"
 #include "progress.hpp"
 #include "report.hpp"
 #include "shared_inputs.hpp"
@@ -173,12 +174,21 @@ int run(Options own) {
   if (is_first_rank()) text = load_text(own.data);
   ringlet::Group group = ringlet::init(group_options());
   set_guests(own, group.guests());
+  // Those who train with few averages go on with these, so a rank that joins them has to know by itself what they have.
+  if (own.inner_steps > 0 && std::getenv("RINGLET_JOIN") != nullptr) {
+    run_outer(own, Corpus(load_text(own.data), own.shape.context), std::move(group), true);
+    return kSuccess;
+  }
   const SharedInputs inputs =
       share_inputs(group, own, [&] { return text ? std::exchange(text, std::nullopt).value() : load_text(own.data); });
   if (!inputs.overruled.empty())
     fmt::print(stderr, "train_text: rank 0 decides about the settings; other than was given to rank {}, {}\n", group.rank(),
                inputs.overruled);
 
+  if (inputs.options.inner_steps > 0) {
+    run_outer(inputs.options, inputs.corpus, std::move(group), false);
+    return kSuccess;
+  }
   const bool joins = inputs.running;
   Reporter reporter(inputs.options, inputs.corpus, group, joins);
   Trainer trainer(inputs.options, inputs.corpus, std::move(group), joins);

@@ -20,6 +20,8 @@ constexpr const char* kExample =
     "  train_text --data poems.txt --context 128\n"
     "A larger model, of which each of four ranks keeps a quarter:\n"
     "  ringlet launch -n 4 -- train_text --fully-shard --layers 6 --width 256\n"
+    "On a slow network, with an average every 50 steps:\n"
+    "  ringlet launch -n 4 -- train_text --inner-steps 50 --wire int8\n"
     "With checkpoints, and on from the newest one with three ranks:\n"
     "  ringlet launch -n 4 -- train_text --checkpoint saved --checkpoint-every 200\n"
     "  ringlet launch -n 3 -- train_text --checkpoint saved --checkpoint-every 200 --resume";
@@ -65,6 +67,11 @@ std::vector<std::pair<std::string, std::string>> named_values(const Settings& se
                                {"all-reduce-size", fmt::format("{}", settings.all_reduce_size)},
                                {"communication-type", type_name(settings.communication_type)},
                                {"shares", std::string(name_of(settings.shares))},
+                               {"inner-steps", fmt::format("{}", settings.inner_steps)},
+                               {"fragments", fmt::format("{}", settings.fragments)},
+                               {"overlap", fmt::format("{}", settings.overlap)},
+                               {"outer-lr", fmt::format("{}", settings.outer_learning_rate)},
+                               {"outer-momentum", fmt::format("{}", settings.outer_momentum)},
                                {"check-every", fmt::format("{}", settings.check_every)},
                                {"checkpoint-every", fmt::format("{}", settings.checkpoint_every)},
                                {"resume", yes_or_no(settings.resume)}});
@@ -102,7 +109,8 @@ std::optional<Options> parse_options(int argc, char** argv) {
                  "Bytes of gradients moved together; 0: each part by itself (--fully-shard: a module's together)")
       ->capture_default_str();
   app.add_option("--shares", shares,
-                 "even: the ranks share a batch evenly; measured: the slower a rank, the fewer sequences it takes; auto: measured beside "
+                 "even: the ranks share a batch evenly; measured: the slower a rank, the fewer sequences (--inner-steps: steps) it takes; "
+                 "auto: measured beside "
                  "browsers, else even")
       ->check(CLI::IsMember({"auto", "even", "measured"}))
       ->capture_default_str();
@@ -111,6 +119,24 @@ std::optional<Options> parse_options(int argc, char** argv) {
   app.add_option("--wire,--communication-type", communication_type,
                  "Type of the gradients on the network: none keeps f32; int8 and int4 are in blocks with one scale, with error feedback")
       ->check(CLI::IsMember(communication_types()))
+      ->capture_default_str();
+  CLI::Option* inner =
+      app.add_option(
+             "--inner-steps", options.inner_steps,
+             "Each rank trains alone for so many steps before the ranks average their parameters (DiLoCo), for slow networks: it sends "
+             "that many times less, and costs loss; 0: gradients are averaged in each step")
+          ->capture_default_str();
+  app.add_option("--fragments", options.fragments, "With --inner-steps: parts of the model that are averaged one after the other")
+      ->needs(inner)
+      ->capture_default_str();
+  app.add_option("--overlap", options.overlap, "With --inner-steps: steps that go on while a part is averaged")
+      ->needs(inner)
+      ->capture_default_str();
+  app.add_option("--outer-lr", options.outer_learning_rate, "With --inner-steps: learning rate of the averages")
+      ->needs(inner)
+      ->capture_default_str();
+  app.add_option("--outer-momentum", options.outer_momentum, "With --inner-steps: Nesterov's momentum of the averages")
+      ->needs(inner)
       ->capture_default_str();
   app.add_flag("--json", options.json, "Rank 0 ends with one line of JSON on stdout; all else goes to stderr");
   app.add_option("--log-losses", options.log_losses, "Rank 0 writes each step's number and mean loss to this file; --resume appends");

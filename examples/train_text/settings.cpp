@@ -11,7 +11,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "records are little-endian");
 
 constexpr std::uint32_t kMagic = 0x54584554;  // "TEXT"
-constexpr std::uint32_t kVersion = 2;
+constexpr std::uint32_t kVersion = 3;
 constexpr std::uint8_t kNoType = 255;
 constexpr std::uint8_t kFirstBlocks = 128;  // a type below is a dtype's number, one from here on a block format's
 // These limits are far above any use of this program, and below any overflow.
@@ -94,6 +94,11 @@ void visit_fields(Visitor& visit, Value& announcement) {
   visit(settings.resume);
   visit(announcement.elastic);
   visit(announcement.running);
+  visit(settings.inner_steps);
+  visit(settings.fragments);
+  visit(settings.overlap);
+  visit(settings.outer_learning_rate);
+  visit(settings.outer_momentum);
 }
 
 std::string text_of(double value) {
@@ -116,13 +121,39 @@ std::string problem_of_numbers(const Settings& settings) {
         out_of("the number of steps between two measurements", 1, kMaxSteps, settings.measure_every),
         out_of("the number of windows to evaluate", 1, kMaxSequences, settings.validation_windows),
         out_of("the number of bytes to write", 0, kMaxSteps, settings.sample_bytes),
-        out_of("the number of browsers", 0, kMaxSequences, settings.guests)}) {
+        out_of("--inner-steps", 0, kMaxSteps, settings.inner_steps), out_of("--fragments", 1, kMaxSteps, settings.fragments),
+        out_of("--overlap", 0, kMaxSteps, settings.overlap), out_of("the number of browsers", 0, kMaxSequences, settings.guests)}) {
     if (!problem.empty()) return problem;
   }
   if (!(settings.learning_rate > 0) || !std::isfinite(settings.learning_rate))
     return "--learning-rate must be above 0, not " + text_of(settings.learning_rate);
   if (!(settings.clip_norm >= 0) || !std::isfinite(settings.clip_norm))
     return "--clip-norm must be 0 (no clipping) or more, not " + text_of(settings.clip_norm);
+  return {};
+}
+
+std::string problem_of_outer(const Settings& settings) {
+  if (settings.inner_steps == 0) return {};
+  if (settings.mode != Mode::data_parallel)
+    return "--inner-steps is for data-parallel training: leave out --" + std::string(name_of(settings.mode));
+  if (settings.guests > 0) return "--inner-steps needs native ranks only, but browsers take part: leave it out, or start without browsers";
+  if (settings.inner_steps % settings.fragments != 0)
+    return "--fragments must divide --inner-steps, but " + std::to_string(settings.fragments) + " does not divide " +
+           std::to_string(settings.inner_steps);
+  const int between = steps_between_averages(settings);
+  if (settings.steps % between != 0)
+    return "--steps must be a multiple of the " + std::to_string(between) + " steps between two averages, not " +
+           std::to_string(settings.steps);
+  if (settings.saves && settings.checkpoint_every % between != 0)
+    return "--checkpoint-every must be a multiple of the " + std::to_string(between) + " steps between two averages, not " +
+           std::to_string(settings.checkpoint_every);
+  if (settings.overlap >= between)
+    return "--overlap must be below the " + std::to_string(between) + " steps between two averages, not " +
+           std::to_string(settings.overlap);
+  if (!(settings.outer_learning_rate > 0) || !std::isfinite(settings.outer_learning_rate))
+    return "--outer-lr must be above 0, not " + text_of(settings.outer_learning_rate);
+  if (!(settings.outer_momentum >= 0) || !std::isfinite(settings.outer_momentum))
+    return "--outer-momentum must be 0 or more, not " + text_of(settings.outer_momentum);
   return {};
 }
 
@@ -147,6 +178,7 @@ std::string_view name_of(Shares shares) { return shares == Shares::even ? "even"
 std::string problem_of(const Settings& settings) {
   if (std::string problem = problem_of_numbers(settings); !problem.empty()) return problem;
   if (std::string problem = problem_of(settings.shape); !problem.empty()) return problem;
+  if (std::string problem = problem_of_outer(settings); !problem.empty()) return problem;
   if (settings.guests > 0 && settings.mode != Mode::data_parallel) {
     return std::string(settings.mode == Mode::fsdp ? "--fsdp" : "--fully-shard") +
            " needs native ranks only, but browsers take part: leave it out, or start without browsers";

@@ -49,11 +49,19 @@ struct Settings {
   bool saves = false;           // whether checkpoints are written
   int checkpoint_every = 100;   // steps between two checkpoints, if they are written
   bool resume = false;          // whether to start from the newest checkpoint
-  int guests = 0;               // number of ranks that are browsers; they are the last ranks
+  int inner_steps = 0;          // steps that a rank takes alone between two averages; 0: gradients are averaged in each step
+  int fragments = 1;            // parts in which parameters are averaged then, one after the other
+  int overlap = 0;              // steps that go on while a part is averaged
+  double outer_learning_rate = 0.7;
+  double outer_momentum = 0.9;
+  int guests = 0;  // number of ranks that are browsers; they are the last ranks
 };
 
 /// The wire of gradients that are sent in blocks: with error feedback, and the parts of the model that are small as bf16.
 ringlet::Wire wire_in_blocks(ringlet::BlockFormat format);
+
+/// Steps between two averages of parameters, where `inner_steps` is not 0.
+inline int steps_between_averages(const Settings& settings) { return settings.inner_steps / settings.fragments; }
 
 /// The dtype in which FSDP reduces gradients; nothing for their own.
 inline std::optional<ringlet::DType> reduce_dtype(const Settings& settings) {

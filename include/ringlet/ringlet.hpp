@@ -13,6 +13,7 @@
 #include <ringlet/gradients.hpp>
 #include <ringlet/group.hpp>
 #include <ringlet/optimizers.hpp>
+#include <ringlet/outer.hpp>
 #include <ringlet/schedules.hpp>
 #include <ringlet/sharding.hpp>
 #include <ringlet/status.hpp>

@@ -36,6 +36,8 @@ TEST_CASE("rank 0's settings and text count for all, and what is not a setting s
   first.seed = ~std::uint64_t{0};
   first.checkpoint = "of rank 0";
   first.saves = true;
+  first.outer_learning_rate = 0.3;
+  first.outer_momentum = 0.6;
   ringlet::test::run_ranks(3, [&](ringlet::Group& group) {
     Options own = first;
     if (group.rank() > 0) {

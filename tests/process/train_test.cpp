@@ -175,6 +175,51 @@ TEST_CASE("ranks that are all killed start anew, from their newest checkpoint") 
   CHECK(last_line(outcome.out).at("steps").get<int>() <= 550);
 }
 
+TEST_CASE("ranks that average every ten steps learn, and end with the same parameters") {
+  const std::vector<std::string> how = GENERATE(values<std::vector<std::string>>(
+      {{}, {"--fragments", "2", "--overlap", "2", "--wire", "int8"}, {"--wire", "int4", "--shares", "measured"}}));
+  const TemporaryDirectory directory;
+  std::vector<std::string> more{
+      "--steps", "300", "--batch", "9", "--json", "--inner-steps", "10", "--log-hashes", directory.path() + "/hashes"};
+  more.insert(more.end(), how.begin(), how.end());
+  const Outcome outcome = train(3, write_text(directory), more);
+  CAPTURE(outcome.out, outcome.err);
+  REQUIRE(outcome.exit_code == 0);
+  const auto result = last_line(outcome.out);
+  CHECK(result.at("mode") == "outer");
+  CHECK(result.at("steps") == 300);
+  CHECK(result.at("val_loss_first").get<double>() > result.at("unigram_entropy").get<double>());
+  CHECK(result.at("val_loss_last").get<double>() < 0.75 * result.at("unigram_entropy").get<double>());
+  for (const char* rank : {".1", ".2"}) CHECK(read_file(directory.path() + "/hashes" + rank) == read_file(directory.path() + "/hashes.0"));
+}
+
+TEST_CASE("a rank that is killed between two averages, rank 0 too, is started again and gets the others' parameters") {
+  const int victim = GENERATE(0, 2);
+  const TemporaryDirectory directory;
+  CommandProcess process({"launch",    "--elastic",
+                          "2:3",       "-n",
+                          "3",         "--no-prefix",
+                          "--",        TRAIN_TEXT,
+                          "--data",    write_text(directory),
+                          "--layers",  "1",
+                          "--width",   "32",
+                          "--heads",   "2",
+                          "--context", "32",
+                          "--batch",   "9",
+                          "--json",    "--steps",
+                          "3000",      "--inner-steps",
+                          "10",        "--fragments",
+                          "2",         "--overlap",
+                          "1"});
+  process.wait_for_stderr("step 1/3000");
+  ::kill(process_of_rank(process.pid(), victim), SIGKILL);
+  const Outcome outcome = process.finish();
+  CAPTURE(victim, outcome.out, outcome.err);
+  CHECK(outcome.exit_code == 0);
+  CHECK_THAT(outcome.err, Contains("2 of 3 ranks go on") && Contains("3 ranks go on, 1 of them new"));
+  CHECK(last_line(outcome.out).at("ranks") == 3);
+}
+
 TEST_CASE("a report that cannot be written is a failure") {
   const TemporaryDirectory directory;
   const Outcome outcome = run_script({"-n", "1"}, std::string(TRAIN_TEXT) + " --data " + write_text(directory) +
@@ -310,6 +355,15 @@ TEST_CASE("the trainer refuses what it cannot use") {
   refused(1, text, {"--shares", "uneven"}, "uneven");
   refused(1, text, {"--fsdp", "--fully-shard"}, "choose one");
   refused(1, text, {"--clip-norm", "-1"}, "--clip-norm");
+  refused(1, text, {"--fragments", "2"}, "--fragments requires --inner-steps");
+  refused(1, text, {"--inner-steps", "-1"}, "--inner-steps must be at least 0, not -1");
+  refused(1, text, {"--inner-steps", "50", "--fully-shard"}, "leave out --fully-shard");
+  refused(1, text, {"--inner-steps", "50", "--fragments", "4"}, "4 does not divide 50");
+  refused(1, text, {"--inner-steps", "50", "--steps", "1601"}, "--steps must be a multiple of the 50 steps");
+  refused(1, text, {"--inner-steps", "50", "--overlap", "50"}, "--overlap must be below the 50 steps");
+  refused(1, text, {"--inner-steps", "50", "--outer-lr", "0"}, "--outer-lr must be above 0, not 0");
+  refused(1, text, {"--inner-steps", "50", "--outer-momentum", "-1"}, "--outer-momentum must be 0 or more, not -1");
+  refused(1, text, {"--inner-steps", "50", "--steps", "50", "--fragments", "50"}, "--fragments must be at most 18");
   refused(1, text, {"--resume"}, "--checkpoint DIR");
   refused(1, text, {"--checkpoint-every", "5"}, "--checkpoint DIR");
   refused(1, text, {"--checkpoint", directory.path(), "--checkpoint-every", "0"}, "at least 1");

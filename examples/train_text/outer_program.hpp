@@ -1,0 +1,13 @@
+#pragma once
+
+#include <ringlet/group.hpp>
+
+#include "corpus.hpp"
+#include "options.hpp"
+
+namespace train_text {
+
+/// Runs the program with `inner_steps`, prints rank 0's report and writes the logs. Collective, except where this rank joins others.
+void run_outer(const Options& options, const Corpus& corpus, ringlet::Group group, bool joins);
+
+}  // namespace train_text

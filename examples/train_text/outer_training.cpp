@@ -1,0 +1,120 @@
+#include "outer_training.hpp"
+
+#include <chrono>
+#include <cmath>
+#include <ringlet/error.hpp>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "batches.hpp"
+#include "checkpoints.hpp"
+#include "input_error.hpp"
+
+namespace train_text {
+namespace {
+
+constexpr const char* kInputs = "inputs";
+
+/// Of the text and of all settings that a rank must share with the others.
+std::uint64_t hash_of_inputs(const Options& options, const Corpus& corpus) {
+  std::string text(reinterpret_cast<const char*>(corpus.text().data()), corpus.text().size());
+  for (const auto& [name, value] : lasting_values(options)) text += name + '=' + value + '\n';
+  return hash_of(std::as_bytes(std::span(text)));
+}
+
+}  // namespace
+
+OuterTraining::OuterTraining(const Options& options, const Corpus& corpus, ringlet::Group group, bool joins,
+                             std::function<void(const ringlet::MembershipChange&)> on_change)
+    : options_(options),
+      corpus_(corpus),
+      inputs_hash_(hash_of_inputs(options, corpus)),
+      model_(options.shape, options.seed),
+      replica_(options, model_),
+      trainer_((!joins && options.saves && !options.resume ? require_no_checkpoint(options, group) : void(), std::move(group)),
+               replica_.parameters(), outer_options(std::move(on_change))) {
+  trainer_.state().set(kInputs, inputs_hash_);
+}
+
+ringlet::OuterTrainerOptions OuterTraining::outer_options(std::function<void(const ringlet::MembershipChange&)> on_change) {
+  if (const auto tensors = replica_.parameters().size(); static_cast<std::size_t>(options_.fragments) > tensors)
+    throw InputError("--fragments must be at most " + std::to_string(tensors) + ", since the model has so many tensors, not " +
+                     std::to_string(options_.fragments));
+  ringlet::OuterTrainerOptions outer;
+  outer.inner_steps = options_.inner_steps;
+  outer.fragments = options_.fragments;
+  outer.overlap = options_.overlap;
+  outer.by_speed = options_.shares == Shares::measured;
+  outer.learning_rate = options_.outer_learning_rate;
+  outer.momentum = options_.outer_momentum;
+  outer.wire = options_.communication_type;
+  outer.elastic.average.all_reduce_size = options_.all_reduce_size;
+  outer.elastic.on_change = std::move(on_change);
+  outer.elastic.on_state = [this](const ringlet::Checkpoint& state, std::uint64_t /*average*/) { require_same_inputs(state); };
+  if (!options_.saves) return outer;
+  outer.elastic.checkpoint = options_.checkpoint;
+  outer.elastic.checkpoint_every = static_cast<std::uint64_t>(options_.checkpoint_every / steps_between_averages(options_));
+  return outer;
+}
+
+void OuterTraining::require_same_inputs(const ringlet::Checkpoint& state) const {
+  if (state.get<std::uint64_t>(kInputs) != inputs_hash_)
+    throw InputError("the other ranks, or the checkpoint, have another text or other settings: with --inner-steps give all the same");
+}
+
+void OuterTraining::run(const std::function<void(int step, double loss)>& after) {
+  trainer_.run(static_cast<std::uint64_t>(options_.steps), [&](const ringlet::InnerStep& step) { return take_step(step, after); });
+  world_ = trainer_.world();
+  compare_hashes();
+}
+
+/// A rank takes the same sequences as if gradients were averaged in each step.
+double OuterTraining::take_step(const ringlet::InnerStep& step, const std::function<void(int, double)>& after) {
+  const auto begin = std::chrono::steady_clock::now();
+  const auto number = static_cast<int>(step.number);
+  if (first_step_ < 0) first_step_ = number;
+  const Slice mine = slice_of(options_.batch, step.rank, step.ranks);
+  if (mine.count == 0) return 0;
+  const Batch batch = training_batch(corpus_, options_.shape.context, options_.seed, step.number, mine);
+  const double loss = model_.forward(batch, replica_);
+  if (!std::isfinite(loss))
+    throw std::runtime_error("the loss of step " + std::to_string(number) + " is " + std::to_string(loss) +
+                             ": try a smaller --learning-rate or --outer-lr");
+  model_.backward(batch, replica_);
+  // The schedule is that of the group's steps, of which this rank may have missed some.
+  replica_.set_steps_done(step.number);
+  replica_.apply_gradients();
+  computing_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  after(number, loss);
+  return mine.count;
+}
+
+/// Ranks that are lost by now are no longer needed.
+void OuterTraining::compare_hashes() {
+  const std::uint64_t own = parameter_hash();
+  std::vector<std::uint64_t> all;
+  while (true) {
+    try {
+      all.assign(static_cast<std::size_t>(world_.size()), 0);
+      world_.all_gather(ringlet::ConstTensorView(&own, ringlet::DType::u64, 1), all);
+      break;
+    } catch (const ringlet::PeerLost&) {
+      if (!world_.elastic()) throw;
+      world_ = world_.reform().world;
+    }
+  }
+  for (std::size_t rank = 0; rank < all.size(); ++rank)
+    if (all[rank] != own)
+      throw std::runtime_error("the parameters of rank " + std::to_string(rank) + " (" + in_hexadecimal(all[rank]) +
+                               ") are not those of rank " + std::to_string(world_.rank()) + " (" + in_hexadecimal(own) +
+                               "): it runs another build, or its memory or arithmetic is at fault");
+}
+
+double OuterTraining::validate() {
+  const int windows = validation_windows(corpus_, options_.shape.context, options_.validation_windows);
+  return model_.forward(validation_batch(corpus_, options_.shape.context, windows, {0, windows}), replica_);
+}
+
+}  // namespace train_text
