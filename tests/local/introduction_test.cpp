@@ -136,17 +136,18 @@ TEST_CASE("a third one that passes on what two say of themselves does not make t
   both.exchange();
 }
 
-TEST_CASE("only loopback addresses are worth asking") {
+TEST_CASE("only connections that do not leave the machine are worth asking") {
   class Named final : public Link {
    public:
-    explicit Named(std::string name) : name_(std::move(name)) {}
+    explicit Named(std::string name, std::string own = {}) : name_(std::move(name)), own_(std::move(own)) {}
     void start(LinkUser&) override {}
     void wake() override {}
     void finish_sending() override {}
     std::string peer_name() const override { return name_; }
+    std::string own_name() const override { return own_; }
 
    private:
-    std::string name_;
+    std::string name_, own_;
   };
   UvLoop loop;
   const auto memory = local::open_peer_memory();
@@ -155,6 +156,8 @@ TEST_CASE("only loopback addresses are worth asking") {
   CHECK(shortcut.offers(Named("127.0.0.1:5000")) == possible);
   CHECK(shortcut.offers(Named("[::1]:5000")) == possible);
   CHECK_FALSE(shortcut.offers(Named("192.168.1.7:5000")));
+  CHECK(shortcut.offers(Named("192.168.1.7:5000", "192.168.1.7:40000")) == possible);
+  CHECK_FALSE(shortcut.offers(Named("192.168.1.7:5000", "192.168.1.8:40000")));
   CHECK_FALSE(shortcut.offers(Named("something")));
   CHECK_FALSE(local::MemoryShortcut(loop, nullptr, fill_random).offers(Named("127.0.0.1:5000")));
 }

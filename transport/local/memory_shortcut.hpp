@@ -12,8 +12,9 @@
 
 namespace ringlet::local {
 
-/// The shortcut between processes of one machine that see each other on a loopback address: they share the memory of a SharedRingLink, and
-/// each reads the other's memory where that is faster; or one of the two, where the system refuses the other.
+/// The shortcut between processes of one machine, whose connection begins and ends at one address, or on the loopback: they share the
+/// memory of a SharedRingLink, and each reads the other's memory where that is faster; or one of the two, where the system refuses the
+/// other.
 class MemoryShortcut : public Shortcut {
  public:
   using FillRandom = std::function<void(Bytes)>;
