@@ -9,12 +9,12 @@
 
 namespace ringlet::native {
 
-Door::Door(const DoorOptions& options, const std::string& token, bool encrypt)
+Door::Door(const DoorOptions& options, const std::string& token, bool encrypt, CipherSet ciphers)
     : driver_(true), presence_(options.web.presence_descriptor), page_(read_page(options.web)), web_(options.web) {
   Status status;
   driver_.run([&] {
     network_ = std::make_unique<UvNetwork>(driver_.loop());
-    authenticator_ = std::make_unique<TokenAuthenticator>(token, encrypt);
+    authenticator_ = std::make_unique<TokenAuthenticator>(token, encrypt, ciphers);
     incoming_ = std::make_unique<IncomingLinks>(driver_.loop(), *authenticator_);
     Knocks::Callbacks callbacks;
     callbacks.on_waiting = [this](std::size_t count) { waiting_ = static_cast<int>(count); };

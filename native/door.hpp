@@ -37,7 +37,7 @@ struct DoorOptions {
 class Door {
  public:
   /// Throws where it cannot listen.
-  Door(const DoorOptions& options, const std::string& token, bool encrypt);
+  Door(const DoorOptions& options, const std::string& token, bool encrypt, CipherSet ciphers);
   ~Door();
   Door(const Door&) = delete;
   Door& operator=(const Door&) = delete;

@@ -147,6 +147,14 @@ ReduceOrder reduce_order(const InitOptions& options, const Variables& variables)
   refuse(fmt::format("RINGLET_ORDER is '{}'; it may be any or rank", setting->value));
 }
 
+CipherSet offered_ciphers(const Variables& variables) {
+  const auto setting = first_set(variables, {"RINGLET_CIPHER"});
+  if (!setting || setting->value == "auto") return preferred_ciphers();
+  if (setting->value == "chacha20") return set_of(CipherSuite::chacha20_poly1305);
+  if (setting->value == "aes256gcm") return set_of(CipherSuite::aes256_gcm);
+  refuse(fmt::format("RINGLET_CIPHER is '{}'; it may be auto, chacha20 or aes256gcm", setting->value));
+}
+
 OnSplit on_split(const InitOptions& options, const Variables& variables) {
   if (options.on_split) return *options.on_split;
   const auto setting = first_set(variables, {"RINGLET_ON_SPLIT"});
@@ -301,6 +309,7 @@ WorldConfig make_world_config(const InitOptions& options, const Variables& varia
   config.options.placement.order = reduce_order(options, variables);
   config.token = read_token(options, variables);
   config.encrypt = switch_setting(options.encrypt, variables, "RINGLET_ENCRYPT", !config.token.empty());
+  config.ciphers = offered_ciphers(variables);
 
   settings.rank = number_setting(options.rank, "InitOptions::rank", variables, {"RINGLET_RANK", "MLX_RANK"});
   settings.world_size = number_setting(options.world_size, "InitOptions::world_size", variables, {"RINGLET_WORLD_SIZE"});

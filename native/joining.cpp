@@ -52,7 +52,7 @@ Knocker::Knocker(const WorldConfig& config, Duration timeout) : driver_(true) {
   options.session = config.options.session;
   driver_.run([&] {
     network_ = std::make_unique<UvNetwork>(driver_.loop());
-    authenticator_ = std::make_unique<TokenAuthenticator>(config.token, config.encrypts());
+    authenticator_ = std::make_unique<TokenAuthenticator>(config.token, config.encrypts(), config.ciphers);
     knocking_ = std::make_unique<Knocking>(driver_.loop(), *network_, *authenticator_, std::move(options), [this](auto answer) {
       answer_ = std::move(answer);
       driver_.set(answered_);
@@ -80,7 +80,7 @@ wire::Ticket Knocker::await_ticket() {
 }
 
 std::shared_ptr<SharedGroup> join_group(WorldConfig config) {
-  if (!config.door) config.door = std::make_shared<Door>(config.door_options, config.token, config.encrypts());
+  if (!config.door) config.door = std::make_shared<Door>(config.door_options, config.token, config.encrypts(), config.ciphers);
   if (!config.membership) config.membership = std::make_shared<MembershipLog>(config.membership_descriptor);
   config.joined = true;
   const auto deadline = Clock::now() + std::chrono::nanoseconds(config.meeting.timeout.nanoseconds);

@@ -74,7 +74,7 @@ NativeWorld::NativeWorld(const WorldConfig& config)
       first_epoch_(config.options.epoch) {
   auto page = read_page(config.web);
   try {
-    if (options_.elastic && !door_) door_ = std::make_shared<Door>(config.door_options, config.token, config.encrypts());
+    if (options_.elastic && !door_) door_ = std::make_shared<Door>(config.door_options, config.token, config.encrypts(), config.ciphers);
     if (options_.elastic && !membership_) membership_ = std::make_shared<MembershipLog>(config.membership_descriptor);
     open(config, std::move(page));
     if (options_.size > 1)
@@ -110,7 +110,7 @@ void NativeWorld::enter_by_joining(std::uint32_t epoch) {
 void NativeWorld::open(const WorldConfig& config, web::PageBundle page) {
   driver_.run([&] {
     network_ = std::make_unique<UvNetwork>(driver_.loop());
-    authenticator_ = std::make_unique<TokenAuthenticator>(config.token, config.encrypts());
+    authenticator_ = std::make_unique<TokenAuthenticator>(config.token, config.encrypts(), config.ciphers);
     if (config.peer_memory) peer_memory_ = local::open_peer_memory();
     shortcut_ = std::make_unique<local::MemoryShortcut>(
         driver_.loop(), peer_memory_.get(), [this](Bytes out) { authenticator_->fill_random(out); }, &driver_.loop());

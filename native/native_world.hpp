@@ -50,6 +50,7 @@ struct WorldConfig {
   MeetingOptions meeting;
   std::string token{};                      // empty: none
   std::optional<bool> encrypt{};            // whether links are encrypted; unset: where there is a token
+  CipherSet ciphers = preferred_ciphers();  // that encrypted links may have
   bool peer_memory = true;                  // whether ranks of this machine may read each other's memory
   bool status = true;                       // whether this user's programs may ask for the state (status_socket.hpp)
   std::optional<int> listening_descriptor;  // rank 0: listens at the coordinator's address; the world closes it

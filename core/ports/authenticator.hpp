@@ -12,7 +12,7 @@
 namespace ringlet {
 
 using Proof = std::array<std::byte, 32>;
-/// A key of HMAC-SHA-256, X25519 or ChaCha20-Poly1305.
+/// A key of HMAC-SHA-256, X25519 or a cipher.
 using Key = std::array<std::byte, 32>;
 
 /// Overwrites a secret before its memory is freed.
@@ -21,8 +21,18 @@ inline void wipe(Bytes secret) {
   for (std::byte& byte : secret) *static_cast<volatile std::byte*>(&byte) = std::byte{0};
 }
 
-/// ChaCha20-Poly1305 (RFC 8439) under one key. The nonce is four zero bytes and `counter`, little-endian. Each counter may be used for
-/// sealing once.
+/// An authenticated cipher with keys of 32 bytes, nonces of 12 and tags of 16. The numbers are bits of the preface's flags (handshake.hpp).
+enum class CipherSuite : std::uint8_t {
+  chacha20_poly1305 = 2,  // RFC 8439
+  aes256_gcm = 4,         // NIST SP 800-38D
+};
+/// A set of ciphers, by their bits.
+using CipherSet = std::uint8_t;
+inline constexpr CipherSet kAllCiphers = 2 | 4;
+constexpr CipherSet set_of(CipherSuite suite) { return static_cast<CipherSet>(suite); }
+
+/// A cipher under one key. The nonce is four zero bytes and `counter`, little-endian. Each counter may be used for sealing once under a
+/// key.
 class Cipher {
  public:
   static constexpr std::size_t kTagBytes = 16;
@@ -34,6 +44,8 @@ class Cipher {
   /// Decrypts into parts that have the plaintext's length together. They do not overlap `sealed`, or are one part at its beginning. Returns
   /// false where the tag is wrong; the contents of the parts are then undefined.
   virtual bool open(std::uint64_t counter, ConstBytes associated, ConstBytes sealed, std::span<const Bytes> plain) = 0;
+  /// Goes on under another key.
+  virtual void set_key(const Key& key) = 0;
 };
 
 /// The platform's cryptography, for the handshake. It knows the token, and never passes it on.
@@ -54,7 +66,9 @@ class Authenticator {
   /// X25519: the secret that both sides compute from their own secret and the other's public key. Returns nothing where the peer's key
   /// makes the secret zero.
   virtual std::optional<Key> agree(const Key& secret, const Key& peer) = 0;
-  virtual std::unique_ptr<Cipher> make_cipher(const Key& key) = 0;
+  /// The ciphers that this side takes, one at least. Where both sides take AES-256-GCM, a link has that.
+  virtual CipherSet ciphers() const = 0;
+  virtual std::unique_ptr<Cipher> make_cipher(CipherSuite suite, const Key& key) = 0;
 };
 
 }  // namespace ringlet

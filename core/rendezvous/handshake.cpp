@@ -44,6 +44,11 @@ std::optional<LinkRequest> decode_request(const std::byte* in) {
   return request;
 }
 
+const char* names_of(CipherSet ciphers) {
+  const bool chacha20 = (ciphers & set_of(CipherSuite::chacha20_poly1305)) != 0, aes = (ciphers & set_of(CipherSuite::aes256_gcm)) != 0;
+  return chacha20 && aes ? "chacha20 or aes256gcm" : chacha20 ? "chacha20" : aes ? "aes256gcm" : "none that this version knows";
+}
+
 }  // namespace
 
 Handshake::Handshake(EventLoop& loop, std::unique_ptr<Link> link, Authenticator& authenticator, Done on_done)
@@ -78,22 +83,32 @@ Key Handshake::own_nonce() {
 
 std::array<std::byte, kPrefaceBytes> Handshake::own_preface() const {
   auto preface = encode_preface();
-  if (authenticator_.encrypts()) preface[kFlagsAt] = kEncrypts;
+  if (authenticator_.encrypts()) preface[kFlagsAt] = kEncrypts | std::byte{authenticator_.ciphers()};
   return preface;
 }
 
 Status Handshake::check(const std::byte* preface) const {
   std::array<std::byte, kPrefaceBytes> unencrypted;
   std::copy_n(preface, kPrefaceBytes, unencrypted.begin());
-  unencrypted[kFlagsAt] &= ~kEncrypts;
+  if ((unencrypted[kFlagsAt] & kEncrypts) != std::byte{}) unencrypted[kFlagsAt] &= ~(kEncrypts | kCiphers);
   if (Status status = check_preface(unencrypted.data()); !status.ok()) return status;
-  if (((preface[kFlagsAt] & kEncrypts) != std::byte{}) == authenticator_.encrypts()) return {};
+  if (((preface[kFlagsAt] & kEncrypts) != std::byte{}) == authenticator_.encrypts()) {
+    const CipherSet theirs = std::to_integer<CipherSet>(preface[kFlagsAt] & kCiphers), ours = authenticator_.ciphers();
+    if (!authenticator_.encrypts() || (theirs & ours) != 0) return {};
+    return {Errc::mismatch, std::string("the other side takes ") + names_of(theirs) + " as the link's cipher, this rank " + names_of(ours) +
+                                "; give both the same RINGLET_CIPHER, or none (browsers take chacha20 alone)"};
+  }
   const auto setting = [](bool encrypts) {
     return encrypts ? "encrypts its links (RINGLET_ENCRYPT=on, or a token and no setting)"
                     : "does not encrypt its links (RINGLET_ENCRYPT=off, or no token and no setting)";
   };
   return {Errc::mismatch, std::string("this rank ") + setting(authenticator_.encrypts()) + ", the other side " +
                               setting(!authenticator_.encrypts()) + "; give all ranks the same token and the same RINGLET_ENCRYPT"};
+}
+
+CipherSuite Handshake::chosen_cipher() const {
+  const std::byte common = transcript_.dialler_preface[kFlagsAt] & transcript_.acceptor_preface[kFlagsAt];
+  return (common & std::byte{set_of(CipherSuite::aes256_gcm)}) != std::byte{} ? CipherSuite::aes256_gcm : CipherSuite::chacha20_poly1305;
 }
 
 void Handshake::finish(LinkSide side) {
@@ -110,8 +125,10 @@ void Handshake::finish(LinkSide side) {
     TrafficKeys keys;
     derive_keys(authenticator_, sign(kKeys), *agreed, keys);
     wipe(*agreed);
-    link = std::make_unique<SecureLink>(loop_, std::move(link), authenticator_.make_cipher(dials ? keys.from_dialler : keys.from_acceptor),
-                                        authenticator_.make_cipher(dials ? keys.from_acceptor : keys.from_dialler));
+    const CipherSuite suite = chosen_cipher();
+    link = std::make_unique<SecureLink>(loop_, std::move(link),
+                                        authenticator_.make_cipher(suite, dials ? keys.from_dialler : keys.from_acceptor),
+                                        authenticator_.make_cipher(suite, dials ? keys.from_acceptor : keys.from_dialler));
     link->set_binding(keys.binding);
   } else {
     link->set_binding(sign(kBinding));
@@ -194,7 +211,9 @@ void DialHandshake::on_received(bool all) {
   }
   if (!all) return;
   if (!check_proof(kAcceptor, incoming()))
-    fail(Errc::mismatch, peer_name() + " does not know this group's token; give all ranks the same (RINGLET_TOKEN, RINGLET_TOKEN_FILE)");
+    fail(Errc::mismatch, peer_name() +
+                             " does not know this group's token, or somebody on the way has changed the handshake; give all ranks the same "
+                             "(RINGLET_TOKEN, RINGLET_TOKEN_FILE)");
   else
     finish(LinkSide::dialler);
 }
@@ -216,7 +235,7 @@ void DialHandshake::on_closed(const std::string& text) {
     return fail(Errc::peer_lost, who + " gave up waiting for rank " + std::to_string(request_.to) + ", to which it was to relay: " + text);
   fail(Errc::mismatch, who +
                            " closed the connection during authentication: the tokens differ, or one side has none; give all ranks the same "
-                           "(RINGLET_TOKEN, RINGLET_TOKEN_FILE)");
+                           "(RINGLET_TOKEN, RINGLET_TOKEN_FILE). Where they are the same, somebody on the way has changed the handshake");
 }
 
 // --- acceptor ---
@@ -274,7 +293,8 @@ void AcceptHandshake::on_hello(bool all) {
 
 void AcceptHandshake::on_request_received() {
   std::copy_n(incoming().begin(), kRequestBytes, transcript_.request.begin());
-  if (!check_proof(kDialler, incoming().subspan(kRequestBytes))) return fail(Errc::mismatch, "it does not know the token");
+  if (!check_proof(kDialler, incoming().subspan(kRequestBytes)))
+    return fail(Errc::mismatch, "it does not know the token, or somebody on the way has changed the handshake");
   const auto request = decode_request(transcript_.request.data());
   if (!request) return fail(Errc::protocol_error, "it asks for something that this version does not know");
   state_ = State::waiting;

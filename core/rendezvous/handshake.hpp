@@ -26,20 +26,25 @@ namespace ringlet {
 // Each side reads exactly these bytes. Those that follow belong to the link's next user.
 //
 // A flag in both prefaces says whether the bytes behind the handshake are encrypted, by each side's own setting. Where the flags differ,
-// the link is refused; it is never opened without encryption instead. With encryption a nonce is a fresh public key of X25519, and the keys
-// of the two directions are derived by HKDF from the secret that both agree on, salted with an HMAC under the token over "ringlet keys" and
-// the same as in the proofs (key_schedule.hpp); records of a SecureLink follow. The pattern is that of NNpsk in the Noise Protocol
-// Framework: the token authenticates, the fresh keys encrypt. An attacker that has recorded a link and learns the token later can read
-// nothing of it (forward secrecy). Without a token anybody could be in the middle, and encryption keeps out only attackers that merely
-// listen.
+// the link is refused; it is never opened without encryption instead. Two more flags of a side that encrypts say which ciphers it takes
+// (CipherSuite). The link has AES-256-GCM where both take that, else ChaCha20-Poly1305; without a common one it is refused. Both offers are
+// in the proofs and in the salt of the keys, so who changes one on its way to weaken the choice ends the handshake. With encryption a nonce
+// is a fresh public key of X25519, and the keys of the two directions are derived by HKDF from the secret that both agree on, salted with
+// an HMAC under the token over "ringlet keys" and the same as in the proofs (key_schedule.hpp); records of a SecureLink follow. The pattern
+// is that of NNpsk in the Noise Protocol Framework: the token authenticates, the fresh keys encrypt. An attacker that has recorded a link
+// and learns the token later can read nothing of it (forward secrecy). Without a token anybody could be in the middle, and encryption keeps
+// out only attackers that merely listen.
 //
 // Both ends also derive the link's binding (core/ports/link.hpp), which they may sign with keys of their own: with encryption from the
 // agreed secret, so that two links which somebody in the middle joins have two; without from an HMAC under the token over "ringlet binding"
-// and the same as in the proofs. Sources: RFC 7748 (X25519), RFC 5869 (HKDF), RFC 8439 (ChaCha20-Poly1305).
+// and the same as in the proofs. Sources: RFC 7748 (X25519), RFC 5869 (HKDF), RFC 8439 (ChaCha20-Poly1305),
+// NIST SP 800-38D (GCM).
 
 inline constexpr std::size_t kNonceBytes = 32;
 /// The bit of the preface's flags, in its byte 6, that says that the bytes behind the handshake are encrypted.
 inline constexpr std::byte kEncrypts{1};
+/// Those that say which ciphers its sender takes.
+inline constexpr std::byte kCiphers{kAllCiphers};
 /// The length of a request. Little-endian: kind u8, shortcut u8, 2 bytes zero, from u32, to u32, 4 bytes zero, world_id u64.
 inline constexpr std::size_t kRequestBytes = 24;
 
@@ -89,6 +94,8 @@ class Handshake : private LinkUser {
   Key own_nonce();
   /// Returns ok where the handshake can go on with the other side's preface, otherwise the reason why not.
   Status check(const std::byte* preface) const;
+  /// The cipher of the link, by both prefaces, which have one in common.
+  CipherSuite chosen_cipher() const;
   /// Passes the link on, as a SecureLink where it is to be encrypted.
   void finish(LinkSide side);
   void fail(Errc code, std::string text);
@@ -136,7 +143,7 @@ class Handshake : private LinkUser {
 };
 
 /// The side that has dialled. It fails with `protocol_error` where the other side speaks another version or no Ringlet, with `mismatch`
-/// where the tokens differ or only one side's links are encrypted, else with `peer_lost`.
+/// where the tokens differ, only one side's links are encrypted or no cipher is common, else with `peer_lost`.
 class DialHandshake final : public Handshake {
  public:
   /// `loop` outlives the link that it hands on.

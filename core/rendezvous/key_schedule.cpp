@@ -1,5 +1,7 @@
 #include "core/rendezvous/key_schedule.hpp"
 
+#include <algorithm>
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -23,6 +25,18 @@ void derive_keys(Authenticator& authenticator, const Key& salt, const Key& agree
   keys.from_acceptor = expand(authenticator, extracted, "ringlet acceptor to dialler");
   keys.binding = expand(authenticator, extracted, "ringlet binding");
   wipe(extracted);
+}
+
+void renew_key(Cipher& cipher) {
+  const Key zeros{};
+  const ConstBytes plain(zeros);
+  std::array<std::byte, sizeof(Key) + Cipher::kTagBytes> sealed{};
+  cipher.seal(UINT64_MAX, {}, std::span(&plain, 1), sealed);
+  Key next;
+  std::copy_n(sealed.begin(), next.size(), next.begin());
+  cipher.set_key(next);
+  wipe(next);
+  wipe(sealed);
 }
 
 }  // namespace ringlet

@@ -23,4 +23,8 @@ struct TrafficKeys {
 /// direction and for the binding.
 void derive_keys(Authenticator& authenticator, const Key& salt, const Key& agreed, TrafficKeys& keys);
 
+/// Replaces a cipher's key by one that follows from it, and from which it does not follow: the first 32 bytes of 32 zero bytes that are
+/// sealed with the counter 2^64 - 1 (REKEY of the Noise Protocol Framework, revision 34, section 4.2).
+void renew_key(Cipher& cipher);
+
 }  // namespace ringlet

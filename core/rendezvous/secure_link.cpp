@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/rendezvous/key_schedule.hpp"
 #include "core/wire/frame.hpp"
 
 namespace ringlet {
@@ -16,15 +17,17 @@ constexpr std::size_t kMaxParts = 64;
 
 }  // namespace
 
-SecureLink::SecureLink(EventLoop& loop, std::unique_ptr<Link> inner, std::unique_ptr<Cipher> sealing, std::unique_ptr<Cipher> opening)
+SecureLink::SecureLink(EventLoop& loop, std::unique_ptr<Link> inner, std::unique_ptr<Cipher> sealing, std::unique_ptr<Cipher> opening,
+                       const KeyLimits& limits)
     : loop_(loop),
       inner_(std::move(inner)),
       peer_name_(inner_->peer_name()),
       own_name_(inner_->own_name()),
       medium_(inner_->medium()),
-      sealing_(std::move(sealing)),
+      limits_(limits),
+      sealing_{std::move(sealing)},
       outgoing_(kSmallBuffer),
-      opening_(std::move(opening)),
+      opening_{std::move(opening)},
       buffer_(kSmallBuffer) {}
 
 void SecureLink::start(LinkUser& user) {
@@ -86,7 +89,8 @@ void SecureLink::seal(std::span<const ConstBytes> content, std::size_t bytes) {
   if (outgoing_.size() < record_bytes) outgoing_.resize(kMaxRecordBytes);
   const Bytes record = Bytes(outgoing_).first(record_bytes);
   detail::store_le(record.data(), static_cast<std::uint32_t>(bytes));
-  sealing_->seal(sealed_++, record.first(kRecordHeadBytes), content, record.subspan(kRecordHeadBytes));
+  sealing_.cipher->seal(sealing_.records, record.first(kRecordHeadBytes), content, record.subspan(kRecordHeadBytes));
+  count_record(sealing_, bytes);
   unsent_ = record;
 }
 
@@ -178,12 +182,12 @@ bool SecureLink::open(std::size_t content_bytes) {
   const bool direct = content_bytes > 0 && room == content_bytes;
   const std::span<const Bytes> into = direct ? std::span<const Bytes>(room_).first(room_parts_) : std::span(&in_place, 1);
   begin_ += record.size();
-  if (!opening_->open(opened_, record.first(kRecordHeadBytes), sealed, into)) {
-    fail(Errc::protocol_error, "sent a record, number " + std::to_string(opened_) +
+  if (!opening_.cipher->open(opening_.records, record.first(kRecordHeadBytes), sealed, into)) {
+    fail(Errc::protocol_error, "sent a record, number " + std::to_string(opening_.records) +
                                    ", that was changed on its way, or does not belong there; look for what alters traffic between the two");
     return false;
   }
-  ++opened_;
+  count_record(opening_, content_bytes);
   peer_ended_ = content_bytes == 0;
   if (peer_ended_) finish_if_both_have();
   if (direct)
@@ -227,6 +231,16 @@ bool SecureLink::tell_end() {
   const bool held_back = finish_requested_ && !(end_sealed_ && unsent_.empty()) && !inner_ended_;
   if (!held_back && !std::exchange(end_told_, true)) user_->receive_ended();
   return false;
+}
+
+// --- keys ---
+
+void SecureLink::count_record(Direction& direction, std::size_t content_bytes) const {
+  ++direction.records;
+  direction.key_bytes += content_bytes;
+  if (++direction.key_records < limits_.records && direction.key_bytes < limits_.bytes) return;
+  renew_key(*direction.cipher);
+  direction.key_records = direction.key_bytes = 0;
 }
 
 // --- the end ---

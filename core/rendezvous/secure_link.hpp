@@ -19,12 +19,20 @@ namespace ringlet {
 //   the content, encrypted
 //   the tag over both (16 bytes)
 //
-// sealed by ChaCha20-Poly1305 under the direction's key; the nonce is the record's number in its direction, from 0. The tag is therefore
-// wrong where a record was changed, repeated, moved or sent back to its sender, or follows one that was dropped.
+// sealed by the link's cipher under the direction's key; the nonce is the record's number in its direction, from 0. The tag is therefore
+// wrong where a record was changed, repeated, moved or sent back to its sender, or follows one that was dropped. Behind each record that
+// reaches one of the KeyLimits, both ends replace the direction's key (renew_key()); the numbers go on.
 
 inline constexpr std::size_t kRecordHeadBytes = 4;
 inline constexpr std::size_t kMaxRecordContent = 64 << 10;
 inline constexpr std::size_t kMaxRecordBytes = kRecordHeadBytes + kMaxRecordContent + Cipher::kTagBytes;
+
+/// How much one key seals at most, but for the end of its last record; part of the wire format, but for tests. AES-GCM sets them: RFC 8446,
+/// section 5.5, allows it 2^24.5 records of 2^14 bytes, which are 2^38.5 bytes. ChaCha20-Poly1305 would need none.
+struct KeyLimits {
+  std::uint64_t records = std::uint64_t{1} << 24;
+  std::uint64_t bytes = std::uint64_t{1} << 36;  // of content
+};
 
 /// A link whose bytes are encrypted on the link below it. No byte is passed on before its record's tag was checked. It fails with
 /// `protocol_error` where a record does not verify, and with `peer_lost` where the link below ends before the record that ends this
@@ -36,7 +44,8 @@ inline constexpr std::size_t kMaxRecordBytes = kRecordHeadBytes + kMaxRecordCont
 class SecureLink final : public Link, private LinkUser {
  public:
   /// No byte of the records was read from `inner`. Each cipher is of one direction. Starts nothing yet.
-  SecureLink(EventLoop& loop, std::unique_ptr<Link> inner, std::unique_ptr<Cipher> sealing, std::unique_ptr<Cipher> opening);
+  SecureLink(EventLoop& loop, std::unique_ptr<Link> inner, std::unique_ptr<Cipher> sealing, std::unique_ptr<Cipher> opening,
+             const KeyLimits& limits = {});
   SecureLink(const SecureLink&) = delete;
   SecureLink& operator=(const SecureLink&) = delete;
 
@@ -49,6 +58,13 @@ class SecureLink final : public Link, private LinkUser {
   std::string_view medium() const override { return medium_; }
 
  private:
+  /// The records of one direction.
+  struct Direction {
+    const std::unique_ptr<Cipher> cipher;
+    std::uint64_t records = 0;
+    std::uint64_t key_records = 0, key_bytes = 0;  // under the present key
+  };
+
   std::span<const ConstBytes> to_send() override;
   void sent(std::size_t bytes) override;
   std::span<const Bytes> to_receive() override;
@@ -69,18 +85,20 @@ class SecureLink final : public Link, private LinkUser {
   /// Asks the user for room for at most `most` bytes, stores it in room_ and returns its size. Where it is 0, the user will wake this link,
   /// unless it has given the link to another user.
   std::size_t ask_for_room(std::size_t most);
+  /// Counts a record that was sealed or opened, and replaces the key where that has reached a limit.
+  void count_record(Direction& direction, std::size_t content_bytes) const;
   void fail(Errc code, std::string text);
 
   EventLoop& loop_;
   std::unique_ptr<Link> inner_;
   const std::string peer_name_, own_name_;
   const std::string_view medium_;
+  const KeyLimits limits_;
   LinkUser* user_ = nullptr;  // null before start() and after the last call
   AliveGuard guard_;          // also ended by a failure
 
   // sending
-  const std::unique_ptr<Cipher> sealing_;
-  std::uint64_t sealed_ = 0;  // records
+  Direction sealing_;
   std::vector<std::byte> outgoing_;
   ConstBytes unsent_;   // of outgoing_
   bool woken_ = false;  // wake() was called since the user was last asked for bytes
@@ -88,8 +106,7 @@ class SecureLink final : public Link, private LinkUser {
   bool end_sealed_ = false;
 
   // receiving
-  const std::unique_ptr<Cipher> opening_;
-  std::uint64_t opened_ = 0;  // records
+  Direction opening_;
   std::vector<std::byte> buffer_;
   std::size_t begin_ = 0, end_ = 0;  // of buffer_: the bytes that have come and are not opened yet
   ConstBytes content_;               // of buffer_, before begin_: opened, but not handed on yet

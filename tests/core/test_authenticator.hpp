@@ -52,7 +52,7 @@ class KeyStream {
 /// A cipher for simulations only: it hides and guards bytes from no one but the code under test.
 class ToyCipher final : public Cipher {
  public:
-  explicit ToyCipher(const Key& key) : key_(key) {}
+  explicit ToyCipher(CipherSuite suite, const Key& key) : suite_(suite), key_(key) {}
 
   void seal(std::uint64_t counter, ConstBytes associated, std::span<const ConstBytes> plain, Bytes sealed) override {
     KeyStream stream(hash_of(counter, 1).value());
@@ -72,10 +72,12 @@ class ToyCipher final : public Cipher {
       for (std::byte& byte : part) byte = content[done++] ^ stream.next();
     return right;
   }
+  void set_key(const Key& key) override { key_ = key; }
 
  private:
   ToyHash hash_of(std::uint64_t counter, std::uint64_t start) const {
     ToyHash hash(start);
+    hash.mix(std::byte{set_of(suite_)});
     hash.mix(key_);
     for (int shift = 0; shift < 64; shift += 8) hash.mix(static_cast<std::byte>(counter >> shift));
     return hash;
@@ -91,7 +93,8 @@ class ToyCipher final : public Cipher {
     return tag;
   }
 
-  const Key key_;
+  const CipherSuite suite_;
+  Key key_;
 };
 
 /// An insecure authenticator for simulations: the same seed gives the same nonces. Its proofs and keys tell tokens and messages apart.
@@ -119,7 +122,14 @@ class TestAuthenticator final : public Authenticator {
     detail::store_le(key.data(), agreed);
     return key;
   }
-  std::unique_ptr<Cipher> make_cipher(const Key& key) override { return std::make_unique<ToyCipher>(key); }
+  CipherSet ciphers() const override { return offered; }
+  std::unique_ptr<Cipher> make_cipher(CipherSuite suite, const Key& key) override {
+    made = suite;
+    return std::make_unique<ToyCipher>(suite, key);
+  }
+
+  CipherSet offered = kAllCiphers;
+  std::optional<CipherSuite> made{};  // the cipher of the last link
 
  private:
   static constexpr std::uint64_t kPrime = (std::uint64_t{1} << 61) - 1;

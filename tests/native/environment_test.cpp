@@ -199,6 +199,14 @@ TEST_CASE("links are encrypted where there is a token, or as is said") {
   CHECK_THROWS_WITH(configure({{"RINGLET_ENCRYPT", "maybe"}}), Contains("RINGLET_ENCRYPT is 'maybe'") && Contains("'off'"));
 }
 
+TEST_CASE("the ciphers of links are those that this processor computes well, or the one that is said") {
+  CHECK(configure({}).ciphers == preferred_ciphers());
+  CHECK(configure({{"RINGLET_CIPHER", "auto"}}).ciphers == preferred_ciphers());
+  CHECK(configure({{"RINGLET_CIPHER", "chacha20"}}).ciphers == set_of(CipherSuite::chacha20_poly1305));
+  CHECK(configure({{"RINGLET_CIPHER", "aes256gcm"}}).ciphers == set_of(CipherSuite::aes256_gcm));
+  CHECK_THROWS_WITH(configure({{"RINGLET_CIPHER", "rot13"}}), Contains("RINGLET_CIPHER is 'rot13'") && Contains("aes256gcm"));
+}
+
 TEST_CASE("a pinned instruction set is taken") {
   CHECK(configure({{"RINGLET_PLACEMENT", "hub"}}).options.placement.policy == PlacementPolicy::hub);
   CHECK(configure({}).options.placement.policy == PlacementPolicy::automatic);

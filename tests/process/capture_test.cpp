@@ -78,6 +78,20 @@ TEST_CASE("a job on one machine has a token of its own, so that who has none sta
   CHECK_THAT(outcome.out, Contains("token"));
 }
 
+TEST_CASE("ranks that take different ciphers meet where they have one in common") {
+  const auto run = [](const std::string& other) {
+    return run_command(
+        {"launch", "-n", "2", "--no-prefix", "--", "sh", "-c",
+         "[ $RINGLET_RANK = 0 ] || export RINGLET_CIPHER=" + other + "; exec \"$0\" x", RINGLET_PATTERN_RANK},
+        {{"RINGLET_TOKEN", kToken}, {"RINGLET_ENCRYPT", "on"}, {"RINGLET_CIPHER", "chacha20"}, {"RINGLET_CONNECT_TIMEOUT_MS", "3000"}});
+  };
+  CHECK(run("auto").exit_code == 0);
+  const Outcome refused = run("aes256gcm");
+  CAPTURE(refused.out, refused.err);
+  CHECK(refused.exit_code != 0);
+  CHECK_THAT(refused.out, Contains("RINGLET_CIPHER") && Contains("aes256gcm") && Contains("chacha20"));
+}
+
 TEST_CASE("ranks that do not agree on encryption say so, and what to set") {
   const Outcome outcome = run_command({"launch", "-n", "2", "--no-prefix", "--", "sh", "-c",
                                        "[ $RINGLET_RANK = 0 ] || export RINGLET_ENCRYPT=off; exec \"$0\" x", RINGLET_PATTERN_RANK},

@@ -68,13 +68,16 @@ TEST_CASE("the key schedule is HKDF") {
   CHECK(keys.binding == key_of("ef8f06a2cf92f84acb24cc49b8174803d951cdc8b1f67f055a05614fd5769f7b"));
 }
 
-TEST_CASE("a record is ChaCha20-Poly1305, in however many parts it comes and goes") {
+TEST_CASE("a record is of the link's cipher, in however many parts it comes and goes") {
+  const auto [suite, answer] =
+      GENERATE(std::pair{CipherSuite::chacha20_poly1305, "d5cb6747ef33f3fa493ab6b595ffc5eecefd5c1f80e02bb2eb3b954559a58339"},
+               std::pair{CipherSuite::aes256_gcm, "f8ee5670184120cf8c3004efe4428d0afda8d6d20dff7a810a91ff00bd092b9b"});
   constexpr std::uint64_t kCounter = 0x0102030405;
   const auto head = bytes_of("10000000");
   const std::string_view letters = "a record of text";
   const ConstBytes text = std::as_bytes(std::span(letters.data(), letters.size()));
-  const auto expected = bytes_of("d5cb6747ef33f3fa493ab6b595ffc5eecefd5c1f80e02bb2eb3b954559a58339");
-  RecordCipher cipher(key_of(kFromDialler));
+  const auto expected = bytes_of(answer);
+  RecordCipher cipher(suite, key_of(kFromDialler));
   for (std::size_t cut = 0; cut <= text.size(); ++cut) {
     CAPTURE(cut);
     std::vector<std::byte> sealed(text.size() + Cipher::kTagBytes), plain(text.size());
@@ -90,4 +93,33 @@ TEST_CASE("a record is ChaCha20-Poly1305, in however many parts it comes and goe
     CHECK(cipher.open(kCounter, head, sealed, std::span(&in_place, 1)));
     CHECK(std::equal(in_place.begin(), in_place.end(), text.begin(), text.end()));
   }
+}
+
+TEST_CASE("AES-256-GCM gives the answers of its specification") {
+  // McGrew and Viega, "The Galois/Counter Mode of Operation", appendix B: test cases 13 and 14, with a key and a nonce of zeros.
+  RecordCipher cipher(CipherSuite::aes256_gcm, Key{});
+  std::vector<std::byte> tag(Cipher::kTagBytes), sealed(2 * Cipher::kTagBytes);
+  cipher.seal(0, {}, {}, tag);
+  CHECK(tag == bytes_of("530f8afbc74536b9a963b4f1c4cb738b"));
+  const std::vector<std::byte> zeros(16);
+  const ConstBytes plain(zeros);
+  cipher.seal(0, {}, std::span(&plain, 1), sealed);
+  CHECK(sealed == bytes_of("cea7403d4d606b6e074ec5d3baf39d18d0d1c8a799996bf0265b98b5d48ab919"));
+  CHECK(cipher.open(0, {}, tag, {}));
+  tag[15] ^= std::byte{1};
+  CHECK_FALSE(cipher.open(0, {}, tag, {}));
+}
+
+TEST_CASE("a key that replaces another follows from it") {
+  // The answers are @noble/ciphers'.
+  const auto [suite, answer] =
+      GENERATE(std::pair{CipherSuite::chacha20_poly1305, "1ab8cec8518b4337c26e90561286402fa0885b0c82cbd275e9ac99d38e455042"},
+               std::pair{CipherSuite::aes256_gcm, "c5003b8a6ee9fa04c2e572254601a013a1e7837b84407c5571f21bed5cbedfd6"});
+  RecordCipher cipher(suite, key_of(kFromDialler));
+  renew_key(cipher);
+  const std::string_view letters = "a record of text";
+  const ConstBytes text = std::as_bytes(std::span(letters.data(), letters.size()));
+  std::vector<std::byte> sealed(text.size() + Cipher::kTagBytes);
+  cipher.seal(0x0102030405, bytes_of("10000000"), std::span(&text, 1), sealed);
+  CHECK(sealed == bytes_of(answer));
 }

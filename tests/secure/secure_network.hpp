@@ -18,36 +18,45 @@ inline Key key_from(std::size_t side) {
   return key;
 }
 
-inline std::unique_ptr<Link> secured(EventLoop& loop, std::unique_ptr<Link> link, std::size_t side) {
-  return std::make_unique<SecureLink>(loop, std::move(link), std::make_unique<RecordCipher>(key_from(side)),
-                                      std::make_unique<RecordCipher>(key_from(1 - side)));
+/// How encrypted links of a test are made.
+struct SecureSetup {
+  CipherSuite suite = CipherSuite::chacha20_poly1305;
+  KeyLimits limits{};
+};
+
+inline std::unique_ptr<Link> secured(EventLoop& loop, std::unique_ptr<Link> link, std::size_t side, const SecureSetup& setup = {}) {
+  return std::make_unique<SecureLink>(loop, std::move(link), std::make_unique<RecordCipher>(setup.suite, key_from(side)),
+                                      std::make_unique<RecordCipher>(setup.suite, key_from(1 - side)), setup.limits);
 }
 
 /// A network whose links are all encrypted, with the same keys.
 class SecureNetwork final : public Network {
  public:
-  SecureNetwork(EventLoop& loop, Network& network) : loop_(loop), network_(network) {}
+  SecureNetwork(EventLoop& loop, Network& network, const SecureSetup& setup) : loop_(loop), network_(network), setup_(setup) {}
   Result<std::unique_ptr<Listener>> listen(const Address& address, Acceptor on_accept) override {
-    return network_.listen(address,
-                           [&loop = loop_, on_accept](std::unique_ptr<Link> link) { on_accept(secured(loop, std::move(link), 1)); });
+    return network_.listen(address, [&loop = loop_, on_accept, setup = setup_](std::unique_ptr<Link> link) {
+      on_accept(secured(loop, std::move(link), 1, setup));
+    });
   }
   void dial(const Address& address, Duration timeout, Dialled on_dialled) override {
-    network_.dial(address, timeout, [&loop = loop_, on_dialled](Result<std::unique_ptr<Link>> link) {
+    network_.dial(address, timeout, [&loop = loop_, on_dialled, setup = setup_](Result<std::unique_ptr<Link>> link) {
       if (!link.ok()) return on_dialled(link.status());
-      on_dialled(Result<std::unique_ptr<Link>>(secured(loop, std::move(link).value(), 0)));
+      on_dialled(Result<std::unique_ptr<Link>>(secured(loop, std::move(link).value(), 0, setup)));
     });
   }
 
  private:
   EventLoop& loop_;
   Network& network_;
+  const SecureSetup setup_;
 };
 
 /// A pair of networks that puts encrypted links over those of another pair.
 class SecurePair final : public conformance::NetworkPair {
  public:
-  explicit SecurePair(conformance::NetworkPair& pair) : pair_(pair) {
-    for (std::size_t side = 0; side < 2; ++side) networks_.push_back(std::make_unique<SecureNetwork>(pair.loop(side), pair.network(side)));
+  explicit SecurePair(conformance::NetworkPair& pair, const SecureSetup& setup = {}) : pair_(pair) {
+    for (std::size_t side = 0; side < 2; ++side)
+      networks_.push_back(std::make_unique<SecureNetwork>(pair.loop(side), pair.network(side), setup));
   }
   EventLoop& loop(std::size_t side) override { return pair_.loop(side); }
   Network& network(std::size_t side) override { return *networks_[side]; }

@@ -57,7 +57,7 @@ RINGLET_EXPORT int32_t test_seal(const std::byte* key, double counter, const std
   browser::BrowserAuthenticator authenticator("", false);
   Key own;
   std::copy_n(key, own.size(), own.begin());
-  const auto cipher = authenticator.make_cipher(own);
+  const auto cipher = authenticator.make_cipher(CipherSuite::chacha20_poly1305, own);
   const ConstBytes all(content, bytes), associated(head, 4);
   const std::array<ConstBytes, 2> parts{all.first(cut), all.subspan(cut)};
   cipher->seal(static_cast<std::uint64_t>(counter), associated, parts, {sealed, bytes + Cipher::kTagBytes});

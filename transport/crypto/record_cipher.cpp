@@ -19,9 +19,13 @@ constexpr std::size_t kNonceBytes = 12;
 
 void RecordCipher::Free::operator()(evp_cipher_ctx_st* context) const { EVP_CIPHER_CTX_free(context); }
 
-RecordCipher::RecordCipher(const Key& key) : context_(EVP_CIPHER_CTX_new()) {
-  needs_memory(context_ != nullptr &&
-               EVP_CipherInit_ex(context_.get(), EVP_chacha20_poly1305(), nullptr, unsigned_chars(key.data()), nullptr, 1) == 1);
+RecordCipher::RecordCipher(CipherSuite suite, const Key& key) : context_(EVP_CIPHER_CTX_new()) {
+  const auto* cipher = suite == CipherSuite::aes256_gcm ? EVP_aes_256_gcm() : EVP_chacha20_poly1305();
+  needs_memory(context_ != nullptr && EVP_CipherInit_ex(context_.get(), cipher, nullptr, unsigned_chars(key.data()), nullptr, 1) == 1);
+}
+
+void RecordCipher::set_key(const Key& key) {
+  needs_memory(EVP_CipherInit_ex(context_.get(), nullptr, nullptr, unsigned_chars(key.data()), nullptr, 1) == 1);
 }
 
 void RecordCipher::begin(std::uint64_t counter, ConstBytes associated, bool seals) {
@@ -29,6 +33,7 @@ void RecordCipher::begin(std::uint64_t counter, ConstBytes associated, bool seal
   detail::store_le(nonce.data() + 4, counter);
   int length = 0;
   needs_memory(EVP_CipherInit_ex(context_.get(), nullptr, nullptr, nullptr, unsigned_chars(nonce.data()), seals ? 1 : 0) == 1);
+  if (associated.empty()) return;
   needs_memory(EVP_CipherUpdate(context_.get(), nullptr, &length, unsigned_chars(associated.data()), static_cast<int>(associated.size())) ==
                1);
 }

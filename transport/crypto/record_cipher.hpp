@@ -11,10 +11,11 @@ namespace ringlet {
 /// The Cipher of native programs, on OpenSSL's libcrypto.
 class RecordCipher final : public Cipher {
  public:
-  explicit RecordCipher(const Key& key);
+  RecordCipher(CipherSuite suite, const Key& key);
 
   void seal(std::uint64_t counter, ConstBytes associated, std::span<const ConstBytes> plain, Bytes sealed) override;
   bool open(std::uint64_t counter, ConstBytes associated, ConstBytes sealed, std::span<const Bytes> plain) override;
+  void set_key(const Key& key) override;
 
  private:
   struct Free {

@@ -38,7 +38,8 @@ PublicKey load_secret(const Key& secret) {
 
 }  // namespace
 
-TokenAuthenticator::TokenAuthenticator(std::string token, bool encrypts) : token_(std::move(token)), encrypts_(encrypts) {
+TokenAuthenticator::TokenAuthenticator(std::string token, bool encrypts, CipherSet ciphers)
+    : token_(std::move(token)), encrypts_(encrypts), ciphers_(ciphers) {
   needs_openssl();
 }
 
@@ -72,6 +73,8 @@ std::optional<Key> TokenAuthenticator::agree(const Key& secret, const Key& peer)
   return agreed;
 }
 
-std::unique_ptr<Cipher> TokenAuthenticator::make_cipher(const Key& key) { return std::make_unique<RecordCipher>(key); }
+std::unique_ptr<Cipher> TokenAuthenticator::make_cipher(CipherSuite suite, const Key& key) {
+  return std::make_unique<RecordCipher>(suite, key);
+}
 
 }  // namespace ringlet

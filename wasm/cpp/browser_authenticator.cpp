@@ -40,6 +40,8 @@ class BrowserCipher final : public Cipher {
     return true;
   }
 
+  void set_key(const Key& key) override { key_ = key; }
+
  private:
   const std::byte* nonce_of(std::uint64_t counter) {
     detail::store_le(nonce_.data() + 4, counter);
@@ -77,6 +79,6 @@ std::optional<Key> BrowserAuthenticator::agree(const Key& secret, const Key& pee
   return agreed;
 }
 
-std::unique_ptr<Cipher> BrowserAuthenticator::make_cipher(const Key& key) { return std::make_unique<BrowserCipher>(key); }
+std::unique_ptr<Cipher> BrowserAuthenticator::make_cipher(CipherSuite, const Key& key) { return std::make_unique<BrowserCipher>(key); }
 
 }  // namespace ringlet::browser

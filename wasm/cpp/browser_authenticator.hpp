@@ -17,7 +17,9 @@ class BrowserAuthenticator final : public Authenticator {
   Key hmac(const Key& key, ConstBytes message) override;
   Key public_key(const Key& secret) override;
   std::optional<Key> agree(const Key& secret, const Key& peer) override;
-  std::unique_ptr<Cipher> make_cipher(const Key& key) override;
+  // AES without the processor's instructions is slow or leaks its key by its time, and crypto.subtle answers only later.
+  CipherSet ciphers() const override { return set_of(CipherSuite::chacha20_poly1305); }
+  std::unique_ptr<Cipher> make_cipher(CipherSuite suite, const Key& key) override;
 
  private:
   const std::string token_;

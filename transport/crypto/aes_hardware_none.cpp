@@ -1,0 +1,7 @@
+#include "transport/crypto/aes_hardware.hpp"
+
+namespace ringlet {
+
+bool has_aes_hardware() { return false; }
+
+}  // namespace ringlet
