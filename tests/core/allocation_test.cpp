@@ -86,6 +86,7 @@ class OpenCipher final : public Cipher {
     }
     return true;
   }
+  void set_key(const Key&) override {}
 };
 
 class IgnoringOwner final : public SessionOwner {
