@@ -172,7 +172,7 @@ TEST_CASE("one native with eight guests, and eight with one, compute alike howev
       });
   REQUIRE(placements.size() == static_cast<std::size_t>(size));
   for (const std::string& placement : placements) CHECK(placement == placements.front());
-  CHECK_THAT(placements.front(), Contains(natives == 1 ? "1 native rank, 8 browsers: " : "8 native ranks, 1 browser: "));
+  CHECK_THAT(placements.front(), Contains(natives == 1 ? "1 native rank, 8 browsers: " : "8 native ranks on 1 machine, 1 browser: "));
   if (policy != PlacementPolicy::automatic) CHECK_THAT(placements.front(), Contains("as the placement is set"));
 }
 
