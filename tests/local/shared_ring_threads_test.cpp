@@ -11,7 +11,7 @@ using namespace ringlet::local;
 
 namespace {
 
-constexpr int kRounds = 40'000;
+constexpr int kRounds = 100'000;
 
 /// Sends one byte for each byte that comes, or begins with one.
 class EchoUser final : public LinkUser {
@@ -57,7 +57,7 @@ struct End {
     unsigned random = 1;
     while (user.sent_bytes < kRounds && !user.over && !expired) {
       random = random * 1664525 + 1013904223;
-      for (unsigned left = (random >> 16) % static_cast<unsigned>(looks); left > 0; --left) loop.poll();
+      for (unsigned left = (random >> 16) % static_cast<unsigned>(looks * 8); left > 0; --left) loop.poll();
       loop.wait();
     }
     loop.cancel(guard);
