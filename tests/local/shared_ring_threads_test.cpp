@@ -11,7 +11,7 @@ using namespace ringlet::local;
 
 namespace {
 
-constexpr int kRounds = 100'000;
+constexpr int kRounds = 10'000;
 
 /// Sends one byte for each byte that comes, or begins with one.
 class EchoUser final : public LinkUser {
