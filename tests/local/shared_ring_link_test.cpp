@@ -2,12 +2,14 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <fstream>
 
-#include "tests/local/shared_ring_network.hpp"
-#include "tests/transport/loopback.hpp"
+#include "tests/local/attacked_ring.hpp"
 
 using namespace ringlet;
 using namespace ringlet::test;
@@ -19,52 +21,16 @@ constexpr std::size_t kBytesOfVictim = 100'000;
 
 std::uint64_t this_process() { return static_cast<std::uint64_t>(::getpid()); }
 
-/// A loop's sources, which are asked by the test instead.
-struct AskedSources final : PollSources {
-  PollSource* source = nullptr;
-  void add_source(PollSource& added) override { source = &added; }
-  void remove_source(PollSource& removed) override {
-    if (source == &removed) source = nullptr;
-  }
-};
-
-/// A shared-ring link at one end, and an attacker at the other who writes anything into the shared memory.
-struct AttackedRing {
-  Pair pair;
-  AskedSources sources;
-  std::unique_ptr<SharedMemory> memory;
-  PatternUser victim{1, 2, kBytesOfVictim};
-  PatternUser bells{3, 4, 1};  // the attacker's end of the inner link, which counts what would wake it
-
-  void start() {
-    auto views = two_views();
-    memory = std::move(views[0]);
-    bells.start_on(std::move(pair.dialled));
-    victim.start_on(std::make_unique<SharedRingLink>(std::move(pair.accepted), std::move(views[1]), LinkSide::acceptor, sources));
-  }
-  RingMemory& rings() { return ring_memory(*memory); }
-  /// Writes bytes of the pattern that the victim expects, and behind them some that the position does not count.
-  void write(std::size_t bytes) {
-    std::byte* const ring = memory->bytes().data() + kRingMemoryHeadBytes;
-    for (std::size_t i = 0; i < bytes + 100; ++i) ring[i] = i < bytes ? pattern(2, i) : std::byte{0xee};
-    rings().rings[0].written.store(bytes);
-  }
-  void expect_break() {
-    REQUIRE(drive(pair.loop, [&] {
-      sources.source->poll();
-      return victim.failed();
-    }));
-    CHECK(victim.failure.code() == Errc::protocol_error);
-    CHECK_FALSE(victim.failure.text().empty());
-  }
+/// The victim sends and receives patterns.
+struct AttackedPatterns : AttackedRing<PatternUser> {
+  AttackedPatterns() : AttackedRing(1, 2, kBytesOfVictim) {}
 };
 
 }  // namespace
 
 TEST_CASE("positions that cannot be end the link") {
   if (!shares_memory()) return;
-  AttackedRing attacked;
-  attacked.start();
+  AttackedPatterns attacked;
   SECTION("more written than there is room for") {
     attacked.rings().rings[0].written.store(kRingBytes + 1);
     attacked.expect_break();
@@ -84,8 +50,7 @@ TEST_CASE("positions that cannot be end the link") {
 
 TEST_CASE("what a peer wrote before it was killed is received before its end") {
   if (!shares_memory()) return;
-  AttackedRing attacked;
-  attacked.start();
+  AttackedPatterns attacked;
   REQUIRE(drive(attacked.pair.loop, [&] { return attacked.victim.sent_bytes == kBytesOfVictim; }));
   attacked.write(3000);
   attacked.bells.close();
@@ -96,8 +61,7 @@ TEST_CASE("what a peer wrote before it was killed is received before its end") {
 
 TEST_CASE("a side that blocks says so, and is woken once by what it waits for") {
   if (!shares_memory()) return;
-  AttackedRing attacked;
-  attacked.start();
+  AttackedPatterns attacked;
   REQUIRE(drive(attacked.pair.loop, [&] { return attacked.victim.sent_bytes == kBytesOfVictim; }));
   settle(attacked.pair.loop);
   CHECK(attacked.bells.received_bytes == 0);
@@ -152,8 +116,7 @@ TEST_CASE("a side that blocks says so, and is woken once by what it waits for") 
 
 TEST_CASE("bytes are told to a peer that waits for them, and a full ring waits for room") {
   if (!shares_memory()) return;
-  AttackedRing attacked;
-  attacked.start();
+  AttackedPatterns attacked;
   attacked.rings().sides[0].awaits.store(static_cast<std::uint32_t>(Awaits::either));
   // The ring has room for a few bytes only, as if its reader was late.
   attacked.rings().rings[1].read.store(std::uint64_t{0} - (kRingBytes - 50));
@@ -192,4 +155,35 @@ TEST_CASE("only memory whose size is fixed is opened") {
   REQUIRE(::pipe(pipe.data()) == 0);
   CHECK_FALSE(opens(pipe[0]));
   for (const int end : pipe) ::close(end);
+}
+
+TEST_CASE("memory takes pages when they are used") {
+  if (!shares_memory()) return;
+  // Where the system promises no more memory than it has, they are taken at once.
+  std::ifstream setting("/proc/sys/vm/overcommit_memory");
+  int overcommit = 2;
+  setting >> overcommit;
+  const auto memory = make_shared_memory(kRingMemoryBytes);
+  const auto pages_taken = [&] {
+    struct stat facts{};
+    REQUIRE(::fstat(memory->descriptor(), &facts) == 0);
+    return static_cast<long>(facts.st_blocks) * 512 / ::sysconf(_SC_PAGESIZE);
+  };
+  CHECK((pages_taken() == 0) == (overcommit != 2));
+  memory->bytes()[5000] = std::byte{1};
+  if (overcommit != 2) CHECK(pages_taken() == 1);
+}
+
+TEST_CASE("a limit of the size of files refuses memory, instead of ending the process") {
+  if (!shares_memory()) return;
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
+  // Nothing is checked meanwhile, since that could write to a file.
+  rlimit limit{8192, before.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &limit) == 0);
+  const bool fits = make_shared_memory(8192) != nullptr;
+  const bool exceeds = make_shared_memory(8192 + 4096) != nullptr;
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &before) == 0);
+  CHECK(fits);
+  CHECK_FALSE(exceeds);
 }

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -209,4 +210,28 @@ TEST_CASE("uv loop: destruction drops what has not run") {
   }
   CHECK(witness.use_count() == 1);
   CHECK(*witness == 0);
+}
+
+TEST_CASE("uv loop: a source may remove another one, also where it had nothing to do") {
+  UvLoop loop;
+  struct Source final : PollSource {
+    std::function<void()> on_poll;
+    int polls = 0;
+    bool poll() override {
+      ++polls;
+      if (on_poll) on_poll();
+      return false;
+    }
+    bool prepare_to_block() override { return true; }
+    void awake() override {}
+  };
+  Source first, second;
+  loop.add_source(first);
+  loop.add_source(second);
+  first.on_poll = [&] { loop.remove_source(second); };
+  loop.poll();
+  loop.wake();
+  loop.wait();
+  CHECK(first.polls == 1);
+  CHECK(second.polls == 0);
 }

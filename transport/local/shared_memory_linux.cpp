@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +12,10 @@
 namespace ringlet::local {
 
 namespace {
+
+/// Its setting with which the system promises no more memory than it has: a byte that has no page yet may then be a SIGBUS.
+constexpr const char* kOvercommitPath = "/proc/sys/vm/overcommit_memory";
+constexpr char kNoOvercommit = '2';
 
 constexpr int kFixedSize = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
@@ -40,6 +45,24 @@ Bytes map_shared(int descriptor, std::size_t bytes) {
   return {};
 }
 
+bool promises_only_what_it_has() {
+  const OpenDescriptor setting(::open(kOvercommitPath, O_RDONLY | O_CLOEXEC));
+  char value = kNoOvercommit;
+  return setting.get() < 0 || ::read(setting.get(), &value, 1) != 1 || value == kNoOvercommit;
+}
+
+/// Where the process may not write files of this size, growing one would send it a SIGXFSZ.
+bool may_be_so_large(std::size_t bytes) {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && (limit.rlim_cur == RLIM_INFINITY || bytes <= limit.rlim_cur);
+}
+
+bool resize(int descriptor, std::size_t bytes) {
+  const auto size = static_cast<off_t>(bytes);
+  // Most of a machine's pairs of ranks have little to say to each other, so elsewhere pages are taken when they are used.
+  return promises_only_what_it_has() ? ::posix_fallocate(descriptor, 0, size) == 0 : ::ftruncate(descriptor, size) == 0;
+}
+
 }  // namespace
 
 SharedMemory::~SharedMemory() {
@@ -53,9 +76,7 @@ void SharedMemory::close_descriptor() {
 
 std::unique_ptr<SharedMemory> make_shared_memory(std::size_t bytes) {
   OpenDescriptor memory(::memfd_create("ringlet", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (memory.get() < 0) return nullptr;
-  // The pages are taken now: where there are none, there is no shared memory, instead of a SIGBUS at the first byte.
-  if (::posix_fallocate(memory.get(), 0, static_cast<off_t>(bytes)) != 0) return nullptr;
+  if (memory.get() < 0 || !may_be_so_large(bytes) || !resize(memory.get(), bytes)) return nullptr;
   if (::fcntl(memory.get(), F_ADD_SEALS, kFixedSize) != 0) return nullptr;
   const Bytes mapped = map_shared(memory.get(), bytes);
   if (mapped.empty()) return nullptr;

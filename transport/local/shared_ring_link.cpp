@@ -57,7 +57,10 @@ void SharedRingLink::start(LinkUser& user) {
 // The inner link asks this one for bytes soon, after the current callback, and so lets it ask its own user.
 void SharedRingLink::wake() {
   woken_ = true;
-  if (user_ != nullptr && !sending_) inner_->wake();
+  if (user_ == nullptr) return;
+  if (inner_failed_) stopped_ = false;  // poll() goes on
+  // Sending looks at woken_ itself, but does not ask for room.
+  if (!sending_ || stopped_) inner_->wake();
 }
 
 void SharedRingLink::finish_sending() {
@@ -71,7 +74,7 @@ bool SharedRingLink::poll() {
   if (user_ == nullptr) return false;
   const Moved received = stopped_ ? Moved::none : receive();
   if (received == Moved::gone) return true;
-  if (waits_for_room_ && inner_ended_ && peer_ended_) return fail_as_closed() == Moved::gone;
+  if (waits_in_vain()) return fail_as_closed() == Moved::gone;
   const Moved sent = waits_for_room_ && room() > 0 ? send() : Moved::none;
   return received != Moved::none || sent != Moved::none;
 }
@@ -84,7 +87,7 @@ bool SharedRingLink::prepare_to_block() {
   // With the fence in tell_peer(): either the peer sees that this side waits, or this side sees what the peer has done before it looked.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   const bool ends = !peer_ended_ && (inner_ended_ || incoming_.ended.load(std::memory_order_acquire) != 0);
-  return (stopped_ || (!bytes_wait() && !ends)) && (!waits_for_room_ || room() == 0);
+  return (stopped_ || (!bytes_wait() && !ends)) && (!waits_for_room_ || (room() == 0 && !waits_in_vain()));
 }
 
 void SharedRingLink::awake() { own_awaits_.store(0, std::memory_order_relaxed); }
@@ -100,7 +103,6 @@ void SharedRingLink::tell_peer(Awaits what) {
 // --- sending ---
 
 std::span<const ConstBytes> SharedRingLink::to_send() {
-  const AliveGuard::Watch watch = guard_.watch();
   // The user may have room again, too.
   if (std::exchange(stopped_, false) && receive() == Moved::gone) return {};
   if (!waits_for_room_ && send() == Moved::gone) return {};
@@ -173,6 +175,7 @@ SharedRingLink::Moved SharedRingLink::receive() {
     if (waiting == 0 && ended && !peer_ended_) return end_of_peer();
     if (waiting == 0) break;
     if (waiting > kRingBytes) return fail({Errc::protocol_error, peer_name_ + " wrote more than there was room for"});
+    if (peer_ended_) return fail({Errc::protocol_error, peer_name_ + " wrote bytes behind its end"});
     const auto parts = user_->to_receive();
     if (!watch.alive()) return Moved::gone;
     const std::size_t bytes = take(parts, waiting);
@@ -245,8 +248,12 @@ void SharedRingLink::link_failed(const Status& status) {
     if (receive() == Moved::gone) return;
   const bool ends = !peer_ended_ && !stopped_ && !bytes_wait() && incoming_.ended.load(std::memory_order_acquire) != 0;
   if (ends && end_of_peer() == Moved::gone) return;
-  // A peer that goes behind both ends may leave a byte unread that would have woken it, which breaks the inner link.
-  if (end_sent_ && peer_ended_) return;
+  // A peer that goes behind both ends may leave a byte unread that would have woken it, which breaks the inner link. What it wrote before
+  // its end is still there for a user that has no room now.
+  if (end_sent_ && (peer_ended_ || (stopped_ && incoming_.ended.load(std::memory_order_acquire) != 0))) {
+    inner_ended_ = inner_failed_ = true;
+    return;
+  }
   guard_.end();
   std::exchange(user_, nullptr)->link_failed(reason);
 }

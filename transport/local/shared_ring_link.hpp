@@ -52,6 +52,8 @@ class SharedRingLink final : public Link, private LinkUser, private PollSource {
   /// What became of an attempt to move bytes: it may have destroyed this object, or ended it by a failure.
   enum class Moved { none, some, gone };
 
+  /// Whether there is something to send that the peer will never read.
+  bool waits_in_vain() const { return waits_for_room_ && inner_ended_ && peer_ended_; }
   bool bytes_wait() const { return incoming_.written.load(std::memory_order_acquire) != read_; }
   std::size_t room() const { return kRingBytes - static_cast<std::size_t>(written_ - outgoing_.read.load(std::memory_order_acquire)); }
   Moved receive();
@@ -92,6 +94,7 @@ class SharedRingLink final : public Link, private LinkUser, private PollSource {
   bool stopped_ = false;  // the user had no room
   bool peer_ended_ = false;
   bool inner_ended_ = false;
+  bool inner_failed_ = false;  // behind both ends
   std::array<std::byte, 64> rung_{};
   Bytes rung_room_{rung_};
 };

@@ -81,6 +81,7 @@ class LoopState {
   bool poll_sources();
   bool prepare_sources_to_block();
   void wake_sources(std::size_t count);
+  void forget_removed_sources();
   bool run_uv(uv_run_mode mode);
   void arm_timer();
 
@@ -99,6 +100,7 @@ class LoopState {
   std::size_t receiver_count_ = 0;
   std::vector<PollSource*> sources_;  // null where one was removed in the current round
   bool polling_sources_ = false;
+  bool source_removed_ = false;
 
   std::vector<Task> deferred_;
   std::vector<Task> running_;

@@ -196,7 +196,12 @@ void LoopState::remove_source(PollSource& source) {
   const auto found = std::find(sources_.begin(), sources_.end(), &source);
   if (found == sources_.end()) return;
   *found = nullptr;
-  if (!polling_sources_) std::erase(sources_, nullptr);
+  source_removed_ = true;
+  if (!polling_sources_) forget_removed_sources();
+}
+
+void LoopState::forget_removed_sources() {
+  if (std::exchange(source_removed_, false)) std::erase(sources_, nullptr);
 }
 
 bool LoopState::poll_sources() {
@@ -209,7 +214,7 @@ bool LoopState::poll_sources() {
     drain();
   }
   polling_sources_ = false;
-  if (any) std::erase(sources_, nullptr);
+  forget_removed_sources();
   return any;
 }
 
