@@ -13,39 +13,84 @@ constexpr std::size_t kSingles = 6;
 constexpr std::size_t kRows = 2;
 constexpr std::size_t kRowLength = 8;
 static_assert(kSingles + kRows * kRowLength == LinkProbes::kProbesPerPeer);
-constexpr double kRowBytes = kRowLength * LinkProbes::kMaxPadding;
+// Where speeds are measured. The fastest of many rows counts, since on a busy machine most take longer than the link needs.
+constexpr std::size_t kLongRows = 10;
+constexpr std::size_t kLongRowLength = 19;
+static_assert(kSingles + kLongRows * kLongRowLength + 1 == LinkProbes::kProbesToNext);
+// After this time, a slow link is known well enough.
+constexpr std::int64_t kRowsNs = 100'000'000;
 constexpr double kPicoseconds = 1000;  // per nanosecond
 constexpr double kDearest = 1e15;      // beyond any link
-
-std::size_t length_of_round(std::size_t round) { return round < kSingles ? 1 : kRowLength; }
+constexpr double kEquallyFast = 1.5;
+constexpr std::uint64_t kFastestBytePs = 2000;
 
 std::uint64_t at_least_one(double value) { return static_cast<std::uint64_t>(std::max(value, 1.0)); }
 
+int next_native(const WorldOptions& options) {
+  return measures_speeds(options) && !options.is_guest(options.rank) ? (options.rank + 1) % options.natives() : -1;
+}
+
+/// Too few ranks at the end do not begin a turn of their own, since it would soon be at rank 0, where the first turn is.
+bool begins(int rank, int natives) { return rank == 0 || (rank % LinkProbes::kTurns == 0 && natives - rank >= LinkProbes::kTurns); }
+
 }  // namespace
 
+bool measures_speeds(const WorldOptions& options) { return options.placement.parts == PartsPolicy::measured && options.natives() >= 3; }
+
 std::vector<int> peers_to_probe(const WorldOptions& options) {
-  const int natives = options.size - options.guests;
+  const int natives = options.natives();
   std::vector<int> peers;
-  if (options.guests == 0 || options.rank >= natives) return peers;
+  if ((options.guests == 0 && !measures_speeds(options)) || options.rank >= natives) return peers;
   if (natives > 1) peers.push_back((options.rank + 1) % natives);
   for (int guest = natives; guest < options.size; ++guest)
     if (guest % natives == options.rank) peers.push_back(guest);
   return peers;
 }
 
-LinkProbes::LinkProbes(EventLoop& loop, const WorldOptions& options, Send send, std::function<void(const wire::LinkCosts&)> on_done)
+LinkProbes::LinkProbes(EventLoop& loop, const WorldOptions& options, Send send, std::function<bool(int peer)> stays_here,
+                       std::function<void(const Measured&)> on_done)
     : loop_(loop),
       peers_(peers_to_probe(options)),
-      natives_(options.size - options.guests),
+      natives_(options.natives()),
+      next_(next_native(options)),
+      before_(next_ < 0 ? -1 : (options.rank + natives_ - 1) % natives_),
+      has_guests_(options.guests > 0),
       send_(std::move(send)),
-      on_done_(std::move(on_done)) {}
+      stays_here_(std::move(stays_here)),
+      on_done_(std::move(on_done)),
+      has_turn_(next_ < 0 || begins(options.rank, natives_)) {}
 
-void LinkProbes::start() { peers_.empty() ? on_done_(costs_) : begin_round(); }
+void LinkProbes::start() {
+  started_ = true;
+  if (peers_.empty()) return on_done_(measured_);
+  if (has_turn_) take_turn();
+}
+
+void LinkProbes::on_probe(int from, const wire::LinkProbe& probe) {
+  const bool gives_turn = from == before_ && probe.number >= kSingles && probe.padding.empty();
+  if (!gives_turn || std::exchange(has_turn_, true) || !started_) return;
+  take_turn();
+}
+
+void LinkProbes::take_turn() {
+  measures_next_ = next_ >= 0 && !stays_here_(next_);
+  // Without guests, what a link inside of a machine costs is not asked: only the turn is passed on.
+  if (next_ >= 0 && !measures_next_ && !has_guests_) {
+    round_ = kSingles + rows();
+    sent_ = answered_ = kSingles;
+  }
+  begin_round();
+}
+
+std::size_t LinkProbes::rows() const { return to_next() && measures_next_ ? kLongRows : kRows; }
+std::size_t LinkProbes::row_length() const { return to_next() && measures_next_ ? kLongRowLength : kRowLength; }
+bool LinkProbes::is_row(std::size_t round) const { return round >= kSingles && round < kSingles + rows(); }
 
 void LinkProbes::begin_round() {
-  const std::string padding(round_ < kSingles ? 0 : kMaxPadding, '\0');
+  const std::string padding(is_row(round_) ? kMaxPadding : 0, '\0');
   round_began_ = loop_.now();
-  for (std::size_t i = 0; i < length_of_round(round_); ++i) send_(peers_[peer_], wire::LinkProbe{sent_++, false, padding});
+  const std::size_t length = is_row(round_) ? row_length() : 1;
+  for (std::size_t i = 0; i < length; ++i) send_(peers_[peer_], wire::LinkProbe{sent_++, false, padding});
 }
 
 bool LinkProbes::on_answer(int from, const wire::LinkProbe& answer) {
@@ -55,22 +100,37 @@ bool LinkProbes::on_answer(int from, const wire::LinkProbe& answer) {
 }
 
 void LinkProbes::end_round(std::int64_t took_ns) {
-  std::int64_t& fastest = round_ < kSingles ? single_ns_ : row_ns_;
-  const bool first_of_sort = round_ == 0 || round_ == kSingles;
-  fastest = first_of_sort ? took_ns : std::min(fastest, took_ns);
-  if (++round_ == kSingles + kRows) end_peer();
+  const std::size_t end_of_rows = kSingles + rows();
+  if (round_ < end_of_rows) {
+    std::int64_t& fastest = is_row(round_) ? row_ns_ : single_ns_;
+    const bool after_warm_up = measures_next_ && to_next() && round_ == kSingles + 1;
+    const bool is_first = round_ == 0 || round_ == kSingles || after_warm_up;
+    fastest = is_first ? took_ns : std::min(fastest, took_ns);
+    if (round_ == kSingles) rows_began_ = round_began_;
+    const bool has_taken_long = is_row(round_) && (loop_.now() - rows_began_).nanoseconds > kRowsNs;
+    if (to_next() && measures_next_ && has_taken_long) round_ = end_of_rows - 1;
+  }
+  ++round_;
+  if (round_ < end_of_rows || (round_ == end_of_rows && to_next())) return begin_round();
+  end_peer();
   if (peer_ < peers_.size()) return begin_round();
-  on_done_(costs_);
+  on_done_(measured_);
 }
 
 void LinkProbes::end_peer() {
+  const bool was_measured = row_ns_ > 0;
   const std::uint64_t latency = at_least_one(static_cast<double>(single_ns_) / 2);
   // The bytes travel in both directions at the same time.
-  const std::uint64_t per_byte = at_least_one(static_cast<double>(row_ns_ - single_ns_) * kPicoseconds / kRowBytes);
+  const double row_bytes = static_cast<double>(row_length() * kMaxPadding);
+  const std::uint64_t per_byte = at_least_one(static_cast<double>(row_ns_ - single_ns_) * kPicoseconds / row_bytes);
   const bool guest = peers_[peer_] >= natives_;
-  costs_ = dearer(costs_, guest ? wire::LinkCosts{0, 0, latency, per_byte} : wire::LinkCosts{latency, per_byte, 0, 0});
+  if (was_measured)
+    measured_.dearest =
+        dearer(measured_.dearest, guest ? wire::LinkCosts{0, 0, latency, per_byte} : wire::LinkCosts{latency, per_byte, 0, 0});
+  if (to_next() && measures_next_) measured_.next_byte_ps = per_byte;
   ++peer_;
   round_ = 0;
+  row_ns_ = 0;
 }
 
 wire::LinkCosts dearer(const wire::LinkCosts& one, const wire::LinkCosts& other) {
@@ -78,7 +138,27 @@ wire::LinkCosts dearer(const wire::LinkCosts& one, const wire::LinkCosts& other)
           std::max(one.guest_latency_ns, other.guest_latency_ns), std::max(one.guest_byte_ps, other.guest_byte_ps)};
 }
 
-wire::Begin placement_of(const wire::LinkCosts& dearest, const WorldOptions& own) {
+std::vector<std::uint32_t> speeds_of(std::span<const std::uint64_t> next_byte_ps) {
+  std::vector<std::uint64_t> costs;
+  std::uint64_t fastest = UINT64_MAX;
+  for (std::size_t rank = 0; rank < next_byte_ps.size(); ++rank) {
+    const std::uint64_t next = next_byte_ps[rank], before = next_byte_ps[(rank == 0 ? next_byte_ps.size() : rank) - 1];
+    // 0 means not measured.
+    const std::uint64_t cost = next == 0 || before == 0 ? std::max(next, before) : std::min(next, before);
+    costs.push_back(cost == 0 ? 0 : std::max(cost, kFastestBytePs));
+    if (cost != 0) fastest = std::min(fastest, costs.back());
+  }
+  std::vector<std::uint32_t> speeds;
+  for (const std::uint64_t cost : costs) {
+    const double slower = cost == 0 ? 1 : static_cast<double>(cost) / static_cast<double>(fastest);
+    const double halves = slower < kEquallyFast ? 0 : std::max(std::round(2 * std::log2(slower)), 1.0);
+    speeds.push_back(static_cast<std::uint32_t>(std::max(std::round(kFullSpeed * std::exp2(-halves / 2)), 1.0)));
+  }
+  const bool differ = std::any_of(speeds.begin(), speeds.end(), [](std::uint32_t speed) { return speed != kFullSpeed; });
+  return differ ? speeds : std::vector<std::uint32_t>{};
+}
+
+wire::Begin placement_of(const wire::LinkCosts& dearest, const WorldOptions& own, std::span<const std::uint64_t> next_byte_ps) {
   const auto announced = [](std::uint64_t measured, double otherwise) {
     const double cost = measured == 0 ? otherwise : std::exp2(std::round(std::log2(static_cast<double>(measured))));
     return static_cast<std::uint64_t>(std::min(cost, kDearest));
@@ -86,10 +166,19 @@ wire::Begin placement_of(const wire::LinkCosts& dearest, const WorldOptions& own
   wire::Begin out;
   out.policy = static_cast<std::uint32_t>(own.placement.policy);
   out.order = static_cast<std::uint32_t>(own.placement.order);
+  out.parts = static_cast<std::uint32_t>(own.placement.parts);
+  out.speeds = speeds_of(next_byte_ps);
   out.costs.native_latency_ns = announced(dearest.native_latency_ns, own.placement.native.latency_ns);
   out.costs.native_byte_ps = announced(dearest.native_byte_ps, own.placement.native.ns_per_byte * kPicoseconds);
   out.costs.guest_latency_ns = announced(dearest.guest_latency_ns, own.placement.guest.latency_ns);
   out.costs.guest_byte_ps = announced(dearest.guest_byte_ps, own.placement.guest.ns_per_byte * kPicoseconds);
+  if (!out.speeds.empty()) {
+    // Estimates multiply the cost of the fastest links by what slower ones take more.
+    out.costs.native_byte_ps = static_cast<std::uint64_t>(kDearest);
+    for (const std::uint64_t cost : next_byte_ps)
+      if (cost != 0) out.costs.native_byte_ps = std::min(out.costs.native_byte_ps, announced(cost, 0));
+    out.speeds.resize(static_cast<std::size_t>(own.size), kFullSpeed);
+  }
   out.exchange_bytes = own.limits.exchange_bytes;
   out.direct_bytes = own.limits.direct_bytes;
   return out;
@@ -106,15 +195,28 @@ Status take_placement(const wire::Begin& announced, World& world) {
   if (!is_known || (!machines.empty() && machines.size() != natives))
     return {Errc::protocol_error, "rank 0 announced machines that do not fit " + std::to_string(natives) + " native ranks", 0};
   for (int guest = world.options().natives(); !machines.empty() && guest < world.options().size; ++guest) machines.push_back(guest);
+  if (announced.parts >= kPartsPolicyCount)
+    return {Errc::protocol_error, "rank 0 announced the unknown parts number " + std::to_string(announced.parts), 0};
+  const auto is_speed = [](std::uint32_t speed) { return speed >= 1 && speed <= kFullSpeed; };
+  const bool fits = announced.speeds.empty() || announced.speeds.size() == static_cast<std::size_t>(world.options().size);
+  if (!fits || !std::all_of(announced.speeds.begin(), announced.speeds.end(), is_speed))
+    return {Errc::protocol_error,
+            "rank 0 announced " + std::to_string(announced.speeds.size()) + " speeds for " + std::to_string(world.options().size) +
+                " ranks, or one that is not from 1 to " + std::to_string(kFullSpeed),
+            0};
   const auto policy = static_cast<PlacementPolicy>(announced.policy);
   const auto cost = [](std::uint64_t latency_ns, std::uint64_t byte_ps) {
     return LinkCost{static_cast<double>(latency_ns), static_cast<double>(byte_ps) / kPicoseconds};
   };
   const auto bytes = [](std::uint64_t limit) { return static_cast<std::size_t>(std::min<std::uint64_t>(limit, SIZE_MAX)); };
   const wire::LinkCosts& costs = announced.costs;
-  world.set_placement({policy, cost(costs.native_latency_ns, costs.native_byte_ps), cost(costs.guest_latency_ns, costs.guest_byte_ps),
-                       static_cast<ReduceOrder>(announced.order)},
-                      {bytes(announced.exchange_bytes), bytes(announced.direct_bytes)}, machines);
+  AgreedPlacement agreed;
+  agreed.placement = {policy, cost(costs.native_latency_ns, costs.native_byte_ps), cost(costs.guest_latency_ns, costs.guest_byte_ps),
+                      static_cast<ReduceOrder>(announced.order), static_cast<PartsPolicy>(announced.parts)};
+  agreed.limits = {bytes(announced.exchange_bytes), bytes(announced.direct_bytes)};
+  agreed.machines = machines;
+  agreed.speeds = announced.speeds;
+  world.set_placement(agreed);
   return {};
 }
 
