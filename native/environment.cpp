@@ -157,7 +157,7 @@ CipherSet offered_ciphers(const Variables& variables) {
 
 PartsPolicy parts_policy(const Variables& variables) {
   const auto setting = first_set(variables, {"RINGLET_PARTS"});
-  if (!setting) return PartsPolicy::measured;
+  if (!setting) return PartsPolicy::even;
   if (const auto policy = find_parts_policy(setting->value)) return *policy;
   refuse(fmt::format("RINGLET_PARTS is '{}'; it may be even or measured", setting->value));
 }

@@ -20,9 +20,9 @@ WorldOptions options_of(const WorldOptions& world, const Membership& members, in
     if (!world.machines.empty()) machines.push_back(world.machines[static_cast<std::size_t>(members.world_rank(member))]);
     speeds.push_back(world.topology.speed(members.world_rank(member)));
   }
-  options.topology = Topology(is_guest, world.leaf_limits);
-  options.set_machines(machines);
-  options.set_speeds(speeds);
+  options.machines = machines;
+  options.speeds = speeds;
+  options.set_topology(Topology(is_guest, world.leaf_limits));
   options.guests = options.topology.guests();
   return options;
 }

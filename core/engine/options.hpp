@@ -56,20 +56,19 @@ struct WorldOptions {
   std::size_t max_groups = 65'536;      // that a rank may be in at a time, including the world
   SessionOptions session{};
 
-  void set_machines(const std::vector<int>& of_ranks) {
-    machines = of_ranks;
+  /// Sets which ranks are guests, and of all ranks what `machines` and `speeds` say.
+  void set_topology(const Topology& of_guests) {
+    topology = of_guests;
     topology.set_machines(machines, machine_limits);
-  }
-  void set_speeds(const std::vector<std::uint32_t>& of_ranks) {
-    speeds = of_ranks;
     topology.set_speeds(speeds);
   }
   /// Sets what the ranks have agreed on while they met.
   void set_placement(const AgreedPlacement& agreed) {
     placement = agreed.placement;
     limits = agreed.limits;
-    set_machines(agreed.machines);
-    set_speeds(agreed.speeds);
+    machines = agreed.machines;
+    speeds = agreed.speeds;
+    set_topology(topology);
   }
 
   int natives() const { return size - guests; }

@@ -27,9 +27,7 @@ WorldOptions within_limits(WorldOptions options) {
   if (options.early_limits.record_bytes == 0) options.early_limits = EarlyBudget::limits_in_world(options.size);
   options.early_limits.record_bytes = std::max(options.early_limits.record_bytes, longest_call);
   options.max_groups = std::max<std::size_t>(options.max_groups, 1);
-  options.topology = Topology::of_world(options.size, options.guests, options.leaf_limits);
-  options.set_machines(options.machines);
-  options.set_speeds(options.speeds);
+  options.set_topology(Topology::of_world(options.size, options.guests, options.leaf_limits));
   return options;
 }
 

@@ -228,7 +228,7 @@ Algorithm choose_algorithm(const Call& call, std::size_t bytes, int size, const 
     as_natives = in_rank_order(call.kind, topology.natives(size) > 0);
   const auto estimate = [&](Algorithm algorithm) { return estimated_ns(call, algorithm, bytes, size, topology, placement); };
   if (!topology.has_guests()) {
-    const bool may_differ = topology.has_speeds() && call.kind == CollectiveKind::all_reduce &&
+    const bool may_differ = topology.has_speeds() && placement.policy != PlacementPolicy::ring && call.kind == CollectiveKind::all_reduce &&
                             (as_natives == Algorithm::direct || as_natives == Algorithm::ring);
     return may_differ && estimate(Algorithm::hub) < estimate(as_natives) ? Algorithm::hub : as_natives;
   }

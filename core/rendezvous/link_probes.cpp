@@ -13,12 +13,13 @@ constexpr std::size_t kSingles = 6;
 constexpr std::size_t kRows = 2;
 constexpr std::size_t kRowLength = 8;
 static_assert(kSingles + kRows * kRowLength == LinkProbes::kProbesPerPeer);
-// Where speeds are measured. The fastest of many rows counts, since on a busy machine most take longer than the link needs.
+// Where speeds are measured. The fastest of many rows counts, since on a busy machine most take longer than the link needs. A row is several
+// times longer than what a shaped link lets through at once after a pause.
 constexpr std::size_t kLongRows = 10;
-constexpr std::size_t kLongRowLength = 19;
+constexpr std::size_t kLongRowLength = 38;
 static_assert(kSingles + kLongRows * kLongRowLength + 1 == LinkProbes::kProbesToNext);
 // After this time, a slow link is known well enough.
-constexpr std::int64_t kRowsNs = 100'000'000;
+constexpr std::int64_t kRowsNs = 200'000'000;
 constexpr double kPicoseconds = 1000;  // per nanosecond
 constexpr double kDearest = 1e15;      // beyond any link
 constexpr double kEquallyFast = 1.5;

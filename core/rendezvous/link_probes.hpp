@@ -28,7 +28,7 @@ class LinkProbes {
   /// The number of probes to one peer, and the length of a long one. A peer does not have to answer more, nor longer ones.
   static constexpr std::size_t kProbesPerPeer = 22, kMaxPadding = 16 << 10;
   /// The number of probes to the next native where speeds are measured.
-  static constexpr std::size_t kProbesToNext = 197;
+  static constexpr std::size_t kProbesToNext = 387;
   /// How many native ranks, one after the other, have one turn among them.
   static constexpr int kTurns = 8;
   struct Measured {
