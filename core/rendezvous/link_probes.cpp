@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -13,11 +14,11 @@ constexpr std::size_t kSingles = 6;
 constexpr std::size_t kRows = 2;
 constexpr std::size_t kRowLength = 8;
 static_assert(kSingles + kRows * kRowLength == LinkProbes::kProbesPerPeer);
-// Where speeds are measured. The fastest of many rows counts, since on a busy machine most take longer than the link needs. A row is several
-// times longer than what a shaped link lets through at once after a pause.
+// Where speeds are measured. The fastest of many rows counts, since on a busy machine most take longer than the link needs. A row is
+// several times longer than what a shaped link lets through at once after a pause.
 constexpr std::size_t kLongRows = 10;
 constexpr std::size_t kLongRowLength = 38;
-static_assert(kSingles + kLongRows * kLongRowLength + 1 == LinkProbes::kProbesToNext);
+static_assert(kSingles + kLongRows * kLongRowLength + 1 == LinkProbes::kProbesForSpeed);
 // After this time, a slow link is known well enough.
 constexpr std::int64_t kRowsNs = 200'000'000;
 constexpr double kPicoseconds = 1000;  // per nanosecond
@@ -42,6 +43,7 @@ std::vector<int> peers_to_probe(const WorldOptions& options) {
   const int natives = options.natives();
   std::vector<int> peers;
   if ((options.guests == 0 && !measures_speeds(options)) || options.rank >= natives) return peers;
+  if (measures_speeds(options)) peers.push_back((options.rank + 2) % natives);
   if (natives > 1) peers.push_back((options.rank + 1) % natives);
   for (int guest = natives; guest < options.size; ++guest)
     if (guest % natives == options.rank) peers.push_back(guest);
@@ -54,6 +56,7 @@ LinkProbes::LinkProbes(EventLoop& loop, const WorldOptions& options, Send send, 
       peers_(peers_to_probe(options)),
       natives_(options.natives()),
       next_(next_native(options)),
+      second_(next_ < 0 ? -1 : (options.rank + 2) % natives_),
       before_(next_ < 0 ? -1 : (options.rank + natives_ - 1) % natives_),
       has_guests_(options.guests > 0),
       send_(std::move(send)),
@@ -64,27 +67,28 @@ LinkProbes::LinkProbes(EventLoop& loop, const WorldOptions& options, Send send, 
 void LinkProbes::start() {
   started_ = true;
   if (peers_.empty()) return on_done_(measured_);
-  if (has_turn_) take_turn();
+  if (has_turn_) begin_peer();
 }
 
 void LinkProbes::on_probe(int from, const wire::LinkProbe& probe) {
   const bool gives_turn = from == before_ && probe.number >= kSingles && probe.padding.empty();
   if (!gives_turn || std::exchange(has_turn_, true) || !started_) return;
-  take_turn();
+  begin_peer();
 }
 
-void LinkProbes::take_turn() {
-  measures_next_ = next_ >= 0 && !stays_here_(next_);
+void LinkProbes::begin_peer() {
+  if (peers_[peer_] == second_ && stays_here_(second_)) ++peer_;
+  measures_speed_ = next_ >= 0 && peers_[peer_] < natives_ && !stays_here_(peers_[peer_]);
   // Without guests, what a link inside of a machine costs is not asked: only the turn is passed on.
-  if (next_ >= 0 && !measures_next_ && !has_guests_) {
+  if (to_next() && !measures_speed_ && !has_guests_) {
     round_ = kSingles + rows();
     sent_ = answered_ = kSingles;
   }
   begin_round();
 }
 
-std::size_t LinkProbes::rows() const { return to_next() && measures_next_ ? kLongRows : kRows; }
-std::size_t LinkProbes::row_length() const { return to_next() && measures_next_ ? kLongRowLength : kRowLength; }
+std::size_t LinkProbes::rows() const { return measures_speed_ ? kLongRows : kRows; }
+std::size_t LinkProbes::row_length() const { return measures_speed_ ? kLongRowLength : kRowLength; }
 bool LinkProbes::is_row(std::size_t round) const { return round >= kSingles && round < kSingles + rows(); }
 
 void LinkProbes::begin_round() {
@@ -104,17 +108,17 @@ void LinkProbes::end_round(std::int64_t took_ns) {
   const std::size_t end_of_rows = kSingles + rows();
   if (round_ < end_of_rows) {
     std::int64_t& fastest = is_row(round_) ? row_ns_ : single_ns_;
-    const bool after_warm_up = measures_next_ && to_next() && round_ == kSingles + 1;
+    const bool after_warm_up = measures_speed_ && round_ == kSingles + 1;
     const bool is_first = round_ == 0 || round_ == kSingles || after_warm_up;
     fastest = is_first ? took_ns : std::min(fastest, took_ns);
     if (round_ == kSingles) rows_began_ = round_began_;
     const bool has_taken_long = is_row(round_) && (loop_.now() - rows_began_).nanoseconds > kRowsNs;
-    if (to_next() && measures_next_ && has_taken_long) round_ = end_of_rows - 1;
+    if (measures_speed_ && has_taken_long) round_ = end_of_rows - 1;
   }
   ++round_;
   if (round_ < end_of_rows || (round_ == end_of_rows && to_next())) return begin_round();
   end_peer();
-  if (peer_ < peers_.size()) return begin_round();
+  if (peer_ < peers_.size()) return begin_peer();
   on_done_(measured_);
 }
 
@@ -128,9 +132,10 @@ void LinkProbes::end_peer() {
   if (was_measured)
     measured_.dearest =
         dearer(measured_.dearest, guest ? wire::LinkCosts{0, 0, latency, per_byte} : wire::LinkCosts{latency, per_byte, 0, 0});
-  if (to_next() && measures_next_) measured_.next_byte_ps = per_byte;
+  if (measures_speed_) (to_next() ? measured_.next_byte_ps : measured_.second_byte_ps) = per_byte;
   ++peer_;
   round_ = 0;
+  sent_ = answered_ = 0;
   row_ns_ = 0;
 }
 
@@ -139,19 +144,23 @@ wire::LinkCosts dearer(const wire::LinkCosts& one, const wire::LinkCosts& other)
           std::max(one.guest_latency_ns, other.guest_latency_ns), std::max(one.guest_byte_ps, other.guest_byte_ps)};
 }
 
-std::vector<std::uint32_t> speeds_of(std::span<const std::uint64_t> next_byte_ps) {
-  std::vector<std::uint64_t> costs;
-  std::uint64_t fastest = UINT64_MAX;
-  for (std::size_t rank = 0; rank < next_byte_ps.size(); ++rank) {
-    const std::uint64_t next = next_byte_ps[rank], before = next_byte_ps[(rank == 0 ? next_byte_ps.size() : rank) - 1];
-    // 0 means not measured.
-    const std::uint64_t cost = next == 0 || before == 0 ? std::max(next, before) : std::min(next, before);
-    costs.push_back(cost == 0 ? 0 : std::max(cost, kFastestBytePs));
-    if (cost != 0) fastest = std::min(fastest, costs.back());
-  }
+std::vector<std::uint32_t> speeds_of(const MeasuredCosts& measured) {
+  const std::size_t natives = std::max(measured.next_byte_ps.size(), measured.second_byte_ps.size());
+  std::vector<std::uint64_t> costs(natives);  // 0 means not measured
+  const auto take = [&](const std::vector<std::uint64_t>& by_rank, std::size_t distance) {
+    for (std::size_t rank = 0; rank < by_rank.size(); ++rank)
+      for (const std::size_t end : {rank, (rank + distance) % natives})
+        if (by_rank[rank] != 0 && (costs[end] == 0 || by_rank[rank] < costs[end])) costs[end] = std::max(by_rank[rank], kFastestBytePs);
+  };
+  take(measured.next_byte_ps, 1);
+  take(measured.second_byte_ps, 2);
+  std::vector<std::uint64_t> known;
+  std::copy_if(costs.begin(), costs.end(), std::back_inserter(known), [](std::uint64_t cost) { return cost != 0; });
+  std::sort(known.begin(), known.end());
+  const std::uint64_t middle = known.empty() ? 1 : known[(known.size() - 1) / 2];
   std::vector<std::uint32_t> speeds;
   for (const std::uint64_t cost : costs) {
-    const double slower = cost == 0 ? 1 : static_cast<double>(cost) / static_cast<double>(fastest);
+    const double slower = cost == 0 ? 1 : static_cast<double>(cost) / static_cast<double>(middle);
     const double halves = slower < kEquallyFast ? 0 : std::max(std::round(2 * std::log2(slower)), 1.0);
     speeds.push_back(static_cast<std::uint32_t>(std::max(std::round(kFullSpeed * std::exp2(-halves / 2)), 1.0)));
   }
@@ -159,16 +168,16 @@ std::vector<std::uint32_t> speeds_of(std::span<const std::uint64_t> next_byte_ps
   return differ ? speeds : std::vector<std::uint32_t>{};
 }
 
-wire::Begin placement_of(const wire::LinkCosts& dearest, const WorldOptions& own, std::span<const std::uint64_t> next_byte_ps) {
-  const auto announced = [](std::uint64_t measured, double otherwise) {
-    const double cost = measured == 0 ? otherwise : std::exp2(std::round(std::log2(static_cast<double>(measured))));
+wire::Begin placement_of(const wire::LinkCosts& dearest, const WorldOptions& own, const MeasuredCosts& measured) {
+  const auto announced = [](std::uint64_t found, double otherwise) {
+    const double cost = found == 0 ? otherwise : std::exp2(std::round(std::log2(static_cast<double>(found))));
     return static_cast<std::uint64_t>(std::min(cost, kDearest));
   };
   wire::Begin out;
   out.policy = static_cast<std::uint32_t>(own.placement.policy);
   out.order = static_cast<std::uint32_t>(own.placement.order);
   out.parts = static_cast<std::uint32_t>(own.placement.parts);
-  out.speeds = speeds_of(next_byte_ps);
+  out.speeds = speeds_of(measured);
   out.costs.native_latency_ns = announced(dearest.native_latency_ns, own.placement.native.latency_ns);
   out.costs.native_byte_ps = announced(dearest.native_byte_ps, own.placement.native.ns_per_byte * kPicoseconds);
   out.costs.guest_latency_ns = announced(dearest.guest_latency_ns, own.placement.guest.latency_ns);
@@ -176,7 +185,7 @@ wire::Begin placement_of(const wire::LinkCosts& dearest, const WorldOptions& own
   if (!out.speeds.empty()) {
     // Estimates multiply the cost of the fastest links by what slower ones take more.
     out.costs.native_byte_ps = static_cast<std::uint64_t>(kDearest);
-    for (const std::uint64_t cost : next_byte_ps)
+    for (const std::uint64_t cost : measured.next_byte_ps)
       if (cost != 0) out.costs.native_byte_ps = std::min(out.costs.native_byte_ps, announced(cost, 0));
     out.speeds.resize(static_cast<std::size_t>(own.size), kFullSpeed);
   }

@@ -16,7 +16,7 @@ ReadyBarrier::ReadyBarrier(EventLoop& loop, World& world, const Address& door, s
           loop, world.options(), [this](int peer, const wire::LinkProbe& probe) { world_.send_control(peer, probe); },
           [this](int peer) { return stays_here(peer); },
           [this, own_door = wire::Endpoint{door.host, door.port}](const LinkProbes::Measured& measured) {
-            wire::Ready ready{measured.dearest, own_door, measured.next_byte_ps};
+            wire::Ready ready{measured.dearest, own_door, 0, measured.next_byte_ps, measured.second_byte_ps};
             if (!world_.options().is_guest(rank())) ready.machine = static_cast<std::uint32_t>(own_machine()) + 1;
             rank() == 0 ? on_ready(0, ready) : world_.send_control(0, ready);
           }),
@@ -24,7 +24,7 @@ ReadyBarrier::ReadyBarrier(EventLoop& loop, World& world, const Address& door, s
       unmet_(ready_.size()),
       doors_(static_cast<std::size_t>(world.options().natives())),
       machines_(doors_.size()),
-      next_byte_ps_(doors_.size()) {}
+      measured_{std::vector<std::uint64_t>(doors_.size()), std::vector<std::uint64_t>(doors_.size())} {}
 
 void ReadyBarrier::enter() {
   entered_ = true;
@@ -55,8 +55,8 @@ bool ReadyBarrier::on_control(int from, const wire::ControlMessage& message) {
 
 bool ReadyBarrier::on_probe(int from, const wire::LinkProbe& probe) {
   if (probe.answer) return probes_.on_answer(from, probe);
-  const std::size_t to_next = measures_speeds(world_.options()) ? LinkProbes::kProbesToNext : 0;
-  const std::size_t most = LinkProbes::kProbesPerPeer * static_cast<std::size_t>(world_.options().size) + to_next;
+  const std::size_t for_speed = measures_speeds(world_.options()) ? 2 * LinkProbes::kProbesForSpeed : 0;
+  const std::size_t most = LinkProbes::kProbesPerPeer * static_cast<std::size_t>(world_.options().size) + for_speed;
   if (world_.options().is_guest(from) || probe.padding.size() > LinkProbes::kMaxPadding || ++probes_answered_ > most) return false;
   world_.send_control(from, wire::LinkProbe{probe.number, true, probe.padding});
   probes_.on_probe(from, probe);
@@ -66,12 +66,16 @@ bool ReadyBarrier::on_probe(int from, const wire::LinkProbe& probe) {
 void ReadyBarrier::on_ready(int from, const wire::Ready& ready) {
   ready_[static_cast<std::size_t>(from)] = true;
   dearest_ = dearer(dearest_, ready.measured);
-  if (!world_.options().is_guest(from)) next_byte_ps_[static_cast<std::size_t>(from)] = ready.next_byte_ps;
   // What else an endpoint may say is not passed on, since it has no bound.
   if (!world_.options().is_guest(from) && is_dialable(ready.door))
     doors_[static_cast<std::size_t>(from)] = {ready.door.host, ready.door.port};
-  if (!world_.options().is_guest(from)) machines_[static_cast<std::size_t>(from)] = ready.machine;
-  if (awaited().empty()) announce(placement_of(dearest_, world_.options(), next_byte_ps_));
+  if (!world_.options().is_guest(from)) {
+    const auto native = static_cast<std::size_t>(from);
+    machines_[native] = ready.machine;
+    measured_.next_byte_ps[native] = ready.next_byte_ps;
+    measured_.second_byte_ps[native] = ready.second_byte_ps;
+  }
+  if (awaited().empty()) announce(placement_of(dearest_, world_.options(), measured_));
 }
 
 bool ReadyBarrier::stays_here(int peer) const {

@@ -59,7 +59,7 @@ class ReadyBarrier {
   std::vector<wire::Endpoint> doors_;                   // by rank, of the native ones
   std::vector<std::uint32_t> machines_;                 // by rank, of the native ones: what Ready says
   wire::LinkCosts dearest_{};
-  std::vector<std::uint64_t> next_byte_ps_;  // by native rank
+  MeasuredCosts measured_;
 };
 
 }  // namespace ringlet

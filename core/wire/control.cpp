@@ -108,6 +108,7 @@ static void visit_fields(auto& fields, Is<Ready> auto& ready) {
   fields.message(2, ready.door);
   fields.number(3, ready.next_byte_ps);
   fields.number(4, ready.machine);
+  fields.number(5, ready.second_byte_ps);
 }
 
 static void visit_fields(auto& fields, Is<Begin> auto& begin) {

@@ -132,8 +132,8 @@ struct Unmet {
 struct Ready {
   LinkCosts measured{};
   Endpoint door{};
-  std::uint64_t next_byte_ps = 0;
   std::uint32_t machine = 0;
+  std::uint64_t next_byte_ps = 0, second_byte_ps = 0;
   friend bool operator==(const Ready&, const Ready&) = default;
 };
 

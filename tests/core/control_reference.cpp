@@ -160,7 +160,7 @@ ControlMessage random_message(SimRandom& random) {
     case 2:
       return wire::Welcome{random_number(random)};
     case 3:
-      return wire::Ready{random_costs(random), random_endpoint(random), random_id(random), random_number(random)};
+      return wire::Ready{random_costs(random), random_endpoint(random), random_number(random), random_id(random), random_id(random)};
     case 4:
       return wire::Begin{random_number(random), random_costs(random),  random_id(random),    random_id(random),   random_endpoints(random),
                          random_number(random), random_number(random), random_ranks(random), random_ranks(random)};
@@ -254,6 +254,7 @@ reference::ControlMessage to_reference(const ControlMessage& message) {
     to_reference(ready->door, *out.mutable_ready()->mutable_door());
     out.mutable_ready()->set_next_byte_ps(ready->next_byte_ps);
     out.mutable_ready()->set_machine(ready->machine);
+    out.mutable_ready()->set_second_byte_ps(ready->second_byte_ps);
   } else if (const auto* begin = std::get_if<wire::Begin>(&message)) {
     auto* to = out.mutable_begin();
     to->set_policy(begin->policy);

@@ -25,6 +25,14 @@ TEST_CASE("every native measures the next native and its share of the guests, an
   CHECK(peers(0, 5, 3) == std::vector<int>{1, 2, 4});
   CHECK(peers(1, 5, 3) == std::vector<int>{0, 3});
   CHECK(peers(2, 5, 3).empty());
+  WorldOptions options;
+  options.size = 6;
+  options.guests = 2;
+  options.placement.parts = PartsPolicy::measured;
+  options.rank = 3;
+  CHECK(peers_to_probe(options) == std::vector<int>{1, 0});
+  options.rank = 1;
+  CHECK(peers_to_probe(options) == std::vector<int>{3, 2, 5});
 }
 
 TEST_CASE("ranks measure their links while they meet, and all of them and their groups place alike") {

@@ -48,9 +48,11 @@ Duration time_of_sum(int size, int slow, std::uint64_t times, PartsPolicy parts,
 
 }  // namespace
 
-TEST_CASE("speeds are relative to the fastest rank, and coarse") {
+TEST_CASE("speeds are relative to the middle rank, and coarse") {
   using Speeds = std::vector<std::uint32_t>;
-  const auto speeds = [](std::vector<std::uint64_t> costs) { return speeds_of(costs); };
+  const auto speeds = [](const std::vector<std::uint64_t>& next, const std::vector<std::uint64_t>& second = {}) {
+    return speeds_of({next, second});
+  };
   CHECK(speeds({}).empty());
   CHECK(speeds({8000, 8000, 8000}).empty());
   CHECK(speeds({8000, 11'900, 8000, 9000}).empty());
@@ -62,6 +64,12 @@ TEST_CASE("speeds are relative to the fastest rank, and coarse") {
   CHECK(speeds({8000, 80'000'000'000, 80'000'000'000, 8000}) == Speeds{1024, 1024, 1, 1024});
   // What was not measured is no reason to be slow.
   CHECK(speeds({0, 32'000, 8000, 8000}) == Speeds{1024, 256, 1024, 1024});
+  // One good link shows that a rank is fast, whatever held up the others.
+  CHECK(speeds({8000, 32'000, 32'000, 32'000}, {32'000, 8000, 32'000, 32'000}) == Speeds{1024, 1024, 256, 1024});
+  // Where fast and slow ranks alternate, only the links to the next rank but one show it.
+  CHECK(speeds({32'000, 32'000, 32'000, 32'000}, {8000, 32'000, 8000, 32'000}) == Speeds{1024, 256, 1024, 256});
+  // A rank that looks faster than most makes nobody slow.
+  CHECK(speeds({4000, 8000, 8000, 8000, 8000}).empty());
   // Links of more than 4 Gbit/s count alike.
   CHECK(speeds({100, 1900, 1900, 100}).empty());
   CHECK(speeds({100, 4000, 4000, 100}) == Speeds{1024, 1024, 512, 1024});
@@ -91,6 +99,17 @@ TEST_CASE("a slow native is found when the ranks meet, whichever it is, and grou
         group.close_cleanly();
       }
     }
+  }
+}
+
+TEST_CASE("fast and slow natives that alternate are told apart") {
+  for (const int size : {4, 6}) {
+    SimGroup group(speeds_setup(size, PartsPolicy::measured));
+    for (int rank = 0; rank < size; ++rank) group.sim().limit_port(group.node(rank), rank % 2 == 0 ? 125'000'000 : 31'250'000);
+    group.meet();
+    for (int rank = 0; rank < size; ++rank)
+      for (int other = 0; other < size; ++other) CHECK(group.options(rank).topology.speed(other) == (other % 2 == 0 ? kFullSpeed : 256));
+    group.close_cleanly();
   }
 }
 
