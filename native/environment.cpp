@@ -155,6 +155,13 @@ CipherSet offered_ciphers(const Variables& variables) {
   refuse(fmt::format("RINGLET_CIPHER is '{}'; it may be auto, chacha20 or aes256gcm", setting->value));
 }
 
+PartsPolicy parts_policy(const Variables& variables) {
+  const auto setting = first_set(variables, {"RINGLET_PARTS"});
+  if (!setting) return PartsPolicy::even;
+  if (const auto policy = find_parts_policy(setting->value)) return *policy;
+  refuse(fmt::format("RINGLET_PARTS is '{}'; it may be even or measured", setting->value));
+}
+
 OnSplit on_split(const InitOptions& options, const Variables& variables) {
   if (options.on_split) return *options.on_split;
   const auto setting = first_set(variables, {"RINGLET_ON_SPLIT"});
@@ -307,6 +314,7 @@ WorldConfig make_world_config(const InitOptions& options, const Variables& varia
 
   config.options.placement.policy = placement_policy(variables);
   config.options.placement.order = reduce_order(options, variables);
+  config.options.placement.parts = parts_policy(variables);
   config.token = read_token(options, variables);
   config.encrypt = switch_setting(options.encrypt, variables, "RINGLET_ENCRYPT", !config.token.empty());
   config.ciphers = offered_ciphers(variables);

@@ -193,8 +193,11 @@ class Epochs::Stage final : public EpochUser {
     ++options.epoch;
     options.early_limits = {};
     options.machines.clear();
-    for (const int before : members)
+    options.speeds.clear();
+    for (const int before : members) {
       if (!world_->options().machines.empty()) options.machines.push_back(world_->options().machines[static_cast<std::size_t>(before)]);
+      options.speeds.push_back(world_->options().topology.speed(before));
+    }
     auto next = std::make_unique<World>(loop(), options);
     for (int rank = 0; rank < options.size; ++rank) {
       const int before = members[static_cast<std::size_t>(rank)];

@@ -60,6 +60,7 @@ WorldOptions options_of_next(const WorldOptions& present, const GrowthPlan& plan
   ++next.epoch;
   // The ranks of the next world find out anew.
   next.machines.clear();
+  next.speeds.clear();
   return next;
 }
 
@@ -75,6 +76,7 @@ wire::Ticket ticket_to(const WorldOptions& next, const GrowthPlan& plan, const A
   ticket.lineage = lineage;
   ticket.policy = static_cast<std::uint32_t>(next.placement.policy);
   ticket.order = static_cast<std::uint32_t>(next.placement.order);
+  ticket.parts = static_cast<std::uint32_t>(next.placement.parts);
   ticket.heartbeat_timeout_ms = static_cast<std::uint32_t>(next.heartbeat_timeout.whole_milliseconds());
   ticket.wait_ms = static_cast<std::uint32_t>(wait.whole_milliseconds());
   ticket.guests = static_cast<std::uint32_t>(next.guests);
@@ -83,10 +85,11 @@ wire::Ticket ticket_to(const WorldOptions& next, const GrowthPlan& plan, const A
 
 Status use_ticket(const wire::Ticket& ticket, int largest_size, WorldOptions& options) {
   if (ticket.world_size > static_cast<std::uint32_t>(largest_size) || ticket.policy >= kPlacementPolicyCount ||
-      ticket.order >= kReduceOrderCount || ticket.page_port > 65'535)
+      ticket.order >= kReduceOrderCount || ticket.parts >= kPartsPolicyCount || ticket.page_port > 65'535)
     return {Errc::protocol_error, "the group gives this process rank " + std::to_string(ticket.rank) + " of " +
                                       std::to_string(ticket.world_size) + " with the placement policy " + std::to_string(ticket.policy) +
-                                      " and the order " + std::to_string(ticket.order) + ", which this version does not know"};
+                                      ", the order " + std::to_string(ticket.order) + " and the parts " + std::to_string(ticket.parts) +
+                                      ", which this version does not know"};
   options.rank = static_cast<int>(ticket.rank);
   options.size = static_cast<int>(ticket.world_size);
   options.epoch = ticket.epoch;
@@ -94,6 +97,7 @@ Status use_ticket(const wire::Ticket& ticket, int largest_size, WorldOptions& op
   options.heartbeat_timeout = Duration::milliseconds(ticket.heartbeat_timeout_ms);
   options.placement.policy = static_cast<PlacementPolicy>(ticket.policy);
   options.placement.order = static_cast<ReduceOrder>(ticket.order);
+  options.placement.parts = static_cast<PartsPolicy>(ticket.parts);
   return {};
 }
 

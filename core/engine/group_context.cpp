@@ -14,12 +14,15 @@ WorldOptions options_of(const WorldOptions& world, const Membership& members, in
   options.size = members.size();
   std::vector<bool> is_guest;
   std::vector<int> machines;
+  std::vector<std::uint32_t> speeds;
   for (int member = 0; member < members.size(); ++member) {
     is_guest.push_back(world.topology.is_guest(members.world_rank(member)));
     if (!world.machines.empty()) machines.push_back(world.machines[static_cast<std::size_t>(members.world_rank(member))]);
+    speeds.push_back(world.topology.speed(members.world_rank(member)));
   }
-  options.topology = Topology(is_guest, world.leaf_limits);
-  options.set_machines(machines);
+  options.machines = machines;
+  options.speeds = speeds;
+  options.set_topology(Topology(is_guest, world.leaf_limits));
   options.guests = options.topology.guests();
   return options;
 }

@@ -46,9 +46,7 @@ class GroupContext {
   const Membership& members() const { return members_; }
   /// The world's options, with rank, size and guests of this group.
   const WorldOptions& options() const { return options_; }
-  void set_placement(const Placement& placement, const AlgorithmLimits& limits, const std::vector<int>& machines) {
-    options_.set_placement(placement, limits, machines);
-  }
+  void set_placement(const AgreedPlacement& agreed) { options_.set_placement(agreed); }
 
   Session& session(int peer) { return host_.session_with(members_.world_rank(peer)); }
   EventLoop& loop() const { return host_.loop(); }

@@ -30,9 +30,7 @@ class GroupEngine {
   /// then.
   const WorldOptions& options() const { return context_.options(); }
   /// Sets what the ranks have agreed on while they met. To be called before the first operation.
-  void set_placement(const Placement& placement, const AlgorithmLimits& limits, const std::vector<int>& machines) {
-    context_.set_placement(placement, limits, machines);
-  }
+  void set_placement(const AgreedPlacement& agreed) { context_.set_placement(agreed); }
   /// The number by which this rank knows the group; 0 is the world.
   std::uint32_t id() const { return members().group_id(options().rank); }
 

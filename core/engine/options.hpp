@@ -15,6 +15,14 @@ namespace ringlet {
 /// The number of heartbeats that a rank with nothing else to send sends within one heartbeat timeout.
 inline constexpr int kHeartbeatsPerTimeout = 4;
 
+/// What ranks agree on while they meet, by which they then choose algorithms and parts alike.
+struct AgreedPlacement {
+  Placement placement{};
+  AlgorithmLimits limits{};
+  std::vector<int> machines{};          // WorldOptions::machines
+  std::vector<std::uint32_t> speeds{};  // WorldOptions::speeds
+};
+
 struct WorldOptions {
   int rank = 0;
   int size = 1;
@@ -43,19 +51,24 @@ struct WorldOptions {
   MachineLimits machine_limits{};
   /// By rank, a number that is the same for ranks of one machine; filled in when the ranks meet. If it is empty, each has its own.
   std::vector<int> machines{};
-  Topology topology{};              // which ranks are guests or share machines; filled in by the world and its groups
-  std::size_t max_groups = 65'536;  // that a rank may be in at a time, including the world
+  std::vector<std::uint32_t> speeds{};  // by rank (kFullSpeed); filled in when the ranks meet; empty: not known to differ
+  Topology topology{};                  // which ranks are guests, share machines, or are slow; filled in by the world and its groups
+  std::size_t max_groups = 65'536;      // that a rank may be in at a time, including the world
   SessionOptions session{};
 
-  void set_machines(const std::vector<int>& of_ranks) {
-    machines = of_ranks;
+  /// Sets which ranks are guests, and of all ranks what `machines` and `speeds` say.
+  void set_topology(const Topology& of_guests) {
+    topology = of_guests;
     topology.set_machines(machines, machine_limits);
+    topology.set_speeds(speeds);
   }
   /// Sets what the ranks have agreed on while they met.
-  void set_placement(const Placement& agreed_placement, const AlgorithmLimits& agreed_limits, const std::vector<int>& of_ranks) {
-    placement = agreed_placement;
-    limits = agreed_limits;
-    set_machines(of_ranks);
+  void set_placement(const AgreedPlacement& agreed) {
+    placement = agreed.placement;
+    limits = agreed.limits;
+    machines = agreed.machines;
+    speeds = agreed.speeds;
+    set_topology(topology);
   }
 
   int natives() const { return size - guests; }

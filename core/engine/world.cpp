@@ -27,8 +27,7 @@ WorldOptions within_limits(WorldOptions options) {
   if (options.early_limits.record_bytes == 0) options.early_limits = EarlyBudget::limits_in_world(options.size);
   options.early_limits.record_bytes = std::max(options.early_limits.record_bytes, longest_call);
   options.max_groups = std::max<std::size_t>(options.max_groups, 1);
-  options.topology = Topology::of_world(options.size, options.guests, options.leaf_limits);
-  options.set_machines(options.machines);
+  options.set_topology(Topology::of_world(options.size, options.guests, options.leaf_limits));
   return options;
 }
 
@@ -118,9 +117,9 @@ void World::send_control(int rank, const wire::ControlMessage& message) { ringle
 
 // --- groups ---
 
-void World::set_placement(const Placement& placement, const AlgorithmLimits& limits, const std::vector<int>& machines) {
-  options_.set_placement(placement, limits, machines);
-  group_->set_placement(placement, limits, machines);
+void World::set_placement(const AgreedPlacement& agreed) {
+  options_.set_placement(agreed);
+  group_->set_placement(agreed);
 }
 
 void World::split(GroupEngine& parent, std::uint16_t stream, SplitTask task) {

@@ -99,7 +99,7 @@ class World final : private SessionOwner, private GroupHost {
   ///@}
 
   /// Sets what the ranks have agreed on while they met, for all groups. To be called before the first operation.
-  void set_placement(const Placement& placement, const AlgorithmLimits& limits, const std::vector<int>& machines);
+  void set_placement(const AgreedPlacement& agreed);
   /// The group of all ranks. It exists from the start until it is left.
   GroupEngine& group() { return *group_; }
   /// Forms groups out of `parent` (split.hpp).

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <span>
 
 #include "core/plan/part_layout.hpp"
 #include "core/plan/plans.hpp"
@@ -7,21 +8,25 @@ namespace ringlet {
 
 namespace {
 
-/// Says which native ranks own parts of the call's buffer, and into which blocks the contributions to a part are divided.
+/// Says which ranks own parts of the call's buffer, how large these are, and into which blocks the contributions to a part are divided.
 class Owners {
  public:
   explicit Owners(const PlanWriter& plan) : plan_(plan) {
     const std::size_t wanted = plan.call().bytes() / std::max<std::size_t>(plan.topology().leaf_limits().owned_bytes, 1);
-    const auto natives = static_cast<std::size_t>(plan.topology().natives(plan.size()));
-    count_ = static_cast<int>(std::clamp<std::size_t>(wanted, 1, natives));
+    const auto most = static_cast<std::size_t>(plan.topology().owners(plan.size()));
+    count_ = static_cast<int>(std::clamp<std::size_t>(wanted, 1, most));
+    // A small buffer, which has fewer owners, is divided equally.
+    if (wanted >= most) weights_ = plan.topology().owner_weights();
   }
 
   bool owns(int rank) const {
-    const int index = plan_.topology().index_among_natives(rank);
+    const int index = plan_.topology().index_among_owners(rank);
     return index >= 0 && index < count_;
   }
   Region part(Buffer buffer, int owner) const {
-    const ElementRange range = part_of(plan_.call().elements(), count_, plan_.topology().index_among_natives(owner));
+    const int index = plan_.topology().index_among_owners(owner);
+    const std::size_t elements = plan_.call().elements();
+    const ElementRange range = weights_.empty() ? part_of(elements, count_, index) : part_of(elements, weights_, index);
     const std::size_t width = plan_.call().element_bytes();
     return {buffer, range.begin * width, range.count() * width};
   }
@@ -65,6 +70,7 @@ class Owners {
 
   const PlanWriter& plan_;
   int count_ = 1;
+  std::span<const std::uint32_t> weights_;
 };
 
 /// Writes one rank's plan. A rank sends an owner the blocks of its contribution. An owner sends a rank the results or, in a reduce to

@@ -32,6 +32,23 @@ constexpr ElementRange part_of(std::size_t count, int size, int rank) {
   return {boundary(rank), boundary(rank + 1)};
 }
 
+/// Returns the part of `count` elements that owner number `owner` gets, where parts are in proportion to `weights`, one of each owner and
+/// not all 0. Parts begin at the same granules as equal ones; one of weight 0 is empty. A pure function of its arguments.
+constexpr ElementRange part_of(std::size_t count, std::span<const std::uint32_t> weights, int owner) {
+  const std::uint64_t granules = (std::uint64_t{count} + kPartGranule - 1) / kPartGranule;
+  std::uint64_t total = 0, before = 0;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    if (i < static_cast<std::size_t>(owner)) before += weights[i];
+    total += weights[i];
+  }
+  const auto boundary = [&](std::uint64_t weight) {
+    // granules * weight / total, computed without overflow
+    const std::uint64_t granule = granules / total * weight + granules % total * weight / total;
+    return static_cast<std::size_t>(std::min<std::uint64_t>(count, granule * kPartGranule));
+  };
+  return {boundary(before), boundary(before + weights[static_cast<std::size_t>(owner)])};
+}
+
 /// Returns the rows of rank `rank`, given every rank's number of rows in rank order.
 constexpr ElementRange part_of(std::span<const std::uint64_t> counts, int rank) {
   ElementRange range;

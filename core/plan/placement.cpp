@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::array<std::string_view, kPlacementPolicyCount> kPolicyNames{"auto", "ring", "hub"};
 constexpr std::array<std::string_view, kReduceOrderCount> kOrderNames{"any", "rank"};
+constexpr std::array<std::string_view, kPartsPolicyCount> kPartsNames{"even", "measured"};
 
 template <class Value, std::size_t count>
 std::optional<Value> find_by_name(const std::array<std::string_view, count>& names, std::string_view name) {
@@ -20,6 +21,7 @@ std::optional<Value> find_by_name(const std::array<std::string_view, count>& nam
 
 /// The load that one call puts on the links of a group.
 struct Load {
+  // Of a native whose links are slower than others' by some factor, the bytes count as that many times more.
   double native_bytes = 0, guest_bytes = 0;  // bytes through the busiest native and guest, in its busier direction
   double native_hops = 0, guest_hops = 0;    // links that the last byte passes one after the other
 };
@@ -31,7 +33,23 @@ struct CallLoad {
     root_is_guest = topology.is_guest(call.root);
     relayed_edges = topology.relayed_edges();
     const double wanted = std::max(1.0, static_cast<double>(whole / std::max<std::size_t>(topology.leaf_limits().owned_bytes, 1)));
-    owners = std::min(wanted, std::max(natives, 1.0));
+    owners = std::min(wanted, std::max(static_cast<double>(topology.owners(ranks)), 1.0));
+    if (topology.has_speeds()) weigh(ranks, topology, wanted >= owners);
+  }
+
+  /// Computes what the busiest native sends by the hub, and how much slower the slowest native is than the fastest.
+  void weigh(int ranks, const Topology& topology, bool weighted) {
+    double total = 0;
+    for (const std::uint32_t weight : topology.owner_weights()) total += weight;
+    for (int rank = 0; rank < ranks; ++rank) {
+      if (topology.is_guest(rank)) continue;
+      const double slower = static_cast<double>(kFullSpeed) / topology.speed(rank);
+      const int index = topology.index_among_owners(rank);
+      double share = index >= 0 && index < owners ? 1 / owners : 0;
+      if (weighted && index >= 0) share = topology.owner_weights()[static_cast<std::size_t>(index)] / total;
+      slowest = std::max(slowest, slower);
+      hub_load = std::max(hub_load, slower * (1 + (size - 2) * share));
+    }
   }
 
   double others() const { return size - 1; }
@@ -50,6 +68,8 @@ struct CallLoad {
   double size, guests, natives;
   double bytes;
   double relayed_edges = 0, owners = 1;
+  double slowest = 1;   // how much longer the slowest native takes for a byte than the fastest
+  double hub_load = 0;  // of an all-reduce by owners of unequal speeds, in buffers; 0 if speeds do not differ
   bool root_is_guest = false;
 };
 
@@ -73,7 +93,8 @@ Load ring(const CallLoad& shape, double rounds) {
 Load hub_all_reduce(const CallLoad& shape) {
   const double part = shape.bytes / shape.owners;
   const Load hops{0, 0, shape.guests == 0 ? 2.0 : 0.0, shape.guests == 0 ? 0.0 : 2.0};
-  return with_bytes(hops, part * (shape.others() + shape.owners - 1), shape.bytes);
+  const double busiest = shape.hub_load > 0 ? shape.bytes * shape.hub_load : part * (shape.others() + shape.owners - 1);
+  return with_bytes(hops, busiest, shape.bytes);
 }
 
 /// A broadcast and a reduce have the same load, in opposite directions.
@@ -155,6 +176,21 @@ std::string milliseconds(double ns) {
   return text;
 }
 
+/// Names the slower ranks: "; rank 3 has 0.25 of the others' speed and owns no part". Of many only the first are listed.
+std::string slower_ranks_text(int size, const Topology& topology) {
+  constexpr int kMostNamed = 8;
+  std::string text;
+  int slower = 0;
+  for (int rank = 0; rank < size && topology.has_speeds(); ++rank) {
+    if (topology.is_guest(rank) || topology.speed(rank) == kFullSpeed || ++slower > kMostNamed) continue;
+    char speed[16];
+    std::snprintf(speed, sizeof speed, "%.2f", static_cast<double>(topology.speed(rank)) / kFullSpeed);
+    const bool owns = topology.index_among_owners(rank) >= 0;
+    text += "; rank " + std::to_string(rank) + " has " + speed + " of the others' speed and owns " + (owns ? "a smaller part" : "no part");
+  }
+  return slower > kMostNamed ? text + "; so do others" : text;
+}
+
 std::string counted(int number, const char* one, const char* many) { return std::to_string(number) + " " + (number == 1 ? one : many); }
 
 }  // namespace
@@ -169,9 +205,16 @@ std::string_view name_of(ReduceOrder order) noexcept { return kOrderNames[static
 
 std::optional<ReduceOrder> find_reduce_order(std::string_view name) noexcept { return find_by_name<ReduceOrder>(kOrderNames, name); }
 
+std::string_view name_of(PartsPolicy policy) noexcept { return kPartsNames[static_cast<std::size_t>(policy)]; }
+
+std::optional<PartsPolicy> find_parts_policy(std::string_view name) noexcept { return find_by_name<PartsPolicy>(kPartsNames, name); }
+
 double estimated_ns(const Call& call, Algorithm algorithm, std::size_t bytes, int size, const Topology& topology,
                     const Placement& placement) {
-  const Load load = load_of(call.kind, algorithm, CallLoad(call, bytes, size, topology), topology);
+  const CallLoad shape(call, bytes, size, topology);
+  Load load = load_of(call.kind, algorithm, shape, topology);
+  const bool is_weighed = algorithm == Algorithm::hub && !is_rooted(call.kind);
+  if (!is_weighed) load.native_bytes *= shape.slowest;
   const double moving = std::max(load.native_bytes * placement.native.ns_per_byte, load.guest_bytes * placement.guest.ns_per_byte);
   return load.native_hops * placement.native.latency_ns + load.guest_hops * placement.guest.latency_ns + moving;
 }
@@ -183,13 +226,17 @@ Algorithm choose_algorithm(const Call& call, std::size_t bytes, int size, const 
   Algorithm as_natives = call.blocks ? Algorithm::direct : choose_algorithm(call.kind, bytes, size, limits);
   if (as_natives == Algorithm::ring && refuses_ring(call, size, placement.order))
     as_natives = in_rank_order(call.kind, topology.natives(size) > 0);
-  if (!topology.has_guests()) return as_natives;
+  const auto estimate = [&](Algorithm algorithm) { return estimated_ns(call, algorithm, bytes, size, topology, placement); };
+  if (!topology.has_guests()) {
+    const bool may_differ = topology.has_speeds() && placement.policy != PlacementPolicy::ring && call.kind == CollectiveKind::all_reduce &&
+                            (as_natives == Algorithm::direct || as_natives == Algorithm::ring);
+    return may_differ && estimate(Algorithm::hub) < estimate(as_natives) ? Algorithm::hub : as_natives;
+  }
   // A step of a doubling between two guests would pass two links.
   if (as_natives == Algorithm::doubling) as_natives = Algorithm::exchange;
   if (!facts_of(call.kind).algorithms.has(Algorithm::hub) || topology.natives(size) == 0 || placement.policy == PlacementPolicy::ring)
     return as_natives;
   if (placement.policy == PlacementPolicy::hub) return Algorithm::hub;
-  const auto estimate = [&](Algorithm algorithm) { return estimated_ns(call, algorithm, bytes, size, topology, placement); };
   return estimate(Algorithm::hub) <= estimate(as_natives) ? Algorithm::hub : as_natives;
 }
 
@@ -204,7 +251,7 @@ std::string describe_placement(int size, const Topology& topology, const Algorit
   if (topology.has_shared_machines()) text += " on " + counted(topology.machines() - topology.guests(), "machine", "machines");
   const bool in_order = placement.order == ReduceOrder::rank;
   const std::string by = ": large all-reduces " + std::string(in_order ? "in rank order, by " : "by ") + std::string(name_of(chosen));
-  if (!topology.has_guests()) return text + by;
+  if (!topology.has_guests()) return text + by + (chosen == Algorithm::hub ? slower_ranks_text(size, topology) : "");
   const auto estimate = [&](Algorithm algorithm) {
     return milliseconds(estimated_ns(call, algorithm, kLargeBytes, size, topology, placement));
   };
@@ -214,7 +261,7 @@ std::string describe_placement(int size, const Topology& topology, const Algorit
   if (placement.policy != PlacementPolicy::automatic) text += "as the placement is set; ";
   text += "estimated " + estimate(chosen) + " for 64 MiB";
   if (topology.natives(size) > 0) text += "; " + std::string(name_of(other)) + " " + estimate(other);
-  return text + ")";
+  return text + ")" + slower_ranks_text(size, topology);
 }
 
 }  // namespace ringlet

@@ -34,24 +34,36 @@ std::string_view name_of(ReduceOrder order) noexcept;
 /// Finds the order by its name: "any" or "rank".
 std::optional<ReduceOrder> find_reduce_order(std::string_view name) noexcept;
 
+/// Whether the parts that ranks own in an all-reduce follow the speed of their links.
+enum class PartsPolicy : std::uint8_t {
+  even = 0,      // no: all native ranks own equal parts
+  measured = 1,  // yes, as it was measured when the ranks met
+};
+inline constexpr std::size_t kPartsPolicyCount = 2;
+std::string_view name_of(PartsPolicy policy) noexcept;
+/// Finds the policy by its name: "even" or "measured".
+std::optional<PartsPolicy> find_parts_policy(std::string_view name) noexcept;
+
 /// The inputs of the choice between algorithms. They are part of a world's configuration and equal on all ranks; rank 0 announces them.
 struct Placement {
   PlacementPolicy policy = PlacementPolicy::automatic;
-  LinkCost native{25'000, 0.4};  // between two natives
+  LinkCost native{25'000, 0.4};  // between two natives of full speed
   LinkCost guest{100'000, 3.0};  // between a native and a guest
   ReduceOrder order = ReduceOrder::any;
+  PartsPolicy parts = PartsPolicy::even;
 
   friend bool operator==(const Placement&, const Placement&) = default;
 };
 
 /// Chooses the algorithm of a call, whose whole buffer has `bytes`. It is a pure function. In a group without guests and shared machines it
-/// is the algorithm of native ranks.
+/// is the algorithm of native ranks or, if their speeds differ, the hub for those all-reduces that it makes faster.
 Algorithm choose_algorithm(const Call& call, std::size_t bytes, int size, const Topology& topology, const AlgorithmLimits& limits,
                            const Placement& placement);
 
 /// Estimates the time of such a call by that algorithm: the latencies of the links in a row, plus the time in which the busiest rank sends
-/// or receives its bytes, relayed ones included. It does not cover gather, scatter and all_to_all, which have only one algorithm, nor
-/// doubling. By machines only what crosses the network counts; by the other algorithms each rank counts as alone on its machine.
+/// or receives its bytes, relayed ones included; if speeds differ, the rank that takes longest. It does not cover gather, scatter and
+/// all_to_all, which have only one algorithm, nor doubling. By machines only what crosses the network counts; by the other algorithms each
+/// rank counts as alone on its machine.
 double estimated_ns(const Call& call, Algorithm algorithm, std::size_t bytes, int size, const Topology& topology,
                     const Placement& placement);
 

@@ -16,7 +16,8 @@ void plan_gather(PlanWriter& plan);
 void plan_scatter(PlanWriter& plan);
 void plan_all_to_all(PlanWriter& plan);
 
-/// All-reduce, barrier and reduce by the hub: only native ranks own parts, and ranks that own none exchange data with owners only.
+/// All-reduce, barrier and reduce by the hub: only native ranks own parts, not all of them if their links differ, and
+/// ranks that own none exchange data with owners only.
 void plan_hub_reduction(PlanWriter& plan);
 void plan_hub_broadcast(PlanWriter& plan);
 

@@ -1,8 +1,37 @@
 #include "core/plan/topology.hpp"
 
 #include <algorithm>
+#include <functional>
 
 namespace ringlet {
+
+// The load T of the busiest owners is the one for which their shares f = (T * speed - 1) / (size - 2) add up to 1. It is
+// T = (size - 2 + owners) / (sum of the owners' speeds), and multiplied by size - 2 and that sum, a share is a whole number.
+std::vector<std::uint32_t> weights_of_owners(std::span<const std::uint32_t> speeds, int size) {
+  std::vector<std::uint32_t> weights(speeds.size(), 1);
+  if (size <= 2) return weights;
+  std::vector<std::int64_t> shares(speeds.size(), 1);
+  for (bool changed = true; changed;) {
+    changed = false;
+    std::int64_t owners = 0, sum = 0;
+    for (std::size_t i = 0; i < speeds.size(); ++i) {
+      if (shares[i] <= 0) continue;
+      ++owners;
+      sum += speeds[i];
+    }
+    for (std::size_t i = 0; i < speeds.size(); ++i) {
+      if (shares[i] <= 0) continue;
+      shares[i] = (size - 2 + owners) * speeds[i] - sum;
+      changed |= shares[i] <= 0;
+    }
+  }
+  const std::int64_t largest = speeds.empty() ? 1 : *std::max_element(shares.begin(), shares.end());
+  for (std::size_t i = 0; i < speeds.size(); ++i) {
+    const std::int64_t scaled = (shares[i] * kFullSpeed + largest / 2) / largest;
+    weights[i] = shares[i] <= 0 ? 0 : static_cast<std::uint32_t>(std::max<std::int64_t>(scaled, 1));
+  }
+  return weights;
+}
 
 Topology::Topology(const std::vector<bool>& is_guest, const LeafLimits& limits) : leaf_limits_(limits) {
   if (std::find(is_guest.begin(), is_guest.end(), true) == is_guest.end()) return;
@@ -46,6 +75,27 @@ void Topology::set_machines(const std::vector<int>& machine_of, const MachineLim
     machine_of_.push_back(static_cast<int>(machine));
   }
   if (machines_.size() == machine_of.size() || machines_.size() < 2) machines_.clear();
+}
+
+void Topology::set_speeds(std::span<const std::uint32_t> speeds) {
+  speeds_.clear();
+  owner_index_.clear();
+  owner_weights_.clear();
+  std::vector<std::uint32_t> native_speeds;
+  for (std::size_t rank = 0; rank < speeds.size(); ++rank)
+    if (!is_guest(static_cast<int>(rank))) native_speeds.push_back(speeds[rank]);
+  const bool differ = std::adjacent_find(native_speeds.begin(), native_speeds.end(), std::not_equal_to<>()) != native_speeds.end();
+  if (!differ || speeds.size() <= 2) return;
+  speeds_.assign(speeds.begin(), speeds.end());
+  owner_index_.assign(speeds.size(), -1);
+  const std::vector<std::uint32_t> weights = weights_of_owners(native_speeds, static_cast<int>(speeds.size()));
+  for (std::size_t rank = 0, native = 0; rank < speeds.size(); ++rank) {
+    if (is_guest(static_cast<int>(rank))) continue;
+    const std::uint32_t weight = weights[native++];
+    if (weight == 0) continue;
+    owner_index_[rank] = static_cast<int>(owner_weights_.size());
+    owner_weights_.push_back(weight);
+  }
 }
 
 int Topology::along_ring(int rank, int offset, int size) const {

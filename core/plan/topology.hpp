@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -23,8 +24,18 @@ struct MachineLimits {
   std::size_t excess_bytes = 16 << 10;   // most that a machine sends more for that
 };
 
+/// The speed of a rank's links is given relative to the fastest native rank's, which has this number.
+inline constexpr std::uint32_t kFullSpeed = 1024;
+
+/// Returns the weights of the parts that ranks own in an all-reduce among `size` ranks, given the speeds of those that may own parts. An
+/// owner of the share f of S bytes sends and receives S * (1 + (size - 2) * f): its contribution to other parts, and its own part once to
+/// each other rank. The weights make the largest of these loads, divided by the rank's speed, as small as possible. A rank that would be
+/// slower than the others even without a part, as one of half their speed always is, gets 0. Weights are at most kFullSpeed.
+std::vector<std::uint32_t> weights_of_owners(std::span<const std::uint32_t> speeds, int size);
+
 /// Says which ranks of a group are guests, which cannot listen, and which ranks share a machine. Traffic between two guests passes through
-/// a native rank. A value; without guests and machines it is empty and fits groups of every size.
+/// a native rank. It also says how fast the links of native ranks are, if they differ. A value; without guests, machines and differences it
+/// is empty and fits groups of every size.
 class Topology {
  public:
   Topology() = default;
@@ -35,6 +46,19 @@ class Topology {
   /// `machine_of` has a number for each rank, which is the same for the ranks of one machine. If it is empty, each rank has a machine of
   /// its own.
   void set_machines(const std::vector<int>& machine_of, const MachineLimits& limits);
+
+  /// Sets the speed of each rank (kFullSpeed); a guest's is not used. If all natives are equally fast, or there are only two ranks, parts
+  /// stay equal.
+  void set_speeds(std::span<const std::uint32_t> speeds);
+  /// Whether the parts of native ranks follow their speeds.
+  bool has_speeds() const { return !speeds_.empty(); }
+  std::uint32_t speed(int rank) const { return has_speeds() ? speeds_[static_cast<std::size_t>(rank)] : kFullSpeed; }
+  /// The number of ranks that may own parts. Without differences in speed, these are the native ranks.
+  int owners(int size) const { return has_speeds() ? static_cast<int>(owner_weights_.size()) : natives(size); }
+  /// The index of `rank` among those that may own parts, from 0; -1 for another.
+  int index_among_owners(int rank) const { return has_speeds() ? owner_index_[static_cast<std::size_t>(rank)] : index_among_natives(rank); }
+  /// By index among the owners; empty if parts are equal.
+  std::span<const std::uint32_t> owner_weights() const { return owner_weights_; }
 
   bool has_guests() const { return guests_ > 0; }
   bool is_guest(int rank) const { return has_guests() && is_guest_[static_cast<std::size_t>(rank)]; }
@@ -67,8 +91,11 @@ class Topology {
   std::vector<bool> is_guest_;
   int guests_ = 0;
   std::vector<int> native_index_;
-  std::vector<int> ring_;   // the rank at each place of the ring
-  std::vector<int> place_;  // the place of each rank
+  std::vector<int> ring_;                     // the rank at each place of the ring
+  std::vector<int> place_;                    // the place of each rank
+  std::vector<std::uint32_t> speeds_;         // by rank; empty if parts are equal
+  std::vector<int> owner_index_;              // by rank
+  std::vector<std::uint32_t> owner_weights_;  // by index among the owners
 };
 
 }  // namespace ringlet

@@ -16,6 +16,7 @@ std::string choice_text(std::uint32_t number, std::size_t count) {
 }
 
 std::string policy_text(std::uint32_t policy) { return choice_text<PlacementPolicy>(policy, kPlacementPolicyCount); }
+std::string parts_text(std::uint32_t parts) { return choice_text<PartsPolicy>(parts, kPartsPolicyCount); }
 std::string order_text(std::uint32_t order) { return choice_text<ReduceOrder>(order, kReduceOrderCount); }
 
 }  // namespace
@@ -29,6 +30,7 @@ wire::RankSettings settings_of(const WorldOptions& own) {
   if (own.is_guest(own.rank)) return settings;
   settings.policy = static_cast<std::uint32_t>(own.placement.policy);
   settings.order = static_cast<std::uint32_t>(own.placement.order);
+  settings.parts = static_cast<std::uint32_t>(own.placement.parts);
   return settings;
 }
 
@@ -65,6 +67,12 @@ Status check_settings(const wire::RankSettings& theirs, const WorldOptions& own)
     return {Errc::mismatch,
             they + " adds in the order " + order_text(theirs.order) + ", " + self + " in the order " + order_text(order) +
                 "; give all ranks the same (RINGLET_ORDER)",
+            rank};
+  const auto parts = static_cast<std::uint32_t>(own.placement.parts);
+  if (theirs.parts != parts && !own.is_guest(rank))
+    return {Errc::mismatch,
+            they + " is set to the parts " + parts_text(theirs.parts) + ", " + self + " to " + parts_text(parts) +
+                "; give all ranks the same (RINGLET_PARTS)",
             rank};
   return {};
 }

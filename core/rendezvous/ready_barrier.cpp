@@ -14,15 +14,17 @@ ReadyBarrier::ReadyBarrier(EventLoop& loop, World& world, const Address& door, s
       on_passed_(std::move(on_passed)),
       probes_(
           loop, world.options(), [this](int peer, const wire::LinkProbe& probe) { world_.send_control(peer, probe); },
-          [this, own_door = wire::Endpoint{door.host, door.port}](const wire::LinkCosts& measured) {
-            wire::Ready ready{measured, own_door};
+          [this](int peer) { return stays_here(peer); },
+          [this, own_door = wire::Endpoint{door.host, door.port}](const LinkProbes::Measured& measured) {
+            wire::Ready ready{measured.dearest, own_door, 0, measured.next_byte_ps, measured.second_byte_ps};
             if (!world_.options().is_guest(rank())) ready.machine = static_cast<std::uint32_t>(own_machine()) + 1;
             rank() == 0 ? on_ready(0, ready) : world_.send_control(0, ready);
           }),
       ready_(static_cast<std::size_t>(world.options().size)),
       unmet_(ready_.size()),
       doors_(static_cast<std::size_t>(world.options().natives())),
-      machines_(doors_.size()) {}
+      machines_(doors_.size()),
+      measured_{std::vector<std::uint64_t>(doors_.size()), std::vector<std::uint64_t>(doors_.size())} {}
 
 void ReadyBarrier::enter() {
   entered_ = true;
@@ -53,9 +55,11 @@ bool ReadyBarrier::on_control(int from, const wire::ControlMessage& message) {
 
 bool ReadyBarrier::on_probe(int from, const wire::LinkProbe& probe) {
   if (probe.answer) return probes_.on_answer(from, probe);
-  const std::size_t most = LinkProbes::kProbesPerPeer * static_cast<std::size_t>(world_.options().size);
+  const std::size_t for_speed = measures_speeds(world_.options()) ? 2 * LinkProbes::kProbesForSpeed : 0;
+  const std::size_t most = LinkProbes::kProbesPerPeer * static_cast<std::size_t>(world_.options().size) + for_speed;
   if (world_.options().is_guest(from) || probe.padding.size() > LinkProbes::kMaxPadding || ++probes_answered_ > most) return false;
   world_.send_control(from, wire::LinkProbe{probe.number, true, probe.padding});
+  probes_.on_probe(from, probe);
   return true;
 }
 
@@ -65,15 +69,23 @@ void ReadyBarrier::on_ready(int from, const wire::Ready& ready) {
   // What else an endpoint may say is not passed on, since it has no bound.
   if (!world_.options().is_guest(from) && is_dialable(ready.door))
     doors_[static_cast<std::size_t>(from)] = {ready.door.host, ready.door.port};
-  if (!world_.options().is_guest(from)) machines_[static_cast<std::size_t>(from)] = ready.machine;
-  if (awaited().empty()) announce(placement_of(dearest_, world_.options()));
+  if (!world_.options().is_guest(from)) {
+    const auto native = static_cast<std::size_t>(from);
+    machines_[native] = ready.machine;
+    measured_.next_byte_ps[native] = ready.next_byte_ps;
+    measured_.second_byte_ps[native] = ready.second_byte_ps;
+  }
+  if (awaited().empty()) announce(placement_of(dearest_, world_.options(), measured_));
+}
+
+bool ReadyBarrier::stays_here(int peer) const {
+  const LinkReport link = world_.link_with(peer);
+  return is_inside_machine(link.medium, link.own_name, link.peer_name);
 }
 
 int ReadyBarrier::own_machine() const {
-  for (int peer = 0; peer < std::min(rank(), world_.options().natives()); ++peer) {
-    const LinkReport link = world_.link_with(peer);
-    if (is_inside_machine(link.medium, link.own_name, link.peer_name)) return peer;
-  }
+  for (int peer = 0; peer < std::min(rank(), world_.options().natives()); ++peer)
+    if (stays_here(peer)) return peer;
   return rank();
 }
 

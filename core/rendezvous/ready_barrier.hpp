@@ -12,9 +12,10 @@
 
 namespace ringlet {
 
-/// The last phase of a meeting, once a rank has all its links. In a world with guests the native ranks measure their links. Each rank tells
-/// rank 0 that it is ready, what it has measured and where its door is; when all are ready, rank 0 announces the placement and, in an
-/// elastic world, the doors of the native ranks, and operations may begin. A failure makes the world fail. Belongs to the loop's thread.
+/// The last phase of a meeting, once a rank has all its links. In a world with guests, or where parts follow the speed of links, the native
+/// ranks measure their links. Each rank tells rank 0 that it is ready, what it has measured and where its door is; when all are ready, rank
+/// 0 announces the placement and, in an elastic world, the doors of the native ranks, and operations may begin. A failure makes the world
+/// fail. Belongs to the loop's thread.
 class ReadyBarrier {
  public:
   /// Loop and world outlive it. `door` is MeetingOptions::door. `on_passed` runs once, inside enter() or on_control(), when the world has
@@ -37,6 +38,8 @@ class ReadyBarrier {
   int rank() const { return world_.options().rank; }
   bool on_probe(int from, const wire::LinkProbe& probe);
   std::vector<int> awaited() const;
+  /// Whether the link with this rank does not leave the machine.
+  bool stays_here(int peer) const;
   /// The lowest native rank with which this one has a link inside its machine, or this rank.
   int own_machine() const;
   /// On rank 0: by native rank, the lowest rank of its machine; empty where not all are known.
@@ -56,6 +59,7 @@ class ReadyBarrier {
   std::vector<wire::Endpoint> doors_;                   // by rank, of the native ones
   std::vector<std::uint32_t> machines_;                 // by rank, of the native ones: what Ready says
   wire::LinkCosts dearest_{};
+  MeasuredCosts measured_;
 };
 
 }  // namespace ringlet

@@ -38,6 +38,7 @@ static void visit_fields(auto& fields, Is<RankSettings> auto& settings) {
   fields.number(4, settings.policy);
   fields.flag(5, settings.elastic);
   fields.number(6, settings.order);
+  fields.number(7, settings.parts);
 }
 
 static void visit_fields(auto& fields, Is<Join> auto& join) {
@@ -105,7 +106,9 @@ static void visit_fields(auto& fields, Is<Unmet> auto& unmet) { fields.numbers(1
 static void visit_fields(auto& fields, Is<Ready> auto& ready) {
   fields.message(1, ready.measured);
   fields.message(2, ready.door);
+  fields.number(3, ready.next_byte_ps);
   fields.number(4, ready.machine);
+  fields.number(5, ready.second_byte_ps);
 }
 
 static void visit_fields(auto& fields, Is<Begin> auto& begin) {
@@ -115,7 +118,9 @@ static void visit_fields(auto& fields, Is<Begin> auto& begin) {
   fields.number(4, begin.direct_bytes);
   fields.messages(5, begin.doors, kMaxMembers);
   fields.number(6, begin.order);
+  fields.number(7, begin.parts);
   fields.numbers(8, begin.machines, kMaxMembers);
+  fields.numbers(9, begin.speeds, kMaxMembers);
 }
 
 static void visit_fields(auto& fields, Is<Abort> auto& abort) {
@@ -217,6 +222,7 @@ static void visit_fields(auto& fields, Is<Ticket> auto& ticket) {
   fields.number(11, ticket.page_port);
   fields.number(12, ticket.members);
   fields.number(13, ticket.order);
+  fields.number(14, ticket.parts);
 }
 
 static void set_known(Endpoint::Kind& kind, std::int32_t number) {

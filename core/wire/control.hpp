@@ -39,6 +39,7 @@ struct RankSettings {
   std::uint32_t policy = 0;
   bool elastic = false;
   std::uint32_t order = 0;
+  std::uint32_t parts = 0;
   friend bool operator==(const RankSettings&, const RankSettings&) = default;
 };
 
@@ -132,6 +133,7 @@ struct Ready {
   LinkCosts measured{};
   Endpoint door{};
   std::uint32_t machine = 0;
+  std::uint64_t next_byte_ps = 0, second_byte_ps = 0;
   friend bool operator==(const Ready&, const Ready&) = default;
 };
 
@@ -141,7 +143,9 @@ struct Begin {
   std::uint64_t exchange_bytes = 0, direct_bytes = 0;
   std::vector<Endpoint> doors{};
   std::uint32_t order = 0;
+  std::uint32_t parts = 0;
   std::vector<std::uint32_t> machines{};
+  std::vector<std::uint32_t> speeds{};
   friend bool operator==(const Begin&, const Begin&) = default;
 };
 
@@ -247,6 +251,7 @@ struct Ticket {
   std::uint32_t page_port = 0;
   std::uint32_t members = 0;
   std::uint32_t order = 0;
+  std::uint32_t parts = 0;
   friend bool operator==(const Ticket&, const Ticket&) = default;
 };
 

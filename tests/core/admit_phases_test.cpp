@@ -25,8 +25,13 @@ TEST_CASE("settings of ranks that do not belong together are told apart") {
   other.order = 1;
   CHECK_THAT(check_settings(other, own).text(),
              Contains("rank 1 adds in the order 'rank', rank 0 in the order 'any'") && Contains("RINGLET_ORDER"));
+  other.order = 0;
+  other.parts = 1;
+  CHECK_THAT(check_settings(other, own).text(),
+             Contains("rank 1 is set to the parts 'measured', rank 0 to 'even'") && Contains("RINGLET_PARTS"));
   other.policy = 99;
   other.order = 99;
+  other.parts = 99;
   // Those of a guest are not compared, since a guest has none of its own.
   other.rank = 2;
   CHECK(check_settings(other, own).ok());

@@ -40,8 +40,8 @@ std::vector<wire::Endpoint> random_endpoints(SimRandom& random) {
 }
 
 wire::RankSettings random_settings(SimRandom& random) {
-  return {random_number(random), random_number(random), random_number(random),
-          random_number(random), random.below(2) != 0,  random_number(random)};
+  return {random_number(random), random_number(random), random_number(random), random_number(random),
+          random.below(2) != 0,  random_number(random), random_number(random)};
 }
 
 void to_reference(const wire::RankSettings& settings, reference::RankSettings& out) {
@@ -51,6 +51,7 @@ void to_reference(const wire::RankSettings& settings, reference::RankSettings& o
   out.set_policy(settings.policy);
   out.set_elastic(settings.elastic);
   out.set_order(settings.order);
+  out.set_parts(settings.parts);
 }
 
 wire::Path random_path(SimRandom& random) {
@@ -159,10 +160,10 @@ ControlMessage random_message(SimRandom& random) {
     case 2:
       return wire::Welcome{random_number(random)};
     case 3:
-      return wire::Ready{random_costs(random), random_endpoint(random)};
+      return wire::Ready{random_costs(random), random_endpoint(random), random_number(random), random_id(random), random_id(random)};
     case 4:
-      return wire::Begin{random_number(random), random_costs(random),     random_id(random),
-                         random_id(random),     random_endpoints(random), random_number(random)};
+      return wire::Begin{random_number(random), random_costs(random),  random_id(random),    random_id(random),   random_endpoints(random),
+                         random_number(random), random_number(random), random_ranks(random), random_ranks(random)};
     case 5:
       return wire::Seat{random_number(random), random_number(random), random_number(random),
                         random_number(random), random_number(random), random_number(random)};
@@ -204,7 +205,7 @@ ControlMessage random_message(SimRandom& random) {
     case 21:
       return wire::Ticket{random_number(random), random_number(random), random_text(random),   random_number(random), random_number(random),
                           random_id(random),     random_number(random), random_number(random), random_number(random), random_number(random),
-                          random_number(random), random_number(random), random_number(random)};
+                          random_number(random), random_number(random), random_number(random), random_number(random)};
     default:
       return wire::Abort{random_number(random), static_cast<std::int32_t>(random_number(random)), random_text(random)};
   }
@@ -251,6 +252,9 @@ reference::ControlMessage to_reference(const ControlMessage& message) {
   } else if (const auto* ready = std::get_if<wire::Ready>(&message)) {
     to_reference(ready->measured, *out.mutable_ready()->mutable_measured());
     to_reference(ready->door, *out.mutable_ready()->mutable_door());
+    out.mutable_ready()->set_next_byte_ps(ready->next_byte_ps);
+    out.mutable_ready()->set_machine(ready->machine);
+    out.mutable_ready()->set_second_byte_ps(ready->second_byte_ps);
   } else if (const auto* begin = std::get_if<wire::Begin>(&message)) {
     auto* to = out.mutable_begin();
     to->set_policy(begin->policy);
@@ -259,6 +263,9 @@ reference::ControlMessage to_reference(const ControlMessage& message) {
     to->set_direct_bytes(begin->direct_bytes);
     for (const auto& door : begin->doors) to_reference(door, *to->add_doors());
     to->set_order(begin->order);
+    to->set_parts(begin->parts);
+    for (const std::uint32_t machine : begin->machines) to->add_machines(machine);
+    for (const std::uint32_t speed : begin->speeds) to->add_speeds(speed);
   } else if (const auto* probe = std::get_if<wire::LinkProbe>(&message)) {
     auto* to = out.mutable_link_probe();
     to->set_number(probe->number);
@@ -335,6 +342,7 @@ reference::ControlMessage to_reference(const ControlMessage& message) {
     to->set_page_port(ticket->page_port);
     to->set_members(ticket->members);
     to->set_order(ticket->order);
+    to->set_parts(ticket->parts);
   }
   return out;
 }

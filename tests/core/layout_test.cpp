@@ -1,4 +1,6 @@
 #include <catch2/catch.hpp>
+#include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "core/plan/call.hpp"
@@ -33,6 +35,40 @@ TEST_CASE("parts of the largest counts do not overflow") {
   constexpr std::size_t kCount = SIZE_MAX / 32;
   CHECK(part_of(kCount, 1000, 999).end == kCount);
   CHECK(part_of(kCount, 1000, 500).begin == part_of(kCount, 1000, 499).end);
+}
+
+TEST_CASE("weighted parts follow each other, begin at granules and cover everything") {
+  const std::vector<std::vector<std::uint32_t>> all_weights{{1}, {1, 1}, {0, 5}, {5, 0}, {1, 0, 3, 0}, {1024, 1, 724}, {0, 0, 7}};
+  for (const auto& weights : all_weights) {
+    const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
+    for (std::size_t count = 0; count <= 700; ++count) {
+      std::size_t end = 0;
+      for (std::size_t owner = 0; owner < weights.size(); ++owner) {
+        const ElementRange part = part_of(count, weights, static_cast<int>(owner));
+        REQUIRE(part.begin == end);
+        REQUIRE(part.end >= part.begin);
+        REQUIRE((part.end == count || part.end % kPartGranule == 0));
+        if (weights[owner] == 0) REQUIRE(part.count() == 0);
+        // Each bound is less than a granule from the exact one, and the last granule may be cut.
+        const double exact = static_cast<double>(count) * weights[owner] / total;
+        REQUIRE(std::abs(static_cast<double>(part.count()) - exact) <= 2.0 * kPartGranule);
+        end = part.end;
+      }
+      REQUIRE(end == count);
+    }
+  }
+}
+
+TEST_CASE("equal weights give equal parts, and weights of the largest counts do not overflow") {
+  for (int size = 1; size <= 9; ++size) {
+    const std::vector<std::uint32_t> weights(static_cast<std::size_t>(size), 1024);
+    for (std::size_t count = 0; count <= 300; ++count)
+      for (int rank = 0; rank < size; ++rank) REQUIRE(part_of(count, weights, rank) == part_of(count, size, rank));
+  }
+  constexpr std::size_t kCount = SIZE_MAX / 32;
+  const std::vector<std::uint32_t> weights(100'000, 1024);
+  CHECK(part_of(kCount, weights, 99'999).end == kCount);
+  CHECK(part_of(kCount, weights, 50'000).begin == part_of(kCount, weights, 49'999).end);
 }
 
 TEST_CASE("the algorithm follows from kind, size and bytes alone") {

@@ -5,47 +5,12 @@
 
 #include "sim/sim_random.hpp"
 #include "tests/core/adder.hpp"
+#include "tests/core/probes_setup.hpp"
 #include "tests/core/seeds.hpp"
-#include "tests/core/sim_group.hpp"
 
 using namespace ringlet;
 using namespace ringlet::test;
 using Catch::Contains;
-
-namespace {
-
-GroupSetup probes_setup(int natives, int guests) {
-  GroupSetup setup;
-  setup.size = natives + guests;
-  setup.world.guests = guests;
-  setup.paths = PathOptions::calm();
-  return setup;
-}
-
-/// Returns what this rank would choose in its world, by kind and size.
-std::vector<Algorithm> choices(const WorldOptions& own) {
-  std::vector<Algorithm> chosen;
-  for (std::size_t kind = 0; kind < kCollectiveKindCount; ++kind)
-    for (std::size_t bytes = 1; bytes < std::size_t{1} << 30; bytes *= 3) {
-      Call call;
-      call.kind = static_cast<CollectiveKind>(kind);
-      chosen.push_back(choose_algorithm(call, bytes, own.size, own.topology, own.limits, own.placement));
-    }
-  return chosen;
-}
-
-bool all_have_met(const SimGroup& group) {
-  for (int rank = 0; rank < group.size(); ++rank)
-    if (!group.met(rank)) return false;
-  return true;
-}
-
-void start_all(SimGroup& group, int natives) {
-  for (int rank = 0; rank < natives; ++rank) group.start_meeting(rank);
-  for (int number = 0; number < group.size() - natives; ++number) group.start_guest(number);
-}
-
-}  // namespace
 
 TEST_CASE("every native measures the next native and its share of the guests, and nobody else anything") {
   const auto peers = [](int rank, int size, int guests) {
@@ -60,6 +25,14 @@ TEST_CASE("every native measures the next native and its share of the guests, an
   CHECK(peers(0, 5, 3) == std::vector<int>{1, 2, 4});
   CHECK(peers(1, 5, 3) == std::vector<int>{0, 3});
   CHECK(peers(2, 5, 3).empty());
+  WorldOptions options;
+  options.size = 6;
+  options.guests = 2;
+  options.placement.parts = PartsPolicy::measured;
+  options.rank = 3;
+  CHECK(peers_to_probe(options) == std::vector<int>{1, 0});
+  options.rank = 1;
+  CHECK(peers_to_probe(options) == std::vector<int>{3, 2, 5});
 }
 
 TEST_CASE("ranks measure their links while they meet, and all of them and their groups place alike") {

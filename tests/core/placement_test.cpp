@@ -212,3 +212,63 @@ TEST_CASE("ranks that share machines go by machines, unless the order or the pla
   with_guest.set_machines({0, 0, 1, 3}, {});
   CHECK(choose_algorithm(sum, kLarge, 4, with_guest, AlgorithmLimits{}, {}) != Algorithm::machines);
 }
+
+namespace {
+
+Topology with_speeds(const std::vector<std::uint32_t>& speeds, int guests = 0) {
+  Topology topology = Topology::of_world(static_cast<int>(speeds.size()), guests);
+  topology.set_speeds(speeds);
+  return topology;
+}
+
+}  // namespace
+
+TEST_CASE("middle and large all-reduces of ranks of unequal speed go by owners, and nothing else does") {
+  const Topology topology = with_speeds({1024, 1024, 256, 1024});
+  const Placement placement = with({25e3, 8}, {});
+  for (const auto order : {ReduceOrder::any, ReduceOrder::rank}) {
+    Placement ordered = placement;
+    ordered.order = order;
+    for (std::size_t kind = 0; kind < kCollectiveKindCount; ++kind) {
+      for (const std::size_t bytes : {std::size_t{4}, std::size_t{100'000}, std::size_t{1} << 20, kLarge}) {
+        Call call = call_of(static_cast<CollectiveKind>(kind));
+        call.dtype = DType::f32;
+        const Algorithm equal = choose_algorithm(call, bytes, 4, {}, {}, ordered);
+        const bool by_owners = call.kind == CollectiveKind::all_reduce && bytes > 4;
+        CAPTURE(kind, bytes);
+        CHECK(choose_algorithm(call, bytes, 4, topology, {}, ordered) == (by_owners ? Algorithm::hub : equal));
+      }
+    }
+  }
+  Call blocks = call_of(CollectiveKind::all_reduce);
+  blocks.dtype = DType::f32;
+  blocks.blocks = BlockFormat::int8;
+  CHECK(choose_algorithm(blocks, kLarge, 4, topology, {}, placement) == Algorithm::hub);
+}
+
+TEST_CASE("the estimate of parts by speed is the time of the slow rank for one buffer") {
+  const Call sum = call_of(CollectiveKind::all_reduce);
+  const Placement placement = with({0, 8}, {});
+  const auto ratio = [&](const std::vector<std::uint32_t>& speeds) {
+    const Topology topology = with_speeds(speeds);
+    const int size = static_cast<int>(speeds.size());
+    return estimated_ns(sum, Algorithm::ring, kLarge, size, topology, placement) /
+           estimated_ns(sum, Algorithm::hub, kLarge, size, topology, placement);
+  };
+  CHECK(ratio({1024, 1024, 1024, 256}) == Approx(1.5));
+  CHECK(ratio({1024, 1024, 512, 1024, 1024, 1024, 1024, 1024}) == Approx(1.75));
+  CHECK(estimated_ns(sum, Algorithm::hub, kLarge, 4, with_speeds({1024, 1024, 1024, 256}), placement) == Approx(4.0 * 8 * kLarge));
+}
+
+TEST_CASE("the description of a placement names slow ranks") {
+  const Topology topology = with_speeds({1024, 1024, 256, 724});
+  const std::string text = describe_placement(4, topology, {}, with({25e3, 8}, {}));
+  CHECK_THAT(text, Contains("4 native ranks: large all-reduces by hub") &&
+                       Contains("rank 2 has 0.25 of the others' speed and owns no part") &&
+                       Contains("rank 3 has 0.71 of the others' speed and owns a smaller part"));
+}
+
+TEST_CASE("parts policies have names") {
+  for (const auto policy : {PartsPolicy::even, PartsPolicy::measured}) CHECK(find_parts_policy(name_of(policy)) == policy);
+  CHECK_FALSE(find_parts_policy("").has_value());
+}

@@ -112,6 +112,50 @@ TEST_CASE("the hub brings every contribution once, whoever is a guest, and nothi
   }
 }
 
+TEST_CASE("parts by speed bring every contribution once, whichever ranks are slow") {
+  using Kind = CollectiveKind;
+  for (int size = 3; size <= 8; ++size) {
+    for (int guests = 0; guests <= std::min(size - 1, 2); ++guests) {
+      for (std::uint64_t seed = 0; seed < 6; ++seed) {
+        Topology topology = Topology::of_world(size, guests, seed % 2 == 0 ? LeafLimits{} : LeafLimits{1, 0, 16, 16});
+        std::vector<std::uint32_t> speeds;
+        for (int rank = 0; rank < size; ++rank)
+          speeds.push_back(static_cast<std::uint32_t>(1 + (seed * 977 + static_cast<std::uint64_t>(rank) * 389) % kFullSpeed));
+        topology.set_speeds(speeds);
+        for (const std::uint64_t rows : {0U, 1U, 17U, 100U, 131U, 5000U}) {
+          for (const bool in_place : {false, true}) replay(call_of(Kind::all_reduce, Algorithm::hub, rows), size, in_place, topology);
+          if (rows == 5000) continue;
+          for (int root = 0; root < size; ++root) {
+            replay(call_of(Kind::reduce, Algorithm::hub, rows, 1, root), size, false, topology);
+            replay(call_of(Kind::broadcast, Algorithm::hub, rows, 1, root), size, true, topology);
+          }
+        }
+        replay(call_of(Kind::barrier, Algorithm::hub, 0), size, true, topology);
+      }
+    }
+  }
+}
+
+TEST_CASE("a slow rank sends and receives each byte of an all-reduce once") {
+  for (const int size : {3, 4, 8}) {
+    Topology topology;
+    std::vector<std::uint32_t> speeds(static_cast<std::size_t>(size), kFullSpeed);
+    speeds[1] = 256;
+    topology.set_speeds(speeds);
+    Call call = call_of(CollectiveKind::all_reduce, Algorithm::hub, 1'000'000);
+    call.dtype = DType::f32;
+    Plan plan;
+    make_plan(call, 1, size, topology, true, plan);
+    std::size_t sent = 0, received = 0;
+    for (const Send& send : plan.sends) sent += send.from.bytes;
+    for (const Receive& receive : plan.receives) received += receive.into.bytes;
+    CHECK(sent == call.bytes());
+    CHECK(received == call.bytes());
+    CHECK(plan.combines.empty());
+    CHECK(plan.scratch_bytes == 0);
+  }
+}
+
 TEST_CASE("every plan fits whoever is a guest") {
   using Kind = CollectiveKind;
   for (int natives = 0; natives <= 4; ++natives) {

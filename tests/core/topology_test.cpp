@@ -1,8 +1,11 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <numeric>
 #include <set>
 #include <vector>
 
 #include "core/plan/topology.hpp"
+#include "sim/sim_random.hpp"
 
 using namespace ringlet;
 
@@ -77,4 +80,79 @@ TEST_CASE("machines are in the order of their lowest ranks, and count where one 
     topology.set_machines(machines, {});
     CHECK_FALSE(topology.has_shared_machines());
   }
+}
+
+namespace {
+
+/// Returns the time of the slowest of `speeds.size()` ranks among `size` for one buffer, given the owners' weights.
+double slowest(const std::vector<std::uint32_t>& speeds, const std::vector<std::uint32_t>& weights, int size) {
+  const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
+  double longest = 0;
+  for (std::size_t rank = 0; rank < speeds.size(); ++rank)
+    longest = std::max(longest, (1 + (size - 2) * weights[rank] / total) / (static_cast<double>(speeds[rank]) / kFullSpeed));
+  return longest;
+}
+
+}  // namespace
+
+TEST_CASE("a rank of half the others' speed or less owns nothing, and equal ranks own equal parts") {
+  for (int size = 3; size <= 64; ++size) {
+    for (const std::uint32_t speed : {1u, 91u, 256u, 512u}) {
+      std::vector<std::uint32_t> speeds(static_cast<std::size_t>(size), kFullSpeed);
+      speeds[1] = speed;
+      const auto weights = weights_of_owners(speeds, size);
+      CHECK(weights[1] == 0);
+      for (std::size_t rank = 2; rank < speeds.size(); ++rank) CHECK(weights[rank] == weights[0]);
+      // It takes the time for one buffer, which is the least, since it has to send and receive that.
+      CHECK(slowest(speeds, weights, size) == Approx(static_cast<double>(kFullSpeed) / speed));
+    }
+    const std::vector<std::uint32_t> equal(static_cast<std::size_t>(size), 300);
+    CHECK(weights_of_owners(equal, size) == std::vector<std::uint32_t>(equal.size(), kFullSpeed));
+  }
+  CHECK(weights_of_owners(std::vector<std::uint32_t>{1024, 1}, 2) == std::vector<std::uint32_t>{1, 1});
+}
+
+TEST_CASE("no other division of a buffer is faster for ranks of any speeds") {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    SimRandom random(seed);
+    const auto owners = static_cast<std::size_t>(1 + random.below(8));
+    const int size = static_cast<int>(std::max<std::size_t>(owners + random.below(3), 3));
+    std::vector<std::uint32_t> speeds;
+    for (std::size_t rank = 0; rank < owners; ++rank) speeds.push_back(static_cast<std::uint32_t>(1 + random.below(kFullSpeed)));
+    const auto weights = weights_of_owners(speeds, size);
+    CAPTURE(seed, owners, size);
+    REQUIRE(*std::max_element(weights.begin(), weights.end()) == kFullSpeed);
+    const double ours = slowest(speeds, weights, size);
+    for (std::size_t a = 0; a < owners; ++a) {
+      for (std::size_t b = 0; b < owners; ++b) {
+        // A faster rank never owns less.
+        if (speeds[a] >= speeds[b]) CHECK(weights[a] >= weights[b]);
+        auto others = weights;
+        const std::uint32_t moved = std::min<std::uint32_t>(others[a], 1 + static_cast<std::uint32_t>(random.below(200)));
+        others[a] -= moved;
+        others[b] += moved;
+        // The weights are whole numbers, whose rounding costs a little.
+        CHECK(slowest(speeds, others, size) >= ours * 0.99);
+      }
+    }
+  }
+}
+
+TEST_CASE("guests' speeds do not matter, and speeds matter only where natives differ") {
+  Topology topology = Topology::of_world(5, 2);
+  topology.set_speeds(std::vector<std::uint32_t>{1024, 1024, 1024, 5, 7});
+  CHECK_FALSE(topology.has_speeds());
+  CHECK(topology.owners(5) == 3);
+  topology.set_speeds(std::vector<std::uint32_t>{1024, 128, 1024, 5, 7});
+  REQUIRE(topology.has_speeds());
+  CHECK(topology.owners(5) == 2);
+  CHECK(topology.index_among_owners(0) == 0);
+  CHECK(topology.index_among_owners(1) == -1);
+  CHECK(topology.index_among_owners(2) == 1);
+  CHECK(topology.index_among_owners(4) == -1);
+  topology.set_speeds({});
+  CHECK_FALSE(topology.has_speeds());
+  Topology pair;
+  pair.set_speeds(std::vector<std::uint32_t>{1024, 1});
+  CHECK_FALSE(pair.has_speeds());
 }

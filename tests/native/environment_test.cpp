@@ -116,6 +116,7 @@ TEST_CASE("bad values are refused with name, value and range") {
   CHECK_THROWS_WITH(configure(with("RINGLET_COORDINATOR", "127.0.0.1:0")), Contains("port"));
   CHECK_THROWS_WITH(configure(with("RINGLET_PLACEMENT", "star")), Contains("RINGLET_PLACEMENT is 'star'; it may be auto, ring or hub"));
   CHECK_THROWS_WITH(configure(with("RINGLET_ORDER", "ranks")), Contains("RINGLET_ORDER is 'ranks'; it may be any or rank"));
+  CHECK_THROWS_WITH(configure(with("RINGLET_PARTS", "odd")), Contains("RINGLET_PARTS is 'odd'; it may be even or measured"));
   CHECK_THROWS_WITH(configure(with("RINGLET_SIMD", "mmx")), Contains("RINGLET_SIMD is 'mmx'") && Contains("scalar"));
   CHECK_THROWS_WITH(configure(with("RINGLET_TIMEOUT_MS", "soon")), Contains("RINGLET_TIMEOUT_MS is 'soon'"));
   CHECK_THROWS_WITH(configure(with("RINGLET_HOSTFILE", "x")), Contains("keep one"));
@@ -213,6 +214,9 @@ TEST_CASE("a pinned instruction set is taken") {
   CHECK(configure({}).options.placement.order == ReduceOrder::any);
   CHECK(configure({{"RINGLET_ORDER", "rank"}}).options.placement.order == ReduceOrder::rank);
   CHECK(configure({{"RINGLET_ORDER", "rank"}}, {.order = ReduceOrder::any}).options.placement.order == ReduceOrder::any);
+  CHECK(configure({}).options.placement.parts == PartsPolicy::even);
+  CHECK(configure({{"RINGLET_PARTS", "even"}}).options.placement.parts == PartsPolicy::even);
+  CHECK(configure({{"RINGLET_PARTS", "measured"}}).options.placement.parts == PartsPolicy::measured);
   CHECK(configure({{"RINGLET_SIMD", "scalar"}}).options.kernels->name() == "scalar");
   CHECK(configure({}).options.kernels == simd::find(""));
 }
