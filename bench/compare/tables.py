@@ -105,6 +105,7 @@ def plot(path, title, medians, titles):
     axes.legend(frameon=False)
     figure.savefig(path, format="svg", metadata={"Date": None})
     pyplot.close(figure)
+    path.write_text("".join(line.rstrip() + "\n" for line in path.read_text().splitlines()))
 
 
 def write_between(path, text):
