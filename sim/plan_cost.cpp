@@ -31,9 +31,10 @@ class PlannedRank {
   };
 
   PlannedRank(const Call& call, int rank, int size, const Topology& topology, const Granules& granules)
-      : segment_(std::max(granules.segment_bytes / call.element_bytes(), std::size_t{1}) * call.element_bytes()),
-        piece_(std::max(granules.piece_bytes, std::size_t{1})) {
+      : piece_(std::max(granules.piece_bytes, std::size_t{1})) {
     make_plan(call, rank, size, topology, true, plan_);
+    const std::size_t most = std::min(granules.segment_bytes, plan_.segment_bytes);
+    segment_ = std::max(most / call.element_bytes(), std::size_t{1}) * call.element_bytes();
     progress_.assign(plan_.receives.size() + plan_.combines.size(), 0);
     is_operand_.assign(progress_.size(), false);
     lane_of_peer_.assign(static_cast<std::size_t>(size), 0);
@@ -163,7 +164,8 @@ class PlannedRank {
     }
   }
 
-  const std::size_t segment_, piece_;
+  const std::size_t piece_;
+  std::size_t segment_ = 0;
   Plan plan_;
   std::vector<LaneState> lanes_;
   std::uint32_t first_lane_ = 0;  // of the peers after this rank

@@ -9,13 +9,6 @@
 
 namespace ringlet {
 
-namespace {
-
-// Where one rank is slow, its results should come back while it still sends, so an owner sends them on in smaller pieces.
-constexpr std::size_t kSegmentBytesOfUnequals = 32 << 10;
-
-}  // namespace
-
 void Lane::start(const PeerSteps& steps, std::uint64_t sequence, ConstBytes call_record) {
   steps_ = steps;
   call_record_ = call_record;
@@ -65,8 +58,7 @@ std::optional<std::size_t> Lane::sendable() const {
   const RunningPlan::Prefix source = plan_.progress(next.after);
   if (next.from.bytes == 0) return source.done && frame_room() ? std::optional<std::size_t>(0) : std::nullopt;
   const std::size_t element = plan_.element_bytes();
-  std::size_t most = group_.options().segment_bytes;
-  if (plan_.call().algorithm == Algorithm::hub && group_.options().topology.has_speeds()) most = std::min(most, kSegmentBytesOfUnequals);
+  const std::size_t most = std::min(group_.options().segment_bytes, plan_.steps().segment_bytes);
   const std::size_t segment = std::max(most / element, std::size_t{1}) * element;
   const std::size_t ready = (source.done ? next.from.bytes : std::min(source.bytes, next.from.bytes)) - send_offset_;
   const std::size_t left = next.from.bytes - send_offset_;

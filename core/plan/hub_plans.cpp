@@ -8,6 +8,12 @@ namespace ringlet {
 
 namespace {
 
+/// Where one rank is slow, its results should come back while it still sends, so an owner sends them on in smaller pieces.
+void limit_segments(PlanWriter& plan) {
+  constexpr std::size_t kSegmentBytesOfUnequals = 32 << 10;
+  if (plan.topology().has_speeds()) plan.limit_segments(kSegmentBytesOfUnequals);
+}
+
 /// Says which ranks own parts of the call's buffer, how large these are, and into which blocks the contributions to a part are divided.
 class Owners {
  public:
@@ -175,10 +181,14 @@ class HubReduction {
 
 }  // namespace
 
-void plan_hub_reduction(PlanWriter& plan) { HubReduction(plan).write(); }
+void plan_hub_reduction(PlanWriter& plan) {
+  limit_segments(plan);
+  HubReduction(plan).write();
+}
 
 // The root sends every owner its part, and the owner passes it on to the others. The root sends the part that it owns to all ranks itself.
 void plan_hub_broadcast(PlanWriter& plan) {
+  limit_segments(plan);
   const Owners owners(plan);
   const int root = plan.call().root;
   const int rank = plan.rank();

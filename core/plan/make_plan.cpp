@@ -13,6 +13,7 @@ void Plan::clear() {
   operands.clear();
   copy_from = copy_to = {};
   scratch_bytes = 0;
+  segment_bytes = SIZE_MAX;
 }
 
 void make_plan(const Call& call, int rank, int size, const Topology& topology, bool in_place, Plan& plan) {

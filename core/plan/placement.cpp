@@ -4,6 +4,8 @@
 #include <array>
 #include <cstdio>
 
+#include "core/base/rank_text.hpp"
+
 namespace ringlet {
 
 namespace {
@@ -178,9 +180,8 @@ std::string milliseconds(double ns) {
 
 /// Names the slower ranks: "; rank 3 has 0.25 of the others' speed and owns no part". Of many only the first are listed.
 std::string slower_ranks_text(int size, const Topology& topology) {
-  constexpr int kMostNamed = 8;
   std::string text;
-  int slower = 0;
+  std::size_t slower = 0;
   for (int rank = 0; rank < size && topology.has_speeds(); ++rank) {
     if (topology.is_guest(rank) || topology.speed(rank) == kFullSpeed || ++slower > kMostNamed) continue;
     char speed[16];
@@ -188,7 +189,7 @@ std::string slower_ranks_text(int size, const Topology& topology) {
     const bool owns = topology.index_among_owners(rank) >= 0;
     text += "; rank " + std::to_string(rank) + " has " + speed + " of the others' speed and owns " + (owns ? "a smaller part" : "no part");
   }
-  return slower > kMostNamed ? text + "; so do others" : text;
+  return text + more_text(slower);
 }
 
 std::string counted(int number, const char* one, const char* many) { return std::to_string(number) + " " + (number == 1 ? one : many); }

@@ -71,6 +71,7 @@ struct Plan {
   std::vector<Combine::Operand> operands;
   Region copy_from{}, copy_to{};  // copied before all other steps, unless empty
   std::size_t scratch_bytes = 0;
+  std::size_t segment_bytes = SIZE_MAX;  // most payload of a frame, where that is less than the world's
 
   void clear();
 };

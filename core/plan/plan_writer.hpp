@@ -28,6 +28,9 @@ class PlanWriter {
   /// This rank's part in a `buffer` that holds nothing else.
   Region own_part(Buffer buffer) const { return {buffer, 0, part(buffer, rank_).bytes}; }
 
+  /// Frames carry no more than this.
+  void limit_segments(std::size_t bytes) { plan_.segment_bytes = bytes; }
+
   /// Opens the next peer; the sends and receives that follow are with this peer.
   void with(int peer);
   /// Like with(), but the peer is not told of the call before the first send may leave.
