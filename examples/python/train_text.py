@@ -251,7 +251,7 @@ if world.rank() == 0:
     shape = (options.layers, options.width, options.heads, options.context)
     steps = (options.steps, options.batch, 10, options.check_every, WINDOWS, 240, 100, world.guests())
     choices = (0, 0, 255, False, False, False, world.elastic(), False)  # data-parallel, even shares, gradients in their own dtype
-    outer = (0, 1, 0, 0.7, 0.9)  # an average of gradients in each step
+    outer = (0, 1, 0, 0.7, 0.5)  # an average of gradients in each step
     fields = (b"TEXT", 3, len(text), SEED, options.rate, CLIP, BUCKET_BYTES, 0, *shape, *steps, *choices, *outer)
     packed = struct.pack("<4sIQQddqI12i3B5?3i2d", *fields)
     record[: len(packed)] = np.frombuffer(packed, np.uint8)

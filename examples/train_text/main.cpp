@@ -1,14 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <optional>
 #include <ringlet/ringlet.hpp>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "checkpoints.hpp"
@@ -16,6 +14,7 @@
 #include "input_error.hpp"
 #include "options.hpp"
 #include "outer_program.hpp"
+#include "output.hpp"
 #include "progress.hpp"
 #include "report.hpp"
 #include "shared_inputs.hpp"
@@ -28,14 +27,6 @@ namespace {
 constexpr int kSuccess = 0;
 constexpr int kFailure = 1;
 constexpr int kWrongInput = 2;
-
-std::ofstream open_log(const std::filesystem::path& path, const char* option, bool appends) {
-  std::ofstream log;
-  if (path.empty()) return log;
-  log.open(path, appends ? std::ios::app : std::ios::out);
-  if (!log) throw InputError(fmt::format("cannot write {}: choose another file for {}", path.string(), option));
-  return log;
-}
 
 // Rank 0 reads its text before it meets the other ranks, so that a mistyped file name does not make them wait. The environment says which
 // rank this is.
@@ -95,8 +86,7 @@ class Reporter {
     report_.parameter_bytes_per_rank = trainer.store().parameter_bytes();
     report_.optimizer_bytes_per_rank = trainer.store().optimizer_bytes();
     if (!speaks_) return;
-    fmt::print("{}\n", options_.json ? json_line(report_) : summary(report_, trainer.sample()));
-    if (std::fflush(stdout) != 0) throw std::system_error(errno, std::generic_category(), "cannot write to standard output");
+    print_report(report_, options_.json, trainer.sample());
   }
 
  private:
@@ -131,10 +121,7 @@ class Reporter {
     if (!spoke) begin_to_speak(true);
     // The pace before says nothing of what is left.
     show_progress();
-    progress_->note(now.cause.empty() ? fmt::format("step {}: {} ranks go on, {} of them new, after {:.0f} ms", steps_done_, now.ranks,
-                                                    now.ranks - now.ranks_before, now.seconds * 1e3)
-                                      : fmt::format("step {}: {} of {} ranks go on, after {:.0f} ms: {}", steps_done_, now.ranks,
-                                                    now.ranks_before, now.seconds * 1e3, now.cause));
+    progress_->note(change_text(steps_done_, now.ranks, now.ranks - now.ranks_before, now.ranks_before, now.seconds, now.cause));
     if (!now.rollback.empty()) progress_->note(now.rollback);
     if (now.waits) progress_->note("these are too few (RINGLET_MIN_RANKS), so they wait for others to join");
   }

@@ -3,18 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include "generate.hpp"
 #include "input_error.hpp"
 #include "outer_training.hpp"
+#include "output.hpp"
 #include "progress.hpp"
 #include "report.hpp"
 
@@ -60,14 +59,12 @@ class OuterReporter {
     if (!speaks_) return;
     if (!spoke) open_loss_log(true);
     progress_.reset();
-    const double pause_ms = std::chrono::duration<double, std::milli>(change.pause).count();
     const int step = static_cast<int>(change.step) * steps_between_averages(options_);
     const int before = change.world.size() + static_cast<int>(change.lost.size());
-    fmt::print(out_, "{}\n",
-               change.joined > 0 ? fmt::format("step {}: {} ranks go on, {} of them new, after {:.0f} ms", step, change.world.size(),
-                                               change.joined, pause_ms)
-                                 : fmt::format("step {}: {} of {} ranks go on, after {:.0f} ms: {}", step, change.world.size(), before,
-                                               pause_ms, change.cause.text()));
+    const double pause = std::chrono::duration<double>(change.pause).count();
+    fmt::print(
+        out_, "{}\n",
+        change_text(step, change.world.size(), change.joined, before, pause, change.joined > 0 ? std::string() : change.cause.text()));
     std::fflush(out_);
   }
 
@@ -85,8 +82,7 @@ class OuterReporter {
     report_.last_validation_loss = training.validate();
     const std::string sample =
         options_.sample_bytes > 0 ? generate(training.model(), training.replica(), "\n", {.bytes = options_.sample_bytes}) : std::string();
-    fmt::print("{}\n", options_.json ? json_line(report_) : summary(report_, sample));
-    if (std::fflush(stdout) != 0) throw std::system_error(errno, std::generic_category(), "cannot write to standard output");
+    print_report(report_, options_.json, sample);
   }
 
  private:
@@ -100,16 +96,14 @@ class OuterReporter {
   }
 
   void open_loss_log(bool appends) {
-    if (options_.log_losses.empty() || loss_log_.is_open()) return;
-    loss_log_.open(options_.log_losses, appends ? std::ios::app : std::ios::out);
-    if (!loss_log_) throw InputError(fmt::format("cannot write {}: choose another file for --log-losses", options_.log_losses.string()));
+    if (!loss_log_.is_open()) loss_log_ = open_log(options_.log_losses, "--log-losses", appends);
   }
 
   void log_hash() const {
     if (options_.log_hashes.empty()) return;
-    std::ofstream log(fmt::format("{}.{}", options_.log_hashes.string(), rank_), options_.resume ? std::ios::app : std::ios::out);
+    std::ofstream log = open_log(fmt::format("{}.{}", options_.log_hashes.string(), rank_), "--log-hashes", options_.resume);
     log << options_.steps << ' ' << in_hexadecimal(report_.parameter_hash) << '\n';
-    if (!log.flush()) throw InputError(fmt::format("cannot write {}: choose another file for --log-hashes", options_.log_hashes.string()));
+    if (!log.flush()) throw InputError(fmt::format("cannot write to {}.{}", options_.log_hashes.string(), rank_));
   }
 
   const Options& options_;

@@ -10,6 +10,7 @@
 
 #include "batches.hpp"
 #include "checkpoints.hpp"
+#include "hashes.hpp"
 #include "input_error.hpp"
 
 namespace train_text {
@@ -105,11 +106,7 @@ void OuterTraining::compare_hashes() {
       world_ = world_.reform().world;
     }
   }
-  for (std::size_t rank = 0; rank < all.size(); ++rank)
-    if (all[rank] != own)
-      throw std::runtime_error("the parameters of rank " + std::to_string(rank) + " (" + in_hexadecimal(all[rank]) +
-                               ") are not those of rank " + std::to_string(world_.rank()) + " (" + in_hexadecimal(own) +
-                               "): it runs another build, or its memory or arithmetic is at fault");
+  if (const std::string problem = different_hashes(all, options_.steps); !problem.empty()) throw std::runtime_error(problem);
 }
 
 double OuterTraining::validate() {

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "batches.hpp"
+#include "hashes.hpp"
 #include "training.hpp"
 
 namespace train_text {
@@ -213,23 +214,7 @@ std::string Run::exchanged() {
 
 std::string Run::compare_hashes() {
   steps_compared_ = step() < settings_.steps ? step() + 1 : step();
-  // The most frequent hash is taken to be right. If there is a tie, the lowest rank's is taken.
-  std::uint64_t usual = all_hashes_[0];
-  std::ptrdiff_t most = 0;
-  for (const std::uint64_t hash : all_hashes_) {
-    const auto same = std::count(all_hashes_.begin(), all_hashes_.end(), hash);
-    if (same <= most) continue;
-    usual = hash;
-    most = same;
-  }
-  std::string others;
-  for (std::size_t rank = 0; rank < all_hashes_.size(); ++rank) {
-    if (all_hashes_[rank] == usual) continue;
-    others += (others.empty() ? "" : ", ") + std::to_string(rank) + " (" + in_hexadecimal(all_hashes_[rank]) + ")";
-  }
-  if (others.empty()) return {};
-  return "after " + std::to_string(steps_compared_) + " steps the parameters of rank " + others + " are not those of the other ranks (" +
-         in_hexadecimal(usual) + "): it runs another build, or its memory or arithmetic is at fault";
+  return different_hashes(all_hashes_, steps_compared_);
 }
 
 void Run::pack_state() {

@@ -53,7 +53,7 @@ struct Settings {
   int fragments = 1;            // parts in which parameters are averaged then, one after the other
   int overlap = 0;              // steps that go on while a part is averaged
   double outer_learning_rate = 0.7;
-  double outer_momentum = 0.9;
+  double outer_momentum = 0.5;
   int guests = 0;  // number of ranks that are browsers; they are the last ranks
 };
 
