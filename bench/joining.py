@@ -14,33 +14,23 @@ import sys
 import tempfile
 import time
 
+from namespaces import Namespace, checked
+
 INSIDE = "RINGLET_JOINING_INSIDE"
 
 
-def sh(*arguments):
-    subprocess.run(arguments, check=True)
-
-
-class Host:
-    """A network namespace with the interface eth0. A process that does nothing else keeps it alive."""
+class Host(Namespace):
+    """One with the interface eth0."""
 
     def __init__(self, number):
+        super().__init__()
         self.name = f"host{number}"
         self.config = tempfile.TemporaryDirectory()
-        self.keeper = subprocess.Popen(["unshare", "--net", "sh", "-c", "echo; exec sleep 600"], stdout=subprocess.PIPE)
-        self.keeper.stdout.readline()
-        pid = str(self.keeper.pid)
-        sh("ip", "link", "add", f"h{number}", "type", "veth", "peer", "name", "eth0", "netns", pid)
-        sh("ip", "link", "set", f"h{number}", "master", "br0", "up")
-        self.ip("link", "set", "lo", "up")
-        self.ip("addr", "add", f"10.79.0.{number}/24", "dev", "eth0")
-        self.ip("link", "set", "eth0", "up")
-
-    def inside(self, *arguments):
-        return ["nsenter", f"--net=/proc/{self.keeper.pid}/ns/net", *arguments]
-
-    def ip(self, *arguments):
-        sh(*self.inside("ip", *arguments))
+        checked("ip", "link", "add", f"h{number}", "type", "veth", "peer", "name", "eth0", "netns", str(self.keeper.pid))
+        checked("ip", "link", "set", f"h{number}", "master", "br0", "up")
+        self.run("ip", "link", "set", "lo", "up")
+        self.run("ip", "addr", "add", f"10.79.0.{number}/24", "dev", "eth0")
+        self.run("ip", "link", "set", "eth0", "up")
 
     def start(self, arguments, environment, **pipes):
         return subprocess.Popen(self.inside(*arguments), env=dict(environment, XDG_CONFIG_HOME=self.config.name), text=True, **pipes)
@@ -65,8 +55,8 @@ def read_until(stream, *wanted, times):
 
 
 def measure(options):
-    sh("ip", "link", "add", "br0", "type", "bridge", "mcast_snooping", "0")
-    sh("ip", "link", "set", "br0", "up")
+    checked("ip", "link", "add", "br0", "type", "bridge", "mcast_snooping", "0")
+    checked("ip", "link", "set", "br0", "up")
     hosts = [Host(number) for number in range(1, options.hosts + 1)]
     processes = []
     steps = []
@@ -109,8 +99,7 @@ def measure(options):
         for process in processes:
             process.wait()
         for host in hosts:
-            host.keeper.kill()
-            host.keeper.wait()
+            host.end()
     return steps
 
 

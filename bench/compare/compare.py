@@ -11,11 +11,13 @@ import subprocess
 import sys
 import time
 
-import tables
-from libraries import LIBRARIES, Missing, rows_of
-from networks import Loopback, NetworkError, ShapedHosts, bytes_per_second
-
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(1, str(ROOT / "bench"))  # namespaces.py
+
+import tables  # noqa: E402
+from libraries import LIBRARIES, Missing, rows_of  # noqa: E402
+from networks import Loopback, NetworkError, ShapedHosts, bytes_per_second  # noqa: E402
+
 UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "": 1}
 OPERATIONS = ["all_reduce", "reduce_scatter", "all_gather"]
 

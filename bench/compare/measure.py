@@ -24,8 +24,32 @@ def sum_of_contributions(ranks, count):
     return ((numpy.arange(count) % 5 + 1) * (ranks * (ranks + 1) // 2)).astype(numpy.float32)
 
 
+def run(library, request):
+    """Measures all sizes. `library` has name, version, rank, ranks, barrier(), largest(value), and for each operation that it has a method
+    of that name: it takes a rank's numpy array, and returns a function that calls the library and one that returns the last result."""
+    if not hasattr(library, request.operation):
+        return
+    for size in request.sizes:
+        count = size // 4
+        part = count // library.ranks
+        if request.operation != "all_reduce" and part == 0:
+            continue
+        whole = count if request.operation == "all_reduce" else part * library.ranks
+        sums = sum_of_contributions(library.ranks, whole)
+        if request.operation == "all_gather":
+            given = contribution(library.rank, part)
+            expected = numpy.concatenate([contribution(rank, part) for rank in range(library.ranks)])
+        else:
+            given = contribution(library.rank, whole)
+            expected = sums if request.operation == "all_reduce" else sums[part * library.rank : part * (library.rank + 1)]
+        call, result = getattr(library, request.operation)(given)
+        call()
+        right = numpy.array_equal(result(), expected)
+        given[:] = 0  # repeated sums in place stay finite
+        measure(library, request, size, right, call)
+
+
 def measure(library, request, bytes_, right, call):
-    """`library` has name, version, rank, ranks, barrier() and largest(value)."""
     call()
     library.barrier()
     probes = 20 if bytes_ <= 65536 else 2

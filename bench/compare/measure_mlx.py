@@ -4,7 +4,7 @@ import importlib.metadata
 
 import mlx.core as mx
 import numpy
-from measure import Request, contribution, measure, sum_of_contributions
+from measure import Request, run
 
 
 class Library:
@@ -20,29 +20,23 @@ class Library:
         mx.eval(mx.distributed.all_sum(mx.ones(1), group=self.group))
 
     def largest(self, value):
-        most = mx.distributed.all_max(mx.array([value], dtype=mx.float32), group=self.group)
-        return most.item()
+        return mx.distributed.all_max(mx.array([value], dtype=mx.float32), group=self.group).item()
+
+    def all_reduce(self, given):
+        return self.evaluated(mx.distributed.all_sum, mx.array(given))
+
+    def all_gather(self, given):
+        return self.evaluated(mx.distributed.all_gather, mx.array(given))
+
+    def evaluated(self, operation, values):
+        results = [values]
+
+        def call():
+            results[0] = operation(values, group=self.group)
+            mx.eval(results[0])
+
+        return call, lambda: numpy.array(results[0])
 
 
-def main():
-    mx.set_default_device(mx.cpu)
-    request = Request()
-    library = Library()
-    for size in request.sizes:
-        count = size // 4
-        part = count // library.ranks
-        if request.operation == "all_reduce":
-            values = mx.array(contribution(library.rank, count))
-            total = numpy.array(mx.distributed.all_sum(values, group=library.group))
-            right = numpy.array_equal(total, sum_of_contributions(library.ranks, count))
-            measure(library, request, size, right, lambda: mx.eval(mx.distributed.all_sum(values, group=library.group)))
-        elif request.operation == "all_gather" and part:
-            values = mx.array(contribution(library.rank, part))
-            whole = numpy.array(mx.distributed.all_gather(values, group=library.group))
-            right = all(
-                numpy.array_equal(whole[part * rank : part * (rank + 1)], contribution(rank, part)) for rank in range(library.ranks)
-            )
-            measure(library, request, size, right, lambda: mx.eval(mx.distributed.all_gather(values, group=library.group)))
-
-
-main()
+mx.set_default_device(mx.cpu)
+run(Library(), Request())

@@ -1,14 +1,11 @@
 """Where ranks run: on this machine's loopback, or on hosts that are network namespaces behind one switch, each with a link of a given rate."""
 
 import os
-import subprocess
 import tempfile
 
+from namespaces import Namespace, NetworkError
+
 RATES = {"mbit": 125_000, "gbit": 125_000_000}  # bytes per second
-
-
-class NetworkError(Exception):
-    """What could not be set up, for the user."""
 
 
 def bytes_per_second(rate):
@@ -18,12 +15,6 @@ def bytes_per_second(rate):
         if rate.endswith(unit) and number.isdecimal() and int(number) > 0:
             return int(number) * factor
     raise NetworkError(f"'{rate}' is not a rate; write it as 1gbit or 250mbit")
-
-
-def checked(*words):
-    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    if done.returncode != 0:
-        raise NetworkError(f"`{' '.join(words)}` failed: {done.stderr.strip()}")
 
 
 class Loopback:
@@ -43,35 +34,6 @@ class Loopback:
 
     def __exit__(self, *_):
         pass
-
-
-class Namespace:
-    """A network namespace that lives as long as a process that does nothing else."""
-
-    def __init__(self):
-        self.keeper = subprocess.Popen(
-            ["unshare", "--net", "sh", "-c", "echo; exec sleep 86400"],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-        if self.keeper.stdout.readline() != b"\n":
-            self.keeper.wait()
-            raise NetworkError(
-                f"a network namespace cannot be made ({self.keeper.stderr.read().decode().strip()}); this takes root, on Linux"
-            )
-
-    def inside(self, *words):
-        return ["nsenter", f"--net=/proc/{self.keeper.pid}/ns/net", *words]
-
-    def run(self, *words):
-        checked(*self.inside(*words))
-
-    def end(self):
-        self.keeper.kill()
-        self.keeper.wait()
-        self.keeper.stdout.close()
-        self.keeper.stderr.close()
 
 
 class ShapedHosts:
