@@ -1,6 +1,6 @@
 #include "tests/local/peer_memory_network.hpp"
 #include "tests/local/shared_ring_network.hpp"
-#include "tests/local/uv_pair.hpp"
+#include "tests/transport/uv_pair.hpp"
 
 using namespace ringlet;
 using namespace ringlet::test;

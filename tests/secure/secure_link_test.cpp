@@ -2,26 +2,13 @@
 #include "tests/core/seeds.hpp"
 #include "tests/local/sim_pair.hpp"
 #include "tests/secure/secure_network.hpp"
-#include "tests/transport/loopback.hpp"
+#include "tests/transport/uv_pair.hpp"
 
 using namespace ringlet;
 using namespace ringlet::test;
 using conformance::LinkedUsers;
 
 namespace {
-
-class UvPair final : public conformance::NetworkPair {
- public:
-  EventLoop& loop(std::size_t) override { return loop_; }
-  Network& network(std::size_t side) override { return *networks_[side]; }
-  Address any_port(std::size_t) override { return kAnyPort; }
-  bool drive(const std::function<bool()>& condition) override { return test::drive(loop_, condition); }
-  void destroy_network(std::size_t side) override { networks_[side].reset(); }
-
- private:
-  UvLoop loop_;
-  std::array<std::unique_ptr<UvNetwork>, 2> networks_{std::make_unique<UvNetwork>(loop_), std::make_unique<UvNetwork>(loop_)};
-};
 
 /// Every other seed has AES-256-GCM, and every third replaces keys all the time.
 SecureSetup setup_of(std::uint64_t seed) {
