@@ -30,7 +30,7 @@ enum class Awaits : std::uint32_t { nothing = 0, bytes = 1, room = 2, either = 3
 struct RingMemory {
   MarkWord acceptor_word;     // the acceptor's random word, written by the dialler
   MarkWord dialler_word;      // the dialler's random word, written by the acceptor
-  std::array<char, 64> ends;  // the names of the connection's two ends, the dialler's first, as the dialler knows them
+  std::array<char, kEndsBytes> ends;  // the names of the connection's two ends, the dialler's first, as the dialler knows them
   std::array<RingHead, 2> rings;
   struct alignas(64) Side {
     std::atomic<std::uint32_t> awaits;
