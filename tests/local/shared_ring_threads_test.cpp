@@ -54,11 +54,13 @@ struct End {
   bool run(int looks) {
     bool expired = false;
     const auto guard = loop.after(kPatience, [&] { expired = true; });
+    const auto goes_on = [&] { return user.sent_bytes < kRounds && !user.over && !expired; };
     unsigned random = 1;
-    while (user.sent_bytes < kRounds && !user.over && !expired) {
+    while (goes_on()) {
       random = random * 1664525 + 1013904223;
       for (unsigned left = (random >> 16) % static_cast<unsigned>(looks * 8); left > 0; --left) loop.poll();
-      loop.wait();
+      // Behind the last round nobody would wake it.
+      if (goes_on()) loop.wait();
     }
     loop.cancel(guard);
     return !expired;

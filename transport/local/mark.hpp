@@ -24,7 +24,8 @@ struct Mark {
   std::array<char, kEndsBytes> ends{};  // the names of the connection's two ends, the dialler's first, as this process knows them
 };
 inline constexpr std::size_t kMarkHeadBytes = sizeof(MarkWord) + sizeof(std::uint64_t);  // the part that is read each time
-static_assert(sizeof(Mark) == kMarkHeadBytes + kEndsBytes && std::atomic<std::uint64_t>::is_always_lock_free && std::is_standard_layout_v<Mark>);
+static_assert(sizeof(Mark) == kMarkHeadBytes + kEndsBytes && std::atomic<std::uint64_t>::is_always_lock_free &&
+              std::is_standard_layout_v<Mark>);
 
 /// The place of a peer's mark, and the word that it holds.
 struct PeerMark {

@@ -28,8 +28,8 @@ enum class Awaits : std::uint32_t { nothing = 0, bytes = 1, room = 2, either = 3
 
 /// The beginning of the shared memory of a link; the bytes of both rings follow, the dialler's first. The dialler makes it.
 struct RingMemory {
-  MarkWord acceptor_word;     // the acceptor's random word, written by the dialler
-  MarkWord dialler_word;      // the dialler's random word, written by the acceptor
+  MarkWord acceptor_word;             // the acceptor's random word, written by the dialler
+  MarkWord dialler_word;              // the dialler's random word, written by the acceptor
   std::array<char, kEndsBytes> ends;  // the names of the connection's two ends, the dialler's first, as the dialler knows them
   std::array<RingHead, 2> rings;
   struct alignas(64) Side {
