@@ -27,8 +27,9 @@ struct PeerMemoryTuning {
   std::size_t buffer_bytes = 64 << 10;
 };
 inline constexpr PeerMemoryTuning kOverSockets{};
-/// Receiving from a ring costs nothing but the copy, and what fits into the caches is copied twice sooner than the system maps it once.
-inline constexpr PeerMemoryTuning kOverRings{.pull_bytes = 128 << 10, .pull_batch_bytes = 640 << 10, .direct_bytes = 1, .buffer_bytes = 64};
+/// Receiving from a ring costs nothing but the copy, and copying twice in the caches is faster than one copy for which the system looks up
+/// each page. Large batches are lent nevertheless: where ranks share a processor, each half of a ring would wait for its turn.
+inline constexpr PeerMemoryTuning kOverRings{.pull_bytes = 128 << 10, .pull_batch_bytes = 8 << 20, .direct_bytes = 1, .buffer_bytes = 64};
 /// The size of a batch of lent parts. Each batch makes both sides wait for each other once; on a busy machine that wait lasts until the
 /// other process gets a processor.
 inline constexpr std::size_t kLentBatchBytes = 16 << 20;

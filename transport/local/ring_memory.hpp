@@ -14,7 +14,7 @@
 namespace ringlet::local {
 
 /// The bytes of a ring. Small enough that what one process writes is still in a cache when the other reads it.
-inline constexpr std::size_t kRingBytes = 256 << 10;
+inline constexpr std::size_t kRingBytes = 128 << 10;
 
 /// One direction of a SharedRingLink in shared memory. The positions count all bytes since the start.
 struct RingHead {
