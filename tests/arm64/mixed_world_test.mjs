@@ -10,6 +10,7 @@ import { inFolder, model, trainInTab } from '../wasm/training_tab.mjs';
 const { RINGLET_TEST_MODULE: module, RINGLET_NATIVE_RANK: native, RINGLET_ARM64_RANK: arm64 } = process.env;
 const ranks = { [arch]: [native], arm64: arm64.split(';') };
 const steps = 40;
+const wide = ['--layers', '1', '--width', '64', '--heads', '2', '--context', '32'];
 const everyStep = Array.from({ length: steps }, (_, step) => String(step + 1));
 
 /** Returns the hashes that this rank logged, by step. */
@@ -19,15 +20,17 @@ function readHashes(file) {
 }
 
 // Rank 0 keeps the meeting, decides about the run and divides the averages, so each of the two processors is rank 0 once.
-for (const [first, second, type] of [
-  [arch, 'arm64', 'none'],
-  ['arm64', arch, 'bf16'],
+// Blocks are for tensors of 16,384 elements and more, which a wider model has.
+for (const [first, second, type, shape] of [
+  [arch, 'arm64', 'none', model],
+  ['arm64', arch, 'bf16', model],
+  ['arm64', arch, 'int8', wide],
 ])
   test(`${first} as rank 0, ${second} and wasm train with the same parameters (gradients as ${type})`, { timeout: 120_000 }, () =>
     inFolder(async (folder, text) => {
       const [hashes, losses] = [join(folder, 'hashes'), join(folder, 'losses')];
       const run = ['--steps', steps, '--batch', 9, '--check-every', 1, '--shares', 'even', '--communication-type', type];
-      const options = [...model, ...run, '--json', '--data', text, '--log-hashes', hashes, '--log-losses', losses].map(String);
+      const options = [...shape, ...run, '--json', '--data', text, '--log-hashes', hashes, '--log-losses', losses].map(String);
       const world = await startRanks(
         [first, second].map((name) => [...ranks[name], ...options]),
         1,
