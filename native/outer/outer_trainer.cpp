@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/refuse.hpp"
+#include "native/agreement.hpp"
 #include "native/elastic/world_averages.hpp"
 #include "native/outer/check_outer.hpp"
 #include "native/outer/fragment.hpp"
@@ -180,7 +181,10 @@ void OuterTrainer::State::start(UnderWay& under_way, Group& world) {
     native::Fragment& fragment = fragments[static_cast<std::size_t>(index)];
     auto& averages = *under_way.averages.emplace_back(std::make_unique<native::WorldAverages>(world, average, fragment.residuals));
     throw_if_failed(averages.averager.set_weight(used, under_way.expected_total));
-    for (const Leaf& leaf : fragment.take_differences(used > 0)) {
+    const Tree& differences = fragment.take_differences(used > 0);
+    // A guest's call for an average of a tree begins with that (wasm/src/outer.ts).
+    if (world.guests() > 0) native::require_same_tree(world, "OuterTrainer", differences, average.stream);
+    for (const Leaf& leaf : differences) {
       throw_if_failed(averages.averager.add(leaf.values));
       averages.driver.drive(averages.averager);
     }
