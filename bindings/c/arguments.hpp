@@ -1,9 +1,10 @@
 #pragma once
 
-#include <ringlet/c/gradients.h>
+#include <ringlet/c/elastic.h>
 
 #include <memory>
 #include <ringlet/average_options.hpp>
+#include <ringlet/elastic.hpp>
 #include <ringlet/group.hpp>
 #include <ringlet/tree.hpp>
 #include <span>
@@ -74,5 +75,6 @@ int32_t init_options(const char* call, Options* options, size_t struct_size, con
 
 CallOptions call_options(const ringlet_call_options* options);
 AverageOptions average_options(const ringlet_average_options* given, const AverageOptions& defaults);
+ElasticTrainerOptions elastic_options(const ringlet_elastic_options* given);
 
 }  // namespace ringlet::c

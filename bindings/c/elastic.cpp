@@ -56,7 +56,9 @@ void tell_state(const ringlet_elastic_options& to, const ringlet::Checkpoint& st
   to.on_state(to.context, &told, step);
 }
 
-ringlet::ElasticTrainerOptions elastic_options(const ringlet_elastic_options* given) {
+}  // namespace
+
+ringlet::ElasticTrainerOptions ringlet::c::elastic_options(const ringlet_elastic_options* given) {
   const auto read = options_or(given, elastic_defaults());
   ringlet::ElasticTrainerOptions options;
   options.average = average_options(read.average, {});
@@ -70,8 +72,6 @@ ringlet::ElasticTrainerOptions elastic_options(const ringlet_elastic_options* gi
   if (read.on_state != nullptr) options.on_state = [read](const auto& state, std::uint64_t step) { tell_state(read, state, step); };
   return options;
 }
-
-}  // namespace
 
 int32_t ringlet_elastic_options_init(ringlet_elastic_options* options, size_t struct_size) {
   return init_options(__func__, options, struct_size, elastic_defaults());

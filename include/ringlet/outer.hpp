@@ -26,6 +26,9 @@ struct OuterTrainerOptions {
   /// Whether slower ranks take fewer inner steps, so that the others do not wait for them, by how long those before took. The result then
   /// depends on the machines' clocks. It is the same on all ranks still.
   bool by_speed = false;
+  /// Seconds by which `by_speed` measures inner steps, read before and after each on the thread of run(): of a simulated training, say, or
+  /// of the processor's time. Unset: those that pass.
+  std::function<double()> clock{};
   LearningRate learning_rate = 0.7;  ///< of the outer optimizer; a schedule counts the averages
   double momentum = 0.9;             ///< of the outer optimizer, >= 0
   bool nesterov = true;              ///< whether that momentum is Nesterov's

@@ -27,3 +27,4 @@
 #include <ringlet/c/group.h>
 #include <ringlet/c/messages.h>
 #include <ringlet/c/optimizers.h>
+#include <ringlet/c/outer.h>

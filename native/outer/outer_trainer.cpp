@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/refuse.hpp"
+#include "native/agreement.hpp"
 #include "native/elastic/world_averages.hpp"
 #include "native/outer/check_outer.hpp"
 #include "native/outer/fragment.hpp"
@@ -27,9 +28,7 @@ constexpr const char* kMeanSamples = "outer_mean_samples";
 constexpr std::size_t kReportNumbers = 2;
 static_assert(sizeof(native::InnerReport) == kReportNumbers * sizeof(double));
 
-double seconds_since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
+double steady_seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 }  // namespace
 
@@ -52,6 +51,7 @@ struct OuterTrainer::State {
   Checkpoint contents();
   ElasticTrainerOptions elastic_options();
   void take_over(const Checkpoint& state, std::uint64_t step);
+  void begin_round(std::uint64_t number);
   void attempt(Step& step, bool is_last, const Inner& inner);
   void take_steps(int until, const Group& world, const Inner& inner);
   void start(UnderWay& under_way, Group& world);
@@ -60,6 +60,7 @@ struct OuterTrainer::State {
   void apply(const UnderWay& under_way);
 
   const OuterTrainerOptions options;
+  const std::function<double()> clock;
   const int interval;
   const Tree own;
   std::vector<Tensor> memory;
@@ -79,6 +80,7 @@ struct OuterTrainer::State {
 
 OuterTrainer::State::State(Group world, const Tree& parameters, OuterTrainerOptions o)
     : options(std::move(o)),
+      clock(options.clock ? options.clock : steady_seconds),
       interval(options.inner_steps / options.fragments),
       own(parameters),
       optimizer(options.learning_rate, {.momentum = options.momentum, .nesterov = options.nesterov && options.momentum > 0}),
@@ -121,17 +123,19 @@ void OuterTrainer::State::take_over(const Checkpoint& state, std::uint64_t step)
     fragment.residuals.clear();
   }
   samples.assign(samples.size(), 0);
-  round = step;
-  taken = 0;
+  begin_round(step);
   if (options.elastic.on_state) options.elastic.on_state(state, step);
 }
 
+void OuterTrainer::State::begin_round(std::uint64_t number) {
+  round = number;
+  taken = 0;
+  seconds = 0;
+}
+
 void OuterTrainer::State::attempt(Step& step, bool is_last, const Inner& inner) {
-  if (round != step.number()) {
-    // The state has been replaced by one of another step, which begins anew.
-    round = step.number();
-    taken = 0;
-  }
+  // The state has been replaced by one of another step, which begins anew.
+  if (round != step.number()) begin_round(step.number());
   in_turn.clear();
   const auto turn = static_cast<int>(round % fragments.size());
   // The fragment whose turn it is comes first: its samples are those of a whole round.
@@ -149,12 +153,12 @@ void OuterTrainer::State::attempt(Step& step, bool is_last, const Inner& inner) 
 /// An attempt that failed has taken some or all of them. They count: only its average is done again.
 void OuterTrainer::State::take_steps(int until, const Group& world, const Inner& inner) {
   for (; taken < until; ++taken) {
-    const auto begin = std::chrono::steady_clock::now();
+    const double begin = clock();
     const double used =
         inner({round * static_cast<std::uint64_t>(interval) + static_cast<std::uint64_t>(taken), world.rank(), world.size()});
     if (!(std::isfinite(used) && used >= 0))
       refuse(fmt::format("an inner step returned {} samples; they must be finite and not negative", used));
-    seconds += seconds_since(begin);
+    seconds += clock() - begin;
     for (double& since : samples) since += used;
   }
 }
@@ -177,7 +181,10 @@ void OuterTrainer::State::start(UnderWay& under_way, Group& world) {
     native::Fragment& fragment = fragments[static_cast<std::size_t>(index)];
     auto& averages = *under_way.averages.emplace_back(std::make_unique<native::WorldAverages>(world, average, fragment.residuals));
     throw_if_failed(averages.averager.set_weight(used, under_way.expected_total));
-    for (const Leaf& leaf : fragment.take_differences(used > 0)) {
+    const Tree& differences = fragment.take_differences(used > 0);
+    // A guest's call for an average of a tree begins with that (wasm/src/outer.ts).
+    if (world.guests() > 0) native::require_same_tree(world, "OuterTrainer", differences, average.stream);
+    for (const Leaf& leaf : differences) {
       throw_if_failed(averages.averager.add(leaf.values));
       averages.driver.drive(averages.averager);
     }
@@ -222,9 +229,7 @@ void OuterTrainer::State::apply(const UnderWay& under_way) {
     samples[place] -= sent[place];
   }
   if (options.by_speed) steps_planned = native::steps_for(interval, seconds_per_step, under_way.reports);
-  ++round;
-  taken = 0;
-  seconds = 0;
+  begin_round(round + 1);
 }
 
 OuterTrainer::OuterTrainer(Group world, const Tree& parameters, OuterTrainerOptions options) {

@@ -26,6 +26,7 @@ from .gradients import (
 from .group import Group, Reformed, leave_all
 from .messages import Received
 from .optimizers import SGD, AdaDelta, Adagrad, Adam, Adamax, AdamW, Lion, MultiOptimizer, Optimizer, RMSprop
+from .outer import InnerStep, OuterTrainer
 from .tensor_parallel import AllToSharded, ShardedToAll, shard_axis
 from .works import Work
 
@@ -49,6 +50,7 @@ __all__ = [
     "GradientAverager",
     "GradientBucketer",
     "Group",
+    "InnerStep",
     "InvalidArgument",
     "IoError",
     "Latecomer",
@@ -58,6 +60,7 @@ __all__ = [
     "MismatchError",
     "MultiOptimizer",
     "Optimizer",
+    "OuterTrainer",
     "PeerLost",
     "ProtocolError",
     "RMSprop",

@@ -90,6 +90,30 @@ class Step:
         self._step.commit(apply)
 
 
+def telling_changes(on_change: Optional[Callable[[MembershipChange], object]]) -> Callable[..., None]:
+    """What a trainer of the binding calls after ranks were lost or have joined."""
+
+    def changed(group: _ringlet.Group, *rest: Any) -> None:
+        if on_change is not None:
+            on_change(MembershipChange(Group(group), *rest))
+
+    return changed
+
+
+def telling_states(on_state: Optional[Callable[[int], object]]) -> Callable[[_ringlet.Checkpoint, int], None]:
+    """What it calls where the state has been filled."""
+
+    def filled(_: _ringlet.Checkpoint, step: int) -> None:
+        if on_state is not None:
+            on_state(step)
+
+    return filled
+
+
+def directory_of(checkpoint: Union[str, os.PathLike, None]) -> str:
+    return "" if checkpoint is None else os.fspath(checkpoint)
+
+
 class ElasticTrainer:
     """A training loop of an elastic group (init(elastic=True)): a step is committed on all ranks or on none; one that is not is done again by those
     who are left, with the same batch, divided anew. docs/elastic.md says what is promised.
@@ -120,19 +144,10 @@ class ElasticTrainer:
         on_rollback: Optional[Callable[[Rollback], object]] = None,
         on_state: Optional[Callable[[int], object]] = None,
     ) -> None:
-        def changed(group: _ringlet.Group, *rest: Any) -> None:
-            if on_change is not None:
-                on_change(MembershipChange(Group(group), *rest))
-
         def went_back(*parts: Any) -> None:
             if on_rollback is not None:
                 on_rollback(Rollback(*parts))
 
-        def filled(_: _ringlet.Checkpoint, step: int) -> None:
-            if on_state is not None:
-                on_state(step)
-
-        directory = "" if checkpoint is None else os.fspath(checkpoint)
         self._added: List[_ringlet.View] = []
         self._handle = _ringlet.ElasticTrainer(
             world._handle,
@@ -143,13 +158,13 @@ class ElasticTrainer:
             min_ranks,
             min_wait,
             rejoin,
-            directory,
+            directory_of(checkpoint),
             checkpoint_every,
             keep,
             stream,
-            changed,
+            telling_changes(on_change),
             went_back,
-            filled,
+            telling_states(on_state),
         )
 
     def run(self, step: Callable[[Step], object], *, steps: int, batch: int) -> None:

@@ -2,7 +2,6 @@
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include <chrono>
@@ -17,6 +16,7 @@
 #include "errors.hpp"
 #include "group.hpp"
 #include "layouts.hpp"
+#include "trainers.hpp"
 #include "trees.hpp"
 #include "works.hpp"
 
@@ -26,16 +26,15 @@ namespace {
 using nb::arg;
 using Seconds = std::optional<double>;
 
-/// A trainer with what it borrows and calls. Its functions are called on the thread that calls run().
+/// A trainer with what it borrows and calls.
 class TrainerHandle {
  public:
   /// `shards` is an ElasticShards or None.
   TrainerHandle(GroupHandle& world, CheckpointHandle& state, nb::object shards, ElasticTrainerOptions options) : arrays_(state.arrays) {
-    options.on_change = [this](const MembershipChange& change) { tell(change); };
+    calls.connect(options);
     options.on_rollback = [this](const Rollback& rollback) {
       call_python([&] { on_rollback(rollback.lost, rollback.from, rollback.to); });
     };
-    options.on_state = [this](const Checkpoint& values, std::uint64_t step) { tell_state(values, step); };
     if (shards.is_none()) {
       trainer_ = std::make_unique<ElasticTrainer>(world.get(), state.checkpoint, std::move(options));
       return;
@@ -60,19 +59,12 @@ class TrainerHandle {
     });
   }
   ElasticTrainer& trainer() { return *trainer_; }
+  Checkpoint& state() { return trainer_->state(); }
 
-  nb::object on_change, on_rollback, on_state;  // functions
+  TrainerCalls calls;
+  nb::object on_rollback;  // a function
 
  private:
-  void tell(const MembershipChange& change) {
-    call_python([&] {
-      on_change(GroupHandle(change.world), change.lost, change.joined, change.cause.text(), change.step,
-                std::chrono::duration<double>(change.pause).count());
-    });
-  }
-  void tell_state(const Checkpoint& values, std::uint64_t step) {
-    call_python([&] { on_state(CheckpointHandle{values, {}, {}}, step); });
-  }
   /// The trainer may have replaced the memory of the rows, and will.
   void take_shards(bool has_trainer) {
     auto& handle = nb::cast<ShardsHandle&>(shards_);
@@ -84,21 +76,6 @@ class TrainerHandle {
   nb::object shards_;
   std::unique_ptr<ElasticTrainer> trainer_;
 };
-
-ElasticTrainerOptions options_of_trainer(std::int64_t all_reduce_size, const std::optional<Wire>& communication_type,
-                                         std::optional<int> min_ranks, Seconds min_wait, bool rejoin, const std::string& checkpoint,
-                                         std::uint64_t checkpoint_every, int keep, int stream) {
-  ElasticTrainerOptions options;
-  options.average = {
-      .all_reduce_size = all_reduce_size, .communication_type = communication_type, .stream = options_of(stream, std::nullopt).stream};
-  options.min_ranks = min_ranks;
-  options.min_wait = milliseconds_of(min_wait);
-  options.rejoin = rejoin;
-  options.checkpoint = checkpoint;
-  options.checkpoint_every = checkpoint_every;
-  options.keep = keep;
-  return options;
-}
 
 void bind_step(nb::module_& module) {
   nb::class_<Step>(module, "Step", "One attempt at a training step on this rank; valid while the step function runs.")
@@ -131,6 +108,33 @@ void bind_step(nb::module_& module) {
 
 }  // namespace
 
+void TrainerCalls::connect(ElasticTrainerOptions& options) {
+  options.on_change = [this](const MembershipChange& change) {
+    call_python([&] {
+      on_change(GroupHandle(change.world), change.lost, change.joined, change.cause.text(), change.step,
+                std::chrono::duration<double>(change.pause).count());
+    });
+  };
+  options.on_state = [this](const Checkpoint& state, std::uint64_t step) {
+    call_python([&] { on_state(CheckpointHandle{state, {}, {}}, step); });
+  };
+}
+
+ElasticTrainerOptions options_of_trainer(std::int64_t all_reduce_size, const std::optional<Wire>& communication_type,
+                                         std::optional<int> min_ranks, std::optional<double> min_wait, bool rejoin,
+                                         const std::string& checkpoint, std::uint64_t checkpoint_every, int keep, int stream) {
+  ElasticTrainerOptions options;
+  options.average = {
+      .all_reduce_size = all_reduce_size, .communication_type = communication_type, .stream = options_of(stream, std::nullopt).stream};
+  options.min_ranks = min_ranks;
+  options.min_wait = milliseconds_of(min_wait);
+  options.rejoin = rejoin;
+  options.checkpoint = checkpoint;
+  options.checkpoint_every = checkpoint_every;
+  options.keep = keep;
+  return options;
+}
+
 void bind_elastic(nb::module_& module) {
   bind_step(module);
   module.def(
@@ -140,7 +144,8 @@ void bind_elastic(nb::module_& module) {
         return nb::make_tuple(read.count, std::chrono::duration<double>(read.wait).count());
       },
       arg("min_ranks").none(), arg("min_wait").none());
-  nb::class_<TrainerHandle>(module, "ElasticTrainer", "A training loop of an elastic group, whose ranks come and go.")
+  nb::class_<TrainerHandle> trainer(module, "ElasticTrainer", "A training loop of an elastic group, whose ranks come and go.");
+  trainer
       .def(
           "__init__",
           [](TrainerHandle* handle, GroupHandle& world, CheckpointHandle& state, nb::object shards, std::int64_t size,
@@ -148,28 +153,16 @@ void bind_elastic(nb::module_& module) {
              std::uint64_t every, int keep, int stream, nb::object on_change, nb::object on_rollback, nb::object on_state) {
             new (handle) TrainerHandle(world, state, std::move(shards),
                                        options_of_trainer(size, wire, min_ranks, min_wait, rejoin, checkpoint, every, keep, stream));
-            handle->on_change = std::move(on_change);
+            handle->calls = {std::move(on_change), std::move(on_state)};
             handle->on_rollback = std::move(on_rollback);
-            handle->on_state = std::move(on_state);
           },
           arg("world"), arg("state"), arg("shards").none(), arg("all_reduce_size"), arg("communication_type").none(),
           arg("min_ranks").none(), arg("min_wait").none(), arg("rejoin"), arg("checkpoint"), arg("checkpoint_every"), arg("keep"),
           arg("stream"), arg("on_change"), arg("on_rollback"), arg("on_state"))
       .def("run", &TrainerHandle::run, arg("steps"), arg("batch"), arg("step"))
       .def("world", [](TrainerHandle& handle) { return GroupHandle(handle.trainer().world()); })
-      .def("step", [](TrainerHandle& handle) { return handle.trainer().step(); })
-      .def(
-          "find",
-          [](TrainerHandle& handle, const std::string& name) {
-            const CheckpointValue* value = handle.trainer().state().find(name);
-            return value ? std::optional<CheckpointValue>(*value) : std::nullopt;
-          },
-          arg("name"))
-      .def("set", [](TrainerHandle& handle, std::string name, std::int64_t value) { handle.trainer().state().set(std::move(name), value); })
-      .def("set", [](TrainerHandle& handle, std::string name, double value) { handle.trainer().state().set(std::move(name), value); })
-      .def("set", [](TrainerHandle& handle, std::string name, std::string value) {
-        handle.trainer().state().set(std::move(name), std::move(value));
-      });
+      .def("step", [](TrainerHandle& handle) { return handle.trainer().step(); });
+  bind_values(trainer);
 }
 
 }  // namespace ringlet::python

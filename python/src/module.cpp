@@ -22,4 +22,5 @@ NB_MODULE(_ringlet, module) {
   ringlet::python::bind_checkpoints(module);
   ringlet::python::bind_elastic_shards(module);
   ringlet::python::bind_elastic(module);
+  ringlet::python::bind_outer(module);
 }

@@ -44,12 +44,6 @@ Schedule schedule_of(nb::handle object) {
   return schedule_calling(nb::borrow(object));
 }
 
-LearningRate rate_of(nb::handle object) {
-  double rate = 0;
-  if (nb::try_cast(nb::borrow(object), rate)) return rate;
-  return LearningRate(schedule_of(object));
-}
-
 template <class Kind, class Options>
 OptimizerHandle make(nb::handle rate, const Options& options) {
   return {std::make_shared<Kind>(rate_of(rate), options)};
@@ -151,6 +145,12 @@ void bind_schedules(nb::module_& module) {
 }
 
 }  // namespace
+
+LearningRate rate_of(nb::handle object) {
+  double rate = 0;
+  if (nb::try_cast(nb::borrow(object), rate)) return rate;
+  return LearningRate(schedule_of(object));
+}
 
 void bind_optimizers(nb::module_& module) {
   nb::class_<OptimizerHandle>(module, "Optimizer", "An optimizer, which changes parameters by their gradients.")

@@ -34,5 +34,6 @@ void bind_fsdp(nb::module_& module);
 void bind_checkpoints(nb::module_& module);
 void bind_elastic(nb::module_& module);
 void bind_elastic_shards(nb::module_& module);
+void bind_outer(nb::module_& module);
 
 }  // namespace ringlet::python

@@ -58,6 +58,16 @@ def has_trained(done, ranks):
     assert done.stdout.count("parameters the same on all ranks") == ranks and "step 20: loss" in done.stdout, done.stdout
 
 
+@pytest.mark.parametrize("options", [[], ["--by-speed"]])
+def test_torch_diloco(options):
+    pytest.importorskip("torch")
+    done = launch(2, sys.executable, EXAMPLES / "torch_diloco.py", *options)
+    assert done.returncode == 0, done.stdout
+    losses = re.findall(r"held-out loss ([0-9.]+), parameters the same on all ranks", done.stdout)
+    # What the teacher says has a variance of 0.6.
+    assert len(losses) == 2 and losses[0] == losses[1] and float(losses[0]) < 0.05, done.stdout
+
+
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_mlx_training(ranks):
     pytest.importorskip("mlx.core")

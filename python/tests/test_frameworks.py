@@ -188,3 +188,27 @@ def test_trees_keep_their_kinds(framework, alone):
     else:
         with pytest.raises(ringlet.InvalidArgument, match="never changed in place"):
             ringlet.SGD(0.5).apply_gradients_(average, tree)
+
+
+def test_outer_trainer(framework, alone):
+    """It changes parameters in place. A group of one with an outer rate of 1 and no momentum goes where its inner steps go."""
+    tree = {"w": [framework.make(np.full((3, 2), 2, np.float32))], "b": framework.make(np.ones(4, np.float32))}
+    options = {"inner_steps": 2, "learning_rate": 1, "momentum": 0}
+    if not isinstance(framework, Torch):
+        with pytest.raises(ringlet.InvalidArgument, match="never changed in place"):
+            ringlet.OuterTrainer(alone, tree, **options)
+        return
+    tree["b"].requires_grad_()
+    trainer = ringlet.OuterTrainer(alone, tree, **options)
+
+    def inner(step):
+        with framework.torch.no_grad():
+            tree["w"][0] += 1
+            tree["b"] -= 1
+        return framework.torch.tensor(3)
+
+    trainer.run(inner, steps=4)
+    for values in (tree, trainer.shared_parameters()):
+        same(framework, values["w"][0], np.full((3, 2), 6))
+        same(framework, values["b"].detach(), np.full(4, -3))
+    assert tree["b"].requires_grad and not trainer.shared_parameters()["b"].requires_grad

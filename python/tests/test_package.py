@@ -32,6 +32,7 @@ def test_types_are_described():
         "def rejoin",
         "class ElasticFsdp(ElasticShards)",
         "class ElasticFullyShard(ElasticShards)",
+        "class OuterTrainer",
     ):
         assert described in stub, described
 

@@ -45,10 +45,10 @@ def state_of(parameters):
     return mine
 
 
-def alone(steps=5):
+def alone(steps=5, kind=torch.optim.AdamW):
     """The same training by one process, which has the samples of all."""
     net, size = model(), dist.get_world_size()
-    optimizer = torch.optim.AdamW(net.parameters(), 1e-2)
+    optimizer = kind(net.parameters(), 1e-2)
     for step in range(steps):
         parts = [samples(step, rank) for rank in range(size)]
         inputs, targets = torch.cat([part[0] for part in parts]), torch.cat([part[1] for part in parts])
@@ -62,6 +62,31 @@ def close(net, other):
     for mine, wanted in zip(net.parameters(), other.parameters()):
         whole = mine.full_tensor() if hasattr(mine, "full_tensor") else mine
         torch.testing.assert_close(whole.detach(), wanted.detach(), rtol=1e-3, atol=1e-4)
+
+
+@on_torch_ranks(2)
+def test_few_averages():
+    """In a process group, on a module's own parameters. After single steps of SGD a plain mean of the parameters is that of the gradients."""
+    import ringlet
+
+    for inner_steps, wire in ((1, None), (3, "bf16")):
+        net = model()
+        optimizer = (torch.optim.SGD if inner_steps == 1 else torch.optim.AdamW)(net.parameters(), 1e-2)
+
+        def inner(step):
+            inputs, targets = samples(step.number, step.rank)
+            (net(inputs) - targets).square().mean().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            return len(inputs)
+
+        trainer = ringlet.OuterTrainer(
+            dist.group.WORLD.ringlet, dict(net.named_parameters()), inner_steps=inner_steps, learning_rate=1, momentum=0, wire=wire
+        )
+        trainer.run(inner, steps=6)
+        state_of(net.parameters())
+        if inner_steps == 1:
+            close(net, alone(6, torch.optim.SGD))
 
 
 @on_torch_ranks(2, 3)

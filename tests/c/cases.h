@@ -27,6 +27,7 @@ void test_optimizers(const world* w);
 void test_fsdp(const world* w);
 void test_fully_shard(const world* w);
 void test_trainer(ringlet_group* group);
+void test_outer(const world* w);
 /* Saves checkpoints into `directory`, which must be empty. */
 void test_checkpoints(const world* w, const char* directory);
 /* This case ends the group, so it comes last. */

@@ -74,6 +74,7 @@ TEST_CASE("calls with trees refuse each argument that is NULL beside good ones")
   ringlet_fully_shard* sharded = nullptr;
   ringlet_unsharded* unsharded = nullptr;
   ringlet_bucketer* bucketer = nullptr;
+  ringlet_outer_trainer* outer = nullptr;
   const ringlet_named_tensor* tensors = nullptr;
   std::size_t count = 0;
   REQUIRE(ringlet_adamw_create(0.1, nullptr, &optimizer) == RINGLET_OK);
@@ -87,6 +88,11 @@ TEST_CASE("calls with trees refuse each argument that is NULL beside good ones")
   check_each_null(ringlet_fully_shard_add, {0, 1, 2}, sharded, "other", &a.named, 1u, nullptr);
   check_each_null(ringlet_fully_shard_forward, {0, 2, 3, 4}, sharded, 0u, &unsharded, &tensors, &count);
   check_each_null(ringlet_fully_shard_gradients, {0, 1, 2}, sharded, &tensors, &count);
+  check_each_null(ringlet_outer_trainer_create, {0, 1, 4}, a.group, &a.named, 1u, nullptr, &outer);
+  REQUIRE(ringlet_outer_trainer_create(a.group, &a.named, 1, nullptr, &outer) == RINGLET_OK);
+  check_each_null(ringlet_outer_trainer_shared_parameters, {0, 1, 2}, outer, &tensors, &count);
+  check_each_null(ringlet_outer_trainer_fragment, {0, 2, 3}, outer, 0, &tensors, &count);
+  ringlet_outer_trainer_free(outer);
   check_each_null(ringlet_shard_axis, {0, 1, 5}, a.group, &a.input, 0u, nullptr, 0u, &a.output);
   ringlet_fully_shard_free(sharded);
   ringlet_optimizer_free(optimizer);

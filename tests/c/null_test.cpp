@@ -133,6 +133,15 @@ const std::map<std::string, Function> kFunctions{
     FUNCTION(ringlet_elastic_trainer_step),
     FUNCTION(ringlet_elastic_trainer_group),
     FUNCTION(ringlet_elastic_trainer_state),
+    FUNCTION(ringlet_outer_options_init),
+    FUNCTION(ringlet_outer_trainer_create),
+    FUNCTION(ringlet_outer_trainer_run),
+    FUNCTION(ringlet_outer_trainer_shared_parameters),
+    FUNCTION(ringlet_outer_trainer_fragment),
+    FUNCTION(ringlet_outer_trainer_averages),
+    FUNCTION(ringlet_outer_trainer_steps),
+    FUNCTION(ringlet_outer_trainer_group),
+    FUNCTION(ringlet_outer_trainer_state),
     FUNCTION(ringlet_step_samples),
     FUNCTION(ringlet_step_group),
     FUNCTION(ringlet_step_add),
@@ -148,6 +157,7 @@ const std::map<std::string, Function> kFunctions{
     FREE(ringlet_unsharded_release),
     FREE(ringlet_checkpoint_free),
     FREE(ringlet_elastic_trainer_free),
+    FREE(ringlet_outer_trainer_free),
     // An empty list of gradients is no mistake.
     {"ringlet_clip_grad_norm", {with_zeros(ringlet_clip_grad_norm), RINGLET_OK}},
 };

@@ -33,6 +33,7 @@ int main(int argc, char** argv) {
   test_fully_shard(&w);
   test_checkpoints(&w, argv[1]);
   test_trainer(w.group);
+  test_outer(&w);
   test_mismatch(&w);
   test_reform(&w);
   ringlet_group_free(w.group);

@@ -39,22 +39,30 @@ struct OuterReference {
     since.assign(own.size(), std::vector<double>(ranges.size()));
   }
 
-  /// `trains` says whether a rank takes part in an average.
-  void run(std::uint64_t steps, const std::function<bool(int rank, std::uint64_t average)>& trains) {
+  /// `trains` says whether a rank takes part in an average, `steps_of` how many inner steps it takes before that; unset: all.
+  void run(std::uint64_t steps, const std::function<bool(int rank, std::uint64_t average)>& trains,
+           const std::function<int(int rank, std::uint64_t average)>& steps_of = {}) {
     const int interval = options.inner_steps / options.fragments;
     const std::uint64_t averages = steps / static_cast<std::uint64_t>(interval);
     for (std::uint64_t average = 0; average < averages; ++average) {
       const bool is_last = average + 1 == averages;
-      const int overlap = is_last ? 0 : native::overlapped_steps(interval, options.overlap, interval);
+      const auto planned = [&](int rank) { return steps_of ? steps_of(rank, average) : interval; };
+      const auto overlap = [&](int rank) { return is_last ? 0 : native::overlapped_steps(planned(rank), options.overlap, interval); };
       const std::size_t turn = average % ranges.size();
       std::vector<std::size_t> in_turn{turn};
       for (std::size_t i = 1; is_last && i < ranges.size(); ++i) in_turn.push_back((turn + i) % ranges.size());
       const std::uint64_t first = average * static_cast<std::uint64_t>(interval);
       const auto alive = [&](int rank) { return trains(rank, average); };
-      take(alive, first, interval - overlap);
+      const auto take_all = [&](const auto& begin, const auto& end) {
+        for (int rank = 0; rank < static_cast<int>(own.size()); ++rank)
+          if (alive(rank))
+            for (int i = begin(rank); i < end(rank); ++i) take(rank, first + static_cast<std::uint64_t>(i));
+      };
+      const auto before_sending = [&](int rank) { return planned(rank) - overlap(rank); };
+      take_all([](int) { return 0; }, before_sending);
       const auto sent = own;
       const auto sent_samples = since;
-      take(alive, first + static_cast<std::uint64_t>(interval - overlap), overlap);
+      take_all(before_sending, planned);
       double total = 0;
       for (std::size_t rank = 0; rank < own.size(); ++rank)
         if (alive(static_cast<int>(rank))) total += sent_samples[rank][turn];
@@ -68,7 +76,7 @@ struct OuterReference {
                                 : options.nesterov    ? gradient + options.momentum * momentum[i]
                                                       : momentum[i];
           shared[i] -= options.learning_rate.at(average) * update;
-          const double keeps = overlap > 0 ? options.mixing : 0;
+          const double keeps = options.overlap > 0 && !is_last ? options.mixing : 0;
           for (auto& values : own) values[i] = keeps * values[i] + (1 - keeps) * shared[i];
         }
       for (std::size_t rank = 0; rank < own.size(); ++rank)
@@ -93,16 +101,11 @@ struct OuterReference {
   std::vector<std::vector<double>> since;  // samples, by rank and fragment
 
  private:
-  void take(const std::function<bool(int)>& alive, std::uint64_t first, int count) {
-    for (std::size_t rank = 0; rank < own.size(); ++rank) {
-      if (!alive(static_cast<int>(rank))) continue;
-      for (int i = 0; i < count; ++i) {
-        const std::uint64_t number = first + static_cast<std::uint64_t>(i);
-        for (std::size_t element = 0; element < shared.size(); ++element)
-          own[rank][element] = moved(own[rank][element], static_cast<int>(rank), number, element);
-        for (double& samples : since[rank]) samples += samples_of(static_cast<int>(rank), number);
-      }
-    }
+  void take(int rank, std::uint64_t number) {
+    const auto index = static_cast<std::size_t>(rank);
+    for (std::size_t element = 0; element < shared.size(); ++element)
+      own[index][element] = moved(own[index][element], rank, number, element);
+    for (double& samples : since[index]) samples += samples_of(rank, number);
   }
 };
 

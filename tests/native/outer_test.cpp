@@ -202,3 +202,40 @@ TEST_CASE("ranks that take their steps at their own speed have the same bits") {
     expect_equal_bits(trainer, model.tree);
   });
 }
+
+TEST_CASE(
+    "ranks whose steps take 1, 2 and 4 seconds take 20, 10 and 5 of them, weighted by their samples, and nobody waits for the slowest") {
+  for (const int fragments : {1, 2})
+    for (const int overlap : {0, 2}) {
+      const int interval = 20 / fragments;
+      CAPTURE(fragments, overlap);
+      const auto steps_of = [interval](int rank, std::uint64_t average) {
+        // Nobody knows the ranks' speeds before the first average.
+        const int divisor = average == 0 ? 1 : 1 << rank;
+        return (interval + divisor / 2) / divisor;
+      };
+      OuterTrainerOptions options{.inner_steps = 20, .fragments = fragments, .overlap = overlap, .by_speed = true};
+      test::OuterReference reference(OuterModel().tree, options, 3, OuterModel().elements);
+      reference.run(80, [](int, std::uint64_t) { return true; }, steps_of);
+      run_ranks(3, [&](Group& world) {
+        OuterModel model;
+        const int rank = world.rank();
+        double now = 1000;
+        std::vector<double> busy(static_cast<std::size_t>(80 / interval));
+        OuterTrainerOptions own = options;
+        own.clock = [&] { return now; };
+        OuterTrainer trainer(world, model.tree, own);
+        trainer.run(80, [&](const InnerStep& step) {
+          now += 1 << rank;
+          busy[step.number / static_cast<std::uint64_t>(interval)] += 1 << rank;
+          return model.step(rank, step.number);
+        });
+        expect_equal_bits(trainer, model.tree);
+        const double furthest = reference.furthest(model.tree);
+        expect(furthest < 1e-5, [&] { return "as far away as " + std::to_string(furthest); });
+        expect(busy[0] == interval << rank, "all steps at first");
+        // Half a step more or less is what whole steps allow.
+        for (std::size_t i = 1; i < busy.size(); ++i) expect(std::abs(busy[i] - interval) <= (1 << rank) / 2.0, "as long as the others");
+      });
+    }
+}

@@ -1,7 +1,8 @@
 // A native rank that trains with browsers and Node: native_trainer STEPS PAUSE_MS FOLDER [CHECKPOINTS]. It does what
 // wasm/tests/training/elastic_program.ts does, and writes a line for each step that it commits to FOLDER/PROCESS: the step, the number of
 // ranks, the epoch, a hash of the state. Each tenth step is saved to CHECKPOINTS; with --sharded in its place the state is in shards. With
-// --loop it does what wasm/tests/training/own_loop.ts does: no trainer, but a loop of its own.
+// --loop it does what wasm/tests/training/own_loop.ts does: no trainer, but a loop of its own. With --outer WIRE it trains with few
+// averages, as wasm/tests/training/outer_trainer.test.ts does: a line then has the number of averages, and a hash of the shared parameters.
 #include <unistd.h>
 
 #include <chrono>
@@ -37,20 +38,19 @@ struct Model {
   std::vector<std::int32_t> steps = std::vector<std::int32_t>(1);
 };
 
-std::uint32_t hash_of(const Model& model) {
+std::uint32_t hash_of(const Tree& tree) {
   std::uint32_t hash = 0x811c9dc5;
-  const auto add = [&](const auto& values) {
-    for (const std::byte byte : std::as_bytes(std::span(values))) hash = (hash ^ std::to_integer<std::uint32_t>(byte)) * 0x01000193u;
-  };
-  add(model.exact);
-  add(model.mixed);
-  add(model.steps);
+  for (const Leaf& leaf : tree)
+    for (const std::byte byte : std::span(static_cast<const std::byte*>(leaf.values.data()), leaf.values.bytes()))
+      hash = (hash ^ std::to_integer<std::uint32_t>(byte)) * 0x01000193u;
   return hash;
 }
 
-void write_line(std::ofstream& journal, std::uint64_t step, const Group& world, const Model& model) {
+Tree tree_of(Model& model) { return {{"exact", model.exact}, {"mixed", model.mixed}, {"steps", model.steps}}; }
+
+void write_line(std::ofstream& journal, std::uint64_t step, const Group& world, const Tree& tree) {
   char line[64];
-  std::snprintf(line, sizeof line, "%d %d %u %08x", static_cast<int>(step), world.size(), world.epoch(), hash_of(model));
+  std::snprintf(line, sizeof line, "%d %d %u %08x", static_cast<int>(step), world.size(), world.epoch(), hash_of(tree));
   journal << line << std::endl;
 }
 
@@ -77,7 +77,7 @@ void train(int argc, char** argv) {
   std::ofstream journal = open_journal(argv);
   Model model, gradients;
   Checkpoint state;
-  state.add("model", Tree{{"exact", model.exact}, {"mixed", model.mixed}, {"steps", model.steps}});
+  state.add("model", tree_of(model));
   state.set("last", std::int64_t{-1}).set("rate", 0.1).set("name", "a \"name\"");
   ElasticTrainerOptions options;
   options.on_change = [](const MembershipChange& change) {
@@ -102,7 +102,7 @@ void train(int argc, char** argv) {
     step.commit([&] {
       apply(gradients, model);
       trainer.state().set("last", static_cast<std::int64_t>(step.number()));
-      write_line(journal, step.number(), step.world(), model);
+      write_line(journal, step.number(), step.world(), tree_of(model));
     });
   });
 }
@@ -118,6 +118,37 @@ void train_sharded(char** argv) {
     fsdp.average(Tree{{"all", gradients}});
     step.commit([&] { fsdp.update(); });
   });
+}
+
+/// Trains with few averages. Ranks pull the parameters towards values of their own.
+void train_outer(const std::string& wire, char** argv) {
+  std::ofstream journal = open_journal(argv);
+  std::vector<float> wide(5'000), narrow(70);
+  std::vector<double> exact(3);
+  OuterTrainerOptions options{.inner_steps = 8, .fragments = 2, .overlap = 1, .by_speed = true};
+  if (wire == "int8") options.wire = Wire::int8({.feedback = true, .least_elements = 0});
+  OuterTrainer trainer(init(), Tree{{"layer.wide", wide}, {"layer.exact", exact}, {"narrow", narrow}}, options);
+  std::uint64_t next = 0;
+  const auto note_average = [&] {
+    if (trainer.averages() < next) return;
+    next = trainer.averages() + 1;
+    write_line(journal, trainer.averages(), trainer.world(), trainer.shared_parameters());
+    pause(trainer.world(), argv[2]);
+  };
+  trainer.run(std::strtoull(argv[1], nullptr, 10), [&](const InnerStep& step) {
+    note_average();
+    const auto pull = [&](auto& values) {
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        const auto target = static_cast<double>((step.number * 7919 + static_cast<std::uint64_t>(step.rank) * 104'729 + i * 31) % 1009);
+        values[i] += static_cast<std::decay_t<decltype(values[i])>>(0.05 * (target / 1009 - static_cast<double>(values[i])));
+      }
+    };
+    pull(wide);
+    pull(exact);
+    pull(narrow);
+    return static_cast<double>((step.number + static_cast<std::uint64_t>(step.rank)) % 3 + 1);
+  });
+  note_average();
 }
 
 /// Gives the state to those that have just come: in each new world all get that of rank 0.
@@ -138,7 +169,7 @@ void take_step(Group& world, Model& model, std::ofstream& journal) {
   if (!world.agree(true)) return;
   for (std::size_t i = 0; i < sums.size(); ++i) model.exact[i] += sums[i] / static_cast<float>(world.size());
   ++model.steps[0];
-  write_line(journal, static_cast<std::uint64_t>(step), world, model);
+  write_line(journal, static_cast<std::uint64_t>(step), world, tree_of(model));
 }
 
 /// Goes on after losses by itself. Rank 0 revokes the epoch where it finds the file FOLDER/revoke, which it removes.
@@ -178,6 +209,8 @@ int main(int argc, char** argv) {
       train_sharded(argv);
     else if (mode == "--loop")
       loop(argv);
+    else if (mode == "--outer")
+      train_outer(argc > 5 ? argv[5] : "", argv);
     else
       train(argc, argv);
     return 0;

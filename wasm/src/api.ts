@@ -19,6 +19,7 @@ export { Group } from './group.js';
 export type { AloneOptions, JoinOptions } from './join.js';
 export { type LearningRate, Optimizer } from './optimizer.js';
 export * from './optimizers.js';
+export type { InnerFunction, InnerStep, OuterTrainerOptions } from './outer.js';
 export type { Reformed, ReformOptions } from './reform.js';
 export { StateValues, type StateValue } from './state_values.js';
 export { Tensor, type Values } from './tensors.js';

@@ -3,6 +3,7 @@ import { browserPlatform } from './browser_platform.js';
 import { ElasticLoop, type ElasticTrainerOptions } from './elastic.js';
 import type { Group } from './group.js';
 import { type AloneOptions, aloneOn, type JoinOptions, joinOn } from './join.js';
+import { OuterLoop, type OuterTrainerOptions } from './outer.js';
 import type { Tree } from './trees.js';
 
 export * from './api.js';
@@ -32,5 +33,21 @@ export class ElasticTrainer extends ElasticLoop {
    */
   constructor(where: JoinOptions, state: Tree, options: ElasticTrainerOptions = {}) {
     super(join, where, state, options);
+  }
+}
+
+/**
+ * Training with few averages, for slow networks: DiLoCo and, with fragments and overlap, Streaming DiLoCo. Native ranks with an OuterTrainer
+ * of theirs, and browsers or Node with this one, each take `innerSteps` steps alone. Then the differences between the shared parameters and
+ * each rank's are averaged, weighted by samples, and an outer SGD applies the average to the shared parameters as if it were a gradient. When
+ * any rank is lost, this side joins the others again by itself, as an ElasticTrainer does.
+ */
+export class OuterTrainer extends OuterLoop {
+  /**
+   * `parameters`, of f32 or f64, with the names and shapes of the native ranks', are changed by the trainer, too. Throws `InvalidArgument` for
+   * a tree or options that are not valid.
+   */
+  constructor(where: JoinOptions, parameters: Tree, options: OuterTrainerOptions = {}) {
+    super(join, where, parameters, options);
   }
 }
