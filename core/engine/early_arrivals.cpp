@@ -1,10 +1,14 @@
 #include "core/engine/early_arrivals.hpp"
 
+#include <algorithm>
+
 namespace ringlet {
 
 namespace {
 
 constexpr std::uint64_t kMaxEarlyOperations = 65'536;
+/// Memory from this size on is used again, since new memory is filled with zeros first, which costs as much as to copy the bytes.
+constexpr std::size_t kLeastSpareBytes = 4 << 10;
 
 EarlyCost cost_of(const Call& call) { return {0, EarlyCost::kRecordBytes + call.counts.size() * sizeof call.counts[0]}; }
 EarlyCost cost_of(const FrameHeader& data) { return {data.payload_bytes, EarlyCost::kFrameBytes}; }
@@ -12,14 +16,16 @@ EarlyCost cost_of(const FrameHeader& data) { return {data.payload_bytes, EarlyCo
 }  // namespace
 
 EarlyArrivals::Frame::Frame(EarlyArrivals& arrivals, int from, const FrameHeader& frame_header)
-    : owner(arrivals), peer(from), header(frame_header) {
-  bytes.reserve(frame_header.payload_bytes);
+    : owner(arrivals), peer(from), header(frame_header), memory(arrivals.take_memory(frame_header.payload_bytes)) {}
+
+EarlyArrivals::Frame::~Frame() {
+  owner.group_.session(peer).release_early(cost_of(header));
+  owner.keep_memory(std::move(memory));
 }
 
-EarlyArrivals::Frame::~Frame() { owner.group_.session(peer).release_early(cost_of(header)); }
-
 std::size_t EarlyArrivals::Frame::consume(ConstBytes piece) {
-  bytes.insert(bytes.end(), piece.begin(), piece.end());
+  std::copy(piece.begin(), piece.end(), direct().begin());
+  filled += piece.size();
   return piece.size();
 }
 
@@ -73,6 +79,19 @@ std::list<EarlyArrivals::Frame> EarlyArrivals::take_frame(int peer, std::uint64_
   taken.splice(taken.begin(), frames, frames.begin());
   drop_if_empty(found);
   return taken;
+}
+
+std::vector<std::byte> EarlyArrivals::take_memory(std::size_t bytes) {
+  if (bytes < kLeastSpareBytes) return std::vector<std::byte>(bytes);
+  const auto fits = std::find_if(spare_.begin(), spare_.end(), [bytes](const auto& memory) { return memory.size() >= bytes; });
+  return fits != spare_.end() ? std::exchange(*fits, {}) : std::vector<std::byte>(bytes);
+}
+
+void EarlyArrivals::keep_memory(std::vector<std::byte> memory) noexcept {
+  if (memory.size() < kLeastSpareBytes) return;
+  const auto smallest =
+      std::min_element(spare_.begin(), spare_.end(), [](const auto& one, const auto& other) { return one.size() < other.size(); });
+  if (smallest->size() < memory.size()) smallest->swap(memory);
 }
 
 void EarlyArrivals::drop_if_empty(std::map<Key, Arrivals>::iterator arrivals) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -18,17 +19,21 @@ namespace ringlet {
 class EarlyArrivals {
  public:
   /// A data frame of an operation that has not started here. It counts as kept for the peer as long as it exists.
-  struct Frame final : BufferedSink {
+  struct Frame final : PayloadSink {
     Frame(EarlyArrivals& arrivals, int from, const FrameHeader& frame_header);
     ~Frame();
     Frame(const Frame&) = delete;
+    Bytes direct() override { return Bytes(memory).first(header.payload_bytes).subspan(filled); }
+    void received_direct(std::size_t count) override { filled += count; }
     std::size_t consume(ConstBytes piece) override;
     void frame_ended() override;
+    ConstBytes payload() const { return ConstBytes(memory).first(header.payload_bytes); }
 
     EarlyArrivals& owner;
     const int peer;
     const FrameHeader header;
-    std::vector<std::byte> bytes;
+    std::vector<std::byte> memory;  // as long as the payload at least
+    std::size_t filled = 0;
     bool complete = false;
   };
 
@@ -54,10 +59,13 @@ class EarlyArrivals {
   using Key = std::pair<std::uint64_t, int>;  // sequence, peer
 
   void drop_if_empty(std::map<Key, Arrivals>::iterator arrivals);
+  std::vector<std::byte> take_memory(std::size_t bytes);
+  void keep_memory(std::vector<std::byte> memory) noexcept;
 
   GroupContext& group_;
   const std::uint16_t stream_;
   const std::function<void(int, std::uint64_t)> on_frame_ended_;
+  std::array<std::vector<std::byte>, 16> spare_;  // memory of frames that have gone, for the next ones
   std::map<Key, Arrivals> arrivals_;
 };
 

@@ -209,7 +209,7 @@ void StreamEngine::take_early_frames(int peer) {
     if (frame.empty()) return;
     PayloadSink* sink = on_data(peer, frame.front().header);
     if (sink == nullptr) return;
-    for (ConstBytes left = frame.front().bytes; !left.empty();) left = left.subspan(sink->consume(left));
+    for (ConstBytes left = frame.front().payload(); !left.empty();) left = left.subspan(sink->consume(left));
     sink->frame_ended();
   }
 }

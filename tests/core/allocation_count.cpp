@@ -4,13 +4,14 @@
 #include <new>
 
 namespace {
-std::size_t allocations = 0;
+ringlet::test::Allocations allocations;
 }
 
-std::size_t ringlet::test::allocation_count() { return allocations; }
+ringlet::test::Allocations ringlet::test::allocations_so_far() { return allocations; }
 
 void* operator new(std::size_t bytes) {
-  ++allocations;
+  ++allocations.all;
+  if (bytes >= ringlet::test::kLargeAllocation) ++allocations.large;
   if (void* memory = std::malloc(bytes > 0 ? bytes : 1)) return memory;
   throw std::bad_alloc();
 }
