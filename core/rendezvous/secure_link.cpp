@@ -17,13 +17,14 @@ constexpr std::size_t kMaxParts = 64;
 
 }  // namespace
 
-SecureLink::SecureLink(EventLoop& loop, std::unique_ptr<Link> inner, std::unique_ptr<Cipher> sealing, std::unique_ptr<Cipher> opening,
-                       const KeyLimits& limits)
+SecureLink::SecureLink(EventLoop& loop, std::unique_ptr<Link> inner, CipherSuite suite, std::unique_ptr<Cipher> sealing,
+                       std::unique_ptr<Cipher> opening, const KeyLimits& limits)
     : loop_(loop),
       inner_(std::move(inner)),
       peer_name_(inner_->peer_name()),
       own_name_(inner_->own_name()),
       medium_(inner_->medium()),
+      suite_(suite),
       limits_(limits),
       sealing_{std::move(sealing)},
       outgoing_(kSmallBuffer),

@@ -43,9 +43,9 @@ struct KeyLimits {
 /// incoming records and one outgoing record.
 class SecureLink final : public Link, private LinkUser {
  public:
-  /// No byte of the records was read from `inner`. Each cipher is of one direction. Starts nothing yet.
-  SecureLink(EventLoop& loop, std::unique_ptr<Link> inner, std::unique_ptr<Cipher> sealing, std::unique_ptr<Cipher> opening,
-             const KeyLimits& limits = {});
+  /// No byte of the records was read from `inner`. Each cipher is of one direction, and both are of `suite`. Starts nothing yet.
+  SecureLink(EventLoop& loop, std::unique_ptr<Link> inner, CipherSuite suite, std::unique_ptr<Cipher> sealing,
+             std::unique_ptr<Cipher> opening, const KeyLimits& limits = {});
   SecureLink(const SecureLink&) = delete;
   SecureLink& operator=(const SecureLink&) = delete;
 
@@ -56,6 +56,7 @@ class SecureLink final : public Link, private LinkUser {
   std::string peer_name() const override { return peer_name_; }
   std::string own_name() const override { return own_name_; }
   std::string_view medium() const override { return medium_; }
+  std::string_view cipher() const override { return name_of(suite_); }
 
  private:
   /// The records of one direction.
@@ -93,6 +94,7 @@ class SecureLink final : public Link, private LinkUser {
   std::unique_ptr<Link> inner_;
   const std::string peer_name_, own_name_;
   const std::string_view medium_;
+  const CipherSuite suite_;
   const KeyLimits limits_;
   LinkUser* user_ = nullptr;  // null before start() and after the last call
   AliveGuard guard_;          // also ended by a failure

@@ -146,7 +146,8 @@ class PipeGroup {
  private:
   void adopt(int rank, int peer, std::unique_ptr<Link> link, const WorldOptions& options, bool encrypts) {
     if (encrypts)
-      link = std::make_unique<SecureLink>(loop_, std::move(link), std::make_unique<OpenCipher>(), std::make_unique<OpenCipher>());
+      link = std::make_unique<SecureLink>(loop_, std::move(link), CipherSuite::chacha20_poly1305, std::make_unique<OpenCipher>(),
+                                          std::make_unique<OpenCipher>());
     worlds_[static_cast<std::size_t>(rank)]->adopt(std::make_unique<Session>(std::move(link), loop_, owner_, options.session), peer);
   }
 
