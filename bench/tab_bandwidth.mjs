@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Measures megabytes per second between a tab, or Node, and a native rank, in turns with a bare WebSocket.
+// Measures megabytes per second between a tab, or Node, and native ranks, with encryption and without it, in turns with a bare WebSocket.
 import { spawn } from 'node:child_process';
 import { createHmac, randomFillSync } from 'node:crypto';
 import { once } from 'node:events';
@@ -8,10 +8,10 @@ import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { startNatives, token } from '../tests/wasm/natives.mjs';
 import { collectiveForms } from '../tests/wasm/tables.mjs';
-import { measure } from './tab_client.mjs';
+import { encryptingHost, measure } from './tab_client.mjs';
 
 const require = createRequire(new URL('../wasm/package.json', import.meta.url));
 const { WebSocket, WebSocketServer } = require('ws');
@@ -52,8 +52,8 @@ async function main() {
   if (!['node', 'chromium'].includes(where)) {
     console.log(`Usage: bench/tab_bandwidth.mjs node|chromium [MODULE [NATIVE_RANK]]
 
-Prints medians in MB/s, each way, of messages of 8 MiB between a native rank and a rank in Node or in headless Chromium, and of a bare WebSocket to a
-server in Node. Build with
+Prints medians in MB/s, each way, of messages of 8 MiB between a native rank and a rank in Node or in headless Chromium, over a plain and over an encrypted
+link, and of a bare WebSocket to a server in Node. Percentages are of what the bare one reaches. Build with
   cmake --preset wasm && cmake --build --preset wasm --target ringlet
   cmake --preset release && cmake --build --preset release --target native_rank`);
     process.exit(where === '--help' || where === '-h' ? 0 : 2);
@@ -63,15 +63,19 @@ server in Node. Build with
   const pages = createServer().listen(0, '127.0.0.1');
   await once(pages, 'listening');
   const origin = `http://127.0.0.1:${pages.address().port}`;
-  const world = await startNatives(resolve(program), 1, 1, ['exchange', ...[options.bytes, options.messages, options.turns].map(String)], {
-    RINGLET_ORIGINS: origin,
-  });
+  const start = (encrypt) =>
+    startNatives(resolve(program), 1, 1, ['exchange', ...[options.bytes, options.messages, options.turns].map(String)], {
+      RINGLET_ORIGINS: origin,
+      RINGLET_ENCRYPT: encrypt,
+    });
+  const [plain, encrypted] = [await start('off'), await start('on')];
   try {
     const [line] = await once(bare.stdout, 'data');
-    const all = { ...options, ringPort: world.port, barePort: Number(line) };
+    const all = { ...options, plainPort: plain.port, encryptedPort: encrypted.port, barePort: Number(line) };
     report(where, await (where === 'node' ? measureInNode(resolve(module), all) : measureInTab(resolve(module), all, pages, origin)));
   } finally {
-    world.stop();
+    plain.stop();
+    encrypted.stop();
     bare.kill();
     pages.close();
     pages.closeAllConnections();
@@ -81,15 +85,18 @@ server in Node. Build with
 function report(where, rows) {
   const median = (values) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)];
   for (const way of ['up', 'down']) {
-    const [ring, bare] = ['ring', 'bare'].map((kind) => median(rows.map((row) => row[kind][way])));
-    console.log(`${where} ${way}: ${ring.toFixed(0)} MB/s, bare ${bare.toFixed(0)} MB/s: ${((100 * ring) / bare).toFixed(0)} %`);
+    const [plain, encrypted, bare] = ['plain', 'encrypted', 'bare'].map((kind) => median(rows.map((row) => row[kind][way])));
+    const text = (speed) => `${speed.toFixed(0)} MB/s (${((100 * speed) / bare).toFixed(0)} %)`;
+    console.log(`${where} ${way}: plain ${text(plain)}, encrypted by chacha20 ${text(encrypted)}, bare ${bare.toFixed(0)} MB/s`);
   }
 }
 
 async function measureInNode(module, options) {
   const { default: makeModule } = await import(module);
+  const noble = (name) => import(pathToFileURL(require.resolve(`@noble/${name}`)));
   return measure(
     {
+      ...encryptingHost({ ...(await noble('ciphers/chacha.js')), ...(await noble('curves/ed25519.js')) }),
       openSocket: (url) => Object.assign(new WebSocket(url, { perMessageDeflate: false }), { binaryType: 'nodebuffer' }),
       random: (bytes) => randomFillSync(bytes),
       sign: (key, message) => createHmac('sha256', key).update(message).digest(),

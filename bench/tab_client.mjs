@@ -39,8 +39,19 @@ async function measureBare(platform, port, bytes, limit) {
   return { up: bytes / (turned - started) / 1e3, down: bytes / (ended - turned) / 1e3 };
 }
 
+/** Returns the functions of encrypted links, as wasm/src/core/host.ts has them, from those of the noble packages. */
+export const encryptingHost = ({ chacha20poly1305, x25519 }) => ({
+  publicKey: (secret) => x25519.getPublicKey(secret),
+  agree: (secret, peer) => x25519.getSharedSecret(secret, peer),
+  seal: (key, nonce, associated, place) => void chacha20poly1305(key, nonce, associated).encrypt(place.subarray(0, -16), place),
+  open: (key, nonce, associated, sealed, out) => {
+    chacha20poly1305(key, nonce, associated).decrypt(sealed, out);
+    return true;
+  },
+});
+
 /** Returns a module that has joined the world. */
-async function join(platform, port, token) {
+async function join(platform, { port, encrypts }, token) {
   const tickets = new Map();
   let last = 0;
   const host = {
@@ -70,7 +81,7 @@ async function join(platform, port, token) {
       tickets.set(++last, { resolve, reject });
       module[name](last, ...rest);
     });
-  const group = await start('_ringlet_join', text('127.0.0.1'), port, text(token), text('bandwidth'), 0, 0, 0);
+  const group = await start('_ringlet_join', text('127.0.0.1'), port, text(token), text('bandwidth'), 0, 0, Number(encrypts));
   return { module, group, start };
 }
 
@@ -92,13 +103,15 @@ async function measureRing({ module, group, start }, barrier, bytes, messages) {
   return { up: moved / (turned - started) / 1e3, down: moved / (ended - turned) / 1e3 };
 }
 
-/** Measures both in turns and returns one row for each turn. `barrier` is the number of that collective. */
-export async function measure(platform, { ringPort, barePort, token, barrier, bytes, messages, turns }) {
-  const world = await join(platform, ringPort, token);
+/** Measures all in turns and returns one row for each turn. `barrier` is the number of that collective. */
+export async function measure(platform, { plainPort, encryptedPort, barePort, token, barrier, bytes, messages, turns }) {
+  const plain = await join(platform, { port: plainPort, encrypts: false }, token);
+  const encrypted = await join(platform, { port: encryptedPort, encrypts: true }, token);
   const rows = [];
   for (let turn = 0; turn < turns; ++turn)
     rows.push({
-      ring: await measureRing(world, barrier, bytes, messages),
+      plain: await measureRing(plain, barrier, bytes, messages),
+      encrypted: await measureRing(encrypted, barrier, bytes, messages),
       bare: await measureBare(platform, barePort, bytes * messages, highWater),
     });
   return rows;

@@ -14,6 +14,7 @@ LinkInfo to_info(int peer, const LinkReport& report) {
   LinkInfo info;
   info.peer = peer;
   info.medium = report.medium;
+  info.cipher = report.cipher;
   info.own_address = report.own_name;
   info.peer_address = report.peer_name;
   info.own_interface = report.dialled ? report.path.dialler_interface : report.path.acceptor_interface;

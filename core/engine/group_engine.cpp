@@ -13,7 +13,7 @@ GroupEngine::~GroupEngine() = default;
 std::string_view GroupEngine::links() {
   std::string_view found = "none";
   for (int peer = 0; peer < options().size; ++peer) {
-    if (peer != options().rank) found = common_medium(found, context_.session(peer).medium());
+    if (peer != options().rank) found = common_name(found, context_.session(peer).medium());
   }
   return found;
 }

@@ -20,7 +20,13 @@ std::unique_ptr<Session> Peers::exchange_session(int rank, std::unique_ptr<Sessi
 
 std::string_view Peers::media() const {
   std::string_view found = "none";
-  for_each_session([&](const Session& session) { found = common_medium(found, session.medium()); });
+  for_each_session([&](const Session& session) { found = common_name(found, session.medium()); });
+  return found;
+}
+
+std::string_view Peers::ciphers() const {
+  std::string_view found = "none";
+  for_each_session([&](const Session& session) { found = common_name(found, session.cipher()); });
   return found;
 }
 
@@ -31,7 +37,7 @@ void Peers::set_path(int rank, const wire::Path& path, bool dialled) {
 
 LinkReport Peers::link_with(int rank) const {
   const Peer& peer = at(rank);
-  return {peer.session->own_name(), peer.session->peer_name(), peer.session->medium(), peer.path, peer.dialled};
+  return {peer.session->own_name(), peer.session->peer_name(), peer.session->medium(), peer.session->cipher(), peer.path, peer.dialled};
 }
 
 std::string Peers::text_of(int rank) const { return "rank " + std::to_string(rank) + (name(rank).empty() ? "" : " (" + name(rank) + ")"); }

@@ -15,7 +15,8 @@ namespace ringlet {
 struct LinkReport {
   std::string own_name, peer_name;  // addresses, for people
   std::string_view medium;
-  wire::Path path{};  // `tried` is 0 where there was nothing to choose
+  std::string_view cipher;  // empty where it is not encrypted
+  wire::Path path{};        // `tried` is 0 where there was nothing to choose
   bool dialled = false;
 };
 
@@ -39,6 +40,8 @@ class Peers {
   }
   /// The medium of all links together: "tcp", "memory", "mixed", or "none" where there is no session.
   std::string_view media() const;
+  /// The cipher of all links together that have one: "aes256gcm", "chacha20", "mixed", or "none" where none has.
+  std::string_view ciphers() const;
 
   void set_path(int rank, const wire::Path& path, bool dialled);
   /// There has to be a session with the rank.

@@ -45,6 +45,8 @@ std::string Session::own_name() const { return link_ ? link_->own_name() : std::
 
 std::string_view Session::medium() const { return link_ ? link_->medium() : std::string_view(); }
 
+std::string_view Session::cipher() const { return link_ ? link_->cipher() : std::string_view(); }
+
 // --- sending ---
 
 void Session::mark_ready(FrameSource& source) {

@@ -60,9 +60,10 @@ class SessionOwner {
   ~SessionOwner() = default;
 };
 
-/// Combines the medium of the links looked at so far ("none" at first) with that of one more link: "mixed" where they differ.
-inline std::string_view common_medium(std::string_view so_far, std::string_view medium) {
-  return medium.empty() || medium == so_far ? so_far : so_far == "none" ? medium : "mixed";
+/// Combines the medium, or the cipher, of the links looked at so far ("none" at first) with that of one more link: "mixed" where they
+/// differ.
+inline std::string_view common_name(std::string_view so_far, std::string_view name) {
+  return name.empty() || name == so_far ? so_far : so_far == "none" ? name : "mixed";
 }
 
 struct SessionOptions {
@@ -89,6 +90,8 @@ class Session final : private LinkUser {
   std::string own_name() const;
   /// The link's medium; empty once it is closed.
   std::string_view medium() const;
+  /// The link's cipher; empty where it is not encrypted, or closed.
+  std::string_view cipher() const;
 
   /// Puts `source` into the queue of sources that have frames, unless it is in it.
   void mark_ready(FrameSource& source);

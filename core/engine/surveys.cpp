@@ -15,7 +15,7 @@ constexpr std::size_t kMaxUnread = 64;
 
 void cut_texts(wire::RankState& state) {
   const auto cut = [](std::string& text) { text.resize(cut_text(text, kMaxText).size()); };
-  for (auto* text : {&state.host, &state.program, &state.links, &state.last.call, &state.last.group}) cut(*text);
+  for (auto* text : {&state.host, &state.program, &state.links, &state.cipher, &state.last.call, &state.last.group}) cut(*text);
   for (auto& operation : state.running)
     for (auto* text : {&operation.call, &operation.group}) cut(*text);
 }

@@ -199,6 +199,7 @@ wire::RankState World::state(int peer, const wire::StateQuestion& question) cons
   state.program = identity_.program;
   state.pid = identity_.pid;
   state.links = peers_.media();
+  state.cipher = peers_.ciphers();
   peers_.for_each_session([&](const Session& session) {
     state.bytes_sent += session.bytes_sent();
     state.bytes_received += session.bytes_received();

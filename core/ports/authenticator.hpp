@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "core/base/bytes.hpp"
 
@@ -26,6 +27,8 @@ enum class CipherSuite : std::uint8_t {
   chacha20_poly1305 = 2,  // RFC 8439
   aes256_gcm = 4,         // NIST SP 800-38D
 };
+/// As in RINGLET_CIPHER.
+constexpr std::string_view name_of(CipherSuite suite) { return suite == CipherSuite::aes256_gcm ? "aes256gcm" : "chacha20"; }
 /// A set of ciphers, by their bits.
 using CipherSet = std::uint8_t;
 inline constexpr CipherSet kAllCiphers = 2 | 4;

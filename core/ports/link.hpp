@@ -68,6 +68,8 @@ class Link {
   virtual std::string own_name() const { return {}; }
   /// The medium that carries most of the bytes: "tcp" or "memory".
   virtual std::string_view medium() const { return "tcp"; }
+  /// The cipher by which most of the bytes are encrypted ("aes256gcm", "chacha20"); empty where they are not.
+  virtual std::string_view cipher() const { return {}; }
 
   const LinkBinding& binding() const { return binding_; }
   /// Called once, by the handshake that authenticates the link.

@@ -126,7 +126,7 @@ void Handshake::finish(LinkSide side) {
     derive_keys(authenticator_, sign(kKeys), *agreed, keys);
     wipe(*agreed);
     const CipherSuite suite = chosen_cipher();
-    link = std::make_unique<SecureLink>(loop_, std::move(link),
+    link = std::make_unique<SecureLink>(loop_, std::move(link), suite,
                                         authenticator_.make_cipher(suite, dials ? keys.from_dialler : keys.from_acceptor),
                                         authenticator_.make_cipher(suite, dials ? keys.from_acceptor : keys.from_dialler));
     link->set_binding(keys.binding);

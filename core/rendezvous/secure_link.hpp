@@ -27,6 +27,9 @@ inline constexpr std::size_t kRecordHeadBytes = 4;
 inline constexpr std::size_t kMaxRecordContent = 64 << 10;
 inline constexpr std::size_t kMaxRecordBytes = kRecordHeadBytes + kMaxRecordContent + Cipher::kTagBytes;
 
+/// So many records of the longest kind leave, or come, in one call of the link below. No part of the wire format.
+inline constexpr std::size_t kBatchRecords = 4;
+
 /// How much one key seals at most, but for the end of its last record; part of the wire format, but for tests. AES-GCM sets them: RFC 8446,
 /// section 5.5, allows it 2^24.5 records of 2^14 bytes, which are 2^38.5 bytes. ChaCha20-Poly1305 would need none.
 struct KeyLimits {
@@ -38,14 +41,17 @@ struct KeyLimits {
 /// `protocol_error` where a record does not verify, and with `peer_lost` where the link below ends before the record that ends this
 /// direction, also between two records.
 ///
-/// Bytes that sent() has counted may wait here, encrypted, one record at most; they are lost if the link is destroyed then. Where this side
-/// is ending its direction, the end of the peer's direction is reported only when the own end has left. It needs memory for at most two
-/// incoming records and one outgoing record.
+/// Bytes that sent() has counted may wait here, encrypted, in kBatchRecords long records at most; they are lost if the link is destroyed
+/// then. Where this side is ending its direction, the end of the peer's direction is reported only when the own end has left. It needs
+/// memory for kBatchRecords long records in each direction, once it has carried one.
+///
+/// A record has the beginning of one long part of the user's alone, or several short ones. So the receiver's user, who takes a long payload
+/// from its first byte on into a place of its own, has room for exactly a record's content, which is decrypted straight into that place.
 class SecureLink final : public Link, private LinkUser {
  public:
-  /// No byte of the records was read from `inner`. Each cipher is of one direction. Starts nothing yet.
-  SecureLink(EventLoop& loop, std::unique_ptr<Link> inner, std::unique_ptr<Cipher> sealing, std::unique_ptr<Cipher> opening,
-             const KeyLimits& limits = {});
+  /// No byte of the records was read from `inner`. Each cipher is of one direction, and both are of `suite`. Starts nothing yet.
+  SecureLink(EventLoop& loop, std::unique_ptr<Link> inner, CipherSuite suite, std::unique_ptr<Cipher> sealing,
+             std::unique_ptr<Cipher> opening, const KeyLimits& limits = {});
   SecureLink(const SecureLink&) = delete;
   SecureLink& operator=(const SecureLink&) = delete;
 
@@ -56,6 +62,7 @@ class SecureLink final : public Link, private LinkUser {
   std::string peer_name() const override { return peer_name_; }
   std::string own_name() const override { return own_name_; }
   std::string_view medium() const override { return medium_; }
+  std::string_view cipher() const override { return name_of(suite_); }
 
  private:
   /// The records of one direction.
@@ -72,6 +79,7 @@ class SecureLink final : public Link, private LinkUser {
   void receive_ended() override;
   void link_failed(const Status& status) override;
 
+  /// Appends a record to those in outgoing_. Returns false where there is none to append, no room for it, or this object was destroyed.
   bool seal_next();
   void seal(std::span<const ConstBytes> content, std::size_t bytes);
   void finish_if_both_have();
@@ -93,6 +101,7 @@ class SecureLink final : public Link, private LinkUser {
   std::unique_ptr<Link> inner_;
   const std::string peer_name_, own_name_;
   const std::string_view medium_;
+  const CipherSuite suite_;
   const KeyLimits limits_;
   LinkUser* user_ = nullptr;  // null before start() and after the last call
   AliveGuard guard_;          // also ended by a failure
@@ -100,8 +109,9 @@ class SecureLink final : public Link, private LinkUser {
   // sending
   Direction sealing_;
   std::vector<std::byte> outgoing_;
-  ConstBytes unsent_;   // of outgoing_
-  bool woken_ = false;  // wake() was called since the user was last asked for bytes
+  std::size_t sealed_bytes_ = 0;  // of outgoing_: the records that are there
+  ConstBytes unsent_;             // of outgoing_
+  bool woken_ = false;            // wake() was called since the user was last asked for bytes
   bool finish_requested_ = false;
   bool end_sealed_ = false;
 

@@ -163,6 +163,7 @@ static void visit_fields(auto& fields, Is<RankState> auto& state) {
   fields.number(11, state.pid);
   fields.text(12, state.links);
   fields.flag(13, state.stalled);
+  fields.text(14, state.cipher);
 }
 
 static void visit_fields(auto& fields, Is<Revoke> auto& revoke) {

@@ -186,6 +186,7 @@ struct RankState {
   std::uint32_t pid = 0;
   std::string links;
   bool stalled = false;
+  std::string cipher;
   friend bool operator==(const RankState&, const RankState&) = default;
 };
 

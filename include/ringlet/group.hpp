@@ -71,6 +71,7 @@ class [[nodiscard]] Work {
 struct LinkInfo {
   int peer = 0;                       ///< the other rank's number in the group
   std::string_view medium;            ///< "tcp", "memory"
+  std::string_view cipher;            ///< "aes256gcm", "chacha20"; empty where its bytes are not encrypted, or move through memory
   std::string own_address;            ///< this end's, as this rank sees it: "10.0.0.1:40123"
   std::string peer_address;           ///< the other end's
   std::string own_interface;          ///< the name of this end's network interface, if known

@@ -14,8 +14,8 @@ namespace ringlet::native {
 /// `format` 1, `world` (16 hexadecimal digits), `size`, `told_by` (the rank that was asked), `failure` (text, null while the world lives),
 /// `stalled` (whether any rank is, or does not answer), `ranks`: of each `rank`, `state` ("in_operation", "computing", "not_answering",
 /// "not_asked": it has left, or the world has failed), and where it has answered `host`, `pid`, `program`, `stalled`, `running` and `last`
-/// (operations; null: none), `operations`, `bytes_sent`, `bytes_received`, `links`. An operation has `call`, `number`, `stream`, `group`
-/// (empty: the world), `seconds` (since it began or, for `last`, ended), `received`, `to_receive`, `sent`, `to_send` (bytes) and
+/// (operations; null: none), `operations`, `bytes_sent`, `bytes_received`, `links`, `cipher`. An operation has `call`, `number`, `stream`,
+/// `group` (empty: the world), `seconds` (since it began or, for `last`, ended), `received`, `to_receive`, `sent`, `to_send` (bytes) and
 /// `waits_for` (ranks).
 ///
 /// `elastic` is null, or of an elastic world the object of membership_report() of the rank that was asked, and in it `lost_ranks` and

@@ -225,6 +225,7 @@ nb::list link_info(GroupHandle& handle) {
     nb::dict entry;
     entry["peer"] = link.peer;
     entry["medium"] = link.medium;
+    entry["cipher"] = link.cipher;
     entry["own_address"] = link.own_address;
     entry["peer_address"] = link.peer_address;
     entry["own_interface"] = link.own_interface;

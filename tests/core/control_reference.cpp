@@ -121,7 +121,7 @@ wire::RankState random_state(SimRandom& random) {
   for (auto count = random.below(3); count > 0; --count) state.running.push_back(random_operation(random));
   state.last = random_operation(random);
   for (auto* number : {&state.operations, &state.bytes_sent, &state.bytes_received}) *number = random_id(random);
-  for (auto* text : {&state.host, &state.program, &state.links}) *text = random_text(random);
+  for (auto* text : {&state.host, &state.program, &state.links, &state.cipher}) *text = random_text(random);
   state.pid = random_number(random);
   state.stalled = random.below(2) == 0;
   return state;
@@ -141,6 +141,7 @@ void to_reference(const wire::RankState& state, reference::RankState& out) {
   out.set_pid(state.pid);
   out.set_links(state.links);
   out.set_stalled(state.stalled);
+  out.set_cipher(state.cipher);
 }
 
 }  // namespace

@@ -69,7 +69,9 @@ TEST_CASE("ranks of one machine read each other's memory unless told not to, als
   REQUIRE(outcome.exit_code == 0);
   for (const auto& row : rows_of(outcome.out)) {
     CHECK(row.at("checked") == true);
-    CHECK(row.at("links") == (setting == "off" ? "tcp" : RINGLET_LOCAL_LINKS));
+    const std::string links = row.at("links");
+    CHECK(links == (setting == "off" ? "tcp" : RINGLET_LOCAL_LINKS));
+    CHECK((row.at("cipher") != "none") == (links == "tcp" && !token.empty()));
   }
 }
 
@@ -95,14 +97,17 @@ TEST_CASE("bench measures the group that it was launched in") {
 }
 
 TEST_CASE("bench compares links with and without encryption, over TCP") {
-  const Outcome outcome = run_command({"bench", "--encrypt", "--sizes", "4,256KiB", "--seconds", "0.05", "--json"});
-  CAPTURE(outcome.err);
+  const std::string cipher = GENERATE("aes256gcm", "chacha20");
+  CommandProcess bench({"bench", "--encrypt", "--sizes", "4,256KiB", "--seconds", "0.05", "--json"}, {{"RINGLET_CIPHER", cipher}});
+  const Outcome outcome = bench.finish();
+  CAPTURE(cipher, outcome.err);
   REQUIRE(outcome.exit_code == 0);
   const auto rows = rows_of(outcome.out);
   REQUIRE(rows.size() == 2);
   for (const auto& row : rows) {
     CHECK(row.at("checked") == true);
     CHECK(row.at("links") == "tcp");
+    CHECK(row.at("cipher") == cipher);
     CHECK(row.at("plain_us").get<double>() > 0);
     CHECK(row.at("encrypted_us").get<double>() > 0);
     CHECK(row.at("ratio").get<double>() == Approx(row.at("encrypted_us").get<double>() / row.at("plain_us").get<double>()));

@@ -165,8 +165,25 @@ TEST_CASE("without a delay there is nothing to say, and all is well") {
   const Json world = ranks.world();
   CHECK(world["stalled"] == false);
   CHECK(world["failure"].is_null());
+  for (const Json& rank : world["ranks"]) CHECK(rank["cipher"] == "none");
   ranks.launch().send(SIGTERM);
   CHECK_THAT(ranks.launch().finish().err, !Contains("has waited"));
+}
+
+TEST_CASE("status names the cipher of links, which do not move their bytes through memory") {
+  const std::string cipher = GENERATE("aes256gcm", "chacha20");
+  DelayedRanks ranks("rest", 0,
+                     {{"RINGLET_WARN_MS", "60000"},
+                      {"RINGLET_TOKEN", "a token for this test"},
+                      {"RINGLET_CIPHER", cipher},
+                      {"RINGLET_PEER_MEMORY", "off"}});
+  for (const Json& rank : ranks.world()["ranks"]) {
+    CHECK(rank["links"] == "tcp");
+    CHECK(rank["cipher"] == cipher);
+  }
+  CHECK_THAT(ranks.status({}).out, Contains("tcp, " + cipher));
+  ranks.launch().send(SIGTERM);
+  ranks.launch().finish();
 }
 
 TEST_CASE("nobody who asks badly, or dies while asking, is noticed by the ranks") {

@@ -25,7 +25,7 @@ struct SecureSetup {
 };
 
 inline std::unique_ptr<Link> secured(EventLoop& loop, std::unique_ptr<Link> link, std::size_t side, const SecureSetup& setup = {}) {
-  return std::make_unique<SecureLink>(loop, std::move(link), std::make_unique<RecordCipher>(setup.suite, key_from(side)),
+  return std::make_unique<SecureLink>(loop, std::move(link), setup.suite, std::make_unique<RecordCipher>(setup.suite, key_from(side)),
                                       std::make_unique<RecordCipher>(setup.suite, key_from(1 - side)), setup.limits);
 }
 

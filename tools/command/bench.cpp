@@ -27,7 +27,7 @@ Sizes, algbw and busbw are as nccl-tests defines them: all_reduce, broadcast and
 all_to_all the whole input, all_gather the whole output; busbw = algbw x 2(n-1)/n for all_reduce, x (n-1)/n for reduce_scatter, all_gather and
 all_to_all, x 1 for broadcast and reduce.
 --encrypt forms two groups, one of them with encrypted links, and measures them in turns, always over TCP: what ranks of one machine move through
-memory (RINGLET_PEER_MEMORY) crosses no network and is not encrypted. The ratio is encrypted time over plain time.
+memory (RINGLET_PEER_MEMORY) crosses no network and is not encrypted. The ratio is encrypted time over plain time; the line above the table names the cipher.
 --wire averages the buffer as gradients are (GradientAverager), rounded for the network; bytes are those of the buffer, not of the network.
 --order does the same for the order in which ranks' elements are added, whatever is fastest and that of the ranks (RINGLET_ORDER), over any links.
 Exit codes: 0; 1 if a result is wrong or a rank is lost; 2 a mistake on the command line.)";

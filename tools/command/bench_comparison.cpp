@@ -40,7 +40,7 @@ struct Times {
   }
 };
 
-void print(const BenchPlan& plan, const std::array<Side, 2>& sides, int ranks, std::string_view links, std::size_t bytes,
+void print(const BenchPlan& plan, const std::array<Side, 2>& sides, int ranks, const LinkNames& links, std::size_t bytes,
            const std::array<Times, 2>& times) {
   const std::array<double, 2> medians{times[0].median(), times[1].median()};
   const bool checked = times[0].checked && times[1].checked;
@@ -55,7 +55,8 @@ void print(const BenchPlan& plan, const std::array<Side, 2>& sides, int ranks, s
                 {fmt::format("{}_busbw_GBs", sides[0].key), busbw(medians[0])},
                 {fmt::format("{}_busbw_GBs", sides[1].key), busbw(medians[1])},
                 {"ratio", medians[1] / medians[0]},
-                {"links", links},
+                {"links", links.medium},
+                {"cipher", links.cipher},
                 {"checked", checked}});
   } else {
     print_out(fmt::format("{:>10} {:>12.1f} {:>12.1f} {:>12.3f} {:>12.3f} {:>8.2f}  {}\n", size_text(bytes), medians[0], medians[1],
@@ -70,11 +71,12 @@ int compare(const BenchPlan& plan, const std::array<Side, 2>& sides) {
   Group second = init(sides[1].options);
   const std::array<Group*, 2> groups{&first, &second};
   const bool prints = first.rank() == 0;
-  const std::string_view links = links_of(first);
+  // The first of the two groups may have links without encryption.
+  const LinkNames links = links_of(second);
   if (prints && !plan.json) {
     const auto column = [&](std::size_t side, std::string_view unit) { return fmt::format("{} {}", sides[side].column, unit); };
     print_out(fmt::format("{}, {}, {} ranks, links: {}\n{:>10} {:>12} {:>12} {:>12} {:>12} {:>8}  {}\n", name_of(plan.operation),
-                          name_of(plan.dtype), first.size(), links, "bytes", column(0, "us"), column(1, "us"), column(0, "GB/s"),
+                          name_of(plan.dtype), first.size(), links.text(), "bytes", column(0, "us"), column(1, "us"), column(0, "GB/s"),
                           column(1, "GB/s"), "ratio", "result"));
   }
   BenchPlan turn = plan;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/base/hash.hpp"
+#include "core/ports/authenticator.hpp"
 #include "simd/kernels.hpp"
 
 namespace ringlet::command {
@@ -280,12 +281,23 @@ std::string size_text(std::size_t bytes) {
   return fmt::format("{} B", bytes);
 }
 
-std::string_view links_of(Group& group) {
-  const std::string_view own = group.links();
-  std::array<float, 2> seen{own == "memory" || own == "mixed" ? 1.0F : 0.0F, own == "tcp" || own == "mixed" ? 1.0F : 0.0F};
+LinkNames links_of(Group& group) {
+  constexpr std::array<std::string_view, 2> kMedia{"memory", "tcp"};
+  constexpr std::array<std::string_view, 2> kCiphers{name_of(CipherSuite::aes256_gcm), name_of(CipherSuite::chacha20_poly1305)};
+  std::array<float, 4> seen{};
+  for (const LinkInfo& link : group.link_info())
+    for (std::size_t i = 0; i < 2; ++i) {
+      if (link.medium == kMedia[i]) seen[i] = 1;
+      if (link.cipher == kCiphers[i]) seen[2 + i] = 1;
+    }
   group.all_max(std::span(seen));
-  if (seen[0] > 0) return seen[1] > 0 ? "mixed" : "memory";
-  return seen[1] > 0 ? "tcp" : "none";
+  const auto name = [&](const std::array<std::string_view, 2>& names, std::size_t first) -> std::string_view {
+    if (seen[first] > 0 && seen[first + 1] > 0) return "mixed";
+    return seen[first] > 0 ? names[0] : seen[first + 1] > 0 ? names[1] : "none";
+  };
+  return {name(kMedia, 0), name(kCiphers, 2)};
 }
+
+std::string LinkNames::text() const { return cipher == "none" ? std::string(medium) : fmt::format("{}, {}", medium, cipher); }
 
 }  // namespace ringlet::command

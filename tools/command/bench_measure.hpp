@@ -25,7 +25,15 @@ double bus_factor(CollectiveKind operation, int ranks);
 /// Returns a text such as "4 B" or "64 MiB".
 std::string size_text(std::size_t bytes);
 
-/// Returns how bytes move between all ranks: "tcp", "memory", "mixed" or "none". Collective.
-std::string_view links_of(Group& group);
+/// How bytes move between all ranks.
+struct LinkNames {
+  std::string_view medium;  // "tcp", "memory", "mixed" or "none"
+  std::string_view cipher;  // "aes256gcm", "chacha20", "mixed" or "none"
+
+  /// Returns a text such as "tcp" or "tcp, aes256gcm".
+  std::string text() const;
+};
+/// Collective.
+LinkNames links_of(Group& group);
 
 }  // namespace ringlet::command

@@ -38,7 +38,7 @@ std::string algorithm_of(const BenchPlan& plan, const Group& group, std::size_t 
   return std::string(group.algorithm(name_of(plan.operation), wire_bytes));
 }
 
-void print(const BenchPlan& plan, const Group& group, std::string_view links, const Row& row) {
+void print(const BenchPlan& plan, const Group& group, const LinkNames& links, const Row& row) {
   const std::string_view operation = name_of(plan.operation);
   const double algbw = static_cast<double>(row.bytes) / row.median_us / 1e3;
   const double busbw = algbw * bus_factor(plan.operation, group.size());
@@ -56,7 +56,8 @@ void print(const BenchPlan& plan, const Group& group, std::string_view links, co
                 {"algbw_GBs", algbw},
                 {"busbw_GBs", busbw},
                 {"algorithm", algorithm},
-                {"links", links},
+                {"links", links.medium},
+                {"cipher", links.cipher},
                 {"checked", row.checked}});
   } else {
     print_out(fmt::format("{:>10} {:>12.1f} {:>12.1f} {:>12.1f} {:>11.3f} {:>11.3f}  {:<9} {}\n", size_text(row.bytes), row.median_us,
@@ -72,13 +73,13 @@ int run_bench_rank(const BenchPlan& plan) {
     if (plan.order) return compare_orders(plan);
     Group group = init();
     const bool prints = group.rank() == 0;
-    const std::string_view links = links_of(group);
+    const LinkNames links = links_of(group);
     if (!plan.json) print_chosen_links(group);
     if (prints && !plan.json) {
       const std::string as_wire = plan.wire ? " as " + std::string(name_of(*plan.wire)) : "";
       print_out(fmt::format("{}, {}{}, {}, links: {}\n{:>10} {:>12} {:>12} {:>12} {:>11} {:>11}  {:<9} {}\n", name_of(plan.operation),
-                            name_of(plan.dtype), as_wire, group.describe_placement(), links, "bytes", "median us", "min us", "p99 us",
-                            "algbw GB/s", "busbw GB/s", "algorithm", "result"));
+                            name_of(plan.dtype), as_wire, group.describe_placement(), links.text(), "bytes", "median us", "min us",
+                            "p99 us", "algbw GB/s", "busbw GB/s", "algorithm", "result"));
     }
     bool right = true;
     for (const std::size_t bytes : plan.sizes) {

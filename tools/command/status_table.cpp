@@ -57,6 +57,12 @@ std::string does_text(const Json& rank) {
   return state == "not_asked" ? "not asked" : state;
 }
 
+/// Returns a text such as "tcp" or "tcp, aes256gcm".
+std::string links_text(const Json& rank) {
+  const std::string links = text_or_dash(rank, "links"), cipher = text_or_dash(rank, "cipher");
+  return cipher == "-" || cipher == "none" ? links : links + ", " + cipher;
+}
+
 Cells status_row(const Json& rank) {
   const Json last = rank.value("last", Json());
   return {text_or_dash(rank, "rank"),
@@ -68,7 +74,7 @@ Cells status_row(const Json& rank) {
           text_or_dash(rank, "operations"),
           bytes_or_dash(rank, "bytes_sent"),
           bytes_or_dash(rank, "bytes_received"),
-          text_or_dash(rank, "links")};
+          links_text(rank)};
 }
 
 /// Returns a text such as "; epoch 2; 1 rank lost and 1 joined; the last change: without rank 0, after 12.3 ms: lost rank 0", or nothing.
