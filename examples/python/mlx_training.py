@@ -1,7 +1,7 @@
 """A small GPT learns the text of a file in MLX, data-parallel over Ringlet: MLX averages the gradients, and the step is compiled.
 
     ringlet launch -n 2 -- python mlx_training.py [FILE]
-    ringlet run --group home -- python mlx_training.py [FILE]
+    ringlet run --group home -- /opt/train/bin/python /opt/train/mlx_training.py [FILE]
 
 Needs the packages mlx and ringlet-mlx; without the latter, `--eager` does the same without mx.compile.
 """

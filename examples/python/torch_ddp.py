@@ -2,7 +2,7 @@
 
     torchrun --nproc-per-node 2 torch_ddp.py [FILE]
     ringlet launch -n 2 -- python torch_ddp.py [FILE]
-    ringlet run --group home -- python torch_ddp.py [FILE]
+    ringlet run --group home -- /opt/train/bin/python /opt/train/torch_ddp.py [FILE]
 """
 
 import argparse

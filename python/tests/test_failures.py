@@ -10,7 +10,7 @@ import threading
 
 import numpy as np
 import pytest
-from ranks import launch, on_ranks
+from ranks import FOLDER, launch, on_ranks
 
 import ringlet
 
@@ -181,24 +181,20 @@ def test_threads_wait_at_the_same_time(group):
     assert sorted(results) == [0, 0, 2, 2, 4, 4, 6, 6]
 
 
-INTERRUPTED = """
-import os, signal, sys, threading
+INTERRUPTED = f"""
+import sys
 import numpy as np
 import ringlet
 
-# Programs in the background of a shell ignore it.
-signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.path.insert(0, {str(FOLDER)!r})
+from interrupts import seconds_until_interrupted
+
 group = ringlet.init(strict=True)
 if group.rank() == 1:
     group.recv_like(np.zeros(1), 0, stream=1)
     sys.exit()
 values = np.zeros(1)
-try:
-    # By then this thread waits.
-    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
-    WAIT
-except KeyboardInterrupt:
-    print("interrupted", flush=True)
+print("interrupted", seconds_until_interrupted(lambda: WAIT) < 0.5, flush=True)
 group.send(values, 1, stream=1)
 """
 
@@ -211,7 +207,7 @@ def test_ctrl_c_interrupts_waiting(tmp_path, wait):
     program.write_text(INTERRUPTED.replace("WAIT", wait))
     ranks = start_all(program, 2)
     # Without an interruption rank 0 would wait until this limit: rank 1 does not call.
-    assert ranks[0].communicate(timeout=120)[0] == "interrupted\n"
+    assert ranks[0].communicate(timeout=120)[0] == "interrupted True\n"
     assert ranks[1].communicate(timeout=120)[0] == ""
     assert [rank.returncode for rank in ranks] == [0, 0]
 

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 
 import numpy as np
 import pytest
@@ -14,6 +15,8 @@ import ringlet.ray  # noqa: E402
 
 @pytest.fixture(scope="module", autouse=True)
 def cluster():
+    # Actors cannot import this module: Ray gives them the current folder and that of the program, which is pytest.
+    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
     ray.init(num_cpus=4, include_dashboard=False, log_to_driver=False, _node_ip_address="127.0.0.1")
     yield
     ray.shutdown()

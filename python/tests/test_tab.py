@@ -84,6 +84,10 @@ def test_python_and_a_tab_train_one_model(tmp_path, ranks):
     tab = subprocess.run(
         [program, "--input-type=module", "-e", script, str(port)], cwd=tmp_path, capture_output=True, text=True, timeout=240
     )
+    if tab.returncode != 0:
+        # They may still wait for the tab.
+        for native in natives:
+            native.terminate()
     said = [native.communicate(timeout=240)[0] for native in natives]
     assert tab.returncode == 0 and [native.returncode for native in natives] == [0] * ranks, (tab.stderr, said)
 

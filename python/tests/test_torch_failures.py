@@ -5,14 +5,14 @@ import subprocess
 import sys
 
 import pytest
-from ranks import LIMIT_S, entry_points_work, launch
+from ranks import FOLDER, LIMIT_S, entry_points_work, launch
 
 torch = pytest.importorskip("torch")
 dist = pytest.importorskip("torch.distributed")
 
 IMPORT = "" if entry_points_work() else "import ringlet.torch\n"
 BEGIN = f"""
-import datetime, os, signal, sys, threading
+import datetime, os, signal, sys
 import torch
 import torch.distributed as dist
 import ringlet
@@ -110,15 +110,11 @@ values = torch.zeros(1)
 if rank == 1:
     dist.recv(values, 0, tag=5)
     os._exit(0)
-# A shell that runs this in the background has the signal ignored.
-signal.signal(signal.SIGINT, signal.default_int_handler)
-try:
-    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
-    """
-        + wait
-        + """
-except KeyboardInterrupt:
-    print("interrupted", flush=True)
+""",
+        f"""
+sys.path.insert(0, {str(FOLDER)!r})
+from interrupts import seconds_until_interrupted
+print("interrupted", seconds_until_interrupted(lambda: {wait}) < 0.5, flush=True)
 dist.send(values, 1, tag=5)
 os._exit(0)
 """,
@@ -126,7 +122,7 @@ os._exit(0)
     ranks = start_all(path, 2)
     # Without an interruption rank 0 would wait until this limit: rank 1 does not call.
     said = [rank.communicate(timeout=LIMIT_S)[0] for rank in ranks]
-    assert "interrupted" in said[0] and [rank.returncode for rank in ranks] == [0, 0], said
+    assert "interrupted True" in said[0] and [rank.returncode for rank in ranks] == [0, 0], said
 
 
 def test_programs_end_without_leaving(tmp_path):
