@@ -307,6 +307,7 @@ WorldConfig make_world_config(const InitOptions& options, const Variables& varia
   config.on_split = on_split(options, variables);
   config.peer_memory = switch_setting(options.peer_memory, variables, "RINGLET_PEER_MEMORY", config.peer_memory);
   config.status = switch_setting(options.status, variables, "RINGLET_STATUS", config.status);
+  config.trace = read_trace_settings(options, variables);
   if (const auto limit = first_set(variables, {"RINGLET_EXCHANGE_BYTES"}))
     config.options.limits.exchange_bytes = static_cast<std::size_t>(parse_integer(*limit, 0, INT64_MAX));
   if (const auto limit = first_set(variables, {"RINGLET_DIRECT_BYTES"}))

@@ -29,6 +29,14 @@ void tell(int rank, const std::string& text) {
   std::fflush(stderr);
 }
 
+/// The file is named after the rank, which is known now.
+WorldConfig with_trace(WorldConfig config) {
+  config.trace.rank = config.options.rank;
+  config.trace.joined_in_epoch = config.joined ? config.options.epoch : 0;
+  config.options.session.trace = open_trace(config.trace);
+  return config;
+}
+
 }  // namespace
 
 void MeetingStop::stop(const Status& why) {
@@ -67,7 +75,7 @@ void MeetingStop::disarm() {
 }
 
 NativeWorld::NativeWorld(const WorldConfig& config)
-    : config_(config),
+    : config_(with_trace(config)),
       driver_(config.options.size > 1),
       door_(config.door),
       membership_(config.membership),
@@ -85,6 +93,7 @@ NativeWorld::NativeWorld(const WorldConfig& config)
       door_->open();
       enter({});
     }
+    if (options_.session.trace != nullptr) driver_.run([&] { trace_world(options_, lineage(), {}); });
     if (options_.size > 1) add_open_world(*this);
   } catch (...) {
     close();
@@ -225,9 +234,15 @@ void NativeWorld::follow(const ringlet::World& before, const Succession& success
   GroupChange change;
   for (int rank = 0; rank < before.options().size; ++rank)
     if (std::find(succession.members.begin(), succession.members.end(), rank) == succession.members.end()) change.lost.push_back(rank);
+  if (now.session.trace != nullptr) trace_world(now, succession.lineage, change.lost);
   change.cause = before.failure().text();
   change.pause = succession.took;
   membership_->enter({now.epoch, succession.lineage, now.rank, now.size, to_string(door_->address()), std::move(change)});
+}
+
+void NativeWorld::trace_world(const WorldOptions& now, std::uint64_t lineage, std::vector<int> lost) const {
+  const bool joined = config_.joined && now.epoch == options_.epoch;
+  if (Recorder* trace = recorder()) trace->enter({now.epoch, lineage, now.rank, now.size, joined, std::move(lost)});
 }
 
 /// The refusal of a port that a firewall closes says nothing of the process behind it. The lower ranks' ports have answered this rank when

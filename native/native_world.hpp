@@ -17,6 +17,7 @@
 #include "native/reachability.hpp"
 #include "native/status/membership.hpp"
 #include "native/status/status_socket.hpp"
+#include "native/trace/recorder.hpp"
 #include "native/votes.hpp"
 #include "native/web_door.hpp"
 #include "transport/crypto/token_authenticator.hpp"
@@ -52,6 +53,7 @@ struct WorldConfig {
   std::optional<bool> encrypt{};            // whether links are encrypted; unset: where there is a token
   CipherSet ciphers = preferred_ciphers();  // that encrypted links may have
   bool peer_memory = true;                  // whether ranks of this machine may read each other's memory
+  TraceSettings trace{};
   bool status = true;                       // whether this user's programs may ask for the state (status_socket.hpp)
   std::optional<int> listening_descriptor;  // rank 0: listens at the coordinator's address; the world closes it
   WebConfig web{};                          // used where there are guests
@@ -131,6 +133,7 @@ class NativeWorld {
   void prepare(ringlet::World& world);
   void expect_guests_after(const ringlet::World& world);
   void open_status(ringlet::World& world);
+  void trace_world(const WorldOptions& now, std::uint64_t lineage, std::vector<int> lost) const;
   void close() noexcept;
   void say_goodbye();
   void leak() noexcept;

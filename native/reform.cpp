@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <chrono>
 #include <numeric>
+#include <ringlet/trace.hpp>
 #include <string>
 
 #include "core/base/refuse.hpp"
@@ -130,6 +131,7 @@ bool SharedGroup::agree(bool mine, const CallOptions& call, std::span<std::int32
   if (options().size == 1 && !world_->elastic()) return mine;
   refuse_unless_elastic(*world_);
   driver_.check();
+  const TraceSpan span("agree", SpanKind::wait);
   Votes& votes = world_->votes();
   const std::unique_lock one_at_a_time(agreeing_, std::try_to_lock);
   if (!one_at_a_time) refuse("another thread is in agree(); one at a time may call it");

@@ -1,5 +1,6 @@
 #include "native/shared_group.hpp"
 
+#include <ringlet/trace.hpp>
 #include <string>
 #include <utility>
 
@@ -108,6 +109,7 @@ Work SharedGroup::start_task(const CallOptions& call, Result<Task> task, Packing
 template <class Task, class Give>
 void SharedGroup::run_task(const CallOptions& call, Result<Task> task, Give give) {
   throw_if_failed(apply(call, task));
+  const TraceSpan span("wait", SpanKind::wait);
   WorkState state;
   task.value().completion = [&driver = driver(), &state](const Status& status) { finish(driver, state, status); };
   driver().run_until([&] { give(std::move(task).value()); }, state.done, interruption_);
@@ -238,12 +240,14 @@ Work::~Work() {
 
 void Work::wait() {
   if (!state_) return;
+  const TraceSpan span("wait", SpanKind::wait);
   if (!group_->driver().wait(state_->done, std::nullopt, group_->interruption())) group_->driver().check();
   throw_if_failed(state_->status);
 }
 
 bool Work::wait_for(std::chrono::milliseconds timeout) {
   if (!state_) return true;
+  const TraceSpan span("wait", SpanKind::wait);
   if (!group_->driver().wait(state_->done, Duration::milliseconds(timeout.count()), group_->interruption())) {
     group_->driver().check();
     return false;

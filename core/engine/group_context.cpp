@@ -46,8 +46,10 @@ void GroupContext::complete(Completion completion, const Status& status) const {
 }
 
 std::string GroupContext::operation_name(std::uint16_t stream, std::uint64_t sequence) const {
-  return "operation " + std::to_string(sequence) + " of stream " + std::to_string(stream) + members_.suffix();
+  return "operation " + std::to_string(sequence) + " of " + stream_name(stream);
 }
+
+std::string GroupContext::stream_name(std::uint16_t stream) const { return "stream " + std::to_string(stream) + members_.suffix(); }
 
 GroupContext::Departure GroupContext::departure(int peer) const {
   if (host_.has_left_world(members_.world_rank(peer))) return Departure::from_world;

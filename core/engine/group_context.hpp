@@ -59,6 +59,7 @@ class GroupContext {
 
   /// A name for texts: "operation 41 of stream 0", with the group where that is not the world.
   std::string operation_name(std::uint16_t stream, std::uint64_t sequence) const;
+  std::string stream_name(std::uint16_t stream) const;
 
   Departure departure(int peer) const;
   /// The member has left this group, but possibly not the world.

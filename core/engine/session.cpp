@@ -18,6 +18,8 @@ constexpr Duration kWaitedForPeer = Duration::milliseconds(20);
 
 DiscardSink discard;
 
+bool is_segment(const FrameHeader& header) { return header.kind == FrameKind::data || header.kind == FrameKind::message; }
+
 }  // namespace
 
 Session::Session(std::unique_ptr<Link> link, EventLoop& loop, SessionOwner& owner, const SessionOptions& options)
@@ -25,6 +27,7 @@ Session::Session(std::unique_ptr<Link> link, EventLoop& loop, SessionOwner& owne
       owner_(&owner),
       link_(std::move(link)),
       batch_bytes_(std::max(options.batch_bytes, link_->wanted_batch_bytes())),
+      trace_(options.trace),
       buffer_(options.receive_buffer_bytes) {
   RINGLET_CHECK(options.receive_buffer_bytes >= 4 * kFrameHeaderBytes);
   last_sent_ = last_received_ = last_sign_of_life_ = loop_.now();
@@ -128,7 +131,7 @@ void Session::fill_batch() {
   using Kind = BatchEntry::Kind;
   if (!raw_.empty()) {
     raw_in_batch_ = std::exchange(raw_, {});
-    batch_[0] = {Kind::raw, {}, nullptr};
+    batch_[0] = {Kind::raw, {}, nullptr, {}};
     parts_[0] = raw_in_batch_;
     parts_[1] = {};
     part_count_ = 2;
@@ -152,7 +155,7 @@ void Session::fill_batch() {
 }
 
 void Session::add_to_batch(BatchEntry::Kind kind, const FrameHeader& header, ConstBytes payload, FrameSource* source) {
-  put_in_batch(part_count_ / 2, {kind, header, source}, payload);
+  put_in_batch(part_count_ / 2, {kind, header, source, trace() != nullptr ? trace()->now() : Instant{}}, payload);
   part_count_ += 2;
 }
 
@@ -173,7 +176,7 @@ void Session::put_owned_ahead() {
     put_in_batch(index - 1 + count, batch_[index - 1], parts_[2 * (index - 1) + 1]);
   for (std::size_t index = 0; index < count; ++index) {
     const OwnedFrame& frame = owned_[owned_in_batch_++];
-    put_in_batch(place + index, {BatchEntry::Kind::owned, frame.header, nullptr}, frame.payload);
+    put_in_batch(place + index, {BatchEntry::Kind::owned, frame.header, nullptr, {}}, frame.payload);
   }
   part_count_ += 2 * count;
 }
@@ -203,10 +206,28 @@ void Session::sent(std::size_t bytes) {
 void Session::entry_left(std::size_t index) {
   const BatchEntry entry = batch_[index];
   if (entry.kind == BatchEntry::Kind::source) {
+    record_segment(traced_sent_, "send", entry.header, entry.since);
     if (entry.source != nullptr) entry.source->frame_sent(entry.header);
   } else if (entry.kind == BatchEntry::Kind::owned) {
     pop_owned();
   }
+}
+
+void Session::record_segment(TracedSegments& direction, std::string_view name, const FrameHeader& header, Instant since) {
+  if (trace() == nullptr || !is_segment(header)) return;
+  if (!direction.track) direction.track = trace_->add_track(std::string(name) + " rank " + std::to_string(peer_));
+  TraceRecord record;
+  record.track = *direction.track;
+  record.name = name;
+  record.category = kSegmentCategory;
+  record.begin = since;
+  record.end = trace_->now();
+  // A link takes a batch of frames as one, and the peer may have them before this side is told. So each began when the batch was given.
+  record.overlaps = &direction == &traced_sent_;
+  record.peer = peer_;
+  record.bytes = header.payload_bytes;
+  record.number = direction.count++;
+  trace_->record(record);
 }
 
 void Session::pop_owned() {
@@ -324,6 +345,7 @@ bool Session::parse_header() {
   if (!link_) return false;
   if (sink_ == nullptr || discarding_) sink_ = &discard;
   in_frame_ = true;
+  if (trace() != nullptr) receiving_since_ = trace_->now();
   if (payload_left_ == 0) end_frame();
   return true;
 }
@@ -344,6 +366,7 @@ bool Session::take_payload() {
 
 void Session::end_frame() {
   in_frame_ = false;
+  record_segment(traced_received_, "receive", header_, receiving_since_);
   PayloadSink* sink = std::exchange(sink_, nullptr);
   sink->frame_ended();
 }

@@ -15,6 +15,7 @@
 #include "core/engine/payload_sink.hpp"
 #include "core/ports/event_loop.hpp"
 #include "core/ports/link.hpp"
+#include "core/ports/trace.hpp"
 #include "core/wire/frame.hpp"
 
 namespace ringlet {
@@ -69,6 +70,7 @@ inline std::string_view common_name(std::string_view so_far, std::string_view na
 struct SessionOptions {
   std::size_t receive_buffer_bytes = 256 << 10;
   std::size_t batch_bytes = 1 << 20;  // of payload handed to the link at once, unless it wants more
+  Trace* trace = nullptr;             // where segments are recorded; null: nowhere
 };
 
 /// The frames to and from one peer over its link, which is authenticated. Belongs to the loop's thread.
@@ -161,6 +163,7 @@ class Session final : private LinkUser {
     enum class Kind : std::uint8_t { raw, owned, source } kind;
     FrameHeader header;
     FrameSource* source;
+    Instant since{};  // if there is a trace: when it was put in the batch
   };
   static constexpr std::size_t kMaxBatchFrames = 64;
 
@@ -191,6 +194,7 @@ class Session final : private LinkUser {
   SessionOwner* owner_;
   std::unique_ptr<Link> link_;
   const std::size_t batch_bytes_;
+  Trace* const trace_ = nullptr;
   int peer_ = -1;
 
   // sending
@@ -226,6 +230,16 @@ class Session final : private LinkUser {
   bool receive_ended_ = false;
   Instant last_received_{}, last_sign_of_life_{};
   std::uint64_t bytes_received_ = 0;
+
+  /// The segments in one direction, of which records are made.
+  struct TracedSegments {
+    std::optional<std::uint32_t> track;
+    std::uint64_t count = 0;
+  };
+  Trace* trace() const { return usable(trace_); }
+  void record_segment(TracedSegments& direction, std::string_view name, const FrameHeader& header, Instant since);
+  TracedSegments traced_sent_, traced_received_;
+  Instant receiving_since_{};
 };
 
 }  // namespace ringlet

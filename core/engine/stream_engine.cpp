@@ -53,6 +53,7 @@ void StreamEngine::start_next() {
   current_ = std::move(waiting_.front());
   waiting_.pop_front();
   running_ = true;
+  if (const Trace* trace = usable(group_.options().session.trace)) began_ = trace->now();
   deadline_ = group_.loop().now() + current_.timeout;
   plan_.begin(current_, group_.options());
   start_lanes();
@@ -106,6 +107,7 @@ bool StreamEngine::sends_have_left() const {
 
 void StreamEngine::finish() {
   for (const PeerSteps& steps : plan_.steps().peers) lane(steps.peer).end();
+  record_ended(false);
   history_[sequence_ % history_.size()] = current_.call;
   ended_at_ = group_.loop().now();
   ++sequence_;
@@ -120,7 +122,27 @@ void StreamEngine::finish() {
   });
 }
 
+void StreamEngine::record_ended(bool failed) {
+  Trace* trace = usable(group_.options().session.trace);
+  if (trace == nullptr) return;
+  if (!track_) track_ = trace->add_track(group_.stream_name(id_));
+  const Call& call = current_.call;
+  TraceRecord record;
+  record.track = *track_;
+  record.name = traits_of(call.kind).name;
+  record.category = current_.of_gradients ? kBucketCategory : kCollectiveCategory;
+  record.begin = began_;
+  record.end = trace->now();
+  record.failed = failed;
+  record.bytes = call.bytes();
+  record.number = sequence_;
+  record.dtype = call.blocks ? std::string_view("blocks") : name_of(call.dtype);
+  record.algorithm = name_of(call.algorithm);
+  trace->record(record);
+}
+
 void StreamEngine::fail_all(const Status& status) {
+  if (running_) record_ended(true);
   if (std::exchange(running_, false)) group_.complete(std::move(current_.completion), status);
   while (!waiting_.empty()) {
     group_.complete(std::move(waiting_.front().completion), status);

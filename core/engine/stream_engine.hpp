@@ -75,6 +75,7 @@ class StreamEngine {
   void compare(int peer, std::uint64_t sequence, const Call& theirs, const Call& ours);
   bool sends_have_left() const;
   void finish();
+  void record_ended(bool failed);
 
   Lane& lane(int peer) { return lanes_[static_cast<std::size_t>(peer)]; }
   const Lane& lane(int peer) const { return lanes_[static_cast<std::size_t>(peer)]; }
@@ -101,6 +102,8 @@ class StreamEngine {
   bool start_deferred_ = false;
   std::uint64_t sequence_ = 0;  // of the running operation, or of the next one
   Instant deadline_{};
+  std::optional<std::uint32_t> track_;  // if there is a trace, of the operations that have ended
+  Instant began_{};
   Instant ended_at_{};         // when the last finished operation ended
   std::vector<Call> history_;  // the last finished calls, by sequence modulo size; peers are no further behind than that
   EarlyArrivals early_;

@@ -20,6 +20,7 @@ struct CollectiveTask {
   Bytes output;
   Duration timeout;
   Completion completion;
+  bool of_gradients = false;  // a trace tells these apart
 };
 
 /// In place of a peer: a receive takes the next message of whichever rank has sent one.

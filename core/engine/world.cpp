@@ -31,15 +31,6 @@ WorldOptions within_limits(WorldOptions options) {
   return options;
 }
 
-template <class... Kinds>
-bool is_one_of(const wire::ControlMessage& message) {
-  return (std::holds_alternative<Kinds>(message) || ...);
-}
-
-bool is_of_agreement(const wire::ControlMessage& message) {
-  return is_one_of<wire::Query, wire::Report, wire::Proposal, wire::Acceptance, wire::Decision>(message);
-}
-
 }  // namespace
 
 class World::ControlSink final : public GatheringSink {
@@ -61,6 +52,7 @@ World::World(EventLoop& loop, const WorldOptions& options)
       surveys_(*this),
       deadlines_(*this, groups_, surveys_),
       delays_(*this, groups_, surveys_),
+      clock_(options_, peers_),
       heard_(static_cast<std::size_t>(options.size), options.epoch == 0) {
   group_ = &groups_.create(*groups_.reserve(), Membership::of_world(options.size), options.rank);
   for (int rank = 0; rank < options.size; ++rank) control_sinks_.push_back(std::make_unique<ControlSink>(*this, rank));
@@ -163,12 +155,15 @@ void World::on_control(int peer, ConstBytes payload) {
   if (!message) return fail({Errc::protocol_error, "rank " + std::to_string(peer) + " sent a control message that cannot be read", peer});
   if (const auto* abort = std::get_if<wire::Abort>(&*message)) return on_abort(peer, wire::to_status(*abort));
   if (const auto* revoke = std::get_if<wire::Revoke>(&*message); revoke != nullptr && options_.elastic) return on_revoke(peer, *revoke);
-  if (options_.elastic && is_of_agreement(*message)) {
+  if (options_.elastic && wire::is_of_agreement(*message)) {
     if (epoch_user_ != nullptr) epoch_user_->on_message(peer, *message);
     return;
   }
   if (const auto* question = std::get_if<wire::StateQuestion>(&*message)) return on_question(peer, *question);
-  if (const auto* state = std::get_if<wire::RankState>(&*message)) return surveys_.on_state(peer, *state);
+  if (const auto* state = std::get_if<wire::RankState>(&*message)) {
+    if (!kCanTrace || !clock_.take(peer, *state)) surveys_.on_state(peer, *state);
+    return;
+  }
   // The handler is copied, because it may replace itself while it runs.
   if (const ControlHandler handler = control_handler_) return handler(peer, *message);
   fail({Errc::protocol_error, "rank " + std::to_string(peer) + " sent a control message that belongs to the start of a group", peer});
@@ -190,7 +185,8 @@ void World::on_revoke(int peer, const wire::Revoke& revoke) {
 
 void World::on_question(int peer, const wire::StateQuestion& question) {
   // A rank that asks faster than it reads the answers gets none.
-  if (session_with(peer).unsent_owned() < kMaxUnreadAnswers) send_control(peer, state(peer, question));
+  if (session_with(peer).unsent_owned() >= kMaxUnreadAnswers) return;
+  send_control(peer, kCanTrace && question.about_clock ? clock_.answer(question, loop_.now()) : state(peer, question));
 }
 
 wire::RankState World::state(int peer, const wire::StateQuestion& question) const {
@@ -386,6 +382,7 @@ void World::tick() {
   if (failure_.ok() || epoch_user_ != nullptr) check_heartbeats(now);
   if (failure_.ok()) deadlines_.on_tick(now);
   surveys_.on_tick(now);
+  if (kCanTrace && failure_.ok()) clock_.on_tick(now);
   if (failure_.ok()) delays_.on_tick(now);
   schedule_tick();
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/alive_guard.hpp"
+#include "core/engine/clock_comparison.hpp"
 #include "core/engine/create_group.hpp"
 #include "core/engine/deadline_watch.hpp"
 #include "core/engine/delay_watch.hpp"
@@ -169,6 +170,7 @@ class World final : private SessionOwner, private GroupHost {
   Surveys surveys_;
   DeadlineWatch deadlines_;
   DelayWatch delays_;
+  ClockComparison clock_;
   Identity identity_;
   ControlHandler control_handler_;
   std::function<void(const Status&)> failure_handler_;

@@ -261,11 +261,20 @@ Procedure::Action Averager::start_move(Move move) {
     if (!wire_format.blocks) move.values = {packed.data(), wire_format.dtype, packed.size() / size_of(wire_format.dtype)};
   }
   const TensorView values = move.values;
+  if (const Trace* trace = usable(group_.session.trace)) {
+    move.since = trace->now();
+    move.bytes = wire_format.blocks ? move.bucket->packed().size() : values.count() * size_of(values.dtype());
+  }
   under_way_.push_back(std::move(move));
+  Result<CollectiveTask> task = make_task(wire_format, values);
+  if (task.ok()) task.value().of_gradients = true;
+  return start(std::move(task));
+}
+
+Result<CollectiveTask> Averager::make_task(const WireFormat& wire_format, const TensorView& values) const {
   if (wire_format.blocks)
-    return start(
-        make_all_reduce_blocks(*wire_format.blocks, under_way_.back().bucket->packed(), options_.weight ? 1.0 : group_.size, group_));
-  return start(options_.weight ? make_all_reduce(ReduceOp::sum, values, values, 1.0, group_) : make_all_mean(values, values, group_));
+    return make_all_reduce_blocks(*wire_format.blocks, under_way_.back().bucket->packed(), options_.weight ? 1.0 : group_.size, group_);
+  return options_.weight ? make_all_reduce(ReduceOp::sum, values, values, 1.0, group_) : make_all_mean(values, values, group_);
 }
 
 Procedure::Action Averager::wait_for_oldest() {
@@ -282,6 +291,23 @@ void Averager::end_oldest() {
     spare_.push_back(std::move(move.bucket));
   }
   if (move.packed.count() > 0) copy(move.packed, move.gradient);
+  record_ended(move);
+}
+
+void Averager::record_ended(const Move& move) {
+  Trace* trace = usable(group_.session.trace);
+  if (trace == nullptr) return;
+  if (!track_) track_ = trace->add_track("buckets");
+  TraceRecord record;
+  record.track = *track_;
+  record.name = "bucket";
+  record.category = kGradientsCategory;
+  record.begin = move.since;
+  record.end = trace->now();
+  record.overlaps = true;
+  record.bytes = move.bytes;
+  record.number = arrived_++;
+  trace->record(record);
 }
 
 TreeAverage::TreeAverage(const GroupEngine& group, Agreements& agreements, const Tree& gradients, const AverageOptions& options,

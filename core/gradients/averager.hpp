@@ -68,6 +68,8 @@ class Averager final : public Procedure {
     // Of a gradient with gaps: `packed` is averaged in its place and copied back to `gradient` after its last move.
     Tensor packed;
     TensorView gradient;
+    Instant since{};  // if there is a trace: when it left
+    std::size_t bytes = 0;
   };
   /// A gradient that is moved in pieces.
   struct Cut {
@@ -94,8 +96,10 @@ class Averager final : public Procedure {
   Bucket& bucket_for(DType dtype, const WireFormat& wire_format);
   std::unique_ptr<Bucket> new_bucket(DType dtype, const WireFormat& wire_format);
   Action start_move(Move move);
+  Result<CollectiveTask> make_task(const WireFormat& wire_format, const TensorView& values) const;
   Action wait_for_oldest();
   void end_oldest();
+  void record_ended(const Move& move);
   void begin_step();
   void end_step();
 
@@ -119,8 +123,10 @@ class Averager final : public Procedure {
   std::size_t bytes_under_way_ = 0;  // of the buckets in under_way_
   std::size_t collectives_ = 0;
   Residuals own_residuals_;
-  Residuals* const residuals_;  // these or the owner's
-  std::size_t averages_ = 0;    // how many of the collectives average gradients
+  Residuals* const residuals_;          // these or the owner's
+  std::optional<std::uint32_t> track_;  // if there is a trace, of the moves
+  std::uint64_t arrived_ = 0;           // how many moves have ended, in all steps
+  std::size_t averages_ = 0;            // how many of the collectives average gradients
 };
 
 /// Averages a tree of gradients once, after the ranks have compared their trees. Invalid gradients are found before anything moves, and the

@@ -147,6 +147,7 @@ static void visit_fields(auto& fields, Is<StateQuestion> auto& question) {
   fields.flag(2, question.about_stream);
   fields.number(3, question.group);
   fields.number(4, question.stream);
+  fields.flag(5, question.about_clock);
 }
 
 static void visit_fields(auto& fields, Is<RankState> auto& state) {
@@ -164,6 +165,7 @@ static void visit_fields(auto& fields, Is<RankState> auto& state) {
   fields.text(12, state.links);
   fields.flag(13, state.stalled);
   fields.text(14, state.cipher);
+  fields.fixed(15, state.clock_ns);
 }
 
 static void visit_fields(auto& fields, Is<Revoke> auto& revoke) {
@@ -233,6 +235,13 @@ static void set_known(Endpoint::Kind& kind, std::int32_t number) {
 // An absent number on the wire stands for 0, while the default rank of these two is -1.
 static void clear(Abort& abort) { abort.rank = 0; }
 static void clear(Revoke& revoke) { revoke.rank = 0; }
+
+template <class... Kinds>
+static bool is_one_of(const ControlMessage& message) {
+  return (std::holds_alternative<Kinds>(message) || ...);
+}
+
+bool is_of_agreement(const ControlMessage& message) { return is_one_of<Query, Report, Proposal, Acceptance, Decision>(message); }
 
 std::string encode_control(const ControlMessage& message) { return encode_one_of(message); }
 

@@ -172,6 +172,7 @@ struct StateQuestion {
   bool about_stream = false;
   std::uint32_t group = 0;
   std::uint32_t stream = 0;
+  bool about_clock = false;
   friend bool operator==(const StateQuestion&, const StateQuestion&) = default;
 };
 
@@ -187,6 +188,7 @@ struct RankState {
   std::string links;
   bool stalled = false;
   std::string cipher;
+  std::uint64_t clock_ns = 0;
   friend bool operator==(const RankState&, const RankState&) = default;
 };
 
@@ -260,6 +262,9 @@ struct Ticket {
 using ControlMessage =
     std::variant<Join, Roster, Welcome, Ready, Begin, Abort, Seat, LinkProbe, StateQuestion, RankState, SeatRequest, Connect, Propose,
                  Nominate, Unmet, Revoke, Query, Report, Proposal, Acceptance, Decision, Knock, Ticket>;
+
+/// Whether it is one of the messages by which ranks agree on the next epoch.
+bool is_of_agreement(const ControlMessage& message);
 
 std::string encode_control(const ControlMessage& message);
 /// Returns nothing if the bytes are not such a message or are a kind of message that this version does not know.

@@ -40,9 +40,10 @@ bool is_first_rank() {
 
 /// Ranks that are lost do not end a run, unless the environment says otherwise. Where browsers take part, `ringlet serve` says so: others
 /// who start ranks for browsers may have told these where rank 0 is, and not where a door is.
-ringlet::InitOptions group_options() {
+ringlet::InitOptions group_options(const Options& own) {
   const char* guests = std::getenv("RINGLET_GUESTS");
   ringlet::InitOptions options;
+  options.trace = own.trace;
   if (std::getenv("RINGLET_ELASTIC") == nullptr && (guests == nullptr || std::string_view(guests) == "0")) options.elastic = true;
   return options;
 }
@@ -159,7 +160,7 @@ int run(Options own) {
   if (was_restarted() && std::getenv("RINGLET_JOIN") == nullptr && !own.checkpoint.empty()) own.resume = true;
   std::optional<Bytes> text;
   if (is_first_rank()) text = load_text(own.data);
-  ringlet::Group group = ringlet::init(group_options());
+  ringlet::Group group = ringlet::init(group_options(own));
   set_guests(own, group.guests());
   // Those who train with few averages go on with these, so a rank that joins them has to know by itself what they have.
   if (own.inner_steps > 0 && std::getenv("RINGLET_JOIN") != nullptr) {

@@ -22,6 +22,8 @@ constexpr const char* kExample =
     "  ringlet launch -n 4 -- train_text --fully-shard --layers 6 --width 256\n"
     "On a slow network, with an average every 50 steps:\n"
     "  ringlet launch -n 4 -- train_text --inner-steps 50 --wire int8\n"
+    "What each rank does when, for ui.perfetto.dev:\n"
+    "  ringlet launch -n 4 --trace trace.json -- train_text --steps 50\n"
     "With checkpoints, and on from the newest one with three ranks:\n"
     "  ringlet launch -n 4 -- train_text --checkpoint saved --checkpoint-every 200\n"
     "  ringlet launch -n 3 -- train_text --checkpoint saved --checkpoint-every 200 --resume";
@@ -143,6 +145,10 @@ std::optional<Options> parse_options(int argc, char** argv) {
   app.add_option(
       "--log-hashes", options.log_hashes,
       "Whenever the ranks compare their parameters, each writes the step and its own hash to this file, its rank behind the name");
+  app.add_option("--trace", options.trace,
+                 "Write what this rank does when to FILE, which opens in ui.perfetto.dev; a rank among several writes its part beside it. "
+                 "`ringlet launch --trace` makes one file for all ranks")
+      ->type_name("FILE");
   app.add_option("--checkpoint", options.checkpoint, "Folder for checkpoints, shared by the ranks or on each machine; the newest two stay");
   CLI::Option* every =
       app.add_option("--checkpoint-every", options.checkpoint_every, "Steps between checkpoints; the last step has one too")

@@ -17,6 +17,7 @@ struct Options : Settings {
   std::filesystem::path data;        // only rank 0's is read
   std::filesystem::path log_losses;
   std::filesystem::path log_hashes;
+  std::optional<std::string> trace;  // the file of this rank's trace
   bool shares_follow_guests = true;  // true for --shares auto
   std::vector<std::string> given;    // the names of the settings given on the command line
 };

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cmath>
 #include <ringlet/error.hpp>
+#include <ringlet/trace.hpp>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -74,16 +75,22 @@ void OuterTraining::run(const std::function<void(int step, double loss)>& after)
 /// A rank takes the same sequences as if gradients were averaged in each step.
 double OuterTraining::take_step(const ringlet::InnerStep& step, const std::function<void(int, double)>& after) {
   const auto begin = std::chrono::steady_clock::now();
+  const ringlet::TraceSpan span("step");
   const auto number = static_cast<int>(step.number);
   if (first_step_ < 0) first_step_ = number;
   const Slice mine = slice_of(options_.batch, step.rank, step.ranks);
   if (mine.count == 0) return 0;
   const Batch batch = training_batch(corpus_, options_.shape.context, options_.seed, step.number, mine);
+  ringlet::TraceSpan forward("forward");
   const double loss = model_.forward(batch, replica_);
+  forward.end();
   if (!std::isfinite(loss))
     throw std::runtime_error("the loss of step " + std::to_string(number) + " is " + std::to_string(loss) +
                              ": try a smaller --learning-rate or --outer-lr");
+  ringlet::TraceSpan backward("backward");
   model_.backward(batch, replica_);
+  backward.end();
+  const ringlet::TraceSpan optimizer("optimizer");
   // The schedule is that of the group's steps, of which this rank may have missed some.
   replica_.set_steps_done(step.number);
   replica_.apply_gradients();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <ringlet/trace.hpp>
 
 #include "batches.hpp"
 #include "hashes.hpp"
@@ -51,6 +52,7 @@ bool Run::work(int samples) {
   if (act() == Act::validation) done = validate(samples);
   if (act() == Act::gradients) done = compute_gradients(samples);
   if (act() == Act::apply) {
+    const ringlet::TraceSpan span("optimizer");
     store_.apply_gradients();
     end_step();
   }
@@ -91,6 +93,7 @@ bool Run::validate(int samples) {
   if (count > 0 || (mine.count == 0 && store_.passes_without_samples())) {
     // A rank without a window still runs the model on one, with weight 0, because the others may need its shards.
     const Slice now = count > 0 ? Slice{mine.first + computed_, count} : Slice{0, 1};
+    const ringlet::TraceSpan span("validation");
     sum_ += model_.forward(validation_batch(corpus_, settings_.shape.context, windows(), now), store_) * count / windows();
   }
   computed_ += count;
@@ -105,8 +108,11 @@ bool Run::compute_gradients(int samples) {
     const Slice now = count > 0 ? Slice{mine.first + computed_, count} : Slice{0, 1};
     const Batch batch = training_batch(corpus_, settings_.shape.context, settings_.seed, static_cast<std::uint64_t>(step()), now);
     // All sequences have the same number of bytes, so each rank's mean is weighted by its number of sequences.
+    ringlet::TraceSpan forward("forward");
     loss_sum_ += model_.forward(batch, store_) * count / settings_.batch;
+    forward.end();
     if (computed_ + count == mine.count && on_loss) on_loss();
+    const ringlet::TraceSpan backward("backward");
     model_.backward(batch, store_, count > 0 ? store_.gradient_scale() : 0.0);
     store_.end_slice(count > 0 ? static_cast<double>(count) / mine.count : 0.0);
   }

@@ -88,6 +88,8 @@ void Trainer::reform(const std::string& cause) {
   const auto begin = Clock::now();
   const int before = group_.size();
   loss_sum_.reset();
+  step_span_.reset();
+  const ringlet::TraceSpan span("reform");
   bool rejoined = false;
   while (true) {
     rejoined = enter_next_world() || rejoined;
@@ -194,20 +196,28 @@ void Trainer::carry_out(Act act) {
     case Act::apply:
       if (store_->survives_losses()) commit();
       run_->work(Run::kAll);
+      step_span_.reset();
       break;
-    case Act::validation:
     case Act::gradients:
+      step_span_.emplace("step");
       run_->work(Run::kAll);
       break;
-    case Act::average:
+    case Act::validation:
+      run_->work(Run::kAll);
+      break;
+    case Act::average: {
       run_->begin_average();
+      const ringlet::TraceSpan span("rest of the average");
       store_->average();
       run_->averaged();
       break;
-    case Act::checkpoint:
+    }
+    case Act::checkpoint: {
+      const ringlet::TraceSpan span("checkpoint");
       save();
       run_->pass();
       break;
+    }
     case Act::sample:
       if (options_.sample_bytes > 0) sample_ = generate(model_, *store_, "\n", {.bytes = options_.sample_bytes});
       run_->pass();

@@ -7,6 +7,7 @@
 #include <ringlet/elastic.hpp>
 #include <ringlet/error.hpp>
 #include <ringlet/group.hpp>
+#include <ringlet/trace.hpp>
 #include <string>
 #include <vector>
 
@@ -83,7 +84,8 @@ class Trainer {
   Transformer<float> model_;
   std::unique_ptr<ParameterStore> store_;
   std::unique_ptr<Run> run_;
-  std::optional<ringlet::Work> loss_sum_;  // runs from when the loss is known
+  std::optional<ringlet::Work> loss_sum_;        // runs from when the loss is known
+  std::optional<ringlet::TraceSpan> step_span_;  // from the gradients to the updated parameters
   int first_step_ = 0;
   Regrouping regrouping_;
   std::optional<std::chrono::steady_clock::time_point> waits_until_;  // while there are fewer ranks than are needed

@@ -52,6 +52,9 @@ struct InitOptions {
   /// RINGLET_STATUS (on, off): whether `ringlet status` of the same user may ask this rank what all ranks do. It asks at a socket in a
   /// directory that only the user may enter.
   std::optional<bool> status{};
+  /// RINGLET_TRACE: the file of a trace of what this rank does when (docs/trace.md). A rank among several writes its part beside it, with
+  /// its rank before the extension. A launcher that was given --trace decides instead.
+  std::optional<std::string> trace{};
   /// RINGLET_CONNECT_TIMEOUT_MS, default 60 s, with guests 10 min: the time in which all ranks must have met.
   std::optional<std::chrono::milliseconds> connect_timeout{};
   std::optional<std::chrono::milliseconds> operation_timeout{};  ///< RINGLET_TIMEOUT_MS, default 10 min: of an operation, from its start

@@ -19,6 +19,7 @@
 #include <ringlet/status.hpp>
 #include <ringlet/tensor.hpp>
 #include <ringlet/tensor_parallel.hpp>
+#include <ringlet/trace.hpp>
 #include <ringlet/tree.hpp>
 #include <ringlet/wire.hpp>
 #endif

@@ -69,7 +69,10 @@ class FakeCrew final : public job::RankCrew {
     input += bytes;
     later(events_.on_input_taken);
   }
+  void take_trace() override { ++traces_taken; }
+  void drop_traces() override { traces_dropped = true; }
 
+  void trace(job::TracePiece piece) { events_.on_trace(std::move(piece)); }
   void print(std::uint32_t rank, std::string text) { events_.on_output({rank, false, std::move(text)}); }
   void end(std::uint32_t rank, std::uint32_t code, std::uint32_t signal = 0, bool stopped = false) {
     if (running.erase(rank) == 0) return;
@@ -97,7 +100,8 @@ class FakeCrew final : public job::RankCrew {
   std::set<std::uint32_t> running;
   std::vector<int> signals;
   std::vector<Duration> graces;
-  bool held = false;
+  int traces_taken = 0;
+  bool held = false, traces_dropped = false;
 
  private:
   void tell_over() {
@@ -189,6 +193,7 @@ struct FakeRun {
   std::unique_ptr<job::Job> job;
   job::JobOptions options;
   std::map<std::size_t, std::string> output;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::string> traces;  // by rank and restarts
   std::vector<std::string> notices;
   std::optional<job::JobResult> result;
   bool all_started = false, takes_output = true;
@@ -218,6 +223,7 @@ struct FakeRun {
     events.on_started = [this] { all_started = true; };
     events.on_added = [this](const std::vector<job::RankExit>&) { ++added; };
     events.on_input_taken = [this] { ++inputs_taken; };
+    events.on_trace = [this](const job::TracePiece& piece) { traces[{piece.rank, piece.restarts}] += piece.data; };
     events.on_output = [this](std::size_t machine, const job::Output& part) {
       output[machine] += part.data;
       if (takes_output) job->take_output(machine, part.error, part.data.size());

@@ -341,7 +341,7 @@ TEST_CASE("conversations in any order and in pieces of any size leave no job, an
                                           start};
   const std::vector<job::Message> others{
       job::Offer{}, job::PortBound{1}, job::RanksStarted{},         job::Credit{10, false}, job::Order{15, true, 100}, job::Beat{},
-      job::Over{},  job::Input{"x"},   job::EchoRequest{1, "x", 1}, job::PathSurvey{},      job::InputTaken{}};
+      job::Over{},  job::Input{"x"},   job::EchoRequest{1, "x", 1}, job::PathSurvey{},      job::InputTaken{},         job::TraceTaken{}};
   Campaign campaign("a holder of the token talks to `ringlet up` out of turn");
   for (std::uint64_t seed = 0; seed < share_of(400); ++seed) {
     CAPTURE(seed);

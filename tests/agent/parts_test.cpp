@@ -35,6 +35,7 @@ std::vector<Message> one_of_each() {
   start.input_rank = 4;
   start.elastic = true;
   start.waits = true;
+  start.trace = true;
   return {Hail{1, "0.1.0", "home", "desk", "/opt/train", "/data", std::string(32, '\xfe'), std::string(64, '\0')},
           Offer{1, "0.1.0", "attic", 4, "no", 2, "10.0.0.1", "10.0.0.2", std::string(32, '\xfe'), std::string(64, '\1')},
           BindPort{"0.0.0.0", 5000, 5063},
@@ -56,7 +57,9 @@ std::vector<Message> one_of_each() {
           Input{std::string("a\0\xff", 3)},
           InputTaken{},
           RestartRanks{{3, 5}, "10.0.0.7:4001", 1, 4, "10.0.0.7:4000"},
-          Membership{3, 2, 0x0123456789abcdefu, 3, "10.0.0.7:4001", 1, {0, 2}, "lost rank 0", 1'500}};
+          Membership{3, 2, 0x0123456789abcdefu, 3, "10.0.0.7:4001", 1, {0, 2}, "lost rank 0", 1'500},
+          TracePiece{3, 1, std::string("a\0b", 3)},
+          TraceTaken{}};
 }
 
 void make_program(const std::string& path, ::mode_t mode = 0755) {
@@ -121,6 +124,10 @@ TEST_CASE("messages that are cut short or hold too much are none; unknown ones s
   for (const RestartRanks& bad : {RestartRanks{}, RestartRanks{{3, 3}, "10.0.0.7:4001"}, RestartRanks{{3, 4}, "", 1, 2},
                                   RestartRanks{{3}, "", 0, job::kMaxWorldSize + 1}})
     CHECK_FALSE(decode(bytes_of(encode(bad))));
+  TracePiece piece{0, 0, std::string(kMaxTracePieceBytes, 'x')};
+  CHECK(decode(bytes_of(encode(piece))) == Message(piece));
+  piece.data += 'x';
+  CHECK_FALSE(decode(bytes_of(encode(piece))));
   RanksStarted started{std::vector<std::uint32_t>(kMaxRanksPerMachine + 1, 1)};
   CHECK_FALSE(decode(bytes_of(encode(started))));
 }

@@ -124,6 +124,7 @@ wire::RankState random_state(SimRandom& random) {
   for (auto* text : {&state.host, &state.program, &state.links, &state.cipher}) *text = random_text(random);
   state.pid = random_number(random);
   state.stalled = random.below(2) == 0;
+  state.clock_ns = random_id(random);
   return state;
 }
 
@@ -142,6 +143,7 @@ void to_reference(const wire::RankState& state, reference::RankState& out) {
   out.set_links(state.links);
   out.set_stalled(state.stalled);
   out.set_cipher(state.cipher);
+  out.set_clock_ns(state.clock_ns);
 }
 
 }  // namespace
@@ -171,7 +173,8 @@ ControlMessage random_message(SimRandom& random) {
     case 6:
       return wire::LinkProbe{random_number(random), random.below(2) == 0, random_text(random)};
     case 7:
-      return wire::StateQuestion{random_number(random), random.below(2) == 0, random_number(random), random_number(random)};
+      return wire::StateQuestion{random_number(random), random.below(2) == 0, random_number(random), random_number(random),
+                                 random.below(2) == 0};
     case 8:
       return random_state(random);
     case 9:
@@ -291,6 +294,7 @@ reference::ControlMessage to_reference(const ControlMessage& message) {
     to->set_about_stream(question->about_stream);
     to->set_group(question->group);
     to->set_stream(question->stream);
+    to->set_about_clock(question->about_clock);
   } else if (const auto* state = std::get_if<wire::RankState>(&message)) {
     to_reference(*state, *out.mutable_rank_state());
   } else if (const auto* revoke = std::get_if<wire::Revoke>(&message)) {

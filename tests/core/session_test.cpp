@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <deque>
+#include <functional>
 
 #include "sim/sim_network.hpp"
 #include "sim/sim_random.hpp"
@@ -12,6 +13,20 @@
 using namespace ringlet;
 
 namespace {
+
+/// Keeps records. Its clock goes on whenever it is read.
+class TestTrace final : public Trace {
+ public:
+  Instant now() const override { return {++now_}; }
+  std::uint32_t add_track(const std::string&) override { return 1; }
+  void record(const TraceRecord& record) override { records.push_back(record); }
+  void record(const ClockReading&) override {}
+
+  std::vector<TraceRecord> records;
+
+ private:
+  mutable std::int64_t now_ = 0;
+};
 
 /// Takes as many bytes as the test says.
 class TestLink final : public Link {
@@ -22,9 +37,13 @@ class TestLink final : public Link {
   void finish_sending() override {}
   std::string peer_name() const override { return "test"; }
 
+  std::function<void()> on_given{};  // called when the link has been given bytes, before any of them leaves
+
   bool take(std::size_t most) {
     std::size_t taken = 0;
-    for (const ConstBytes part : user_->to_send()) {
+    const auto parts = user_->to_send();
+    if (on_given) on_given();
+    for (const ConstBytes part : parts) {
       const ConstBytes piece = part.first(std::min(part.size(), most - taken));
       wire_.insert(wire_.end(), piece.begin(), piece.end());
       taken += piece.size();
@@ -133,5 +152,39 @@ TEST_CASE("frames arrive whole and in their sources' order, and control overtake
     }
     CHECK(next == std::array<std::uint64_t, 3>{frames, frames, frames});
     CHECK(next_control == controls.size());
+  }
+}
+
+TEST_CASE("a segment is recorded as sent from before the link had any of it, though it leaves with others") {
+  for (const std::size_t most : {1'000'000, 100}) {
+    CAPTURE(most);
+    SimWorld sim(0);
+    Owner owner;
+    std::vector<std::byte> wire;
+    TestTrace trace;
+    auto made = std::make_unique<TestLink>(wire);
+    TestLink& link = *made;
+    Session session(std::move(made), sim.add_node().loop(), owner, {.batch_bytes = 2000, .trace = &trace});
+    Numbers source(0, 20, 300);
+    session.mark_ready(source);
+    std::vector<Instant> given;  // by frame, when the link first had it
+    link.on_given = [&] {
+      const std::size_t batch = wire.size() / (7 * (300 + kFrameHeaderBytes)) * 7;
+      if (given.size() == batch) given.resize(std::min<std::size_t>(batch + 7, 20), trace.now());
+    };
+    while (link.take(most)) {
+    }
+    REQUIRE(source.all_reported());
+    REQUIRE(trace.records.size() == 20);
+    for (std::size_t frame = 0; frame < 20; ++frame) {
+      const TraceRecord& record = trace.records[frame];
+      CHECK(record.name == "send");
+      CHECK(record.bytes == 300);
+      CHECK(record.number == frame);
+      CHECK(record.begin < given[frame]);
+      CHECK(record.end > given[frame]);
+      // The format lets others of a track only lie within each other.
+      CHECK(record.overlaps);
+    }
   }
 }

@@ -184,6 +184,23 @@ TEST_CASE("answering `ringlet status` can be switched off") {
   CHECK_THROWS_WITH(configure({{"RINGLET_STATUS", "maybe"}}), Contains("RINGLET_STATUS is 'maybe'") && Contains("'off'"));
 }
 
+TEST_CASE("a file is named for the trace, and its limit in MiB") {
+  CHECK(configure({}).trace.file.empty());
+  const auto config = configure({{"RINGLET_TRACE", "t.json"}, {"RINGLET_TRACE_MIB", "3"}});
+  CHECK(config.trace.file == "t.json");
+  CHECK(config.trace.most_bytes == 3U << 20);
+  CHECK_THROWS_WITH(configure({{"RINGLET_TRACE_MIB", "0"}}), Contains("RINGLET_TRACE_MIB"));
+  CHECK(configure({{"RINGLET_TRACE", "t.json"}}, {.trace = "own.json"}).trace.file == "own.json");
+
+  const auto given = configure({{"RINGLET_TRACE_FD", "7:2049:18446744073709551615"}}).trace.given_file;
+  REQUIRE(given);
+  CHECK(given->descriptor == 7);
+  CHECK(given->device == 2049);
+  CHECK(given->inode == UINT64_MAX);
+  for (const char* wrong : {"7", "7:", "7:1", "7:1:", "7:1:2:3", "7:1:x", "-1:1:2", "7:1:2 ", "99999999:1:2"})
+    CHECK_THROWS_WITH(configure({{"RINGLET_TRACE_FD", wrong}}), Contains(std::string("RINGLET_TRACE_FD is '") + wrong + "'"));
+}
+
 TEST_CASE("reading memory of ranks of this machine can be switched off") {
   CHECK_FALSE(configure({{"RINGLET_PEER_MEMORY", "off"}}).peer_memory);
   CHECK(configure({{"RINGLET_PEER_MEMORY", "on"}}).peer_memory);

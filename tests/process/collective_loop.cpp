@@ -1,9 +1,11 @@
 // A rank that runs collectives and messages of all sizes until one fails, and prints which rank it blames. With --twice it forms several
-// groups instead. Tests start it by `ringlet launch` and `ringlet run`.
+// groups instead; with --rounds N it ends after so many. Tests start it by `ringlet launch` and `ringlet run`.
 
 #include <unistd.h>
 
+#include <climits>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <ringlet/ringlet.hpp>
 
@@ -45,13 +47,14 @@ int form_two_groups() {
 
 int main(int argc, char** argv) {
   if (argc > 1 && std::strcmp(argv[1], "--twice") == 0) return form_two_groups();
+  const int rounds = argc > 2 && std::strcmp(argv[1], "--rounds") == 0 ? std::atoi(argv[2]) : INT_MAX;
   std::printf("pid %d\n", static_cast<int>(::getpid()));
   std::fflush(stdout);
   try {
     ringlet::Group world = ringlet::init({.strict = true});
     std::printf("met\n");
     std::fflush(stdout);
-    for (int round = 0;; ++round) one_round(world, round);
+    for (int round = 0; round < rounds; ++round) one_round(world, round);
   } catch (const ringlet::Error& error) {
     std::printf("blames %d: %s\n", error.status().rank(), error.what());
     return 1;

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "tests/process/ssh_hosts.hpp"
@@ -68,6 +69,23 @@ TEST_CASE("four ranks on three hosts meet, and their sums are right") {
   CHECK_THAT(out[2], StartsWith("[2 10.77.0.2] 2 of 4 at 10.77.0.1:"));
   CHECK_THAT(out[3], StartsWith("[3 10.77.0.3] 3 of 4 at 10.77.0.1:"));
   CHECK(sorted_lines(told.err).at(1) == "[1 10.77.0.2] again");
+}
+
+TEST_CASE("the traces of all hosts become one file here") {
+  const SshHosts* const found = SshHosts::find();
+  if (found == nullptr) return;
+  const std::string file = found->directory() + "/trace.json";
+  const Outcome outcome = found->run(kAllHosts + Words{"--trace", file}, {RINGLET_COLLECTIVE_LOOP, "--rounds", "12"});
+  CAPTURE(outcome.out, outcome.err);
+  CHECK(outcome.exit_code == 0);
+  CHECK_THAT(outcome.err, Contains("the trace is in '" + file + "': ") && Contains(" of 4 processes"));
+  std::set<int> ranks;
+  const Json json = Json::parse(read_file(file));
+  for (const Json& event : json["traceEvents"]) {
+    if (event["name"] == "all_reduce") ranks.insert(event["pid"].get<int>());
+    if (event["name"] == "ringlet_trace") CHECK(event["args"]["aligned"] == true);
+  }
+  CHECK(ranks == std::set<int>{0, 1, 2, 3});
 }
 
 TEST_CASE("words and variables arrive as they are, by a path of any letters") {

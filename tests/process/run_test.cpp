@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "tests/process/home_of_machines.hpp"
@@ -58,6 +59,23 @@ TEST_CASE("a program runs on all hosts, and sums") {
   CHECK(end["ranks"][1]["machine"] == "host2");
   CHECK(end["ranks"][2]["machine"] == "host3");
   CHECK_THAT(two.err, Contains("[2 host3] sum 81"));
+  home.end();
+}
+
+TEST_CASE("the traces of all machines become one file, without leave of their owners") {
+  if (!networks_are_here()) return;
+  Home home;
+  const TemporaryDirectory directory;
+  const std::string file = directory.path() + "/trace.json";
+  const Outcome outcome = home.run({"--trace", file}, {RINGLET_COLLECTIVE_LOOP, "--rounds", "12"})->finish();
+  CAPTURE(outcome.out, outcome.err);
+  CHECK(outcome.exit_code == 0);
+  CHECK_THAT(outcome.err, Contains("ringlet run: the trace is in '" + file + "': ") && Contains(" of 3 processes"));
+  std::set<int> ranks;
+  const Json json = Json::parse(read_file(file));
+  for (const Json& event : json["traceEvents"])
+    if (event["name"] == "broadcast") ranks.insert(event["pid"].get<int>());
+  CHECK(ranks == std::set<int>{0, 1, 2});
   home.end();
 }
 

@@ -157,6 +157,7 @@ CONFINED = [
             "transport/uv/loop_state.hpp",
             "transport/local/mark.hpp",
             "transport/local/ring_memory.hpp",
+            "include/ringlet/trace.hpp",
         ),
         "everything below the façade belongs to one thread",
         "mutex",

@@ -8,6 +8,7 @@
 
 #include "core/base/names_text.hpp"
 #include "tools/command/bench_rank.hpp"
+#include "tools/command/job_trace.hpp"
 #include "tools/command/launch_line.hpp"
 #include "tools/launch/internal_commands.hpp"
 #include "tools/launch/launch_report.hpp"
@@ -30,6 +31,7 @@ all_to_all, x 1 for broadcast and reduce.
 memory (RINGLET_PEER_MEMORY) crosses no network and is not encrypted. The ratio is encrypted time over plain time; the line above the table names the cipher.
 --wire averages the buffer as gradients are (GradientAverager), rounded for the network; bytes are those of the buffer, not of the network.
 --order does the same for the order in which ranks' elements are added, whatever is fastest and that of the ranks (RINGLET_ORDER), over any links.
+--trace shows what each rank does when; inside `ringlet launch` it is better given there, which makes one file of all ranks' parts.
 Exit codes: 0; 1 if a result is wrong or a rank is lost; 2 a mistake on the command line.)";
 
 struct BenchCommandLine {
@@ -37,7 +39,7 @@ struct BenchCommandLine {
   std::string operation = "all_reduce";
   std::string sizes = "4,1KiB,16KiB,256KiB,1MiB,16MiB,64MiB";
   std::string dtype = "f32";
-  std::string wire;
+  std::string wire, trace;
   BenchPlan plan;
 };
 
@@ -65,6 +67,8 @@ void declare(CLI::App& app, BenchCommandLine& line) {
   app.add_option("--seconds", line.plan.seconds, "Time to measure each size for, about")->capture_default_str();
   auto* encrypt = app.add_flag("--encrypt", line.plan.encrypt, "What encryption of the links costs: with and without it, in turns");
   app.add_flag("--order", line.plan.order, "What adding in the order of the ranks costs: with and without it, in turns")->excludes(encrypt);
+  app.add_option("--trace", line.trace, "Write what each rank does when to FILE, which opens in ui.perfetto.dev (docs/trace.md)")
+      ->type_name("FILE");
   app.add_flag("--json", line.plan.json, "One line of JSON per size");
 }
 
@@ -85,6 +89,7 @@ std::optional<std::string> convert(BenchCommandLine& line) {
   constexpr double kMaxSeconds = 3600;
   BenchPlan& plan = line.plan;
   if (auto mistake = check_ranks("--ranks", line.ranks)) return mistake;
+  if (!line.trace.empty()) plan.trace = line.trace;
   if (!(plan.seconds > 0 && plan.seconds <= kMaxSeconds))
     return fmt::format("--seconds {}: give a number above 0, up to {}", plan.seconds, kMaxSeconds);
   const auto dtype = find_dtype(line.dtype);
@@ -113,15 +118,21 @@ std::optional<std::string> convert(BenchCommandLine& line) {
   return std::nullopt;
 }
 
-int start_ranks(int ranks, Arguments arguments) {
+int start_ranks(const BenchCommandLine& line, Arguments arguments) {
+  if (const auto mistake = find_trace_mistake(line.trace)) return usage_error("bench", *mistake);
   launch::LaunchOptions options;
-  options.world_size = ranks;
+  options.world_size = line.ranks;
   options.helper_path = launch::own_path();
   options.program = options.helper_path;
   options.job.start.arguments = {"bench"};
   options.job.start.arguments.insert(options.job.start.arguments.end(), arguments.begin(), arguments.end());
   options.job.prefix = false;
-  return launch::report("bench", launch::launch(options));
+  options.job.start.trace = !line.trace.empty();
+  JobTrace trace("bench", line.trace);
+  options.on_trace = trace.taker();
+  const job::JobResult result = launch::launch(options);
+  trace.finish(result.ranks);
+  return launch::report("bench", result);
 }
 
 }  // namespace
@@ -133,7 +144,7 @@ int run_bench(Arguments arguments) {
   if (const auto over = parse_options(app, arguments)) return *over;
   if (const auto mistake = convert(line)) return usage_error("bench", *mistake);
   const bool in_group = std::getenv("RINGLET_RANK") != nullptr || std::getenv("MLX_RANK") != nullptr;
-  if (!in_group && line.ranks > 1) return start_ranks(line.ranks, arguments);
+  if (!in_group && line.ranks > 1) return start_ranks(line, arguments);
   return run_bench_rank(line.plan);
 }
 

@@ -71,7 +71,9 @@ int run_bench_rank(const BenchPlan& plan) {
   try {
     if (plan.encrypt) return compare_encryption(plan);
     if (plan.order) return compare_orders(plan);
-    Group group = init();
+    InitOptions options;
+    options.trace = plan.trace;
+    Group group = init(options);
     const bool prints = group.rank() == 0;
     const LinkNames links = links_of(group);
     if (!plan.json) print_chosen_links(group);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <ringlet/dtype.hpp>
 #include <ringlet/wire.hpp>
+#include <string>
 #include <vector>
 
 #include "core/plan/collective_table.hpp"
@@ -19,9 +20,10 @@ inline constexpr std::array kMeasuredCollectives{CollectiveKind::all_reduce, Col
 struct BenchPlan {
   CollectiveKind operation = CollectiveKind::all_reduce;
   DType dtype = DType::f32;
-  std::optional<Wire> wire;        // measure averages that cross the network in this way, by all_reduce
-  std::vector<std::size_t> sizes;  // in bytes
-  double seconds = 0.6;            // approximate duration for each size
+  std::optional<Wire> wire;            // measure averages that cross the network in this way, by all_reduce
+  std::vector<std::size_t> sizes;      // in bytes
+  double seconds = 0.6;                // approximate duration for each size
+  std::optional<std::string> trace{};  // a file for what each rank does when
   bool json = false;
   bool encrypt = false;  // whether to compare links with and without encryption
   bool order = false;    // whether to compare additions in any order and in that of the ranks

@@ -18,6 +18,7 @@ constexpr char kLaunchFooter[] = R"(Example:
   ringlet launch --hosts alpha,user@beta,gamma:2 --cwd /srv/model -- ./train
   ringlet launch --hostfile hosts.json -- ./train
   ringlet launch --elastic 2:8 -n 4 -- ./train
+  ringlet launch -n 4 --trace trace.json -- ./train
 
 Each rank gets RINGLET_RANK, RINGLET_WORLD_SIZE and RINGLET_COORDINATOR; ringlet::init() needs nothing else. For torch.distributed
 it gets RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT, and on a terminal
@@ -39,6 +40,9 @@ With --elastic MIN:MAX a rank that fails is started again after 1 s, twice as lo
 If none does, all start anew. The job goes on while MIN ranks run or will, and has come to its end when one exits with 0. While fewer than MIN are
 in the group, the others wait (PROGRAM gets RINGLET_MIN_RANKS), for --min-wait seconds at most. The last line says what became of each rank, and how
 often it was started again.
+
+With --trace each rank writes into a file without a name in its machine's TMPDIR (256 MiB at most, or RINGLET_TRACE_MIB). When it has ended, its
+machine sends that here, and at the end FILE is made of all, on one clock. `ringlet trace summary FILE` sums it up.
 
 Exit codes: 0 if all ranks exited with 0 (with --elastic: if one did), else that of the first rank that failed for good (128 + signal if a signal killed it);
 126 or 127 if PROGRAM cannot be run, 128 + signal after SIGINT or SIGTERM, 2 for a mistake on the command line or in the hostfile,

@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "native/environment.hpp"
+#include "tools/command/job_trace.hpp"
 #include "tools/command/this_machine.hpp"
 #include "tools/launch/internal_commands.hpp"
 #include "tools/launch/launch_error.hpp"
@@ -59,6 +60,8 @@ std::uint32_t terminal_columns() {
 void declare_job_options(CLI::App& app, JobLine& line) {
   app.add_option("--env", line.environment, "NAME=VALUE for the ranks' environment; may be repeated")->expected(1)->take_all();
   app.add_flag("--no-prefix", line.no_prefix, "Lines without \"[rank] \" or \"[rank machine] \" before them");
+  app.add_option("--trace", line.trace, "Write what each rank does when to FILE, which opens in ui.perfetto.dev (docs/trace.md)")
+      ->type_name("FILE");
   app.add_option("--linger", line.linger_seconds, "Seconds from the first failure to SIGTERM for the other ranks")->capture_default_str();
   app.add_option("--grace", line.grace_seconds, "Seconds from SIGTERM to SIGKILL")->capture_default_str();
   app.add_flag("-q,--quiet", line.quiet,
@@ -145,6 +148,8 @@ std::optional<std::string> convert_job_line(const JobLine& line, job::JobOptions
     job.start.environment.push_back(std::move(*variable));
   }
   job.prefix = !line.no_prefix;
+  if (auto mistake = find_trace_mistake(line.trace)) return mistake;
+  job.start.trace = !line.trace.empty();
   RankBounds bounds;
   if (auto mistake = convert_elastic(line, bounds)) return mistake;
   if (line.elastic && !line.elastic->empty()) job.most = bounds.most;
@@ -194,8 +199,10 @@ std::optional<std::string> find_secret(const char* subcommand, const launch::Lau
   return std::nullopt;
 }
 
-int run_launch_line(const char* subcommand, const LaunchLine& line, const std::function<job::JobResult()>& launch) {
+int run_launch_line(const char* subcommand, LaunchLine& line, const std::function<job::JobResult()>& launch) {
   make_token_file_absolute();
+  JobTrace trace(subcommand, line.trace);
+  line.options.on_trace = trace.taker();
   job::JobResult result;
   try {
     result = launch();
@@ -204,6 +211,7 @@ int run_launch_line(const char* subcommand, const LaunchLine& line, const std::f
     result.error = error.what();
   }
   const int exit_code = launch::report(subcommand, result, line.quiet && !line.elastic);
+  trace.finish(result.ranks);
   if (line.json) print_json(launch::to_json(result, "host"));
   return exit_code;
 }

@@ -16,6 +16,7 @@ struct JobLine {
   std::vector<std::string> command, environment;
   double grace_seconds = 5, linger_seconds = 2;
   bool no_prefix = false, quiet = false;
+  std::string trace;                   // a file; empty: none
   std::optional<std::string> elastic;  // "2:8", or empty
   std::optional<int> restarts;
   std::optional<double> min_wait_seconds;
@@ -68,7 +69,7 @@ std::string choose_token();
 /// Returns a sentence where --env would show a token to all users who see the command line.
 std::optional<std::string> find_secret(const char* subcommand, const launch::LaunchOptions& options);
 
-/// Launches, and says how it ended in the form that the line asks for; returns the exit code.
-int run_launch_line(const char* subcommand, const LaunchLine& line, const std::function<job::JobResult()>& launch);
+/// Launches by the line's own options, and says how it ended in the form that the line asks for; returns the exit code.
+int run_launch_line(const char* subcommand, LaunchLine& line, const std::function<job::JobResult()>& launch);
 
 }  // namespace ringlet::command

@@ -31,6 +31,7 @@ constexpr std::array kSubcommands{
     Subcommand{"serve", "run a program as ranks that browsers join", run_serve},
     Subcommand{"status", "show what the ranks of running groups do, and whom they wait for", run_status},
     Subcommand{"token", "make a token that lets ranks join", run_token},
+    Subcommand{"trace", "sum up a trace of ranks, or merge their parts", run_trace},
     Subcommand{"up", "make this machine known to a group, and start programs for it", run_up},
     Subcommand{"version", "print the version", run_version},
 };

@@ -21,13 +21,14 @@ namespace {
 constexpr char kRunFooter[] = R"(Example:
   ringlet run --group home -- /opt/train/train --epochs 3
   ringlet run --group home --elastic 2:8 -- /opt/train/train --epochs 3
+  ringlet run --group home --trace trace.json -- /opt/train/train --epochs 3
 
 Starts PROGRAM as ranks of one group on every machine where `ringlet up --group NAME` runs with the same token (RINGLET_TOKEN,
 RINGLET_TOKEN_FILE, or the one that `ringlet pair` or `ringlet token --save` has saved for the group), one rank on each unless -n or
 --per-machine says otherwise. Rank 0 is on the first machine by name. Each machine starts only what its owner has allowed there (`ringlet up
 --allow`), looked up by the same absolute path, or by that of --program, with arguments and variables of --env that the owner lets others give
 (without asking: numbers of threads, such as OMP_NUM_THREADS, and limits of Ringlet's, such as RINGLET_TIMEOUT_MS; all others by `ringlet up
---allow-env`). The ranks' standard input is empty.
+--allow-env`). The ranks' standard input is empty. With --trace each machine sends its ranks' traces when these have ended; that needs no leave.
 Each machine has to prove the key by which it is known (`ringlet machines`), else it takes no part; the key of one that is not known is shown and
 remembered.
 This program says that it is there every 2 s; after 20 s of silence (Ctrl-Z, too), when it ends or the connection breaks, the machines end the
@@ -123,6 +124,7 @@ std::optional<std::string> convert(RunLine& line) {
     return fmt::format("--cwd {}: give an absolute path, the same on all machines", options.directory);
   options.json = line.discovery.json;
   options.quiet = line.quiet;
+  options.trace = line.trace;
   if (!options.json) options.job.start.terminal_columns = terminal_columns();
   // A program that only looks leaves to those that are up the datagrams that are sent to this machine alone.
   options.search.datagrams.hears_shared_port = false;

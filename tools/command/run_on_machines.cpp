@@ -42,6 +42,7 @@ MachineRunner::MachineRunner(RunOnMachines options)
       network_(loop_),
       authenticator_(options_.token),
       dialler_(loop_, network_, authenticator_),
+      trace_("run", options_.trace),
       runner_(loop_, {options_.json, "ringlet run"}),
       start_(loop_.now()) {}
 
@@ -55,6 +56,7 @@ int MachineRunner::run() {
   const job::JobResult result = runner_.run();
   times_.ended = loop_.now() - start_;
   const int exit_code = launch::report("run", result, options_.quiet && !options_.job.end.elastic);
+  trace_.finish(result.ranks);
   if (options_.json) tell_in_json(result);
   return exit_code;
 }
@@ -169,6 +171,7 @@ void MachineRunner::start_job(const std::vector<agent::FoundMachine>& machines) 
     times_.connected = loop_.now() - start_;
     if (!options_.quiet) runner_.output().say(describe_places(ranks));
   };
+  hooks.on_trace = trace_.taker();
   hooks.on_started = [this] { times_.started = loop_.now() - start_; };
   job_ = &runner_.start(options_.job, std::move(candidates), std::move(hooks));
 }

@@ -10,6 +10,7 @@
 #include "core/rendezvous/dialler.hpp"
 #include "tools/agent/link_identity.hpp"
 #include "tools/agent/machine_search.hpp"
+#include "tools/command/job_trace.hpp"
 #include "tools/launch/job_runner.hpp"
 #include "tools/machines/known_machines.hpp"
 #include "transport/crypto/token_authenticator.hpp"
@@ -26,6 +27,7 @@ struct RunOnMachines {
   std::string program;
   std::map<std::string, std::string> programs;  // by machine, where it is not `program`
   std::string directory;                        // empty: where each agent was started
+  std::string trace;                            // a file; empty: none
   bool json = false;
   bool quiet = false;
 };
@@ -60,6 +62,7 @@ class MachineRunner {
   UvNetwork network_;
   TokenAuthenticator authenticator_;
   Dialler dialler_;
+  JobTrace trace_;
   launch::JobRunner runner_;
   std::unique_ptr<agent::MachineSearch> search_;
   job::Job* job_ = nullptr;

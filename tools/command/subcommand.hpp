@@ -37,6 +37,7 @@ int run_run(Arguments arguments);
 int run_serve(Arguments arguments);
 int run_status(Arguments arguments);
 int run_token(Arguments arguments);
+int run_trace(Arguments arguments);
 int run_up(Arguments arguments);
 int run_version(Arguments arguments);
 

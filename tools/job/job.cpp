@@ -285,6 +285,14 @@ void Job::on(std::size_t index, const InputTaken&) {
   if (events_.on_input_taken) events_.on_input_taken();
 }
 
+void Job::on(std::size_t index, const TracePiece& piece) {
+  const RankExit* rank = machines_.find_rank(index, piece.rank);
+  if (!options_.start.trace || rank == nullptr || piece.restarts > static_cast<std::uint32_t>(rank->restarts))
+    return on_lost(index, {Errc::protocol_error, "it sent a trace of a process that is not its"});
+  if (events_.on_trace) events_.on_trace(piece);
+  if (machines_[index].channel) machines_[index].channel->send(TraceTaken{});
+}
+
 void Job::send_input(std::string_view bytes) {
   for (std::size_t i = 0; i < machines_.size(); ++i)
     if (machines_[i].channel && machines_.find_rank(i, options_.start.input_rank) != nullptr)

@@ -25,6 +25,7 @@ class Job {
     std::function<void()> on_started;                                   // all ranks have been started
     std::function<void(const std::vector<RankExit>&)> on_added{};       // all ranks, of which the last ones are new; in an elastic job
     std::function<void(std::size_t machine, const Output&)> on_output;  // to be answered by take_output()
+    std::function<void(const TracePiece&)> on_trace{};                  // set where StartRanks asks for traces
     std::function<void()> on_input_taken{};                             // the last input has left; unset: no rank reads any
     std::function<void(const JobResult&)> on_end;                       // once; the job may not be destroyed inside
   };
@@ -70,6 +71,7 @@ class Job {
   void on(std::size_t index, const Exit& exit);
   void on(std::size_t index, const Notice& notice);
   void on(std::size_t index, const InputTaken&);
+  void on(std::size_t index, const TracePiece& piece);
   void on(std::size_t index, const Membership& membership);
   void on(std::size_t index, const Over&);
   template <class Other>

@@ -128,6 +128,11 @@ void MachineSession::on(const Input& input) {
   crew_->write_input(input.data);
 }
 
+void MachineSession::on(const TraceTaken&) {
+  if (!std::exchange(trace_under_way_, false)) return close("it took a piece of a trace that it was not sent");
+  crew_->take_trace();
+}
+
 void MachineSession::on(const EchoRequest& request) {
   if (!hail_) return close("it asked for an echo before it said who it is");
   if (request.answer_bytes > kMaxEchoBytes || channel_->unsent_bytes() > kMaxEchoBytes)
@@ -155,6 +160,7 @@ void MachineSession::make_crew() {
     wants_input_ = true;
     send(InputTaken{});
   };
+  events.on_trace = [this](TracePiece piece) { on_trace(std::move(piece)); };
   events.on_over = [this] { on_crew_over(); };
   crew_ = host_.make_crew(std::move(events));
 }
@@ -166,6 +172,12 @@ void MachineSession::on_output(Output output) {
   under_way += output.data.size();
   if (under_way >= kOutputWindowBytes) crew_->hold_output(output.error, true);
   channel_->send(output);
+}
+
+void MachineSession::on_trace(TracePiece piece) {
+  if (!channel_) return crew_->drop_traces();
+  trace_under_way_ = true;
+  channel_->send(piece);
 }
 
 void MachineSession::on_crew_over() {
@@ -198,6 +210,7 @@ void MachineSession::close(const std::string& why) {
   loop_.defer([channel = std::shared_ptr<MessageChannel>(std::move(channel_))] {});
   if (!running_) return finish();
   for (const bool error : {false, true}) crew_->hold_output(error, false);
+  crew_->drop_traces();
   if (!ending) crew_->stop(SIGTERM, grace_);
 }
 

@@ -72,6 +72,7 @@ class MachineSession {
   void on(const Credit& credit);
   void on(const Order& order);
   void on(const Input& input);
+  void on(const TraceTaken&);
   void on(const EchoRequest& request);
   void on(const PathSurvey& survey);
   template <class Other>
@@ -81,6 +82,7 @@ class MachineSession {
   void send(const Message& message);
   void make_crew();
   void on_output(Output output);
+  void on_trace(TracePiece piece);
   void on_crew_over();
   void close_after(Duration time);
   void finish();
@@ -98,6 +100,7 @@ class MachineSession {
   bool opened_ = false, running_ = false, over_ = false;
   bool elastic_ = false;      // the ranks that run may be started again
   bool wants_input_ = false;  // the last Input has been taken, or none has come
+  bool trace_under_way_ = false;
   Duration grace_ = Duration::seconds(5);
   std::array<std::size_t, 2> output_under_way_{};  // of stdouts and of stderrs
   std::optional<std::string> end_reason_;

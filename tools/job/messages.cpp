@@ -64,6 +64,7 @@ static void visit_fields(auto& fields, Is<StartRanks> auto& start) {
   fields.number(15, start.input_rank);
   fields.flag(16, start.elastic);
   fields.flag(17, start.waits);
+  fields.flag(18, start.trace);
 }
 
 static void visit_fields(auto& fields, Is<RestartRanks> auto& restart) {
@@ -152,6 +153,14 @@ static void visit_fields(auto& fields, Is<Notice> auto& notice) { fields.text(1,
 static void visit_fields(auto& fields, Is<Input> auto& input) { fields.bytes(1, input.data); }
 static void visit_fields(auto&, Is<InputTaken> auto&) {}
 
+static void visit_fields(auto& fields, Is<TracePiece> auto& piece) {
+  fields.number(1, piece.rank);
+  fields.number(2, piece.restarts);
+  fields.bytes(3, piece.data);
+}
+
+static void visit_fields(auto&, Is<TraceTaken> auto&) {}
+
 namespace {
 
 constexpr std::uint32_t kMaxPort = 65'535;
@@ -183,6 +192,7 @@ bool in_range(const RestartRanks& restart) {
 bool in_range(const Failed& failed) { return failed.exit_code > 0 && failed.exit_code <= kMaxExitCode; }
 bool in_range(const Exit& exit) { return exit.code <= kMaxExitCode && exit.signal <= kMaxSignal; }
 bool in_range(const Order& order) { return order.signal > 0 && order.signal <= kMaxSignal; }
+bool in_range(const TracePiece& piece) { return piece.data.size() <= kMaxTracePieceBytes; }
 bool in_range(const Input& input) { return input.data.size() <= kMaxInputBytes; }
 
 }  // namespace

@@ -22,6 +22,7 @@ inline constexpr std::uint32_t kMaxSignal = 64;
 inline constexpr std::size_t kOutputWindowBytes = 256 * 1024;
 /// The largest piece of standard input that is sent at once.
 inline constexpr std::size_t kMaxInputBytes = 64 * 1024;
+inline constexpr std::size_t kMaxTracePieceBytes = 256 * 1024;
 inline constexpr std::size_t kMaxEchoBytes = 256 * 1024;
 inline constexpr std::size_t kMaxSurveyed = 32;  // machines
 inline constexpr std::size_t kMachineKeyBytes = 32, kMachineSignatureBytes = 64;
@@ -73,6 +74,7 @@ struct StartRanks {
   bool has_input = false;
   std::uint32_t input_rank = 0;
   bool elastic = false, waits = false;
+  bool trace = false;
   friend bool operator==(const StartRanks&, const StartRanks&) = default;
 };
 
@@ -190,9 +192,20 @@ struct Membership {
   friend bool operator==(const Membership&, const Membership&) = default;
 };
 
+struct TracePiece {
+  std::uint32_t rank = 0, restarts = 0;
+  std::string data;
+  friend bool operator==(const TracePiece&, const TracePiece&) = default;
+};
+
+struct TraceTaken {
+  friend bool operator==(const TraceTaken&, const TraceTaken&) = default;
+};
+
 /// In the order of their tags.
-using Message = std::variant<Hail, Offer, BindPort, PortBound, StartRanks, RanksStarted, Failed, Output, Credit, Exit, Order, Over, Beat,
-                             EchoRequest, Echo, PathSurvey, SurveyedPaths, Notice, Input, InputTaken, RestartRanks, Membership>;
+using Message =
+    std::variant<Hail, Offer, BindPort, PortBound, StartRanks, RanksStarted, Failed, Output, Credit, Exit, Order, Over, Beat, EchoRequest,
+                 Echo, PathSurvey, SurveyedPaths, Notice, Input, InputTaken, RestartRanks, Membership, TracePiece, TraceTaken>;
 
 std::string encode(const Message& message);
 

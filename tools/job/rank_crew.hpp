@@ -20,7 +20,9 @@ struct CrewEvents {
   std::function<void(const Membership&)> on_membership;  // a rank has come into a group
   std::function<void(const std::string&)> on_notice;     // a sentence for the user
   std::function<void()> on_input_taken;                  // the last input has left
-  /// No process is left, and all output has been told; once. Of an elastic job after stop() only, since its ranks may be started again.
+  std::function<void(TracePiece)> on_trace;              // of a process that has ended; the next one comes after take_trace()
+  /// No process is left, and all output and all traces have been told; once. Of an elastic job after stop() only, since its ranks may be
+  /// started again.
   std::function<void()> on_over;
 };
 
@@ -45,6 +47,10 @@ class RankCrew {
   virtual void hold_output(bool error, bool held) = 0;
   /// For the rank that reads standard input; empty: its end.
   virtual void write_input(std::string_view bytes) = 0;
+  /// The last piece of a trace has arrived.
+  virtual void take_trace() = 0;
+  /// Nobody wants traces any more.
+  virtual void drop_traces() = 0;
 };
 
 }  // namespace ringlet::job

@@ -50,6 +50,7 @@ job::Job& JobRunner::start(job::JobOptions options, std::vector<job::Candidate> 
   };
   events.on_added = [this, prefix = options.prefix](const std::vector<job::RankExit>& ranks) { output_.attach(ranks, prefix); };
   events.on_listening = hooks_.on_listening;
+  events.on_trace = hooks_.on_trace;
   events.on_started = [this, feeds = hooks_.feeds_input && options.start.has_input] {
     hooks_.on_started();
     if (feeds) feed_input();

@@ -25,6 +25,7 @@ class JobRunner {
     std::function<void(const std::vector<job::RankExit>&)> on_chosen = [](const auto&) {};  // it is known which machines take part
     std::function<void()> on_started = [] {};                                               // all ranks have been started
     std::function<void(int)> on_listening = {};                                             // gets the port where the ranks meet
+    std::function<void(const job::TracePiece&)> on_trace = {};                              // of ranks that have ended
     bool feeds_input = false;  // the rank that reads standard input is on another machine
   };
 

@@ -8,7 +8,7 @@
 
 namespace ringlet::launch {
 
-/// More ranks than this on one machine are taken for a slip of the keyboard; it also bounds descriptors (four per rank).
+/// More ranks than this on one machine are taken for a slip of the keyboard; it also bounds descriptors (five per rank).
 inline constexpr int kMaxRanks = job::kMaxRanksPerMachine;
 
 /// A job whose machines are given, and how its output is handled.
@@ -25,7 +25,8 @@ struct LaunchOptions {
   std::optional<int> page_fd;                     // the packed page; rank 0 inherits it, or all ranks where there is a page_socket
   std::optional<int> page_socket;                 // where guests come and go while the job runs: all ranks inherit it (native/door.hpp)
   std::function<void(int)> on_listening;          // gets the port before the ranks are started
-  std::string helper_path;                        // the `ringlet` binary, which starts itself as guard and as each rank's first image
+  std::function<void(const job::TracePiece&)> on_trace{};  // set where the job's StartRanks asks for traces
+  std::string helper_path;  // the `ringlet` binary, which starts itself as guard and as each rank's first image
 };
 
 }  // namespace ringlet::launch

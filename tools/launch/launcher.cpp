@@ -66,6 +66,7 @@ job::JobResult launch(const LaunchOptions& options) {
   here.directory = options.directory;
   JobRunner::Hooks hooks;
   hooks.on_listening = options.on_listening;
+  hooks.on_trace = options.on_trace;
   hooks.on_started = [&guests] {
     if (guests) guests->writer.reset();
   };

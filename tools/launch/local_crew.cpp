@@ -1,9 +1,12 @@
 #include "tools/launch/local_crew.hpp"
 
+#include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "tools/launch/coordinator_socket.hpp"
@@ -29,7 +32,9 @@ RankProcess::Clock::time_point time_after(Duration grace) {
 }  // namespace
 
 LocalCrew::LocalCrew(UvLoop& loop, CrewSettings settings, job::CrewEvents events)
-    : loop_(loop), settings_(std::move(settings)), events_(std::move(events)) {}
+    : loop_(loop), settings_(std::move(settings)), events_(std::move(events)), traces_([this](job::TracePiece piece) {
+        later([this, piece = std::move(piece)]() mutable { events_.on_trace(std::move(piece)); });
+      }) {}
 
 LocalCrew::~LocalCrew() {
   loop_.cancel(sweep_timer_);
@@ -129,9 +134,15 @@ void LocalCrew::start_ranks() {
   coordinator_.reset();
 }
 
-void LocalCrew::start_rank(const RankStart& start, int rank) {
+void LocalCrew::start_rank(RankStart start, int rank) {
   ++starts_[rank];
-  Seat& seat = *seats_.emplace_back(std::make_unique<Seat>(loop_.uv(), rank));
+  Seat& seat = *seats_.emplace_back(std::make_unique<Seat>(loop_.uv(), rank, start.restarts));
+  if (start_.trace) {
+    start.trace_fd = traces_.open(rank, start.restarts);
+    if (start.trace_fd < 0)
+      later([this, text = fmt::format("rank {} keeps no trace, since no file can be made for it: {}; TMPDIR names another folder for it",
+                                      rank, std::strerror(errno))] { events_.on_notice(text); });
+  }
   const auto on_dead = [this, &seat] {
     deaths_.push_back(&seat);
     later([this] { note_deaths(); });
@@ -215,6 +226,7 @@ void LocalCrew::sweep() {
     if (gone && !seat->forgotten && process.started()) {
       seat->forgotten = true;
       guard_->forget(process.exit().pid);
+      traces_.send(process.exit().rank, seat->restarts);
       for (const auto& reader : seat->readers)
         if (reader) reader->end_after_present_bytes();
       if (seat->memberships) seat->memberships->end_after_present_bytes();
@@ -242,6 +254,16 @@ void LocalCrew::write_input(std::string_view bytes) {
   input_writer_.reset();
 }
 
+void LocalCrew::take_trace() {
+  traces_.take();
+  later([this] { finish_if_over(); });
+}
+
+void LocalCrew::drop_traces() {
+  traces_.drop();
+  later([this] { finish_if_over(); });
+}
+
 bool LocalCrew::is_over(const Seat& seat) {
   const RankProcess& process = seat.process;
   const auto read = [](const auto& reader) { return !reader || reader->ended(); };
@@ -251,7 +273,7 @@ bool LocalCrew::is_over(const Seat& seat) {
 
 void LocalCrew::finish_if_over() {
   if (!started_ || over_ || (start_.elastic && !stopping_)) return;
-  if (!std::all_of(seats_.begin(), seats_.end(), [](const auto& seat) { return is_over(*seat); })) return;
+  if (!std::all_of(seats_.begin(), seats_.end(), [](const auto& seat) { return is_over(*seat); }) || !traces_.idle()) return;
   over_ = true;
   if (guard_)
     guard_->dismiss([this] { later(events_.on_over); });

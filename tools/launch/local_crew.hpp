@@ -17,6 +17,7 @@
 #include "tools/launch/output_stream.hpp"
 #include "tools/launch/pipe_reader.hpp"
 #include "tools/launch/rank_process.hpp"
+#include "tools/launch/rank_traces.hpp"
 #include "transport/uv/uv_loop.hpp"
 
 namespace ringlet::launch {
@@ -36,11 +37,14 @@ class LocalCrew final : public job::RankCrew {
   void stop_ranks(const std::vector<std::uint32_t>& ranks, int signal_number, Duration grace) override;
   void hold_output(bool error, bool held) override;
   void write_input(std::string_view bytes) override;
+  void take_trace() override;
+  void drop_traces() override;
 
  private:
   struct Seat {
-    explicit Seat(uv_loop_t* loop, int rank) : process(loop, rank) {}
+    Seat(uv_loop_t* loop, int rank, int times_restarted) : process(loop, rank), restarts(times_restarted) {}
     RankProcess process;
+    const int restarts;                                  // of its rank, before this process
     std::array<std::unique_ptr<PipeReader>, 2> readers;  // of stdout and stderr
     std::unique_ptr<PipeReader> memberships;             // of an elastic job
     MembershipLines lines;
@@ -50,7 +54,7 @@ class LocalCrew final : public job::RankCrew {
 
   Result<std::vector<std::uint32_t>> start_or_stop(const std::function<void()>& start);
   void start_ranks();
-  void start_rank(const RankStart& start, int rank);
+  void start_rank(RankStart start, int rank);
   void watch_membership(Seat& seat, UniqueFd fd);
   static bool is_over(const Seat& seat);
   std::unique_ptr<PipeReader> read(int rank, bool error, UniqueFd fd);
@@ -73,7 +77,8 @@ class LocalCrew final : public job::RankCrew {
   UniqueFd failures_, failure_reports_;       // where helpers report that they cannot become the program
   std::vector<std::unique_ptr<Seat>> seats_;  // one for each process
   std::map<int, int> starts_;                 // by rank
-  std::deque<Seat*> deaths_;                  // those whose exit is not yet told, first death first
+  RankTraces traces_;
+  std::deque<Seat*> deaths_;  // those whose exit is not yet told, first death first
   TimerId sweep_timer_ = 0;
   std::array<bool, 2> held_{};
   bool started_ = false, stopping_ = false, over_ = false;

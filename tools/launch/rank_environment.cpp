@@ -14,7 +14,7 @@ namespace ringlet::launch {
 
 namespace {
 
-constexpr std::array<std::string_view, 22> kReserved{"RINGLET_TERMINAL_COLUMNS",
+constexpr std::array<std::string_view, 23> kReserved{"RINGLET_TERMINAL_COLUMNS",
                                                      "RINGLET_RANK",
                                                      "RINGLET_WORLD_SIZE",
                                                      "RINGLET_COORDINATOR",
@@ -29,6 +29,7 @@ constexpr std::array<std::string_view, 22> kReserved{"RINGLET_TERMINAL_COLUMNS",
                                                      "RINGLET_PRESENCE_FD",
                                                      "RINGLET_MEMBERSHIP_FD",
                                                      "RINGLET_RESTARTS",
+                                                     "RINGLET_TRACE_FD",
                                                      "RINGLET_PAGE_SOCKET_FD",
                                                      "RANK",
                                                      "WORLD_SIZE",

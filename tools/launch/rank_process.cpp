@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "native/trace/trace_file.hpp"
 #include "tools/launch/internal_commands.hpp"
 #include "tools/launch/launch_error.hpp"
 #include "tools/launch/pipe.hpp"
@@ -30,6 +31,7 @@ std::vector<int> make_descriptors(const RankStart& start, int rank, const PipeEn
   inherit(start.failure_fd);
   inherit(start.guard_fd);
   if (memberships) inherit(memberships.get());
+  if (start.trace_fd >= 0) inherit(start.trace_fd);
   for (const InheritedFd& inherited : start.settings.inherited_by_all) inherit(inherited.fd);
   if (start.number == 0)
     for (const InheritedFd& inherited : start.inherited_by_rank_0) inherit(inherited.fd);
@@ -45,6 +47,8 @@ RankPipes RankProcess::start(const RankStart& start, std::function<void()> on_de
   PipeEnds memberships = start.job.elastic ? open_socket_pair() : PipeEnds{};
   std::vector<std::string> environment = make_rank_environment(start);
   if (memberships.write_end) environment.push_back(fmt::format("RINGLET_MEMBERSHIP_FD={}", memberships.write_end.get()));
+  if (start.trace_fd >= 0)
+    if (const auto file = native::describe_given_file(start.trace_fd)) environment.push_back("RINGLET_TRACE_FD=" + *file);
   for (const InheritedFd& inherited : start.settings.inherited_by_all)
     environment.push_back(fmt::format("{}={}", inherited.variable, inherited.fd));
   if (start.number == 0)

@@ -42,6 +42,7 @@ struct RankStart {
   int stdin_fd = STDIN_FILENO;  // for the rank that reads standard input
   int number = 0;               // RINGLET_RANK, which is not the rank's number in the job where a group has started anew with fewer
   int restarts = 0;             // how often the rank was started before
+  int trace_fd = -1;            // a file for the trace; -1: none
   std::string join{};           // doors of the group that it joins; empty: it meets the others
 };
 

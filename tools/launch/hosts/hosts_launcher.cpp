@@ -60,6 +60,7 @@ job::JobResult launch_on(const HostsPlan& plan, const LaunchOptions& options) {
   if (options.output_directory) runner.output().keep_logs(*options.output_directory, options.world_size);
   JobRunner::Hooks hooks;
   hooks.feeds_input = true;
+  hooks.on_trace = options.on_trace;
   job::Job& job = runner.start(make_options(plan, options), make_candidates(plan, options), std::move(hooks));
   std::vector<std::unique_ptr<SshConnection>> connections;
   for (std::size_t i = 0; i < plan.hosts.size(); ++i) {

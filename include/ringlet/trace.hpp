@@ -1,0 +1,69 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+namespace ringlet {
+
+/// What the time of a span counts as in the sums of `ringlet trace summary`.
+enum class SpanKind : std::uint8_t {
+  work,  ///< the program computes, reads or writes
+  wait,  ///< this thread waits for others; Ringlet's own calls record this by themselves
+};
+
+#if defined(__EMSCRIPTEN__)
+
+/// A browser keeps no trace.
+class TraceSpan {
+ public:
+  explicit TraceSpan(std::string_view /*name*/, SpanKind /*kind*/ = SpanKind::work) noexcept {}
+  ~TraceSpan() {}
+  TraceSpan(const TraceSpan&) = delete;
+  TraceSpan& operator=(const TraceSpan&) = delete;
+  void end() noexcept {}
+};
+
+#else
+
+namespace detail {
+/// Whether this process writes a trace. Set by init(), where a trace was asked for, before it returns.
+extern std::atomic<bool> trace_is_on;
+}  // namespace detail
+
+/// A part of a program's work in the trace that `ringlet launch --trace FILE`, RINGLET_TRACE or InitOptions::trace makes: from its
+/// construction to its end, on the line of the thread that ended it. Without a trace it costs one branch. Spans of one thread lie within or
+/// beside each other. The class itself is not thread-safe.
+///
+///     {
+///       const ringlet::TraceSpan span("forward");
+///       forward(batch);
+///     }
+class TraceSpan {
+ public:
+  /// Copies the name, UTF-8, of which the first 39 bytes are kept.
+  explicit TraceSpan(std::string_view name, SpanKind kind = SpanKind::work) noexcept : kind_(kind) {
+    if (detail::trace_is_on.load(std::memory_order_relaxed)) begin(name);
+  }
+  ~TraceSpan() { end(); }
+  TraceSpan(const TraceSpan&) = delete;
+  TraceSpan& operator=(const TraceSpan&) = delete;
+
+  /// Ends the span before its destructor does. Later calls do nothing.
+  void end() noexcept {
+    if (begun_ns_ != 0) record();
+  }
+
+ private:
+  void begin(std::string_view name) noexcept;
+  void record() noexcept;
+
+  std::int64_t begun_ns_ = 0;  // 0: it is not recorded
+  SpanKind kind_;
+  std::array<char, 40> name_;  // ends with a zero
+};
+
+#endif
+
+}  // namespace ringlet

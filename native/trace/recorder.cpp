@@ -1,0 +1,297 @@
+#include "native/trace/recorder.hpp"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <ringlet/trace.hpp>
+#include <utility>
+
+#include "native/this_process.hpp"
+#include "native/trace/clock_name.hpp"
+
+namespace ringlet {
+
+std::atomic<bool> detail::trace_is_on{false};
+
+namespace native {
+
+namespace {
+
+constexpr std::chrono::milliseconds kWritePause{20};
+
+std::atomic<Recorder*> the_recorder{nullptr};
+std::atomic<std::uint64_t> recorders{0};
+int process_of_recorder = 0;
+
+void finish_trace() {
+  Recorder* ended = the_recorder.load();
+  // In a forked process it is the other one's file, and the thread that writes it is not there.
+  if (ended == nullptr || process_of_recorder != ::getpid()) return;
+  detail::trace_is_on = false;
+  the_recorder = nullptr;
+  ended->finish();
+}
+
+void forget_trace() {
+  detail::trace_is_on = false;
+  the_recorder = nullptr;
+}
+
+}  // namespace
+
+/// A thread's buffer, which is free for another thread when this one ends.
+class Recorder::Holder {
+ public:
+  ~Holder() {
+    if (buffer != nullptr) buffer->in_use.store(false, std::memory_order_release);
+  }
+  Buffer* buffer = nullptr;
+  std::uint64_t owner = 0;  // the recorder's id, since another one may be at the same address
+};
+
+Recorder::Recorder(const TraceSettings& settings)
+    : settings_(settings),
+      names_file_(true),
+      id_(++recorders),
+      file_(name_of_trace_part(settings.file, part_of_rank(settings.rank, settings.joined_in_epoch)), settings.set_by,
+            settings.most_bytes) {
+  begin();
+}
+
+Recorder::Recorder(const TraceSettings& settings, int descriptor)
+    : settings_(settings), names_file_(false), id_(++recorders), file_(descriptor, "the launcher's file in TMPDIR", settings.most_bytes) {
+  begin();
+}
+
+void Recorder::begin() {
+  const Identity process = this_process();
+  lines_.push_back(header_of_trace(settings_.rank, name_of_this_clock()));
+  lines_.push_back(
+      name_of_process(settings_.rank, fmt::format("rank {} ({}, {}, pid {})", settings_.rank, process.host, process.program, process.pid)));
+  writer_ = std::thread([this] { write_in_background(); });
+}
+
+Recorder::~Recorder() { finish(); }
+
+Instant Recorder::now() const {
+  return {std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count()};
+}
+
+std::uint32_t Recorder::add_track(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  return add_track_locked(name);
+}
+
+std::uint32_t Recorder::add_track_locked(const std::string& name) {
+  if (const auto known = tracks_.find(name); known != tracks_.end()) return known->second;
+  // Groups come and go, and each has its streams.
+  if (tracks_.size() >= kMostTracks) return static_cast<std::uint32_t>(kMostTracks);
+  const auto track = static_cast<std::uint32_t>(tracks_.size() + 1);
+  tracks_.emplace(name, track);
+  lines_.push_back(name_of_track(settings_.rank, track, name));
+  return track;
+}
+
+Recorder::Buffer* Recorder::take_buffer() {
+  const std::lock_guard lock(mutex_);
+  for (const auto& buffer : buffers_) {
+    bool in_use = false;
+    // A thread that has ended may have left it full.
+    if (buffer->added.load() - buffer->taken.load() > kBufferEvents / 2) continue;
+    if (buffer->in_use.compare_exchange_strong(in_use, true, std::memory_order_acquire)) return buffer.get();
+  }
+  if (buffers_.size() >= kMostThreads) return nullptr;
+  buffers_.push_back(std::make_unique<Buffer>());
+  buffers_.back()->track = add_track_locked(fmt::format("thread {}", buffers_.size()));
+  return buffers_.back().get();
+}
+
+Recorder::Buffer* Recorder::buffer_of_this_thread() {
+  thread_local Holder holder;
+  if (holder.owner != id_) {
+    holder.owner = id_;
+    try {
+      holder.buffer = take_buffer();
+    } catch (const std::bad_alloc&) {
+      // What this thread does is counted as dropped.
+      holder.buffer = nullptr;
+    }
+  }
+  return holder.buffer;
+}
+
+template <class Fill>
+void Recorder::add(Fill fill) {
+  if (ended_.load(std::memory_order_relaxed)) return;
+  Buffer* buffer = buffer_of_this_thread();
+  if (buffer == nullptr) {
+    ++dropped_without_buffer_;
+    return;
+  }
+  const std::uint64_t at = buffer->added.load(std::memory_order_relaxed);
+  if (at - buffer->taken.load(std::memory_order_acquire) == kBufferEvents) {
+    buffer->dropped.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  fill(buffer->events[at % kBufferEvents], *buffer);
+  buffer->added.store(at + 1, std::memory_order_release);
+}
+
+void Recorder::record(const TraceRecord& record) {
+  add([&](Event& event, const Buffer&) {
+    event.kind = Event::Kind::record;
+    event.record = record;
+  });
+}
+
+void Recorder::record(const ClockReading& reading) {
+  add([&](Event& event, const Buffer&) {
+    event.kind = Event::Kind::clock;
+    event.clock = reading;
+  });
+}
+
+void Recorder::record_span(const std::array<char, 40>& name, SpanKind kind, Instant begin) {
+  const Instant end = now();
+  add([&](Event& event, const Buffer& buffer) {
+    event.kind = Event::Kind::span;
+    event.name = name;
+    event.record = {};
+    event.record.track = buffer.track;
+    event.record.category = kind == SpanKind::wait ? kWaitCategory : kProgramCategory;
+    event.record.begin = begin;
+    event.record.end = end;
+  });
+}
+
+void Recorder::enter(const TracedWorld& world) {
+  const std::lock_guard lock(mutex_);
+  was_alone_ = was_alone_ && world.size == 1;
+  lines_.push_back(to_trace_event(world, now(), settings_.rank));
+}
+
+void Recorder::write_in_background() {
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    stops_.wait_for(lock, kWritePause, [this] { return stopping_; });
+    lock.unlock();
+    write();
+    lock.lock();
+  }
+}
+
+void Recorder::write() {
+  std::vector<std::string> lines;
+  std::vector<Buffer*> buffers;
+  {
+    const std::lock_guard lock(mutex_);
+    lines.swap(lines_);
+    for (const auto& buffer : buffers_) buffers.push_back(buffer.get());
+  }
+  for (const std::string& line : lines) file_.add(line);
+  for (Buffer* buffer : buffers) {
+    const std::uint64_t added = buffer->added.load(std::memory_order_acquire);
+    for (std::uint64_t at = buffer->taken.load(std::memory_order_relaxed); at != added; ++at) {
+      Event& event = buffer->events[at % kBufferEvents];
+      if (event.kind == Event::Kind::span) event.record.name = event.name.data();
+      file_.add(event.kind == Event::Kind::clock ? to_trace_event(event.clock, settings_.rank)
+                                                 : to_trace_event(event.record, settings_.rank));
+      buffer->taken.store(at + 1, std::memory_order_release);
+    }
+  }
+  if (ended_ || file_.flush()) return;
+  ended_ = true;
+  detail::trace_is_on = false;
+  warn("the trace ends here, and the program goes on without it: '" + file_.path() + "' cannot be written: " + file_.error());
+}
+
+void Recorder::finish() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  stops_.notify_all();
+  if (!writer_.joinable()) return;
+  writer_.join();
+  if (ended_) return;
+  write();
+  if (ended_.exchange(true)) return;
+  const std::uint64_t by_threads = dropped_by_threads();
+  if (!file_.finish(end_of_trace(settings_.rank, by_threads, file_.dropped())))
+    return warn("the end of the trace '" + file_.path() + "' could not be written: " + file_.error());
+  if (by_threads > 0)
+    warn(fmt::format("the trace '{}' lacks {} events, which came faster than they could be written", file_.path(), by_threads));
+  if (file_.dropped() > 0)
+    warn(fmt::format("the trace '{}' lacks the last {} events: it has reached {} MiB, its limit; RINGLET_TRACE_MIB sets another",
+                     file_.path(), file_.dropped(), settings_.most_bytes >> 20));
+  if (names_file_) tell_result();
+}
+
+void Recorder::tell_result() {
+  if (!was_alone_) {
+    if (settings_.rank == 0 && settings_.joined_in_epoch == 0)
+      warn(fmt::format(
+          "each rank's part of the trace is beside '{0}' on its machine, this one's is '{1}'; `ringlet trace merge {0}` makes one "
+          "file of those that are in one directory",
+          settings_.file, file_.path()));
+  } else if (std::rename(file_.path().c_str(), settings_.file.c_str()) != 0) {
+    warn(fmt::format("the trace is in '{}', and cannot be renamed to '{}': {}", file_.path(), settings_.file, std::strerror(errno)));
+  }
+}
+
+std::uint64_t Recorder::dropped_by_threads() {
+  const std::lock_guard lock(mutex_);
+  std::uint64_t sum = dropped_without_buffer_;
+  for (const auto& buffer : buffers_) sum += buffer->dropped;
+  return sum;
+}
+
+void Recorder::warn(const std::string& text) const {
+  const std::string line = fmt::format("ringlet: rank {}: {}\n", settings_.rank, text);
+  std::fwrite(line.data(), 1, line.size(), stderr);
+  std::fflush(stderr);
+}
+
+Recorder* recorder() noexcept { return the_recorder.load(std::memory_order_acquire); }
+
+Recorder* open_trace(const TraceSettings& settings) {
+  static std::mutex opening;
+  if (settings.file.empty() && !settings.given_file) return nullptr;
+  const std::lock_guard lock(opening);
+  if (Recorder* open = recorder()) return open;
+  const auto descriptor = settings.given_file ? take_given_file(*settings.given_file) : std::nullopt;
+  if (!descriptor && settings.file.empty()) return nullptr;
+  auto made = descriptor ? std::make_unique<Recorder>(settings, *descriptor) : std::make_unique<Recorder>(settings);
+  process_of_recorder = ::getpid();
+  [[maybe_unused]] static const bool ends = std::atexit(finish_trace) == 0 && ::pthread_atfork(nullptr, nullptr, forget_trace) == 0;
+  // Threads may record until the process ends, so it is never destroyed.
+  the_recorder.store(made.release(), std::memory_order_release);
+  detail::trace_is_on = true;
+  return recorder();
+}
+
+}  // namespace native
+
+void TraceSpan::begin(std::string_view name) noexcept {
+  const native::Recorder* recorder = native::recorder();
+  if (recorder == nullptr) return;
+  const std::size_t length = std::min(name.size(), name_.size() - 1);
+  std::memcpy(name_.data(), name.data(), length);
+  std::fill(name_.begin() + static_cast<std::ptrdiff_t>(length), name_.end(), '\0');
+  begun_ns_ = recorder->now().nanoseconds;
+}
+
+void TraceSpan::record() noexcept {
+  const std::int64_t begun = std::exchange(begun_ns_, 0);
+  if (native::Recorder* recorder = native::recorder()) recorder->record_span(name_, kind_, {begun});
+}
+
+}  // namespace ringlet

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/ports/trace.hpp"
+
+namespace ringlet::native {
+
+/// This rank in one of the worlds that it was in.
+struct TracedWorld {
+  std::uint32_t epoch = 0;
+  std::uint64_t lineage = 0;
+  int rank = 0, size = 1;
+  bool joined = false;      // by this world
+  std::vector<int> lost{};  // ranks of the world before
+};
+
+/// Events of Chrome's trace event format (docs/trace.md), each a JSON object on one line. `process` is what that format calls pid. Times
+/// are microseconds of the process' own clock.
+///@{
+/// Two objects where records of the track may overlap, with ",\n" between them.
+std::string to_trace_event(const TraceRecord& record, int process);
+std::string to_trace_event(const ClockReading& reading, int process);
+std::string to_trace_event(const TracedWorld& world, Instant at, int process);
+std::string name_of_process(int process, std::string_view name);
+std::string name_of_track(int process, std::uint32_t track, std::string_view name);
+/// What merging needs to know of the file: a text that is the same for processes with the same clock; empty where that is not known.
+std::string header_of_trace(int process, std::string_view clock_name);
+/// `dropped_by_threads`: events for which a thread's buffer had no room; `dropped_by_file`: those beyond the limit of the file.
+std::string end_of_trace(int process, std::uint64_t dropped_by_threads, std::uint64_t dropped_by_file);
+///@}
+
+}  // namespace ringlet::native

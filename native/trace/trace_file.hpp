@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace ringlet::native {
+
+/// The file of one process: FILE with `part` before its last extension, so "trace.json" and part "3" make "trace.3.json".
+std::string name_of_trace_part(const std::string& file, std::string_view part);
+/// The part of a rank: "3"; of a process that joined a group later, in whose place there may have been another one, with the epoch:
+/// "3.epoch2".
+std::string part_of_rank(int rank, std::uint32_t joined_in_epoch);
+
+/// A file that whoever started this process has opened for it: the descriptor, and the file's numbers. A program's own children have the
+/// variable, too, and there the descriptor may be another file.
+struct GivenTraceFile {
+  int descriptor = -1;
+  std::uint64_t device = 0, inode = 0;
+};
+
+/// What RINGLET_TRACE_FD says of a file that is open here, for a child that inherits it at the same number. Nothing where the system does
+/// not tell.
+std::optional<std::string> describe_given_file(int descriptor);
+
+/// Returns a descriptor of the process' own, which its children do not inherit; nothing where the file is not here (any more).
+std::optional<int> take_given_file(const GivenTraceFile& given);
+
+/// A JSON array that grows by lines of one event each, up to a limit of bytes; what comes then is dropped and counted. A file that was not
+/// closed, since its process was killed, lacks only the end of the array, which readers of the format do without. One thread at a time.
+class TraceFile {
+ public:
+  /// Makes the file. Throws `InvalidArgument` with the reason where that fails; `set_by` is what named it.
+  TraceFile(std::string path, std::string_view set_by, std::size_t most_bytes);
+  /// Takes over an open file, which `name` names for people.
+  TraceFile(int descriptor, std::string name, std::size_t most_bytes);
+  /// Closes the file without an end.
+  ~TraceFile();
+  TraceFile(const TraceFile&) = delete;
+  TraceFile& operator=(const TraceFile&) = delete;
+
+  const std::string& path() const { return path_; }
+  /// Adds the lines of one event, which are kept or dropped together.
+  void add(std::string_view event);
+  /// Writes what add() has gathered. Returns false where that failed, now or before; error() then says why.
+  bool flush();
+  /// Writes the last event, also beyond the limit, and the end of the array.
+  bool finish(std::string_view last_event);
+  std::uint64_t dropped() const { return dropped_; }
+  const std::string& error() const { return error_; }
+
+ private:
+  const std::string path_;
+  const std::size_t most_bytes_;
+  int descriptor_ = -1;
+  std::size_t bytes_ = 0;  // of all events so far
+  std::uint64_t dropped_ = 0;
+  std::string gathered_;
+  std::string error_;
+};
+
+}  // namespace ringlet::native

@@ -1,0 +1,247 @@
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <ringlet/error.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "native/trace/recorder.hpp"
+#include "native/trace/trace_events.hpp"
+#include "native/trace/trace_file.hpp"
+#include "native/trace/trace_settings.hpp"
+#include "tests/temporary_directory.hpp"
+
+using namespace ringlet;
+using namespace ringlet::native;
+using Catch::Contains;
+using Json = nlohmann::json;
+
+namespace {
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TraceRecord numbered(std::uint32_t track, std::uint64_t number) {
+  TraceRecord record;
+  record.track = track;
+  record.name = "step";
+  record.category = kProgramCategory;
+  record.begin = {static_cast<std::int64_t>(1000 + number)};
+  record.end = {static_cast<std::int64_t>(2000 + number)};
+  record.number = number;
+  return record;
+}
+
+std::array<char, 40> span_name(std::string_view text) {
+  std::array<char, 40> name{};
+  std::copy(text.begin(), text.end(), name.begin());
+  return name;
+}
+
+}  // namespace
+
+TEST_CASE("a rank's part is named after the trace, the rank, and the epoch that it joined in") {
+  CHECK(part_of_rank(3, 0) == "3");
+  CHECK(part_of_rank(12, 7) == "12.epoch7");
+  CHECK(name_of_trace_part("trace.json", "3") == "trace.3.json");
+  CHECK(name_of_trace_part("a.b/trace", "0") == "a.b/trace.0");
+  CHECK(name_of_trace_part("/data/x.y.json", "12.epoch7") == "/data/x.y.12.epoch7.json");
+  CHECK(name_of_trace_part("dir/.trace", "1") == "dir/.trace.1");
+}
+
+TEST_CASE("events are JSON, whatever their names hold") {
+  TraceRecord record = numbered(2, 9);
+  record.name = "a \"b\"\n\\ \xff";
+  record.peer = 1;
+  record.bytes = 4096;
+  record.dtype = "float32";
+  record.algorithm = "ring";
+  record.failed = true;
+  const Json whole = Json::parse(to_trace_event(record, 5));
+  CHECK(whole["ph"] == "X");
+  CHECK(whole["cat"] == "program");
+  CHECK(whole["name"] == "a \"b\"\n\\ \xef\xbf\xbd");
+  CHECK(whole["ts"] == 1.009);
+  CHECK(whole["dur"] == 1.0);
+  CHECK(whole["pid"] == 5);
+  CHECK(whole["tid"] == 2);
+  CHECK(whole["args"] ==
+        Json({{"peer", 1}, {"bytes", 4096}, {"number", 9}, {"dtype", "float32"}, {"algorithm", "ring"}, {"failed", true}}));
+
+  record.overlaps = true;
+  const std::string text = to_trace_event(record, 5);
+  const auto cut = text.find(",\n");
+  REQUIRE(cut != std::string::npos);
+  const Json begin = Json::parse(text.substr(0, cut)), end = Json::parse(text.substr(cut + 2));
+  CHECK(begin["ph"] == "b");
+  CHECK(end["ph"] == "e");
+  CHECK(begin["id2"] == end["id2"]);
+  CHECK(begin["cat"] == end["cat"]);
+  // Another one of the same number, which began later, is another pair.
+  TraceRecord later = record;
+  later.begin = later.begin + Duration{1};
+  CHECK(Json::parse(to_trace_event(later, 5).substr(0, to_trace_event(later, 5).find(",\n")))["id2"] != begin["id2"]);
+  CHECK(end["ts"].get<double>() == 2.009);
+
+  const Json clock = Json::parse(to_trace_event(ClockReading{3, {5000}, {-70}, {12}}, 1));
+  CHECK(clock["args"] == Json({{"epoch", 3}, {"offset_ns", -70}, {"error_ns", 12}}));
+  const Json world = Json::parse(to_trace_event(TracedWorld{2, 0xab, 1, 3, true, {0, 2}}, {1}, 1));
+  CHECK(world["name"] == "world of 3, epoch 2: rank 0, 2 of the one before lost: joined");
+  CHECK(world["args"]["lineage"] == "00000000000000ab");
+  CHECK(world["args"]["lost"] == Json({0, 2}));
+}
+
+TEST_CASE("a trace that is cut short lacks only its end, and one beyond its limit says how much it lacks") {
+  const test::TemporaryDirectory directory;
+  const std::string path = directory.path() + "/t.json";
+  {
+    TraceFile file(path, "RINGLET_TRACE", 100);
+    for (int i = 0; i < 10; ++i) file.add("{\"event\":" + std::to_string(i) + "}");
+    REQUIRE(file.flush());
+    CHECK(Json::parse(text_of(path) + "{}]").size() == 8);  // 11 bytes each, and two between them
+    CHECK(file.dropped() == 3);
+    REQUIRE(file.finish("{\"end\":true}"));
+  }
+  const Json events = Json::parse(text_of(path));
+  REQUIRE(events.size() == 8);
+  CHECK(events[6]["event"] == 6);
+  CHECK(events[7]["end"] == true);
+}
+
+TEST_CASE("a trace that cannot be made, or written, says why") {
+  const test::TemporaryDirectory directory;
+  CHECK_THROWS_AS(TraceFile(directory.path() + "/none/t.json", "RINGLET_TRACE", 100), InvalidArgument);
+  CHECK_THROWS_WITH(TraceFile(directory.path() + "/none/t.json", "RINGLET_TRACE", 100),
+                    Contains("none/t.json' (RINGLET_TRACE) cannot be written: No such file"));
+  if (!std::filesystem::exists("/dev/full")) return;
+  TraceFile file("/dev/full", "RINGLET_TRACE", 1000);
+  file.add("{}");
+  CHECK_FALSE(file.flush());
+  CHECK(file.error() == "No space left on device");
+  file.add("{}");
+  CHECK_FALSE(file.flush());
+  CHECK_FALSE(file.finish("{}"));
+}
+
+TEST_CASE("what threads record at once is all there, or counted as dropped, in the order of each") {
+  const test::TemporaryDirectory directory;
+  constexpr std::uint64_t kThreads = 4, kEvents = 30'000;
+  Recorder recorder({.file = directory.path() + "/t.json", .rank = 2});
+  std::vector<std::thread> threads;
+  for (std::uint64_t thread = 0; thread < kThreads; ++thread)
+    threads.emplace_back([&recorder, thread] {
+      const std::uint32_t track = recorder.add_track("track " + std::to_string(thread));
+      for (std::uint64_t number = 0; number < kEvents; ++number) recorder.record(numbered(track, number));
+      recorder.record_span(span_name("span"), SpanKind::work, recorder.now());
+    });
+  for (std::thread& thread : threads) thread.join();
+  recorder.finish();
+  recorder.record(numbered(1, 1));  // is lost, without harm
+
+  const Json events = Json::parse(text_of(directory.path() + "/t.2.json"));
+  std::map<int, std::string> tracks;
+  std::map<int, std::vector<std::uint64_t>> numbers;
+  std::uint64_t kept = 0;
+  for (const Json& event : events) {
+    CHECK(event["pid"] == 2);
+    if (event["name"] == "thread_name") tracks[event["tid"]] = event["args"]["name"];
+    if (event["ph"] != "X") continue;
+    ++kept;
+    if (event["name"] == "step") numbers[event["tid"]].push_back(event["args"]["number"]);
+  }
+  CHECK(events.back()["name"] == "ringlet_trace_end");
+  CHECK(kept + events.back()["args"]["dropped_by_threads"].get<std::uint64_t>() == kThreads * (kEvents + 1));
+  CHECK(numbers.size() == kThreads);
+  for (const auto& [track, all] : numbers) {
+    CHECK(tracks[track].starts_with("track "));
+    // The newest are dropped, so the first ones are there: as many as a buffer takes that another thread may have left half full.
+    REQUIRE(all.size() >= Recorder::kBufferEvents / 2);
+    CHECK(std::is_sorted(all.begin(), all.end()));
+    for (std::uint64_t i = 0; i < Recorder::kBufferEvents / 2; ++i) REQUIRE(all[i] == i);
+  }
+}
+
+TEST_CASE("tracks keep their number, and beyond a limit share the last one") {
+  const test::TemporaryDirectory directory;
+  Recorder recorder({.file = directory.path() + "/t.json"});
+  const std::uint32_t one = recorder.add_track("one");
+  CHECK(recorder.add_track("two") != one);
+  CHECK(recorder.add_track("one") == one);
+  for (std::size_t i = 0; i < 2 * Recorder::kMostTracks; ++i) CHECK(recorder.add_track("t" + std::to_string(i)) <= Recorder::kMostTracks);
+}
+
+TEST_CASE("a thread that has ended leaves its buffer to the next") {
+  const test::TemporaryDirectory directory;
+  Recorder recorder({.file = directory.path() + "/t.json"});
+  for (std::size_t i = 0; i < 2 * Recorder::kMostThreads; ++i) std::thread([&] { recorder.record(numbered(1, i)); }).join();
+  recorder.finish();
+  const Json events = Json::parse(text_of(directory.path() + "/t.0.json"));
+  CHECK(std::count_if(events.begin(), events.end(), [](const Json& event) { return event["name"] == "step"; }) ==
+        2 * Recorder::kMostThreads);
+  CHECK(events.back()["args"]["dropped_by_threads"] == 0);
+}
+
+TEST_CASE("spans say whether they worked or waited") {
+  const test::TemporaryDirectory directory;
+  Recorder recorder({.file = directory.path() + "/t.json"});
+  recorder.record_span(span_name("forward"), SpanKind::work, recorder.now());
+  recorder.record_span(span_name("for data"), SpanKind::wait, recorder.now());
+  recorder.enter({.size = 2});
+  recorder.finish();
+  std::map<std::string, std::string> categories;
+  for (const Json& event : Json::parse(text_of(directory.path() + "/t.0.json")))
+    if (event["ph"] == "X") categories[event["name"]] = event["cat"];
+  CHECK(categories == std::map<std::string, std::string>{{"forward", "program"}, {"for data", "wait"}});
+}
+
+TEST_CASE("a process that was alone all the time has the trace itself, and one of several a part") {
+  const test::TemporaryDirectory directory;
+  const std::string file = directory.path() + "/t.json", part = directory.path() + "/t.0.json";
+  for (const int size : {1, 2}) {
+    Recorder recorder({.file = file, .set_by = "RINGLET_TRACE"});
+    recorder.enter({.size = 1});
+    recorder.enter({.epoch = 1, .size = size});
+    CHECK(std::filesystem::exists(part));
+    recorder.finish();
+    CHECK(std::filesystem::exists(part) == (size == 2));
+    CHECK(Json::parse(text_of(size == 1 ? file : part)).back()["name"] == "ringlet_trace_end");
+  }
+}
+
+TEST_CASE("a file that a launcher has opened is taken once, and never another one in its place") {
+  const test::TemporaryDirectory directory;
+  const std::string path = directory.path() + "/given";
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+  REQUIRE(descriptor >= 0);
+  const auto described = describe_given_file(descriptor);
+  REQUIRE(described);
+  const auto settings = read_trace_settings(
+      {}, [&](std::string_view name) -> std::optional<std::string> { return name == "RINGLET_TRACE_FD" ? described : std::nullopt; });
+  REQUIRE(settings.given_file);
+  const auto own = take_given_file(*settings.given_file);
+  REQUIRE(own);
+  // Programs that this one starts inherit neither.
+  for (const int one : {descriptor, *own}) CHECK((::fcntl(one, F_GETFD) & FD_CLOEXEC) != 0);
+  {
+    Recorder recorder(settings, *own);
+    recorder.record_span(span_name("span"), SpanKind::work, recorder.now());
+    recorder.finish();
+  }
+  CHECK(Json::parse(text_of(path)).back()["name"] == "ringlet_trace_end");
+  GivenTraceFile other = *settings.given_file;
+  ++other.inode;
+  CHECK_FALSE(take_given_file(other));
+  ::close(descriptor);
+  CHECK_FALSE(take_given_file(*settings.given_file));
+  CHECK_FALSE(describe_given_file(descriptor));
+}

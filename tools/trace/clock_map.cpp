@@ -1,0 +1,85 @@
+#include "tools/trace/clock_map.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <deque>
+#include <utility>
+
+namespace ringlet::trace {
+
+namespace {
+
+std::int64_t apply(const std::vector<Reading>& readings, std::int64_t at) {
+  if (readings.empty()) return at;
+  const auto after = std::upper_bound(readings.begin(), readings.end(), at,
+                                      [](std::int64_t time, const Reading& reading) { return time < reading.at_ns; });
+  if (after == readings.begin()) return at + after->offset_ns;
+  const Reading& before = *std::prev(after);
+  if (after == readings.end() || after->at_ns == before.at_ns) return at + before.offset_ns;
+  const double share = static_cast<double>(at - before.at_ns) / static_cast<double>(after->at_ns - before.at_ns);
+  return at + before.offset_ns + std::llround(share * static_cast<double>(after->offset_ns - before.offset_ns));
+}
+
+/// The readings of `part` that compare it with the process that has rank 0 in a world of `other`; nothing where there are none.
+std::vector<Reading> readings_between(const PartClock& part, const PartClock& other) {
+  std::vector<Reading> found;
+  for (const auto& [epoch, reading] : part.compared) {
+    // A world that was only tried may have the epoch of the one that came of it.
+    const auto seat = std::find_if(part.seats.rbegin(), part.seats.rend(), [&](const Seat& one) { return one.epoch == epoch; });
+    if (seat == part.seats.rend()) continue;
+    const bool is_with_other = std::any_of(other.seats.begin(), other.seats.end(), [&](const Seat& one) {
+      return one.rank == 0 && one.epoch == epoch && one.lineage == seat->lineage;
+    });
+    if (is_with_other) found.push_back(reading);
+  }
+  return found;
+}
+
+/// The readings that lead from `part`'s clock to that of `other`.
+std::optional<std::vector<Reading>> hop(const PartClock& part, const PartClock& other) {
+  if (!part.clock.empty() && part.clock == other.clock) return std::vector<Reading>{};
+  std::vector<Reading> readings = readings_between(part, other);
+  for (const Reading& theirs : readings_between(other, part))
+    readings.push_back({theirs.at_ns + theirs.offset_ns, -theirs.offset_ns, theirs.error_ns});
+  if (readings.empty()) return std::nullopt;
+  std::sort(readings.begin(), readings.end(), [](const Reading& one, const Reading& two) { return one.at_ns < two.at_ns; });
+  return readings;
+}
+
+}  // namespace
+
+std::int64_t ClockMap::to_common(std::int64_t own_ns) const {
+  for (const auto& readings : hops_) own_ns = apply(readings, own_ns);
+  return own_ns;
+}
+
+std::int64_t ClockMap::error_ns() const {
+  std::int64_t sum = 0;
+  for (const auto& readings : hops_) {
+    std::int64_t largest = 0;
+    for (const Reading& reading : readings) largest = std::max(largest, reading.error_ns);
+    sum += largest;
+  }
+  return sum;
+}
+
+std::vector<std::optional<ClockMap>> map_clocks(const std::vector<PartClock>& parts) {
+  std::vector<std::optional<ClockMap>> maps(parts.size());
+  if (parts.empty()) return maps;
+  maps[0].emplace();
+  for (std::deque<std::size_t> next{0}; !next.empty(); next.pop_front()) {
+    const std::size_t known = next.front();
+    for (std::size_t part = 0; part < parts.size(); ++part) {
+      if (maps[part]) continue;
+      auto readings = hop(parts[part], parts[known]);
+      if (!readings) continue;
+      maps[part] = maps[known];
+      if (!readings->empty()) maps[part]->hops_.insert(maps[part]->hops_.begin(), std::move(*readings));
+      next.push_back(part);
+    }
+  }
+  return maps;
+}
+
+}  // namespace ringlet::trace
