@@ -137,6 +137,7 @@ TEST_CASE("what threads record at once is all there, or counted as dropped, in t
   const test::TemporaryDirectory directory;
   constexpr std::uint64_t kThreads = 4, kEvents = 30'000;
   Recorder recorder({.file = directory.path() + "/t.json", .rank = 2});
+  recorder.enter({.rank = 2, .size = 3});
   std::vector<std::thread> threads;
   for (std::uint64_t thread = 0; thread < kThreads; ++thread)
     threads.emplace_back([&recorder, thread] {
@@ -183,6 +184,7 @@ TEST_CASE("tracks keep their number, and beyond a limit share the last one") {
 TEST_CASE("a thread that has ended leaves its buffer to the next") {
   const test::TemporaryDirectory directory;
   Recorder recorder({.file = directory.path() + "/t.json"});
+  recorder.enter({.size = 2});
   for (std::size_t i = 0; i < 2 * Recorder::kMostThreads; ++i) std::thread([&] { recorder.record(numbered(1, i)); }).join();
   recorder.finish();
   const Json events = Json::parse(text_of(directory.path() + "/t.0.json"));
