@@ -1,5 +1,5 @@
 // What an average of gradients costs among 8 to 1,024 ranks, by each algorithm and wire: the plans of all ranks on a model of their ports
-// (sim/plan_cost.hpp), in virtual time.
+// (tools/prediction/plan_cost.hpp), in virtual time.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/plan_cost.hpp"
+#include "tools/prediction/plan_cost.hpp"
 
 using namespace ringlet;
 
@@ -57,13 +57,6 @@ std::vector<PortCost> ports_of(const Settings& settings, int size) {
     slow.per_byte_out = slow.per_byte_in = 1e3 / settings.slow_megabytes;
   }
   return ports;
-}
-
-/// Pieces of a port's turns: small beside a part, and few enough that a thousand ranks take seconds.
-Granules granules_of(const Call& call, int size) {
-  Granules granules;
-  granules.piece_bytes = std::max(granules.piece_bytes, call.bytes() / static_cast<std::size_t>(size) / 8);
-  return granules;
 }
 
 void print_row(const Settings& settings, int size) {

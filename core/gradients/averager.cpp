@@ -10,14 +10,11 @@
 #include "core/base/number_text.hpp"
 #include "core/engine/request_checks.hpp"
 #include "core/engine/requests.hpp"
+#include "core/gradients/block_buckets.hpp"
 
 namespace ringlet {
 
 namespace {
-
-/// Encoding takes a processor longer than a copy, and a slow network still longer than that. Buckets of blocks are small enough that one is
-/// encoded and another one decoded while a third is moved.
-constexpr std::int64_t kMostBlockBytes = 2 << 20;
 
 Status check_weight(std::optional<double> weight) {
   if (!weight || (std::isfinite(*weight) && *weight >= 0)) return {};

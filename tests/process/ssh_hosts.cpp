@@ -30,4 +30,11 @@ Outcome SshHosts::run(Words options, const Words& program, Variables environment
   return process->finish();
 }
 
+Outcome SshHosts::run_other(Words arguments) const {
+  arguments.insert(arguments.end(), {"--ssh", keys_.command()});
+  const auto process = network_.host(0).run(std::move(arguments));
+  process->close_stdin();
+  return process->finish();
+}
+
 }  // namespace ringlet::test

@@ -27,6 +27,8 @@ class SshHosts {
   std::unique_ptr<CommandProcess> start(Words options, const Words& program, Variables environment = {}) const;
   /// Runs the same to its end, with nothing on standard input.
   Outcome run(Words options, const Words& program, Variables environment = {}) const;
+  /// Runs `ringlet ARGUMENTS` on the first host to its end, with an --ssh that works.
+  Outcome run_other(Words arguments) const;
 
  private:
   NetworkOfHosts network_{3};

@@ -27,6 +27,7 @@ constexpr std::array kSubcommands{
     Subcommand{"launch", "run a program as N ranks, here or on other machines", run_launch},
     Subcommand{"machines", "show, rename, add and remove the machines whose keys are known", run_machines},
     Subcommand{"pair", "bring a group's token to another machine by a short code", run_pair},
+    Subcommand{"plan", "predict what a step's communication takes, and say which way to take", run_plan},
     Subcommand{"run", "run a program on all machines that are up", run_run},
     Subcommand{"serve", "run a program as ranks that browsers join", run_serve},
     Subcommand{"status", "show what the ranks of running groups do, and whom they wait for", run_status},

@@ -33,6 +33,7 @@ int run_doctor(Arguments arguments);
 int run_launch(Arguments arguments);
 int run_machines(Arguments arguments);
 int run_pair(Arguments arguments);
+int run_plan(Arguments arguments);
 int run_run(Arguments arguments);
 int run_serve(Arguments arguments);
 int run_status(Arguments arguments);

@@ -1,4 +1,4 @@
-#include "sim/plan_cost.hpp"
+#include "tools/prediction/plan_cost.hpp"
 
 #include <catch2/catch.hpp>
 #include <memory>

@@ -1,6 +1,7 @@
-#include "sim/plan_cost.hpp"
+#include "tools/prediction/plan_cost.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <deque>
 #include <queue>
@@ -23,6 +24,7 @@ class PlannedRank {
     std::size_t sent = 0, received = 0;     // bytes of the next ones
     std::size_t frame = 0;                  // bytes of the frame that leaves which have not left
     bool queued = false;
+    bool inside = false;  // whether the peer is on the same machine
   };
   struct Piece {
     std::uint32_t lane = 0;
@@ -42,6 +44,7 @@ class PlannedRank {
       const auto lane = static_cast<std::uint32_t>(lanes_.size());
       lane_of_peer_[static_cast<std::size_t>(steps.peer)] = lane;
       lanes_.push_back({steps});
+      lanes_.back().inside = topology.has_shared_machines() && topology.machine_of(steps.peer) == topology.machine_of(rank);
       sends_left_ += steps.send_count;
       receives_left_ += steps.receive_count;
       for (std::uint32_t i = 0; i < steps.send_count; ++i)
@@ -61,12 +64,13 @@ class PlannedRank {
   int peer_of(std::uint32_t lane) const { return lanes_[lane].steps.peer; }
   std::uint32_t lane_of(int peer) const { return lane_of_peer_[static_cast<std::size_t>(peer)]; }
 
-  /// Takes the next piece of a frame that may leave, in turns of the peers, as the packets of several connections do; false if there is
-  /// none.
-  bool next_piece(Piece& piece) {
-    while (!queue_.empty()) {
-      const std::uint32_t lane = queue_.front();
-      queue_.pop_front();
+  /// Takes the next piece of a frame that may leave to peers on the same machine, or else to those on others, in turns of these peers, as
+  /// the packets of several connections do; false if there is none.
+  bool next_piece(bool inside, Piece& piece) {
+    std::deque<std::uint32_t>& queue = queues_[inside ? 1 : 0];
+    while (!queue.empty()) {
+      const std::uint32_t lane = queue.front();
+      queue.pop_front();
       LaneState& state = lanes_[lane];
       state.queued = false;
       if (state.sends == state.steps.send_count) continue;
@@ -116,7 +120,7 @@ class PlannedRank {
   void enqueue(std::uint32_t lane) {
     if (lanes_[lane].queued || lanes_[lane].sends == lanes_[lane].steps.send_count) return;
     lanes_[lane].queued = true;
-    queue_.push_back(lane);
+    queues_[lanes_[lane].inside ? 1 : 0].push_back(lane);
   }
 
   void advance(ProgressIndex index, std::size_t bytes) {
@@ -173,7 +177,7 @@ class PlannedRank {
   std::vector<std::pair<ProgressIndex, std::uint32_t>> dependents_;  // lanes with a send after that step
   std::vector<std::size_t> progress_;                                // of the receives, then of the combines
   std::vector<bool> is_operand_;                                     // of the next combine
-  std::deque<std::uint32_t> queue_;                                  // lanes that may have a frame to send
+  std::array<std::deque<std::uint32_t>, 2> queues_;                  // lanes that may have a frame to send; those inside are the second
   std::size_t sends_left_ = 0, receives_left_ = 0, combined_ = 0;
   std::size_t least_operand_ = kAll, at_least_ = 0;
 };
@@ -183,24 +187,40 @@ struct Event {
   double at;
   std::uint64_t number;  // events of one instant happen in the order in which they were made
   int rank;
+  bool inside;  // whether it is about the port to ranks of the same machine
   PlannedRank::Piece piece;
   double tail_leaves = 0;  // when its last byte has left the other port
 
   friend bool operator>(const Event& one, const Event& other) { return one.at != other.at ? one.at > other.at : one.number > other.number; }
 };
 
+/// A port, and the ranks that send through it in turns.
+struct Port {
+  PortCost cost;
+  std::vector<int> ranks;
+  std::size_t turn = 0;  // index of the rank that is next
+  bool sends = false;
+  double entered = 0;  // when the last frame has entered it
+};
+
 class PlanRun {
  public:
-  PlanRun(const Call& call, const Topology& topology, const std::vector<PortCost>& ports, const Granules& granules) : ports_(ports) {
+  PlanRun(const Call& call, const Topology& topology, const std::vector<PortCost>& ports, const Granules& granules,
+          const PortCost& within) {
     const int size = static_cast<int>(ports.size());
     ranks_.reserve(ports.size());
     for (int rank = 0; rank < size; ++rank) {
       ranks_.emplace_back(call, rank, size, topology, granules);
       cost_.most_scratch = std::max<std::uint64_t>(cost_.most_scratch, ranks_.back().scratch_bytes());
+      if (topology.has_shared_machines()) inner_ports_.push_back({within, {rank}});
     }
-    sends_.resize(ports.size());
-    entered_.resize(ports.size());
-    bytes_out_.resize(ports.size());
+    const int machines = topology.has_shared_machines() ? topology.machines() : size;
+    for (int machine = 0; machine < machines; ++machine) {
+      const std::vector<int> members = topology.has_shared_machines() ? topology.ranks_on(machine) : std::vector<int>{machine};
+      ports_.push_back({ports[static_cast<std::size_t>(members.front())], members});
+    }
+    for (int rank = 0; rank < size; ++rank) machine_of_.push_back(topology.has_shared_machines() ? topology.machine_of(rank) : rank);
+    bytes_out_.resize(ports_.size());
   }
 
   PlanCost run() {
@@ -217,22 +237,21 @@ class PlanRun {
   }
 
  private:
-  const PortCost& port(int rank) const { return ports_[static_cast<std::size_t>(rank)]; }
+  std::size_t machine_of(int rank) const { return static_cast<std::size_t>(machine_of_[static_cast<std::size_t>(rank)]); }
+  Port& port(int rank, bool inside) { return inside ? inner_ports_[static_cast<std::size_t>(rank)] : ports_[machine_of(rank)]; }
   PlannedRank& of(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
 
   void happen(const Event& event) {
-    const auto rank = static_cast<std::size_t>(event.rank);
+    Port& own = port(event.rank, event.inside);
     switch (event.kind) {
       case Event::Kind::port_free:
-        sends_[rank] = false;
-        send(event.rank, event.at);
+        own.sends = false;
+        send_through(event.rank, event.inside, event.at);
         break;
       case Event::Kind::head_arrives: {
-        const PortCost& own = port(event.rank);
-        const double entered = std::max(entered_[rank], event.at) + (event.piece.begins_frame ? own.per_frame : 0) +
-                               own.per_byte_in * static_cast<double>(event.piece.bytes);
-        entered_[rank] = entered;
-        push({Event::Kind::all_arrives, std::max(entered, event.tail_leaves), 0, event.rank, event.piece});
+        own.entered = std::max(own.entered, event.at) + (event.piece.begins_frame ? own.cost.per_frame : 0) +
+                      own.cost.per_byte_in * static_cast<double>(event.piece.bytes);
+        push({Event::Kind::all_arrives, std::max(own.entered, event.tail_leaves), 0, event.rank, event.inside, event.piece});
         break;
       }
       case Event::Kind::all_arrives:
@@ -243,22 +262,37 @@ class PlanRun {
     }
   }
 
-  /// Sends the next piece, if the port is free and there is one.
   void send(int rank, double now) {
-    const auto own = static_cast<std::size_t>(rank);
-    PlannedRank::Piece piece;
-    if (sends_[own] || !of(rank).next_piece(piece)) return;
-    const PortCost& cost = port(rank);
+    send_through(rank, false, now);
+    if (!inner_ports_.empty()) send_through(rank, true, now);
+  }
+
+  /// Sends the next piece of a rank that shares this rank's port, if the port is free and there is one.
+  void send_through(int rank, bool inside, double now) {
+    Port& own = port(rank, inside);
+    for (std::size_t i = 0; i < own.ranks.size() && !own.sends; ++i) {
+      const std::size_t place = (own.turn + i) % own.ranks.size();
+      const int sender = own.ranks[place];
+      PlannedRank::Piece piece;
+      if (!of(sender).next_piece(inside, piece)) continue;
+      own.turn = place + 1;
+      own.sends = true;
+      leave(sender, inside, piece, now);
+    }
+  }
+
+  void leave(int rank, bool inside, const PlannedRank::Piece& piece, double now) {
+    const PortCost& cost = port(rank, inside).cost;
     const double left = now + (piece.begins_frame ? cost.per_frame : 0) + cost.per_byte_out * static_cast<double>(piece.bytes);
-    sends_[own] = true;
     cost_.frames += piece.begins_frame ? 1 : 0;
-    bytes_out_[own] += piece.bytes;
+    if (!inside) bytes_out_[machine_of(rank)] += piece.bytes;
     const int peer = of(rank).peer_of(piece.lane);
-    push({Event::Kind::port_free, left, 0, rank, {}});
+    push({Event::Kind::port_free, left, 0, rank, inside, {}});
     push({Event::Kind::head_arrives,
           now + cost.latency,
           0,
           peer,
+          inside,
           {of(peer).lane_of(rank), piece.bytes, piece.begins_frame},
           left + cost.latency});
   }
@@ -268,11 +302,11 @@ class PlanRun {
     events_.push(event);
   }
 
-  const std::vector<PortCost>& ports_;
   std::vector<PlannedRank> ranks_;
-  std::vector<bool> sends_;      // whether a rank's port sends
-  std::vector<double> entered_;  // when the last frame has entered it
-  std::vector<std::uint64_t> bytes_out_;
+  std::vector<Port> ports_;        // to other machines, by machine
+  std::vector<Port> inner_ports_;  // to ranks of the same machine, by rank; empty if each rank has a machine of its own
+  std::vector<int> machine_of_;
+  std::vector<std::uint64_t> bytes_out_;  // by machine
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::uint64_t made_ = 0;
   PlanCost cost_;
@@ -280,9 +314,16 @@ class PlanRun {
 
 }  // namespace
 
-PlanCost cost_of(const Call& call, const Topology& topology, const std::vector<PortCost>& ports, const Granules& granules) {
+Granules granules_of(const Call& call, int size) {
+  Granules granules;
+  granules.piece_bytes = std::max(granules.piece_bytes, call.bytes() / static_cast<std::size_t>(size) / 8);
+  return granules;
+}
+
+PlanCost cost_of(const Call& call, const Topology& topology, const std::vector<PortCost>& ports, const Granules& granules,
+                 const PortCost& within) {
   if (ports.size() < 2) throw std::invalid_argument("a plan needs at least two ranks");
-  return PlanRun(call, topology, ports, granules).run();
+  return PlanRun(call, topology, ports, granules, within).run();
 }
 
 }  // namespace ringlet

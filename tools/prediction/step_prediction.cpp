@@ -1,0 +1,152 @@
+#include "tools/prediction/step_prediction.hpp"
+
+#include <algorithm>
+#include <array>
+#include <ringlet/average_options.hpp>
+#include <ringlet/fsdp.hpp>
+
+#include "core/gradients/block_buckets.hpp"
+#include "core/gradients/bucket.hpp"
+#include "core/plan/placement.hpp"
+#include "core/rendezvous/link_probes.hpp"
+
+namespace ringlet::prediction {
+
+namespace {
+
+constexpr std::array<std::string_view, 4> kSettingNames{"", "RINGLET_PLACEMENT=ring", "RINGLET_PARTS=measured", "RINGLET_ORDER=rank"};
+
+/// The inputs of the engine's choice of an algorithm.
+struct Conditions {
+  AlgorithmSetting setting = AlgorithmSetting::none;
+  Topology topology{};
+  Placement placement{};
+};
+
+Conditions conditions_of(AlgorithmSetting setting, const RankNetwork& network) {
+  Conditions conditions{setting};
+  conditions.topology.set_machines(network.machines, MachineLimits{});
+  if (setting == AlgorithmSetting::rank_order) conditions.placement.order = ReduceOrder::rank;
+  if (setting == AlgorithmSetting::own_machines) conditions.placement.policy = PlacementPolicy::ring;
+  if (setting != AlgorithmSetting::measured_parts) return conditions;
+  conditions.placement.parts = PartsPolicy::measured;
+  conditions.topology.set_speeds(speeds_of(network));
+  // As the ranks do: the cost of the fastest links, of which slower ones take a multiple.
+  const auto slower_way = [](const PortCost& port) { return std::max(port.per_byte_out, port.per_byte_in); };
+  const auto fastest = std::min_element(network.ports.begin(), network.ports.end(),
+                                        [&](const PortCost& one, const PortCost& other) { return slower_way(one) < slower_way(other); });
+  conditions.placement.native = {fastest->latency, slower_way(*fastest)};
+  return conditions;
+}
+
+WireFormat format_of(const WireChoice& wire, DType dtype) {
+  if (!wire) return {dtype};
+  return wire->blocks() ? WireFormat{DType::f32, wire->blocks()} : WireFormat{wire->dtype()};
+}
+
+/// One collective of so many elements; those in blocks count as whole blocks.
+Call call_of(CollectiveKind kind, const WireFormat& format, std::uint64_t elements, int size, const Conditions& conditions) {
+  Call call;
+  call.kind = kind;
+  call.dtype = format.dtype;
+  call.blocks = format.blocks;
+  call.divisor = reduces(kind) ? size : 1;
+  call.rows = (elements + format.granule() - 1) / format.granule();
+  const std::size_t whole = call.bytes();
+  if (kind == CollectiveKind::all_gather) call.rows = (call.rows + static_cast<std::uint64_t>(size) - 1) / static_cast<std::uint64_t>(size);
+  call.algorithm = choose_algorithm(call, whole, size, conditions.topology, AlgorithmLimits{}, conditions.placement);
+  return call;
+}
+
+/// Collectives of all elements, in buckets of `bucket_elements`, one after the other.
+void add_buckets(Prediction& prediction, CollectiveKind kind, const WireFormat& format, const StepModel& model,
+                 std::uint64_t bucket_elements, const RankNetwork& network, const Conditions& conditions) {
+  const int size = network.size();
+  const std::uint64_t full = model.parameters / bucket_elements, rest = model.parameters % bucket_elements;
+  for (const auto& [times, elements] : {std::pair{full, bucket_elements}, {rest > 0 ? std::uint64_t{1} : std::uint64_t{0}, rest}}) {
+    if (times == 0) continue;
+    const Call call = call_of(kind, format, elements, size, conditions);
+    const PlanCost cost = cost_of(call, conditions.topology, network.ports, granules_of(call, size), network.within);
+    prediction.nanoseconds += static_cast<double>(times) * cost.nanoseconds;
+    prediction.bytes_per_parameter += static_cast<double>(times * cost.most_bytes_out) / static_cast<double>(model.parameters);
+    // A rest that is small may take another one, which says little of the whole.
+    if (times * elements * 2 >= model.parameters) prediction.algorithm = call.algorithm;
+  }
+}
+
+Prediction predict_average(const StepModel& model, const WireChoice& wire, const RankNetwork& network, const Conditions& conditions) {
+  Prediction prediction{wire, false, conditions.setting};
+  const WireFormat format = format_of(wire, model.dtype);
+  const std::int64_t asked = AverageOptions{}.all_reduce_size, bytes = format.blocks ? std::min(asked, kMostBlockBytes) : asked;
+  const std::uint64_t granules = static_cast<std::uint64_t>(bytes) / format.bytes(format.granule());
+  add_buckets(prediction, CollectiveKind::all_reduce, format, model, granules * format.granule(), network, conditions);
+  return prediction;
+}
+
+Prediction predict_sharded(const StepModel& model, const RankNetwork& network) {
+  Prediction prediction{{}, true};
+  const WireFormat format{model.dtype};
+  const std::uint64_t elements = static_cast<std::uint64_t>(FsdpOptions{}.communication_size) / format.bytes(1);
+  for (const CollectiveKind kind : {CollectiveKind::reduce_scatter, CollectiveKind::all_gather})
+    add_buckets(prediction, kind, format, model, elements, network, conditions_of(AlgorithmSetting::none, network));
+  return prediction;
+}
+
+}  // namespace
+
+std::string_view name_of(const WireChoice& wire, const StepModel& model) {
+  return wire ? ringlet::name_of(*wire) : ringlet::name_of(model.dtype);
+}
+
+std::string_view name_of(AlgorithmSetting setting) noexcept { return kSettingNames[static_cast<std::size_t>(setting)]; }
+
+std::vector<WireChoice> usual_wires(DType dtype) {
+  std::vector<WireChoice> wires{std::nullopt};
+  // f16 sends as many bytes as bf16, and has less room for large gradients.
+  if (!is_narrow(dtype)) wires.emplace_back(DType::bf16);
+  wires.emplace_back(Wire::int8());
+  wires.emplace_back(Wire::int4());
+  return wires;
+}
+
+std::vector<Prediction> predict(const StepModel& model, const std::vector<WireChoice>& wires, const RankNetwork& network) {
+  std::vector<Prediction> predictions;
+  if (network.size() < 2) {
+    for (const WireChoice& wire : wires) predictions.push_back({wire});
+    return predictions;
+  }
+  for (const WireChoice& wire : wires) {
+    std::vector<Algorithm> seen;
+    for (const AlgorithmSetting setting :
+         {AlgorithmSetting::none, AlgorithmSetting::own_machines, AlgorithmSetting::measured_parts, AlgorithmSetting::rank_order}) {
+      Prediction prediction = predict_average(model, wire, network, conditions_of(setting, network));
+      if (std::find(seen.begin(), seen.end(), prediction.algorithm) != seen.end()) continue;
+      seen.push_back(prediction.algorithm);
+      predictions.push_back(std::move(prediction));
+    }
+  }
+  if (std::find(wires.begin(), wires.end(), std::nullopt) != wires.end()) predictions.push_back(predict_sharded(model, network));
+  return predictions;
+}
+
+std::vector<std::uint32_t> speeds_of(const RankNetwork& network) {
+  // Of two ranks nobody can say which end of their link is slow.
+  if (network.size() <= 2) return std::vector<std::uint32_t>(network.ports.size(), kFullSpeed);
+  // The ranks measure the links to the next two on other machines, as fast as the slower end of each and in both directions at once.
+  MeasuredCosts measured;
+  const auto slower_end = [&](int rank, int distance) {
+    const int peer = (rank + distance) % network.size();
+    if (network.same_machine(rank, peer)) return std::uint64_t{0};
+    const PortCost &one = network.ports[static_cast<std::size_t>(rank)], &other = network.ports[static_cast<std::size_t>(peer)];
+    return static_cast<std::uint64_t>(1e3 * std::max({one.per_byte_out, one.per_byte_in, other.per_byte_out, other.per_byte_in}));
+  };
+  for (int rank = 0; rank < network.size(); ++rank) {
+    measured.next_byte_ps.push_back(slower_end(rank, 1));
+    measured.second_byte_ps.push_back(slower_end(rank, 2));
+  }
+  std::vector<std::uint32_t> speeds = ringlet::speeds_of(measured);
+  speeds.resize(network.ports.size(), kFullSpeed);
+  return speeds;
+}
+
+}  // namespace ringlet::prediction
