@@ -89,6 +89,7 @@ class Session final : private LinkUser {
   std::string own_name() const;
   /// The link's medium; empty once it is closed.
   std::string_view medium() const;
+  std::optional<SendCounters> send_counters() const { return link_ ? link_->send_counters() : std::nullopt; }
 
   /// Puts `source` into the queue of sources that have frames, unless it is in it.
   void mark_ready(FrameSource& source);

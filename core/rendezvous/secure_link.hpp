@@ -56,6 +56,7 @@ class SecureLink final : public Link, private LinkUser {
   std::string peer_name() const override { return peer_name_; }
   std::string own_name() const override { return own_name_; }
   std::string_view medium() const override { return medium_; }
+  std::optional<SendCounters> send_counters() const override { return inner_ ? inner_->send_counters() : std::nullopt; }
 
  private:
   /// The records of one direction.

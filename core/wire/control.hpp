@@ -186,6 +186,7 @@ struct RankState {
   std::uint32_t pid = 0;
   std::string links;
   bool stalled = false;
+  std::string parts{};
   friend bool operator==(const RankState&, const RankState&) = default;
 };
 
@@ -255,10 +256,33 @@ struct Ticket {
   friend bool operator==(const Ticket&, const Ticket&) = default;
 };
 
+struct LinkRates {
+  std::vector<std::uint32_t> byte_ps{};
+  friend bool operator==(const LinkRates&, const LinkRates&) = default;
+};
+
+struct PartsQuestion {
+  std::uint32_t number = 0;
+  friend bool operator==(const PartsQuestion&, const PartsQuestion&) = default;
+};
+
+struct PartsAnswer {
+  std::uint32_t number = 0;
+  std::vector<std::uint64_t> unstarted{};
+  friend bool operator==(const PartsAnswer&, const PartsAnswer&) = default;
+};
+
+struct PartsChange {
+  std::uint32_t number = 0;
+  std::vector<std::uint32_t> speeds{};
+  std::vector<std::uint64_t> first{};
+  friend bool operator==(const PartsChange&, const PartsChange&) = default;
+};
+
 /// The messages are in the order of their tags.
-using ControlMessage =
-    std::variant<Join, Roster, Welcome, Ready, Begin, Abort, Seat, LinkProbe, StateQuestion, RankState, SeatRequest, Connect, Propose,
-                 Nominate, Unmet, Revoke, Query, Report, Proposal, Acceptance, Decision, Knock, Ticket>;
+using ControlMessage = std::variant<Join, Roster, Welcome, Ready, Begin, Abort, Seat, LinkProbe, StateQuestion, RankState, SeatRequest,
+                                    Connect, Propose, Nominate, Unmet, Revoke, Query, Report, Proposal, Acceptance, Decision, Knock, Ticket,
+                                    LinkRates, PartsQuestion, PartsAnswer, PartsChange>;
 
 std::string encode_control(const ControlMessage& message);
 /// Returns nothing if the bytes are not such a message or are a kind of message that this version does not know.

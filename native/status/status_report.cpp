@@ -40,7 +40,8 @@ Json to_json(int rank, const wire::RankState& state) {
           {"operations", state.operations},
           {"bytes_sent", state.bytes_sent},
           {"bytes_received", state.bytes_received},
-          {"links", state.links}};
+          {"links", state.links},
+          {"parts", state.parts.empty() ? Json() : Json(state.parts)}};
 }
 
 Json to_json(const GroupState& group) {
