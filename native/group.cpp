@@ -4,6 +4,7 @@
 #include "core/base/names_text.hpp"
 #include "core/base/refuse.hpp"
 #include "core/engine/requests.hpp"
+#include "core/gradients/bucket.hpp"
 #include "native/shared_group.hpp"
 
 namespace ringlet {
@@ -256,13 +257,18 @@ std::string Group::describe_placement() const {
   return ringlet::describe_placement(size(), world.topology, world.limits, world.placement);
 }
 
-std::string_view Group::algorithm(std::string_view operation, std::size_t bytes) const {
+std::string_view Group::algorithm(std::string_view operation, std::size_t bytes, const std::optional<Wire>& wire) const {
   const WorldOptions& world = shared_->options();
   if (const auto kind = find_collective(operation); kind && *kind != CollectiveKind::barrier) {
     Call call;
     call.kind = *kind;
-    call.dtype = DType::f32;
-    return name_of(choose_algorithm(call, bytes, size(), world.topology, world.limits, world.placement));
+    const std::size_t elements = bytes / sizeof(float);
+    WireFormat format{wire ? wire->dtype() : DType::f32};
+    if (wire && wire->blocks() && elements >= wire->options().least_elements) format = {DType::f32, wire->blocks()};
+    call.dtype = format.dtype;
+    call.blocks = format.blocks;
+    const std::size_t wire_bytes = wire ? format.bytes(elements) : bytes;
+    return name_of(choose_algorithm(call, wire_bytes, size(), world.topology, world.limits, world.placement));
   }
   std::vector<std::string_view> names;
   for (const CollectiveFacts& facts : kCollectives)

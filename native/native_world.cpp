@@ -140,6 +140,12 @@ void NativeWorld::prepare(ringlet::World& world) {
   world.set_delay_handler(config_.on_delay ? config_.on_delay : [](const Delay& delay) { tell(delay.rank, delay.text); });
 }
 
+void NativeWorld::watch_parts(ringlet::World& world) {
+  if (!world.options().measures_speeds()) return parts_watch_.reset();
+  const auto say = [rank = world.options().rank](const std::string& text) { tell(rank, text); };
+  parts_watch_ = std::make_unique<PartsWatch>(driver_.loop(), world, config_.on_parts ? config_.on_parts : say);
+}
+
 void NativeWorld::meet(const WorldConfig& config) {
   DoneFlag done;
   Status outcome;
@@ -183,6 +189,7 @@ void NativeWorld::meet(const WorldConfig& config) {
     presence->end();
     world_id_ = meeting_->world_id();
     if (outcome.ok() && elastic()) begin_epochs(config);
+    if (outcome.ok()) watch_parts(core());
     if (outcome.ok() && config.status) open_status(core());
     // Where there are guests, the meeting stays, to tell ranks that come too late that the group is complete.
     if (options_.guests == 0) meeting_.reset();
@@ -212,6 +219,7 @@ void NativeWorld::begin_epochs(const WorldConfig& config) {
   options.lineage = config.lineage;
   options.prepare = [this](ringlet::World& world) {
     prepare(world);
+    watch_parts(world);
     expect_guests_after(epochs_->world());
     if (status_) open_status(world);
   };
@@ -289,6 +297,7 @@ void NativeWorld::leave() noexcept {
   try {
     driver_.run_in_background([this] {
       status_.reset();
+      parts_watch_.reset();
       const auto on_closed = [this] {
         driver_.background_done();
         driver_.set(left_);
@@ -310,6 +319,7 @@ void NativeWorld::close() noexcept {
       web_front_.reset();
       incoming_.reset();
       shortcut_.reset();
+      parts_watch_.reset();
       core_.reset();
       epochs_.reset();
       network_.reset();
@@ -323,7 +333,8 @@ void NativeWorld::close() noexcept {
 /// After a failure in their midst they are in any state, so they are not destroyed.
 void NativeWorld::leak() noexcept {
   const auto release = [](auto&... owners) { ((void)owners.release(), ...); };
-  release(status_, meeting_, listeners_, web_front_, incoming_, shortcut_, core_, epochs_, network_, authenticator_, peer_memory_);
+  release(status_, parts_watch_, meeting_, listeners_, web_front_, incoming_, shortcut_, core_, epochs_, network_, authenticator_,
+          peer_memory_);
 }
 
 void NativeWorld::say_goodbye() {
@@ -335,6 +346,7 @@ void NativeWorld::say_goodbye() {
   driver_.run_until(
       [&] {
         status_.reset();
+        parts_watch_.reset();
         const auto on_closed = [this, &closed] { driver_.set(closed); };
         epochs_ ? epochs_->close(on_closed) : core_->close(on_closed);
       },

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/elastic/epochs.hpp"
+#include "core/engine/parts_watch.hpp"
 #include "core/engine/world.hpp"
 #include "core/rendezvous/meeting.hpp"
 #include "native/door.hpp"
@@ -54,11 +55,12 @@ struct WorldConfig {
   CipherSet ciphers = preferred_ciphers();  // that encrypted links may have
   bool peer_memory = true;                  // whether ranks of this machine may read each other's memory
   TraceSettings trace{};
-  bool status = true;                       // whether this user's programs may ask for the state (status_socket.hpp)
-  std::optional<int> listening_descriptor;  // rank 0: listens at the coordinator's address; the world closes it
-  WebConfig web{};                          // used where there are guests
-  DelayHandler on_delay{};                  // unset: warnings go to stderr
-  std::function<bool()> interrupted{};      // asked by callers that wait
+  bool status = true;                                  // whether this user's programs may ask for the state (status_socket.hpp)
+  std::optional<int> listening_descriptor;             // rank 0: listens at the coordinator's address; the world closes it
+  WebConfig web{};                                     // used where there are guests
+  DelayHandler on_delay{};                             // unset: warnings go to stderr
+  std::function<void(const std::string&)> on_parts{};  // on rank 0, when parts have changed; unset: it goes to stderr
+  std::function<bool()> interrupted{};                 // asked by callers that wait
   // How often that ended a wait, in this world and those that follow it.
   std::shared_ptr<std::atomic<int>> interruptions = std::make_shared<std::atomic<int>>(0);
   OnSplit on_split = OnSplit::fork;  // of an elastic world
@@ -131,6 +133,7 @@ class NativeWorld {
   void end_meeting(const Status& why, Instant since);
   void find_walled();
   void prepare(ringlet::World& world);
+  void watch_parts(ringlet::World& world);
   void expect_guests_after(const ringlet::World& world);
   void open_status(ringlet::World& world);
   void trace_world(const WorldOptions& now, std::uint64_t lineage, std::vector<int> lost) const;
@@ -151,6 +154,7 @@ class NativeWorld {
   std::unique_ptr<ringlet::World> core_;
   ringlet::World* first_ = nullptr;
   std::unique_ptr<Epochs> epochs_;  // in place of `core_` where the world is elastic and its ranks have met
+  std::unique_ptr<PartsWatch> parts_watch_;
   std::unique_ptr<Listeners> listeners_;
   std::vector<Address> addresses_;  // where each rank of the first epoch listens
   std::vector<bool> walled_;        // whether this rank cannot dial it

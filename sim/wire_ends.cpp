@@ -20,6 +20,7 @@ class SimLink final : public Link {
   void finish_sending() override { wires_.finish_sending(connection_, side_); }
   std::string peer_name() const override { return peer_name_; }
   std::string own_name() const override { return own_name_; }
+  std::optional<SendCounters> send_counters() const override { return wires_.send_counters(connection_, side_); }
 
  private:
   Wires& wires_;
@@ -80,6 +81,12 @@ std::unique_ptr<Link> Wires::make_link(Connection& connection, std::size_t side,
 void Wires::release(Connection& connection, std::size_t side) {
   connection.ends[side].held = false;
   close(connection, side, Farewell::orderly);
+}
+
+SendCounters Wires::send_counters(const Connection& connection, std::size_t side) const {
+  const Pipe& out = connection.pipes[side];
+  const Duration busy = out.busy_before + (out.busy() ? clock_.now() - out.busy_since : Duration{});
+  return {out.arrived, static_cast<std::uint64_t>(busy.nanoseconds)};
 }
 
 void Wires::close(Connection& connection, std::size_t side, Farewell farewell) {

@@ -106,6 +106,7 @@ bool Wires::accept_once(Connection& connection, std::size_t side) {
     out.bytes.append(part.first(now));
     left -= now;
   }
+  if (!out.busy()) out.busy_since = clock_.now();
   out.unsent += accepted;
   transmit(connection, side);
   end.user->sent(accepted);
@@ -191,6 +192,7 @@ void Wires::arrive(Connection& connection, std::size_t side) {
   }
   const std::size_t bytes = pipe.land();
   pipe.in_flight -= bytes;
+  if (bytes > 0 && !pipe.busy()) pipe.busy_before = pipe.busy_before + (clock_.now() - pipe.busy_since);
   trace(connection, side, 1, bytes);
   if (receiver.closed) {
     pipe.bytes.drop_front(bytes);

@@ -33,11 +33,14 @@ struct Pipe {
   std::uint64_t arrived = 0;
   std::uint64_t reset_at = UINT64_MAX;
   Instant busy_until, last_arrival, stalled_until;
+  Instant busy_since;      // where bytes are unsent or in flight
+  Duration busy_before{};  // the time before `busy_since` in which there were some
   bool transmit_scheduled = false;
   bool fin_queued = false, fin_sent = false, fin_arrived = false;
 
   std::size_t room() const { return send_buffer - unsent; }
   std::size_t window() const { return receive_buffer - unread - in_flight; }
+  bool busy() const { return unsent + in_flight > 0; }
   std::size_t land() {
     const std::size_t piece = flying[next_to_land++];
     if (next_to_land == flying.size()) {
@@ -101,6 +104,7 @@ class Wires {
   void wake(Connection& connection, std::size_t side);
   void finish_sending(Connection& connection, std::size_t side);
   void release(Connection& connection, std::size_t side);
+  SendCounters send_counters(const Connection& connection, std::size_t side) const;
 
   /// Puts a new node on the machine of the node `machine`, whose port it shares.
   void set_machine(std::uint32_t node, std::uint32_t machine);

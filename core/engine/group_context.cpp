@@ -1,5 +1,6 @@
 #include "core/engine/group_context.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/base/check.hpp"
@@ -27,6 +28,10 @@ WorldOptions options_of(const WorldOptions& world, const Membership& members, in
   return options;
 }
 
+std::uint64_t number_in(std::span<const std::uint64_t> by_stream, std::size_t stream) {
+  return stream < by_stream.size() ? by_stream[stream] : 0;
+}
+
 }  // namespace
 
 GroupContext::GroupContext(GroupHost& host, Membership members, int rank)
@@ -35,6 +40,26 @@ GroupContext::GroupContext(GroupHost& host, Membership members, int rank)
       options_(options_of(host.options(), members_, rank)),
       left_(static_cast<std::size_t>(members_.size())) {
   RINGLET_CHECK(rank >= 0 && rank < members_.size() && members_.world_rank(rank) == host.options().rank);
+}
+
+const Topology& GroupContext::topology_of(std::uint16_t stream, std::uint64_t sequence) const {
+  const auto found = std::find_if(changes_.rbegin(), changes_.rend(),
+                                  [&](const SpeedsFrom& change) { return sequence >= number_in(change.first, stream); });
+  return found != changes_.rend() ? found->topology : options_.topology;
+}
+
+void GroupContext::change_speeds(std::span<const std::uint32_t> speeds, std::vector<std::uint64_t> first,
+                                 std::span<const std::uint64_t> unstarted) {
+  Topology topology = options_.topology;
+  topology.set_speeds(speeds);
+  changes_.push_back({std::move(first), std::move(topology)});
+  // A change whose operations have all started is not asked for again, once the one behind it holds for all that start.
+  const auto holds_for_all = [&](const SpeedsFrom& change) {
+    for (std::size_t stream = 0; stream < change.first.size(); ++stream)
+      if (change.first[stream] > number_in(unstarted, stream)) return false;
+    return true;
+  };
+  while (changes_.size() > 1 && holds_for_all(changes_[1])) changes_.pop_front();
 }
 
 void GroupContext::fail_for(int peer, const std::string& text) {

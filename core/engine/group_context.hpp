@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <ringlet/status.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -48,6 +50,19 @@ class GroupContext {
   const WorldOptions& options() const { return options_; }
   void set_placement(const AgreedPlacement& agreed) { options_.set_placement(agreed); }
 
+  // Other threads may read options() at any time, so speeds that change while the group is used stand beside them.
+  /// The topology for one operation: that of options(), unless the group's speeds have changed before it.
+  const Topology& topology_of(std::uint16_t stream, std::uint64_t sequence) const;
+  /// Sets the ranks' speeds from the operation `first` of each stream on, which is by stream; of those behind its end, from the first one
+  /// on. `unstarted` says, in the same way, which operations have not started here.
+  void change_speeds(std::span<const std::uint32_t> speeds, std::vector<std::uint64_t> first, std::span<const std::uint64_t> unstarted);
+  const Topology& topology_of_last_change() const { return changes_.empty() ? options_.topology : changes_.back().topology; }
+  /// How many changes are kept for operations that have not started.
+  std::size_t kept_changes() const { return changes_.size(); }
+  /// While a group is held back, no operation starts in it.
+  bool is_held_back() const { return is_held_back_; }
+  void hold_back(bool held) { is_held_back_ = held; }
+
   Session& session(int peer) { return host_.session_with(members_.world_rank(peer)); }
   EventLoop& loop() const { return host_.loop(); }
   const Status& failure() const { return host_.failure(); }
@@ -70,6 +85,12 @@ class GroupContext {
   const Membership members_;
   WorldOptions options_;
   std::vector<bool> left_;  // by rank
+  struct SpeedsFrom {
+    std::vector<std::uint64_t> first;
+    Topology topology;
+  };
+  std::deque<SpeedsFrom> changes_;  // that operations may still need, in their order
+  bool is_held_back_ = false;
 };
 
 }  // namespace ringlet

@@ -18,6 +18,23 @@ std::string_view GroupEngine::links() {
   return found;
 }
 
+void GroupEngine::hold_back() { context_.hold_back(true); }
+
+void GroupEngine::go_on() {
+  context_.hold_back(false);
+  context_.loop().defer(guard_.wrap([this] {
+    for (std::size_t id = 0; id < streams_.size() && context_.failure().ok(); ++id)
+      if (streams_[id]) streams_[id]->go_on();
+  }));
+}
+
+std::vector<std::uint64_t> GroupEngine::unstarted() const {
+  std::vector<std::uint64_t> numbers;
+  for (const auto& engine : streams_) numbers.push_back(engine ? engine->unstarted() : 0);
+  while (!numbers.empty() && numbers.back() == 0) numbers.pop_back();
+  return numbers;
+}
+
 void GroupEngine::start(std::uint16_t stream_id, CollectiveTask task) {
   if (!context_.failure().ok()) return context_.complete(std::move(task.completion), context_.failure());
   if (options().size == 1) return complete_alone(std::move(task));

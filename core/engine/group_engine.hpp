@@ -4,8 +4,11 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
+#include <utility>
 #include <vector>
 
+#include "core/base/alive_guard.hpp"
 #include "core/engine/mailbox.hpp"
 #include "core/engine/stream_engine.hpp"
 
@@ -31,6 +34,19 @@ class GroupEngine {
   const WorldOptions& options() const { return context_.options(); }
   /// Sets what the ranks have agreed on while they met. To be called before the first operation.
   void set_placement(const AgreedPlacement& agreed) { context_.set_placement(agreed); }
+  /// For a change of speeds while the group is used (parts_switch.hpp); see GroupContext. The end of a hold lets operations start at the
+  /// loop's next turn.
+  ///@{
+  void hold_back();
+  void go_on();
+  std::vector<std::uint64_t> unstarted() const;
+  void change_speeds(std::span<const std::uint32_t> speeds, std::vector<std::uint64_t> first) {
+    context_.change_speeds(speeds, std::move(first), unstarted());
+  }
+  ///@}
+  std::size_t kept_changes() const { return context_.kept_changes(); }
+  /// The topology since the last change of speeds.
+  const Topology& topology_of_last_change() const { return context_.topology_of_last_change(); }
   /// The number by which this rank knows the group; 0 is the world.
   std::uint32_t id() const { return members().group_id(options().rank); }
 
@@ -86,6 +102,7 @@ class GroupEngine {
   GroupContext context_;
   std::vector<std::unique_ptr<StreamEngine>> streams_;  // by id; null where unused
   std::map<std::uint16_t, std::unique_ptr<Mailbox>> mailboxes_;
+  AliveGuard guard_;
 };
 
 }  // namespace ringlet

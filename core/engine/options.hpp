@@ -71,7 +71,12 @@ struct WorldOptions {
     set_topology(topology);
   }
 
+  /// Returns these options within the bounds that a world needs, with its topology.
+  WorldOptions within_limits() const;
+
   int natives() const { return size - guests; }
+  /// Whether native ranks measure how fast each other's links are, so that parts may follow that. With two natives this could not be told.
+  bool measures_speeds() const { return placement.parts == PartsPolicy::measured && natives() >= 3; }
   bool is_guest(int of_rank) const { return of_rank >= natives(); }
   /// Whether the link between two ranks passes through relay_of(), because guests cannot dial each other.
   bool is_relayed(int one, int other) const { return is_guest(one) && is_guest(other); }

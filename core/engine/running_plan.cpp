@@ -17,14 +17,14 @@ constexpr std::size_t kBlockNumbers = 1024;
 
 }  // namespace
 
-void RunningPlan::begin(const CollectiveTask& task, const WorldOptions& options) {
+void RunningPlan::begin(const CollectiveTask& task, const WorldOptions& options, const Topology& topology) {
   task_ = &task;
   const Call& call = task.call;
   kernels_ = options.kernels;
   reduce_ = kernels_->reduce(call.dtype, call.op);
   divide_ = call.divisor != 1.0 ? kernels_->divide(call.dtype) : nullptr;
   canonical_nan_ = kernels_->canonical_nan(call.dtype);
-  make_plan(call, options.rank, options.size, options.topology, task.input.data() == task.output.data(), steps_);
+  make_plan(call, options.rank, options.size, topology, task.input.data() == task.output.data(), steps_);
   if (scratch_.size() < steps_.scratch_bytes) scratch_.resize(steps_.scratch_bytes);
   progress_.assign(steps_.receives.size() + steps_.combines.size(), {});
   combined_ = 0;

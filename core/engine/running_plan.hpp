@@ -21,8 +21,8 @@ class RunningPlan {
     bool done = false;
   };
 
-  /// Computes the plan of a task for this rank. The task and its buffers are borrowed as long as it runs.
-  void begin(const CollectiveTask& task, const WorldOptions& options);
+  /// Computes the plan of a task for this rank, in a group of this topology. The task and its buffers are borrowed as long as it runs.
+  void begin(const CollectiveTask& task, const WorldOptions& options, const Topology& topology);
 
   const Call& call() const { return task_->call; }
   const Plan& steps() const { return steps_; }

@@ -94,6 +94,7 @@ class Session final : private LinkUser {
   std::string_view medium() const;
   /// The link's cipher; empty where it is not encrypted, or closed.
   std::string_view cipher() const;
+  std::optional<SendCounters> send_counters() const { return link_ ? link_->send_counters() : std::nullopt; }
 
   /// Puts `source` into the queue of sources that have frames, unless it is in it.
   void mark_ready(FrameSource& source);

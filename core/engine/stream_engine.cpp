@@ -48,14 +48,22 @@ void StreamEngine::add(CollectiveTask task) {
   if (!running_ && !start_deferred_) start_next();
 }
 
+void StreamEngine::go_on() {
+  if (!start_deferred_) start_next();
+}
+
 void StreamEngine::start_next() {
-  if (running_ || waiting_.empty()) return;
+  if (running_ || waiting_.empty() || group_.is_held_back()) return;
   current_ = std::move(waiting_.front());
   waiting_.pop_front();
   running_ = true;
   if (const Trace* trace = usable(group_.options().session.trace)) began_ = trace->now();
   deadline_ = group_.loop().now() + current_.timeout;
-  plan_.begin(current_, group_.options());
+  const WorldOptions& options = group_.options();
+  const Topology& topology = group_.topology_of(id_, sequence_);
+  if (&topology != &options.topology)
+    current_.call.algorithm = choose_again(current_.call, options.size, topology, options.limits, options.placement);
+  plan_.begin(current_, options, topology);
   start_lanes();
   const std::uint64_t sequence = sequence_;
   take_early();

@@ -27,6 +27,10 @@ class StreamEngine {
 
   /// The task's buffers are borrowed until its completion.
   void add(CollectiveTask task);
+  /// Starts what has waited while the group was held back.
+  void go_on();
+  /// The number of the first operation that has not started.
+  std::uint64_t unstarted() const { return sequence_ + (running_ ? 1 : 0); }
   /// Ends every operation with `status`. Sessions must have dropped their sources before.
   void fail_all(const Status& status);
   /// Forgets the sessions. All operations have ended.

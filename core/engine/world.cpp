@@ -15,22 +15,6 @@ constexpr std::size_t kMaxUnreadAnswers = 64;
 // How long a guest waits to be told why a relayed link broke, before it blames the other guest.
 constexpr Duration kWordOfRelay = Duration::milliseconds(500);
 
-WorldOptions within_limits(WorldOptions options) {
-  RINGLET_CHECK(options.kernels != nullptr && options.size >= 1 && options.rank >= 0 && options.rank < options.size);
-  RINGLET_CHECK(options.guests >= 0 && options.guests < options.size);
-  constexpr std::size_t kElement = detail::kLargestElementBytes;
-  static_assert(kMaxDataPayload % kElement == 0);
-  options.segment_bytes = std::clamp<std::size_t>(options.segment_bytes - options.segment_bytes % kElement, kElement, kMaxDataPayload);
-  // A smaller window has no room for the longest call, and an operation could not begin before its peer's.
-  const std::size_t longest_call = EarlyCost::kRecordBytes + max_call_record_bytes(options.size) - kCallRecordBytes;
-  options.eager_window_bytes = std::max(options.eager_window_bytes, longest_call);
-  if (options.early_limits.record_bytes == 0) options.early_limits = EarlyBudget::limits_in_world(options.size);
-  options.early_limits.record_bytes = std::max(options.early_limits.record_bytes, longest_call);
-  options.max_groups = std::max<std::size_t>(options.max_groups, 1);
-  options.set_topology(Topology::of_world(options.size, options.guests, options.leaf_limits));
-  return options;
-}
-
 }  // namespace
 
 class World::ControlSink final : public GatheringSink {
@@ -45,7 +29,7 @@ class World::ControlSink final : public GatheringSink {
 
 World::World(EventLoop& loop, const WorldOptions& options)
     : loop_(loop),
-      options_(within_limits(options)),
+      options_(options.within_limits()),
       peers_(options.size),
       groups_(*this, options_.max_groups),
       heartbeats_(options_, peers_, loop.now()),
@@ -53,8 +37,10 @@ World::World(EventLoop& loop, const WorldOptions& options)
       deadlines_(*this, groups_, surveys_),
       delays_(*this, groups_, surveys_),
       clock_(options_, peers_),
+      parts_(*this),
       heard_(static_cast<std::size_t>(options.size), options.epoch == 0) {
   group_ = &groups_.create(*groups_.reserve(), Membership::of_world(options.size), options.rank);
+  parts_.set_group(*group_);
   for (int rank = 0; rank < options.size; ++rank) control_sinks_.push_back(std::make_unique<ControlSink>(*this, rank));
   if (options.size > 1) schedule_tick();
 }
@@ -123,6 +109,7 @@ void World::create(GroupEngine& parent, CreateTask task) { create_group(groups_,
 void World::leave(GroupEngine& group) {
   deadlines_.forget(group);
   delays_.forget(group);
+  parts_.forget(group);
   groups_.leave(group);
 }
 
@@ -164,6 +151,8 @@ void World::on_control(int peer, ConstBytes payload) {
     if (!kCanTrace || !clock_.take(peer, *state)) surveys_.on_state(peer, *state);
     return;
   }
+  const bool counts = failure_.ok() && heard_[static_cast<std::size_t>(peer)];
+  if (parts_.on_message(peer, *message, counts)) return;
   // The handler is copied, because it may replace itself while it runs.
   if (const ControlHandler handler = control_handler_) return handler(peer, *message);
   fail({Errc::protocol_error, "rank " + std::to_string(peer) + " sent a control message that belongs to the start of a group", peer});
@@ -196,6 +185,7 @@ wire::RankState World::state(int peer, const wire::StateQuestion& question) cons
   state.pid = identity_.pid;
   state.links = peers_.media();
   state.cipher = peers_.ciphers();
+  state.parts = parts_text_;
   peers_.for_each_session([&](const Session& session) {
     state.bytes_sent += session.bytes_sent();
     state.bytes_received += session.bytes_received();
@@ -218,8 +208,9 @@ bool World::survey(Surveys::Done done) {
 void World::on_goodbye(int peer) {
   session_with(peer).drop_sources();
   session_with(peer).finish_sending();
-  if (failure_.ok()) return groups_.on_left_world(peer);
-  tell_lost(peer);
+  if (!failure_.ok()) return tell_lost(peer);
+  parts_.on_left(peer);
+  groups_.on_left_world(peer);
 }
 
 void World::on_session_failed(Session& session, const Status& status) {
@@ -384,6 +375,7 @@ void World::tick() {
   surveys_.on_tick(now);
   if (kCanTrace && failure_.ok()) clock_.on_tick(now);
   if (failure_.ok()) delays_.on_tick(now);
+  if (failure_.ok()) parts_.on_tick(now);
   schedule_tick();
 }
 

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "core/engine/group_table.hpp"
 #include "core/engine/heartbeats.hpp"
 #include "core/engine/options.hpp"
+#include "core/engine/parts_switch.hpp"
 #include "core/engine/peers.hpp"
 #include "core/engine/split.hpp"
 #include "core/engine/surveys.hpp"
@@ -99,6 +101,16 @@ class World final : private SessionOwner, private GroupHost {
   const Address& door(int rank) const { return peers_.door(rank); }
   ///@}
 
+  /// What the link with a rank has sent; nothing where that is not counted.
+  std::optional<SendCounters> send_counters(int rank) const {
+    return has_session(rank) ? peers_.session(rank).send_counters() : std::nullopt;
+  }
+  /// Changes the speeds by which the group of all ranks divides buffers.
+  PartsSwitch& parts() { return parts_; }
+  const PartsSwitch& parts() const { return parts_; }
+  /// Sets what rank 0 says of the parts to those who ask for its state.
+  void set_parts_text(std::string text) { parts_text_ = std::move(text); }
+
   /// Sets what the ranks have agreed on while they met, for all groups. To be called before the first operation.
   void set_placement(const AgreedPlacement& agreed);
   /// The group of all ranks. It exists from the start until it is left.
@@ -171,6 +183,8 @@ class World final : private SessionOwner, private GroupHost {
   DeadlineWatch deadlines_;
   DelayWatch delays_;
   ClockComparison clock_;
+  PartsSwitch parts_;
+  std::string parts_text_;
   Identity identity_;
   ControlHandler control_handler_;
   std::function<void(const Status&)> failure_handler_;

@@ -178,18 +178,9 @@ std::string milliseconds(double ns) {
   return text;
 }
 
-/// Names the slower ranks: "; rank 3 has 0.25 of the others' speed and owns no part". Of many only the first are listed.
 std::string slower_ranks_text(int size, const Topology& topology) {
-  std::string text;
-  std::size_t slower = 0;
-  for (int rank = 0; rank < size && topology.has_speeds(); ++rank) {
-    if (topology.is_guest(rank) || topology.speed(rank) == kFullSpeed || ++slower > kMostNamed) continue;
-    char speed[16];
-    std::snprintf(speed, sizeof speed, "%.2f", static_cast<double>(topology.speed(rank)) / kFullSpeed);
-    const bool owns = topology.index_among_owners(rank) >= 0;
-    text += "; rank " + std::to_string(rank) + " has " + speed + " of the others' speed and owns " + (owns ? "a smaller part" : "no part");
-  }
-  return text + more_text(slower);
+  const std::string text = describe_speeds(size, topology);
+  return text.empty() ? text : "; " + text;
 }
 
 std::string counted(int number, const char* one, const char* many) { return std::to_string(number) + " " + (number == 1 ? one : many); }
@@ -209,6 +200,20 @@ std::optional<ReduceOrder> find_reduce_order(std::string_view name) noexcept { r
 std::string_view name_of(PartsPolicy policy) noexcept { return kPartsNames[static_cast<std::size_t>(policy)]; }
 
 std::optional<PartsPolicy> find_parts_policy(std::string_view name) noexcept { return find_by_name<PartsPolicy>(kPartsNames, name); }
+
+std::string describe_speeds(int size, const Topology& topology) {
+  std::string text;
+  std::size_t slower = 0;
+  for (int rank = 0; rank < size && topology.has_speeds(); ++rank) {
+    if (topology.is_guest(rank) || topology.speed(rank) == kFullSpeed || ++slower > kMostNamed) continue;
+    char speed[16];
+    std::snprintf(speed, sizeof speed, "%.2f", static_cast<double>(topology.speed(rank)) / kFullSpeed);
+    const bool owns = topology.index_among_owners(rank) >= 0;
+    text += (text.empty() ? "rank " : "; rank ") + std::to_string(rank) + " has " + speed + " of the others' speed and owns " +
+            (owns ? "a smaller part" : "no part");
+  }
+  return text + more_text(slower);
+}
 
 double estimated_ns(const Call& call, Algorithm algorithm, std::size_t bytes, int size, const Topology& topology,
                     const Placement& placement) {
@@ -239,6 +244,13 @@ Algorithm choose_algorithm(const Call& call, std::size_t bytes, int size, const 
     return as_natives;
   if (placement.policy == PlacementPolicy::hub) return Algorithm::hub;
   return estimate(Algorithm::hub) <= estimate(as_natives) ? Algorithm::hub : as_natives;
+}
+
+Algorithm choose_again(const Call& call, int size, const Topology& topology, const AlgorithmLimits& limits, const Placement& placement) {
+  if (call.kind != CollectiveKind::all_reduce) return call.algorithm;
+  const Algorithm chosen = choose_algorithm(call, call.bytes(), size, topology, limits, placement);
+  const bool may_overflow = call.divisor != 1.0 && is_divided_first(call.dtype) && rounds_partial_sums(chosen);
+  return may_overflow ? Algorithm::direct : chosen;
 }
 
 std::string describe_placement(int size, const Topology& topology, const AlgorithmLimits& limits, const Placement& placement) {

@@ -60,12 +60,20 @@ struct Placement {
 Algorithm choose_algorithm(const Call& call, std::size_t bytes, int size, const Topology& topology, const AlgorithmLimits& limits,
                            const Placement& placement);
 
+/// Chooses the algorithm of a call that has one, for a group whose speeds have changed since: of an all-reduce anew. A mean that was not
+/// divided beforehand keeps to algorithms that do not round partial sums, which might overflow.
+Algorithm choose_again(const Call& call, int size, const Topology& topology, const AlgorithmLimits& limits, const Placement& placement);
+
 /// Estimates the time of such a call by that algorithm: the latencies of the links in a row, plus the time in which the busiest rank sends
 /// or receives its bytes, relayed ones included; if speeds differ, the rank that takes longest. It does not cover gather, scatter and
 /// all_to_all, which have only one algorithm, nor doubling. By machines only what crosses the network counts; by the other algorithms each
 /// rank counts as alone on its machine.
 double estimated_ns(const Call& call, Algorithm algorithm, std::size_t bytes, int size, const Topology& topology,
                     const Placement& placement);
+
+/// Names the slower ranks: "rank 3 has 0.25 of the others' speed and owns no part; ...". Of many only the first are listed; empty where
+/// speeds do not differ.
+std::string describe_speeds(int size, const Topology& topology);
 
 /// Describes the choice in a line for people: "2 native ranks, 2 browsers: large all-reduces by hub (estimated 38 ms for 64 MiB; ring 61
 /// ms)".

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <ringlet/status.hpp>
 #include <span>
 #include <string>
@@ -39,6 +41,12 @@ class LinkUser {
 /// this link alone. All zero where no handshake made the link.
 using LinkBinding = std::array<std::byte, 32>;
 
+/// What a link has sent since it was opened, as the system counts it anyway.
+struct SendCounters {
+  std::uint64_t bytes = 0;    // that have reached the peer's system
+  std::uint64_t busy_ns = 0;  // while bytes were on their way or waited for the network, but not only because the peer read too slowly
+};
+
 /// An ordered, reliable byte pipe to one peer. Belongs to the loop's thread. Destruction closes it at once, drops what was not sent, and
 /// ends all calls to the user; it is allowed inside a call to the user.
 class Link {
@@ -70,6 +78,8 @@ class Link {
   virtual std::string_view medium() const { return "tcp"; }
   /// The cipher by which most of the bytes are encrypted ("aes256gcm", "chacha20"); empty where they are not.
   virtual std::string_view cipher() const { return {}; }
+  /// Nothing where the system does not count, or the bytes do not pass a network.
+  virtual std::optional<SendCounters> send_counters() const { return std::nullopt; }
 
   const LinkBinding& binding() const { return binding_; }
   /// Called once, by the handshake that authenticates the link.

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <string>
 #include <utility>
+
+#include "core/plan/link_speeds.hpp"
 
 namespace ringlet {
 
@@ -23,13 +24,11 @@ static_assert(kSingles + kLongRows * kLongRowLength + 1 == LinkProbes::kProbesFo
 constexpr std::int64_t kRowsNs = 200'000'000;
 constexpr double kPicoseconds = 1000;  // per nanosecond
 constexpr double kDearest = 1e15;      // beyond any link
-constexpr double kEquallyFast = 1.5;
-constexpr std::uint64_t kFastestBytePs = 2000;
 
 std::uint64_t at_least_one(double value) { return static_cast<std::uint64_t>(std::max(value, 1.0)); }
 
 int next_native(const WorldOptions& options) {
-  return measures_speeds(options) && !options.is_guest(options.rank) ? (options.rank + 1) % options.natives() : -1;
+  return options.measures_speeds() && !options.is_guest(options.rank) ? (options.rank + 1) % options.natives() : -1;
 }
 
 /// Too few ranks at the end do not begin a turn of their own, since it would soon be at rank 0, where the first turn is.
@@ -37,13 +36,11 @@ bool begins(int rank, int natives) { return rank == 0 || (rank % LinkProbes::kTu
 
 }  // namespace
 
-bool measures_speeds(const WorldOptions& options) { return options.placement.parts == PartsPolicy::measured && options.natives() >= 3; }
-
 std::vector<int> peers_to_probe(const WorldOptions& options) {
   const int natives = options.natives();
   std::vector<int> peers;
-  if ((options.guests == 0 && !measures_speeds(options)) || options.rank >= natives) return peers;
-  if (measures_speeds(options)) peers.push_back((options.rank + 2) % natives);
+  if ((options.guests == 0 && !options.measures_speeds()) || options.rank >= natives) return peers;
+  if (options.measures_speeds()) peers.push_back((options.rank + 2) % natives);
   if (natives > 1) peers.push_back((options.rank + 1) % natives);
   for (int guest = natives; guest < options.size; ++guest)
     if (guest % natives == options.rank) peers.push_back(guest);
@@ -150,17 +147,12 @@ std::vector<std::uint32_t> speeds_of(const MeasuredCosts& measured) {
   const auto take = [&](const std::vector<std::uint64_t>& by_rank, std::size_t distance) {
     for (std::size_t rank = 0; rank < by_rank.size(); ++rank)
       for (const std::size_t end : {rank, (rank + distance) % natives})
-        if (by_rank[rank] != 0 && (costs[end] == 0 || by_rank[rank] < costs[end])) costs[end] = std::max(by_rank[rank], kFastestBytePs);
+        if (by_rank[rank] != 0 && (costs[end] == 0 || by_rank[rank] < costs[end])) costs[end] = by_rank[rank];
   };
   take(measured.next_byte_ps, 1);
   take(measured.second_byte_ps, 2);
-  std::vector<std::uint64_t> known;
-  std::copy_if(costs.begin(), costs.end(), std::back_inserter(known), [](std::uint64_t cost) { return cost != 0; });
-  std::sort(known.begin(), known.end());
-  const std::uint64_t middle = known.empty() ? 1 : known[(known.size() - 1) / 2];
   std::vector<std::uint32_t> speeds;
-  for (const std::uint64_t cost : costs) {
-    const double slower = cost == 0 ? 1 : static_cast<double>(cost) / static_cast<double>(middle);
+  for (const double slower : slowness_of(costs)) {
     const double halves = slower < kEquallyFast ? 0 : std::max(std::round(2 * std::log2(slower)), 1.0);
     speeds.push_back(static_cast<std::uint32_t>(std::max(std::round(kFullSpeed * std::exp2(-halves / 2)), 1.0)));
   }

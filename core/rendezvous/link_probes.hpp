@@ -11,11 +11,8 @@
 
 namespace ringlet {
 
-/// Whether native ranks measure how fast each other's links are, so that parts may follow that. With two natives this could not be told.
-bool measures_speeds(const WorldOptions& options);
-
-/// The ranks to which a rank measures its links, one after the other: with measures_speeds() the next native rank but one, then the next
-/// native rank, and its share of the guests. A guest measures none, and without guests and measures_speeds() nobody does.
+/// The ranks to which a rank measures its links, one after the other: with WorldOptions::measures_speeds() the next native rank but one,
+/// then the next native rank, and its share of the guests. A guest measures none, and without guests and measures_speeds() nobody does.
 std::vector<int> peers_to_probe(const WorldOptions& options);
 
 /// Measures a native rank's links by probes that its peers send back: single small ones, then rows of long ones. Each is repeated, and the

@@ -55,7 +55,7 @@ bool ReadyBarrier::on_control(int from, const wire::ControlMessage& message) {
 
 bool ReadyBarrier::on_probe(int from, const wire::LinkProbe& probe) {
   if (probe.answer) return probes_.on_answer(from, probe);
-  const std::size_t for_speed = measures_speeds(world_.options()) ? 2 * LinkProbes::kProbesForSpeed : 0;
+  const std::size_t for_speed = world_.options().measures_speeds() ? 2 * LinkProbes::kProbesForSpeed : 0;
   const std::size_t most = LinkProbes::kProbesPerPeer * static_cast<std::size_t>(world_.options().size) + for_speed;
   if (world_.options().is_guest(from) || probe.padding.size() > LinkProbes::kMaxPadding || ++probes_answered_ > most) return false;
   world_.send_control(from, wire::LinkProbe{probe.number, true, probe.padding});

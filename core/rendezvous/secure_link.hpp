@@ -63,6 +63,7 @@ class SecureLink final : public Link, private LinkUser {
   std::string own_name() const override { return own_name_; }
   std::string_view medium() const override { return medium_; }
   std::string_view cipher() const override { return name_of(suite_); }
+  std::optional<SendCounters> send_counters() const override { return inner_ ? inner_->send_counters() : std::nullopt; }
 
  private:
   /// The records of one direction.

@@ -10,6 +10,7 @@ constexpr std::size_t kMaxMembers = 65'536;
 constexpr std::size_t kMaxAbortText = 4'096;
 constexpr std::size_t kMaxRunning = 64;
 constexpr std::size_t kMaxAwaited = 1'024;
+constexpr std::size_t kMaxStreamNumbers = 2'048;
 
 }  // namespace
 
@@ -166,6 +167,7 @@ static void visit_fields(auto& fields, Is<RankState> auto& state) {
   fields.flag(13, state.stalled);
   fields.text(14, state.cipher);
   fields.fixed(15, state.clock_ns);
+  fields.text(16, state.parts);
 }
 
 static void visit_fields(auto& fields, Is<Revoke> auto& revoke) {
@@ -226,6 +228,21 @@ static void visit_fields(auto& fields, Is<Ticket> auto& ticket) {
   fields.number(12, ticket.members);
   fields.number(13, ticket.order);
   fields.number(14, ticket.parts);
+}
+
+static void visit_fields(auto& fields, Is<LinkRates> auto& rates) { fields.numbers(1, rates.byte_ps, kMaxMembers); }
+
+static void visit_fields(auto& fields, Is<PartsQuestion> auto& question) { fields.number(1, question.number); }
+
+static void visit_fields(auto& fields, Is<PartsAnswer> auto& answer) {
+  fields.number(1, answer.number);
+  fields.fixed_numbers(2, answer.unstarted, kMaxStreamNumbers);
+}
+
+static void visit_fields(auto& fields, Is<PartsChange> auto& change) {
+  fields.number(1, change.number);
+  fields.numbers(2, change.speeds, kMaxMembers);
+  fields.fixed_numbers(3, change.first, kMaxStreamNumbers);
 }
 
 static void set_known(Endpoint::Kind& kind, std::int32_t number) {

@@ -189,6 +189,7 @@ struct RankState {
   bool stalled = false;
   std::string cipher;
   std::uint64_t clock_ns = 0;
+  std::string parts{};
   friend bool operator==(const RankState&, const RankState&) = default;
 };
 
@@ -258,10 +259,33 @@ struct Ticket {
   friend bool operator==(const Ticket&, const Ticket&) = default;
 };
 
+struct LinkRates {
+  std::vector<std::uint32_t> byte_ps{};
+  friend bool operator==(const LinkRates&, const LinkRates&) = default;
+};
+
+struct PartsQuestion {
+  std::uint32_t number = 0;
+  friend bool operator==(const PartsQuestion&, const PartsQuestion&) = default;
+};
+
+struct PartsAnswer {
+  std::uint32_t number = 0;
+  std::vector<std::uint64_t> unstarted{};
+  friend bool operator==(const PartsAnswer&, const PartsAnswer&) = default;
+};
+
+struct PartsChange {
+  std::uint32_t number = 0;
+  std::vector<std::uint32_t> speeds{};
+  std::vector<std::uint64_t> first{};
+  friend bool operator==(const PartsChange&, const PartsChange&) = default;
+};
+
 /// The messages are in the order of their tags.
-using ControlMessage =
-    std::variant<Join, Roster, Welcome, Ready, Begin, Abort, Seat, LinkProbe, StateQuestion, RankState, SeatRequest, Connect, Propose,
-                 Nominate, Unmet, Revoke, Query, Report, Proposal, Acceptance, Decision, Knock, Ticket>;
+using ControlMessage = std::variant<Join, Roster, Welcome, Ready, Begin, Abort, Seat, LinkProbe, StateQuestion, RankState, SeatRequest,
+                                    Connect, Propose, Nominate, Unmet, Revoke, Query, Report, Proposal, Acceptance, Decision, Knock, Ticket,
+                                    LinkRates, PartsQuestion, PartsAnswer, PartsChange>;
 
 /// Whether it is one of the messages by which ranks agree on the next epoch.
 bool is_of_agreement(const ControlMessage& message);

@@ -9,6 +9,7 @@
 #include <ringlet/init_options.hpp>
 #include <ringlet/stream.hpp>
 #include <ringlet/tensor.hpp>
+#include <ringlet/wire.hpp>
 #include <span>
 #include <string>
 #include <string_view>
@@ -273,8 +274,9 @@ class Group {
 
   /// Names the algorithm by which a collective ("all_reduce", ...; a `_v` form counts as its even form) moves a buffer of this many bytes
   /// of f32, or sums it (counted as in nccl-tests: of gathers the output, of scatters the input): "exchange", "doubling", "direct", "ring",
-  /// "hub" or "machines". The same on every rank. Throws `InvalidArgument` for an unknown collective.
-  std::string_view algorithm(std::string_view operation, std::size_t bytes) const;
+  /// "hub" or "machines". The same on every rank. With a `wire` it is the answer for averages of gradients that cross the network in it.
+  /// Throws `InvalidArgument` for an unknown collective.
+  std::string_view algorithm(std::string_view operation, std::size_t bytes, const std::optional<Wire>& wire = std::nullopt) const;
   /// Describes the group's layout in a line for people, the same on every rank: "2 native ranks, 2 browsers: large all-reduces by hub
   /// (estimated 38 ms for 64 MiB; ring 61 ms)".
   std::string describe_placement() const;

@@ -41,7 +41,8 @@ Json to_json(int rank, const wire::RankState& state) {
           {"bytes_sent", state.bytes_sent},
           {"bytes_received", state.bytes_received},
           {"links", state.links},
-          {"cipher", state.cipher}};
+          {"cipher", state.cipher},
+          {"parts", state.parts.empty() ? Json() : Json(state.parts)}};
 }
 
 Json to_json(const GroupState& group) {

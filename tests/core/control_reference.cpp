@@ -26,6 +26,12 @@ std::vector<std::uint32_t> random_ranks(SimRandom& random) {
   return ranks;
 }
 
+std::vector<std::uint64_t> random_ids(SimRandom& random) {
+  std::vector<std::uint64_t> ids;
+  for (auto count = random.below(4); count > 0; --count) ids.push_back(random_id(random));
+  return ids;
+}
+
 wire::LinkCosts random_costs(SimRandom& random) { return {random_id(random), random_id(random), random_id(random), random_id(random)}; }
 
 wire::Endpoint random_endpoint(SimRandom& random) {
@@ -123,6 +129,7 @@ wire::RankState random_state(SimRandom& random) {
   for (auto* number : {&state.operations, &state.bytes_sent, &state.bytes_received}) *number = random_id(random);
   for (auto* text : {&state.host, &state.program, &state.links, &state.cipher}) *text = random_text(random);
   state.pid = random_number(random);
+  state.parts = random_text(random);
   state.stalled = random.below(2) == 0;
   state.clock_ns = random_id(random);
   return state;
@@ -144,12 +151,13 @@ void to_reference(const wire::RankState& state, reference::RankState& out) {
   out.set_stalled(state.stalled);
   out.set_cipher(state.cipher);
   out.set_clock_ns(state.clock_ns);
+  out.set_parts(state.parts);
 }
 
 }  // namespace
 
 ControlMessage random_message(SimRandom& random) {
-  switch (random.below(23)) {
+  switch (random.below(27)) {
     case 0:
       return wire::Join{random_settings(random), random_text(random), random_number(random), random_endpoints(random)};
     case 1: {
@@ -210,6 +218,14 @@ ControlMessage random_message(SimRandom& random) {
       return wire::Ticket{random_number(random), random_number(random), random_text(random),   random_number(random), random_number(random),
                           random_id(random),     random_number(random), random_number(random), random_number(random), random_number(random),
                           random_number(random), random_number(random), random_number(random), random_number(random)};
+    case 22:
+      return wire::LinkRates{random_ranks(random)};
+    case 23:
+      return wire::PartsQuestion{random_number(random)};
+    case 24:
+      return wire::PartsAnswer{random_number(random), random_ids(random)};
+    case 25:
+      return wire::PartsChange{random_number(random), random_ranks(random), random_ids(random)};
     default:
       return wire::Abort{random_number(random), static_cast<std::int32_t>(random_number(random)), random_text(random)};
   }
@@ -348,6 +364,20 @@ reference::ControlMessage to_reference(const ControlMessage& message) {
     to->set_members(ticket->members);
     to->set_order(ticket->order);
     to->set_parts(ticket->parts);
+  } else if (const auto* rates = std::get_if<wire::LinkRates>(&message)) {
+    auto* to = out.mutable_link_rates();
+    for (const auto cost : rates->byte_ps) to->add_byte_ps(cost);
+  } else if (const auto* asked = std::get_if<wire::PartsQuestion>(&message)) {
+    out.mutable_parts_question()->set_number(asked->number);
+  } else if (const auto* answer = std::get_if<wire::PartsAnswer>(&message)) {
+    auto* to = out.mutable_parts_answer();
+    to->set_number(answer->number);
+    for (const auto number : answer->unstarted) to->add_unstarted(number);
+  } else if (const auto* change = std::get_if<wire::PartsChange>(&message)) {
+    auto* to = out.mutable_parts_change();
+    to->set_number(change->number);
+    for (const auto speed : change->speeds) to->add_speeds(speed);
+    for (const auto number : change->first) to->add_first(number);
   }
   return out;
 }

@@ -61,7 +61,7 @@ TEST_CASE("texts of other ranks are printable once they are decoded") {
   CHECK(wire::to_status(std::get<wire::Abort>(through_wire(abort))).text() == good);
   CHECK(std::get<wire::SeatRequest>(through_wire(wire::SeatRequest{bad})).name == good);
   wire::RankState state;
-  state.host = state.program = state.links = state.cipher = state.last.call = bad;
+  state.host = state.program = state.links = state.cipher = state.parts = state.last.call = bad;
   const auto told = std::get<wire::RankState>(through_wire(state));
-  for (const std::string& text : {told.host, told.program, told.links, told.cipher, told.last.call}) CHECK(text == good);
+  for (const std::string& text : {told.host, told.program, told.links, told.cipher, told.parts, told.last.call}) CHECK(text == good);
 }

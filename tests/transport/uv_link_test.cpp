@@ -21,6 +21,28 @@ TEST_CASE("uv link: both directions at once stay intact through odd splits") {
   CHECK_FALSE(right.failed());
 }
 
+TEST_CASE("uv link: the system counts what has been sent, and for how long, or says that it does not") {
+  Pair pair;
+  constexpr std::size_t kBytes = 50'000'000;
+  PatternUser left(1, 2, kBytes);
+  PatternUser right(2, 1, 0);
+  left.start_on(std::move(pair.dialled));
+  right.start_on(std::move(pair.accepted));
+  const Instant begin = pair.loop.now();
+  REQUIRE(drive(pair.loop, [&] { return right.received_bytes == kBytes; }));
+  const auto counters = left.link->send_counters();
+  if (!counters) {
+    WARN("this system does not count, or everything was sent within one of its ticks");
+    return;
+  }
+  // The last bytes may not have been acknowledged, and the first one of a connection is not the program's.
+  CHECK(counters->bytes <= kBytes + 1);
+  CHECK(counters->bytes > kBytes / 2);
+  const auto passed = static_cast<std::uint64_t>((pair.loop.now() - begin + Duration::milliseconds(20)).nanoseconds);
+  CHECK(counters->busy_ns > 0);
+  CHECK(counters->busy_ns <= passed);
+}
+
 TEST_CASE("uv link: two loops on one thread talk to each other") {
   UvLoop other_loop;
   UvNetwork other_network(other_loop);

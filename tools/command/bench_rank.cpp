@@ -32,10 +32,8 @@ void print_chosen_links(const Group& group) {
 
 std::string algorithm_of(const BenchPlan& plan, const Group& group, std::size_t bytes) {
   if (group.size() == 1) return "none";
-  // Blocks never go along a ring.
-  if (plan.wire && plan.wire->blocks()) return std::string(name_of(Algorithm::direct));
-  const std::size_t wire_bytes = plan.wire ? bytes / size_of(plan.dtype) * size_of(plan.wire->dtype()) : bytes;
-  return std::string(group.algorithm(name_of(plan.operation), wire_bytes));
+  const std::size_t f32_bytes = plan.wire ? bytes / size_of(plan.dtype) * sizeof(float) : bytes;
+  return std::string(group.algorithm(name_of(plan.operation), f32_bytes, plan.wire));
 }
 
 void print(const BenchPlan& plan, const Group& group, const LinkNames& links, const Row& row) {

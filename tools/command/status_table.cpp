@@ -95,6 +95,13 @@ std::string changes_text(const Json& elastic) {
   return change.value("cause", Json()).is_string() ? text + ": " + change["cause"].get<std::string>() : text;
 }
 
+/// Returns what rank 0 says of the parts of an all-reduce: "; rank 2 has 0.25 of the others' speed and owns no part", or nothing.
+std::string parts_text(const Json& ranks) {
+  if (ranks.empty()) return "";
+  const Json parts = ranks.front().value("parts", Json());
+  return parts.is_string() ? "; " + parts.get<std::string>() : "";
+}
+
 }  // namespace
 
 std::vector<std::string> status_table(const Json& report, bool colours) {
@@ -109,7 +116,7 @@ std::vector<std::string> status_table(const Json& report, bool colours) {
   const std::string size = text_or_dash(report, "size");
   std::string title = fmt::format("world {}: {} {}", text_or_dash(report, "world"), size, size == "1" ? "rank" : "ranks");
   if (report.contains("failure") && report["failure"].is_string()) title += ", failed: " + report["failure"].get<std::string>();
-  lines.insert(lines.begin(), title + changes_text(report.value("elastic", Json())));
+  lines.insert(lines.begin(), title + changes_text(report.value("elastic", Json())) + parts_text(ranks));
   return lines;
 }
 

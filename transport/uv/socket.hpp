@@ -2,10 +2,12 @@
 
 #include <sys/socket.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/base/address.hpp"
+#include "core/ports/link.hpp"
 
 namespace ringlet::uv {
 
@@ -44,6 +46,8 @@ int open_stream_socket(int family);
 /// Accepts a listening socket's next connection, as a socket with the same properties; -1 and errno on failure.
 int accept_stream_socket(int listener);
 void set_platform_stream_options(int socket, bool same_machine);
+/// What the system counts of a TCP socket (send_counters_linux.cpp, send_counters_none.cpp); nothing where it does not.
+std::optional<SendCounters> send_counters(int socket);
 /// Opens a UDP socket with the same properties; -1 and errno on failure. An IPv6 socket does not receive IPv4.
 int open_datagram_socket(int family);
 /// Allows several sockets of this machine to bind the same port; each of them receives what is sent to a multicast group. Must be called

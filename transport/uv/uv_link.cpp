@@ -61,6 +61,7 @@ class LinkSocket final : public SocketWatch {
   void abandon();
   const std::string& own_name() const noexcept { return own_name_; }
   const std::string& peer_name() const noexcept { return peer_name_; }
+  std::optional<SendCounters> send_counters() const { return closed() ? std::nullopt : uv::send_counters(socket()); }
 
  private:
   enum class Received { all, some, none, ended };
@@ -265,6 +266,7 @@ class UvLink final : public Link {
   void receive_seldom() override { socket_.receive_seldom(); }
   std::string peer_name() const override { return socket_.peer_name(); }
   std::string own_name() const override { return socket_.own_name(); }
+  std::optional<SendCounters> send_counters() const override { return socket_.send_counters(); }
 
  private:
   LinkSocket& socket_;

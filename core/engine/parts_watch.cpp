@@ -1,0 +1,147 @@
+#include "core/engine/parts_watch.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace ringlet {
+
+namespace {
+
+constexpr std::uint64_t kPicoseconds = 1000;  // per nanosecond
+
+std::vector<std::uint32_t> first_of(const std::vector<std::uint32_t>& speeds, int natives) {
+  return {speeds.begin(), speeds.begin() + natives};
+}
+
+}  // namespace
+
+PartsWatch::PartsWatch(EventLoop& loop, World& world, std::function<void(const std::string&)> tell, const PartsWatchOptions& options)
+    : loop_(loop),
+      world_(world),
+      tell_(std::move(tell)),
+      options_(options),
+      natives_(world.options().natives()),
+      peers_(static_cast<std::size_t>(natives_)),
+      looked_at_(loop.now()),
+      window_began_(loop.now()) {
+  for (int rank = 0; rank < natives_; ++rank) {
+    if (!world.has_session(rank)) continue;
+    const LinkReport link = world.link_with(rank);
+    Peer& peer = peers_[static_cast<std::size_t>(rank)];
+    peer.is_watched = !is_inside_machine(link.medium, link.own_name, link.peer_name);
+    peer.last = world.send_counters(rank).value_or(SendCounters{});
+  }
+  if (world.options().rank == 0) {
+    measured_.resize(peers_.size() * peers_.size());
+    record_.emplace(first_of(world.parts().in_use(), natives_));
+    world.parts().set_rates_handler(guard_.wrap([this](int from, const wire::LinkRates& rates) { on_rates(from, rates); }));
+    set_text({});
+  }
+  schedule();
+}
+
+PartsWatch::~PartsWatch() {
+  if (timer_ != 0) loop_.cancel(timer_);
+}
+
+void PartsWatch::schedule() {
+  timer_ = loop_.after(options_.look, [this] {
+    timer_ = 0;
+    if (world_.failure().ok()) tick();
+  });
+}
+
+void PartsWatch::tick() {
+  const auto& inherited = world_.parts().inherited();
+  if (record_ && !inherited.empty()) {
+    if (inherited != world_.parts().in_use()) change(inherited, {});
+    world_.parts().inherit({});
+  }
+  look();
+  if (loop_.now() - window_began_ >= options_.window) end_window();
+  schedule();
+}
+
+void PartsWatch::look() {
+  SendCounters all;
+  for (int rank = 0; rank < natives_; ++rank) {
+    Peer& peer = peers_[static_cast<std::size_t>(rank)];
+    const auto now = peer.is_watched ? world_.send_counters(rank) : std::nullopt;
+    if (!now) continue;
+    const SendCounters since{now->bytes - peer.last.bytes, now->busy_ns - peer.last.busy_ns};
+    peer.last = *now;
+    add(peer, since);
+    all.bytes += since.bytes;
+    all.busy_ns += since.busy_ns;
+  }
+  // The time in which any link was busy is not longer than this.
+  const auto passed_ns = static_cast<std::uint64_t>((loop_.now() - std::exchange(looked_at_, loop_.now())).nanoseconds);
+  all.busy_ns = std::min(all.busy_ns, passed_ns);
+  add(peers_[static_cast<std::size_t>(world_.options().rank)], all);
+}
+
+void PartsWatch::add(Peer& peer, const SendCounters& since_last_look) const {
+  peer.stretch.bytes += since_last_look.bytes;
+  peer.stretch.busy_ns += since_last_look.busy_ns;
+  const auto least_busy_ns = static_cast<std::uint64_t>(options_.stretch_busy.nanoseconds);
+  if (peer.stretch.bytes < options_.stretch_bytes || peer.stretch.busy_ns < least_busy_ns) return;
+  const std::uint64_t cost = std::max<std::uint64_t>(peer.stretch.busy_ns * kPicoseconds / peer.stretch.bytes, 1);
+  const auto bounded = static_cast<std::uint32_t>(std::min<std::uint64_t>(cost, UINT32_MAX));
+  if (peer.fastest_ps == 0 || bounded < peer.fastest_ps) peer.fastest_ps = bounded;
+  peer.stretch = {};
+}
+
+void PartsWatch::end_window() {
+  window_began_ = loop_.now();
+  wire::LinkRates rates;
+  for (Peer& peer : peers_) rates.byte_ps.push_back(std::exchange(peer.fastest_ps, 0));
+  const bool knows_any = std::any_of(rates.byte_ps.begin(), rates.byte_ps.end(), [](std::uint32_t cost) { return cost != 0; });
+  if (!record_ && knows_any && !world_.has_left_world(0)) world_.send_control(0, rates);
+  if (!record_) return;
+  on_rates(0, rates);
+  judge();
+}
+
+void PartsWatch::on_rates(int from, const wire::LinkRates& rates) {
+  const auto count = static_cast<std::size_t>(natives_);
+  if (from >= natives_ || rates.byte_ps.size() > count) return;
+  for (std::size_t to = 0; to < rates.byte_ps.size(); ++to) {
+    std::uint64_t& known = measured_[static_cast<std::size_t>(from) * count + to];
+    // Two reports of a rank may come in one window of this one.
+    if (rates.byte_ps[to] != 0 && (known == 0 || rates.byte_ps[to] < known)) known = rates.byte_ps[to];
+  }
+}
+
+void PartsWatch::judge() {
+  const std::vector<std::uint64_t> costs = costs_of_ranks(measured_, natives_);
+  std::fill(measured_.begin(), measured_.end(), 0);
+  auto proposal = record_->add(costs);
+  if (!proposal) return;
+  proposal->speeds.resize(static_cast<std::size_t>(world_.options().size), kFullSpeed);
+  change(std::move(proposal->speeds), std::move(proposal->changes));
+}
+
+void PartsWatch::change(std::vector<std::uint32_t> speeds, std::vector<SpeedChange> changes) {
+  world_.parts().change(speeds, guard_.wrap([this, speeds, changes = std::move(changes)](bool changed) {
+    // What was taken back is tried again only after further windows, since it has cost everybody the wait for an answer.
+    record_->take(first_of(changed ? speeds : world_.parts().in_use(), natives_));
+    if (!changed) return;
+    set_text(changes);
+    if (tell_ && !changes.empty()) tell_(describe_changes(changes, topology()));
+  }));
+}
+
+Topology PartsWatch::topology() const {
+  Topology topology = world_.options().topology;
+  topology.set_speeds(world_.parts().in_use());
+  return topology;
+}
+
+void PartsWatch::set_text(std::span<const SpeedChange> last) {
+  std::string text = describe_speeds(world_.options().size, topology());
+  if (!last.empty())
+    text = (text.empty() ? "all ranks own equal parts" : text) + "; the last change: " + describe_changes(last, topology());
+  world_.set_parts_text(std::move(text));
+}
+
+}  // namespace ringlet
