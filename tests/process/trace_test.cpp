@@ -25,6 +25,7 @@ namespace {
 struct Span {
   double begin, end;  // microseconds
   std::uint64_t bytes;
+  std::uint64_t number;  // of a segment, alike where it is sent and where it is received
 };
 
 /// A merged trace.
@@ -40,6 +41,12 @@ class Trace {
   std::vector<Span> spans(int process, const std::string& name, int peer = -1) const {
     const auto found = spans_.find({process, name, peer});
     return found == spans_.end() ? std::vector<Span>{} : found->second;
+  }
+  /// In the order of their numbers.
+  std::vector<Span> segments(int process, const std::string& name, int peer) const {
+    auto all = spans(process, name, peer);
+    std::sort(all.begin(), all.end(), [](const Span& one, const Span& other) { return one.number < other.number; });
+    return all;
   }
   std::set<int> processes() const {
     std::set<int> all;
@@ -69,13 +76,14 @@ class Trace {
       const auto began = open_.find({process, event["cat"].get<std::string>() + event["id2"]["local"].get<std::string>()});
       REQUIRE(began != open_.end());
       CHECK(began->second <= at);
-      spans.push_back({began->second, at, arguments.value("bytes", std::uint64_t{0})});
+      spans.push_back({began->second, at, arguments.value("bytes", std::uint64_t{0}), arguments.value("number", std::uint64_t{0})});
       open_.erase(began);
     } else if (phase == "b") {
       open_[{process, event["cat"].get<std::string>() + event["id2"]["local"].get<std::string>()}] = at;
     } else {
       CHECK(event["dur"].get<double>() >= 0);
-      spans.push_back({at, at + event["dur"].get<double>(), arguments.value("bytes", std::uint64_t{0})});
+      spans.push_back(
+          {at, at + event["dur"].get<double>(), arguments.value("bytes", std::uint64_t{0}), arguments.value("number", std::uint64_t{0})});
     }
   }
 
@@ -130,12 +138,14 @@ TEST_CASE("a trace of four ranks has each segment's sending before its receipt")
       CHECK(trace.spans(rank, "wait").size() >= 24);
       std::size_t messages = 0;
       for (int peer = 0; peer < 4; ++peer) {
-        const std::vector<Span> sent = trace.spans(rank, "send", peer), received = trace.spans(peer, "receive", rank);
+        const std::vector<Span> sent = trace.segments(rank, "send", peer), received = trace.segments(peer, "receive", rank);
         REQUIRE(sent.size() == received.size());
         messages += sent.size();
         std::size_t early = 0;
         for (std::size_t i = 0; i < sent.size(); ++i)
-          early += sent[i].begin <= received[i].end && sent[i].bytes == received[i].bytes ? 1 : 0;
+          early += sent[i].begin <= received[i].end && sent[i].bytes == received[i].bytes && sent[i].number == i && received[i].number == i
+                       ? 1
+                       : 0;
         CHECK(early == sent.size());
       }
       CHECK(messages > 24);
