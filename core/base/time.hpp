@@ -20,6 +20,8 @@ struct Duration {
   friend constexpr Duration operator*(Duration value, std::int64_t factor) { return {value.nanoseconds * factor}; }
 };
 
+inline constexpr std::int64_t kPicosecondsPerNanosecond = 1000;
+
 /// A moment on a monotonic clock; only differences between moments have a meaning.
 struct Instant {
   std::int64_t nanoseconds = 0;

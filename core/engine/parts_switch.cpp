@@ -83,6 +83,7 @@ void PartsSwitch::conclude(const std::vector<std::uint32_t>& speeds) {
   for (int rank = 1; rank < host_.options().size; ++rank)
     if (!host_.has_left_world(rank)) host_.send_control(rank, change);
   take(change);
+  if (!speeds.empty()) patience_ = kPatience;
   host_.loop().defer([done = std::exchange(done_, nullptr), changed = !speeds.empty()] { done(changed); });
 }
 
@@ -116,7 +117,10 @@ void PartsSwitch::on_left(int rank) {
 void PartsSwitch::on_tick(Instant now) {
   if (!held_since_) return;
   const Duration waited = now - *held_since_;
-  if (host_.options().rank == 0 && waited > kPatience) return conclude({});
+  if (host_.options().rank == 0 && waited > patience_) {
+    patience_ = std::min(patience_ * 2, kLongestPatience);
+    return conclude({});
+  }
   if (waited > host_.options().operation_timeout)
     host_.fail({Errc::timed_out, "rank 0 asked which parts may change and has said nothing since", 0});
 }

@@ -18,8 +18,9 @@ namespace ringlet {
 /// with which they were formed. Belongs to the loop's thread.
 class PartsSwitch {
  public:
-  /// Rank 0 takes the question back when an answer takes longer, as that of a browser which computes.
-  static constexpr Duration kPatience = Duration::seconds(1);
+  /// Rank 0 takes the question back when an answer takes longer, as that of a browser which computes. It waits twice as long the next time,
+  /// since answers come behind what slow links have queued.
+  static constexpr Duration kPatience = Duration::seconds(1), kLongestPatience = Duration::seconds(8);
   using RatesHandler = std::function<void(int rank, const wire::LinkRates& rates)>;
 
   explicit PartsSwitch(GroupHost& host) : host_(host) {}
@@ -65,6 +66,7 @@ class PartsSwitch {
   std::vector<std::uint64_t> first_;   // the same, by stream
   std::vector<bool> answered_;         // the same, by rank
   std::function<void(bool changed)> done_;
+  Duration patience_ = kPatience;
 };
 
 }  // namespace ringlet

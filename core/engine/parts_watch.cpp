@@ -7,8 +7,6 @@ namespace ringlet {
 
 namespace {
 
-constexpr std::uint64_t kPicoseconds = 1000;  // per nanosecond
-
 std::vector<std::uint32_t> first_of(const std::vector<std::uint32_t>& speeds, int natives) {
   return {speeds.begin(), speeds.begin() + natives};
 }
@@ -85,7 +83,8 @@ void PartsWatch::add(Peer& peer, const SendCounters& since_last_look) const {
   peer.stretch.busy_ns += since_last_look.busy_ns;
   const auto least_busy_ns = static_cast<std::uint64_t>(options_.stretch_busy.nanoseconds);
   if (peer.stretch.bytes < options_.stretch_bytes || peer.stretch.busy_ns < least_busy_ns) return;
-  const std::uint64_t cost = std::max<std::uint64_t>(peer.stretch.busy_ns * kPicoseconds / peer.stretch.bytes, 1);
+  const std::uint64_t cost =
+      std::max<std::uint64_t>(peer.stretch.busy_ns * std::uint64_t{kPicosecondsPerNanosecond} / peer.stretch.bytes, 1);
   const auto bounded = static_cast<std::uint32_t>(std::min<std::uint64_t>(cost, UINT32_MAX));
   if (peer.fastest_ps == 0 || bounded < peer.fastest_ps) peer.fastest_ps = bounded;
   peer.stretch = {};

@@ -10,11 +10,14 @@ namespace ringlet {
 namespace {
 
 constexpr std::size_t kMaxText = 400;
+/// Of a text that names several ranks.
+constexpr std::size_t kMaxPartsText = 4096;
 /// A rank that has left this many control messages unread is not sent another question.
 constexpr std::size_t kMaxUnread = 64;
 
 void cut_texts(wire::RankState& state) {
-  const auto cut = [](std::string& text) { text.resize(cut_text(text, kMaxText).size()); };
+  const auto cut = [](std::string& text, std::size_t most = kMaxText) { text.resize(cut_text(text, most).size()); };
+  cut(state.parts, kMaxPartsText);
   for (auto* text : {&state.host, &state.program, &state.links, &state.cipher, &state.last.call, &state.last.group}) cut(*text);
   for (auto& operation : state.running)
     for (auto* text : {&operation.call, &operation.group}) cut(*text);

@@ -19,6 +19,14 @@ std::uint32_t speed_of(double slowness) {
   return static_cast<std::uint32_t>(std::max(std::round(kFullSpeed / slowness), 1.0));
 }
 
+/// What a byte costs that comes to a rank, if the others sent all of theirs at once: no more than it does. 0 where nothing is known.
+std::uint64_t incoming_cost(std::span<const std::uint64_t> byte_ps, std::size_t count, std::size_t rank) {
+  double bytes_per_ps = 0;
+  for (std::size_t other = 0; other < count; ++other)
+    if (const std::uint64_t cost = byte_ps[other * count + rank]; other != rank && cost != 0) bytes_per_ps += 1 / static_cast<double>(cost);
+  return bytes_per_ps == 0 ? 0 : static_cast<std::uint64_t>(std::llround(1 / bytes_per_ps));
+}
+
 std::string mbits(std::uint64_t byte_ps) { return std::to_string(std::llround(8e6 / static_cast<double>(byte_ps))) + " Mbit/s"; }
 
 }  // namespace
@@ -40,7 +48,9 @@ std::vector<std::uint64_t> costs_of_ranks(std::span<const std::uint64_t> byte_ps
   std::vector<std::uint64_t> costs(count);
   for (std::size_t one = 0; one < count; ++one)
     for (std::size_t other = 0; other < count; ++other) {
-      const std::uint64_t link = std::max(byte_ps[one * count + other], byte_ps[other * count + one]);
+      // What a rank knows of all its links together is of sending alone.
+      const std::uint64_t back = one == other ? incoming_cost(byte_ps, count, one) : byte_ps[other * count + one];
+      const std::uint64_t link = byte_ps[one * count + other] == 0 && one == other ? 0 : std::max(byte_ps[one * count + other], back);
       if (link != 0 && (costs[one] == 0 || link < costs[one])) costs[one] = link;
     }
   return costs;

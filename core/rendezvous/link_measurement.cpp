@@ -10,7 +10,6 @@ namespace {
 
 constexpr Duration kMaxPingTime = Duration::milliseconds(150);
 constexpr Duration kShortestRowLimit = Duration::milliseconds(30), kLongestRowLimit = Duration::milliseconds(250);
-constexpr std::int64_t kPicosecondsPerNanosecond = 1000;
 /// A row is given up once it has taken this many times as long as the fastest so far.
 constexpr std::int64_t kRowPatience = 4;
 

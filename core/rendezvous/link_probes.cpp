@@ -22,8 +22,7 @@ constexpr std::size_t kLongRowLength = 38;
 static_assert(kSingles + kLongRows * kLongRowLength + 1 == LinkProbes::kProbesForSpeed);
 // After this time, a slow link is known well enough.
 constexpr std::int64_t kRowsNs = 200'000'000;
-constexpr double kPicoseconds = 1000;  // per nanosecond
-constexpr double kDearest = 1e15;      // beyond any link
+constexpr double kDearest = 1e15;  // beyond any link
 
 std::uint64_t at_least_one(double value) { return static_cast<std::uint64_t>(std::max(value, 1.0)); }
 
@@ -124,7 +123,7 @@ void LinkProbes::end_peer() {
   const std::uint64_t latency = at_least_one(static_cast<double>(single_ns_) / 2);
   // The bytes travel in both directions at the same time.
   const double row_bytes = static_cast<double>(row_length() * kMaxPadding);
-  const std::uint64_t per_byte = at_least_one(static_cast<double>(row_ns_ - single_ns_) * kPicoseconds / row_bytes);
+  const std::uint64_t per_byte = at_least_one(static_cast<double>(row_ns_ - single_ns_) * kPicosecondsPerNanosecond / row_bytes);
   const bool guest = peers_[peer_] >= natives_;
   if (was_measured)
     measured_.dearest =
@@ -171,9 +170,9 @@ wire::Begin placement_of(const wire::LinkCosts& dearest, const WorldOptions& own
   out.parts = static_cast<std::uint32_t>(own.placement.parts);
   out.speeds = speeds_of(measured);
   out.costs.native_latency_ns = announced(dearest.native_latency_ns, own.placement.native.latency_ns);
-  out.costs.native_byte_ps = announced(dearest.native_byte_ps, own.placement.native.ns_per_byte * kPicoseconds);
+  out.costs.native_byte_ps = announced(dearest.native_byte_ps, own.placement.native.ns_per_byte * kPicosecondsPerNanosecond);
   out.costs.guest_latency_ns = announced(dearest.guest_latency_ns, own.placement.guest.latency_ns);
-  out.costs.guest_byte_ps = announced(dearest.guest_byte_ps, own.placement.guest.ns_per_byte * kPicoseconds);
+  out.costs.guest_byte_ps = announced(dearest.guest_byte_ps, own.placement.guest.ns_per_byte * kPicosecondsPerNanosecond);
   if (!out.speeds.empty()) {
     // Estimates multiply the cost of the fastest links by what slower ones take more.
     out.costs.native_byte_ps = static_cast<std::uint64_t>(kDearest);
@@ -208,7 +207,7 @@ Status take_placement(const wire::Begin& announced, World& world) {
             0};
   const auto policy = static_cast<PlacementPolicy>(announced.policy);
   const auto cost = [](std::uint64_t latency_ns, std::uint64_t byte_ps) {
-    return LinkCost{static_cast<double>(latency_ns), static_cast<double>(byte_ps) / kPicoseconds};
+    return LinkCost{static_cast<double>(latency_ns), static_cast<double>(byte_ps) / kPicosecondsPerNanosecond};
   };
   const auto bytes = [](std::uint64_t limit) { return static_cast<std::size_t>(std::min<std::uint64_t>(limit, SIZE_MAX)); };
   const wire::LinkCosts& costs = announced.costs;

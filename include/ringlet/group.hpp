@@ -278,7 +278,8 @@ class Group {
   /// Throws `InvalidArgument` for an unknown collective.
   std::string_view algorithm(std::string_view operation, std::size_t bytes, const std::optional<Wire>& wire = std::nullopt) const;
   /// Describes the group's layout in a line for people, the same on every rank: "2 native ranks, 2 browsers: large all-reduces by hub
-  /// (estimated 38 ms for 64 MiB; ring 61 ms)".
+  /// (estimated 38 ms for 64 MiB; ring 61 ms)". As of the meeting: parts that have changed since (`RINGLET_PARTS=measured`) stand in
+  /// `ringlet status`.
   std::string describe_placement() const;
 
   /// How this rank's bytes reach the others: "tcp", "memory" (ranks of one machine share memory), "mixed", or "none" in a group

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <ringlet/detail/language.hpp>
+
 #include <array>
 #include <atomic>
 #include <cstdint>

@@ -47,13 +47,15 @@ void forget_trace() {
 
 }  // namespace
 
-/// A thread's buffer, which is free for another thread when this one ends.
+/// A thread's buffer, which is free for another thread when this one ends. It may outlive its recorder.
 class Recorder::Holder {
  public:
-  ~Holder() {
+  ~Holder() { give_back(); }
+  void give_back() {
     if (buffer != nullptr) buffer->in_use.store(false, std::memory_order_release);
+    buffer.reset();
   }
-  Buffer* buffer = nullptr;
+  std::shared_ptr<Buffer> buffer;
   std::uint64_t owner = 0;  // the recorder's id, since another one may be at the same address
 };
 
@@ -100,32 +102,32 @@ std::uint32_t Recorder::add_track_locked(const std::string& name) {
   return track;
 }
 
-Recorder::Buffer* Recorder::take_buffer() {
+std::shared_ptr<Recorder::Buffer> Recorder::take_buffer() {
   const std::lock_guard lock(mutex_);
   for (const auto& buffer : buffers_) {
     bool in_use = false;
     // A thread that has ended may have left it full.
     if (buffer->added.load() - buffer->taken.load() > kBufferEvents / 2) continue;
-    if (buffer->in_use.compare_exchange_strong(in_use, true, std::memory_order_acquire)) return buffer.get();
+    if (buffer->in_use.compare_exchange_strong(in_use, true, std::memory_order_acquire)) return buffer;
   }
   if (buffers_.size() >= kMostThreads) return nullptr;
-  buffers_.push_back(std::make_unique<Buffer>());
+  buffers_.push_back(std::make_shared<Buffer>());
   buffers_.back()->track = add_track_locked(fmt::format("thread {}", buffers_.size()));
-  return buffers_.back().get();
+  return buffers_.back();
 }
 
 Recorder::Buffer* Recorder::buffer_of_this_thread() {
   thread_local Holder holder;
   if (holder.owner != id_) {
     holder.owner = id_;
+    holder.give_back();
     try {
       holder.buffer = take_buffer();
     } catch (const std::bad_alloc&) {
       // What this thread does is counted as dropped.
-      holder.buffer = nullptr;
     }
   }
-  return holder.buffer;
+  return holder.buffer.get();
 }
 
 template <class Fill>
@@ -174,7 +176,7 @@ void Recorder::record_span(const std::array<char, 40>& name, SpanKind kind, Inst
 
 void Recorder::enter(const TracedWorld& world) {
   const std::lock_guard lock(mutex_);
-  was_alone_ = was_alone_ && world.size == 1;
+  largest_world_ = std::max(largest_world_, world.size);
   lines_.push_back(to_trace_event(world, now(), settings_.rank));
 }
 
@@ -183,8 +185,19 @@ void Recorder::write_in_background() {
   while (!stopping_) {
     stops_.wait_for(lock, kWritePause, [this] { return stopping_; });
     lock.unlock();
-    write();
+    write_or_end();
     lock.lock();
+  }
+}
+
+void Recorder::write_or_end() noexcept {
+  try {
+    write();
+  } catch (const std::bad_alloc&) {
+    // A program that is short of memory goes on without its trace.
+    ended_ = true;
+    detail::trace_is_on = false;
+    std::fputs("ringlet: the trace ends here, and the program goes on without it: there is no memory\n", stderr);
   }
 }
 
@@ -222,7 +235,7 @@ void Recorder::finish() {
   if (!writer_.joinable()) return;
   writer_.join();
   if (ended_) return;
-  write();
+  write_or_end();
   if (ended_.exchange(true)) return;
   const std::uint64_t by_threads = dropped_by_threads();
   if (!file_.finish(end_of_trace(settings_.rank, by_threads, file_.dropped())))
@@ -236,13 +249,13 @@ void Recorder::finish() {
 }
 
 void Recorder::tell_result() {
-  if (!was_alone_) {
+  if (largest_world_ > 1) {
     if (settings_.rank == 0 && settings_.joined_in_epoch == 0)
       warn(fmt::format(
           "each rank's part of the trace is beside '{0}' on its machine, this one's is '{1}'; `ringlet trace merge {0}` makes one "
           "file of those that are in one directory",
           settings_.file, file_.path()));
-  } else if (std::rename(file_.path().c_str(), settings_.file.c_str()) != 0) {
+  } else if (largest_world_ == 1 && std::rename(file_.path().c_str(), settings_.file.c_str()) != 0) {
     warn(fmt::format("the trace is in '{}', and cannot be renamed to '{}': {}", file_.path(), settings_.file, std::strerror(errno)));
   }
 }

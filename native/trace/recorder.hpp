@@ -46,7 +46,8 @@ class Recorder final : public Trace {
   void record_span(const std::array<char, 40>& name, SpanKind kind, Instant begin);
   void enter(const TracedWorld& world);
   /// Writes what is left, and the end of the file. What is recorded afterwards is lost. A process that was alone all the time has no part:
-  /// its file gets the trace's own name.
+  /// its file gets the trace's own name. One that met nobody, because the meeting failed, leaves its part, and the trace of before, as they
+  /// are.
   void finish();
   const std::string& path() const { return file_.path(); }
 
@@ -68,13 +69,14 @@ class Recorder final : public Trace {
   class Holder;
 
   Buffer* buffer_of_this_thread();
-  Buffer* take_buffer();
+  std::shared_ptr<Buffer> take_buffer();
   template <class Fill>
   void add(Fill fill);
   std::uint32_t add_track_locked(const std::string& name);
   void begin();
   void write_in_background();
   void write();
+  void write_or_end() noexcept;
   void tell_result();
   std::uint64_t dropped_by_threads();
   void warn(const std::string& text) const;
@@ -88,10 +90,10 @@ class Recorder final : public Trace {
   std::mutex mutex_;
   std::condition_variable stops_;
   bool stopping_ = false;
-  bool was_alone_ = true;  // in all worlds so far
+  int largest_world_ = 0;  // so far; 0: it has met nobody yet
   std::map<std::string, std::uint32_t> tracks_;
   std::vector<std::string> lines_;  // events that were no thread's, and names
-  std::vector<std::unique_ptr<Buffer>> buffers_;
+  std::vector<std::shared_ptr<Buffer>> buffers_;
   std::thread writer_;
 };
 

@@ -39,8 +39,8 @@ std::optional<int> take_given_file(const GivenTraceFile& given) {
     return std::nullopt;
   const int own = ::fcntl(given.descriptor, F_DUPFD_CLOEXEC, 3);
   if (own < 0) return std::nullopt;
-  // Two processes would write into one file.
-  ::fcntl(given.descriptor, F_SETFD, FD_CLOEXEC);
+  // A forked process that comes to a group, too, would write into the same file.
+  ::close(given.descriptor);
   return own;
 }
 

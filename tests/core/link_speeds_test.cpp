@@ -49,6 +49,8 @@ TEST_CASE("a rank's cost is that of the fastest of its links, each in its slower
   CHECK(costs_of_ranks(Costs{0, 8000, 8000, 32'000, 0, 32'000, 8000, 8000, 0}, 3) == Costs{8000, 32'000, 8000});
   // Rank 2 sends to both others at a time.
   CHECK(costs_of_ranks(Costs{8000, 8000, 0, 9000, 10'000, 0, 16'000, 16'000, 8500}, 3) == Costs{8000, 9000, 8500});
+  // Rank 2 sends fast, to both at a time, and receives slowly, from both at a time.
+  CHECK(costs_of_ranks(Costs{8000, 8000, 64'000, 8000, 8000, 64'000, 8000, 8000, 8000}, 3) == Costs{8000, 8000, 32'000});
   CHECK(costs_of_ranks(Costs(9), 3) == Costs{0, 0, 0});
 }
 

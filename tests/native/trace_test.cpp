@@ -220,6 +220,15 @@ TEST_CASE("a process that was alone all the time has the trace itself, and one o
   }
 }
 
+TEST_CASE("a process that met nobody leaves the trace of before as it is") {
+  const test::TemporaryDirectory directory;
+  const std::string file = directory.path() + "/t.json";
+  std::ofstream(file) << "the trace of before";
+  Recorder({.file = file, .set_by = "RINGLET_TRACE"}).finish();
+  CHECK(text_of(file) == "the trace of before");
+  CHECK(std::filesystem::exists(directory.path() + "/t.0.json"));
+}
+
 TEST_CASE("a file that a launcher has opened is taken once, and never another one in its place") {
   const test::TemporaryDirectory directory;
   const std::string path = directory.path() + "/given";
@@ -232,18 +241,18 @@ TEST_CASE("a file that a launcher has opened is taken once, and never another on
   REQUIRE(settings.given_file);
   const auto own = take_given_file(*settings.given_file);
   REQUIRE(own);
-  // Programs that this one starts inherit neither.
-  for (const int one : {descriptor, *own}) CHECK((::fcntl(one, F_GETFD) & FD_CLOEXEC) != 0);
+  // Neither programs that this one starts nor forked processes find it again.
+  CHECK((::fcntl(*own, F_GETFD) & FD_CLOEXEC) != 0);
+  CHECK_FALSE(take_given_file(*settings.given_file));
+  CHECK_FALSE(describe_given_file(descriptor));
   {
     Recorder recorder(settings, *own);
     recorder.record_span(span_name("span"), SpanKind::work, recorder.now());
     recorder.finish();
   }
   CHECK(Json::parse(text_of(path)).back()["name"] == "ringlet_trace_end");
-  GivenTraceFile other = *settings.given_file;
-  ++other.inode;
-  CHECK_FALSE(take_given_file(other));
-  ::close(descriptor);
+  const std::string elsewhere = directory.path() + "/other";
+  REQUIRE(::open(elsewhere.c_str(), O_WRONLY | O_CREAT, 0600) == descriptor);
   CHECK_FALSE(take_given_file(*settings.given_file));
-  CHECK_FALSE(describe_given_file(descriptor));
+  ::close(descriptor);
 }

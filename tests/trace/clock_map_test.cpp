@@ -86,3 +86,15 @@ TEST_CASE("a clock is mapped from the other side where rank 0's own file comes l
   CHECK(maps[1]->to_common(1500) == 1000);
   CHECK(maps[1]->error_ns() == 7);
 }
+
+TEST_CASE("ranks are mapped to each other through a rank 0 that left no trace") {
+  std::vector<PartClock> parts(2);
+  parts[0] = {"boot b", {{0, "l0", 1}}, {{0, {1000, 500, 7}}}};
+  parts[1] = {"boot c", {{0, "l0", 2}}, {{0, {4000, -2500, 5}}}};
+  const auto maps = map_clocks(parts);
+  REQUIRE(maps.size() == 2);
+  REQUIRE(maps[1].has_value());
+  // Rank 0's clock showed 1500, where this one showed 4000 and rank 1's 1000.
+  CHECK(maps[1]->to_common(4000) == 1000);
+  CHECK(maps[1]->error_ns() == 12);
+}

@@ -24,7 +24,11 @@ std::function<void(const job::TracePiece&)> JobTrace::taker() {
   return [this](const job::TracePiece& piece) { parts_->add(piece.rank, piece.restarts, piece.data); };
 }
 
-void JobTrace::tell(const std::string& text) const { fmt::print(stderr, "ringlet {}: {}\n", subcommand_, text); }
+// Where stderr takes no more, the job's exit code still counts.
+void JobTrace::tell(const std::string& text) const {
+  const std::string line = fmt::format("ringlet {}: {}\n", subcommand_, text);
+  std::fwrite(line.data(), 1, line.size(), stderr);
+}
 
 void JobTrace::finish(const std::vector<job::RankExit>& ranks) {
   if (!parts_) return;
@@ -33,7 +37,8 @@ void JobTrace::finish(const std::vector<job::RankExit>& ranks) {
     if (rank.pid != 0 && !parts_->has(static_cast<std::uint32_t>(rank.rank)))
       lacking += fmt::format("{}{}{}", lacking.empty() ? "" : ", ", rank.rank, rank.machine.empty() ? "" : " on " + rank.machine);
   constexpr const char* kReasons =
-      "its program did not come to ringlet::init(), its disk was full, or its machine was lost or has an older `ringlet`";
+      "its program did not come to ringlet::init(), or what started it closed the files that it inherited, its disk was full, or its "
+      "machine was lost or has an older `ringlet`";
   if (parts_->empty()) {
     if (!lacking.empty()) tell(fmt::format("there is no trace: nothing came of any rank; {}", kReasons));
     return;

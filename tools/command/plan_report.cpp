@@ -19,6 +19,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr double kSlowerThanPorts = 1.5;
 constexpr std::size_t kMostNamedLinks = 8;
+// Each is a prediction of its own, which takes seconds among a thousand ranks.
+constexpr std::size_t kMostSlowMachines = 8;
 
 double mbit(double ns_per_byte) { return 8e3 / ns_per_byte; }
 
@@ -39,16 +41,21 @@ struct PlanAnswer {
   std::vector<std::uint32_t> speeds;  // by rank
   std::vector<Prediction> predictions;
   std::optional<Advice> advice;  // where it is known how long a rank computes
-  std::vector<PeerWorth> slow;   // one of each slow machine, by the wire of the advice, or else the first one
+  std::vector<PeerWorth> slow;   // one of each of the first slow machines, by the wire of the advice, or else the first one
+  std::size_t more_slow = 0;     // machines
 };
 
 PlanAnswer work_out(const PlanQuestion& question, const PlanNetwork& network) {
   PlanAnswer result{speeds_of(network.ranks), predict(question.model, question.wires, network.ranks), {}, {}};
   if (question.compute_ns) result.advice = advise(result.predictions, question.wires, *question.compute_ns);
   const WireChoice wire = result.advice ? result.advice->average.wire : question.wires.front();
-  for (const int lead : leads_of(network.ranks.size(), network.ranks.machines))
-    if (result.speeds[static_cast<std::size_t>(lead)] < kFullSpeed)
+  for (const int lead : leads_of(network.ranks.size(), network.ranks.machines)) {
+    if (result.speeds[static_cast<std::size_t>(lead)] == kFullSpeed) continue;
+    if (result.slow.size() == kMostSlowMachines)
+      ++result.more_slow;
+    else
       result.slow.push_back(worth_of(lead, question.model, wire, network.ranks));
+  }
   return result;
 }
 
@@ -62,6 +69,13 @@ std::string wire_code(const WireChoice& wire) {
   if (!wire) return {};
   if (wire->blocks()) return fmt::format("AverageOptions::communication_type = Wire::{}({{.feedback = true}})", ringlet::name_of(*wire));
   return fmt::format("AverageOptions::communication_type = DType::{}", ringlet::name_of(*wire));
+}
+
+/// How OuterTrainer is told of this wire.
+std::string outer_wire_code(const WireChoice& wire) {
+  if (!wire) return {};
+  return wire->blocks() ? fmt::format(", wire = Wire::{}()", ringlet::name_of(*wire))
+                        : fmt::format(", wire = DType::{}", ringlet::name_of(*wire));
 }
 
 /// The time of a step that computes, and then communicates for so long.
@@ -138,11 +152,10 @@ void print_advice(const PlanQuestion& question, const Advice& advice) {
     return;
   }
   print_line(fmt::format(
-      "Communication takes longer than computing by every wire. Train alone for {} steps between two averages: {} per step, {}.",
+      "Communication takes longer than computing by each of these wires. Train alone for {} steps between two averages: {} per step, {}.",
       advice.inner_steps, time_text(advice.ns_per_step), share));
   print_line(fmt::format("  OuterTrainer with inner_steps = {}{}; the average is {}", advice.inner_steps,
-                         advice.average.wire ? fmt::format(", wire = Wire::{}()", ringlet::name_of(*advice.average.wire)) : "",
-                         taken_text(question, advice.average)));
+                         outer_wire_code(advice.average.wire), taken_text(question, advice.average)));
   print_line("  It costs loss (docs/library.md, \"Fewer averages\"), the more the more steps there are between averages.");
   if (!advice.enough) print_line("  Even so communication takes long beside computing: compute more in a step.");
 }
@@ -171,6 +184,7 @@ void print_slow(const PlanQuestion& question, const PlanNetwork& network, const 
       print_line("  It is worth that however short a step is.");
     }
   }
+  if (result.more_slow > 0) print_line(fmt::format("{} more machines have slow links.", result.more_slow));
 }
 
 Json json_of(const PlanQuestion& question, std::size_t ranks, const Prediction& one) {
@@ -212,6 +226,7 @@ Json json_of(const PlanQuestion& question, const PlanNetwork& network, const Pla
     json["take"]["communication_ms_per_step"] = result.advice->ns_per_step / 1e6;
     json["take"]["enough"] = result.advice->enough;
   }
+  json["more_slow_machines"] = result.more_slow;
   json["slow"] = Json::array();
   for (const PeerWorth& one : result.slow) {
     Json entry{{"rank", one.rank},

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <deque>
+#include <map>
 #include <utility>
 
 namespace ringlet::trace {
@@ -47,6 +48,16 @@ std::optional<std::vector<Reading>> hop(const PartClock& part, const PartClock& 
   return readings;
 }
 
+/// Appends a part for each world whose rank 0 has none. All of that world were compared with its clock, and so with each other.
+std::vector<PartClock> with_absent_first_ranks(std::vector<PartClock> parts) {
+  std::map<std::pair<std::uint32_t, std::string>, bool> has_first_rank;
+  for (const PartClock& part : parts)
+    for (const Seat& seat : part.seats) has_first_rank[{seat.epoch, seat.lineage}] |= seat.rank == 0;
+  for (const auto& [world, has] : has_first_rank)
+    if (!has) parts.push_back({"", {{world.first, world.second, 0}}, {}});
+  return parts;
+}
+
 }  // namespace
 
 std::int64_t ClockMap::to_common(std::int64_t own_ns) const {
@@ -64,7 +75,8 @@ std::int64_t ClockMap::error_ns() const {
   return sum;
 }
 
-std::vector<std::optional<ClockMap>> map_clocks(const std::vector<PartClock>& parts) {
+std::vector<std::optional<ClockMap>> map_clocks(const std::vector<PartClock>& known_parts) {
+  const std::vector<PartClock> parts = with_absent_first_ranks(known_parts);
   std::vector<std::optional<ClockMap>> maps(parts.size());
   if (parts.empty()) return maps;
   maps[0].emplace();
@@ -79,6 +91,7 @@ std::vector<std::optional<ClockMap>> map_clocks(const std::vector<PartClock>& pa
       next.push_back(part);
     }
   }
+  maps.resize(known_parts.size());
   return maps;
 }
 

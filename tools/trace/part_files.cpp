@@ -13,7 +13,11 @@
 namespace ringlet::trace {
 
 void PartFiles::add(std::uint32_t rank, std::uint32_t restarts, std::string_view bytes) {
-  if (bytes.empty()) return;
+  // An empty piece ends a process' trace. Jobs may start more processes than there may be open files.
+  if (bytes.empty()) {
+    if (const auto ended = parts_.find({rank, restarts}); ended != parts_.end()) ended->second.file.close();
+    return;
+  }
   ranks_.insert(rank);
   const auto [found, is_new] = parts_.try_emplace({rank, restarts});
   Part& part = found->second;
