@@ -121,19 +121,21 @@ TEST_CASE("where both holders of a row go, training goes back to the newest chec
   for (const Phase phase : {Phase::before_average, Phase::before_commit, Phase::after_update}) {
     CAPTURE(phase);
     const test::TemporaryDirectory scratch;
-    std::latch both_are_there(2);
+    std::latch all_are_there(4);
     run_elastic(4, [&](Group& world) {
       const int origin = world.rank();
-      bool has_gone_back = false;
+      bool has_gone_back = false, was_there = false;
       Conduct conduct{.shards_parameters = shards_parameters, .trainer = {.checkpoint = scratch.path(), .checkpoint_every = 3}};
       conduct.at = [&](Step& step, Phase now) {
-        if ((origin != 1 && origin != 2) || now != phase || step.number() != 5) return;
-        both_are_there.arrive_and_wait();
+        if (now != phase || step.number() != 5 || std::exchange(was_there, true)) return;
+        all_are_there.count_down();
+        if (origin != 1 && origin != 2) return;
+        all_are_there.wait();
         throw Leaves();
       };
       conduct.trainer.on_rollback = [&](const Rollback& rollback) {
         has_gone_back = true;
-        // Once all have the averages, those who are left commit the step.
+        // All have the averages then, so those who are left commit the step.
         const std::uint64_t done = phase == Phase::before_average ? 5 : 6;
         expect(rollback.from == done && rollback.to == 3,
                [&] { return "from " + std::to_string(rollback.from) + " to " + std::to_string(rollback.to); });
