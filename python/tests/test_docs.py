@@ -41,6 +41,12 @@ def gradients_of(parameters, inputs):
     errors = inputs @ (parameters["weights"] - [1.0, -2.0])
     return {"weights": inputs.T @ errors / max(len(inputs), 1)}
 """
+OF_ALL_RANKS = """
+one_batch_of = batch_of
+
+def batch_of(number, rank, ranks):
+    return one_batch_of(number * ranks + rank)
+"""
 SUMS = "assert sums.tolist() == [3.0] * 3, sums"
 BACK_END = "" if not is_there("torch") or entry_points_work() else "import ringlet.torch\n"
 
@@ -68,6 +74,10 @@ BLOCKS = {
             "assert parameters['weights'][0] > 0.1 and parameters['weights'][1] < -0.1, parameters",
         ),
         Block(
+            TRAINING + OF_ALL_RANKS + "world = ringlet.init()\n",
+            "assert np.allclose(parameters['weights'], [1, -2], atol=0.1), parameters",
+        ),
+        Block(
             "import ray\nray.init(num_cpus=8, include_dashboard=False, _node_ip_address='127.0.0.1')\nloss = 0.5\n",
             "assert losses == [0.5] * 4, losses",
             ("ray",),
@@ -93,6 +103,19 @@ def loss(outputs):
     return outputs.mean()
 """,
             "assert model.module.weight.grad.tolist() == [[0.75] * 3], model.module.weight.grad\ntorch.distributed.destroy_process_group()",
+            ("torch",),
+        ),
+        Block(
+            """
+import itertools
+import torch
+import ringlet
+
+torch.manual_seed(1)
+model, loss = torch.nn.Linear(3, 1), torch.nn.MSELoss()
+batches = ((inputs, inputs.sum(1, keepdim=True)) for inputs in (torch.randn(4, 3) for _ in itertools.count()))
+""",
+            "weights = model.weight.detach().numpy()\nassert (world.all_sum(weights) == 2 * weights).all(), weights",
             ("torch",),
         ),
     ],

@@ -25,14 +25,15 @@ std::int64_t apply(const std::vector<Reading>& readings, std::int64_t at) {
 /// The readings of `part` that compare it with the process that has rank 0 in a world of `other`; nothing where there are none.
 std::vector<Reading> readings_between(const PartClock& part, const PartClock& other) {
   std::vector<Reading> found;
-  for (const auto& [epoch, reading] : part.compared) {
+  for (const PartClock::Compared& compared : part.compared) {
+    const std::uint32_t epoch = compared.epoch;
     // A world that was only tried may have the epoch of the one that came of it.
     const auto seat = std::find_if(part.seats.rbegin(), part.seats.rend(), [&](const Seat& one) { return one.epoch == epoch; });
     if (seat == part.seats.rend()) continue;
     const bool is_with_other = std::any_of(other.seats.begin(), other.seats.end(), [&](const Seat& one) {
       return one.rank == 0 && one.epoch == epoch && one.lineage == seat->lineage;
     });
-    if (is_with_other) found.push_back(reading);
+    if (is_with_other) found.push_back(compared.reading);
   }
   return found;
 }
