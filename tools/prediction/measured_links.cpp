@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 
 namespace ringlet::prediction {
 
@@ -64,14 +65,16 @@ RankNetwork RankNetwork::without_machine_of(int rank) const {
 std::vector<int> leads_of(int size, const std::vector<int>& machines) {
   std::vector<int> leads;
   for (int rank = 0; rank < size; ++rank) {
-    const auto own = machines.begin() + rank;
-    if (machines.empty() || std::find(machines.begin(), own, *own) == own) leads.push_back(rank);
+    const auto before = std::span(machines).first(machines.empty() ? 0 : static_cast<std::size_t>(rank));
+    const bool leads_machine = machines.empty() || std::find(before.begin(), before.end(), machines[before.size()]) == before.end();
+    if (leads_machine) leads.push_back(rank);
   }
   return leads;
 }
 
 std::vector<std::pair<int, int>> pairs_within(int size, const std::vector<int>& machines) {
   std::vector<std::pair<int, int>> pairs;
+  if (machines.empty()) return pairs;
   for (const int lead : leads_of(size, machines)) {
     const auto own = machines.begin() + lead;
     const auto second = std::find(own + 1, machines.end(), *own);
