@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <catch2/catch.hpp>
 #include <fstream>
 
@@ -47,29 +46,6 @@ TEST_CASE("positions that cannot be end the link") {
     attacked.rings().rings[1].read.store(kBytesOfVictim);
     attacked.expect_break();
   }
-}
-
-TEST_CASE("the peer is told of bytes, and of room, before all have been copied") {
-  if (!shares_memory()) return;
-  AttackedPatterns attacked;
-  std::uint64_t told = 0, most = 0;
-  const auto look_at = [&](const std::atomic<std::uint64_t>& position) {
-    most = std::max(most, position.load() - told);
-    told = position.load();
-  };
-  SECTION("bytes") {
-    attacked.victim.on_sent = [&] { look_at(attacked.rings().rings[1].written); };
-    REQUIRE(drive(attacked.pair.loop, [&] { return attacked.victim.sent_bytes == kBytesOfVictim; }));
-  }
-  SECTION("room") {
-    attacked.victim.on_received = [&] { look_at(attacked.rings().rings[0].read); };
-    attacked.write(100'000);
-    REQUIRE(drive(attacked.pair.loop, [&] {
-      attacked.sources.source->poll();
-      return attacked.victim.received_bytes == 100'000;
-    }));
-  }
-  CHECK(most == kCopiedBytes);
 }
 
 TEST_CASE("what a peer wrote before it was killed is received before its end") {

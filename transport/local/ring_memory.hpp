@@ -15,8 +15,6 @@ namespace ringlet::local {
 
 /// The bytes of a ring. Small enough that what one process writes is still in a cache when the other reads it.
 inline constexpr std::size_t kRingBytes = 128 << 10;
-/// Each side tells of bytes, or of room, whenever it has copied this many, so that the other one can copy at the same time.
-inline constexpr std::size_t kCopiedBytes = 16 << 10;
 
 /// One direction of a SharedRingLink in shared memory. The positions count all bytes since the start.
 struct RingHead {

@@ -11,7 +11,6 @@ namespace {
 // These bound one link's share of a turn.
 constexpr int kSendsPerTurn = 16;
 constexpr int kReceivesPerTurn = 16;
-static_assert(kSendsPerTurn * kCopiedBytes >= kRingBytes && kReceivesPerTurn * kCopiedBytes >= kRingBytes);
 
 constexpr std::array<std::byte, 1> kBell{std::byte{1}};
 
@@ -135,7 +134,7 @@ SharedRingLink::Moved SharedRingLink::send() {
     if (inner_ended_) return fail_as_closed();
     const std::size_t free = room();
     if (free > kRingBytes) return fail({Errc::protocol_error, peer_name_ + " read bytes that were not there"});
-    const std::size_t bytes = put(parts, std::min(free, kCopiedBytes));
+    const std::size_t bytes = put(parts, free);
     waits_for_room_ = bytes == free;
     if (bytes == 0) break;
     moved = Moved::some;
@@ -179,7 +178,7 @@ SharedRingLink::Moved SharedRingLink::receive() {
     if (peer_ended_) return fail({Errc::protocol_error, peer_name_ + " wrote bytes behind its end"});
     const auto parts = user_->to_receive();
     if (!watch.alive()) return Moved::gone;
-    const std::size_t bytes = take(parts, std::min(waiting, kCopiedBytes));
+    const std::size_t bytes = take(parts, waiting);
     stopped_ = bytes == 0;
     if (stopped_) break;
     moved = Moved::some;
