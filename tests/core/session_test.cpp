@@ -51,6 +51,7 @@ class TestLink final : public Link {
     if (taken > 0) user_->sent(taken);
     return taken > 0;
   }
+  void end() { user_->receive_ended(); }
 
  private:
   std::vector<std::byte>& wire_;
@@ -85,8 +86,10 @@ class Numbers final : public FrameSource {
 
 struct Owner final : SessionOwner {
   PayloadSink* on_frame(Session&, const FrameHeader&) override { return nullptr; }
-  void on_session_failed(Session&, const Status&) override {}
+  void on_session_failed(Session&, const Status& status) override { failure = status; }
   void on_session_ended(Session&) override {}
+
+  Status failure;
 };
 
 /// A control frame that was queued when `wire_bytes` had left.
@@ -153,6 +156,18 @@ TEST_CASE("frames arrive whole and in their sources' order, and control overtake
     CHECK(next == std::array<std::uint64_t, 3>{frames, frames, frames});
     CHECK(next_control == controls.size());
   }
+}
+
+TEST_CASE("a connection that ends without a goodbye is closed at once, and not kept as long as its world") {
+  SimWorld sim(0);
+  Owner owner;
+  std::vector<std::byte> wire;
+  auto made = std::make_unique<TestLink>(wire);
+  TestLink& link = *made;
+  Session session(std::move(made), sim.add_node().loop(), owner, {});
+  link.end();
+  CHECK(owner.failure.code() == Errc::peer_lost);
+  CHECK(session.closed());
 }
 
 TEST_CASE("a segment is recorded as sent from before the link had any of it, though it leaves with others") {
