@@ -1,5 +1,6 @@
 // A rank that runs collectives and messages of all sizes until one fails, and prints which rank it blames. With --twice it forms several
-// groups instead; with --rounds N it ends after so many. Tests start it by `ringlet launch` and `ringlet run`.
+// groups instead; with --rounds N it ends after so many, and with --sums each of them is an all_sum, for which all ranks wait. Tests start
+// it by `ringlet launch` and `ringlet run`.
 
 #include <unistd.h>
 
@@ -11,10 +12,10 @@
 
 namespace {
 
-void one_round(ringlet::Group& world, int round) {
+void one_round(ringlet::Group& world, int round, bool sums_alone) {
   static const std::size_t kSizes[] = {1, 3000, 100'000, 2'000'000};
   std::vector<float> values(kSizes[round % 4], 1.0f);
-  switch (round % 3) {
+  switch (sums_alone ? 0 : round % 3) {
     case 0:
       return world.all_sum(values);
     case 1:
@@ -48,13 +49,14 @@ int form_two_groups() {
 int main(int argc, char** argv) {
   if (argc > 1 && std::strcmp(argv[1], "--twice") == 0) return form_two_groups();
   const int rounds = argc > 2 && std::strcmp(argv[1], "--rounds") == 0 ? std::atoi(argv[2]) : INT_MAX;
+  const bool sums_alone = argc > 1 && std::strcmp(argv[1], "--sums") == 0;
   std::printf("pid %d\n", static_cast<int>(::getpid()));
   std::fflush(stdout);
   try {
     ringlet::Group world = ringlet::init({.strict = true});
     std::printf("met\n");
     std::fflush(stdout);
-    for (int round = 0; round < rounds; ++round) one_round(world, round);
+    for (int round = 0; round < rounds; ++round) one_round(world, round, sums_alone);
   } catch (const ringlet::Error& error) {
     std::printf("blames %d: %s\n", error.status().rank(), error.what());
     return 1;
