@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <string>
 #include <utility>
 
@@ -11,6 +10,7 @@
 #include "native/open_worlds.hpp"
 #include "native/presence.hpp"
 #include "native/shared_group.hpp"
+#include "native/tell.hpp"
 #include "native/this_process.hpp"
 
 namespace ringlet::native {
@@ -21,13 +21,6 @@ namespace {
 constexpr Duration kLookTimeout = Duration::seconds(2);
 constexpr Duration kStopPatience = Duration::seconds(1);
 constexpr Duration kStopPause = Duration::milliseconds(5);
-
-/// The line is written by one call, so that lines of several ranks do not mix.
-void tell(int rank, const std::string& text) {
-  const std::string line = "ringlet: rank " + std::to_string(rank) + ": " + text + "\n";
-  std::fwrite(line.data(), 1, line.size(), stderr);
-  std::fflush(stderr);
-}
 
 /// The file is named after the rank, which is known now.
 WorldConfig with_trace(WorldConfig config) {

@@ -14,6 +14,7 @@
 #include <ringlet/trace.hpp>
 #include <utility>
 
+#include "native/tell.hpp"
 #include "native/this_process.hpp"
 #include "native/trace/clock_name.hpp"
 
@@ -267,11 +268,7 @@ std::uint64_t Recorder::dropped_by_threads() {
   return sum;
 }
 
-void Recorder::warn(const std::string& text) const {
-  const std::string line = fmt::format("ringlet: rank {}: {}\n", settings_.rank, text);
-  std::fwrite(line.data(), 1, line.size(), stderr);
-  std::fflush(stderr);
-}
+void Recorder::warn(const std::string& text) const { tell(settings_.rank, text); }
 
 Recorder* recorder() noexcept { return the_recorder.load(std::memory_order_acquire); }
 
