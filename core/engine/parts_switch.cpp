@@ -7,7 +7,7 @@ namespace ringlet {
 
 namespace {
 
-/// Changes are kept while a stream has operations before them. A rank 0 that keeps the rules makes four in a minute.
+/// Changes are kept while a stream has operations before them; then rank 0 makes no more of them.
 constexpr std::size_t kMostChanges = 256;
 
 }  // namespace
@@ -25,7 +25,7 @@ std::vector<std::uint32_t> PartsSwitch::in_use() const {
 
 bool PartsSwitch::change(const std::vector<std::uint32_t>& speeds, std::function<void(bool changed)> done) {
   const int size = host_.options().size;
-  bool all_are_here = group_ != nullptr && host_.failure().ok();
+  bool all_are_here = group_ != nullptr && host_.failure().ok() && group_->kept_changes() < kMostChanges;
   for (int rank = 1; rank < size; ++rank) all_are_here = all_are_here && !host_.has_left_world(rank);
   if (!all_are_here || held_since_) return false;
   ++number_;

@@ -39,7 +39,8 @@ class PartsSwitch {
   void inherit(std::vector<std::uint32_t> speeds) { inherited_ = std::move(speeds); }
   ///@}
   /// Begins a change, on rank 0 alone; `done` runs once, from the loop, when it has taken effect or was taken back, unless the world fails
-  /// first. Returns false where one is under way, or a rank has left.
+  /// first. Returns false where one is under way, a rank has left,
+  /// or too many are kept for operations that have not started.
   bool change(const std::vector<std::uint32_t>& speeds, std::function<void(bool changed)> done);
 
   /// Returns false where the message is not one of these. `counts` says that the world is well and the rank has begun this epoch.

@@ -117,13 +117,13 @@ void PartsWatch::judge() {
   auto proposal = record_->add(costs);
   if (!proposal) return;
   proposal->speeds.resize(static_cast<std::size_t>(world_.options().size), kFullSpeed);
-  change(std::move(proposal->speeds), std::move(proposal->changes));
+  change(proposal->speeds, std::move(proposal->changes));
 }
 
-void PartsWatch::change(std::vector<std::uint32_t> speeds, std::vector<SpeedChange> changes) {
-  world_.parts().change(speeds, guard_.wrap([this, speeds, changes = std::move(changes)](bool changed) {
+void PartsWatch::change(const std::vector<std::uint32_t>& speeds, std::vector<SpeedChange> changes) {
+  world_.parts().change(speeds, guard_.wrap([this, changes = std::move(changes)](bool changed) {
     // What was taken back is tried again only after further windows, since it has cost everybody the wait for an answer.
-    record_->take(first_of(changed ? speeds : world_.parts().in_use(), natives_));
+    record_->take(first_of(world_.parts().in_use(), natives_));
     if (!changed) return;
     set_text(changes);
     if (tell_ && !changes.empty()) tell_(describe_changes(changes, topology()));

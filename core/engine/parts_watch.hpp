@@ -53,7 +53,7 @@ class PartsWatch {
   void end_window();
   void on_rates(int from, const wire::LinkRates& rates);
   void judge();
-  void change(std::vector<std::uint32_t> speeds, std::vector<SpeedChange> changes);
+  void change(const std::vector<std::uint32_t>& speeds, std::vector<SpeedChange> changes);
   /// By the speeds that are in use.
   Topology topology() const;
   void set_text(std::span<const SpeedChange> last);

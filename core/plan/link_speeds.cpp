@@ -46,13 +46,15 @@ std::vector<double> slowness_of(std::span<const std::uint64_t> byte_ps) {
 std::vector<std::uint64_t> costs_of_ranks(std::span<const std::uint64_t> byte_ps, int natives) {
   const auto count = static_cast<std::size_t>(natives);
   std::vector<std::uint64_t> costs(count);
-  for (std::size_t one = 0; one < count; ++one)
+  for (std::size_t one = 0; one < count; ++one) {
+    // What a rank knows of all its links together is of sending alone.
+    const std::uint64_t all = byte_ps[one * count + one];
+    if (all != 0) costs[one] = std::max(all, incoming_cost(byte_ps, count, one));
     for (std::size_t other = 0; other < count; ++other) {
-      // What a rank knows of all its links together is of sending alone.
-      const std::uint64_t back = one == other ? incoming_cost(byte_ps, count, one) : byte_ps[other * count + one];
-      const std::uint64_t link = byte_ps[one * count + other] == 0 && one == other ? 0 : std::max(byte_ps[one * count + other], back);
+      const std::uint64_t link = other == one ? 0 : std::max(byte_ps[one * count + other], byte_ps[other * count + one]);
       if (link != 0 && (costs[one] == 0 || link < costs[one])) costs[one] = link;
     }
+  }
   return costs;
 }
 
