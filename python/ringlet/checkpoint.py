@@ -20,7 +20,23 @@ class SaveReport(NamedTuple):
     total_bytes: int  # by all ranks
 
 
-class Checkpoint:
+class NamedValues:
+    """Numbers and texts by name, beside the tensors of a state."""
+
+    _handle: Any
+
+    def __setitem__(self, name: str, value: Value) -> None:
+        """Sets a value, which is equal on all ranks when it is saved or handed over."""
+        self._handle.set(name, value)
+
+    def __getitem__(self, name: str) -> Value:
+        value = self._handle.find(name)
+        if value is None:
+            raise KeyError(name)
+        return value
+
+
+class Checkpoint(NamedValues):
     """What is saved or loaded: trees of NumPy's or PyTorch's arrays, which loading fills, and values. Every rank adds the same names in the same
     order."""
 
@@ -41,16 +57,6 @@ class Checkpoint:
         """Adds an optimizer's state for this rank's shards, as Optimizer.state() returns it."""
         self._handle.add_slots(name, tree_to_write(slots), layout)
         return self
-
-    def __setitem__(self, name: str, value: Value) -> None:
-        """Sets a value, which is equal on all ranks when it is saved."""
-        self._handle.set(name, value)
-
-    def __getitem__(self, name: str) -> Value:
-        value = self._handle.find(name)
-        if value is None:
-            raise KeyError(name)
-        return value
 
     def __contains__(self, name: str) -> bool:
         return self._handle.find(name) is not None

@@ -7,7 +7,7 @@ from typing import Any, Callable, List, NamedTuple, Optional, Union
 
 from . import _ringlet
 from .arrays import view_to_write
-from .checkpoint import Checkpoint, Value
+from .checkpoint import Checkpoint, NamedValues
 from .elastic_fsdp import ElasticShards
 from .gradients import to_wire
 from .group import Group
@@ -114,7 +114,7 @@ def directory_of(checkpoint: Union[str, os.PathLike, None]) -> str:
     return "" if checkpoint is None else os.fspath(checkpoint)
 
 
-class ElasticTrainer:
+class ElasticTrainer(NamedValues):
     """A training loop of an elastic group (init(elastic=True)): a step is committed on all ranks or on none; one that is not is done again by those
     who are left, with the same batch, divided anew. docs/elastic.md says what is promised.
 
@@ -122,7 +122,8 @@ class ElasticTrainer:
     parameters; the trainer saves and loads both. Options are C++'s ElasticTrainerOptions, with times in seconds.
     `on_change` is called with a MembershipChange; `on_rollback` with a Rollback where training has gone back to a checkpoint; `on_state` with
     the number of committed steps where the state has been filled from a checkpoint or by others, so that what follows from it (an optimizer's
-    step) is set anew. None of them may call collectives. Ctrl-C is noticed when a function of the program's own runs.
+    step) is set anew. None of them may call collectives. `trainer[name] = value`, within `apply`, sets a value that is saved and handed over with
+    the state. Ctrl-C is noticed when a function of the program's own runs.
     """
 
     def __init__(
@@ -185,13 +186,3 @@ class ElasticTrainer:
     def step(self) -> int:
         """How many steps are committed."""
         return self._handle.step()
-
-    def __setitem__(self, name: str, value: Value) -> None:
-        """Sets a value of the state, within `apply`, alike on all ranks: it is saved and handed over with the tensors."""
-        self._handle.set(name, value)
-
-    def __getitem__(self, name: str) -> Value:
-        value = self._handle.find(name)
-        if value is None:
-            raise KeyError(name)
-        return value

@@ -6,7 +6,7 @@ import os
 from typing import Any, Callable, List, NamedTuple, Optional, Union
 
 from . import _ringlet
-from .checkpoint import Value
+from .checkpoint import NamedValues
 from .elastic import MembershipChange, directory_of, telling_changes, telling_states
 from .errors import InvalidArgument
 from .fsdp import FormsOfModules
@@ -24,7 +24,7 @@ class InnerStep(NamedTuple):
     ranks: int  # how many train now
 
 
-class OuterTrainer:
+class OuterTrainer(NamedValues):
     """DiLoCo and, with fragments and overlap, Streaming DiLoCo: each rank takes `inner_steps` steps alone, with an optimizer and samples of its own.
     Then the differences between the shared parameters and each rank's are averaged, weighted by samples, and an outer SGD applies the average to
     the shared parameters as if it were a gradient. docs/library.md says what it costs, and docs/elastic.md what holds when ranks come and go.
@@ -32,7 +32,8 @@ class OuterTrainer:
     `parameters` is a tree of NumPy's or PyTorch's arrays of f32 or f64, which are changed in place; where the ranks' values differ, rank 0's are
     taken. The options up to `wire` are C++'s OuterTrainerOptions, the others are those of ElasticTrainer, whose steps are the averages here.
     With `by_speed` a slower rank takes fewer inner steps, so that the others do not wait for it; `clock` says by which seconds (unset: those that
-    pass), such as time.process_time. Used by one thread at a time. Ctrl-C is noticed when a function of the program's own runs.
+    pass), such as time.process_time. `trainer[name] = value`, before run(), sets a value that is saved and handed over with
+    the state, whose own names begin with "outer_". Used by one thread at a time. Ctrl-C is noticed when a function of the program's own runs.
     """
 
     def __init__(
@@ -115,17 +116,6 @@ class OuterTrainer:
     def fragment(self, index: int) -> List[str]:
         """The names of the parameters of a fragment ("layers.0.weight")."""
         return self._handle.fragment(index)
-
-    def __setitem__(self, name: str, value: Value) -> None:
-        """Sets a value beside the state, alike on all ranks and before run(): it is saved and handed over with the state, whose own names begin with
-        "outer_"."""
-        self._handle.set(name, value)
-
-    def __getitem__(self, name: str) -> Value:
-        value = self._handle.find(name)
-        if value is None:
-            raise KeyError(name)
-        return value
 
 
 def _number(value: Any, who: str, what: str) -> float:
