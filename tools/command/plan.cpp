@@ -62,14 +62,11 @@ void declare(CLI::App& app, PlanLine& line) {
   app.add_flag("--json", line.json, "One line of JSON");
 }
 
-std::vector<std::string> split_list(const std::string& text) {
-  std::vector<std::string> words;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    words.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return words;
+/// How the ranks are called; none where the command line does not say.
+std::vector<std::string> names_of(const PlanLine& line) {
+  if (!line.names) return {};
+  const auto names = prediction::split_at_commas(*line.names);
+  return {names.begin(), names.end()};
 }
 
 std::optional<std::string> convert_wires(const PlanLine& line, PlanQuestion& question) {
@@ -77,7 +74,7 @@ std::optional<std::string> convert_wires(const PlanLine& line, PlanQuestion& que
     question.wires = prediction::usual_wires(question.model.dtype);
     return std::nullopt;
   }
-  for (const std::string& name : split_list(*line.wires)) {
+  for (const std::string_view name : prediction::split_at_commas(*line.wires)) {
     const auto wire = find_wire(name);
     if (!wire && name != line.dtype)
       return fmt::format("--wire {}: there is no wire '{}'; {}, f16, bf16, int8 and int4 are possible", *line.wires, name, line.dtype);
@@ -146,7 +143,7 @@ std::optional<std::string> check_source(const PlanLine& line, bool in_group) {
 }
 
 std::optional<std::string> check_names(const PlanLine& line, std::size_t ranks) {
-  if (!line.names || split_list(*line.names).size() == ranks) return std::nullopt;
+  if (!line.names || names_of(line).size() == ranks) return std::nullopt;
   return fmt::format("--names {}: there are {} ranks, and so many names are needed", *line.names, ranks);
 }
 
@@ -232,12 +229,12 @@ int run_plan(Arguments arguments) {
   if (line.network || line.links) {
     if (const auto mistake = convert_network(line, network)) return usage_error("plan", *mistake);
     if (const auto mistake = check_names(line, network.ranks.ports.size())) return usage_error("plan", *mistake);
-    if (line.names) network.names = split_list(*line.names);
+    network.names = names_of(line);
     report_plan(question, network);
     return 0;
   }
   if (!in_group) return start_ranks(line);
-  return run_plan_rank(question, line.seconds, line.names ? split_list(*line.names) : std::vector<std::string>{});
+  return run_plan_rank(question, line.seconds, names_of(line));
 }
 
 }  // namespace ringlet::command

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
@@ -84,6 +85,10 @@ int summarize(const std::string& file, const std::optional<std::string>& within,
 }
 
 int merge(const std::string& file, std::vector<std::string> parts, bool json) {
+  // It may be a rank's part, where FILE was forgotten.
+  if (std::filesystem::exists(file) && !trace::is_merged(file))
+    return usage_error("trace",
+                       fmt::format("'{}' is there, and was not merged from parts, so it is left as it is; name another FILE", file));
   if (parts.empty()) parts = trace::find_parts(file);
   if (parts.empty())
     throw std::runtime_error(

@@ -66,6 +66,8 @@ std::optional<int> parse_whole(std::string_view text, int most) {
   return number;
 }
 
+}  // namespace
+
 std::vector<std::string_view> split_at_commas(std::string_view text) {
   std::vector<std::string_view> entries;
   for (std::size_t begin = 0; begin <= text.size();) {
@@ -75,8 +77,6 @@ std::vector<std::string_view> split_at_commas(std::string_view text) {
   }
   return entries;
 }
-
-}  // namespace
 
 Result<std::uint64_t> parse_count(std::string_view text) {
   constexpr double kMost = 1e13;

@@ -13,6 +13,9 @@ namespace ringlet::prediction {
 /// More ranks than this are not predicted.
 inline constexpr int kMostRanks = 1024;
 
+/// The entries between commas, empty ones too, which are mistakes to tell of. They are part of `text`.
+std::vector<std::string_view> split_at_commas(std::string_view text);
+
 /// A number of parameters or of tokens, such as "100M", "1.5B" or "124000000", from 1 to 10 trillion.
 Result<std::uint64_t> parse_count(std::string_view text);
 

@@ -59,6 +59,12 @@ std::uint64_t dropped_in(const Json& event) {
   return dropped;
 }
 
+bool is_merged(const std::string& file) {
+  std::ifstream stream(file);
+  std::string line;
+  return std::getline(stream, line) && line == kBeginOfMerged;
+}
+
 std::vector<std::string> find_parts(const std::string& file) {
   namespace fs = std::filesystem;
   const fs::path path(file);

@@ -16,6 +16,9 @@ namespace ringlet::trace {
 inline constexpr std::string_view kBeginOfMerged = R"({"displayTimeUnit":"ns","traceEvents":[)", kEndOfMerged = "]}";
 ///@}
 
+/// Whether the file begins as merged ones do.
+bool is_merged(const std::string& file);
+
 /// The files of ranks beside FILE, as RINGLET_TRACE=FILE names them, by name. Throws `std::runtime_error` where the folder cannot be read.
 std::vector<std::string> find_parts(const std::string& file);
 
