@@ -13,26 +13,7 @@ namespace {
 
 // Most links carry few bytes, so the memory for a long record is allocated when the first one comes.
 constexpr std::size_t kSmallBuffer = 4 << 10;
-constexpr std::size_t kLargeBuffer = kBatchRecords * kMaxRecordBytes + kSmallBuffer;
 constexpr std::size_t kMaxParts = 64;
-/// Parts from here on have records of their own: decrypting one in place and then copying it takes longer than one more record.
-constexpr std::size_t kLongPart = 16 << 10;
-
-/// The parts that the next record is made of.
-struct RecordContent {
-  std::array<ConstBytes, kMaxParts> parts;
-  std::size_t count = 0, bytes = 0;
-
-  explicit RecordContent(std::span<const ConstBytes> offered) {
-    for (const ConstBytes part : offered) {
-      if (part.empty()) continue;
-      if (count == kMaxParts || bytes == kMaxRecordContent || (count > 0 && part.size() >= kLongPart)) return;
-      parts[count] = part.first(std::min(part.size(), kMaxRecordContent - bytes));
-      bytes += parts[count++].size();
-      if (part.size() >= kLongPart) return;
-    }
-  }
-};
 
 }  // namespace
 
@@ -73,20 +54,13 @@ void SecureLink::finish_sending() {
 // --- sending ---
 
 std::span<const ConstBytes> SecureLink::to_send() {
-  if (!unsent_.empty()) return {&unsent_, 1};
-  const AliveGuard::Watch watch = guard_.watch();
-  sealed_bytes_ = 0;
-  while (seal_next()) {
-  }
-  if (!watch.alive() || sealed_bytes_ == 0) return {};
-  unsent_ = ConstBytes(outgoing_).first(sealed_bytes_);
+  if (unsent_.empty() && !seal_next()) return {};
   return {&unsent_, 1};
 }
 
 bool SecureLink::seal_next() {
-  const bool full = sealed_bytes_ > 0 && outgoing_.size() - sealed_bytes_ < kMaxRecordBytes;
-  if (end_sealed_ || full) return false;
   const AliveGuard::Watch watch = guard_.watch();
+  if (end_sealed_) return false;
   LinkUser* asked = nullptr;
   std::span<const ConstBytes> parts;
   while (asked != user_) {
@@ -95,23 +69,30 @@ bool SecureLink::seal_next() {
     parts = asked->to_send();
     if (!watch.alive()) return false;
   }
-  const RecordContent content(parts);
+  std::array<ConstBytes, kMaxParts> content;
+  std::size_t count = 0, bytes = 0;
+  for (const ConstBytes part : parts) {
+    if (count == kMaxParts || bytes == kMaxRecordContent) break;
+    if (part.empty()) continue;
+    content[count] = part.first(std::min(part.size(), kMaxRecordContent - bytes));
+    bytes += content[count++].size();
+  }
   // Where the user has called wake() while its to_send() returned nothing, the inner link will ask again.
-  if (content.bytes == 0 && (!finish_requested_ || woken_)) return false;
-  end_sealed_ = content.bytes == 0;
-  seal(std::span(content.parts).first(content.count), content.bytes);
-  if (content.bytes > 0) user_->sent(content.bytes);
+  if (bytes == 0 && (!finish_requested_ || woken_)) return false;
+  end_sealed_ = bytes == 0;
+  seal({content.data(), count}, bytes);
+  if (bytes > 0) user_->sent(bytes);
   return watch.alive();
 }
 
 void SecureLink::seal(std::span<const ConstBytes> content, std::size_t bytes) {
   const std::size_t record_bytes = kRecordHeadBytes + bytes + Cipher::kTagBytes;
-  if (outgoing_.size() < sealed_bytes_ + record_bytes) outgoing_.resize(kLargeBuffer);
-  const Bytes record = Bytes(outgoing_).subspan(sealed_bytes_, record_bytes);
+  if (outgoing_.size() < record_bytes) outgoing_.resize(kMaxRecordBytes);
+  const Bytes record = Bytes(outgoing_).first(record_bytes);
   detail::store_le(record.data(), static_cast<std::uint32_t>(bytes));
   sealing_.cipher->seal(sealing_.records, record.first(kRecordHeadBytes), content, record.subspan(kRecordHeadBytes));
   count_record(sealing_, bytes);
-  sealed_bytes_ += record_bytes;
+  unsent_ = record;
 }
 
 void SecureLink::sent(std::size_t bytes) {
@@ -137,7 +118,7 @@ std::span<const Bytes> SecureLink::to_receive() {
   if (begin_ + record_bytes > buffer_.size()) {
     std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
     end_ -= std::exchange(begin_, 0);
-    if (record_bytes > buffer_.size()) buffer_.resize(kLargeBuffer);
+    if (record_bytes > buffer_.size()) buffer_.resize(2 * kMaxRecordBytes);
   }
   inner_room_ = Bytes(buffer_).subspan(end_);
   return {&inner_room_, 1};

@@ -27,9 +27,6 @@ inline constexpr std::size_t kRecordHeadBytes = 4;
 inline constexpr std::size_t kMaxRecordContent = 64 << 10;
 inline constexpr std::size_t kMaxRecordBytes = kRecordHeadBytes + kMaxRecordContent + Cipher::kTagBytes;
 
-/// So many records of the longest kind leave, or come, in one call of the link below. No part of the wire format.
-inline constexpr std::size_t kBatchRecords = 4;
-
 /// How much one key seals at most, but for the end of its last record; part of the wire format, but for tests. AES-GCM sets them: RFC 8446,
 /// section 5.5, allows it 2^24.5 records of 2^14 bytes, which are 2^38.5 bytes. ChaCha20-Poly1305 would need none.
 struct KeyLimits {
@@ -41,12 +38,9 @@ struct KeyLimits {
 /// `protocol_error` where a record does not verify, and with `peer_lost` where the link below ends before the record that ends this
 /// direction, also between two records.
 ///
-/// Bytes that sent() has counted may wait here, encrypted, in kBatchRecords long records at most; they are lost if the link is destroyed
-/// then. Where this side is ending its direction, the end of the peer's direction is reported only when the own end has left. It needs
-/// memory for kBatchRecords long records in each direction, once it has carried one.
-///
-/// A record has the beginning of one long part of the user's alone, or several short ones. So the receiver's user, who takes a long payload
-/// from its first byte on into a place of its own, has room for exactly a record's content, which is decrypted straight into that place.
+/// Bytes that sent() has counted may wait here, encrypted, one record at most; they are lost if the link is destroyed then. Where this side
+/// is ending its direction, the end of the peer's direction is reported only when the own end has left. It needs memory for at most two
+/// incoming records and one outgoing record.
 class SecureLink final : public Link, private LinkUser {
  public:
   /// No byte of the records was read from `inner`. Each cipher is of one direction, and both are of `suite`. Starts nothing yet.
@@ -80,7 +74,6 @@ class SecureLink final : public Link, private LinkUser {
   void receive_ended() override;
   void link_failed(const Status& status) override;
 
-  /// Appends a record to those in outgoing_. Returns false where there is none to append, no room for it, or this object was destroyed.
   bool seal_next();
   void seal(std::span<const ConstBytes> content, std::size_t bytes);
   void finish_if_both_have();
@@ -110,9 +103,8 @@ class SecureLink final : public Link, private LinkUser {
   // sending
   Direction sealing_;
   std::vector<std::byte> outgoing_;
-  std::size_t sealed_bytes_ = 0;  // of outgoing_: the records that are there
-  ConstBytes unsent_;             // of outgoing_
-  bool woken_ = false;            // wake() was called since the user was last asked for bytes
+  ConstBytes unsent_;   // of outgoing_
+  bool woken_ = false;  // wake() was called since the user was last asked for bytes
   bool finish_requested_ = false;
   bool end_sealed_ = false;
 

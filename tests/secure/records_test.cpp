@@ -124,6 +124,19 @@ TEST_CASE("a bit that was flipped anywhere breaks the link before a wrong byte i
   }
 }
 
+TEST_CASE("nothing of a record that was changed stays where its user would have had it") {
+  const std::vector<std::byte> content(40'000, std::byte{0x5a});
+  std::vector<Record> records{seal(CipherSuite::aes256_gcm, key_from(0), 0, content)};
+  // The last byte of the content: all before it decrypts to what was sent.
+  records[0][kRecordHeadBytes + content.size() - 1] ^= std::byte{1};
+  const Listening listening(records, 1, content.size() / 2, {.suite = CipherSuite::aes256_gcm});
+  REQUIRE(listening.user.failure);
+  CHECK(listening.user.incoming.empty());
+  const ConstBytes place = listening.user.place();
+  CHECK(place.size() == content.size());
+  CHECK(std::all_of(place.begin(), place.end(), [](std::byte byte) { return byte == std::byte{}; }));
+}
+
 TEST_CASE("a stream that is cut anywhere is no orderly end") {
   const Spoken spoken(60);
   Record whole;

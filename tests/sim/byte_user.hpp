@@ -29,6 +29,8 @@ class ByteUser final : public LinkUser {
     link = std::move(new_link);
     link->start(*this);
   }
+  /// Where the bytes that come are put.
+  ConstBytes place() const { return buffer_; }
   void send(std::size_t bytes) {
     for (std::size_t index = 0; index < bytes; ++index)
       outgoing.push_back(static_cast<std::byte>(outgoing.size() * 7 + outgoing.size() / 251));

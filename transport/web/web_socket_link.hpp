@@ -9,15 +9,15 @@
 #include "core/base/alive_guard.hpp"
 #include "core/ports/event_loop.hpp"
 #include "core/ports/link.hpp"
+#include "core/wire/frame.hpp"
 #include "transport/web/frame_reader.hpp"
 
 namespace ringlet::web {
 
 struct WebSocketLimits {
   std::uint64_t max_message_bytes = 64 << 20;
-  /// The maximum length of a binary message that is sent: a segment with its header, or the records of an encrypted link that leave at
-  /// once, because browsers hand over whole messages only.
-  std::size_t max_sent_bytes = 260 << 10;
+  /// The maximum length of a binary message that is sent: a segment with its header, because browsers hand over whole messages only.
+  std::size_t max_sent_bytes = (256 << 10) + kFrameHeaderBytes;
   /// How many bytes of pongs may wait for a peer that does not read them.
   std::size_t max_control_bytes = 8 << 10;
   /// How long a peer that broke the protocol may take to read the reason.
