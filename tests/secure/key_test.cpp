@@ -1,5 +1,8 @@
 // Tests against known answers: those of the RFCs, and those of a second implementation, which the tests of the browser's side use, too.
+#include <array>
 #include <catch2/catch.hpp>
+#include <memory>
+#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +34,21 @@ Key counted_from(int first) {
   Key key;
   for (std::size_t i = 0; i < key.size(); ++i) key[i] = static_cast<std::byte>(first + static_cast<int>(i));
   return key;
+}
+
+std::unique_ptr<Cipher> make_openssl_cipher(CipherSuite suite, const Key& key) { return std::make_unique<RecordCipher>(suite, key); }
+
+/// `bytes` in up to `most` parts, some of them empty.
+template <class Part>
+std::vector<Part> cut(Part bytes, std::size_t most, std::mt19937& random) {
+  std::vector<Part> parts;
+  for (std::size_t i = 1; i < most; ++i) {
+    const std::size_t length = random() % 3 == 0 ? 0 : random() % (bytes.size() + 1);
+    parts.push_back(bytes.first(length));
+    bytes = bytes.subspan(length);
+  }
+  parts.push_back(bytes);
+  return parts;
 }
 
 const char* const kFromDialler = "fe8ab2876acb52ef9bcb960c7ff30bd7f37cf9ddcc3d7611a61b8a49a32cb4d2";
@@ -69,6 +87,7 @@ TEST_CASE("the key schedule is HKDF") {
 }
 
 TEST_CASE("a record is of the link's cipher, in however many parts it comes and goes") {
+  const auto make_cipher = GENERATE(make_record_cipher, make_openssl_cipher);
   const auto [suite, answer] =
       GENERATE(std::pair{CipherSuite::chacha20_poly1305, "d5cb6747ef33f3fa493ab6b595ffc5eecefd5c1f80e02bb2eb3b954559a58339"},
                std::pair{CipherSuite::aes256_gcm, "f8ee5670184120cf8c3004efe4428d0afda8d6d20dff7a810a91ff00bd092b9b"});
@@ -77,7 +96,8 @@ TEST_CASE("a record is of the link's cipher, in however many parts it comes and 
   const std::string_view letters = "a record of text";
   const ConstBytes text = std::as_bytes(std::span(letters.data(), letters.size()));
   const auto expected = bytes_of(answer);
-  RecordCipher cipher(suite, key_of(kFromDialler));
+  const auto made = make_cipher(suite, key_of(kFromDialler));
+  Cipher& cipher = *made;
   for (std::size_t cut = 0; cut <= text.size(); ++cut) {
     CAPTURE(cut);
     std::vector<std::byte> sealed(text.size() + Cipher::kTagBytes), plain(text.size());
@@ -96,8 +116,10 @@ TEST_CASE("a record is of the link's cipher, in however many parts it comes and 
 }
 
 TEST_CASE("AES-256-GCM gives the answers of its specification") {
+  const auto make_cipher = GENERATE(make_record_cipher, make_openssl_cipher);
   // McGrew and Viega, "The Galois/Counter Mode of Operation", appendix B: test cases 13 and 14, with a key and a nonce of zeros.
-  RecordCipher cipher(CipherSuite::aes256_gcm, Key{});
+  const auto made = make_cipher(CipherSuite::aes256_gcm, Key{});
+  Cipher& cipher = *made;
   std::vector<std::byte> tag(Cipher::kTagBytes), sealed(2 * Cipher::kTagBytes);
   cipher.seal(0, {}, {}, tag);
   CHECK(tag == bytes_of("530f8afbc74536b9a963b4f1c4cb738b"));
@@ -110,12 +132,39 @@ TEST_CASE("AES-256-GCM gives the answers of its specification") {
   CHECK_FALSE(cipher.open(0, {}, tag, {}));
 }
 
+TEST_CASE("what a native program's cipher seals OpenSSL opens, and the other way round, in any parts, and neither opens what was changed") {
+  const auto suite = GENERATE(CipherSuite::chacha20_poly1305, CipherSuite::aes256_gcm);
+  std::mt19937 random(31);
+  Key key = key_of(kFromDialler);
+  const std::array<std::unique_ptr<Cipher>, 2> ciphers{make_record_cipher(suite, key), make_openssl_cipher(suite, key)};
+  for (std::uint64_t round = 0; round < 400; ++round) {
+    CAPTURE(round);
+    if (round % 50 == 49) {
+      key[round % key.size()] ^= std::byte{1};
+      for (const auto& cipher : ciphers) cipher->set_key(key);
+    }
+    Cipher &sealing = *ciphers[round % 2], &opening = *ciphers[(round / 2) % 2];
+    std::vector<std::byte> plain(round % 5 == 0 ? random() % 70'000 : random() % 300), head(random() % 20);
+    for (std::byte& byte : plain) byte = static_cast<std::byte>(random());
+    const std::vector<ConstBytes> parts = cut(ConstBytes(plain), 1 + random() % 5, random);
+    std::vector<std::byte> sealed(plain.size() + Cipher::kTagBytes), opened(plain.size());
+    sealing.seal(round << 20, head, parts, sealed);
+    CHECK(opening.open(round << 20, head, sealed, cut(Bytes(opened), 1 + random() % 5, random)));
+    CHECK(opened == plain);
+    sealed[random() % sealed.size()] ^= static_cast<std::byte>(1 + random() % 255);
+    const Bytes whole(opened);
+    CHECK_FALSE(opening.open(round << 20, head, sealed, std::span(&whole, 1)));
+  }
+}
+
 TEST_CASE("a key that replaces another follows from it") {
+  const auto make_cipher = GENERATE(make_record_cipher, make_openssl_cipher);
   // The answers are @noble/ciphers'.
   const auto [suite, answer] =
       GENERATE(std::pair{CipherSuite::chacha20_poly1305, "1ab8cec8518b4337c26e90561286402fa0885b0c82cbd275e9ac99d38e455042"},
                std::pair{CipherSuite::aes256_gcm, "c5003b8a6ee9fa04c2e572254601a013a1e7837b84407c5571f21bed5cbedfd6"});
-  RecordCipher cipher(suite, key_of(kFromDialler));
+  const auto made = make_cipher(suite, key_of(kFromDialler));
+  Cipher& cipher = *made;
   renew_key(cipher);
   const std::string_view letters = "a record of text";
   const ConstBytes text = std::as_bytes(std::span(letters.data(), letters.size()));

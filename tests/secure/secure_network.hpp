@@ -25,8 +25,8 @@ struct SecureSetup {
 };
 
 inline std::unique_ptr<Link> secured(EventLoop& loop, std::unique_ptr<Link> link, std::size_t side, const SecureSetup& setup = {}) {
-  return std::make_unique<SecureLink>(loop, std::move(link), setup.suite, std::make_unique<RecordCipher>(setup.suite, key_from(side)),
-                                      std::make_unique<RecordCipher>(setup.suite, key_from(1 - side)), setup.limits);
+  return std::make_unique<SecureLink>(loop, std::move(link), setup.suite, make_record_cipher(setup.suite, key_from(side)),
+                                      make_record_cipher(setup.suite, key_from(1 - side)), setup.limits);
 }
 
 /// A network whose links are all encrypted, with the same keys.

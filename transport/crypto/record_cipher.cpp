@@ -4,18 +4,25 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "core/base/check.hpp"
 #include "core/wire/frame.hpp"
+#include "transport/crypto/fast_aes.hpp"
 #include "transport/crypto/openssl.hpp"
 
 namespace ringlet {
 
-namespace {
+RecordNonce nonce_of_record(std::uint64_t counter) {
+  RecordNonce nonce{};
+  detail::store_le(nonce.data() + 4, counter);
+  return nonce;
+}
 
-constexpr std::size_t kNonceBytes = 12;
-
-}  // namespace
+std::unique_ptr<Cipher> make_record_cipher(CipherSuite suite, const Key& key) {
+  auto fast = suite == CipherSuite::aes256_gcm ? make_fast_aes(key) : nullptr;
+  return fast ? std::move(fast) : std::make_unique<RecordCipher>(suite, key);
+}
 
 void RecordCipher::Free::operator()(evp_cipher_ctx_st* context) const { EVP_CIPHER_CTX_free(context); }
 
@@ -29,8 +36,7 @@ void RecordCipher::set_key(const Key& key) {
 }
 
 void RecordCipher::begin(std::uint64_t counter, ConstBytes associated, bool seals) {
-  std::array<std::byte, kNonceBytes> nonce{};
-  detail::store_le(nonce.data() + 4, counter);
+  const RecordNonce nonce = nonce_of_record(counter);
   int length = 0;
   needs_memory(EVP_CipherInit_ex(context_.get(), nullptr, nullptr, nullptr, unsigned_chars(nonce.data()), seals ? 1 : 0) == 1);
   if (associated.empty()) return;

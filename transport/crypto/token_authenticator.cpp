@@ -73,8 +73,6 @@ std::optional<Key> TokenAuthenticator::agree(const Key& secret, const Key& peer)
   return agreed;
 }
 
-std::unique_ptr<Cipher> TokenAuthenticator::make_cipher(CipherSuite suite, const Key& key) {
-  return std::make_unique<RecordCipher>(suite, key);
-}
+std::unique_ptr<Cipher> TokenAuthenticator::make_cipher(CipherSuite suite, const Key& key) { return make_record_cipher(suite, key); }
 
 }  // namespace ringlet
