@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "core/base/refuse.hpp"
@@ -115,7 +116,8 @@ void NativeWorld::open(const WorldConfig& config, web::PageBundle page) {
     authenticator_ = std::make_unique<TokenAuthenticator>(config.token, config.encrypts(), config.ciphers);
     if (config.peer_memory) peer_memory_ = local::open_peer_memory();
     shortcut_ = std::make_unique<local::MemoryShortcut>(
-        driver_.loop(), peer_memory_.get(), [this](Bytes out) { authenticator_->fill_random(out); }, &driver_.loop());
+        driver_.loop(), peer_memory_.get(), [this](Bytes out) { authenticator_->fill_random(out); }, &driver_.loop(),
+        std::thread::hardware_concurrency());
     incoming_ = std::make_unique<IncomingLinks>(driver_.loop(), *authenticator_);
     incoming_->set_shortcut(shortcut_.get());
     if (options_.guests > 0) web_front_ = open_web_door(driver_.loop(), *incoming_, std::move(page), config.web);

@@ -106,6 +106,17 @@ TEST_CASE("parts that are not lent leave by themselves, bounded, and need no ans
   if (answers) CHECK(decode_record(rest.data() + all.size() - before).first == 7);
 }
 
+TEST_CASE("a batch that may lend nothing needs no answer, and the next one may") {
+  const std::vector<std::byte> memory(1000);
+  const std::array<ConstBytes, 1> parts{memory};
+  Outbox outbox(100);
+  CHECK(outbox.announce(parts, 1, false) == 1000);
+  CHECK_FALSE(outbox.awaits_answer());
+  CHECK(outbox.left(kShortRecordBytes + 1000) == 1000);
+  CHECK(outbox.announce(parts, 1, true) == 1000);
+  CHECK(outbox.awaits_answer());
+}
+
 TEST_CASE("an unreadable batch goes on from where the peer got to") {
   const bool kept = GENERATE(false, true);
   std::vector<std::byte> memory(1000);

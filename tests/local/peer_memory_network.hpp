@@ -41,13 +41,14 @@ class PeerMemoryLinks {
   FaultyMemory memory;
   std::size_t pull_bytes = 64;
   local::PeerMemoryTuning tuning{};
+  std::shared_ptr<local::Neighbours> neighbours;  // of both ends
 
   std::unique_ptr<Link> wrap(std::unique_ptr<Link> link, std::size_t side) {
     const std::size_t index = counts_[side]++;
     while (connections_.size() <= index) add();
     auto& [marks, peers] = connections_[index];
     tuning.pull_bytes = pull_bytes;
-    return std::make_unique<local::PeerMemoryLink>(std::move(link), memory, std::move(marks[side]), peers[side], tuning);
+    return std::make_unique<local::PeerMemoryLink>(std::move(link), memory, std::move(marks[side]), peers[side], tuning, neighbours);
   }
 
  private:

@@ -16,8 +16,12 @@ constexpr std::size_t kMaxPending = 1024;
 
 }  // namespace
 
-MemoryShortcut::MemoryShortcut(EventLoop& loop, PeerMemory* memory, FillRandom fill_random, PollSources* sources)
-    : loop_(loop), memory_(memory), fill_random_(std::move(fill_random)), sources_(sources) {}
+MemoryShortcut::MemoryShortcut(EventLoop& loop, PeerMemory* memory, FillRandom fill_random, PollSources* sources, std::size_t processors)
+    : loop_(loop),
+      memory_(memory),
+      fill_random_(std::move(fill_random)),
+      sources_(sources),
+      neighbours_(std::make_shared<Neighbours>(processors)) {}
 
 MemoryShortcut::~MemoryShortcut() {
   for (const Pending& pending : pending_) loop_.cancel(pending.deadline);
@@ -59,11 +63,12 @@ void MemoryShortcut::on_introduced(std::list<Pending>::iterator pending, LinkSid
   pending_.erase(pending);
   if (!found.ok()) return taken(found.status());
   Acquaintance& peer = found.value();
-  const PeerMemoryTuning& tuning = peer.rings ? kOverRings : kOverSockets;
-  if (peer.rings) peer.link = std::make_unique<SharedRingLink>(std::move(peer.link), std::move(peer.rings), side, *sources_);
+  const bool has_rings = peer.rings != nullptr;
+  if (has_rings) peer.link = std::make_unique<SharedRingLink>(std::move(peer.link), std::move(peer.rings), side, *sources_);
   if (!peer.readable) return taken(std::move(peer.link));
-  taken(Result<std::unique_ptr<Link>>(
-      std::make_unique<PeerMemoryLink>(std::move(peer.link), *memory_, std::move(peer.mark), peer.peer, tuning)));
+  taken(Result<std::unique_ptr<Link>>(std::make_unique<PeerMemoryLink>(std::move(peer.link), *memory_, std::move(peer.mark), peer.peer,
+                                                                       has_rings ? kOverRings : kOverSockets,
+                                                                       has_rings ? neighbours_ : nullptr)));
 }
 
 }  // namespace ringlet::local

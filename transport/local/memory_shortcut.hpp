@@ -9,6 +9,7 @@
 #include "core/ports/poll_source.hpp"
 #include "core/ports/shortcut.hpp"
 #include "transport/local/introduction.hpp"
+#include "transport/local/neighbours.hpp"
 
 namespace ringlet::local {
 
@@ -20,8 +21,8 @@ class MemoryShortcut : public Shortcut {
   using FillRandom = std::function<void(Bytes)>;
 
   /// All arguments outlive it. `memory` is null if this process takes no part; it still answers peers that ask for a shortcut. `sources` is
-  /// the same loop; null if this process shares no memory.
-  MemoryShortcut(EventLoop& loop, PeerMemory* memory, FillRandom fill_random, PollSources* sources = nullptr);
+  /// the same loop; null if this process shares no memory. The ranks of this machine share `processors`; 0: it is not known.
+  MemoryShortcut(EventLoop& loop, PeerMemory* memory, FillRandom fill_random, PollSources* sources = nullptr, std::size_t processors = 0);
   ~MemoryShortcut() override;
 
   bool offers(const Link& link) const override;
@@ -40,6 +41,7 @@ class MemoryShortcut : public Shortcut {
   PeerMemory* const memory_;
   const FillRandom fill_random_;
   PollSources* const sources_;
+  const std::shared_ptr<Neighbours> neighbours_;
   std::list<Pending> pending_;
   AliveGuard guard_;
 };

@@ -88,8 +88,8 @@ std::size_t Outbox::pass(std::span<const ConstBytes> parts) {
   return passed_bytes_ = passing_bytes_ = bytes;
 }
 
-std::size_t Outbox::announce(std::span<const ConstBytes> parts, std::uint64_t epoch) {
-  if (!lends_any(parts)) return pass(parts);
+std::size_t Outbox::announce(std::span<const ConstBytes> parts, std::uint64_t epoch, bool may_lend) {
+  if (!may_lend || !lends_any(parts)) return pass(parts);
   const std::uint64_t from = position_;
   std::size_t room = kCopiedBytesOfBatch;
   open_data_ = last_pull_ = std::nullopt;

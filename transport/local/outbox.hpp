@@ -28,8 +28,8 @@ class Outbox {
   std::size_t left(std::size_t bytes);
   void put(const Record& record);
   /// Puts records for as many of the parts as one batch may hold, and returns how many bytes they have. Must not be called while a batch is
-  /// under way.
-  std::size_t announce(std::span<const ConstBytes> parts, std::uint64_t epoch);
+  /// under way. Where the batch `may_lend` nothing, all its parts leave by the inner link.
+  std::size_t announce(std::span<const ConstBytes> parts, std::uint64_t epoch, bool may_lend = true);
 
   /// Whether there is a batch whose bytes neither left() nor an answer has reported yet.
   bool batch_under_way() const { return batch_bytes_ + passing_bytes_ > 0; }

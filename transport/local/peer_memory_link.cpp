@@ -15,7 +15,7 @@ constexpr int kMaxUnsentAnswers = 16;
 }  // namespace
 
 PeerMemoryLink::PeerMemoryLink(std::unique_ptr<Link> inner, PeerMemory& memory, std::unique_ptr<Mark> mark, const PeerMark& peer,
-                               const PeerMemoryTuning& tuning)
+                               const PeerMemoryTuning& tuning, std::shared_ptr<Neighbours> neighbours)
     : inner_(std::move(inner)),
       memory_(memory),
       mark_(std::move(mark)),
@@ -23,7 +23,9 @@ PeerMemoryLink::PeerMemoryLink(std::unique_ptr<Link> inner, PeerMemory& memory, 
       peer_name_(inner_->peer_name()),
       direct_bytes_(tuning.direct_bytes),
       outbox_(tuning.pull_bytes, tuning.pull_batch_bytes),
-      inbox_(tuning.buffer_bytes) {}
+      inbox_(tuning.buffer_bytes) {
+  if (neighbours) place_.emplace(std::move(neighbours));
+}
 
 PeerMemoryLink::~PeerMemoryLink() { end_lending(); }
 
@@ -74,7 +76,8 @@ bool PeerMemoryLink::ask_user() {
   woken_ = false;
   const auto parts = user_->to_send();
   if (!watch.alive()) return false;
-  const std::size_t bytes = outbox_.announce(parts, mark_->epoch.load(std::memory_order_relaxed));
+  const bool may_lend = !place_ || place_->all().wait_for_processors();
+  const std::size_t bytes = outbox_.announce(parts, mark_->epoch.load(std::memory_order_relaxed), may_lend);
   if (bytes == 0) {
     // If wake() was called during the to_send() that returned nothing, the inner link asks again.
     if (!finish_requested_ || woken_) return true;

@@ -11,6 +11,7 @@
 #include "core/ports/peer_memory.hpp"
 #include "transport/local/inbox.hpp"
 #include "transport/local/mark.hpp"
+#include "transport/local/neighbours.hpp"
 #include "transport/local/outbox.hpp"
 
 namespace ringlet::local {
@@ -28,7 +29,7 @@ struct PeerMemoryTuning {
 };
 inline constexpr PeerMemoryTuning kOverSockets{};
 /// Receiving from a ring costs nothing but the copy, and copying twice in the caches is faster than one copy for which the system looks up
-/// each page. Large batches are lent nevertheless: where ranks share a processor, each half of a ring would wait for its turn.
+/// each page. Large batches are lent nevertheless where many ranks share a processor: each half of a ring would wait for its turn.
 inline constexpr PeerMemoryTuning kOverRings{.pull_bytes = 128 << 10, .pull_batch_bytes = 8 << 20, .direct_bytes = 1, .buffer_bytes = 64};
 /// The size of a batch of lent parts. Each batch makes both sides wait for each other once; on a busy machine that wait lasts until the
 /// other process gets a processor.
@@ -42,9 +43,10 @@ inline constexpr std::size_t kLentBatchBytes = 16 << 20;
 /// read, the link continues like an ordinary link and loses nothing.
 class PeerMemoryLink final : public Link, private LinkUser {
  public:
-  /// `memory` outlives the link. `mark` is this side's mark, which the peer knows; `peer` is the peer's mark.
+  /// `memory` outlives the link. `mark` is this side's mark, which the peer knows; `peer` is the peer's mark. With `neighbours`, this side
+  /// lends only while they wait for processors.
   PeerMemoryLink(std::unique_ptr<Link> inner, PeerMemory& memory, std::unique_ptr<Mark> mark, const PeerMark& peer,
-                 const PeerMemoryTuning& tuning = kOverSockets);
+                 const PeerMemoryTuning& tuning = kOverSockets, std::shared_ptr<Neighbours> neighbours = nullptr);
   ~PeerMemoryLink() override;
   PeerMemoryLink(const PeerMemoryLink&) = delete;
   PeerMemoryLink& operator=(const PeerMemoryLink&) = delete;
@@ -98,6 +100,7 @@ class PeerMemoryLink final : public Link, private LinkUser {
   AliveGuard guard_;          // ended on destruction and on failure
 
   const std::size_t direct_bytes_;
+  std::optional<Neighbours::Place> place_;
 
   // sending
   Outbox outbox_;
