@@ -106,15 +106,23 @@ TEST_CASE("parts that are not lent leave by themselves, bounded, and need no ans
   if (answers) CHECK(decode_record(rest.data() + all.size() - before).first == 7);
 }
 
-TEST_CASE("a batch that may lend nothing needs no answer, and the next one may") {
+TEST_CASE("a batch that is too long to be lent needs no answer, nor what follows it") {
   const std::vector<std::byte> memory(1000);
-  const std::array<ConstBytes, 1> parts{memory};
-  Outbox outbox(100);
-  CHECK(outbox.announce(parts, 1, false) == 1000);
-  CHECK_FALSE(outbox.awaits_answer());
-  CHECK(outbox.left(kShortRecordBytes + 1000) == 1000);
-  CHECK(outbox.announce(parts, 1, true) == 1000);
-  CHECK(outbox.awaits_answer());
+  const auto announce = [&](Outbox& outbox, std::size_t bytes) {
+    const std::array<ConstBytes, 1> parts{ConstBytes(memory).first(bytes)};
+    CHECK(outbox.announce(parts, 1, 800) == bytes);
+    const bool lends = outbox.awaits_answer();
+    if (lends) return lends;
+    CHECK(outbox.left(kShortRecordBytes + bytes) == bytes);
+    CHECK_FALSE(outbox.batch_under_way());
+    return lends;
+  };
+  Outbox outbox(100, 300);
+  CHECK_FALSE(announce(outbox, 800));
+  CHECK_FALSE(announce(outbox, 799));
+  CHECK_FALSE(announce(outbox, 300));
+  CHECK_FALSE(announce(outbox, 299));
+  CHECK(announce(outbox, 300));
 }
 
 TEST_CASE("an unreadable batch goes on from where the peer got to") {

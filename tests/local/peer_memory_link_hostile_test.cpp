@@ -20,25 +20,32 @@ std::vector<std::byte> bytes_of(std::initializer_list<Record> records) {
   return bytes;
 }
 
-/// A peer-memory link at one end, and an attacker at the other who writes any bytes.
-struct Attacked {
+/// A peer-memory link at one end, and a peer at the other who writes any bytes.
+struct UserlessLink {
   TwoNodes nodes{SimOptions{.seed = 1, .paths = PathOptions::calm()}};
   FaultyMemory memory;
-  ByteUser victim;
   PeerMark peer;
   std::unique_ptr<Mark> peer_mark = std::make_unique<Mark>();
+  std::unique_ptr<Link> own;  // started by none
 
-  Attacked() {
+  UserlessLink() {
     nodes.connect();
     peer = {memory.own_process(), reinterpret_cast<std::uintptr_t>(peer_mark.get()), peer_mark->word};
-    victim.use(std::make_unique<PeerMemoryLink>(std::move(nodes.acceptor.link), memory, std::make_unique<Mark>(), peer,
-                                                PeerMemoryTuning{.pull_bytes = 100}));
+    own = std::make_unique<PeerMemoryLink>(std::move(nodes.acceptor.link), memory, std::make_unique<Mark>(), peer,
+                                           PeerMemoryTuning{.pull_bytes = 100});
   }
   void write(std::vector<std::byte> bytes) {
     nodes.dialler.outgoing.insert(nodes.dialler.outgoing.end(), bytes.begin(), bytes.end());
     nodes.dialler.link->wake();
     REQUIRE(nodes.world.run_until_idle() == RunEnd::idle);
   }
+};
+
+/// The peer is an attacker.
+struct Attacked : UserlessLink {
+  ByteUser victim;
+
+  Attacked() { victim.use(std::move(own)); }
   void expect_break() {
     REQUIRE(victim.failure);
     CHECK(victim.failure->code() == Errc::protocol_error);
@@ -46,7 +53,53 @@ struct Attacked {
   }
 };
 
+/// Wants to send a word as soon as something has come.
+class AnsweringUser final : public LinkUser {
+ public:
+  std::unique_ptr<Link> link;
+  std::size_t received_bytes = 0;
+  std::optional<std::size_t> received_when_asked;
+
+  std::span<const ConstBytes> to_send() override {
+    if (word_.empty()) return {};
+    if (!received_when_asked) received_when_asked = received_bytes;
+    return {&word_, 1};
+  }
+  void sent(std::size_t bytes) override { word_ = word_.subspan(bytes); }
+  std::span<const Bytes> to_receive() override { return {&room_, 1}; }
+  void received(std::size_t bytes) override {
+    if (std::exchange(received_bytes, received_bytes + bytes) > 0) return;
+    word_ = kWord;
+    link->wake();
+  }
+  void receive_ended() override {}
+  void link_failed(const Status&) override {}
+
+ private:
+  static constexpr std::array<std::byte, 3> kWord{};
+  ConstBytes word_;
+  std::array<std::byte, 5000> memory_{};
+  Bytes room_{memory_};
+};
+
 }  // namespace
+
+TEST_CASE("what a side has to send leaves before it reads on from its peer's memory, and nothing is forgotten then") {
+  UserlessLink raw;
+  AnsweringUser user;
+  user.link = std::move(raw.own);
+  user.link->start(user);
+  std::vector<std::byte> memory(1000, std::byte{5});
+  const auto address = reinterpret_cast<std::uintptr_t>(memory.data());
+  auto records =
+      bytes_of({{RecordKind::pull, 1000, address, 1}, {RecordKind::pull, 1000, address, 1}, {RecordKind::last_pull, 1000, address, 1}});
+  const auto behind = bytes_of({{.kind = RecordKind::data, .length = 100'000}});
+  records.insert(records.end(), behind.begin(), behind.end());
+  records.resize(records.size() + 100'000);
+  raw.write(records);
+  CHECK(user.received_when_asked == 1000U);
+  CHECK(user.received_bytes == 103'000);
+}
 
 TEST_CASE("records that break the protocol end the link") {
   Attacked attacked;

@@ -28,8 +28,9 @@ class Outbox {
   std::size_t left(std::size_t bytes);
   void put(const Record& record);
   /// Puts records for as many of the parts as one batch may hold, and returns how many bytes they have. Must not be called while a batch is
-  /// under way. Where the batch `may_lend` nothing, all its parts leave by the inner link.
-  std::size_t announce(std::span<const ConstBytes> parts, std::uint64_t epoch, bool may_lend = true);
+  /// under way. If the parts that might be lent have `lends_below` bytes or more, nothing is lent until a batch comes that is too short for
+  /// it.
+  std::size_t announce(std::span<const ConstBytes> parts, std::uint64_t epoch, std::size_t lends_below = SIZE_MAX);
 
   /// Whether there is a batch whose bytes neither left() nor an answer has reported yet.
   bool batch_under_way() const { return batch_bytes_ + passing_bytes_ > 0; }
@@ -51,11 +52,12 @@ class Outbox {
   std::size_t end_passing();
   std::size_t end_batch();
 
-  bool lends_any(std::span<const ConstBytes> parts) const;
+  bool lends_any(std::span<const ConstBytes> parts, std::size_t lends_below);
   bool is_long(ConstBytes part) const;
 
   const std::size_t pull_bytes_, pull_batch_bytes_;
   bool lends_ = true;
+  bool passes_long_ = false;  // what follows a batch that was too long to be lent is a part of the same
   std::vector<std::byte> bytes_;
   std::size_t begin_ = 0;                 // the bytes before it in bytes_ have left
   std::optional<std::size_t> open_data_;  // index in bytes_ of a data record that can still grow

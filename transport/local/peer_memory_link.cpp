@@ -22,6 +22,7 @@ PeerMemoryLink::PeerMemoryLink(std::unique_ptr<Link> inner, PeerMemory& memory, 
       peer_(peer),
       peer_name_(inner_->peer_name()),
       direct_bytes_(tuning.direct_bytes),
+      uncached_batch_bytes_(tuning.uncached_batch_bytes),
       outbox_(tuning.pull_bytes, tuning.pull_batch_bytes),
       inbox_(tuning.buffer_bytes) {
   if (neighbours) place_.emplace(std::move(neighbours));
@@ -66,18 +67,20 @@ std::span<const ConstBytes> PeerMemoryLink::to_send() {
     // Receiving has its turn after sending. Otherwise the peer would have nothing to read until this side has read everything, and the two
     // sides would take turns.
     if (!stopped_ || !resume()) return {};
-    // The user still has no room, unless an answer from the peer has come and sending may go first once more.
-    if (stopped_ && !answered_) return {};
+    // The user still has no room, unless sending goes first once more.
+    if (stopped_ && !sending_goes_first()) return {};
   }
 }
+
+bool PeerMemoryLink::sending_goes_first() const { return answered_ || (woken_ && !outbox_.batch_under_way() && !end_sent_); }
 
 bool PeerMemoryLink::ask_user() {
   const AliveGuard::Watch watch = guard_.watch();
   woken_ = false;
   const auto parts = user_->to_send();
   if (!watch.alive()) return false;
-  const bool may_lend = !place_ || place_->all().wait_for_processors();
-  const std::size_t bytes = outbox_.announce(parts, mark_->epoch.load(std::memory_order_relaxed), may_lend);
+  const std::size_t lends_below = place_ && !place_->all().share_processors() ? uncached_batch_bytes_ : SIZE_MAX;
+  const std::size_t bytes = outbox_.announce(parts, mark_->epoch.load(std::memory_order_relaxed), lends_below);
   if (bytes == 0) {
     // If wake() was called during the to_send() that returned nothing, the inner link asks again.
     if (!finish_requested_ || woken_) return true;
@@ -107,13 +110,15 @@ void PeerMemoryLink::sent(std::size_t bytes) {
 // --- receiving ---
 
 std::span<const Bytes> PeerMemoryLink::to_receive() {
-  if (stopped_ && (!resume() || stopped_)) return {};
+  if (stopped_ && !resume()) return {};
+  inner_stopped_ = stopped_;
+  if (stopped_) return {};
   const AliveGuard::Watch watch = guard_.watch();
   inbox_.clear_room();
   if (incoming_.left < direct_bytes_ || !inbox_.empty() || skipping_) return inbox_.offer(true);
   const std::size_t bytes = ask_for_room(incoming_.left);
   if (!watch.alive()) return {};
-  stopped_ = bytes == 0;
+  inner_stopped_ = stopped_ = bytes == 0;
   if (stopped_) return {};
   return inbox_.offer(bytes == incoming_.left);
 }
@@ -124,7 +129,10 @@ bool PeerMemoryLink::resume() {
   const AliveGuard::Watch watch = guard_.watch();
   stopped_ = answered_ = false;
   parse();
-  return watch.alive();
+  if (!watch.alive()) return false;
+  // The inner link asks for room again only after a wake.
+  if (!stopped_ && std::exchange(inner_stopped_, false)) inner_->wake();
+  return true;
 }
 
 /// Asks the user for room for at most `max_bytes` bytes, and returns how many bytes the room has.
@@ -150,7 +158,7 @@ bool PeerMemoryLink::parse() {
   while (true) {
     if (incoming_.left > 0) {
       const bool pulled = incoming_.record.kind != RecordKind::data;
-      if (pulled && answered_) {
+      if (pulled && sending_goes_first()) {
         stopped_ = true;
         return false;
       }

@@ -22,6 +22,9 @@ struct PeerMemoryTuning {
   std::size_t pull_bytes = 64 << 10;
   /// The same for all long parts of a batch together.
   std::size_t pull_batch_bytes = 0;
+  /// Where each process has a processor of its own, batches of at least so many bytes, and those that follow at once, go over the inner
+  /// link, too.
+  std::size_t uncached_batch_bytes = 12 << 20;
   /// If at least this many bytes of a data record are missing, they are received directly into the user's memory.
   std::size_t direct_bytes = 4 << 10;
   /// How many bytes at least are received along with what has a place: as many as there are, if each call costs much.
@@ -29,8 +32,9 @@ struct PeerMemoryTuning {
 };
 inline constexpr PeerMemoryTuning kOverSockets{};
 /// Receiving from a ring costs nothing but the copy, and copying twice in the caches is faster than one copy for which the system looks up
-/// each page. Large batches are lent nevertheless where many ranks share a processor: each half of a ring would wait for its turn.
-inline constexpr PeerMemoryTuning kOverRings{.pull_bytes = 128 << 10, .pull_batch_bytes = 8 << 20, .direct_bytes = 1, .buffer_bytes = 64};
+/// each page and both sides wait for each other. From 1 MiB on the second copy costs more; what is in no cache goes through the ring faster
+/// again, as long as both sides run at the same time.
+inline constexpr PeerMemoryTuning kOverRings{.pull_bytes = 128 << 10, .pull_batch_bytes = 1 << 20, .direct_bytes = 1, .buffer_bytes = 64};
 /// The size of a batch of lent parts. Each batch makes both sides wait for each other once; on a busy machine that wait lasts until the
 /// other process gets a processor.
 inline constexpr std::size_t kLentBatchBytes = 16 << 20;
@@ -43,8 +47,8 @@ inline constexpr std::size_t kLentBatchBytes = 16 << 20;
 /// read, the link continues like an ordinary link and loses nothing.
 class PeerMemoryLink final : public Link, private LinkUser {
  public:
-  /// `memory` outlives the link. `mark` is this side's mark, which the peer knows; `peer` is the peer's mark. With `neighbours`, this side
-  /// lends only while they wait for processors.
+  /// `memory` outlives the link. `mark` is this side's mark, which the peer knows; `peer` is the peer's mark. Without `neighbours`,
+  /// processes share processors.
   PeerMemoryLink(std::unique_ptr<Link> inner, PeerMemory& memory, std::unique_ptr<Mark> mark, const PeerMark& peer,
                  const PeerMemoryTuning& tuning = kOverSockets, std::shared_ptr<Neighbours> neighbours = nullptr);
   ~PeerMemoryLink() override;
@@ -87,6 +91,8 @@ class PeerMemoryLink final : public Link, private LinkUser {
   bool take_pulled();
   bool answer(RecordKind kind);
   std::size_t ask_for_room(std::size_t max_bytes);
+  /// Reading the peer's memory takes long, and the peer may have nothing to do until it hears what this side has to send.
+  bool sending_goes_first() const;
   bool break_protocol(const char* what);
   void fail(const Status& status);
   void end_lending();
@@ -99,7 +105,7 @@ class PeerMemoryLink final : public Link, private LinkUser {
   LinkUser* user_ = nullptr;  // null before start() and after the last call
   AliveGuard guard_;          // ended on destruction and on failure
 
-  const std::size_t direct_bytes_;
+  const std::size_t direct_bytes_, uncached_batch_bytes_;
   std::optional<Neighbours::Place> place_;
 
   // sending
@@ -113,8 +119,9 @@ class PeerMemoryLink final : public Link, private LinkUser {
   Incoming incoming_{};
   std::uint64_t position_ = 0;  // of the peer's stream: the user has all bytes before it
   int unsent_answers_ = 0;
-  bool answered_ = false;  // the peer has answered since the user was last asked for more to send
-  bool stopped_ = false;   // receiving has stopped: the user had no room, or sending goes first
+  bool answered_ = false;       // the peer has answered since the user was last asked for more to send
+  bool stopped_ = false;        // receiving has stopped: the user had no room, or sending goes first
+  bool inner_stopped_ = false;  // the inner link was given no room because of that
   bool skipping_ = false;
   bool peer_ended_ = false;
   bool inner_ended_ = false;
