@@ -3,6 +3,7 @@
 #include <ringlet/checkpoint.hpp>
 #include <shared_inputs.hpp>
 #include <string>
+#include <vector>
 
 #include "folder.hpp"
 #include "small_text.hpp"
@@ -92,6 +93,19 @@ TEST_CASE("beside browsers rank 0 looks for a checkpoint where the ranks train a
   check_refusal(options, text, "holds a checkpoint of step 5 already");
   options.resume = true;
   ringlet::test::run_ranks(2, [&](ringlet::Group& group) { (void)share_inputs(group, options, [&] { return text; }); });
+}
+
+TEST_CASE("ranks that train alone have a lower learning rate, unless one is given") {
+  const auto rate_of = [](std::vector<std::string> words) {
+    words.insert(words.begin(), "train_text");
+    std::vector<char*> arguments;
+    for (std::string& word : words) arguments.push_back(word.data());
+    return parse_options(static_cast<int>(arguments.size()), arguments.data())->learning_rate;
+  };
+  CHECK(rate_of({}) == 6e-3);
+  CHECK(rate_of({"--inner-steps", "50"}) == 3e-3);
+  CHECK(rate_of({"--inner-steps", "50", "--learning-rate", "0.006"}) == 6e-3);
+  CHECK(rate_of({"--learning-rate", "0.01"}) == 0.01);
 }
 
 TEST_CASE("shares are measured beside browsers, unless something was chosen") {
