@@ -5,7 +5,8 @@ program are written in C++.
 
 The tab computes in WebAssembly and this program in NumPy, each with its part of every batch. Rank 0 sends the text and the first parameters;
 in each step the gradients are averaged, so all ranks have the same parameters, bit for bit, in one array: the weights are here, to be used in
-Python, with every step. At the end it writes a text, and with --save the weights as a .npz file.
+Python, with every step. With --inner-steps each rank trains alone for so many steps before their parameters are averaged. At the end it writes
+a text, and with --save the weights as a .npz file.
 """
 
 import argparse
@@ -25,11 +26,14 @@ parser.add_argument("--layers", type=int, default=2)
 parser.add_argument("--width", type=int, default=64)
 parser.add_argument("--heads", type=int, default=4)
 parser.add_argument("--context", type=int, default=64)
-parser.add_argument("--rate", type=float, default=6e-3)
+parser.add_argument("--rate", type=float, help="peak learning rate; 0.006, and with --inner-steps 0.003, unless given")
 parser.add_argument("--check-every", type=int, default=50)
+parser.add_argument("--inner-steps", type=int, default=0, help="steps that each rank takes alone between two averages (DiLoCo); 0: none")
 parser.add_argument("--save", help="a file for the weights")
 options = parser.parse_args()
+options.rate = options.rate or (3e-3 if options.inner_steps else 6e-3)
 SEED, BUCKET_BYTES, CLIP, WINDOWS = 1, 256 << 10, 1.0, 96
+OUTER_RATE, OUTER_MOMENTUM = 0.7, 0.5
 
 
 # Random numbers that have no state: the same on every rank, whatever its language (train_text/random.hpp).
@@ -216,10 +220,10 @@ def windows_of(text, starts):
 
 def validation_loss():
     windows = min((len(held_out) - 1) // options.context, WINDOWS)
-    first, count = part_of(windows)
+    first, count = (0, windows) if options.inner_steps else part_of(windows)
     starts = np.arange(first, first + count) * (len(held_out) - options.context - 1) // max(windows - 1, 1)
     mine = model.loss(windows_of(held_out, starts), False) * count / windows if count else 0.0
-    return world.all_sum(np.array([mine]))[0]
+    return mine if options.inner_steps else world.all_sum(np.array([mine]))[0]
 
 
 def compare_hashes():
@@ -242,6 +246,12 @@ def schedule():
 world = ringlet.init()
 if options.batch < world.size():
     raise SystemExit(f"train_text: --batch {options.batch} leaves some of the {world.size()} ranks without a sequence")
+if options.inner_steps and options.steps % options.inner_steps:
+    raise SystemExit(f"train_text: --steps must be a multiple of the {options.inner_steps} steps between two averages, not {options.steps}")
+if options.inner_steps and world.elastic():
+    raise SystemExit(
+        "train_text: tabs that come back have nobody here to tell them what is trained; with --inner-steps serve with --no-elastic"
+    )
 
 # Rank 0 announces the settings, of which the other ranks of this program have been given the same, and sends the text. The record is that of
 # train_text/settings.cpp.
@@ -251,7 +261,7 @@ if world.rank() == 0:
     shape = (options.layers, options.width, options.heads, options.context)
     steps = (options.steps, options.batch, 10, options.check_every, WINDOWS, 240, 100, world.guests())
     choices = (0, 0, 255, False, False, False, world.elastic(), False)  # data-parallel, even shares, gradients in their own dtype
-    outer = (0, 1, 0, 0.7, 0.5)  # an average of gradients in each step
+    outer = (options.inner_steps, 1, 0, OUTER_RATE, OUTER_MOMENTUM)
     fields = (b"TEXT", 3, len(text), SEED, options.rate, CLIP, BUCKET_BYTES, 0, *shape, *steps, *choices, *outer)
     packed = struct.pack("<4sIQQddqI12i3B5?3i2d", *fields)
     record[: len(packed)] = np.frombuffer(packed, np.uint8)
@@ -269,16 +279,16 @@ model = Transformer(parameters, options.layers, options.heads)
 decaying, others = (ringlet.AdamW(schedule(), betas=(0.9, 0.99), weight_decay=decay, bias_correction=True) for decay in (0.1, 0.0))
 optimizer = ringlet.MultiOptimizer([decaying, others], [lambda name, values: name.endswith(".weight")])
 
-world.broadcast(np.array([0]))  # no step is done yet
-world.broadcast_(parameters.values)
-first_loss = validation_loss()
 first, count = part_of(options.batch)
-weight = count if options.batch % world.size() else None
-for step in range(options.steps):
+
+
+def loss_of_step(step):
+    """This rank's mean loss, with its gradients."""
     starts = random_at(SEED, step, np.arange(first, first + count)) % np.uint64(len(training) - options.context)
-    loss = np.array([model.loss(windows_of(training, starts)) * count / options.batch])
-    ringlet.average_gradients_(parameters.parts, world, all_reduce_size=BUCKET_BYTES, weight=weight)
-    loss = world.all_sum(loss, stream=1)[0]
+    return model.loss(windows_of(training, starts))
+
+
+def update(step, loss):
     if not np.isfinite(loss):
         raise SystemExit(f"train_text: the loss of step {step} is {loss}: try a smaller --rate")
     if world.elastic() and not world.agree(True):
@@ -286,13 +296,41 @@ for step in range(options.steps):
     ringlet.clip_grad_norm_(parameters.gradients, CLIP)
     optimizer.apply_gradients_(parameters.gradients, parameters.tensors)
     done = step + 1
-    if options.check_every and done % options.check_every == 0 and done != options.steps:
-        compare_hashes()
     if world.rank() == 0 and (done % 20 == 0 or done == options.steps):
         print(f"step {done}: loss {loss:.4f}", flush=True)
+
+
+def train_together():
+    """An average of gradients in each step."""
+    weight = count if options.batch % world.size() else None
+    for step in range(options.steps):
+        loss = np.array([loss_of_step(step) * count / options.batch])
+        ringlet.average_gradients_(parameters.parts, world, all_reduce_size=BUCKET_BYTES, weight=weight)
+        update(step, world.all_sum(loss, stream=1)[0])
+        if options.check_every and (step + 1) % options.check_every == 0 and step + 1 != options.steps:
+            compare_hashes()
+
+
+def train_alone():
+    """Every --inner-steps steps an average of parameters."""
+
+    def inner(step):
+        update(step.number, loss_of_step(step.number))
+        return count
+
+    outer = dict(inner_steps=options.inner_steps, learning_rate=OUTER_RATE, momentum=OUTER_MOMENTUM)
+    ringlet.OuterTrainer(world, parameters.tensors, all_reduce_size=BUCKET_BYTES, **outer).run(inner, steps=options.steps)
+
+
+if not options.inner_steps:
+    world.broadcast(np.array([0]))  # no step is done yet
+    world.broadcast_(parameters.values)
+first_loss = validation_loss()
+train_alone() if options.inner_steps else train_together()
 last_loss = validation_loss()
 hash = compare_hashes()
-world.all_sum(np.zeros(1))  # how long this rank has waited, which it does not measure
+if not options.inner_steps:
+    world.all_sum(np.zeros(1))  # how long this rank has waited, which it does not measure
 
 if world.rank() == 0:
     written = list(b"the ")
@@ -303,6 +341,8 @@ if world.rank() == 0:
         written.append(random.choice(256, p=chances / chances.sum()))
     print(bytes(written).decode(errors="replace"))
     report = {"ranks": world.size(), "val_loss_first": first_loss, "val_loss_last": last_loss, "parameter_hash": f"{hash:016x}"}
+    if options.inner_steps:
+        report["averages"] = options.steps // options.inner_steps
     print(json.dumps(report), flush=True)
 if options.save:
     np.savez(options.save, **parameters.tensors)

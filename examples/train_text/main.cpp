@@ -164,7 +164,8 @@ int run(Options own) {
   set_guests(own, group.guests());
   // Those who train with few averages go on with these, so a rank that joins them has to know by itself what they have.
   if (own.inner_steps > 0 && std::getenv("RINGLET_JOIN") != nullptr) {
-    run_outer(own, Corpus(load_text(own.data), own.shape.context), std::move(group), true);
+    const SharedInputs inputs = join_inputs(group, own, [&] { return load_text(own.data); });
+    run_outer(inputs.options, inputs.corpus, std::move(group), true);
     return kSuccess;
   }
   const SharedInputs inputs =

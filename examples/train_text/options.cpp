@@ -98,7 +98,9 @@ std::optional<Options> parse_options(int argc, char** argv) {
   app.add_option("--steps", options.steps, "Updates of the parameters")->capture_default_str();
   app.add_option("--batch", options.batch, "Sequences per step of the whole group; the ranks share them")->capture_default_str();
   app.add_option("--seed", options.seed, "Chooses the initial parameters and the batches")->capture_default_str();
-  app.add_option("--learning-rate", options.learning_rate, "Peak learning rate of AdamW")->capture_default_str();
+  CLI::Option* rate = app.add_option("--learning-rate", options.learning_rate,
+                                     fmt::format("Peak learning rate of AdamW; {} unless given with --inner-steps", kInnerLearningRate))
+                          ->capture_default_str();
   app.add_option("--clip-norm", options.clip_norm, "Gradients are scaled down to this global norm; 0: never")->capture_default_str();
   app.add_flag("--fsdp", fsdp,
                "Each rank updates its shard of the parameters, and one more beside it, and keeps the optimizer's state for these alone");
@@ -162,6 +164,7 @@ std::optional<Options> parse_options(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     throw InputError(fmt::format("{} (see --help)", error.what()));
   }
+  if (options.inner_steps > 0 && rate->count() == 0) options.learning_rate = kInnerLearningRate;
   options.mode = chosen_mode(fsdp, fully_shard);
   options.communication_type = ringlet::find_wire(communication_type, wire_in_blocks(ringlet::BlockFormat::int8).options());
   options.shares_follow_guests = shares == "auto";

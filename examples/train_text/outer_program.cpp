@@ -74,6 +74,7 @@ class OuterReporter {
     report_.steps = training.first_step() < 0 ? 0 : options_.steps - training.first_step();
     report_.tokens_per_second = report_.steps * tokens_per_step() / report_.seconds;
     report_.communication_share = waiting_share(training);
+    report_.averages = training.averages();
     report_.parameter_hash = training.parameter_hash();
     report_.parameter_bytes_per_rank = training.replica().parameter_bytes() + training.outer_bytes();
     report_.optimizer_bytes_per_rank = training.replica().optimizer_bytes();

@@ -1,9 +1,6 @@
 #include "outer_training.hpp"
 
-#include <chrono>
-#include <cmath>
 #include <ringlet/error.hpp>
-#include <ringlet/trace.hpp>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -13,6 +10,8 @@
 #include "checkpoints.hpp"
 #include "hashes.hpp"
 #include "input_error.hpp"
+#include "run.hpp"
+#include "shared_inputs.hpp"
 
 namespace train_text {
 namespace {
@@ -35,7 +34,9 @@ OuterTraining::OuterTraining(const Options& options, const Corpus& corpus, ringl
       inputs_hash_(hash_of_inputs(options, corpus)),
       model_(options.shape, options.seed),
       replica_(options, model_),
-      trainer_((!joins && options.saves && !options.resume ? require_no_checkpoint(options, group) : void(), std::move(group)),
+      steps_(options, corpus, model_, replica_),
+      trainer_((!joins && options.saves && !options.resume && options.guests == 0 ? require_no_checkpoint(options, group) : void(),
+                std::move(group)),
                replica_.parameters(), outer_options(std::move(on_change))) {
   trainer_.state().set(kInputs, inputs_hash_);
 }
@@ -54,6 +55,9 @@ ringlet::OuterTrainerOptions OuterTraining::outer_options(std::function<void(con
   outer.wire = options_.communication_type;
   outer.elastic.average.all_reduce_size = options_.all_reduce_size;
   outer.elastic.on_change = std::move(on_change);
+  outer.elastic.on_world = [this](ringlet::Group world) {
+    if (world.guests() > 0) tell_browsers(world, options_, corpus_);
+  };
   outer.elastic.on_state = [this](const ringlet::Checkpoint& state, std::uint64_t /*average*/) { require_same_inputs(state); };
   if (!options_.saves) return outer;
   outer.elastic.checkpoint = options_.checkpoint;
@@ -72,31 +76,12 @@ void OuterTraining::run(const std::function<void(int step, double loss)>& after)
   compare_hashes();
 }
 
-/// A rank takes the same sequences as if gradients were averaged in each step.
 double OuterTraining::take_step(const ringlet::InnerStep& step, const std::function<void(int, double)>& after) {
-  const auto begin = std::chrono::steady_clock::now();
-  const ringlet::TraceSpan span("step");
-  const auto number = static_cast<int>(step.number);
-  if (first_step_ < 0) first_step_ = number;
-  const Slice mine = slice_of(options_.batch, step.rank, step.ranks);
-  if (mine.count == 0) return 0;
-  const Batch batch = training_batch(corpus_, options_.shape.context, options_.seed, step.number, mine);
-  ringlet::TraceSpan forward("forward");
-  const double loss = model_.forward(batch, replica_);
-  forward.end();
-  if (!std::isfinite(loss))
-    throw std::runtime_error("the loss of step " + std::to_string(number) + " is " + std::to_string(loss) +
-                             ": try a smaller --learning-rate or --outer-lr");
-  ringlet::TraceSpan backward("backward");
-  model_.backward(batch, replica_);
-  backward.end();
-  const ringlet::TraceSpan optimizer("optimizer");
-  // The schedule is that of the group's steps, of which this rank may have missed some.
-  replica_.set_steps_done(step.number);
-  replica_.apply_gradients();
-  computing_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  after(number, loss);
-  return mine.count;
+  steps_.begin(step.number, step.rank, step.ranks);
+  steps_.work(Run::kAll);
+  if (!steps_.problem().empty()) throw std::runtime_error(steps_.problem());
+  if (steps_.share() > 0) after(static_cast<int>(step.number), steps_.loss());
+  return steps_.share();
 }
 
 /// Ranks that are lost by now are no longer needed.

@@ -6,6 +6,7 @@
 #include <ringlet/outer.hpp>
 
 #include "corpus.hpp"
+#include "inner_steps.hpp"
 #include "options.hpp"
 #include "replica.hpp"
 
@@ -29,9 +30,11 @@ class OuterTraining {
   std::uint64_t parameter_hash() { return replica_.parameter_hash(); }
   const ringlet::Group& world() const { return world_; }
   /// At which step this rank begins; known once the first step has been taken.
-  int first_step() const { return first_step_; }
+  int first_step() const { return steps_.first(); }
   /// The seconds for which this rank has computed.
-  double computing_seconds() const { return computing_seconds_; }
+  double computing_seconds() const { return steps_.seconds(); }
+  /// How many averages are done.
+  std::uint64_t averages() const { return trainer_.averages(); }
   const Transformer<float>& model() const { return model_; }
   Transformer<float>& model() { return model_; }
   Replica& replica() { return replica_; }
@@ -43,7 +46,6 @@ class OuterTraining {
   class Alone final : public Replica {
    public:
     using Replica::Replica;
-    const ringlet::Tree& parameters() const { return parameters_; }
   };
 
   ringlet::OuterTrainerOptions outer_options(std::function<void(const ringlet::MembershipChange&)> on_change);
@@ -56,10 +58,9 @@ class OuterTraining {
   std::uint64_t inputs_hash_;
   Transformer<float> model_;
   Alone replica_;
+  InnerSteps steps_;
   ringlet::OuterTrainer trainer_;
   ringlet::Group world_;
-  int first_step_ = -1;
-  double computing_seconds_ = 0;
 };
 
 }  // namespace train_text

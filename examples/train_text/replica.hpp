@@ -21,6 +21,7 @@ class Replica : public ParameterStore {
   ringlet::Tree whole_state() override { return optimizer_->state(); }
   void set_steps_done(std::uint64_t steps) override { optimizer_->set_step(steps); }
   ringlet::Optimizer& optimizer() { return *optimizer_; }
+  const ringlet::Tree& parameters() const { return parameters_; }
   std::uint64_t parameter_hash() override;
 
  protected:

@@ -32,6 +32,7 @@ std::string summary(const Report& report, std::string_view sample) {
                                  ranks(""), report.steps, report.seconds, report.tokens_per_second, 100 * report.communication_share);
   text += fmt::format("  mode                             {}: {} of parameters and {} of optimizer state per rank\n", report.mode,
                       readable_bytes(report.parameter_bytes_per_rank), readable_bytes(report.optimizer_bytes_per_rank));
+  if (report.averages) text += fmt::format("  averages of the parameters       {}\n", *report.averages);
   text += fmt::format("  unigram entropy of the text      {:.3f} nats per byte\n", report.unigram_entropy);
   if (report.first_validation_loss) text += fmt::format("  held-out loss before training    {:.3f}\n", *report.first_validation_loss);
   text += fmt::format("  held-out loss after training     {:.3f}, {:.0f} % of the entropy\n", report.last_validation_loss,
@@ -42,7 +43,7 @@ std::string summary(const Report& report, std::string_view sample) {
 }
 
 std::string json_line(const Report& report) {
-  const nlohmann::ordered_json line{
+  nlohmann::ordered_json line{
       {"ranks", report.ranks},
       {"steps", report.steps},
       {"tokens_per_s", report.tokens_per_second},
@@ -54,6 +55,7 @@ std::string json_line(const Report& report) {
       {"mode", report.mode},
       {"parameter_bytes_per_rank", report.parameter_bytes_per_rank},
       {"optimizer_bytes_per_rank", report.optimizer_bytes_per_rank}};
+  if (report.averages) line["averages"] = *report.averages;
   return line.dump();
 }
 

@@ -18,7 +18,8 @@ struct Report {
   std::optional<double> first_validation_loss{};  // unknown to a rank that has joined later
   double last_validation_loss = 0;
   std::uint64_t parameter_hash = 0;
-  std::string_view mode{};  // name of the mode; the memory outlives the report
+  std::optional<std::uint64_t> averages{};  // of parameters, where ranks train alone between these
+  std::string_view mode{};                  // name of the mode; the memory outlives the report
   // The memory that rank 0 uses. No rank uses more.
   std::size_t parameter_bytes_per_rank = 0;
   std::size_t optimizer_bytes_per_rank = 0;

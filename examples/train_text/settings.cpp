@@ -136,7 +136,6 @@ std::string problem_of_outer(const Settings& settings) {
   if (settings.inner_steps == 0) return {};
   if (settings.mode != Mode::data_parallel)
     return "--inner-steps is for data-parallel training: leave out --" + std::string(name_of(settings.mode));
-  if (settings.guests > 0) return "--inner-steps needs native ranks only, but browsers take part: leave it out, or start without browsers";
   if (settings.inner_steps % settings.fragments != 0)
     return "--fragments must divide --inner-steps, but " + std::to_string(settings.fragments) + " does not divide " +
            std::to_string(settings.inner_steps);

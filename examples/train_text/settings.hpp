@@ -60,6 +60,9 @@ struct Settings {
 /// The wire of gradients that are sent in blocks: with error feedback, and the parts of the model that are small as bf16.
 ringlet::Wire wire_in_blocks(ringlet::BlockFormat format);
 
+/// What `learning_rate` is where a rank trains alone and nothing is said: the few sequences of one rank make a noisier step than all do.
+constexpr double kInnerLearningRate = 3e-3;
+
 /// Steps between two averages of parameters, where `inner_steps` is not 0.
 inline int steps_between_averages(const Settings& settings) { return settings.inner_steps / settings.fragments; }
 

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <optional>
+#include <ringlet/error.hpp>
+#include <utility>
 
+#include "checkpoints.hpp"
 #include "input_error.hpp"
 
 namespace train_text {
@@ -28,17 +31,19 @@ Sent refusal(const Settings& settings, std::string_view reason) {
   return {{.settings = settings, .refused = true, .text_bytes = reason.size()}, Bytes(reason.begin(), reason.end())};
 }
 
-Sent what_rank_0_sends(const Options& own, const ringlet::Group& group, const std::function<Bytes()>& load) {
+Sent what_rank_0_sends(const Options& own, const ringlet::Group& group, const std::function<Bytes()>& load, bool running) {
   try {
     if (const std::string problem = problem_of(own); !problem.empty()) return refusal(own, problem);
     if (const std::string problem = problem_of_batch(own, group); !problem.empty()) return refusal(own, problem);
+    // Without browsers the native ranks look together.
+    if (own.inner_steps > 0 && own.guests > 0 && own.saves && !own.resume && !running) require_no_checkpoint(own, ringlet::Group());
     Bytes text = load();
     if (const std::string problem = problem_of_text(text.size(), own.shape.context); !problem.empty()) return refusal(own, problem);
     if (text.size() > kMaxTextBytes)
       return refusal(own,
                      fmt::format("the text has {} bytes, and {} are possible: name a smaller one with --data", text.size(), kMaxTextBytes));
-    // Browsers have no files, and they need not learn the name of a folder.
-    const std::string folder = own.guests == 0 ? own.checkpoint.string() : std::string();
+    // Browsers have no files, and beside them rank 0 alone saves, except with --inner-steps.
+    const std::string folder = own.guests == 0 || own.inner_steps > 0 ? own.checkpoint.string() : std::string();
     text.insert(text.begin(), folder.begin(), folder.end());
     return {{.settings = own, .folder_bytes = static_cast<std::uint32_t>(folder.size()), .text_bytes = text.size() - folder.size()},
             std::move(text)};
@@ -61,7 +66,7 @@ std::string overruled_options(const Options& own, const Settings& settings) {
 SharedInputs exchange_inputs(ringlet::Group& group, const Options& own, const std::function<Bytes()>& load, bool running) {
   const bool sends = group.rank() == 0;
   Sent sent;
-  if (sends) sent = what_rank_0_sends(own, group, load);
+  if (sends) sent = what_rank_0_sends(own, group, load, running);
   sent.announcement.elastic = group.elastic();
   sent.announcement.running = running;
   Record record = encode(sent.announcement);
@@ -84,20 +89,40 @@ SharedInputs exchange_inputs(ringlet::Group& group, const Options& own, const st
   return {std::move(options), Corpus(std::move(body), announcement.settings.shape.context), std::move(overruled), announcement.running};
 }
 
+/// Returns nothing, on all ranks alike, where a rank was lost meanwhile.
+std::optional<SharedInputs> try_to_share(ringlet::Group& group, const Options& own, const std::function<Bytes()>& load, bool running) {
+  std::optional<SharedInputs> inputs;
+  try {
+    inputs = exchange_inputs(group, own, load, running);
+  } catch (const ringlet::Error& error) {
+    const bool is_a_loss = error.status().code() == ringlet::Errc::peer_lost || error.status().code() == ringlet::Errc::cancelled;
+    if (!group.elastic() || !is_a_loss) throw;
+  }
+  if (group.elastic() && !group.agree(inputs.has_value())) return std::nullopt;
+  return inputs;
+}
+
 }  // namespace
 
 SharedInputs share_inputs(ringlet::Group& group, const Options& own, const std::function<Bytes()>& load, bool running) {
   while (true) {
-    std::optional<SharedInputs> inputs;
-    try {
-      inputs = exchange_inputs(group, own, load, running);
-    } catch (const ringlet::PeerLost&) {
-      if (!group.elastic()) throw;
-    }
     // All have them, or all that are left share them once more.
-    if (!group.elastic() || group.agree(inputs.has_value())) return *std::move(inputs);
+    if (auto inputs = try_to_share(group, own, load, running)) return *std::move(inputs);
     group = group.reform().world;
   }
+}
+
+void tell_browsers(ringlet::Group& group, const Options& options, const Corpus& corpus) {
+  // The barrier throws the error of a group that has failed.
+  if (!try_to_share(group, options, [&] { return Bytes(corpus.text().begin(), corpus.text().end()); }, true)) group.barrier();
+}
+
+SharedInputs join_inputs(ringlet::Group& group, const Options& own, const std::function<Bytes()>& load) {
+  while (group.guests() > 0) {
+    if (auto inputs = try_to_share(group, own, load, true)) return *std::move(inputs);
+    group = group.reform().world;
+  }
+  return {own, Corpus(load(), own.shape.context), {}, true};
 }
 
 }  // namespace train_text

@@ -24,4 +24,12 @@ struct SharedInputs {
 /// 0's reason on all ranks. `running` is rank 0's: see Announcement.
 SharedInputs share_inputs(ringlet::Group& group, const Options& own, const std::function<Bytes()>& load, bool running = false);
 
+/// The same once, among ranks that know all of it but the browsers, which know nothing in a new world. `group` has browsers. Throws the
+/// group's error where a rank is lost meanwhile.
+void tell_browsers(ringlet::Group& group, const Options& options, const Corpus& corpus);
+
+/// What a rank that has joined ranks with `inner_steps` does first: the part that it has in their tell_browsers(), as long as its group has
+/// browsers. Where none are left its own options and `load` count, which are the same as the others'.
+SharedInputs join_inputs(ringlet::Group& group, const Options& own, const std::function<Bytes()>& load);
+
 }  // namespace train_text

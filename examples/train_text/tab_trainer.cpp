@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "generate.hpp"
+#include "hashes.hpp"
 #include "replica.hpp"
 #include "run.hpp"
+#include "tab_outer.hpp"
 
 namespace train_text {
 
@@ -19,12 +21,14 @@ struct Training {
       : corpus(std::move(text), settings.shape.context),
         model(settings.shape, settings.seed),
         replica(settings, model),
-        run(settings, corpus, rank, ranks, model, replica) {}
+        run(settings, corpus, rank, ranks, model, replica),
+        outer(settings, corpus, model, replica) {}
 
   Corpus corpus;
   Transformer<float> model;
   SlicedReplica replica;
-  Run run;
+  Run run;         // unless the ranks train alone between two averages
+  TabOuter outer;  // if they do
 };
 
 namespace {
@@ -57,15 +61,19 @@ std::int32_t kind_of(Exchange::Kind kind) {
 using namespace train_text;
 
 /// What a trainer receives, in this order, before it takes part in the run: the record, and the bytes it announces; in a run that has begun
-/// already, see Trainer::settle(), what the others have.
-enum class Step : std::uint8_t { record, body, agreement, lacking, committed, parameters, state, run };
+/// already, see Trainer::settle(), what the others have. Where ranks train alone between two averages it begins with `outer`, and ends with
+/// the comparison of the hashes.
+enum class Step : std::uint8_t { record, body, agreement, lacking, committed, parameters, state, run, outer, hashes, end };
 
 struct TrainText {
   TrainText(int its_rank, int its_ranks) : rank(its_rank), ranks(its_ranks) { prepare(); }
 
   void compute(int samples);
   void done();
+  void begin_step(double number, int its_rank, int its_ranks);
   const double* refresh_numbers();
+  bool has_compared() const { return is_outer() ? step_ == Step::end : training && training->run.steps_compared() >= 0; }
+  std::uint64_t own_hash() const { return is_outer() ? training->outer.own_hash() : training->run.own_hash(); }
 
   int rank;
   int ranks;
@@ -88,13 +96,13 @@ struct TrainText {
   void prepare_entry();
   void prepare_run();
   void prepare_average();
+  void prepare_outer();
+  bool is_outer() const { return announcement_ && announcement_->settings.inner_steps > 0; }
 
   Record record_{};
   std::optional<Announcement> announcement_;
   Bytes body_;
-  std::vector<const char*> names_;
-  std::vector<float*> values_;
-  std::vector<std::size_t> counts_;
+  TabLeaves leaves_;
   Step step_ = Step::record;
   bool agreed_ = false;  // on the step under way
   std::int32_t lacking_ = 1;
@@ -106,6 +114,11 @@ struct TrainText {
 };
 
 void TrainText::compute(int samples) {
+  if (step_ == Step::outer) {
+    training->outer.compute(std::max(samples, 1));
+    problem = training->outer.problem();
+    return prepare();
+  }
   Run& run = training->run;
   const Act act = run.act();
   const int share = run.share();
@@ -123,10 +136,10 @@ void TrainText::done() {
       break;
     case Step::body:
       take_body();
-      step_ = announcement_->elastic ? Step::agreement : Step::run;
+      step_ = announcement_->elastic ? Step::agreement : is_outer() ? Step::outer : Step::run;
       break;
     case Step::agreement:
-      step_ = announcement_->running ? Step::lacking : Step::run;
+      step_ = is_outer() ? Step::outer : announcement_->running ? Step::lacking : Step::run;
       break;
     case Step::lacking:
       step_ = Step::committed;
@@ -143,6 +156,16 @@ void TrainText::done() {
       break;
     case Step::run:
       done_in_run();
+      break;
+    case Step::outer:
+      step_ = Step::hashes;
+      break;
+    case Step::hashes:
+      problem = different_hashes(training->outer.all_hashes(), training->run.settings().steps);
+      step_ = Step::end;
+      break;
+    case Step::end:
+      break;
   }
   if (step_ == Step::state && next_leaf_ == training->replica.whole_state().size()) begin_run();
   prepare();
@@ -198,6 +221,8 @@ void TrainText::prepare() {
     next = TRAIN_TEXT_FAILED;
   else if (step_ == Step::run)
     prepare_run();
+  else if (step_ >= Step::outer)
+    prepare_outer();
   else
     prepare_entry();
 }
@@ -228,7 +253,7 @@ void TrainText::prepare_entry() {
       return receive(training->replica.values());
     case Step::state:
       return receive(training->replica.whole_state()[next_leaf_].values);
-    case Step::run:
+    default:
       return;
   }
 }
@@ -251,24 +276,28 @@ void TrainText::prepare_run() {
   }
 }
 
+void TrainText::prepare_outer() {
+  TabOuter& outer = training->outer;
+  next = outer.is_in_step() ? TRAIN_TEXT_COMPUTE : TRAIN_TEXT_OUTER;
+  if (step_ == Step::end) next = TRAIN_TEXT_END;
+  if (step_ != Step::hashes) return;
+  outer.hash(ranks);
+  set_exchange(TRAIN_TEXT_ALL_GATHER, {&outer.own_hash(), ringlet::DType::u64, 1}, outer.all_hashes());
+}
+
+void TrainText::begin_step(double number, int its_rank, int its_ranks) {
+  training->outer.begin_step(static_cast<std::uint64_t>(number), its_rank, its_ranks);
+  prepare();
+}
+
 void TrainText::prepare_average() {
   const Run& run = training->run;
-  names_.clear();
-  values_.clear();
-  counts_.clear();
-  for (const ringlet::Leaf& leaf : training->replica.parts()) {
-    names_.push_back(leaf.name.c_str());
-    values_.push_back(reinterpret_cast<float*>(leaf.values.data()));
-    counts_.push_back(leaf.values.count());
-  }
-  const auto& type = run.settings().communication_type;
-  std::int32_t wire = type ? static_cast<std::int32_t>(type->dtype()) : -1;
-  if (type && type->blocks()) wire = TRAIN_TEXT_FIRST_BLOCKS + static_cast<std::int32_t>(*type->blocks());
-  average = {.names = names_.data(),
-             .values = values_.data(),
-             .counts = counts_.data(),
-             .leaves = names_.size(),
-             .wire = wire,
+  leaves_ = TabLeaves(training->replica.parts());
+  average = {.names = leaves_.names.data(),
+             .values = leaves_.values.data(),
+             .counts = leaves_.counts.data(),
+             .leaves = leaves_.names.size(),
+             .wire = number_of(run.settings().communication_type),
              .stream = 0,
              .all_reduce_size = static_cast<double>(run.settings().all_reduce_size),
              .weight = run.weighted() ? run.share() : -1.0};
@@ -295,6 +324,8 @@ const double* TrainText::refresh_numbers() {
   numbers[TRAIN_TEXT_WAITING_SHARE] = run.waiting_share();
   numbers[TRAIN_TEXT_SECONDS_PER_SAMPLE] = run.seconds_per_sample();
   numbers[TRAIN_TEXT_CHECKED_STEP] = run.steps_compared();
+  if (is_outer()) training->outer.set_numbers(numbers);
+  if (is_outer() && has_compared()) numbers[TRAIN_TEXT_CHECKED_STEP] = settings.steps;
   return numbers.data();
 }
 
@@ -318,8 +349,17 @@ const TrainTextExchange* train_text_exchange(TrainText* trainer) {
 
 const TrainTextAverage* train_text_average(TrainText* trainer) { return trainer->next == TRAIN_TEXT_AVERAGE ? &trainer->average : nullptr; }
 
+const TrainTextOuter* train_text_outer(TrainText* trainer) {
+  return trainer->next == TRAIN_TEXT_OUTER ? &trainer->training->outer.description() : nullptr;
+}
+
+void train_text_begin_step(TrainText* trainer, double number, std::int32_t rank, std::int32_t ranks) {
+  if (trainer->next == TRAIN_TEXT_OUTER) trainer->begin_step(number, rank, ranks);
+}
+
 void train_text_done(TrainText* trainer) {
-  if ((trainer->next >= TRAIN_TEXT_BROADCAST && trainer->next <= TRAIN_TEXT_AVERAGE) || trainer->next == TRAIN_TEXT_AGREE) trainer->done();
+  const std::int32_t next = trainer->next;
+  if ((next >= TRAIN_TEXT_BROADCAST && next <= TRAIN_TEXT_AVERAGE) || next == TRAIN_TEXT_AGREE || next == TRAIN_TEXT_OUTER) trainer->done();
 }
 
 const char* train_text_problem(const TrainText* trainer) { return trainer->problem.c_str(); }
@@ -331,8 +371,7 @@ const std::int32_t* train_text_counts(const TrainText* trainer) {
 }
 
 const char* train_text_hash(TrainText* trainer) {
-  const bool compared = trainer->training && trainer->training->run.steps_compared() >= 0;
-  trainer->hash = compared ? in_hexadecimal(trainer->training->run.own_hash()) : std::string();
+  trainer->hash = trainer->has_compared() ? in_hexadecimal(trainer->own_hash()) : std::string();
   return trainer->hash.c_str();
 }
 

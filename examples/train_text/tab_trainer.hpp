@@ -15,6 +15,8 @@
  *                            the collective that train_text_exchange describes; then train_text_done
  *     TRAIN_TEXT_AVERAGE:    the average that train_text_average describes (average_gradients of a tree); then train_text_done
  *     TRAIN_TEXT_AGREE:      the group's vote, to which this rank says yes; then train_text_done, or leave the loop if the others do not
+ *     TRAIN_TEXT_OUTER:      all inner steps by an OuterTrainer as train_text_outer describes; then train_text_done. It takes one by
+ *                            train_text_begin_step, and then TRAIN_TEXT_COMPUTE until TRAIN_TEXT_OUTER comes again
  *     TRAIN_TEXT_END, TRAIN_TEXT_FAILED: leave the loop
  *   }
  *
@@ -36,6 +38,7 @@ enum TrainTextNext : std::int32_t {
   TRAIN_TEXT_AVERAGE = 5,
   TRAIN_TEXT_FAILED = 6,
   TRAIN_TEXT_AGREE = 7,
+  TRAIN_TEXT_OUTER = 8,
 };
 
 /// A collective to be carried out. A broadcast is from rank 0 and uses `output` alone. A sum may have the same memory as input and output.
@@ -64,12 +67,29 @@ struct TrainTextAverage {
   double weight;           // of this rank; negative if the average is not weighted
 };
 
+/// The parameters, f32, as leaves of a tree, and the options of the OuterTrainer that trains them. They are the same on every rank.
+struct TrainTextOuter {
+  const char* const* names;
+  float* const* values;
+  const std::size_t* axes;     // how many each leaf has
+  const std::size_t* extents;  // of all axes of the first leaf, then of the next one's
+  std::size_t leaves;
+  std::int32_t wire;  // as in TrainTextAverage
+  std::int32_t inner_steps;
+  std::int32_t fragments;
+  std::int32_t overlap;
+  std::int32_t by_speed;   // 0 or 1
+  double all_reduce_size;  // in bytes, as in AverageOptions
+  double learning_rate;
+  double momentum;
+};
+
 /// The index of each number in the array that train_text_numbers returns.
 enum TrainTextNumber : std::int32_t {
   TRAIN_TEXT_RANKS,
   TRAIN_TEXT_STEP,             ///< number of steps done
   TRAIN_TEXT_STEPS,            ///< number of steps in the whole run
-  TRAIN_TEXT_LOSS,             ///< of the whole batch in the last step, nats per byte
+  TRAIN_TEXT_LOSS,             ///< of the last step, nats per byte: of the whole batch, or of this rank's share where it trains alone
   TRAIN_TEXT_VALIDATIONS,      ///< number of evaluations of the held-out text so far
   TRAIN_TEXT_VALIDATION_LOSS,  ///< of the last evaluation
   TRAIN_TEXT_BATCH,            ///< sequences of a step
@@ -82,6 +102,7 @@ enum TrainTextNumber : std::int32_t {
   TRAIN_TEXT_WAITING_SHARE,       ///< fraction of that time in which this rank waited for the others
   TRAIN_TEXT_SECONDS_PER_SAMPLE,  ///< computing time of this rank; 0 if not known yet
   TRAIN_TEXT_CHECKED_STEP,        ///< number of steps done when all ranks' parameters were last equal; negative if never compared
+  TRAIN_TEXT_AVERAGE_EVERY,       ///< steps between two averages of parameters; 0 where gradients are averaged in each step
   TRAIN_TEXT_NUMBERS
 };
 
@@ -97,8 +118,12 @@ TRAIN_TEXT_EXPORT std::int32_t train_text_compute(TrainText* trainer, std::int32
 ///@{
 TRAIN_TEXT_EXPORT const TrainTextExchange* train_text_exchange(TrainText* trainer);
 TRAIN_TEXT_EXPORT const TrainTextAverage* train_text_average(TrainText* trainer);
+TRAIN_TEXT_EXPORT const TrainTextOuter* train_text_outer(TrainText* trainer);
 ///@}
-/// Tells the trainer that the collective, or the vote, is done. The trainer takes in its result.
+/// Begins an inner step, as ringlet::InnerStep has it; TRAIN_TEXT_SHARE is its number of samples. Does nothing unless TRAIN_TEXT_OUTER
+/// comes next.
+TRAIN_TEXT_EXPORT void train_text_begin_step(TrainText* trainer, double number, std::int32_t rank, std::int32_t ranks);
+/// Tells the trainer that the collective, the vote, or the training by an OuterTrainer is done. The trainer takes in its result.
 TRAIN_TEXT_EXPORT void train_text_done(TrainText* trainer);
 /// After TRAIN_TEXT_FAILED, returns one sentence for people saying why training cannot continue. Returns "" otherwise.
 TRAIN_TEXT_EXPORT const char* train_text_problem(const TrainText* trainer);

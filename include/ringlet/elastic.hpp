@@ -54,6 +54,10 @@ struct ElasticTrainerOptions {
   int keep = 2;                        ///< as SaveOptions::keep
   /// Runs after ranks were lost or have joined, on all others. It may not call collectives.
   std::function<void(const MembershipChange&)> on_change{};
+  /// Runs in each world that a trainer enters after its first one, on all ranks alike, before those that have joined get the state. It may
+  /// call collectives, by which these learn what they need before they can make a trainer, such as the sizes of a model: whoever has joined
+  /// takes part before it makes one. Errors of the world are to pass, and it runs again in the next one.
+  std::function<void(Group world)> on_world{};
   /// Runs on all ranks when training has gone back to a checkpoint. It may not call collectives.
   std::function<void(const Rollback&)> on_rollback{};
   /// Runs on a rank whose state has been filled from a checkpoint or by other ranks, before the next step: what follows from the

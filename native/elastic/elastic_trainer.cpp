@@ -73,13 +73,14 @@ struct ElasticTrainer::State {
   const ElasticTrainerOptions options;
   const MinRanks min_ranks;
   std::uint64_t step = 0;
-  int interruptions = 0;     // before run()
-  std::uint64_t saved = 0;   // the step of the newest checkpoint that all ranks know of, or at which the training began
-  bool is_settled = false;   // once all ranks had the same state
-  bool lacks;                // this rank's state is not whole
-  bool is_applying = false;  // stays so where the program's function has thrown
-  bool is_replaced = false;  // since on_state ran last
-  Residuals residuals;       // of this rank's gradients, as of the last committed step
+  int interruptions = 0;      // before run()
+  std::uint64_t saved = 0;    // the step of the newest checkpoint that all ranks know of, or at which the training began
+  bool is_new_world = false;  // on_world has not run in it
+  bool is_settled = false;    // once all ranks had the same state
+  bool lacks;                 // this rank's state is not whole
+  bool is_applying = false;   // stays so where the program's function has thrown
+  bool is_replaced = false;   // since on_state ran last
+  Residuals residuals;        // of this rank's gradients, as of the last committed step
   std::unique_ptr<native::WorldAverages> averages;
   std::optional<Group> without_guests;
   Signals signals;  // the least of all ranks, at the last vote
@@ -89,6 +90,7 @@ struct ElasticTrainer::State {
 
 /// Makes the ranks' states equal, if they may differ. A guest does the same (wasm/src/elastic.ts); what it says of itself never counts.
 void ElasticTrainer::State::settle() {
+  if (std::exchange(is_new_world, false) && options.on_world) options.on_world(world);
   using Told = std::array<std::uint64_t, 5>;
   const Told own{is_settled, step, saved, shards != nullptr, static_cast<std::uint64_t>(min_ranks.count)};
   std::vector<Told> told(static_cast<std::size_t>(world.size()));
@@ -256,6 +258,7 @@ void ElasticTrainer::State::grow() {
   if (!next) return;
   const int before = world.size();
   world = Group(std::move(next));
+  is_new_world = true;
   const auto tell = [&] {
     if (options.on_change) options.on_change({world, {}, world.size() - before, {}, step, Clock::now() - begin});
   };
@@ -284,6 +287,7 @@ void ElasticTrainer::State::recover() {
   const auto begin = Clock::now();
   averages.reset();
   const Status cause = shared().world_failure();
+  is_new_world = true;
   std::optional<Reformed> next;
   try {
     next = world.reform();

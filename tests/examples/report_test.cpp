@@ -52,6 +52,10 @@ TEST_CASE("the report as JSON is one line with every key") {
   CHECK(parsed.at("mode") == "fsdp");
   CHECK(parsed.at("parameter_bytes_per_rank") == 2048);
   CHECK(parsed.at("optimizer_bytes_per_rank") == 3 << 20);
+  Report outer = kReport;
+  outer.averages = 7;
+  CHECK(nlohmann::json::parse(json_line(outer)).at("averages") == 7);
+  CHECK_THAT(summary(outer, ""), Catch::Contains("averages of the parameters       7\n"));
 }
 
 TEST_CASE("the summary names the losses and keeps control characters off the terminal") {

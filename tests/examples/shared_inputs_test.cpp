@@ -1,8 +1,11 @@
 #include <catch2/catch.hpp>
 #include <input_error.hpp>
+#include <ringlet/checkpoint.hpp>
 #include <shared_inputs.hpp>
 #include <string>
+#include <vector>
 
+#include "folder.hpp"
 #include "small_text.hpp"
 #include "tests/native/expect.hpp"
 #include "tests/native/ranks.hpp"
@@ -68,6 +71,41 @@ TEST_CASE("where rank 0 cannot begin, every rank says why") {
   options = small_options(Mode::fsdp);
   set_guests(options, 1);
   check_refusal(options, text, "--fsdp needs native ranks only");
+}
+
+TEST_CASE("beside browsers rank 0 looks for a checkpoint where the ranks train alone, and all ranks learn the folder") {
+  const Corpus corpus = small_corpus();
+  const Bytes text(corpus.text().begin(), corpus.text().end());
+  const Folder folder;
+  Options options = small_options();
+  options.inner_steps = 10;
+  options.checkpoint = folder.path() / "saved";
+  options.saves = true;
+  set_guests(options, 1);
+  ringlet::test::run_ranks(3, [&](ringlet::Group& group) {
+    Options own = options;
+    if (group.rank() > 0) own.checkpoint.clear();
+    const SharedInputs inputs = share_inputs(group, own, [&] { return text; });
+    expect(inputs.options.checkpoint == options.checkpoint, "the folder");
+    expect(std::equal(text.begin(), text.end(), inputs.corpus.text().begin(), inputs.corpus.text().end()), "the text");
+  });
+  ringlet::save_checkpoint(ringlet::Group(), options.checkpoint, ringlet::Checkpoint().set("nothing", "at all"), {.step = 5});
+  check_refusal(options, text, "holds a checkpoint of step 5 already");
+  options.resume = true;
+  ringlet::test::run_ranks(2, [&](ringlet::Group& group) { (void)share_inputs(group, options, [&] { return text; }); });
+}
+
+TEST_CASE("ranks that train alone have a lower learning rate, unless one is given") {
+  const auto rate_of = [](std::vector<std::string> words) {
+    words.insert(words.begin(), "train_text");
+    std::vector<char*> arguments;
+    for (std::string& word : words) arguments.push_back(word.data());
+    return parse_options(static_cast<int>(arguments.size()), arguments.data())->learning_rate;
+  };
+  CHECK(rate_of({}) == 6e-3);
+  CHECK(rate_of({"--inner-steps", "50"}) == 3e-3);
+  CHECK(rate_of({"--inner-steps", "50", "--learning-rate", "0.006"}) == 6e-3);
+  CHECK(rate_of({"--learning-rate", "0.01"}) == 0.01);
 }
 
 TEST_CASE("shares are measured beside browsers, unless something was chosen") {

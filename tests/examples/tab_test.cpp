@@ -1,12 +1,15 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cstring>
 #include <input_error.hpp>
 #include <memory>
+#include <outer_training.hpp>
 #include <ringlet/ringlet.hpp>
 #include <shared_inputs.hpp>
 #include <string>
 #include <tab_trainer.hpp>
 #include <trainer.hpp>
+#include <vector>
 
 #include "folder.hpp"
 #include "small_text.hpp"
@@ -44,17 +47,51 @@ void carry_out(ringlet::Group& group, std::int32_t kind, const TrainTextExchange
   if (kind == TRAIN_TEXT_ALL_GATHER) group.all_gather(input, output, call);
 }
 
+std::optional<ringlet::Wire> wire_of(std::int32_t number) {
+  if (number >= TRAIN_TEXT_FIRST_BLOCKS) return wire_in_blocks(static_cast<ringlet::BlockFormat>(number - TRAIN_TEXT_FIRST_BLOCKS));
+  if (number >= 0) return ringlet::Wire(static_cast<ringlet::DType>(number));
+  return std::nullopt;
+}
+
 void carry_out(ringlet::Group& group, const TrainTextAverage& average) {
   ringlet::Tree tree;
   for (std::size_t i = 0; i < average.leaves; ++i)
     tree.add(average.names[i], ringlet::TensorView(average.values[i], ringlet::DType::f32, average.counts[i]));
   ringlet::AverageOptions options{.all_reduce_size = static_cast<std::int64_t>(average.all_reduce_size)};
-  if (average.wire >= TRAIN_TEXT_FIRST_BLOCKS)
-    options.communication_type = wire_in_blocks(static_cast<ringlet::BlockFormat>(average.wire - TRAIN_TEXT_FIRST_BLOCKS));
-  else if (average.wire >= 0)
-    options.communication_type = static_cast<ringlet::DType>(average.wire);
+  options.communication_type = wire_of(average.wire);
   if (average.weight >= 0) options.weight = average.weight;
   ringlet::average_gradients(group, tree, options);
+}
+
+void train_with_few_averages(ringlet::Group& group, TrainText* tab, int slice, TabRecord& record) {
+  const TrainTextOuter& outer = *train_text_outer(tab);
+  ringlet::Tree parameters;
+  const std::size_t* extents = outer.extents;
+  for (std::size_t i = 0; i < outer.leaves; extents += outer.axes[i++]) {
+    const std::vector<std::int64_t> shape(extents, extents + outer.axes[i]);
+    parameters.add(outer.names[i], ringlet::TensorView(outer.values[i], ringlet::DType::f32, ringlet::Shape(std::span(shape))));
+  }
+  ringlet::OuterTrainerOptions options{.inner_steps = outer.inner_steps,
+                                       .fragments = outer.fragments,
+                                       .overlap = outer.overlap,
+                                       .by_speed = outer.by_speed != 0,
+                                       .learning_rate = outer.learning_rate,
+                                       .momentum = outer.momentum,
+                                       .wire = wire_of(outer.wire)};
+  options.elastic.average.all_reduce_size = static_cast<std::int64_t>(outer.all_reduce_size);
+  ringlet::OuterTrainer trainer(group, parameters, options);
+  const double* numbers = train_text_numbers(tab);
+  trainer.run(static_cast<std::uint64_t>(numbers[TRAIN_TEXT_STEPS]), [&](const ringlet::InnerStep& step) {
+    train_text_begin_step(tab, static_cast<double>(step.number), step.rank, step.ranks);
+    while (train_text_next(tab) == TRAIN_TEXT_COMPUTE) train_text_compute(tab, slice);
+    expect(train_text_next(tab) == TRAIN_TEXT_OUTER, train_text_problem(tab));
+    train_text_numbers(tab);
+    expect(numbers[TRAIN_TEXT_STEP] == static_cast<double>(step.number + 1), "the step");
+    record.losses.push_back(numbers[TRAIN_TEXT_LOSS]);
+    record.shares.push_back(static_cast<int>(numbers[TRAIN_TEXT_SHARE]));
+    return numbers[TRAIN_TEXT_SHARE];
+  });
+  expect(numbers[TRAIN_TEXT_WAITING_SHARE] >= 0 && numbers[TRAIN_TEXT_WAITING_SHARE] < 1, "how long it has waited");
 }
 
 TabRecord train_in_tab(ringlet::Group& group, int slice) {
@@ -71,13 +108,15 @@ TabRecord train_in_tab(ringlet::Group& group, int slice) {
     if (next == TRAIN_TEXT_AVERAGE) {
       record.shares.push_back(static_cast<int>(train_text_numbers(tab.get())[TRAIN_TEXT_SHARE]));
       carry_out(group, *train_text_average(tab.get()));
+    } else if (next == TRAIN_TEXT_OUTER) {
+      train_with_few_averages(group, tab.get(), slice, record);
     } else {
       carry_out(group, next, *train_text_exchange(tab.get()));
     }
     train_text_done(tab.get());
     const double* numbers = train_text_numbers(tab.get());
     const auto step = static_cast<std::size_t>(numbers[TRAIN_TEXT_STEP]);
-    if (step > record.losses.size()) record.losses.push_back(numbers[TRAIN_TEXT_LOSS]);
+    if (numbers[TRAIN_TEXT_AVERAGE_EVERY] == 0 && step > record.losses.size()) record.losses.push_back(numbers[TRAIN_TEXT_LOSS]);
   }
   const double* numbers = train_text_numbers(tab.get());
   record.validation_loss = numbers[TRAIN_TEXT_VALIDATION_LOSS];
@@ -146,6 +185,94 @@ TEST_CASE("native ranks and tabs follow one native rank, whatever the slices") {
     for (std::size_t step = 0; step < run.tabs[tab].shares.size(); ++step) samples += run.tabs[tab].shares[step];
     CHECK(run.tabs[tab].tokens == samples * options.shape.context);
   }
+}
+
+namespace {
+
+struct OuterRecord {
+  std::string hash;
+  double validation_loss = 0;
+  std::vector<TabRecord> tabs;
+};
+
+OuterRecord train_outer(Options options, int natives, int tabs, int slice) {
+  const Corpus corpus = small_corpus();
+  const Bytes text(corpus.text().begin(), corpus.text().end());
+  set_guests(options, tabs);
+  OuterRecord record;
+  record.tabs.resize(static_cast<std::size_t>(tabs));
+  ringlet::test::run_ranks(natives + tabs, [&](ringlet::Group& group) {
+    if (group.rank() >= natives) {
+      record.tabs[static_cast<std::size_t>(group.rank() - natives)] = train_in_tab(group, slice);
+      return;
+    }
+    const SharedInputs inputs = share_inputs(group, options, [&] { return text; });
+    OuterTraining training(inputs.options, inputs.corpus, group, false, {});
+    training.run([](int, double) {});
+    if (group.rank() != 0) return;
+    record.hash = in_hexadecimal(training.parameter_hash());
+    record.validation_loss = training.validate();
+  });
+  return record;
+}
+
+}  // namespace
+
+TEST_CASE("native ranks and tabs that train alone between two averages do what as many native ranks do") {
+  Options options = small_options();
+  options.shares_follow_guests = false;
+  options.inner_steps = 10;
+  const int variant = GENERATE(0, 1, 2);
+  if (variant > 0) {
+    options.fragments = 2;
+    options.overlap = 2;
+    options.communication_type = ringlet::Wire(ringlet::DType::bf16);
+  }
+  if (variant > 1) {
+    options.shape.width = 64;  // large enough for blocks
+    options.communication_type = wire_in_blocks(ringlet::BlockFormat::int8);
+  }
+  const auto [natives, tabs, slice] = GENERATE(table<int, int, int>({{1, 1, 100}, {2, 2, 100}, {1, 2, 1}}));
+  CAPTURE(variant, natives, tabs, slice);
+  const OuterRecord expected = train_outer(options, natives + tabs, 0, 1);
+  const OuterRecord run = train_outer(options, natives, tabs, slice);
+  // Slices add gradients up in another order.
+  if (slice == 100) CHECK(run.hash == expected.hash);
+  CHECK(run.validation_loss == Approx(expected.validation_loss).epsilon(0.02));
+  for (const TabRecord& tab : run.tabs) {
+    CAPTURE(tab.problem);
+    CHECK(tab.hash == run.hash);
+    CHECK(tab.losses.size() == static_cast<std::size_t>(options.steps));
+    CHECK(tab.losses.back() < 0.9 * tab.losses.front());
+    int samples = 0;
+    for (const int share : tab.shares) samples += share;
+    CHECK(tab.tokens == samples * options.shape.context);
+  }
+}
+
+TEST_CASE("a tab that trains alone says where its loss is no number") {
+  Options options = small_options();
+  options.shares_follow_guests = false;
+  options.inner_steps = 10;
+  options.learning_rate = 1e30;
+  options.clip_norm = 0;
+  const Corpus corpus = small_corpus();
+  const Bytes text(corpus.text().begin(), corpus.text().end());
+  set_guests(options, 1);
+  const Tab tab(train_text_create(1, 2));
+  Record record = encode({.settings = options, .text_bytes = text.size()});
+  std::memcpy(train_text_exchange(tab.get())->output, record.data(), record.size());
+  train_text_done(tab.get());
+  std::memcpy(train_text_exchange(tab.get())->output, text.data(), text.size());
+  train_text_done(tab.get());
+  REQUIRE(train_text_next(tab.get()) == TRAIN_TEXT_OUTER);
+  CHECK(train_text_numbers(tab.get())[TRAIN_TEXT_AVERAGE_EVERY] == 10);
+  for (int step = 0; step < 5 && train_text_next(tab.get()) == TRAIN_TEXT_OUTER; ++step) {
+    train_text_begin_step(tab.get(), step, 1, 2);
+    while (train_text_next(tab.get()) == TRAIN_TEXT_COMPUTE) train_text_compute(tab.get(), 100);
+  }
+  CHECK(train_text_next(tab.get()) == TRAIN_TEXT_FAILED);
+  CHECK_THAT(train_text_problem(tab.get()), Catch::Contains("the loss of step") && Catch::Contains("--outer-lr"));
 }
 
 TEST_CASE("a tab without a sequence takes part") {
@@ -226,6 +353,9 @@ TEST_CASE("a tab without settings has nothing to give") {
   const Tab tab(train_text_create(1, 2));
   CHECK(train_text_next(tab.get()) == TRAIN_TEXT_BROADCAST);
   CHECK(train_text_average(tab.get()) == nullptr);
+  CHECK(train_text_outer(tab.get()) == nullptr);
+  train_text_begin_step(tab.get(), 0, 1, 2);
+  CHECK(train_text_next(tab.get()) == TRAIN_TEXT_BROADCAST);
   CHECK(train_text_counts(tab.get()) == nullptr);
   CHECK(train_text_write(tab.get(), 5) == 0);
   CHECK(std::string(train_text_hash(tab.get())).empty());

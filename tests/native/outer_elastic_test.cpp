@@ -124,6 +124,70 @@ TEST_CASE("a rank that joins gets the shared parameters and the outer momentum, 
   CHECK(ranks == 3);
 }
 
+TEST_CASE("a rank that joins learns from the others how they train before it has a trainer") {
+  test::Doors doors(2);
+  std::optional<test::Process> newcomer;
+  std::atomic<int> ended{0};
+  const auto train = [&](Group world, int id, std::vector<std::int32_t> settings) {
+    OuterModel model;
+    int worlds = 0, states = 0;
+    OuterTrainerOptions options{.inner_steps = settings[0], .fragments = settings[1]};
+    options.elastic.min_ranks = 3;
+    options.elastic.on_world = [&](Group next) {
+      expect(states == 0 || id < 2, "before the state");
+      next.broadcast(settings, 0);
+      ++worlds;
+    };
+    options.elastic.on_state = [&](const Checkpoint&, std::uint64_t) { ++states; };
+    OuterTrainer trainer(std::move(world), model.tree, options);
+    trainer.run(12, [&](const InnerStep& step) { return model.step(id, step.number); });
+    expect(worlds == (id == 2 ? 0 : 1), "how often it ran");
+    expect_equal_bits(trainer, model.tree);
+    ++ended;
+  };
+  run_elastic(2, [&](Group& world) {
+    const int rank = world.rank();
+    doors.open(world);
+    if (rank == 0)
+      newcomer.emplace([&] {
+        Group joined = init(test::joiner_options(doors.of(0)));
+        std::vector<std::int32_t> settings(2);
+        joined.broadcast(settings, 0);
+        train(std::move(joined), 2, settings);
+      });
+    train(std::exchange(world, Group()), rank, {6, 2});
+  });
+  newcomer->join();
+  CHECK(ended == 3);
+}
+
+TEST_CASE("what runs in each new world runs again where a rank goes in its midst") {
+  std::atomic<int> worlds_of_first{0};
+  run_elastic(3, [&](Group& world) {
+    OuterModel model;
+    const int origin = world.rank();
+    OuterTrainerOptions options{.inner_steps = 4};
+    options.elastic.on_world = [&](Group next) {
+      if (origin == 2) throw GoesAway();
+      if (origin == 0) ++worlds_of_first;
+      std::vector<std::int32_t> ranks{1};
+      next.all_sum(ranks);
+      expect(ranks[0] == 1 && next.size() == 1, "only the second world has an answer");
+    };
+    OuterTrainer trainer(std::exchange(world, Group()), model.tree, options);
+    try {
+      trainer.run(8, [&](const InnerStep& step) {
+        if (origin == 1 && step.number == 5) throw GoesAway();
+        return model.step(origin, step.number);
+      });
+      expect(origin == 0 && trainer.averages() == 2, "who is left");
+    } catch (const GoesAway&) {
+      expect(origin != 0, "who goes");
+    }
+  });
+  CHECK(worlds_of_first == 2);
+}
+
 TEST_CASE("a rank joins in the middle, and the momentum it gets is the others'") {
   // With a rate of 0 until then, what joins late differs from the others only by the momentum, which the last averages show.
   test::Doors doors(2);

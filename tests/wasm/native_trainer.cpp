@@ -1,8 +1,9 @@
 // A native rank that trains with browsers and Node: native_trainer STEPS PAUSE_MS FOLDER [CHECKPOINTS]. It does what
 // wasm/tests/training/elastic_program.ts does, and writes a line for each step that it commits to FOLDER/PROCESS: the step, the number of
 // ranks, the epoch, a hash of the state. Each tenth step is saved to CHECKPOINTS; with --sharded in its place the state is in shards. With
-// --loop it does what wasm/tests/training/own_loop.ts does: no trainer, but a loop of its own. With --outer WIRE it trains with few
-// averages, as wasm/tests/training/outer_trainer.test.ts does: a line then has the number of averages, and a hash of the shared parameters.
+// --loop it does what wasm/tests/training/own_loop.ts does: no trainer, but a loop of its own. With --outer WIRE OVERLAP it trains with few
+// averages, as wasm/tests/training/outer_program.ts does: a line then has the number of averages, and a hash of the shared parameters.
+// Before it come lines with the number of each inner step, and the rank that this one was.
 #include <unistd.h>
 
 #include <chrono>
@@ -121,11 +122,11 @@ void train_sharded(char** argv) {
 }
 
 /// Trains with few averages. Ranks pull the parameters towards values of their own.
-void train_outer(const std::string& wire, char** argv) {
+void train_outer(const std::string& wire, int overlap, char** argv) {
   std::ofstream journal = open_journal(argv);
   std::vector<float> wide(5'000), narrow(70);
   std::vector<double> exact(3);
-  OuterTrainerOptions options{.inner_steps = 8, .fragments = 2, .overlap = 1, .by_speed = true};
+  OuterTrainerOptions options{.inner_steps = 8, .fragments = 2, .overlap = overlap, .by_speed = true};
   if (wire == "int8") options.wire = Wire::int8({.feedback = true, .least_elements = 0});
   OuterTrainer trainer(init(), Tree{{"layer.wide", wide}, {"layer.exact", exact}, {"narrow", narrow}}, options);
   std::uint64_t next = 0;
@@ -146,6 +147,7 @@ void train_outer(const std::string& wire, char** argv) {
     pull(wide);
     pull(exact);
     pull(narrow);
+    journal << "step " << step.number << ' ' << step.rank << std::endl;
     return static_cast<double>((step.number + static_cast<std::uint64_t>(step.rank)) % 3 + 1);
   });
   note_average();
@@ -210,7 +212,7 @@ int main(int argc, char** argv) {
     else if (mode == "--loop")
       loop(argv);
     else if (mode == "--outer")
-      train_outer(argc > 5 ? argv[5] : "", argv);
+      train_outer(argc > 5 ? argv[5] : "", argc > 6 ? std::atoi(argv[6]) : 0, argv);
     else
       train(argc, argv);
     return 0;

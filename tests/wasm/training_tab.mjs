@@ -25,7 +25,7 @@ export function inFolder(run) {
 // These numbers are those of tab_trainer.hpp.
 const [END, COMPUTE, BROADCAST, ALL_SUM, ALL_GATHER, AVERAGE] = [0, 1, 2, 3, 4, 5];
 const [STEP, LOSS, VALIDATION_LOSS, SHARE, TOKENS, CHECKED_STEP] = [1, 3, 5, 7, 11, 15];
-const NUMBERS = 16;
+const NUMBERS = 17;
 
 /** Joins the world at this port, takes part until the end, and returns what the trainer saw. `module` is the path of train_text.mjs. */
 export async function trainInTab(module, port, samples) {

@@ -25,7 +25,15 @@ export type News =
       readonly order: readonly number[];
       readonly placement: string;
     }
-  | { readonly kind: 'prepared'; readonly step: number; readonly steps: number; readonly batch: number; readonly parameters: number }
+  | {
+      readonly kind: 'prepared';
+      readonly step: number;
+      readonly steps: number;
+      readonly batch: number;
+      readonly parameters: number;
+      /** Steps between two averages of the parameters; 0 where gradients are averaged in each step. */
+      readonly averageEvery: number;
+    }
   | { readonly kind: 'step'; readonly step: number; readonly loss: number; readonly numbers: Numbers }
   | { readonly kind: 'validation'; readonly step: number; readonly loss: number }
   | { readonly kind: 'text'; readonly text: string }

@@ -1,6 +1,7 @@
 import type { ModuleMemory } from '../src/core/module_memory.js';
 import { type DType, dtypes, sizeOf } from '../src/dtypes.js';
 import { type BlockWire, firstBlocks } from '../src/gradients.js';
+import type { InnerStep, OuterTrainerOptions } from '../src/outer.js';
 import { blockFormats } from '../src/tables.js';
 import { WasmTensor } from '../src/wasm_tensors.js';
 import { numberNames, type TrainerModule, type TrainerNumbers } from './trainer_module.js';
@@ -19,6 +20,12 @@ export interface Average {
   readonly allReduceSize: number;
   readonly weight: number | undefined;
   readonly stream: number;
+}
+
+/** The parameters that an OuterTrainer trains, and its options. */
+export interface Outer {
+  readonly parameters: Readonly<Record<string, WasmTensor>>;
+  readonly options: OuterTrainerOptions;
 }
 
 /** One rank's part of a run. It never waits, but says what comes next. Tensors are valid until the next compute() or done(). */
@@ -73,12 +80,36 @@ export class Trainer {
     for (let leaf = 0; leaf < leaves; ++leaf) {
       gradients[this.#memory.text(name[leaf] ?? 0)] = this.#tensor(value[leaf] ?? 0, 'f32', count[leaf] ?? 0);
     }
-    const blocks = blockFormats[communication - firstBlocks];
-    const communicationType = blocks === undefined ? dtypes[communication] : { blocks, feedback: true };
+    const communicationType = wireOf(communication);
     return { gradients, communicationType, allReduceSize, weight: weight < 0 ? undefined : weight, stream };
   }
 
-  /** Tells the trainer that the collective is done. */
+  /** What `next.outer` is about. The parameters are valid as long as the trainer. */
+  outer(): Outer {
+    const at = this.#module._train_text_outer(this.#trainer);
+    const [names = 0, values = 0, axes = 0, extents = 0, leaves = 0, ...numbers] = this.#words(at, 10);
+    const [wire = 0, innerSteps = 0, fragments = 0, overlap = 0, bySpeed = 0] = numbers;
+    const [allReduceSize = 0, learningRate = 0, momentum = 0] = new Float64Array(this.#memory.buffer, at + 40, 3);
+    const parameters: Record<string, WasmTensor> = {};
+    const [name, value, counts] = [names, values, axes].map((column) => this.#words(column, leaves)) as [number[], number[], number[]];
+    const shapes = this.#words(
+      extents,
+      counts.reduce((sum, count) => sum + count, 0),
+    );
+    for (let leaf = 0; leaf < leaves; ++leaf) {
+      const shape = shapes.splice(0, counts[leaf]);
+      parameters[this.#memory.text(name[leaf] ?? 0)] = new WasmTensor(this.#memory, value[leaf] ?? 0, 'f32', shape, false);
+    }
+    const how = { innerSteps, fragments, overlap, bySpeed: bySpeed !== 0, learningRate, momentum, wire: wireOf(wire) };
+    return { parameters, options: { ...how, elastic: { average: { allReduceSize } } } };
+  }
+
+  /** Begins an inner step, after which compute() takes it. */
+  beginStep({ number, rank, ranks }: InnerStep): void {
+    this.#module._train_text_begin_step(this.#trainer, number, rank, ranks);
+  }
+
+  /** Tells the trainer that the collective, or the training by an OuterTrainer, is done. */
   done(): void {
     this.#module._train_text_done(this.#trainer);
   }
@@ -108,4 +139,9 @@ export class Trainer {
     // An empty tensor may have an address that is not aligned for its elements, so it gets another one.
     return new WasmTensor(this.#memory, count === 0 ? sizeOf(dtype) : pointer, dtype, [count], false);
   }
+}
+
+function wireOf(number: number): DType | BlockWire | undefined {
+  const blocks = blockFormats[number - firstBlocks];
+  return blocks === undefined ? dtypes[number] : { blocks, feedback: true };
 }

@@ -8,6 +8,8 @@ export interface TrainerModule extends RingletModule {
   _train_text_compute(trainer: number, samples: number): number;
   _train_text_exchange(trainer: number): number;
   _train_text_average(trainer: number): number;
+  _train_text_outer(trainer: number): number;
+  _train_text_begin_step(trainer: number, step: number, rank: number, ranks: number): void;
   _train_text_done(trainer: number): void;
   _train_text_problem(trainer: number): number;
   _train_text_numbers(trainer: number): number;
@@ -18,7 +20,7 @@ export interface TrainerModule extends RingletModule {
 }
 
 /** The values of TrainTextNext. */
-export const next = { end: 0, compute: 1, broadcast: 2, allSum: 3, allGather: 4, average: 5, failed: 6, agree: 7 } as const;
+export const next = { end: 0, compute: 1, broadcast: 2, allSum: 3, allGather: 4, average: 5, failed: 6, agree: 7, outer: 8 } as const;
 
 /** The names of TrainTextNumber's values, in its order. */
 export const numberNames = [
@@ -38,6 +40,7 @@ export const numberNames = [
   'waitingShare',
   'secondsPerSample',
   'checkedStep',
+  'averageEvery',
 ] as const;
 
 export type TrainerNumbers = Readonly<Record<(typeof numberNames)[number], number>>;

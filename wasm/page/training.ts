@@ -1,6 +1,7 @@
 import { PeerLost, RingletError } from '../src/errors.js';
 import type { Group } from '../src/group.js';
 import type { News, Numbers } from './news.js';
+import { trainWithFewAverages } from './outer_training.js';
 import type { Trainer } from './trainer.js';
 import { next, type TrainerNumbers } from './trainer_module.js';
 import { Writer } from './writer.js';
@@ -23,11 +24,17 @@ export async function train(group: Group, trainer: Trainer, tell: (news: News) =
 async function runCourse(group: Group, trainer: Trainer, tell: (news: News) => void, breathe: () => Promise<void>): Promise<void> {
   const reporter = new Reporter(group, trainer, tell);
   const writer = new Writer(trainer, (text) => tell({ kind: 'text', text }));
+  const report = (): void => {
+    if (reporter.report()) writer.continue();
+  };
+  const compute = async (): Promise<void> => {
+    trainer.compute(samplesPerSlice(trainer.numbers));
+    await breathe();
+  };
   for (;;) {
     switch (trainer.next) {
       case next.compute:
-        trainer.compute(samplesPerSlice(trainer.numbers));
-        await breathe();
+        await compute();
         break;
       case next.broadcast: {
         const { output, stream } = trainer.exchange();
@@ -58,13 +65,17 @@ async function runCourse(group: Group, trainer: Trainer, tell: (news: News) => v
         if (!(await group.agree(true))) throw new PeerLost('a rank was lost while the ranks voted on a step');
         trainer.done();
         break;
+      case next.outer:
+        await trainWithFewAverages(group, trainer, compute, report);
+        trainer.done();
+        break;
       case next.failed:
         throw new RingletError('invalid_argument', trainer.problem);
       default:
         await writer.finish(breathe);
         return;
     }
-    if (reporter.report()) writer.continue();
+    report();
   }
 }
 
@@ -124,11 +135,11 @@ class Reporter {
     return true;
   }
 
-  #tellPrepared({ step, steps, batch, parameters }: TrainerNumbers): void {
+  #tellPrepared({ step, steps, batch, parameters, averageEvery }: TrainerNumbers): void {
     this.#prepared = true;
     this.#step = step;
     this.#marks = [{ at: performance.now(), step }];
-    this.#tell({ kind: 'prepared', step, steps, batch, parameters });
+    this.#tell({ kind: 'prepared', step, steps, batch, parameters, averageEvery });
   }
 
   #numbers({ step, batch, share, context, waitingShare }: TrainerNumbers): Numbers {

@@ -58,6 +58,11 @@ export interface ElasticTrainerOptions {
   /** Runs when this side is in a group again after another one has ended. It may not call collectives. */
   readonly onChange?: ((change: MembershipChange) => void) | undefined;
   /**
+   * Runs in each world that this side has joined, before it gets the state. It may call collectives: those that the native ranks call in
+   * their `on_world`, and in the first world before they make a trainer.
+   */
+  readonly onWorld?: ((world: Group) => void | Promise<void>) | undefined;
+  /**
    * Runs when the state has been filled by other ranks, before the next step: what follows from the state is to be set anew. It gets the
    * number of committed steps.
    */
@@ -150,8 +155,10 @@ export class ElasticLoop {
 
   async #trainOn(plan: TrainingPlan, step: StepFunction): Promise<void> {
     for (let loss: Loss | undefined; ;) {
+      const isNew = this.#world === undefined;
       try {
         const world = this.#world ?? (await this.#joinWorld(loss?.cause));
+        if (isNew) await this.#options.onWorld?.(world);
         return await this.#takePart(world, plan, step, loss);
       } catch (error) {
         this.#stopIfLeft();

@@ -76,7 +76,7 @@ export class PageView {
         this.#elastic = news.elastic;
         return this.#joined({ order: news.order, guests: news.guests, mine: news.rank, lost: -1 }, news.placement);
       case 'prepared':
-        return this.#prepared(news.step, news.steps, news.batch, news.parameters);
+        return this.#prepared(news);
       case 'step':
         return this.#step(news.step, news.loss, news.numbers);
       case 'validation':
@@ -102,13 +102,15 @@ export class PageView {
     this.#say('Everybody is here', 'The text and the settings are on their way.');
   }
 
-  #prepared(step: number, steps: number, batch: number, parameters: number): void {
+  #prepared({ step, steps, batch, parameters, averageEvery }: Extract<News, { kind: 'prepared' }>): void {
     this.#steps = steps;
     const bar = byId<HTMLProgressElement>('steps');
     bar.max = steps;
     bar.value = step;
     for (const id of ['steps', 'progress', 'numbers']) show(id, true);
-    this.#say('Training', `A model of ${numberText(parameters)} parameters, ${steps} steps of ${batch} samples. Keep this tab in front.`);
+    const averages = averageEvery > 0 ? `, an average every ${averageEvery} steps` : '';
+    const plan = `A model of ${numberText(parameters)} parameters, ${steps} steps of ${batch} samples${averages}.`;
+    this.#say('Training', `${plan} Keep this tab in front.`);
   }
 
   #step(step: number, loss: number, numbers: Numbers): void {

@@ -46,7 +46,7 @@ test('training is shown in words, numbers, a ring and a chart, on a phone and on
       await page.locator('#chart canvas').waitFor();
       await page.locator('#sample').waitFor();
       assert.equal(await text(page, 'headline'), 'Training');
-      assert.match(await text(page, 'detail'), /112,896 parameters, 200 steps of 16 samples/);
+      assert.match(await text(page, 'detail'), /112,896 parameters, 200 steps of 16 samples, an average every 25 steps\. Keep/);
       assert.equal(await text(page, 'step'), '120 of 200');
       assert.equal(await text(page, 'tokens'), '12,465');
       assert.equal(await text(page, 'share'), '3 of 16');

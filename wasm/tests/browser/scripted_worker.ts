@@ -22,7 +22,7 @@ const training: News[] = [
     order: [0, 2, 1, 3],
     placement: '2 native ranks, 2 browsers: large all-reduces by hub',
   },
-  { kind: 'prepared', step: 0, steps: 200, batch: 16, parameters: 112_896 },
+  { kind: 'prepared', step: 0, steps: 200, batch: 16, parameters: 112_896, averageEvery: 25 },
   ...Array.from({ length: 120 }, (_, at): News[] => {
     const step = at + 1;
     const news: News[] = [{ kind: 'step', step, loss: 2 + 2.5 * Math.exp(-step / 30) + 0.1 * Math.sin(step), numbers: numbers(step) }];

@@ -72,6 +72,25 @@ test('a tab that is closed is let go, another one comes, and all end with the sa
   await endsWell(served, [stays, comes]);
 });
 
+test('between few averages tabs are closed and others come, native ranks die and are started again, and all end with the same model', async (context) => {
+  const more = ['--inner-steps', '10', '--fragments', '2', '--overlap', '1'];
+  const { served, link, tabs } = await begin(context, { ranks: 2, browsers: 2, steps: 2000, bounds: '1:2', more });
+  const [stays, goes] = tabs as [Page, Page];
+  await trainsOn(goes, 10);
+  await goes.context().close();
+  await trainsOn(stays, 10);
+  const { page: comes } = await openTab(context, link);
+  for (const page of [stays, comes]) await trainsOn(page, 10);
+  for (const rank of [1, 0]) {
+    served.kill(rank);
+    await served.says(new RegExp(`rank ${rank} [^\\n]* is started again`));
+    for (const page of [stays, comes]) await trainsOn(page, 20);
+  }
+  await endsWell(served, [stays, comes]);
+  const report = await served.report();
+  assert.equal(report['averages'], 400);
+});
+
 test('a tab that is reloaded comes back by itself, and nobody is asked', async (context) => {
   const { served, tabs } = await begin(context, { ranks: 1, browsers: 1, steps: 150 });
   const [page] = tabs as [Page];

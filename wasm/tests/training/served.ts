@@ -12,6 +12,7 @@ export const pageFolder = resolve(process.env['RINGLET_PAGE'] ?? 'build/page');
 /** The options of the run to serve. */
 export interface ServeOptions {
   readonly ranks: number;
+  /** 0: no browser may come. */
   readonly browsers: number;
   readonly steps: number;
   /** Milliseconds of silence after which a rank is lost. */
@@ -20,6 +21,8 @@ export interface ServeOptions {
   readonly elastic?: boolean;
   /** The least and the largest number of native ranks, such as 1:2: those that fail are started again. */
   readonly bounds?: string;
+  /** More options of `train_text`. */
+  readonly more?: readonly string[];
   /** The program of the native ranks, and the page's files: `train_text` and its page unless given. */
   readonly program?: readonly string[];
   readonly page?: string;
@@ -52,12 +55,14 @@ export class Served {
     heartbeatTimeout = 10_000,
     elastic = true,
     bounds,
+    more = [],
     program,
     page = pageFolder,
   }: ServeOptions): Served {
     const folder = mkdtempSync(join(tmpdir(), 'ringlet-training-'));
     const text = join(folder, 'text.txt');
     writeFileSync(text, 'The quick brown fox jumps over the lazy dog, and the dog sleeps on. '.repeat(400));
+    const launch = ['launch', '-n', String(ranks), '--no-prefix'];
     const serve = [
       'serve',
       '--ranks',
@@ -86,8 +91,9 @@ export class Served {
       '--check-every',
       '5',
       '--json',
+      ...more,
     ];
-    const process_ = spawn(join(programs, 'ringlet'), [...serve, '--', ...(program ?? train)], {
+    const process_ = spawn(join(programs, 'ringlet'), [...(browsers === 0 ? launch : serve), '--', ...(program ?? train)], {
       env: { ...process.env, RINGLET_HEARTBEAT_TIMEOUT_MS: String(heartbeatTimeout) },
       stdio: ['ignore', 'pipe', 'pipe'],
     });

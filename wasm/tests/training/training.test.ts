@@ -42,7 +42,9 @@ const noComplaints = (tabs: readonly WatchedPage[]): void => tabs.forEach(({ com
 // An interpreter with the package ringlet in it, such as build/python/test-cp312/bin/python.
 const python = process.env['RINGLET_PYTHON'];
 
-async function trainsToTheEnd(context: TestContext, options: ServeOptions, name: string): Promise<void> {
+type Report = Awaited<ReturnType<Served['report']>>;
+
+async function trainsToTheEnd(context: TestContext, options: ServeOptions, name: string): Promise<Report> {
   const { served, tabs } = await begin(context, options);
   for (const { page } of tabs) await underWay(page);
   await Promise.all(tabs.map(({ page }, tab) => screenshot(page, `${name}-training-tab${tab}`)));
@@ -60,21 +62,62 @@ async function trainsToTheEnd(context: TestContext, options: ServeOptions, name:
   for (const { page } of tabs) assert.notEqual(await page.locator('#text').innerText(), '');
   await Promise.all(tabs.map(({ page }, tab) => screenshot(page, `${name}-finished-tab${tab}`)));
   noComplaints(tabs);
+  return report;
 }
 
-test('two native ranks and two tabs train one model', (context) =>
-  trainsToTheEnd(context, { ranks: 2, browsers: 2, steps: 40 }, '2-natives-2-tabs'));
+test('two native ranks and two tabs train one model', async (context) => {
+  const report = await trainsToTheEnd(context, { ranks: 2, browsers: 2, steps: 40 }, '2-natives-2-tabs');
+  assert.equal(report['averages'], undefined);
+});
 
-test('one native rank and three tabs train one model, some links relayed', (context) =>
-  trainsToTheEnd(context, { ranks: 1, browsers: 3, steps: 40 }, '1-native-3-tabs'));
+test('one native rank and three tabs train one model, some links relayed', async (context) => {
+  await trainsToTheEnd(context, { ranks: 1, browsers: 3, steps: 40 }, '1-native-3-tabs');
+});
+
+test('two native ranks and two tabs train with few averages, as four native ranks do', async (context) => {
+  const options = { steps: 100, more: ['--inner-steps', '10', '--shares', 'even'] };
+  const natives = Served.start({ ranks: 4, browsers: 0, ...options });
+  context.after(() => natives.stop());
+  const expected = await natives.report();
+  const report = await trainsToTheEnd(context, { ranks: 2, browsers: 2, ...options }, 'few-averages');
+  assert.deepEqual([report['averages'], expected['averages'], report['mode']], [10, 10, 'outer']);
+  const [loss, wanted] = [Number(report['val_loss_last']), Number(expected['val_loss_last'])];
+  // Tabs compute the last bits of their gradients in another way.
+  assert.ok(Math.abs(loss - wanted) < 0.02 * wanted, `${loss}, natives alone ${wanted}`);
+});
+
+test('tabs train with few averages by fragments that overlap, in blocks, and take steps as they can', async (context) => {
+  const how = ['--inner-steps', '20', '--fragments', '2', '--overlap', '3', '--wire', 'int8'];
+  const report = await trainsToTheEnd(context, { ranks: 1, browsers: 2, steps: 200, more: how }, 'few-averages-int8');
+  assert.equal(report['averages'], 20);
+});
+
+test('tabs train with few averages in a training that is not elastic', async (context) => {
+  const options = { ranks: 1, browsers: 1, steps: 60, elastic: false, more: ['--inner-steps', '10'] };
+  const report = await trainsToTheEnd(context, options, 'few-averages-no-elastic');
+  assert.equal(report['averages'], 6);
+});
+
+const inPython = (steps: number): string[] => {
+  const shape = ['--batch', '9', '--layers', '1', '--width', '32', '--context', '32'];
+  return [python ?? '', 'examples/python/train_text.py', 'README.md', '--steps', String(steps), ...shape];
+};
 
 nodeTest(
   'a program in Python and two tabs train one model',
   { timeout: 240_000, skip: python === undefined && 'RINGLET_PYTHON names no interpreter' },
-  (context) => {
-    const example = ['examples/python/train_text.py', '--steps', '40', '--batch', '9', '--layers', '1', '--width', '32', '--context', '32'];
-    const program = [python ?? '', ...example, 'README.md'];
-    return trainsToTheEnd(context, { ranks: 1, browsers: 2, steps: 40, elastic: false, program }, 'python-2-tabs');
+  async (context) => {
+    await trainsToTheEnd(context, { ranks: 1, browsers: 2, steps: 40, elastic: false, program: inPython(40) }, 'python-2-tabs');
+  },
+);
+
+nodeTest(
+  'two ranks of a program in Python and a tab train with few averages',
+  { timeout: 240_000, skip: python === undefined && 'RINGLET_PYTHON names no interpreter' },
+  async (context) => {
+    const program = [...inPython(100), '--inner-steps', '10'];
+    const report = await trainsToTheEnd(context, { ranks: 2, browsers: 1, steps: 100, elastic: false, program }, 'python-few-averages');
+    assert.equal(report['averages'], 10);
   },
 );
 

@@ -145,6 +145,30 @@ test('a step in which a rank is lost is done again in the next world, and what i
   assert.equal(trainer.world?.size, 3);
 });
 
+test('what runs in each world runs before the state comes, and again in the next world where it fails', async () => {
+  const worlds: number[] = [];
+  const done: number[] = [];
+  const onWorld: ElasticTrainerOptions['onWorld'] = async (world) => {
+    worlds.push(world.size);
+    await world.broadcast(new Int32Array(1), 0);
+    if (worlds.length === 2) throw lost();
+  };
+  const trainer = new Trainer([{ votes: [undefined, lost()] }, { size: 4 }, { size: 5 }], undefined, { onWorld });
+  await trainer.run({ steps: 2, batch: 64 }, counted(done));
+  assert.deepEqual(
+    [worlds, done],
+    [
+      [3, 4, 5],
+      [0, 1],
+    ],
+  );
+  assert.deepEqual(trainer.engines[0]?.calls.slice(0, 4), ['broadcast', 'all_gather', 'split -1', 'sync']);
+  assert.deepEqual(trainer.engines[1]?.calls, ['broadcast', 'leave']);
+  // A world that it is in already is not new.
+  await trainer.run({ steps: 3, batch: 64 }, counted(done));
+  assert.deepEqual([worlds.length, done], [3, [0, 1, 2]]);
+});
+
 test('the batch is divided among the ranks, and weighed by it; gradients of no sample count nothing', async () => {
   for (const [rank, first, count] of [
     [2, 2, 1],

@@ -4,7 +4,8 @@ import type { News } from '../../page/news.js';
 import type { Trainer } from '../../page/trainer.js';
 import { next, numberNames, type TrainerNumbers } from '../../page/trainer_module.js';
 import { train } from '../../page/training.js';
-import type { Group } from '../../src/group.js';
+import type { AverageRequest, Engine, Operation, Synced, SyncRequest } from '../../src/engine.js';
+import { Group } from '../../src/group.js';
 
 /** A trainer that asks for a given list of actions; each of them changes the numbers as it says. */
 class ScriptedTrainer {
@@ -100,4 +101,106 @@ test('what the trainer finds wrong ends the training', async () => {
     train(fakeGroup([]), trainer as unknown as Trainer, () => undefined),
     { message: 'the hash of rank 2 differs' },
   );
+});
+
+/** A trainer that asks for few averages: each inner step adds one to its parameter. */
+class TrainerOfFewAverages {
+  readonly begun: number[] = [];
+  readonly parameters = { w: Float32Array.of(0) };
+  readonly numbers = { steps: 6, averageEvery: 2, parameters: 1, step: 0, loss: 0, share: 3, batch: 4, context: 8, secondsPerSample: 0.02 };
+  readonly problem = 'the loss of step 3 is nan';
+  next: number = next.outer;
+  isDone = false;
+
+  constructor(readonly failsIn = -1) {}
+
+  outer(): object {
+    return { parameters: this.parameters, options: { innerSteps: 2, learningRate: 1, momentum: 0 } };
+  }
+  beginStep({ number }: { number: number }): void {
+    this.begun.push(number);
+    this.next = next.compute;
+  }
+  compute(): boolean {
+    this.parameters.w[0] = (this.parameters.w[0] ?? 0) + 1;
+    ++this.numbers.step;
+    this.next = this.numbers.step - 1 === this.failsIn ? next.failed : next.outer;
+    return true;
+  }
+  done(): void {
+    this.isDone = true;
+    this.next = next.end;
+  }
+  write(): string {
+    return 'x';
+  }
+  writeAnew(): void {}
+}
+
+/** A world of this side and another rank that does the same. */
+class Twins {
+  readonly seat = { rank: 1, size: 2, guests: 1, elastic: true, epoch: 3 };
+  readonly traffic = { sent: 0, received: 0 };
+  readonly memory = undefined;
+  readonly calls: string[] = [];
+  readonly weights: (readonly [number | undefined, number | undefined])[] = [];
+
+  constructor(readonly votes: boolean[] = []) {}
+
+  async run({ kind, input, output }: Operation): Promise<Uint8Array> {
+    this.calls.push(kind);
+    const own = input?.at as Uint8Array;
+    const both = new Uint8Array(2 * own.length);
+    // What settles the state is not what each tells before an average.
+    if ((output?.shape[0] ?? 0) === 4) for (const at of [0, own.length]) both.set(own, at);
+    return both;
+  }
+  async split(): Promise<undefined> {}
+  async sync(request: SyncRequest): Promise<Synced> {
+    return { taken: false, step: request.step, values: '{}' };
+  }
+  async average({ weight, totalWeight }: AverageRequest): Promise<void> {
+    this.calls.push('average');
+    this.weights.push([weight, totalWeight]);
+  }
+  async vote(): Promise<boolean> {
+    return this.votes.shift() ?? true;
+  }
+  async leave(): Promise<void> {
+    this.calls.push('leave');
+  }
+}
+
+const groupOf = (engine: Twins): Group => new Group(engine as unknown as Engine, { group: 7, rank: 1, size: 2 });
+
+test('a trainer that asks for few averages gets its inner steps, and an average after each interval', async () => {
+  const [trainer, engine] = [new TrainerOfFewAverages(), new Twins()];
+  const news: News[] = [];
+  await train(groupOf(engine), trainer as unknown as Trainer, (item) => news.push(item));
+  assert.deepEqual(trainer.begun, [0, 1, 2, 3, 4, 5]);
+  assert.ok(trainer.isDone);
+  const step = ['all_gather', 'average'];
+  assert.deepEqual(engine.calls, ['all_gather', ...step, ...step, ...step]);
+  // Three samples a step on either side.
+  assert.deepEqual(engine.weights, Array(3).fill([6, 12]));
+  assert.equal(trainer.parameters.w[0], 6);
+  const [prepared] = news;
+  assert.deepEqual(prepared?.kind === 'prepared' && prepared.averageEvery, 2);
+  assert.equal(news.filter(({ kind }) => kind === 'step').length, 5);
+});
+
+test('a loss that is no number, or a rank that is lost, ends the training with few averages in this world', async () => {
+  const failing = new Twins();
+  await assert.rejects(
+    train(groupOf(failing), new TrainerOfFewAverages(3) as unknown as Trainer, () => undefined),
+    { code: 'invalid_argument', message: 'the loss of step 3 is nan' },
+  );
+  assert.equal(failing.calls.at(-1), 'leave');
+  const losing = new Twins([true, false]);
+  const trainer = new TrainerOfFewAverages();
+  await assert.rejects(
+    train(groupOf(losing), trainer as unknown as Trainer, () => undefined),
+    { code: 'peer_lost' },
+  );
+  assert.deepEqual([trainer.begun, trainer.isDone], [[0, 1, 2, 3], false]);
 });
