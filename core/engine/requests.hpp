@@ -41,6 +41,10 @@ using Counts = std::span<const std::int64_t>;
 Result<CollectiveTask> make_reduce_scatter_v(ReduceOp op, ConstTensorView input, TensorView output, Counts counts,
                                              const WorldOptions& options);
 Result<CollectiveTask> make_mean_scatter_v(ConstTensorView input, TensorView output, Counts counts, const WorldOptions& options);
+/// The sum over the group of f32 that are encoded in blocks, of which rank r gets counts[r] blocks, decoded, in `output`. The buffers fit
+/// the counts, and are apart.
+CollectiveTask make_reduce_scatter_blocks(BlockFormat format, ConstBytes blocks, TensorView output, Counts counts,
+                                          const WorldOptions& options);
 Result<CollectiveTask> make_all_gather_v(ConstTensorView input, TensorView output, Counts counts, const WorldOptions& options);
 /// The same where each rank's output has the part of the rank before it already. There are no guests.
 Result<CollectiveTask> make_all_gather_of_rest(ConstTensorView input, TensorView output, Counts counts, const WorldOptions& options);

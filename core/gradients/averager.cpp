@@ -141,13 +141,6 @@ Status Averager::take_weights() {
   return {};
 }
 
-WireFormat Averager::wire_format_of(const TensorView& gradient) const {
-  const auto& wire = options_.communication_type;
-  if (!wire || !is_real(gradient.dtype())) return {gradient.dtype()};
-  if (wire->blocks() && gradient.count() >= wire->options().least_elements) return {DType::f32, wire->blocks()};
-  return {wire->dtype()};
-}
-
 Residuals::Pair* Averager::residuals_for(const TensorView& gradient, const WireFormat& wire_format) {
   return wire_format.blocks && options_.communication_type->options().feedback ? &residuals_->add(gradient.count()) : nullptr;
 }

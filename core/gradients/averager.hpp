@@ -81,7 +81,7 @@ class Averager final : public Procedure {
     TensorView gradient;
   };
 
-  WireFormat wire_format_of(const TensorView& gradient) const;
+  WireFormat wire_format_of(const TensorView& gradient) const { return ringlet::wire_format_of(gradient, options_.communication_type); }
   Residuals::Pair* residuals_for(const TensorView& gradient, const WireFormat& wire_format);
   /// The bytes of a bucket; 0 or less where each tensor is moved by itself.
   std::int64_t bucket_size(const WireFormat& wire_format) const;

@@ -7,9 +7,9 @@ void Residuals::begin() {
   added_ = 0;
 }
 
-Residuals::Pair& Residuals::add(std::size_t count) {
-  if (added_ == pairs_.size()) pairs_.emplace_back();
-  Pair& pair = pairs_[added_++];
+Residuals::Pair& Residuals::at(std::size_t number, std::size_t count) {
+  if (number >= pairs_.size()) pairs_.resize(number + 1);
+  Pair& pair = pairs_[number];
   if (pair.committed.size() != count) pair.committed.assign(count, 0.0F);
   pair.next.resize(count);
   pair.is_written = true;

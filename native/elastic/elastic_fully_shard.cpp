@@ -18,7 +18,7 @@ struct ElasticFullyShard::Modules final : State {
               {.copies = o.copies, .weight = o.shard_weight, .rebuild_size = o.rebuild_size, .stream = o.stream}, o.max_norm),
         options(o) {
     throw_if_failed(check_real_dtype("compute_dtype", o.compute_dtype));
-    throw_if_failed(check_real_dtype("reduce_dtype", o.reduce_dtype));
+    throw_if_failed(check_real_wire("reduce_dtype", o.reduce_dtype));
     if (o.prefetch < 0) refuse(fmt::format("prefetch is {}; it must not be negative", o.prefetch));
   }
 
@@ -28,6 +28,7 @@ struct ElasticFullyShard::Modules final : State {
   void add_parameters(Checkpoint& checkpoint, std::string_view name) override {
     checkpoint.add_sharded(name, rows.parts().front().parameters, rows.layout());
   }
+  std::span<ShardResiduals> residuals() override { return by_module; }
   FullyShard& begun() {
     if (!in_world) refuse("a call of ElasticFullyShard before enter()");
     return *in_world;
@@ -35,7 +36,8 @@ struct ElasticFullyShard::Modules final : State {
 
   const ElasticFullyShardOptions options;
   std::vector<std::pair<std::string, Tree>> outlines;  // of the modules
-  std::optional<FullyShard> in_world;                  // with this rank's own shard
+  std::vector<ShardResiduals> by_module;
+  std::optional<FullyShard> in_world;  // with this rank's own shard
 };
 
 void ElasticFullyShard::Modules::begin_in_world() {
@@ -47,10 +49,14 @@ void ElasticFullyShard::Modules::begin_in_world() {
                                                    .shard_weights = weights,
                                                    .prefetch = options.prefetch,
                                                    .stream = options.stream});
+  // An attempt of the last world has not been committed, and this one may end before it has the gradients of all modules.
+  by_module.resize(outlines.size());
+  for (ShardResiduals& of_module : by_module) of_module.begin();
   for (const auto& [name, outline] : outlines) {
     auto module = std::make_unique<FullyShard::State::Module>(name, outline, rows.group().size(), weights);
     module->shards = own.parameters.below(name);
     module->gradients = own.gradients.below(name);
+    module->lent_residuals = &by_module[in_world->modules()];
     in_world->state_->take(std::move(module));
   }
 }

@@ -169,7 +169,7 @@ void ElasticTrainer::State::lose_state() {
   is_settled = false;
   lacks = true;
   residuals.clear();
-  if (shards != nullptr) shards->rows.forget();
+  if (shards != nullptr) shards->forget();
 }
 
 /// All holders of some rows are gone. Until the checkpoint is loaded on all ranks, none of them has a state.

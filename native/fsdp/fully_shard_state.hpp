@@ -40,11 +40,15 @@ struct FullyShard::State {
     std::vector<ShardBucket> gathers, reductions;
     std::vector<Work> reducing;
     bool given = false;  // whether this step's gradients were given
+    ShardResiduals own_residuals;
+    ShardResiduals* lent_residuals = nullptr;  // in place of its own; their owner commits them
+    ShardResiduals& residuals() { return lent_residuals != nullptr ? *lent_residuals : own_residuals; }
     std::weak_ptr<Gathered> gathered;
   };
 
   State(Group g, const FullyShardOptions& o) : group(std::move(g)), options(o), mover(group.shared().options()) {}
 
+  bool has_feedback() const { return options.reduce_dtype && options.reduce_dtype->options().feedback; }
   Work start(Result<CollectiveTask> task) const { return group.shared().start({.stream = options.stream}, std::move(task)); }
   Module& module(std::size_t index) {
     if (index >= modules.size()) refuse(fmt::format("there is no module {}; {} were added", index, modules.size()));

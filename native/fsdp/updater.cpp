@@ -1,6 +1,7 @@
 #include <ringlet/fsdp.hpp>
 #include <utility>
 
+#include "core/base/refuse.hpp"
 #include "core/sharding/fsdp_step.hpp"
 #include "native/procedure_driver.hpp"
 #include "native/shared_group.hpp"
@@ -22,6 +23,12 @@ FsdpSettings settings_of(const FsdpOptions& options) {
 }
 
 }  // namespace
+
+FsdpUpdater detail::updater_of_one_step(Group group, const FsdpOptions& options) {
+  if (options.reduce_dtype && options.reduce_dtype->options().feedback)
+    refuse("fsdp_apply_gradients: error feedback needs an FsdpUpdater, to keep what rounding leaves out");
+  return {std::move(group), options};
+}
 
 struct FsdpUpdater::State {
   State(Group group, const FsdpOptions& options)
