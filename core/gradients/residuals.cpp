@@ -1,5 +1,7 @@
 #include "core/gradients/residuals.hpp"
 
+#include <utility>
+
 namespace ringlet {
 
 void Residuals::begin() {
@@ -21,6 +23,11 @@ void Residuals::commit() {
     if (pair.is_written) pair.committed.swap(pair.next);
     pair.is_written = false;
   }
+}
+
+void Residuals::set(std::size_t number, std::vector<float> committed) {
+  at(number, committed.size()).committed = std::move(committed);
+  pairs_[number].is_written = false;
 }
 
 void Residuals::clear() {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <span>
 #include <vector>
 
 namespace ringlet {
@@ -26,6 +27,12 @@ class Residuals {
   Pair& add(std::size_t count) { return at(added_++, count); }
   /// The step counts.
   void commit();
+  /// One more than the largest number of a gradient here.
+  std::size_t size() const { return pairs_.size(); }
+  /// Those of the last committed step, of a gradient whose number is below size(); none if it was not sent in blocks.
+  std::span<float> committed(std::size_t number) { return pairs_[number].committed; }
+  /// Replaces them, outside of a step.
+  void set(std::size_t number, std::vector<float> committed);
   /// Forgets all of them, because the gradients that follow are others.
   void clear();
 

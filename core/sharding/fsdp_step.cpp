@@ -120,7 +120,8 @@ void FsdpStep::plan() {
     shard_memory_.emplace_back(values.dtype(), layout_->shard_shape(name, rank));
     gradient_shards_.add(name, shard_memory_.back().view());
   }
-  if (!same_tensors(gradients_, gradient_outline_)) residuals_.clear();
+  // Before the first step they may come from a checkpoint.
+  if (!gradient_outline_.empty() && !same_tensors(gradients_, gradient_outline_)) residuals_.clear();
   gradient_outline_ = outline(gradients_);
   parameter_outline_ = outline(parameters_);
 }

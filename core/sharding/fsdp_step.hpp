@@ -50,6 +50,7 @@ class FsdpStep final : public Procedure {
   std::optional<double> norm() const { return norm_; }
   /// The layout of the last step's parameters over group 0; null before the first step.
   const ShardLayout* layout() const { return layout_ ? &*layout_ : nullptr; }
+  ShardResiduals& residuals() { return residuals_; }
 
  private:
   /// The stage that is under way. In `begin` and `done` nothing is.

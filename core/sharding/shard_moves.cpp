@@ -81,7 +81,7 @@ Result<CollectiveTask> ShardMover::start_sum_of_replicas(ShardBucket& bucket, st
     }
     const Bytes sums = bucket.packed_bytes().first(bucket.wire_format().bytes(reduced.count()));
     write_blocks(*blocks, reduced, sums.data(), 1, *group_.kernels, feedback);
-    return make_all_reduce_blocks(*blocks, sums, 1.0, replicas);
+    return make_all_reduce_blocks(*blocks, sums, replicas);
   }
   // As in MLX, the division is between the sums over both groups; for f16, whose sums could overflow, it is before both.
   if (!is_divided_first(bucket.wire_format().dtype)) divide(reduced);

@@ -10,10 +10,12 @@
 #include <ringlet/tree.hpp>
 #include <ringlet/wire.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ringlet {
 
+class Checkpoint;
 class ElasticFullyShard;
 
 /// Options of FsdpUpdater.
@@ -62,6 +64,9 @@ class FsdpUpdater {
 
   /// The layout of the last step's parameters over the FSDP group, or null before the first step.
   const ShardLayout* layout() const noexcept;
+  /// Adds the residuals of error feedback, if there is such, to a checkpoint that is saved or loaded by the FSDP group between two steps,
+  /// while this object lives. Gradients are known by their order. Each rank has its own (Checkpoint::add_addends).
+  void add_to(Checkpoint& checkpoint, std::string_view name = "shard_residuals");
 
  private:
   struct State;
@@ -158,6 +163,9 @@ class FullyShard {
   ///@}
   /// The layout of all modules added so far, for checkpoints.
   ShardLayout layout() const;
+  /// Adds the residuals of error feedback, if there is such, of all modules to a checkpoint that is saved or loaded between two steps,
+  /// while this object lives. Each rank has its own (Checkpoint::add_addends). The shards are added by the caller.
+  void add_to(Checkpoint& checkpoint, std::string_view name = "shard_residuals");
 
  private:
   friend class ElasticFullyShard;

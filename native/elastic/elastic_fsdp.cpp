@@ -7,6 +7,7 @@
 #include "core/sharding/checks.hpp"
 #include "native/agreement.hpp"
 #include "native/elastic/elastic_shards.hpp"
+#include "native/residual_addends.hpp"
 #include "native/shared_group.hpp"
 
 namespace ringlet {
@@ -39,13 +40,16 @@ struct ElasticFsdp::Full final : State {
   bool has_rows_of_rank_before() const;
   void add_parameters(Checkpoint& checkpoint, std::string_view name) override { checkpoint.add(name, parameters); }
   std::span<ShardResiduals> residuals() override { return {&of_gradients, 1}; }
+  void add_residuals(Checkpoint& checkpoint) override {
+    native::add_residuals(checkpoint, native::kShardResiduals, options.reduce_dtype,
+                          {{&of_gradients.gradients, "", native::names_in(parameters)}});
+  }
   std::optional<double> average(const Tree& gradients, double factor);
 
   const Tree parameters;
   const ElasticFsdpOptions options;
   std::unique_ptr<InWorld> in_world;
   ShardResiduals of_gradients;
-  Tree gradients_before;  // those to which the residuals belong
 };
 
 std::optional<double> ElasticFsdp::Full::average(const Tree& gradients, double factor) {
@@ -58,10 +62,8 @@ std::optional<double> ElasticFsdp::Full::average(const Tree& gradients, double f
     in_world->reductions = make_buckets(gradients, rows.layout(), options.communication_size, wire);
     in_world->gradients = gradients;
     rows.make_gradients(gradients);
-    if (!difference(gradients, "", gradients_before, "").empty()) of_gradients.clear();
-    gradients_before = gradients;
   }
-  ShardResiduals* const feedback = options.reduce_dtype && options.reduce_dtype->options().feedback ? &of_gradients : nullptr;
+  ShardResiduals* const feedback = native::has_feedback(options.reduce_dtype) ? &of_gradients : nullptr;
   in_world->mover.set_factor(factor);
   ShardMove move = ShardMove::reduce(in_world->mover, nullptr, in_world->reductions, gradients, rows.parts().front().gradients, feedback);
   in_world->driver.drive(move);

@@ -9,6 +9,7 @@
 #include "core/sharding/checks.hpp"
 #include "native/elastic/elastic_shards.hpp"
 #include "native/fsdp/fully_shard_state.hpp"
+#include "native/residual_addends.hpp"
 
 namespace ringlet {
 
@@ -29,6 +30,12 @@ struct ElasticFullyShard::Modules final : State {
     checkpoint.add_sharded(name, rows.parts().front().parameters, rows.layout());
   }
   std::span<ShardResiduals> residuals() override { return by_module; }
+  void add_residuals(Checkpoint& checkpoint) override {
+    std::vector<native::ResidualAddends::Part> parts;
+    for (std::size_t m = 0; m < by_module.size(); ++m)
+      parts.push_back({&by_module[m].gradients, outlines[m].first + ".", native::names_in(outlines[m].second)});
+    native::add_residuals(checkpoint, native::kShardResiduals, options.reduce_dtype, std::move(parts));
+  }
   FullyShard& begun() {
     if (!in_world) refuse("a call of ElasticFullyShard before enter()");
     return *in_world;

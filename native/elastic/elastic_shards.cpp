@@ -26,6 +26,7 @@ void ElasticShards::State::add_to(Checkpoint& checkpoint, std::string_view param
   rows.finish_moves();
   add_parameters(checkpoint, parameters);
   checkpoint.add_slots(optimizer, rows.parts().front().optimizer->state(), rows.layout());
+  add_residuals(checkpoint);
 }
 
 void ElasticShards::State::update() {
@@ -40,7 +41,6 @@ void ElasticShards::State::forget() {
 }
 
 void ElasticShards::State::loaded(std::uint64_t step) {
-  for (ShardResiduals& own : residuals()) own.clear();
   rows.loaded(step);
   // The first holders are here, so no rows are lost.
   (void)enter(rows.group());

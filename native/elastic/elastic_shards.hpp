@@ -26,6 +26,7 @@ struct ElasticShards::State {
   virtual void add_parameters(Checkpoint& checkpoint, std::string_view name) = 0;
   /// Those of this rank's gradients, which stay with it from world to world: by module, or of all tensors.
   virtual std::span<ShardResiduals> residuals() = 0;
+  virtual void add_residuals(Checkpoint& checkpoint) = 0;
   std::string enter(Group world);
   void add_to(Checkpoint& checkpoint, std::string_view parameters, std::string_view optimizer);
   void update();

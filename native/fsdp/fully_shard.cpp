@@ -6,6 +6,7 @@
 #include "core/sharding/checks.hpp"
 #include "native/agreement.hpp"
 #include "native/fsdp/fully_shard_state.hpp"
+#include "native/residual_addends.hpp"
 
 namespace ringlet {
 
@@ -134,7 +135,7 @@ void FullyShard::reduce_gradients(std::size_t index, const Tree& gradients) {
   }
   module.given = true;
   state.reducing.push_back(&module);
-  ShardResiduals* const residuals = state.has_feedback() ? &module.residuals() : nullptr;
+  ShardResiduals* const residuals = native::has_feedback(state.options.reduce_dtype) ? &module.residuals() : nullptr;
   if (residuals != nullptr) residuals->begin();
   for (ShardBucket& bucket : module.reductions)
     module.reducing.push_back(state.start(state.mover.start_reduce(bucket, gradients, residuals)));
@@ -156,6 +157,13 @@ void FullyShard::finish() {
     state.finish_gather(*state.modules[i], *state.ahead[i]);
     state.ahead[i].reset();
   }
+}
+
+void FullyShard::add_to(Checkpoint& checkpoint, std::string_view name) {
+  std::vector<native::ResidualAddends::Part> parts;
+  for (const auto& module : state_->modules)
+    parts.push_back({&module->residuals().gradients, module->name + ".", native::names_in(module->outline)});
+  native::add_residuals(checkpoint, name, state_->options.reduce_dtype, std::move(parts));
 }
 
 const Tree& FullyShard::parameters() const noexcept { return state_->parameters; }

@@ -48,7 +48,6 @@ struct FullyShard::State {
 
   State(Group g, const FullyShardOptions& o) : group(std::move(g)), options(o), mover(group.shared().options()) {}
 
-  bool has_feedback() const { return options.reduce_dtype && options.reduce_dtype->options().feedback; }
   Work start(Result<CollectiveTask> task) const { return group.shared().start({.stream = options.stream}, std::move(task)); }
   Module& module(std::size_t index) {
     if (index >= modules.size()) refuse(fmt::format("there is no module {}; {} were added", index, modules.size()));

@@ -72,7 +72,7 @@ class Gradients {
   }
   Values mean_of(const std::vector<Values>& inputs) const {
     const std::size_t count = inputs[0].size() / size_of(dtype_);
-    if (in_blocks(count)) return mean_in_blocks(inputs, count);
+    if (in_blocks(count)) return mean_in_blocks(inputs);
     Call call;
     call.kind = CollectiveKind::all_reduce;
     call.algorithm = Algorithm::direct;
@@ -96,10 +96,11 @@ class Gradients {
     scalar->decode(format)(values.data(), blocks.data(), count);
   }
 
-  /// Each rank's values, of f32, are rounded once and added in the order of the ranks.
+  /// Each rank's values, of f32, are divided and rounded once, and added in the order of the ranks.
   Values sum_in_blocks(const std::vector<Values>& inputs) const {
     Values sum;
     for (Values own : inputs) {
+      simd::find("scalar")->multiply(DType::f32)(own.data(), own.size() / sizeof(float), 1.0 / ranks_);
       round(own);
       if (sum.empty())
         sum = std::move(own);
@@ -109,19 +110,17 @@ class Gradients {
     return sum;
   }
 
-  /// The sum is divided, and rounded once more.
-  Values mean_in_blocks(const std::vector<Values>& inputs, std::size_t count) const {
+  /// The sum is rounded once more.
+  Values mean_in_blocks(const std::vector<Values>& inputs) const {
     std::vector<Values> wide;
     for (const Values& own : inputs) wide.push_back(cast(dtype_, DType::f32, own));
     Values sum = sum_in_blocks(wide);
-    simd::find("scalar")->divide(DType::f32)(sum.data(), count, ranks_);
     round(sum);
     return cast(DType::f32, dtype_, sum);
   }
 
-  /// Each rank divides its values, and each owner's rows begin with a block.
+  /// Each owner's rows begin with a block, and are not rounded once more.
   Values mean_of_shards(std::size_t gradient, const ShardLayout& layout) const {
-    const auto* scalar = simd::find("scalar");
     const Shape& shape = shapes_[gradient];
     Values mean;
     for (int owner = 0; owner < layout.ranks(); ++owner) {
@@ -129,12 +128,9 @@ class Gradients {
       const std::size_t row_bytes = static_cast<std::size_t>(shape[1]) * size_of(dtype_);
       const auto at = [&](const Values& all, std::int64_t row) { return all.begin() + row * static_cast<std::ptrdiff_t>(row_bytes); };
       std::vector<Values> parts;
-      for (const Values& own : inputs_[gradient]) {
-        parts.push_back(cast(dtype_, DType::f32, Values(at(own, rows.begin), at(own, rows.end))));
-        scalar->multiply(DType::f32)(parts.back().data(), parts.back().size() / sizeof(float), 1.0 / ranks_);
-      }
+      for (const Values& own : inputs_[gradient]) parts.push_back(cast(dtype_, DType::f32, Values(at(own, rows.begin), at(own, rows.end))));
       Values sum = sum_in_blocks(parts);
-      scalar->canonical_nan(DType::f32)(sum.data(), sum.size() / sizeof(float));
+      simd::find("scalar")->canonical_nan(DType::f32)(sum.data(), sum.size() / sizeof(float));
       const Values part = cast(DType::f32, dtype_, sum);
       mean.insert(mean.end(), part.begin(), part.end());
     }

@@ -106,6 +106,31 @@ TEST_CASE("what rounding to blocks has left of a step that is discarded does not
   CHECK(undisturbed == trained(true, {3}, Phase::before_average));
 }
 
+TEST_CASE("a training with shards that was stopped has the bits of one that was not, with what rounding has left of its gradients") {
+  const bool shards_parameters = GENERATE(false, true);
+  CAPTURE(shards_parameters);
+  const auto trained = [&](const std::vector<std::uint64_t>& stops) {
+    const test::TemporaryDirectory scratch;
+    Chronicle chronicle;
+    for (const std::uint64_t steps : stops)
+      run_elastic(3, [&](Group& world) {
+        const Wire wire = Wire::int4({.feedback = true, .least_elements = 0});
+        train(std::exchange(world, Group()), {.steps = steps,
+                                              .shards_parameters = shards_parameters,
+                                              .fsdp = {.reduce_dtype = wire},
+                                              .trainer = {.checkpoint = scratch.path()},
+                                              .chronicle = &chronicle});
+      });
+    std::vector<std::uint64_t> hashes;
+    for (const test::CommittedStep& step : chronicle.steps()) hashes.push_back(step.hash);
+    return hashes;
+  };
+  const auto undisturbed = trained({10});
+  CHECK(undisturbed.size() == 10);
+  CHECK(undisturbed == trained({4, 10}));
+  CHECK(undisturbed == trained({1, 2, 9, 10}));
+}
+
 TEST_CASE("with gradients in blocks the others go on with the same bits, without what was left at the rank that is lost") {
   const bool shards_parameters = GENERATE(false, true);
   CAPTURE(shards_parameters);

@@ -329,6 +329,28 @@ TEST_CASE("a run goes on from its newest checkpoint with another number of ranks
   for (std::size_t step = 0; step < rest.size(); ++step) CHECK(rest[step] == Approx(whole[10 + step]).epsilon(2e-5));
 }
 
+TEST_CASE("a run that was stopped goes on as one that was not, with what rounding had left of its gradients") {
+  const std::string wire = GENERATE("int8", "int4");
+  const std::vector<std::string> mode =
+      GENERATE(std::vector<std::string>(), std::vector<std::string>{"--fsdp"}, std::vector<std::string>{"--fully-shard"});
+  CAPTURE(wire, mode);
+  const TemporaryDirectory directory;
+  const std::string text = write_text(directory), saved = directory.path() + "/saved";
+  const auto hash_of = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> options{"--steps", "12",     "--batch", "4", "--json", "--checkpoint", saved, "--checkpoint-every",
+                                     "6",       "--wire", wire};
+    options.insert(options.end(), mode.begin(), mode.end());
+    options.insert(options.end(), more.begin(), more.end());
+    const Outcome outcome = train(2, text, options, "72");
+    CAPTURE(outcome.out, outcome.err);
+    REQUIRE(outcome.exit_code == 0);
+    return last_line(outcome.out).at("parameter_hash");
+  };
+  const auto whole = hash_of({});
+  REQUIRE(std::filesystem::remove_all(saved + "/step-00000012") > 0);
+  CHECK(hash_of({"--resume"}) == whole);
+}
+
 TEST_CASE("rank 0's options and text count for all, and a rank that was given others says so") {
   const TemporaryDirectory directory;
   const std::string text = write_text(directory);
