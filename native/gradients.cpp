@@ -4,14 +4,16 @@
 #include "core/base/refuse.hpp"
 #include "core/gradients/averager.hpp"
 #include "native/procedure_driver.hpp"
+#include "native/residual_addends.hpp"
 #include "native/shared_group.hpp"
 
 namespace ringlet {
 
 struct GradientAverager::State {
   State(Group group, const AverageOptions& options)
-      : averager(group.shared().options(), options), driver({std::move(group)}, options.stream) {}
+      : wire(options.communication_type), averager(group.shared().options(), options), driver({std::move(group)}, options.stream) {}
 
+  const std::optional<Wire> wire;
   Averager averager;
   native::ProcedureDriver driver;  // declared last: its destructor waits for the collectives that use the averager's buckets
 };
@@ -37,6 +39,10 @@ void GradientAverager::finish() {
 }
 
 std::size_t GradientAverager::collectives() const noexcept { return state_->averager.collectives(); }
+
+void GradientAverager::add_to(Checkpoint& checkpoint, std::string_view name) {
+  native::add_residuals(checkpoint, name, state_->wire, {{&state_->averager.residuals()}});
+}
 
 void average_gradients(Group group, std::span<const TensorView> gradients, const AverageOptions& options) {
   throw_if_failed(Averager::check(options));

@@ -40,6 +40,8 @@ void give(Handle** handle, const char* name, Make make) {
 
 ReduceOp reduce_op(int32_t op);
 std::optional<DType> optional_dtype(int32_t dtype, const char* name);
+/// Of a dtype or a ringlet_wire; the other arguments are those of blocks.
+std::optional<Wire> optional_wire(int32_t wire, const char* name, int32_t feedback, int64_t least_elements);
 std::chrono::milliseconds milliseconds(int64_t count, const char* name);
 std::optional<std::chrono::milliseconds> optional_milliseconds(int64_t count, const char* name);
 Stream stream_of(int32_t number);

@@ -20,7 +20,9 @@ ringlet_fsdp_options fsdp_defaults() {
           .shard_weights = nullptr,
           .shard_weight_count = 0,
           .reduce_dtype = RINGLET_NO_DTYPE,
-          .stream = 0};
+          .stream = 0,
+          .feedback = ringlet::BlockOptions().feedback,
+          .least_elements = static_cast<int64_t>(ringlet::BlockOptions().least_elements)};
 }
 
 ringlet::FsdpOptions fsdp_options(const ringlet_fsdp_options* given) {
@@ -30,7 +32,7 @@ ringlet::FsdpOptions fsdp_options(const ringlet_fsdp_options* given) {
   if (read.dp_group != nullptr) options.dp_group = read.dp_group->value;
   options.communication_size = read.communication_size;
   if (read.max_norm != nullptr) options.max_norm = *read.max_norm;
-  options.reduce_dtype = optional_dtype(read.reduce_dtype, "reduce_dtype");
+  options.reduce_dtype = optional_wire(read.reduce_dtype, "reduce_dtype", read.feedback, read.least_elements);
   options.shard_weights.assign(weights.begin(), weights.end());
   options.stream = stream_of(read.stream);
   return options;
@@ -74,7 +76,7 @@ int32_t ringlet_fsdp_apply_gradients(ringlet_group* group, const ringlet_named_t
                                      const ringlet_named_tensor* parameters, size_t parameter_count, ringlet_optimizer* optimizer,
                                      const ringlet_fsdp_options* options, double* norm) {
   return guarded(__func__, [&] {
-    ringlet::FsdpUpdater updater(value_of(group, "group"), fsdp_options(options));
+    ringlet::FsdpUpdater updater = ringlet::detail::updater_of_one_step(value_of(group, "group"), fsdp_options(options));
     take_step(updater, {gradients, gradient_count, parameters, parameter_count}, by_optimizer(optimizer), norm);
   });
 }
@@ -82,7 +84,7 @@ int32_t ringlet_fsdp_apply_gradients_with(ringlet_group* group, const ringlet_na
                                           const ringlet_named_tensor* parameters, size_t parameter_count, ringlet_apply_gradients apply,
                                           void* context, const ringlet_fsdp_options* options, double* norm) {
   return guarded(__func__, [&] {
-    ringlet::FsdpUpdater updater(value_of(group, "group"), fsdp_options(options));
+    ringlet::FsdpUpdater updater = ringlet::detail::updater_of_one_step(value_of(group, "group"), fsdp_options(options));
     take_step(updater, {gradients, gradient_count, parameters, parameter_count}, by_callback(apply, context), norm);
   });
 }

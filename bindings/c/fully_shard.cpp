@@ -24,7 +24,9 @@ ringlet_fully_shard_options sharding_defaults() {
           .compute_dtype = RINGLET_NO_DTYPE,
           .reduce_dtype = RINGLET_NO_DTYPE,
           .prefetch = ringlet::FullyShardOptions().prefetch,
-          .stream = 0};
+          .stream = 0,
+          .feedback = ringlet::BlockOptions().feedback,
+          .least_elements = static_cast<int64_t>(ringlet::BlockOptions().least_elements)};
 }
 
 ringlet::FullyShardOptions sharding_options(const ringlet_fully_shard_options* given) {
@@ -32,7 +34,7 @@ ringlet::FullyShardOptions sharding_options(const ringlet_fully_shard_options* g
   const auto weights = array_of(read.shard_weights, read.shard_weight_count, "shard_weights");
   ringlet::FullyShardOptions options;
   options.compute_dtype = optional_dtype(read.compute_dtype, "compute_dtype");
-  options.reduce_dtype = optional_dtype(read.reduce_dtype, "reduce_dtype");
+  options.reduce_dtype = optional_wire(read.reduce_dtype, "reduce_dtype", read.feedback, read.least_elements);
   options.shard_weights.assign(weights.begin(), weights.end());
   options.prefetch = read.prefetch;
   options.stream = stream_of(read.stream);

@@ -29,25 +29,23 @@ ringlet_average_options defaults_from(const ringlet::AverageOptions& options) {
 
 static_assert(RINGLET_WIRE_INT4 - RINGLET_WIRE_INT8 == static_cast<int>(ringlet::BlockFormat::int4) && ringlet::kBlockFormatCount == 2);
 
-std::optional<ringlet::Wire> wire_of(const ringlet_average_options& read) {
-  if (read.communication_type != RINGLET_WIRE_INT8 && read.communication_type != RINGLET_WIRE_INT4)
-    return optional_dtype(read.communication_type, "communication_type");
-  if (read.least_elements < 0)
-    throw BadArgument("least_elements is " + std::to_string(read.least_elements) + "; give a number of elements from 0");
-  return ringlet::Wire::in_blocks(static_cast<ringlet::BlockFormat>(read.communication_type - RINGLET_WIRE_INT8),
-                                  {.feedback = read.feedback != 0, .least_elements = static_cast<std::size_t>(read.least_elements)});
-}
-
 std::optional<double> optional_weight(const double* weight) { return weight ? std::optional(*weight) : std::nullopt; }
 
 }  // namespace
+
+std::optional<ringlet::Wire> ringlet::c::optional_wire(int32_t wire, const char* name, int32_t feedback, int64_t least_elements) {
+  if (wire != RINGLET_WIRE_INT8 && wire != RINGLET_WIRE_INT4) return optional_dtype(wire, name);
+  if (least_elements < 0) throw BadArgument("least_elements is " + std::to_string(least_elements) + "; give a number of elements from 0");
+  return ringlet::Wire::in_blocks(static_cast<ringlet::BlockFormat>(wire - RINGLET_WIRE_INT8),
+                                  {.feedback = feedback != 0, .least_elements = static_cast<std::size_t>(least_elements)});
+}
 
 ringlet::AverageOptions ringlet::c::average_options(const ringlet_average_options* given, const ringlet::AverageOptions& defaults) {
   const auto read = options_or(given, defaults_from(defaults));
   ringlet::AverageOptions options;
   options.all_reduce_size = read.all_reduce_size;
   if (read.first_bucket_size >= 0) options.first_bucket_size = read.first_bucket_size;
-  options.communication_type = wire_of(read);
+  options.communication_type = optional_wire(read.communication_type, "communication_type", read.feedback, read.least_elements);
   options.weight = optional_weight(read.weight);
   options.stream = stream_of(read.stream);
   return options;

@@ -171,6 +171,17 @@ Result<CollectiveTask> make_reduce_scatter_v(ReduceOp op, ConstTensorView input,
   return scatter_reduced("reduce_scatter_v", op, input, output, counts, 1.0, options);
 }
 
+CollectiveTask make_reduce_scatter_blocks(BlockFormat format, ConstBytes blocks, TensorView output, Counts counts,
+                                          const WorldOptions& options) {
+  Call call;
+  call.kind = CollectiveKind::reduce_scatter;
+  call.dtype = DType::f32;
+  call.blocks = format;
+  call.counts.assign(counts.begin(), counts.end());
+  call.rows = blocks.size() / block_bytes(format);
+  return make_task(std::move(call), ConstTensorView(blocks.data(), DType::u8, blocks.size()), output, options);
+}
+
 Result<CollectiveTask> make_mean_scatter(ConstTensorView input, TensorView output, const WorldOptions& options) {
   return scatter_mean("mean_scatter", input, output, std::nullopt, options);
 }

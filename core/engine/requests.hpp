@@ -20,8 +20,8 @@ Result<CollectiveTask> make_all_reduce(ReduceOp op, ConstTensorView input, Tenso
 /// The mean over the group. Where a ring would round sums of f16 at each hop and might overflow, the elements are divided first, and this
 /// function already writes to `output`.
 Result<CollectiveTask> make_all_mean(ConstTensorView input, TensorView output, const WorldOptions& options);
-/// The sum over the group of f32 that are encoded in blocks, divided by `divisor`, in place.
-CollectiveTask make_all_reduce_blocks(BlockFormat format, Bytes blocks, double divisor, const WorldOptions& options);
+/// The sum over the group of f32 that are encoded in blocks, in place.
+CollectiveTask make_all_reduce_blocks(BlockFormat format, Bytes blocks, const WorldOptions& options);
 Result<CollectiveTask> make_broadcast(TensorView values, int root, const WorldOptions& options);
 /// `output` is used on the root alone and ignored elsewhere.
 Result<CollectiveTask> make_reduce(ReduceOp op, ConstTensorView input, TensorView output, int root, const WorldOptions& options);
@@ -41,6 +41,10 @@ using Counts = std::span<const std::int64_t>;
 Result<CollectiveTask> make_reduce_scatter_v(ReduceOp op, ConstTensorView input, TensorView output, Counts counts,
                                              const WorldOptions& options);
 Result<CollectiveTask> make_mean_scatter_v(ConstTensorView input, TensorView output, Counts counts, const WorldOptions& options);
+/// The sum over the group of f32 that are encoded in blocks, of which rank r gets counts[r] blocks, decoded, in `output`. The buffers fit
+/// the counts, and are apart.
+CollectiveTask make_reduce_scatter_blocks(BlockFormat format, ConstBytes blocks, TensorView output, Counts counts,
+                                          const WorldOptions& options);
 Result<CollectiveTask> make_all_gather_v(ConstTensorView input, TensorView output, Counts counts, const WorldOptions& options);
 /// The same where each rank's output has the part of the rank before it already. There are no guests.
 Result<CollectiveTask> make_all_gather_of_rest(ConstTensorView input, TensorView output, Counts counts, const WorldOptions& options);

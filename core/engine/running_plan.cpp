@@ -72,13 +72,13 @@ bool RunningPlan::run_next_combine() {
   return all;
 }
 
-// f16, bf16 and blocks are widened, reduced over all ranks, divided in f32 and rounded once.
+// f16, bf16 and blocks are widened, reduced over all ranks, divided in f32 and, unless they stay decoded, rounded once.
 void RunningPlan::combine_block(const Combine& combine, std::size_t offset, std::size_t bytes) {
   const std::size_t numbers = bytes / element_bytes() * numbers_per_element();
   alignas(64) std::array<std::byte, kBlockNumbers * detail::kLargestElementBytes> sum;
   const bool is_widened = call().blocks || (is_narrow(call().dtype) && (call().op == ReduceOp::sum || call().op == ReduceOp::prod));
   const auto operand = [&](std::uint32_t i) { return readable(steps_.operands[combine.first_operand + i].from) + offset; };
-  std::byte* into = writable(combine.into) + offset;
+  std::byte* into = result_of(combine, offset);
   if (!is_widened) {
     reduce_(sum.data(), operand(0), operand(1), numbers);
     for (std::uint32_t i = 2; i < combine.operand_count; ++i) reduce_(sum.data(), sum.data(), operand(i), numbers);
@@ -94,7 +94,15 @@ void RunningPlan::combine_block(const Combine& combine, std::size_t offset, std:
     reduce_f32(sum.data(), sum.data(), wide.data(), numbers);
   }
   if (combine.finish && divide_ != nullptr) kernels_->divide(DType::f32)(sum.data(), numbers, call().divisor);
-  narrow(into, sum.data(), numbers);
+  if (!call().keeps_decoded()) return narrow(into, sum.data(), numbers);
+  std::memcpy(into, sum.data(), numbers * sizeof(float));
+  canonical_nan_(into, numbers);
+}
+
+std::byte* RunningPlan::result_of(const Combine& combine, std::size_t offset) const {
+  if (!call().keeps_decoded()) return writable(combine.into) + offset;
+  const std::size_t before = (combine.into.offset_bytes + offset) / element_bytes() * numbers_per_element();
+  return task_->output.data() + before * sizeof(float);
 }
 
 void RunningPlan::widen(std::byte* out, const std::byte* in, std::size_t numbers) const {

@@ -46,6 +46,8 @@ class RunningPlan {
 
  private:
   void combine_block(const Combine& combine, std::size_t offset, std::size_t bytes);
+  /// Where the result of the bytes from `offset` on stands. Regions are counted in the bytes of blocks, also where the result is decoded.
+  std::byte* result_of(const Combine& combine, std::size_t offset) const;
   /// The numbers that an element holds: those of a block, else 1.
   std::size_t numbers_per_element() const { return call().blocks ? block_elements(*call().blocks) : 1; }
   void widen(std::byte* out, const std::byte* in, std::size_t numbers) const;

@@ -141,13 +141,6 @@ Status Averager::take_weights() {
   return {};
 }
 
-WireFormat Averager::wire_format_of(const TensorView& gradient) const {
-  const auto& wire = options_.communication_type;
-  if (!wire || !is_real(gradient.dtype())) return {gradient.dtype()};
-  if (wire->blocks() && gradient.count() >= wire->options().least_elements) return {DType::f32, wire->blocks()};
-  return {wire->dtype()};
-}
-
 Residuals::Pair* Averager::residuals_for(const TensorView& gradient, const WireFormat& wire_format) {
   return wire_format.blocks && options_.communication_type->options().feedback ? &residuals_->add(gradient.count()) : nullptr;
 }
@@ -197,7 +190,8 @@ Averager::Move Averager::take_piece() {
   }
   Move move;
   move.bucket = new_bucket(values.dtype(), cut_->wire_format);
-  move.bucket->pack(slice(values, cut_->done, piece), factor_, *group_.kernels, feedback_of(cut_->residuals, cut_->done));
+  move.bucket->pack(slice(values, cut_->done, piece), factor_for(cut_->wire_format), *group_.kernels,
+                    feedback_of(cut_->residuals, cut_->done));
   cut_->done += piece;
   if (piece == left) {
     move.packed = std::move(cut_->packed);
@@ -210,7 +204,7 @@ Averager::Move Averager::take_piece() {
 std::optional<Averager::Move> Averager::fill_bucket(TensorView gradient) {
   const WireFormat wire_format = wire_format_of(gradient);
   Bucket& bucket = bucket_for(gradient.dtype(), wire_format);
-  bucket.pack(gradient, factor_, *group_.kernels, feedback_of(residuals_for(gradient, wire_format), 0));
+  bucket.pack(gradient, factor_for(wire_format), *group_.kernels, feedback_of(residuals_for(gradient, wire_format), 0));
   if (!full(bucket.packed().size(), wire_format)) return std::nullopt;
   const auto it = std::find_if(open_.begin(), open_.end(), [&](const auto& open) { return open.get() == &bucket; });
   Move move;
@@ -269,8 +263,7 @@ Procedure::Action Averager::start_move(Move move) {
 }
 
 Result<CollectiveTask> Averager::make_task(const WireFormat& wire_format, const TensorView& values) const {
-  if (wire_format.blocks)
-    return make_all_reduce_blocks(*wire_format.blocks, under_way_.back().bucket->packed(), options_.weight ? 1.0 : group_.size, group_);
+  if (wire_format.blocks) return make_all_reduce_blocks(*wire_format.blocks, under_way_.back().bucket->packed(), group_);
   return options_.weight ? make_all_reduce(ReduceOp::sum, values, values, 1.0, group_) : make_all_mean(values, values, group_);
 }
 

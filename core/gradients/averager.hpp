@@ -54,6 +54,7 @@ class Averager final : public Procedure {
   Status add_all(std::span<const TensorView> gradients);
   /// The number of collectives of this step so far, or of the last one before the next add().
   std::size_t collectives() const { return collectives_; }
+  Residuals& residuals() { return *residuals_; }
 
   Action next() override;
   void abandon() override;
@@ -81,8 +82,13 @@ class Averager final : public Procedure {
     TensorView gradient;
   };
 
-  WireFormat wire_format_of(const TensorView& gradient) const;
+  WireFormat wire_format_of(const TensorView& gradient) const { return ringlet::wire_format_of(gradient, options_.communication_type); }
   Residuals::Pair* residuals_for(const TensorView& gradient, const WireFormat& wire_format);
+  /// What a gradient is multiplied by. A plain mean in blocks is divided before they are rounded, as one by weights is, so that residuals
+  /// mean the same whatever the number of ranks and their weights.
+  double factor_for(const WireFormat& wire_format) const {
+    return wire_format.blocks && !options_.weight ? factor_ / group_.size : factor_;
+  }
   /// The bytes of a bucket; 0 or less where each tensor is moved by itself.
   std::int64_t bucket_size(const WireFormat& wire_format) const;
   bool full(std::size_t bytes, const WireFormat& wire_format) const;

@@ -9,13 +9,9 @@
 namespace ringlet {
 
 namespace {
-/// Scaling, casting and encoding are done in pieces of whole blocks that stay in the first-level cache.
+/// Scaling and casting are done in pieces that stay in the first-level cache.
 constexpr std::size_t kPieceElements = 1024;
 }  // namespace
-
-std::size_t WireFormat::bytes(std::size_t count) const {
-  return blocks ? (count + granule() - 1) / granule() * block_bytes(*blocks) : count * size_of(dtype);
-}
 
 void Bucket::open(DType dtype, const WireFormat& wire_format) {
   dtype_ = dtype;
@@ -34,7 +30,7 @@ void Bucket::pack(TensorView values, double factor, const simd::Kernels& kernels
   ConstTensorView packed = values;
   if (!values.contiguous()) packed = without_gaps = Tensor::copy_of(values);
   if (wire_format_.blocks)
-    pack_blocks(packed, out, factor, kernels, feedback);
+    write_blocks(*wire_format_.blocks, packed, out, factor, kernels, feedback);
   else
     pack_elements(packed, out, factor, kernels);
 }
@@ -66,29 +62,6 @@ void Bucket::pack_elements(ConstTensorView values, std::byte* out, double factor
   }
 }
 
-void Bucket::pack_blocks(ConstTensorView values, std::byte* out, double factor, const simd::Kernels& kernels,
-                         const Feedback& feedback) const {
-  const BlockFormat format = *wire_format_.blocks;
-  const auto encode = kernels.encode(format);
-  const std::size_t count = values.count();
-  const std::size_t element = size_of(dtype_);
-  if (dtype_ == DType::f32 && factor == 1.0 && feedback.left == nullptr) return encode(out, values.data(), count);
-  alignas(64) std::array<std::byte, kPieceElements * sizeof(float)> piece_values;
-  for (std::size_t done = 0; done < count; done += kPieceElements) {
-    const std::size_t piece = std::min(kPieceElements, count - done);
-    std::byte* blocks = out + wire_format_.bytes(done);
-    kernels.cast(dtype_, DType::f32)(piece_values.data(), values.data() + done * element, piece);
-    if (factor != 1.0) kernels.multiply(DType::f32)(piece_values.data(), piece, factor);
-    if (feedback.add != nullptr) {
-      const auto* add = reinterpret_cast<const std::byte*>(feedback.add + done);
-      kernels.reduce(DType::f32, ReduceOp::sum)(piece_values.data(), piece_values.data(), add, piece);
-    }
-    encode(blocks, piece_values.data(), piece);
-    if (feedback.left != nullptr)
-      kernels.left_by(format)(reinterpret_cast<std::byte*>(feedback.left + done), piece_values.data(), blocks, piece);
-  }
-}
-
 void Bucket::unpack(const simd::Kernels& kernels) const {
   for (const auto& [values, offset] : entries_) {
     if (values.count() == 0) continue;
@@ -103,22 +76,11 @@ void Bucket::unpack(const simd::Kernels& kernels) const {
 }
 
 void Bucket::unpack_elements(const std::byte* in, TensorView values, const simd::Kernels& kernels) const {
-  if (wire_format_.blocks) return unpack_blocks(in, values, kernels);
+  if (wire_format_.blocks) return read_blocks(*wire_format_.blocks, in, values, kernels);
   if (dtype_ == wire_format_.dtype)
     std::memcpy(values.data(), in, values.bytes());
   else
     kernels.cast(wire_format_.dtype, dtype_)(values.data(), in, values.count());
-}
-
-void Bucket::unpack_blocks(const std::byte* in, TensorView values, const simd::Kernels& kernels) const {
-  const auto decode = kernels.decode(*wire_format_.blocks);
-  if (dtype_ == DType::f32) return decode(values.data(), in, values.count());
-  alignas(64) std::array<std::byte, kPieceElements * sizeof(float)> decoded;
-  for (std::size_t done = 0; done < values.count(); done += kPieceElements) {
-    const std::size_t piece = std::min(kPieceElements, values.count() - done);
-    decode(decoded.data(), in + wire_format_.bytes(done), piece);
-    kernels.cast(DType::f32, dtype_)(values.data() + done * size_of(dtype_), decoded.data(), piece);
-  }
 }
 
 }  // namespace ringlet

@@ -1,33 +1,13 @@
 #pragma once
 
-#include <optional>
 #include <ringlet/tensor.hpp>
-#include <ringlet/wire.hpp>
 #include <vector>
 
 #include "core/base/bytes.hpp"
+#include "core/gradients/wire_format.hpp"
 #include "simd/kernels.hpp"
 
 namespace ringlet {
-
-/// How a tensor's elements are written for the network: in a dtype or in blocks.
-struct WireFormat {
-  DType dtype = DType::f32;
-  std::optional<BlockFormat> blocks{};  // of f32; `dtype` is not used then
-
-  /// The bytes of a tensor with `count` elements. Each tensor begins with a block of its own.
-  std::size_t bytes(std::size_t count) const;
-  /// Tensors may be cut at multiples of this number of elements.
-  std::size_t granule() const { return blocks ? block_elements(*blocks) : 1; }
-
-  friend bool operator==(const WireFormat&, const WireFormat&) = default;
-};
-
-/// What a packed tensor's residuals are (residuals.hpp), one per element; null without error feedback.
-struct Feedback {
-  const float* add = nullptr;  // to the values before they are rounded
-  float* left = nullptr;       // gets what rounding leaves out
-};
 
 /// Several tensors of one dtype that one collective moves, perhaps in a narrower dtype or in blocks. A bucket keeps its memory from one use
 /// to the next.
@@ -53,9 +33,7 @@ class Bucket {
   };
 
   void pack_elements(ConstTensorView values, std::byte* out, double factor, const simd::Kernels& kernels) const;
-  void pack_blocks(ConstTensorView values, std::byte* out, double factor, const simd::Kernels& kernels, const Feedback& feedback) const;
   void unpack_elements(const std::byte* in, TensorView values, const simd::Kernels& kernels) const;
-  void unpack_blocks(const std::byte* in, TensorView values, const simd::Kernels& kernels) const;
 
   DType dtype_ = DType::f32;
   WireFormat wire_format_;

@@ -1,5 +1,7 @@
 #include "core/gradients/residuals.hpp"
 
+#include <utility>
+
 namespace ringlet {
 
 void Residuals::begin() {
@@ -7,9 +9,9 @@ void Residuals::begin() {
   added_ = 0;
 }
 
-Residuals::Pair& Residuals::add(std::size_t count) {
-  if (added_ == pairs_.size()) pairs_.emplace_back();
-  Pair& pair = pairs_[added_++];
+Residuals::Pair& Residuals::at(std::size_t number, std::size_t count) {
+  if (number >= pairs_.size()) pairs_.resize(number + 1);
+  Pair& pair = pairs_[number];
   if (pair.committed.size() != count) pair.committed.assign(count, 0.0F);
   pair.next.resize(count);
   pair.is_written = true;
@@ -21,6 +23,11 @@ void Residuals::commit() {
     if (pair.is_written) pair.committed.swap(pair.next);
     pair.is_written = false;
   }
+}
+
+void Residuals::set(std::size_t number, std::vector<float> committed) {
+  at(number, committed.size()).committed = std::move(committed);
+  pairs_[number].is_written = false;
 }
 
 void Residuals::clear() {

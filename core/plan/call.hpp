@@ -32,6 +32,8 @@ struct Call {
   std::size_t element_bytes() const { return blocks ? block_bytes(*blocks) : size_of(dtype); }
   std::size_t elements() const { return static_cast<std::size_t>(rows * row_elements); }
   std::size_t bytes() const { return elements() * element_bytes(); }
+  /// Whether the reduced blocks are left decoded, in f32, because their owner keeps them: rounding once more would serve nobody.
+  bool keeps_decoded() const { return blocks && kind == CollectiveKind::reduce_scatter; }
   friend bool operator==(const Call&, const Call&) = default;
 };
 

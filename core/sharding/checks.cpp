@@ -20,6 +20,10 @@ Status check_real_dtype(std::string_view what, std::optional<DType> dtype) {
   return invalid(std::string(what) + " is " + std::string(name_of(*dtype)) + "; " + names_of_dtypes(is_real, "and") + " are possible");
 }
 
+Status check_real_wire(std::string_view what, const std::optional<Wire>& wire) {
+  return check_real_dtype(what, wire ? std::optional(wire->dtype()) : std::nullopt);
+}
+
 Status check_gradients(const Tree& gradients, bool cast) {
   for (const auto& [name, values] : gradients) {
     if (!is_floating(values.dtype())) return invalid(quoted(name) + describe(values) + "; gradients must be floating");

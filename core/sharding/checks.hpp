@@ -4,6 +4,7 @@
 #include <ringlet/dtype.hpp>
 #include <ringlet/status.hpp>
 #include <ringlet/tree.hpp>
+#include <ringlet/wire.hpp>
 #include <span>
 #include <string_view>
 
@@ -13,6 +14,8 @@ namespace ringlet {
 
 /// The dtype is real, or unset. `what` names the option in the error's text.
 Status check_real_dtype(std::string_view what, std::optional<DType> dtype);
+/// The same of a wire, where blocks are possible, too.
+Status check_real_wire(std::string_view what, const std::optional<Wire>& wire);
 /// Every tensor is real (or, if nothing is cast, floating), and none is null.
 Status check_gradients(const Tree& gradients, bool cast);
 /// Both trees have the same names, order and shapes; dtypes may differ.

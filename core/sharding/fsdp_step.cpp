@@ -21,7 +21,7 @@ Tree outline(const Tree& tree) {
 Status FsdpStep::check(const FsdpSettings& settings, int ranks) {
   if (settings.max_norm)
     if (Status status = check_max_norm(*settings.max_norm); !status.ok()) return status;
-  if (Status status = check_real_dtype("reduce_dtype", settings.reduce_dtype); !status.ok()) return status;
+  if (Status status = check_real_wire("reduce_dtype", settings.reduce_dtype); !status.ok()) return status;
   return check_shard_weights(settings.shard_weights, ranks);
 }
 
@@ -120,13 +120,16 @@ void FsdpStep::plan() {
     shard_memory_.emplace_back(values.dtype(), layout_->shard_shape(name, rank));
     gradient_shards_.add(name, shard_memory_.back().view());
   }
+  // Before the first step they may come from a checkpoint.
+  if (!gradient_outline_.empty() && !same_tensors(gradients_, gradient_outline_)) residuals_.clear();
   gradient_outline_ = outline(gradients_);
   parameter_outline_ = outline(parameters_);
 }
 
 void FsdpStep::start_reduce() {
   stage_ = Stage::reduce;
-  part_.reset(new ShardMove(ShardMove::reduce(mover_, replicas_, reductions_, gradients_, gradient_shards_)));
+  ShardResiduals* const residuals = has_feedback() ? &residuals_ : nullptr;
+  part_.reset(new ShardMove(ShardMove::reduce(mover_, replicas_, reductions_, gradients_, gradient_shards_, residuals)));
 }
 
 void FsdpStep::start_clip() {
@@ -145,6 +148,7 @@ Status FsdpStep::apply() {
   }
   parameter_shards_ = layout_->shard(parameters_, group_.options().rank);
   if (Status status = apply_(gradient_shards_, parameter_shards_); !status.ok()) return status;
+  residuals_.commit();
   stage_ = Stage::gather;
   part_.reset(new ShardMove(ShardMove::gather(mover_, gathers_, parameter_shards_, parameters_)));
   return {};

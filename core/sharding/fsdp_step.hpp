@@ -6,6 +6,7 @@
 #include <optional>
 #include <ringlet/sharding.hpp>
 #include <ringlet/tree.hpp>
+#include <ringlet/wire.hpp>
 #include <vector>
 
 #include "core/engine/group_engine.hpp"
@@ -20,13 +21,14 @@ namespace ringlet {
 struct FsdpSettings {
   std::int64_t communication_size = 32 << 20;
   std::optional<double> max_norm{};
-  std::optional<DType> reduce_dtype{};
+  std::optional<Wire> reduce_dtype{};
   std::vector<double> shard_weights{};
 };
 
 /// FSDP's optimizer step over full parameters, taken repeatedly: gradients are reduce-scattered and averaged, `apply` gets this rank's rows
-/// of every tensor, and the updated rows are gathered. Buffers are kept from step to step. Group 0 shards the tensors; group 1, if there is
-/// one, contains the ranks that hold the same shard.
+/// of every tensor, and the updated rows are gathered. Buffers are kept from step to step, and with error feedback so are residuals, as
+/// long as the gradients' tree stays the same; a step whose `apply` fails leaves those before it. Group 0 shards the tensors; group 1, if
+/// there is one, contains the ranks that hold the same shard.
 class FsdpStep final : public Procedure {
  public:
   /// A function that takes a step on shards: it updates `parameters` by `gradients` of the same names and shapes.
@@ -48,6 +50,7 @@ class FsdpStep final : public Procedure {
   std::optional<double> norm() const { return norm_; }
   /// The layout of the last step's parameters over group 0; null before the first step.
   const ShardLayout* layout() const { return layout_ ? &*layout_ : nullptr; }
+  ShardResiduals& residuals() { return residuals_; }
 
  private:
   /// The stage that is under way. In `begin` and `done` nothing is.
@@ -59,6 +62,7 @@ class FsdpStep final : public Procedure {
   Status go_on();
   Status start_step();
   void start_agreement(Stage stage, const char* what, const Tree& tree);
+  bool has_feedback() const { return settings_.reduce_dtype && settings_.reduce_dtype->options().feedback; }
   void start_reduce();
   void start_clip();
   Status apply();
@@ -84,6 +88,7 @@ class FsdpStep final : public Procedure {
   std::vector<ShardBucket> reductions_, gathers_;
   std::vector<Tensor> shard_memory_;
   Tree gradient_shards_;
+  ShardResiduals residuals_;
 };
 
 }  // namespace ringlet

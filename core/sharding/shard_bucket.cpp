@@ -28,34 +28,38 @@ TensorView shaped(const TensorView& packed, std::size_t first, const TensorView&
 
 }  // namespace
 
-ShardBucket::ShardBucket(const ShardLayout& layout, std::vector<std::string> names, DType wire_dtype)
-    : wire_dtype_(wire_dtype), names_(std::move(names)) {
+ShardBucket::ShardBucket(const ShardLayout& layout, std::vector<std::string> names, const WireFormat& wire_format)
+    : wire_format_(wire_format), names_(std::move(names)) {
   std::size_t next = 0;
   for (int rank = 0; rank < layout.ranks(); ++rank) {
     firsts_.push_back(static_cast<std::int64_t>(next));
     for (const std::string& name : names_) {
       pieces_.push_back({next, layout.rows(name, rank)});
-      next += layout.shard_shape(name, rank).count();
+      next += wire_format_.units(layout.shard_shape(name, rank).count());
     }
     counts_.push_back(static_cast<std::int64_t>(next) - firsts_.back());
   }
 }
 
-TensorView ShardBucket::packed() {
-  const auto count = static_cast<std::size_t>(firsts_.back() + counts_.back());
-  if (memory_.packed.size() < count * size_of(wire_dtype_)) memory_.packed.resize(count * size_of(wire_dtype_));
-  return {memory_.packed.data(), wire_dtype_, count};
+Bytes ShardBucket::packed_bytes() {
+  const std::size_t bytes = packed_units() * wire_format_.unit_bytes();
+  if (memory_.packed.size() < bytes) memory_.packed.resize(bytes);
+  return {memory_.packed.data(), bytes};
 }
+
+TensorView ShardBucket::packed() { return {packed_bytes().data(), wire_format_.dtype, packed_units()}; }
 
 TensorView ShardBucket::part(int rank) {
   const auto r = static_cast<std::size_t>(rank);
-  return {packed().data() + static_cast<std::size_t>(firsts_[r]) * size_of(wire_dtype_), wire_dtype_, Shape{counts_[r]}};
+  const std::size_t offset = static_cast<std::size_t>(firsts_[r]) * wire_format_.unit_bytes();
+  return {packed_bytes().data() + offset, wire_format_.dtype, Shape{counts_[r]}};
 }
 
 TensorView ShardBucket::reduced(int rank) {
-  const auto count = static_cast<std::size_t>(counts_[static_cast<std::size_t>(rank)]);
-  if (memory_.reduced.size() < count * size_of(wire_dtype_)) memory_.reduced.resize(count * size_of(wire_dtype_));
-  return {memory_.reduced.data(), wire_dtype_, count};
+  const std::size_t count = static_cast<std::size_t>(counts_[static_cast<std::size_t>(rank)]) * wire_format_.granule();
+  const std::size_t bytes = count * size_of(wire_format_.dtype);
+  if (memory_.reduced.size() < bytes) memory_.reduced.resize(bytes);
+  return {memory_.reduced.data(), wire_format_.dtype, count};
 }
 
 void ShardBucket::pack_full(const Tree& full, const simd::Kernels& kernels) {
@@ -65,6 +69,30 @@ void ShardBucket::pack_full(const Tree& full, const simd::Kernels& kernels) {
     for (int rank = 0; rank < static_cast<int>(counts_.size()); ++rank) {
       const TensorView rows = rows_of(values, piece(tensor, rank).rows);
       convert(rows, shaped(all, piece(tensor, rank).first, rows), kernels);
+    }
+  }
+}
+
+void ShardBucket::pack_full_in_blocks(const Tree& full, double factor, Residuals* residuals, const simd::Kernels& kernels) {
+  std::byte* const packed = packed_bytes().data();
+  for (std::size_t tensor = 0; tensor < names_.size(); ++tensor) {
+    const std::size_t number = full.index_of(names_[tensor]);
+    const TensorView& values = full[number].values;
+    Residuals::Pair* const pair = residuals == nullptr ? nullptr : &residuals->at(number, values.count());
+    std::size_t done = 0;
+    for (int rank = 0; rank < static_cast<int>(counts_.size()); ++rank) {
+      const TensorView rows = rows_of(values, piece(tensor, rank).rows);
+      if (rows.count() == 0) continue;
+      Tensor copied;
+      ConstTensorView contiguous = rows;
+      if (factor == 0)
+        contiguous = copied = Tensor(rows.dtype(), rows.shape());
+      else if (!rows.contiguous())
+        contiguous = copied = Tensor::copy_of(rows);
+      const Feedback feedback = pair == nullptr ? Feedback() : Feedback{pair->committed.data() + done, pair->next.data() + done};
+      std::byte* const out = packed + piece(tensor, rank).first * wire_format_.unit_bytes();
+      write_blocks(*wire_format_.blocks, contiguous, out, factor, kernels, feedback);
+      done += rows.count();
     }
   }
 }
@@ -89,12 +117,13 @@ void ShardBucket::unpack_full(const Tree& full, const simd::Kernels& kernels) {
 }
 
 void ShardBucket::unpack_reduced(const Tree& shards, const simd::Kernels& kernels) {
-  const TensorView all(memory_.reduced.data(), wire_dtype_, memory_.reduced.size() / size_of(wire_dtype_));
+  const DType dtype = wire_format_.dtype;
+  const TensorView all(memory_.reduced.data(), dtype, memory_.reduced.size() / size_of(dtype));
   std::size_t next = 0;
   for (const std::string& name : names_) {
     const TensorView& values = shards.at(name);
     convert(shaped(all, next, values), values, kernels);
-    next += values.count();
+    next += wire_format_.units(values.count()) * wire_format_.granule();
   }
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/engine/requests.hpp"
+#include "core/gradients/block_buckets.hpp"
 
 namespace ringlet {
 
@@ -15,25 +16,26 @@ constexpr std::size_t kInFlight = 3;
 }  // namespace
 
 std::vector<ShardBucket> make_buckets(const Tree& full, const ShardLayout& layout, std::int64_t communication_size,
-                                      std::optional<DType> wire_dtype) {
+                                      const std::optional<Wire>& wire) {
   struct Open {
-    DType wire;
+    WireFormat wire_format;
     std::vector<std::string> names;
     std::int64_t bytes;
   };
   std::vector<Open> open;
   std::vector<ShardBucket> buckets;
   for (const auto& [name, values] : full) {
-    const DType wire = wire_dtype.value_or(values.dtype());
-    auto it = std::find_if(open.begin(), open.end(), [&](const Open& bucket) { return bucket.wire == wire; });
-    if (it == open.end()) it = open.insert(open.end(), {wire, {}, 0});
+    const WireFormat wire_format = wire_format_of(values, wire);
+    auto it = std::find_if(open.begin(), open.end(), [&](const Open& bucket) { return bucket.wire_format == wire_format; });
+    if (it == open.end()) it = open.insert(open.end(), {wire_format, {}, 0});
     it->names.push_back(name);
-    it->bytes += static_cast<std::int64_t>(values.count() * size_of(wire));
-    if (communication_size > 0 && it->bytes < communication_size) continue;
-    buckets.emplace_back(layout, std::move(it->names), wire);
+    it->bytes += static_cast<std::int64_t>(wire_format.bytes(values.count()));
+    const std::int64_t size = wire_format.blocks ? std::min(communication_size, kMostBlockBytes) : communication_size;
+    if (size > 0 && it->bytes < size) continue;
+    buckets.emplace_back(layout, std::move(it->names), wire_format);
     open.erase(it);
   }
-  for (Open& rest : open) buckets.emplace_back(layout, std::move(rest.names), rest.wire);
+  for (Open& rest : open) buckets.emplace_back(layout, std::move(rest.names), rest.wire_format);
   return buckets;
 }
 
@@ -52,26 +54,44 @@ void ShardMover::lend(ShardBucket& bucket) {
   spare_.pop_back();
 }
 
-Result<CollectiveTask> ShardMover::start_reduce(ShardBucket& bucket, const Tree& full) {
+Result<CollectiveTask> ShardMover::start_reduce(ShardBucket& bucket, const Tree& full, ShardResiduals* residuals) {
   lend(bucket);
   const simd::FloatEnvironment environment;
+  if (const auto& blocks = bucket.wire_format().blocks) {
+    bucket.pack_full_in_blocks(full, factor_ / averaged_ranks_, residuals == nullptr ? nullptr : &residuals->gradients, *group_.kernels);
+    return make_reduce_scatter_blocks(*blocks, bucket.packed_bytes(), bucket.reduced(group_.rank), bucket.counts(), group_);
+  }
   bucket.pack_full(full, *group_.kernels);
   weigh(bucket.packed());
   if (!has_replicas()) return make_mean_scatter_v(bucket.packed(), bucket.reduced(group_.rank), bucket.counts(), group_);
-  if (is_divided_first(bucket.wire_dtype())) divide(bucket.packed());
+  if (is_divided_first(bucket.wire_format().dtype)) divide(bucket.packed());
   return make_reduce_scatter_v(ReduceOp::sum, bucket.packed(), bucket.reduced(group_.rank), bucket.counts(), group_);
 }
 
-TensorView ShardMover::on_reduced(ShardBucket& bucket) const {
+Result<CollectiveTask> ShardMover::start_sum_of_replicas(ShardBucket& bucket, std::size_t number, const WorldOptions& replicas,
+                                                         ShardResiduals* residuals) {
   const simd::FloatEnvironment environment;
   const TensorView reduced = bucket.reduced(group_.rank);
+  if (const auto& blocks = bucket.wire_format().blocks) {
+    // What was packed has been reduced, so that its memory is free; it has room for this rank's part.
+    Feedback feedback;
+    if (residuals != nullptr) {
+      Residuals::Pair& pair = residuals->sums.at(number, reduced.count());
+      feedback = {pair.committed.data(), pair.next.data()};
+    }
+    const Bytes sums = bucket.packed_bytes().first(bucket.wire_format().bytes(reduced.count()));
+    write_blocks(*blocks, reduced, sums.data(), 1, *group_.kernels, feedback);
+    return make_all_reduce_blocks(*blocks, sums, replicas);
+  }
   // As in MLX, the division is between the sums over both groups; for f16, whose sums could overflow, it is before both.
-  if (has_replicas() && !is_divided_first(bucket.wire_dtype())) divide(reduced);
-  return reduced;
+  if (!is_divided_first(bucket.wire_format().dtype)) divide(reduced);
+  return make_all_reduce(ReduceOp::sum, reduced, reduced, 1.0, replicas);
 }
 
 void ShardMover::finish_reduce(ShardBucket& bucket, const Tree& shards) {
   const simd::FloatEnvironment environment;
+  if (const auto& blocks = bucket.wire_format().blocks; blocks && has_replicas())
+    read_blocks(*blocks, bucket.packed_bytes().data(), bucket.reduced(group_.rank), *group_.kernels);
   bucket.unpack_reduced(shards, *group_.kernels);
   take_back(bucket);
 }
@@ -95,12 +115,9 @@ void ShardMover::finish_gather(ShardBucket& bucket, const Tree& full) {
 
 Procedure::Action ShardMove::next() {
   const Awaited ended = std::exchange(awaited_, Awaited::nothing);
-  if (ended == Awaited::oldest && direction_ == Direction::reduce) {
-    const TensorView reduced = mover_.on_reduced(buckets_[finished_]);
-    if (replicas_ != nullptr) {
-      awaited_ = Awaited::replicas;
-      return run(make_all_reduce(ReduceOp::sum, reduced, reduced, 1.0, *replicas_), 1);
-    }
+  if (ended == Awaited::oldest && direction_ == Direction::reduce && replicas_ != nullptr && replicas_->size > 1) {
+    awaited_ = Awaited::replicas;
+    return run(mover_.start_sum_of_replicas(buckets_[finished_], finished_, *replicas_, residuals_), 1);
   }
   if (ended != Awaited::nothing) finish_oldest();
   if (started_ < buckets_.size() && started_ - finished_ < kInFlight) return start_next();
@@ -111,7 +128,8 @@ Procedure::Action ShardMove::next() {
 
 Procedure::Action ShardMove::start_next() {
   ShardBucket& bucket = buckets_[started_++];
-  return start(direction_ == Direction::reduce ? mover_.start_reduce(bucket, full_) : mover_.start_gather(bucket, shards_, before_));
+  return start(direction_ == Direction::reduce ? mover_.start_reduce(bucket, full_, residuals_)
+                                               : mover_.start_gather(bucket, shards_, before_));
 }
 
 void ShardMove::finish_oldest() {

@@ -3,18 +3,21 @@
 #include <optional>
 #include <ringlet/sharding.hpp>
 #include <ringlet/tree.hpp>
+#include <ringlet/wire.hpp>
 #include <vector>
 
 #include "core/engine/options.hpp"
 #include "core/engine/procedure.hpp"
 #include "core/sharding/shard_bucket.hpp"
+#include "core/sharding/shard_residuals.hpp"
 
 namespace ringlet {
 
-/// Makes the buckets of a tree in the order of its leaves. A bucket has tensors of one dtype and is closed at `communication_size` moved
-/// bytes (if that is <= 0, each tensor has a bucket of its own). All are moved in `wire_dtype` or, if unset, in their own dtypes.
+/// Makes the buckets of a tree in the order of its leaves. A bucket has tensors that are moved in one way and is closed at
+/// `communication_size` moved bytes, in blocks at 2 MiB already (if it is <= 0, each tensor has a bucket of its own). All are moved as
+/// `wire` says or, if unset, in their own dtypes.
 std::vector<ShardBucket> make_buckets(const Tree& full, const ShardLayout& layout, std::int64_t communication_size,
-                                      std::optional<DType> wire_dtype);
+                                      const std::optional<Wire>& wire);
 
 /// Packs buckets for collectives between full tensors and this rank's shards, and unpacks them. All ranks of the group make the same calls.
 /// A bucket has its memory from the start of its collective until it is unpacked; the mover keeps the memory for the next step.
@@ -29,10 +32,13 @@ class ShardMover {
   void set_factor(double factor) { factor_ = factor; }
 
   /// Averages full gradients into shards, by the mean of all_mean() or, where there are replicas, by a reduce-scatter and a division by the
-  /// number of all ranks, whose result in on_reduced() is to be summed over the replicas before finish_reduce().
+  /// number of all ranks, whose result start_sum_of_replicas() sums over these before finish_reduce(). In blocks each gradient is divided
+  /// before it is rounded, so that residuals, null without error feedback, mean the same whatever the number of ranks. `number` is the
+  /// bucket's among those of `full`.
   ///@{
-  Result<CollectiveTask> start_reduce(ShardBucket& bucket, const Tree& full);
-  TensorView on_reduced(ShardBucket& bucket) const;
+  Result<CollectiveTask> start_reduce(ShardBucket& bucket, const Tree& full, ShardResiduals* residuals);
+  Result<CollectiveTask> start_sum_of_replicas(ShardBucket& bucket, std::size_t number, const WorldOptions& replicas,
+                                               ShardResiduals* residuals);
   void finish_reduce(ShardBucket& bucket, const Tree& shards);
   ///@}
   /// Gathers every rank's shards into the full tensors. `before` has the shards of the rank before this one, if every rank has those, which
@@ -60,10 +66,14 @@ class ShardMover {
 class ShardMove final : public Procedure {
  public:
   /// All arguments are borrowed until the end. `replicas` is the group of the ranks that have the same shard, or null if there is none.
+  /// `residuals`, null without error feedback, begin a step, which their owner commits.
   ///@{
   static ShardMove reduce(ShardMover& mover, const WorldOptions* replicas, std::vector<ShardBucket>& buckets, const Tree& full,
-                          const Tree& shards) {
-    return {Direction::reduce, mover, replicas, buckets, full, shards};
+                          const Tree& shards, ShardResiduals* residuals = nullptr) {
+    ShardMove move{Direction::reduce, mover, replicas, buckets, full, shards};
+    move.residuals_ = residuals;
+    if (residuals != nullptr) residuals->begin();
+    return move;
   }
   static ShardMove gather(ShardMover& mover, std::vector<ShardBucket>& buckets, const Tree& shards, const Tree& full,
                           const Tree* before = nullptr) {
@@ -90,6 +100,7 @@ class ShardMove final : public Procedure {
   std::vector<ShardBucket>& buckets_;
   const Tree& full_;
   const Tree& shards_;
+  ShardResiduals* residuals_ = nullptr;     // of a reduction
   const Tree* before_ = nullptr;            // see ShardMover::start_gather()
   std::size_t started_ = 0, finished_ = 0;  // buckets
   Awaited awaited_ = Awaited::nothing;

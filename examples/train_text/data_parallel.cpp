@@ -41,6 +41,7 @@ void DataParallel::average() {
 
 void DataParallel::add_to(ringlet::Checkpoint& checkpoint) {
   checkpoint.add("parameters", parameters_).add("optimizer", optimizer_->state());
+  averager_.add_to(checkpoint);
 }
 
 }  // namespace train_text

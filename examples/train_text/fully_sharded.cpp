@@ -12,7 +12,7 @@ FullySharded::FullySharded(const Settings& settings, Transformer<float>& model, 
     : ParameterStore(settings),
       modules_(model.modules()),
       sharded_(group, [settings] { return make_optimizer(learning_rate_schedule(settings.steps, settings.learning_rate)); },
-               {.copies = group.elastic() ? 2 : 1, .reduce_dtype = reduce_dtype(settings), .max_norm = max_norm_}) {
+               {.copies = group.elastic() ? 2 : 1, .reduce_dtype = settings.communication_type, .max_norm = max_norm_}) {
   // Handling one module at a time avoids having all full parameters in memory at once.
   std::size_t largest = 0;
   for (const Module<float>& module : modules_) {

@@ -182,10 +182,6 @@ std::string problem_of(const Settings& settings) {
     return std::string(settings.mode == Mode::fsdp ? "--fsdp" : "--fully-shard") +
            " needs native ranks only, but browsers take part: leave it out, or start without browsers";
   }
-  if (settings.communication_type && settings.communication_type->blocks() && settings.mode != Mode::data_parallel) {
-    return "--wire " + std::string(name_of(*settings.communication_type)) + " is for data-parallel training: leave out --" +
-           std::string(name_of(settings.mode == Mode::fsdp ? Mode::fsdp : Mode::fully_shard)) + ", or take f16 or bf16";
-  }
   return {};
 }
 

@@ -66,11 +66,6 @@ constexpr double kInnerLearningRate = 3e-3;
 /// Steps between two averages of parameters, where `inner_steps` is not 0.
 inline int steps_between_averages(const Settings& settings) { return settings.inner_steps / settings.fragments; }
 
-/// The dtype in which FSDP reduces gradients; nothing for their own.
-inline std::optional<ringlet::DType> reduce_dtype(const Settings& settings) {
-  return settings.communication_type ? std::optional(settings.communication_type->dtype()) : std::nullopt;
-}
-
 /// Returns an empty string if a run can have these settings, else one sentence that names the wrong option.
 std::string problem_of(const Settings& settings);
 

@@ -17,7 +17,7 @@ ShardedUpdates::ShardedUpdates(const Settings& settings, Transformer<float>& mod
             {.copies = group.elastic() ? 2 : 1,
              .communication_size = settings.all_reduce_size,
              .max_norm = max_norm_,
-             .reduce_dtype = reduce_dtype(settings)}) {}
+             .reduce_dtype = settings.communication_type}) {}
 
 void ShardedUpdates::complete() {
   communication_.time([&] { fsdp_.gather(); });

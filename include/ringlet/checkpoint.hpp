@@ -4,13 +4,16 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <ringlet/group.hpp>
 #include <ringlet/sharding.hpp>
 #include <ringlet/tree.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_set>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -18,6 +21,20 @@ namespace ringlet {
 
 /// A value that is saved beside the tensors, such as a seed, a learning rate or a data set's name.
 using CheckpointValue = std::variant<std::int64_t, std::uint64_t, double, std::string>;
+
+namespace detail {
+
+/// f32 of which each rank has its own, and of which only the sum over the ranks counts: what rounding has left of its gradients, say.
+class Addends {
+ public:
+  virtual ~Addends() = default;
+  /// This rank's, by name, in memory that is borrowed.
+  virtual std::map<std::string, std::span<float>> own() = 0;
+  /// Takes what a checkpoint has for this rank in place of all that it had.
+  virtual void take(std::map<std::string, std::vector<float>> values) = 0;
+};
+
+}  // namespace detail
 
 /// The contents of a checkpoint that is saved or loaded: tensors in the caller's memory, borrowed while `save_checkpoint` or
 /// `load_checkpoint` runs, and values that it holds itself. Every rank adds the same names in the same order. Only one thread may use it at
@@ -41,6 +58,11 @@ class Checkpoint {
   /// Adds an optimizer's state: leaves "parameter.slot", each of the shape of this rank's shard of "parameter" in `layout`. Throws as
   /// add_sharded() does.
   Checkpoint& add_slots(std::string_view name, const Tree& slots, const ShardLayout& layout);
+
+  /// Adds what GradientAverager::add_to() and the like add: tensors "name.…" of which each rank has its own, also of other names than the
+  /// other ranks' or none. As many ranks as have saved them get back their own. Another number gets the sum, divided among them. A
+  /// checkpoint without them is loaded all the same, and one with others, too. Throws `InvalidArgument` for a name that was added already.
+  Checkpoint& add_addends(std::string name, std::shared_ptr<detail::Addends> addends);
 
   /// Sets a value, which must be equal on all ranks when it is saved. Texts are UTF-8.
   ///@{
@@ -67,6 +89,8 @@ class Checkpoint {
 
   /// The tensors, in the order in which they were added.
   const std::vector<Entry>& entries() const noexcept { return entries_; }
+  /// What add_addends() has added.
+  const std::vector<std::pair<std::string, std::shared_ptr<detail::Addends>>>& addends() const noexcept { return addends_; }
   /// The values, by name.
   const std::map<std::string, CheckpointValue, std::less<>>& values() const noexcept { return values_; }
   /// Replaces all values.
@@ -80,6 +104,7 @@ class Checkpoint {
 
   std::vector<Entry> entries_;
   std::unordered_set<std::string> names_;
+  std::vector<std::pair<std::string, std::shared_ptr<detail::Addends>>> addends_;
   std::map<std::string, CheckpointValue, std::less<>> values_;
 };
 

@@ -12,6 +12,7 @@
 #include <ringlet/optimizers.hpp>
 #include <ringlet/stream.hpp>
 #include <ringlet/tree.hpp>
+#include <ringlet/wire.hpp>
 #include <string>
 #include <string_view>
 
@@ -33,8 +34,9 @@ struct ElasticFsdpOptions {
   std::int64_t communication_size = 32 << 20;
   /// If set, gradients are scaled so that their global norm is at most this. Not negative.
   std::optional<double> max_norm{};
-  /// The floating dtype that gradients are reduced in. If unset, it is their own.
-  std::optional<DType> reduce_dtype{};
+  /// How gradients are reduced, as FsdpOptions::reduce_dtype. Residuals of error feedback count from update() on, so a step that is not
+  /// committed leaves those before it. A rank that joins has none.
+  std::optional<Wire> reduce_dtype{};
   Stream stream{};  ///< the stream of all its collectives
 };
 
@@ -128,7 +130,7 @@ struct ElasticFullyShardOptions {
   double shard_weight = 1;               ///< as ElasticFsdpOptions::shard_weight
   std::int64_t rebuild_size = 32 << 20;  ///< as ElasticFsdpOptions::rebuild_size
   std::optional<DType> compute_dtype{};  ///< as FullyShardOptions::compute_dtype
-  std::optional<DType> reduce_dtype{};   ///< as FullyShardOptions::reduce_dtype
+  std::optional<Wire> reduce_dtype{};    ///< as FullyShardOptions::reduce_dtype; residuals as in ElasticFsdpOptions
   std::optional<double> max_norm{};      ///< as ElasticFsdpOptions::max_norm
   int prefetch = 1;                      ///< as FullyShardOptions::prefetch
   Stream stream{};                       ///< the stream of all its collectives

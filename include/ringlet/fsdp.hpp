@@ -8,11 +8,14 @@
 #include <ringlet/optimizers.hpp>
 #include <ringlet/sharding.hpp>
 #include <ringlet/tree.hpp>
+#include <ringlet/wire.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ringlet {
 
+class Checkpoint;
 class ElasticFullyShard;
 
 /// Options of FsdpUpdater.
@@ -24,8 +27,10 @@ struct FsdpOptions {
   std::int64_t communication_size = 32 << 20;
   /// If set, gradients are scaled so that their global norm is at most this. Not negative.
   std::optional<double> max_norm{};
-  /// The floating dtype that gradients are reduced in. If unset, it is their own. The averages are rounded back to the gradients' dtypes.
-  std::optional<DType> reduce_dtype{};
+  /// The floating dtype that gradients are reduced in, or Wire::int8() or Wire::int4(): then each rank rounds its gradients to blocks, and
+  /// a row's owner adds them in f32 and rounds no more. If unset, it is their own dtype. The averages are rounded back to the gradients'
+  /// dtypes. With error feedback, for which an FsdpUpdater is needed, each rank keeps 8 bytes per element of all tensors in blocks.
+  std::optional<Wire> reduce_dtype{};
   /// Each rank's share of the rows, in proportion to its memory, for instance: one weight per rank of the FSDP group, the same on every
   /// rank. If empty, all shares are even.
   std::vector<double> shard_weights{};
@@ -38,7 +43,8 @@ using ApplyGradients = std::function<void(const Tree& gradients, const Tree& par
 /// FSDP's optimizer step over full parameters, with buffers that are kept from step to step. Only one thread may use it at a time.
 ///
 /// Gradients are reduce-scattered and averaged; each rank's optimizer sees only its rows of every tensor, and makes state for those alone;
-/// the updated rows are gathered again. Tensors keep their dtypes and their names, so rules that go by name still apply.
+/// the updated rows are gathered again. Tensors keep their dtypes and their names, so rules that go by name still apply. Residuals of error
+/// feedback belong to the tree of gradients: another one begins without. A step whose `apply` throws leaves those before it.
 class FsdpUpdater {
  public:
   /// Throws `InvalidArgument` for invalid options.
@@ -58,11 +64,19 @@ class FsdpUpdater {
 
   /// The layout of the last step's parameters over the FSDP group, or null before the first step.
   const ShardLayout* layout() const noexcept;
+  /// Adds the residuals of error feedback, if there is such, to a checkpoint that is saved or loaded by the FSDP group between two steps,
+  /// while this object lives. Gradients are known by their order. Each rank has its own (Checkpoint::add_addends).
+  void add_to(Checkpoint& checkpoint, std::string_view name = "shard_residuals");
 
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
+
+namespace detail {
+/// Throws `InvalidArgument` where the options want error feedback, which needs an updater for all steps.
+FsdpUpdater updater_of_one_step(Group group, const FsdpOptions& options);
+}  // namespace detail
 
 /// MLX's `nn.fsdp_apply_gradients`, for any optimizer with `apply_gradients(gradients, parameters)`: reduce-scatter, optional clipping, the
 /// optimizer on this rank's shards, all-gather. `parameters` are updated in place. Arguments, result and errors are those of
@@ -70,9 +84,8 @@ class FsdpUpdater {
 template <OptimizerLike T>
 std::optional<double> fsdp_apply_gradients(Group fsdp_group, const Tree& gradients, const Tree& parameters, T& optimizer,
                                            const FsdpOptions& options = {}) {
-  return FsdpUpdater(std::move(fsdp_group), options).apply_gradients(gradients, parameters, [&](const Tree& g, const Tree& p) {
-    optimizer.apply_gradients(g, p);
-  });
+  return detail::updater_of_one_step(std::move(fsdp_group), options)
+      .apply_gradients(gradients, parameters, [&](const Tree& g, const Tree& p) { optimizer.apply_gradients(g, p); });
 }
 
 /// Scales sharded gradients in place by min(max_norm / (norm + 1e-6), 1), so that the norm over all ranks' shards is at most `max_norm` (>=
@@ -83,8 +96,9 @@ double clip_grad_norm_sharded(Group group, const Tree& gradients, double max_nor
 struct FullyShardOptions {
   /// The floating dtype that parameters are gathered and used in. If unset, it is their own.
   std::optional<DType> compute_dtype{};
-  /// The floating dtype that gradients are reduced in. If unset, it is their own.
-  std::optional<DType> reduce_dtype{};
+  /// How gradients are reduced, as FsdpOptions::reduce_dtype. Error feedback takes memory for full tensors of all modules, which are
+  /// otherwise nowhere.
+  std::optional<Wire> reduce_dtype{};
   /// Each rank's share of the rows, as in FsdpOptions::shard_weights.
   std::vector<double> shard_weights{};
   /// The number of gathers that run ahead of the module in use, and of reductions that run behind it. At least 0; each needs memory for one
@@ -149,6 +163,9 @@ class FullyShard {
   ///@}
   /// The layout of all modules added so far, for checkpoints.
   ShardLayout layout() const;
+  /// Adds the residuals of error feedback, if there is such, of all modules to a checkpoint that is saved or loaded between two steps,
+  /// while this object lives. Each rank has its own (Checkpoint::add_addends). The shards are added by the caller.
+  void add_to(Checkpoint& checkpoint, std::string_view name = "shard_residuals");
 
  private:
   friend class ElasticFullyShard;

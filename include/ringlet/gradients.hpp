@@ -12,6 +12,8 @@
 
 namespace ringlet {
 
+class Checkpoint;
+
 /// Averages gradients over the group while they are still being computed: a bucket starts as soon as it is full. Only one thread may use it
 /// at a time. The views' memory is borrowed from `add` until `finish` has returned.
 class GradientAverager {
@@ -36,6 +38,9 @@ class GradientAverager {
   void finish();
   /// The number of collectives of this step so far, or of the last one between finish() and the next add().
   std::size_t collectives() const noexcept;
+  /// Adds the residuals of error feedback, if there is such, to a checkpoint that is saved or loaded between two steps, while this object
+  /// lives. Gradients are known by their order. Each rank has its own (Checkpoint::add_addends).
+  void add_to(Checkpoint& checkpoint, std::string_view name = "average_residuals");
 
  private:
   struct State;

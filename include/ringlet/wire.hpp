@@ -51,8 +51,8 @@ constexpr std::size_t block_bytes(BlockFormat format) noexcept {
 
 /// Options of Wire::int8 and Wire::int4, the same on all ranks.
 struct BlockOptions {
-  /// Whether each rank keeps what rounding its gradients has left out (f32, twice per element), and adds it to those of the next step. Then
-  /// no part of a gradient is lost for good, however small it is beside others of its block.
+  /// Whether each rank keeps what rounding its gradients has left out (f32, twice per element of the full tensors), and adds it to those of
+  /// the next step. Then no part of a gradient is lost for good, however small it is beside others of its block.
   bool feedback = false;
   /// Tensors with fewer elements, such as norms and biases, are sent as bf16; 0: all are sent in blocks.
   std::size_t least_elements = 16 << 10;
@@ -63,10 +63,10 @@ struct BlockOptions {
 
 /// How real tensors cross the network when they are averaged: as f16, as bf16, or in blocks. Each rank rounds its own tensor once, the
 /// owner of a part adds in f32 in the order of the ranks and rounds the mean once, and all ranks, the owner too, take the rounded mean. So
-/// every rank ends with the same bits.
+/// every rank ends with the same bits. An owner that keeps a mean in blocks for itself, as FSDP does, does not round it again.
 class Wire {
  public:
-  /// Sends in that dtype, f16 or bf16; AverageOptions are refused with another one. A dtype can be given where a Wire is wanted.
+  /// Sends in that dtype: f16 or bf16, and for FSDP any floating one; others are refused. A dtype can be given where a Wire is wanted.
   constexpr Wire(DType dtype) noexcept : dtype_(dtype) {}
   /// In blocks of 64 elements, 8 bits each: 1.02 bytes per element.
   static constexpr Wire int8(const BlockOptions& options = {}) noexcept { return {BlockFormat::int8, options}; }

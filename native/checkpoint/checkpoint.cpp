@@ -60,6 +60,13 @@ Checkpoint& Checkpoint::add_tree(std::string_view name, const Tree& tensors, con
   return *this;
 }
 
+Checkpoint& Checkpoint::add_addends(std::string name, std::shared_ptr<detail::Addends> addends) {
+  for (const auto& [kind, other] : addends_)
+    if (kind == name) refuse(fmt::format("the checkpoint has the addends '{}' already", name));
+  addends_.emplace_back(std::move(name), std::move(addends));
+  return *this;
+}
+
 Checkpoint& Checkpoint::put(std::string name, CheckpointValue value) {
   if (name.empty()) refuse("a checkpoint's value needs a name");
   values_.insert_or_assign(std::move(name), std::move(value));

@@ -68,13 +68,20 @@ std::vector<GroupTensor> group_tensors(const Checkpoint& checkpoint) {
     const Shape& shape = entry.full_shape;
     const std::int64_t rows = shape.axes() == 0 ? 1 : shape[0];
     const std::uint64_t bytes = shape.count() * size_of(entry.values.dtype());
-    tensors.push_back({&entry, rows, rows == 0 ? 0 : bytes / static_cast<std::uint64_t>(rows)});
+    tensors.push_back({&entry, rows, rows == 0 ? 0 : bytes / static_cast<std::uint64_t>(rows), 0});
   }
   return tensors;
 }
 
 void check(const Checkpoint& checkpoint, int rank, int ranks) {
   for (const Checkpoint::Entry& entry : checkpoint.entries()) check_entry(entry, rank, ranks);
+  for (const auto& [kind, addends] : checkpoint.addends())
+    for (const auto& [name, values] : addends->own()) {
+      const std::string full = fmt::format("{}.{}", kind, name);
+      check_utf8("tensor name", full);
+      for (const Checkpoint::Entry& entry : checkpoint.entries())
+        if (entry.name == full) refuse(fmt::format("the checkpoint has '{}' already", full));
+    }
   for (const auto& [name, value] : checkpoint.values()) {
     check_utf8("value's name", name);
     if (const auto* text = std::get_if<std::string>(&value)) check_utf8("value", *text);
@@ -87,6 +94,7 @@ std::string describe_tensors(const Checkpoint& checkpoint) {
     text += fmt::format("the tensor '{}' {} {}", entry.name, name_of(entry.values.dtype()), to_string(entry.full_shape));
     text += entry.bounds.empty() ? "\n" : fmt::format(" sharded at {}\n", entry.bounds);
   }
+  for (const auto& [kind, addends] : checkpoint.addends()) text += fmt::format("the addends '{}'\n", kind);
   return text;
 }
 

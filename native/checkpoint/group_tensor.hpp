@@ -11,6 +11,7 @@ struct GroupTensor {
   const Checkpoint::Entry* entry = nullptr;
   std::int64_t rows = 0;        // a scalar has one
   std::uint64_t row_bytes = 0;  // 0 only where the tensor has no elements
+  std::uint64_t addends = 0;    // how many ranks' addends it consists of; 0 for other tensors
 
   RowRange held_by(int rank) const;
   /// The rows that a rank writes: those that it holds of a sharded tensor, or an even part of a tensor that all ranks hold.

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "core/base/checksum.hpp"
+#include "native/checkpoint/addends.hpp"
 #include "native/checkpoint/file.hpp"
 #include "native/checkpoint/find.hpp"
 #include "native/checkpoint/transfer.hpp"
@@ -17,7 +18,8 @@ namespace {
 
 [[noreturn]] void mismatch(std::string text) { throw MismatchError({Errc::mismatch, std::move(text)}); }
 
-/// Finds every tensor of the checkpoint in the manifest. Throws where one is missing or differs, or the manifest has others.
+/// Finds every tensor of the checkpoint in the manifest. Throws where one is missing or differs, or the manifest has others. Addends may be
+/// missing, or left.
 std::vector<const Manifest::Tensor*> match(const std::vector<GroupTensor>& tensors, const Manifest& manifest) {
   std::unordered_map<std::string_view, const Manifest::Tensor*> saved;
   for (const auto& tensor : manifest.tensors) saved.emplace(tensor.name, &tensor);
@@ -34,7 +36,7 @@ std::vector<const Manifest::Tensor*> match(const std::vector<GroupTensor>& tenso
     saved.erase(it);
   }
   for (const auto& tensor : manifest.tensors)
-    if (saved.contains(tensor.name))
+    if (saved.contains(tensor.name) && tensor.addends == 0)
       mismatch(fmt::format("the checkpoint of step {} has a tensor '{}' that is not loaded; add it, or load the state that was saved",
                            manifest.step, tensor.name));
   return matched;
@@ -79,10 +81,14 @@ std::optional<std::uint64_t> load(Group& group, const std::filesystem::path& dir
   exchange.require_same(fmt::format("a load of {}\n{}", wanted_text(options), describe_tensors(checkpoint)));
   const auto found = find(exchange, directory, options.step);
   if (!found) return std::nullopt;
-  const auto tensors = group_tensors(checkpoint);
-  const auto transfers = plan_transfers(tensors, match(tensors, found->manifest), found->seen_by, group.rank(), group.size());
+  auto tensors = group_tensors(checkpoint);
+  auto placed = match(tensors, found->manifest);
+  AddendLoad addends(checkpoint, found->manifest, group.rank(), group.size());
+  addends.append_to(tensors, placed);
+  const auto transfers = plan_transfers(tensors, placed, found->seen_by, group.rank(), group.size());
   exchange.require_ok(attempt([&] { verify_files(*found, transfers, group.rank()); }));
   move(exchange, transfers, tensors, *found);
+  addends.hand_over();
   checkpoint.set_values(found->manifest.values);
   return found->manifest.step;
 }

@@ -25,10 +25,12 @@ json json_of(const Manifest::Tensor& tensor) {
     pieces.push_back(
         {{"file", piece.file}, {"rows", {piece.rows.begin, piece.rows.end}}, {"offset", piece.offset}, {"length", piece.length}});
   const auto extents = tensor.shape.extents();
-  return {{"name", tensor.name},
-          {"dtype", name_of(tensor.dtype)},
-          {"shape", std::vector<std::int64_t>(extents.begin(), extents.end())},
-          {"pieces", std::move(pieces)}};
+  json entry{{"name", tensor.name},
+             {"dtype", name_of(tensor.dtype)},
+             {"shape", std::vector<std::int64_t>(extents.begin(), extents.end())},
+             {"pieces", std::move(pieces)}};
+  if (tensor.addends > 0) entry["addends"] = tensor.addends;
+  return entry;
 }
 
 void check_hexadecimal(const std::string& digits, std::size_t length, const char* what) {
@@ -94,6 +96,16 @@ Manifest::Piece parse_piece(const std::string& name, const json& entry, const st
   return piece;
 }
 
+/// Reads how many addends a tensor consists of: that many pieces, all of one length.
+void parse_addends(const json& entry, Manifest::Tensor& tensor) {
+  tensor.addends = unsigned_member(entry, "addends");
+  const bool fits = tensor.addends > 0 && tensor.addends == tensor.pieces.size() && tensor.dtype == DType::f32 && tensor.shape.axes() == 1;
+  for (const Manifest::Piece& piece : tensor.pieces)
+    if (!fits || piece.rows.count() != tensor.pieces.front().rows.count())
+      refuse_manifest(fmt::format("the {} pieces of '{}' are not {} addends", tensor.pieces.size(), tensor.name, tensor.addends));
+  if (!fits) refuse_manifest(fmt::format("'{}' is not {} addends", tensor.name, tensor.addends));
+}
+
 Manifest::Tensor parse_tensor(const json& entry, const std::vector<Manifest::File>& files) {
   Manifest::Tensor tensor;
   tensor.name = text_member(entry, "name");
@@ -115,6 +127,7 @@ Manifest::Tensor parse_tensor(const json& entry, const std::vector<Manifest::Fil
     tensor.pieces.push_back(piece);
   }
   if (bytes > 0 && next != rows) refuse_manifest(fmt::format("the rows from {} on of '{}' are missing", next, tensor.name));
+  if (entry.contains("addends")) parse_addends(entry, tensor);
   return tensor;
 }
 

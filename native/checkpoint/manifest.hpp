@@ -22,6 +22,8 @@ struct Manifest {
     DType dtype = DType::f32;
     Shape shape;
     std::vector<Piece> pieces;  // all rows, each once, in order
+    /// How many ranks' addends these are, a piece each, one after the other; 0 for other tensors.
+    std::uint64_t addends = 0;
     friend bool operator==(const Tensor&, const Tensor&) = default;
   };
   /// The file of one rank that saved. Its name follows from the rank's number.

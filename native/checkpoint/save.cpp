@@ -7,6 +7,7 @@
 #include <numeric>
 #include <random>
 
+#include "native/checkpoint/addends.hpp"
 #include "native/checkpoint/exchange.hpp"
 #include "native/checkpoint/file.hpp"
 #include "native/checkpoint/file_writer.hpp"
@@ -22,7 +23,8 @@ namespace fs = std::filesystem;
 /// fails, the files stay, because another rank may have passed the last agreement and may rely on them.
 class Saving {
  public:
-  Saving(const Exchange& exchange, fs::path directory, const Checkpoint& checkpoint, const SaveOptions& options, const SaveHook& hook)
+  Saving(const Exchange& exchange, fs::path directory, const Checkpoint& checkpoint, const GroupAddends& addends,
+         const SaveOptions& options, const SaveHook& hook)
       : exchange_(exchange),
         directory_(std::move(directory)),
         checkpoint_(checkpoint),
@@ -30,7 +32,7 @@ class Saving {
         hook_(hook),
         rank_(exchange.group().rank()),
         ranks_(exchange.group().size()),
-        tensors_(group_tensors(checkpoint)),
+        tensors_(with(group_tensors(checkpoint), addends.tensors)),
         file_name_(native::file_name(static_cast<std::size_t>(rank_), static_cast<std::size_t>(ranks_))) {}
 
   SaveReport run();
@@ -38,6 +40,10 @@ class Saving {
  private:
   void reach(SaveMoment moment) const {
     if (hook_) hook_(moment);
+  }
+  static std::vector<GroupTensor> with(std::vector<GroupTensor> tensors, const std::vector<GroupTensor>& more) {
+    tensors.insert(tensors.end(), more.begin(), more.end());
+    return tensors;
   }
   void choose_id();
   void write_tensors();
@@ -120,7 +126,7 @@ Manifest Saving::gather_manifest() const {
   const auto texts = exchange_.gather(mine.dump());
   Manifest manifest{id_, options_.step, directories_, checkpoint_.values(), {}, {}};
   for (const GroupTensor& tensor : tensors_)
-    manifest.tensors.push_back({tensor.entry->name, tensor.entry->values.dtype(), tensor.entry->full_shape, {}});
+    manifest.tensors.push_back({tensor.entry->name, tensor.entry->values.dtype(), tensor.entry->full_shape, {}, tensor.addends});
   for (int rank = 0; rank < ranks_; ++rank) {
     const auto file = nlohmann::json::parse(texts[static_cast<std::size_t>(rank)]);
     manifest.files.push_back({file.at(0).get<std::uint64_t>(), file.at(1).get<std::string>()});
@@ -203,7 +209,8 @@ SaveReport save(Group& group, const std::filesystem::path& directory, const Chec
   }));
   exchange.require_same(fmt::format("a save of step {}, keep {}\n{}{}", options.step, options.keep, describe_tensors(checkpoint),
                                     describe_values(checkpoint)));
-  return Saving(exchange, directory, checkpoint, options, hook).run();
+  const GroupAddends addends = gather_addends(exchange, checkpoint);
+  return Saving(exchange, directory, checkpoint, addends, options, hook).run();
 }
 
 }  // namespace ringlet::native

@@ -7,6 +7,7 @@
 #include "core/sharding/checks.hpp"
 #include "native/agreement.hpp"
 #include "native/elastic/elastic_shards.hpp"
+#include "native/residual_addends.hpp"
 #include "native/shared_group.hpp"
 
 namespace ringlet {
@@ -26,7 +27,7 @@ struct ElasticFsdp::Full final : State {
               {.copies = o.copies, .weight = o.shard_weight, .rebuild_size = o.rebuild_size, .stream = o.stream}, o.max_norm),
         parameters(p),
         options(o) {
-    throw_if_failed(check_real_dtype("reduce_dtype", o.reduce_dtype));
+    throw_if_failed(check_real_wire("reduce_dtype", o.reduce_dtype));
     rows.view(parameters);
   }
 
@@ -38,11 +39,17 @@ struct ElasticFsdp::Full final : State {
   void gather() override;
   bool has_rows_of_rank_before() const;
   void add_parameters(Checkpoint& checkpoint, std::string_view name) override { checkpoint.add(name, parameters); }
+  std::span<ShardResiduals> residuals() override { return {&of_gradients, 1}; }
+  void add_residuals(Checkpoint& checkpoint) override {
+    native::add_residuals(checkpoint, native::kShardResiduals, options.reduce_dtype,
+                          {{&of_gradients.gradients, "", native::names_in(parameters)}});
+  }
   std::optional<double> average(const Tree& gradients, double factor);
 
   const Tree parameters;
   const ElasticFsdpOptions options;
   std::unique_ptr<InWorld> in_world;
+  ShardResiduals of_gradients;
 };
 
 std::optional<double> ElasticFsdp::Full::average(const Tree& gradients, double factor) {
@@ -51,12 +58,14 @@ std::optional<double> ElasticFsdp::Full::average(const Tree& gradients, double f
   if (!difference(gradients, "", in_world->gradients, "").empty()) {
     throw_if_failed(check_same_shapes(gradients, parameters));
     native::require_same_tree(rows.group(), "ElasticFsdp::average", gradients, options.stream);
-    in_world->reductions = make_buckets(gradients, rows.layout(), options.communication_size, options.reduce_dtype);
+    const auto wire = wire_among(rows.group().size(), options.reduce_dtype);
+    in_world->reductions = make_buckets(gradients, rows.layout(), options.communication_size, wire);
     in_world->gradients = gradients;
     rows.make_gradients(gradients);
   }
+  ShardResiduals* const feedback = native::has_feedback(options.reduce_dtype) ? &of_gradients : nullptr;
   in_world->mover.set_factor(factor);
-  ShardMove move = ShardMove::reduce(in_world->mover, nullptr, in_world->reductions, gradients, rows.parts().front().gradients);
+  ShardMove move = ShardMove::reduce(in_world->mover, nullptr, in_world->reductions, gradients, rows.parts().front().gradients, feedback);
   in_world->driver.drive(move);
   rows.exchange_gradients();
   return clip();

@@ -9,6 +9,7 @@
 #include "core/sharding/checks.hpp"
 #include "native/elastic/elastic_shards.hpp"
 #include "native/fsdp/fully_shard_state.hpp"
+#include "native/residual_addends.hpp"
 
 namespace ringlet {
 
@@ -18,7 +19,7 @@ struct ElasticFullyShard::Modules final : State {
               {.copies = o.copies, .weight = o.shard_weight, .rebuild_size = o.rebuild_size, .stream = o.stream}, o.max_norm),
         options(o) {
     throw_if_failed(check_real_dtype("compute_dtype", o.compute_dtype));
-    throw_if_failed(check_real_dtype("reduce_dtype", o.reduce_dtype));
+    throw_if_failed(check_real_wire("reduce_dtype", o.reduce_dtype));
     if (o.prefetch < 0) refuse(fmt::format("prefetch is {}; it must not be negative", o.prefetch));
   }
 
@@ -28,6 +29,13 @@ struct ElasticFullyShard::Modules final : State {
   void add_parameters(Checkpoint& checkpoint, std::string_view name) override {
     checkpoint.add_sharded(name, rows.parts().front().parameters, rows.layout());
   }
+  std::span<ShardResiduals> residuals() override { return by_module; }
+  void add_residuals(Checkpoint& checkpoint) override {
+    std::vector<native::ResidualAddends::Part> parts;
+    for (std::size_t m = 0; m < by_module.size(); ++m)
+      parts.push_back({&by_module[m].gradients, outlines[m].first + ".", native::names_in(outlines[m].second)});
+    native::add_residuals(checkpoint, native::kShardResiduals, options.reduce_dtype, std::move(parts));
+  }
   FullyShard& begun() {
     if (!in_world) refuse("a call of ElasticFullyShard before enter()");
     return *in_world;
@@ -35,7 +43,8 @@ struct ElasticFullyShard::Modules final : State {
 
   const ElasticFullyShardOptions options;
   std::vector<std::pair<std::string, Tree>> outlines;  // of the modules
-  std::optional<FullyShard> in_world;                  // with this rank's own shard
+  std::vector<ShardResiduals> by_module;
+  std::optional<FullyShard> in_world;  // with this rank's own shard
 };
 
 void ElasticFullyShard::Modules::begin_in_world() {
@@ -47,10 +56,14 @@ void ElasticFullyShard::Modules::begin_in_world() {
                                                    .shard_weights = weights,
                                                    .prefetch = options.prefetch,
                                                    .stream = options.stream});
+  // An attempt of the last world has not been committed, and this one may end before it has the gradients of all modules.
+  by_module.resize(outlines.size());
+  for (ShardResiduals& of_module : by_module) of_module.begin();
   for (const auto& [name, outline] : outlines) {
     auto module = std::make_unique<FullyShard::State::Module>(name, outline, rows.group().size(), weights);
     module->shards = own.parameters.below(name);
     module->gradients = own.gradients.below(name);
+    module->lent_residuals = &by_module[in_world->modules()];
     in_world->state_->take(std::move(module));
   }
 }

@@ -26,6 +26,18 @@ void ElasticShards::State::add_to(Checkpoint& checkpoint, std::string_view param
   rows.finish_moves();
   add_parameters(checkpoint, parameters);
   checkpoint.add_slots(optimizer, rows.parts().front().optimizer->state(), rows.layout());
+  add_residuals(checkpoint);
+}
+
+void ElasticShards::State::update() {
+  rows.update();
+  for (ShardResiduals& own : residuals()) own.commit();
+}
+
+/// Residuals are of a training that is not continued.
+void ElasticShards::State::forget() {
+  rows.forget();
+  for (ShardResiduals& own : residuals()) own.clear();
 }
 
 void ElasticShards::State::loaded(std::uint64_t step) {
@@ -46,14 +58,14 @@ ElasticShards::ElasticShards(std::unique_ptr<State> state) : state_(std::move(st
 ElasticShards::~ElasticShards() = default;
 
 std::string ElasticShards::enter(Group world) { return state_->enter(std::move(world)); }
-void ElasticShards::update() { state_->rows.update(); }
+void ElasticShards::update() { state_->update(); }
 void ElasticShards::gather() { state_->gather(); }
 
 void ElasticShards::add_to(Checkpoint& checkpoint, std::string_view parameters, std::string_view optimizer) const {
   state_->add_to(checkpoint, parameters, optimizer);
 }
 void ElasticShards::loaded(std::uint64_t step) { state_->loaded(step); }
-void ElasticShards::forget() noexcept { state_->rows.forget(); }
+void ElasticShards::forget() noexcept { state_->forget(); }
 std::uint64_t ElasticShards::step() const noexcept { return state_->rows.step(); }
 ShardLayout ElasticShards::layout() const { return state_->rows.layout(); }
 std::size_t ElasticShards::bytes_to_rebuild() const { return state_->rows.bytes_to_rebuild(); }

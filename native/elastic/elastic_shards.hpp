@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <ringlet/elastic_fsdp.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -23,9 +24,14 @@ struct ElasticShards::State {
   virtual void begin_in_world() = 0;
   virtual void gather() = 0;
   virtual void add_parameters(Checkpoint& checkpoint, std::string_view name) = 0;
+  /// Those of this rank's gradients, which stay with it from world to world: by module, or of all tensors.
+  virtual std::span<ShardResiduals> residuals() = 0;
+  virtual void add_residuals(Checkpoint& checkpoint) = 0;
   std::string enter(Group world);
   void add_to(Checkpoint& checkpoint, std::string_view parameters, std::string_view optimizer);
+  void update();
   void loaded(std::uint64_t step);
+  void forget();
   /// Clips the averaged gradients, if that is wanted, and returns their norm before.
   std::optional<double> clip();
 

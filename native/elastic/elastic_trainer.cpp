@@ -20,6 +20,7 @@
 #include "native/elastic/values_text.hpp"
 #include "native/elastic/world_averages.hpp"
 #include "native/procedure_driver.hpp"
+#include "native/residual_addends.hpp"
 #include "native/shared_group.hpp"
 
 namespace ringlet {
@@ -53,8 +54,9 @@ struct ElasticTrainer::State {
   void sync();
   bool load();
   void go_back(const std::string& lost);
-  Checkpoint on_disk() const;
+  Checkpoint on_disk();
   void lose_state();
+  void forget_residuals();
   void attempt(ElasticTrainer& trainer, const TrainingPlan& plan, const std::function<void(Step&)>& step_function);
   void save_if_due(const TrainingPlan& plan);
   void save();
@@ -143,12 +145,14 @@ void ElasticTrainer::State::sync() {
   lacks = false;
   step = sync.plan().step;
   if (!sync.takes()) return;
+  forget_residuals();
   checkpoint.set_values(native::parse_values(sync.values()));
   is_replaced = true;
 }
 
-Checkpoint ElasticTrainer::State::on_disk() const {
+Checkpoint ElasticTrainer::State::on_disk() {
   Checkpoint all = checkpoint;
+  native::add_residuals(all, "average_residuals", options.average.communication_type, {{&residuals}});
   if (shards != nullptr) shards->add_to(all, "parameters", "optimizer");
   return all;
 }
@@ -170,8 +174,14 @@ bool ElasticTrainer::State::load() {
 void ElasticTrainer::State::lose_state() {
   is_settled = false;
   lacks = true;
+  forget_residuals();
+  if (shards != nullptr) shards->forget();
+}
+
+/// They are of a training that this rank does not go on with.
+void ElasticTrainer::State::forget_residuals() {
   residuals.clear();
-  if (shards != nullptr) shards->rows.forget();
+  for (const auto& [name, addends] : checkpoint.addends()) addends->take({});
 }
 
 /// All holders of some rows are gone. Until the checkpoint is loaded on all ranks, none of them has a state.

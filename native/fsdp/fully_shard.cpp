@@ -6,6 +6,7 @@
 #include "core/sharding/checks.hpp"
 #include "native/agreement.hpp"
 #include "native/fsdp/fully_shard_state.hpp"
+#include "native/residual_addends.hpp"
 
 namespace ringlet {
 
@@ -55,7 +56,6 @@ void FullyShard::State::finish_reduction(Module& module) {
   auto works = std::exchange(module.reducing, {});
   for (std::size_t i = 0; i < works.size(); ++i) {
     works[i].wait();
-    mover.on_reduced(module.reductions[i]);
     mover.finish_reduce(module.reductions[i], module.gradients);
   }
 }
@@ -76,7 +76,7 @@ FullyShard::Unsharded FullyShard::State::use(std::size_t index, int direction) {
 
 FullyShard::FullyShard(Group group, const FullyShardOptions& options) {
   throw_if_failed(check_real_dtype("compute_dtype", options.compute_dtype));
-  throw_if_failed(check_real_dtype("reduce_dtype", options.reduce_dtype));
+  throw_if_failed(check_real_wire("reduce_dtype", options.reduce_dtype));
   if (options.prefetch < 0) refuse(fmt::format("prefetch is {}; it must not be negative", options.prefetch));
   throw_if_failed(check_shard_weights(options.shard_weights, group.size()));
   state_ = std::make_unique<State>(std::move(group), options);
@@ -125,7 +125,8 @@ void FullyShard::reduce_gradients(std::size_t index, const Tree& gradients) {
   if (module.gradients.empty())
     module.gradients = make_tensors(
         module.outline, [&](const std::string& tensor) { return module.shards.at(tensor).shape(); }, std::nullopt, module.gradient_memory);
-  if (module.reductions.empty()) module.reductions = make_buckets(gradients, module.layout, kWholeModule, state.options.reduce_dtype);
+  if (module.reductions.empty())
+    module.reductions = make_buckets(gradients, module.layout, kWholeModule, wire_among(state.group.size(), state.options.reduce_dtype));
   // Each reduction holds a copy of its module's full gradients, so there are only as many at a time as there are modules with full
   // parameters.
   while (state.reducing.size() > static_cast<std::size_t>(state.options.prefetch)) {
@@ -134,7 +135,10 @@ void FullyShard::reduce_gradients(std::size_t index, const Tree& gradients) {
   }
   module.given = true;
   state.reducing.push_back(&module);
-  for (ShardBucket& bucket : module.reductions) module.reducing.push_back(state.start(state.mover.start_reduce(bucket, gradients)));
+  ShardResiduals* const residuals = native::has_feedback(state.options.reduce_dtype) ? &module.residuals() : nullptr;
+  if (residuals != nullptr) residuals->begin();
+  for (ShardBucket& bucket : module.reductions)
+    module.reducing.push_back(state.start(state.mover.start_reduce(bucket, gradients, residuals)));
 }
 
 void FullyShard::finish() {
@@ -144,6 +148,8 @@ void FullyShard::finish() {
   for (auto& module : state.modules) {
     module->gathered.reset();
     if (std::exchange(module->given, false)) state.gradients.add(module->name, module->gradients);
+    // Residuals that are another's are of a step that it commits.
+    if (module->lent_residuals == nullptr) module->own_residuals.commit();
   }
   // Parameters that were gathered ahead but not used are older than the optimizer's step, so they are discarded.
   for (std::size_t i = 0; i < state.ahead.size(); ++i) {
@@ -151,6 +157,13 @@ void FullyShard::finish() {
     state.finish_gather(*state.modules[i], *state.ahead[i]);
     state.ahead[i].reset();
   }
+}
+
+void FullyShard::add_to(Checkpoint& checkpoint, std::string_view name) {
+  std::vector<native::ResidualAddends::Part> parts;
+  for (const auto& module : state_->modules)
+    parts.push_back({&module->residuals().gradients, module->name + ".", native::names_in(module->outline)});
+  native::add_residuals(checkpoint, name, state_->options.reduce_dtype, std::move(parts));
 }
 
 const Tree& FullyShard::parameters() const noexcept { return state_->parameters; }

@@ -40,6 +40,9 @@ struct FullyShard::State {
     std::vector<ShardBucket> gathers, reductions;
     std::vector<Work> reducing;
     bool given = false;  // whether this step's gradients were given
+    ShardResiduals own_residuals;
+    ShardResiduals* lent_residuals = nullptr;  // in place of its own; their owner commits them
+    ShardResiduals& residuals() { return lent_residuals != nullptr ? *lent_residuals : own_residuals; }
     std::weak_ptr<Gathered> gathered;
   };
 

@@ -1,8 +1,10 @@
 #include <ringlet/fsdp.hpp>
 #include <utility>
 
+#include "core/base/refuse.hpp"
 #include "core/sharding/fsdp_step.hpp"
 #include "native/procedure_driver.hpp"
+#include "native/residual_addends.hpp"
 #include "native/shared_group.hpp"
 
 namespace ringlet {
@@ -23,11 +25,19 @@ FsdpSettings settings_of(const FsdpOptions& options) {
 
 }  // namespace
 
+FsdpUpdater detail::updater_of_one_step(Group group, const FsdpOptions& options) {
+  if (native::has_feedback(options.reduce_dtype))
+    refuse("fsdp_apply_gradients: error feedback needs an FsdpUpdater, to keep what rounding leaves out");
+  return {std::move(group), options};
+}
+
 struct FsdpUpdater::State {
   State(Group group, const FsdpOptions& options)
-      : step(group.shared().engine(), group.shared().agreements(), replicas_of(options), settings_of(options)),
+      : wire(options.reduce_dtype),
+        step(group.shared().engine(), group.shared().agreements(), replicas_of(options), settings_of(options)),
         driver(groups_of(std::move(group), options), options.stream) {}
 
+  const std::optional<Wire> wire;
   FsdpStep step;
   native::ProcedureDriver driver;
 };
@@ -41,6 +51,11 @@ FsdpUpdater& FsdpUpdater::operator=(FsdpUpdater&&) noexcept = default;
 FsdpUpdater::~FsdpUpdater() = default;
 
 const ShardLayout* FsdpUpdater::layout() const noexcept { return state_->step.layout(); }
+
+void FsdpUpdater::add_to(Checkpoint& checkpoint, std::string_view name) {
+  ShardResiduals& residuals = state_->step.residuals();
+  native::add_residuals(checkpoint, name, state_->wire, {{&residuals.gradients, "gradients."}, {&residuals.sums, "sums."}});
+}
 
 std::optional<double> FsdpUpdater::apply_gradients(const Tree& gradients, const Tree& parameters, const ApplyGradients& apply) {
   state_->step.begin(gradients, parameters, [&apply](const Tree& g, const Tree& p) {

@@ -5,6 +5,7 @@
 #include <deque>
 #include <memory>
 #include <ringlet/outer.hpp>
+#include <string>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "native/outer/check_outer.hpp"
 #include "native/outer/fragment.hpp"
 #include "native/outer/pace.hpp"
+#include "native/residual_addends.hpp"
 
 namespace ringlet {
 
@@ -101,6 +103,9 @@ Checkpoint OuterTrainer::State::contents() {
   optimizer.init(shared);
   Checkpoint state;
   state.add("parameters", shared).add("outer_optimizer", optimizer.state());
+  std::vector<native::ResidualAddends::Part> residuals;
+  for (native::Fragment& fragment : fragments) residuals.push_back({&fragment.residuals, std::to_string(residuals.size()) + "."});
+  native::add_residuals(state, "outer_residuals", options.wire, std::move(residuals));
   return state.set(kInnerSteps, options.inner_steps).set(kFragments, options.fragments);
 }
 
@@ -118,10 +123,7 @@ void OuterTrainer::State::take_over(const Checkpoint& state, std::uint64_t step)
     refuse(fmt::format("the other ranks, or the checkpoint, train with {} inner steps and {} fragments, and this rank with {} and {}",
                        inner_steps, parts, options.inner_steps, options.fragments));
   optimizer.set_step(step);
-  for (native::Fragment& fragment : fragments) {
-    fragment.adopt(0);
-    fragment.residuals.clear();
-  }
+  for (native::Fragment& fragment : fragments) fragment.adopt(0);
   samples.assign(samples.size(), 0);
   begin_round(step);
   if (options.elastic.on_state) options.elastic.on_state(state, step);

@@ -8,6 +8,7 @@ from . import _ringlet
 from .arrays import dtype_name
 from .checkpoint import Checkpoint
 from .fsdp import FormsOfModules
+from .gradients import to_reduce_wire
 from .group import Group
 from .optimizers import Optimizer
 from .trees import tree_to_read, tree_to_write
@@ -111,7 +112,7 @@ class ElasticFsdp(ElasticShards):
             rebuild_size,
             communication_size,
             max_norm,
-            _name(reduce_dtype),
+            to_reduce_wire(reduce_dtype),
             stream,
         )
 
@@ -153,7 +154,7 @@ class ElasticFullyShard(ElasticShards):
             shard_weight,
             rebuild_size,
             _name(compute_dtype),
-            _name(reduce_dtype),
+            to_reduce_wire(reduce_dtype),
             max_norm,
             prefetch,
             stream,

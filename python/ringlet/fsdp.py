@@ -8,6 +8,8 @@ import numpy as np
 
 from . import _ringlet
 from .arrays import array_of, copied, dtype_name, kind_of
+from .errors import InvalidArgument
+from .gradients import Wire, to_reduce_wire
 from .group import Group
 from .optimizers import Optimizer
 from .trees import CopiedTree, exported_leaves, leaves_of, rebuilt, tree_to_read, tree_to_write
@@ -21,7 +23,8 @@ def _name(dtype: Any) -> Optional[str]:
 
 class FsdpUpdater:
     """FSDP's optimizer step over full parameters, with buffers that are kept from step to step: gradients are reduce-scattered and averaged, the
-    optimizer sees this rank's rows of every tensor, the updated rows are gathered again. The options are C++'s FsdpOptions."""
+    optimizer sees this rank's rows of every tensor, the updated rows are gathered again. The options are C++'s FsdpOptions: `reduce_dtype` is a
+    floating dtype, "int8", "int4" or a Wire."""
 
     def __init__(
         self,
@@ -36,7 +39,8 @@ class FsdpUpdater:
     ) -> None:
         other = None if dp_group is None else dp_group._handle
         weights = [float(weight) for weight in shard_weights]
-        self._handle = _ringlet.FsdpUpdater(fsdp_group._handle, other, communication_size, max_norm, _name(reduce_dtype), weights, stream)
+        wire = to_reduce_wire(reduce_dtype)
+        self._handle = _ringlet.FsdpUpdater(fsdp_group._handle, other, communication_size, max_norm, wire, weights, stream)
 
     def apply_gradients(self, gradients: Any, parameters: Any, optimizer: Any) -> Tuple[Any, Optional[float]]:
         """Takes one step. Returns the new parameters, arrays of the same kinds, and the gradients' norm before clipping if `max_norm` is set.
@@ -83,7 +87,10 @@ def fsdp_apply_gradients(
     shard_weights: Sequence[float] = (),
     stream: int = 0,
 ) -> Any:
-    """MLX's nn.fsdp_apply_gradients: one FSDP step. Returns the new parameters, or, if `max_norm` is set, these and the norm before clipping."""
+    """MLX's nn.fsdp_apply_gradients: one FSDP step. Returns the new parameters, or, if `max_norm` is set, these and the norm before clipping.
+    A Wire with feedback needs an FsdpUpdater, which keeps what rounding leaves out."""
+    if isinstance(reduce_dtype, Wire) and reduce_dtype.feedback:
+        raise InvalidArgument("fsdp_apply_gradients: error feedback needs an FsdpUpdater, to keep what rounding leaves out")
     updater = FsdpUpdater(
         fsdp_group,
         dp_group=dp_group,
@@ -129,7 +136,8 @@ class FullyShard:
         stream: int = 0,
     ) -> None:
         weights = [float(weight) for weight in shard_weights]
-        self._handle = _ringlet.FullyShard(group._handle, _name(compute_dtype), _name(reduce_dtype), weights, prefetch, stream)
+        wire = to_reduce_wire(reduce_dtype)
+        self._handle = _ringlet.FullyShard(group._handle, _name(compute_dtype), wire, weights, prefetch, stream)
         self._forms = FormsOfModules()
 
     def add(self, name: str, parameters: Any) -> int:

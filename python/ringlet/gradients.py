@@ -14,7 +14,7 @@ from .trees import CopiedTree, tree_to_write
 @dataclass(frozen=True)
 class Wire:
     """How real arrays cross the network when they are averaged, the same on all ranks: "f16", "bf16", or in blocks with one scale, "int8" (1.02
-    bytes per element) or "int4" (0.53). NaNs and infinities are kept, and all ranks end with the same bits.
+    bytes per element) or "int4" (0.53). NaNs and infinities are kept, and all ranks end with the same bits. FSDP takes it as `reduce_dtype`.
 
     Of blocks: with `feedback` each rank keeps what rounding leaves out of its gradients, and adds it to those of its next step; arrays with
     fewer than `least_elements` elements are sent as bf16.
@@ -146,6 +146,13 @@ def to_wire(kind: Any) -> Optional[_ringlet.Wire]:
         return None
     wire = kind if isinstance(kind, Wire) else Wire(kind if kind in ("int8", "int4") else dtype_name(kind))
     return _ringlet.Wire(wire.name, wire.feedback, wire.least_elements)
+
+
+def to_reduce_wire(kind: Any) -> Optional[_ringlet.Wire]:
+    """The same for what a caller gives as reduce_dtype, which may be any floating dtype, too."""
+    if kind is None or isinstance(kind, Wire) or kind in ("int8", "int4"):
+        return to_wire(kind)
+    return _ringlet.Wire.of_dtype(dtype_name(kind))
 
 
 def clip_grad_norm(gradients: Any, max_norm: float) -> Tuple[Any, float]:

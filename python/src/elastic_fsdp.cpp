@@ -142,13 +142,13 @@ void bind_elastic_fsdp(nb::module_& module) {
       .def(
           "__init__",
           [](FsdpHandle* handle, GroupHandle& world, const ArrayTree& parameters, nb::callable make, int copies, double weight,
-             std::int64_t rebuild_size, std::int64_t size, Norm max_norm, const Name& reduce_dtype, int stream) {
+             std::int64_t rebuild_size, std::int64_t size, Norm max_norm, const std::optional<Wire>& reduce_dtype, int stream) {
             const ElasticFsdpOptions options{.copies = copies,
                                              .shard_weight = weight,
                                              .rebuild_size = rebuild_size,
                                              .communication_size = size,
                                              .max_norm = max_norm,
-                                             .reduce_dtype = dtype_of(reduce_dtype),
+                                             .reduce_dtype = reduce_dtype,
                                              .stream = options_of(stream, std::nullopt).stream};
             new (handle) FsdpHandle(std::make_shared<ElasticFsdp>(world.get(), parameters.tree(), making(std::move(make)), options),
                                     parameters.arrays());
@@ -171,12 +171,12 @@ void bind_elastic_fully_shard(nb::module_& module) {
       .def(
           "__init__",
           [](FullyShardHandle* handle, GroupHandle& world, nb::callable make, int copies, double weight, std::int64_t rebuild_size,
-             const Name& compute_dtype, const Name& reduce_dtype, Norm max_norm, int prefetch, int stream) {
+             const Name& compute_dtype, const std::optional<Wire>& reduce_dtype, Norm max_norm, int prefetch, int stream) {
             const ElasticFullyShardOptions options{.copies = copies,
                                                    .shard_weight = weight,
                                                    .rebuild_size = rebuild_size,
                                                    .compute_dtype = dtype_of(compute_dtype),
-                                                   .reduce_dtype = dtype_of(reduce_dtype),
+                                                   .reduce_dtype = reduce_dtype,
                                                    .max_norm = max_norm,
                                                    .prefetch = prefetch,
                                                    .stream = options_of(stream, std::nullopt).stream};

@@ -26,11 +26,11 @@ using nb::arg;
 using Name = std::optional<std::string>;
 
 std::shared_ptr<FsdpUpdater> make_updater(GroupHandle& group, nb::handle dp_group, std::int64_t communication_size,
-                                          std::optional<double> max_norm, const Name& reduce_dtype, std::vector<double> shard_weights,
-                                          int stream) {
+                                          std::optional<double> max_norm, const std::optional<Wire>& reduce_dtype,
+                                          std::vector<double> shard_weights, int stream) {
   FsdpOptions options{.communication_size = communication_size,
                       .max_norm = max_norm,
-                      .reduce_dtype = dtype_of(reduce_dtype),
+                      .reduce_dtype = reduce_dtype,
                       .shard_weights = std::move(shard_weights),
                       .stream = options_of(stream, std::nullopt).stream};
   if (!dp_group.is_none()) options.dp_group = nb::cast<GroupHandle&>(dp_group).get();
@@ -67,10 +67,10 @@ struct ShardHandle {
   Held<FullyShard> shard;
 };
 
-std::shared_ptr<FullyShard> make_shard(GroupHandle& group, const Name& compute_dtype, const Name& reduce_dtype,
+std::shared_ptr<FullyShard> make_shard(GroupHandle& group, const Name& compute_dtype, const std::optional<Wire>& reduce_dtype,
                                        std::vector<double> shard_weights, int prefetch, int stream) {
   return std::make_shared<FullyShard>(group.get(), FullyShardOptions{.compute_dtype = dtype_of(compute_dtype),
-                                                                     .reduce_dtype = dtype_of(reduce_dtype),
+                                                                     .reduce_dtype = reduce_dtype,
                                                                      .shard_weights = std::move(shard_weights),
                                                                      .prefetch = prefetch,
                                                                      .stream = options_of(stream, std::nullopt).stream});
@@ -80,8 +80,8 @@ void bind_updater(nb::module_& module) {
   nb::class_<UpdaterHandle>(module, "FsdpUpdater", "FSDP's optimizer step over full parameters.")
       .def(
           "__init__",
-          [](UpdaterHandle* handle, GroupHandle& group, nb::handle dp_group, std::int64_t size, Norm max_norm, const Name& reduce_dtype,
-             std::vector<double> weights, int stream) {
+          [](UpdaterHandle* handle, GroupHandle& group, nb::handle dp_group, std::int64_t size, Norm max_norm,
+             const std::optional<Wire>& reduce_dtype, std::vector<double> weights, int stream) {
             new (handle) UpdaterHandle{Held(make_updater(group, dp_group, size, max_norm, reduce_dtype, std::move(weights), stream))};
           },
           arg("group"), arg("dp_group").none(), arg("communication_size"), arg("max_norm").none(), arg("reduce_dtype").none(),
@@ -105,8 +105,8 @@ void bind_fully_shard(nb::module_& module) {
   nb::class_<ShardHandle>(module, "FullyShard", "Parameters that are kept as shards.")
       .def(
           "__init__",
-          [](ShardHandle* handle, GroupHandle& group, const Name& compute_dtype, const Name& reduce_dtype, std::vector<double> weights,
-             int prefetch, int stream) {
+          [](ShardHandle* handle, GroupHandle& group, const Name& compute_dtype, const std::optional<Wire>& reduce_dtype,
+             std::vector<double> weights, int prefetch, int stream) {
             new (handle) ShardHandle{Held(make_shard(group, compute_dtype, reduce_dtype, std::move(weights), prefetch, stream))};
           },
           arg("group"), arg("compute_dtype").none(), arg("reduce_dtype").none(), arg("shard_weights"), arg("prefetch"), arg("stream"))

@@ -165,7 +165,10 @@ void bind_gradients(nb::module_& module) {
             if (!found) refuse("'" + name + "' is no type of communication; f16, bf16, int8 and int4 are possible");
             new (wire) Wire(*found);
           },
-          arg("name"), arg("feedback"), arg("least_elements"));
+          arg("name"), arg("feedback"), arg("least_elements"))
+      .def_static(
+          "of_dtype", [](const std::string& dtype) { return Wire(*dtype_of(dtype)); }, arg("dtype"),
+          "Any dtype, for FSDP, which says which it takes.");
   bind_averagers(module);
   module.def("average_gradients", &average, arg("group"), arg("gradients"), arg("all_reduce_size"), arg("first_bucket_size").none(),
              arg("communication_type").none(), arg("weight").none(), arg("stream"), "Averages gradients in place.");

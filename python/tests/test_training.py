@@ -67,6 +67,41 @@ def test_fsdp(group):
     assert layout.rows("layer.0", 0)[0] == 0 and layout.rows("layer.0", size - 1)[1] == 7
 
 
+@on_ranks(1, 2, 3)
+def test_fsdp_in_blocks(group):
+    """The steps of blocks are 1/4 at most for these means; with feedback many steps add up."""
+    rank, size = group.rank(), group.size()
+    gradients = {"w": (np.arange(60, dtype=np.float32).reshape(20, 3) - 30) / 4 + np.float32(0.01) * (rank + 1)}
+    mean = (np.arange(60).reshape(20, 3) - 30) / 4 + 0.01 * (size + 1) / 2
+    for wire in ("int8", ringlet.Wire("int8", least_elements=0), ringlet.Wire("int8", feedback=True, least_elements=0)):
+        updater = ringlet.FsdpUpdater(group, reduce_dtype=wire)
+        shard = ringlet.FullyShard(group, reduce_dtype=wire)
+        shard.add("m", {"w": np.zeros((20, 3), np.float32)})
+        total = np.zeros((20, 3))
+        for _ in range(20):
+            zeros = {"w": np.zeros((20, 3), np.float32)}
+            after, _norm = updater.apply_gradients(gradients, zeros, Taking())
+            np.testing.assert_allclose(after["w"], mean, atol=0.25)
+            total += after["w"]
+            shard.reduce_gradients(0, gradients)
+            shard.finish()
+            begin, end = shard.layout().rows("m.w", rank)
+            equal(shard.gradients()["m.w"], after["w"][begin:end])
+        if wire != "int8" and wire.feedback:
+            np.testing.assert_allclose(total / 20, mean, atol=0.02)
+            with pytest.raises(ringlet.InvalidArgument, match="needs an FsdpUpdater"):
+                ringlet.fsdp_apply_gradients(gradients, zeros, Taking(), group, reduce_dtype=wire)
+    shards = ringlet.ElasticFsdp(group, zeros, lambda: ringlet.SGD(1.0), copies=1, reduce_dtype=wire)
+    assert shards.enter(group) == ""
+    shards.average(gradients)
+    shards.update()
+    shards.gather()
+    np.testing.assert_allclose(zeros["w"], -mean, atol=0.25)
+    ringlet.FullyShard(group, reduce_dtype="f64")
+    with pytest.raises(ringlet.InvalidArgument, match="reduce_dtype is i32"):
+        ringlet.FsdpUpdater(group, reduce_dtype="i32")
+
+
 @on_ranks(2, 4)
 def test_one_mean_whatever_the_division(group):
     """In rank order buckets, shards and a loop on one machine give the same bits, for small and large parameters."""

@@ -60,6 +60,27 @@ void test_fsdp(const world* w) {
   CHECK_OK(ringlet_fsdp_updater_apply_gradients(updater, m.gradients, 2, m.parameters, 2, optimizer, NULL));
   ringlet_fsdp_updater_free(updater);
 
+  /* In blocks, whose steps here are 1/8 or 4 at most. What is left for the next step only an updater can keep. */
+  CHECK(options.feedback == 0 && options.least_elements == 16384);
+  options.least_elements = 0;
+  options.max_norm = NULL;
+  for (options.reduce_dtype = RINGLET_WIRE_INT8; options.reduce_dtype <= RINGLET_WIRE_INT4; ++options.reduce_dtype) {
+    const float step = options.reduce_dtype == RINGLET_WIRE_INT8 ? 0.125F : 4;
+    for (options.feedback = 0; options.feedback < 2; ++options.feedback) {
+      CHECK_OK(ringlet_fsdp_updater_create(w->group, &options, &updater));
+      make_model(&m, w);
+      CHECK_OK(ringlet_fsdp_updater_apply_gradients(updater, m.gradients, 2, m.parameters, 2, optimizer, NULL));
+      for (int i = 0; i < kElements; ++i) CHECK(fabsf(m.weight[i] - (float)i + mean(w, (float)i)) <= step);
+      ringlet_fsdp_updater_free(updater);
+    }
+  }
+  options.reduce_dtype = RINGLET_WIRE_INT8;
+  CHECK_CODE(ringlet_fsdp_apply_gradients(w->group, m.gradients, 2, m.parameters, 2, optimizer, &options, NULL), RINGLET_INVALID_ARGUMENT);
+  CHECK_MESSAGE("error feedback needs an FsdpUpdater");
+  options.least_elements = -1;
+  CHECK_CODE(ringlet_fsdp_updater_create(w->group, &options, &updater), RINGLET_INVALID_ARGUMENT);
+  CHECK_MESSAGE("least_elements is -1");
+
   CHECK_CODE(ringlet_fsdp_apply_gradients_with(w->group, m.gradients, 2, m.parameters, 2, fail, NULL, NULL, NULL), RINGLET_CALLBACK_FAILED);
   CHECK_MESSAGE("apply returned 9; its last call said: ringlet_optimizer_step: optimizer is NULL");
   CHECK_CODE(ringlet_fsdp_apply_gradients_with(w->group, m.gradients, 2, m.parameters, 2, NULL, NULL, NULL, NULL),
@@ -119,6 +140,18 @@ void test_fully_shard(const world* w) {
   ringlet_unsharded_release(unsharded);
   CHECK_CODE(ringlet_fully_shard_forward(sharded, 1, &unsharded, &parameters, &count), RINGLET_INVALID_ARGUMENT);
   CHECK(unsharded == NULL);
+  ringlet_fully_shard_free(sharded);
+
+  options.reduce_dtype = RINGLET_WIRE_INT8;
+  options.feedback = 1;
+  options.least_elements = 0;
+  CHECK_OK(ringlet_fully_shard_create(w->group, &options, &sharded));
+  CHECK_OK(ringlet_fully_shard_add(sharded, "first", m.parameters, 2, NULL));
+  CHECK_OK(ringlet_fully_shard_reduce_gradients(sharded, 0, m.gradients, 2));
+  CHECK_OK(ringlet_fully_shard_finish(sharded));
+  CHECK_OK(ringlet_fully_shard_gradients(sharded, &gradients, &gradient_count));
+  for (int64_t i = 0; i < 2 * gradients[0].tensor.shape[0]; ++i)
+    CHECK(fabsf(((const float*)gradients[0].tensor.data)[i] - mean(w, (float)(2 * begin + i))) <= 0.125F);
   ringlet_fully_shard_free(sharded);
 }
 

@@ -46,12 +46,11 @@ class Gradients {
   }
 
   const std::optional<Wire>& wire() const { return wire_; }
-  /// For FSDP, which has no blocks.
-  void keep_out_of_blocks() {
-    if (wire_ && wire_->blocks()) wire_ = wire_->dtype();
-    for (std::size_t i = 0; i < inputs_.size(); ++i) means_[i] = mean_of(inputs_[i]);
+  /// What FSDP makes of them where these ranks have these rows: a mean in blocks is not rounded once more.
+  void reduce_in_shards(const ShardLayout& layout) {
+    for (std::size_t i = 0; i < inputs_.size(); ++i)
+      if (in_blocks(shapes_[i].count())) means_[i] = mean_of_shards(i, layout);
   }
-  std::optional<DType> reduce_dtype() const { return wire_ ? std::optional(wire_->dtype()) : std::nullopt; }
   Leaves of_rank(int rank) const {
     Leaves leaves;
     for (std::size_t i = 0; i < shapes_.size(); ++i) leaves.add(dtype_, shapes_[i], inputs_[i][static_cast<std::size_t>(rank)]);
@@ -73,7 +72,7 @@ class Gradients {
   }
   Values mean_of(const std::vector<Values>& inputs) const {
     const std::size_t count = inputs[0].size() / size_of(dtype_);
-    if (wire_ && wire_->blocks() && count >= wire_->options().least_elements) return mean_in_blocks(inputs, count);
+    if (in_blocks(count)) return mean_in_blocks(inputs);
     Call call;
     call.kind = CollectiveKind::all_reduce;
     call.algorithm = Algorithm::direct;
@@ -85,27 +84,57 @@ class Gradients {
     return cast(call.dtype, dtype_, reduced(call, on_wire, {}));
   }
 
-  /// Each rank's values are rounded once, added in the order of the ranks, divided, and rounded once more.
-  Values mean_in_blocks(const std::vector<Values>& inputs, std::size_t count) const {
+  bool in_blocks(std::size_t count) const { return wire_ && wire_->blocks() && count >= wire_->options().least_elements; }
+
+  /// Rounds f32 to blocks.
+  void round(Values& values) const {
     const auto* scalar = simd::find("scalar");
     const BlockFormat format = *wire_->blocks();
-    Values sum(count * sizeof(float));
+    const std::size_t count = values.size() / sizeof(float);
     Values blocks((count + block_elements(format) - 1) / block_elements(format) * block_bytes(format));
-    const auto round = [&](Values& values) {
-      scalar->encode(format)(blocks.data(), values.data(), count);
-      scalar->decode(format)(values.data(), blocks.data(), count);
-    };
-    for (std::size_t rank = 0; rank < inputs.size(); ++rank) {
-      Values own = cast(dtype_, DType::f32, inputs[rank]);
+    scalar->encode(format)(blocks.data(), values.data(), count);
+    scalar->decode(format)(values.data(), blocks.data(), count);
+  }
+
+  /// Each rank's values, of f32, are divided and rounded once, and added in the order of the ranks.
+  Values sum_in_blocks(const std::vector<Values>& inputs) const {
+    Values sum;
+    for (Values own : inputs) {
+      simd::find("scalar")->multiply(DType::f32)(own.data(), own.size() / sizeof(float), 1.0 / ranks_);
       round(own);
-      if (rank == 0)
-        sum = own;
+      if (sum.empty())
+        sum = std::move(own);
       else
-        scalar->reduce(DType::f32, ReduceOp::sum)(sum.data(), sum.data(), own.data(), count);
+        simd::find("scalar")->reduce(DType::f32, ReduceOp::sum)(sum.data(), sum.data(), own.data(), sum.size() / sizeof(float));
     }
-    scalar->divide(DType::f32)(sum.data(), count, ranks_);
+    return sum;
+  }
+
+  /// The sum is rounded once more.
+  Values mean_in_blocks(const std::vector<Values>& inputs) const {
+    std::vector<Values> wide;
+    for (const Values& own : inputs) wide.push_back(cast(dtype_, DType::f32, own));
+    Values sum = sum_in_blocks(wide);
     round(sum);
     return cast(DType::f32, dtype_, sum);
+  }
+
+  /// Each owner's rows begin with a block, and are not rounded once more.
+  Values mean_of_shards(std::size_t gradient, const ShardLayout& layout) const {
+    const Shape& shape = shapes_[gradient];
+    Values mean;
+    for (int owner = 0; owner < layout.ranks(); ++owner) {
+      const RowRange rows = layout.rows("g" + std::to_string(gradient), owner);
+      const std::size_t row_bytes = static_cast<std::size_t>(shape[1]) * size_of(dtype_);
+      const auto at = [&](const Values& all, std::int64_t row) { return all.begin() + row * static_cast<std::ptrdiff_t>(row_bytes); };
+      std::vector<Values> parts;
+      for (const Values& own : inputs_[gradient]) parts.push_back(cast(dtype_, DType::f32, Values(at(own, rows.begin), at(own, rows.end))));
+      Values sum = sum_in_blocks(parts);
+      simd::find("scalar")->canonical_nan(DType::f32)(sum.data(), sum.size() / sizeof(float));
+      const Values part = cast(DType::f32, dtype_, sum);
+      mean.insert(mean.end(), part.begin(), part.end());
+    }
+    return mean;
   }
 
   int ranks_;
@@ -165,13 +194,13 @@ TEST_CASE("FSDP's averages have the bits of a plain loop over the ranks, by any 
     SimRandom random(seed * 23 + 4);
     ProcedureWorld world(in_rank_order(random, seed));
     Gradients gradients(random, world.size());
-    gradients.keep_out_of_blocks();
     for (const std::int64_t communication_size : {0, 100, 32 << 20}) {
       CAPTURE(world.size(), communication_size);
-      FsdpSettings settings{.communication_size = communication_size, .reduce_dtype = gradients.reduce_dtype()};
+      FsdpSettings settings{.communication_size = communication_size, .reduce_dtype = gradients.wire()};
       if (random.chance(300))
         for (int rank = 0; rank < world.size(); ++rank)
           settings.shard_weights.push_back(rank == 0 ? 1 : static_cast<double>(random.below(3)));
+      gradients.reduce_in_shards(ShardLayout(gradients.of_rank(0).tree, world.size(), settings.shard_weights));
       std::deque<Leaves> leaves, parameters;
       std::deque<FsdpStep> steps;
       for (int rank = 0; rank < world.size(); ++rank) {

@@ -39,7 +39,7 @@ TEST_CASE("what is packed is every rank's rows of every tensor, rank after rank"
   PackedModel model;
   const Tree full = model.tree();
   const ShardLayout layout(full, ranks);
-  ShardBucket bucket(layout, names_of(full), DType::f32);
+  ShardBucket bucket(layout, names_of(full), {DType::f32});
   bucket.pack_full(full, kernels);
   std::vector<float> expected;
   for (int rank = 0; rank < ranks; ++rank) {
@@ -64,12 +64,12 @@ TEST_CASE("full tensors and shards survive packing and unpacking") {
   for (auto* values : {&other.weight, &other.bias, &other.scalar, &other.strided}) std::fill(values->begin(), values->end(), -1.f);
 
   SECTION("each rank packs its own part; all parts make the full tensors") {
-    ShardBucket bucket(layout, names_of(full), wire);
+    ShardBucket bucket(layout, names_of(full), {wire});
     for (int rank = 0; rank < ranks; ++rank) bucket.pack_shards(layout.shard(full, rank), rank, kernels);
     bucket.unpack_full(other.tree(), kernels);
   }
   SECTION("a reduced part becomes a rank's shards") {
-    ShardBucket bucket(layout, names_of(full), wire);
+    ShardBucket bucket(layout, names_of(full), {wire});
     bucket.pack_full(full, kernels);
     for (int rank = 0; rank < ranks; ++rank) {
       const TensorView part = bucket.part(rank), reduced = bucket.reduced(rank);

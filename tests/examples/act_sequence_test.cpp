@@ -110,19 +110,19 @@ TEST_CASE("settings arrive as they were sent") {
   CHECK(decoded.announcement.text_bytes == 1U << 29);
 }
 
-TEST_CASE("every wire arrives as it was sent, and blocks are for data-parallel training only") {
+TEST_CASE("every wire arrives as it was sent, in every mode") {
   for (const auto& wire :
        {std::optional<ringlet::Wire>(), std::optional<ringlet::Wire>(ringlet::DType::f16),
         std::optional(wire_in_blocks(ringlet::BlockFormat::int8)), std::optional(wire_in_blocks(ringlet::BlockFormat::int4))}) {
     Announcement sent;
     sent.settings.communication_type = wire;
     CHECK(decode(encode(sent)).announcement.settings.communication_type == wire);
-    sent.settings.mode = Mode::fsdp;
-    const std::string problem = decode(encode(sent)).problem;
-    if (wire && wire->blocks())
-      CHECK_THAT(problem, Contains("--wire " + std::string(name_of(*wire))) && Contains("leave out --fsdp"));
-    else
-      CHECK(problem.empty());
+    for (const Mode mode : {Mode::fsdp, Mode::fully_shard}) {
+      sent.settings.mode = mode;
+      const Decoded decoded = decode(encode(sent));
+      CHECK(decoded.problem.empty());
+      CHECK(decoded.announcement.settings.communication_type == wire);
+    }
   }
 }
 

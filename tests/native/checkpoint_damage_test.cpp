@@ -50,7 +50,9 @@ rn::Manifest small_manifest() {
   manifest.directories = {{0, 1}};
   manifest.values = {{"seed", std::uint64_t{5}}, {"rate", 0.5}};
   manifest.files = {{1000, std::string(32, 'a')}, {2000, std::string(32, 'b')}};
-  manifest.tensors = {{"p.w", DType::f32, Shape{5, 3}, {{0, {0, 3}, 100, 36}, {1, {3, 5}, 200, 24}}}, {"p.none", DType::u8, Shape{0}, {}}};
+  manifest.tensors = {{"p.w", DType::f32, Shape{5, 3}, {{0, {0, 3}, 100, 36}, {1, {3, 5}, 200, 24}}},
+                      {"p.none", DType::u8, Shape{0}, {}},
+                      {"r.0", DType::f32, Shape{6}, {{0, {0, 3}, 300, 12}, {1, {3, 6}, 400, 12}}, 2}};
   return manifest;
 }
 
@@ -158,6 +160,9 @@ TEST_CASE("a forged manifest whose parts do not fit together is refused") {
   CHECK_THAT(refusal("\"name\": \"rank-00001-of-00002", "\"name\": \"../../rank-00001-of-00002"), Contains("is called '../../rank"));
   CHECK_THAT(refusal("\"dtype\": \"f32\"", "\"dtype\": \"f31\""), Contains("unknown dtype 'f31'"));
   CHECK_THAT(refusal("\"p.none\"", "\"p.w\""), Contains("stands in it twice"));
+  CHECK_THAT(refusal("\"addends\": 2", "\"addends\": 3"), Contains("the 2 pieces of 'r.0' are not 3 addends"));
+  CHECK_THAT(refusal("\"addends\": 2", "\"addends\": 0"), Contains("are not 0 addends"));
+  CHECK_THAT(refusal("\"addends\": 2", "\"addends\": \"2\""), Contains("'addends'"));
   CHECK_THAT(refusal("\"step\"", "\"stop\""), Contains("'step' is missing"));
   CHECK_THAT(refusal("\"tensors\": [", "\"tensors\": {\"x\": ["), Contains("not JSON"));
   CHECK_THAT(refusal("\"ringlet checkpoint\"", "\"cake\""), Contains("its format is 'cake'"));

@@ -5,6 +5,7 @@
 #include <latch>
 #include <optional>
 #include <ringlet/ringlet.hpp>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -75,6 +76,76 @@ TEST_CASE("whichever holder of rows goes, in whatever phase of a step, no step i
           });
           check_history(chronicle, shards_parameters ? 7 : 8, 20.0);
         }
+}
+
+TEST_CASE("what rounding to blocks has left of a step that is discarded does not count") {
+  const bool shards_parameters = GENERATE(false, true);
+  CAPTURE(shards_parameters);
+  const auto trained = [&](bool feedback, const std::set<std::uint64_t>& discarded, Phase in) {
+    Chronicle chronicle;
+    run_elastic(3, [&](Group& world) {
+      const Wire wire = Wire::int4({.feedback = feedback, .least_elements = 0});
+      Conduct conduct{.steps = 10, .shards_parameters = shards_parameters, .fsdp = {.reduce_dtype = wire}, .chronicle = &chronicle};
+      conduct.at = [&, left = discarded](Step& step, Phase now) mutable {
+        if (now == in && step.world().rank() == 1 && left.erase(step.number()) > 0) step.world().revoke();
+      };
+      conduct.at_end = [&](ElasticTrainer& trainer, ElasticShards&) {
+        expect(trainer.world().epoch() == discarded.size(), "a change for each discarded step");
+      };
+      train(std::exchange(world, Group()), conduct);
+    });
+    std::vector<std::uint64_t> hashes;
+    for (const test::CommittedStep& step : chronicle.steps()) hashes.push_back(step.hash);
+    CHECK(hashes.size() == 10);
+    return hashes;
+  };
+  const auto undisturbed = trained(true, {}, Phase::before_commit);
+  CHECK(undisturbed != trained(false, {}, Phase::before_commit));
+  CHECK(undisturbed == trained(true, {2}, Phase::before_commit));
+  CHECK(undisturbed == trained(true, {0, 5, 6, 9}, Phase::before_commit));
+  CHECK(undisturbed == trained(true, {3}, Phase::before_average));
+}
+
+TEST_CASE("a training with shards that was stopped has the bits of one that was not, with what rounding has left of its gradients") {
+  const bool shards_parameters = GENERATE(false, true);
+  CAPTURE(shards_parameters);
+  const auto trained = [&](const std::vector<std::uint64_t>& stops) {
+    const test::TemporaryDirectory scratch;
+    Chronicle chronicle;
+    for (const std::uint64_t steps : stops)
+      run_elastic(3, [&](Group& world) {
+        const Wire wire = Wire::int4({.feedback = true, .least_elements = 0});
+        train(std::exchange(world, Group()), {.steps = steps,
+                                              .shards_parameters = shards_parameters,
+                                              .fsdp = {.reduce_dtype = wire},
+                                              .trainer = {.checkpoint = scratch.path()},
+                                              .chronicle = &chronicle});
+      });
+    std::vector<std::uint64_t> hashes;
+    for (const test::CommittedStep& step : chronicle.steps()) hashes.push_back(step.hash);
+    return hashes;
+  };
+  const auto undisturbed = trained({10});
+  CHECK(undisturbed.size() == 10);
+  CHECK(undisturbed == trained({4, 10}));
+  CHECK(undisturbed == trained({1, 2, 9, 10}));
+}
+
+TEST_CASE("with gradients in blocks the others go on with the same bits, without what was left at the rank that is lost") {
+  const bool shards_parameters = GENERATE(false, true);
+  CAPTURE(shards_parameters);
+  Chronicle chronicle;  // refuses ranks that differ
+  run_elastic(4, [&](Group& world) {
+    const int origin = world.rank();
+    const Wire wire = Wire::int8({.feedback = true, .least_elements = 0});
+    Conduct conduct{.steps = 14, .shards_parameters = shards_parameters, .fsdp = {.reduce_dtype = wire}, .chronicle = &chronicle};
+    conduct.at = [&](Step& step, Phase now) {
+      if (origin > 0 && now == static_cast<Phase>(origin) && step.number() == static_cast<std::uint64_t>(3 * origin)) throw Leaves();
+    };
+    train(std::exchange(world, Group()), conduct);
+  });
+  CHECK(chronicle.steps().size() == 14);
+  CHECK(chronicle.steps().back().ranks == 1);
 }
 
 TEST_CASE("holders of rows go one after the other, to the last") {

@@ -114,6 +114,38 @@ TEST_CASE("an unsharded module outlives a step with its old parameters; the next
   });
 }
 
+TEST_CASE("gradients in blocks have the bits of FsdpUpdater's, and what is left of a module waits for its next gradients") {
+  const int ranks = GENERATE(1, 2, 3);
+  const bool feedback = GENERATE(false, true);
+  const Wire wire =
+      GENERATE_COPY(Wire::int8({.feedback = feedback, .least_elements = 0}), Wire::int4({.feedback = feedback, .least_elements = 20}));
+  CAPTURE(ranks, feedback, name_of(wire));
+  test::run_ranks(ranks, [&](Group& world) {
+    std::vector<Regression> work = make_modules(), full = make_modules();
+    FullyShard sharded(world, {.reduce_dtype = wire});
+    std::vector<FsdpUpdater> updaters;
+    for (std::size_t m = 0; m < work.size(); ++m) {
+      sharded.add("block" + std::to_string(m), work[m].parameters());
+      updaters.emplace_back(world, FsdpOptions{.reduce_dtype = wire});
+    }
+    SGD optimizer(0.05);
+    for (int step = 0; step < 8; ++step) {
+      for (std::size_t m = work.size(); m-- > 0;) {
+        copy_all(sharded.backward(m).parameters(), work[m].parameters());
+        expect(work[m].same_bits(full[m]), "the parameters of module " + std::to_string(m) + " in step " + std::to_string(step));
+        if (static_cast<std::size_t>(step) % 4 == m) continue;
+        work[m].compute_gradients(world.rank(), step);
+        full[m].compute_gradients(world.rank(), step);
+        sharded.reduce_gradients(m, work[m].gradients());
+        updaters[m].apply_gradients(full[m].gradients(), full[m].parameters(),
+                                    [&](const Tree& g, const Tree& p) { optimizer.apply_gradients(g, p); });
+      }
+      sharded.finish();
+      optimizer.apply_gradients(sharded.gradients(), sharded.parameters());
+    }
+  });
+}
+
 TEST_CASE("modules without gradients in a step are left out") {
   test::run_ranks(2, [](Group& world) {
     std::vector<float> a(4, 1.f), b(4, 1.f);

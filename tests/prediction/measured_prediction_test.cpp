@@ -126,7 +126,7 @@ class TestRanks {
     const auto blocks = prediction.wire ? prediction.wire->blocks() : std::nullopt;
     if (blocks) {
       const std::size_t bytes = WireFormat{DType::f32, blocks}.bytes(elements);
-      return {make_all_reduce_blocks(*blocks, Bytes(input.data(), bytes), options.size, options)};
+      return {make_all_reduce_blocks(*blocks, Bytes(input.data(), bytes), options)};
     }
     const TensorView values(input.data(), prediction.wire ? prediction.wire->dtype() : model.dtype, elements);
     return {make_all_mean(values, values, options).value()};

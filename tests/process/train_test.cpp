@@ -26,9 +26,9 @@ std::string write_text(const TemporaryDirectory& directory) {
   return path;
 }
 
-Outcome train(int ranks, const std::string& text, std::vector<std::string> more) {
+Outcome train(int ranks, const std::string& text, std::vector<std::string> more, const std::string& width = "32") {
   std::vector<std::string> arguments{
-      "launch",  "-n", std::to_string(ranks), "--no-prefix", "--", TRAIN_TEXT, "--data", text, "--layers", "1", "--width", "32",
+      "launch",  "-n", std::to_string(ranks), "--no-prefix", "--", TRAIN_TEXT, "--data", text, "--layers", "1", "--width", width,
       "--heads", "2",  "--context",           "32"};
   arguments.insert(arguments.end(), more.begin(), more.end());
   return run_command(arguments);
@@ -229,11 +229,16 @@ TEST_CASE("a report that cannot be written is a failure") {
 }
 
 TEST_CASE("training learns, and every rank ends with the same parameters") {
-  const std::string type = GENERATE("none", "f16", "bf16", "int8", "int4");
+  using Case = std::pair<std::string, std::vector<std::string>>;
+  const auto [type, mode] = GENERATE(Case{"none", {}}, Case{"f16", {}}, Case{"bf16", {}}, Case{"int8", {}}, Case{"int4", {}},
+                                     Case{"int8", {"--fsdp"}}, Case{"int4", {"--fully-shard"}});
   const TemporaryDirectory directory;
   const std::string option = type.starts_with("int") ? "--wire" : "--communication-type";  // two names of one
-  const Outcome outcome = train(3, write_text(directory), {"--steps", "150", "--batch", "9", "--json", option, type});
-  CAPTURE(type, outcome.out, outcome.err);
+  std::vector<std::string> options{"--steps", "150", "--batch", "9", "--json", option, type};
+  options.insert(options.end(), mode.begin(), mode.end());
+  // At the larger width some matrices are large enough for blocks.
+  const Outcome outcome = train(3, write_text(directory), options, mode.empty() ? "32" : "72");
+  CAPTURE(type, mode, outcome.out, outcome.err);
   REQUIRE(outcome.exit_code == 0);
   const auto result = last_line(outcome.out);
   CHECK(result.at("ranks") == 3);
@@ -322,6 +327,28 @@ TEST_CASE("a run goes on from its newest checkpoint with another number of ranks
   const auto rest = losses_of(3, {"--fully-shard", "--resume"});
   REQUIRE(rest.size() == 10);
   for (std::size_t step = 0; step < rest.size(); ++step) CHECK(rest[step] == Approx(whole[10 + step]).epsilon(2e-5));
+}
+
+TEST_CASE("a run that was stopped goes on as one that was not, with what rounding had left of its gradients") {
+  const std::string wire = GENERATE("int8", "int4");
+  const std::vector<std::string> mode =
+      GENERATE(std::vector<std::string>(), std::vector<std::string>{"--fsdp"}, std::vector<std::string>{"--fully-shard"});
+  CAPTURE(wire, mode);
+  const TemporaryDirectory directory;
+  const std::string text = write_text(directory), saved = directory.path() + "/saved";
+  const auto hash_of = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> options{"--steps", "12",     "--batch", "4", "--json", "--checkpoint", saved, "--checkpoint-every",
+                                     "6",       "--wire", wire};
+    options.insert(options.end(), mode.begin(), mode.end());
+    options.insert(options.end(), more.begin(), more.end());
+    const Outcome outcome = train(2, text, options, "72");
+    CAPTURE(outcome.out, outcome.err);
+    REQUIRE(outcome.exit_code == 0);
+    return last_line(outcome.out).at("parameter_hash");
+  };
+  const auto whole = hash_of({});
+  REQUIRE(std::filesystem::remove_all(saved + "/step-00000012") > 0);
+  CHECK(hash_of({"--resume"}) == whole);
 }
 
 TEST_CASE("rank 0's options and text count for all, and a rank that was given others says so") {

@@ -183,7 +183,7 @@ test("FSDP with every optimizer follows plain data parallelism; its state is the
           averaged: plant(rank, leaves()),
           optimizer: optimizer(),
           plainOptimizer: optimizer(),
-          fsdp: rank.call('ringlet_fsdp', groups[i], 0, 40, clip, none, weights),
+          fsdp: rank.call('ringlet_fsdp', groups[i], 0, 40, clip, none, weights, 0, 0),
         };
       });
       for (let step = 0; step < 4; ++step) {
@@ -260,10 +260,10 @@ test('what does not fit is refused with its value, and nothing moves', { timeout
   assert.match(refusal(() => optimizer('Adagrad', 0.1, [], i32)).message, /state_dtype is i32/);
   const sgd = optimizer('SGD', 0.1, []);
   assert.equal(rank.module._ringlet_optimizer_set_learning_rate(sgd, NaN), 1);
-  assert.match(refusal(() => rank.call('ringlet_fsdp', groups[0], 0, 0, -2, none, 0)).message, /max_norm is -2/);
-  assert.match(refusal(() => rank.call('ringlet_fsdp', groups[0], 0, 0, NaN, 77, 0)).message, /reduce_dtype is 77/);
+  assert.match(refusal(() => rank.call('ringlet_fsdp', groups[0], 0, 0, -2, none, 0, 0, 0)).message, /max_norm is -2/);
+  assert.match(refusal(() => rank.call('ringlet_fsdp', groups[0], 0, 0, NaN, 77, 0, 0, 0)).message, /reduce_dtype is 77/);
   assert.match(
-    refusal(() => rank.call('ringlet_fsdp', groups[0], 0, 0, NaN, none, rank.put(Float64Array.of(0, 0)))).message,
+    refusal(() => rank.call('ringlet_fsdp', groups[0], 0, 0, NaN, none, rank.put(Float64Array.of(0, 0)), 0, 0)).message,
     /add up to 0/,
   );
   const refused = (...call) => assert.rejects(rank.start(...call), { code: 1 });
@@ -277,7 +277,7 @@ test('what does not fit is refused with its value, and nothing moves', { timeout
   );
   for (const { reason } of outcome) assert.match(reason.message, /dtype i32 cannot be averaged/);
 
-  const fsdps = ranks.map((one, i) => one.call('ringlet_fsdp', groups[i], 0, 0, NaN, none, 0));
+  const fsdps = ranks.map((one, i) => one.call('ringlet_fsdp', groups[i], 0, 0, NaN, none, 0, 0, 0));
   const trees = ranks.map((one) => [
     plant(one, [{ name: 'w', values: Float32Array.of(1, 2) }]),
     plant(one, [{ name: 'w', values: new Float32Array(2) }]),

@@ -136,6 +136,7 @@ void train(Group& group, std::uint32_t& stage) {
   Tensor a = make_values(3'001, 0, ++stage), b = make_values(17, 0, ++stage);
   const Tree parameters{{"layers.0.weight", a}, {"layers.0.bias", b}};
   AdamW optimizer(0.01);
+  FsdpUpdater in_blocks(group, {.max_norm = 1.0, .reduce_dtype = Wire::int8({.feedback = true, .least_elements = 0})});
   for (int step = 0; step < 3; ++step) {
     Tensor da = make_values(3'001, group.rank(), ++stage), db = make_values(17, group.rank(), ++stage);
     const Tree gradients{{"layers.0.weight", da}, {"layers.0.bias", db}};
@@ -147,6 +148,8 @@ void train(Group& group, std::uint32_t& stage) {
     options.max_norm = 1.0;
     fsdp_apply_gradients(group, gradients, parameters, optimizer, options);
     print("fsdp_apply_gradients", a);
+    in_blocks.apply_gradients(gradients, parameters, [&](const Tree& g, const Tree& p) { optimizer.apply_gradients(g, p); });
+    print("fsdp_apply_gradients in blocks", a);
   }
 }
 

@@ -165,7 +165,8 @@ class Guest {
     const parameters = this.tree(['layers.0.weight', a, 3_001], ['layers.0.bias', b, 17]);
     const formula = rank.text('AdamW');
     const optimizer = rank.call('ringlet_optimizer', formula, 0.01, 0, 0, -1);
-    const fsdp = rank.call('ringlet_fsdp', group, 0, 32 << 20, 1, -1, 0);
+    const fsdp = rank.call('ringlet_fsdp', group, 0, 32 << 20, 1, -1, 0, 0, 0);
+    const inBlocks = rank.call('ringlet_fsdp', group, 0, 32 << 20, 1, 256, 0, 1, 0);
     for (let step = 0; step < 3; ++step) {
       const [da, db] = [this.values(3_001), this.values(17)];
       const gradients = this.tree(['layers.0.weight', da, 3_001], ['layers.0.bias', db, 17]);
@@ -174,6 +175,8 @@ class Guest {
       await rank.start('ringlet_fsdp_apply', fsdp, 0, gradients, parameters, optimizer);
       assert.ok(rank.call('ringlet_fsdp_norm', fsdp) > 0);
       this.print('fsdp_apply_gradients', a, 3_001 * 4);
+      await rank.start('ringlet_fsdp_apply', inBlocks, 0, gradients, parameters, optimizer);
+      this.print('fsdp_apply_gradients in blocks', a, 3_001 * 4);
       assert.equal(rank.call('ringlet_object_release', gradients), 0);
     }
   }

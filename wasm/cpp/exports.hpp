@@ -131,10 +131,10 @@ RINGLET_EXPORT int32_t ringlet_optimizer_apply(int32_t optimizer, int32_t gradie
 RINGLET_EXPORT double ringlet_optimizer_state_bytes(int32_t optimizer);
 
 /// Makes an FSDP object over `group` with the options of ringlet/fsdp.hpp. `replicas` is the group of the ranks that hold the same shard,
-/// or 0. A `max_norm` of NaN means no clipping, and a `reduce_dtype` of -1 each gradient's own. `shard_weights` has one number per rank of
-/// the group, or is null.
+/// or 0. A `max_norm` of NaN means no clipping. `reduce_dtype`, `feedback` and `least_elements` are those of a wire as in
+/// ringlet_average_gradients(), whose dtype may be any floating one. `shard_weights` has one number per rank of the group, or is null.
 RINGLET_EXPORT int32_t ringlet_fsdp(int32_t group, int32_t replicas, double communication_size, double max_norm, int32_t reduce_dtype,
-                                    const double* shard_weights);
+                                    const double* shard_weights, int32_t feedback, double least_elements);
 /// Takes a step on full parameters: averages the gradients into shards, lets the optimizer change this rank's rows, and gathers the other
 /// rows. Only one step may be under way at a time.
 RINGLET_EXPORT int32_t ringlet_fsdp_apply(int32_t ticket, int32_t fsdp, int32_t stream, int32_t gradients, int32_t parameters,

@@ -33,9 +33,6 @@ Status check_dtype(const char* name, int32_t dtype) {
 
 std::optional<DType> optional_dtype(int32_t dtype) { return from_number<DType>(dtype); }
 
-/// The number of the first block format among those of the wires.
-constexpr int32_t kFirstBlocks = 256;
-
 std::optional<double> optional_number(double value) { return std::isnan(value) ? std::nullopt : std::optional(value); }
 
 /// Converts a number of bytes from JavaScript's numbers, which are doubles.
@@ -56,6 +53,16 @@ Result<TensorView> tensor_of(const std::string& name, int32_t dtype, void* data,
   const TensorView view(data, *known, checked.value());
   if (data == nullptr && view.count() > 0) return invalid("'" + name + "' is null but has " + std::to_string(view.count()) + " elements");
   return view;
+}
+
+/// The wire of this number: a dtype's, or one of blocks.
+Result<std::optional<Wire>> optional_wire(const char* name, int32_t wire, int32_t feedback, double least_elements) {
+  constexpr int32_t kFirstBlocks = 256;  // the number of the first block format
+  if (const auto format = from_number<BlockFormat>(wire - kFirstBlocks))
+    return std::optional(Wire::in_blocks(
+        *format, {.feedback = feedback != 0, .least_elements = static_cast<std::size_t>(bytes_of(std::max(least_elements, 0.0)))}));
+  if (Status status = check_dtype(name, wire); !status.ok()) return status;
+  return std::optional<Wire>(optional_dtype(wire));
 }
 
 /// Returns the groups of an FSDP object, and fails if one of them has been left since the object was made.
@@ -91,15 +98,11 @@ int32_t ringlet_average_gradients(int32_t ticket, int32_t group, int32_t stream,
   if (!entry.ok()) return browser::report(entry.status());
   const auto gradients = objects().find<Tree>(tree);
   if (gradients == nullptr) return browser::report(no_object("tree"));
-  const auto format = from_number<BlockFormat>(wire - kFirstBlocks);
-  if (!format)
-    if (Status status = check_dtype("communication_type", wire); !status.ok()) return browser::report(status);
+  const auto communication_type = optional_wire("communication_type", wire, feedback, least_elements);
+  if (!communication_type.ok()) return browser::report(communication_type.status());
   AverageOptions options;
   options.all_reduce_size = bytes_of(all_reduce_size);
-  options.communication_type = optional_dtype(wire);
-  if (format)
-    options.communication_type = Wire::in_blocks(
-        *format, {.feedback = feedback != 0, .least_elements = static_cast<std::size_t>(bytes_of(std::max(least_elements, 0.0)))});
+  options.communication_type = communication_type.value();
   options.weight = optional_number(weight);
   if (Status status = Averager::check(options); !status.ok()) return browser::report(status);
   GroupEngine& engine = entry.value()->engine;
@@ -137,19 +140,20 @@ double ringlet_optimizer_state_bytes(int32_t optimizer) {
 }
 
 int32_t ringlet_fsdp(int32_t group, int32_t replicas, double communication_size, double max_norm, int32_t reduce_dtype,
-                     const double* shard_weights) {
+                     const double* shard_weights, int32_t feedback, double least_elements) {
   auto fsdp = std::make_shared<Fsdp>();
   fsdp->groups.push_back(group);
   if (replicas != 0) fsdp->groups.push_back(replicas);
   const auto groups = groups_of(*fsdp, 0);
   if (!groups.ok()) return browser::report_handle(groups.status());
-  if (Status status = check_dtype("reduce_dtype", reduce_dtype); !status.ok()) return browser::report_handle(status);
+  const auto wire = optional_wire("reduce_dtype", reduce_dtype, feedback, least_elements);
+  if (!wire.ok()) return browser::report_handle(wire.status());
   GroupEngine& engine = *groups.value().front();
   const int ranks = engine.options().size;
   FsdpSettings settings;
   settings.communication_size = bytes_of(communication_size);
   settings.max_norm = optional_number(max_norm);
-  settings.reduce_dtype = optional_dtype(reduce_dtype);
+  settings.reduce_dtype = wire.value();
   if (shard_weights != nullptr) settings.shard_weights.assign(shard_weights, shard_weights + ranks);
   if (Status status = FsdpStep::check(settings, ranks); !status.ok()) return browser::report_handle(status);
   fsdp->agreements = browser::registry().find_group(group)->agreements;

@@ -186,7 +186,7 @@ export interface FsdpRequest {
   readonly optimizer: OptimizerStep;
   readonly communicationSize: number;
   readonly maxNorm: number | undefined;
-  readonly reduceDtype: DType | undefined;
+  readonly reduceDtype: DType | BlockWire | undefined;
   readonly shardWeights: readonly number[] | undefined;
 }
 

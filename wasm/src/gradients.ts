@@ -38,8 +38,11 @@ export interface FsdpOptions extends Omit<CallOptions, 'timeout'> {
   readonly communicationSize?: number | undefined;
   /** Gradients are scaled so that their global norm is at most this. */
   readonly maxNorm?: number | undefined;
-  /** The floating dtype in which gradients are reduced; unset: their own. */
-  readonly reduceDtype?: DType | undefined;
+  /**
+   * How gradients are reduced: in a floating dtype, or in blocks, such as `{ blocks: 'int8' }`, whose feedback belongs to the optimizer
+   * that is given; unset: in their own dtype.
+   */
+  readonly reduceDtype?: DType | BlockWire | undefined;
   /** Each rank's share of the rows, such as its memory: one per rank, the same on every rank. Unset: even shares. */
   readonly shardWeights?: readonly number[] | undefined;
 }
@@ -53,8 +56,7 @@ export const firstBlocks = 256;
 export function averageSettings(options: AverageOptions): Omit<AverageRequest, 'group' | 'leaves'> {
   const { allReduceSize = defaultBytes, communicationType, weight } = options;
   checkSize('allReduceSize', allReduceSize);
-  if (typeof communicationType === 'object') checkBlocks(communicationType);
-  else if (communicationType !== undefined) factsOf(communicationType);
+  checkWire(communicationType);
   if (weight !== undefined && !(weight >= 0 && Number.isFinite(weight))) {
     throw new InvalidArgument(`a weight of ${weight} is none; give a number from 0, such as the number of samples`);
   }
@@ -65,9 +67,14 @@ export function averageSettings(options: AverageOptions): Omit<AverageRequest, '
 export function fsdpSettings(options: FsdpOptions): Omit<FsdpRequest, 'group' | 'dpGroup' | 'gradients' | 'parameters' | 'optimizer'> {
   const { communicationSize = defaultBytes, maxNorm, reduceDtype, shardWeights } = options;
   checkSize('communicationSize', communicationSize);
-  if (reduceDtype !== undefined) factsOf(reduceDtype);
+  checkWire(reduceDtype);
   if (maxNorm !== undefined && !(maxNorm >= 0)) throw new InvalidArgument(`a maxNorm of ${maxNorm} is none; give a number from 0`);
   return { stream: checkCall(options).stream, communicationSize, maxNorm, reduceDtype, shardWeights };
+}
+
+function checkWire(type: DType | BlockWire | undefined): void {
+  if (typeof type === 'object') checkBlocks(type);
+  else if (type !== undefined) factsOf(type);
 }
 
 function checkBlocks({ blocks, leastElements = defaultLeastElements }: BlockWire): void {

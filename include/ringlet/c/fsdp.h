@@ -3,6 +3,7 @@
 /** @file
  * FSDP with sharded optimizer state or sharded parameters, and parts of weights for tensor parallelism. Tensors are split along axis 0. */
 
+#include <ringlet/c/gradients.h>
 #include <ringlet/c/group.h>
 #include <ringlet/c/optimizers.h>
 
@@ -24,8 +25,11 @@ typedef struct ringlet_fsdp_options {
   const double* max_norm;        /**< gradients are scaled so that their global norm is at most this; NULL: not at all */
   const double* shard_weights;   /**< each rank's share of the rows, one per rank, the same on every rank; NULL: even shares */
   size_t shard_weight_count;     /**< number of shard_weights: 0, or the group's size */
-  int32_t reduce_dtype;          /**< the floating dtype in which gradients are reduced; RINGLET_NO_DTYPE: their own */
+  int32_t reduce_dtype;          /**< how gradients are reduced: in a floating dtype, RINGLET_WIRE_INT8 or RINGLET_WIRE_INT4;
+                                    RINGLET_NO_DTYPE: in their own dtype */
   int32_t stream;                /**< the stream of all collectives */
+  int32_t feedback;              /**< as in ringlet_average_options; it needs a ringlet_fsdp_updater */
+  int64_t least_elements;        /**< as in ringlet_average_options */
 } ringlet_fsdp_options;
 /** Fills in the defaults; struct_size must be `sizeof *options`. */
 RINGLET_API int32_t ringlet_fsdp_options_init(ringlet_fsdp_options* options, size_t struct_size);
@@ -86,9 +90,11 @@ typedef struct ringlet_fully_shard_options {
   const double* shard_weights; /**< each rank's share of the rows, one per rank, the same on every rank; NULL: even shares */
   size_t shard_weight_count;   /**< number of shard_weights: 0, or the group's size */
   int32_t compute_dtype;       /**< the floating dtype in which parameters are gathered and used; RINGLET_NO_DTYPE: their own */
-  int32_t reduce_dtype;        /**< the floating dtype in which gradients are reduced; RINGLET_NO_DTYPE: their own */
+  int32_t reduce_dtype;        /**< how gradients are reduced, as in ringlet_fsdp_options */
   int32_t prefetch;            /**< 1: gathers ahead of the module in use, and reductions behind it; each takes one module's memory */
   int32_t stream;              /**< the stream of all collectives */
+  int32_t feedback;            /**< as in ringlet_average_options; it takes 8 bytes per element of the full parameters */
+  int64_t least_elements;      /**< as in ringlet_average_options */
 } ringlet_fully_shard_options;
 /** Fills in the defaults; struct_size must be `sizeof *options`. */
 RINGLET_API int32_t ringlet_fully_shard_options_init(ringlet_fully_shard_options* options, size_t struct_size);

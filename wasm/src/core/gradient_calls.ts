@@ -163,12 +163,15 @@ export class GradientCalls {
   }
 
   /** Returns the handle of the sharding, or a negated code. */
-  #sharding({ group, dpGroup = 0, communicationSize, maxNorm = NaN, reduceDtype, shardWeights }: FsdpRequest): number {
-    const key = [group, dpGroup, communicationSize, maxNorm, reduceDtype, shardWeights?.join()].join(' ');
+  #sharding({ group, dpGroup = 0, communicationSize, maxNorm = NaN, reduceDtype, shardWeights, optimizer }: FsdpRequest): number {
+    const [wire, feedback, leastElements] = wireNumbers(reduceDtype);
+    // What rounding has left out is of one model's gradients, which its optimizer tells from others.
+    const model = feedback === 0 ? '' : optimizer.id;
+    const key = [group, dpGroup, communicationSize, maxNorm, wire, leastElements, model, shardWeights?.join()].join(' ');
     const known = this.#shardings.get(key);
     if (known !== undefined) return known;
     const weights = shardWeights === undefined ? 0 : this.#memory.put(new Uint8Array(Float64Array.from(shardWeights).buffer));
-    const made = this.#module._ringlet_fsdp(group, dpGroup, communicationSize, maxNorm, numberOf(reduceDtype), weights);
+    const made = this.#module._ringlet_fsdp(group, dpGroup, communicationSize, maxNorm, wire, weights, feedback, leastElements);
     if (weights !== 0) this.#memory.release(weights);
     if (made > 0) this.#shardings.set(key, made);
     return made;

@@ -84,6 +84,8 @@ export interface RingletModule {
     maxNorm: number,
     reduceDtype: number,
     shardWeights: number,
+    feedback: number,
+    leastElements: number,
   ): number;
   _ringlet_fsdp_apply(ticket: number, fsdp: number, stream: number, gradients: number, parameters: number, optimizer: number): number;
   _ringlet_fsdp_norm(fsdp: number): number;

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Engine, Operation, WorldState } from '../../src/engine.js';
 import { Group } from '../../src/group.js';
+import { SGD } from '../../src/optimizers.js';
 import { Tensor } from '../../src/tensors.js';
 
 /** An engine that records its operations and answers with zeros. */
@@ -122,6 +123,10 @@ test('wrong arguments are refused before anything is started', async () => {
   await refused(average('f33'), /'f33' is no dtype/);
   await refused(average({ blocks: 'int3' }), /'int3' is no format of blocks; there are int8, int4/);
   await refused(average({ blocks: 'int8', leastElements: -1 }), /leastElements is -1/);
+  const fsdp = (reduceDtype: unknown): Promise<unknown> =>
+    group.fsdpApplyGradients({ a: floats(1) }, { a: floats(1) }, new SGD(0.1), { reduceDtype: reduceDtype as never });
+  await refused(fsdp('f33'), /'f33' is no dtype/);
+  await refused(fsdp({ blocks: 'int3' }), /'int3' is no format of blocks/);
   assert.deepEqual(engine.operations, []);
 });
 

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <ringlet/tensor.hpp>
+#include <ringlet/wire.hpp>
+
+#include "simd/kernels.hpp"
+
+namespace ringlet {
+
+/// How a tensor's elements are written for the network: in a dtype or in blocks.
+struct WireFormat {
+  DType dtype = DType::f32;
+  std::optional<BlockFormat> blocks{};  // of f32; `dtype` is not used then
+
+  /// The bytes of a tensor with `count` elements. Each tensor begins with a block of its own.
+  std::size_t bytes(std::size_t count) const { return units(count) * unit_bytes(); }
+  /// Tensors may be cut at multiples of this number of elements.
+  std::size_t granule() const { return blocks ? block_elements(*blocks) : 1; }
+  /// The blocks, or elements, of a tensor with `count` elements, and the bytes of one.
+  ///@{
+  std::size_t units(std::size_t count) const { return (count + granule() - 1) / granule(); }
+  std::size_t unit_bytes() const { return blocks ? block_bytes(*blocks) : size_of(dtype); }
+  ///@}
+
+  friend bool operator==(const WireFormat&, const WireFormat&) = default;
+};
+
+/// How a gradient crosses the network where `wire` is wanted; without one it does in its own dtype. A complex one always does.
+WireFormat wire_format_of(const TensorView& gradient, const std::optional<Wire>& wire);
+/// The wire among `ranks` ranks: one that is alone rounds nothing to blocks.
+std::optional<Wire> wire_among(int ranks, const std::optional<Wire>& wire);
+
+/// What a packed tensor's residuals are (residuals.hpp), one per element; null without error feedback.
+struct Feedback {
+  const float* add = nullptr;  // to the values before they are rounded
+  float* left = nullptr;       // gets what rounding leaves out
+};
+
+/// Encodes `values`, of a real dtype and without gaps, multiplied by `factor` (1 leaves them unchanged).
+void write_blocks(BlockFormat format, ConstTensorView values, std::byte* out, double factor, const simd::Kernels& kernels,
+                  const Feedback& feedback);
+/// Decodes as many elements as `values` has, which is of a real dtype and has no gaps.
+void read_blocks(BlockFormat format, const std::byte* in, TensorView values, const simd::Kernels& kernels);
+
+}  // namespace ringlet
