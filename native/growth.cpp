@@ -234,6 +234,7 @@ WorldConfig SharedGroup::config_of_growth(const GrowthPlan& plan) {
   next.options.rank = core_rank();
   next.options.size = world_size();
   next.options.epoch = epoch();
+  driver().run([&] { next.options.job = world_->job(); });
   next.options = options_of_next(next.options, plan);
   next.meeting.timeout = kFormingTimeout;
   next.meeting.world_id = random_world_id();

@@ -23,8 +23,9 @@ constexpr Duration kLookTimeout = Duration::seconds(2);
 constexpr Duration kStopPatience = Duration::seconds(1);
 constexpr Duration kStopPause = Duration::milliseconds(5);
 
-/// The file is named after the rank, which is known now.
+/// The file is named after the rank, which is known now. The job's number is the one of rank 0's first world.
 WorldConfig with_trace(WorldConfig config) {
+  if (config.options.job == 0) config.options.job = random_world_id();
   config.trace.rank = config.options.rank;
   config.trace.joined_in_epoch = config.joined ? config.options.epoch : 0;
   config.options.session.trace = open_trace(config.trace);
@@ -87,7 +88,7 @@ NativeWorld::NativeWorld(const WorldConfig& config)
       door_->open();
       enter({});
     }
-    if (options_.session.trace != nullptr) driver_.run([&] { trace_world(options_, lineage(), {}); });
+    if (options_.session.trace != nullptr) driver_.run([&] { trace_world(core().options(), lineage(), {}); });
     if (options_.size > 1) add_open_world(*this);
   } catch (...) {
     close();
@@ -245,7 +246,7 @@ void NativeWorld::follow(const ringlet::World& before, const Succession& success
 
 void NativeWorld::trace_world(const WorldOptions& now, std::uint64_t lineage, std::vector<int> lost) const {
   const bool joined = config_.joined && now.epoch == options_.epoch;
-  if (Recorder* trace = recorder()) trace->enter({now.epoch, lineage, now.rank, now.size, joined, std::move(lost)});
+  if (Recorder* trace = recorder()) trace->enter({now.job, now.epoch, lineage, now.rank, now.size, joined, std::move(lost)});
 }
 
 /// The refusal of a port that a firewall closes says nothing of the process behind it. The lower ranks' ports have answered this rank when

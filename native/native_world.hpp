@@ -111,6 +111,8 @@ class NativeWorld {
   std::uint32_t first_epoch() const { return first_epoch_; }
   /// Of the newest epoch. May be used only while holding the loop.
   std::uint64_t lineage() const { return epochs_ ? epochs_->lineage() : config_.lineage; }
+  /// WorldOptions::job. May be used only while holding the loop.
+  std::uint64_t job() const { return (epochs_ ? epochs_->world() : *core_).options().job; }
   /// Says goodbye to the other ranks without waiting for them. Only the destructor may follow.
   void leave() noexcept;
   bool has_left() const { return leaving_; }

@@ -76,6 +76,26 @@ std::string GroupContext::operation_name(std::uint16_t stream, std::uint64_t seq
 
 std::string GroupContext::stream_name(std::uint16_t stream) const { return "stream " + std::to_string(stream) + members_.suffix(); }
 
+void GroupContext::record_message(std::uint16_t stream, std::uint64_t sequence, bool outgoing, const MessageTask& task, bool failed) {
+  Trace* trace = usable(options_.session.trace);
+  if (trace == nullptr || task.since == Instant{}) return;
+  const auto [track, is_new] = message_tracks_.try_emplace(stream);
+  if (is_new) track->second = trace->add_track("messages of " + stream_name(stream));
+  TraceRecord record;
+  record.track = track->second;
+  record.name = outgoing ? "send" : "recv";
+  record.category = kMessageCategory;
+  record.begin = task.since;
+  record.end = trace->now();
+  record.overlaps = true;
+  record.failed = failed;
+  record.peer = task.peer == kAnySource ? -1 : members_.world_rank(task.peer);
+  record.bytes = task.shape.bytes();
+  record.number = sequence;
+  record.dtype = name_of(task.shape.dtype);
+  trace->record(record);
+}
+
 GroupContext::Departure GroupContext::departure(int peer) const {
   if (host_.has_left_world(members_.world_rank(peer))) return Departure::from_world;
   return left_[static_cast<std::size_t>(peer)] ? Departure::from_group : Departure::none;

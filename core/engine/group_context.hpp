@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <ringlet/status.hpp>
 #include <span>
 #include <string>
@@ -71,6 +72,8 @@ class GroupContext {
   /// Ends the world with a `protocol_error` that blames this member: "rank 3 sent " and `text`.
   void fail_for(int peer, const std::string& text);
   void complete(Completion completion, const Status& status) const;
+  /// Records a message that has ended, where there is a trace and MessageTask::since is set.
+  void record_message(std::uint16_t stream, std::uint64_t sequence, bool outgoing, const MessageTask& task, bool failed);
 
   /// A name for texts: "operation 41 of stream 0", with the group where that is not the world.
   std::string operation_name(std::uint16_t stream, std::uint64_t sequence) const;
@@ -91,6 +94,7 @@ class GroupContext {
   };
   std::deque<SpeedsFrom> changes_;  // that operations may still need, in their order
   bool is_held_back_ = false;
+  std::map<std::uint16_t, std::uint32_t> message_tracks_;  // if there is a trace, by stream
 };
 
 }  // namespace ringlet

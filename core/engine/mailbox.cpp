@@ -3,18 +3,28 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/engine/group_engine.hpp"
+
 namespace ringlet {
 
 Mailbox::Mailbox(std::uint16_t stream, GroupContext& group) : group_(group), stream_(stream) {
   for (int peer = 0; peer < group.options().size; ++peer) peers_.emplace_back(group, stream, peer, [this] { match_any(); });
 }
 
+void Mailbox::note_start(MessageTask& task) const {
+  // Messages that form a group are not the program's.
+  if (stream_ >= GroupEngine::kFirstCreationStream) return;
+  if (const Trace* trace = usable(group_.options().session.trace)) task.since = trace->now();
+}
+
 void Mailbox::send(MessageTask task) {
+  note_start(task);
   PeerMessages& peer = with(task.peer);
   peer.send(std::move(task));
 }
 
 void Mailbox::receive(MessageTask task) {
+  note_start(task);
   if (task.peer == kAnySource) {
     any_.push_back({next_any_++, group_.loop().now(), std::move(task)});
     return match_any();
@@ -107,7 +117,10 @@ void Mailbox::add_to(wire::RankState& rank, Instant now) const {
 
 void Mailbox::fail_all(const Status& status) {
   for (PeerMessages& peer : peers_) peer.fail_all(status);
-  for (AnyReceive& receive : std::exchange(any_, {})) group_.complete(std::move(receive.task.completion), status);
+  for (AnyReceive& receive : std::exchange(any_, {})) {
+    group_.record_message(stream_, receive.sequence, false, receive.task, true);
+    group_.complete(std::move(receive.task.completion), status);
+  }
 }
 
 bool Mailbox::idle() const {

@@ -44,6 +44,7 @@ class Mailbox {
   PeerMessages& with(int peer) { return peers_[static_cast<std::size_t>(peer)]; }
   const PeerMessages& with(int peer) const { return peers_[static_cast<std::size_t>(peer)]; }
   int size() const { return static_cast<int>(peers_.size()); }
+  void note_start(MessageTask& task) const;
   void match_any();
   bool can_still_come() const;
   std::optional<int> next_offering() const;

@@ -30,7 +30,10 @@ struct WorldOptions {
   int guests = 0;
   /// Whether the links outlive a failure of the world, for those ranks that go on without the others (core/elastic/epochs.hpp).
   bool elastic = false;
-  std::uint32_t epoch = 0;                 // of an elastic world
+  std::uint32_t epoch = 0;  // of an elastic world
+  /// Tells the traces of one job from those of another: this world and all that follow it have the same number. Rank 0's is announced when
+  /// the ranks meet; 0: none.
+  std::uint64_t job = 0;
   const simd::Kernels* kernels = nullptr;  // not null; outlives the world
   Duration operation_timeout = Duration::seconds(600);
   Duration heartbeat_timeout = Duration::seconds(10);

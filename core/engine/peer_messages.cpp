@@ -47,6 +47,7 @@ void PeerMessages::send(MessageTask task) {
   if (group_.departure(peer_) != GroupContext::Departure::none) {
     const Status status{Errc::peer_lost, group_.members().name_of(peer_) + " left the group; " + name(true, sequence) + " cannot be sent",
                         group_.members().world_rank(peer_)};
+    group_.record_message(stream_, sequence, true, task, true);
     group_.fail(status);
     return group_.complete(std::move(task.completion), status);
   }
@@ -66,18 +67,26 @@ void PeerMessages::receive(MessageTask task) {
 void PeerMessages::finish_outgoing(std::uint64_t sequence) {
   const auto node = outgoing_.extract(sequence);
   remember(node.mapped()->task(), sequence, true);
+  group_.record_message(stream_, sequence, true, node.mapped()->task(), !node.mapped()->outcome().ok());
   group_.complete(node.mapped()->take_completion(), node.mapped()->outcome());
 }
 
 void PeerMessages::finish_incoming(std::uint64_t sequence, const Status& status) {
   const auto node = incoming_.extract(sequence);
   remember(node.mapped()->task(), sequence, false);
+  group_.record_message(stream_, sequence, false, node.mapped()->task(), !status.ok());
   group_.complete(node.mapped()->take_completion(), status);
 }
 
 void PeerMessages::fail_all(const Status& status) {
-  for (auto& [sequence, message] : std::exchange(outgoing_, {})) group_.complete(message->take_completion(), status);
-  for (auto& [sequence, message] : std::exchange(incoming_, {})) group_.complete(message->take_completion(), status);
+  const auto end = [&](auto messages, bool outgoing) {
+    for (auto& [sequence, message] : messages) {
+      group_.record_message(stream_, sequence, outgoing, message->task(), true);
+      group_.complete(message->take_completion(), status);
+    }
+  };
+  end(std::exchange(outgoing_, {}), true);
+  end(std::exchange(incoming_, {}), false);
 }
 
 // --- from the peer ---

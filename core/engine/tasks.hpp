@@ -35,6 +35,7 @@ struct MessageTask {
   Duration timeout;
   Completion completion;
   int* sender = nullptr;  // of a receive from any rank: gets the sender's rank before the completion runs
+  Instant since{};        // of the program's own messages, if there is a trace: when it was given
 };
 
 }  // namespace ringlet

@@ -113,6 +113,8 @@ class World final : private SessionOwner, private GroupHost {
 
   /// Sets what the ranks have agreed on while they met, for all groups. To be called before the first operation.
   void set_placement(const AgreedPlacement& agreed);
+  /// WorldOptions::job, which rank 0 has announced.
+  void set_job(std::uint64_t job) { options_.job = job; }
   /// The group of all ranks. It exists from the start until it is left.
   GroupEngine& group() { return *group_; }
   /// Forms groups out of `parent` (split.hpp).

@@ -20,6 +20,7 @@ inline constexpr bool kCanTrace = true;
 inline constexpr std::string_view kCollectiveCategory = "collective";  // but for buckets
 inline constexpr std::string_view kBucketCategory = "bucket";          // a collective that averages gradients
 inline constexpr std::string_view kGradientsCategory = "gradients";  // from a bucket's leaving until its gradients are back in their place
+inline constexpr std::string_view kMessageCategory = "message";      // a send or receive of the program's, from its call to its end
 inline constexpr std::string_view kSegmentCategory = "segment";
 inline constexpr std::string_view kProgramCategory = "program";  // spans of the program's own
 inline constexpr std::string_view kWaitCategory = "wait";

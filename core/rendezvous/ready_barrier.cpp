@@ -104,6 +104,7 @@ void ReadyBarrier::announce(const wire::Begin& placement) {
   const WorldOptions& own = world_.options();
   wire::Begin begin = placement;
   begin.machines = machines();
+  begin.job = own.job;
   if (own.elastic) begin.doors = std::move(doors_);
   for (int peer = 1; peer < own.size; ++peer) world_.send_control(peer, begin);
   on_begin(begin);
@@ -111,6 +112,7 @@ void ReadyBarrier::announce(const wire::Begin& placement) {
 
 void ReadyBarrier::on_begin(const wire::Begin& begin) {
   if (Status status = take_placement(begin, world_); !status.ok()) return world_.fail(status);
+  world_.set_job(begin.job);
   for (int peer = 0; peer < world_.options().natives() && static_cast<std::size_t>(peer) < begin.doors.size(); ++peer)
     if (const wire::Endpoint& door = begin.doors[static_cast<std::size_t>(peer)]; is_dialable(door))
       world_.set_door(peer, {door.host, static_cast<std::uint16_t>(door.port)});

@@ -122,6 +122,7 @@ static void visit_fields(auto& fields, Is<Begin> auto& begin) {
   fields.number(7, begin.parts);
   fields.numbers(8, begin.machines, kMaxMembers);
   fields.numbers(9, begin.speeds, kMaxMembers);
+  fields.fixed(10, begin.job);
 }
 
 static void visit_fields(auto& fields, Is<Abort> auto& abort) {

@@ -146,6 +146,7 @@ struct Begin {
   std::uint32_t parts = 0;
   std::vector<std::uint32_t> machines{};
   std::vector<std::uint32_t> speeds{};
+  std::uint64_t job = 0;
   friend bool operator==(const Begin&, const Begin&) = default;
 };
 

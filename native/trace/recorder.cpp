@@ -42,6 +42,7 @@ void finish_trace() {
 }
 
 void forget_trace() {
+  if (Recorder* other = the_recorder.load()) other->leave_to_parent();
   detail::trace_is_on = false;
   the_recorder = nullptr;
 }
@@ -76,7 +77,11 @@ Recorder::Recorder(const TraceSettings& settings, int descriptor)
 
 void Recorder::begin() {
   const Identity process = this_process();
-  lines_.push_back(header_of_trace(settings_.rank, name_of_this_clock()));
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  // At once, so that another process learns whose file this is.
+  file_.add(
+      header_of_trace(settings_.rank, name_of_this_clock(), process, std::chrono::duration_cast<std::chrono::milliseconds>(now).count()));
+  file_.flush();
   lines_.push_back(
       name_of_process(settings_.rank, fmt::format("rank {} ({}, {}, pid {})", settings_.rank, process.host, process.program, process.pid)));
   writer_ = std::thread([this] { write_in_background(); });
@@ -239,26 +244,23 @@ void Recorder::finish() {
   write_or_end();
   if (ended_.exchange(true)) return;
   const std::uint64_t by_threads = dropped_by_threads();
-  if (!file_.finish(end_of_trace(settings_.rank, by_threads, file_.dropped())))
-    return warn("the end of the trace '" + file_.path() + "' could not be written: " + file_.error());
+  bool whole = file_.finish(end_of_trace(settings_.rank, by_threads, file_.dropped()));
+  const bool is_alone = names_file_ && largest_world_ == 1;
+  // As long as the file is open, it is no other process'.
+  if (whole && is_alone && !file_.rename(settings_.file))
+    warn(fmt::format("the trace is in '{}', and cannot be renamed to '{}': {}", file_.path(), settings_.file, std::strerror(errno)));
+  whole = file_.close() && whole;
+  if (!whole) return warn("the end of the trace '" + file_.path() + "' could not be written: " + file_.error());
   if (by_threads > 0)
     warn(fmt::format("the trace '{}' lacks {} events, which came faster than they could be written", file_.path(), by_threads));
   if (file_.dropped() > 0)
     warn(fmt::format("the trace '{}' lacks the last {} events: it has reached {} MiB, its limit; RINGLET_TRACE_MIB sets another",
                      file_.path(), file_.dropped(), settings_.most_bytes >> 20));
-  if (names_file_) tell_result();
-}
-
-void Recorder::tell_result() {
-  if (largest_world_ > 1) {
-    if (settings_.rank == 0 && settings_.joined_in_epoch == 0)
-      warn(fmt::format(
-          "each rank's part of the trace is beside '{0}' on its machine, this one's is '{1}'; `ringlet trace merge {0}` makes one "
-          "file of those that are in one directory",
-          settings_.file, file_.path()));
-  } else if (largest_world_ == 1 && std::rename(file_.path().c_str(), settings_.file.c_str()) != 0) {
-    warn(fmt::format("the trace is in '{}', and cannot be renamed to '{}': {}", file_.path(), settings_.file, std::strerror(errno)));
-  }
+  if (names_file_ && largest_world_ > 1 && settings_.rank == 0 && settings_.joined_in_epoch == 0)
+    warn(fmt::format(
+        "each rank's part of the trace is beside '{0}' on its machine, this one's is '{1}'; `ringlet trace merge {0}` makes one "
+        "file of those that are in one directory",
+        settings_.file, file_.path()));
 }
 
 std::uint64_t Recorder::dropped_by_threads() {
@@ -279,7 +281,13 @@ Recorder* open_trace(const TraceSettings& settings) {
   if (Recorder* open = recorder()) return open;
   const auto descriptor = settings.given_file ? take_given_file(*settings.given_file) : std::nullopt;
   if (!descriptor && settings.file.empty()) return nullptr;
-  auto made = descriptor ? std::make_unique<Recorder>(settings, *descriptor) : std::make_unique<Recorder>(settings);
+  std::unique_ptr<Recorder> made;
+  try {
+    made = descriptor ? std::make_unique<Recorder>(settings, *descriptor) : std::make_unique<Recorder>(settings);
+  } catch (const TraceFileInUse& in_use) {
+    tell(settings.rank, fmt::format("the trace is not written: {}; name another file for this job", in_use.what()));
+    return nullptr;
+  }
   process_of_recorder = ::getpid();
   [[maybe_unused]] static const bool ends = std::atexit(finish_trace) == 0 && ::pthread_atfork(nullptr, nullptr, forget_trace) == 0;
   // Threads may record until the process ends, so it is never destroyed.

@@ -30,7 +30,8 @@ class Recorder final : public Trace {
   static constexpr std::size_t kMostThreads = 256;    // that record at the same time
   static constexpr std::size_t kMostTracks = 1024;
 
-  /// Makes the part of `file` that is this rank's. Throws `InvalidArgument` where that fails.
+  /// Makes the part of `file` that is this rank's. Throws `TraceFileInUse` where another process writes that, `InvalidArgument` where it
+  /// fails otherwise.
   explicit Recorder(const TraceSettings& settings);
   /// Writes into an open file, which it takes over.
   Recorder(const TraceSettings& settings, int descriptor);
@@ -49,6 +50,8 @@ class Recorder final : public Trace {
   /// its file gets the trace's own name. One that met nobody, because the meeting failed, leaves its part, and the trace of before, as they
   /// are.
   void finish();
+  /// In a forked process, which may call nothing else of this object.
+  void leave_to_parent() noexcept { file_.leave_to_parent(); }
   const std::string& path() const { return file_.path(); }
 
  private:
@@ -77,7 +80,6 @@ class Recorder final : public Trace {
   void write_in_background();
   void write();
   void write_or_end() noexcept;
-  void tell_result();
   std::uint64_t dropped_by_threads();
   void warn(const std::string& text) const;
 
@@ -100,7 +102,8 @@ class Recorder final : public Trace {
 /// This process' recorder; null where there is none.
 Recorder* recorder() noexcept;
 /// Returns this process' recorder, which is made where there is none yet; null where the settings name no file, or the given one is not
-/// here. A process has one file, also where it forms several groups. Throws `InvalidArgument` where the file cannot be made.
+/// here, or where another process writes its part, which is told on stderr. A process has one file, also where it forms several groups.
+/// Throws `InvalidArgument` where the file cannot be made.
 Recorder* open_trace(const TraceSettings& settings);
 
 }  // namespace ringlet::native

@@ -63,8 +63,8 @@ std::string to_trace_event(const TracedWorld& world, Instant at, int process) {
   if (!world.lost.empty()) name += fmt::format(": rank {} of the one before lost", fmt::join(world.lost, ", "));
   if (world.joined) name += ": joined";
   return fmt::format(
-      R"({{"name":{},"ph":"i","s":"p","ts":{},"pid":{},"tid":0,"args":{{"epoch":{},"lineage":"{:016x}","rank":{},"size":{},"lost":[{}]}}}})",
-      json_text(name), microseconds(at.nanoseconds), process, world.epoch, world.lineage, world.rank, world.size,
+      R"({{"name":{},"ph":"i","s":"p","ts":{},"pid":{},"tid":0,"args":{{"job":"{:016x}","epoch":{},"lineage":"{:016x}","rank":{},"size":{},"lost":[{}]}}}})",
+      json_text(name), microseconds(at.nanoseconds), process, world.job, world.epoch, world.lineage, world.rank, world.size,
       fmt::join(world.lost, ","));
 }
 
@@ -73,9 +73,10 @@ std::string name_of_track(int process, std::uint32_t track, std::string_view nam
   return name_event("thread_name", process, track, name);
 }
 
-std::string header_of_trace(int process, std::string_view clock_name) {
-  return fmt::format(R"({{"name":"ringlet_trace","ph":"M","pid":{},"tid":0,"args":{{"version":1,"clock":{}}}}})", process,
-                     json_text(clock_name));
+std::string header_of_trace(int process, std::string_view clock_name, const Identity& writer, std::int64_t began_ms) {
+  return fmt::format(
+      R"({{"name":"ringlet_trace","ph":"M","pid":{},"tid":0,"args":{{"version":1,"clock":{},"began_ms":{},"process":{},"program":{},"host":{}}}}})",
+      process, json_text(clock_name), began_ms, writer.pid, json_text(writer.program), json_text(writer.host));
 }
 
 std::string end_of_trace(int process, std::uint64_t dropped_by_threads, std::uint64_t dropped_by_file) {

@@ -5,12 +5,14 @@
 #include <string_view>
 #include <vector>
 
+#include "core/engine/world.hpp"
 #include "core/ports/trace.hpp"
 
 namespace ringlet::native {
 
 /// This rank in one of the worlds that it was in.
 struct TracedWorld {
+  std::uint64_t job = 0;  // WorldOptions::job
   std::uint32_t epoch = 0;
   std::uint64_t lineage = 0;
   int rank = 0, size = 1;
@@ -27,8 +29,9 @@ std::string to_trace_event(const ClockReading& reading, int process);
 std::string to_trace_event(const TracedWorld& world, Instant at, int process);
 std::string name_of_process(int process, std::string_view name);
 std::string name_of_track(int process, std::uint32_t track, std::string_view name);
-/// What merging needs to know of the file: a text that is the same for processes with the same clock; empty where that is not known.
-std::string header_of_trace(int process, std::string_view clock_name);
+/// What merging needs to know of the file: a text that is the same for processes with the same clock, empty where that is not known, and
+/// when the process began to write, by the calendar. Who else wants to write it learns which process does.
+std::string header_of_trace(int process, std::string_view clock_name, const Identity& writer, std::int64_t began_ms);
 /// `dropped_by_threads`: events for which a thread's buffer had no room; `dropped_by_file`: those beyond the limit of the file.
 std::string end_of_trace(int process, std::uint64_t dropped_by_threads, std::uint64_t dropped_by_file);
 ///@}

@@ -2,11 +2,15 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "core/base/refuse.hpp"
@@ -44,8 +48,48 @@ std::optional<int> take_given_file(const GivenTraceFile& given) {
   return own;
 }
 
+int open_alone(const std::string& path) {
+  constexpr int kTries = 100;
+  for (int tries = 0; tries < kTries; ++tries) {
+    const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    struct stat opened{}, named{};
+    // Devices and pipes have no content to be destroyed.
+    if (file < 0 || ::fstat(file, &opened) != 0 || !S_ISREG(opened.st_mode)) return file;
+    const bool is_taken = ::flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    // The process that had the file may have renamed it before it let go.
+    const bool is_there = ::stat(path.c_str(), &named) == 0 && named.st_dev == opened.st_dev && named.st_ino == opened.st_ino;
+    if (!is_taken && is_there && ::ftruncate(file, 0) == 0) return file;
+    const int error = is_taken ? EWOULDBLOCK : errno;
+    ::close(file);
+    errno = error;
+    if (is_taken || is_there) return -1;
+  }
+  errno = EBUSY;
+  return -1;
+}
+
+std::string writer_of(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  // The header stands in the second line.
+  for (int i = 0; i < 2; ++i) std::getline(file, line);
+  if (!line.empty() && line.back() == ',') line.pop_back();
+  const auto json = nlohmann::json::parse(line, nullptr, false);
+  const auto arguments = json.is_object() ? json.find("args") : json.end();
+  if (!json.is_object() || arguments == json.end() || !arguments->is_object()) return "another process";
+  const auto process = arguments->find("process");
+  if (process == arguments->end() || !process->is_number_unsigned()) return "another process";
+  const auto text = [&](const char* name) {
+    const auto found = arguments->find(name);
+    return found != arguments->end() && found->is_string() ? found->get<std::string>() : std::string("?");
+  };
+  return fmt::format("process {} ({} on {})", process->get<std::uint64_t>(), text("program"), text("host"));
+}
+
 TraceFile::TraceFile(std::string path, std::string_view set_by, std::size_t most_bytes) : path_(std::move(path)), most_bytes_(most_bytes) {
-  descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  descriptor_ = open_alone(path_);
+  if (descriptor_ < 0 && errno == EWOULDBLOCK)
+    throw TraceFileInUse(Status(Errc::invalid_argument, fmt::format("'{}' ({}) is being written by {}", path_, set_by, writer_of(path_))));
   if (descriptor_ < 0)
     refuse(fmt::format("the trace '{}' ({}) cannot be written: {}; name a file in a directory that is there", path_, set_by,
                        std::strerror(errno)));
@@ -85,9 +129,23 @@ bool TraceFile::flush() {
 bool TraceFile::finish(std::string_view last_event) {
   gathered_ += last_event;
   gathered_ += "\n]\n";
-  const bool written = flush();
+  return flush();
+}
+
+bool TraceFile::rename(const std::string& path) {
+  if (std::rename(path_.c_str(), path.c_str()) != 0) return false;
+  path_ = path;
+  return true;
+}
+
+bool TraceFile::close() {
   if (descriptor_ >= 0 && ::close(std::exchange(descriptor_, -1)) != 0 && error_.empty()) error_ = std::strerror(errno);
-  return written && error_.empty();
+  return error_.empty();
+}
+
+void TraceFile::leave_to_parent() noexcept {
+  // The lock is the parent's: it ends when the parent closes the file, which this process must not have open then.
+  if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
 }
 
 }  // namespace ringlet::native

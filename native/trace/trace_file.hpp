@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <ringlet/error.hpp>
 #include <string>
 #include <string_view>
 
@@ -28,11 +29,25 @@ std::optional<std::string> describe_given_file(int descriptor);
 /// Returns a descriptor of the process' own, which its children do not inherit; nothing where the file is not here (any more).
 std::optional<int> take_given_file(const GivenTraceFile& given);
 
+/// Another process writes the file.
+class TraceFileInUse final : public InvalidArgument {
+ public:
+  using InvalidArgument::InvalidArgument;
+};
+
+/// Opens a file to be written from its start, which is locked (flock) until it is closed, in forked processes too. Returns -1 and errno
+/// where that fails; then the file is as it was, with EWOULDBLOCK where another process has locked it. Where the file system knows no
+/// locks, it is opened without one.
+int open_alone(const std::string& path);
+/// Who writes the trace that is locked, as its first event says: "process 4711 (train on alpha)".
+std::string writer_of(const std::string& path);
+
 /// A JSON array that grows by lines of one event each, up to a limit of bytes; what comes then is dropped and counted. A file that was not
 /// closed, since its process was killed, lacks only the end of the array, which readers of the format do without. One thread at a time.
 class TraceFile {
  public:
-  /// Makes the file. Throws `InvalidArgument` with the reason where that fails; `set_by` is what named it.
+  /// Makes the file, or empties the one that is there, and keeps other processes from doing so until it is closed. Throws `TraceFileInUse`
+  /// where one of them writes it, `InvalidArgument` with the reason where it fails otherwise; `set_by` is what named it.
   TraceFile(std::string path, std::string_view set_by, std::size_t most_bytes);
   /// Takes over an open file, which `name` names for people.
   TraceFile(int descriptor, std::string name, std::size_t most_bytes);
@@ -48,11 +63,17 @@ class TraceFile {
   bool flush();
   /// Writes the last event, also beyond the limit, and the end of the array.
   bool finish(std::string_view last_event);
+  /// Gives the file another name, in place of what has that. Returns false, and the reason in errno, where that fails.
+  bool rename(const std::string& path);
+  /// Closes the file; as flush().
+  bool close();
+  /// In a forked process: lets go of the file, which is the other process' own.
+  void leave_to_parent() noexcept;
   std::uint64_t dropped() const { return dropped_; }
   const std::string& error() const { return error_; }
 
  private:
-  const std::string path_;
+  std::string path_;
   const std::size_t most_bytes_;
   int descriptor_ = -1;
   std::size_t bytes_ = 0;  // of all events so far

@@ -56,7 +56,7 @@ class FakeCrew final : public job::RankCrew {
     stopping_ = true;
     for (const std::uint32_t rank : running)
       later([this, rank, signal_number] { end(rank, 0, static_cast<std::uint32_t>(signal_number), true); });
-    if (running.empty()) later([this] { tell_over(); });
+    if (running.empty() && !has_traces_) later([this] { tell_over(); });
   }
   void stop_ranks(const std::vector<std::uint32_t>& ranks, int signal_number, Duration) override {
     for (const std::uint32_t rank : ranks)
@@ -70,7 +70,10 @@ class FakeCrew final : public job::RankCrew {
     later(events_.on_input_taken);
   }
   void take_trace() override { ++traces_taken; }
-  void drop_traces() override { traces_dropped = true; }
+  void drop_traces() override {
+    traces_dropped = true;
+    if (on_traces_dropped) on_traces_dropped();
+  }
 
   void trace(job::TracePiece piece) { events_.on_trace(std::move(piece)); }
   void print(std::uint32_t rank, std::string text) { events_.on_output({rank, false, std::move(text)}); }
@@ -78,6 +81,15 @@ class FakeCrew final : public job::RankCrew {
     if (running.erase(rank) == 0) return;
     events_.on_exit({rank, code, signal, stopped});
     if (running.empty() && (!started->elastic || stopping_)) later([this] { tell_over(); });
+  }
+  /// The rank ends, and its trace has yet to be sent.
+  void end_before_traces(std::uint32_t rank) {
+    has_traces_ = true;
+    if (running.erase(rank) != 0) events_.on_exit({rank, 0, 0, false});
+  }
+  /// All traces have been sent, or dropped.
+  void end_traces() {
+    if (std::exchange(has_traces_, false) && running.empty()) later([this] { tell_over(); });
   }
   /// The rank says that it is in a group.
   void enter(std::uint32_t rank, std::uint32_t epoch, std::uint32_t size) {
@@ -92,7 +104,7 @@ class FakeCrew final : public job::RankCrew {
     });
   }
 
-  std::function<void()> on_started, on_gone;
+  std::function<void()> on_started, on_gone, on_traces_dropped;
   std::function<void(const job::RestartRanks&)> on_restarted;
   std::vector<job::RestartRanks> restarted;
   std::string meeting_host, input;
@@ -110,7 +122,7 @@ class FakeCrew final : public job::RankCrew {
 
   EventLoop& loop_;
   job::CrewEvents events_;
-  bool over_ = false, stopping_ = false;
+  bool over_ = false, stopping_ = false, has_traces_ = false;
   std::shared_ptr<bool> alive_;
 };
 

@@ -59,7 +59,7 @@ std::vector<Message> one_of_each() {
           RestartRanks{{3, 5}, "10.0.0.7:4001", 1, 4, "10.0.0.7:4000"},
           Membership{3, 2, 0x0123456789abcdefu, 3, "10.0.0.7:4001", 1, {0, 2}, "lost rank 0", 1'500},
           TracePiece{3, 1, std::string("a\0b", 3)},
-          TraceTaken{}};
+          TraceTaken{true}};
 }
 
 void make_program(const std::string& path, ::mode_t mode = 0755) {

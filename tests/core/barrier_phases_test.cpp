@@ -101,6 +101,30 @@ TEST_CASE("where the world is not elastic nobody is told of doors") {
   CHECK(entered.stage.world.door(1) == Address{});
 }
 
+TEST_CASE("all ranks have the number of rank 0's job") {
+  WorldOptions options = world_options(0, 2);
+  options.job = 0x123456789abcdef0;
+  Entered first(options);
+  first.barrier.enter();
+  Talker& second = first.stage.dial(wire::Ready{});
+  REQUIRE(second.last<wire::Begin>() != nullptr);
+  CHECK(second.last<wire::Begin>()->job == options.job);
+  CHECK(first.stage.world.options().job == options.job);
+
+  WorldOptions others = world_options(1, 2);
+  others.job = 7;
+  Entered other(others);
+  Talker& zero = other.stage.dial(wire::LinkProbe{});
+  other.barrier.enter();
+  other.stage.pass();
+  wire::Begin begin = placement_of({}, options);
+  begin.job = options.job;
+  zero.send(begin);
+  other.stage.pass();
+  CHECK(other.passed);
+  CHECK(other.stage.world.options().job == options.job);
+}
+
 TEST_CASE("rank 0 announces who shares a machine, where all say it and nobody says what cannot be") {
   using Numbers = std::vector<std::uint32_t>;
   const std::vector<std::pair<Numbers, Numbers>> said_and_announced{{{1, 3, 3}, {0, 0, 2, 2}}, {{2, 2, 3}, {0, 1, 1, 1}},

@@ -173,8 +173,8 @@ ControlMessage random_message(SimRandom& random) {
     case 3:
       return wire::Ready{random_costs(random), random_endpoint(random), random_number(random), random_id(random), random_id(random)};
     case 4:
-      return wire::Begin{random_number(random), random_costs(random),  random_id(random),    random_id(random),   random_endpoints(random),
-                         random_number(random), random_number(random), random_ranks(random), random_ranks(random)};
+      return wire::Begin{random_number(random), random_costs(random),  random_id(random),    random_id(random),    random_endpoints(random),
+                         random_number(random), random_number(random), random_ranks(random), random_ranks(random), random_id(random)};
     case 5:
       return wire::Seat{random_number(random), random_number(random), random_number(random),
                         random_number(random), random_number(random), random_number(random)};
@@ -286,6 +286,7 @@ reference::ControlMessage to_reference(const ControlMessage& message) {
     to->set_parts(begin->parts);
     for (const std::uint32_t machine : begin->machines) to->add_machines(machine);
     for (const std::uint32_t speed : begin->speeds) to->add_speeds(speed);
+    to->set_job(begin->job);
   } else if (const auto* probe = std::get_if<wire::LinkProbe>(&message)) {
     auto* to = out.mutable_link_probe();
     to->set_number(probe->number);

@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -95,8 +96,9 @@ TEST_CASE("events are JSON, whatever their names hold") {
 
   const Json clock = Json::parse(to_trace_event(ClockReading{3, {5000}, {-70}, {12}}, 1));
   CHECK(clock["args"] == Json({{"epoch", 3}, {"offset_ns", -70}, {"error_ns", 12}}));
-  const Json world = Json::parse(to_trace_event(TracedWorld{2, 0xab, 1, 3, true, {0, 2}}, {1}, 1));
+  const Json world = Json::parse(to_trace_event(TracedWorld{0x1f, 2, 0xab, 1, 3, true, {0, 2}}, {1}, 1));
   CHECK(world["name"] == "world of 3, epoch 2: rank 0, 2 of the one before lost: joined");
+  CHECK(world["args"]["job"] == "000000000000001f");
   CHECK(world["args"]["lineage"] == "00000000000000ab");
   CHECK(world["args"]["lost"] == Json({0, 2}));
 }
@@ -255,4 +257,83 @@ TEST_CASE("a file that a launcher has opened is taken once, and never another on
   REQUIRE(::open(elsewhere.c_str(), O_WRONLY | O_CREAT, 0600) == descriptor);
   CHECK_FALSE(take_given_file(*settings.given_file));
   ::close(descriptor);
+}
+
+TEST_CASE("a part that is being written is left to its writer, and named") {
+  const test::TemporaryDirectory directory;
+  const std::string file = directory.path() + "/t.json", part = directory.path() + "/t.0.json";
+  std::ofstream(part) << "what an earlier run left, and that is longer than what comes now" << std::string(1000, '.');
+  {
+    Recorder first({.file = file, .set_by = "RINGLET_TRACE"});
+    first.record_span(span_name("span"), SpanKind::work, first.now());
+    const auto open_again = [&] { Recorder({.file = file, .set_by = "InitOptions::trace"}); };
+    CHECK_THROWS_AS(open_again(), TraceFileInUse);
+    CHECK_THROWS_WITH(open_again(), Contains("t.0.json' (InitOptions::trace) is being written by process " + std::to_string(::getpid()) +
+                                             " (native_trace on "));
+    // Another rank's part is free.
+    Recorder other({.file = file, .rank = 1});
+    first.enter({.size = 2});
+    first.finish();
+    CHECK(Json::parse(text_of(part)).back()["name"] == "ringlet_trace_end");
+    // From its end on the file is anybody's again.
+    Recorder next({.file = file});
+  }
+  CHECK(text_of(part).find("span") == std::string::npos);
+}
+
+TEST_CASE("a file that its writer has renamed meanwhile is not taken for the one of that name") {
+  const test::TemporaryDirectory directory;
+  const std::string file = directory.path() + "/t.json", part = directory.path() + "/t.0.json";
+  Recorder alone({.file = file});
+  alone.enter({.size = 1});
+  alone.finish();
+  CHECK_FALSE(std::filesystem::exists(part));
+  const std::string whole = text_of(file);
+  CHECK(Json::parse(whole).back()["name"] == "ringlet_trace_end");
+  const int next = open_alone(part);
+  REQUIRE(next >= 0);
+  REQUIRE(::write(next, "x", 1) == 1);
+  CHECK(text_of(file) == whole);
+  ::close(next);
+}
+
+TEST_CASE("who writes a trace is read from its start, whatever stands there") {
+  const test::TemporaryDirectory directory;
+  const std::string path = directory.path() + "/t.json";
+  for (const char* text : {"", "[\n", "[\n17,\n", "[\n{},\n", "[\n{\"args\":3},\n", "[\n{\"args\":{\"process\":\"x\"}},\n", "[\n{\"ar"}) {
+    std::ofstream(path) << text;
+    CHECK(writer_of(path) == "another process");
+  }
+  CHECK(writer_of(directory.path() + "/none") == "another process");
+  std::ofstream(path) << "[\n{\"args\":{\"process\":7,\"program\":5}},\n";
+  CHECK(writer_of(path) == "process 7 (? on ?)");
+}
+
+TEST_CASE("a forked process does not hold the trace of the one that is gone") {
+  const test::TemporaryDirectory directory;
+  const std::string part = directory.path() + "/t.0.json";
+  std::array<int, 2> alive{};
+  REQUIRE(::pipe(alive.data()) == 0);
+  // It traces, forks, and is gone without an end; its child lives on until the pipe is closed here.
+  const pid_t writer = ::fork();
+  REQUIRE(writer >= 0);
+  if (writer == 0) {
+    ::close(alive[1]);
+    const bool opened = open_trace({.file = directory.path() + "/t.json"}) != nullptr;
+    if (::fork() == 0) {
+      char byte = 0;
+      (void)!::read(alive[0], &byte, 1);
+    }
+    ::_exit(opened ? 0 : 1);
+  }
+  int status = -1;
+  REQUIRE(::waitpid(writer, &status, 0) == writer);
+  CHECK(status == 0);
+  CHECK(std::filesystem::file_size(part) > 0);
+  const int next = open_alone(part);
+  CHECK(next >= 0);
+  CHECK(text_of(part).empty());
+  ::close(next);
+  ::close(alive[0]);
+  ::close(alive[1]);
 }

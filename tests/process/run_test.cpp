@@ -1,9 +1,11 @@
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -76,6 +78,29 @@ TEST_CASE("the traces of all machines become one file, without leave of their ow
   for (const Json& event : json["traceEvents"])
     if (event["name"] == "broadcast") ranks.insert(event["pid"].get<int>());
   CHECK(ranks == std::set<int>{0, 1, 2});
+  home.end();
+}
+
+TEST_CASE("a signal ends the transfer of a trace from a machine whose agent stands still") {
+  if (!networks_are_here()) return;
+  Home home({RINGLET_COMMAND});
+  // Slow enough that the agent can be stopped in the midst of it.
+  for (const char* interface : {"eth0", "eth1"})
+    home.network.host(1).command(std::string("tc qdisc add dev ") + interface + " root tbf rate 20mbit burst 64kb latency 500ms");
+  const TemporaryDirectory directory;
+  const std::string file = directory.path() + "/trace.json";
+  const Process run = home.run({"--trace", file}, {RINGLET_COMMAND, "bench", "--sizes", "4", "--seconds", "2"});
+  for (int i = 0; i < 6000 && !std::filesystem::exists(directory.path() + "/trace.1.json"); ++i) ::usleep(5000);
+  home.agents[1]->send(SIGSTOP);
+  run->wait_for_stderr("the ranks have ended, and their traces have not all come from host2 yet; Ctrl-C leaves out the rest");
+  run->send(SIGINT);
+  const Outcome outcome = run->finish();
+  CAPTURE(outcome.out, outcome.err);
+  CHECK(outcome.exit_code == 0);
+  CHECK_THAT(outcome.err, Contains("ringlet run: the trace lacks the end of rank 1 on host2, behind its first ") &&
+                              Contains(" KiB, which had not come when a signal ended the wait for it\n") &&
+                              Contains("the trace is in '" + file + "': ") && Contains(" of 3 processes"));
+  home.agents[1]->send(SIGCONT);
   home.end();
 }
 

@@ -40,9 +40,9 @@ TEST_CASE("clocks that drift are mapped within the stated error, also through a 
     const auto error = static_cast<std::int64_t>(1 + random.below(100'000));
     // Rank 0 is lost after 10 s. Rank 1 takes its place in epoch 1, which a third process joins, that never met rank 0.
     std::vector<PartClock> parts(3);
-    parts[0] = {"boot a", {{0, "l0", 0}}, {}};
-    parts[1] = {"boot b", {{0, "l0", 1}, {1, "l1", 0}}, {}};
-    parts[2] = {"boot c", {{1, "l1", 1}}, {}};
+    parts[0] = {"boot a", {{"l0", 0, 0}}, {}};
+    parts[1] = {"boot b", {{"l0", 0, 1}, {"l1", 1, 0}}, {}};
+    parts[2] = {"boot c", {{"l1", 1, 1}}, {}};
     compare(parts[1], 0, one, zero, 0, 10 * kSecond, error, random);
     compare(parts[2], 1, joiner, one, 5 * kSecond, 10 * kSecond, error, random);
     const auto maps = map_clocks(parts);
@@ -62,11 +62,11 @@ TEST_CASE("clocks that drift are mapped within the stated error, also through a 
 
 TEST_CASE("processes of one clock need no reading, and those that nothing leads to are not mapped") {
   std::vector<PartClock> parts(4);
-  parts[0] = {"boot a", {{0, "l0", 0}}, {}};
-  parts[1] = {"boot a", {{0, "l0", 1}}, {}};
+  parts[0] = {"boot a", {{"l0", 0, 0}}, {}};
+  parts[1] = {"boot a", {{"l0", 0, 1}}, {}};
   // A reading of another group's rank 0, and one of an unknown clock.
-  parts[2] = {"boot b", {{0, "other", 1}}, {{0, {100, 5, 1}}}};
-  parts[3] = {"", {{0, "l0", 2}}, {}};
+  parts[2] = {"boot b", {{"other", 0, 1}}, {{0, {100, 5, 1}}}};
+  parts[3] = {"", {{"l0", 0, 2}}, {}};
   const auto maps = map_clocks(parts);
   REQUIRE(maps[1].has_value());
   CHECK(maps[1]->to_common(12345) == 12345);
@@ -79,8 +79,8 @@ TEST_CASE("processes of one clock need no reading, and those that nothing leads 
 TEST_CASE("a clock is mapped from the other side where rank 0's own file comes later") {
   // Part 0 was rank 1, part 1 was rank 0: the reading is read backwards.
   std::vector<PartClock> parts(2);
-  parts[0] = {"boot b", {{0, "l0", 1}}, {{0, {1000, 500, 7}}}};
-  parts[1] = {"boot a", {{0, "l0", 0}}, {}};
+  parts[0] = {"boot b", {{"l0", 0, 1}}, {{0, {1000, 500, 7}}}};
+  parts[1] = {"boot a", {{"l0", 0, 0}}, {}};
   const auto maps = map_clocks(parts);
   REQUIRE(maps[1].has_value());
   CHECK(maps[1]->to_common(1500) == 1000);
@@ -89,12 +89,26 @@ TEST_CASE("a clock is mapped from the other side where rank 0's own file comes l
 
 TEST_CASE("ranks are mapped to each other through a rank 0 that left no trace") {
   std::vector<PartClock> parts(2);
-  parts[0] = {"boot b", {{0, "l0", 1}}, {{0, {1000, 500, 7}}}};
-  parts[1] = {"boot c", {{0, "l0", 2}}, {{0, {4000, -2500, 5}}}};
+  parts[0] = {"boot b", {{"l0", 0, 1}}, {{0, {1000, 500, 7}}}};
+  parts[1] = {"boot c", {{"l0", 0, 2}}, {{0, {4000, -2500, 5}}}};
   const auto maps = map_clocks(parts);
   REQUIRE(maps.size() == 2);
   REQUIRE(maps[1].has_value());
   // Rank 0's clock showed 1500, where this one showed 4000 and rank 1's 1000.
   CHECK(maps[1]->to_common(4000) == 1000);
   CHECK(maps[1]->error_ns() == 12);
+}
+
+TEST_CASE("what was read of two clocks counts more than that they have one name") {
+  std::vector<PartClock> parts(3);
+  parts[0] = {"boot a", {{"l0", 0, 0}}, {}};
+  // Alike within the error of the reading; and one that cannot be the same.
+  parts[1] = {"boot a", {{"l0", 0, 1}}, {{0, {100, -7, 7}}}};
+  parts[2] = {"boot a", {{"l0", 0, 2}}, {{0, {100, 8, 7}}}};
+  const auto maps = map_clocks(parts);
+  REQUIRE((maps[1] && maps[2]));
+  CHECK(maps[1]->to_common(1000) == 1000);
+  CHECK(maps[1]->error_ns() == 0);
+  CHECK(maps[2]->to_common(1000) == 1008);
+  CHECK(maps[2]->error_ns() == 7);
 }

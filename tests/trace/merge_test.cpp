@@ -1,11 +1,17 @@
 #include "tools/trace/merge.hpp"
 
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "native/trace/trace_file.hpp"
+#include "sim/sim_random.hpp"
 #include "tests/temporary_directory.hpp"
+#include "tools/trace/event_line.hpp"
+#include "tools/trace/part_jobs.hpp"
 #include "tools/trace/trace_part.hpp"
 
 using namespace ringlet::trace;
@@ -103,9 +109,132 @@ TEST_CASE("what cannot be read or written is said, and an earlier trace stays") 
   CHECK_THROWS_WITH(merge_traces({directory.path() + "/t.0.json"}, out), Contains("t.0.json' cannot be read: No such file"));
   CHECK_THROWS_WITH(merge_traces({}, directory.path() + "/none/t.json"), Contains("none/t.json.unfinished' cannot be written"));
   CHECK_THROWS_WITH(find_parts(directory.path() + "/none/t.json"), Contains("cannot be read"));
+  const int other = ringlet::native::open_alone(out + ".unfinished");
+  REQUIRE(other >= 0);
+  CHECK_THROWS_WITH(merge_traces({}, out), Contains("another process is writing '") && Contains("t.json.unfinished'"));
+  CHECK(std::filesystem::exists(out + ".unfinished"));
+  ::close(other);
   std::ifstream file(out);
   std::string text;
   std::getline(file, text);
   CHECK(text == "earlier");
   CHECK(find_parts(out).empty());
+}
+
+TEST_CASE("what is found in a line without parsing it is what a parser finds") {
+  const std::vector<std::string> lines{
+      R"({"name":"all_reduce","cat":"bucket","ph":"X","ts":12345.678,"dur":2.500,"pid":3,"tid":1,"args":{"bytes":4,"failed":true}})",
+      R"({"name":"send","ph":"b","id2":{"local":"1.2.3"},"ts":5000000000000.001,"pid":0,"tid":2,"args":{}})",
+      R"({"name":"a \"b\" \\ ,\"ts\":5","ph":"i","ts":-7.5,"pid":-2,"args":{"ts":1,"pid":9,"lost":[0,2,[]]}})",
+      R"({"pid":1,"name":"","other":-1.5e+7,"ts":3e3,"x":null,"y":false})", R"({"name":"n","pid":0})"};
+  int plain = 0;
+  for (std::uint64_t seed = 0; seed < 4000; ++seed) {
+    ringlet::SimRandom random(seed);
+    std::string line = lines[random.below(lines.size())];
+    // Most of what changes makes it no JSON, or other JSON.
+    for (auto count = random.below(4); count > 0; --count) {
+      const auto at = static_cast<std::size_t>(random.below(line.size()));
+      const std::string_view letters = "\"\\,:{}[]0159-+.eE tsu\xc3\xa9";
+      if (random.below(2) == 0)
+        line[at] = letters[random.below(letters.size())];
+      else
+        line.erase(at, 1 + random.below(3));
+      if (line.empty()) line = "{";
+    }
+    CAPTURE(seed, line);
+    const auto found = EventLine::find(line);
+    if (!found) continue;
+    ++plain;
+    const Json json = Json::parse(line, nullptr, false);
+    REQUIRE(json.is_object());
+    CHECK(json["name"] == Json::parse("\"" + std::string(found->name) + "\""));
+    CHECK(json["pid"] == Json::parse(found->pid));
+    CHECK(json.contains("ts") != found->ts.empty());
+    if (!found->ts.empty()) CHECK(json["ts"] == Json::parse(found->ts));
+    if (const auto nanoseconds = nanoseconds_in(found->ts))
+      CHECK(json["ts"].get<double>() * 1000 == Approx(static_cast<double>(*nanoseconds)).epsilon(1e-12));
+  }
+  CHECK(plain > 500);
+  for (const std::string_view odd : {"", "-", ".", "1.", ".5", "1.2345", "1e3", "0x1", "1234567890123456", "1.-5", "+1"})
+    CHECK_FALSE(nanoseconds_in(odd));
+  CHECK(nanoseconds_in("5000000000000.001") == 5'000'000'000'000'001);
+  CHECK(nanoseconds_in("-0.02") == -20);
+}
+
+TEST_CASE("times keep their nanoseconds, also before the first part's clock began") {
+  const ringlet::test::TemporaryDirectory directory;
+  const auto at = [&](const std::string& name) { return directory.path() + "/" + name; };
+  write(at("t.0.json"), "[\n" + header(0, "a") + seat(0, 0));
+  write(at("t.1.json"),
+        "[\n" + header(1, "b") + seat(1, 1) +
+            R"({"name":"clock","ph":"i","s":"p","ts":10.000,"pid":1,"tid":0,"args":{"epoch":0,"offset_ns":-5000000,"error_ns":40}},)" +
+            "\n" + span(1, "early", "20.001") + R"({"pid":1,"name":"first the process","ph":"X","ts":6000.5,"args":{}},)" + "\n");
+  merge_traces({at("t.0.json"), at("t.1.json")}, at("t.json"));
+  std::ifstream file(at("t.json"));
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  CHECK_THAT(text, Contains(R"({"name":"early","ph":"X","ts":-4979.999,"dur":2.500,"pid":1,)"));
+  CHECK_THAT(text, Contains(R"({"pid":1,"name":"first the process","ph":"X","ts":1000.500,"args":{}})"));
+}
+
+TEST_CASE("a watch hears how far the reading is, and ends it without a trace of it") {
+  const ringlet::test::TemporaryDirectory directory;
+  const std::string part = directory.path() + "/t.0.json", out = directory.path() + "/t.json";
+  write(out, "earlier");
+  {
+    std::ofstream file(part);
+    file << "[\n";
+    for (int i = 0; i < 40'000; ++i) file << span(0, "work", std::to_string(i) + ".000");
+  }
+  const std::uint64_t bytes = std::filesystem::file_size(part);
+  std::vector<std::uint64_t> heard;
+  const auto listen = [&](std::uint64_t read_bytes, std::uint64_t all_bytes) {
+    CHECK(all_bytes == bytes);
+    CHECK(read_bytes <= all_bytes);
+    heard.push_back(read_bytes);
+    return true;
+  };
+  CHECK(merge_traces({part}, out, listen).events == 40'000);
+  CHECK(heard.size() >= 4);
+  CHECK(std::is_sorted(heard.begin(), heard.end()));
+
+  write(out, "earlier");
+  for (const std::size_t calls : {std::size_t{0}, heard.size() - 1}) {
+    std::size_t count = 0;
+    CHECK_THROWS_AS(merge_traces({part}, out, [&](std::uint64_t, std::uint64_t) { return count++ < calls; }), MergeStopped);
+    std::ifstream file(out);
+    std::string text;
+    std::getline(file, text);
+    CHECK(text == "earlier");
+    CHECK(std::distance(std::filesystem::directory_iterator(directory.path()), {}) == 2);
+  }
+}
+
+TEST_CASE("parts are told apart by their jobs, of which the newest one counts") {
+  const ringlet::test::TemporaryDirectory directory;
+  std::vector<std::string> parts;
+  const auto add = [&](const std::string& name, int began, const std::string& job) {
+    parts.push_back(directory.path() + "/" + name);
+    std::string text = R"({"name":"ringlet_trace","ph":"M","pid":0,"args":{"clock":"a","began_ms":)" + std::to_string(began) + "}},\n";
+    text += span(0, "job", "1.000");
+    if (!job.empty())
+      text += R"({"name":"world","ph":"i","ts":2.0,"pid":0,"args":{"job":")" + job + R"(","lineage":"0","rank":0}},)" + "\n";
+    // A process may form further groups.
+    text += R"({"name":"world","ph":"i","ts":3.0,"pid":0,"args":{"job":"later","lineage":"0","rank":0}},)";
+    write(parts.back(), "[\n" + (job.empty() ? text.substr(0, text.find("later")) : text));
+  };
+  add("old.0", 100, "a");
+  add("new.1", 90, "b");   // its machine's calendar is behind
+  add("new.2", 300, "b");  // joined later
+  add("old.3", 200, "a");
+  add("none", 500, "");
+  CHECK(job_of_part(parts[1]).job == "b");
+  CHECK(job_of_part(parts[1]).began_ms == 90);
+  CHECK(job_of_part(parts[4]).job.empty());
+  const PartsByJob sorted = sort_by_job(parts);
+  CHECK(sorted.newest == std::vector<std::string>{parts[1], parts[2]});
+  CHECK(sorted.others == std::vector<std::string>{parts[0], parts[3]});
+  CHECK(sorted.without == std::vector<std::string>{parts[4]});
+  // Where nothing is known, nothing is told apart.
+  CHECK(sort_by_job({parts[4]}).newest == std::vector<std::string>{parts[4]});
+  CHECK_THROWS_WITH(sort_by_job({directory.path() + "/missing"}), Contains("cannot be read"));
 }

@@ -1,10 +1,13 @@
 #include "tools/trace/part_files.hpp"
 
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "native/trace/trace_file.hpp"
 #include "tests/temporary_directory.hpp"
 
 using Catch::Contains;
@@ -25,6 +28,13 @@ TEST_CASE("parts that come in pieces become one file, and are gone") {
   parts.add(1, 0, "me\":\"b\",\"ph\":\"X\",\"ts\":2.0,\"pid\":1}\n]\n");
   CHECK(parts.has(1));
   CHECK_FALSE(parts.has(0));
+  // What came last is not known to be all, and of rank 0 all has come, which is nothing.
+  CHECK(parts.is_whole(0, 0));
+  CHECK(parts.bytes_of(0, 0) == 0);
+  CHECK_FALSE(parts.is_whole(1, 1));
+  CHECK(parts.bytes_of(1, 1) == 46);
+  parts.add(1, 1, "");
+  CHECK(parts.is_whole(1, 1));
   const auto merged = parts.merge();
   CHECK(merged.parts == 2);
   CHECK(merged.events == 3);
@@ -54,4 +64,25 @@ TEST_CASE("an obstacle is found before anything is traced, and nothing is left o
   CHECK(std::filesystem::is_empty(directory.path()));
   CHECK(find_obstacle(directory.path() + "/none/t.json") == "No such file or directory");
   CHECK(find_obstacle(directory.path()) == "it is a directory");
+  const int other = ringlet::native::open_alone(directory.path() + "/t.json.unfinished");
+  CHECK(find_obstacle(directory.path() + "/t.json") == "another process is putting it together");
+  CHECK(std::filesystem::exists(directory.path() + "/t.json.unfinished"));
+  ::close(other);
+}
+
+TEST_CASE("a part that another process is writing is left to it, and told") {
+  const TemporaryDirectory directory;
+  const std::string taken = directory.path() + "/t.0.json";
+  const int writer = ringlet::native::open_alone(taken);
+  REQUIRE(writer >= 0);
+  REQUIRE(::write(writer, "theirs", 6) == 6);
+  PartFiles parts(directory.path() + "/t.json");
+  parts.add(0, 0, "[\n{}\n");
+  parts.add(1, 0, "[\n{}\n");
+  CHECK_THROWS_WITH(parts.merge(), Contains("t.0.json' is being written by another process"));
+  std::ifstream file(taken);
+  std::string text;
+  std::getline(file, text);
+  CHECK(text == "theirs");
+  ::close(writer);
 }

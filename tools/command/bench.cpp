@@ -131,7 +131,7 @@ int start_ranks(const BenchCommandLine& line, Arguments arguments) {
   JobTrace trace("bench", line.trace);
   options.on_trace = trace.taker();
   const job::JobResult result = launch::launch(options);
-  trace.finish(result.ranks);
+  trace.finish(result);
   return launch::report("bench", result);
 }
 

@@ -6,6 +6,8 @@
 #include <exception>
 #include <utility>
 
+#include "tools/command/merge_progress.hpp"
+
 namespace ringlet::command {
 
 std::optional<std::string> find_trace_mistake(const std::string& file) {
@@ -30,25 +32,45 @@ void JobTrace::tell(const std::string& text) const {
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
-void JobTrace::finish(const std::vector<job::RankExit>& ranks) {
-  if (!parts_) return;
-  std::string lacking;
-  for (const job::RankExit& rank : ranks)
-    if (rank.pid != 0 && !parts_->has(static_cast<std::uint32_t>(rank.rank)))
-      lacking += fmt::format("{}{}{}", lacking.empty() ? "" : ", ", rank.rank, rank.machine.empty() ? "" : " on " + rank.machine);
+bool JobTrace::tell_lacks(const job::JobResult& result) const {
+  std::string silent, late;
+  const auto add = [](std::string& list, const std::string& entry) { list += (list.empty() ? "" : ", ") + entry; };
+  for (const job::RankExit& exit : result.ranks) {
+    if (exit.pid == 0) continue;
+    const auto rank = static_cast<std::uint32_t>(exit.rank);
+    const std::string name = fmt::format("{}{}", rank, exit.machine.empty() ? "" : " on " + exit.machine);
+    for (std::uint32_t restarts = 0; restarts < static_cast<std::uint32_t>(exit.restarts); ++restarts)
+      if (parts_->bytes_of(rank, restarts) > 0 && !parts_->is_whole(rank, restarts))
+        add(late, fmt::format("the end of an earlier process of rank {}", name));
+    const auto last = static_cast<std::uint32_t>(exit.restarts);
+    const std::uint64_t bytes = parts_->bytes_of(rank, last);
+    if (bytes > 0 && !parts_->is_whole(rank, last))
+      add(late, fmt::format("the end of rank {}, behind its first {} KiB", name, bytes >> 10));
+    else if (!parts_->is_whole(rank, last) && (result.traces_given_up || exit.lost))
+      add(late, fmt::format("all of rank {}", name));
+    else if (!parts_->has(rank))
+      add(silent, name);
+  }
   constexpr const char* kReasons =
       "its program did not come to ringlet::init(), or what started it closed the files that it inherited, its disk was full, or its "
       "machine was lost or has an older `ringlet`";
-  if (parts_->empty()) {
-    if (!lacking.empty()) tell(fmt::format("there is no trace: nothing came of any rank; {}", kReasons));
-    return;
-  }
+  if (!late.empty())
+    tell(fmt::format("the trace lacks {}, which had not come when {}", late,
+                     result.traces_given_up ? "a signal ended the wait for it" : "the machine was lost"));
+  if (parts_->empty() && !silent.empty()) tell(fmt::format("there is no trace: nothing came of any rank; {}", kReasons));
+  if (!parts_->empty() && !silent.empty()) tell(fmt::format("the trace lacks rank {}: {}", silent, kReasons));
+  return !parts_->empty();
+}
+
+void JobTrace::finish(const job::JobResult& result) {
+  if (!parts_ || !tell_lacks(result)) return;
   try {
-    const trace::Merged merged = parts_->merge();
+    MergeProgress progress(subcommand_);
+    const trace::Merged merged = parts_->merge(progress.watch());
+    progress.end();
     for (const std::string& part : merged.unaligned)
       tell(fmt::format("the trace has the times of '{}' as they were, since it was not compared with another clock", part));
     if (merged.dropped > 0) tell(fmt::format("the trace lacks {} events, as the ranks have said", merged.dropped));
-    if (!lacking.empty()) tell(fmt::format("the trace lacks rank {}: {}", lacking, kReasons));
     tell(fmt::format("the trace is in '{}': {} events of {} {}; open it in https://ui.perfetto.dev, or sum it up: ringlet trace summary {}",
                      file_, merged.events, merged.parts, merged.parts == 1 ? "process" : "processes", file_));
   } catch (const std::exception& error) {

@@ -23,11 +23,13 @@ class JobTrace {
 
   /// Takes what comes from the ranks' machines. This object outlives the function, which is empty where there is no trace.
   std::function<void(const job::TracePiece&)> taker();
-  /// Puts the file together, and says on stderr what became of it.
-  void finish(const std::vector<job::RankExit>& ranks);
+  /// Puts the file together, and says on stderr what became of it. SIGINT and SIGTERM end that, and leave the parts.
+  void finish(const job::JobResult& result);
 
  private:
   void tell(const std::string& text) const;
+  /// Says what the trace lacks. Returns whether there is anything of it.
+  bool tell_lacks(const job::JobResult& result) const;
 
   const std::string subcommand_, file_;
   std::optional<trace::PartFiles> parts_;

@@ -42,7 +42,8 @@ in the group, the others wait (PROGRAM gets RINGLET_MIN_RANKS), for --min-wait s
 often it was started again.
 
 With --trace each rank writes into a file without a name in its machine's TMPDIR (256 MiB at most, or RINGLET_TRACE_MIB). When it has ended, its
-machine sends that here, and at the end FILE is made of all, on one clock. `ringlet trace summary FILE` sums it up.
+machine sends that here, and at the end FILE is made of all, on one clock; Ctrl-C meanwhile leaves out what has not come. `ringlet trace summary FILE`
+sums it up.
 
 Exit codes: 0 if all ranks exited with 0 (with --elastic: if one did), else that of the first rank that failed for good (128 + signal if a signal killed it);
 126 or 127 if PROGRAM cannot be run, 128 + signal after SIGINT or SIGTERM, 2 for a mistake on the command line or in the hostfile,

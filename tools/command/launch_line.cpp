@@ -211,7 +211,7 @@ int run_launch_line(const char* subcommand, LaunchLine& line, const std::functio
     result.error = error.what();
   }
   const int exit_code = launch::report(subcommand, result, line.quiet && !line.elastic);
-  trace.finish(result.ranks);
+  trace.finish(result);
   if (line.json) print_json(launch::to_json(result, "host"));
   return exit_code;
 }

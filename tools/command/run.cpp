@@ -28,7 +28,8 @@ RINGLET_TOKEN_FILE, or the one that `ringlet pair` or `ringlet token --save` has
 --per-machine says otherwise. Rank 0 is on the first machine by name. Each machine starts only what its owner has allowed there (`ringlet up
 --allow`), looked up by the same absolute path, or by that of --program, with arguments and variables of --env that the owner lets others give
 (without asking: numbers of threads, such as OMP_NUM_THREADS, and limits of Ringlet's, such as RINGLET_TIMEOUT_MS; all others by `ringlet up
---allow-env`). The ranks' standard input is empty. With --trace each machine sends its ranks' traces when these have ended; that needs no leave.
+--allow-env`). The ranks' standard input is empty. With --trace each machine sends its ranks' traces when these have ended; that needs no leave,
+and Ctrl-C meanwhile leaves out what has not come.
 Each machine has to prove the key by which it is known (`ringlet machines`), else it takes no part; the key of one that is not known is shown and
 remembered.
 This program says that it is there every 2 s; after 20 s of silence (Ctrl-Z, too), when it ends or the connection breaks, the machines end the

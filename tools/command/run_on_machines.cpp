@@ -56,7 +56,7 @@ int MachineRunner::run() {
   const job::JobResult result = runner_.run();
   times_.ended = loop_.now() - start_;
   const int exit_code = launch::report("run", result, options_.quiet && !options_.job.end.elastic);
-  trace_.finish(result.ranks);
+  trace_.finish(result);
   if (options_.json) tell_in_json(result);
   return exit_code;
 }

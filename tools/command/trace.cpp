@@ -8,9 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "tools/command/merge_progress.hpp"
 #include "tools/command/subcommand.hpp"
 #include "tools/command/table.hpp"
 #include "tools/trace/merge.hpp"
+#include "tools/trace/part_jobs.hpp"
 #include "tools/trace/summary.hpp"
 #include "tools/trace/trace_part.hpp"
 
@@ -31,8 +33,10 @@ time in which it computed (it was in a span of the program's own, and no thread 
 thread waited. "hidden" is the part of the time under way in which no thread waited; "buckets" are the collectives that average gradients. Then the
 program's own spans, by name.
 `merge` makes one file, on the clock of the first part, of the parts that ranks write beside FILE where RINGLET_TRACE or a program's own option
-names it. `launch`, `serve`, `run` and `bench` with --trace do that by themselves.
-Exit codes: 0 done; 1 there are no parts, or a file cannot be read or written; 2 a mistake on the command line.)";
+names it: of those beside FILE the ones of the newest job, of those that are given all. `launch`, `serve`, `run` and `bench` with --trace do that by
+themselves.
+Exit codes: 0 done; 1 there are no parts, or a file cannot be read or written; 2 a mistake on the command line; 128 + a signal's number that
+ended `merge`.)";
 
 std::string seconds_text(double seconds) { return fmt::format("{:.3f}", seconds); }
 std::string share_text(double part, double whole) { return whole > 0 ? fmt::format("{:.1f} %", part / whole * 100) : "-"; }
@@ -84,23 +88,58 @@ int summarize(const std::string& file, const std::optional<std::string>& within,
   return 0;
 }
 
+std::string quoted_list(const std::vector<std::string>& files) { return fmt::format("'{}'", fmt::join(files, "', '")); }
+
+/// Parts of other jobs lie beside a file of which an earlier run had more ranks. Whoever names parts means these.
+void tell_of_jobs(const trace::PartsByJob& parts, bool are_named) {
+  const std::string& one = parts.newest.front();
+  const auto tell = [](const std::string& text) { fmt::print(stderr, "ringlet trace: {}\n", text); };
+  if (!parts.others.empty() && are_named)
+    tell(fmt::format("{} {} of another job than '{}', and merged all the same, since {} named", quoted_list(parts.others),
+                     parts.others.size() == 1 ? "is" : "are", one, parts.others.size() == 1 ? "it is" : "they are"));
+  else if (!parts.others.empty())
+    tell(fmt::format("left out {}, of another job than '{}', which is newer; parts that the command line names are all merged",
+                     quoted_list(parts.others), one));
+  if (!parts.without.empty() && !are_named)
+    tell(fmt::format("left out {}, whose process came into no group, so it may be of an earlier job", quoted_list(parts.without)));
+}
+
 int merge(const std::string& file, std::vector<std::string> parts, bool json) {
   // It may be a rank's part, where FILE was forgotten.
   if (std::filesystem::exists(file) && !trace::is_merged(file))
     return usage_error("trace",
                        fmt::format("'{}' is there, and was not merged from parts, so it is left as it is; name another FILE", file));
-  if (parts.empty()) parts = trace::find_parts(file);
+  const bool are_named = !parts.empty();
+  if (!are_named) parts = trace::find_parts(file);
   if (parts.empty())
     throw std::runtime_error(
         fmt::format("there is no part of '{}' beside it; ranks write parts where RINGLET_TRACE names this file", file));
-  const trace::Merged merged = trace::merge_traces(parts, file);
+  const trace::PartsByJob by_job = trace::sort_by_job(parts);
+  tell_of_jobs(by_job, are_named);
+  std::vector<std::string> left_out;
+  if (!are_named) {
+    left_out = by_job.others;
+    left_out.insert(left_out.end(), by_job.without.begin(), by_job.without.end());
+    parts = by_job.newest;
+  }
+  MergeProgress progress("trace");
+  trace::Merged merged;
+  try {
+    merged = trace::merge_traces(parts, file, progress.watch());
+  } catch (const trace::MergeStopped&) {
+    progress.end();
+    fmt::print(stderr, "ringlet trace: a signal ended the merging; '{}' and the parts are as they were\n", file);
+    return MergeProgress::signal_code().value_or(1);
+  }
+  progress.end();
   if (json)
     print_json({{"file", file},
                 {"parts", merged.parts},
                 {"events", merged.events},
                 {"dropped", merged.dropped},
                 {"unreadable", merged.unreadable},
-                {"unaligned", merged.unaligned}});
+                {"unaligned", merged.unaligned},
+                {"left_out", left_out}});
   else
     print_line(fmt::format("{}: {} events of {} {}", file, merged.events, merged.parts, merged.parts == 1 ? "process" : "processes"));
   for (const std::string& part : merged.unaligned)

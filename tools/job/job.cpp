@@ -31,6 +31,11 @@ Job::Job(EventLoop& loop, JobOptions options, std::vector<Candidate> candidates,
                    }}) {
   for (Candidate& candidate : candidates) machines_.add(std::move(candidate));
   if (options_.end.elastic) make_restarts();
+  if (options_.start.trace)
+    traces_.emplace(loop_, machines_,
+                    JobTraces::Hooks{.ranks_over = [this] { return ranks_over(); },
+                                     .tell_course = [this](const std::string& text) { tell_course(text); },
+                                     .leave = [this](const std::vector<std::size_t>& machines) { leave(machines); }});
 }
 
 void Job::make_restarts() {
@@ -269,6 +274,7 @@ void Job::on(std::size_t index, const Exit& exit) {
   rank->exec_error = static_cast<int>(exit.exec_error);
   const bool returns = restarts_ && rank->exec_error == 0 && restarts_->restarter().note_exit(*rank);
   if (!returns) policy_.note_exit(*rank, machines_[index].candidate.program);
+  if (traces_) traces_->note_exit();
   // Its machines wait for the end of an elastic job, and it waits for nobody that lingers.
   if (restarts_ && restarts_->restarter().finished() && !stopping() && ranks_over()) stop_all(SIGTERM, options_.end.grace);
 }
@@ -287,10 +293,25 @@ void Job::on(std::size_t index, const InputTaken&) {
 
 void Job::on(std::size_t index, const TracePiece& piece) {
   const RankExit* rank = machines_.find_rank(index, piece.rank);
-  if (!options_.start.trace || rank == nullptr || piece.restarts > static_cast<std::uint32_t>(rank->restarts))
+  if (!traces_ || rank == nullptr || piece.restarts > static_cast<std::uint32_t>(rank->restarts))
     return on_lost(index, {Errc::protocol_error, "it sent a trace of a process that is not its"});
   if (events_.on_trace) events_.on_trace(piece);
-  if (machines_[index].channel) machines_[index].channel->send(TraceTaken{});
+  if (machines_[index].channel && !traces_->given_up()) machines_[index].channel->send(TraceTaken{});
+}
+
+void Job::on_signal(int signal_number) {
+  const bool ends = signal_number == SIGINT || signal_number == SIGTERM;
+  const bool waits_for_traces = traces_ && stage_ == Stage::started && ranks_over();
+  policy_.on_signal(signal_number);
+  if (ends && waits_for_traces && !ended_) traces_->give_up();
+}
+
+void Job::leave(const std::vector<std::size_t>& machines) {
+  for (const std::size_t i : machines) {
+    machines_[i].over = true;
+    drop_channel(i);
+  }
+  finish_if_over();
 }
 
 void Job::send_input(std::string_view bytes) {
@@ -355,11 +376,14 @@ void Job::finish_if_over() {
   if (ended_ || !std::all_of(machines_.begin(), machines_.end(), over)) return;
   ended_ = true;
   loop_.cancel(timer_);
+  if (traces_) traces_->finish();
   policy_.finish();
   if (restarts_) restarts_->restarter().finish();
   loop_.defer(alive_.wrap([this] {
     for (JobMachine& machine : machines_) machine.channel.reset();
-    events_.on_end(policy_.make_result(machines_.ranks()));
+    JobResult result = policy_.make_result(machines_.ranks());
+    result.traces_given_up = traces_ && traces_->given_up();
+    events_.on_end(result);
   }));
 }
 

@@ -10,6 +10,7 @@
 #include "core/base/alive_guard.hpp"
 #include "tools/job/job_options.hpp"
 #include "tools/job/job_restarts.hpp"
+#include "tools/job/job_traces.hpp"
 #include "tools/job/message_channel.hpp"
 
 namespace ringlet::job {
@@ -48,7 +49,8 @@ class Job {
   /// Whether the machine takes no part any more, and may be added anew: it has not refused.
   bool may_return(std::size_t machine) const { return machines_.may_return(machine); }
 
-  void on_signal(int signal_number) { policy_.on_signal(signal_number); }
+  /// As EndPolicy::on_signal(). Where all ranks have ended, SIGINT and SIGTERM give up what has not come of their traces, too.
+  void on_signal(int signal_number);
   /// Ends the job. The first cause counts.
   void fail(int exit_code, std::string text);
   /// So many bytes of the stdouts, or stderrs, of this machine have been shown.
@@ -94,6 +96,7 @@ class Job {
   std::string words_of(std::size_t index, const std::string& text) const;
   void on_start_late();
   void stop_all(int signal_number, Duration grace);
+  void leave(const std::vector<std::size_t>& machines);
   void finish_if_over();
 
   EventLoop& loop_;
@@ -102,6 +105,7 @@ class Job {
   JobMachines machines_;
   EndPolicy policy_;
   std::optional<JobRestarts> restarts_;  // of an elastic job
+  std::optional<JobTraces> traces_;      // where StartRanks asks for them
   Stage stage_ = Stage::asking;
   std::size_t first_machine_ = 0;  // rank 0's
   std::string coordinator_;

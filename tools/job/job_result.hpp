@@ -29,8 +29,9 @@ struct JobResult {
   int exit_code = 0;
   std::optional<int> first_failed;
   std::vector<RankExit> ranks;
-  std::string error;    // why the job could not be carried out
-  std::string message;  // otherwise how it ended; empty if all went well
+  std::string error;             // why the job could not be carried out
+  std::string message;           // otherwise how it ended; empty if all went well
+  bool traces_given_up = false;  // by a signal, before they had all come
 };
 
 /// "SIGTERM"; "signal 35" for one without a common name.

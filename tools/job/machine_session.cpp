@@ -128,7 +128,11 @@ void MachineSession::on(const Input& input) {
   crew_->write_input(input.data);
 }
 
-void MachineSession::on(const TraceTaken&) {
+void MachineSession::on(const TraceTaken& taken) {
+  if (taken.unwanted) {
+    if (running_) crew_->drop_traces();
+    return;
+  }
   if (!std::exchange(trace_under_way_, false)) return close("it took a piece of a trace that it was not sent");
   crew_->take_trace();
 }

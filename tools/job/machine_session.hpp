@@ -72,7 +72,7 @@ class MachineSession {
   void on(const Credit& credit);
   void on(const Order& order);
   void on(const Input& input);
-  void on(const TraceTaken&);
+  void on(const TraceTaken& taken);
   void on(const EchoRequest& request);
   void on(const PathSurvey& survey);
   template <class Other>

@@ -159,7 +159,7 @@ static void visit_fields(auto& fields, Is<TracePiece> auto& piece) {
   fields.bytes(3, piece.data);
 }
 
-static void visit_fields(auto&, Is<TraceTaken> auto&) {}
+static void visit_fields(auto& fields, Is<TraceTaken> auto& taken) { fields.flag(1, taken.unwanted); }
 
 namespace {
 

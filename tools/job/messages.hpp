@@ -199,6 +199,7 @@ struct TracePiece {
 };
 
 struct TraceTaken {
+  bool unwanted = false;
   friend bool operator==(const TraceTaken&, const TraceTaken&) = default;
 };
 

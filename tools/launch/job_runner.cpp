@@ -76,8 +76,8 @@ void JobRunner::feed_input() {
 
 void JobRunner::on_signal(int signal_number) {
   const bool ends = signal_number == SIGINT || signal_number == SIGTERM;
-  // Only a reader that takes no output can still hold a job whose ranks have ended. A second signal gives up output that it does not take.
-  if (ends && (result_ || (job_ && (job_->ranks_over() || (job_->stopping() && !output_.idle()))))) output_.discard();
+  // A reader that takes no output can hold a job whose ranks have ended. A second signal gives up output that it does not take.
+  if (ends && (result_ || (job_ && (job_->ranks_over() || job_->stopping()) && !output_.idle()))) output_.discard();
   if (job_ && !result_)
     job_->on_signal(signal_number);
   else if (ends && !result_)

@@ -14,8 +14,8 @@ struct Reading {
 
 /// A rank of a world.
 struct Seat {
+  std::string world;  // alike for all ranks of the world, and for no others; its epoch is a number beside it
   std::uint32_t epoch = 0;
-  std::string lineage;
   int rank = 0;
 };
 

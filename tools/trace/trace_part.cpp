@@ -86,25 +86,45 @@ std::vector<std::string> find_parts(const std::string& file) {
   return found;
 }
 
+void read_lines(const std::string& path, const std::function<bool(std::string_view line)>& take) {
+  std::ifstream file(path);
+  if (!file) throw std::runtime_error(fmt::format("'{}' cannot be read: {}", path, std::strerror(errno)));
+  for (std::string line; std::getline(file, line);) {
+    if (line.empty() || line == "[" || line == "]" || line == kBeginOfMerged || line == kEndOfMerged) continue;
+    if (line.back() == ',') line.pop_back();
+    if (!take(line)) return;
+  }
+}
+
 bool may_tell_of_clock(std::string_view line) {
+  // Nearly all lines are spans, whose phase stands near their start.
+  constexpr std::string_view kPhase = "\"ph\":\"";
+  const std::size_t phase = line.find(kPhase) + kPhase.size();
+  if (phase >= kPhase.size() && phase < line.size() && std::string_view("Xbe").find(line[phase]) != std::string_view::npos) return false;
   return line.find("\"clock\"") != std::string_view::npos || line.find("\"lineage\"") != std::string_view::npos;
 }
 
 std::uint64_t read_events(const std::string& path, const std::function<void(Json& event)>& take, bool (*is_wanted)(std::string_view line)) {
-  std::ifstream file(path);
-  if (!file) throw std::runtime_error(fmt::format("'{}' cannot be read: {}", path, std::strerror(errno)));
   std::uint64_t unreadable = 0;
-  for (std::string line; std::getline(file, line);) {
-    if (line.empty() || line == "[" || line == "]" || line == kBeginOfMerged || line == kEndOfMerged) continue;
-    if (is_wanted != nullptr && !is_wanted(line)) continue;
-    if (line.back() == ',') line.pop_back();
+  read_lines(path, [&](std::string_view line) {
+    if (is_wanted != nullptr && !is_wanted(line)) return true;
     Json event = Json::parse(line, nullptr, false);
     if (event.is_object())
       take(event);
     else
       ++unreadable;
-  }
+    return true;
+  });
   return unreadable;
+}
+
+void read_events_until(const std::string& path, const std::function<bool(const Json& event)>& take,
+                       bool (*is_wanted)(std::string_view line)) {
+  read_lines(path, [&](std::string_view line) {
+    if (!is_wanted(line)) return true;
+    const Json event = Json::parse(line, nullptr, false);
+    return !event.is_object() || !take(event);
+  });
 }
 
 void take_clock(const Json& event, PartClock& clock) {
@@ -116,8 +136,8 @@ void take_clock(const Json& event, PartClock& clock) {
   const auto at = event.find("ts");
   if (name == "ringlet_trace" && phase == "M") {
     clock.clock = text_in(arguments, "clock");
-  } else if (std::string lineage = text_in(arguments, "lineage"); phase == "i" && !lineage.empty()) {
-    clock.seats.push_back({epoch, std::move(lineage), static_cast<int>(number_in(arguments, "rank"))});
+  } else if (const std::string lineage = text_in(arguments, "lineage"); phase == "i" && !lineage.empty()) {
+    clock.seats.push_back({text_in(arguments, "job") + " " + lineage, epoch, static_cast<int>(number_in(arguments, "rank"))});
   } else if (phase == "i" && name == "clock" && at != event.end() && at->is_number()) {
     const Reading reading{std::llround(at->get<double>() * 1000), number_in(arguments, "offset_ns"), number_in(arguments, "error_ns")};
     clock.compared.push_back({epoch, reading});
