@@ -26,6 +26,8 @@ bool PartsSwitch::change(const std::vector<std::uint32_t>& speeds, std::function
   for (int rank = 1; rank < size; ++rank) all_are_here = all_are_here && !host_.has_left_world(rank);
   if (!all_are_here || held_since_) return false;
   ++number_;
+  take_answer_ = &PartsSwitch::on_answer;
+  conclude_ = &PartsSwitch::conclude;
   wanted_ = speeds;
   first_.clear();
   answered_.assign(static_cast<std::size_t>(size), false);
@@ -64,7 +66,11 @@ bool PartsSwitch::on_message(int from, const wire::ControlMessage& message, bool
     if (may_come) on_question(from, *question);
   } else if (const auto* answer = std::get_if<wire::PartsAnswer>(&message)) {
     // One to a question that was taken back is of no use any more.
-    if (may_come && held_since_ && answer->number == number_) on_answer(from, *answer);
+    if (!may_come || !held_since_ || answer->number != number_) return true;
+    if (take_answer_ == nullptr)
+      refuse(from, "an answer about parts that is not due");
+    else
+      (this->*take_answer_)(from, *answer);
   } else if (const auto* change = std::get_if<wire::PartsChange>(&message)) {
     if (may_come) on_change(from, *change);
   } else {
@@ -130,7 +136,7 @@ bool PartsSwitch::take(const wire::PartsChange& change) {
   bool fits = change.speeds.empty() || has_room();
   if (fits && !change.speeds.empty()) {
     groups_.for_each_group([&](GroupEngine& group) { fits = group.change_speeds(change) && fits; });
-    last_ = change;
+    last_.emplace(change);
     inherited_.clear();
   }
   groups_.for_each_group([](GroupEngine& group) { group.go_on(); });
@@ -139,16 +145,16 @@ bool PartsSwitch::take(const wire::PartsChange& change) {
 
 void PartsSwitch::on_left(int rank) {
   if (!held_since_) return;
-  if (host_.options().rank == 0) return conclude({});
+  if (conclude_ != nullptr) return (this->*conclude_)({});
   if (rank == 0) take({});
 }
 
 void PartsSwitch::on_tick(Instant now) {
   if (!held_since_) return;
   const Duration waited = now - *held_since_;
-  if (host_.options().rank == 0 && waited > patience_) {
+  if (conclude_ != nullptr && waited > patience_) {
     patience_ = std::min(patience_ * 2, kLongestPatience);
-    return conclude({});
+    return (this->*conclude_)({});
   }
   if (waited > host_.options().operation_timeout)
     host_.fail({Errc::timed_out, "rank 0 asked which parts may change and has said nothing since", 0});

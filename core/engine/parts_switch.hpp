@@ -73,6 +73,9 @@ class PartsSwitch {
   std::vector<wire::GroupNumbers> first_;  // the same: what all answers so far say
   std::vector<bool> answered_;             // the same, by rank
   std::function<void(bool changed)> done_;
+  // Rank 0's part. change() sets them, so that a browser, which never is rank 0, does not load that part.
+  void (PartsSwitch::*take_answer_)(int from, const wire::PartsAnswer& answer) = nullptr;
+  void (PartsSwitch::*conclude_)(const std::vector<std::uint32_t>& speeds) = nullptr;
   Duration patience_ = kPatience;
 };
 

@@ -253,11 +253,13 @@ static Algorithm choose_fastest(const Call& call, std::size_t bytes, int size, c
 
 Algorithm choose_algorithm(const Call& call, std::size_t bytes, int size, const Topology& topology, const AlgorithmLimits& limits,
                            const Placement& placement) {
-  const Algorithm by_speed = choose_fastest(call, bytes, size, topology, limits, placement, true);
-  if (placement.parts != PartsPolicy::passive || !topology.has_speeds() || !depends_on_order(call, size)) return by_speed;
-  const Algorithm even = choose_fastest(call, bytes, size, topology, limits, placement, false);
-  // Both add in the order of the ranks.
-  return even == Algorithm::direct && by_speed == Algorithm::hub ? by_speed : even;
+  const bool keeps_order = placement.parts == PartsPolicy::passive && topology.has_speeds() && depends_on_order(call, size);
+  const Algorithm chosen = choose_fastest(call, bytes, size, topology, limits, placement, !keeps_order);
+  const auto estimate = [&](Algorithm algorithm) { return estimated_ns(call, algorithm, bytes, size, topology, placement, true); };
+  // The hub adds in the same order.
+  const bool may_differ = keeps_order && chosen == Algorithm::direct && call.kind == CollectiveKind::all_reduce;
+  if (!may_differ || placement.policy == PlacementPolicy::ring) return chosen;
+  return estimate(Algorithm::hub) < estimate(chosen) ? Algorithm::hub : chosen;
 }
 
 Algorithm choose_again(const Call& call, int size, const Topology& topology, const AlgorithmLimits& limits, const Placement& placement) {
