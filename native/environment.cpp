@@ -17,6 +17,7 @@ namespace {
 
 constexpr Duration kPatienceWithGuests = Duration::seconds(600);
 constexpr Duration kElasticHeartbeatTimeout = Duration::seconds(4);
+constexpr std::int64_t kLeastPartsWindowMs = 200;  // twice the least time for which a link is judged
 
 /// Only has to distinguish hostfiles that differ by mistake.
 std::uint64_t world_id_of(const std::vector<std::vector<Address>>& roster) {
@@ -159,7 +160,7 @@ PartsPolicy parts_policy(const Variables& variables) {
   const auto setting = first_set(variables, {"RINGLET_PARTS"});
   if (!setting) return PartsPolicy::even;
   if (const auto policy = find_parts_policy(setting->value)) return *policy;
-  refuse(fmt::format("RINGLET_PARTS is '{}'; it may be even or measured", setting->value));
+  refuse(fmt::format("RINGLET_PARTS is '{}'; it may be even, measured or passive", setting->value));
 }
 
 OnSplit on_split(const InitOptions& options, const Variables& variables) {
@@ -316,6 +317,8 @@ WorldConfig make_world_config(const InitOptions& options, const Variables& varia
   config.options.placement.policy = placement_policy(variables);
   config.options.placement.order = reduce_order(options, variables);
   config.options.placement.parts = parts_policy(variables);
+  config.parts_watch.window =
+      duration_setting(std::nullopt, "", variables, "RINGLET_PARTS_WINDOW_MS", config.parts_watch.window, kLeastPartsWindowMs);
   config.token = read_token(options, variables);
   config.encrypt = switch_setting(options.encrypt, variables, "RINGLET_ENCRYPT", !config.token.empty());
   config.ciphers = offered_ciphers(variables);

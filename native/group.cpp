@@ -254,7 +254,7 @@ std::vector<LinkInfo> Group::link_info() const { return shared_->link_info(); }
 
 std::string Group::describe_placement() const {
   const WorldOptions& world = shared_->options();
-  return ringlet::describe_placement(size(), world.topology, world.limits, world.placement);
+  return ringlet::describe_placement(size(), shared_->topology(), world.limits, world.placement);
 }
 
 std::string_view Group::algorithm(std::string_view operation, std::size_t bytes, const std::optional<Wire>& wire) const {
@@ -268,7 +268,7 @@ std::string_view Group::algorithm(std::string_view operation, std::size_t bytes,
     call.dtype = format.dtype;
     call.blocks = format.blocks;
     const std::size_t wire_bytes = wire ? format.bytes(elements) : bytes;
-    return name_of(choose_algorithm(call, wire_bytes, size(), world.topology, world.limits, world.placement));
+    return name_of(choose_algorithm(call, wire_bytes, size(), shared_->topology(), world.limits, world.placement));
   }
   std::vector<std::string_view> names;
   for (const CollectiveFacts& facts : kCollectives)

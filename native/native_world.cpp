@@ -137,9 +137,9 @@ void NativeWorld::prepare(ringlet::World& world) {
 }
 
 void NativeWorld::watch_parts(ringlet::World& world) {
-  if (!world.options().measures_speeds()) return parts_watch_.reset();
+  if (!world.options().follows_speeds()) return parts_watch_.reset();
   const auto say = [rank = world.options().rank](const std::string& text) { tell(rank, text); };
-  parts_watch_ = std::make_unique<PartsWatch>(driver_.loop(), world, config_.on_parts ? config_.on_parts : say);
+  parts_watch_ = std::make_unique<PartsWatch>(driver_.loop(), world, config_.on_parts ? config_.on_parts : say, config_.parts_watch);
 }
 
 void NativeWorld::meet(const WorldConfig& config) {

@@ -60,6 +60,7 @@ struct WorldConfig {
   WebConfig web{};                                     // used where there are guests
   DelayHandler on_delay{};                             // unset: warnings go to stderr
   std::function<void(const std::string&)> on_parts{};  // on rank 0, when parts have changed; unset: it goes to stderr
+  PartsWatchOptions parts_watch{};                     // where parts follow what links carry
   std::function<bool()> interrupted{};                 // asked by callers that wait
   // How often that ended a wait, in this world and those that follow it.
   std::shared_ptr<std::atomic<int>> interruptions = std::make_shared<std::atomic<int>>(0);

@@ -171,6 +171,12 @@ void SharedGroup::run_own(const CallOptions& call, Result<CollectiveTask> task) 
   run_task(call, std::move(task), [this](CollectiveTask value) { engine_.start(GroupEngine::kOwnStream, std::move(value)); });
 }
 
+Topology SharedGroup::topology() {
+  Topology found;
+  driver().run([&] { found = engine_.topology_of_last_change(); });
+  return found;
+}
+
 std::string_view SharedGroup::links() {
   std::string_view found;
   driver().run([&] { found = engine_.links(); });

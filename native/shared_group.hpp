@@ -64,6 +64,8 @@ class SharedGroup : public std::enable_shared_from_this<SharedGroup> {
 
   const WorldOptions& options() const { return engine_.options(); }
   LoopDriver& driver() { return driver_; }
+  /// By the speeds that operations have which are called now.
+  Topology topology();
   /// See Group::links().
   std::string_view links();
   /// See Group::link_info().

@@ -200,9 +200,9 @@ class Epochs::Stage final : public EpochUser {
     }
     auto next = std::make_unique<World>(loop(), options);
     // Not all may have seen the last change, so the epoch begins without it.
-    const std::vector<std::uint32_t> in_use = world_->parts().in_use();
+    const std::vector<std::uint32_t> speeds = world_->parts().to_inherit();
     std::vector<std::uint32_t> inherited;
-    for (const int before : members) inherited.push_back(in_use[static_cast<std::size_t>(before)]);
+    for (const int before : members) inherited.push_back(speeds[static_cast<std::size_t>(before)]);
     next->parts().inherit(std::move(inherited));
     for (int rank = 0; rank < options.size; ++rank) {
       const int before = members[static_cast<std::size_t>(rank)];

@@ -17,8 +17,9 @@ namespace {
 
 constexpr std::uint64_t kNoFreeNumber = UINT64_MAX;
 
-/// What a member tells each other one: its own number of the new group and what it takes for its members, then whether it has the group.
-using MemberEntry = std::array<std::uint64_t, 2>;
+/// What a member tells each other one: its own number of the new group, what it takes for its members, and its Membership::Member::serial;
+/// then whether it has the group.
+using MemberEntry = std::array<std::uint64_t, 3>;
 using MemberWord = std::array<std::uint64_t, 1>;
 
 std::uint64_t hash_of_ranks(const std::vector<int>& ranks) {
@@ -32,7 +33,7 @@ class Creation : public std::enable_shared_from_this<Creation> {
       : table_(table), host_(host), parent_(parent), task_(std::move(task)), entries_(task_.ranks.size()), words_(task_.ranks.size()) {
     number_ = table_.reserve();
     own_ = static_cast<std::size_t>(std::find(task_.ranks.begin(), task_.ranks.end(), parent_.options().rank) - task_.ranks.begin());
-    entries_[own_] = {number_ ? *number_ : kNoFreeNumber, hash_of_ranks(task_.ranks)};
+    entries_[own_] = {number_ ? *number_ : kNoFreeNumber, hash_of_ranks(task_.ranks), number_ ? table_.serial(*number_) : 0};
     words_[own_] = {1};
   }
 
@@ -73,7 +74,8 @@ class Creation : public std::enable_shared_from_this<Creation> {
     if (!outcome_.ok()) return;
     std::vector<Membership::Member> members;
     for (std::size_t member = 0; member < task_.ranks.size(); ++member)
-      members.push_back({parent_.members().world_rank(task_.ranks[member]), static_cast<std::uint32_t>(entries_[member][0])});
+      members.push_back({parent_.members().world_rank(task_.ranks[member]), static_cast<std::uint32_t>(entries_[member][0]),
+                         static_cast<std::uint32_t>(entries_[member][2])});
     made_ = &table_.create(*std::exchange(number_, std::nullopt), {std::move(members), host_.options().size}, static_cast<int>(own_));
   }
 

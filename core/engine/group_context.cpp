@@ -40,6 +40,8 @@ GroupContext::GroupContext(GroupHost& host, Membership members, int rank)
       options_(options_of(host.options(), members_, rank)),
       left_(static_cast<std::size_t>(members_.size())) {
   RINGLET_CHECK(rank >= 0 && rank < members_.size() && members_.world_rank(rank) == host.options().rank);
+  // Earlier ones are not needed: no member has started an operation of a group that another does not have, so the last one holds for all.
+  if (const wire::PartsChange* change = host.last_change()) change_speeds(*change, {});
 }
 
 const Topology& GroupContext::topology_of(std::uint16_t stream, std::uint64_t sequence) const {
@@ -48,18 +50,27 @@ const Topology& GroupContext::topology_of(std::uint16_t stream, std::uint64_t se
   return found != changes_.rend() ? found->topology : options_.topology;
 }
 
-void GroupContext::change_speeds(std::span<const std::uint32_t> speeds, std::vector<std::uint64_t> first,
-                                 std::span<const std::uint64_t> unstarted) {
+bool GroupContext::change_speeds(const wire::PartsChange& change, std::span<const std::uint64_t> unstarted) {
+  if (!has_use_of_speeds()) return true;
+  std::vector<std::uint64_t> first;
+  for (const wire::GroupNumbers& group : change.first)
+    if (group.key == members_.key()) first = group.numbers;
+  for (std::size_t stream = 0; stream < unstarted.size(); ++stream)
+    if (number_in(first, stream) < unstarted[stream]) return false;
+  std::vector<std::uint32_t> speeds;
+  for (int member = 0; member < members_.size(); ++member)
+    speeds.push_back(change.speeds[static_cast<std::size_t>(members_.world_rank(member))]);
   Topology topology = options_.topology;
   topology.set_speeds(speeds);
   changes_.push_back({std::move(first), std::move(topology)});
   // A change whose operations have all started is not asked for again, once the one behind it holds for all that start.
-  const auto holds_for_all = [&](const SpeedsFrom& change) {
-    for (std::size_t stream = 0; stream < change.first.size(); ++stream)
-      if (change.first[stream] > number_in(unstarted, stream)) return false;
+  const auto holds_for_all = [&](const SpeedsFrom& kept) {
+    for (std::size_t stream = 0; stream < kept.first.size(); ++stream)
+      if (kept.first[stream] > number_in(unstarted, stream)) return false;
     return true;
   };
   while (changes_.size() > 1 && holds_for_all(changes_[1])) changes_.pop_front();
+  return true;
 }
 
 void GroupContext::fail_for(int peer, const std::string& text) {

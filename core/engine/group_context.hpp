@@ -27,6 +27,10 @@ class GroupHost {
   virtual const Status& failure() const = 0;
   virtual bool has_left_world(int world_rank) const = 0;
   virtual void send_control(int world_rank, const wire::ControlMessage& message) = 0;
+  /// Whether no operation may start now, since the ranks agree on a change of speeds (parts_switch.hpp).
+  virtual bool is_held_back() const = 0;
+  /// The last change of speeds in this world; null where there was none.
+  virtual const wire::PartsChange* last_change() const = 0;
   /// The rank's name for people; empty where none is known.
   virtual const std::string& rank_name(int world_rank) const = 0;
 
@@ -54,15 +58,16 @@ class GroupContext {
   // Other threads may read options() at any time, so speeds that change while the group is used stand beside them.
   /// The topology for one operation: that of options(), unless the group's speeds have changed before it.
   const Topology& topology_of(std::uint16_t stream, std::uint64_t sequence) const;
-  /// Sets the ranks' speeds from the operation `first` of each stream on, which is by stream; of those behind its end, from the first one
-  /// on. `unstarted` says, in the same way, which operations have not started here.
-  void change_speeds(std::span<const std::uint32_t> speeds, std::vector<std::uint64_t> first, std::span<const std::uint64_t> unstarted);
+  /// Sets the members' speeds as a change of the world says, from the operation of each stream on that it names for this group; where it
+  /// names none, from the first one on. `unstarted` says, by stream, which operations have not started here. Returns false where one that
+  /// has would change.
+  bool change_speeds(const wire::PartsChange& change, std::span<const std::uint64_t> unstarted);
   const Topology& topology_of_last_change() const { return changes_.empty() ? options_.topology : changes_.back().topology; }
   /// How many changes are kept for operations that have not started.
   std::size_t kept_changes() const { return changes_.size(); }
-  /// While a group is held back, no operation starts in it.
-  bool is_held_back() const { return is_held_back_; }
-  void hold_back(bool held) { is_held_back_ = held; }
+  /// Parts of two ranks are equal whatever their speeds.
+  bool has_use_of_speeds() const { return options_.size > 2; }
+  bool is_held_back() const { return host_.is_held_back(); }
 
   Session& session(int peer) { return host_.session_with(members_.world_rank(peer)); }
   EventLoop& loop() const { return host_.loop(); }
@@ -93,7 +98,6 @@ class GroupContext {
     Topology topology;
   };
   std::deque<SpeedsFrom> changes_;  // that operations may still need, in their order
-  bool is_held_back_ = false;
   std::map<std::uint16_t, std::uint32_t> message_tracks_;  // if there is a trace, by stream
 };
 

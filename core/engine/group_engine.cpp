@@ -18,10 +18,7 @@ std::string_view GroupEngine::links() {
   return found;
 }
 
-void GroupEngine::hold_back() { context_.hold_back(true); }
-
 void GroupEngine::go_on() {
-  context_.hold_back(false);
   context_.loop().defer(guard_.wrap([this] {
     for (std::size_t id = 0; id < streams_.size() && context_.failure().ok(); ++id)
       if (streams_[id]) streams_[id]->go_on();

@@ -34,15 +34,14 @@ class GroupEngine {
   const WorldOptions& options() const { return context_.options(); }
   /// Sets what the ranks have agreed on while they met. To be called before the first operation.
   void set_placement(const AgreedPlacement& agreed) { context_.set_placement(agreed); }
-  /// For a change of speeds while the group is used (parts_switch.hpp); see GroupContext. The end of a hold lets operations start at the
-  /// loop's next turn.
+  /// For a change of speeds while the group is used (parts_switch.hpp); see GroupContext.
   ///@{
-  void hold_back();
-  void go_on();
+  /// By stream, the first operation that has not started here; of streams behind the end it is the first of all.
   std::vector<std::uint64_t> unstarted() const;
-  void change_speeds(std::span<const std::uint32_t> speeds, std::vector<std::uint64_t> first) {
-    context_.change_speeds(speeds, std::move(first), unstarted());
-  }
+  bool change_speeds(const wire::PartsChange& change) { return context_.change_speeds(change, unstarted()); }
+  bool has_use_of_speeds() const { return context_.has_use_of_speeds(); }
+  /// Lets operations that were held back start at the loop's next turn.
+  void go_on();
   ///@}
   std::size_t kept_changes() const { return context_.kept_changes(); }
   /// The topology since the last change of speeds.

@@ -17,14 +17,15 @@ constexpr std::size_t kToldOperations = 8;
 GroupTable::GroupTable(GroupHost& host, std::size_t limit) : host_(host), limit_(limit) {}
 
 std::optional<std::uint32_t> GroupTable::reserve() {
-  if (!free_.empty()) {
-    const std::uint32_t id = free_.back();
-    free_.pop_back();
-    return id;
+  if (free_.empty()) {
+    if (slots_.size() >= limit_) return std::nullopt;
+    free_.push_back(static_cast<std::uint32_t>(slots_.size()));
+    slots_.emplace_back();
   }
-  if (slots_.size() >= limit_) return std::nullopt;
-  slots_.emplace_back();
-  return static_cast<std::uint32_t>(slots_.size() - 1);
+  const std::uint32_t id = free_.back();
+  free_.pop_back();
+  slots_[id].serial = ++reserved_;
+  return id;
 }
 
 void GroupTable::release(std::uint32_t id) { free_.push_back(id); }

@@ -18,6 +18,8 @@ class GroupTable {
 
   /// Reserves a number for a group that is being formed, or returns nothing where all are in use. Until create() no frame may come for it.
   std::optional<std::uint32_t> reserve();
+  /// Membership::Member::serial for this rank, of a reserved number.
+  std::uint32_t serial(std::uint32_t id) const { return slots_[id].serial; }
   /// Gives a reserved number back.
   void release(std::uint32_t id);
   /// Creates the group of a reserved number.
@@ -42,6 +44,12 @@ class GroupTable {
   /// Like GroupEngine::find_pending(), for all groups.
   void find_pending(Instant since, std::vector<Pending>& found) const;
 
+  /// Calls `visit` for each group that this rank is in.
+  template <class Visit>
+  void for_each_group(Visit visit) const {
+    for (const Slot& slot : slots_)
+      if (slot.group) visit(*slot.group);
+  }
   bool idle() const;
   bool empty() const;
   /// Forgets the sessions, which are about to be handed on. All operations have ended.
@@ -62,6 +70,7 @@ class GroupTable {
   struct Slot {
     std::unique_ptr<GroupEngine> group;
     std::vector<Awaited> awaited;  // after leave()
+    std::uint32_t serial = 0;      // of the group for which it was reserved last
   };
 
   void forget_member(std::uint32_t id, int peer);
@@ -73,6 +82,7 @@ class GroupTable {
   const std::size_t limit_;
   std::vector<Slot> slots_;          // by number
   std::vector<std::uint32_t> free_;  // numbers below slots_.size()
+  std::uint32_t reserved_ = 0;       // how often a number was
   wire::RankState past_;             // as it was at past_at_
   Instant past_at_{};
 };

@@ -20,7 +20,7 @@ std::string describe(const std::vector<Membership::Member>& members) {
 
 std::vector<Membership::Member> everyone(int world_size) {
   std::vector<Membership::Member> members;
-  for (int rank = 0; rank < world_size; ++rank) members.push_back({rank, 0});
+  for (int rank = 0; rank < world_size; ++rank) members.push_back({rank, 0, 0});
   return members;
 }
 

@@ -14,6 +14,7 @@ class Membership {
   struct Member {
     int world_rank = 0;
     std::uint32_t group_id = 0;  // the number by which that rank knows the group; frames to it carry it
+    std::uint32_t serial = 0;    // that rank's count of the groups for which it has reserved a number; 0: the group of all ranks
   };
 
   /// The group of all ranks, numbered as in the world; every rank knows it as group 0.
@@ -24,6 +25,8 @@ class Membership {
   int size() const { return static_cast<int>(members_.size()); }
   int world_rank(int rank) const { return members_[static_cast<std::size_t>(rank)].world_rank; }
   std::uint32_t group_id(int rank) const { return members_[static_cast<std::size_t>(rank)].group_id; }
+  /// A number that all members know, and that the world never gives to another group; 0 for the group of all ranks.
+  std::uint64_t key() const { return (static_cast<std::uint64_t>(world_rank(0)) << 32) | members_[0].serial; }
   /// The rank in the group of a rank of the world; nothing if it is not in the group, or there is no such rank.
   std::optional<int> rank_of(int world_rank) const;
 

@@ -78,8 +78,10 @@ struct WorldOptions {
   WorldOptions within_limits() const;
 
   int natives() const { return size - guests; }
-  /// Whether native ranks measure how fast each other's links are, so that parts may follow that. With two natives this could not be told.
-  bool measures_speeds() const { return placement.parts == PartsPolicy::measured && natives() >= 3; }
+  /// Whether parts may follow how fast native ranks' links are. With two natives this could not be told.
+  bool follows_speeds() const { return placement.parts != PartsPolicy::even && natives() >= 3; }
+  /// Whether native ranks also measure that when they meet.
+  bool measures_speeds() const { return follows_speeds() && placement.parts == PartsPolicy::measured; }
   bool is_guest(int of_rank) const { return of_rank >= natives(); }
   /// Whether the link between two ranks passes through relay_of(), because guests cannot dial each other.
   bool is_relayed(int one, int other) const { return is_guest(one) && is_guest(other); }

@@ -7,17 +7,14 @@ namespace ringlet {
 
 namespace {
 
-/// Changes are kept while a stream has operations before them; then rank 0 makes no more of them.
-constexpr std::size_t kMostChanges = 256;
+/// A group keeps the changes behind its last one whose operations have all started. All groups together keep so many besides.
+constexpr std::size_t kMostChanges = 255;
 
 }  // namespace
 
-void PartsSwitch::forget(const GroupEngine& group) {
-  if (group_ == &group) group_ = nullptr;
-}
-
 std::vector<std::uint32_t> PartsSwitch::in_use() const {
-  const Topology& topology = group_ != nullptr ? group_->topology_of_last_change() : host_.options().topology;
+  Topology topology = host_.options().topology;
+  if (last_) topology.set_speeds(last_->speeds);
   std::vector<std::uint32_t> speeds;
   for (int rank = 0; rank < host_.options().size; ++rank) speeds.push_back(topology.speed(rank));
   return speeds;
@@ -25,34 +22,55 @@ std::vector<std::uint32_t> PartsSwitch::in_use() const {
 
 bool PartsSwitch::change(const std::vector<std::uint32_t>& speeds, std::function<void(bool changed)> done) {
   const int size = host_.options().size;
-  bool all_are_here = group_ != nullptr && host_.failure().ok() && group_->kept_changes() < kMostChanges;
+  bool all_are_here = host_.failure().ok();
   for (int rank = 1; rank < size; ++rank) all_are_here = all_are_here && !host_.has_left_world(rank);
   if (!all_are_here || held_since_) return false;
   ++number_;
+  take_answer_ = &PartsSwitch::on_answer;
+  conclude_ = &PartsSwitch::conclude;
   wanted_ = speeds;
   first_.clear();
   answered_.assign(static_cast<std::size_t>(size), false);
   done_ = std::move(done);
-  hold_back();
+  held_since_ = host_.loop().now();
   for (int rank = 1; rank < size; ++rank) host_.send_control(rank, wire::PartsQuestion{number_});
-  on_answer(0, {number_, group_->unstarted()});
+  on_answer(0, own_answer());
   return true;
 }
 
-void PartsSwitch::hold_back() {
-  held_since_ = host_.loop().now();
-  if (group_ != nullptr) group_->hold_back();
+bool PartsSwitch::has_room() const {
+  std::size_t kept = 0;
+  groups_.for_each_group([&](const GroupEngine& group) { kept += std::max<std::size_t>(group.kept_changes(), 1) - 1; });
+  return kept < kMostChanges;
+}
+
+wire::PartsAnswer PartsSwitch::own_answer() const {
+  wire::PartsAnswer answer{number_, {}, !has_room()};
+  std::size_t numbers = 0;
+  groups_.for_each_group([&](const GroupEngine& group) {
+    if (!group.has_use_of_speeds()) return;
+    wire::GroupNumbers told{group.members().key(), group.unstarted()};
+    numbers += told.numbers.size();
+    if (!told.numbers.empty()) answer.unstarted.push_back(std::move(told));
+  });
+  answer.refuses |= answer.unstarted.size() > wire::kMostToldGroups || numbers > wire::kMostToldNumbers;
+  if (answer.refuses) answer.unstarted.clear();
+  return answer;
 }
 
 bool PartsSwitch::on_message(int from, const wire::ControlMessage& message, bool counts) {
-  const bool may_come = counts && host_.options().measures_speeds();
+  const bool may_come = counts && host_.options().follows_speeds();
   if (const auto* rates = std::get_if<wire::LinkRates>(&message)) {
     if (may_come && rates_handler_) rates_handler_(from, *rates);
   } else if (const auto* question = std::get_if<wire::PartsQuestion>(&message)) {
     if (may_come) on_question(from, *question);
   } else if (const auto* answer = std::get_if<wire::PartsAnswer>(&message)) {
     // One to a question that was taken back is of no use any more.
-    if (may_come && held_since_ && answer->number == number_) on_answer(from, *answer);
+    if (!may_come || !held_since_ || answer->number != number_) return true;
+    if (take_answer_ == nullptr)
+      refuse(from, "an answer about parts that is not due");
+    else
+      (this->*take_answer_)(from, *answer);
   } else if (const auto* change = std::get_if<wire::PartsChange>(&message)) {
     if (may_come) on_change(from, *change);
   } else {
@@ -64,22 +82,39 @@ bool PartsSwitch::on_message(int from, const wire::ControlMessage& message, bool
 void PartsSwitch::on_question(int from, const wire::PartsQuestion& question) {
   if (from != 0 || held_since_) return refuse(from, "a question about parts that is not due");
   number_ = question.number;
-  hold_back();
-  host_.send_control(0, wire::PartsAnswer{number_, group_ != nullptr ? group_->unstarted() : std::vector<std::uint64_t>{}});
+  held_since_ = host_.loop().now();
+  host_.send_control(0, own_answer());
 }
 
 void PartsSwitch::on_answer(int from, const wire::PartsAnswer& answer) {
   if (answered_.empty() || answered_[static_cast<std::size_t>(from)]) return refuse(from, "an answer about parts that is not due");
   answered_[static_cast<std::size_t>(from)] = true;
-  if (first_.size() < answer.unstarted.size()) first_.resize(answer.unstarted.size());
-  for (std::size_t stream = 0; stream < answer.unstarted.size(); ++stream)
-    first_[stream] = std::max(first_[stream], answer.unstarted[stream]);
+  if (answer.refuses || !merge(answer)) return conclude({});
   if (std::find(answered_.begin(), answered_.end(), false) == answered_.end()) conclude(wanted_);
 }
 
+/// Returns false where a change would have to name more operations than fit into a message.
+bool PartsSwitch::merge(const wire::PartsAnswer& answer) {
+  for (const wire::GroupNumbers& theirs : answer.unstarted) {
+    const auto known = std::find_if(first_.begin(), first_.end(), [&](const wire::GroupNumbers& one) { return one.key == theirs.key; });
+    if (known == first_.end()) {
+      first_.push_back(theirs);
+      continue;
+    }
+    if (known->numbers.size() < theirs.numbers.size()) known->numbers.resize(theirs.numbers.size());
+    for (std::size_t stream = 0; stream < theirs.numbers.size(); ++stream)
+      known->numbers[stream] = std::max(known->numbers[stream], theirs.numbers[stream]);
+  }
+  std::size_t numbers = 0;
+  for (const wire::GroupNumbers& one : first_) numbers += one.numbers.size();
+  return first_.size() <= wire::kMostToldGroups && numbers <= wire::kMostToldNumbers;
+}
+
 void PartsSwitch::conclude(const std::vector<std::uint32_t>& speeds) {
-  const wire::PartsChange change{number_, speeds, speeds.empty() ? std::vector<std::uint64_t>{} : first_};
+  wire::PartsChange change{number_, speeds, {}};
+  if (!speeds.empty()) change.first = std::move(first_);
   answered_.clear();
+  first_.clear();
   for (int rank = 1; rank < host_.options().size; ++rank)
     if (!host_.has_left_world(rank)) host_.send_control(rank, change);
   take(change);
@@ -98,28 +133,28 @@ void PartsSwitch::on_change(int from, const wire::PartsChange& change) {
 /// Returns false where operations would change that have started here, or more changes are kept than memory should hold.
 bool PartsSwitch::take(const wire::PartsChange& change) {
   held_since_.reset();
-  if (group_ == nullptr) return true;
-  const std::vector<std::uint64_t> unstarted = group_->unstarted();
-  const auto begins_later = [&](std::size_t stream) { return stream < change.first.size() && change.first[stream] >= unstarted[stream]; };
-  bool fits = group_->kept_changes() < kMostChanges;
-  for (std::size_t stream = 0; stream < unstarted.size() && !change.speeds.empty(); ++stream) fits = fits && begins_later(stream);
-  if (fits && !change.speeds.empty()) group_->change_speeds(change.speeds, change.first);
-  group_->go_on();
+  bool fits = change.speeds.empty() || has_room();
+  if (fits && !change.speeds.empty()) {
+    groups_.for_each_group([&](GroupEngine& group) { fits = group.change_speeds(change) && fits; });
+    last_.emplace(change);
+    inherited_.clear();
+  }
+  groups_.for_each_group([](GroupEngine& group) { group.go_on(); });
   return fits;
 }
 
 void PartsSwitch::on_left(int rank) {
   if (!held_since_) return;
-  if (host_.options().rank == 0) return conclude({});
+  if (conclude_ != nullptr) return (this->*conclude_)({});
   if (rank == 0) take({});
 }
 
 void PartsSwitch::on_tick(Instant now) {
   if (!held_since_) return;
   const Duration waited = now - *held_since_;
-  if (host_.options().rank == 0 && waited > patience_) {
+  if (conclude_ != nullptr && waited > patience_) {
     patience_ = std::min(patience_ * 2, kLongestPatience);
-    return conclude({});
+    return (this->*conclude_)({});
   }
   if (waited > host_.options().operation_timeout)
     host_.fail({Errc::timed_out, "rank 0 asked which parts may change and has said nothing since", 0});

@@ -27,6 +27,7 @@ PartsWatch::PartsWatch(EventLoop& loop, World& world, std::function<void(const s
     const LinkReport link = world.link_with(rank);
     Peer& peer = peers_[static_cast<std::size_t>(rank)];
     peer.is_watched = !is_inside_machine(link.medium, link.own_name, link.peer_name);
+    is_watching_ |= peer.is_watched;
     peer.last = world.send_counters(rank).value_or(SendCounters{});
   }
   if (world.options().rank == 0) {
@@ -35,29 +36,32 @@ PartsWatch::PartsWatch(EventLoop& loop, World& world, std::function<void(const s
     world.parts().set_rates_handler(guard_.wrap([this](int from, const wire::LinkRates& rates) { on_rates(from, rates); }));
     set_text({});
   }
-  schedule();
+  schedule(options_.look);
 }
 
 PartsWatch::~PartsWatch() {
   if (timer_ != 0) loop_.cancel(timer_);
 }
 
-void PartsWatch::schedule() {
-  timer_ = loop_.after(options_.look, [this] {
+void PartsWatch::schedule(Duration after) {
+  timer_ = loop_.after(after, [this] {
     timer_ = 0;
     if (world_.failure().ok()) tick();
   });
 }
 
 void PartsWatch::tick() {
-  const auto& inherited = world_.parts().inherited();
-  if (record_ && !inherited.empty()) {
-    if (inherited != world_.parts().in_use()) change(inherited, {});
-    world_.parts().inherit({});
-  }
+  if (record_ && std::exchange(tries_inherited_, false)) take_inherited();
   look();
   if (loop_.now() - window_began_ >= options_.window) end_window();
-  schedule();
+  // Rank 0 hears of links that others watch.
+  if (is_watching_ || record_) schedule(is_watching_ ? options_.look : options_.window);
+}
+
+/// Where an answer comes too late, they are tried again in the next window.
+void PartsWatch::take_inherited() {
+  const auto inherited = world_.parts().inherited();
+  if (!inherited.empty() && inherited != world_.parts().in_use()) change(inherited, {});
 }
 
 void PartsWatch::look() {
@@ -92,6 +96,7 @@ void PartsWatch::add(Peer& peer, const SendCounters& since_last_look) const {
 
 void PartsWatch::end_window() {
   window_began_ = loop_.now();
+  tries_inherited_ = true;
   wire::LinkRates rates;
   for (Peer& peer : peers_) rates.byte_ps.push_back(std::exchange(peer.fastest_ps, 0));
   const bool knows_any = std::any_of(rates.byte_ps.begin(), rates.byte_ps.end(), [](std::uint32_t cost) { return cost != 0; });

@@ -27,7 +27,7 @@ struct PartsWatchOptions {
 /// Lets parts follow what the links of a native rank carry while it trains: each rank looks at the counters that its links have anyway, and
 /// tells rank 0 once in a window how fast each was; rank 0 changes the speeds of ranks whose links have become slower or faster
 /// (SpeedRecord, PartsSwitch). Nothing is sent to measure, and links that carry little are not judged. For worlds of
-/// WorldOptions::measures_speeds() whose ranks have met; ends by itself when the world fails. The world outlives it. Belongs to the loop's
+/// WorldOptions::follows_speeds() whose ranks have met; ends by itself when the world fails. The world outlives it. Belongs to the loop's
 /// thread.
 class PartsWatch {
  public:
@@ -46,8 +46,9 @@ class PartsWatch {
     std::uint32_t fastest_ps = 0;  // of a byte in this window; 0: not known
   };
 
-  void schedule();
+  void schedule(Duration after);
   void tick();
+  void take_inherited();
   void look();
   void add(Peer& peer, const SendCounters& since_last_look) const;
   void end_window();
@@ -66,6 +67,8 @@ class PartsWatch {
   std::vector<Peer> peers_;              // by native rank
   std::vector<std::uint64_t> measured_;  // on rank 0: of this window, from rank i to rank j at i * natives + j
   std::optional<SpeedRecord> record_;    // on rank 0
+  bool is_watching_ = false;             // any link
+  bool tries_inherited_ = true;          // once in a window, on rank 0
   Instant looked_at_{}, window_began_{};
   TimerId timer_ = 0;
   AliveGuard guard_;

@@ -12,8 +12,8 @@ namespace ringlet {
 
 namespace {
 
-/// What each rank contributes: its colour, its key, and its own number of the new group.
-using Entry = std::array<std::int32_t, 3>;
+/// What each rank contributes: its colour, its key, its own number of the new group, and its Membership::Member::serial.
+using Entry = std::array<std::int32_t, 4>;
 constexpr std::int32_t kNoNumber = -1;
 
 /// One split under way; the completions of its collectives share it.
@@ -22,7 +22,8 @@ class Split {
   Split(GroupTable& table, GroupHost& host, GroupEngine& parent, SplitTask task)
       : table_(table), host_(host), parent_(parent), task_(std::move(task)), all_(static_cast<std::size_t>(parent.options().size)) {
     if (task_.color >= 0) number_ = table_.reserve();
-    own_ = {task_.color, task_.key, number_ ? static_cast<std::int32_t>(*number_) : kNoNumber};
+    own_ = {task_.color, task_.key, number_ ? static_cast<std::int32_t>(*number_) : kNoNumber,
+            number_ ? static_cast<std::int32_t>(table_.serial(*number_)) : 0};
   }
 
   ConstTensorView own() const { return {own_.data(), DType::i32, own_.size()}; }
@@ -33,8 +34,10 @@ class Split {
     if (!refusal_.ok() || task_.color < 0) return;
     const std::vector<int> ranks = ranks_of_color();
     std::vector<Membership::Member> members;
-    for (const int rank : ranks)
-      members.push_back({parent_.members().world_rank(rank), static_cast<std::uint32_t>(all_[static_cast<std::size_t>(rank)][2])});
+    for (const int rank : ranks) {
+      const Entry& entry = all_[static_cast<std::size_t>(rank)];
+      members.push_back({parent_.members().world_rank(rank), static_cast<std::uint32_t>(entry[2]), static_cast<std::uint32_t>(entry[3])});
+    }
     const auto own_place = std::find(ranks.begin(), ranks.end(), parent_.options().rank) - ranks.begin();
     made_ = &table_.create(*std::exchange(number_, std::nullopt), {std::move(members), host_.options().size}, static_cast<int>(own_place));
   }

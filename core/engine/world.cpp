@@ -37,10 +37,9 @@ World::World(EventLoop& loop, const WorldOptions& options)
       deadlines_(*this, groups_, surveys_),
       delays_(*this, groups_, surveys_),
       clock_(options_, peers_),
-      parts_(*this),
+      parts_(*this, groups_),
       heard_(static_cast<std::size_t>(options.size), options.epoch == 0) {
   group_ = &groups_.create(*groups_.reserve(), Membership::of_world(options.size), options.rank);
-  parts_.set_group(*group_);
   for (int rank = 0; rank < options.size; ++rank) control_sinks_.push_back(std::make_unique<ControlSink>(*this, rank));
   if (options.size > 1) schedule_tick();
 }
@@ -109,7 +108,6 @@ void World::create(GroupEngine& parent, CreateTask task) { create_group(groups_,
 void World::leave(GroupEngine& group) {
   deadlines_.forget(group);
   delays_.forget(group);
-  parts_.forget(group);
   groups_.leave(group);
 }
 

@@ -105,7 +105,7 @@ class World final : private SessionOwner, private GroupHost {
   std::optional<SendCounters> send_counters(int rank) const {
     return has_session(rank) ? peers_.session(rank).send_counters() : std::nullopt;
   }
-  /// Changes the speeds by which the group of all ranks divides buffers.
+  /// Changes the speeds by which groups divide buffers.
   PartsSwitch& parts() { return parts_; }
   const PartsSwitch& parts() const { return parts_; }
   /// Sets what rank 0 says of the parts to those who ask for its state.
@@ -140,6 +140,8 @@ class World final : private SessionOwner, private GroupHost {
   /// Whether all its groups were left.
   bool unused() const { return groups_.empty(); }
   bool has_left_world(int rank) const override { return peers_.has_left(rank); }
+  bool is_held_back() const override { return parts_.is_open(); }
+  const wire::PartsChange* last_change() const override { return parts_.last_change(); }
   const WorldOptions& options() const override { return options_; }
 
  private:

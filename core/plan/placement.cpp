@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::array<std::string_view, kPlacementPolicyCount> kPolicyNames{"auto", "ring", "hub"};
 constexpr std::array<std::string_view, kReduceOrderCount> kOrderNames{"any", "rank"};
-constexpr std::array<std::string_view, kPartsPolicyCount> kPartsNames{"even", "measured"};
+constexpr std::array<std::string_view, kPartsPolicyCount> kPartsNames{"even", "measured", "passive"};
 
 template <class Value, std::size_t count>
 std::optional<Value> find_by_name(const std::array<std::string_view, count>& names, std::string_view name) {
@@ -30,13 +30,13 @@ struct Load {
 
 /// The properties of a call and its group from which loads are computed.
 struct CallLoad {
-  CallLoad(const Call& call, std::size_t whole, int ranks, const Topology& topology)
+  CallLoad(const Call& call, std::size_t whole, int ranks, const Topology& topology, bool by_speed)
       : size(ranks), guests(topology.guests()), natives(ranks - topology.guests()), bytes(static_cast<double>(whole)) {
     root_is_guest = topology.is_guest(call.root);
     relayed_edges = topology.relayed_edges();
     const double wanted = std::max(1.0, static_cast<double>(whole / std::max<std::size_t>(topology.leaf_limits().owned_bytes, 1)));
-    owners = std::min(wanted, std::max(static_cast<double>(topology.owners(ranks)), 1.0));
-    if (topology.has_speeds()) weigh(ranks, topology, wanted >= owners);
+    owners = std::min(wanted, std::max(static_cast<double>(by_speed ? topology.owners(ranks) : topology.natives(ranks)), 1.0));
+    if (by_speed && topology.has_speeds()) weigh(ranks, topology, wanted >= owners);
   }
 
   /// Computes what the busiest native sends by the hub, and how much slower the slowest native is than the fastest.
@@ -215,9 +215,9 @@ std::string describe_speeds(int size, const Topology& topology) {
   return text + more_text(slower);
 }
 
-double estimated_ns(const Call& call, Algorithm algorithm, std::size_t bytes, int size, const Topology& topology,
-                    const Placement& placement) {
-  const CallLoad shape(call, bytes, size, topology);
+static double estimated_ns(const Call& call, Algorithm algorithm, std::size_t bytes, int size, const Topology& topology,
+                           const Placement& placement, bool by_speed) {
+  const CallLoad shape(call, bytes, size, topology, by_speed);
   Load load = load_of(call.kind, algorithm, shape, topology);
   const bool is_weighed = algorithm == Algorithm::hub && !is_rooted(call.kind);
   if (!is_weighed) load.native_bytes *= shape.slowest;
@@ -225,17 +225,22 @@ double estimated_ns(const Call& call, Algorithm algorithm, std::size_t bytes, in
   return load.native_hops * placement.native.latency_ns + load.guest_hops * placement.guest.latency_ns + moving;
 }
 
-Algorithm choose_algorithm(const Call& call, std::size_t bytes, int size, const Topology& topology, const AlgorithmLimits& limits,
-                           const Placement& placement) {
+double estimated_ns(const Call& call, Algorithm algorithm, std::size_t bytes, int size, const Topology& topology,
+                    const Placement& placement) {
+  return estimated_ns(call, algorithm, bytes, size, topology, placement, true);
+}
+
+static Algorithm choose_fastest(const Call& call, std::size_t bytes, int size, const Topology& topology, const AlgorithmLimits& limits,
+                                const Placement& placement, bool by_speed) {
   if (goes_by_machines(call, bytes, size, topology, placement)) return Algorithm::machines;
   // An exchange would give blocks the same bits. But they are for large tensors, and two algorithms are enough for them.
   Algorithm as_natives = call.blocks ? Algorithm::direct : choose_algorithm(call.kind, bytes, size, limits);
   if (as_natives == Algorithm::ring && refuses_ring(call, size, placement.order))
     as_natives = in_rank_order(call.kind, topology.natives(size) > 0);
-  const auto estimate = [&](Algorithm algorithm) { return estimated_ns(call, algorithm, bytes, size, topology, placement); };
+  const auto estimate = [&](Algorithm algorithm) { return estimated_ns(call, algorithm, bytes, size, topology, placement, by_speed); };
   if (!topology.has_guests()) {
-    const bool may_differ = topology.has_speeds() && placement.policy != PlacementPolicy::ring && call.kind == CollectiveKind::all_reduce &&
-                            (as_natives == Algorithm::direct || as_natives == Algorithm::ring);
+    const bool may_differ = by_speed && topology.has_speeds() && placement.policy != PlacementPolicy::ring &&
+                            call.kind == CollectiveKind::all_reduce && (as_natives == Algorithm::direct || as_natives == Algorithm::ring);
     return may_differ && estimate(Algorithm::hub) < estimate(as_natives) ? Algorithm::hub : as_natives;
   }
   // A step of a doubling between two guests would pass two links.
@@ -244,6 +249,17 @@ Algorithm choose_algorithm(const Call& call, std::size_t bytes, int size, const 
     return as_natives;
   if (placement.policy == PlacementPolicy::hub) return Algorithm::hub;
   return estimate(Algorithm::hub) <= estimate(as_natives) ? Algorithm::hub : as_natives;
+}
+
+Algorithm choose_algorithm(const Call& call, std::size_t bytes, int size, const Topology& topology, const AlgorithmLimits& limits,
+                           const Placement& placement) {
+  const bool keeps_order = placement.parts == PartsPolicy::passive && topology.has_speeds() && depends_on_order(call, size);
+  const Algorithm chosen = choose_fastest(call, bytes, size, topology, limits, placement, !keeps_order);
+  const auto estimate = [&](Algorithm algorithm) { return estimated_ns(call, algorithm, bytes, size, topology, placement, true); };
+  // The hub adds in the same order.
+  const bool may_differ = keeps_order && chosen == Algorithm::direct && call.kind == CollectiveKind::all_reduce;
+  if (!may_differ || placement.policy == PlacementPolicy::ring) return chosen;
+  return estimate(Algorithm::hub) < estimate(chosen) ? Algorithm::hub : chosen;
 }
 
 Algorithm choose_again(const Call& call, int size, const Topology& topology, const AlgorithmLimits& limits, const Placement& placement) {

@@ -37,11 +37,12 @@ std::optional<ReduceOrder> find_reduce_order(std::string_view name) noexcept;
 /// Whether the parts that ranks own in an all-reduce follow the speed of their links.
 enum class PartsPolicy : std::uint8_t {
   even = 0,      // no: all native ranks own equal parts
-  measured = 1,  // yes, as it was measured when the ranks met
+  measured = 1,  // yes, as it is measured when the ranks meet, and while they train
+  passive = 2,   // as it shows while they train, for those calls whose results have the same bits by even parts
 };
-inline constexpr std::size_t kPartsPolicyCount = 2;
+inline constexpr std::size_t kPartsPolicyCount = 3;
 std::string_view name_of(PartsPolicy policy) noexcept;
-/// Finds the policy by its name: "even" or "measured".
+/// Finds the policy by its name: "even", "measured" or "passive".
 std::optional<PartsPolicy> find_parts_policy(std::string_view name) noexcept;
 
 /// The inputs of the choice between algorithms. They are part of a world's configuration and equal on all ranks; rank 0 announces them.
@@ -56,7 +57,8 @@ struct Placement {
 };
 
 /// Chooses the algorithm of a call, whose whole buffer has `bytes`. It is a pure function. In a group without guests and shared machines it
-/// is the algorithm of native ranks or, if their speeds differ, the hub for those all-reduces that it makes faster.
+/// is the algorithm of native ranks or, if their speeds differ, the hub for those all-reduces that it makes faster. With passive parts a
+/// call whose bits depend on the order of additions keeps the order that it has by even parts.
 Algorithm choose_algorithm(const Call& call, std::size_t bytes, int size, const Topology& topology, const AlgorithmLimits& limits,
                            const Placement& placement);
 

@@ -235,15 +235,21 @@ static void visit_fields(auto& fields, Is<LinkRates> auto& rates) { fields.numbe
 
 static void visit_fields(auto& fields, Is<PartsQuestion> auto& question) { fields.number(1, question.number); }
 
+static void visit_fields(auto& fields, Is<GroupNumbers> auto& group) {
+  fields.fixed(1, group.key);
+  fields.fixed_numbers(2, group.numbers, kMaxStreamNumbers);
+}
+
 static void visit_fields(auto& fields, Is<PartsAnswer> auto& answer) {
   fields.number(1, answer.number);
-  fields.fixed_numbers(2, answer.unstarted, kMaxStreamNumbers);
+  fields.messages(3, answer.unstarted, kMostToldGroups);
+  fields.flag(4, answer.refuses);
 }
 
 static void visit_fields(auto& fields, Is<PartsChange> auto& change) {
   fields.number(1, change.number);
   fields.numbers(2, change.speeds, kMaxMembers);
-  fields.fixed_numbers(3, change.first, kMaxStreamNumbers);
+  fields.messages(4, change.first, kMostToldGroups);
 }
 
 static void set_known(Endpoint::Kind& kind, std::int32_t number) {

@@ -270,16 +270,26 @@ struct PartsQuestion {
   friend bool operator==(const PartsQuestion&, const PartsQuestion&) = default;
 };
 
+struct GroupNumbers {
+  std::uint64_t key = 0;
+  std::vector<std::uint64_t> numbers{};
+  friend bool operator==(const GroupNumbers&, const GroupNumbers&) = default;
+};
+
+/// The most groups, and numbers of them all together, that one of the next two messages has: a fourth of a control frame.
+inline constexpr std::size_t kMostToldGroups = 1'024, kMostToldNumbers = 32'768;
+
 struct PartsAnswer {
   std::uint32_t number = 0;
-  std::vector<std::uint64_t> unstarted{};
+  std::vector<GroupNumbers> unstarted{};
+  bool refuses = false;
   friend bool operator==(const PartsAnswer&, const PartsAnswer&) = default;
 };
 
 struct PartsChange {
   std::uint32_t number = 0;
   std::vector<std::uint32_t> speeds{};
-  std::vector<std::uint64_t> first{};
+  std::vector<GroupNumbers> first{};
   friend bool operator==(const PartsChange&, const PartsChange&) = default;
 };
 

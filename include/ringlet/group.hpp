@@ -274,12 +274,13 @@ class Group {
 
   /// Names the algorithm by which a collective ("all_reduce", ...; a `_v` form counts as its even form) moves a buffer of this many bytes
   /// of f32, or sums it (counted as in nccl-tests: of gathers the output, of scatters the input): "exchange", "doubling", "direct", "ring",
-  /// "hub" or "machines". The same on every rank. With a `wire` it is the answer for averages of gradients that cross the network in it.
+  /// "hub" or "machines". The same on every rank, but while ranks trade parts (`RINGLET_PARTS=measured`): it is what holds for calls from
+  /// now on, and ranks learn of a change a moment apart. With a `wire` it is the answer for averages of gradients that cross the network in
+  /// it.
   /// Throws `InvalidArgument` for an unknown collective.
   std::string_view algorithm(std::string_view operation, std::size_t bytes, const std::optional<Wire>& wire = std::nullopt) const;
-  /// Describes the group's layout in a line for people, the same on every rank: "2 native ranks, 2 browsers: large all-reduces by hub
-  /// (estimated 38 ms for 64 MiB; ring 61 ms)". As of the meeting: parts that have changed since (`RINGLET_PARTS=measured`) stand in
-  /// `ringlet status`.
+  /// Describes the group's layout in a line for people, the same on every rank as algorithm() is: "2 native ranks, 2 browsers: large
+  /// all-reduces by hub (estimated 38 ms for 64 MiB; ring 61 ms)". It names the ranks that own smaller parts now.
   std::string describe_placement() const;
 
   /// How this rank's bytes reach the others: "tcp", "memory" (ranks of one machine share memory), "mixed", or "none" in a group

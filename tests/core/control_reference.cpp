@@ -32,6 +32,17 @@ std::vector<std::uint64_t> random_ids(SimRandom& random) {
   return ids;
 }
 
+std::vector<wire::GroupNumbers> random_group_numbers(SimRandom& random) {
+  std::vector<wire::GroupNumbers> groups;
+  for (auto count = random.below(4); count > 0; --count) groups.push_back({random_id(random), random_ids(random)});
+  return groups;
+}
+
+void to_reference(const wire::GroupNumbers& group, reference::GroupNumbers& out) {
+  out.set_key(group.key);
+  for (const auto number : group.numbers) out.add_numbers(number);
+}
+
 wire::LinkCosts random_costs(SimRandom& random) { return {random_id(random), random_id(random), random_id(random), random_id(random)}; }
 
 wire::Endpoint random_endpoint(SimRandom& random) {
@@ -223,9 +234,9 @@ ControlMessage random_message(SimRandom& random) {
     case 23:
       return wire::PartsQuestion{random_number(random)};
     case 24:
-      return wire::PartsAnswer{random_number(random), random_ids(random)};
+      return wire::PartsAnswer{random_number(random), random_group_numbers(random), random.below(2) != 0};
     case 25:
-      return wire::PartsChange{random_number(random), random_ranks(random), random_ids(random)};
+      return wire::PartsChange{random_number(random), random_ranks(random), random_group_numbers(random)};
     default:
       return wire::Abort{random_number(random), static_cast<std::int32_t>(random_number(random)), random_text(random)};
   }
@@ -373,12 +384,13 @@ reference::ControlMessage to_reference(const ControlMessage& message) {
   } else if (const auto* answer = std::get_if<wire::PartsAnswer>(&message)) {
     auto* to = out.mutable_parts_answer();
     to->set_number(answer->number);
-    for (const auto number : answer->unstarted) to->add_unstarted(number);
+    for (const auto& group : answer->unstarted) to_reference(group, *to->add_unstarted());
+    to->set_refuses(answer->refuses);
   } else if (const auto* change = std::get_if<wire::PartsChange>(&message)) {
     auto* to = out.mutable_parts_change();
     to->set_number(change->number);
     for (const auto speed : change->speeds) to->add_speeds(speed);
-    for (const auto number : change->first) to->add_first(number);
+    for (const auto& group : change->first) to_reference(group, *to->add_first());
   }
   return out;
 }

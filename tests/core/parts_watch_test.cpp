@@ -124,7 +124,9 @@ TEST_CASE("a rank whose links turn slow while the ranks train loses its part, an
 }
 
 TEST_CASE("a training with one rank that has turned slow is faster once parts have followed") {
-  Training training(watched_setup(4, 0), 100'000);
+  GroupSetup setup = watched_setup(4, 0);
+  setup.world.placement.parts = GENERATE(PartsPolicy::measured, PartsPolicy::passive);
+  Training training(setup, 100'000);
   training.group.sim().limit_port(training.group.node(2), kPort / 4);
   training.group.sim().run_for(Duration::milliseconds(200));
   const double before = training.rounds_in(Duration::milliseconds(500));
@@ -215,4 +217,61 @@ TEST_CASE("the speeds of a training outlive the loss of ranks, whichever is lost
     CHECK(std::count(kept.begin(), kept.end(), kFullSpeed) >= kSize - 2);
     if (!amidst) CHECK(kept[static_cast<std::size_t>(slow_now)] == 200);
   }
+}
+
+namespace {
+
+/// Ranks of which one has turned slow, as all know.
+struct KnowingCrew : Crew {
+  explicit KnowingCrew(int size) : Crew(setup_of(size), OnSplit::wait) {
+    Speeds speeds(static_cast<std::size_t>(size), kFullSpeed);
+    speeds[2] = 200;
+    survivor(0).world().parts().change(speeds, [](bool changed) { CHECK(changed); });
+    run_for(Duration::milliseconds(20));
+  }
+  static GroupSetup setup_of(int size) {
+    GroupSetup setup = probes_setup(size, 0);
+    setup.world.placement.parts = PartsPolicy::measured;
+    return setup;
+  }
+  /// The last rank goes, and the others begin the next epoch.
+  void lose_last() {
+    const auto present = [this](int rank) { return survivor(rank).epochs().world().options().epoch; };
+    const std::uint32_t before = present(0);
+    end(living().back(), StopKind::closes_links, {});
+    for (const int rank : living())
+      for (int tries = 0; present(rank) == before; ++tries) {
+        REQUIRE(tries < 1000);
+        run_for(Duration::milliseconds(1));
+      }
+  }
+  void check_speeds(const Speeds& expected) {
+    for (const int rank : living()) CHECK(survivor(rank).epochs().world().parts().in_use() == expected);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("the speeds of the epoch before are taken over, although a rank answers late") {
+  KnowingCrew crew(5);
+  crew.lose_last();
+  crew.group.sim().freeze(crew.group.node(1)).now();
+  PartsWatch watch(crew.group.node(0).loop(), crew.survivor(0).epochs().world(), nullptr, kQuick);
+  crew.run_for(Duration::milliseconds(1200));
+  CHECK(crew.survivor(0).world().parts().in_use() == Speeds(4, kFullSpeed));
+  crew.group.sim().resume(crew.group.node(1)).now();
+  crew.run_for(Duration::milliseconds(600));
+  crew.check_goes_on(crew.living());
+  crew.check_speeds({1024, 1024, 200, 1024});
+}
+
+TEST_CASE("speeds outlive two losses, of which the second comes before they were taken over") {
+  KnowingCrew crew(6);
+  crew.lose_last();
+  crew.lose_last();
+  crew.check_speeds(Speeds(4, kFullSpeed));
+  PartsWatch watch(crew.group.node(0).loop(), crew.survivor(0).epochs().world(), nullptr, kQuick);
+  crew.run_for(Duration::milliseconds(100));
+  crew.check_goes_on(crew.living());
+  crew.check_speeds({1024, 1024, 200, 1024});
 }

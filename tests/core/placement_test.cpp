@@ -1,6 +1,8 @@
 #include <catch2/catch.hpp>
 
 #include "core/plan/placement.hpp"
+#include "sim/sim_random.hpp"
+#include "tests/core/seeds.hpp"
 
 using namespace ringlet;
 using Catch::Contains;
@@ -269,6 +271,50 @@ TEST_CASE("the description of a placement names slow ranks") {
 }
 
 TEST_CASE("parts policies have names") {
-  for (const auto policy : {PartsPolicy::even, PartsPolicy::measured}) CHECK(find_parts_policy(name_of(policy)) == policy);
+  for (const auto policy : {PartsPolicy::even, PartsPolicy::measured, PartsPolicy::passive})
+    CHECK(find_parts_policy(name_of(policy)) == policy);
   CHECK_FALSE(find_parts_policy("").has_value());
+}
+
+TEST_CASE("passive parts change how a call is divided, and no order of additions") {
+  const auto adds_by_rank = [](Algorithm algorithm) { return algorithm == Algorithm::direct || algorithm == Algorithm::hub; };
+  int changed = 0, kept = 0;
+  for (const auto seed : test::seeds(40)) {
+    SimRandom random(seed);
+    const int natives = static_cast<int>(3 + random.below(6)), guests = static_cast<int>(random.below(3)), size = natives + guests;
+    const Topology even = Topology::of_world(size, guests);
+    Topology slow = even;
+    std::vector<std::uint32_t> speeds(static_cast<std::size_t>(size), kFullSpeed);
+    speeds[random.below(static_cast<std::uint64_t>(natives))] = static_cast<std::uint32_t>(1 + random.below(700));
+    slow.set_speeds(speeds);
+    Placement passive, measured;
+    passive.parts = PartsPolicy::passive;
+    measured.parts = PartsPolicy::measured;
+    passive.policy = measured.policy = static_cast<PlacementPolicy>(random.below(kPlacementPolicyCount));
+    passive.order = measured.order = static_cast<ReduceOrder>(random.below(kReduceOrderCount));
+    for (std::size_t kind = 0; kind < kCollectiveKindCount; ++kind)
+      for (const DType dtype : {DType::i32, DType::f32, DType::f16})
+        for (const bool has_blocks : {false, true})
+          for (std::size_t bytes = 1; bytes < std::size_t{1} << 27; bytes *= 3) {
+            Call call;
+            call.kind = static_cast<CollectiveKind>(kind);
+            call.dtype = dtype;
+            call.divisor = random.below(2) == 0 ? 1.0 : size;
+            if (has_blocks && dtype == DType::f32 && call.kind == CollectiveKind::all_reduce) call.blocks = BlockFormat::int8;
+            CAPTURE(seed, natives, guests, kind, dtype, has_blocks, bytes);
+            const auto chosen = [&](const Topology& topology, const Placement& how) {
+              return choose_algorithm(call, bytes, size, topology, {}, how);
+            };
+            const Algorithm now = chosen(slow, passive), before = chosen(even, passive);
+            CHECK(before == chosen(even, measured));
+            const bool depends = dtype != DType::i32 && reduces(call.kind);
+            if (!depends)
+              CHECK(now == chosen(slow, measured));
+            else
+              CHECK((now == before || (adds_by_rank(now) && adds_by_rank(before))));
+            (depends && now != before ? changed : kept) += 1;
+          }
+  }
+  CHECK(changed > 0);
+  CHECK(kept > 0);
 }

@@ -114,9 +114,9 @@ TEST_CASE("fast and slow natives that alternate are told apart") {
 }
 
 TEST_CASE("ranks that are equally fast, or are not to measure, have no speeds") {
-  for (const auto parts : {PartsPolicy::even, PartsPolicy::measured}) {
+  for (const auto parts : {PartsPolicy::even, PartsPolicy::measured, PartsPolicy::passive}) {
     SimGroup group(speeds_setup(5, parts));
-    limit_ports(group, parts == PartsPolicy::even ? 3 : -1, 4);
+    limit_ports(group, parts == PartsPolicy::measured ? -1 : 3, 4);
     group.meet();
     for (int rank = 0; rank < 5; ++rank) {
       CHECK(group.options(rank).speeds.empty());

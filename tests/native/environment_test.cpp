@@ -116,7 +116,8 @@ TEST_CASE("bad values are refused with name, value and range") {
   CHECK_THROWS_WITH(configure(with("RINGLET_COORDINATOR", "127.0.0.1:0")), Contains("port"));
   CHECK_THROWS_WITH(configure(with("RINGLET_PLACEMENT", "star")), Contains("RINGLET_PLACEMENT is 'star'; it may be auto, ring or hub"));
   CHECK_THROWS_WITH(configure(with("RINGLET_ORDER", "ranks")), Contains("RINGLET_ORDER is 'ranks'; it may be any or rank"));
-  CHECK_THROWS_WITH(configure(with("RINGLET_PARTS", "odd")), Contains("RINGLET_PARTS is 'odd'; it may be even or measured"));
+  CHECK_THROWS_WITH(configure(with("RINGLET_PARTS", "odd")), Contains("RINGLET_PARTS is 'odd'; it may be even, measured or passive"));
+  CHECK_THROWS_WITH(configure(with("RINGLET_PARTS_WINDOW_MS", "199")), Contains("RINGLET_PARTS_WINDOW_MS is '199'") && Contains("200"));
   CHECK_THROWS_WITH(configure(with("RINGLET_SIMD", "mmx")), Contains("RINGLET_SIMD is 'mmx'") && Contains("scalar"));
   CHECK_THROWS_WITH(configure(with("RINGLET_TIMEOUT_MS", "soon")), Contains("RINGLET_TIMEOUT_MS is 'soon'"));
   CHECK_THROWS_WITH(configure(with("RINGLET_HOSTFILE", "x")), Contains("keep one"));
@@ -234,6 +235,9 @@ TEST_CASE("a pinned instruction set is taken") {
   CHECK(configure({}).options.placement.parts == PartsPolicy::even);
   CHECK(configure({{"RINGLET_PARTS", "even"}}).options.placement.parts == PartsPolicy::even);
   CHECK(configure({{"RINGLET_PARTS", "measured"}}).options.placement.parts == PartsPolicy::measured);
+  CHECK(configure({{"RINGLET_PARTS", "passive"}}).options.placement.parts == PartsPolicy::passive);
+  CHECK(configure({}).parts_watch.window == Duration::seconds(5));
+  CHECK(configure({{"RINGLET_PARTS_WINDOW_MS", "250"}}).parts_watch.window == Duration::milliseconds(250));
   CHECK(configure({{"RINGLET_SIMD", "scalar"}}).options.kernels->name() == "scalar");
   CHECK(configure({}).options.kernels == simd::find(""));
 }

@@ -8,6 +8,7 @@
 #include <latch>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace ringlet::test {
@@ -25,6 +26,11 @@ LoopbackSocket open_loopback_socket() {
 }
 
 void run_ranks(int size, const std::function<void(Group&)>& body, const std::function<void(native::WorldConfig&)>& configure) {
+  run_worlds(size, [&](const std::weak_ptr<native::NativeWorld>&, Group& group) { body(group); }, configure);
+}
+
+void run_worlds(int size, const std::function<void(const std::weak_ptr<native::NativeWorld>&, Group&)>& body,
+                const std::function<void(native::WorldConfig&)>& configure) {
   const LoopbackSocket coordinator = open_loopback_socket();
   std::vector<std::exception_ptr> failures(static_cast<std::size_t>(size));
   std::latch all_have_met(size);
@@ -42,11 +48,13 @@ void run_ranks(int size, const std::function<void(Group&)>& body, const std::fun
         config.meeting.world_id = 4711;
         if (rank == 0) config.listening_descriptor = coordinator.descriptor;
         if (configure) configure(config);
-        Group group(std::make_shared<native::SharedGroup>(std::make_shared<native::NativeWorld>(config)));
+        auto owner = std::make_shared<native::NativeWorld>(config);
+        const std::weak_ptr<native::NativeWorld> world = owner;
+        Group group(std::make_shared<native::SharedGroup>(std::move(owner)));
         // Without this wait, a rank that has not yet been told to begin could meet the failure of one that has begun.
         arrived = true;
         all_have_met.arrive_and_wait();
-        body(group);
+        body(world, group);
       } catch (...) {
         failures[static_cast<std::size_t>(rank)] = std::current_exception();
         if (!arrived) all_have_met.count_down();

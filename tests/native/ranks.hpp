@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <ringlet/ringlet.hpp>
 
 #include "native/shared_group.hpp"
@@ -18,6 +19,9 @@ LoopbackSocket open_loopback_socket();
 /// Runs `body` as every rank of a world over loopback TCP, one thread each, and rethrows the first exception. `configure` may change a
 /// rank's options before it meets the others.
 void run_ranks(int size, const std::function<void(Group&)>& body, const std::function<void(native::WorldConfig&)>& configure = {});
+/// The same for tests that need the world itself, which lives as long as any of its groups.
+void run_worlds(int size, const std::function<void(const std::weak_ptr<native::NativeWorld>&, Group&)>& body,
+                const std::function<void(native::WorldConfig&)>& configure = {});
 /// The same in an elastic group.
 void run_elastic(int size, const std::function<void(Group&)>& body, OnSplit on_split = OnSplit::wait);
 

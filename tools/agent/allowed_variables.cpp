@@ -12,7 +12,7 @@ namespace ringlet::agent {
 namespace {
 
 // Their values are numbers or words from a fixed list, and decide about speed, patience and colour alone.
-constexpr std::array<std::string_view, 28> kHarmless{"OMP_NUM_THREADS",
+constexpr std::array<std::string_view, 29> kHarmless{"OMP_NUM_THREADS",
                                                      "OMP_PROC_BIND",
                                                      "MKL_NUM_THREADS",
                                                      "OPENBLAS_NUM_THREADS",
@@ -31,6 +31,7 @@ constexpr std::array<std::string_view, 28> kHarmless{"OMP_NUM_THREADS",
                                                      "RINGLET_PLACEMENT",
                                                      "RINGLET_ORDER",
                                                      "RINGLET_PARTS",
+                                                     "RINGLET_PARTS_WINDOW_MS",
                                                      "RINGLET_PEER_MEMORY",
                                                      "RINGLET_INTERFACES",
                                                      "RINGLET_STATUS",

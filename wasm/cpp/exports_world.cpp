@@ -142,7 +142,7 @@ const char* ringlet_group_placement(int32_t group) {
   const auto* found = registry().find_group(group);
   if (found == nullptr) return nullptr;
   const WorldOptions& options = found->engine.options();
-  text = describe_placement(options.size, options.topology, options.limits, options.placement);
+  text = describe_placement(options.size, found->engine.topology_of_last_change(), options.limits, options.placement);
   return text.c_str();
 }
 
@@ -200,5 +200,6 @@ const char* ringlet_group_algorithm(int32_t group, const char* operation, size_t
   Call call;
   call.kind = *kind;
   call.dtype = DType::f32;
-  return name_of(choose_algorithm(call, bytes, options.size, options.topology, options.limits, options.placement)).data();
+  const Topology& topology = found->engine.topology_of_last_change();
+  return name_of(choose_algorithm(call, bytes, options.size, topology, options.limits, options.placement)).data();
 }

@@ -125,7 +125,8 @@ RINGLET_API int32_t ringlet_group_admit(const ringlet_group* group, const ringle
 RINGLET_API int32_t ringlet_group_rejoin(const ringlet_group* group, ringlet_group** next);
 
 /** Gets how `operation` ("all_reduce", "broadcast", ...: the functions' names without prefix) moves a buffer of this many bytes:
- * `*algorithm` becomes "exchange", "doubling", "direct", "ring", "hub" or "machines". The text is valid for ever. */
+ * `*algorithm` becomes "exchange", "doubling", "direct", "ring", "hub" or "machines", as it holds for calls from now on. The text is valid
+ * for ever. */
 RINGLET_API int32_t ringlet_group_algorithm(const ringlet_group* group, const char* operation, size_t bytes, const char** algorithm);
 
 /** Leaves all groups of other ranks that this process has, and waits a moment for the others to read that. This happens by itself at exit;

@@ -1,0 +1,99 @@
+// Tests of parts by bandwidth among hosts, of which one turns slow while they train, and fast again.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/process/network_of_hosts.hpp"
+
+using namespace ringlet::test;
+using Catch::Matchers::Contains;
+
+namespace {
+
+constexpr int kHosts = 3, kSlow = 2;
+
+void set_rate(const NetworkHost& host, const std::string& rate) {
+  host.command("tc qdisc replace dev eth0 root tbf rate " + rate + " burst 32kb limit 1048576");
+}
+
+std::ptrdiff_t count_lines_with(const std::string& text, const std::string& part) {
+  const std::vector<std::string> lines = sorted_lines(text);
+  return std::count_if(lines.begin(), lines.end(), [&](const std::string& line) { return line.find(part) != std::string::npos; });
+}
+
+/// A rank on each host, all of which train until stop().
+struct Training {
+  explicit Training(const NetworkOfHosts& network) : network(network) {
+    for (int rank = 0; rank < kHosts; ++rank) {
+      const std::string script = "unset RINGLET_COORDINATOR_FD; export RINGLET_RANK=" + std::to_string(rank) +
+                                 " RINGLET_WORLD_SIZE=" + std::to_string(kHosts) + " RINGLET_COORDINATOR=" + network.host(0).address() +
+                                 ":4711; exec \"$PARTS_RANK\" \"$STOP\"";
+      ranks.push_back(network.host(rank).run(script_arguments({"-n", "1", "--no-prefix", "--linger", "0"}, script),
+                                             {{"PARTS_RANK", RINGLET_PARTS_RANK},
+                                              {"STOP", directory.path() + "/stop"},
+                                              {"XDG_RUNTIME_DIR", directory.path()},
+                                              {"RINGLET_INTERFACES", "eth0"},
+                                              {"RINGLET_TOKEN", "the-token-of-this-test-alone"},
+                                              {"RINGLET_PARTS", "measured"},
+                                              {"RINGLET_PARTS_WINDOW_MS", "1000"}}));
+    }
+  }
+  /// Waits until all ranks have said this of the group of all ranks, and of the other one, in which their order is reversed.
+  void wait_for_all(const std::string& world, const std::string& reversed, int times = 1) {
+    for (const auto& rank : ranks) {
+      rank->wait_for_stdout("world: 3 native ranks: large all-reduces by " + world + "\n", times);
+      rank->wait_for_stdout("reversed: 3 native ranks: large all-reduces by " + reversed + "\n", times);
+    }
+  }
+  std::string status() const { return network.host(1).run({"status"}, {{"XDG_RUNTIME_DIR", directory.path()}})->finish().out; }
+  void stop() {
+    std::ofstream(directory.path() + "/stop") << "now";
+    for (const auto& rank : ranks) {
+      const Outcome outcome = rank->finish();
+      CAPTURE(outcome.out, outcome.err);
+      CHECK(outcome.exit_code == 0);
+      CHECK_THAT(outcome.out, Contains("all is right"));
+    }
+  }
+
+  const NetworkOfHosts& network;
+  TemporaryDirectory directory;
+  std::vector<std::unique_ptr<CommandProcess>> ranks;
+};
+
+}  // namespace
+
+TEST_CASE(
+    "a host that turns slow while ranks train loses its parts on all of them, which is told, and gets them back when it is fast again") {
+  if (const auto reason = NetworkOfHosts::enter()) {
+    std::printf("skipped: no network namespaces on this system: %s\n", reason->c_str());
+    return;
+  }
+  const NetworkOfHosts network(kHosts);
+  for (int host = 0; host < kHosts; ++host) set_rate(network.host(host), "100mbit");
+  Training training(network);
+  training.wait_for_all("ring", "ring");
+
+  set_rate(network.host(kSlow), "20mbit");
+  const std::string takes = "it owns no part of an all-reduce now";
+  training.ranks[0]->wait_for_stderr(takes);
+  for (const auto& rank : training.ranks)
+    for (const char* group : {"world: ", "reversed: "})
+      rank->wait_for_stdout(group + std::string("3 native ranks: large all-reduces by hub; "));
+  for (const auto& rank : training.ranks) {
+    CHECK_THAT(rank->out(), Contains("by hub; rank 2 has 0.") && Contains("by hub; rank 0 has 0."));
+    CHECK(count_lines_with(rank->err(), takes) == (rank == training.ranks[0] ? 1 : 0));
+  }
+  CHECK_THAT(training.ranks[0]->err(), Contains("ringlet: rank 0: rank 2's links carry ") && Contains(" Mbit/s, which were "));
+  CHECK_THAT(training.status(), Contains("; rank 2 has 0.") && Contains("and owns no part; the last change: rank 2's links carry "));
+
+  set_rate(network.host(kSlow), "100mbit");
+  training.ranks[0]->wait_for_stderr("it owns a full part of an all-reduce now");
+  training.wait_for_all("ring", "ring", 2);
+  CHECK_THAT(training.status(), Contains("; all ranks own equal parts; the last change: rank 2's links carry "));
+  training.stop();
+}
