@@ -33,6 +33,9 @@ def test_types_are_described():
         "class ElasticFsdp(ElasticShards)",
         "class ElasticFullyShard(ElasticShards)",
         "class OuterTrainer",
+        "class TraceSpan",
+        "def __enter__(self) -> TraceSpan",
+        "trace: str | None",
     ):
         assert described in stub, described
 
