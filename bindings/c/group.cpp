@@ -34,7 +34,8 @@ constexpr ringlet_init_options kInitDefaults{.struct_size = sizeof(ringlet_init_
                                              .listen_fd = -1,
                                              .interrupted = nullptr,
                                              .interrupted_context = nullptr,
-                                             .order = -1};
+                                             .order = -1,
+                                             .trace = nullptr};
 
 ringlet::ReduceOrder reduce_order(int32_t order) {
   if (order == RINGLET_ORDER_ANY) return ringlet::ReduceOrder::any;
@@ -64,6 +65,7 @@ ringlet::InitOptions init_options_of(const ringlet_init_options& given) {
   if (given.guests != -1) options.guests = given.guests;
   if (given.listen_fd != -1) options.listen_fd = given.listen_fd;
   if (given.order != -1) options.order = reduce_order(given.order);
+  if (given.trace != nullptr) options.trace = given.trace;
   if (given.interrupted != nullptr)
     options.interrupted = [ask = given.interrupted, context = given.interrupted_context] { return ask(context) != 0; };
   return options;

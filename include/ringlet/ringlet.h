@@ -28,3 +28,4 @@
 #include <ringlet/c/messages.h>
 #include <ringlet/c/optimizers.h>
 #include <ringlet/c/outer.h>
+#include <ringlet/c/trace.h>

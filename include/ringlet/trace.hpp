@@ -24,6 +24,7 @@ class TraceSpan {
   ~TraceSpan() {}
   TraceSpan(const TraceSpan&) = delete;
   TraceSpan& operator=(const TraceSpan&) = delete;
+  static bool is_on() noexcept { return false; }
   void end() noexcept {}
 };
 
@@ -46,11 +47,14 @@ class TraceSpan {
  public:
   /// Copies the name, UTF-8, of which the first 39 bytes are kept.
   explicit TraceSpan(std::string_view name, SpanKind kind = SpanKind::work) noexcept : kind_(kind) {
-    if (detail::trace_is_on.load(std::memory_order_relaxed)) begin(name);
+    if (is_on()) begin(name);
   }
   ~TraceSpan() { end(); }
   TraceSpan(const TraceSpan&) = delete;
   TraceSpan& operator=(const TraceSpan&) = delete;
+
+  /// Whether this process writes a trace, so that a name that takes time to make is worth it. Any thread.
+  static bool is_on() noexcept { return detail::trace_is_on.load(std::memory_order_relaxed); }
 
   /// Ends the span before its destructor does. Later calls do nothing.
   void end() noexcept {

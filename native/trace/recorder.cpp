@@ -272,6 +272,12 @@ std::uint64_t Recorder::dropped_by_threads() {
 
 void Recorder::warn(const std::string& text) const { tell(settings_.rank, text); }
 
+std::array<char, 40> name_of_span(std::string_view name) noexcept {
+  std::array<char, 40> kept{};
+  std::copy_n(name.begin(), std::min(name.size(), kept.size() - 1), kept.begin());
+  return kept;
+}
+
 Recorder* recorder() noexcept { return the_recorder.load(std::memory_order_acquire); }
 
 Recorder* open_trace(const TraceSettings& settings) {
@@ -301,9 +307,7 @@ Recorder* open_trace(const TraceSettings& settings) {
 void TraceSpan::begin(std::string_view name) noexcept {
   const native::Recorder* recorder = native::recorder();
   if (recorder == nullptr) return;
-  const std::size_t length = std::min(name.size(), name_.size() - 1);
-  std::memcpy(name_.data(), name.data(), length);
-  std::fill(name_.begin() + static_cast<std::ptrdiff_t>(length), name_.end(), '\0');
+  name_ = native::name_of_span(name);
   begun_ns_ = recorder->now().nanoseconds;
 }
 

@@ -99,6 +99,9 @@ class Recorder final : public Trace {
   std::thread writer_;
 };
 
+/// The name of a span as it is kept: its first 39 bytes, and zeros.
+std::array<char, 40> name_of_span(std::string_view name) noexcept;
+
 /// This process' recorder; null where there is none.
 Recorder* recorder() noexcept;
 /// Returns this process' recorder, which is made where there is none yet; null where the settings name no file, or the given one is not

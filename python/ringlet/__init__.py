@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import atexit as _atexit
-from typing import Any, Callable, Optional
+import os as _os
+from typing import Any, Callable, Optional, Union
 
 from . import _ringlet
-from ._ringlet import ShardLayout, cosine_decay, exponential_decay, join_schedules, linear_schedule, step_decay
+from ._ringlet import ShardLayout, TraceSpan, cosine_decay, exponential_decay, join_schedules, linear_schedule, step_decay
 from .checkpoint import Checkpoint, SaveReport, latest_checkpoint, load_checkpoint, save_checkpoint
 from .delays import Delay, Latecomer, delay_of
 from .elastic import ElasticTrainer, MembershipChange, MinRanks, Rollback, Step, read_min_ranks
@@ -73,6 +74,7 @@ __all__ = [
     "ShardedToAll",
     "Step",
     "Timeout",
+    "TraceSpan",
     "Wire",
     "Work",
     "average_gradients",
@@ -115,6 +117,7 @@ def init(
     encrypt: Optional[bool] = None,
     peer_memory: Optional[bool] = None,
     status: Optional[bool] = None,
+    trace: Union[str, _os.PathLike, None] = None,
     connect_timeout: Optional[float] = None,
     operation_timeout: Optional[float] = None,
     warn_after: Optional[float] = None,
@@ -131,9 +134,13 @@ def init(
     What is not given comes from the environment (`ringlet launch` and `ringlet run` set it; docs/environment.md). With nothing configured it
     returns a group of one or, if `strict`, raises InvalidArgument. The options are those of C++'s InitOptions, with times in seconds.
 
+    `trace` names the file of a trace of what this rank does when (docs/trace.md); TraceSpan adds the program's own work to it.
+
     `on_delay` gets the warnings about operations that take long, which are printed otherwise. It runs on the thread of Work.on_done().
     """
     options: dict[str, Any] = locals()
+    if trace is not None:
+        options["trace"] = _os.fspath(trace)
     if on_delay is not None:
         options["on_delay"] = lambda parts: on_delay(delay_of(parts))
     return Group(_ringlet.init(**options))

@@ -76,7 +76,7 @@ DelayHandler handler_of(nb::object function) {
 
 GroupHandle init_group(bool strict, std::string backend, Number rank, Number world_size, Text coordinator, Number listen_fd, Text hostfile,
                        Text listen, Text advertise, Text interfaces, Number guests, Text token, Switch encrypt, Switch peer_memory,
-                       Switch status, Seconds connect_timeout, Seconds operation_timeout, Seconds warn_after, Switch elastic,
+                       Switch status, Text trace, Seconds connect_timeout, Seconds operation_timeout, Seconds warn_after, Switch elastic,
                        const Text& on_split, Text join, Text door, Seconds heartbeat_timeout, const Text& order, nb::object on_delay) {
   InitOptions options;
   options.strict = strict;
@@ -94,6 +94,7 @@ GroupHandle init_group(bool strict, std::string backend, Number rank, Number wor
   options.encrypt = encrypt;
   options.peer_memory = peer_memory;
   options.status = status;
+  options.trace = std::move(trace);
   options.connect_timeout = milliseconds_of(connect_timeout);
   options.operation_timeout = milliseconds_of(operation_timeout);
   options.warn_after = milliseconds_of(warn_after);
@@ -113,9 +114,9 @@ void bind_init(nb::module_& module) {
   const auto unset = [](const char* name) { return nb::arg(name) = nb::none(); };
   module.def("init", &init_group, nb::kw_only(), nb::arg("strict") = false, nb::arg("backend") = "any", unset("rank"), unset("world_size"),
              unset("coordinator"), unset("listen_fd"), unset("hostfile"), unset("listen"), unset("advertise"), unset("interfaces"),
-             unset("guests"), unset("token"), unset("encrypt"), unset("peer_memory"), unset("status"), unset("connect_timeout"),
-             unset("operation_timeout"), unset("warn_after"), unset("elastic"), unset("on_split"), unset("join"), unset("door"),
-             unset("heartbeat_timeout"), unset("order"), unset("on_delay"), "Joins or forms a group.");
+             unset("guests"), unset("token"), unset("encrypt"), unset("peer_memory"), unset("status"), unset("trace"),
+             unset("connect_timeout"), unset("operation_timeout"), unset("warn_after"), unset("elastic"), unset("on_split"), unset("join"),
+             unset("door"), unset("heartbeat_timeout"), unset("order"), unset("on_delay"), "Joins or forms a group.");
   module.def("is_available", &is_available, nb::arg("backend") = "any", "Whether the named back end can be used here.");
 }
 

@@ -3,6 +3,7 @@
 #include "arrays.hpp"
 #include "errors.hpp"
 #include "group.hpp"
+#include "trace.hpp"
 #include "trees.hpp"
 #include "works.hpp"
 
@@ -23,4 +24,5 @@ NB_MODULE(_ringlet, module) {
   ringlet::python::bind_elastic_shards(module);
   ringlet::python::bind_elastic(module);
   ringlet::python::bind_outer(module);
+  ringlet::python::bind_trace(module);
 }

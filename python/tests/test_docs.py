@@ -119,6 +119,31 @@ batches = ((inputs, inputs.sum(1, keepdim=True)) for inputs in (torch.randn(4, 3
             ("torch",),
         ),
     ],
+    "docs/trace.md": [
+        Block(
+            TRAINING
+            + """
+import queue
+world = ringlet.init(trace="trace.json")
+batches = queue.Queue()
+for number in range(50):
+    batches.put(batch_of(number))
+""",
+            """
+import pathlib
+import time
+part = pathlib.Path(f"trace.{world.rank()}.json")
+for _ in range(600):
+    # It is written all the time.
+    counts = [part.read_text().count(f'"name":"{name}"') for name in ("step", "next batch", "forward and backward")]
+    if counts == [50] * 3:
+        break
+    time.sleep(0.1)
+else:
+    raise AssertionError(counts)
+""",
+        )
+    ],
     "python/README.md": [Block("", SUMS)],
     "python/mlx/README.md": [Block("", "assert sums.tolist() == [2.0] * 3, sums", ("mlx", "ringlet_mlx"))],
 }

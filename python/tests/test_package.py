@@ -23,6 +23,19 @@ def test_versions_agree():
     assert importlib.metadata.version("ringlet") == ringlet.__version__
 
 
+@pytest.mark.parametrize("package", ["ringlet", "ringlet-mlx"])
+def test_the_licence_is_inside(package):
+    try:
+        installed = importlib.metadata.distribution(package)
+    except importlib.metadata.PackageNotFoundError:
+        assert package != "ringlet"
+        pytest.skip(f"{package} is not installed")
+    licence = (Path(__file__).resolve().parents[1] / "LICENSE").read_text()
+    assert "Permission is hereby granted" in licence
+    assert installed.metadata.get_all("License-File") == ["LICENSE"]
+    assert installed.read_text("licenses/LICENSE") == licence
+
+
 def test_types_are_described():
     assert (FOLDER / "py.typed").exists()
     stub = (FOLDER / "_ringlet.pyi").read_text()
@@ -33,6 +46,9 @@ def test_types_are_described():
         "class ElasticFsdp(ElasticShards)",
         "class ElasticFullyShard(ElasticShards)",
         "class OuterTrainer",
+        "class TraceSpan",
+        "def __enter__(self) -> TraceSpan",
+        "trace: str | None",
     ):
         assert described in stub, described
 

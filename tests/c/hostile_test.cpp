@@ -98,6 +98,21 @@ TEST_CASE("calls with trees refuse each argument that is NULL beside good ones")
   ringlet_optimizer_free(optimizer);
 }
 
+TEST_CASE("a span refuses each argument that is NULL, and a kind that there is not, also where no trace is written") {
+  ringlet_trace_span span = 7;
+  check_each_null(ringlet_trace_span_begin, {0, 2}, "forward", RINGLET_SPAN_WORK, &span);
+  CHECK(span == 0);
+  span = 7;
+  CHECK(ringlet_trace_span_begin("forward", 2, &span) == RINGLET_INVALID_ARGUMENT);
+  CHECK_THAT(ringlet_error_message(), Contains("ringlet_trace_span_begin: kind is 2"));
+  CHECK(span == 0);
+  // The end of a span comes between a call that failed and the question why.
+  ringlet_trace_span_end(span);
+  CHECK_THAT(ringlet_error_message(), Contains("kind is 2"));
+  CHECK(ringlet_trace_span_begin("forward", RINGLET_SPAN_WAIT, &span) == RINGLET_OK);
+  CHECK(span == 0);
+}
+
 TEST_CASE("trees with bad names are refused with the name") {
   Alone a;
   const std::array<ringlet_named_tensor, 2> twice{a.named, a.named};

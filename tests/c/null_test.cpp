@@ -47,6 +47,8 @@ const std::map<std::string, Function> kFunctions{
     {"ringlet_error_rank", {[] { return ringlet_error_rank(); }, -1}},
     {"ringlet_code_name", {[] { return ringlet_code_name(0) == nullptr ? 1 : 0; }, RINGLET_OK}},
     {"ringlet_is_available", {[] { return ringlet_is_available(nullptr) == 1 ? 0 : 1; }, RINGLET_OK}},
+    {"ringlet_trace_span_end", {[] { return ringlet_trace_span_end(0), RINGLET_OK; }, RINGLET_OK}},
+    FUNCTION(ringlet_trace_span_begin),
     FUNCTION(ringlet_call_options_init),
     FUNCTION(ringlet_init_options_init),
     FUNCTION(ringlet_init),

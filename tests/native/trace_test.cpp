@@ -43,12 +43,6 @@ TraceRecord numbered(std::uint32_t track, std::uint64_t number) {
   return record;
 }
 
-std::array<char, 40> span_name(std::string_view text) {
-  std::array<char, 40> name{};
-  std::copy(text.begin(), text.end(), name.begin());
-  return name;
-}
-
 }  // namespace
 
 TEST_CASE("a rank's part is named after the trace, the rank, and the epoch that it joined in") {
@@ -145,7 +139,7 @@ TEST_CASE("what threads record at once is all there, or counted as dropped, in t
     threads.emplace_back([&recorder, thread] {
       const std::uint32_t track = recorder.add_track("track " + std::to_string(thread));
       for (std::uint64_t number = 0; number < kEvents; ++number) recorder.record(numbered(track, number));
-      recorder.record_span(span_name("span"), SpanKind::work, recorder.now());
+      recorder.record_span(name_of_span("span"), SpanKind::work, recorder.now());
     });
   for (std::thread& thread : threads) thread.join();
   recorder.finish();
@@ -198,8 +192,8 @@ TEST_CASE("a thread that has ended leaves its buffer to the next") {
 TEST_CASE("spans say whether they worked or waited") {
   const test::TemporaryDirectory directory;
   Recorder recorder({.file = directory.path() + "/t.json"});
-  recorder.record_span(span_name("forward"), SpanKind::work, recorder.now());
-  recorder.record_span(span_name("for data"), SpanKind::wait, recorder.now());
+  recorder.record_span(name_of_span("forward"), SpanKind::work, recorder.now());
+  recorder.record_span(name_of_span("for data"), SpanKind::wait, recorder.now());
   recorder.enter({.size = 2});
   recorder.finish();
   std::map<std::string, std::string> categories;
@@ -249,7 +243,7 @@ TEST_CASE("a file that a launcher has opened is taken once, and never another on
   CHECK_FALSE(describe_given_file(descriptor));
   {
     Recorder recorder(settings, *own);
-    recorder.record_span(span_name("span"), SpanKind::work, recorder.now());
+    recorder.record_span(name_of_span("span"), SpanKind::work, recorder.now());
     recorder.finish();
   }
   CHECK(Json::parse(text_of(path)).back()["name"] == "ringlet_trace_end");
