@@ -97,7 +97,7 @@ class GroupContext {
     std::vector<std::uint64_t> first;
     Topology topology;
   };
-  std::deque<SpeedsFrom> changes_;  // that operations may still need, in their order
+  std::deque<SpeedsFrom> changes_;                         // that operations may still need, in their order
   std::map<std::uint16_t, std::uint32_t> message_tracks_;  // if there is a trace, by stream
 };
 

@@ -6,6 +6,8 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "core/engine/world.hpp"
+
 namespace ringlet::native {
 
 namespace {

@@ -5,8 +5,11 @@
 #include <string_view>
 #include <vector>
 
-#include "core/engine/world.hpp"
 #include "core/ports/trace.hpp"
+
+namespace ringlet {
+struct Identity;
+}
 
 namespace ringlet::native {
 

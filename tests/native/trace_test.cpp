@@ -259,7 +259,7 @@ TEST_CASE("a part that is being written is left to its writer, and named") {
   std::ofstream(part) << "what an earlier run left, and that is longer than what comes now" << std::string(1000, '.');
   {
     Recorder first({.file = file, .set_by = "RINGLET_TRACE"});
-    first.record_span(span_name("span"), SpanKind::work, first.now());
+    first.record_span(name_of_span("span"), SpanKind::work, first.now());
     const auto open_again = [&] { Recorder({.file = file, .set_by = "InitOptions::trace"}); };
     CHECK_THROWS_AS(open_again(), TraceFileInUse);
     CHECK_THROWS_WITH(open_again(), Contains("t.0.json' (InitOptions::trace) is being written by process " + std::to_string(::getpid()) +
