@@ -17,6 +17,23 @@ std::optional<ControlMessage> decode(const std::string& text) {
   return wire::decode_control(exact);
 }
 
+/// Whether a byte has turned into one of Protobuf's reserved field numbers, which only protozero refuses.
+bool has_reserved_field(const google::protobuf::Message& message) {
+  const auto* reflection = message.GetReflection();
+  const auto& unknown = reflection->GetUnknownFields(message);
+  for (int i = 0; i < unknown.field_count(); ++i)
+    if (unknown.field(i).number() >= 19'000 && unknown.field(i).number() <= 19'999) return true;
+  std::vector<const google::protobuf::FieldDescriptor*> fields;
+  reflection->ListFields(message, &fields);
+  for (const auto* field : fields) {
+    if (field->cpp_type() != google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE) continue;
+    if (!field->is_repeated() && has_reserved_field(reflection->GetMessage(message, field))) return true;
+    for (int i = 0; field->is_repeated() && i < reflection->FieldSize(message, field); ++i)
+      if (has_reserved_field(reflection->GetRepeatedMessage(message, field, i))) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 TEST_CASE("control messages are byte for byte what protoc's classes write and read") {
@@ -69,14 +86,15 @@ TEST_CASE("of several kinds the last counts, as Protobuf says") {
 
 TEST_CASE("truncated and random control messages never crash, and agree with protoc on what is readable") {
   google::protobuf::SetLogHandler(nullptr);  // it prints each text that is not UTF-8
-  SimRandom random(4);  // with this seed no byte turns into one of Protobuf's reserved field numbers, which only protozero refuses
+  SimRandom random(4);
   for (int round = 0; round < 3000; ++round) {
     std::string bytes = wire::encode_control(random_message(random));
     for (std::size_t length = 0; length < std::min<std::size_t>(bytes.size(), 40); ++length) (void)decode(bytes.substr(0, length));
     for (auto changes = 1 + random.below(4); changes > 0; --changes) bytes[random.below(bytes.size())] = static_cast<char>(random.next());
     const auto ours = decode(bytes);
     reference::ControlMessage theirs;
-    if (theirs.ParseFromString(bytes) && theirs.kind_case() != reference::ControlMessage::KIND_NOT_SET) CHECK(ours.has_value());
+    if (!theirs.ParseFromString(bytes) || theirs.kind_case() == reference::ControlMessage::KIND_NOT_SET) continue;
+    if (!has_reserved_field(theirs)) CHECK(ours.has_value());
   }
   for (int round = 0; round < 20'000; ++round) {
     std::string bytes(random.below(40), 'x');
