@@ -179,10 +179,17 @@ class Case {
     expected.fill(of_ranks, first);
     return result == expected;
   }
+  /// By how much a number may be rounded in a block of numbers up to `largest`, whose scale is a power of two.
+  static double half_step(BlockFormat format, double largest) {
+    const double steps = format == BlockFormat::int4 ? 7 : 127;
+    return std::exp2(std::ceil(std::log2(largest / steps))) / 2;
+  }
   /// Tells whether the input has become the mean, rounded for the network, and has the same bits on all ranks.
   bool is_mean() {
-    // The ranks' numbers are up to 3 and exact on every wire; the mean is rounded by half a step.
-    const double tolerance = plan_.wire->blocks() == BlockFormat::int4 ? 0.25 : 1.0 / 64;
+    // The ranks' numbers are up to 3. In blocks each rank rounds its share of the mean, and the mean is rounded once more.
+    const double share = 3.0 / static_cast<double>(ranks());
+    const auto format = plan_.wire->blocks();
+    const double tolerance = format ? static_cast<double>(ranks()) * half_step(*format, share) + half_step(*format, 3) : 1.0 / 64;
     const std::vector<double> means = input_.numbers();
     bool right = true;
     for (std::size_t i = 0; i < means.size(); ++i) {
