@@ -74,11 +74,11 @@ TEST_CASE(
     return;
   }
   const NetworkOfHosts network(kHosts);
-  for (int host = 0; host < kHosts; ++host) set_rate(network.host(host), "100mbit");
+  for (int host = 0; host < kHosts; ++host) set_rate(network.host(host), "40mbit");
   Training training(network);
   training.wait_for_all("ring", "ring");
 
-  set_rate(network.host(kSlow), "20mbit");
+  set_rate(network.host(kSlow), "8mbit");
   const std::string takes = "it owns no part of an all-reduce now";
   training.ranks[0]->wait_for_stderr(takes);
   for (const auto& rank : training.ranks)
@@ -91,7 +91,7 @@ TEST_CASE(
   CHECK_THAT(training.ranks[0]->err(), Contains("ringlet: rank 0: rank 2's links carry ") && Contains(" Mbit/s, which were "));
   CHECK_THAT(training.status(), Contains("; rank 2 has 0.") && Contains("and owns no part; the last change: rank 2's links carry "));
 
-  set_rate(network.host(kSlow), "100mbit");
+  set_rate(network.host(kSlow), "40mbit");
   training.ranks[0]->wait_for_stderr("it owns a full part of an all-reduce now");
   training.wait_for_all("ring", "ring", 2);
   CHECK_THAT(training.status(), Contains("; all ranks own equal parts; the last change: rank 2's links carry "));
