@@ -60,7 +60,7 @@ struct ElasticTrainer::State {
   void attempt(ElasticTrainer& trainer, const TrainingPlan& plan, const std::function<void(Step&)>& step_function);
   void save_if_due(const TrainingPlan& plan);
   void save();
-  bool is_short() const;
+  bool is_short() const { return shared().elastic() && world.size() - world.guests() < min_ranks.count; }
   void await_min_ranks();
   void vote();
   void grow();
@@ -225,8 +225,6 @@ void ElasticTrainer::State::save() {
   saved = step;
 }
 
-bool ElasticTrainer::State::is_short() const { return shared().elastic() && world.size() - world.guests() < min_ranks.count; }
-
 /// While it waits it takes others in. All ranks stop waiting at the same vote; guests vote, too.
 void ElasticTrainer::State::await_min_ranks() {
   while (is_short()) {
@@ -248,12 +246,11 @@ void ElasticTrainer::State::vote() {
   const bool has_waited = waits_until && Clock::now() >= *waits_until;
   Signals::Numbers least = Signals{shared().growth_standing(), has_waited}.numbers();
   signals = {};
-  if (shared().agree(true, {}, least)) {
-    signals = Signals::from(least);
-    return;
+  if (!shared().agree(true, {}, least)) {
+    throw_if_failed(shared().world_failure());
+    throw Cancelled({Errc::cancelled, "the ranks have not agreed on the step"});
   }
-  throw_if_failed(shared().world_failure());
-  throw Cancelled({Errc::cancelled, "the ranks have not agreed on the step"});
+  signals = Signals::from(least);
 }
 
 /// New ranks meet the others while these train. Once all have met, all switch to the new world.
