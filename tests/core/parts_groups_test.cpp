@@ -143,7 +143,8 @@ PartsSpeeds speeds_in(const GroupEngine& engine) {
 
 TEST_CASE("parts of all groups change between the same two operations on their members, also of groups that are formed meanwhile") {
   int changes = 0, followed = 0;
-  for (const auto seed : seeds(16)) {
+  const auto all = seeds(16);
+  for (const auto seed : all) {
     SimRandom random(seed);
     const int natives = static_cast<int>(3 + random.below(5)), guests = static_cast<int>(random.below(3));
     GroupSetup setup = parts_setup(natives, guests, seed);
@@ -174,6 +175,8 @@ TEST_CASE("parts of all groups change between the same two operations on their m
     }
     group.close_cleanly();
   }
+  // Not each seed has some.
+  if (all.size() < 16) return;
   CHECK(changes > 0);
   CHECK(followed > 0);
 }
@@ -181,7 +184,8 @@ TEST_CASE("parts of all groups change between the same two operations on their m
 TEST_CASE(
     "where a rank goes in the midst of changes, all operations of all groups end, and what has ended well is the same on all members") {
   int changes = 0;
-  for (const auto seed : seeds(20)) {
+  const auto all = seeds(20);
+  for (const auto seed : all) {
     SimRandom random(seed + 17);
     const int natives = static_cast<int>(3 + random.below(4));
     GroupSetup setup = parts_setup(natives, 0, seed);
@@ -204,7 +208,7 @@ TEST_CASE(
     traffic.check_results(false);
     changes += traffic.changes;
   }
-  CHECK(changes > 0);
+  if (all.size() == 20) CHECK(changes > 0);
 }
 
 TEST_CASE("no two groups of a world have one key, also where a number is given again, and all members know it") {
