@@ -90,7 +90,9 @@ TEST_CASE("addends come back to their ranks to the bit, and to another number of
       // Who wants no addends loads the rest.
       expect(load_checkpoint(world, directory_of(world.rank()), checkpoint) == 7u && whole == std::vector<float>(5, 2), "the tensors");
       expect(addends->has_taken && missing->has_taken && missing->values.empty(), "what is not there is taken away");
-      for (const auto& [name, length] : lengths) {
+      for (const auto& tensor : lengths) {
+        const std::string& name = tensor.first;
+        const std::size_t length = tensor.second;
         std::vector<float> own = addends->values[name];
         if (loaders == savers) {
           expect(own == (has(world.rank(), name) ? addends_of(world.rank(), length) : std::vector<float>()), name);
