@@ -377,9 +377,9 @@ void Session::receive_ended() {
     owner_->on_session_ended(*this);
     return;
   }
-  // The process is gone, so nothing that is sent would be read.
-  link_.reset();
-  fail({Errc::peer_lost, in_frame_ ? "the connection ended in the middle of a frame" : "the connection ended without a goodbye", peer_});
+  // Nothing that is sent to a peer which ended without a goodbye would be read.
+  link_failed(
+      {Errc::peer_lost, in_frame_ ? "the connection ended in the middle of a frame" : "the connection ended without a goodbye", peer_});
 }
 
 void Session::link_failed(const Status& status) {
