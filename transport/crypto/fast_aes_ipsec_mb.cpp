@@ -24,9 +24,6 @@ const IMB_MGR& functions_of_ipsec_mb() {
   return *manager;
 }
 
-std::uint8_t* octets(std::byte* bytes) { return unsigned_chars(bytes); }
-const std::uint8_t* octets(const std::byte* bytes) { return unsigned_chars(bytes); }
-
 class IpsecMbCipher final : public Cipher {
  public:
   explicit IpsecMbCipher(const Key& key) { set_key(key); }
@@ -38,11 +35,11 @@ class IpsecMbCipher final : public Cipher {
     begin(counter, associated);
     std::size_t done = 0;
     for (const ConstBytes part : plain) {
-      functions_.gcm256_enc_update(&schedule_, &record_, octets(sealed.data() + done), octets(part.data()), part.size());
+      functions_.gcm256_enc_update(&schedule_, &record_, unsigned_chars(sealed.data() + done), unsigned_chars(part.data()), part.size());
       done += part.size();
     }
     RINGLET_CHECK(done + kTagBytes == sealed.size());
-    functions_.gcm256_enc_finalize(&schedule_, &record_, octets(sealed.data() + done), kTagBytes);
+    functions_.gcm256_enc_finalize(&schedule_, &record_, unsigned_chars(sealed.data() + done), kTagBytes);
   }
 
   bool open(std::uint64_t counter, ConstBytes associated, ConstBytes sealed, std::span<const Bytes> plain) override {
@@ -52,11 +49,11 @@ class IpsecMbCipher final : public Cipher {
     begin(counter, associated);
     std::size_t done = 0;
     for (const Bytes part : plain) {
-      functions_.gcm256_dec_update(&schedule_, &record_, octets(part.data()), octets(sealed.data() + done), part.size());
+      functions_.gcm256_dec_update(&schedule_, &record_, unsigned_chars(part.data()), unsigned_chars(sealed.data() + done), part.size());
       done += part.size();
     }
     RINGLET_CHECK(done + kTagBytes == sealed.size());
-    functions_.gcm256_dec_finalize(&schedule_, &record_, octets(computed.data()), kTagBytes);
+    functions_.gcm256_dec_finalize(&schedule_, &record_, unsigned_chars(computed.data()), kTagBytes);
     return CRYPTO_memcmp(tag.data(), computed.data(), kTagBytes) == 0;
   }
 
@@ -65,7 +62,7 @@ class IpsecMbCipher final : public Cipher {
  private:
   void begin(std::uint64_t counter, ConstBytes associated) {
     const RecordNonce nonce = nonce_of_record(counter);
-    functions_.gcm256_init(&schedule_, &record_, octets(nonce.data()), octets(associated.data()), associated.size());
+    functions_.gcm256_init(&schedule_, &record_, unsigned_chars(nonce.data()), unsigned_chars(associated.data()), associated.size());
   }
 
   const IMB_MGR& functions_ = functions_of_ipsec_mb();
