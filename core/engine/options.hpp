@@ -52,6 +52,7 @@ struct WorldOptions {
   Placement placement{};
   LeafLimits leaf_limits{};
   MachineLimits machine_limits{};
+  RingLimits ring_limits{};
   /// By rank, a number that is the same for ranks of one machine; filled in when the ranks meet. If it is empty, each has its own.
   std::vector<int> machines{};
   std::vector<std::uint32_t> speeds{};  // by rank (kFullSpeed); filled in when the ranks meet; empty: not known to differ
@@ -63,6 +64,7 @@ struct WorldOptions {
   void set_topology(const Topology& of_guests) {
     topology = of_guests;
     topology.set_machines(machines, machine_limits);
+    topology.set_ring_limits(ring_limits);
     topology.set_speeds(speeds);
   }
   /// Sets what the ranks have agreed on while they met.

@@ -30,6 +30,12 @@ Region PlanWriter::part(Buffer buffer, int owner) const {
   return {buffer, range.begin * width, range.count() * width};
 }
 
+Region PlanWriter::piece(const Region& of, int count, int index) const {
+  const std::size_t width = call_.element_bytes();
+  const ElementRange range = part_of(of.bytes / width, count, index);
+  return {of.buffer, of.offset_bytes + range.begin * width, range.count() * width};
+}
+
 void PlanWriter::with(int peer) {
   PeerSteps steps;
   steps.peer = peer;

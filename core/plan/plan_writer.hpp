@@ -25,6 +25,8 @@ class PlanWriter {
   Region whole(Buffer buffer) const { return {buffer, 0, call_.bytes()}; }
   /// The part of `owner` in a buffer that holds all parts. For all_to_all, the part that goes to it (input) or comes from it (output).
   Region part(Buffer buffer, int owner) const;
+  /// Piece number `index` of `count` of a region of whole elements.
+  Region piece(const Region& of, int count, int index) const;
   /// This rank's part in a `buffer` that holds nothing else.
   Region own_part(Buffer buffer) const { return {buffer, 0, part(buffer, rank_).bytes}; }
 

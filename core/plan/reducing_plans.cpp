@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <vector>
 
 #include "core/plan/gathering.hpp"
@@ -74,22 +75,42 @@ void direct_all_reduce(PlanWriter& plan) {
   plan.combine_in_rank_order(own, result, kReceivesPerPeer, false);
 }
 
+/// Calls `visit(piece, step, before)` for all steps with all pieces of the parts, in the order in which they are sent. Each piece is one
+/// step behind the piece before it; `before` is the number of the same piece's step before, as visits are counted.
+template <class Visit>
+void for_ring_steps(int pieces, int steps, Visit visit) {
+  int visits = 0, first_before = 0, lowest_before = 0;
+  for (int time = 0; time < steps + pieces - 1; ++time) {
+    const int first = visits, lowest = std::max(0, time - steps + 1);
+    for (int piece = lowest; piece <= std::min(time, pieces - 1); ++piece, ++visits)
+      visit(piece, time - piece, piece == time ? kAtOnce : static_cast<ProgressIndex>(first_before + piece - lowest_before));
+    first_before = first;
+    lowest_before = lowest;
+  }
+}
+
 // Step s of the reduce-scatter sends part rank-1-s and reduces into part rank-2-s, so that rank r ends owning part r;
 // step s of the all-gather sends part rank-s and receives part rank-1-s (Patarasuk and Yuan 2009, shifted by one).
+// Large parts go in pieces, each of which has come around while it is still in the processors' caches.
 void ring_all_reduce(PlanWriter& plan) {
-  const int steps = plan.size() - 1;
+  const int half = plan.size() - 1;
+  const std::size_t part_bytes = plan.call().bytes() / static_cast<std::size_t>(plan.size());
+  const auto pieces = static_cast<int>(std::max<std::size_t>(part_bytes / plan.topology().ring_limits().piece_bytes, 1));
+  const auto piece_of = [&](Buffer buffer, int owner, int piece) { return plan.piece(plan.part(buffer, owner), pieces, piece); };
   plan.with_neighbours(
       [&] {
-        plan.send(plan.part(Buffer::input, plan.at(-1)));
-        for (int s = 1; s < steps; ++s) plan.send(plan.part(Buffer::output, plan.at(-1 - s)), s - 1);
-        for (int s = 0; s < steps; ++s) plan.send(plan.part(Buffer::output, plan.at(-s)), steps - 1 + s);
+        for_ring_steps(pieces, 2 * half, [&](int piece, int step, ProgressIndex before) {
+          const int owner = plan.at(step < half ? -1 - step : half - step);
+          plan.send(piece_of(step == 0 ? Buffer::input : Buffer::output, owner, piece), before);
+        });
       },
       [&] {
-        for (int s = 0; s < steps; ++s) {
-          const int part = plan.at(-2 - s);
-          plan.receive_to_reduce(plan.part(Buffer::output, part), plan.part(Buffer::input, part), s == steps - 1);
-        }
-        for (int s = 0; s < steps; ++s) plan.receive(plan.part(Buffer::output, plan.at(-1 - s)));
+        for_ring_steps(pieces, 2 * half, [&](int piece, int step, ProgressIndex) {
+          const int owner = plan.at(step < half ? -2 - step : half - 1 - step);
+          const Region into = piece_of(Buffer::output, owner, piece);
+          if (step >= half) return plan.receive(into);
+          plan.receive_to_reduce(into, piece_of(Buffer::input, owner, piece), step == half - 1);
+        });
       });
 }
 

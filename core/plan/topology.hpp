@@ -24,6 +24,11 @@ struct MachineLimits {
   std::size_t excess_bytes = 16 << 10;   // most that a machine sends more for that
 };
 
+/// Limits for rings (Algorithm::ring). They are part of a group's configuration and equal on all ranks.
+struct RingLimits {
+  std::size_t piece_bytes = 4 << 20;  // least piece of a part of an all-reduce, where parts are longer; not 0
+};
+
 /// The speed of a rank's links is given relative to the fastest native rank's, which has this number.
 inline constexpr std::uint32_t kFullSpeed = 1024;
 
@@ -46,6 +51,7 @@ class Topology {
   /// `machine_of` has a number for each rank, which is the same for the ranks of one machine. If it is empty, each rank has a machine of
   /// its own.
   void set_machines(const std::vector<int>& machine_of, const MachineLimits& limits);
+  void set_ring_limits(const RingLimits& limits) { ring_limits_ = limits; }
 
   /// Sets the speed of each rank (kFullSpeed); a guest's is not used. If all natives are equally fast, or there are only two ranks, parts
   /// stay equal.
@@ -72,6 +78,7 @@ class Topology {
   int along_ring(int rank, int offset, int size) const;
   /// The number of the ring's edges between two guests.
   int relayed_edges() const;
+  const RingLimits& ring_limits() const { return ring_limits_; }
   const LeafLimits& leaf_limits() const { return leaf_limits_; }
 
   /// Whether there are several machines, one of which at least has several ranks.
@@ -86,6 +93,7 @@ class Topology {
  private:
   LeafLimits leaf_limits_{};
   MachineLimits machine_limits_{};
+  RingLimits ring_limits_{};
   std::vector<std::vector<int>> machines_;  // the ranks of each, if one has several
   std::vector<int> machine_of_;             // by rank
   std::vector<bool> is_guest_;

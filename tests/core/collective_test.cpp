@@ -40,6 +40,7 @@ WorldOptions random_options(SimRandom& random, int size) {
                               pick<std::size_t>(random, {0, 200, 2000, 1 << 20}), pick<std::size_t>(random, {0, 300, 1 << 20}),
                               pick<std::size_t>(random, {0, 100, 1 << 20})};
   }
+  options.ring_limits.piece_bytes = pick<std::size_t>(random, {1, 100, 1000, 4 << 20});
   options.limits.exchange_bytes = pick<std::size_t>(random, {0, 64, 1000, 32 << 10});
   options.limits.direct_bytes = options.limits.exchange_bytes + pick<std::size_t>(random, {0, 100, 2000, 256 << 10});
   return options;

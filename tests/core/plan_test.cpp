@@ -49,6 +49,32 @@ TEST_CASE("the plans of all ranks fit each other and bring every contribution on
   }
 }
 
+TEST_CASE("a ring's pieces fit each other and bring every contribution once, each one step behind the one before") {
+  for (int size = 2; size <= 8; ++size)
+    for (const std::uint64_t rows : {0U, 1U, 64U, 131U, 1000U})
+      for (const std::size_t piece_bytes : {1U, 100U, 300U, 100'000U})
+        for (const bool in_place : {false, true}) {
+          Topology topology;
+          topology.set_ring_limits({piece_bytes});
+          replay(call_of(CollectiveKind::all_reduce, Algorithm::ring, rows), size, in_place, topology);
+        }
+}
+
+TEST_CASE("the second piece of a ring's part leaves behind the first step of the first piece") {
+  Topology topology;
+  topology.set_ring_limits({256});
+  const Call call = call_of(CollectiveKind::all_reduce, Algorithm::ring, 1024);
+  const std::size_t part_bytes = call.bytes() / 2, pieces = part_bytes / 256;
+  Plan plan;
+  make_plan(call, 0, 2, topology, true, plan);
+  REQUIRE(plan.sends.size() == 2 * pieces);
+  CHECK(plan.sends[0].from == Region{Buffer::input, part_bytes, 256});
+  CHECK(plan.sends[1].from == Region{Buffer::output, 0, 256});
+  CHECK(plan.sends[1].after == 0);
+  CHECK(plan.sends[2].from == Region{Buffer::input, part_bytes + 256, 256});
+  CHECK(plan.sends[2].after == kAtOnce);
+}
+
 TEST_CASE("the plans of parts put every part in its place") {
   using Kind = CollectiveKind;
   for (int size = 2; size <= 8; ++size) {
