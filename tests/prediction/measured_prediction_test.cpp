@@ -4,7 +4,6 @@
 #include <catch2/catch.hpp>
 #include <functional>
 
-#include "core/gradients/block_buckets.hpp"
 #include "core/gradients/bucket.hpp"
 #include "tests/core/sim_group.hpp"
 #include "tools/prediction/measured_links.hpp"

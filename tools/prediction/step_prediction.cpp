@@ -5,7 +5,6 @@
 #include <ringlet/average_options.hpp>
 #include <ringlet/fsdp.hpp>
 
-#include "core/gradients/block_buckets.hpp"
 #include "core/gradients/bucket.hpp"
 #include "core/plan/placement.hpp"
 #include "core/rendezvous/link_probes.hpp"
