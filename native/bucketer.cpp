@@ -57,8 +57,7 @@ void GradientBucketer::State::adopt_observed_order() {
   if (observed == order) return;
   order = std::move(observed);
   // An averager knows gradients by their order. Its residuals are of those in the former one.
-  const auto& wire = options.average.communication_type;
-  if (wire && wire->options().feedback) averager = GradientAverager(group, options.average);
+  if (has_feedback(options.average.communication_type)) averager = GradientAverager(group, options.average);
 }
 
 std::string GradientBucketer::State::missing_names() const {

@@ -46,7 +46,7 @@ void GradientAverager::add_to(Checkpoint& checkpoint, std::string_view name) {
 
 void average_gradients(Group group, std::span<const TensorView> gradients, const AverageOptions& options) {
   throw_if_failed(Averager::check(options));
-  if (options.communication_type && options.communication_type->options().feedback)
+  if (has_feedback(options.communication_type))
     refuse("average_gradients: error feedback needs a tree with names, or a GradientAverager, to keep what rounding leaves out");
   Averager averager(group.shared().options(), options, Averager::kFewBuckets);
   throw_if_failed(averager.add_all(gradients));

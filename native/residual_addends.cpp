@@ -41,6 +41,10 @@ std::map<std::string, std::span<float>> ResidualAddends::own() {
   return all;
 }
 
+bool ResidualAddends::wants(const std::string& name) const {
+  return std::any_of(parts_.begin(), parts_.end(), [&](const Part& part) { return number_in(part, name).has_value(); });
+}
+
 void ResidualAddends::take(std::map<std::string, std::vector<float>> values) {
   for (const Part& part : parts_) part.residuals->clear();
   for (auto& [name, own] : values)

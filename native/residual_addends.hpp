@@ -27,18 +27,15 @@ class ResidualAddends final : public detail::Addends {
   explicit ResidualAddends(std::vector<Part> parts) : parts_(std::move(parts)) {}
 
   std::map<std::string, std::span<float>> own() override;
+  bool wants(const std::string& name) const override;
   void take(std::map<std::string, std::vector<float>> values) override;
 
  private:
   std::vector<Part> parts_;
 };
 
-/// The name of those that FSDP's reductions leave, by the names of the parameters.
-inline constexpr std::string_view kShardResiduals = "shard_residuals";
 std::vector<std::string> names_in(const Tree& tree);
 
-/// Whether such a wire leaves residuals.
-inline bool has_feedback(const std::optional<Wire>& wire) { return wire && wire->options().feedback; }
 /// Adds residuals to a checkpoint as addends of this name, if the wire leaves any.
 void add_residuals(Checkpoint& checkpoint, std::string_view name, const std::optional<Wire>& wire,
                    std::vector<ResidualAddends::Part> parts);

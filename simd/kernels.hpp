@@ -72,6 +72,9 @@ struct UpdateArrays {
 };
 using UpdateFn = void (*)(const UpdateArrays& arrays, std::size_t count, const UpdateCoefficients& coefficients);
 
+/// Arrays that take several kernels are worked on in pieces of so many elements, whole blocks, so that they stay in the first-level cache.
+inline constexpr std::size_t kPieceElements = 1024;
+
 struct Table;
 
 /// The kernels of one instruction set. Every target gives the same bits for the same input, except that the payload of a NaN result may

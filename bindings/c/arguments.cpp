@@ -54,6 +54,14 @@ std::optional<DType> optional_dtype(int32_t dtype, const char* name) {
   return known_dtype(dtype, name);
 }
 
+std::optional<Wire> optional_wire(int32_t wire, const char* name, int32_t feedback, int64_t least_elements) {
+  static_assert(RINGLET_WIRE_INT4 - RINGLET_WIRE_INT8 == static_cast<int>(BlockFormat::int4) && kBlockFormatCount == 2);
+  if (wire != RINGLET_WIRE_INT8 && wire != RINGLET_WIRE_INT4) return optional_dtype(wire, name);
+  if (least_elements < 0) throw BadArgument("least_elements is " + std::to_string(least_elements) + "; give a number of elements from 0");
+  return Wire::in_blocks(static_cast<BlockFormat>(wire - RINGLET_WIRE_INT8),
+                         {.feedback = feedback != 0, .least_elements = static_cast<std::size_t>(least_elements)});
+}
+
 std::chrono::milliseconds milliseconds(int64_t count, const char* name) {
   if (count < 0 || count > kMaxMilliseconds)
     throw BadArgument(std::string(name) + " is " + std::to_string(count) + "; 0 to " + std::to_string(kMaxMilliseconds) + " are possible");

@@ -27,18 +27,9 @@ ringlet_average_options defaults_from(const ringlet::AverageOptions& options) {
           .least_elements = static_cast<int64_t>(ringlet::BlockOptions().least_elements)};
 }
 
-static_assert(RINGLET_WIRE_INT4 - RINGLET_WIRE_INT8 == static_cast<int>(ringlet::BlockFormat::int4) && ringlet::kBlockFormatCount == 2);
-
 std::optional<double> optional_weight(const double* weight) { return weight ? std::optional(*weight) : std::nullopt; }
 
 }  // namespace
-
-std::optional<ringlet::Wire> ringlet::c::optional_wire(int32_t wire, const char* name, int32_t feedback, int64_t least_elements) {
-  if (wire != RINGLET_WIRE_INT8 && wire != RINGLET_WIRE_INT4) return optional_dtype(wire, name);
-  if (least_elements < 0) throw BadArgument("least_elements is " + std::to_string(least_elements) + "; give a number of elements from 0");
-  return ringlet::Wire::in_blocks(static_cast<ringlet::BlockFormat>(wire - RINGLET_WIRE_INT8),
-                                  {.feedback = feedback != 0, .least_elements = static_cast<std::size_t>(least_elements)});
-}
 
 ringlet::AverageOptions ringlet::c::average_options(const ringlet_average_options* given, const ringlet::AverageOptions& defaults) {
   const auto read = options_or(given, defaults_from(defaults));

@@ -1,6 +1,7 @@
 #include "core/base/flat.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
 
@@ -11,24 +12,33 @@ namespace {
 /// Calls `visit` for every run of bytes that are adjacent in the view, with their address, their offset in the range, and their length.
 template <class View, class Visit>
 void for_each_run(const View& view, std::size_t offset, std::size_t length, Visit visit) {
+  if (length == 0) return;
   const std::size_t element = size_of(view.dtype());
   const Shape& shape = view.shape();
   std::size_t outer = shape.axes();  // axes from here on are dense
   std::size_t dense = 1;
   while (outer > 0 && (shape[outer - 1] == 1 || view.stride(outer - 1) == static_cast<std::int64_t>(dense)))
     dense *= static_cast<std::size_t>(shape[--outer]);
-  for (std::size_t done = 0; done < length;) {
-    const std::size_t index = (offset + done) / element;
-    std::size_t rest = index / dense;
-    auto place = static_cast<std::int64_t>(index % dense);
-    for (std::size_t axis = outer; axis > 0; --axis) {
-      const auto extent = static_cast<std::size_t>(shape[axis - 1]);
-      place += static_cast<std::int64_t>(rest % extent) * view.stride(axis - 1);
-      rest /= extent;
-    }
-    const std::size_t run = std::min((dense - index % dense) * element, length - done);
-    visit(view.data() + place * static_cast<std::int64_t>(element), done, run);
+  // The indices of the run, which are counted up from one run to the next, and where it begins.
+  std::array<std::int64_t, Shape::kMaxAxes> indices{};
+  std::int64_t place = 0;
+  std::size_t inside = offset / element % dense;  // of the first run
+  auto rest = static_cast<std::int64_t>(offset / element / dense);
+  for (std::size_t axis = outer; axis > 0; --axis) {
+    indices[axis - 1] = rest % shape[axis - 1];
+    rest /= shape[axis - 1];
+    place += indices[axis - 1] * view.stride(axis - 1);
+  }
+  for (std::size_t done = 0; done < length; inside = 0) {
+    const std::size_t run = std::min((dense - inside) * element, length - done);
+    visit(view.data() + (place + static_cast<std::int64_t>(inside)) * static_cast<std::int64_t>(element), done, run);
     done += run;
+    for (std::size_t axis = outer; axis > 0; --axis) {
+      place += view.stride(axis - 1);
+      if (++indices[axis - 1] < shape[axis - 1]) break;
+      place -= shape[axis - 1] * view.stride(axis - 1);
+      indices[axis - 1] = 0;
+    }
   }
 }
 

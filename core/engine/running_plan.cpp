@@ -12,8 +12,6 @@ namespace {
 
 /// Combining waits until this many bytes, or all, have come, so that a kernel's call is worth its cost.
 constexpr std::size_t kCombineBytes = 32 << 10;
-/// The number of numbers combined at a time, so that a block's f32 accumulators stay in the first-level cache.
-constexpr std::size_t kBlockNumbers = 1024;
 
 }  // namespace
 
@@ -61,7 +59,7 @@ bool RunningPlan::run_next_combine() {
   }
   ready -= ready % element_bytes();
   if (!all && ready - done.bytes < kCombineBytes) return false;
-  const std::size_t block = kBlockNumbers / numbers_per_element() * element_bytes();
+  const std::size_t block = simd::kPieceElements / numbers_per_element() * element_bytes();
   while (done.bytes < ready) {
     const std::size_t bytes = std::min(block, ready - done.bytes);
     combine_block(combine, done.bytes, bytes);
@@ -75,27 +73,28 @@ bool RunningPlan::run_next_combine() {
 // f16, bf16 and blocks are widened, reduced over all ranks, divided in f32 and, unless they stay decoded, rounded once.
 void RunningPlan::combine_block(const Combine& combine, std::size_t offset, std::size_t bytes) {
   const std::size_t numbers = bytes / element_bytes() * numbers_per_element();
-  alignas(64) std::array<std::byte, kBlockNumbers * detail::kLargestElementBytes> sum;
+  alignas(64) std::array<std::byte, simd::kPieceElements * detail::kLargestElementBytes> combined;
   const bool is_widened = call().blocks || (is_narrow(call().dtype) && (call().op == ReduceOp::sum || call().op == ReduceOp::prod));
   const auto operand = [&](std::uint32_t i) { return readable(steps_.operands[combine.first_operand + i].from) + offset; };
   std::byte* into = result_of(combine, offset);
   if (!is_widened) {
-    reduce_(sum.data(), operand(0), operand(1), numbers);
-    for (std::uint32_t i = 2; i < combine.operand_count; ++i) reduce_(sum.data(), sum.data(), operand(i), numbers);
-    std::memcpy(into, sum.data(), bytes);
+    // The result may take the place of an operand, which is read before that.
+    reduce_(combined.data(), operand(0), operand(1), numbers);
+    for (std::uint32_t i = 2; i < combine.operand_count; ++i) reduce_(combined.data(), combined.data(), operand(i), numbers);
+    std::memcpy(into, combined.data(), bytes);
     if (combine.finish) finish_piece(into, numbers);
     return;
   }
-  alignas(64) std::array<std::byte, kBlockNumbers * sizeof(float)> wide;
+  alignas(64) std::array<std::byte, simd::kPieceElements * sizeof(float)> wide;
+  std::byte* const sum = call().keeps_decoded() ? into : combined.data();
   const auto reduce_f32 = kernels_->reduce(DType::f32, call().op);
-  widen(sum.data(), operand(0), numbers);
+  widen(sum, operand(0), numbers);
   for (std::uint32_t i = 1; i < combine.operand_count; ++i) {
     widen(wide.data(), operand(i), numbers);
-    reduce_f32(sum.data(), sum.data(), wide.data(), numbers);
+    reduce_f32(sum, sum, wide.data(), numbers);
   }
-  if (combine.finish && divide_ != nullptr) kernels_->divide(DType::f32)(sum.data(), numbers, call().divisor);
-  if (!call().keeps_decoded()) return narrow(into, sum.data(), numbers);
-  std::memcpy(into, sum.data(), numbers * sizeof(float));
+  if (combine.finish && divide_ != nullptr) kernels_->divide(DType::f32)(sum, numbers, call().divisor);
+  if (!call().keeps_decoded()) return narrow(into, sum, numbers);
   canonical_nan_(into, numbers);
 }
 

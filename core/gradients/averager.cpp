@@ -10,7 +10,6 @@
 #include "core/base/number_text.hpp"
 #include "core/engine/request_checks.hpp"
 #include "core/engine/requests.hpp"
-#include "core/gradients/block_buckets.hpp"
 
 namespace ringlet {
 
@@ -142,15 +141,11 @@ Status Averager::take_weights() {
 }
 
 Residuals::Pair* Averager::residuals_for(const TensorView& gradient, const WireFormat& wire_format) {
-  return wire_format.blocks && options_.communication_type->options().feedback ? &residuals_->add(gradient.count()) : nullptr;
-}
-
-std::int64_t Averager::bucket_size(const WireFormat& wire_format) const {
-  return wire_format.blocks ? std::min(options_.all_reduce_size, kMostBlockBytes) : options_.all_reduce_size;
+  return wire_format.blocks && has_feedback(options_.communication_type) ? &residuals_->add(gradient.count()) : nullptr;
 }
 
 bool Averager::full(std::size_t bytes, const WireFormat& wire_format) const {
-  const std::int64_t size = bucket_size(wire_format);
+  const std::int64_t size = wire_format.bucket_bytes(options_.all_reduce_size);
   const std::int64_t limit = options_.first_bucket_size && averages_ == 0 ? std::min(*options_.first_bucket_size, size) : size;
   return limit <= 0 || bytes >= static_cast<std::size_t>(limit);
 }
@@ -184,7 +179,7 @@ Averager::Move Averager::take_piece() {
   const std::size_t granule = cut_->wire_format.granule();
   const std::size_t left = values.count() - cut_->done;
   std::size_t piece = left;
-  if (const std::int64_t size = bucket_size(cut_->wire_format); size > 0) {
+  if (const std::int64_t size = cut_->wire_format.bucket_bytes(options_.all_reduce_size); size > 0) {
     const std::size_t granules = static_cast<std::size_t>(size) / cut_->wire_format.bytes(granule);
     piece = std::min(std::max(granules, std::size_t{1}) * granule, left);
   }
@@ -318,7 +313,7 @@ Procedure::Action TreeAverage::next() {
     added_ = true;
   }
   Action action = averager_.next();
-  if (const auto* done = std::get_if<Done>(&action); done != nullptr && done->status.ok() && has_feedback()) {
+  if (const auto* done = std::get_if<Done>(&action); done != nullptr && done->status.ok() && has_feedback(options_.communication_type)) {
     residuals_.commit();
     agreements_.keep_residuals(agreement_.hash(), std::move(residuals_));
   }
@@ -327,14 +322,14 @@ Procedure::Action TreeAverage::next() {
 
 void TreeAverage::abandon() {
   averager_.abandon();
-  if (added_ && has_feedback()) agreements_.keep_residuals(agreement_.hash(), std::move(residuals_));
+  if (added_ && has_feedback(options_.communication_type)) agreements_.keep_residuals(agreement_.hash(), std::move(residuals_));
 }
 
 Status TreeAverage::add_all() {
   if (Status status = Averager::check(options_); !status.ok()) return status;
   if (options_.weight && total_weight_)
     if (Status status = averager_.set_weight(*options_.weight, *total_weight_); !status.ok()) return status;
-  if (has_feedback()) residuals_ = agreements_.take_residuals(agreement_.hash());
+  if (has_feedback(options_.communication_type)) residuals_ = agreements_.take_residuals(agreement_.hash());
   return averager_.add_all(gradients_);
 }
 

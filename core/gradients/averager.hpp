@@ -89,8 +89,6 @@ class Averager final : public Procedure {
   double factor_for(const WireFormat& wire_format) const {
     return wire_format.blocks && !options_.weight ? factor_ / group_.size : factor_;
   }
-  /// The bytes of a bucket; 0 or less where each tensor is moved by itself.
-  std::int64_t bucket_size(const WireFormat& wire_format) const;
   bool full(std::size_t bytes, const WireFormat& wire_format) const;
   Action sum_weights();
   Status take_weights();
@@ -149,7 +147,6 @@ class TreeAverage final : public Procedure {
 
  private:
   Status add_all();
-  bool has_feedback() const { return options_.communication_type && options_.communication_type->options().feedback; }
 
   Agreements& agreements_;
 

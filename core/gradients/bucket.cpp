@@ -8,10 +8,7 @@
 
 namespace ringlet {
 
-namespace {
-/// Scaling and casting are done in pieces that stay in the first-level cache.
-constexpr std::size_t kPieceElements = 1024;
-}  // namespace
+using simd::kPieceElements;
 
 void Bucket::open(DType dtype, const WireFormat& wire_format) {
   dtype_ = dtype;
@@ -26,13 +23,11 @@ void Bucket::pack(TensorView values, double factor, const simd::Kernels& kernels
   size_ += wire_format_.bytes(values.count());
   if (buffer_.size() < size_) buffer_.resize(size_);
   std::byte* out = buffer_.data() + entries_.back().offset;
+  if (wire_format_.blocks) return write_blocks(*wire_format_.blocks, values, out, factor, kernels, feedback);
   Tensor without_gaps;
   ConstTensorView packed = values;
   if (!values.contiguous()) packed = without_gaps = Tensor::copy_of(values);
-  if (wire_format_.blocks)
-    write_blocks(*wire_format_.blocks, packed, out, factor, kernels, feedback);
-  else
-    pack_elements(packed, out, factor, kernels);
+  pack_elements(packed, out, factor, kernels);
 }
 
 void Bucket::pack_elements(ConstTensorView values, std::byte* out, double factor, const simd::Kernels& kernels) const {
@@ -65,7 +60,7 @@ void Bucket::pack_elements(ConstTensorView values, std::byte* out, double factor
 void Bucket::unpack(const simd::Kernels& kernels) const {
   for (const auto& [values, offset] : entries_) {
     if (values.count() == 0) continue;
-    if (values.contiguous()) {
+    if (values.contiguous() || wire_format_.blocks) {
       unpack_elements(buffer_.data() + offset, values, kernels);
     } else {
       Tensor unpacked(dtype_, values.shape());

@@ -26,8 +26,8 @@ void Residuals::commit() {
 }
 
 void Residuals::set(std::size_t number, std::vector<float> committed) {
-  at(number, committed.size()).committed = std::move(committed);
-  pairs_[number].is_written = false;
+  if (number >= pairs_.size()) pairs_.resize(number + 1);
+  pairs_[number] = {std::move(committed), {}};
 }
 
 void Residuals::clear() {

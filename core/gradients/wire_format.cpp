@@ -3,11 +3,39 @@
 #include <algorithm>
 #include <array>
 
+#include "core/base/bytes.hpp"
+#include "core/base/flat.hpp"
+
 namespace ringlet {
 
+using simd::kPieceElements;
+
 namespace {
-/// Casting, scaling and encoding are done in pieces of whole blocks that stay in the first-level cache.
-constexpr std::size_t kElementsAtOnce = 1024;
+
+using F32Piece = std::array<std::byte, kPieceElements * sizeof(float)>;
+/// A piece of any real dtype.
+using RealPiece = std::array<std::byte, kPieceElements * sizeof(double)>;
+
+/// Writes the `count` elements of a real tensor from `first` on as f32.
+void read_piece(ConstTensorView values, std::size_t first, std::size_t count, std::byte* out, const simd::Kernels& kernels) {
+  const std::size_t element = size_of(values.dtype());
+  const auto cast = kernels.cast(values.dtype(), DType::f32);
+  if (values.contiguous()) return cast(out, values.data() + first * element, count);
+  alignas(64) RealPiece gathered;
+  gather(values, first * element, Bytes(gathered).first(count * element));
+  cast(out, gathered.data(), count);
+}
+
+/// The other way round.
+void write_piece(const std::byte* in, TensorView values, std::size_t first, std::size_t count, const simd::Kernels& kernels) {
+  const std::size_t element = size_of(values.dtype());
+  const auto cast = kernels.cast(DType::f32, values.dtype());
+  if (values.contiguous()) return cast(values.data() + first * element, in, count);
+  alignas(64) RealPiece gathered;
+  cast(gathered.data(), in, count);
+  scatter(ConstBytes(gathered).first(count * element), values, first * element);
+}
+
 }  // namespace
 
 WireFormat wire_format_of(const TensorView& gradient, const std::optional<Wire>& wire) {
@@ -24,15 +52,18 @@ void write_blocks(BlockFormat format, ConstTensorView values, std::byte* out, do
                   const Feedback& feedback) {
   const auto encode = kernels.encode(format);
   const std::size_t count = values.count();
-  const DType dtype = values.dtype();
-  if (dtype == DType::f32 && factor == 1.0 && feedback.left == nullptr) return encode(out, values.data(), count);
+  if (values.dtype() == DType::f32 && values.contiguous() && factor == 1.0 && feedback.left == nullptr)
+    return encode(out, values.data(), count);
   const WireFormat wire_format{DType::f32, format};
-  alignas(64) std::array<std::byte, kElementsAtOnce * sizeof(float)> piece_values;
-  for (std::size_t done = 0; done < count; done += kElementsAtOnce) {
-    const std::size_t piece = std::min(kElementsAtOnce, count - done);
+  alignas(64) F32Piece piece_values;
+  for (std::size_t done = 0; done < count; done += kPieceElements) {
+    const std::size_t piece = std::min(kPieceElements, count - done);
     std::byte* blocks = out + wire_format.bytes(done);
-    kernels.cast(dtype, DType::f32)(piece_values.data(), values.data() + done * size_of(dtype), piece);
-    if (factor != 1.0) kernels.multiply(DType::f32)(piece_values.data(), piece, factor);
+    if (factor == 0)
+      piece_values.fill(std::byte{});
+    else
+      read_piece(values, done, piece, piece_values.data(), kernels);
+    if (factor != 0 && factor != 1) kernels.multiply(DType::f32)(piece_values.data(), piece, factor);
     if (feedback.add != nullptr) {
       const auto* add = reinterpret_cast<const std::byte*>(feedback.add + done);
       kernels.reduce(DType::f32, ReduceOp::sum)(piece_values.data(), piece_values.data(), add, piece);
@@ -45,14 +76,13 @@ void write_blocks(BlockFormat format, ConstTensorView values, std::byte* out, do
 
 void read_blocks(BlockFormat format, const std::byte* in, TensorView values, const simd::Kernels& kernels) {
   const auto decode = kernels.decode(format);
-  const DType dtype = values.dtype();
-  if (dtype == DType::f32) return decode(values.data(), in, values.count());
+  if (values.dtype() == DType::f32 && values.contiguous()) return decode(values.data(), in, values.count());
   const WireFormat wire_format{DType::f32, format};
-  alignas(64) std::array<std::byte, kElementsAtOnce * sizeof(float)> decoded;
-  for (std::size_t done = 0; done < values.count(); done += kElementsAtOnce) {
-    const std::size_t piece = std::min(kElementsAtOnce, values.count() - done);
+  alignas(64) F32Piece decoded;
+  for (std::size_t done = 0; done < values.count(); done += kPieceElements) {
+    const std::size_t piece = std::min(kPieceElements, values.count() - done);
     decode(decoded.data(), in + wire_format.bytes(done), piece);
-    kernels.cast(DType::f32, dtype)(values.data() + done * size_of(dtype), decoded.data(), piece);
+    write_piece(decoded.data(), values, done, piece, kernels);
   }
 }
 

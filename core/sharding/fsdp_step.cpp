@@ -128,7 +128,7 @@ void FsdpStep::plan() {
 
 void FsdpStep::start_reduce() {
   stage_ = Stage::reduce;
-  ShardResiduals* const residuals = has_feedback() ? &residuals_ : nullptr;
+  ShardResiduals* const residuals = has_feedback(settings_.reduce_dtype) ? &residuals_ : nullptr;
   part_.reset(new ShardMove(ShardMove::reduce(mover_, replicas_, reductions_, gradients_, gradient_shards_, residuals)));
 }
 

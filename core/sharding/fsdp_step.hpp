@@ -62,7 +62,6 @@ class FsdpStep final : public Procedure {
   Status go_on();
   Status start_step();
   void start_agreement(Stage stage, const char* what, const Tree& tree);
-  bool has_feedback() const { return settings_.reduce_dtype && settings_.reduce_dtype->options().feedback; }
   void start_reduce();
   void start_clip();
   Status apply();

@@ -82,16 +82,9 @@ void ShardBucket::pack_full_in_blocks(const Tree& full, double factor, Residuals
     std::size_t done = 0;
     for (int rank = 0; rank < static_cast<int>(counts_.size()); ++rank) {
       const TensorView rows = rows_of(values, piece(tensor, rank).rows);
-      if (rows.count() == 0) continue;
-      Tensor copied;
-      ConstTensorView contiguous = rows;
-      if (factor == 0)
-        contiguous = copied = Tensor(rows.dtype(), rows.shape());
-      else if (!rows.contiguous())
-        contiguous = copied = Tensor::copy_of(rows);
       const Feedback feedback = pair == nullptr ? Feedback() : Feedback{pair->committed.data() + done, pair->next.data() + done};
       std::byte* const out = packed + piece(tensor, rank).first * wire_format_.unit_bytes();
-      write_blocks(*wire_format_.blocks, contiguous, out, factor, kernels, feedback);
+      write_blocks(*wire_format_.blocks, rows, out, factor, kernels, feedback);
       done += rows.count();
     }
   }

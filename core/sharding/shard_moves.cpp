@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "core/engine/requests.hpp"
-#include "core/gradients/block_buckets.hpp"
 
 namespace ringlet {
 
@@ -30,7 +29,7 @@ std::vector<ShardBucket> make_buckets(const Tree& full, const ShardLayout& layou
     if (it == open.end()) it = open.insert(open.end(), {wire_format, {}, 0});
     it->names.push_back(name);
     it->bytes += static_cast<std::int64_t>(wire_format.bytes(values.count()));
-    const std::int64_t size = wire_format.blocks ? std::min(communication_size, kMostBlockBytes) : communication_size;
+    const std::int64_t size = wire_format.bucket_bytes(communication_size);
     if (size > 0 && it->bytes < size) continue;
     buckets.emplace_back(layout, std::move(it->names), wire_format);
     open.erase(it);

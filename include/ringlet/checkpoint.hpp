@@ -30,6 +30,8 @@ class Addends {
   virtual ~Addends() = default;
   /// This rank's, by name, in memory that is borrowed.
   virtual std::map<std::string, std::span<float>> own() = 0;
+  /// Whether this rank takes one of that name. It gets no part of others.
+  virtual bool wants(const std::string& name) const = 0;
   /// Takes what a checkpoint has for this rank in place of all that it had.
   virtual void take(std::map<std::string, std::vector<float>> values) = 0;
 };
@@ -60,8 +62,9 @@ class Checkpoint {
   Checkpoint& add_slots(std::string_view name, const Tree& slots, const ShardLayout& layout);
 
   /// Adds what GradientAverager::add_to() and the like add: tensors "name.…" of which each rank has its own, also of other names than the
-  /// other ranks' or none. As many ranks as have saved them get back their own. Another number gets the sum, divided among them. A
-  /// checkpoint without them is loaded all the same, and one with others, too. Throws `InvalidArgument` for a name that was added already.
+  /// other ranks' or none. As many ranks as have saved them get back their own. Another number gets the sum, divided among those who
+  /// want it. A checkpoint without them is loaded all the same, and one with others, too. Throws `InvalidArgument` where a name was added
+  /// already, or begins with such a one and a dot.
   Checkpoint& add_addends(std::string name, std::shared_ptr<detail::Addends> addends);
 
   /// Sets a value, which must be equal on all ranks when it is saved. Texts are UTF-8.
@@ -87,6 +90,8 @@ class Checkpoint {
     return *typed;
   }
 
+  /// Whether a tensor of this full name was added; those of addends do not count.
+  bool has(const std::string& name) const { return names_.contains(name); }
   /// The tensors, in the order in which they were added.
   const std::vector<Entry>& entries() const noexcept { return entries_; }
   /// What add_addends() has added.

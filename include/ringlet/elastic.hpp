@@ -133,7 +133,8 @@ class Step {
 class ElasticTrainer {
  public:
   /// `state` has all that a step changes: parameters and optimizers' state. Its tensors, which are borrowed until the trainer is destroyed,
-  /// are whole on every rank. Throws `InvalidArgument` for a tensor that is sharded, and for options that do not fit.
+  /// are whole on every rank. Throws `InvalidArgument` for a tensor that is sharded, for the names kAverageResiduals and kShardResiduals,
+  /// and for options that do not fit.
   ElasticTrainer(Group world, Checkpoint state, ElasticTrainerOptions options = {});
   /// The same with sharded state beside that, which is borrowed, too: an ElasticFsdp or an ElasticFullyShard. It has its own parameters, so
   /// `state` is without them; the trainer saves and loads both. A step averages gradients by the shards' own calls, and calls their

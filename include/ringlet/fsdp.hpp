@@ -18,6 +18,9 @@ namespace ringlet {
 class Checkpoint;
 class ElasticFullyShard;
 
+/// The name in a checkpoint of the residuals that FSDP's reductions leave. An ElasticTrainer adds those of its ElasticShards as that.
+inline constexpr std::string_view kShardResiduals = "shard_residuals";
+
 /// Options of FsdpUpdater.
 struct FsdpOptions {
   /// For hybrid sharding: the group of the ranks that hold the same shard, one from each FSDP group, so that all have the same rank in
@@ -65,8 +68,9 @@ class FsdpUpdater {
   /// The layout of the last step's parameters over the FSDP group, or null before the first step.
   const ShardLayout* layout() const noexcept;
   /// Adds the residuals of error feedback, if there is such, to a checkpoint that is saved or loaded by the FSDP group between two steps,
-  /// while this object lives. Gradients are known by their order. Each rank has its own (Checkpoint::add_addends).
-  void add_to(Checkpoint& checkpoint, std::string_view name = "shard_residuals");
+  /// while this object lives. Gradients are known by their order. Each rank has its own (Checkpoint::add_addends). Those of sums between
+  /// replicas are for an FSDP group of as many ranks only.
+  void add_to(Checkpoint& checkpoint, std::string_view name = kShardResiduals);
 
  private:
   struct State;
@@ -165,7 +169,7 @@ class FullyShard {
   ShardLayout layout() const;
   /// Adds the residuals of error feedback, if there is such, of all modules to a checkpoint that is saved or loaded between two steps,
   /// while this object lives. Each rank has its own (Checkpoint::add_addends). The shards are added by the caller.
-  void add_to(Checkpoint& checkpoint, std::string_view name = "shard_residuals");
+  void add_to(Checkpoint& checkpoint, std::string_view name = kShardResiduals);
 
  private:
   friend class ElasticFullyShard;

@@ -14,6 +14,9 @@ namespace ringlet {
 
 class Checkpoint;
 
+/// The name of an average's residuals in a checkpoint. An ElasticTrainer adds its own as that.
+inline constexpr std::string_view kAverageResiduals = "average_residuals";
+
 /// Averages gradients over the group while they are still being computed: a bucket starts as soon as it is full. Only one thread may use it
 /// at a time. The views' memory is borrowed from `add` until `finish` has returned.
 class GradientAverager {
@@ -40,7 +43,7 @@ class GradientAverager {
   std::size_t collectives() const noexcept;
   /// Adds the residuals of error feedback, if there is such, to a checkpoint that is saved or loaded between two steps, while this object
   /// lives. Gradients are known by their order. Each rank has its own (Checkpoint::add_addends).
-  void add_to(Checkpoint& checkpoint, std::string_view name = "average_residuals");
+  void add_to(Checkpoint& checkpoint, std::string_view name = kAverageResiduals);
 
  private:
   struct State;

@@ -20,17 +20,19 @@ struct GroupAddends {
 GroupAddends gather_addends(const Exchange& exchange, const Checkpoint& checkpoint);
 
 /// This rank's part of the addends that a checkpoint on disk has. As many ranks as have saved them get back their own; of another number
-/// each gets the sum for its own part of the elements, and zeros for the rest, so that the sum over the ranks stays the same.
+/// those who want an addend get the sum, each for its own part of the elements, and zeros for the rest, so that the sum stays the same.
 class AddendLoad {
  public:
-  /// Only what `checkpoint` wants is loaded.
-  AddendLoad(const Checkpoint& checkpoint, const Manifest& manifest, int rank, int ranks);
+  /// Only what `checkpoint` wants is loaded. Collective where the checkpoint has addends.
+  AddendLoad(const Exchange& exchange, const Checkpoint& checkpoint, const Manifest& manifest);
   AddendLoad(const AddendLoad&) = delete;
   AddendLoad& operator=(const AddendLoad&) = delete;
 
   /// Appends what is to be read, which this object owns.
   void append_to(std::vector<GroupTensor>& tensors, std::vector<const Manifest::Tensor*>& placed) const;
-  /// Gives what was read to those who want it.
+  /// Takes the memory for it. Throws `std::bad_alloc` where it is short.
+  void take_memory();
+  /// Gives what was read to those who want it. Throws as take_memory() does.
   void hand_over();
 
  private:
@@ -39,20 +41,19 @@ class AddendLoad {
     Checkpoint::Entry entry;
     Manifest::Tensor placed;
     std::vector<float> memory;  // the elements that this rank reads, from `first` on
-    std::size_t first = 0;
+    std::size_t first = 0, count = 0;
   };
   struct Wanted {
-    std::shared_ptr<detail::Addends> by;
+    detail::Addends* by;
     std::string name;
-    std::size_t count = 0;
+    const Manifest::Tensor* saved;
     std::size_t begin = 0, end = 0;  // in parts_
   };
-  void add(const Manifest::Tensor& saved, const std::shared_ptr<detail::Addends>& by, std::string name);
-  void add_part(const Manifest::Tensor& saved, const Manifest::Piece& piece);
+  void add_part(const Manifest::Tensor& saved, const Manifest::Piece& piece, const std::vector<int>& takers);
+  std::vector<float> sum_of(const Wanted& wanted);
 
   const Checkpoint& checkpoint_;
   const int rank_, ranks_;
-  const bool gets_own_;
   std::deque<Part> parts_;
   std::vector<Wanted> wanted_;
 };

@@ -39,7 +39,7 @@ Checkpoint& Checkpoint::add_tree(std::string_view name, const Tree& tensors, con
   std::vector<Entry> added;
   for (const Leaf& leaf : tensors) {
     Entry entry{fmt::format("{}.{}", name, leaf.name), leaf.values, leaf.values.shape(), {}};
-    if (names_.contains(entry.name)) refuse(fmt::format("the checkpoint has '{}' already", entry.name));
+    if (has(entry.name)) refuse(fmt::format("the checkpoint has '{}' already", entry.name));
     if (layout != nullptr) {
       std::string_view laid_out = leaf.name;
       if (part == Part::slot) {
@@ -62,7 +62,8 @@ Checkpoint& Checkpoint::add_tree(std::string_view name, const Tree& tensors, con
 
 Checkpoint& Checkpoint::add_addends(std::string name, std::shared_ptr<detail::Addends> addends) {
   for (const auto& [kind, other] : addends_)
-    if (kind == name) refuse(fmt::format("the checkpoint has the addends '{}' already", name));
+    if ((kind + ".").starts_with(name + ".") || (name + ".").starts_with(kind + "."))
+      refuse(fmt::format("the checkpoint has the addends '{}' already, so none are called '{}'", kind, name));
   addends_.emplace_back(std::move(name), std::move(addends));
   return *this;
 }

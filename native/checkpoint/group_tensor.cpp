@@ -50,6 +50,8 @@ void check_entry(const Checkpoint::Entry& entry, int rank, int ranks) {
 
 }  // namespace
 
+std::string addend_name(const std::string& kind, const std::string& name) { return kind + "." + name; }
+
 RowRange GroupTensor::held_by(int rank) const {
   if (entry->bounds.empty()) return {0, rows};
   const auto r = static_cast<std::size_t>(rank);
@@ -77,10 +79,9 @@ void check(const Checkpoint& checkpoint, int rank, int ranks) {
   for (const Checkpoint::Entry& entry : checkpoint.entries()) check_entry(entry, rank, ranks);
   for (const auto& [kind, addends] : checkpoint.addends())
     for (const auto& [name, values] : addends->own()) {
-      const std::string full = fmt::format("{}.{}", kind, name);
+      const std::string full = addend_name(kind, name);
       check_utf8("tensor name", full);
-      for (const Checkpoint::Entry& entry : checkpoint.entries())
-        if (entry.name == full) refuse(fmt::format("the checkpoint has '{}' already", full));
+      if (checkpoint.has(full)) refuse(fmt::format("the checkpoint has '{}' already", full));
     }
   for (const auto& [name, value] : checkpoint.values()) {
     check_utf8("value's name", name);

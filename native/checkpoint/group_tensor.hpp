@@ -18,6 +18,9 @@ struct GroupTensor {
   RowRange written_by(int rank, int ranks) const;
 };
 
+/// The tensor's name of an addend that Checkpoint::add_addends() has added as `kind`.
+std::string addend_name(const std::string& kind, const std::string& name);
+
 std::vector<GroupTensor> group_tensors(const Checkpoint& checkpoint);
 
 /// Throws `InvalidArgument` for what rank `rank` of `ranks` cannot save or load: shards that do not fit their layout, names that are not

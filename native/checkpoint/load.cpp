@@ -83,12 +83,15 @@ std::optional<std::uint64_t> load(Group& group, const std::filesystem::path& dir
   if (!found) return std::nullopt;
   auto tensors = group_tensors(checkpoint);
   auto placed = match(tensors, found->manifest);
-  AddendLoad addends(checkpoint, found->manifest, group.rank(), group.size());
+  AddendLoad addends(exchange, checkpoint, found->manifest);
   addends.append_to(tensors, placed);
   const auto transfers = plan_transfers(tensors, placed, found->seen_by, group.rank(), group.size());
-  exchange.require_ok(attempt([&] { verify_files(*found, transfers, group.rank()); }));
+  exchange.require_ok(attempt([&] {
+    addends.take_memory();
+    verify_files(*found, transfers, group.rank());
+  }));
   move(exchange, transfers, tensors, *found);
-  addends.hand_over();
+  exchange.require_ok(attempt([&] { addends.hand_over(); }));
   checkpoint.set_values(found->manifest.values);
   return found->manifest.step;
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "core/base/arithmetic.hpp"
@@ -99,11 +100,10 @@ Manifest::Piece parse_piece(const std::string& name, const json& entry, const st
 /// Reads how many addends a tensor consists of: that many pieces, all of one length.
 void parse_addends(const json& entry, Manifest::Tensor& tensor) {
   tensor.addends = unsigned_member(entry, "addends");
-  const bool fits = tensor.addends > 0 && tensor.addends == tensor.pieces.size() && tensor.dtype == DType::f32 && tensor.shape.axes() == 1;
-  for (const Manifest::Piece& piece : tensor.pieces)
-    if (!fits || piece.rows.count() != tensor.pieces.front().rows.count())
-      refuse_manifest(fmt::format("the {} pieces of '{}' are not {} addends", tensor.pieces.size(), tensor.name, tensor.addends));
-  if (!fits) refuse_manifest(fmt::format("'{}' is not {} addends", tensor.name, tensor.addends));
+  const auto is_as_long = [&](const Manifest::Piece& piece) { return piece.rows.count() == tensor.pieces.front().rows.count(); };
+  if (tensor.addends == 0 || tensor.addends != tensor.pieces.size() || tensor.dtype != DType::f32 || tensor.shape.axes() != 1 ||
+      !std::all_of(tensor.pieces.begin(), tensor.pieces.end(), is_as_long))
+    refuse_manifest(fmt::format("the {} pieces of '{}' are not {} addends", tensor.pieces.size(), tensor.name, tensor.addends));
 }
 
 Manifest::Tensor parse_tensor(const json& entry, const std::vector<Manifest::File>& files) {

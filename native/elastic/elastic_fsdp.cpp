@@ -41,8 +41,7 @@ struct ElasticFsdp::Full final : State {
   void add_parameters(Checkpoint& checkpoint, std::string_view name) override { checkpoint.add(name, parameters); }
   std::span<ShardResiduals> residuals() override { return {&of_gradients, 1}; }
   void add_residuals(Checkpoint& checkpoint) override {
-    native::add_residuals(checkpoint, native::kShardResiduals, options.reduce_dtype,
-                          {{&of_gradients.gradients, "", native::names_in(parameters)}});
+    native::add_residuals(checkpoint, kShardResiduals, options.reduce_dtype, {{&of_gradients.gradients, "", native::names_in(parameters)}});
   }
   std::optional<double> average(const Tree& gradients, double factor);
 
@@ -63,7 +62,7 @@ std::optional<double> ElasticFsdp::Full::average(const Tree& gradients, double f
     in_world->gradients = gradients;
     rows.make_gradients(gradients);
   }
-  ShardResiduals* const feedback = native::has_feedback(options.reduce_dtype) ? &of_gradients : nullptr;
+  ShardResiduals* const feedback = has_feedback(options.reduce_dtype) ? &of_gradients : nullptr;
   in_world->mover.set_factor(factor);
   ShardMove move = ShardMove::reduce(in_world->mover, nullptr, in_world->reductions, gradients, rows.parts().front().gradients, feedback);
   in_world->driver.drive(move);

@@ -34,7 +34,7 @@ struct ElasticFullyShard::Modules final : State {
     std::vector<native::ResidualAddends::Part> parts;
     for (std::size_t m = 0; m < by_module.size(); ++m)
       parts.push_back({&by_module[m].gradients, outlines[m].first + ".", native::names_in(outlines[m].second)});
-    native::add_residuals(checkpoint, native::kShardResiduals, options.reduce_dtype, std::move(parts));
+    native::add_residuals(checkpoint, kShardResiduals, options.reduce_dtype, std::move(parts));
   }
   FullyShard& begun() {
     if (!in_world) refuse("a call of ElasticFullyShard before enter()");

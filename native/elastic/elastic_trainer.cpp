@@ -152,7 +152,7 @@ void ElasticTrainer::State::sync() {
 
 Checkpoint ElasticTrainer::State::on_disk() {
   Checkpoint all = checkpoint;
-  native::add_residuals(all, "average_residuals", options.average.communication_type, {{&residuals}});
+  native::add_residuals(all, kAverageResiduals, options.average.communication_type, {{&residuals}});
   if (shards != nullptr) shards->add_to(all, "parameters", "optimizer");
   return all;
 }

@@ -2,7 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <ringlet/fsdp.hpp>
+#include <ringlet/gradients.hpp>
+#include <string>
+#include <string_view>
 
 #include "core/base/refuse.hpp"
 #include "core/gradients/averager.hpp"
@@ -36,6 +41,13 @@ void check_trainer(const Checkpoint& state, const ElasticTrainerOptions& options
       refuse(fmt::format(
           "'{}' is sharded; an ElasticTrainer's state is whole on every rank, beside an ElasticFsdp's or an ElasticFullyShard's",
           entry.name));
+  for (const std::string_view reserved : {kAverageResiduals, kShardResiduals}) {
+    const auto has_name = [&](const auto& added) { return added.first == reserved; };
+    const auto begins_with = [&](const Checkpoint::Entry& entry) { return entry.name.starts_with(std::string(reserved) + "."); };
+    if (std::any_of(state.addends().begin(), state.addends().end(), has_name) ||
+        std::any_of(state.entries().begin(), state.entries().end(), begins_with))
+      refuse(fmt::format("the state has '{}', the name by which an ElasticTrainer saves residuals of its own; take another", reserved));
+  }
   throw_if_failed(Averager::check(options.average));
   if (options.average.weight) refuse("the option average.weight is set; an ElasticTrainer weighs each rank by its samples");
   if (options.keep < 1) refuse(fmt::format("keep is {}; at least one checkpoint must be kept", options.keep));

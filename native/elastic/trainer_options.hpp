@@ -4,7 +4,7 @@
 
 namespace ringlet::native {
 
-/// Throws `InvalidArgument` for options that do not fit, and for a tensor that is sharded.
+/// Throws `InvalidArgument` for options that do not fit, for a tensor that is sharded, and for names that the trainer itself gives.
 void check_trainer(const Checkpoint& state, const ElasticTrainerOptions& options);
 
 /// Why a training ends of which so few ranks are left, the first of the others by `lost`, which is ok where none was lost.

@@ -135,7 +135,7 @@ void FullyShard::reduce_gradients(std::size_t index, const Tree& gradients) {
   }
   module.given = true;
   state.reducing.push_back(&module);
-  ShardResiduals* const residuals = native::has_feedback(state.options.reduce_dtype) ? &module.residuals() : nullptr;
+  ShardResiduals* const residuals = has_feedback(state.options.reduce_dtype) ? &module.residuals() : nullptr;
   if (residuals != nullptr) residuals->begin();
   for (ShardBucket& bucket : module.reductions)
     module.reducing.push_back(state.start(state.mover.start_reduce(bucket, gradients, residuals)));

@@ -1,4 +1,7 @@
+#include <fmt/format.h>
+
 #include <ringlet/fsdp.hpp>
+#include <string>
 #include <utility>
 
 #include "core/base/refuse.hpp"
@@ -26,7 +29,7 @@ FsdpSettings settings_of(const FsdpOptions& options) {
 }  // namespace
 
 FsdpUpdater detail::updater_of_one_step(Group group, const FsdpOptions& options) {
-  if (native::has_feedback(options.reduce_dtype))
+  if (has_feedback(options.reduce_dtype))
     refuse("fsdp_apply_gradients: error feedback needs an FsdpUpdater, to keep what rounding leaves out");
   return {std::move(group), options};
 }
@@ -34,10 +37,13 @@ FsdpUpdater detail::updater_of_one_step(Group group, const FsdpOptions& options)
 struct FsdpUpdater::State {
   State(Group group, const FsdpOptions& options)
       : wire(options.reduce_dtype),
+        shard(group.rank()),
+        shards(group.size()),
         step(group.shared().engine(), group.shared().agreements(), replicas_of(options), settings_of(options)),
         driver(groups_of(std::move(group), options), options.stream) {}
 
   const std::optional<Wire> wire;
+  const int shard, shards;
   FsdpStep step;
   native::ProcedureDriver driver;
 };
@@ -54,7 +60,9 @@ const ShardLayout* FsdpUpdater::layout() const noexcept { return state_->step.la
 
 void FsdpUpdater::add_to(Checkpoint& checkpoint, std::string_view name) {
   ShardResiduals& residuals = state_->step.residuals();
-  native::add_residuals(checkpoint, name, state_->wire, {{&residuals.gradients, "gradients."}, {&residuals.sums, "sums."}});
+  // Each shard has sums of its own, which mean nothing to a rank with another one.
+  const std::string sums = fmt::format("sums.{}-of-{}.", state_->shard, state_->shards);
+  native::add_residuals(checkpoint, name, state_->wire, {{&residuals.gradients, "gradients."}, {&residuals.sums, sums}});
 }
 
 std::optional<double> FsdpUpdater::apply_gradients(const Tree& gradients, const Tree& parameters, const ApplyGradients& apply) {

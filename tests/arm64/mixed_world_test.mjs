@@ -4,11 +4,16 @@ import { readFileSync } from 'node:fs';
 import { arch } from 'node:process';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { Guest } from '../wasm/guest.mjs';
 import { startRanks } from '../wasm/natives.mjs';
 import { inFolder, model, trainInTab } from '../wasm/training_tab.mjs';
 
-const { RINGLET_TEST_MODULE: module, RINGLET_NATIVE_RANK: native, RINGLET_ARM64_RANK: arm64 } = process.env;
-const ranks = { [arch]: [native], arm64: arm64.split(';') };
+const { RINGLET_TEST_MODULES: modules, RINGLET_TRAINERS: trainers, RINGLET_RANKS: ranks } = process.env;
+/** The command lines of a program, by the processor that it is for. */
+function commandsOf(programs) {
+  const [native, arm64] = programs.split(',');
+  return { [arch]: [native], arm64: arm64.split(';') };
+}
 const steps = 40;
 const wide = ['--layers', '1', '--width', '64', '--heads', '2', '--context', '32'];
 const everyStep = Array.from({ length: steps }, (_, step) => String(step + 1));
@@ -32,12 +37,20 @@ for (const [first, second, type, shape] of [
       const run = ['--steps', steps, '--batch', 9, '--check-every', 1, '--shares', 'even', '--communication-type', type];
       const options = [...shape, ...run, '--json', '--data', text, '--log-hashes', hashes, '--log-losses', losses].map(String);
       const world = await startRanks(
-        [first, second].map((name) => [...ranks[name], ...options]),
+        [first, second].map((name) => [...commandsOf(trainers)[name], ...options]),
         1,
       );
       try {
-        const [tab, report] = await Promise.all([trainInTab(module, world.port, 3), world.output(0), world.output(1)]);
-        const all = { [first]: readHashes(`${hashes}.0`), [second]: readHashes(`${hashes}.1`), wasm: tab.checked };
+        const [tab, report] = await Promise.all([
+          trainInTab(join(modules, 'train_text.mjs'), world.port, 3),
+          world.output(0),
+          world.output(1),
+        ]);
+        const all = {
+          [first]: readHashes(`${hashes}.0`),
+          [second]: readHashes(`${hashes}.1`),
+          wasm: tab.checked,
+        };
         for (const hashes of Object.values(all)) {
           assert.deepEqual(Object.keys(hashes), everyStep);
           assert.deepEqual(hashes, all.wasm);
@@ -52,3 +65,17 @@ for (const [first, second, type, shape] of [
       }
     }),
   );
+
+test('averages and FSDP, unrounded and in blocks, have the same bits', { timeout: 120_000 }, async () => {
+  const commands = [arch, 'arm64'].map((name) => [...commandsOf(ranks)[name], 'train']);
+  const world = await startRanks(commands, 1);
+  try {
+    const tab = await Guest.join(join(modules, 'ringlet.mjs'), world.port, 'wasm');
+    const [lines, ...printed] = await Promise.all([tab.runTraining(), ...commands.map((_, rank) => world.output(rank))]);
+    for (const theirs of printed) assert.deepEqual(theirs.trim().split('\n'), lines);
+    for (const wire of ['int8', 'int4']) assert.ok(lines.some((line) => line.startsWith(`fsdp_apply_gradients in ${wire} `)));
+    for (const line of lines) console.log(line);
+  } finally {
+    world.stop();
+  }
+});

@@ -1,12 +1,16 @@
 #include <dlpack/dlpack.h>
 
+#include <algorithm>
+#include <array>
 #include <catch2/catch.hpp>
 #include <numeric>
 #include <ringlet/dlpack.hpp>
 #include <ringlet/error.hpp>
 #include <ringlet/tensor.hpp>
+#include <span>
 #include <type_traits>
 
+#include "core/base/flat.hpp"
 #include "sim/sim_random.hpp"
 
 using namespace ringlet;
@@ -150,4 +154,23 @@ TEST_CASE("DLPack tensors are viewed where they lie") {
     tensor.dtype = {kDLFloat, 32, 4};
     CHECK_THROWS_WITH(view_of(tensor), Contains("4 lanes"));
   }
+}
+
+TEST_CASE("any part of a tensor with gaps is gathered, and scattered, as that part of its copy") {
+  using Strides = std::array<std::int64_t, 3>;
+  const Strides strides = GENERATE(Strides{20, 5, 1}, Strides{40, 10, 2}, Strides{20, 1, 4}, Strides{1, 3, 12}, Strides{7, 21, 1});
+  std::vector<float> values = counted(120);
+  const TensorView view(values.data(), DType::f32, Shape{3, 4, 5}, strides);
+  const std::vector<float> all = packed(view);
+  for (std::size_t first = 0; first <= all.size(); ++first)
+    for (std::size_t last = first; last <= all.size(); ++last) {
+      std::vector<float> part(last - first);
+      gather(view, first * sizeof(float), std::as_writable_bytes(std::span(part)));
+      if (!std::equal(part.begin(), part.end(), all.begin() + static_cast<std::ptrdiff_t>(first))) FAIL(first << " to " << last);
+      std::vector<float> target(120, -1), wanted(60, -1);
+      const TensorView written(target.data(), DType::f32, Shape{3, 4, 5}, strides);
+      scatter(std::as_bytes(std::span<const float>(part)), written, first * sizeof(float));
+      std::copy(part.begin(), part.end(), wanted.begin() + static_cast<std::ptrdiff_t>(first));
+      if (packed(written) != wanted) FAIL(first << " to " << last << " scattered");
+    }
 }

@@ -25,21 +25,6 @@ std::vector<std::string> names_in(const fs::path& directory) {
   return names;
 }
 
-/// Requires that `body` throws this error, with `part` in its text, on both of two ranks.
-template <class Expected>
-void expect_error(const std::string& part, const std::function<void(Group&)>& body) {
-  run_ranks(2, [&](Group& world) {
-    try {
-      body(world);
-    } catch (const Expected& error) {
-      expect(std::string(error.what()).find(part) != std::string::npos, error.what());
-      world.barrier();
-      return;
-    }
-    throw std::runtime_error("no error that says: " + part);
-  });
-}
-
 }  // namespace
 
 TEST_CASE("what any number of ranks has saved, any number loads") {

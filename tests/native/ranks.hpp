@@ -4,8 +4,11 @@
 #include <functional>
 #include <memory>
 #include <ringlet/ringlet.hpp>
+#include <stdexcept>
+#include <string>
 
 #include "native/shared_group.hpp"
+#include "tests/native/expect.hpp"
 
 namespace ringlet::test {
 
@@ -24,6 +27,21 @@ void run_worlds(int size, const std::function<void(const std::weak_ptr<native::N
                 const std::function<void(native::WorldConfig&)>& configure = {});
 /// The same in an elastic group.
 void run_elastic(int size, const std::function<void(Group&)>& body, OnSplit on_split = OnSplit::wait);
+
+/// Requires that `body` throws this error, with `part` in its text, on both of two ranks.
+template <class Expected>
+void expect_error(const std::string& part, const std::function<void(Group&)>& body) {
+  run_ranks(2, [&](Group& world) {
+    try {
+      body(world);
+    } catch (const Expected& error) {
+      expect(std::string(error.what()).find(part) != std::string::npos, error.what());
+      world.barrier();
+      return;
+    }
+    throw std::runtime_error("no error that says: " + part);
+  });
+}
 
 /// The sum of all ranks' values.
 std::int32_t sum_of(Group& group, std::int32_t value);

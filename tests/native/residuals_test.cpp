@@ -1,11 +1,10 @@
-// Tests of what checkpoints keep of each rank alone: addends, and residuals of error feedback, with which a training goes on to the bit.
+// Tests of what checkpoints keep of error feedback: residuals, with which a training goes on to the bit.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <map>
-#include <memory>
+#include <filesystem>
+#include <functional>
 #include <ringlet/ringlet.hpp>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,129 +14,60 @@
 
 using namespace ringlet;
 using namespace ringlet::test;
-using Catch::Matchers::Contains;
 
-namespace {
-
-/// What one rank has of addends.
-struct SomeAddends final : detail::Addends {
-  std::map<std::string, std::vector<float>> values;
-  bool has_taken = false;
-
-  std::map<std::string, std::span<float>> own() override {
-    std::map<std::string, std::span<float>> all;
-    for (auto& [name, own] : values) all.emplace(name, own);
-    return all;
-  }
-  void take(std::map<std::string, std::vector<float>> taken) override {
-    values = std::move(taken);
-    has_taken = true;
-  }
-};
-
-std::vector<float> addends_of(int rank, std::size_t count) {
-  std::vector<float> values(count);
-  // Sums of these are exact.
-  for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<float>(i % 97) / 8 - static_cast<float>((rank + 1) * 3);
-  return values;
-}
-
-/// Requires that `body` throws this error, with `part` in its text, on both of two ranks.
-template <class Expected>
-void expect_error(const std::string& part, const std::function<void(Group&)>& body) {
-  run_ranks(2, [&](Group& world) {
-    try {
-      body(world);
-    } catch (const Expected& error) {
-      expect(std::string(error.what()).find(part) != std::string::npos, error.what());
-      world.barrier();
-      return;
+TEST_CASE("residuals of sums between replicas come back to their shard, and only there") {
+  // Three rows are two for the first shard and one for the second.
+  const Shape shape{3, 40};
+  constexpr int kSteps = 8;
+  const FsdpOptions wanted{.reduce_dtype = Wire::int4({.feedback = true, .least_elements = 0})};
+  const auto train = [&](FsdpUpdater& updater, int rank, int begin, int end) {
+    std::vector<float> all;
+    for (int step = begin; step < end; ++step) {
+      std::vector<float> values(shape.count()), means(shape.count());
+      for (std::size_t i = 0; i < values.size(); ++i)
+        values[i] = std::sin(static_cast<float>(i * i + static_cast<std::size_t>(7 * step + rank)));
+      const Tree gradients{{"w", {values.data(), DType::f32, shape}}}, parameters{{"w", {means.data(), DType::f32, shape}}};
+      updater.apply_gradients(gradients, parameters, [](const Tree& g, const Tree& p) { copy(g[0].values, p[0].values); });
+      all.insert(all.end(), means.begin(), means.end());
     }
-    throw std::runtime_error("no error that says: " + part);
-  });
-}
-
-}  // namespace
-
-TEST_CASE("addends come back to their ranks to the bit, and to another number of ranks with the same sum") {
-  const int savers = GENERATE(1, 2, 3, 4);
-  const bool shared = GENERATE(true, false);
-  // Those of the second name only ranks with an odd number have, as where a rank has just joined.
-  const std::map<std::string, std::size_t> lengths{{"0", 1}, {"layer.weight", 70'003}, {"one", 513}};
-  CAPTURE(savers, shared);
+    return all;
+  };
   const ScratchDirectory scratch;
-  const auto directory_of = [&](int rank) { return shared ? scratch.path() / "all" : scratch.of(rank); };
-  const auto has = [](int rank, const std::string& name) { return name != "layer.weight" || rank % 2 == 1; };
-  run_ranks(savers, [&](Group& world) {
-    const auto addends = std::make_shared<SomeAddends>();
-    for (const auto& [name, length] : lengths)
-      if (has(world.rank(), name)) addends->values[name] = addends_of(world.rank(), length);
-    const auto other = std::make_shared<SomeAddends>();
-    other->values["x"] = {1, 2, 3};
-    std::vector<float> whole(5, 2);
-    Checkpoint checkpoint;
-    checkpoint.add("p", Tree{{"w", whole}}).add_addends("left", addends).add_addends("unwanted", other);
-    save_checkpoint(world, directory_of(world.rank()), checkpoint, {.step = 7});
-  });
-  for (int loaders = shared ? 1 : savers; loaders <= 5; ++loaders) {
-    CAPTURE(loaders);
-    run_ranks(loaders, [&](Group& world) {
-      const auto addends = std::make_shared<SomeAddends>(), missing = std::make_shared<SomeAddends>();
-      addends->values["before"] = missing->values["before"] = {1};
-      std::vector<float> whole(5);
+  const auto in_replica = [&](Group& world, const std::function<void(Group&, FsdpUpdater&, const std::filesystem::path&)>& body) {
+    const int replica = world.rank() % 2;
+    Group shards = *world.split(replica);
+    FsdpOptions options = wanted;
+    options.dp_group = world.split(world.rank() / 2);
+    FsdpUpdater updater(shards, options);
+    body(shards, updater, scratch.of(replica));
+  };
+  std::vector<float> undisturbed;
+  run_ranks(4, [&](Group& world) {
+    in_replica(world, [&](Group& shards, FsdpUpdater& updater, const std::filesystem::path& directory) {
+      const std::vector<float> before = train(updater, world.rank(), 0, kSteps / 2);
       Checkpoint checkpoint;
-      checkpoint.add("p", Tree{{"w", whole}}).add_addends("left", addends).add_addends("missing", missing);
-      // Who wants no addends loads the rest.
-      expect(load_checkpoint(world, directory_of(world.rank()), checkpoint) == 7u && whole == std::vector<float>(5, 2), "the tensors");
-      expect(addends->has_taken && missing->has_taken && missing->values.empty(), "what is not there is taken away");
-      for (const auto& tensor : lengths) {
-        const std::string& name = tensor.first;
-        const std::size_t length = tensor.second;
-        std::vector<float> own = addends->values[name];
-        if (loaders == savers) {
-          expect(own == (has(world.rank(), name) ? addends_of(world.rank(), length) : std::vector<float>()), name);
-          continue;
-        }
-        own.resize(length);
-        const auto ranks_with_some = [&] {
-          std::vector<float> some(length);
-          for (std::size_t i = 0; i < length; ++i) some[i] = own[i] != 0 ? 1.0F : 0.0F;
-          world.all_sum(some);
-          return *std::max_element(some.begin(), some.end());
-        };
-        expect(ranks_with_some() <= 1, "each element is at one rank");
-        world.all_sum(own);
-        std::vector<float> sum(length);
-        for (int rank = 0; rank < savers; ++rank) {
-          const std::vector<float> addends_then = has(rank, name) ? addends_of(rank, length) : std::vector<float>(length);
-          for (std::size_t i = 0; i < length; ++i) sum[i] += addends_then[i];
-        }
-        expect(own == sum, "the sum of " + name);
-      }
+      updater.add_to(checkpoint);
+      save_checkpoint(shards, directory, checkpoint, {.step = 1});
+      const std::vector<float> after = train(updater, world.rank(), kSteps / 2, kSteps);
+      if (world.rank() == 0) undisturbed = after;
     });
-  }
-}
-
-TEST_CASE("addends that do not fit together are refused on every rank") {
-  const ScratchDirectory scratch;
-  expect_error<MismatchError>("'left.x'", [&](Group& world) {
-    const auto addends = std::make_shared<SomeAddends>();
-    addends->values["x"].resize(static_cast<std::size_t>(3 + world.rank()));
-    Checkpoint checkpoint;
-    checkpoint.add_addends("left", addends);
-    save_checkpoint(world, scratch.path(), checkpoint, {.step = 1});
   });
-  expect_error<InvalidArgument>("the checkpoint has 'left.x' already", [&](Group& world) {
-    const auto addends = std::make_shared<SomeAddends>();
-    addends->values["x"].resize(3);
-    std::vector<float> whole(5);
-    Checkpoint checkpoint;
-    checkpoint.add("left", Tree{{"x", whole}}).add_addends("left", addends);
-    save_checkpoint(world, scratch.path(), checkpoint, {.step = 1});
+  run_ranks(4, [&](Group& world) {
+    in_replica(world, [&](Group& shards, FsdpUpdater& updater, const std::filesystem::path& directory) {
+      Checkpoint checkpoint;
+      updater.add_to(checkpoint);
+      expect(load_checkpoint(shards, directory, checkpoint) == 1u, "there is one");
+      expect(train(updater, world.rank(), kSteps / 2, kSteps) == undisturbed, "the same bits");
+    });
   });
-  Checkpoint twice;
-  twice.add_addends("left", std::make_shared<SomeAddends>());
-  CHECK_THROWS_WITH(twice.add_addends("left", std::make_shared<SomeAddends>()), Contains("the addends 'left' already"));
+  run_ranks(3, [&](Group& world) {
+    FsdpUpdater updater(world, wanted);
+    Checkpoint checkpoint;
+    updater.add_to(checkpoint);
+    expect(load_checkpoint(world, scratch.of(0), checkpoint) == 1u, "there is one");
+    const auto own = checkpoint.addends().at(0).second->own();
+    expect(own.size() == 1 && own.begin()->first == "gradients.0", "no sums of other shards");
+  });
 }
 
 TEST_CASE("an averager's residuals are saved, so that its means go on to the bit") {

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <functional>
+#include <numeric>
 
-#include "core/gradients/block_buckets.hpp"
 #include "core/gradients/bucket.hpp"
+#include "core/plan/part_layout.hpp"
 #include "tests/core/sim_group.hpp"
 #include "tools/prediction/measured_links.hpp"
 #include "tools/prediction/step_prediction.hpp"
@@ -68,8 +69,9 @@ class TestRanks {
       return timed_ns(group_.groups(), [&](int rank, const WorldOptions& options) {
         std::vector<CollectiveTask> tasks;
         auto &input = inputs[index(rank)], &output = outputs[index(rank)];
-        for (const std::uint64_t elements : buckets)
-          for (CollectiveTask& task : tasks_of(prediction, model, elements, input, output, options)) tasks.push_back(std::move(task));
+        for (const std::uint64_t elements : buckets) tasks.push_back(task_of(prediction, model, elements, input, output, options));
+        const std::uint64_t all = std::accumulate(buckets.begin(), buckets.end(), std::uint64_t{0});
+        if (prediction.sharded) tasks.push_back(gather_of(model, all, input, output, options));
         // The engine chooses as the prediction said it would.
         CHECK(tasks.front().call.algorithm == prediction.algorithm);
         return tasks;
@@ -78,7 +80,7 @@ class TestRanks {
     const std::vector<std::uint64_t> buckets = buckets_of(model, prediction);
     // The memory is taken once, since it may not move while it is borrowed.
     for (auto* memory : {&inputs, &outputs})
-      for (auto& own : *memory) own.resize(buckets.front() * sizeof(float) * 2);
+      for (auto& own : *memory) own.resize(model.parameters * sizeof(float) * 2);
     // The first one tells the ranks that all have called, as the steps before it would.
     start_all({buckets.front()});
     return start_all(buckets);
@@ -114,22 +116,34 @@ class TestRanks {
     return buckets;
   }
 
-  static std::vector<CollectiveTask> tasks_of(const Prediction& prediction, const StepModel& model, std::uint64_t elements,
-                                              std::vector<std::byte>& input, std::vector<std::byte>& output, const WorldOptions& options) {
-    if (prediction.sharded) {
-      const auto part = elements / static_cast<std::uint64_t>(options.size);
-      const TensorView whole(input.data(), model.dtype, elements), own(output.data(), model.dtype, part);
-      std::vector<CollectiveTask> tasks{make_mean_scatter(whole, own, options).value()};
-      tasks.push_back(make_all_gather(own, whole, options).value());
-      return tasks;
-    }
+  /// The even parts of so many elements or blocks.
+  static std::vector<std::int64_t> counts_of(std::uint64_t units, int size) {
+    std::vector<std::int64_t> counts;
+    for (int rank = 0; rank < size; ++rank) counts.push_back(static_cast<std::int64_t>(rows_of(units, size, rank).count()));
+    return counts;
+  }
+
+  /// An average or a reduction to shards.
+  static CollectiveTask task_of(const Prediction& prediction, const StepModel& model, std::uint64_t elements, std::vector<std::byte>& input,
+                                std::vector<std::byte>& output, const WorldOptions& options) {
     const auto blocks = prediction.wire ? prediction.wire->blocks() : std::nullopt;
+    const WireFormat format{blocks || !prediction.wire ? model.dtype : prediction.wire->dtype(), blocks};
+    const auto counts = counts_of(format.units(elements), options.size);
+    const std::size_t own = static_cast<std::size_t>(counts[index(options.rank)]) * format.granule();
+    const TensorView values(input.data(), format.dtype, elements), part(output.data(), format.dtype, own);
     if (blocks) {
-      const std::size_t bytes = WireFormat{DType::f32, blocks}.bytes(elements);
-      return {make_all_reduce_blocks(*blocks, Bytes(input.data(), bytes), options)};
+      const Bytes packed(input.data(), format.bytes(elements));
+      return prediction.sharded ? make_reduce_scatter_blocks(*blocks, packed, part, counts, options)
+                                : make_all_reduce_blocks(*blocks, packed, options);
     }
-    const TensorView values(input.data(), prediction.wire ? prediction.wire->dtype() : model.dtype, elements);
-    return {make_all_mean(values, values, options).value()};
+    return prediction.sharded ? make_mean_scatter_v(values, part, counts, options).value() : make_all_mean(values, values, options).value();
+  }
+
+  static CollectiveTask gather_of(const StepModel& model, std::uint64_t elements, std::vector<std::byte>& whole,
+                                  std::vector<std::byte>& own, const WorldOptions& options) {
+    const auto counts = counts_of(elements, options.size);
+    const TensorView part(own.data(), model.dtype, Shape{counts[index(options.rank)]});
+    return make_all_gather_v(part, TensorView(whole.data(), model.dtype, elements), counts, options).value();
   }
 
   double timed_ns(const std::vector<GroupEngine*>& members, const MakeTasks& make) {
@@ -210,10 +224,15 @@ TEST_CASE("steps with a slow rank take what is predicted from measured links, by
   }
 }
 
-TEST_CASE("additions in rank order, FSDP and small models take what is predicted from measured links") {
+TEST_CASE("FSDP takes what is predicted from measured links, by every wire of its gradients") {
+  for (const WireChoice& wire : usual_wires(DType::f32)) {
+    for (const int size : {2, 3, 4, 8}) check_prediction({size}, {2'400'000}, wire, true);
+    check_prediction({3, 2, 4}, {2'400'000}, wire, true);
+  }
+}
+
+TEST_CASE("additions in rank order and small models take what is predicted from measured links") {
   check_prediction({4, -1, 1, AlgorithmSetting::rank_order}, {3'000'000}, std::nullopt);
-  check_prediction({4}, {2'400'000}, std::nullopt, true);
-  check_prediction({3, 2, 4}, {2'400'000}, std::nullopt, true);
   for (const int size : {2, 3, 4, 8}) check_prediction({size}, {50'000}, std::nullopt);
 }
 

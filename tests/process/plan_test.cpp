@@ -54,7 +54,7 @@ void check_measured(const Json& plan, int ranks) {
 TEST_CASE("plan starts ranks here, measures their links and predicts each wire") {
   const Json found = plan_json({"-n", "3", "--model", "1M", "--seconds", "0.2", "--names", "a,b,c"});
   check_measured(found, 3);
-  CHECK(wires_of(found) == Words{"f32", "bf16", "int8", "int4", "f32"});
+  CHECK(wires_of(found) == Words{"f32", "bf16", "int8", "int4", "f32", "bf16", "int8", "int4"});
   CHECK(found.at("predictions").back().at("training") == "fsdp");
   CHECK(found.at("parameters") == 1'000'000);
   CHECK(found.at("ports").at(1).at("host") == "b");

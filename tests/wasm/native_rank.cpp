@@ -1,17 +1,18 @@
-// A native rank of a world with guests. ranks_test.mjs starts it and calls the same operations. It prints one line for each: its name, and
-// a hash of the bytes that every rank has then.
+// A native rank of a world with guests. ranks_test.mjs starts it, and guest.mjs calls the same operations. It prints one line for each: its
+// name, and a hash of the bytes that every rank has then.
 #include <cstdio>
 #include <cstdlib>
 #include <numeric>
 #include <ringlet/ringlet.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace ringlet;
 
 namespace {
 
-/// The same sequence of numbers as in ranks_test.mjs.
+/// The same sequence of numbers as in guest.mjs.
 class Numbers {
  public:
   Numbers(int rank, std::uint32_t stage) : state_(0x9e3779b9u * (static_cast<std::uint32_t>(rank) * 1'000 + stage + 1) | 1) {}
@@ -136,7 +137,11 @@ void train(Group& group, std::uint32_t& stage) {
   Tensor a = make_values(3'001, 0, ++stage), b = make_values(17, 0, ++stage);
   const Tree parameters{{"layers.0.weight", a}, {"layers.0.bias", b}};
   AdamW optimizer(0.01);
-  FsdpUpdater in_blocks(group, {.max_norm = 1.0, .reduce_dtype = Wire::int8({.feedback = true, .least_elements = 0})});
+  std::vector<std::pair<BlockFormat, FsdpUpdater>> in_blocks;
+  for (const auto& facts : detail::kBlockFormats) {
+    const Wire wire = Wire::in_blocks(facts.format, {.feedback = true, .least_elements = 0});
+    in_blocks.emplace_back(facts.format, FsdpUpdater(group, {.max_norm = 1.0, .reduce_dtype = wire}));
+  }
   for (int step = 0; step < 3; ++step) {
     Tensor da = make_values(3'001, group.rank(), ++stage), db = make_values(17, group.rank(), ++stage);
     const Tree gradients{{"layers.0.weight", da}, {"layers.0.bias", db}};
@@ -148,8 +153,10 @@ void train(Group& group, std::uint32_t& stage) {
     options.max_norm = 1.0;
     fsdp_apply_gradients(group, gradients, parameters, optimizer, options);
     print("fsdp_apply_gradients", a);
-    in_blocks.apply_gradients(gradients, parameters, [&](const Tree& g, const Tree& p) { optimizer.apply_gradients(g, p); });
-    print("fsdp_apply_gradients in blocks", a);
+    for (auto& [format, updater] : in_blocks) {
+      updater.apply_gradients(gradients, parameters, [&](const Tree& g, const Tree& p) { optimizer.apply_gradients(g, p); });
+      print("fsdp_apply_gradients in " + std::string(name_of(format)), a);
+    }
   }
 }
 
@@ -179,9 +186,12 @@ int main(int argc, char** argv) {
       return 0;
     }
     std::uint32_t stage = 0;
-    reduce_everything(group, stage);
-    scatter_everything(group, stage);
-    move_everything(group, stage);
+    const bool only_trains = argc == 2 && std::string(argv[1]) == "train";
+    if (!only_trains) {
+      reduce_everything(group, stage);
+      scatter_everything(group, stage);
+      move_everything(group, stage);
+    }
     train(group, stage);
     return 0;
   } catch (const std::exception& error) {

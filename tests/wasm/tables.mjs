@@ -7,7 +7,9 @@ const source = readFileSync(new URL('../../wasm/src/tables.ts', import.meta.url)
 const { code } = require('esbuild').transformSync(source, { loader: 'ts' });
 const tables = await import(`data:text/javascript,${encodeURIComponent(code)}`);
 
-export const { collectiveForms, reduceOps } = tables;
+export const { blockFormats, collectiveForms, reduceOps } = tables;
+/** The number of the first format of blocks among those of the wires. */
+export const firstBlocks = 256;
 export const dtypes = tables.dtypeTable.map(({ name }) => name);
 export const sizes = tables.dtypeTable.map(({ bytes }) => bytes);
 const bitless = ['ieee_float', 'brain_float', 'complex'];

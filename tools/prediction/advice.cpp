@@ -63,8 +63,8 @@ PeerWorth worth_of(int rank, const StepModel& model, const WireChoice& wire, con
   const RankNetwork others = network.without_machine_of(rank);
   PeerWorth worth{rank, network.size() - others.size(), network.size()};
   worth.speed = static_cast<double>(speeds_of(network)[static_cast<std::size_t>(rank)]) / kFullSpeed;
-  worth.with_ns = best_average(predict(model, one_wire, network), wire).nanoseconds;
-  worth.without_ns = best_average(predict(model, one_wire, others), wire).nanoseconds;
+  worth.with_ns = best_average(predict_averages(model, one_wire, network), wire).nanoseconds;
+  worth.without_ns = best_average(predict_averages(model, one_wire, others), wire).nanoseconds;
   worth.breaks_even = std::max((others.size() * worth.with_ns - worth.ranks * worth.without_ns) / worth.count, 0.0);
   return worth;
 }

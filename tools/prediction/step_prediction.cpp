@@ -5,7 +5,6 @@
 #include <ringlet/average_options.hpp>
 #include <ringlet/fsdp.hpp>
 
-#include "core/gradients/block_buckets.hpp"
 #include "core/gradients/bucket.hpp"
 #include "core/plan/placement.hpp"
 #include "core/rendezvous/link_probes.hpp"
@@ -58,10 +57,12 @@ Call call_of(CollectiveKind kind, const WireFormat& format, std::uint64_t elemen
   return call;
 }
 
-/// Collectives of all elements, in buckets of `bucket_elements`, one after the other.
-void add_buckets(Prediction& prediction, CollectiveKind kind, const WireFormat& format, const StepModel& model,
-                 std::uint64_t bucket_elements, const RankNetwork& network, const Conditions& conditions) {
+/// Collectives of all elements, in buckets of `most_bytes`, one after the other.
+void add_buckets(Prediction& prediction, CollectiveKind kind, const WireFormat& format, const StepModel& model, std::int64_t most_bytes,
+                 const RankNetwork& network, const Conditions& conditions) {
   const int size = network.size();
+  const std::uint64_t granules = static_cast<std::uint64_t>(format.bucket_bytes(most_bytes)) / format.unit_bytes();
+  const std::uint64_t bucket_elements = granules * format.granule();
   const std::uint64_t full = model.parameters / bucket_elements, rest = model.parameters % bucket_elements;
   for (const auto& [times, elements] : {std::pair{full, bucket_elements}, {rest > 0 ? std::uint64_t{1} : std::uint64_t{0}, rest}}) {
     if (times == 0) continue;
@@ -76,19 +77,18 @@ void add_buckets(Prediction& prediction, CollectiveKind kind, const WireFormat& 
 
 Prediction predict_average(const StepModel& model, const WireChoice& wire, const RankNetwork& network, const Conditions& conditions) {
   Prediction prediction{wire, false, conditions.setting};
-  const WireFormat format = format_of(wire, model.dtype);
-  const std::int64_t asked = AverageOptions{}.all_reduce_size, bytes = format.blocks ? std::min(asked, kMostBlockBytes) : asked;
-  const std::uint64_t granules = static_cast<std::uint64_t>(bytes) / format.bytes(format.granule());
-  add_buckets(prediction, CollectiveKind::all_reduce, format, model, granules * format.granule(), network, conditions);
+  add_buckets(prediction, CollectiveKind::all_reduce, format_of(wire, model.dtype), model, AverageOptions{}.all_reduce_size, network,
+              conditions);
   return prediction;
 }
 
-Prediction predict_sharded(const StepModel& model, const RankNetwork& network) {
-  Prediction prediction{{}, true};
-  const WireFormat format{model.dtype};
-  const std::uint64_t elements = static_cast<std::uint64_t>(FsdpOptions{}.communication_size) / format.bytes(1);
-  for (const CollectiveKind kind : {CollectiveKind::reduce_scatter, CollectiveKind::all_gather})
-    add_buckets(prediction, kind, format, model, elements, network, conditions_of(AlgorithmSetting::none, network));
+Prediction predict_sharded(const StepModel& model, const WireChoice& wire, const RankNetwork& network) {
+  Prediction prediction{wire, true};
+  const Conditions conditions = conditions_of(AlgorithmSetting::none, network);
+  const std::int64_t most_bytes = FsdpOptions{}.communication_size;
+  // The last one's algorithm is told.
+  add_buckets(prediction, CollectiveKind::all_gather, WireFormat{model.dtype}, model, most_bytes, network, conditions);
+  add_buckets(prediction, CollectiveKind::reduce_scatter, format_of(wire, model.dtype), model, most_bytes, network, conditions);
   return prediction;
 }
 
@@ -109,7 +109,7 @@ std::vector<WireChoice> usual_wires(DType dtype) {
   return wires;
 }
 
-std::vector<Prediction> predict(const StepModel& model, const std::vector<WireChoice>& wires, const RankNetwork& network) {
+std::vector<Prediction> predict_averages(const StepModel& model, const std::vector<WireChoice>& wires, const RankNetwork& network) {
   std::vector<Prediction> predictions;
   if (network.size() < 2) {
     for (const WireChoice& wire : wires) predictions.push_back({wire});
@@ -125,7 +125,13 @@ std::vector<Prediction> predict(const StepModel& model, const std::vector<WireCh
       predictions.push_back(std::move(prediction));
     }
   }
-  if (std::find(wires.begin(), wires.end(), std::nullopt) != wires.end()) predictions.push_back(predict_sharded(model, network));
+  return predictions;
+}
+
+std::vector<Prediction> predict(const StepModel& model, const std::vector<WireChoice>& wires, const RankNetwork& network) {
+  std::vector<Prediction> predictions = predict_averages(model, wires, network);
+  if (network.size() < 2) return predictions;
+  for (const WireChoice& wire : wires) predictions.push_back(predict_sharded(model, wire, network));
   return predictions;
 }
 

@@ -37,15 +37,17 @@ std::string_view name_of(AlgorithmSetting setting) noexcept;
 /// The time of a step's communication.
 struct Prediction {
   WireChoice wire;
-  bool sharded = false;  // FSDP: a reduce-scatter and an all-gather in place of the average
+  // FSDP: a reduce-scatter by the wire, whose algorithm this has, and an all-gather of unrounded parameters, in place of the average.
+  bool sharded = false;
   AlgorithmSetting setting = AlgorithmSetting::none;
   Algorithm algorithm = Algorithm::ring;
   double nanoseconds = 0;
   double bytes_per_parameter = 0;  // that leave the port which sends most
 };
 
-/// Predicts averages of gradients by these wires, with each setting that leads to another algorithm, and FSDP of unrounded tensors. One
-/// rank communicates nothing.
+/// Predicts averages of gradients by these wires, with each setting that leads to another algorithm. One rank communicates nothing.
+std::vector<Prediction> predict_averages(const StepModel& model, const std::vector<WireChoice>& wires, const RankNetwork& network);
+/// The same, and after that FSDP by each of the wires.
 std::vector<Prediction> predict(const StepModel& model, const std::vector<WireChoice>& wires, const RankNetwork& network);
 
 /// The speed that the ranks would give each other's links when they meet with RINGLET_PARTS=measured (kFullSpeed); all kFullSpeed if none

@@ -224,6 +224,8 @@ export interface Engine {
   worldState(): Promise<WorldState>;
   /** Ends an elastic group's world on all ranks, as `Cancelled`, if it has not ended; rejects with `InvalidArgument` once this side has left it. */
   revoke(): Promise<void>;
+  /** Frees what is kept for the optimizer with this `id`, which is not used any more. Never rejects. */
+  forget(optimizer: number): Promise<void>;
   /** Never rejects. */
   leave(group: number): Promise<void>;
   /** Leaves the world. Never rejects; may be called again. */

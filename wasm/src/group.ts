@@ -247,6 +247,7 @@ export class Group {
       optimizer: optimizer.next(),
     };
     checkSignal('fsdp_apply_gradients', options.signal);
+    optimizer.watch(this.#engine);
     const step = this.#engine.applyFsdp(request).then((norm) => {
       optimizer.advance();
       return norm;

@@ -47,7 +47,8 @@ RINGLET_API int32_t ringlet_elastic_options_init(ringlet_elastic_options* option
  * with the same batch, divided anew. In a group that is not elastic the first loss ends the run. */
 typedef struct ringlet_elastic_trainer ringlet_elastic_trainer;
 /** Makes a trainer. `state` has all that a step changes, parameters and optimizers' state, whole on every rank; the trainer copies the list
- * and the values, and borrows the tensors until it is freed. RINGLET_INVALID_ARGUMENT for a tensor that is sharded. */
+ * and the values, and borrows the tensors until it is freed. RINGLET_INVALID_ARGUMENT for a tensor that is sharded, and for
+ * the names "average_residuals" and "shard_residuals", by which it saves residuals of its own. */
 RINGLET_API int32_t ringlet_elastic_trainer_create(ringlet_group* group, const ringlet_checkpoint* state,
                                                    const ringlet_elastic_options* options, ringlet_elastic_trainer** trainer);
 /** Frees the trainer. */

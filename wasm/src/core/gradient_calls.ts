@@ -69,7 +69,7 @@ export interface GradientCall<T> {
 export class GradientCalls {
   readonly #module: RingletModule;
   readonly #memory: ModuleMemory;
-  // The key holds everything that the sharding was made for, beginning with the group.
+  // The key holds everything that the sharding was made for, beginning with the group and, with feedback, the optimizer.
   readonly #shardings = new Map<string, number>();
   readonly #optimizers = new Map<number, number>();
 
@@ -155,8 +155,22 @@ export class GradientCalls {
 
   /** Releases what was kept for a group. */
   forget(group: number): void {
+    this.#releaseShardings(0, group);
+  }
+
+  /** Releases what was kept for an optimizer. */
+  forgetOptimizer(id: number): void {
+    this.#releaseShardings(1, id);
+    const optimizer = this.#optimizers.get(id);
+    if (optimizer === undefined) return;
+    this.#optimizers.delete(id);
+    this.#module._ringlet_object_release(optimizer);
+  }
+
+  /** Releases those that have this number at this place of their key. */
+  #releaseShardings(place: number, number: number): void {
     for (const [key, sharding] of this.#shardings) {
-      if (!key.startsWith(`${group} `)) continue;
+      if (key.split(' ')[place] !== String(number)) continue;
       this.#shardings.delete(key);
       this.#module._ringlet_object_release(sharding);
     }
@@ -167,7 +181,7 @@ export class GradientCalls {
     const [wire, feedback, leastElements] = wireNumbers(reduceDtype);
     // What rounding has left out is of one model's gradients, which its optimizer tells from others.
     const model = feedback === 0 ? '' : optimizer.id;
-    const key = [group, dpGroup, communicationSize, maxNorm, wire, leastElements, model, shardWeights?.join()].join(' ');
+    const key = [group, model, dpGroup, communicationSize, maxNorm, wire, leastElements, shardWeights?.join()].join(' ');
     const known = this.#shardings.get(key);
     if (known !== undefined) return known;
     const weights = shardWeights === undefined ? 0 : this.#memory.put(new Uint8Array(Float64Array.from(shardWeights).buffer));

@@ -233,6 +233,10 @@ export class LocalEngine implements Engine {
     if (refusal !== undefined) throw toError(failureOf(refusal.code, refusal.text, refusal.rank));
   }
 
+  async forget(optimizer: number): Promise<void> {
+    this.#gradients.forgetOptimizer(optimizer);
+  }
+
   async leave(group: number): Promise<void> {
     if (group === this.#group) return this.close();
     await this.#idle(group);

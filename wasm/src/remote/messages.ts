@@ -28,6 +28,7 @@ export type Request =
   | { readonly kind: 'placement'; readonly id: number; readonly group: number }
   | { readonly kind: 'state'; readonly id: number }
   | { readonly kind: 'revoke'; readonly id: number }
+  | { readonly kind: 'forget'; readonly id: number; readonly optimizer: number }
   | { readonly kind: 'leave'; readonly id: number; readonly group: number };
 
 /** The leaves that were changed, with the other results of the call. */

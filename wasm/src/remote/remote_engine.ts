@@ -128,6 +128,10 @@ export class RemoteEngine implements Engine {
     if (this.#ended === undefined) await this.#ask({ kind: 'revoke' });
   }
 
+  async forget(optimizer: number): Promise<void> {
+    if (this.#closing === undefined) await this.#ask({ kind: 'forget', optimizer }).catch(() => undefined);
+  }
+
   async leave(group: number): Promise<void> {
     if (group === this.#world) return this.close();
     if (this.#closing === undefined) await this.#ask({ kind: 'leave', group }).catch(() => undefined);

@@ -52,6 +52,10 @@ export function serve(channel: Channel, platform: Platform, factory: ModuleFacto
         return joined()
           .revoke()
           .then(() => undefined);
+      case 'forget':
+        return joined()
+          .forget(request.optimizer)
+          .then(() => undefined);
       case 'leave':
         return request.group < 0
           ? leaveWorld()

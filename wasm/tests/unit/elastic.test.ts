@@ -68,6 +68,7 @@ class ScriptedEngine implements Engine {
     if (outcome !== undefined && outcome !== false) throw outcome;
     return outcome !== false;
   }
+  async forget(): Promise<void> {}
   async leave(): Promise<void> {
     this.calls.push('leave');
   }

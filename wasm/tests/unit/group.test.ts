@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import type { Engine, Operation, WorldState } from '../../src/engine.js';
 import { Group } from '../../src/group.js';
 import { SGD } from '../../src/optimizers.js';
@@ -12,6 +14,7 @@ class RecordingEngine implements Engine {
   readonly traffic = { sent: 0, received: 0 };
   readonly memory = undefined;
   left: number[] = [];
+  forgotten: number[] = [];
   answer: (operation: Operation) => Promise<Uint8Array | undefined> = async ({ output }) =>
     output === undefined || output.at !== undefined ? undefined : new Uint8Array(output.shape.reduce((a, b) => a * b, 1) * 4);
 
@@ -35,6 +38,9 @@ class RecordingEngine implements Engine {
   }
   async algorithm(): Promise<undefined> {
     return undefined;
+  }
+  async forget(optimizer: number): Promise<void> {
+    this.forgotten.push(optimizer);
   }
   async leave(group: number): Promise<void> {
     this.left.push(group);
@@ -150,4 +156,21 @@ test('a group is left once', async () => {
   const { engine, group } = make();
   await Promise.all([group.leave(), group.leave()]);
   assert.deepEqual(engine.left, [7]);
+});
+
+test('an optimizer that the program has dropped is forgotten by the engine', { timeout: 30_000 }, async () => {
+  setFlagsFromString('--expose-gc');
+  const collectGarbage = runInNewContext('gc') as () => void;
+  const { engine, group } = make();
+  const step = (optimizer: SGD): Promise<unknown> => group.fsdpApplyGradients({ w: floats(3) }, { w: floats(3) }, optimizer);
+  const kept = new SGD(0.1);
+  await step(kept);
+  await step(kept);
+  await step(new SGD(0.1));
+  while (engine.forgotten.length === 0) {
+    collectGarbage();
+    await new Promise(setImmediate);
+  }
+  assert.deepEqual(engine.forgotten, [kept.next().id + 1]);
+  await step(kept);
 });

@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { GradientCalls } from '../../src/core/gradient_calls.js';
+import type { RingletModule } from '../../src/core/module.js';
+import type { ModuleMemory } from '../../src/core/module_memory.js';
+import type { FsdpRequest } from '../../src/engine.js';
+
+/** A module that numbers its objects and knows which it still has. */
+class CountingModule {
+  readonly objects = new Map<number, string>();
+  readonly #made = (kind: string) => (): number => {
+    const handle = ++this.#last;
+    this.objects.set(handle, kind);
+    return handle;
+  };
+  #last = 0;
+  _ringlet_tree = this.#made('tree');
+  _ringlet_fsdp = this.#made('fsdp');
+  _ringlet_optimizer = this.#made('optimizer');
+  _ringlet_tree_add = (): number => 0;
+  _ringlet_optimizer_set_learning_rate = (): number => 0;
+  _ringlet_fsdp_apply = (): number => 0;
+  _ringlet_fsdp_norm = (): number => NaN;
+  _ringlet_object_release = (handle: number): number => (this.objects.delete(handle) ? 0 : 1);
+
+  get kinds(): string {
+    return [...this.objects.values()].sort().join(' ');
+  }
+}
+
+const memory = { put: () => 1, putText: () => 1, putNumbers: () => 1, release: () => undefined } as unknown as ModuleMemory;
+
+function requestOf(group: number, optimizer: number, feedback: boolean): FsdpRequest {
+  return {
+    group,
+    dpGroup: undefined,
+    stream: 0,
+    gradients: [],
+    parameters: [],
+    optimizer: { id: optimizer, formula: 'SGD', learningRate: 0.1, numbers: [], stateDtype: undefined },
+    communicationSize: 0,
+    maxNorm: undefined,
+    reduceDtype: { blocks: 'int8', feedback },
+    shardWeights: undefined,
+  };
+}
+
+test('what the module keeps for an optimizer or a group is released with it', () => {
+  const module = new CountingModule();
+  const calls = new GradientCalls(module as unknown as RingletModule, memory);
+  const step = (group: number, optimizer: number, feedback: boolean): void => {
+    const call = calls.fsdp(requestOf(group, optimizer, feedback));
+    assert.equal(call.start(1), 0);
+    call.finish(true);
+  };
+  for (const optimizer of [1, 2, 2, 11]) step(7, optimizer, true);
+  for (const optimizer of [1, 2]) step(7, optimizer, false);
+  assert.equal(module.kinds, 'fsdp fsdp fsdp fsdp optimizer optimizer optimizer');
+  calls.forgetOptimizer(1);
+  assert.equal(module.kinds, 'fsdp fsdp fsdp optimizer optimizer');
+  calls.forgetOptimizer(1);
+  step(11, 2, true);
+  calls.forgetOptimizer(11);
+  assert.equal(module.kinds, 'fsdp fsdp fsdp optimizer');
+  calls.forget(7);
+  assert.equal(module.kinds, 'fsdp optimizer');
+  calls.forgetOptimizer(2);
+  assert.equal(module.kinds, '');
+});
