@@ -27,6 +27,7 @@ ringlet_average_options defaults_from(const ringlet::AverageOptions& options) {
           .least_elements = static_cast<int64_t>(ringlet::BlockOptions().least_elements)};
 }
 
+static_assert(RINGLET_WIRE_INT8 == ringlet::kFirstBlockFormat);
 static_assert(RINGLET_WIRE_INT4 - RINGLET_WIRE_INT8 == static_cast<int>(ringlet::BlockFormat::int4) && ringlet::kBlockFormatCount == 2);
 
 std::optional<double> optional_weight(const double* weight) { return weight ? std::optional(*weight) : std::nullopt; }
