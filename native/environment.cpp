@@ -17,7 +17,7 @@ namespace {
 
 constexpr Duration kPatienceWithGuests = Duration::seconds(600);
 constexpr Duration kElasticHeartbeatTimeout = Duration::seconds(4);
-constexpr std::int64_t kLeastPartsWindowMs = 200;  // twice the least time for which a link is judged
+constexpr std::int64_t kLeastPartsWindowMs = 2 * PartsWatchOptions{}.stretch_busy.whole_milliseconds();
 
 /// Only has to distinguish hostfiles that differ by mistake.
 std::uint64_t world_id_of(const std::vector<std::vector<Address>>& roster) {
@@ -156,7 +156,8 @@ CipherSet offered_ciphers(const Variables& variables) {
   refuse(fmt::format("RINGLET_CIPHER is '{}'; it may be auto, chacha20 or aes256gcm", setting->value));
 }
 
-PartsPolicy parts_policy(const Variables& variables) {
+PartsPolicy parts_policy(const InitOptions& options, const Variables& variables) {
+  if (options.parts) return *options.parts;
   const auto setting = first_set(variables, {"RINGLET_PARTS"});
   if (!setting) return PartsPolicy::even;
   if (const auto policy = find_parts_policy(setting->value)) return *policy;
@@ -316,7 +317,7 @@ WorldConfig make_world_config(const InitOptions& options, const Variables& varia
 
   config.options.placement.policy = placement_policy(variables);
   config.options.placement.order = reduce_order(options, variables);
-  config.options.placement.parts = parts_policy(variables);
+  config.options.placement.parts = parts_policy(options, variables);
   config.parts_watch.window =
       duration_setting(std::nullopt, "", variables, "RINGLET_PARTS_WINDOW_MS", config.parts_watch.window, kLeastPartsWindowMs);
   config.token = read_token(options, variables);

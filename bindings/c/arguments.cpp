@@ -55,6 +55,7 @@ std::optional<DType> optional_dtype(int32_t dtype, const char* name) {
 }
 
 std::optional<Wire> optional_wire(int32_t wire, const char* name, int32_t feedback, int64_t least_elements) {
+  static_assert(RINGLET_WIRE_INT8 == kFirstBlockFormat);
   static_assert(RINGLET_WIRE_INT4 - RINGLET_WIRE_INT8 == static_cast<int>(BlockFormat::int4) && kBlockFormatCount == 2);
   if (wire != RINGLET_WIRE_INT8 && wire != RINGLET_WIRE_INT4) return optional_dtype(wire, name);
   if (least_elements < 0) throw BadArgument("least_elements is " + std::to_string(least_elements) + "; give a number of elements from 0");

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <ringlet/elastic.hpp>
+#include <utility>
 #include <vector>
 
 #include "bindings/c/arguments.hpp"
@@ -32,7 +33,8 @@ ringlet_elastic_options elastic_defaults() {
           .context = nullptr,
           .on_change = nullptr,
           .on_state = nullptr,
-          .min_wait_ms = -1};
+          .min_wait_ms = -1,
+          .on_world = nullptr};
 }
 
 void tell_change(const ringlet_elastic_options& to, const ringlet::MembershipChange& change) {
@@ -56,6 +58,11 @@ void tell_state(const ringlet_elastic_options& to, const ringlet::Checkpoint& st
   to.on_state(to.context, &told, step);
 }
 
+void enter_world(const ringlet_elastic_options& to, ringlet::Group world) {
+  ringlet_group entered{std::move(world)};
+  rethrow_failure_of_callback("on_world", to.on_world(to.context, &entered));
+}
+
 }  // namespace
 
 ringlet::ElasticTrainerOptions ringlet::c::elastic_options(const ringlet_elastic_options* given) {
@@ -70,6 +77,7 @@ ringlet::ElasticTrainerOptions ringlet::c::elastic_options(const ringlet_elastic
   options.keep = read.keep;
   if (read.on_change != nullptr) options.on_change = [read](const auto& change) { tell_change(read, change); };
   if (read.on_state != nullptr) options.on_state = [read](const auto& state, std::uint64_t step) { tell_state(read, state, step); };
+  if (read.on_world != nullptr) options.on_world = [read](ringlet::Group world) { enter_world(read, std::move(world)); };
   return options;
 }
 

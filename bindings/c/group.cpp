@@ -35,12 +35,21 @@ constexpr ringlet_init_options kInitDefaults{.struct_size = sizeof(ringlet_init_
                                              .interrupted = nullptr,
                                              .interrupted_context = nullptr,
                                              .order = -1,
-                                             .trace = nullptr};
+                                             .trace = nullptr,
+                                             .parts = -1};
 
 ringlet::ReduceOrder reduce_order(int32_t order) {
   if (order == RINGLET_ORDER_ANY) return ringlet::ReduceOrder::any;
   if (order == RINGLET_ORDER_RANK) return ringlet::ReduceOrder::rank;
   throw BadArgument("order is " + std::to_string(order) + "; it may be RINGLET_ORDER_ANY or RINGLET_ORDER_RANK");
+}
+
+ringlet::PartsPolicy parts_policy(int32_t parts) {
+  if (parts == RINGLET_PARTS_EVEN) return ringlet::PartsPolicy::even;
+  if (parts == RINGLET_PARTS_MEASURED) return ringlet::PartsPolicy::measured;
+  if (parts == RINGLET_PARTS_PASSIVE) return ringlet::PartsPolicy::passive;
+  throw BadArgument("parts is " + std::to_string(parts) +
+                    "; it may be RINGLET_PARTS_EVEN, RINGLET_PARTS_PASSIVE or RINGLET_PARTS_MEASURED");
 }
 
 ringlet::InitOptions init_options_of(const ringlet_init_options& given) {
@@ -66,6 +75,7 @@ ringlet::InitOptions init_options_of(const ringlet_init_options& given) {
   if (given.listen_fd != -1) options.listen_fd = given.listen_fd;
   if (given.order != -1) options.order = reduce_order(given.order);
   if (given.trace != nullptr) options.trace = given.trace;
+  if (given.parts != -1) options.parts = parts_policy(given.parts);
   if (given.interrupted != nullptr)
     options.interrupted = [ask = given.interrupted, context = given.interrupted_context] { return ask(context) != 0; };
   return options;

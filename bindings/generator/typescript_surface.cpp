@@ -1,3 +1,4 @@
+#include <ringlet/average_options.hpp>
 #include <ringlet/wire.hpp>
 #include "bindings/generator/surfaces.hpp"
 #include "bindings/generator/text.hpp"
@@ -57,6 +58,8 @@ std::string tables() {
          constant("reduceOps", "How elements are reduced, in the order of their numbers on the wire and in the core.", ops) +
          constant("blockFormats", "The formats of blocks in which gradients cross the network, in the order of their numbers in the core.",
                   blocks) +
+         "\n/** The number of the first format of blocks among those of the wires. */\nexport const firstBlocks = " +
+         std::to_string(ringlet::kFirstBlockFormat) + ";\n" +
          constant("collectiveForms", "The collectives, in the order of their numbers in the core. Those with `_v` take counts.", forms) +
          constant("inPlaceForms", "The collectives for which the core takes one buffer as input and output.", in_place) +
          constant("formulas", "The optimizers' classes.", formulas);

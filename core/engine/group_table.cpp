@@ -56,6 +56,7 @@ void GroupTable::leave(GroupEngine& group) {
     else
       slots_[id].awaited.push_back({peer, early});
   }
+  if (group.has_use_of_speeds() && !slots_[id].awaited.empty()) slots_[id].left_at = {group.members().key(), group.unstarted()};
   drop(id);
 }
 
@@ -94,7 +95,9 @@ void GroupTable::forget_member(std::uint32_t id, int peer) {
   if (found == slot.awaited.end()) return;
   host_.session_with(peer).give_back_early(found->early);
   slot.awaited.erase(found);
-  if (slot.awaited.empty()) free_.push_back(id);
+  if (!slot.awaited.empty()) return;
+  slot.left_at = {};
+  free_.push_back(id);
 }
 
 void GroupTable::on_left_world(int peer) {
@@ -103,6 +106,16 @@ void GroupTable::on_left_world(int peer) {
     GroupEngine* group = slots_[id].group.get();
     if (group != nullptr && group->members().rank_of(peer)) group->on_left_world(peer);
   }
+}
+
+std::vector<wire::GroupNumbers> GroupTable::unstarted() const {
+  std::vector<wire::GroupNumbers> told;
+  for (const Slot& slot : slots_) {
+    if (slot.group && slot.group->has_use_of_speeds()) told.push_back({slot.group->members().key(), slot.group->unstarted()});
+    if (!slot.group) told.push_back(slot.left_at);
+    if (!told.empty() && told.back().numbers.empty()) told.pop_back();
+  }
+  return told;
 }
 
 bool GroupTable::idle() const {

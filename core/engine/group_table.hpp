@@ -44,6 +44,10 @@ class GroupTable {
   /// Like GroupEngine::find_pending(), for all groups.
   void find_pending(Instant since, std::vector<Pending>& found) const;
 
+  /// What this rank has not started in groups whose parts may change (parts_switch.hpp). So long as other members use a group, a rank that
+  /// has left it tells of it, too: it may have ended an operation that they have yet to start.
+  std::vector<wire::GroupNumbers> unstarted() const;
+
   /// Calls `visit` for each group that this rank is in.
   template <class Visit>
   void for_each_group(Visit visit) const {
@@ -70,6 +74,7 @@ class GroupTable {
   struct Slot {
     std::unique_ptr<GroupEngine> group;
     std::vector<Awaited> awaited;  // after leave()
+    wire::GroupNumbers left_at{};  // the same: what unstarted() has of the group
     std::uint32_t serial = 0;      // of the group for which it was reserved last
   };
 

@@ -10,6 +10,14 @@ namespace {
 /// A group keeps the changes behind its last one whose operations have all started. All groups together keep so many besides.
 constexpr std::size_t kMostChanges = 255;
 
+/// Whether a message can name so many operations. So a change adds at most one to those that each of kMostToldGroups groups keeps.
+template <class Groups>
+bool fits(const Groups& groups, std::vector<std::uint64_t> Groups::value_type::*numbers) {
+  std::size_t count = 0;
+  for (const auto& group : groups) count += (group.*numbers).size();
+  return groups.size() <= wire::kMostToldGroups && count <= wire::kMostToldNumbers;
+}
+
 }  // namespace
 
 std::vector<std::uint32_t> PartsSwitch::in_use() const {
@@ -45,15 +53,8 @@ bool PartsSwitch::has_room() const {
 }
 
 wire::PartsAnswer PartsSwitch::own_answer() const {
-  wire::PartsAnswer answer{number_, {}, !has_room()};
-  std::size_t numbers = 0;
-  groups_.for_each_group([&](const GroupEngine& group) {
-    if (!group.has_use_of_speeds()) return;
-    wire::GroupNumbers told{group.members().key(), group.unstarted()};
-    numbers += told.numbers.size();
-    if (!told.numbers.empty()) answer.unstarted.push_back(std::move(told));
-  });
-  answer.refuses |= answer.unstarted.size() > wire::kMostToldGroups || numbers > wire::kMostToldNumbers;
+  wire::PartsAnswer answer{number_, groups_.unstarted(), false};
+  answer.refuses = !has_room() || !fits(answer.unstarted, &wire::GroupNumbers::numbers);
   if (answer.refuses) answer.unstarted.clear();
   return answer;
 }
@@ -89,32 +90,23 @@ void PartsSwitch::on_question(int from, const wire::PartsQuestion& question) {
 void PartsSwitch::on_answer(int from, const wire::PartsAnswer& answer) {
   if (answered_.empty() || answered_[static_cast<std::size_t>(from)]) return refuse(from, "an answer about parts that is not due");
   answered_[static_cast<std::size_t>(from)] = true;
-  if (answer.refuses || !merge(answer)) return conclude({});
+  if (answer.refuses) return conclude({});
+  for (const wire::GroupNumbers& theirs : answer.unstarted) {
+    std::vector<std::uint64_t>& known = first_[theirs.key];
+    known.resize(std::max(known.size(), theirs.numbers.size()));
+    for (std::size_t stream = 0; stream < theirs.numbers.size(); ++stream) known[stream] = std::max(known[stream], theirs.numbers[stream]);
+  }
+  if (!fits(first_, &decltype(first_)::value_type::second)) return conclude({});
   if (std::find(answered_.begin(), answered_.end(), false) == answered_.end()) conclude(wanted_);
 }
 
-/// Returns false where a change would have to name more operations than fit into a message.
-bool PartsSwitch::merge(const wire::PartsAnswer& answer) {
-  for (const wire::GroupNumbers& theirs : answer.unstarted) {
-    const auto known = std::find_if(first_.begin(), first_.end(), [&](const wire::GroupNumbers& one) { return one.key == theirs.key; });
-    if (known == first_.end()) {
-      first_.push_back(theirs);
-      continue;
-    }
-    if (known->numbers.size() < theirs.numbers.size()) known->numbers.resize(theirs.numbers.size());
-    for (std::size_t stream = 0; stream < theirs.numbers.size(); ++stream)
-      known->numbers[stream] = std::max(known->numbers[stream], theirs.numbers[stream]);
-  }
-  std::size_t numbers = 0;
-  for (const wire::GroupNumbers& one : first_) numbers += one.numbers.size();
-  return first_.size() <= wire::kMostToldGroups && numbers <= wire::kMostToldNumbers;
-}
-
+/// Takes the change back where `speeds` is empty.
 void PartsSwitch::conclude(const std::vector<std::uint32_t>& speeds) {
   wire::PartsChange change{number_, speeds, {}};
-  if (!speeds.empty()) change.first = std::move(first_);
-  answered_.clear();
+  if (!speeds.empty())
+    for (auto& [key, numbers] : first_) change.first.push_back({key, std::move(numbers)});
   first_.clear();
+  answered_.clear();
   for (int rank = 1; rank < host_.options().size; ++rank)
     if (!host_.has_left_world(rank)) host_.send_control(rank, change);
   take(change);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -57,7 +58,6 @@ class PartsSwitch {
   void on_change(int from, const wire::PartsChange& change);
   bool has_room() const;
   wire::PartsAnswer own_answer() const;
-  bool merge(const wire::PartsAnswer& answer);
   void conclude(const std::vector<std::uint32_t>& speeds);
   bool take(const wire::PartsChange& change);
   void refuse(int from, const char* what);
@@ -67,11 +67,12 @@ class PartsSwitch {
   RatesHandler rates_handler_;
   std::vector<std::uint32_t> inherited_;
   std::optional<wire::PartsChange> last_;
-  std::uint32_t number_ = 0;               // of the last question
-  std::optional<Instant> held_since_;      // a question is open
-  std::vector<std::uint32_t> wanted_;      // on rank 0, while a question is open
-  std::vector<wire::GroupNumbers> first_;  // the same: what all answers so far say
-  std::vector<bool> answered_;             // the same, by rank
+  std::uint32_t number_ = 0;           // of the last question
+  std::optional<Instant> held_since_;  // a question is open
+  // On rank 0, while a question is open: the speeds, what all answers so far say, by Membership::key, and which ranks have answered.
+  std::vector<std::uint32_t> wanted_;
+  std::map<std::uint64_t, std::vector<std::uint64_t>> first_;
+  std::vector<bool> answered_;
   std::function<void(bool changed)> done_;
   // Rank 0's part. change() sets them, so that a browser, which never is rank 0, does not load that part.
   void (PartsSwitch::*take_answer_)(int from, const wire::PartsAnswer& answer) = nullptr;

@@ -7,6 +7,8 @@ namespace ringlet {
 
 namespace {
 
+constexpr int kLongestWait = 64;  // windows
+
 std::vector<std::uint32_t> first_of(const std::vector<std::uint32_t>& speeds, int natives) {
   return {speeds.begin(), speeds.begin() + natives};
 }
@@ -51,17 +53,18 @@ void PartsWatch::schedule(Duration after) {
 }
 
 void PartsWatch::tick() {
-  if (record_ && std::exchange(tries_inherited_, false)) take_inherited();
+  if (record_ && wait_ == 0) take_inherited();
   look();
   if (loop_.now() - window_began_ >= options_.window) end_window();
   // Rank 0 hears of links that others watch.
   if (is_watching_ || record_) schedule(is_watching_ ? options_.look : options_.window);
 }
 
-/// Where an answer comes too late, they are tried again in the next window.
 void PartsWatch::take_inherited() {
   const auto inherited = world_.parts().inherited();
-  if (!inherited.empty() && inherited != world_.parts().in_use()) change(inherited, {});
+  if (inherited.empty() || inherited == world_.parts().in_use()) return;
+  wait_ = 1;
+  change(inherited, {});
 }
 
 void PartsWatch::look() {
@@ -96,7 +99,7 @@ void PartsWatch::add(Peer& peer, const SendCounters& since_last_look) const {
 
 void PartsWatch::end_window() {
   window_began_ = loop_.now();
-  tries_inherited_ = true;
+  if (wait_ > 0) --wait_;
   wire::LinkRates rates;
   for (Peer& peer : peers_) rates.byte_ps.push_back(std::exchange(peer.fastest_ps, 0));
   const bool knows_any = std::any_of(rates.byte_ps.begin(), rates.byte_ps.end(), [](std::uint32_t cost) { return cost != 0; });
@@ -120,18 +123,20 @@ void PartsWatch::judge() {
   const std::vector<std::uint64_t> costs = costs_of_ranks(measured_, natives_);
   std::fill(measured_.begin(), measured_.end(), 0);
   auto proposal = record_->add(costs);
-  if (!proposal) return;
+  if (!proposal || wait_ > 0) return;
   proposal->speeds.resize(static_cast<std::size_t>(world_.options().size), kFullSpeed);
   change(proposal->speeds, std::move(proposal->changes));
 }
 
 void PartsWatch::change(const std::vector<std::uint32_t>& speeds, std::vector<SpeedChange> changes) {
   world_.parts().change(speeds, guard_.wrap([this, changes = std::move(changes)](bool changed) {
-    // What was taken back is tried again only after further windows, since it has cost everybody the wait for an answer.
     record_->take(first_of(world_.parts().in_use(), natives_));
+    // What was taken back has cost everybody the wait for an answer, so a rank that never gives one in time is asked more and more rarely.
+    wait_ = changed ? 0 : next_wait_;
+    next_wait_ = changed ? 1 : std::min(next_wait_ * 2, kLongestWait);
     if (!changed) return;
     set_text(changes);
-    if (tell_ && !changes.empty()) tell_(describe_changes(changes, topology()));
+    if (tell_ && !changes.empty()) tell_(describe_changes(changes, topology()) + exception());
   }));
 }
 
@@ -141,8 +146,16 @@ Topology PartsWatch::topology() const {
   return topology;
 }
 
+/// A ring by unequal parts would add in another order.
+std::string PartsWatch::exception() const {
+  const Placement& placement = world_.options().placement;
+  const bool keeps_rings = placement.parts == PartsPolicy::passive && placement.order == ReduceOrder::any;
+  return keeps_rings ? "; along a ring parts stay equal" : "";
+}
+
 void PartsWatch::set_text(std::span<const SpeedChange> last) {
   std::string text = describe_speeds(world_.options().size, topology());
+  if (!text.empty()) text += exception();
   if (!last.empty())
     text = (text.empty() ? "all ranks own equal parts" : text) + "; the last change: " + describe_changes(last, topology());
   world_.set_parts_text(std::move(text));

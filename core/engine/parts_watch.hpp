@@ -57,6 +57,8 @@ class PartsWatch {
   void change(const std::vector<std::uint32_t>& speeds, std::vector<SpeedChange> changes);
   /// By the speeds that are in use.
   Topology topology() const;
+  /// What these speeds do not change, for people.
+  std::string exception() const;
   void set_text(std::span<const SpeedChange> last);
 
   EventLoop& loop_;
@@ -68,7 +70,8 @@ class PartsWatch {
   std::vector<std::uint64_t> measured_;  // on rank 0: of this window, from rank i to rank j at i * natives + j
   std::optional<SpeedRecord> record_;    // on rank 0
   bool is_watching_ = false;             // any link
-  bool tries_inherited_ = true;          // once in a window, on rank 0
+  // On rank 0: for how many windows no change is tried now, and after the next one that is taken back.
+  int wait_ = 0, next_wait_ = 1;
   Instant looked_at_{}, window_began_{};
   TimerId timer_ = 0;
   AliveGuard guard_;

@@ -30,13 +30,13 @@ struct Load {
 
 /// The properties of a call and its group from which loads are computed.
 struct CallLoad {
-  CallLoad(const Call& call, std::size_t whole, int ranks, const Topology& topology, bool by_speed)
+  CallLoad(const Call& call, std::size_t whole, int ranks, const Topology& topology)
       : size(ranks), guests(topology.guests()), natives(ranks - topology.guests()), bytes(static_cast<double>(whole)) {
     root_is_guest = topology.is_guest(call.root);
     relayed_edges = topology.relayed_edges();
     const double wanted = std::max(1.0, static_cast<double>(whole / std::max<std::size_t>(topology.leaf_limits().owned_bytes, 1)));
-    owners = std::min(wanted, std::max(static_cast<double>(by_speed ? topology.owners(ranks) : topology.natives(ranks)), 1.0));
-    if (by_speed && topology.has_speeds()) weigh(ranks, topology, wanted >= owners);
+    owners = std::min(wanted, std::max(static_cast<double>(topology.owners(ranks)), 1.0));
+    if (topology.has_speeds()) weigh(ranks, topology, wanted >= owners);
   }
 
   /// Computes what the busiest native sends by the hub, and how much slower the slowest native is than the fastest.
@@ -178,11 +178,6 @@ std::string milliseconds(double ns) {
   return text;
 }
 
-std::string slower_ranks_text(int size, const Topology& topology) {
-  const std::string text = describe_speeds(size, topology);
-  return text.empty() ? text : "; " + text;
-}
-
 std::string counted(int number, const char* one, const char* many) { return std::to_string(number) + " " + (number == 1 ? one : many); }
 
 }  // namespace
@@ -215,9 +210,9 @@ std::string describe_speeds(int size, const Topology& topology) {
   return text + more_text(slower);
 }
 
-static double estimated_ns(const Call& call, Algorithm algorithm, std::size_t bytes, int size, const Topology& topology,
-                           const Placement& placement, bool by_speed) {
-  const CallLoad shape(call, bytes, size, topology, by_speed);
+double estimated_ns(const Call& call, Algorithm algorithm, std::size_t bytes, int size, const Topology& topology,
+                    const Placement& placement) {
+  const CallLoad shape(call, bytes, size, topology);
   Load load = load_of(call.kind, algorithm, shape, topology);
   const bool is_weighed = algorithm == Algorithm::hub && !is_rooted(call.kind);
   if (!is_weighed) load.native_bytes *= shape.slowest;
@@ -225,41 +220,41 @@ static double estimated_ns(const Call& call, Algorithm algorithm, std::size_t by
   return load.native_hops * placement.native.latency_ns + load.guest_hops * placement.guest.latency_ns + moving;
 }
 
-double estimated_ns(const Call& call, Algorithm algorithm, std::size_t bytes, int size, const Topology& topology,
-                    const Placement& placement) {
-  return estimated_ns(call, algorithm, bytes, size, topology, placement, true);
+/// Returns the hub where speeds differ and it makes an all-reduce faster than `otherwise`, else that.
+static Algorithm hub_if_faster(const Call& call, Algorithm otherwise, std::size_t bytes, int size, const Topology& topology,
+                               const Placement& placement) {
+  const bool may_differ = topology.has_speeds() && placement.policy != PlacementPolicy::ring && call.kind == CollectiveKind::all_reduce &&
+                          (otherwise == Algorithm::direct || otherwise == Algorithm::ring);
+  const auto estimate = [&](Algorithm algorithm) { return estimated_ns(call, algorithm, bytes, size, topology, placement); };
+  return may_differ && estimate(Algorithm::hub) < estimate(otherwise) ? Algorithm::hub : otherwise;
 }
 
 static Algorithm choose_fastest(const Call& call, std::size_t bytes, int size, const Topology& topology, const AlgorithmLimits& limits,
-                                const Placement& placement, bool by_speed) {
+                                const Placement& placement) {
   if (goes_by_machines(call, bytes, size, topology, placement)) return Algorithm::machines;
   // An exchange would give blocks the same bits. But they are for large tensors, and two algorithms are enough for them.
   Algorithm as_natives = call.blocks ? Algorithm::direct : choose_algorithm(call.kind, bytes, size, limits);
   if (as_natives == Algorithm::ring && refuses_ring(call, size, placement.order))
     as_natives = in_rank_order(call.kind, topology.natives(size) > 0);
-  const auto estimate = [&](Algorithm algorithm) { return estimated_ns(call, algorithm, bytes, size, topology, placement, by_speed); };
-  if (!topology.has_guests()) {
-    const bool may_differ = by_speed && topology.has_speeds() && placement.policy != PlacementPolicy::ring &&
-                            call.kind == CollectiveKind::all_reduce && (as_natives == Algorithm::direct || as_natives == Algorithm::ring);
-    return may_differ && estimate(Algorithm::hub) < estimate(as_natives) ? Algorithm::hub : as_natives;
-  }
+  if (!topology.has_guests()) return hub_if_faster(call, as_natives, bytes, size, topology, placement);
   // A step of a doubling between two guests would pass two links.
   if (as_natives == Algorithm::doubling) as_natives = Algorithm::exchange;
   if (!facts_of(call.kind).algorithms.has(Algorithm::hub) || topology.natives(size) == 0 || placement.policy == PlacementPolicy::ring)
     return as_natives;
   if (placement.policy == PlacementPolicy::hub) return Algorithm::hub;
+  const auto estimate = [&](Algorithm algorithm) { return estimated_ns(call, algorithm, bytes, size, topology, placement); };
   return estimate(Algorithm::hub) <= estimate(as_natives) ? Algorithm::hub : as_natives;
 }
 
 Algorithm choose_algorithm(const Call& call, std::size_t bytes, int size, const Topology& topology, const AlgorithmLimits& limits,
                            const Placement& placement) {
   const bool keeps_order = placement.parts == PartsPolicy::passive && topology.has_speeds() && depends_on_order(call, size);
-  const Algorithm chosen = choose_fastest(call, bytes, size, topology, limits, placement, !keeps_order);
-  const auto estimate = [&](Algorithm algorithm) { return estimated_ns(call, algorithm, bytes, size, topology, placement, true); };
+  if (!keeps_order) return choose_fastest(call, bytes, size, topology, limits, placement);
+  Topology even = topology;
+  even.set_speeds({});
+  const Algorithm chosen = choose_fastest(call, bytes, size, even, limits, placement);
   // The hub adds in the same order.
-  const bool may_differ = keeps_order && chosen == Algorithm::direct && call.kind == CollectiveKind::all_reduce;
-  if (!may_differ || placement.policy == PlacementPolicy::ring) return chosen;
-  return estimate(Algorithm::hub) < estimate(chosen) ? Algorithm::hub : chosen;
+  return chosen == Algorithm::direct ? hub_if_faster(call, chosen, bytes, size, topology, placement) : chosen;
 }
 
 Algorithm choose_again(const Call& call, int size, const Topology& topology, const AlgorithmLimits& limits, const Placement& placement) {
@@ -280,7 +275,10 @@ std::string describe_placement(int size, const Topology& topology, const Algorit
   if (topology.has_shared_machines()) text += " on " + counted(topology.machines() - topology.guests(), "machine", "machines");
   const bool in_order = placement.order == ReduceOrder::rank;
   const std::string by = ": large all-reduces " + std::string(in_order ? "in rank order, by " : "by ") + std::string(name_of(chosen));
-  if (!topology.has_guests()) return text + by + (chosen == Algorithm::hub ? slower_ranks_text(size, topology) : "");
+  // Along a ring parts stay equal.
+  const std::string speeds = chosen == Algorithm::hub ? describe_speeds(size, topology) : std::string();
+  const std::string slower = speeds.empty() ? speeds : "; " + speeds;
+  if (!topology.has_guests()) return text + by + slower;
   const auto estimate = [&](Algorithm algorithm) {
     return milliseconds(estimated_ns(call, algorithm, kLargeBytes, size, topology, placement));
   };
@@ -290,7 +288,7 @@ std::string describe_placement(int size, const Topology& topology, const Algorit
   if (placement.policy != PlacementPolicy::automatic) text += "as the placement is set; ";
   text += "estimated " + estimate(chosen) + " for 64 MiB";
   if (topology.natives(size) > 0) text += "; " + std::string(name_of(other)) + " " + estimate(other);
-  return text + ")" + slower_ranks_text(size, topology);
+  return text + ")" + slower;
 }
 
 }  // namespace ringlet

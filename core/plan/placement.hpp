@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <ringlet/parts_policy.hpp>
 #include <string>
 #include <string_view>
 
@@ -34,12 +35,6 @@ std::string_view name_of(ReduceOrder order) noexcept;
 /// Finds the order by its name: "any" or "rank".
 std::optional<ReduceOrder> find_reduce_order(std::string_view name) noexcept;
 
-/// Whether the parts that ranks own in an all-reduce follow the speed of their links.
-enum class PartsPolicy : std::uint8_t {
-  even = 0,      // no: all native ranks own equal parts
-  measured = 1,  // yes, as it is measured when the ranks meet, and while they train
-  passive = 2,   // as it shows while they train, for those calls whose results have the same bits by even parts
-};
 inline constexpr std::size_t kPartsPolicyCount = 3;
 std::string_view name_of(PartsPolicy policy) noexcept;
 /// Finds the policy by its name: "even", "measured" or "passive".

@@ -31,7 +31,10 @@ parser.add_argument("--check-every", type=int, default=50)
 parser.add_argument("--inner-steps", type=int, default=0, help="steps that each rank takes alone between two averages (DiLoCo); 0: none")
 parser.add_argument("--save", help="a file for the weights")
 options = parser.parse_args()
-options.rate = options.rate or (3e-3 if options.inner_steps else 6e-3)
+if options.rate is None:
+    options.rate = 3e-3 if options.inner_steps else 6e-3
+if not 0 < options.rate < float("inf"):
+    parser.error(f"--rate must be above 0, not {options.rate}")
 SEED, BUCKET_BYTES, CLIP, WINDOWS = 1, 256 << 10, 1.0, 96
 OUTER_RATE, OUTER_MOMENTUM = 0.7, 0.5
 

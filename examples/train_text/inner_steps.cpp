@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <ringlet/trace.hpp>
+
+#include "training.hpp"
 
 namespace train_text {
 
@@ -46,11 +47,8 @@ void InnerSteps::compute(Slice slice) {
 void InnerSteps::finish() {
   if (mine_.count > 0) {
     loss_ = loss_sum_;
-    if (!std::isfinite(loss_)) {
-      problem_ =
-          "the loss of step " + std::to_string(number_) + " is " + std::to_string(loss_) + ": try a smaller --learning-rate or --outer-lr";
-      return;
-    }
+    problem_ = problem_of_loss(number_, loss_, "--learning-rate or --outer-lr");
+    if (!problem_.empty()) return;
     const ringlet::TraceSpan optimizer("optimizer");
     // The schedule is that of the group's steps, of which this rank may have missed some.
     replica_.set_steps_done(number_);

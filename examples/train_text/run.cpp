@@ -1,7 +1,6 @@
 #include "run.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <ringlet/trace.hpp>
 
@@ -197,9 +196,7 @@ std::string Run::exchanged() {
     case Act::loss_sum:
       loss_ = loss_sum_;
       waiting_seconds_ += seconds_between(wait_began_, Clock::now());
-      if (!std::isfinite(loss_)) {
-        problem = "the loss of step " + std::to_string(step()) + " is " + std::to_string(loss_) + ": try a smaller --learning-rate";
-      }
+      problem = problem_of_loss(static_cast<std::uint64_t>(step()), loss_, "--learning-rate");
       break;
     case Act::speeds:
       speeds_.observe(all_seconds_);

@@ -63,10 +63,10 @@ std::string overruled_options(const Options& own, const Settings& settings) {
   return text;
 }
 
-SharedInputs exchange_inputs(ringlet::Group& group, const Options& own, const std::function<Bytes()>& load, bool running) {
-  const bool sends = group.rank() == 0;
+/// What rank 0 has sent. Throws `InputError` with its reason where it has refused.
+Sent exchange_inputs(ringlet::Group& group, const Options& own, const std::function<Bytes()>& load, bool running) {
   Sent sent;
-  if (sends) sent = what_rank_0_sends(own, group, load, running);
+  if (group.rank() == 0) sent = what_rank_0_sends(own, group, load, running);
   sent.announcement.elastic = group.elastic();
   sent.announcement.running = running;
   Record record = encode(sent.announcement);
@@ -74,32 +74,42 @@ SharedInputs exchange_inputs(ringlet::Group& group, const Options& own, const st
   Decoded decoded = decode(record);
   if (!decoded.problem.empty()) throw InputError(decoded.problem);
 
-  const Announcement& announcement = decoded.announcement;
-  Bytes& body = sent.body;
-  body.resize(announcement.folder_bytes + static_cast<std::size_t>(announcement.text_bytes));
-  group.broadcast(body, 0);
-  if (announcement.refused) throw InputError(std::string(body.begin(), body.end()));
+  sent.announcement = decoded.announcement;
+  sent.body.resize(sent.announcement.folder_bytes + static_cast<std::size_t>(sent.announcement.text_bytes));
+  group.broadcast(sent.body, 0);
+  if (sent.announcement.refused) throw InputError(std::string(sent.body.begin(), sent.body.end()));
+  return sent;
+}
 
+SharedInputs inputs_of(Sent sent, const Options& own, bool is_rank_0) {
   Options options = own;
-  static_cast<Settings&>(options) = announcement.settings;
-  const auto text_begin = body.begin() + announcement.folder_bytes;
+  static_cast<Settings&>(options) = sent.announcement.settings;
+  Bytes& body = sent.body;
+  const auto text_begin = body.begin() + sent.announcement.folder_bytes;
   if (options.checkpoint.empty()) options.checkpoint = std::string(body.begin(), text_begin);
   body.erase(body.begin(), text_begin);
-  std::string overruled = sends ? std::string() : overruled_options(own, options);
-  return {std::move(options), Corpus(std::move(body), announcement.settings.shape.context), std::move(overruled), announcement.running};
+  std::string overruled = is_rank_0 ? std::string() : overruled_options(own, options);
+  const int context = options.shape.context;
+  return {std::move(options), Corpus(std::move(body), context), std::move(overruled), sent.announcement.running};
 }
 
 /// Returns nothing, on all ranks alike, where a rank was lost meanwhile.
-std::optional<SharedInputs> try_to_share(ringlet::Group& group, const Options& own, const std::function<Bytes()>& load, bool running) {
-  std::optional<SharedInputs> inputs;
+std::optional<Sent> try_to_exchange(ringlet::Group& group, const Options& own, const std::function<Bytes()>& load, bool running) {
+  std::optional<Sent> sent;
   try {
-    inputs = exchange_inputs(group, own, load, running);
+    sent = exchange_inputs(group, own, load, running);
   } catch (const ringlet::Error& error) {
     const bool is_a_loss = error.status().code() == ringlet::Errc::peer_lost || error.status().code() == ringlet::Errc::cancelled;
     if (!group.elastic() || !is_a_loss) throw;
   }
-  if (group.elastic() && !group.agree(inputs.has_value())) return std::nullopt;
-  return inputs;
+  if (group.elastic() && !group.agree(sent.has_value())) return std::nullopt;
+  return sent;
+}
+
+std::optional<SharedInputs> try_to_share(ringlet::Group& group, const Options& own, const std::function<Bytes()>& load, bool running) {
+  auto sent = try_to_exchange(group, own, load, running);
+  if (!sent) return std::nullopt;
+  return inputs_of(*std::move(sent), own, group.rank() == 0);
 }
 
 }  // namespace
@@ -113,8 +123,9 @@ SharedInputs share_inputs(ringlet::Group& group, const Options& own, const std::
 }
 
 void tell_browsers(ringlet::Group& group, const Options& options, const Corpus& corpus) {
-  // The barrier throws the error of a group that has failed.
-  if (!try_to_share(group, options, [&] { return Bytes(corpus.text().begin(), corpus.text().end()); }, true)) group.barrier();
+  const auto text = [&] { return Bytes(corpus.text().begin(), corpus.text().end()); };
+  // A group that has failed keeps its first error, which each later call throws.
+  if (!try_to_exchange(group, options, text, true)) group.barrier();
 }
 
 SharedInputs join_inputs(ringlet::Group& group, const Options& own, const std::function<Bytes()>& load) {

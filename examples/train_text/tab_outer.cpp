@@ -1,6 +1,7 @@
 #include "tab_outer.hpp"
 
 #include <algorithm>
+#include <ringlet/average_options.hpp>
 
 namespace train_text {
 
@@ -16,7 +17,7 @@ TabLeaves::TabLeaves(const ringlet::Tree& tree) {
 
 std::int32_t number_of(const std::optional<ringlet::Wire>& wire) {
   if (!wire) return -1;
-  if (wire->blocks()) return TRAIN_TEXT_FIRST_BLOCKS + static_cast<std::int32_t>(*wire->blocks());
+  if (wire->blocks()) return ringlet::kFirstBlockFormat + static_cast<std::int32_t>(*wire->blocks());
   return static_cast<std::int32_t>(wire->dtype());
 }
 

@@ -52,16 +52,13 @@ struct TrainTextExchange {
   std::uint32_t stream;
 };
 
-/// The first number of a TrainTextAverage::wire that stands for blocks.
-constexpr std::int32_t TRAIN_TEXT_FIRST_BLOCKS = 256;
-
 /// The gradients of this rank's share, f32, as leaves of a tree that is the same on every rank. They are averaged in place.
 struct TrainTextAverage {
   const char* const* names;
   float* const* values;
   const std::size_t* counts;
   std::size_t leaves;
-  std::int32_t wire;  // ringlet::DType; TRAIN_TEXT_FIRST_BLOCKS + ringlet::BlockFormat, with wire_in_blocks(); -1 sends them as they are
+  std::int32_t wire;  // as of ringlet_average_gradients, where in blocks with wire_in_blocks(); -1 sends them as they are
   std::uint32_t stream;
   double all_reduce_size;  // in bytes, as in AverageOptions
   double weight;           // of this rank; negative if the average is not weighted

@@ -1,6 +1,7 @@
 #include "training.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <string_view>
 
@@ -50,6 +51,11 @@ ringlet::Schedule learning_rate_schedule(int steps, double peak) {
   const double first = peak / static_cast<double>(rise);
   return ringlet::join_schedules({ringlet::linear_schedule(first, peak + first, rise), ringlet::linear_schedule(peak, kFloor * peak, fall)},
                                  {rise});
+}
+
+std::string problem_of_loss(std::uint64_t step, double loss, const std::string& options) {
+  if (std::isfinite(loss)) return {};
+  return "the loss of step " + std::to_string(step) + " is " + std::to_string(loss) + ": try a smaller " + options;
 }
 
 }  // namespace train_text

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <ringlet/optimizers.hpp>
 #include <ringlet/tree.hpp>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "model.hpp"
@@ -33,5 +35,8 @@ std::unique_ptr<ringlet::MultiOptimizer> make_optimizer(const ringlet::LearningR
 
 /// Returns a schedule that rises linearly over the first twentieth of the steps, then falls linearly to a twentieth of `peak`.
 ringlet::Schedule learning_rate_schedule(int steps, double peak);
+
+/// Returns one sentence that says which options to lower where the loss of a step is not finite, else an empty one.
+std::string problem_of_loss(std::uint64_t step, double loss, const std::string& options);
 
 }  // namespace train_text

@@ -8,6 +8,9 @@
 
 namespace ringlet {
 
+/// The first block format's number where a number says a dtype or a block format: in C and in JavaScript.
+inline constexpr std::int32_t kFirstBlockFormat = 256;
+
 /// Options for averaging gradients.
 struct AverageOptions {
   /// Bytes of gradients that one collective moves, in blocks 2 MiB at most; <= 0: each tensor by itself. Name and default are MLX's.

@@ -6,6 +6,7 @@
 #include <optional>
 #include <ringlet/delay.hpp>
 #include <ringlet/dtype.hpp>
+#include <ringlet/parts_policy.hpp>
 #include <string>
 
 namespace ringlet {
@@ -64,6 +65,9 @@ struct InitOptions {
   /// RINGLET_ORDER (any, rank; default: any): the order in which collectives add. In that of the ranks a sum has the same bits however
   /// gradients are divided into buckets or shards. The same on all ranks; a process that joins a running group gets the group's.
   std::optional<ReduceOrder> order{};
+  /// RINGLET_PARTS (even, passive, measured; default: even): whether the parts that ranks own in an all-reduce follow the speed of their
+  /// links. The same on all ranks; a process that joins a running group gets the group's.
+  std::optional<PartsPolicy> parts{};
   /// RINGLET_ELASTIC (on, off; default: off): whether the group survives the loss of ranks (Group::reform()). The same on all ranks. Guests
   /// then come and go (Group::admit()); with `guests` init() waits until so many have come first.
   std::optional<bool> elastic{};

@@ -127,6 +127,7 @@ def init(
     door: Optional[str] = None,
     heartbeat_timeout: Optional[float] = None,
     order: Optional[str] = None,
+    parts: Optional[str] = None,
     on_delay: Optional[Callable[[Delay], object]] = None,
 ) -> Group:
     """Joins or forms the group of all ranks.

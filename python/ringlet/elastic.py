@@ -110,6 +110,11 @@ def telling_states(on_state: Optional[Callable[[int], object]]) -> Callable[[_ri
     return filled
 
 
+def entering_worlds(on_world: Optional[Callable[[Group], object]]) -> Optional[Callable[[_ringlet.Group], object]]:
+    """What it calls in each new world."""
+    return None if on_world is None else lambda world: on_world(Group(world))
+
+
 def directory_of(checkpoint: Union[str, os.PathLike, None]) -> str:
     return "" if checkpoint is None else os.fspath(checkpoint)
 
@@ -122,8 +127,10 @@ class ElasticTrainer(NamedValues):
     parameters; the trainer saves and loads both. Options are C++'s ElasticTrainerOptions, with times in seconds.
     `on_change` is called with a MembershipChange; `on_rollback` with a Rollback where training has gone back to a checkpoint; `on_state` with
     the number of committed steps where the state has been filled from a checkpoint or by others, so that what follows from it (an optimizer's
-    step) is set anew. None of them may call collectives. `trainer[name] = value`, within `apply`, sets a value that is saved and handed over with
-    the state. Ctrl-C is noticed when a function of the program's own runs.
+    step) is set anew. None of them may call collectives. `on_world` may: it is called with the group of each world after the first one, before
+    those that have joined get the state, who take part before they make a trainer; errors of the world are to pass.
+    `trainer[name] = value`, within `apply`, sets a value that is saved and handed over with the state. Ctrl-C is noticed when a function of the
+    program's own runs.
     """
 
     def __init__(
@@ -144,6 +151,7 @@ class ElasticTrainer(NamedValues):
         on_change: Optional[Callable[[MembershipChange], object]] = None,
         on_rollback: Optional[Callable[[Rollback], object]] = None,
         on_state: Optional[Callable[[int], object]] = None,
+        on_world: Optional[Callable[[Group], object]] = None,
     ) -> None:
         def went_back(*parts: Any) -> None:
             if on_rollback is not None:
@@ -166,6 +174,7 @@ class ElasticTrainer(NamedValues):
             telling_changes(on_change),
             went_back,
             telling_states(on_state),
+            entering_worlds(on_world),
         )
 
     def run(self, step: Callable[[Step], object], *, steps: int, batch: int) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Callable, List, NamedTuple, Optional, Union
 
 from . import _ringlet
 from .checkpoint import NamedValues
-from .elastic import MembershipChange, directory_of, telling_changes, telling_states
+from .elastic import MembershipChange, directory_of, entering_worlds, telling_changes, telling_states
 from .errors import InvalidArgument
 from .fsdp import FormsOfModules
 from .gradients import to_wire
@@ -61,6 +61,7 @@ class OuterTrainer(NamedValues):
         stream: int = 0,
         on_change: Optional[Callable[[MembershipChange], object]] = None,
         on_state: Optional[Callable[[int], object]] = None,
+        on_world: Optional[Callable[[Group], object]] = None,
     ) -> None:
         self._forms = FormsOfModules()
         self._forms.add(parameters)
@@ -87,6 +88,7 @@ class OuterTrainer(NamedValues):
             stream,
             telling_changes(on_change),
             telling_states(on_state),
+            entering_worlds(on_world),
         )
 
     def run(self, inner: Callable[[InnerStep], float], *, steps: int) -> None:

@@ -30,8 +30,9 @@ using Seconds = std::optional<double>;
 class TrainerHandle {
  public:
   /// `shards` is an ElasticShards or None.
-  TrainerHandle(GroupHandle& world, CheckpointHandle& state, nb::object shards, ElasticTrainerOptions options) : arrays_(state.arrays) {
-    calls.connect(options);
+  TrainerHandle(GroupHandle& world, CheckpointHandle& state, nb::object shards, TrainerCalls functions, ElasticTrainerOptions options)
+      : calls_(std::move(functions)), arrays_(state.arrays) {
+    calls_.connect(options);
     options.on_rollback = [this](const Rollback& rollback) {
       call_python([&] { on_rollback(rollback.lost, rollback.from, rollback.to); });
     };
@@ -61,7 +62,6 @@ class TrainerHandle {
   ElasticTrainer& trainer() { return *trainer_; }
   Checkpoint& state() { return trainer_->state(); }
 
-  TrainerCalls calls;
   nb::object on_rollback;  // a function
 
  private:
@@ -72,6 +72,7 @@ class TrainerHandle {
     ++handle.generation;
   }
 
+  TrainerCalls calls_;
   std::vector<ArrayView> arrays_;
   nb::object shards_;
   std::unique_ptr<ElasticTrainer> trainer_;
@@ -118,6 +119,8 @@ void TrainerCalls::connect(ElasticTrainerOptions& options) {
   options.on_state = [this](const Checkpoint& state, std::uint64_t step) {
     call_python([&] { on_state(CheckpointHandle{state, {}, {}}, step); });
   };
+  if (on_world.is_none()) return;
+  options.on_world = [this](Group world) { call_python([&] { on_world(GroupHandle(std::move(world))); }); };
 }
 
 ElasticTrainerOptions options_of_trainer(std::int64_t all_reduce_size, const std::optional<Wire>& communication_type,
@@ -150,15 +153,15 @@ void bind_elastic(nb::module_& module) {
           "__init__",
           [](TrainerHandle* handle, GroupHandle& world, CheckpointHandle& state, nb::object shards, std::int64_t size,
              const std::optional<Wire>& wire, std::optional<int> min_ranks, Seconds min_wait, bool rejoin, const std::string& checkpoint,
-             std::uint64_t every, int keep, int stream, nb::object on_change, nb::object on_rollback, nb::object on_state) {
-            new (handle) TrainerHandle(world, state, std::move(shards),
+             std::uint64_t every, int keep, int stream, nb::object on_change, nb::object on_rollback, nb::object on_state,
+             nb::object on_world) {
+            new (handle) TrainerHandle(world, state, std::move(shards), {std::move(on_change), std::move(on_state), std::move(on_world)},
                                        options_of_trainer(size, wire, min_ranks, min_wait, rejoin, checkpoint, every, keep, stream));
-            handle->calls = {std::move(on_change), std::move(on_state)};
             handle->on_rollback = std::move(on_rollback);
           },
           arg("world"), arg("state"), arg("shards").none(), arg("all_reduce_size"), arg("communication_type").none(),
           arg("min_ranks").none(), arg("min_wait").none(), arg("rejoin"), arg("checkpoint"), arg("checkpoint_every"), arg("keep"),
-          arg("stream"), arg("on_change"), arg("on_rollback"), arg("on_state"))
+          arg("stream"), arg("on_change"), arg("on_rollback"), arg("on_state"), arg("on_world").none())
       .def("run", &TrainerHandle::run, arg("steps"), arg("batch"), arg("step"))
       .def("world", [](TrainerHandle& handle) { return GroupHandle(handle.trainer().world()); })
       .def("step", [](TrainerHandle& handle) { return handle.trainer().step(); });

@@ -38,6 +38,14 @@ std::optional<ReduceOrder> order_named(const Text& name) {
   refuse("order is '" + *name + "'; it may be any or rank");
 }
 
+std::optional<PartsPolicy> parts_named(const Text& name) {
+  if (!name) return std::nullopt;
+  if (*name == "even") return PartsPolicy::even;
+  if (*name == "passive") return PartsPolicy::passive;
+  if (*name == "measured") return PartsPolicy::measured;
+  refuse("parts is '" + *name + "'; it may be even, passive or measured");
+}
+
 constexpr char kOnDelay[] = "the function on_delay of ringlet.init()";
 
 /// Python's function for reports of delays, which is dropped on the thread that calls it.
@@ -77,7 +85,8 @@ DelayHandler handler_of(nb::object function) {
 GroupHandle init_group(bool strict, std::string backend, Number rank, Number world_size, Text coordinator, Number listen_fd, Text hostfile,
                        Text listen, Text advertise, Text interfaces, Number guests, Text token, Switch encrypt, Switch peer_memory,
                        Switch status, Text trace, Seconds connect_timeout, Seconds operation_timeout, Seconds warn_after, Switch elastic,
-                       const Text& on_split, Text join, Text door, Seconds heartbeat_timeout, const Text& order, nb::object on_delay) {
+                       const Text& on_split, Text join, Text door, Seconds heartbeat_timeout, const Text& order, const Text& parts,
+                       nb::object on_delay) {
   InitOptions options;
   options.strict = strict;
   options.backend = std::move(backend);
@@ -104,6 +113,7 @@ GroupHandle init_group(bool strict, std::string backend, Number rank, Number wor
   options.door = std::move(door);
   options.heartbeat_timeout = milliseconds_of(heartbeat_timeout);
   options.order = order_named(order);
+  options.parts = parts_named(parts);
   options.on_delay = handler_of(std::move(on_delay));
   return GroupHandle(interruptible([options = std::move(options)] { return init(options); }));
 }
@@ -116,7 +126,7 @@ void bind_init(nb::module_& module) {
              unset("coordinator"), unset("listen_fd"), unset("hostfile"), unset("listen"), unset("advertise"), unset("interfaces"),
              unset("guests"), unset("token"), unset("encrypt"), unset("peer_memory"), unset("status"), unset("trace"),
              unset("connect_timeout"), unset("operation_timeout"), unset("warn_after"), unset("elastic"), unset("on_split"), unset("join"),
-             unset("door"), unset("heartbeat_timeout"), unset("order"), unset("on_delay"), "Joins or forms a group.");
+             unset("door"), unset("heartbeat_timeout"), unset("order"), unset("parts"), unset("on_delay"), "Joins or forms a group.");
   module.def("is_available", &is_available, nb::arg("backend") = "any", "Whether the named back end can be used here.");
 }
 

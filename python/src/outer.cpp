@@ -65,7 +65,8 @@ void bind_trainer(nb::class_<OuterHandle>& trainer) {
           [](OuterHandle* handle, GroupHandle& world, const ArrayTree& parameters, int inner_steps, int fragments, int overlap,
              double mixing, bool by_speed, nb::object clock, nb::object learning_rate, double momentum, bool nesterov,
              const std::optional<Wire>& wire, std::int64_t size, std::optional<int> min_ranks, std::optional<double> min_wait, bool rejoin,
-             const std::string& checkpoint, std::uint64_t every, int keep, int stream, nb::object on_change, nb::object on_state) {
+             const std::string& checkpoint, std::uint64_t every, int keep, int stream, nb::object on_change, nb::object on_state,
+             nb::object on_world) {
             OuterTrainerOptions options;
             options.inner_steps = inner_steps;
             options.fragments = fragments;
@@ -78,12 +79,13 @@ void bind_trainer(nb::class_<OuterHandle>& trainer) {
             options.nesterov = nesterov;
             options.wire = wire;
             options.elastic = options_of_trainer(size, std::nullopt, min_ranks, min_wait, rejoin, checkpoint, every, keep, stream);
-            new (handle) OuterHandle(world, parameters, {std::move(on_change), std::move(on_state)}, std::move(options));
+            new (handle)
+                OuterHandle(world, parameters, {std::move(on_change), std::move(on_state), std::move(on_world)}, std::move(options));
           },
           arg("world"), arg("parameters"), arg("inner_steps"), arg("fragments"), arg("overlap"), arg("mixing"), arg("by_speed"),
           arg("clock").none(), arg("learning_rate"), arg("momentum"), arg("nesterov"), arg("wire").none(), arg("all_reduce_size"),
           arg("min_ranks").none(), arg("min_wait").none(), arg("rejoin"), arg("checkpoint"), arg("checkpoint_every"), arg("keep"),
-          arg("stream"), arg("on_change"), arg("on_state"))
+          arg("stream"), arg("on_change"), arg("on_state"), arg("on_world").none())
       .def("run", &OuterHandle::run, arg("steps"), arg("inner"))
       .def("world", [](OuterHandle& handle) { return GroupHandle(handle.trainer().world()); })
       .def("averages", [](OuterHandle& handle) { return handle.trainer().averages(); })

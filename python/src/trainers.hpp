@@ -17,10 +17,10 @@ namespace nb = nanobind;
 
 /// Functions of Python's that a trainer calls, on the thread that calls its run().
 struct TrainerCalls {
-  /// Has the trainer with these options call them. This object stays where it is until the trainer's end.
+  /// Has the trainer with these options call them, on_world where it is not None. This object stays where it is until the trainer's end.
   void connect(ElasticTrainerOptions& options);
 
-  nb::object on_change, on_state;
+  nb::object on_change, on_state, on_world;
 };
 
 /// The options that all trainers have, but for those of TrainerCalls.

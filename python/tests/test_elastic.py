@@ -19,7 +19,7 @@ first_rank = world.rank()
 state = {"w": np.zeros(4)}
 samples = np.random.default_rng(0).normal(size=(64, 4))
 optimizer = ringlet.SGD(0.1)
-changes = []
+changes, worlds = [], []
 attempts = 0
 
 
@@ -34,8 +34,14 @@ def step(attempt):
     attempt.commit(lambda: optimizer.apply_gradients_(average, state))
 
 
-trainer = ringlet.ElasticTrainer(world, ringlet.Checkpoint().add("state", state), on_change=changes.append)
+trainer = ringlet.ElasticTrainer(
+    world,
+    ringlet.Checkpoint().add("state", state),
+    on_change=changes.append,
+    on_world=lambda entered: worlds.append((entered.epoch(), entered.all_sum(1))),
+)
 trainer.run(step, steps=6, batch=64)
+assert worlds == [(1, 2)], worlds
 assert trainer.step() == 6 and attempts >= 6
 assert trainer.world().size() == 2
 assert [(change.lost, change.joined) for change in changes] == [([1], 0)], changes

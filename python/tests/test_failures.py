@@ -31,6 +31,8 @@ def test_options():
         ringlet.init(on_split="never")
     with pytest.raises(ringlet.InvalidArgument, match="order is 'ranks'; it may be any or rank"):
         ringlet.init(order="ranks")
+    with pytest.raises(ringlet.InvalidArgument, match="parts is 'fast'; it may be even, passive or measured"):
+        ringlet.init(parts="fast")
     with pytest.raises(ringlet.InvalidArgument, match="1e9"):
         ringlet.init(connect_timeout=-1)
     with pytest.raises(ringlet.Timeout):
@@ -54,6 +56,19 @@ def test_a_socket_that_listens(group):
         assert another.all_sum(1.0) == 2
     with pytest.raises(ringlet.InvalidArgument, match="listen_fd"):
         ringlet.init(rank=0, world_size=2, coordinator="127.0.0.1:1", listen_fd=1)
+
+
+@on_ranks(2)
+def test_ranks_with_other_parts_do_not_meet(group):
+    if group.rank() == 0:
+        listening = socket.create_server(("127.0.0.1", 0))
+        port = int(group.broadcast(np.int64(listening.getsockname()[1])))
+        options = {"parts": "passive", "listen_fd": listening.fileno()}
+    else:
+        port = int(group.broadcast(np.int64(0)))
+        options = {"parts": "measured"}
+    with pytest.raises(ringlet.MismatchError, match="rank 1 is set to the parts 'measured', rank 0 to 'passive'"):
+        ringlet.init(rank=group.rank(), world_size=2, coordinator=f"127.0.0.1:{port}", **options)
 
 
 @on_ranks(2)

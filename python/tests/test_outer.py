@@ -267,7 +267,7 @@ how = signal.Signals[sys.argv[2]]
 world = ringlet.init(elastic=True, strict=True, heartbeat_timeout=0.5 if how == signal.SIGSTOP else None)
 origin = world.rank()
 parameters = model.parameters_of_model()
-taken = []
+taken, worlds = [], []
 
 
 def inner(step):
@@ -289,8 +289,10 @@ trainer = ringlet.OuterTrainer(
     clock=lambda: float(len(taken)),
     min_ranks=3 if how == signal.SIGSTOP else None,
     on_change=changed,
+    on_world=lambda entered: worlds.append(entered.all_sum(1)),
 )
 trainer.run(inner, steps=16)
+assert worlds and worlds[-1] == trainer.world().size(), worlds
 model.is_trained(trainer.world(), trainer, parameters, model.reference_of(how), 1e-5)
 print(taken, flush=True)
 """

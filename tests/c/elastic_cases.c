@@ -13,7 +13,7 @@ typedef struct {
   float weight, gradient;
   ringlet_named_tensor parameter, slope;
   ringlet_checkpoint* state; /* the trainer's */
-  int is_newcomer, revokes, losses, joins, states;
+  int is_newcomer, revokes, losses, joins, states, worlds;
 } trainee;
 
 static const int64_t kOne[1] = {1};
@@ -106,6 +106,24 @@ static void note_state(void* context, const ringlet_checkpoint* state, uint64_t 
   ++t->states;
 }
 
+/* Each rank brings a number, and gets them all. */
+static int32_t count_ranks(ringlet_group* world) {
+  int32_t size = 0;
+  int32_t code;
+  float count = 1;
+  ringlet_tensor counted = floats(&count, kOne);
+  CHECK_OK(ringlet_group_size(world, &size));
+  code = ringlet_all_reduce(world, RINGLET_SUM, &counted, &counted, NULL);
+  if (code == RINGLET_OK) CHECK(count == (float)size);
+  return code;
+}
+
+static int32_t note_world(void* context, ringlet_group* world) {
+  const int32_t code = count_ranks(world);
+  if (code == RINGLET_OK) ++((trainee*)context)->worlds;
+  return code;
+}
+
 static ringlet_elastic_trainer* make_trainer(trainee* t, ringlet_group* group) {
   ringlet_checkpoint* contents = NULL;
   ringlet_elastic_options options;
@@ -116,6 +134,7 @@ static ringlet_elastic_trainer* make_trainer(trainee* t, ringlet_group* group) {
   options.context = t;
   options.on_change = note_change;
   options.on_state = note_state;
+  options.on_world = note_world;
   options.keep = 0;
   CHECK_CODE(ringlet_elastic_trainer_create(group, contents, &options, &trainer), RINGLET_INVALID_ARGUMENT);
   CHECK_MESSAGE("keep is 0");
@@ -136,6 +155,7 @@ static void* join_training(void* door) {
   CHECK_OK(ringlet_init_options_init(&options, sizeof options));
   options.join = door;
   CHECK_OK(ringlet_init(&options, &group));
+  CHECK_OK(count_ranks(group));
   trainer = make_trainer(&t, group);
   t.is_newcomer = 1;
   CHECK_CODE(ringlet_elastic_trainer_run(trainer, kSteps, kBatch, take_step, &t), RINGLET_CALLBACK_FAILED);
@@ -200,6 +220,8 @@ void test_elastic_trainer(ringlet_group* group, int32_t rank, int32_t size) {
   }
   CHECK_OK(ringlet_elastic_trainer_run(trainer, kSteps, kBatch, take_step_with_newcomer, &t));
   CHECK(t.weight == weight_after(kSteps) && t.joins == 1 && t.losses == 1 && t.states == 0);
+  /* After the revocation, with the newcomer, and without. */
+  CHECK(t.worlds == 3);
   if (rank == 0) CHECK(pthread_join(newcomer, NULL) == 0);
   CHECK_OK(ringlet_elastic_trainer_group(trainer, &last));
   CHECK_OK(ringlet_group_size(last, &size_then));

@@ -177,6 +177,10 @@ void test_own_meeting(const world* w) {
   CHECK_CODE(ringlet_init(&options, &group), RINGLET_INVALID_ARGUMENT);
   CHECK_MESSAGE("order is 2");
   options.order = RINGLET_ORDER_RANK;
+  options.parts = 3;
+  CHECK_CODE(ringlet_init(&options, &group), RINGLET_INVALID_ARGUMENT);
+  CHECK_MESSAGE("parts is 3");
+  options.parts = RINGLET_PARTS_PASSIVE;
   if (w->rank == 0) options.interrupted = interrupt_soon;
   options.interrupted_context = &asked;
   CHECK_OK(ringlet_init(&options, &group));

@@ -118,6 +118,33 @@ TEST_CASE("noise around any speeds changes them once at most, and never around e
   }
 }
 
+TEST_CASE("a rank that is slow and fast in turns, around whatever threshold, changes parts at most once in three windows") {
+  constexpr int kWindows = 720;  // of an hour
+  for (const auto seed : seeds(400)) {
+    CAPTURE(seed);
+    SimRandom random(seed);
+    const auto natives = 3 + random.below(8);
+    SpeedRecord record(Speeds(natives, kFullSpeed));
+    std::vector<double> slowness(natives, 1);
+    const double slow = 1.2 + static_cast<double>(random.below(100)) / 100;
+    const std::uint64_t turn = 1 + random.below(8);  // windows
+    int changes = 0, last = -SpeedRecord::kInARow;
+    for (int window = 0; window < kWindows; ++window) {
+      const bool turns = seed % 2 == 0 ? random.below(turn) == 0 : static_cast<std::uint64_t>(window) % turn == 0;
+      if (turns) slowness[1] = slowness[1] > 1 ? 1 : slow;
+      const auto proposal = record.add(noisy(random, slowness, 7));
+      if (!proposal) continue;
+      CHECK(window - last >= SpeedRecord::kInARow);
+      last = window;
+      ++changes;
+      for (const SpeedChange& change : proposal->changes) CHECK(change.rank == 1);
+      record.take(proposal->speeds);
+    }
+    CHECK(changes <= kWindows / SpeedRecord::kInARow);
+    if (slow < 1.25 || (turn < SpeedRecord::kInARow && seed % 2 != 0)) CHECK(changes <= 1);
+  }
+}
+
 TEST_CASE("speeds do not depend on the numbers of ranks, and hardly on the unit of costs") {
   for (const auto seed : seeds(200)) {
     CAPTURE(seed);

@@ -240,3 +240,40 @@ TEST_CASE("no two groups of a world have one key, also where a number is given a
   }
   group.close_cleanly();
 }
+
+TEST_CASE("a rank that has left a group still tells of its operations, so that others end those with the same parts") {
+  // By hub the owners of a broadcast's parts pass them on, and the root, which has sent them, may leave.
+  GroupSetup setup = parts_setup(4, 1, 1);
+  setup.world.placement.policy = PlacementPolicy::hub;
+  SimGroup group(setup);
+  group.meet();
+  constexpr int kRoot = 2;
+  const bool leaves_world_group = GENERATE(false, true);
+  auto made = leaves_world_group ? group.groups() : group.split(group.groups(), {0, 0, 0, 0, 0});
+  std::vector<std::vector<std::int32_t>> values(5, std::vector<std::int32_t>(3000));
+  for (std::size_t i = 0; i < 3000; ++i) values[kRoot][i] = static_cast<std::int32_t>(i);
+  const auto start = [&](int rank) {
+    const TensorView view(values[static_cast<std::size_t>(rank)]);
+    GroupEngine& engine = *made[static_cast<std::size_t>(rank)];
+    group.start_in(engine, rank, 0, make_broadcast(view, kRoot, engine.options()));
+  };
+  start(kRoot);
+  REQUIRE(group.run_until_done());
+  group.world(kRoot).leave(*made[kRoot]);
+  const auto change = [&](const PartsSpeeds& speeds) {
+    std::optional<bool> changed;
+    CHECK(group.world(0).parts().change(speeds, [&](bool is) { changed = is; }));
+    group.sim().run_for(Duration::milliseconds(100));
+    CHECK(changed == true);
+    for (int rank = 0; rank < 5; ++rank) CHECK(group.world(rank).parts().in_use() == speeds);
+  };
+  change({1024, 256, 1024, 1024, 1024});
+  for (const int rank : {0, 1, 3, 4}) start(rank);
+  REQUIRE(group.run_until_done());
+  for (const auto& of_rank : values) CHECK(of_rank == values[kRoot]);
+  // Once all have left, nobody tells of it.
+  for (const int rank : {0, 1, 3, 4}) group.world(rank).leave(*made[static_cast<std::size_t>(rank)]);
+  group.sim().run_for(Duration::milliseconds(100));
+  change({1024, 1024, 1024, 512, 1024});
+  group.close_cleanly();
+}

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <catch2/catch.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -10,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/hash.hpp"
 #include "core/engine/parts_switch.hpp"
 #include "sim/sim_random.hpp"
 #include "tests/core/probes_setup.hpp"
@@ -62,16 +64,12 @@ class PartsLoop {
   void on_done(int number, std::vector<std::byte>& values, const Status& status) {
     ++ended_;
     if (status.ok())
-      results_[{engine_.members().key(), stream_, number}].push_back(hash_of_bytes(values));
+      results_[{engine_.members().key(), stream_, number}].push_back(
+          hash_of({reinterpret_cast<const char*>(values.data()), values.size()}));
     else
       failure_ = status;
     values = {};
     next();
-  }
-  static std::uint64_t hash_of_bytes(const std::vector<std::byte>& values) {
-    std::uint64_t hash = 14'695'981'039'346'656'037u;
-    for (const std::byte value : values) hash = (hash ^ static_cast<std::uint64_t>(value)) * 1'099'511'628'211u;
-    return hash;
   }
 
   GroupEngine& engine_;
@@ -85,6 +83,15 @@ class PartsLoop {
 
 inline bool all_done(const std::deque<PartsLoop>& loops) {
   return std::all_of(loops.begin(), loops.end(), [](const PartsLoop& loop) { return loop.done(); });
+}
+
+/// Runs so many operations in the group of all ranks, which all end well.
+inline void run_rounds(SimGroup& group, int rounds) {
+  PartsResults results;
+  std::deque<PartsLoop> loops;
+  for (int rank = 0; rank < group.size(); ++rank) loops.emplace_back(group.world(rank).group(), 0, rounds, results);
+  REQUIRE(group.sim().run_until([&] { return all_done(loops); }, {.time = Duration::seconds(20)}) == RunEnd::done);
+  for (const PartsLoop& loop : loops) CHECK(loop.failure().ok());
 }
 
 inline GroupSetup parts_setup(int natives, int guests, std::uint64_t seed) {

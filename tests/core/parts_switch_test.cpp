@@ -136,10 +136,7 @@ TEST_CASE("a change is taken back where a rank does not answer in time, or leave
     group.sim().run_for(Duration::milliseconds(200));
     CHECK(changed == false);
     group.sim().resume(group.node(3)).now();
-    Results results;
-    std::deque<Loop> loops;
-    for (int rank = 0; rank < 4; ++rank) loops.emplace_back(group.world(rank).group(), 0, 5, results);
-    REQUIRE(group.sim().run_until([&] { return all_done(loops); }, {.time = Duration::seconds(20)}) == RunEnd::done);
+    run_rounds(group, 5);
     for (int rank = 0; rank < 4; ++rank) CHECK(group.world(rank).parts().in_use() == before);
     // The next one is agreed on.
     CHECK(group.world(0).parts().change({1024, 256, 1024, 1024}, [&](bool is) { changed = is; }));
@@ -206,10 +203,7 @@ TEST_CASE("messages about parts that no rank can send end the world, and name th
 TEST_CASE("a change that would reach into operations that have started ends the world") {
   SimGroup group(parts_setup(3, 0, 5));
   group.meet();
-  Results results;
-  std::deque<Loop> loops;
-  for (int rank = 0; rank < 3; ++rank) loops.emplace_back(group.world(rank).group(), 0, 4, results);
-  REQUIRE(group.sim().run_until([&] { return all_done(loops); }, {.time = Duration::seconds(20)}) == RunEnd::done);
+  run_rounds(group, 4);
   group.world(0).send_control(2, wire::PartsQuestion{1});
   group.world(0).send_control(2, wire::PartsChange{1, {1024, 256, 1024}, {{0, {3}}}});
   group.sim().run_for(Duration::milliseconds(100));
@@ -263,10 +257,7 @@ TEST_CASE("a rank that refuses a change, or ranks that know of more operations t
   const auto is_taken_back = [](const std::optional<wire::PartsAnswer>& answer) {
     SimGroup group(parts_setup(4, 0, 9));
     group.meet();
-    Results results;
-    std::deque<Loop> loops;
-    for (int rank = 0; rank < 4; ++rank) loops.emplace_back(group.world(rank).group(), 0, 4, results);
-    REQUIRE(group.sim().run_until([&] { return all_done(loops); }, {.time = Duration::seconds(20)}) == RunEnd::done);
+    run_rounds(group, 4);
     const Speeds before = group.world(0).parts().in_use();
     std::optional<bool> changed;
     CHECK(group.world(0).parts().change({1024, 256, 1024, 1024}, [&](bool is) { changed = is; }));

@@ -270,6 +270,26 @@ TEST_CASE("the description of a placement names slow ranks") {
                        Contains("rank 3 has 0.71 of the others' speed and owns a smaller part"));
 }
 
+TEST_CASE("the description of a placement names no slow ranks where large all-reduces go along a ring, whose parts stay equal") {
+  const std::string slow = "owns no part";
+  for (const int guests : {0, 1}) {
+    std::vector<std::uint32_t> speeds{1024, 1024, 256, 1024};
+    speeds.resize(static_cast<std::size_t>(4 + guests), kFullSpeed);
+    Topology topology = Topology::of_world(4 + guests, guests);
+    topology.set_speeds(speeds);
+    Placement how = with({25e3, 8}, {25e3, 8});
+    how.parts = PartsPolicy::measured;
+    CHECK_THAT(describe_placement(4 + guests, topology, {}, how), Contains("by hub") && Contains(slow));
+    how.policy = PlacementPolicy::ring;
+    CHECK_THAT(describe_placement(4 + guests, topology, {}, how), Contains("by ring") && !Contains(slow));
+    how.policy = PlacementPolicy::automatic;
+    how.parts = PartsPolicy::passive;
+    if (guests == 0) CHECK_THAT(describe_placement(4, topology, {}, how), Contains("by ring") && !Contains(slow));
+    how.order = ReduceOrder::rank;
+    CHECK_THAT(describe_placement(4 + guests, topology, {}, how), Contains("by hub") && Contains(slow));
+  }
+}
+
 TEST_CASE("parts policies have names") {
   for (const auto policy : {PartsPolicy::even, PartsPolicy::measured, PartsPolicy::passive})
     CHECK(find_parts_policy(name_of(policy)) == policy);

@@ -48,7 +48,8 @@ void carry_out(ringlet::Group& group, std::int32_t kind, const TrainTextExchange
 }
 
 std::optional<ringlet::Wire> wire_of(std::int32_t number) {
-  if (number >= TRAIN_TEXT_FIRST_BLOCKS) return wire_in_blocks(static_cast<ringlet::BlockFormat>(number - TRAIN_TEXT_FIRST_BLOCKS));
+  constexpr std::int32_t kFirst = ringlet::kFirstBlockFormat;
+  if (number >= kFirst) return wire_in_blocks(static_cast<ringlet::BlockFormat>(number - kFirst));
   if (number >= 0) return ringlet::Wire(static_cast<ringlet::DType>(number));
   return std::nullopt;
 }

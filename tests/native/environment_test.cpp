@@ -236,6 +236,9 @@ TEST_CASE("a pinned instruction set is taken") {
   CHECK(configure({{"RINGLET_PARTS", "even"}}).options.placement.parts == PartsPolicy::even);
   CHECK(configure({{"RINGLET_PARTS", "measured"}}).options.placement.parts == PartsPolicy::measured);
   CHECK(configure({{"RINGLET_PARTS", "passive"}}).options.placement.parts == PartsPolicy::passive);
+  CHECK(configure({{"RINGLET_PARTS", "passive"}}, {.parts = PartsPolicy::measured}).options.placement.parts == PartsPolicy::measured);
+  CHECK(configure({{"RINGLET_PARTS", "no such parts"}}, {.parts = PartsPolicy::even}).options.placement.parts == PartsPolicy::even);
+  CHECK_THROWS_WITH(configure({{"RINGLET_PARTS", "fast"}}), Contains("RINGLET_PARTS is 'fast'") && Contains("passive"));
   CHECK(configure({}).parts_watch.window == Duration::seconds(5));
   CHECK(configure({{"RINGLET_PARTS_WINDOW_MS", "250"}}).parts_watch.window == Duration::milliseconds(250));
   CHECK(configure({{"RINGLET_SIMD", "scalar"}}).options.kernels->name() == "scalar");

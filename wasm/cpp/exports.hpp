@@ -113,9 +113,10 @@ RINGLET_EXPORT int32_t ringlet_receive(int32_t ticket, int32_t group, int32_t st
 
 RINGLET_EXPORT int32_t ringlet_tree();
 RINGLET_EXPORT int32_t ringlet_tree_add(int32_t tree, const char* name, int32_t dtype, void* data, const uint32_t* shape, int32_t axes);
-/// Averages gradients in place. `all_reduce_size` (bytes) has the meaning of ringlet/average_options.hpp. `wire` is a dtype, 256 + a
-/// BlockFormat, or -1 for each tensor's own dtype; of blocks `feedback` and `least_elements` are those of ringlet/wire.hpp. `weight` is
-/// this rank's share; NaN on all ranks means the plain mean. `total_weight` is the sum of all ranks' weights where all know it, else NaN.
+/// Averages gradients in place. `all_reduce_size` (bytes) has the meaning of ringlet/average_options.hpp. `wire` is a dtype,
+/// kFirstBlockFormat + a BlockFormat, or -1 for each tensor's own dtype; of blocks `feedback` and `least_elements` are those of
+/// ringlet/wire.hpp. `weight` is this rank's share; NaN on all ranks means the plain mean. `total_weight` is the sum of all ranks' weights
+/// where all know it, else NaN.
 RINGLET_EXPORT int32_t ringlet_average_gradients(int32_t ticket, int32_t group, int32_t stream, int32_t tree, double all_reduce_size,
                                                  int32_t wire, double weight, double total_weight, int32_t feedback, double least_elements);
 

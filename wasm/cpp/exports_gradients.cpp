@@ -57,8 +57,7 @@ Result<TensorView> tensor_of(const std::string& name, int32_t dtype, void* data,
 
 /// The wire of this number: a dtype's, or one of blocks.
 Result<std::optional<Wire>> optional_wire(const char* name, int32_t wire, int32_t feedback, double least_elements) {
-  constexpr int32_t kFirstBlocks = 256;  // the number of the first block format
-  if (const auto format = from_number<BlockFormat>(wire - kFirstBlocks))
+  if (const auto format = from_number<BlockFormat>(wire - kFirstBlockFormat))
     return std::optional(Wire::in_blocks(
         *format, {.feedback = feedback != 0, .least_elements = static_cast<std::size_t>(bytes_of(std::max(least_elements, 0.0)))}));
   if (Status status = check_dtype(name, wire); !status.ok()) return status;

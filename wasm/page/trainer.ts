@@ -1,8 +1,8 @@
 import type { ModuleMemory } from '../src/core/module_memory.js';
 import { type DType, dtypes, sizeOf } from '../src/dtypes.js';
-import { type BlockWire, firstBlocks } from '../src/gradients.js';
+import type { BlockWire } from '../src/gradients.js';
 import type { InnerStep, OuterTrainerOptions } from '../src/outer.js';
-import { blockFormats } from '../src/tables.js';
+import { blockFormats, firstBlocks } from '../src/tables.js';
 import { WasmTensor } from '../src/wasm_tensors.js';
 import { numberNames, type TrainerModule, type TrainerNumbers } from './trainer_module.js';
 

@@ -2,7 +2,7 @@ import { type CallOptions, checkCall } from './calls.js';
 import { type DType, factsOf } from './dtypes.js';
 import type { AverageRequest, FsdpRequest } from './engine.js';
 import { InvalidArgument } from './errors.js';
-import { blockFormats } from './tables.js';
+import { blockFormats, firstBlocks } from './tables.js';
 
 /** A format of blocks: int8 has 64 elements in 65 bytes, int4 has 32 in 17. */
 export type BlockFormat = (typeof blockFormats)[number];
@@ -49,8 +49,6 @@ export interface FsdpOptions extends Omit<CallOptions, 'timeout'> {
 
 const defaultBytes = 32 << 20;
 const defaultLeastElements = 16 << 10;
-/** The number of the first format of blocks among those of the wires. */
-export const firstBlocks = 256;
 
 /** Checks the options. Throws `InvalidArgument` for options that are not valid. */
 export function averageSettings(options: AverageOptions): Omit<AverageRequest, 'group' | 'leaves'> {

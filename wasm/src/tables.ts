@@ -25,6 +25,9 @@ export const reduceOps = ['sum', 'prod', 'max', 'min', 'bit_and', 'bit_or', 'bit
 /** The formats of blocks in which gradients cross the network, in the order of their numbers in the core. */
 export const blockFormats = ['int8', 'int4'] as const;
 
+/** The number of the first format of blocks among those of the wires. */
+export const firstBlocks = 256;
+
 /** The collectives, in the order of their numbers in the core. Those with `_v` take counts. */
 export const collectiveForms = [
   'all_reduce',

@@ -39,6 +39,11 @@ typedef struct ringlet_elastic_options {
    * from the state, such as an optimizer's step, is to be set anew. `state` is valid until it returns; the program does not free it. */
   void (*on_state)(void* context, const ringlet_checkpoint* state, uint64_t step);
   int64_t min_wait_ms; /**< how long they wait for `min_ranks`; then RINGLET_PEER_LOST. -1 is unset: RINGLET_MIN_WAIT_MS, else 10 min */
+  /** Runs in each world that a trainer enters after its first one, on all ranks alike, before those that have joined get the state; NULL:
+   * nothing. It may call collectives, by which these learn what they need before they can make a trainer: whoever has joined takes part
+   * before it makes one. `world` is valid until it returns; the program does not free it. It returns 0, or the code of a call within it
+   * that has failed: where that is an error of the world, it runs again in the next one. */
+  int32_t (*on_world)(void* context, ringlet_group* world);
 } ringlet_elastic_options;
 /** Fills in the defaults; struct_size must be `sizeof *options`. */
 RINGLET_API int32_t ringlet_elastic_options_init(ringlet_elastic_options* options, size_t struct_size);

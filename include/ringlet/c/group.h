@@ -30,6 +30,10 @@ RINGLET_API int32_t ringlet_call_options_init(ringlet_call_options* options, siz
  * gradients are divided into buckets or shards. */
 enum { RINGLET_ORDER_ANY = 0, RINGLET_ORDER_RANK = 1 };
 
+/** Whether the parts that ranks own in an all-reduce follow the speed of their links: no; as it is measured when the ranks meet and while
+ * they train; or as it shows while they train, for those calls whose results have the same bits by even parts. */
+enum { RINGLET_PARTS_EVEN = 0, RINGLET_PARTS_MEASURED = 1, RINGLET_PARTS_PASSIVE = 2 };
+
 /** How to form or join a group. An option that is unset comes from the environment variable named beside it. */
 typedef struct ringlet_init_options {
   size_t struct_size;           /**< set by the function that fills in the defaults */
@@ -58,6 +62,7 @@ typedef struct ringlet_init_options {
   void* interrupted_context; /**< given to it; valid as long as there are groups that come from this ringlet_init */
   int32_t order;             /**< RINGLET_ORDER_...; -1 is unset: RINGLET_ORDER (any, rank), else RINGLET_ORDER_ANY; alike on all */
   const char* trace; /**< NULL is unset: RINGLET_TRACE, the file of a trace of this rank, whose name gets the rank (docs/trace.md) */
+  int32_t parts;     /**< RINGLET_PARTS_...; -1 is unset: RINGLET_PARTS (even, passive, measured), else RINGLET_PARTS_EVEN; alike on all */
 } ringlet_init_options;
 /** Fills in the defaults; struct_size must be `sizeof *options`. */
 RINGLET_API int32_t ringlet_init_options_init(ringlet_init_options* options, size_t struct_size);

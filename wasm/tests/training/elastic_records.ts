@@ -7,7 +7,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { after, before, type TestContext } from 'node:test';
 import { build } from 'esbuild';
 import type { Browser, Page } from 'playwright-core';
-import { openPage } from '../browser/chromium.js';
+import { openPage, startChromium } from '../browser/chromium.js';
 import type * as Package from '../../src/node.js';
 import { batch, type Diary, type Line, type Model } from './elastic_program.js';
 import { programs, Served } from './served.js';
@@ -51,6 +51,8 @@ export class Records {
   constructor(context: TestContext) {
     context.after(() => rmSync(this.folder, { recursive: true, force: true }));
     mkdirSync(this.journals);
+    // For guests in Node; makePage() replaces it.
+    writeFileSync(join(this.folder, 'index.html'), '<!doctype html><title>none</title>');
   }
 
   get journals(): string {
@@ -111,7 +113,7 @@ export function serve(context: TestContext, records: Records, ranks: number, bro
 }
 
 /** The page on which a tab runs a program of these tests. */
-export async function makePage(folder: string, steps: number, pause: number, program = 'elastic_tab'): Promise<void> {
+async function makePage(folder: string, steps: number, pause: number, program = 'elastic_tab'): Promise<void> {
   await build({
     entryPoints: [join(sources, `${program}.ts`)],
     outfile: join(folder, 'tab.js'),
@@ -122,6 +124,19 @@ export async function makePage(folder: string, steps: number, pause: number, pro
   cpSync(join(built, 'dist'), join(folder, 'ringlet'), { recursive: true, filter: (name) => !/\.d\.ts$|node/.test(name) });
   const head = `<meta charset="utf-8"><title>tab</title><meta name="plan" content="${steps} ${pause}">`;
   writeFileSync(join(folder, 'index.html'), `<!doctype html>${head}<script type="module" src="tab.js"></script>`);
+}
+
+/** Native ranks, the link for two tabs, which run that program for `turns` steps or averages, and a browser for them. */
+export async function serveTabs(
+  context: TestContext,
+  records: Records,
+  run: { ranks: number; steps: number; turns?: number; pause?: number; program?: string; more?: string[] },
+): Promise<{ served: Served; browser: Browser; link: string }> {
+  await makePage(records.folder, run.turns ?? run.steps, run.pause ?? 0, run.program);
+  const browser = await startChromium();
+  context.after(() => browser.close());
+  const served = serve(context, records, run.ranks, 2, run.steps, run.more);
+  return { served, browser, link: await served.link() };
 }
 
 /** A tab of a real browser. */

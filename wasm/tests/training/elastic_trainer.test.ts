@@ -1,12 +1,11 @@
 // Tests of ElasticTrainer in Node and in Chromium, in one world with that of native ranks (tests/wasm/native_trainer.cpp).
 import assert from 'node:assert/strict';
-import { readdirSync, writeFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test as nodeTest, type TestContext } from 'node:test';
-import { startChromium } from '../browser/chromium.js';
 import type * as Package from '../../src/node.js';
 import { batch, type Diary, Model, newDiary, train } from './elastic_program.js';
-import { checkModel, Installed, makePage, Records, serve, Tab } from './elastic_records.js';
+import { checkModel, Installed, Records, serve, serveTabs, Tab } from './elastic_records.js';
 
 const test = (name: string, run: (context: TestContext) => Promise<void>): unknown => nodeTest(name, { timeout: 120_000 }, run);
 const installed = new Installed();
@@ -41,7 +40,6 @@ const goesOn = async ({ diary, ended }: Guest, steps: number): Promise<void> => 
 
 test('native ranks and Node train one model, and go on when any of them is lost', async (context) => {
   const records = new Records(context);
-  writeFileSync(join(records.folder, 'index.html'), '<!doctype html><title>none</title>');
   const steps = 500;
   const checkpoints = join(records.folder, 'checkpoints');
   const served = serve(context, records, 3, 2, steps, [checkpoints]);
@@ -75,7 +73,6 @@ test('native ranks and Node train one model, and go on when any of them is lost'
 
 test('a guest that trains something else is told so, and the others go on', async (context) => {
   const records = new Records(context);
-  writeFileSync(join(records.folder, 'index.html'), '<!doctype html><title>none</title>');
   const steps = 1_000_000;
   const served = serve(context, records, 2, 1, steps);
   const url = await served.link();
@@ -102,7 +99,6 @@ test('a guest that trains something else is told so, and the others go on', asyn
 
 test('a training whose state is in shards lets no guest in, and says so', async (context) => {
   const records = new Records(context);
-  writeFileSync(join(records.folder, 'index.html'), '<!doctype html><title>none</title>');
   const served = serve(context, records, 2, 1, 1_000_000, ['--sharded']);
   const url = await served.link();
   // The second one finds that they have gone on.
@@ -119,11 +115,7 @@ test('a training whose state is in shards lets no guest in, and says so', async 
 test('native ranks and tabs train one model, step for step, while ranks are killed and tabs closed, reloaded and frozen', async (context) => {
   const records = new Records(context);
   const steps = 1000;
-  await makePage(records.folder, steps, 2);
-  const browser = await startChromium();
-  context.after(() => browser.close());
-  const served = serve(context, records, 3, 2, steps);
-  const link = await served.link();
+  const { served, browser, link } = await serveTabs(context, records, { ranks: 3, steps, pause: 2 });
   const stays = await Tab.open(context, browser, link, records);
   const goes = await Tab.open(context, browser, link, records);
   await stays.goesOn(20);

@@ -1,12 +1,12 @@
 // Tests of OuterTrainer in Node and in Chromium, in one world with that of native ranks (tests/wasm/native_trainer.cpp --outer).
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test as nodeTest, type TestContext } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import type { OuterTrainerOptions } from '../../src/node.js';
-import { openPage, startChromium } from '../browser/chromium.js';
-import { Installed, makePage, Records, serve } from './elastic_records.js';
+import { openPage } from '../browser/chromium.js';
+import { Installed, Records, serve, serveTabs } from './elastic_records.js';
 import { type Deed, hashOf, interval, Model, OuterProgram, type OuterDiary, pull } from './outer_program.js';
 import { replay } from './outer_reference.js';
 
@@ -77,7 +77,6 @@ function checkValues(records: Records, averages: number, diaries: readonly Outer
 for (const wire of [undefined, { blocks: 'int8', feedback: true, leastElements: 0 }] as const) {
   test(`native ranks and Node have the same bits of the shared parameters (${wire?.blocks ?? 'f32 and f64'})`, async (context) => {
     const records = new Records(context);
-    writeFileSync(join(records.folder, 'index.html'), '<!doctype html><title>none</title>');
     const averages = 40;
     const served = serve(context, records, 2, 2, averages * interval, ['--outer', wire?.blocks ?? 'own', '1']);
     const url = await served.link();
@@ -104,7 +103,6 @@ for (const wire of [undefined, { blocks: 'int8', feedback: true, leastElements: 
 
 test('a native rank dies, a guest goes and another one comes, and those that are left have the same bits', async (context) => {
   const records = new Records(context);
-  writeFileSync(join(records.folder, 'index.html'), '<!doctype html><title>none</title>');
   const averages = 400;
   const served = serve(context, records, 3, 2, averages * interval, ['--outer', 'own', '1']);
   const url = await served.link();
@@ -131,7 +129,6 @@ test('a native rank dies, a guest goes and another one comes, and those that are
 
 test('a guest with other inner steps is told so, and the others go on', async (context) => {
   const records = new Records(context);
-  writeFileSync(join(records.folder, 'index.html'), '<!doctype html><title>none</title>');
   const served = serve(context, records, 2, 1, 4_000_000, ['--outer', 'own', '1']);
   const url = await served.link();
   const stays = begin(url, 1_000_000, undefined);
@@ -196,14 +193,19 @@ class OuterTab {
   }
 }
 
+const serveOuterTabs = (context: TestContext, records: Records, averages: number): ReturnType<typeof serveTabs> =>
+  serveTabs(context, records, {
+    ranks: 2,
+    steps: averages * interval,
+    turns: averages,
+    program: 'outer_tab',
+    more: ['--outer', 'own', '0'],
+  });
+
 test('tabs and native ranks train as the method says, with the same bits', async (context) => {
   const records = new Records(context);
   const averages = 60;
-  await makePage(records.folder, averages, 0, 'outer_tab');
-  const browser = await startChromium();
-  context.after(() => browser.close());
-  const served = serve(context, records, 2, 2, averages * interval, ['--outer', 'own', '0']);
-  const link = await served.link();
+  const { served, browser, link } = await serveOuterTabs(context, records, averages);
   const tabs = await Promise.all([false, true].map((inWorker) => OuterTab.open(context, browser, link, inWorker)));
   const diaries = await Promise.all(tabs.map((tab) => tab.ends()));
   assert.equal(await served.exitCode, 0, served.text);
@@ -219,11 +221,7 @@ test('tabs and native ranks train as the method says, with the same bits', async
 test('a tab is closed in the midst of its inner steps and another one comes, and the training is that of those who were there', async (context) => {
   const records = new Records(context);
   const averages = 300;
-  await makePage(records.folder, averages, 0, 'outer_tab');
-  const browser = await startChromium();
-  context.after(() => browser.close());
-  const served = serve(context, records, 2, 2, averages * interval, ['--outer', 'own', '0']);
-  const link = await served.link();
+  const { served, browser, link } = await serveOuterTabs(context, records, averages);
   const [stays, goes] = await Promise.all([OuterTab.open(context, browser, link, false), OuterTab.open(context, browser, link, true)]);
   await goes.goesOn(10);
   const gone = await goes.close();

@@ -5,10 +5,9 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test as nodeTest, type TestContext } from 'node:test';
-import { startChromium } from '../browser/chromium.js';
 import type { JoinOptions } from '../../src/node.js';
 import { newDiary } from './elastic_program.js';
-import { Installed, makePage, nativeTrainer, Records, serve, Tab } from './elastic_records.js';
+import { Installed, nativeTrainer, Records, serve, serveTabs, Tab } from './elastic_records.js';
 import { OwnLoop } from './own_loop.js';
 import { Served } from './served.js';
 
@@ -56,7 +55,6 @@ async function counts(guest: ChildProcess): Promise<void> {
 
 test('guests go on by reform() when a guest or a native rank is killed, and when either side revokes the epoch', async (context) => {
   const records = new Records(context);
-  writeFileSync(join(records.folder, 'index.html'), '<!doctype html><title>none</title>');
   const steps = 700;
   const program = await installed.write('own_loop_guest');
   const served = serve(context, records, 2, 2, steps, ['--loop']);
@@ -117,7 +115,6 @@ test('guests go on by reform() when a guest or a native rank is killed, and when
 
 test('reform() ends by a signal or its time, and may be called again; then nobody is there any more', async (context) => {
   const records = new Records(context);
-  writeFileSync(join(records.folder, 'index.html'), '<!doctype html><title>none</title>');
   const served = serve(context, records, 1, 1, 1_000_000, ['--loop']);
   const url = await served.link();
   const failures: string[] = [];
@@ -150,7 +147,6 @@ test('reform() ends by a signal or its time, and may be called again; then nobod
 
 test('a group that is not elastic has one world', async (context) => {
   const records = new Records(context);
-  writeFileSync(join(records.folder, 'index.html'), '<!doctype html><title>none</title>');
   const program = [nativeTrainer, '10', '1', records.journals];
   const served = Served.start({ ranks: 1, browsers: 1, steps: 10, elastic: false, program, page: records.folder });
   context.after(() => served.stop());
@@ -165,11 +161,7 @@ test('a group that is not elastic has one world', async (context) => {
 test('tabs with a loop of their own go on when a native rank is killed, or one of them revokes the epoch', async (context) => {
   const records = new Records(context);
   const steps = 700;
-  await makePage(records.folder, steps, 0, 'own_loop_tab');
-  const browser = await startChromium();
-  context.after(() => browser.close());
-  const served = serve(context, records, 2, 2, steps, ['--loop']);
-  const link = await served.link();
+  const { served, browser, link } = await serveTabs(context, records, { ranks: 2, steps, program: 'own_loop_tab', more: ['--loop'] });
   const tabs = [await Tab.open(context, browser, link, records), await Tab.open(context, browser, link, records)] as const;
   for (const tab of tabs) await tab.goesOn(10);
   await tabs[0].call('revoke');
