@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import atexit as _atexit
 import os as _os
+import sys as _sys
 from typing import Any, Callable, Optional, Union
 
 from . import _ringlet
+
+# A free-threaded Python takes its lock back when it imports the module, unless it was told not to.
+if not getattr(_sys, "_is_gil_enabled", lambda: True)():
+    raise ImportError("ringlet needs the interpreter's lock: run this Python without PYTHON_GIL=0 and -X gil=0")
+
 from ._ringlet import ShardLayout, TraceSpan, cosine_decay, exponential_decay, join_schedules, linear_schedule, step_decay
 from .checkpoint import Checkpoint, SaveReport, latest_checkpoint, load_checkpoint, save_checkpoint
 from .delays import Delay, Latecomer, delay_of

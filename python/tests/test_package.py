@@ -1,5 +1,7 @@
 """What is in the package beside the calls."""
 
+import base64
+import hashlib
 import importlib.metadata
 import shutil
 import subprocess
@@ -23,17 +25,48 @@ def test_versions_agree():
     assert importlib.metadata.version("ringlet") == ringlet.__version__
 
 
-@pytest.mark.parametrize("package", ["ringlet", "ringlet-mlx"])
-def test_the_licence_is_inside(package):
+@pytest.fixture(params=["ringlet", "ringlet-mlx"])
+def installed(request):
     try:
-        installed = importlib.metadata.distribution(package)
+        return importlib.metadata.distribution(request.param)
     except importlib.metadata.PackageNotFoundError:
-        assert package != "ringlet"
-        pytest.skip(f"{package} is not installed")
+        assert request.param != "ringlet"
+        pytest.skip(f"{request.param} is not installed")
+
+
+def test_the_licence_is_inside(installed):
     licence = (Path(__file__).resolve().parents[1] / "LICENSE").read_text()
     assert "Permission is hereby granted" in licence
-    assert installed.metadata.get_all("License-File") == ["LICENSE"]
+    assert installed.metadata.get_all("License-File")[0] == "LICENSE"
     assert installed.read_text("licenses/LICENSE") == licence
+
+
+def test_licences_of_all_that_is_bundled_are_inside(installed):
+    libraries = [str(file) for file in installed.files if file.parts[0].endswith(".libs")]
+    names = installed.metadata.get_all("License-File")
+    if names == ["LICENSE"] and not libraries:
+        pytest.skip("it was built here, and holds nothing of others")
+    pages = {name: installed.read_text(f"licenses/{name}") for name in names if name != "LICENSE"}
+    for name, page in pages.items():
+        assert page and "Copyright" in page and len(page) > 1000, name
+    for library in libraries:
+        assert [name for name, page in pages.items() if f"\n  {library}\n" in page], library
+    # What is compiled in has no file of its own. The second is a library that the first one brings.
+    assert "Wenzel Jakob" in pages["nanobind.txt"] and "Thibaut Goetghebuer-Planchon" in pages["nanobind.txt"]
+    if installed.name == "ringlet":
+        assert libraries and {"fmtlib.txt", "nlohmann-json3.txt"} <= set(pages)
+        # Debian's notice only names this one.
+        assert "TERMS AND CONDITIONS FOR USE, REPRODUCTION, AND DISTRIBUTION" in pages["openssl.txt"]
+
+
+def test_the_record_tells_all_files(installed):
+    recorded = {str(file) for file in installed.files}
+    for name in installed.metadata.get_all("License-File"):
+        assert f"{installed.name.replace('-', '_')}-{installed.version}.dist-info/licenses/{name}" in recorded
+    for file in installed.files:
+        if file.hash and file.suffix != ".pyc":
+            digest = hashlib.new(file.hash.mode, file.locate().read_bytes()).digest()
+            assert base64.urlsafe_b64encode(digest).rstrip(b"=").decode() == file.hash.value, file
 
 
 def test_types_are_described():
@@ -51,6 +84,15 @@ def test_types_are_described():
         "trace: str | None",
     ):
         assert described in stub, described
+
+
+@pytest.mark.skipif(not hasattr(sys, "_is_gil_enabled"), reason="this Python always has the lock")
+def test_a_python_that_runs_without_the_lock_is_refused():
+    """As a free-threaded one does with PYTHON_GIL=0; otherwise it takes the lock back when it imports the module."""
+    program = "import sys; sys._is_gil_enabled = lambda: False; import ringlet"
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert said.returncode == 1
+    assert said.stderr.endswith("ImportError: ringlet needs the interpreter's lock: run this Python without PYTHON_GIL=0 and -X gil=0\n")
 
 
 def test_all_public_names_exist():
