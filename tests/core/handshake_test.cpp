@@ -220,19 +220,19 @@ TEST_CASE("who cannot know the token cannot choose the keys, whatever public key
 TEST_CASE("another version is named by both sides' own error") {
   Two two(1, PathOptions{}, "token", "token");
   SECTION("the acceptor's") {
-    two.tap.change = [](bool from_dialler, std::size_t at, std::byte byte) { return !from_dialler && at == 4 ? std::byte{8} : byte; };
+    two.tap.change = [](bool from_dialler, std::size_t at, std::byte byte) { return !from_dialler && at == 4 ? std::byte{9} : byte; };
   }
   SECTION("the dialler's: the acceptor still says its own") {
     two.tap.change = [](bool from_dialler, std::size_t at, std::byte byte) {
       if (at != 4) return byte;
-      return from_dialler ? std::byte{8} : std::byte{8};
+      return from_dialler ? std::byte{9} : std::byte{9};
     };
   }
   two.dial(two.tap_listener->address());
   two.run();
   REQUIRE(two.dialled);
   CHECK(two.dialled->code() == Errc::protocol_error);
-  CHECK_THAT(two.dialled->text(), Contains("version 8") && Contains("version " + std::to_string(kWireVersion)));
+  CHECK_THAT(two.dialled->text(), Contains("version 9") && Contains("version " + std::to_string(kWireVersion)));
   CHECK_FALSE(two.request);
 }
 
