@@ -34,7 +34,7 @@ enum class Algorithm : std::uint8_t {
   ring = 2,      // along the ring (broadcast, reduce: a chain), pipelined
   doubling = 3,  // step s exchanges all that was gathered so far with rank ^ 2^s (core/plan/gathering.hpp)
   hub = 4,       // as direct, but native ranks own all parts: nothing passes between two guests
-  machines = 5,  // ranks of one machine first reduce among themselves; each byte passes the network once for the machine
+  machines = 5,  // ranks of one machine first reduce or share among themselves; each byte passes the network once for the machine
 };
 
 struct AlgorithmFacts {
@@ -75,11 +75,11 @@ inline constexpr std::array kCollectives{
     CollectiveFacts{CollectiveKind::all_reduce,
                     InPlace::whole,
                     {Algorithm::exchange, Algorithm::doubling, Algorithm::direct, Algorithm::ring, Algorithm::hub, Algorithm::machines}},
-    CollectiveFacts{CollectiveKind::reduce_scatter, InPlace::never, {Algorithm::direct, Algorithm::ring}},
-    CollectiveFacts{CollectiveKind::all_gather, InPlace::own_part, {Algorithm::direct, Algorithm::ring}},
+    CollectiveFacts{CollectiveKind::reduce_scatter, InPlace::never, {Algorithm::direct, Algorithm::ring, Algorithm::machines}},
+    CollectiveFacts{CollectiveKind::all_gather, InPlace::own_part, {Algorithm::direct, Algorithm::ring, Algorithm::machines}},
     CollectiveFacts{CollectiveKind::broadcast, InPlace::whole, {Algorithm::direct, Algorithm::ring, Algorithm::hub, Algorithm::machines}},
     CollectiveFacts{CollectiveKind::barrier, InPlace::whole, {Algorithm::exchange, Algorithm::doubling, Algorithm::hub}},
-    CollectiveFacts{CollectiveKind::reduce, InPlace::whole, {Algorithm::direct, Algorithm::ring, Algorithm::hub}},
+    CollectiveFacts{CollectiveKind::reduce, InPlace::whole, {Algorithm::direct, Algorithm::ring, Algorithm::hub, Algorithm::machines}},
     CollectiveFacts{CollectiveKind::gather, InPlace::own_part, {Algorithm::direct}},
     CollectiveFacts{CollectiveKind::scatter, InPlace::own_part, {Algorithm::direct}},
     CollectiveFacts{CollectiveKind::all_to_all, InPlace::never, {Algorithm::direct}},

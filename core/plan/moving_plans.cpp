@@ -65,6 +65,7 @@ void chain_broadcast(PlanWriter& plan) {
 
 void plan_all_gather(PlanWriter& plan) {
   plan.copy(plan.own_part(Buffer::input), plan.part(Buffer::output, plan.rank()));
+  if (kHasMachinePlans && plan.call().algorithm == Algorithm::machines) return plan_machines_all_gather(plan);
   const bool by_ring = plan.call().algorithm == Algorithm::ring;
   if (has_part_before(plan.call())) return by_ring ? ring_all_gather_of_rest(plan) : direct_all_gather_of_rest(plan);
   by_ring ? ring_all_gather(plan) : direct_all_gather(plan);
@@ -72,7 +73,7 @@ void plan_all_gather(PlanWriter& plan) {
 
 void plan_broadcast(PlanWriter& plan) {
   if (plan.call().algorithm == Algorithm::hub) return plan_hub_broadcast(plan);
-  if (plan.call().algorithm == Algorithm::machines) return plan_machines_broadcast(plan);
+  if (kHasMachinePlans && plan.call().algorithm == Algorithm::machines) return plan_machines_broadcast(plan);
   plan.call().algorithm == Algorithm::ring ? chain_broadcast(plan) : flat_broadcast(plan);
 }
 

@@ -117,15 +117,18 @@ Load chain(const CallLoad& shape) {
   return with_bytes(shape.around(shape.others() / shape.size), shape.bytes + shape.relayed(shape.relayed_edges * shape.bytes), shape.bytes);
 }
 
+/// Whether a whole buffer moves from or to a root (broadcast and reduce), not parts of it (gather and scatter).
+bool is_rooted(CollectiveKind kind) { return traits_of(kind).has_root && !traits_of(kind).has_counts; }
+
 /// Latencies within a machine count as nothing beside those of the network; the busiest rank is a lead without others on its machine.
 Load by_machines(CollectiveKind kind, const CallLoad& shape, const Topology& topology) {
   const double machines = topology.machines();
-  if (kind != CollectiveKind::all_reduce) return {(machines - 1) * shape.bytes, 0, 1, 0};
-  return {2 * shape.bytes * (machines - 1) / machines, 0, 2, 0};
+  if (kind == CollectiveKind::all_reduce) return {2 * shape.bytes * (machines - 1) / machines, 0, 2, 0};
+  if (is_rooted(kind)) return {(machines - 1) * shape.bytes, 0, 1, 0};
+  std::size_t most = 0;
+  for (int machine = 0; machine < topology.machines(); ++machine) most = std::max(most, topology.ranks_on(machine).size());
+  return {(machines - 1) * shape.bytes * static_cast<double>(most) / shape.size, 0, 1, 0};
 }
-
-/// Whether a whole buffer moves from or to a root (broadcast and reduce), not parts of it (gather and scatter).
-bool is_rooted(CollectiveKind kind) { return traits_of(kind).has_root && !traits_of(kind).has_counts; }
 
 Load load_of(CollectiveKind kind, Algorithm algorithm, const CallLoad& shape, const Topology& topology) {
   const bool rooted = is_rooted(kind);
@@ -151,19 +154,89 @@ bool depends_on_order(const Call& call, int size) {
   return size > 2 || (is_narrow(call.dtype) && call.divisor != 1.0);
 }
 
-/// Whether the call may not go along a ring, whose hops would each round blocks anew. For f16 see is_divided_first().
-bool refuses_ring(const Call& call, int size, ReduceOrder order) {
-  if (call.blocks) return true;
-  if (order == ReduceOrder::rank && depends_on_order(call, size)) return true;
+/// Whether rounded partial sums of the call might overflow: a mean of f16 whose elements are not divided first (is_divided_first).
+bool is_mean_that_overflows(const Call& call) {
   return call.divisor != 1.0 && is_divided_first(call.dtype) && call.kind != CollectiveKind::all_reduce;
 }
 
-/// Whether ranks of one machine go together. A machine's sum would change the order of additions, and round blocks anew.
-bool goes_by_machines(const Call& call, std::size_t bytes, int size, const Topology& topology, const Placement& placement) {
-  if (!topology.has_shared_machines() || topology.has_guests() || call.blocks) return false;
+/// Whether the call may not go along a ring, whose hops would each round blocks anew.
+bool refuses_ring(const Call& call, int size, ReduceOrder order) {
+  if (call.blocks) return true;
+  if (order == ReduceOrder::rank && depends_on_order(call, size)) return true;
+  return is_mean_that_overflows(call);
+}
+
+/// Computes what passes the busiest port of a machine in a collective of parts, in its busier direction, in rows. All are whole numbers, so
+/// they are the same on every rank.
+class PortRows {
+ public:
+  PortRows(const Call& call, int size, const Topology& topology) : call_(call), size_(size), topology_(topology) {
+    for (int rank = 0; rank < size; ++rank) all_ += rows(rank);
+  }
+
+  double all() const { return all_; }
+  double busiest(Algorithm algorithm) const {
+    double busiest = 0;
+    for (int machine = 0; machine < topology_.machines(); ++machine) {
+      const std::vector<int>& ranks = topology_.ranks_on(machine);
+      double own = 0;
+      for (const int rank : ranks) own += rows(rank);
+      const auto here = static_cast<double>(ranks.size());
+      if (algorithm == Algorithm::machines)
+        busiest = std::max({busiest, own * (topology_.machines() - 1), all_ - own});
+      else if (algorithm == Algorithm::direct)
+        busiest = std::max({busiest, own * (size_ - here), (all_ - own) * here});
+      else
+        busiest = std::max({busiest, over_edges(machine, 1), over_edges(machine, -1)});
+    }
+    return busiest;
+  }
+
+ private:
+  double rows(int rank) const { return call_.counts.empty() ? 1.0 : static_cast<double>(call_.counts[static_cast<std::size_t>(rank)]); }
+  /// What the ring's edges to ranks of other machines, or from them, carry: all parts but one.
+  double over_edges(int machine, int direction) const {
+    double sum = 0;
+    for (const int rank : topology_.ranks_on(machine)) {
+      const int other = topology_.along_ring(rank, direction, size_);
+      if (topology_.machine_of(other) == machine) continue;
+      const int from = direction > 0 ? rank : other, to = direction > 0 ? other : rank;
+      sum += all_ - rows(call_.kind == CollectiveKind::all_gather ? to : from);
+    }
+    return sum;
+  }
+
+  const Call& call_;
+  const int size_;
+  const Topology& topology_;
+  double all_ = 0;
+};
+
+/// Returns the bytes that going by machines spares the busiest machine's port, against `flat`, in a collective of one step or along a ring.
+double spared_bytes(const Call& call, Algorithm flat, std::size_t bytes, int size, const Topology& topology) {
+  const auto whole = static_cast<double>(bytes);
+  if (call.kind == CollectiveKind::reduce) {
+    // A chain to the root does as well, and needs less memory.
+    if (flat != Algorithm::direct) return 0;
+    const std::size_t beside_root = topology.ranks_on(topology.machine_of(call.root)).size();
+    return (size - static_cast<double>(beside_root) - (topology.machines() - 1)) * whole;
+  }
+  const PortRows rows(call, size, topology);
+  return rows.all() > 0 ? (rows.busiest(flat) - rows.busiest(Algorithm::machines)) * whole / rows.all() : 0;
+}
+
+/// Whether ranks of one machine go together. A machine's sum would change the order of additions, round blocks anew, and overflow where the
+/// f16 of a mean are not divided first.
+bool goes_by_machines(const Call& call, std::size_t bytes, int size, const Topology& topology, const AlgorithmLimits& limits,
+                      const Placement& placement) {
+  if (!kHasMachinePlans || !topology.has_shared_machines() || topology.has_guests() || call.blocks) return false;
   if (!facts_of(call.kind).algorithms.has(Algorithm::machines) || placement.policy != PlacementPolicy::automatic) return false;
   if (placement.order == ReduceOrder::rank && depends_on_order(call, size)) return false;
-  return bytes > topology.machine_limits().least_bytes;
+  if (call.kind == CollectiveKind::all_reduce || call.kind == CollectiveKind::broadcast)
+    return bytes > topology.machine_limits().least_bytes;
+  if (is_mean_that_overflows(call)) return false;
+  const Algorithm flat = choose_algorithm(call.kind, bytes, size, limits);
+  return spared_bytes(call, flat, bytes, size, topology) > static_cast<double>(topology.machine_limits().spared_bytes);
 }
 
 /// Returns the algorithm for large buffers that adds in rank order. A reduce by the hub is shared out among all natives, while a direct one
@@ -231,7 +304,7 @@ static Algorithm hub_if_faster(const Call& call, Algorithm otherwise, std::size_
 
 static Algorithm choose_fastest(const Call& call, std::size_t bytes, int size, const Topology& topology, const AlgorithmLimits& limits,
                                 const Placement& placement) {
-  if (goes_by_machines(call, bytes, size, topology, placement)) return Algorithm::machines;
+  if (goes_by_machines(call, bytes, size, topology, limits, placement)) return Algorithm::machines;
   // An exchange would give blocks the same bits. But they are for large tensors, and two algorithms are enough for them.
   Algorithm as_natives = call.blocks ? Algorithm::direct : choose_algorithm(call.kind, bytes, size, limits);
   if (as_natives == Algorithm::ring && refuses_ring(call, size, placement.order))

@@ -21,9 +21,12 @@ void plan_all_to_all(PlanWriter& plan);
 void plan_hub_reduction(PlanWriter& plan);
 void plan_hub_broadcast(PlanWriter& plan);
 
-/// All-reduce and broadcast in groups with shared machines: ranks of one machine pass on nothing twice over the network.
+/// These are for groups with shared machines: ranks of one machine pass on nothing twice over the network.
 void plan_machines_all_reduce(PlanWriter& plan);
 void plan_machines_broadcast(PlanWriter& plan);
+void plan_machines_all_gather(PlanWriter& plan);
+/// Reduce-scatter, and reduce to a root.
+void plan_machines_reduce_parts(PlanWriter& plan);
 
 constexpr auto plan_of(CollectiveKind kind) -> void (*)(PlanWriter& plan) {
   switch (kind) {

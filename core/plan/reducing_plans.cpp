@@ -179,16 +179,19 @@ void plan_all_reduce(PlanWriter& plan) {
     case Algorithm::hub:
       return plan_hub_reduction(plan);
     case Algorithm::machines:
-      return plan_machines_all_reduce(plan);
+      if (kHasMachinePlans) plan_machines_all_reduce(plan);
+      return;
   }
 }
 
 void plan_reduce_scatter(PlanWriter& plan) {
+  if (kHasMachinePlans && plan.call().algorithm == Algorithm::machines) return plan_machines_reduce_parts(plan);
   plan.call().algorithm == Algorithm::ring ? ring_reduce_scatter(plan) : direct_reduce_scatter(plan);
 }
 
 void plan_reduce(PlanWriter& plan) {
   if (plan.call().algorithm == Algorithm::hub) return plan_hub_reduction(plan);
+  if (kHasMachinePlans && plan.call().algorithm == Algorithm::machines) return plan_machines_reduce_parts(plan);
   plan.call().algorithm == Algorithm::ring ? chain_reduce(plan) : direct_reduce(plan);
 }
 

@@ -14,6 +14,14 @@ struct LeafLimits {
   std::size_t most_window_bytes = 4 << 20, least_window_bytes = 1 << 20;  // bounds of one rank's share of it
 };
 
+/// Whether this build has the plans by machines. A browser's rank is a guest in all its groups, which never go by machines, and its package
+/// is small.
+#if defined(__EMSCRIPTEN__)
+inline constexpr bool kHasMachinePlans = false;
+#else
+inline constexpr bool kHasMachinePlans = true;
+#endif
+
 /// Limits for ranks that share machines (Algorithm::machines), in bytes of the whole buffer where nothing else is said. They are part of a
 /// group's configuration and equal on all ranks.
 struct MachineLimits {
@@ -22,6 +30,7 @@ struct MachineLimits {
   std::size_t chain_bytes = 1 << 20;     // above it ranks of a machine add along a chain, without memory for contributions
   std::size_t exchange_bytes = 1 << 20;  // up to it, and up to the next limit, machines send each other whole slices: one hop
   std::size_t excess_bytes = 16 << 10;   // most that a machine sends more for that
+  std::size_t spared_bytes = 2 << 10;    // least that one hop more of an all-gather, a reduce-scatter or a reduce has to spare a machine
 };
 
 /// Limits for rings (Algorithm::ring). They are part of a group's configuration and equal on all ranks.

@@ -36,9 +36,12 @@ WorldOptions random_options(SimRandom& random, int size) {
   if (random.below(2) != 0)
     options.leaf_limits = {pick<std::size_t>(random, {1, 20, 1000}), pick<std::size_t>(random, {0, 100, 5000}), 3000, 16};
   if (random.below(4) != 0) {
-    options.machine_limits = {pick<std::size_t>(random, {0, 0, 100}), pick<std::size_t>(random, {1, 50, 1000}),
-                              pick<std::size_t>(random, {0, 200, 2000, 1 << 20}), pick<std::size_t>(random, {0, 300, 1 << 20}),
-                              pick<std::size_t>(random, {0, 100, 1 << 20})};
+    options.machine_limits = {pick<std::size_t>(random, {0, 0, 100}),
+                              pick<std::size_t>(random, {1, 50, 1000}),
+                              pick<std::size_t>(random, {0, 200, 2000, 1 << 20}),
+                              pick<std::size_t>(random, {0, 300, 1 << 20}),
+                              pick<std::size_t>(random, {0, 100, 1 << 20}),
+                              pick<std::size_t>(random, {0, 0, 50})};
   }
   options.ring_limits.piece_bytes = pick<std::size_t>(random, {1, 100, 1000, 4 << 20});
   options.limits.exchange_bytes = pick<std::size_t>(random, {0, 64, 1000, 32 << 10});

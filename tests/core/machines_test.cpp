@@ -5,6 +5,7 @@
 
 #include "tests/core/adder.hpp"
 #include "tests/core/epoch_crew.hpp"
+#include "tests/core/operation.hpp"
 #include "tests/core/seeds.hpp"
 
 using namespace ringlet;
@@ -29,34 +30,52 @@ Members machines_of(const WorldOptions& options) {
   return members;
 }
 
-/// Returns the virtual time of a sum of `count` f32 with four ranks on two machines, whose ports have 1 Gbit/s.
-Duration time_of_sum(std::size_t count, PlacementPolicy policy) {
-  GroupSetup setup = setup_of({0, 0, 1, 1});
+/// Returns the virtual time of a collective of `count` f32 among ranks on machines whose ports have 1 Gbit/s. In parts each rank has as
+/// many as the others.
+Duration time_of(CollectiveKind kind, std::size_t count, const std::vector<int>& machines, PlacementPolicy policy) {
+  GroupSetup setup = setup_of(machines);
   setup.paths = PathOptions::calm();
   setup.paths.bytes_per_second = {125'000'000, 125'000'000};
   setup.paths.send_buffer_bytes = setup.paths.receive_buffer_bytes = {1 << 20, 1 << 20};
   setup.world.placement.policy = policy;
   SimGroup group(setup);
   for (int rank = 0; rank < group.size(); ++rank) {
-    PathOptions& inside = group.sim().path(group.node(rank), group.node(rank ^ 1));
-    inside.latency = {Duration::microseconds(10), Duration::microseconds(10)};
-    inside.bytes_per_second = {5'000'000'000, 5'000'000'000};
+    for (int other = 0; other < rank; ++other) {
+      if (machines[static_cast<std::size_t>(other)] != machines[static_cast<std::size_t>(rank)]) continue;
+      PathOptions& inside = group.sim().path(group.node(rank), group.node(other));
+      inside.latency = {Duration::microseconds(10), Duration::microseconds(10)};
+      inside.bytes_per_second = {5'000'000'000, 5'000'000'000};
+    }
     group.sim().limit_port(group.node(rank), 125'000'000);
   }
   group.meet();
-  std::vector<std::vector<float>> values(4, std::vector<float>(count, 1.0F));
-  const auto start = [&] {
-    for (int rank = 0; rank < group.size(); ++rank) {
-      auto& own = values[static_cast<std::size_t>(rank)];
-      group.start(rank, 0, make_all_reduce(ReduceOp::sum, own, own, 1, group.options(rank)));
+  const std::size_t part = count / machines.size(), whole = kind == CollectiveKind::all_gather ? part * machines.size() : count;
+  std::vector<std::vector<float>> values(machines.size(), std::vector<float>(whole, 1.0F));
+  std::vector<std::vector<float>> parts(machines.size(), std::vector<float>(part, 1.0F));
+  const auto task_of = [&](int rank) {
+    auto& own = values[static_cast<std::size_t>(rank)];
+    auto& own_part = parts[static_cast<std::size_t>(rank)];
+    const WorldOptions& options = group.options(rank);
+    switch (kind) {
+      case CollectiveKind::all_gather:
+        return make_all_gather(own_part, own, options);
+      case CollectiveKind::reduce_scatter:
+        return make_reduce_scatter(ReduceOp::sum, std::span(own).first(part * machines.size()), own_part, options);
+      case CollectiveKind::reduce:
+        return make_reduce(ReduceOp::sum, own, own, 0, options);
+      default:
+        return make_all_reduce(ReduceOp::sum, own, own, 1, options);
     }
+  };
+  const auto start = [&] {
+    for (int rank = 0; rank < group.size(); ++rank) group.start(rank, 0, task_of(rank));
     REQUIRE(group.run_until_done());
   };
   start();
   const Instant begin = group.sim().now();
   start();
   const Duration time = group.sim().now() - begin;
-  for (const auto& own : values) REQUIRE(own == std::vector<float>(count, 16.0F));
+  if (kind == CollectiveKind::all_reduce) REQUIRE(values[0] == std::vector<float>(count, 16.0F));
   group.close_cleanly();
   return time;
 }
@@ -158,9 +177,76 @@ TEST_CASE("when a rank of a shared machine goes, at whatever moment, no operatio
 TEST_CASE("at 1 Gbit/s two machines with two ranks each add 256 KiB 1.7 times as fast by machines, and nothing slower") {
   for (const std::size_t bytes : {std::size_t{4}, std::size_t{1} << 10, std::size_t{2} << 10, std::size_t{4} << 10, std::size_t{16} << 10,
                                   std::size_t{64} << 10, std::size_t{256} << 10, std::size_t{1} << 20, std::size_t{4} << 20}) {
-    const Duration by_machines = time_of_sum(bytes / 4, PlacementPolicy::automatic), flat = time_of_sum(bytes / 4, PlacementPolicy::ring);
+    const std::vector<int> machines{0, 0, 1, 1};
+    const Duration by_machines = time_of(CollectiveKind::all_reduce, bytes / 4, machines, PlacementPolicy::automatic);
+    const Duration flat = time_of(CollectiveKind::all_reduce, bytes / 4, machines, PlacementPolicy::ring);
     CAPTURE(bytes, by_machines.nanoseconds, flat.nanoseconds);
     CHECK(by_machines <= flat);
     if (bytes == 256 << 10) CHECK(by_machines.nanoseconds * 17 <= flat.nanoseconds * 10);
+  }
+}
+
+TEST_CASE("at 1 Gbit/s parts are gathered and scattered up to twice as fast by machines, and at no size slower") {
+  using Kind = CollectiveKind;
+  for (const auto& machines : {std::vector<int>{0, 0, 1, 1}, {0, 1, 0, 1}, {0, 0, 0, 1, 1}, {0, 0, 1, 1, 2, 2}, {0, 0, 1, 2}}) {
+    for (const auto kind : {Kind::all_gather, Kind::reduce_scatter, Kind::reduce}) {
+      for (std::size_t kib = 1; kib <= 4096; kib *= 4) {
+        const std::size_t count = (kib << 10) / 4;
+        const Duration by_machines = time_of(kind, count, machines, PlacementPolicy::automatic);
+        const Duration flat = time_of(kind, count, machines, PlacementPolicy::ring);
+        const double ratio = static_cast<double>(flat.nanoseconds) / static_cast<double>(by_machines.nanoseconds);
+        CAPTURE(machines, kind, kib, by_machines.nanoseconds, flat.nanoseconds, ratio);
+        CHECK(by_machines <= flat);
+        if (machines == std::vector<int>{0, 0, 1, 1} && kind != Kind::reduce && kib == 256) CHECK(ratio > 1.8);
+        if (machines == std::vector<int>{0, 0, 1, 1} && kind != Kind::reduce && kib == 4096) CHECK(ratio > 1.4);
+      }
+    }
+  }
+}
+
+TEST_CASE("when a rank goes while parts go by machines, no operation hangs, and what ends well is right") {
+  for (std::uint64_t seed = 0; seed < share_of(400); ++seed) {
+    CAPTURE(seed);
+    SimRandom random(seed + 11);
+    GroupSetup setup = setup_of({0, 0, 1, 1, 1}, seed);
+    setup.world.machine_limits = {0, 16, 0, 0, 0, 0};
+    setup.world.segment_bytes = 256;
+    setup.world.heartbeat_timeout = Duration::seconds(2);
+    if (random.below(2) != 0) setup.paths = rough_paths();
+    SimGroup group(setup);
+    group.meet();
+    Operation operation;
+    operation.call.kind = pick(random, {CollectiveKind::all_gather, CollectiveKind::reduce_scatter, CollectiveKind::reduce});
+    operation.call.dtype = DType::f32;
+    operation.call.rows = 40 + random.below(200);
+    operation.call.root = static_cast<std::int32_t>(random.below(5));
+    if (has_parts(operation.call.kind)) choose_parts(operation, operation.call.rows, setup.size, random);
+    complete(operation, random, group.options(0));
+    REQUIRE(operation.call.algorithm == Algorithm::machines);
+    for (int rank = 0; rank < setup.size; ++rank)
+      operation.outcomes.push_back(&group.start(rank, 0, make_task(operation, rank, group.options(rank))));
+    const std::uint64_t until = group.sim().event_count() + random.below(120);
+    const RunEnd end = group.sim().run_until([&] { return group.sim().event_count() == until; }, {.time = Duration::seconds(1)});
+    REQUIRE((end == RunEnd::done || end == RunEnd::time_limit));
+    const int victim = static_cast<int>(random.below(5));
+    group.sim().stop(group.node(victim), random.below(3) == 0 ? StopKind::falls_silent : StopKind::resets_links).now();
+    const auto are_done = [&] {
+      for (int rank = 0; rank < setup.size; ++rank)
+        if (rank != victim && !operation.outcomes[static_cast<std::size_t>(rank)]->done()) return false;
+      return true;
+    };
+    REQUIRE(group.sim().run_until(are_done, {.time = Duration::seconds(10)}) == RunEnd::done);
+    for (int rank = 0; rank < setup.size; ++rank) {
+      const auto r = static_cast<std::size_t>(rank);
+      const Outcome& outcome = *operation.outcomes[r];
+      if (rank == victim) continue;
+      CHECK(outcome.completions == 1);
+      if (outcome.status.ok()) {
+        CHECK(operation.outputs[r] == operation.expected[r]);
+      } else {
+        CHECK(outcome.status.code() == Errc::peer_lost);
+        CHECK(outcome.status.rank() == victim);
+      }
+    }
   }
 }

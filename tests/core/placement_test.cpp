@@ -182,6 +182,7 @@ TEST_CASE("policies have names") {
 }
 
 TEST_CASE("ranks that share machines go by machines, unless the order or the placement forbids it") {
+  if (!kHasMachinePlans) return;
   Topology shared;
   shared.set_machines({0, 0, 1, 1}, {});
   const auto chosen_of = [&](const Call& call, std::size_t bytes, const Placement& placement = {}) {
@@ -204,8 +205,7 @@ TEST_CASE("ranks that share machines go by machines, unless the order or the pla
     Call blocks = sum;
     blocks.blocks = BlockFormat::int8;
     CHECK(chosen_of(blocks, bytes) == Algorithm::direct);
-    for (const auto kind : {CollectiveKind::reduce_scatter, CollectiveKind::all_gather, CollectiveKind::reduce, CollectiveKind::barrier,
-                            CollectiveKind::gather, CollectiveKind::scatter, CollectiveKind::all_to_all})
+    for (const auto kind : {CollectiveKind::barrier, CollectiveKind::gather, CollectiveKind::scatter, CollectiveKind::all_to_all})
       CHECK(chosen_of(call_of(kind), bytes) == choose_algorithm(kind, bytes, 4, AlgorithmLimits{}));
   }
   CHECK(describe_placement(4, shared, {}, {}) == "4 native ranks on 2 machines: large all-reduces by machines");
@@ -213,6 +213,65 @@ TEST_CASE("ranks that share machines go by machines, unless the order or the pla
   Topology with_guest = Topology::of_world(4, 1);
   with_guest.set_machines({0, 0, 1, 3}, {});
   CHECK(choose_algorithm(sum, kLarge, 4, with_guest, AlgorithmLimits{}, {}) != Algorithm::machines);
+}
+
+TEST_CASE("parts go by machines where that spares a machine's port something") {
+  if (!kHasMachinePlans) return;
+  using Kind = CollectiveKind;
+  const auto chosen_of = [](const std::vector<int>& machines, Call call, std::size_t bytes, const Placement& placement = {}) {
+    Topology topology;
+    topology.set_machines(machines, {});
+    return choose_algorithm(call, bytes, static_cast<int>(machines.size()), topology, AlgorithmLimits{}, placement);
+  };
+  const std::vector<int> pairs{0, 0, 1, 1}, lonely{0, 0, 1}, uneven{0, 0, 1, 1, 2}, apart{0, 1, 0, 1};
+  constexpr std::size_t kMiddle = 64 << 10;
+  for (const auto kind : {Kind::all_gather, Kind::reduce_scatter}) {
+    Call call = call_of(kind);
+    call.dtype = DType::f32;
+    // Each part passes the network once instead of twice: half of the buffer less.
+    CHECK(chosen_of(pairs, call, 4 << 10) == Algorithm::direct);
+    for (const std::size_t bytes : {std::size_t{(4 << 10) + 8}, kMiddle, kLarge}) {
+      CHECK(chosen_of(pairs, call, bytes) == Algorithm::machines);
+      CHECK(chosen_of(apart, call, bytes) == Algorithm::machines);
+      CHECK(chosen_of(pairs, call, bytes, {PlacementPolicy::ring, {}, {}}) == choose_algorithm(kind, bytes, 4, AlgorithmLimits{}));
+      // Two of three parts leave the first machine, also by machines.
+      CHECK(chosen_of(lonely, call, bytes) == choose_algorithm(kind, bytes, 3, AlgorithmLimits{}));
+    }
+    // Along the ring four of five parts pass each edge, and by machines as many the first port.
+    CHECK(chosen_of(uneven, call, kMiddle) == Algorithm::machines);
+    CHECK(chosen_of(uneven, call, kLarge) == Algorithm::ring);
+    // By the ring both edges carry all but what one rank has.
+    call.counts = {1000, 0, 0, 0};
+    CHECK(chosen_of(pairs, call, kLarge) == Algorithm::ring);
+    call.counts = {1000, 0, 500, 500};
+    CHECK(chosen_of(pairs, call, kLarge) == Algorithm::machines);
+    call.counts = {0, 0, 0, 0};
+    CHECK(chosen_of(pairs, call, 0) == Algorithm::direct);
+    call.counts = {};
+    call.blocks = BlockFormat::int8;
+    CHECK(chosen_of(pairs, call, kLarge) != Algorithm::machines);
+  }
+  Call reduce = call_of(Kind::reduce, 3);
+  CHECK(chosen_of(pairs, reduce, 2 << 10) == Algorithm::direct);
+  CHECK(chosen_of(pairs, reduce, (2 << 10) + 4) == Algorithm::machines);
+  CHECK(chosen_of(pairs, reduce, kLarge) == Algorithm::ring);
+  CHECK(chosen_of({0, 1, 2, 2}, reduce, kMiddle) == Algorithm::direct);
+  CHECK(chosen_of({0, 0, 1, 2}, reduce, kMiddle) == Algorithm::machines);
+  Placement in_order;
+  in_order.order = ReduceOrder::rank;
+  for (const auto kind : {Kind::reduce, Kind::reduce_scatter}) {
+    Call mean = call_of(kind);
+    mean.dtype = DType::f16;
+    CHECK(chosen_of(pairs, mean, kMiddle) == Algorithm::machines);
+    CHECK(chosen_of(pairs, mean, kMiddle, in_order) == Algorithm::direct);
+    mean.divisor = 4;
+    CHECK(chosen_of(pairs, mean, kMiddle) == Algorithm::direct);
+    mean.dtype = DType::bf16;
+    CHECK(chosen_of(pairs, mean, kMiddle) == Algorithm::machines);
+  }
+  Call gather = call_of(Kind::all_gather);
+  gather.dtype = DType::f32;
+  CHECK(chosen_of(pairs, gather, kMiddle, in_order) == Algorithm::machines);
 }
 
 namespace {

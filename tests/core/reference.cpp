@@ -76,6 +76,7 @@ Values sum_of_machine(const Call& call, const std::vector<Values>& inputs, const
   std::size_t leads = ranks.size();
   for (int machine = 0; machine < topology.machines(); ++machine) leads = std::min(leads, topology.ranks_on(machine).size());
   leads = std::clamp<std::size_t>(call.bytes() / std::max<std::size_t>(limits.slice_bytes, 1), 1, leads);
+  const bool is_chained = call.kind == CollectiveKind::all_reduce && call.bytes() > limits.chain_bytes;
   const auto added = [&](int first) {
     std::vector<Values> in_order;
     for (int step = 0; step < count; ++step)
@@ -83,12 +84,12 @@ Values sum_of_machine(const Call& call, const std::vector<Values>& inputs, const
     Call sum = call;
     sum.divisor = 1.0;
     sum.algorithm = Algorithm::direct;
-    if (call.bytes() <= limits.chain_bytes) return reduced(sum, in_order, {});
+    if (!is_chained) return reduced(sum, in_order, {});
     Values so_far = in_order[0];
     for (std::size_t step = 1; step < in_order.size(); ++step) so_far = reduced(sum, {so_far, in_order[step]}, {});
     return so_far;
   };
-  if (call.bytes() <= limits.chain_bytes) return added(0);
+  if (!is_chained) return added(0);
   Values all(inputs[0].size());
   for (int slice = 0; slice < static_cast<int>(leads); ++slice) {
     const ElementRange range = part_of(call.elements(), static_cast<int>(leads), slice);
