@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/refuse.hpp"
+#include "core/gradients/wire_format.hpp"
 #include "native/agreement.hpp"
 
 namespace ringlet {

@@ -6,6 +6,8 @@
 #include <system_error>
 #include <utility>
 
+#include "core/gradients/wire_format.hpp"
+
 namespace ringlet::native {
 
 namespace {

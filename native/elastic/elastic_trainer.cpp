@@ -4,6 +4,7 @@
 #include <chrono>
 #include <optional>
 #include <ringlet/elastic.hpp>
+#include <ringlet/gradients.hpp>
 #include <string>
 #include <thread>
 #include <utility>
