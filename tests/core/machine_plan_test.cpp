@@ -44,12 +44,12 @@ Topology random_machines(SimRandom& random, int size) {
 /// Replays the kinds whose parts are each rank's own, or the root's.
 void replay_parts(const Topology& topology, int size, std::uint64_t rows, const std::vector<std::uint64_t>& counts, int root) {
   using Kind = CollectiveKind;
-  replay(call_of(Kind::reduce, Algorithm::machines, rows, 1, root), size, false, topology);
+  replay(test::call_of(Kind::reduce, Algorithm::machines, rows, 1, root), size, false, topology);
   for (const std::uint64_t width : {1U, 3U}) {
-    replay(call_of(Kind::reduce_scatter, Algorithm::machines, rows, width), size, false, topology);
-    replay(call_of(Kind::all_gather, Algorithm::machines, rows, width), size, false, topology);
+    replay(test::call_of(Kind::reduce_scatter, Algorithm::machines, rows, width), size, false, topology);
+    replay(test::call_of(Kind::all_gather, Algorithm::machines, rows, width), size, false, topology);
   }
-  Call call = call_of(Kind::reduce_scatter, Algorithm::machines, std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}));
+  Call call = test::call_of(Kind::reduce_scatter, Algorithm::machines, std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}));
   call.counts = counts;
   replay(call, size, false, topology);
   call.kind = Kind::all_gather;

@@ -40,8 +40,8 @@ Duration time_of(CollectiveKind kind, std::size_t count, const std::vector<int>&
   setup.world.placement.policy = policy;
   SimGroup group(setup);
   for (int rank = 0; rank < group.size(); ++rank) {
-    for (int other = 0; other < rank; ++other) {
-      if (machines[static_cast<std::size_t>(other)] != machines[static_cast<std::size_t>(rank)]) continue;
+    for (int other = 0; other < group.size(); ++other) {
+      if (other == rank || machines[static_cast<std::size_t>(other)] != machines[static_cast<std::size_t>(rank)]) continue;
       PathOptions& inside = group.sim().path(group.node(rank), group.node(other));
       inside.latency = {Duration::microseconds(10), Duration::microseconds(10)};
       inside.bytes_per_second = {5'000'000'000, 5'000'000'000};
