@@ -15,7 +15,7 @@ namespace {
 
 struct OpenSpan {
   ringlet_trace_span number;
-  std::array<char, 40> name;
+  ringlet::detail::SpanName name;
   ringlet::SpanKind kind;
   ringlet::Instant begin;
 };
@@ -43,7 +43,7 @@ ringlet_trace_span begin_span(const char* name, ringlet::SpanKind kind) noexcept
   OpenSpans& open = open_spans;
   if (recorder == nullptr || open.count == open.spans.size()) return 0;
   const ringlet_trace_span number = spans_begun.fetch_add(1, std::memory_order_relaxed) + 1;
-  open.spans[open.count++] = {number, ringlet::native::name_of_span(name), kind, recorder->now()};
+  open.spans[open.count++] = {number, ringlet::detail::SpanName::of(name), kind, recorder->now()};
   return number;
 }
 

@@ -90,8 +90,8 @@ std::string GroupContext::stream_name(std::uint16_t stream) const { return "stre
 void GroupContext::record_message(std::uint16_t stream, std::uint64_t sequence, bool outgoing, const MessageTask& task, bool failed) {
   Trace* trace = usable(options_.session.trace);
   if (trace == nullptr || task.since == Instant{}) return;
-  const auto [track, is_new] = message_tracks_.try_emplace(stream);
-  if (is_new) track->second = trace->add_track("messages of " + stream_name(stream));
+  const auto [track, is_new] = message_tracks_.try_emplace({stream, outgoing});
+  if (is_new) track->second = trace->add_track((outgoing ? "messages sent on " : "messages received on ") + stream_name(stream));
   TraceRecord record;
   record.track = track->second;
   record.name = outgoing ? "send" : "recv";

@@ -6,6 +6,7 @@
 #include <ringlet/status.hpp>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/engine/membership.hpp"
@@ -97,8 +98,8 @@ class GroupContext {
     std::vector<std::uint64_t> first;
     Topology topology;
   };
-  std::deque<SpeedsFrom> changes_;                         // that operations may still need, in their order
-  std::map<std::uint16_t, std::uint32_t> message_tracks_;  // if there is a trace, by stream
+  std::deque<SpeedsFrom> changes_;                                          // that operations may still need, in their order
+  std::map<std::pair<std::uint16_t, bool>, std::uint32_t> message_tracks_;  // if there is a trace, by stream and whether they are sent
 };
 
 }  // namespace ringlet

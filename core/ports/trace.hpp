@@ -32,12 +32,14 @@ struct TraceRecord {
   std::string_view name;
   std::string_view category;
   Instant begin{}, end{};
-  /// Whether records of this track may overlap. Those of other tracks lie within or beside each other.
+  /// Whether records of this track may overlap, which all of it say alike. Those of other tracks lie within or beside each other.
   bool overlaps = false;
   bool failed = false;
-  int peer = -1;             // rank in the world; -1: none
-  std::uint64_t bytes = 0;   // 0: none
-  std::uint64_t number = 0;  // from 0 in the order of the track
+  int peer = -1;            // rank in the world; -1: none
+  std::uint64_t bytes = 0;  // 0: none
+  /// From 0: of a collective in its stream; of a message among those from one rank to the other on the stream, and of a segment among those
+  /// of the session, on both sides alike; of a bucket in the order of ends. A receive from any rank that found none has one among its like.
+  std::uint64_t number = 0;
   std::string_view dtype{}, algorithm{};
 };
 

@@ -26,6 +26,7 @@ class TraceSpan {
   TraceSpan& operator=(const TraceSpan&) = delete;
   static bool is_on() noexcept { return false; }
   void end() noexcept {}
+  void drop() noexcept {}
 };
 
 #else
@@ -33,6 +34,12 @@ class TraceSpan {
 namespace detail {
 /// Whether this process writes a trace. Set by init(), where a trace was asked for, before it returns.
 extern std::atomic<bool> trace_is_on;
+
+/// The name of a span as it is kept: at most its first 39 bytes, which end between characters of UTF-8, and zeros.
+struct SpanName {
+  std::array<char, 40> text;
+  static SpanName of(std::string_view name) noexcept;
+};
 }  // namespace detail
 
 /// A part of a program's work in the trace that `ringlet launch --trace FILE`, RINGLET_TRACE or InitOptions::trace makes: from its
@@ -45,7 +52,7 @@ extern std::atomic<bool> trace_is_on;
 ///     }
 class TraceSpan {
  public:
-  /// Copies the name, UTF-8, of which the first 39 bytes are kept.
+  /// Copies the name, UTF-8, of which as many characters are kept as fit into 39 bytes.
   explicit TraceSpan(std::string_view name, SpanKind kind = SpanKind::work) noexcept : kind_(kind) {
     if (is_on()) begin(name);
   }
@@ -60,6 +67,8 @@ class TraceSpan {
   void end() noexcept {
     if (begun_ns_ != 0) record();
   }
+  /// Ends the span without a record of it, so that it may be destroyed by another thread.
+  void drop() noexcept { begun_ns_ = 0; }
 
  private:
   void begin(std::string_view name) noexcept;
@@ -67,7 +76,7 @@ class TraceSpan {
 
   std::int64_t begun_ns_ = 0;  // 0: it is not recorded
   SpanKind kind_;
-  std::array<char, 40> name_;  // ends with a zero
+  detail::SpanName name_;  // set where it is recorded
 };
 
 #endif

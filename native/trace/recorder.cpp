@@ -14,6 +14,7 @@
 #include <ringlet/trace.hpp>
 #include <utility>
 
+#include "core/base/printable.hpp"
 #include "native/tell.hpp"
 #include "native/this_process.hpp"
 #include "native/trace/clock_name.hpp"
@@ -103,7 +104,7 @@ std::uint32_t Recorder::add_track_locked(const std::string& name) {
   // Groups come and go, and each has its streams.
   if (tracks_.size() >= kMostTracks) return static_cast<std::uint32_t>(kMostTracks);
   const auto track = static_cast<std::uint32_t>(tracks_.size() + 1);
-  tracks_.emplace(name, track);
+  track_names_.push_back(&tracks_.emplace(name, track).first->first);
   lines_.push_back(name_of_track(settings_.rank, track, name));
   return track;
 }
@@ -167,7 +168,7 @@ void Recorder::record(const ClockReading& reading) {
   });
 }
 
-void Recorder::record_span(const std::array<char, 40>& name, SpanKind kind, Instant begin) {
+void Recorder::record_span(const detail::SpanName& name, SpanKind kind, Instant begin) {
   const Instant end = now();
   add([&](Event& event, const Buffer& buffer) {
     event.kind = Event::Kind::span;
@@ -219,10 +220,7 @@ void Recorder::write() {
   for (Buffer* buffer : buffers) {
     const std::uint64_t added = buffer->added.load(std::memory_order_acquire);
     for (std::uint64_t at = buffer->taken.load(std::memory_order_relaxed); at != added; ++at) {
-      Event& event = buffer->events[at % kBufferEvents];
-      if (event.kind == Event::Kind::span) event.record.name = event.name.data();
-      file_.add(event.kind == Event::Kind::clock ? to_trace_event(event.clock, settings_.rank)
-                                                 : to_trace_event(event.record, settings_.rank));
+      file_.add(text_of(buffer->events[at % kBufferEvents]));
       buffer->taken.store(at + 1, std::memory_order_release);
     }
   }
@@ -230,6 +228,18 @@ void Recorder::write() {
   ended_ = true;
   detail::trace_is_on = false;
   warn("the trace ends here, and the program goes on without it: '" + file_.path() + "' cannot be written: " + file_.error());
+}
+
+std::string Recorder::text_of(Event& event) {
+  if (event.kind == Event::Kind::clock) return to_trace_event(event.clock, settings_.rank);
+  if (event.kind == Event::Kind::span) event.record.name = event.name.text.data();
+  if (!event.record.overlaps) return to_trace_event(event.record, settings_.rank);
+  return to_trace_events(event.record, settings_.rank, track_name(event.record.track), pairs_++);
+}
+
+std::string Recorder::track_name(std::uint32_t track) {
+  const std::lock_guard lock(mutex_);
+  return *track_names_.at(track - 1);
 }
 
 void Recorder::finish() {
@@ -272,12 +282,6 @@ std::uint64_t Recorder::dropped_by_threads() {
 
 void Recorder::warn(const std::string& text) const { tell(settings_.rank, text); }
 
-std::array<char, 40> name_of_span(std::string_view name) noexcept {
-  std::array<char, 40> kept{};
-  std::copy_n(name.begin(), std::min(name.size(), kept.size() - 1), kept.begin());
-  return kept;
-}
-
 Recorder* recorder() noexcept { return the_recorder.load(std::memory_order_acquire); }
 
 Recorder* open_trace(const TraceSettings& settings) {
@@ -304,10 +308,17 @@ Recorder* open_trace(const TraceSettings& settings) {
 
 }  // namespace native
 
+detail::SpanName detail::SpanName::of(std::string_view name) noexcept {
+  SpanName kept{};
+  const std::string_view begin = cut_text(name, kept.text.size() - 1);
+  std::copy(begin.begin(), begin.end(), kept.text.begin());
+  return kept;
+}
+
 void TraceSpan::begin(std::string_view name) noexcept {
   const native::Recorder* recorder = native::recorder();
   if (recorder == nullptr) return;
-  name_ = native::name_of_span(name);
+  name_ = detail::SpanName::of(name);
   begun_ns_ = recorder->now().nanoseconds;
 }
 

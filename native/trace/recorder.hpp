@@ -44,14 +44,17 @@ class Recorder final : public Trace {
   void record(const TraceRecord& record) override;
   void record(const ClockReading& reading) override;
   /// On the track of the calling thread. The name is copied; see TraceSpan.
-  void record_span(const std::array<char, 40>& name, SpanKind kind, Instant begin);
+  void record_span(const detail::SpanName& name, SpanKind kind, Instant begin);
   void enter(const TracedWorld& world);
   /// Writes what is left, and the end of the file. What is recorded afterwards is lost. A process that was alone all the time has no part:
   /// its file gets the trace's own name. One that met nobody, because the meeting failed, leaves its part, and the trace of before, as they
   /// are.
   void finish();
   /// In a forked process, which may call nothing else of this object.
-  void leave_to_parent() noexcept { file_.leave_to_parent(); }
+  void leave_to_parent() {
+    // The lock ends when the parent closes the file, which this process must not have open then.
+    file_.close();
+  }
   const std::string& path() const { return file_.path(); }
 
  private:
@@ -59,7 +62,7 @@ class Recorder final : public Trace {
     enum class Kind : std::uint8_t { record, clock, span } kind;
     TraceRecord record;
     ClockReading clock;
-    std::array<char, 40> name;
+    detail::SpanName name;
   };
   /// Filled by one thread and emptied by the writer.
   struct Buffer {
@@ -79,6 +82,8 @@ class Recorder final : public Trace {
   void begin();
   void write_in_background();
   void write();
+  std::string text_of(Event& event);
+  std::string track_name(std::uint32_t track);
   void write_or_end() noexcept;
   std::uint64_t dropped_by_threads();
   void warn(const std::string& text) const;
@@ -86,7 +91,8 @@ class Recorder final : public Trace {
   const TraceSettings settings_;
   const bool names_file_;  // or it was given one
   const std::uint64_t id_;
-  TraceFile file_;  // the writer's alone
+  TraceFile file_;           // the writer's alone
+  std::uint64_t pairs_ = 0;  // of events that it has written; the writer's alone
   std::atomic<bool> ended_{false};
   std::atomic<std::uint64_t> dropped_without_buffer_{0};
   std::mutex mutex_;
@@ -94,13 +100,11 @@ class Recorder final : public Trace {
   bool stopping_ = false;
   int largest_world_ = 0;  // so far; 0: it has met nobody yet
   std::map<std::string, std::uint32_t> tracks_;
-  std::vector<std::string> lines_;  // events that were no thread's, and names
+  std::vector<const std::string*> track_names_;  // the keys of `tracks_`, by number
+  std::vector<std::string> lines_;               // events that were no thread's, and names
   std::vector<std::shared_ptr<Buffer>> buffers_;
   std::thread writer_;
 };
-
-/// The name of a span as it is kept: its first 39 bytes, and zeros.
-std::array<char, 40> name_of_span(std::string_view name) noexcept;
 
 /// This process' recorder; null where there is none.
 Recorder* recorder() noexcept;

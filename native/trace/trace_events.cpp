@@ -18,8 +18,6 @@ std::string json_text(std::string_view text) {
   return nlohmann::json(std::string(text)).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-std::string microseconds(std::int64_t nanoseconds) { return fmt::format("{}.{:03}", nanoseconds / 1000, nanoseconds % 1000); }
-
 std::string arguments_of(const TraceRecord& record) {
   std::string text;
   const auto add = [&](std::string_view name, const auto& value) {
@@ -40,19 +38,25 @@ std::string name_event(std::string_view kind, int process, std::uint32_t track, 
 
 }  // namespace
 
+std::string microseconds(std::int64_t nanoseconds) {
+  const std::uint64_t length = nanoseconds < 0 ? 0 - static_cast<std::uint64_t>(nanoseconds) : static_cast<std::uint64_t>(nanoseconds);
+  return fmt::format("{}{}.{:03}", nanoseconds < 0 ? "-" : "", length / 1000, length % 1000);
+}
+
 std::string to_trace_event(const TraceRecord& record, int process) {
-  const std::string name = json_text(record.name), arguments = arguments_of(record);
-  const std::string begin = microseconds(record.begin.nanoseconds);
-  if (!record.overlaps)
-    return fmt::format(R"({{"name":{},"cat":"{}","ph":"X","ts":{},"dur":{},"pid":{},"tid":{},"args":{{{}}}}})", name, record.category,
-                       begin, microseconds(std::max<std::int64_t>((record.end - record.begin).nanoseconds, 0)), process, record.track,
-                       arguments);
-  // Two that record on one track may number alike, but hardly begin in the same nanosecond.
-  const auto half = [&](char phase, const std::string& at) {
-    return fmt::format(R"({{"name":{},"cat":"{}","ph":"{}","id2":{{"local":"{}.{}.{}"}},"ts":{},"pid":{},"tid":{},"args":{{{}}}}})", name,
-                       record.category, phase, record.track, record.number, record.begin.nanoseconds, at, process, record.track, arguments);
+  return fmt::format(R"({{"name":{},"cat":"{}","ph":"X","ts":{},"dur":{},"pid":{},"tid":{},"args":{{{}}}}})", json_text(record.name),
+                     record.category, microseconds(record.begin.nanoseconds),
+                     microseconds(std::max<std::int64_t>((record.end - record.begin).nanoseconds, 0)), process, record.track,
+                     arguments_of(record));
+}
+
+std::string to_trace_events(const TraceRecord& record, int process, std::string_view track_name, std::uint64_t pair) {
+  const std::string name = json_text(track_name), arguments = arguments_of(record);
+  const auto half = [&](char phase, Instant at) {
+    return fmt::format(R"({{"name":{},"cat":"{}","ph":"{}","id2":{{"local":"{}"}},"ts":{},"pid":{},"tid":{},"args":{{{}}}}})", name,
+                       record.category, phase, pair, microseconds(at.nanoseconds), process, record.track, arguments);
   };
-  return half('b', begin) + ",\n" + half('e', microseconds(std::max(record.begin, record.end).nanoseconds));
+  return half('b', record.begin) + ",\n" + half('e', std::max(record.begin, record.end));
 }
 
 std::string to_trace_event(const ClockReading& reading, int process) {

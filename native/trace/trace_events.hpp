@@ -23,11 +23,17 @@ struct TracedWorld {
   std::vector<int> lost{};  // ranks of the world before
 };
 
+/// A number of microseconds with three decimals, as it stands in events.
+std::string microseconds(std::int64_t nanoseconds);
+
 /// Events of Chrome's trace event format (docs/trace.md), each a JSON object on one line. `process` is what that format calls pid. Times
 /// are microseconds of the process' own clock.
 ///@{
-/// Two objects where records of the track may overlap, with ",\n" between them.
+/// Of a record of a track whose records do not overlap.
 std::string to_trace_event(const TraceRecord& record, int process);
+/// Of one whose records may: two objects with ",\n" between them. Viewers draw them on a line of their name, whatever their track, so they
+/// have the track's name. `pair`: its number among all such pairs of the process.
+std::string to_trace_events(const TraceRecord& record, int process, std::string_view track_name, std::uint64_t pair);
 std::string to_trace_event(const ClockReading& reading, int process);
 std::string to_trace_event(const TracedWorld& world, Instant at, int process);
 std::string name_of_process(int process, std::string_view name);

@@ -87,21 +87,16 @@ std::string writer_of(const std::string& path) {
 }
 
 TraceFile::TraceFile(std::string path, std::string_view set_by, std::size_t most_bytes) : path_(std::move(path)), most_bytes_(most_bytes) {
-  descriptor_ = open_alone(path_);
-  if (descriptor_ < 0 && errno == EWOULDBLOCK)
+  file_ = WrittenFile(open_alone(path_));
+  if (!file_.is_open() && errno == EWOULDBLOCK)
     throw TraceFileInUse(Status(Errc::invalid_argument, fmt::format("'{}' ({}) is being written by {}", path_, set_by, writer_of(path_))));
-  if (descriptor_ < 0)
+  if (!file_.is_open())
     refuse(fmt::format("the trace '{}' ({}) cannot be written: {}; name a file in a directory that is there", path_, set_by,
                        std::strerror(errno)));
-  gathered_ = "[\n";
 }
 
 TraceFile::TraceFile(int descriptor, std::string name, std::size_t most_bytes)
-    : path_(std::move(name)), most_bytes_(most_bytes), descriptor_(descriptor), gathered_("[\n") {}
-
-TraceFile::~TraceFile() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
+    : path_(std::move(name)), most_bytes_(most_bytes), file_(descriptor) {}
 
 void TraceFile::add(std::string_view event) {
   if (bytes_ + event.size() > most_bytes_) {
@@ -114,16 +109,9 @@ void TraceFile::add(std::string_view event) {
 }
 
 bool TraceFile::flush() {
-  std::string_view left = gathered_;
-  while (error_.empty() && !left.empty()) {
-    const ssize_t written = ::write(descriptor_, left.data(), left.size());
-    if (written > 0)
-      left.remove_prefix(static_cast<std::size_t>(written));
-    else if (written == 0 || errno != EINTR)
-      error_ = written == 0 ? "nothing was written" : std::strerror(errno);
-  }
+  const bool written = file_.write(gathered_);
   gathered_.clear();
-  return error_.empty();
+  return written;
 }
 
 bool TraceFile::finish(std::string_view last_event) {
@@ -136,16 +124,6 @@ bool TraceFile::rename(const std::string& path) {
   if (std::rename(path_.c_str(), path.c_str()) != 0) return false;
   path_ = path;
   return true;
-}
-
-bool TraceFile::close() {
-  if (descriptor_ >= 0 && ::close(std::exchange(descriptor_, -1)) != 0 && error_.empty()) error_ = std::strerror(errno);
-  return error_.empty();
-}
-
-void TraceFile::leave_to_parent() noexcept {
-  // The lock is the parent's: it ends when the parent closes the file, which this process must not have open then.
-  if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
 }
 
 }  // namespace ringlet::native

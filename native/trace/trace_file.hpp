@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "native/trace/written_file.hpp"
+
 namespace ringlet::native {
 
 /// The file of one process: FILE with `part` before its last extension, so "trace.json" and part "3" make "trace.3.json".
@@ -51,10 +53,6 @@ class TraceFile {
   TraceFile(std::string path, std::string_view set_by, std::size_t most_bytes);
   /// Takes over an open file, which `name` names for people.
   TraceFile(int descriptor, std::string name, std::size_t most_bytes);
-  /// Closes the file without an end.
-  ~TraceFile();
-  TraceFile(const TraceFile&) = delete;
-  TraceFile& operator=(const TraceFile&) = delete;
 
   const std::string& path() const { return path_; }
   /// Adds the lines of one event, which are kept or dropped together.
@@ -65,21 +63,18 @@ class TraceFile {
   bool finish(std::string_view last_event);
   /// Gives the file another name, in place of what has that. Returns false, and the reason in errno, where that fails.
   bool rename(const std::string& path);
-  /// Closes the file; as flush().
-  bool close();
-  /// In a forked process: lets go of the file, which is the other process' own.
-  void leave_to_parent() noexcept;
+  /// Closes the file; as flush(). Without it the destructor does.
+  bool close() { return file_.close(); }
   std::uint64_t dropped() const { return dropped_; }
-  const std::string& error() const { return error_; }
+  const std::string& error() const { return file_.error(); }
 
  private:
   std::string path_;
   const std::size_t most_bytes_;
-  int descriptor_ = -1;
+  WrittenFile file_;
   std::size_t bytes_ = 0;  // of all events so far
   std::uint64_t dropped_ = 0;
-  std::string gathered_;
-  std::string error_;
+  std::string gathered_ = "[\n";
 };
 
 }  // namespace ringlet::native

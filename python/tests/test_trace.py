@@ -70,6 +70,27 @@ closing = threading.Thread(target=suspended.close)
 closing.start()
 closing.join()
 
+entered_here = ringlet.TraceSpan("entered here")
+with entered_here:
+    leaving = threading.Thread(target=entered_here.__exit__, args=(None, None, None))
+    leaving.start()
+    leaving.join()
+    with ringlet.TraceSpan("behind another thread's exit"):
+        np.ones(100_000).sum()
+
+deep = ringlet.TraceSpan("deep")
+
+def descend(levels):
+    with deep:
+        if levels > 1:
+            descend(levels - 1)
+        else:
+            np.ones(100_000).sum()
+
+descend(70)
+with deep:
+    pass
+
 around = ringlet.TraceSpan("around a fork")
 with around:
     child = os.fork()
@@ -123,11 +144,16 @@ def check(file):
             "failing": 1,
             "kept": 3 * 3 + 1,
             "around threads": 1,
-            "in a generator": 1,
+            "entered here": 1,
+            "behind another thread's exit": 1,
+            "deep": 64 + 1,
             "around a fork": 1,
         }
         for part in ("forward", "next batch"):
             assert all(any(lies_within(one, step) for step in spans["step"]) for one in spans[part])
+        assert lies_within(spans["behind another thread's exit"][0], spans["entered here"][0])
+        descended = sorted(sorted(spans["deep"], key=lambda span: span[1])[:64], key=lambda span: span[2] - span[1])
+        assert all(map(lies_within, descended, descended[1:]))
         by_track = {}
         for one in spans["kept"]:
             by_track.setdefault(one[0], []).append(one)
@@ -165,8 +191,9 @@ import sys
 import ringlet
 
 with ringlet.init(trace=pathlib.Path(sys.argv[1])):
-    with ringlet.TraceSpan("Straße " + 40 * "x"):
-        pass
+    for name in ("Straße " + 40 * "x", 38 * "x" + "ß", 37 * "x" + "ß"):
+        with ringlet.TraceSpan(name):
+            pass
 """
 
 
@@ -175,7 +202,7 @@ def test_a_process_alone_writes_the_file_itself(tmp_path):
     done = launch(1, sys.executable, "-c", ALONE, file)
     assert done.returncode == 0, done.stdout
     names = [event["name"] for event in json.loads(file.read_text()) if event.get("cat") == "program"]
-    assert names == ["Straße " + 31 * "x"]
+    assert names == ["Straße " + 31 * "x", 38 * "x", 37 * "x" + "ß"]
 
 
 def test_a_file_that_cannot_be_written(tmp_path):

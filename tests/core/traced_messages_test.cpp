@@ -78,9 +78,10 @@ TEST_CASE("messages are recorded on both sides, from the call to the end") {
   CHECK(received.number == 0);
   CHECK(received.overlaps);
   CHECK_FALSE(received.failed);
-  CHECK(ranks.traces[1].tracks.at("messages of stream 2") == received.track);
+  CHECK(ranks.traces[1].tracks.at("messages received on stream 2") == received.track);
   REQUIRE(ranks.messages(0).size() == 1);
   CHECK(ranks.messages(0).front().name == "send");
+  CHECK(ranks.traces[0].tracks.at("messages sent on stream 2") == ranks.messages(0).front().track);
   CHECK(ranks.messages(0).front().peer == 1);
   CHECK(ranks.messages(0).front().begin >= posted + Duration::milliseconds(50));
 
@@ -103,6 +104,27 @@ TEST_CASE("messages are recorded on both sides, from the call to the end") {
   CHECK(ranks.messages(1).back().failed);
   CHECK(ranks.messages(1).back().bytes == 28);
   CHECK(ranks.messages(0).back().failed);
+  ranks.sim.close_cleanly();
+}
+
+TEST_CASE("messages of one stream have their number on both sides, and a track for each direction") {
+  TracedRanks ranks(2);
+  std::vector<float> values(1000, 1.0F), place(1000);
+  constexpr std::uint64_t kMessages = 3;
+  for (std::uint64_t i = 0; i < kMessages; ++i)
+    for (int rank = 0; rank < 2; ++rank) {
+      ranks.sim.send(rank, 0, make_send(values, 1 - rank, ranks.sim.options(rank)));
+      ranks.sim.receive(rank, 0, make_receive(place, 1 - rank, ranks.sim.options(rank)));
+      REQUIRE((rank == 0 || ranks.sim.run_until_done()));
+    }
+  for (int rank = 0; rank < 2; ++rank) {
+    std::map<std::uint32_t, std::vector<std::uint64_t>> numbers;
+    for (const TraceRecord& record : ranks.messages(rank)) numbers[record.track].push_back(record.number);
+    const auto& tracks = ranks.traces[static_cast<std::size_t>(rank)].tracks;
+    CHECK(numbers.size() == 2);
+    CHECK(numbers[tracks.at("messages sent on stream 0")] == std::vector<std::uint64_t>{0, 1, 2});
+    CHECK(numbers[tracks.at("messages received on stream 0")] == std::vector<std::uint64_t>{0, 1, 2});
+  }
   ranks.sim.close_cleanly();
 }
 

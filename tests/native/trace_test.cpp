@@ -54,47 +54,29 @@ TEST_CASE("a rank's part is named after the trace, the rank, and the epoch that 
   CHECK(name_of_trace_part("dir/.trace", "1") == "dir/.trace.1");
 }
 
-TEST_CASE("events are JSON, whatever their names hold") {
-  TraceRecord record = numbered(2, 9);
-  record.name = "a \"b\"\n\\ \xff";
-  record.peer = 1;
-  record.bytes = 4096;
-  record.dtype = "float32";
-  record.algorithm = "ring";
-  record.failed = true;
-  const Json whole = Json::parse(to_trace_event(record, 5));
-  CHECK(whole["ph"] == "X");
-  CHECK(whole["cat"] == "program");
-  CHECK(whole["name"] == "a \"b\"\n\\ \xef\xbf\xbd");
-  CHECK(whole["ts"] == 1.009);
-  CHECK(whole["dur"] == 1.0);
-  CHECK(whole["pid"] == 5);
-  CHECK(whole["tid"] == 2);
-  CHECK(whole["args"] ==
-        Json({{"peer", 1}, {"bytes", 4096}, {"number", 9}, {"dtype", "float32"}, {"algorithm", "ring"}, {"failed", true}}));
-
-  record.overlaps = true;
-  const std::string text = to_trace_event(record, 5);
-  const auto cut = text.find(",\n");
-  REQUIRE(cut != std::string::npos);
-  const Json begin = Json::parse(text.substr(0, cut)), end = Json::parse(text.substr(cut + 2));
-  CHECK(begin["ph"] == "b");
-  CHECK(end["ph"] == "e");
-  CHECK(begin["id2"] == end["id2"]);
-  CHECK(begin["cat"] == end["cat"]);
-  // Another one of the same number, which began later, is another pair.
-  TraceRecord later = record;
-  later.begin = later.begin + Duration{1};
-  CHECK(Json::parse(to_trace_event(later, 5).substr(0, to_trace_event(later, 5).find(",\n")))["id2"] != begin["id2"]);
-  CHECK(end["ts"].get<double>() == 2.009);
-
-  const Json clock = Json::parse(to_trace_event(ClockReading{3, {5000}, {-70}, {12}}, 1));
-  CHECK(clock["args"] == Json({{"epoch", 3}, {"offset_ns", -70}, {"error_ns", 12}}));
-  const Json world = Json::parse(to_trace_event(TracedWorld{0x1f, 2, 0xab, 1, 3, true, {0, 2}}, {1}, 1));
-  CHECK(world["name"] == "world of 3, epoch 2: rank 0, 2 of the one before lost: joined");
-  CHECK(world["args"]["job"] == "000000000000001f");
-  CHECK(world["args"]["lineage"] == "00000000000000ab");
-  CHECK(world["args"]["lost"] == Json({0, 2}));
+TEST_CASE("what overlaps is told apart, whatever it is alike in") {
+  const test::TemporaryDirectory directory;
+  Recorder recorder({.file = directory.path() + "/t.json"});
+  recorder.enter({.size = 2});
+  const std::uint32_t sent = recorder.add_track("messages sent on stream 0"),
+                      received = recorder.add_track("messages received on stream 0");
+  constexpr int kRecords = 4;
+  for (int i = 0; i < kRecords; ++i) {
+    TraceRecord record = numbered(i % 2 == 0 ? sent : received, 0);
+    record.overlaps = true;
+    recorder.record(record);
+  }
+  recorder.finish();
+  std::map<std::string, int> names;
+  std::map<std::string, std::string> phases;
+  for (const Json& event : Json::parse(text_of(directory.path() + "/t.0.json"))) {
+    if (!event.contains("id2")) continue;
+    ++names[event["name"]];
+    phases[event["id2"]["local"]] += event["ph"];
+  }
+  CHECK(names == std::map<std::string, int>{{"messages sent on stream 0", kRecords}, {"messages received on stream 0", kRecords}});
+  CHECK(phases.size() == kRecords);
+  for (const auto& [id, both] : phases) CHECK(both == "be");
 }
 
 TEST_CASE("a trace that is cut short lacks only its end, and one beyond its limit says how much it lacks") {
@@ -139,7 +121,7 @@ TEST_CASE("what threads record at once is all there, or counted as dropped, in t
     threads.emplace_back([&recorder, thread] {
       const std::uint32_t track = recorder.add_track("track " + std::to_string(thread));
       for (std::uint64_t number = 0; number < kEvents; ++number) recorder.record(numbered(track, number));
-      recorder.record_span(name_of_span("span"), SpanKind::work, recorder.now());
+      recorder.record_span(detail::SpanName::of("span"), SpanKind::work, recorder.now());
     });
   for (std::thread& thread : threads) thread.join();
   recorder.finish();
@@ -192,8 +174,8 @@ TEST_CASE("a thread that has ended leaves its buffer to the next") {
 TEST_CASE("spans say whether they worked or waited") {
   const test::TemporaryDirectory directory;
   Recorder recorder({.file = directory.path() + "/t.json"});
-  recorder.record_span(name_of_span("forward"), SpanKind::work, recorder.now());
-  recorder.record_span(name_of_span("for data"), SpanKind::wait, recorder.now());
+  recorder.record_span(detail::SpanName::of("forward"), SpanKind::work, recorder.now());
+  recorder.record_span(detail::SpanName::of("for data"), SpanKind::wait, recorder.now());
   recorder.enter({.size = 2});
   recorder.finish();
   std::map<std::string, std::string> categories;
@@ -243,7 +225,7 @@ TEST_CASE("a file that a launcher has opened is taken once, and never another on
   CHECK_FALSE(describe_given_file(descriptor));
   {
     Recorder recorder(settings, *own);
-    recorder.record_span(name_of_span("span"), SpanKind::work, recorder.now());
+    recorder.record_span(detail::SpanName::of("span"), SpanKind::work, recorder.now());
     recorder.finish();
   }
   CHECK(Json::parse(text_of(path)).back()["name"] == "ringlet_trace_end");
@@ -259,7 +241,7 @@ TEST_CASE("a part that is being written is left to its writer, and named") {
   std::ofstream(part) << "what an earlier run left, and that is longer than what comes now" << std::string(1000, '.');
   {
     Recorder first({.file = file, .set_by = "RINGLET_TRACE"});
-    first.record_span(name_of_span("span"), SpanKind::work, first.now());
+    first.record_span(detail::SpanName::of("span"), SpanKind::work, first.now());
     const auto open_again = [&] { Recorder({.file = file, .set_by = "InitOptions::trace"}); };
     CHECK_THROWS_AS(open_again(), TraceFileInUse);
     CHECK_THROWS_WITH(open_again(), Contains("t.0.json' (InitOptions::trace) is being written by process " + std::to_string(::getpid()) +
@@ -306,8 +288,8 @@ TEST_CASE("who writes a trace is read from its start, whatever stands there") {
 TEST_CASE("a forked process does not hold the trace of the one that is gone") {
   const test::TemporaryDirectory directory;
   const std::string part = directory.path() + "/t.0.json";
-  std::array<int, 2> alive{};
-  REQUIRE(::pipe(alive.data()) == 0);
+  std::array<int, 2> alive{}, forked{};
+  REQUIRE((::pipe(alive.data()) == 0 && ::pipe(forked.data()) == 0));
   // It traces, forks, and is gone without an end; its child lives on until the pipe is closed here.
   const pid_t writer = ::fork();
   REQUIRE(writer >= 0);
@@ -316,6 +298,7 @@ TEST_CASE("a forked process does not hold the trace of the one that is gone") {
     const bool opened = open_trace({.file = directory.path() + "/t.json"}) != nullptr;
     if (::fork() == 0) {
       char byte = 0;
+      (void)!::write(forked[1], &byte, 1);
       (void)!::read(alive[0], &byte, 1);
     }
     ::_exit(opened ? 0 : 1);
@@ -324,10 +307,12 @@ TEST_CASE("a forked process does not hold the trace of the one that is gone") {
   REQUIRE(::waitpid(writer, &status, 0) == writer);
   CHECK(status == 0);
   CHECK(std::filesystem::file_size(part) > 0);
+  // The child has let go of it, too.
+  char byte = 0;
+  REQUIRE(::read(forked[0], &byte, 1) == 1);
   const int next = open_alone(part);
   CHECK(next >= 0);
   CHECK(text_of(part).empty());
   ::close(next);
-  ::close(alive[0]);
-  ::close(alive[1]);
+  for (const int end : {alive[0], alive[1], forked[0], forked[1]}) ::close(end);
 }

@@ -70,8 +70,7 @@ class MergedTrace {
     const nlohmann::json& arguments = event["args"];
     const double at = event["ts"];
     CHECK(at > 0);
-    // Segments have the names of messages.
-    auto& spans = spans_[{process, (event["cat"] == "message" ? "message " : "") + name, arguments.value("peer", -1)}];
+    auto& spans = spans_[{process, kind_of(event), arguments.value("peer", -1)}];
     if (phase == "e") {
       const auto began = open_.find({process, event["cat"].get<std::string>() + event["id2"]["local"].get<std::string>()});
       REQUIRE(began != open_.end());
@@ -85,6 +84,14 @@ class MergedTrace {
       spans.push_back(
           {at, at + event["dur"].get<double>(), arguments.value("bytes", std::uint64_t{0}), arguments.value("number", std::uint64_t{0})});
     }
+  }
+
+  /// What may overlap has the name of its track.
+  static std::string kind_of(const nlohmann::json& event) {
+    const std::string name = event["name"];
+    if (name.starts_with("messages sent on stream ")) return "message send";
+    if (name.starts_with("messages received on stream ")) return "message recv";
+    return name.starts_with("send rank ") ? "send" : name;
   }
 
   std::map<std::tuple<int, std::string, int>, std::vector<Span>> spans_;

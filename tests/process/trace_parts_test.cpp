@@ -124,6 +124,7 @@ TEST_CASE("parts of an earlier job that had more ranks are left out, unless they
 
 TEST_CASE("a signal ends the merging, and leaves all files as they were") {
   ::signal(SIGPIPE, SIG_IGN);
+  const int number = GENERATE(SIGINT, SIGHUP);
   const TemporaryDirectory directory;
   const std::string part = directory.path() + "/t.0.json", file = directory.path() + "/t.json";
   // A part that is a pipe shows how far the command has come.
@@ -147,17 +148,20 @@ TEST_CASE("a signal ends the merging, and leaves all files as they were") {
     }
   };
   // First it looks which job wrote the part.
-  write_lines("{\"ph\":\"i\",\"args\":{\"job\":\"1\",\"lineage\":\"0\"}},\n", 1);
-  for (int i = 0; i < 4000 && !catches(merge.pid(), SIGINT); ++i) ::usleep(5000);
-  REQUIRE(catches(merge.pid(), SIGINT));
-  merge.send(SIGINT);
+  write_lines(
+      "[\n{\"name\":\"world\",\"ph\":\"i\",\"ts\":1.0,\"pid\":0,\"args\":{\"job\":\"1\",\"lineage\":\"0\",\"epoch\":0,\"rank\":0}},\n", 1);
+  for (int i = 0; i < 4000 && !catches(merge.pid(), number); ++i) ::usleep(5000);
+  REQUIRE(catches(merge.pid(), number));
+  merge.send(number);
+  // It opens the part anew, and nobody reads before.
+  for (int i = 0; i < 4000 && ::write(writer, "[\n", 2) != 2; ++i) ::usleep(1000);
   write_lines(R"({"name":"work","ph":"X","ts":1.000,"dur":2.000,"pid":0,"args":{}},)"
               "\n",
               100'000);
   ::close(writer);
   const Outcome outcome = merge.finish();
   CAPTURE(outcome.out, outcome.err);
-  CHECK(outcome.exit_code == 128 + SIGINT);
+  CHECK(outcome.exit_code == 128 + number);
   CHECK(outcome.err == "ringlet trace: a signal ended the merging; '" + file + "' and the parts are as they were\n");
   CHECK(files_in(directory) == 1);
 }

@@ -45,6 +45,7 @@ TEST_CASE("a trace of four ranks has each segment's sending before its receipt")
         CHECK(sent_messages[i].begin <= taken[i].end);
         CHECK(taken[i].begin <= sent_messages[i].end);
         CHECK(sent_messages[i].bytes == taken[i].bytes);
+        CHECK(sent_messages[i].number == taken[i].number);
       }
       std::size_t messages = 0;
       for (int peer = 0; peer < 4; ++peer) {
@@ -84,7 +85,8 @@ TEST_CASE("of a rank that was killed the trace has what it did until then") {
   const Outcome outcome = launch.finish();
   CAPTURE(outcome.out, outcome.err);
   CHECK(outcome.exit_code == 128 + SIGKILL);
-  CHECK_THAT(outcome.err, Contains("the trace is in '" + file + "': ") && Contains(" of 3 processes"));
+  CHECK_THAT(outcome.err, Contains("the trace is in '" + file + "': ") && Contains(" of 3 processes") &&
+                              Contains("ringlet launch: the trace of rank 1 ends early: its process was killed, or could not write on\n"));
   const Json json = Json::parse(read_file(file));
   std::map<int, int> spans;
   int ends = 0, failed = 0;
@@ -128,7 +130,7 @@ TEST_CASE("a file that cannot be written is told before anything starts") {
     CAPTURE(outcome.out, outcome.err);
     CHECK(outcome.exit_code == 2);
     CHECK(outcome.out.empty());
-    CHECK_THAT(outcome.err, Contains("--trace " + file + ": it cannot be written: No such file or directory"));
+    CHECK_THAT(outcome.err, Contains("--trace: '" + file + "' cannot be written: No such file or directory"));
   }
   const Outcome rank = run_command({"launch", "-n", "2", "--", RINGLET_COLLECTIVE_LOOP, "--rounds", "8"}, {{"RINGLET_TRACE", file}});
   CHECK(rank.exit_code != 0);
@@ -141,6 +143,47 @@ TEST_CASE("a file that cannot be written is told before anything starts") {
   CHECK(without.exit_code == 0);
   CHECK_THAT(without.err, Contains("rank 1 keeps no trace, since no file can be made for it: ") && Contains("TMPDIR") &&
                               Contains("there is no trace: nothing came of any rank"));
+}
+
+TEST_CASE("two launchers keep no trace of one name at once, and the second one says so before anything starts") {
+  const TemporaryDirectory directory;
+  const std::string file = directory.path() + "/trace.json";
+  CommandProcess first({"launch", "-n", "2", "--linger", "10", "--trace", file, "--", RINGLET_COLLECTIVE_LOOP, "--sums"});
+  first.wait_for_stdout("met\n", 2);
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"launch", "-n", "2", "--trace", file, "--", RINGLET_COLLECTIVE_LOOP, "--rounds", "8"},
+        {"bench", "--ranks", "2", "--trace", file}}) {
+    const Outcome second = run_command(command);
+    CAPTURE(second.out, second.err);
+    CHECK(second.exit_code == 2);
+    CHECK(second.out.empty());
+    CHECK_THAT(second.err, Contains("--trace: '" + file + "' cannot be written: another process is making a trace of that name"));
+  }
+  const pid_t victim = traced_pid(first.out(), 1);
+  for (int i = 0; i < 2000 && traced_bytes(victim) < 20'000; ++i) ::usleep(5000);
+  REQUIRE(::kill(victim, SIGKILL) == 0);
+  const Outcome outcome = first.finish();
+  CAPTURE(outcome.out, outcome.err);
+  CHECK_THAT(outcome.err, Contains("the trace is in '" + file + "': ") && Contains(" of 2 processes"));
+  CHECK(MergedTrace(file, true).processes() == std::set<int>{0, 1});
+  CHECK(files_in(directory) == 1);
+  // From then on the name is anybody's again.
+  const Outcome third = run_command({"launch", "-n", "2", "--trace", file, "--", RINGLET_COLLECTIVE_LOOP, "--rounds", "8"});
+  CHECK(third.exit_code == 0);
+  CHECK(MergedTrace(file).ends == 2);
+}
+
+TEST_CASE("a trace of which nothing has come is told of the last rank, too, whose earlier process has left some") {
+  const TemporaryDirectory directory;
+  const std::string file = directory.path() + "/trace.json", once = directory.path() + "/once";
+  // Its second process comes to no init().
+  const Outcome outcome =
+      run_script({"--elastic", "1:1", "-n", "1", "--restarts", "1", "--trace", file},
+                 "[ -e '" + once + "' ] && exit 0; touch '" + once + "'; '" RINGLET_COLLECTIVE_LOOP "' --rounds 8; exit 3");
+  CAPTURE(outcome.out, outcome.err);
+  CHECK(outcome.exit_code == 0);
+  CHECK_THAT(outcome.err, Contains("ringlet launch: the trace lacks rank 0: its program did not come to ringlet::init()"));
+  CHECK_THAT(outcome.err, Contains("the trace is in '" + file + "': ") && Contains(" of 1 process;"));
 }
 
 TEST_CASE("a program that never comes to init() has no trace, and the launcher says so") {

@@ -112,3 +112,19 @@ TEST_CASE("what was read of two clocks counts more than that they have one name"
   CHECK(maps[2]->to_common(1000) == 1008);
   CHECK(maps[2]->error_ns() == 7);
 }
+
+TEST_CASE("the largest offsets of many clocks in a row stay within the range of times") {
+  constexpr int kParts = 40;
+  std::vector<PartClock> parts(kParts);
+  for (std::uint32_t i = 0; i < kParts; ++i) {
+    parts[i].clock = "boot " + std::to_string(i);
+    parts[i].seats.push_back({"l" + std::to_string(i), i, 0});
+    if (i == 0) continue;
+    parts[i].seats.push_back({"l" + std::to_string(i - 1), i - 1, 1});
+    parts[i].compared.push_back({i - 1, {0, kMaxTimeNs, kMaxTimeNs}});
+  }
+  const auto maps = map_clocks(parts);
+  REQUIRE(maps.back());
+  CHECK(maps.back()->to_common(kMaxTimeNs) == 2 * kMaxTimeNs);
+  CHECK(maps.back()->error_ns() == 2 * kMaxTimeNs);
+}

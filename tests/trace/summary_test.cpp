@@ -34,8 +34,9 @@ class Written {
           << "000.000,\"pid\":" << process << ",\"tid\":1,\"args\":{}},\n";
     return *this;
   }
-  Written& raw(const std::string& line) {
-    file_ << line << ",\n";
+  Written& raw(const std::string& line) { return text(line + ",\n"); }
+  Written& text(const std::string& text) {
+    file_ << text;
     return *this;
   }
   Summary sum(const std::optional<std::string>& within = std::nullopt) {
@@ -87,7 +88,7 @@ TEST_CASE("a summary says what was under way, and how much of that nobody waited
   file.span(0, "program", "step", 0, 100).span(0, "wait", "wait", 80, 100);
   file.span(0, "collective", "all_reduce", 40, 70).span(0, "collective", "all_reduce", 60, 100);
   file.span(0, "bucket", "all_reduce", 40, 90).span(0, "bucket", "all_reduce", 60, 95);
-  file.raw(R"({"ph":"b","cat":"gradients","id2":{"local":"1.0"},"ts":1.0,"pid":0})");
+  file.raw(R"({"name":"buckets","ph":"b","cat":"gradients","id2":{"local":"0"},"ts":1.0,"pid":0})");
   // A second one, in which nothing is hidden, and something outside.
   file.span(0, "program", "step", 200, 250).span(0, "program", "forward", 200, 240).span(0, "wait", "wait", 240, 250);
   file.span(0, "collective", "all_reduce", 240, 250).span(0, "program", "validation", 120, 150).span(0, "program", "forward", 300, 310);
@@ -128,15 +129,13 @@ TEST_CASE("a summary says what was under way, and how much of that nobody waited
   CHECK_THROWS_WITH(file.sum("none"), Contains("has no span of the program's own that is called 'none'"));
 }
 
-TEST_CASE("what is no trace is told, and odd events count for nothing") {
+TEST_CASE("a trace in which nothing happened is told, and one that is not there") {
   const TemporaryDirectory directory;
   CHECK_THROWS_WITH(summarize(directory.path() + "/none", std::nullopt), Contains("cannot be read: No such file"));
   Written file(directory.path() + "/t.json");
-  file.raw(R"({"ph":"X","ts":"soon"})").raw(R"({"cat":"bucket","ph":"e","ts":1})").raw(R"({"ph":"M","name":"process_name","args":3})");
-  file.raw("17");
-  CHECK_THROWS_WITH(file.sum(), Contains("is no trace of Ringlet's"));
-  file.raw(R"({"cat":"wait","ph":"X","ts":1,"dur":-5,"pid":0})").raw(R"({"cat":"wait","ph":"X","ts":1,"dur":5000,"pid":"x"})");
-  const Summary summary = file.sum();
-  REQUIRE(summary.ranks.size() == 1);
-  CHECK(summary.ranks[0].waited == Approx(0.005));
+  file.raw(R"({"name":"process_name","ph":"M","pid":0,"args":{"name":"rank 0"}})");
+  CHECK_THROWS_WITH(file.sum(), Contains("is a trace in which nothing happened"));
+  // A process that was killed may have left a part of its last line.
+  file.span(0, "wait", "wait", 0, 5).text(R"({"name":"wait","cat":"wait","ph":"X","ts":7000,"du)");
+  CHECK(file.sum().ranks.at(0).waited == Approx(0.005));
 }

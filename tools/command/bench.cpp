@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <memory>
 #include <sstream>
 
 #include "core/base/names_text.hpp"
@@ -119,7 +120,8 @@ std::optional<std::string> convert(BenchCommandLine& line) {
 }
 
 int start_ranks(const BenchCommandLine& line, Arguments arguments) {
-  if (const auto mistake = find_trace_mistake(line.trace)) return usage_error("bench", *mistake);
+  std::unique_ptr<trace::PartFiles> trace_parts;
+  if (const auto mistake = open_trace_parts(line.trace, trace_parts)) return usage_error("bench", *mistake);
   launch::LaunchOptions options;
   options.world_size = line.ranks;
   options.helper_path = launch::own_path();
@@ -128,7 +130,7 @@ int start_ranks(const BenchCommandLine& line, Arguments arguments) {
   options.job.start.arguments.insert(options.job.start.arguments.end(), arguments.begin(), arguments.end());
   options.job.prefix = false;
   options.job.start.trace = !line.trace.empty();
-  JobTrace trace("bench", line.trace);
+  JobTrace trace("bench", std::move(trace_parts));
   options.on_trace = trace.taker();
   const job::JobResult result = launch::launch(options);
   trace.finish(result);

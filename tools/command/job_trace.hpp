@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tools/job/job_result.hpp"
@@ -12,27 +13,30 @@
 
 namespace ringlet::command {
 
-/// One sentence if --trace cannot write this file; nothing if it can, or is not given.
-std::optional<std::string> find_trace_mistake(const std::string& file);
+/// Takes the name of --trace for this process, until `parts` is gone; an empty `file` leaves it null. Returns one sentence where the file
+/// cannot be written.
+std::optional<std::string> open_trace_parts(const std::string& file, std::unique_ptr<trace::PartFiles>& parts);
 
 /// The trace of a job's ranks, where --trace names a file. A trace that fails does not change how the job ends.
 class JobTrace {
  public:
-  /// `subcommand` stands before its lines on stderr; an empty `file` keeps no trace.
-  JobTrace(std::string subcommand, const std::string& file);
+  /// `subcommand` stands before its lines on stderr; without `parts` there is no trace.
+  JobTrace(std::string subcommand, std::unique_ptr<trace::PartFiles> parts)
+      : subcommand_(std::move(subcommand)), parts_(std::move(parts)) {}
 
   /// Takes what comes from the ranks' machines. This object outlives the function, which is empty where there is no trace.
   std::function<void(const job::TracePiece&)> taker();
-  /// Puts the file together, and says on stderr what became of it. SIGINT and SIGTERM end that, and leave the parts.
+  /// Puts the file together, and says on stderr what became of it. Signals end that (StopSignals), and leave the parts. Once.
   void finish(const job::JobResult& result);
 
  private:
   void tell(const std::string& text) const;
-  /// Says what the trace lacks. Returns whether there is anything of it.
-  bool tell_lacks(const job::JobResult& result) const;
+  /// Says what has not come. Returns whether there is anything of the trace.
+  bool tell_missing(const job::JobResult& result) const;
+  void merge(const job::JobResult& result);
 
-  const std::string subcommand_, file_;
-  std::optional<trace::PartFiles> parts_;
+  const std::string subcommand_;
+  const std::unique_ptr<trace::PartFiles> parts_;
 };
 
 }  // namespace ringlet::command

@@ -140,7 +140,7 @@ std::optional<std::string> check_ranks(const char* name, int ranks) {
   return fmt::format("{} {}: the number of ranks must be from 1 to {}", name, ranks, launch::kMaxRanks);
 }
 
-std::optional<std::string> convert_job_line(const JobLine& line, job::JobOptions& job) {
+std::optional<std::string> convert_job_line(JobLine& line, job::JobOptions& job) {
   job.start.arguments.assign(line.command.begin() + 1, line.command.end());
   for (const std::string& entry : line.environment) {
     auto variable = launch::parse_variable(entry);
@@ -148,7 +148,7 @@ std::optional<std::string> convert_job_line(const JobLine& line, job::JobOptions
     job.start.environment.push_back(std::move(*variable));
   }
   job.prefix = !line.no_prefix;
-  if (auto mistake = find_trace_mistake(line.trace)) return mistake;
+  if (auto mistake = open_trace_parts(line.trace, line.trace_parts)) return mistake;
   job.start.trace = !line.trace.empty();
   RankBounds bounds;
   if (auto mistake = convert_elastic(line, bounds)) return mistake;
@@ -201,7 +201,7 @@ std::optional<std::string> find_secret(const char* subcommand, const launch::Lau
 
 int run_launch_line(const char* subcommand, LaunchLine& line, const std::function<job::JobResult()>& launch) {
   make_token_file_absolute();
-  JobTrace trace(subcommand, line.trace);
+  JobTrace trace(subcommand, std::move(line.trace_parts));
   line.options.on_trace = trace.taker();
   job::JobResult result;
   try {

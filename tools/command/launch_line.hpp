@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "tools/command/subcommand.hpp"
 #include "tools/job/job_result.hpp"
 #include "tools/launch/launch_options.hpp"
+#include "tools/trace/part_files.hpp"
 
 namespace ringlet::command {
 
@@ -16,8 +18,9 @@ struct JobLine {
   std::vector<std::string> command, environment;
   double grace_seconds = 5, linger_seconds = 2;
   bool no_prefix = false, quiet = false;
-  std::string trace;                   // a file; empty: none
-  std::optional<std::string> elastic;  // "2:8", or empty
+  std::string trace;                              // a file; empty: none
+  std::unique_ptr<trace::PartFiles> trace_parts;  // of that file, once the line is converted
+  std::optional<std::string> elastic;             // "2:8", or empty
   std::optional<int> restarts;
   std::optional<double> min_wait_seconds;
 };
@@ -60,7 +63,7 @@ std::optional<std::string> convert_elastic(const JobLine& line, RankBounds& boun
 std::optional<std::string> check_bounds(const JobLine& line, const RankBounds& bounds, int ranks);
 
 /// Bring the values into the form of a job, or of the launcher; return a sentence where one is wrong.
-std::optional<std::string> convert_job_line(const JobLine& line, job::JobOptions& job);
+std::optional<std::string> convert_job_line(JobLine& line, job::JobOptions& job);
 std::optional<std::string> convert_launch_line(LaunchLine& line);
 
 /// The group's token from the environment; a fresh one where it has none.

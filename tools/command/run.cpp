@@ -125,13 +125,13 @@ std::optional<std::string> convert(RunLine& line) {
     return fmt::format("--cwd {}: give an absolute path, the same on all machines", options.directory);
   options.json = line.discovery.json;
   options.quiet = line.quiet;
-  options.trace = line.trace;
   if (!options.json) options.job.start.terminal_columns = terminal_columns();
   // A program that only looks leaves to those that are up the datagrams that are sent to this machine alone.
   options.search.datagrams.hears_shared_port = false;
   if (auto mistake = convert_discovery_line(line.discovery, options.search.datagrams)) return mistake;
   ask_this_machine(options.search.datagrams);
   if (auto mistake = convert_job_line(line, options.job)) return mistake;
+  options.trace_parts = std::move(line.trace_parts);
   if (options.job.end.elastic) options.job.end.elastic->may_grow = options.job.most.has_value();
   if (auto mistake = agent::find_mistake(options.job.start)) return mistake;
   if (auto mistake = convert_command(line, options)) return mistake;

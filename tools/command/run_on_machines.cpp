@@ -42,7 +42,7 @@ MachineRunner::MachineRunner(RunOnMachines options)
       network_(loop_),
       authenticator_(options_.token),
       dialler_(loop_, network_, authenticator_),
-      trace_("run", options_.trace),
+      trace_("run", std::move(options_.trace_parts)),
       runner_(loop_, {options_.json, "ringlet run"}),
       start_(loop_.now()) {}
 

@@ -25,9 +25,9 @@ struct RunOnMachines {
   std::optional<agent::LinkIdentity> identity;      // this machine's; always set
   std::optional<machines::KnownMachines> machines;  // of the group; always set
   std::string program;
-  std::map<std::string, std::string> programs;  // by machine, where it is not `program`
-  std::string directory;                        // empty: where each agent was started
-  std::string trace;                            // a file; empty: none
+  std::map<std::string, std::string> programs;    // by machine, where it is not `program`
+  std::string directory;                          // empty: where each agent was started
+  std::unique_ptr<trace::PartFiles> trace_parts;  // null: no trace is kept
   bool json = false;
   bool quiet = false;
 };

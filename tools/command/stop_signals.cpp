@@ -2,14 +2,12 @@
 
 #include <signal.h>
 
-#include <array>
 #include <atomic>
 
 namespace ringlet::command {
 
 namespace {
 
-constexpr std::array kSignals{SIGINT, SIGTERM, SIGHUP};
 std::atomic<UvLoop*> woken_loop{nullptr};
 std::atomic<int> received_signal{0};
 static_assert(std::atomic<UvLoop*>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
@@ -20,28 +18,22 @@ void on_signal(int number) {
   if (UvLoop* loop = woken_loop) loop->wake();
 }
 
-void handle_all(void (*handler)(int)) {
+}  // namespace
+
+StopSignals::StopSignals(UvLoop* loop) {
+  received_signal = 0;
+  woken_loop = loop;
   struct sigaction action{};
-  action.sa_handler = handler;
+  action.sa_handler = on_signal;
   action.sa_flags = static_cast<int>(SA_RESETHAND);
-  for (const int number : kSignals) {
-    struct sigaction before{};
-    ::sigaction(number, nullptr, &before);
-    // nohup ignores SIGHUP, and that setting is kept.
-    if (number == SIGHUP && before.sa_handler == SIG_IGN) continue;
-    ::sigaction(number, &action, nullptr);
+  for (std::size_t i = 0; i < kSignals.size(); ++i) {
+    ::sigaction(kSignals[i], nullptr, &before_[i]);
+    if (before_[i].sa_handler != SIG_IGN) ::sigaction(kSignals[i], &action, nullptr);
   }
 }
 
-}  // namespace
-
-StopSignals::StopSignals(UvLoop& loop) {
-  woken_loop = &loop;
-  handle_all(on_signal);
-}
-
 StopSignals::~StopSignals() {
-  handle_all(SIG_DFL);
+  for (std::size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &before_[i], nullptr);
   woken_loop = nullptr;
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/printable.hpp"
 #include "tools/command/merge_progress.hpp"
 #include "tools/command/subcommand.hpp"
 #include "tools/command/table.hpp"
@@ -38,6 +39,8 @@ themselves.
 Exit codes: 0 done; 1 there are no parts, or a file cannot be read or written; 2 a mistake on the command line; 128 + a signal's number that
 ended `merge`.)";
 
+void tell(const std::string& text) { fmt::print(stderr, "ringlet trace: {}\n", text); }
+
 std::string seconds_text(double seconds) { return fmt::format("{:.3f}", seconds); }
 std::string share_text(double part, double whole) { return whole > 0 ? fmt::format("{:.1f} %", part / whole * 100) : "-"; }
 
@@ -65,7 +68,8 @@ void print_summary(const trace::Summary& summary) {
                     share_text(rank.collectives.hidden, rank.collectives.seconds), seconds_text(rank.buckets.seconds),
                     share_text(rank.buckets.hidden, rank.buckets.seconds)});
     for (const auto& [name, span] : rank.spans)
-      spans.push_back({number, name, fmt::format("{}", span.count), seconds_text(span.seconds), share_text(span.seconds, rank.seconds),
+      spans.push_back({number, printable(name), fmt::format("{}", span.count), seconds_text(span.seconds),
+                       share_text(span.seconds, rank.seconds),
                        fmt::format("{:.3f}", span.seconds / static_cast<double>(span.count) * 1e3)});
   }
   for (const std::string& line : aligned(rows)) print_line(line);
@@ -83,8 +87,7 @@ int summarize(const std::string& file, const std::optional<std::string>& within,
   } else {
     print_summary(summary);
   }
-  if (summary.dropped > 0)
-    fmt::print(stderr, "ringlet trace: the trace lacks {} events, as the ranks have said; the sums are too small\n", summary.dropped);
+  if (summary.dropped > 0) tell(fmt::format("the trace lacks {} events, as the ranks have said; the sums are too small", summary.dropped));
   return 0;
 }
 
@@ -93,7 +96,6 @@ std::string quoted_list(const std::vector<std::string>& files) { return fmt::for
 /// Parts of other jobs lie beside a file of which an earlier run had more ranks. Whoever names parts means these.
 void tell_of_jobs(const trace::PartsByJob& parts, bool are_named) {
   const std::string& one = parts.newest.front();
-  const auto tell = [](const std::string& text) { fmt::print(stderr, "ringlet trace: {}\n", text); };
   if (!parts.others.empty() && are_named)
     tell(fmt::format("{} {} of another job than '{}', and merged all the same, since {} named", quoted_list(parts.others),
                      parts.others.size() == 1 ? "is" : "are", one, parts.others.size() == 1 ? "it is" : "they are"));
@@ -114,6 +116,8 @@ int merge(const std::string& file, std::vector<std::string> parts, bool json) {
   if (parts.empty())
     throw std::runtime_error(
         fmt::format("there is no part of '{}' beside it; ranks write parts where RINGLET_TRACE names this file", file));
+  // Nobody else may make it meanwhile, and what cannot be written is told before all is read.
+  trace::UnfinishedFile out(file);
   const trace::PartsByJob by_job = trace::sort_by_job(parts);
   tell_of_jobs(by_job, are_named);
   std::vector<std::string> left_out;
@@ -125,25 +129,33 @@ int merge(const std::string& file, std::vector<std::string> parts, bool json) {
   MergeProgress progress("trace");
   trace::Merged merged;
   try {
-    merged = trace::merge_traces(parts, file, progress.watch());
+    merged = trace::merge_traces(parts, out, progress.watch());
   } catch (const trace::MergeStopped&) {
     progress.end();
-    fmt::print(stderr, "ringlet trace: a signal ended the merging; '{}' and the parts are as they were\n", file);
-    return MergeProgress::signal_code().value_or(1);
+    tell(fmt::format("a signal ended the merging; '{}' and the parts are as they were", file));
+    return progress.signal_code();
   }
   progress.end();
+  const auto files_at = [&](const std::vector<std::size_t>& places) {
+    std::vector<std::string> files;
+    for (const std::size_t place : places) files.push_back(parts[place]);
+    return files;
+  };
   if (json)
     print_json({{"file", file},
-                {"parts", merged.parts},
+                {"parts", parts.size()},
                 {"events", merged.events},
                 {"dropped", merged.dropped},
                 {"unreadable", merged.unreadable},
-                {"unaligned", merged.unaligned},
+                {"unaligned", files_at(merged.unaligned)},
+                {"endless", files_at(merged.endless)},
                 {"left_out", left_out}});
   else
-    print_line(fmt::format("{}: {} events of {} {}", file, merged.events, merged.parts, merged.parts == 1 ? "process" : "processes"));
-  for (const std::string& part : merged.unaligned)
-    fmt::print(stderr, "ringlet trace: '{}' was not compared with another clock; its times are left as they were\n", part);
+    print_line(fmt::format("{}: {} events of {} {}", file, merged.events, parts.size(), parts.size() == 1 ? "process" : "processes"));
+  for (const std::string& part : files_at(merged.unaligned))
+    tell(fmt::format("'{}' was not compared with another clock; its times are left as they were", part));
+  for (const std::string& part : files_at(merged.endless))
+    tell(fmt::format("'{}' ends early: its process was killed, or could not write on, or still writes it", part));
   return 0;
 }
 

@@ -11,6 +11,9 @@ namespace ringlet::trace {
 
 namespace {
 
+/// So that sums over many clocks fit, whatever their parts say.
+std::int64_t limited(std::int64_t time_ns) { return std::clamp(time_ns, -2 * kMaxTimeNs, 2 * kMaxTimeNs); }
+
 std::int64_t apply(const std::vector<Reading>& readings, std::int64_t at) {
   if (readings.empty()) return at;
   const auto after = std::upper_bound(readings.begin(), readings.end(), at,
@@ -65,7 +68,7 @@ std::vector<PartClock> with_absent_first_ranks(std::vector<PartClock> parts) {
 }  // namespace
 
 std::int64_t ClockMap::to_common(std::int64_t own_ns) const {
-  for (const auto& readings : hops_) own_ns = apply(readings, own_ns);
+  for (const auto& readings : hops_) own_ns = limited(apply(readings, own_ns));
   return own_ns;
 }
 
@@ -74,7 +77,7 @@ std::int64_t ClockMap::error_ns() const {
   for (const auto& readings : hops_) {
     std::int64_t largest = 0;
     for (const Reading& reading : readings) largest = std::max(largest, reading.error_ns);
-    sum += largest;
+    sum = limited(sum + largest);
   }
   return sum;
 }

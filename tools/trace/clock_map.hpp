@@ -7,6 +7,9 @@
 
 namespace ringlet::trace {
 
+/// The largest time of a trace, 31 years, so that sums of several fit.
+inline constexpr std::int64_t kMaxTimeNs = 1'000'000'000'000'000'000;
+
 /// When one clock showed `at_ns`, the other one showed `at_ns + offset_ns`, give or take `error_ns`.
 struct Reading {
   std::int64_t at_ns = 0, offset_ns = 0, error_ns = 0;

@@ -1,6 +1,8 @@
 #include "tools/trace/event_line.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <system_error>
 
 namespace ringlet::trace {
 
@@ -100,14 +102,30 @@ bool set_once(std::string_view& value, std::string_view text) {
 
 std::optional<EventLine> EventLine::find(std::string_view line) {
   EventLine found;
+  std::string_view phase, duration, id, arguments = "{}";
   JsonSteps steps(line);
   const bool is_plain = steps.take_object(0, [&](std::string_view key, std::string_view value) {
     if (key == "name") return set_once(found.name, value);
     if (key == "pid") return set_once(found.pid, value);
-    return key != "ts" || set_once(found.ts, value);
+    if (key == "ts") return set_once(found.ts, value);
+    if (key == "ph") return set_once(phase, value);
+    if (key == "dur") return set_once(duration, value);
+    if (key == "id2") return set_once(id, value);
+    if (key == "args") arguments = value;
+    return true;
   });
-  if (!is_plain || !steps.is_at_end() || found.name.size() < 2 || found.name.front() != '"' || found.pid.empty()) return std::nullopt;
+  if (!is_plain || !steps.is_at_end() || found.name.size() < 2 || found.name.front() != '"' || arguments.front() != '{')
+    return std::nullopt;
+  const bool is_span = phase == R"("X")" && nanoseconds_in(duration).value_or(-1) >= 0;
+  const bool is_half = (phase == R"("b")" || phase == R"("e")") && id.starts_with('{');
+  const auto at = nanoseconds_in(found.ts);
+  std::int32_t process = 0;
+  const auto [stop, error] = std::from_chars(found.pid.data(), found.pid.data() + found.pid.size(), process);
+  if ((!is_span && !is_half) || !at || error != std::errc() || stop != found.pid.data() + found.pid.size() || process < 0)
+    return std::nullopt;
   found.name = found.name.substr(1, found.name.size() - 2);
+  found.process = process;
+  found.at_ns = *at;
   return found;
 }
 

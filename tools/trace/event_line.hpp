@@ -10,10 +10,13 @@ namespace ringlet::trace {
 struct EventLine {
   std::string_view name;  // as it is written, without its quotes
   std::string_view pid;
-  std::string_view ts;  // empty where there is none
+  std::string_view ts;
+  std::int64_t process = 0;  // what `pid` says
+  std::int64_t at_ns = 0;    // what `ts` says
 
-  /// Reads a line as Ringlet writes most of them: a JSON object without white space, letters beyond ASCII, numbered letters or huge
-  /// numbers, with one name, one pid and at most one ts. Nothing of others, whether or not they are JSON.
+  /// Reads a line as Ringlet writes nearly all of them: a JSON object without white space, letters beyond ASCII, numbered letters or huge
+  /// numbers, which is a span, or the beginning or end of one, that find_fault() finds nothing wrong with. Nothing of others, whether or
+  /// not they are events.
   static std::optional<EventLine> find(std::string_view line);
 };
 

@@ -5,21 +5,21 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/trace/trace_part.hpp"
+#include "tools/trace/trace_reader.hpp"
 
 namespace ringlet::trace {
 
 PartJob job_of_part(const std::string& part) {
   PartJob found;
-  read_events_until(
-      part,
-      [&](const nlohmann::ordered_json& event) {
-        const auto arguments = event.find("args");
-        if (arguments == event.end()) return false;
-        if (text_in(event, "name") == "ringlet_trace") found.began_ms = number_in(*arguments, "began_ms");
-        if (text_in(event, "ph") == "i") found.job = text_in(*arguments, "job");
-        return !found.job.empty();
-      },
-      may_tell_of_clock);
+  TraceReader reader(part);
+  while (found.job.empty()) {
+    const auto line = reader.next();
+    if (!line) break;
+    if (!may_tell_of_clock(*line)) continue;
+    const nlohmann::ordered_json event = reader.event();
+    if (is_metadata(event, "ringlet_trace")) found.began_ms = number_in(event["args"], "began_ms");
+    if (event["ph"] == "i" && event.contains("args")) found.job = text_in(event["args"], "job");
+  }
   return found;
 }
 

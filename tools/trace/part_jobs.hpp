@@ -12,7 +12,7 @@ struct PartJob {
   std::int64_t began_ms = 0;  // when the process began to write, by its machine's calendar
 };
 
-/// Reads as far as the part's first group. Throws `std::runtime_error` where the file cannot be read.
+/// Reads as far as the part's first group. Throws `std::runtime_error` where the file cannot be read, or is no part of a trace.
 PartJob job_of_part(const std::string& part);
 
 /// Parts in their order, by their jobs.

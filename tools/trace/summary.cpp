@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string_view>
@@ -11,6 +10,7 @@
 #include "core/ports/trace.hpp"
 #include "tools/trace/intervals.hpp"
 #include "tools/trace/trace_part.hpp"
+#include "tools/trace/trace_reader.hpp"
 
 namespace ringlet::trace {
 
@@ -18,23 +18,16 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::optional<std::int64_t> time_in(const Json& event, const char* name) {
-  const auto found = event.find(name);
-  if (found == event.end() || !found->is_number()) return std::nullopt;
-  return std::llround(found->get<double>() * 1000);
-}
-
 /// One process' moments.
 class RankTimes {
  public:
   explicit RankTimes(std::optional<std::string> within) : within_(std::move(within)) {}
 
   void take(const Json& event) {
-    const std::string phase = text_in(event, "ph"), category = text_in(event, "cat");
-    const auto at = time_in(event, "ts");
-    if (phase == "M" && text_in(event, "name") == "process_name" && event.contains("args")) name = text_in(event["args"], "name");
-    if (!at) return;
-    if (phase == "X") add(category, text_in(event, "name"), *at, *at + time_in(event, "dur").value_or(0));
+    if (is_metadata(event, "process_name")) name = text_in(event["args"], "name");
+    if (event["ph"] != "X") return;
+    const std::int64_t begin = time_in(event, "ts");
+    add(text_in(event, "cat"), text_in(event, "name"), begin, begin + time_in(event, "dur"));
   }
 
   bool empty() const { return all_.empty(); }
@@ -68,7 +61,6 @@ class RankTimes {
   static double seconds(std::int64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-9; }
 
   void add(const std::string& category, const std::string& span, std::int64_t begin, std::int64_t end) {
-    if (end < begin) return;
     if (category == kCollectiveCategory || category == kBucketCategory) collectives_.add(begin, end);
     if (category == kBucketCategory) buckets_.add(begin, end);
     if (category == kWaitCategory) waits_.add(begin, end);
@@ -97,12 +89,14 @@ Summary summarize(const std::string& path, const std::optional<std::string>& wit
   Summary summary;
   std::vector<std::int64_t> order;
   std::map<std::int64_t, RankTimes> processes;
-  read_events(path, [&](const Json& event) {
+  TraceReader reader(path);
+  while (reader.next()) {
+    const Json event = reader.event();
     summary.dropped += dropped_in(event);
     const auto [found, is_new] = processes.try_emplace(number_in(event, "pid"), within);
     if (is_new) order.push_back(found->first);
     found->second.take(event);
-  });
+  }
   for (const std::int64_t process : order) {
     RankTimes& times = processes.at(process);
     if (times.empty() || (within && !times.has_limit())) continue;
@@ -111,7 +105,7 @@ Summary summarize(const std::string& path, const std::optional<std::string>& wit
   }
   if (!summary.ranks.empty()) return summary;
   if (within) throw std::runtime_error(fmt::format("'{}' has no span of the program's own that is called '{}'", path, *within));
-  throw std::runtime_error(fmt::format("'{}' is no trace of Ringlet's, or one in which nothing happened", path));
+  throw std::runtime_error(fmt::format("'{}' is a trace in which nothing happened", path));
 }
 
 }  // namespace ringlet::trace

@@ -33,7 +33,7 @@ struct Summary {
 };
 
 /// Reads a merged trace, or one rank's part. With `within` only what lies within the program's spans of that name counts, such as "step".
-/// Throws `std::runtime_error` where the file cannot be read, or has no such spans.
+/// Throws `std::runtime_error` where the file cannot be read, is no trace, or has no such spans.
 Summary summarize(const std::string& path, const std::optional<std::string>& within);
 
 }  // namespace ringlet::trace

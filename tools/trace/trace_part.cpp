@@ -3,16 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string_view>
-#include <utility>
+
+#include "tools/trace/trace_reader.hpp"
 
 namespace ringlet::trace {
 
@@ -51,18 +51,21 @@ std::int64_t number_in(const Json& object, const char* name) {
   return found != object.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
 }
 
+std::int64_t time_in(const Json& event, const char* name) { return std::llround(event[name].get<double>() * 1000); }
+
+bool is_metadata(const Json& event, std::string_view name) { return event["ph"] == "M" && event["name"] == name; }
+
 std::uint64_t dropped_in(const Json& event) {
-  const auto arguments = event.find("args");
-  if (text_in(event, "name") != "ringlet_trace_end" || arguments == event.end()) return 0;
-  std::uint64_t dropped = 0;
-  for (const char* by : {"dropped_by_threads", "dropped_by_file"}) dropped += static_cast<std::uint64_t>(number_in(*arguments, by));
-  return dropped;
+  if (!is_metadata(event, "ringlet_trace_end")) return 0;
+  return static_cast<std::uint64_t>(number_in(event["args"], "dropped_by_threads") + number_in(event["args"], "dropped_by_file"));
 }
 
 bool is_merged(const std::string& file) {
+  std::array<char, kBeginOfMerged.size() + 1> begin{};
   std::ifstream stream(file);
-  std::string line;
-  return std::getline(stream, line) && line == kBeginOfMerged;
+  stream.read(begin.data(), begin.size());
+  const std::string_view read(begin.data(), static_cast<std::size_t>(stream.gcount()));
+  return read.starts_with(kBeginOfMerged) && read.ends_with('\n');
 }
 
 std::vector<std::string> find_parts(const std::string& file) {
@@ -86,16 +89,6 @@ std::vector<std::string> find_parts(const std::string& file) {
   return found;
 }
 
-void read_lines(const std::string& path, const std::function<bool(std::string_view line)>& take) {
-  std::ifstream file(path);
-  if (!file) throw std::runtime_error(fmt::format("'{}' cannot be read: {}", path, std::strerror(errno)));
-  for (std::string line; std::getline(file, line);) {
-    if (line.empty() || line == "[" || line == "]" || line == kBeginOfMerged || line == kEndOfMerged) continue;
-    if (line.back() == ',') line.pop_back();
-    if (!take(line)) return;
-  }
-}
-
 bool may_tell_of_clock(std::string_view line) {
   // Nearly all lines are spans, whose phase stands near their start.
   constexpr std::string_view kPhase = "\"ph\":\"";
@@ -104,44 +97,17 @@ bool may_tell_of_clock(std::string_view line) {
   return line.find("\"clock\"") != std::string_view::npos || line.find("\"lineage\"") != std::string_view::npos;
 }
 
-std::uint64_t read_events(const std::string& path, const std::function<void(Json& event)>& take, bool (*is_wanted)(std::string_view line)) {
-  std::uint64_t unreadable = 0;
-  read_lines(path, [&](std::string_view line) {
-    if (is_wanted != nullptr && !is_wanted(line)) return true;
-    Json event = Json::parse(line, nullptr, false);
-    if (event.is_object())
-      take(event);
-    else
-      ++unreadable;
-    return true;
-  });
-  return unreadable;
-}
-
-void read_events_until(const std::string& path, const std::function<bool(const Json& event)>& take,
-                       bool (*is_wanted)(std::string_view line)) {
-  read_lines(path, [&](std::string_view line) {
-    if (!is_wanted(line)) return true;
-    const Json event = Json::parse(line, nullptr, false);
-    return !event.is_object() || !take(event);
-  });
-}
-
 void take_clock(const Json& event, PartClock& clock) {
-  const std::string name = text_in(event, "name"), phase = text_in(event, "ph");
+  if (is_metadata(event, "ringlet_trace")) clock.clock = text_in(event["args"], "clock");
   const auto found = event.find("args");
-  if (found == event.end()) return;
+  if (event["ph"] != "i" || found == event.end()) return;
   const Json& arguments = *found;
   const auto epoch = static_cast<std::uint32_t>(number_in(arguments, "epoch"));
-  const auto at = event.find("ts");
-  if (name == "ringlet_trace" && phase == "M") {
-    clock.clock = text_in(arguments, "clock");
-  } else if (const std::string lineage = text_in(arguments, "lineage"); phase == "i" && !lineage.empty()) {
-    clock.seats.push_back({text_in(arguments, "job") + " " + lineage, epoch, static_cast<int>(number_in(arguments, "rank"))});
-  } else if (phase == "i" && name == "clock" && at != event.end() && at->is_number()) {
-    const Reading reading{std::llround(at->get<double>() * 1000), number_in(arguments, "offset_ns"), number_in(arguments, "error_ns")};
-    clock.compared.push_back({epoch, reading});
-  }
+  if (arguments.contains("lineage"))
+    clock.seats.push_back(
+        {text_in(arguments, "job") + " " + text_in(arguments, "lineage"), epoch, static_cast<int>(number_in(arguments, "rank"))});
+  else if (event["name"] == "clock")
+    clock.compared.push_back({epoch, {time_in(event, "ts"), number_in(arguments, "offset_ns"), number_in(arguments, "error_ns")}});
 }
 
 }  // namespace ringlet::trace

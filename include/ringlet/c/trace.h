@@ -18,9 +18,9 @@ enum { RINGLET_SPAN_WORK = 0, RINGLET_SPAN_WAIT = 1 };
 typedef uint64_t ringlet_trace_span;
 
 /** Begins a span on the calling thread's line of the trace that `ringlet launch --trace FILE`, RINGLET_TRACE or ringlet_init_options::trace
- * makes. `name` is copied, of which the first 39 bytes are kept; `kind` is RINGLET_SPAN_WORK or RINGLET_SPAN_WAIT. Where this process
- * writes no trace, or none yet, or the thread has 64 open spans, `*span` becomes 0 and nothing is recorded. Without a trace that costs a
- * few branches. Any thread. */
+ * makes. `name` is copied, UTF-8, of which as many characters are kept as fit into 39 bytes; `kind` is RINGLET_SPAN_WORK or
+ * RINGLET_SPAN_WAIT. Where this process writes no trace, or none yet, or the thread has 64 open spans, `*span` becomes 0 and nothing is
+ * recorded. Without a trace that costs a few branches. Any thread. */
 RINGLET_API int32_t ringlet_trace_span_begin(const char* name, int32_t kind, ringlet_trace_span* span);
 /** Ends a span of the calling thread, and those that were begun within it and are still open, so that a thread's spans always lie within or
  * beside each other. Does nothing for 0, for a span that has ended, and for another thread's. What is open when its thread ends is not

@@ -1,0 +1,47 @@
+#include "native/trace/written_file.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace ringlet::native {
+
+WrittenFile::~WrittenFile() {
+  if (is_open()) ::close(descriptor_);
+}
+
+WrittenFile::WrittenFile(WrittenFile&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)), error_(std::move(other.error_)) {}
+
+WrittenFile& WrittenFile::operator=(WrittenFile&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(error_, other.error_);
+  return *this;
+}
+
+bool WrittenFile::write(std::string_view bytes) {
+  while (error_.empty() && !bytes.empty()) {
+    const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
+    if (written > 0)
+      bytes.remove_prefix(static_cast<std::size_t>(written));
+    else if (written == 0 || errno != EINTR)
+      error_ = written == 0 ? "nothing was written" : std::strerror(errno);
+  }
+  return error_.empty();
+}
+
+bool WrittenFile::settle() {
+  const int copy = ::fcntl(descriptor_, F_DUPFD_CLOEXEC, 3);
+  if ((copy < 0 || ::close(copy) != 0) && error_.empty()) error_ = std::strerror(errno);
+  return error_.empty();
+}
+
+bool WrittenFile::close() {
+  if (is_open() && ::close(std::exchange(descriptor_, -1)) != 0 && error_.empty()) error_ = std::strerror(errno);
+  return error_.empty();
+}
+
+}  // namespace ringlet::native

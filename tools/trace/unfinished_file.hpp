@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "native/trace/written_file.hpp"
+
+namespace ringlet::trace {
+
+/// What `out` is called until it is whole.
+std::string name_while_unfinished(const std::string& out);
+
+/// A file while it is made, under another name, which no other process makes meanwhile. It is removed unless it becomes whole. What fails
+/// throws a `std::runtime_error` that names the file.
+class UnfinishedFile {
+ public:
+  explicit UnfinishedFile(std::string out);
+  ~UnfinishedFile();
+  UnfinishedFile(const UnfinishedFile&) = delete;
+  UnfinishedFile& operator=(const UnfinishedFile&) = delete;
+
+  void write(std::string_view bytes);
+  /// Makes it `out`, in place of what has that name.
+  void finish();
+
+ private:
+  [[noreturn]] void refuse(const std::string& why) const;
+
+  const std::string out_;
+  native::WrittenFile file_;
+  bool is_whole_ = false;
+};
+
+}  // namespace ringlet::trace
