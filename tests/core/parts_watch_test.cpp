@@ -110,8 +110,8 @@ TEST_CASE("a rank whose links turn slow while the ranks train loses its part, an
         CHECK(speed == kFullSpeed);
     }
     REQUIRE(training.told.size() >= 1);
-    CHECK_THAT(training.told.back(), Contains("rank " + std::to_string(slow) + "'s links carry ") &&
-                                         Contains(" Mbit/s, which were ") && Contains("it owns no part of an all-reduce now"));
+    CHECK_THAT(training.told.back(), Contains("rank " + std::to_string(slow) + "'s links carry ") && Contains(" Mbit/s, which were ") &&
+                                         Contains("it owns no part of an all-reduce now"));
     CHECK_THAT(training.group.world(0).state().parts,
                Contains("rank " + std::to_string(slow) + " has 0.") && Contains("the last change: " + training.told.back()));
     training.group.sim().limit_port(training.group.node(slow), kPort);
