@@ -12,7 +12,7 @@ constexpr std::size_t kMostChanges = 255;
 
 /// Whether a message can name so many operations. So a change adds at most one to those that each of kMostToldGroups groups keeps.
 template <class Groups>
-bool fits(const Groups& groups, std::vector<std::uint64_t> Groups::value_type::*numbers) {
+bool fits(const Groups& groups, std::vector<std::uint64_t> Groups::value_type::* numbers) {
   std::size_t count = 0;
   for (const auto& group : groups) count += (group.*numbers).size();
   return groups.size() <= wire::kMostToldGroups && count <= wire::kMostToldNumbers;
