@@ -28,7 +28,8 @@ StopSignals::StopSignals(UvLoop* loop) {
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   for (std::size_t i = 0; i < kSignals.size(); ++i) {
     ::sigaction(kSignals[i], nullptr, &before_[i]);
-    if (before_[i].sa_handler != SIG_IGN) ::sigaction(kSignals[i], &action, nullptr);
+    // Under nohup a hang-up stays ignored. A shell's background job ignores SIGINT, too, but ends by one that is sent to it.
+    if (kSignals[i] != SIGHUP || before_[i].sa_handler != SIG_IGN) ::sigaction(kSignals[i], &action, nullptr);
   }
 }
 

@@ -9,9 +9,8 @@
 
 namespace ringlet::command {
 
-/// Catches SIGINT, SIGTERM and SIGHUP, remembers that one came, and wakes the loop. A second signal ends the program. A signal that is
-/// ignored stays so, as nohup has it, or a shell for what it starts in the background. Only one object may exist at a time. Belongs to the
-/// main thread.
+/// Catches SIGINT, SIGTERM and SIGHUP, remembers that one came, and wakes the loop. A second signal ends the program. SIGHUP
+/// stays ignored where it is, as nohup has it. Only one object may exist at a time. Belongs to the main thread.
 class StopSignals {
  public:
   /// For who asks came().
