@@ -34,8 +34,7 @@ std::shared_ptr<FsdpUpdater> make_updater(GroupHandle& group, nb::handle dp_grou
                       .shard_weights = std::move(shard_weights),
                       .stream = options_of(stream, std::nullopt).stream};
   if (!dp_group.is_none()) options.dp_group = nb::cast<GroupHandle&>(dp_group).get();
-  return std::make_shared<FsdpUpdater>(of_one_step ? detail::updater_of_one_step(group.get(), options)
-                                                   : FsdpUpdater(group.get(), options));
+  return std::make_shared<FsdpUpdater>(of_one_step ? detail::updater_of_one_step(group.get(), options) : FsdpUpdater(group.get(), options));
 }
 
 struct UpdaterHandle {

@@ -24,7 +24,7 @@ std::vector<std::byte> blocks_of(ConstTensorView values, BlockFormat format, dou
 
 /// A matrix of these extents that is the other way round in its memory.
 TensorView turned(Tensor& memory, std::int64_t rows, std::int64_t columns) {
-  return {memory.view().data(), memory.dtype(), Shape{rows, columns}, std::array<std::int64_t, 2>{1, rows}};
+  return {memory.view().data(), memory.dtype(), Shape{rows, columns}, std::array<std::int64_t, 2>{1, std::max<std::int64_t>(rows, 1)}};
 }
 
 }  // namespace
