@@ -44,6 +44,8 @@ class Step:
 def steps_by_name(python_packages):
     sanitize = [] if LINUX else ["-DRINGLET_FUZZERS=OFF", "-DCMAKE_CXX_COMPILER=c++", "-DCMAKE_C_COMPILER=cc"]
     modules = ["--target", "ringlet", "--target", "train_text"]
+    # As scripts/wheel has it, which else would link programs anew while tests run them.
+    linked = ["-DRINGLET_STATIC_BOTAN=ON"] if LINUX else []
     return {
         step.name: step
         for step in [
@@ -51,7 +53,7 @@ def steps_by_name(python_packages):
             # build.
             Step("wasm", [configure("wasm"), build("wasm", *modules), ["node", "wasm/scripts/build.mjs"]], later=[build("wasm")]),
             # Beside a compiler, a browser is slower than its tests have patience for.
-            Step("release", [configure("release"), build("release")], alone="^browser$"),
+            Step("release", [configure("release", *linked), build("release")], alone="^browser$"),
             # It uses the optimised build's objects.
             Step(
                 "python",
