@@ -108,8 +108,7 @@ void ElasticTrainer::State::settle() {
   const auto [natives_are_same, one_is_settled, saved_by_settled] = compare_standings(all);
   const bool is_same = natives_are_same && world.guests() == 0;
   std::uint64_t saved_by_all = one_is_settled ? saved_by_settled : saved;
-  const std::string lost = shards == nullptr ? std::string() : shards->enter(world);
-  if (!lost.empty()) {
+  if (const std::string lost = shards == nullptr ? std::string() : shards->enter(world); !lost.empty()) {
     go_back(lost);
     saved_by_all = step;
   } else if (!is_same) {
