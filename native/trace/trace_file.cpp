@@ -87,7 +87,7 @@ std::string writer_of(const std::string& path) {
 }
 
 TraceFile::TraceFile(std::string path, std::string_view set_by, std::size_t most_bytes) : path_(std::move(path)), most_bytes_(most_bytes) {
-  file_ = WrittenFile(open_alone(path_));
+  file_ = OutputFile(open_alone(path_));
   if (!file_.is_open() && errno == EWOULDBLOCK)
     throw TraceFileInUse(Status(Errc::invalid_argument, fmt::format("'{}' ({}) is being written by {}", path_, set_by, writer_of(path_))));
   if (!file_.is_open())

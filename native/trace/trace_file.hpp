@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "native/trace/written_file.hpp"
+#include "native/trace/output_file.hpp"
 
 namespace ringlet::native {
 
@@ -71,7 +71,7 @@ class TraceFile {
  private:
   std::string path_;
   const std::size_t most_bytes_;
-  WrittenFile file_;
+  OutputFile file_;
   std::size_t bytes_ = 0;  // of all events so far
   std::uint64_t dropped_ = 0;
   std::string gathered_ = "[\n";

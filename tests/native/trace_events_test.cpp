@@ -11,7 +11,7 @@
 #include <ringlet/trace.hpp>
 #include <string>
 
-#include "native/trace/written_file.hpp"
+#include "native/trace/output_file.hpp"
 #include "tests/temporary_directory.hpp"
 
 using namespace ringlet;
@@ -95,7 +95,7 @@ TEST_CASE("what a system tells only of a file that is closed is an error, too") 
   const auto open = [&] { return ::open((directory.path() + "/f").c_str(), O_WRONLY | O_CREAT, 0600); };
   {
     const int descriptor = open();
-    WrittenFile file(descriptor);
+    OutputFile file(descriptor);
     CHECK(file.write("x"));
     CHECK(file.settle());
     CHECK(file.is_open());
@@ -105,7 +105,7 @@ TEST_CASE("what a system tells only of a file that is closed is an error, too") 
   }
   CHECK(std::filesystem::file_size(directory.path() + "/f") == 2);
   const int lost = open();
-  WrittenFile file(lost);
+  OutputFile file(lost);
   REQUIRE(::close(lost) == 0);
   CHECK_FALSE(file.settle());
   CHECK(file.error() == "Bad file descriptor");

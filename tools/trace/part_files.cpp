@@ -37,7 +37,7 @@ void PartFiles::open(const RankProcess& process, Part& part) const {
   const std::string name =
       process.restarts == 0 ? fmt::format("{}", process.rank) : fmt::format("{}.start{}", process.rank, process.restarts);
   part.path = native::name_of_trace_part(file_, name);
-  part.file = native::WrittenFile(native::open_alone(part.path));
+  part.file = native::OutputFile(native::open_alone(part.path));
   if (part.file.is_open()) return;
   part.error = errno == EWOULDBLOCK ? fmt::format("'{}' is being written by {}", part.path, native::writer_of(part.path))
                                     : cannot_be_written(part.path, std::strerror(errno));

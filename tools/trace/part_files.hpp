@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "native/trace/written_file.hpp"
+#include "native/trace/output_file.hpp"
 #include "tools/trace/merge.hpp"
 #include "tools/trace/unfinished_file.hpp"
 
@@ -45,7 +45,7 @@ class PartFiles {
  private:
   struct Part {
     std::string path{};
-    native::WrittenFile file{};
+    native::OutputFile file{};
     std::uint64_t bytes = 0;
     std::string error{};
   };

@@ -18,7 +18,7 @@ std::string name_while_unfinished(const std::string& out) { return out + ".unfin
 UnfinishedFile::UnfinishedFile(std::string out) : out_(std::move(out)) {
   std::error_code failure;
   if (std::filesystem::is_directory(out_, failure)) refuse("it is a directory");
-  file_ = native::WrittenFile(native::open_alone(name_while_unfinished(out_)));
+  file_ = native::OutputFile(native::open_alone(name_while_unfinished(out_)));
   if (!file_.is_open()) refuse(errno == EWOULDBLOCK ? "another process is making a trace of that name" : std::strerror(errno));
 }
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "native/trace/written_file.hpp"
+#include "native/trace/output_file.hpp"
 
 namespace ringlet::trace {
 
@@ -27,7 +27,7 @@ class UnfinishedFile {
   [[noreturn]] void refuse(const std::string& why) const;
 
   const std::string out_;
-  native::WrittenFile file_;
+  native::OutputFile file_;
   bool is_whole_ = false;
 };
 

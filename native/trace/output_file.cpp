@@ -1,4 +1,4 @@
-#include "native/trace/written_file.hpp"
+#include "native/trace/output_file.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -9,20 +9,19 @@
 
 namespace ringlet::native {
 
-WrittenFile::~WrittenFile() {
+OutputFile::~OutputFile() {
   if (is_open()) ::close(descriptor_);
 }
 
-WrittenFile::WrittenFile(WrittenFile&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)), error_(std::move(other.error_)) {}
+OutputFile::OutputFile(OutputFile&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)), error_(std::move(other.error_)) {}
 
-WrittenFile& WrittenFile::operator=(WrittenFile&& other) noexcept {
+OutputFile& OutputFile::operator=(OutputFile&& other) noexcept {
   std::swap(descriptor_, other.descriptor_);
   std::swap(error_, other.error_);
   return *this;
 }
 
-bool WrittenFile::write(std::string_view bytes) {
+bool OutputFile::write(std::string_view bytes) {
   while (error_.empty() && !bytes.empty()) {
     const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
     if (written > 0)
@@ -33,13 +32,13 @@ bool WrittenFile::write(std::string_view bytes) {
   return error_.empty();
 }
 
-bool WrittenFile::settle() {
+bool OutputFile::settle() {
   const int copy = ::fcntl(descriptor_, F_DUPFD_CLOEXEC, 3);
   if ((copy < 0 || ::close(copy) != 0) && error_.empty()) error_ = std::strerror(errno);
   return error_.empty();
 }
 
-bool WrittenFile::close() {
+bool OutputFile::close() {
   if (is_open() && ::close(std::exchange(descriptor_, -1)) != 0 && error_.empty()) error_ = std::strerror(errno);
   return error_.empty();
 }

@@ -7,16 +7,16 @@ namespace ringlet::native {
 
 /// An open file that is written from its start to its end. The first failure is kept, and what comes after it is not written. One thread
 /// at a time.
-class WrittenFile {
+class OutputFile {
  public:
   /// No file.
-  WrittenFile() = default;
+  OutputFile() = default;
   /// Takes over an open descriptor.
-  explicit WrittenFile(int descriptor) noexcept : descriptor_(descriptor) {}
+  explicit OutputFile(int descriptor) noexcept : descriptor_(descriptor) {}
   /// Closes the file.
-  ~WrittenFile();
-  WrittenFile(WrittenFile&& other) noexcept;
-  WrittenFile& operator=(WrittenFile&& other) noexcept;
+  ~OutputFile();
+  OutputFile(OutputFile&& other) noexcept;
+  OutputFile& operator=(OutputFile&& other) noexcept;
 
   bool is_open() const noexcept { return descriptor_ >= 0; }
   /// Returns false where that failed, now or before; error() then says why.
