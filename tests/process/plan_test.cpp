@@ -68,7 +68,7 @@ TEST_CASE("plan measures the group that it was launched in, and shows how far it
   REQUIRE(outcome.exit_code == 0);
   const Json found = Json::parse(outcome.out);
   check_measured(found, 2);
-  CHECK(wires_of(found) == Words{"int8", "f32"});
+  CHECK(wires_of(found) == Words{"int8", "f32", "int8", "f32"});
   CHECK_FALSE(found.at("take").is_null());
   CHECK_THAT(outcome.err, Contains("measuring links, round 1 of 1"));
 }
