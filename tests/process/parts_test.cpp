@@ -37,7 +37,7 @@ bool has_faster_change(const std::string& text) {
 
 /// A rank on each host, all of which train until stop().
 struct Training {
-  explicit Training(const NetworkOfHosts& network) : network(network) {
+  explicit Training(const NetworkOfHosts& hosts) : network(hosts) {
     for (int rank = 0; rank < kHosts; ++rank) {
       const std::string script = "unset RINGLET_COORDINATOR_FD; export RINGLET_RANK=" + std::to_string(rank) +
                                  " RINGLET_WORLD_SIZE=" + std::to_string(kHosts) + " RINGLET_COORDINATOR=" + network.host(0).address() +
