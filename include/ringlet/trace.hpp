@@ -37,7 +37,8 @@ extern std::atomic<bool> trace_is_on;
 
 /// The name of a span as it is kept: at most its first 39 bytes, which end between characters of UTF-8, and zeros.
 struct SpanName {
-  std::array<char, 40> text;
+  std::array<char, 40> text;  ///< ends with a zero
+  /// Cuts `name` to what is kept.
   static SpanName of(std::string_view name) noexcept;
 };
 }  // namespace detail
