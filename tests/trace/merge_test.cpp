@@ -169,9 +169,9 @@ TEST_CASE("what is found in a line without parsing it is what a parser finds, an
     const auto json = nlohmann::ordered_json::parse(line, nullptr, false);
     REQUIRE(json.is_object());
     CHECK(find_fault(json).value_or("nothing") == "nothing");
-    CHECK(json["name"] == Json::parse("\"" + std::string(found->name) + "\""));
+    CHECK(json["name"] == nlohmann::ordered_json::parse("\"" + std::string(found->name) + "\""));
     CHECK(json["pid"] == found->process);
-    CHECK(json["ts"] == Json::parse(found->ts));
+    CHECK(json["ts"] == nlohmann::ordered_json::parse(found->ts));
     CHECK(json["ts"].get<double>() * 1000 == Approx(static_cast<double>(found->at_ns)).epsilon(1e-12));
   }
   CHECK(plain > 500);
