@@ -8,7 +8,8 @@ import numpy as np
 
 from . import _ringlet
 from .arrays import array_of, copied, dtype_name, kind_of
-from .gradients import to_reduce_wire
+from .errors import InvalidArgument
+from .gradients import Wire, to_reduce_wire
 from .group import Group
 from .optimizers import Optimizer
 from .trees import CopiedTree, exported_leaves, leaves_of, rebuilt, tree_to_read, tree_to_write
@@ -25,8 +26,6 @@ class FsdpUpdater:
     optimizer sees this rank's rows of every tensor, the updated rows are gathered again. The options are C++'s FsdpOptions: `reduce_dtype` is a
     floating dtype, "int8", "int4" or a Wire."""
 
-    _of_one_step = False
-
     def __init__(
         self,
         fsdp_group: Group,
@@ -41,8 +40,7 @@ class FsdpUpdater:
         other = None if dp_group is None else dp_group._handle
         weights = [float(weight) for weight in shard_weights]
         wire = to_reduce_wire(reduce_dtype)
-        size, one_step = communication_size, self._of_one_step
-        self._handle = _ringlet.FsdpUpdater(fsdp_group._handle, other, size, max_norm, wire, weights, stream, one_step)
+        self._handle = _ringlet.FsdpUpdater(fsdp_group._handle, other, communication_size, max_norm, wire, weights, stream)
 
     def apply_gradients(self, gradients: Any, parameters: Any, optimizer: Any) -> Tuple[Any, Optional[float]]:
         """Takes one step. Returns the new parameters, arrays of the same kinds, and the gradients' norm before clipping if `max_norm` is set.
@@ -76,12 +74,6 @@ class FsdpUpdater:
         return self._handle.layout()
 
 
-class _UpdaterOfOneStep(FsdpUpdater):
-    """Refuses error feedback, which needs an updater for all steps."""
-
-    _of_one_step = True
-
-
 def fsdp_apply_gradients(
     gradients: Any,
     parameters: Any,
@@ -97,7 +89,9 @@ def fsdp_apply_gradients(
 ) -> Any:
     """MLX's nn.fsdp_apply_gradients: one FSDP step. Returns the new parameters, or, if `max_norm` is set, these and the norm before clipping.
     A Wire with feedback needs an FsdpUpdater, which keeps what rounding leaves out."""
-    updater = _UpdaterOfOneStep(
+    if isinstance(reduce_dtype, Wire) and reduce_dtype.feedback:
+        raise InvalidArgument("fsdp_apply_gradients: error feedback needs an FsdpUpdater, to keep what rounding leaves out")
+    updater = FsdpUpdater(
         fsdp_group,
         dp_group=dp_group,
         communication_size=communication_size,

@@ -27,14 +27,14 @@ using Name = std::optional<std::string>;
 
 std::shared_ptr<FsdpUpdater> make_updater(GroupHandle& group, nb::handle dp_group, std::int64_t communication_size,
                                           std::optional<double> max_norm, const std::optional<Wire>& reduce_dtype,
-                                          std::vector<double> shard_weights, int stream, bool of_one_step) {
+                                          std::vector<double> shard_weights, int stream) {
   FsdpOptions options{.communication_size = communication_size,
                       .max_norm = max_norm,
                       .reduce_dtype = reduce_dtype,
                       .shard_weights = std::move(shard_weights),
                       .stream = options_of(stream, std::nullopt).stream};
   if (!dp_group.is_none()) options.dp_group = nb::cast<GroupHandle&>(dp_group).get();
-  return std::make_shared<FsdpUpdater>(of_one_step ? detail::updater_of_one_step(group.get(), options) : FsdpUpdater(group.get(), options));
+  return std::make_shared<FsdpUpdater>(group.get(), options);
 }
 
 struct UpdaterHandle {
@@ -81,12 +81,11 @@ void bind_updater(nb::module_& module) {
       .def(
           "__init__",
           [](UpdaterHandle* handle, GroupHandle& group, nb::handle dp_group, std::int64_t size, Norm max_norm,
-             const std::optional<Wire>& reduce_dtype, std::vector<double> weights, int stream, bool of_one_step) {
-            new (handle)
-                UpdaterHandle{Held(make_updater(group, dp_group, size, max_norm, reduce_dtype, std::move(weights), stream, of_one_step))};
+             const std::optional<Wire>& reduce_dtype, std::vector<double> weights, int stream) {
+            new (handle) UpdaterHandle{Held(make_updater(group, dp_group, size, max_norm, reduce_dtype, std::move(weights), stream))};
           },
           arg("group"), arg("dp_group").none(), arg("communication_size"), arg("max_norm").none(), arg("reduce_dtype").none(),
-          arg("shard_weights"), arg("stream"), arg("of_one_step"))
+          arg("shard_weights"), arg("stream"))
       .def("apply_optimizer", &apply_optimizer, arg("gradients"), arg("parameters"), arg("optimizer"))
       .def(
           "apply_function",
