@@ -12,6 +12,8 @@
 #include <system_error>
 #include <utility>
 
+#include "native/write_all.hpp"
+
 namespace ringlet::native {
 
 namespace {
@@ -60,12 +62,8 @@ std::uint64_t File::size() const {
 }
 
 void File::write(std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const auto written = ::write(descriptor_, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) throw_errno(path_, "cannot be written");
-    bytes = bytes.subspan(static_cast<std::size_t>(written));
-  }
+  errno = write_all(descriptor_, bytes);
+  if (errno != 0) throw_errno(path_, "cannot be written");
 }
 
 void File::read(std::uint64_t offset, std::span<std::byte> bytes) const {

@@ -5,7 +5,10 @@
 
 #include <cerrno>
 #include <cstring>
+#include <span>
 #include <utility>
+
+#include "native/write_all.hpp"
 
 namespace ringlet::native {
 
@@ -22,13 +25,8 @@ OutputFile& OutputFile::operator=(OutputFile&& other) noexcept {
 }
 
 bool OutputFile::write(std::string_view bytes) {
-  while (error_.empty() && !bytes.empty()) {
-    const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
-    if (written > 0)
-      bytes.remove_prefix(static_cast<std::size_t>(written));
-    else if (written == 0 || errno != EINTR)
-      error_ = written == 0 ? "nothing was written" : std::strerror(errno);
-  }
+  if (!error_.empty()) return false;
+  if (const int error = write_all(descriptor_, std::as_bytes(std::span(bytes))); error != 0) error_ = std::strerror(error);
   return error_.empty();
 }
 

@@ -6,13 +6,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <utility>
 
+#include "core/base/printable.hpp"
 #include "core/base/refuse.hpp"
 
 namespace ringlet::native {
@@ -69,11 +72,13 @@ int open_alone(const std::string& path) {
 }
 
 std::string writer_of(const std::string& path) {
-  std::ifstream file(path);
+  std::array<char, 4096> begin{};
+  std::ifstream(path).read(begin.data(), begin.size() - 1);
+  // The header stands in the second line. Whatever else the file is, no more of it is read.
+  std::istringstream lines(begin.data());
   std::string line;
-  // The header stands in the second line.
-  for (int i = 0; i < 2; ++i) std::getline(file, line);
-  if (!line.empty() && line.back() == ',') line.pop_back();
+  for (int i = 0; i < 2; ++i) std::getline(lines, line);
+  if (line.ends_with(',')) line.pop_back();
   const auto json = nlohmann::json::parse(line, nullptr, false);
   const auto arguments = json.is_object() ? json.find("args") : json.end();
   if (!json.is_object() || arguments == json.end() || !arguments->is_object()) return "another process";
@@ -81,7 +86,7 @@ std::string writer_of(const std::string& path) {
   if (process == arguments->end() || !process->is_number_unsigned()) return "another process";
   const auto text = [&](const char* name) {
     const auto found = arguments->find(name);
-    return found != arguments->end() && found->is_string() ? found->get<std::string>() : std::string("?");
+    return found != arguments->end() && found->is_string() ? printable(found->get<std::string>()) : std::string("?");
   };
   return fmt::format("process {} ({} on {})", process->get<std::uint64_t>(), text("program"), text("host"));
 }

@@ -283,6 +283,10 @@ TEST_CASE("who writes a trace is read from its start, whatever stands there") {
   CHECK(writer_of(directory.path() + "/none") == "another process");
   std::ofstream(path) << "[\n{\"args\":{\"process\":7,\"program\":5}},\n";
   CHECK(writer_of(path) == "process 7 (? on ?)");
+  std::ofstream(path) << "[\n{\"args\":{\"process\":7,\"program\":\"a\\u001b[2Jb\",\"host\":\"alpha\"}},\n" << std::string(100'000, '7');
+  CHECK(writer_of(path) == "process 7 (a?[2Jb on alpha)");
+  std::ofstream(path) << "[\n{\"args\":{\"process\":7,\"program\":\"" << std::string(100'000, 'a') << "\"}},\n";
+  CHECK(writer_of(path) == "another process");
 }
 
 TEST_CASE("a forked process does not hold the trace of the one that is gone") {

@@ -10,10 +10,12 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <span>
 #include <thread>
 #include <utility>
 
 #include "core/base/refuse.hpp"
+#include "native/write_all.hpp"
 #include "transport/crypto/token_authenticator.hpp"
 
 namespace ringlet::tokens {
@@ -50,15 +52,6 @@ void make_folders(const std::string& path) {
   make_folder(path);
 }
 
-void write_all(int file, std::string_view text, const std::string& path) {
-  while (!text.empty()) {
-    const ssize_t count = ::write(file, text.data(), text.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) cannot("write", path, errno);
-    text.remove_prefix(static_cast<std::size_t>(count));
-  }
-}
-
 /// Returns a name that no other file has, since names do not begin with '.'.
 std::string temporary_name() {
   std::array<std::byte, 8> random{};
@@ -79,7 +72,7 @@ class TemporaryFile {
   void write(const std::string& text) const {
     const Descriptor file(::openat(folder_, name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, kPrivateFile));
     if (!file.is_open()) cannot("make", path_, errno);
-    write_all(file.get(), text, path_);
+    if (const int error = native::write_all(file.get(), std::as_bytes(std::span(text))); error != 0) cannot("write", path_, error);
     if (::fsync(file.get()) != 0) cannot("write", path_, errno);
   }
   /// Gives the file its final name. Returns false if a file of that name exists and may not be replaced.
