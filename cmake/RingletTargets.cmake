@@ -6,6 +6,8 @@ add_library(ringlet_flags INTERFACE)
 target_compile_options(ringlet_flags INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -ffp-contract=off)
 # This makes a switch without a default fail to compile if it lacks a value of its enumeration.
 target_compile_options(ringlet_flags INTERFACE -Werror=switch)
+# __FILE__ is relative to the source folder: messages name no folder of the machine that built them, and ccache knows a file in any clone.
+target_compile_options(ringlet_flags INTERFACE -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # g++ 12 mistakes std::string's own operator+ for a copy between overlapping buffers.
   target_compile_options(ringlet_flags INTERFACE -Wno-restrict)
