@@ -13,6 +13,9 @@ inline std::uint64_t share_of(std::uint64_t count) {
   return percent == nullptr ? count : std::max<std::uint64_t>(1, count * std::strtoull(percent, nullptr, 10) / 100);
 }
 
+/// Whether this is a build that takes a part of the seeds alone.
+inline bool takes_part_of_seeds() { return share_of(100) < 100; }
+
 /// Returns the numbers 0 .. count-1. RINGLET_SEED=17 replays one of them; RINGLET_SEED_PERCENT=10 takes the first tenth, for slow builds.
 inline std::vector<std::uint64_t> seeds(std::uint64_t count) {
   if (const char* one = std::getenv("RINGLET_SEED")) return {std::strtoull(one, nullptr, 10)};
