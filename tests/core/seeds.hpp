@@ -24,8 +24,9 @@ inline std::vector<std::uint64_t> seeds(std::uint64_t count) {
   return all;
 }
 
-/// Chooses among the cases of a test without seeds, so that slow builds do less: `if (!cases.has_next()) continue;`. RINGLET_SEED_PERCENT=10
-/// takes every tenth on average, the first among them, at uneven distances, since nested loops would take the same values again and again.
+/// Chooses among the cases of a test without seeds, so that slow builds do less: `if (!cases.has_next()) continue;`.
+/// RINGLET_SEED_PERCENT=10 takes every tenth on average, the first among them, at uneven distances, since nested loops would take the same
+/// values again and again.
 class Cases {
  public:
   bool has_next() { return count_++ * 61 % 100 < percent_; }
