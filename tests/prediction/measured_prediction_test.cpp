@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <functional>
-#include <numeric>
 
 #include "core/gradients/bucket.hpp"
 #include "core/plan/part_layout.hpp"
@@ -66,13 +65,11 @@ class TestRanks {
   /// The virtual time of a step's collectives, one after the other, by the engines.
   double step_ns(const StepModel& model, const Prediction& prediction) {
     std::vector<std::vector<std::byte>> inputs(static_cast<std::size_t>(network_.size)), outputs = inputs;
-    const auto start_all = [&](const std::vector<std::uint64_t>& buckets) {
+    const auto reduce_all = [&](const std::vector<std::uint64_t>& buckets) {
       return timed_ns(group_.groups(), [&](int rank, const WorldOptions& options) {
         std::vector<CollectiveTask> tasks;
-        auto &input = inputs[index(rank)], &output = outputs[index(rank)];
-        for (const std::uint64_t elements : buckets) tasks.push_back(task_of(prediction, model, elements, input, output, options));
-        const std::uint64_t all = std::accumulate(buckets.begin(), buckets.end(), std::uint64_t{0});
-        if (prediction.sharded) tasks.push_back(gather_of(model, all, input, output, options));
+        for (const std::uint64_t elements : buckets)
+          tasks.push_back(task_of(prediction, model, elements, inputs[index(rank)], outputs[index(rank)], options));
         // The engine chooses as the prediction said it would.
         CHECK(tasks.front().call.algorithm == prediction.algorithm);
         return tasks;
@@ -83,8 +80,14 @@ class TestRanks {
     for (auto* memory : {&inputs, &outputs})
       for (auto& own : *memory) own.resize(model.parameters * sizeof(float) * 2);
     // The first one tells the ranks that all have called, as the steps before it would.
-    start_all({buckets.front()});
-    return start_all(buckets);
+    reduce_all({buckets.front()});
+    const double reduction = reduce_all(buckets);
+    if (!prediction.sharded) return reduction;
+    return reduction + timed_ns(group_.groups(), [&](int rank, const WorldOptions& options) {
+             std::vector<CollectiveTask> tasks;
+             tasks.push_back(gather_of(model, model.parameters, inputs[index(rank)], outputs[index(rank)], options));
+             return tasks;
+           });
   }
 
  private:
@@ -247,6 +250,8 @@ TEST_CASE("steps of ranks that share machines take what is predicted from measur
       for (const std::uint64_t parameters : {50'000, 2'000'000})
         check_prediction({size, -1, 1, setting, machines}, {parameters}, std::nullopt);
     check_prediction({size, -1, 1, none, machines}, {2'000'000}, Wire::int8());
+    for (const WireChoice& wire : {WireChoice{}, WireChoice{Wire::int8()}})
+      for (const std::uint64_t parameters : {60'000, 2'400'000}) check_prediction({size, -1, 1, none, machines}, {parameters}, wire, true);
   }
 }
 
