@@ -268,7 +268,7 @@ TEST_CASE("a training with shards is saved, and other ranks go on from there") {
 TEST_CASE("ranks join a training with shards, and take their rows of it") {
   const bool shards_parameters = GENERATE(false, true);
   CAPTURE(shards_parameters);
-  constexpr std::uint64_t kSteps = 1000;
+  constexpr std::uint64_t kSteps = 300;
   for (const int size : {1, 2, 3}) {
     CAPTURE(size);
     Chronicle chronicle;
@@ -276,7 +276,7 @@ TEST_CASE("ranks join a training with shards, and take their rows of it") {
     const auto slowly = [&](Step& step, Phase now) {
       if (now != Phase::before_average || step.world().size() > size) return;
       // A busy machine gets more time.
-      test::pass(std::chrono::milliseconds(step.number() < kSteps / 2 ? 1 : 20));
+      test::pass(std::chrono::milliseconds(step.number() < kSteps / 2 ? 1 : 100));
       if (step.number() != 5 || step.world().rank() != 0 || newcomer) return;
       newcomer.emplace([&, door = step.world().door()] {
         Conduct conduct{.steps = kSteps, .shards_parameters = shards_parameters, .chronicle = &chronicle};
