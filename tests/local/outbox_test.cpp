@@ -110,14 +110,14 @@ TEST_CASE("a batch that is too long to be lent needs no answer, nor what follows
   const std::vector<std::byte> memory(1000);
   const auto announce = [&](Outbox& outbox, std::size_t bytes) {
     const std::array<ConstBytes, 1> parts{ConstBytes(memory).first(bytes)};
-    CHECK(outbox.announce(parts, 1, 800) == bytes);
+    CHECK(outbox.announce(parts, 1, {.from = 300, .below = 800}) == bytes);
     const bool lends = outbox.awaits_answer();
     if (lends) return lends;
     CHECK(outbox.left(kShortRecordBytes + bytes) == bytes);
     CHECK_FALSE(outbox.batch_under_way());
     return lends;
   };
-  Outbox outbox(100, 300);
+  Outbox outbox(100);
   CHECK_FALSE(announce(outbox, 800));
   CHECK_FALSE(announce(outbox, 799));
   CHECK_FALSE(announce(outbox, 300));

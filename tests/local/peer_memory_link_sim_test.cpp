@@ -90,7 +90,7 @@ TEST_CASE("among neighbours that have a processor each, long batches leave by th
   SimPair inner(3, PathOptions::calm());
   PeerMemoryPair pair(inner);
   pair.links.pull_bytes = 1000;
-  pair.links.tuning.uncached_batch_bytes = GENERATE(10'000U, 200'000U);
+  pair.links.tuning.on_own_processors.below = GENERATE(10'000U, 200'000U);
   pair.links.neighbours = std::make_shared<local::Neighbours>(processors);
   LinkedUsers users(pair);
   for (SuiteUser* user : {&users.dialler, &users.acceptor}) {
@@ -99,7 +99,7 @@ TEST_CASE("among neighbours that have a processor each, long batches leave by th
   }
   REQUIRE(pair.drive([&] { return users.dialler.bytes_received == 1'000'000 && users.acceptor.bytes_received == 1'000'000; }));
   CAPTURE(pair.links.memory.reads);
-  CHECK((pair.links.memory.reads > 0) == (processors == 2 || pair.links.tuning.uncached_batch_bytes == 200'000));
+  CHECK((pair.links.memory.reads > 0) == (processors == 2 || pair.links.tuning.on_own_processors.below == 200'000));
 }
 
 TEST_CASE("long parts are read from the sender's memory") {

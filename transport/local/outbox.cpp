@@ -68,13 +68,13 @@ void Outbox::append(ConstBytes part) {
 
 bool Outbox::is_long(ConstBytes part) const { return part.size() >= pull_bytes_ && part.size() <= kMaxRecordLength; }
 
-bool Outbox::lends_any(std::span<const ConstBytes> parts, std::size_t lends_below) {
+bool Outbox::lends_any(std::span<const ConstBytes> parts, const LentBatch& limits) {
   std::size_t bytes = 0;
   for (const ConstBytes part : parts)
     if (is_long(part)) bytes += part.size();
-  if (bytes < pull_batch_bytes_) passes_long_ = false;
-  if (bytes >= lends_below) passes_long_ = true;
-  return lends_ && bytes > 0 && bytes >= pull_batch_bytes_ && !passes_long_;
+  if (bytes < limits.from) passes_long_ = false;
+  if (bytes >= limits.below) passes_long_ = true;
+  return lends_ && bytes > 0 && bytes >= limits.from && !passes_long_;
 }
 
 std::size_t Outbox::pass(std::span<const ConstBytes> parts) {
@@ -90,8 +90,8 @@ std::size_t Outbox::pass(std::span<const ConstBytes> parts) {
   return passed_bytes_ = passing_bytes_ = bytes;
 }
 
-std::size_t Outbox::announce(std::span<const ConstBytes> parts, std::uint64_t epoch, std::size_t lends_below) {
-  if (!lends_any(parts, lends_below)) return pass(parts);
+std::size_t Outbox::announce(std::span<const ConstBytes> parts, std::uint64_t epoch, const LentBatch& limits) {
+  if (!lends_any(parts, limits)) return pass(parts);
   const std::uint64_t from = position_;
   std::size_t room = kCopiedBytesOfBatch;
   open_data_ = last_pull_ = std::nullopt;

@@ -11,14 +11,18 @@
 
 namespace ringlet::local {
 
+/// How many bytes the long parts of a batch have together, if they are lent.
+struct LentBatch {
+  std::size_t from = 0, below = SIZE_MAX;
+};
+
 /// The sending half of a PeerMemoryLink: the records that wait for the inner link, and the current batch, which is the user's parts that
 /// these records announce. Parts of a batch that lends none leave behind its record, uncopied. At most one batch is under way: one that
 /// lends parts ends when the peer has answered.
 class Outbox {
  public:
-  /// Parts of `pull_bytes` and more are lent, if those of a batch have `pull_batch_bytes` together.
-  explicit Outbox(std::size_t pull_bytes, std::size_t pull_batch_bytes = 0)
-      : pull_bytes_(pull_bytes), pull_batch_bytes_(pull_batch_bytes) {}
+  /// Parts of `pull_bytes` and more may be lent.
+  explicit Outbox(std::size_t pull_bytes) : pull_bytes_(pull_bytes) {}
 
   /// The parts that the inner link is to take next. Valid until the next call that changes this object.
   std::span<const ConstBytes> unsent();
@@ -28,9 +32,8 @@ class Outbox {
   std::size_t left(std::size_t bytes);
   void put(const Record& record);
   /// Puts records for as many of the parts as one batch may hold, and returns how many bytes they have. Must not be called while a batch is
-  /// under way. If the parts that might be lent have `lends_below` bytes or more, nothing is lent until a batch comes that is too short for
-  /// it.
-  std::size_t announce(std::span<const ConstBytes> parts, std::uint64_t epoch, std::size_t lends_below = SIZE_MAX);
+  /// under way. If the parts that might be lent have too many bytes for it, nothing is lent until a batch comes that has too few.
+  std::size_t announce(std::span<const ConstBytes> parts, std::uint64_t epoch, const LentBatch& limits = {});
 
   /// Whether there is a batch whose bytes neither left() nor an answer has reported yet.
   bool batch_under_way() const { return batch_bytes_ + passing_bytes_ > 0; }
@@ -52,10 +55,10 @@ class Outbox {
   std::size_t end_passing();
   std::size_t end_batch();
 
-  bool lends_any(std::span<const ConstBytes> parts, std::size_t lends_below);
+  bool lends_any(std::span<const ConstBytes> parts, const LentBatch& limits);
   bool is_long(ConstBytes part) const;
 
-  const std::size_t pull_bytes_, pull_batch_bytes_;
+  const std::size_t pull_bytes_;
   bool lends_ = true;
   bool passes_long_ = false;  // what follows a batch that was too long to be lent is a part of the same
   std::vector<std::byte> bytes_;

@@ -22,8 +22,9 @@ PeerMemoryLink::PeerMemoryLink(std::unique_ptr<Link> inner, PeerMemory& memory, 
       peer_(peer),
       peer_name_(inner_->peer_name()),
       direct_bytes_(tuning.direct_bytes),
-      uncached_batch_bytes_(tuning.uncached_batch_bytes),
-      outbox_(tuning.pull_bytes, tuning.pull_batch_bytes),
+      on_own_processors_(tuning.on_own_processors),
+      on_shared_processors_(tuning.on_shared_processors),
+      outbox_(tuning.pull_bytes),
       inbox_(tuning.buffer_bytes) {
   if (neighbours) place_.emplace(std::move(neighbours));
 }
@@ -79,8 +80,8 @@ bool PeerMemoryLink::ask_user() {
   woken_ = false;
   const auto parts = user_->to_send();
   if (!watch.alive()) return false;
-  const std::size_t lends_below = place_ && !place_->all().share_processors() ? uncached_batch_bytes_ : SIZE_MAX;
-  const std::size_t bytes = outbox_.announce(parts, mark_->epoch.load(std::memory_order_relaxed), lends_below);
+  const LentBatch& limits = place_ && !place_->all().share_processors() ? on_own_processors_ : on_shared_processors_;
+  const std::size_t bytes = outbox_.announce(parts, mark_->epoch.load(std::memory_order_relaxed), limits);
   if (bytes == 0) {
     // If wake() was called during the to_send() that returned nothing, the inner link asks again.
     if (!finish_requested_ || woken_) return true;

@@ -20,11 +20,9 @@ namespace ringlet::local {
 struct PeerMemoryTuning {
   /// Shorter parts go over the inner link, because moving them twice costs less than waiting for an answer.
   std::size_t pull_bytes = 64 << 10;
-  /// The same for all long parts of a batch together.
-  std::size_t pull_batch_bytes = 0;
-  /// Where each process has a processor of its own, batches of at least so many bytes, and those that follow at once, go over the inner
+  /// Which batches are lent where each process has a processor of its own, and where they share processors. All others go over the inner
   /// link, too.
-  std::size_t uncached_batch_bytes = 12 << 20;
+  LentBatch on_own_processors{}, on_shared_processors{};
   /// If at least this many bytes of a data record are missing, they are received directly into the user's memory.
   std::size_t direct_bytes = 4 << 10;
   /// How many bytes at least are received along with what has a place: as many as there are, if each call costs much.
@@ -32,9 +30,13 @@ struct PeerMemoryTuning {
 };
 inline constexpr PeerMemoryTuning kOverSockets{};
 /// Receiving from a ring costs nothing but the copy, and copying twice in the caches is faster than one copy for which the system looks up
-/// each page and both sides wait for each other. From 1 MiB on the second copy costs more; what is in no cache goes through the ring faster
-/// again, as long as both sides run at the same time.
-inline constexpr PeerMemoryTuning kOverRings{.pull_bytes = 128 << 10, .pull_batch_bytes = 1 << 20, .direct_bytes = 1, .buffer_bytes = 64};
+/// each page and both sides wait for each other. In long batches the second copy costs more; what is in no cache goes through the ring
+/// faster again, as long as both sides run at the same time.
+inline constexpr PeerMemoryTuning kOverRings{.pull_bytes = 128 << 10,
+                                             .on_own_processors = {.from = 256 << 10, .below = 12 << 20},
+                                             .on_shared_processors = {.from = 1 << 20},
+                                             .direct_bytes = 1,
+                                             .buffer_bytes = 64};
 /// The size of a batch of lent parts. Each batch makes both sides wait for each other once; on a busy machine that wait lasts until the
 /// other process gets a processor.
 inline constexpr std::size_t kLentBatchBytes = 16 << 20;
@@ -105,7 +107,8 @@ class PeerMemoryLink final : public Link, private LinkUser {
   LinkUser* user_ = nullptr;  // null before start() and after the last call
   AliveGuard guard_;          // ended on destruction and on failure
 
-  const std::size_t direct_bytes_, uncached_batch_bytes_;
+  const std::size_t direct_bytes_;
+  const LentBatch on_own_processors_, on_shared_processors_;
   std::optional<Neighbours::Place> place_;
 
   // sending
