@@ -74,7 +74,7 @@ test('a tab that is closed is let go, another one comes, and all end with the sa
 
 test('between few averages tabs are closed and others come, native ranks die and are started again, and all end with the same model', async (context) => {
   const more = ['--inner-steps', '10', '--fragments', '2', '--overlap', '1'];
-  const { served, link, tabs } = await begin(context, { ranks: 2, browsers: 2, steps: 2000, bounds: '1:2', more });
+  const { served, link, tabs } = await begin(context, { ranks: 2, browsers: 2, steps: 1200, bounds: '1:2', more });
   const [stays, goes] = tabs as [Page, Page];
   await trainsOn(goes, 10);
   await goes.context().close();
@@ -88,7 +88,7 @@ test('between few averages tabs are closed and others come, native ranks die and
   }
   await endsWell(served, [stays, comes]);
   const report = await served.report();
-  assert.equal(report['averages'], 400);
+  assert.equal(report['averages'], 240);
 });
 
 test('a tab that is reloaded comes back by itself, and nobody is asked', async (context) => {
@@ -101,7 +101,7 @@ test('a tab that is reloaded comes back by itself, and nobody is asked', async (
 });
 
 test('a native rank that is killed, rank 0 too, is let go, and the tabs go on', async (context) => {
-  const { served, tabs } = await begin(context, { ranks: 3, browsers: 2, steps: 250 });
+  const { served, tabs } = await begin(context, { ranks: 3, browsers: 2, steps: 150 });
   for (const rank of [2, 0]) {
     served.kill(rank);
     for (const page of tabs) await trainsOn(page, 5);
@@ -111,7 +111,7 @@ test('a native rank that is killed, rank 0 too, is let go, and the tabs go on', 
 });
 
 test('native ranks that are killed are started again, and the link stays', async (context) => {
-  const { served, link, tabs } = await begin(context, { ranks: 2, browsers: 1, steps: 600, bounds: '1:2' });
+  const { served, link, tabs } = await begin(context, { ranks: 2, browsers: 1, steps: 400, bounds: '1:2' });
   const [page] = tabs as [Page];
   for (const rank of [0, 1]) {
     served.kill(rank);
