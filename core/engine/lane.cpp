@@ -103,7 +103,7 @@ std::optional<OutgoingFrame> Lane::next_frame() {
   header.payload_bytes = static_cast<std::uint32_t>(*bytes);
   header.transfer = next_send_;
   header.offset = send_offset_;
-  const OutgoingFrame frame{header, {plan_.readable(from) + send_offset_, *bytes}};
+  const OutgoingFrame frame{header, {plan_.readable(from) + send_offset_, *bytes}, plan_.steps().reduces_in_caches};
   ++frames_out_;
   send_offset_ += *bytes;
   if (send_offset_ == from.bytes) {

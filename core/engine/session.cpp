@@ -128,6 +128,7 @@ std::span<const ConstBytes> Session::to_send() {
 
 void Session::fill_batch() {
   part_count_ = first_part_ = owned_in_batch_ = 0;
+  batch_is_for_caches_ = false;
   using Kind = BatchEntry::Kind;
   if (!raw_.empty()) {
     raw_in_batch_ = std::exchange(raw_, {});
@@ -150,6 +151,7 @@ void Session::fill_batch() {
     if (!frame) continue;
     add_to_batch(Kind::source, frame->header, frame->payload, source);
     bytes += frame->payload.size();
+    batch_is_for_caches_ = batch_is_for_caches_ || frame->for_caches;
     mark_queued(*source);  // its turn comes again, after the others'
   }
 }

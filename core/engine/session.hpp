@@ -26,6 +26,7 @@ class Session;
 struct OutgoingFrame {
   FrameHeader header;
   ConstBytes payload;
+  bool for_caches = false;  // see LinkUser::sends_for_caches()
 };
 
 /// Has frames for one session. Once it is marked ready (Session::mark_ready), the session asks it for one frame at a time, in turns with
@@ -169,6 +170,7 @@ class Session final : private LinkUser {
   static constexpr std::size_t kMaxBatchFrames = 64;
 
   std::span<const ConstBytes> to_send() override;
+  bool sends_for_caches() const override { return batch_is_for_caches_; }
   void sent(std::size_t bytes) override;
   std::span<const Bytes> to_receive() override;
   void received(std::size_t bytes) override;
@@ -211,6 +213,7 @@ class Session final : private LinkUser {
   std::array<std::array<std::byte, kFrameHeaderBytes>, kMaxBatchFrames> headers_{};
   std::array<ConstBytes, 2 * kMaxBatchFrames> parts_{};  // two per entry: header and payload
   std::size_t part_count_ = 0, first_part_ = 0;
+  bool batch_is_for_caches_ = false;
   std::optional<Instant> waits_since_;  // the link has taken only a part of what it was given last
   Instant last_sent_{};
   std::uint64_t bytes_sent_ = 0;

@@ -5,6 +5,12 @@
 
 namespace ringlet {
 
+namespace {
+
+constexpr std::size_t kReducedInCaches = 32 << 20;  // of a call
+
+}  // namespace
+
 void Plan::clear() {
   peers.clear();
   sends.clear();
@@ -14,11 +20,13 @@ void Plan::clear() {
   copy_from = copy_to = {};
   scratch_bytes = 0;
   segment_bytes = SIZE_MAX;
+  reduces_in_caches = false;
 }
 
 void make_plan(const Call& call, int rank, int size, const Topology& topology, bool in_place, Plan& plan) {
   RINGLET_CHECK(size >= 2 && rank >= 0 && rank < size);
   plan.clear();
+  plan.reduces_in_caches = reduces(call.kind) && call.bytes() < kReducedInCaches;
   PlanWriter writer(call, rank, size, topology, in_place, plan);
   plan_of(call.kind)(writer);
 }

@@ -72,6 +72,7 @@ struct Plan {
   Region copy_from{}, copy_to{};  // copied before all other steps, unless empty
   std::size_t scratch_bytes = 0;
   std::size_t segment_bytes = SIZE_MAX;  // most payload of a frame, where that is less than the world's
+  bool reduces_in_caches = false;        // what is sent is added to soon, and little enough to stay in the processors' caches until then
 
   void clear();
 };

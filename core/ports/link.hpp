@@ -20,6 +20,9 @@ class LinkUser {
   /// The parts to send now, in order; none when there is nothing to send. They are borrowed until sent() has counted them, to_send() is
   /// called again, the user calls Link::recall(), or the link is destroyed.
   virtual std::span<const ConstBytes> to_send() = 0;
+  /// Whether the peer works at once on what to_send() returned last, so that it had better come in small amounts through the processors'
+  /// caches.
+  virtual bool sends_for_caches() const { return false; }
   /// The first `bytes` (> 0) of the parts have left, or were copied.
   virtual void sent(std::size_t bytes) = 0;
   /// Room for the next bytes, in order: at most two parts. Called again after each received(). An empty result pauses receiving until

@@ -20,6 +20,7 @@ class SuiteUser final : public LinkUser {
   std::unique_ptr<Link> link;
   std::size_t bytes_to_send = 0;
   std::size_t longest_part = 1000;
+  bool for_caches = false;
   std::size_t receive_parts = 2;
   std::size_t receive_limit = SIZE_MAX;  // bytes to receive in all; at the limit it has no room
   std::size_t bytes_sent = 0;
@@ -40,6 +41,7 @@ class SuiteUser final : public LinkUser {
   bool closed_by_peer() const { return receive_ended_calls + link_failed_calls > 0; }
 
   std::span<const ConstBytes> to_send() override;
+  bool sends_for_caches() const override { return for_caches; }
   void sent(std::size_t bytes) override;
   std::span<const Bytes> to_receive() override;
   void received(std::size_t bytes) override;

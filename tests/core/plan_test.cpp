@@ -60,6 +60,20 @@ TEST_CASE("a ring's pieces fit each other and bring every contribution once, eac
         }
 }
 
+TEST_CASE("reductions of less than 32 MiB are for the caches") {
+  const std::uint64_t rows = (32 << 20) / size_of(call_of(CollectiveKind::all_reduce, Algorithm::ring, 1).dtype);
+  const auto for_caches = [](CollectiveKind kind, std::uint64_t of_rows) {
+    Plan plan;
+    make_plan(call_of(kind, Algorithm::direct, of_rows), 0, 2, {}, false, plan);
+    return plan.reduces_in_caches;
+  };
+  for (const auto kind : {CollectiveKind::all_reduce, CollectiveKind::reduce_scatter, CollectiveKind::reduce}) {
+    CHECK(for_caches(kind, rows - 1));
+    CHECK_FALSE(for_caches(kind, rows));
+  }
+  for (const auto kind : {CollectiveKind::all_gather, CollectiveKind::broadcast}) CHECK_FALSE(for_caches(kind, 1000));
+}
+
 TEST_CASE("the second piece of a ring's part leaves behind the first step of the first piece") {
   Topology topology;
   topology.set_ring_limits({256});

@@ -38,6 +38,7 @@ class TestLink final : public Link {
   std::string peer_name() const override { return "test"; }
 
   std::function<void()> on_given{};  // called when the link has been given bytes, before any of them leaves
+  bool for_caches() const { return user_->sends_for_caches(); }
 
   bool take(std::size_t most) {
     std::size_t taken = 0;
@@ -61,8 +62,8 @@ class TestLink final : public Link {
 /// Has frames whose bytes are the source's number; the frame's number is its sequence.
 class Numbers final : public FrameSource {
  public:
-  Numbers(std::uint16_t number, std::size_t frames, std::size_t bytes)
-      : number_(number), frames_(frames), payload_(bytes, std::byte(number)) {}
+  Numbers(std::uint16_t number, std::size_t frames, std::size_t bytes, bool for_caches = false)
+      : number_(number), frames_(frames), payload_(bytes, std::byte(number)), for_caches_(for_caches) {}
   std::optional<OutgoingFrame> next_frame() override {
     if (next_ == frames_) return std::nullopt;
     FrameHeader header;
@@ -70,7 +71,7 @@ class Numbers final : public FrameSource {
     header.stream = number_;
     header.sequence = next_++;
     header.payload_bytes = static_cast<std::uint32_t>(payload_.size());
-    return OutgoingFrame{header, payload_};
+    return OutgoingFrame{header, payload_, for_caches_};
   }
   void frame_sent(const FrameHeader& header) override { in_order_ &= header.stream == number_ && header.sequence == left_++; }
 
@@ -80,6 +81,7 @@ class Numbers final : public FrameSource {
   const std::uint16_t number_;
   const std::size_t frames_;
   const std::vector<std::byte> payload_;
+  const bool for_caches_;
   std::size_t next_ = 0, left_ = 0;
   bool in_order_ = true;
 };
@@ -156,6 +158,23 @@ TEST_CASE("frames arrive whole and in their sources' order, and control overtake
     CHECK(next == std::array<std::uint64_t, 3>{frames, frames, frames});
     CHECK(next_control == controls.size());
   }
+}
+
+TEST_CASE("a batch is for the caches where one of its frames is") {
+  SimWorld sim(0);
+  Owner owner;
+  std::vector<std::byte> wire;
+  auto made = std::make_unique<TestLink>(wire);
+  TestLink& link = *made;
+  Session session(std::move(made), sim.add_node().loop(), owner, {.batch_bytes = 100});
+  Numbers first(0, 3, 100), second(1, 1, 100, true);
+  std::vector<bool> batches;
+  link.on_given = [&] { batches.push_back(link.for_caches()); };
+  session.mark_ready(first);
+  session.mark_ready(second);
+  while (link.take(1000)) {
+  }
+  CHECK(batches == std::vector<bool>{false, true, false, false, false});  // the last one is empty
 }
 
 TEST_CASE("a connection that ends without a goodbye is closed at once, and not kept as long as its world") {

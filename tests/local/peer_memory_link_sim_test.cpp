@@ -102,6 +102,23 @@ TEST_CASE("among neighbours that have a processor each, long batches leave by th
   CHECK((pair.links.memory.reads > 0) == (processors == 2 || pair.links.tuning.on_own_processors.below == 200'000));
 }
 
+TEST_CASE("where neighbours share processors, what is for the caches leaves by the inner link") {
+  const std::size_t processors = GENERATE(1U, 8U);
+  const bool for_caches = GENERATE(true, false);
+  CAPTURE(processors, for_caches);
+  SimPair inner(3, PathOptions::calm());
+  PeerMemoryPair pair(inner);
+  pair.links.pull_bytes = 1000;
+  pair.links.tuning.for_caches_on_shared_processors.from = SIZE_MAX;
+  pair.links.neighbours = std::make_shared<local::Neighbours>(processors);
+  LinkedUsers users(pair);
+  users.dialler.longest_part = 50'000;
+  users.dialler.for_caches = for_caches;
+  users.dialler.send(1'000'000);
+  REQUIRE(pair.drive([&] { return users.acceptor.bytes_received == 1'000'000; }));
+  CHECK((pair.links.memory.reads > 0) == (processors == 8 || !for_caches));
+}
+
 TEST_CASE("long parts are read from the sender's memory") {
   SimPair inner(3, PathOptions::calm());
   PeerMemoryPair pair(inner);

@@ -24,6 +24,7 @@ PeerMemoryLink::PeerMemoryLink(std::unique_ptr<Link> inner, PeerMemory& memory, 
       direct_bytes_(tuning.direct_bytes),
       on_own_processors_(tuning.on_own_processors),
       on_shared_processors_(tuning.on_shared_processors),
+      for_caches_on_shared_processors_(tuning.for_caches_on_shared_processors),
       outbox_(tuning.pull_bytes),
       inbox_(tuning.buffer_bytes) {
   if (neighbours) place_.emplace(std::move(neighbours));
@@ -75,13 +76,17 @@ std::span<const ConstBytes> PeerMemoryLink::to_send() {
 
 bool PeerMemoryLink::sending_goes_first() const { return answered_ || (woken_ && !outbox_.batch_under_way() && !end_sent_); }
 
+const LentBatch& PeerMemoryLink::limits_of_batch() const {
+  if (place_ && !place_->all().share_processors()) return on_own_processors_;
+  return user_->sends_for_caches() ? for_caches_on_shared_processors_ : on_shared_processors_;
+}
+
 bool PeerMemoryLink::ask_user() {
   const AliveGuard::Watch watch = guard_.watch();
   woken_ = false;
   const auto parts = user_->to_send();
   if (!watch.alive()) return false;
-  const LentBatch& limits = place_ && !place_->all().share_processors() ? on_own_processors_ : on_shared_processors_;
-  const std::size_t bytes = outbox_.announce(parts, mark_->epoch.load(std::memory_order_relaxed), limits);
+  const std::size_t bytes = outbox_.announce(parts, mark_->epoch.load(std::memory_order_relaxed), limits_of_batch());
   if (bytes == 0) {
     // If wake() was called during the to_send() that returned nothing, the inner link asks again.
     if (!finish_requested_ || woken_) return true;

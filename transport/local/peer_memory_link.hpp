@@ -20,9 +20,9 @@ namespace ringlet::local {
 struct PeerMemoryTuning {
   /// Shorter parts go over the inner link, because moving them twice costs less than waiting for an answer.
   std::size_t pull_bytes = 64 << 10;
-  /// Which batches are lent where each process has a processor of its own, and where they share processors. All others go over the inner
-  /// link, too.
-  LentBatch on_own_processors{}, on_shared_processors{};
+  /// Which batches are lent where each process has a processor of its own, and where they share processors; there, also of those that are
+  /// for the caches (LinkUser::sends_for_caches()). All others go over the inner link, too.
+  LentBatch on_own_processors{}, on_shared_processors{}, for_caches_on_shared_processors{};
   /// If at least this many bytes of a data record are missing, they are received directly into the user's memory.
   std::size_t direct_bytes = 4 << 10;
   /// How many bytes at least are received along with what has a place: as many as there are, if each call costs much.
@@ -31,10 +31,12 @@ struct PeerMemoryTuning {
 inline constexpr PeerMemoryTuning kOverSockets{};
 /// Receiving from a ring costs nothing but the copy, and copying twice in the caches is faster than one copy for which the system looks up
 /// each page and both sides wait for each other. In long batches the second copy costs more; what is in no cache goes through the ring
-/// faster again, as long as both sides run at the same time.
+/// faster again, as long as both sides run at the same time. Where they do not, what is reduced soon is in the caches still when it has
+/// come through a ring, and not when a long batch was read as one.
 inline constexpr PeerMemoryTuning kOverRings{.pull_bytes = 128 << 10,
                                              .on_own_processors = {.from = 256 << 10, .below = 12 << 20},
                                              .on_shared_processors = {.from = 1 << 20},
+                                             .for_caches_on_shared_processors = {.from = SIZE_MAX},
                                              .direct_bytes = 1,
                                              .buffer_bytes = 64};
 /// The size of a batch of lent parts. Each batch makes both sides wait for each other once; on a busy machine that wait lasts until the
@@ -83,6 +85,7 @@ class PeerMemoryLink final : public Link, private LinkUser {
   // All of these return false if this object was destroyed or has failed. parse() and the functions that it calls also return false if the
   // user has no room or sending goes first.
   bool ask_user();
+  const LentBatch& limits_of_batch() const;
   void end_if_both_have();
   bool resume();
   bool parse();
@@ -108,7 +111,7 @@ class PeerMemoryLink final : public Link, private LinkUser {
   AliveGuard guard_;          // ended on destruction and on failure
 
   const std::size_t direct_bytes_;
-  const LentBatch on_own_processors_, on_shared_processors_;
+  const LentBatch on_own_processors_, on_shared_processors_, for_caches_on_shared_processors_;
   std::optional<Neighbours::Place> place_;
 
   // sending
