@@ -375,10 +375,7 @@ void Session::end_frame() {
 
 void Session::receive_ended() {
   receive_ended_ = true;
-  if (goodbye_received_ || discarding_) {
-    owner_->on_session_ended(*this);
-    return;
-  }
+  if (goodbye_received_ || discarding_) return owner_->on_session_ended(*this);
   // Nothing that is sent to a peer which ended without a goodbye would be read.
   link_failed(
       {Errc::peer_lost, in_frame_ ? "the connection ended in the middle of a frame" : "the connection ended without a goodbye", peer_});
@@ -387,10 +384,7 @@ void Session::receive_ended() {
 void Session::link_failed(const Status& status) {
   receive_ended_ = true;
   link_.reset();
-  if (goodbye_received_ || discarding_) {
-    owner_->on_session_ended(*this);
-    return;
-  }
+  if (goodbye_received_ || discarding_) return owner_->on_session_ended(*this);
   owner_->on_session_failed(*this, {status.code(), status.text(), peer_});
 }
 
