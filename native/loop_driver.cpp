@@ -11,9 +11,10 @@ namespace {
 
 /// A caller polls this long for the next event before it sleeps, because waking up costs more than most waits last.
 constexpr std::int64_t kPollNanoseconds = 50'000;
-/// Whoever keeps the core for so long after a yield is no rank that polls, but has work. Among such programs a thread that sleeps is given
-/// the core at once when it is woken, and one that yields waits for its turn; so callers sleep at once for a while.
-constexpr std::int64_t kLongYieldNanoseconds = 300'000;
+/// Whoever keeps the core for so long after a yield is no rank that polls, or adds what has come, but has other work. Among such programs a
+/// thread that sleeps is given the core at once when it is woken, and one that yields waits for its turn; so callers sleep at once for a
+/// while.
+constexpr std::int64_t kLongYieldNanoseconds = 1'000'000;
 constexpr Duration kBusy = Duration::milliseconds(20);
 /// The helper takes the loop over once no caller has used it for this long.
 constexpr Duration kIdle = Duration::milliseconds(5);

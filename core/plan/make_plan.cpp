@@ -7,7 +7,7 @@ namespace ringlet {
 
 namespace {
 
-constexpr std::size_t kReducedInCaches = 32 << 20;  // of a call
+constexpr std::size_t kReducedInCaches = 8 << 20;  // of a call
 
 }  // namespace
 

@@ -60,8 +60,8 @@ TEST_CASE("a ring's pieces fit each other and bring every contribution once, eac
         }
 }
 
-TEST_CASE("reductions of less than 32 MiB are for the caches") {
-  const std::uint64_t rows = (32 << 20) / size_of(call_of(CollectiveKind::all_reduce, Algorithm::ring, 1).dtype);
+TEST_CASE("reductions of less than 8 MiB are for the caches") {
+  const std::uint64_t rows = (8 << 20) / size_of(call_of(CollectiveKind::all_reduce, Algorithm::ring, 1).dtype);
   const auto for_caches = [](CollectiveKind kind, std::uint64_t of_rows) {
     Plan plan;
     make_plan(call_of(kind, Algorithm::direct, of_rows), 0, 2, {}, false, plan);
