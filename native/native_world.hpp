@@ -16,12 +16,14 @@
 #include "native/door.hpp"
 #include "native/loop_driver.hpp"
 #include "native/reachability.hpp"
+#include "native/reused_buffers.hpp"
 #include "native/status/membership.hpp"
 #include "native/status/status_socket.hpp"
 #include "native/trace/recorder.hpp"
 #include "native/votes.hpp"
 #include "native/web_door.hpp"
 #include "transport/crypto/token_authenticator.hpp"
+#include "transport/local/huge_pages.hpp"
 #include "transport/local/memory_shortcut.hpp"
 #include "transport/local/peer_memory.hpp"
 #include "transport/uv/uv_network.hpp"
@@ -123,6 +125,7 @@ class NativeWorld {
   /// Waits until all others have read the goodbye of leave(), at most this long.
   void await_left(Duration timeout) noexcept { driver_.wait(left_, timeout); }
   Votes& votes() { return votes_; }
+  ReusedBuffers& reused_buffers() { return reused_buffers_; }
   /// The group of all ranks of a world of these epochs, of which there is one. Throws `InvalidArgument` where it was left already.
   static std::shared_ptr<SharedGroup> group_of(const std::shared_ptr<NativeWorld>& self, ringlet::World& world);
 
@@ -171,6 +174,7 @@ class NativeWorld {
   std::atomic<std::uint32_t> first_epoch_;
   DoneFlag left_;
   Votes votes_;
+  ReusedBuffers reused_buffers_{local::gather_into_huge_pages};
   std::mutex groups_mutex_;
   std::map<std::uint32_t, std::weak_ptr<SharedGroup>> groups_;  // of all ranks, by epoch
 };

@@ -1,5 +1,6 @@
 #include "native/shared_group.hpp"
 
+#include <algorithm>
 #include <ringlet/trace.hpp>
 #include <string>
 #include <utility>
@@ -42,6 +43,11 @@ Interruption interruption_of(const WorldConfig& config, World& world) {
           }};
 }
 
+bool shares_machine(const WorldOptions& group) {
+  if (group.machines.empty()) return false;
+  return std::count(group.machines.begin(), group.machines.end(), group.machines[static_cast<std::size_t>(group.rank)]) > 1;
+}
+
 void finish(LoopDriver& driver, WorkState& state, const Status& status) {
   if (status.ok()) state.packing.write_back();
   state.status = status;
@@ -68,7 +74,8 @@ SharedGroup::SharedGroup(std::shared_ptr<NativeWorld> world, ringlet::World& cor
       core_(core),
       driver_(world_->driver()),
       engine_(engine),
-      interruption_(interruption_of(world_->config(), core)) {}
+      interruption_(interruption_of(world_->config(), core)),
+      shares_machine_(shares_machine(engine.options())) {}
 
 SharedGroup::~SharedGroup() {
   if (driver().is_inherited()) {
@@ -88,6 +95,17 @@ SharedGroup::~SharedGroup() {
   }
 }
 
+void SharedGroup::use_buffers(const CollectiveTask& task) {
+  use_buffer(task.input);
+  if (task.output.data() != task.input.data()) use_buffer(task.output);
+}
+
+void SharedGroup::use_buffer(ConstBytes buffer) {
+  if (!shares_machine_ || buffer.size() < ReusedBuffers::kLongBytes) return;
+  driver_.check();
+  world_->reused_buffers().used(buffer);
+}
+
 template <class Task, class Give>
 Work SharedGroup::start_task(const CallOptions& call, Result<Task> task, Packing packing, Give give) {
   auto state = std::make_shared<WorkState>();
@@ -96,6 +114,7 @@ Work SharedGroup::start_task(const CallOptions& call, Result<Task> task, Packing
     driver().set(state->done);
     return {shared_from_this(), std::move(state)};
   }
+  use_buffers(task.value());
   state->packing = std::move(packing);
   task.value().completion = [state, &driver = driver()](const Status& status) {
     driver.background_done();
@@ -109,6 +128,7 @@ Work SharedGroup::start_task(const CallOptions& call, Result<Task> task, Packing
 template <class Task, class Give>
 void SharedGroup::run_task(const CallOptions& call, Result<Task> task, Give give) {
   throw_if_failed(apply(call, task));
+  use_buffers(task.value());
   const TraceSpan span("wait", SpanKind::wait);
   WorkState state;
   task.value().completion = [&driver = driver(), &state](const Status& status) { finish(driver, state, status); };

@@ -169,6 +169,9 @@ class SharedGroup : public std::enable_shared_from_this<SharedGroup> {
   template <class Task, class Give>
   void run_task(const CallOptions& call, Result<Task> task, Give give);
 
+  void use_buffers(const CollectiveTask& task);
+  void use_buffers(const MessageTask& task) { use_buffer(task.source); }
+  void use_buffer(ConstBytes buffer);
   int core_rank() const { return core_.options().rank; }
   void run_own(const CallOptions& call, Result<CollectiveTask> task);
   bool world_has_failed() { return !world_failure().ok(); }
@@ -194,6 +197,7 @@ class SharedGroup : public std::enable_shared_from_this<SharedGroup> {
   LoopDriver& driver_;    // the world's
   GroupEngine& engine_;
   const Interruption interruption_;
+  const bool shares_machine_;  // with another rank of this group
   SharedAgreements agreements_;
   std::mutex following_;
   std::shared_ptr<SharedGroup> next_;  // of the epoch after this one, until reform() returns the last one
