@@ -12,6 +12,8 @@ namespace {
 
 /// Combining waits until this many bytes, or all, have come, so that a kernel's call is worth its cost.
 constexpr std::size_t kCombineBytes = 32 << 10;
+/// What is reduced is finished while it is in the first cache.
+constexpr std::size_t kFinishedBytes = 8 << 10;
 
 }  // namespace
 
@@ -41,10 +43,14 @@ const std::byte* RunningPlan::readable(const Region& region) const {
 }
 
 void RunningPlan::reduce_received(const Receive& receive, std::size_t offset, ConstBytes received) const {
-  const std::size_t count = received.size() / element_bytes();
-  std::byte* into = writable(receive.into) + offset;
-  reduce_(into, received.data(), readable(receive.operand) + offset, count);
-  if (receive.finish) finish_piece(into, count);
+  std::byte* const into = writable(receive.into) + offset;
+  const std::byte* const operand = readable(receive.operand) + offset;
+  const std::size_t block = receive.finish ? kFinishedBytes / element_bytes() * element_bytes() : received.size();
+  for (std::size_t done = 0; done < received.size(); done += block) {
+    const std::size_t count = std::min(block, received.size() - done) / element_bytes();
+    reduce_(into + done, received.data() + done, operand + done, count);
+    if (receive.finish) finish_piece(into + done, count);
+  }
 }
 
 bool RunningPlan::run_next_combine() {
