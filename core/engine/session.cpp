@@ -285,7 +285,6 @@ std::span<const Bytes> Session::to_receive() {
     const Bytes place = sink_->direct();
     if (!place.empty()) {
       direct_ = true;
-      header_only_ = true;
       receive_parts_[count++] = place.first(std::min(place.size(), payload_left_));
       // Only the next header is read along, because the payload behind it may have a place of its own.
       begin_ = end_ = 0;
@@ -301,7 +300,8 @@ std::span<const Bytes> Session::to_receive() {
     begin_ = 0;
   }
   Bytes space = Bytes(buffer_).subspan(end_);
-  if (header_only_ && !in_frame_) space = space.first(kFrameHeaderBytes - (end_ - begin_));
+  const std::size_t wanted = (in_frame_ ? payload_left_ : 0) + kFrameHeaderBytes, known = end_ - begin_;
+  if (header_only_ && known < wanted) space = space.first(std::min(space.size(), wanted - known));
   receive_parts_[count++] = space;
   return {receive_parts_.data(), count};
 }
@@ -341,7 +341,7 @@ bool Session::parse_header() {
   }
   begin_ += kFrameHeaderBytes;
   payload_left_ = header_.payload_bytes;
-  if (payload_left_ < kDirectBytes) header_only_ = false;
+  header_only_ = payload_left_ >= kDirectBytes;
   if (header_.kind == FrameKind::goodbye) goodbye_received_ = true;
   sink_ = discarding_ || header_.kind == FrameKind::heartbeat ? &discard : owner_->on_frame(*this, header_);
   if (!link_) return false;

@@ -227,7 +227,7 @@ class Session final : private LinkUser {
   std::size_t payload_left_ = 0;
   bool in_frame_ = false;
   bool direct_ = false;       // the first receive part is the sink's memory
-  bool header_only_ = false;  // long payloads follow each other, so only the next header is read
+  bool header_only_ = false;  // the payload is long, and that of the next frame may be, so only its header is read along
   bool discarding_ = false;
   bool goodbye_received_ = false;
   bool given_up_ = false;

@@ -40,6 +40,17 @@ class TestLink final : public Link {
   std::function<void()> on_given{};  // called when the link has been given bytes, before any of them leaves
   bool for_caches() const { return user_->sends_for_caches(); }
 
+  /// Passes on at most `most` bytes, as much as the user has room for. Returns how many these were.
+  std::size_t bring(ConstBytes bytes, std::size_t most) {
+    std::size_t brought = 0;
+    for (const Bytes part : user_->to_receive()) {
+      const std::size_t count = std::min({part.size(), bytes.size() - brought, most - brought});
+      std::memcpy(part.data(), bytes.data() + brought, count);
+      brought += count;
+    }
+    user_->received(brought);
+    return brought;
+  }
   bool take(std::size_t most) {
     std::size_t taken = 0;
     const auto parts = user_->to_send();
@@ -92,6 +103,39 @@ struct Owner final : SessionOwner {
   void on_session_ended(Session&) override {}
 
   Status failure;
+};
+
+/// Has a place for its payload, unless it is to pass through consume().
+class Placed final : public PayloadSink {
+ public:
+  Placed(std::size_t bytes, bool has_place) : payload(bytes), has_place_(has_place) {}
+  Bytes direct() override { return has_place_ ? Bytes(payload).subspan(come_) : Bytes(); }
+  void received_direct(std::size_t count) override { come_ += count; }
+  std::size_t consume(ConstBytes bytes) override {
+    std::copy(bytes.begin(), bytes.end(), payload.begin() + static_cast<std::ptrdiff_t>(come_));
+    come_ += bytes.size();
+    consumed += bytes.size();
+    return bytes.size();
+  }
+  void frame_ended() override { ended = true; }
+
+  std::vector<std::byte> payload;
+  std::size_t consumed = 0;
+  bool ended = false;
+
+ private:
+  const bool has_place_;
+  std::size_t come_ = 0;
+};
+
+struct OwnerOfPlaces final : SessionOwner {
+  PayloadSink* on_frame(Session&, const FrameHeader&) override { return &places.at(next++); }
+  void on_session_failed(Session&, const Status&) override { failed = true; }
+  void on_session_ended(Session&) override {}
+
+  std::deque<Placed> places;
+  std::size_t next = 0;
+  bool failed = false;
 };
 
 /// A control frame that was queued when `wire_bytes` had left.
@@ -175,6 +219,44 @@ TEST_CASE("a batch is for the caches where one of its frames is") {
   while (link.take(1000)) {
   }
   CHECK(batches == std::vector<bool>{false, true, false, false, false});  // the last one is empty
+}
+
+TEST_CASE("of long payloads behind each other those that have a place are never copied into it") {
+  for (const auto seed : test::seeds(100)) {
+    CAPTURE(seed);
+    SimRandom random(seed);
+    SimWorld sim(seed);
+    OwnerOfPlaces owner;
+    std::vector<std::byte> sent, wire;
+    auto made = std::make_unique<TestLink>(sent);
+    TestLink& link = *made;
+    Session session(std::move(made), sim.add_node().loop(), owner, {});
+    std::vector<bool> in_place;
+    std::size_t end_of_short = 0;  // up to here the session may have filled its buffer with what follows
+    for (int frame = 0; frame < 20; ++frame) {
+      const bool is_long = random.below(6) != 0, has_place = random.below(2) != 0;
+      FrameHeader header;
+      header.kind = FrameKind::data;
+      header.payload_bytes = static_cast<std::uint32_t>(is_long ? 8'192 + random.below(400'000) : 1 + random.below(8'000));
+      std::array<std::byte, kFrameHeaderBytes> bytes;
+      encode(header, bytes.data());
+      wire.insert(wire.end(), bytes.begin(), bytes.end());
+      in_place.push_back(is_long && has_place && wire.size() >= end_of_short + SessionOptions().receive_buffer_bytes);
+      wire.resize(wire.size() + header.payload_bytes, std::byte(frame + 1));
+      owner.places.emplace_back(header.payload_bytes, has_place);
+      if (!is_long) end_of_short = wire.size();
+    }
+    const std::size_t most = random.below(2) != 0 ? wire.size() : 1'000 + random.below(100'000);
+    for (ConstBytes left = wire; !left.empty(); left = left.subspan(link.bring(left, most))) REQUIRE_FALSE(owner.failed);
+    for (std::size_t frame = 0; frame < owner.places.size(); ++frame) {
+      const Placed& place = owner.places[frame];
+      CHECK(place.ended);
+      CHECK(std::all_of(place.payload.begin(), place.payload.end(), [&](std::byte byte) { return byte == std::byte(frame + 1); }));
+      // The end of what came in pieces may be too short for a call of its own.
+      if (in_place[frame]) CHECK(place.consumed < 8'192);
+      if (in_place[frame] && most == wire.size()) CHECK(place.consumed == 0);
+    }
+  }
 }
 
 TEST_CASE("a connection that ends without a goodbye is closed at once, and not kept as long as its world") {
