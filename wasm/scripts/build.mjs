@@ -1,6 +1,6 @@
 // Builds the npm package and the page from the files that the preset `wasm` has built.
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
@@ -50,7 +50,21 @@ async function replace(folder, make) {
   renameSync(fresh, folder);
 }
 
-const shared = { bundle: true, format: 'esm', target: ['es2022'], logLevel: 'warning', legalComments: 'inline' };
+/** Writes the licences of the npm packages that these builds have put in, as theirs demand of copies. */
+function writeLicences(builds, file) {
+  const inputs = builds.flatMap(({ metafile }) => Object.keys(metafile.inputs));
+  const packages = new Set(inputs.map((input) => /(?:^|\/)node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(input)?.[1]).filter(Boolean));
+  const texts = [...packages].sort().map((name) => {
+    const folder = join(root, 'node_modules', name);
+    const licence = readdirSync(folder).find((entry) => /^licen[cs]e/i.test(entry));
+    if (licence === undefined) throw new Error(`the package ${name} has no licence in ${folder}`);
+    const { version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+    return `${name} ${version}\n\n${readFileSync(join(folder, licence), 'utf8').trim()}\n`;
+  });
+  writeFileSync(file, texts.join('\n\n'));
+}
+
+const shared = { bundle: true, format: 'esm', target: ['es2022'], logLevel: 'warning', legalComments: 'inline', metafile: true };
 const moduleAlias = (name) => ({ alias: { 'ringlet-module': join(modules, `${name}.mjs`) } });
 // Modules that Emscripten's loader imports only in environments other than the one it is bundled for.
 const nodeOnly = { external: ['node:*', 'fs', 'path', 'url', 'module', 'crypto', 'ws', 'worker_threads'] };
@@ -59,8 +73,11 @@ async function buildPackage(folder) {
   const dist = join(folder, 'dist');
   const source = (names) => names.map((name) => join(root, 'src', `${name}.ts`));
   const common = { ...shared, ...moduleAlias('ringlet'), ...nodeOnly, outdir: dist, splitting: true };
-  await build({ ...common, entryPoints: source(['index', 'worker']), platform: 'browser', chunkNames: 'browser-[hash]' });
-  await build({ ...common, entryPoints: source(['node', 'worker-node']), platform: 'node', chunkNames: 'node-[hash]' });
+  const builds = [
+    await build({ ...common, entryPoints: source(['index', 'worker']), platform: 'browser', chunkNames: 'browser-[hash]' }),
+    await build({ ...common, entryPoints: source(['node', 'worker-node']), platform: 'node', chunkNames: 'node-[hash]' }),
+  ];
+  writeLicences(builds, join(dist, 'licences.txt'));
   copyFileSync(join(modules, 'ringlet.wasm'), join(dist, 'ringlet.wasm'));
   execFileSync(
     process.execPath,
@@ -76,7 +93,7 @@ async function buildPackage(folder) {
 }
 
 async function buildPage(folder) {
-  await build({
+  const built = await build({
     ...shared,
     ...moduleAlias('train_text'),
     ...nodeOnly,
@@ -87,6 +104,7 @@ async function buildPage(folder) {
     legalComments: 'eof',
     define: { 'import.meta.url': 'self.location.href' },
   });
+  writeLicences([built], join(folder, 'licences.txt'));
   for (const file of ['index.html', 'icon.svg']) copyFileSync(join(root, 'page', file), join(folder, file));
   copyFileSync(join(modules, 'train_text.wasm'), join(folder, 'train_text.wasm'));
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -12,6 +12,7 @@ import { servePage } from '../browser/page_server.js';
 
 // Tests the package as its users get it: packed, installed into a project, checked, bundled and run.
 const built = resolve(process.env['RINGLET_NPM'] ?? 'build/npm');
+const page = resolve(process.env['RINGLET_PAGE'] ?? 'build/page');
 const modules = resolve(process.env['RINGLET_NODE_MODULES'] ?? 'node_modules');
 let project: string;
 let packed: { readonly files: readonly { readonly path: string }[]; readonly filename: string };
@@ -76,7 +77,7 @@ const show = (options: string): string =>
 
 test('it holds what users need, and nothing else', () => {
   const paths = packed.files.map(({ path }) => path);
-  for (const path of paths) assert.match(path, /^(LICENSE|README\.md|package\.json|dist\/[\w./-]+\.(js|d\.ts|wasm))$/);
+  for (const path of paths) assert.match(path, /^(LICENSE|README\.md|package\.json|dist\/([\w./-]+\.(js|d\.ts|wasm)|licences\.txt))$/);
   for (const path of [
     'dist/index.js',
     'dist/index.d.ts',
@@ -87,6 +88,16 @@ test('it holds what users need, and nothing else', () => {
     'README.md',
   ]) {
     assert.ok(paths.includes(path), path);
+  }
+});
+
+test('it and the page have the licences of the packages that are bundled into them', () => {
+  for (const [file, names] of [
+    [join(project, 'node_modules/ringlet/dist/licences.txt'), ['@noble/ciphers', '@noble/curves', '@noble/hashes']],
+    [join(page, 'licences.txt'), ['@noble/ciphers', '@noble/curves', '@noble/hashes', 'uplot']],
+  ] as const) {
+    const text = readFileSync(file, 'utf8');
+    for (const name of names) assert.match(text, new RegExp(`^${name} [\\d.]+\n\n[^]*?Permission is hereby granted`, 'm'), file);
   }
 });
 
