@@ -1,9 +1,11 @@
 #pragma once
 
-#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <utility>
+#include <vector>
 
 #include "core/base/bytes.hpp"
 
@@ -15,27 +17,29 @@ class ReusedBuffers {
  public:
   /// Of shorter ones too little is in whole huge pages.
   static constexpr std::size_t kLongBytes = 4 << 20;
+  /// A call waits while one step is gathered. Steps end at multiples of this, so that no huge page is cut.
+  static constexpr std::size_t kStepBytes = 16 << 20;
 
   /// Returns false where it is not worth calling again.
   using Gather = std::function<bool(ConstBytes)>;
   explicit ReusedBuffers(Gather gather) : gather_(std::move(gather)) {}
 
-  /// A call has this buffer. Gathers it at its fourth use, and at each second power of two after that: there may be other memory at this
-  /// address by now, and gathering what is gathered already costs next to nothing.
+  /// A call has this buffer. From its fourth use on gathers a step of it at each use, and all again from each second power of two on: there
+  /// may be other memory at this address by now, and gathering what is gathered already costs next to nothing.
   void used(ConstBytes buffer);
 
  private:
   struct Seen {
     const std::byte* data = nullptr;
-    std::size_t size = 0;
+    std::size_t size = 0, gathered = 0;
     std::uint64_t uses = 0, last_use = 0;
   };
-  /// Returns how often this buffer was used, this time included.
-  std::uint64_t count(ConstBytes buffer);
+  /// Counts a use of this buffer, and returns what of it is to be gathered now.
+  ConstBytes next_step(ConstBytes buffer);
 
   const Gather gather_;
   std::mutex mutex_;
-  std::array<Seen, 128> seen_{};  // those that were used last
+  std::vector<Seen> seen_;  // those that were used last
   std::uint64_t calls_ = 0;
   bool gathers_ = true;
 };

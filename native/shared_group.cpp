@@ -43,8 +43,9 @@ Interruption interruption_of(const WorldConfig& config, World& world) {
           }};
 }
 
-bool shares_machine(const WorldOptions& group) {
-  if (group.machines.empty()) return false;
+/// Whether another rank of this group may read this one's memory.
+bool may_be_read(const WorldConfig& config, const WorldOptions& group) {
+  if (!config.peer_memory || group.machines.empty()) return false;
   return std::count(group.machines.begin(), group.machines.end(), group.machines[static_cast<std::size_t>(group.rank)]) > 1;
 }
 
@@ -75,7 +76,7 @@ SharedGroup::SharedGroup(std::shared_ptr<NativeWorld> world, ringlet::World& cor
       driver_(world_->driver()),
       engine_(engine),
       interruption_(interruption_of(world_->config(), core)),
-      shares_machine_(shares_machine(engine.options())) {}
+      may_be_read_(may_be_read(world_->config(), engine.options())) {}
 
 SharedGroup::~SharedGroup() {
   if (driver().is_inherited()) {
@@ -101,7 +102,7 @@ void SharedGroup::use_buffers(const CollectiveTask& task) {
 }
 
 void SharedGroup::use_buffer(ConstBytes buffer) {
-  if (!shares_machine_ || buffer.size() < ReusedBuffers::kLongBytes) return;
+  if (!may_be_read_ || buffer.size() < ReusedBuffers::kLongBytes) return;
   driver_.check();
   world_->reused_buffers().used(buffer);
 }
@@ -128,8 +129,8 @@ Work SharedGroup::start_task(const CallOptions& call, Result<Task> task, Packing
 template <class Task, class Give>
 void SharedGroup::run_task(const CallOptions& call, Result<Task> task, Give give) {
   throw_if_failed(apply(call, task));
-  use_buffers(task.value());
   const TraceSpan span("wait", SpanKind::wait);
+  use_buffers(task.value());
   WorkState state;
   task.value().completion = [&driver = driver(), &state](const Status& status) { finish(driver, state, status); };
   driver().run_until([&] { give(std::move(task).value()); }, state.done, interruption_);

@@ -197,7 +197,7 @@ class SharedGroup : public std::enable_shared_from_this<SharedGroup> {
   LoopDriver& driver_;    // the world's
   GroupEngine& engine_;
   const Interruption interruption_;
-  const bool shares_machine_;  // with another rank of this group
+  const bool may_be_read_;  // by another rank of this machine
   SharedAgreements agreements_;
   std::mutex following_;
   std::shared_ptr<SharedGroup> next_;  // of the epoch after this one, until reform() returns the last one

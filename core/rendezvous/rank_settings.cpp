@@ -48,13 +48,13 @@ Status check_settings(const wire::RankSettings& theirs, const WorldOptions& own)
   if (theirs.guests != static_cast<std::uint32_t>(own.guests))
     return {Errc::mismatch,
             they + " was started for " + std::to_string(theirs.guests) + " guests, " + self + " for " + std::to_string(own.guests) +
-                "; give all ranks the same (RINGLET_GUESTS)",
+                "; give all ranks the same (RINGLET_GUESTS, or the option guests)",
             rank};
   // A guest's world is not elastic: it joins the next epoch anew.
   if (theirs.elastic != own.elastic && !own.is_guest(rank))
     return {Errc::mismatch,
             they + " is " + (theirs.elastic ? "" : "not ") + "elastic, " + self + " is" + (own.elastic ? "" : " not") +
-                "; give all ranks the same (RINGLET_ELASTIC)",
+                "; give all ranks the same (RINGLET_ELASTIC, or the option elastic)",
             rank};
   const auto policy = static_cast<std::uint32_t>(own.placement.policy);
   if (theirs.policy != policy && !own.is_guest(rank))
@@ -66,13 +66,13 @@ Status check_settings(const wire::RankSettings& theirs, const WorldOptions& own)
   if (theirs.order != order && !own.is_guest(rank))
     return {Errc::mismatch,
             they + " adds in the order " + order_text(theirs.order) + ", " + self + " in the order " + order_text(order) +
-                "; give all ranks the same (RINGLET_ORDER)",
+                "; give all ranks the same (RINGLET_ORDER, or the option order)",
             rank};
   const auto parts = static_cast<std::uint32_t>(own.placement.parts);
   if (theirs.parts != parts && !own.is_guest(rank))
     return {Errc::mismatch,
             they + " is set to the parts " + parts_text(theirs.parts) + ", " + self + " to " + parts_text(parts) +
-                "; give all ranks the same (RINGLET_PARTS)",
+                "; give all ranks the same (RINGLET_PARTS, or the option parts)",
             rank};
   return {};
 }

@@ -1,4 +1,7 @@
+#include <algorithm>
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <cstdio>
 #include <fstream>
 #include <numeric>
 #include <string>
@@ -13,6 +16,7 @@ using namespace ringlet;
 namespace {
 
 constexpr std::size_t kMiB = 1 << 20;
+constexpr std::size_t kTested = 16 * kMiB, kTestedHugeKib = 8 * 1024;
 
 class Gathered {
  public:
@@ -43,29 +47,56 @@ std::size_t huge_kib_around(const void* memory) {
   return 0;
 }
 
-/// Whether the system gathers at all: it may be older than that, or its owner may not want it.
+/// Whether two buffers like those of the test are gathered: the system may be older than that, its owner may not want it, or it has no free
+/// huge pages.
 bool system_gathers() {
-  std::vector<std::byte> memory(16 * kMiB, std::byte{1});
-  return local::gather_into_huge_pages(memory) && huge_kib_around(memory.data() + 8 * kMiB) > 0;
+  bool gathered = true;
+  for (int i = 0; i < 2; ++i) {
+    std::vector<std::byte> memory(kTested, std::byte{1});
+    gathered = gathered && local::gather_into_huge_pages(memory) && huge_kib_around(memory.data() + kTested / 2) >= kTestedHugeKib;
+  }
+  return gathered;
 }
 
 }  // namespace
 
-TEST_CASE("a long buffer is gathered at its fourth use, and at each second power of two after that") {
+TEST_CASE("a long buffer is gathered from its fourth use on, in steps, and again after twice as many uses") {
   Gathered gathered;
   native::ReusedBuffers reused(gathered.gather());
-  const std::vector<std::byte> one(8 * kMiB), other(4 * kMiB);
+  const std::vector<std::byte> one(40 * kMiB), other(4 * kMiB);
   use(reused, one, 3);
-  CHECK(gathered.buffers.empty());
   use(reused, other, 3);
-  use(reused, one, 1);
-  REQUIRE(gathered.buffers.size() == 1);
-  CHECK(gathered.buffers[0].data() == one.data());
-  CHECK(gathered.buffers[0].size() == one.size());
-  use(reused, one, 28);
-  CHECK(gathered.buffers.size() == 4);
+  CHECK(gathered.buffers.empty());
+  const auto check_all_of_one = [&] {
+    const std::byte* next = one.data();
+    for (const ConstBytes step : gathered.buffers) {
+      CHECK(step.data() == next);
+      CHECK(step.size() <= native::ReusedBuffers::kStepBytes);
+      next += step.size();
+      if (next != one.data() + one.size()) CHECK(reinterpret_cast<std::uintptr_t>(next) % native::ReusedBuffers::kStepBytes == 0);
+    }
+    CHECK(next == one.data() + one.size());
+  };
+  use(reused, one, 4);
+  check_all_of_one();
+  for (int uses = 8; uses < 64; uses *= 2) {
+    gathered.buffers.clear();
+    use(reused, one, uses);
+    check_all_of_one();
+  }
+  gathered.buffers.clear();
   use(reused, other, 1);
-  CHECK(gathered.buffers.back().data() == other.data());
+  REQUIRE_FALSE(gathered.buffers.empty());
+  CHECK(gathered.buffers[0].data() == other.data());
+}
+
+TEST_CASE("of many buffers in a circle each is gathered") {
+  Gathered gathered;
+  native::ReusedBuffers reused(gathered.gather());
+  const std::vector<std::byte> memory(5 * kMiB);
+  for (int round = 0; round < 4; ++round)
+    for (std::size_t i = 0; i < 1000; ++i) reused.used(ConstBytes(memory).subspan(i, native::ReusedBuffers::kLongBytes));
+  CHECK(gathered.buffers.size() == 1000);
 }
 
 TEST_CASE("short buffers are not gathered, nor those that never come again") {
@@ -74,7 +105,7 @@ TEST_CASE("short buffers are not gathered, nor those that never come again") {
   const std::vector<std::byte> memory(8 * kMiB);
   const ConstBytes all = memory;
   use(reused, all.first(native::ReusedBuffers::kLongBytes - 1), 100);
-  for (std::size_t i = 0; i < 10'000; ++i) reused.used(all.subspan(i % 1000, native::ReusedBuffers::kLongBytes));
+  for (std::size_t i = 0; i < 5'000; ++i) reused.used(all.subspan(i, native::ReusedBuffers::kLongBytes));
   CHECK(gathered.buffers.empty());
 }
 
@@ -96,16 +127,33 @@ TEST_CASE("what is gathered into huge pages keeps its content") {
   CHECK(kept);
 }
 
-TEST_CASE("a buffer that ranks of one machine reduce again and again lies in huge pages") {
+TEST_CASE("a buffer that ranks of one machine reduce again and again lies in huge pages, unless they may not read each other's memory") {
   if (!system_gathers()) {
     WARN("this system gathers no memory into huge pages");
     return;
   }
-  test::run_ranks(2, [](Group& world) {
-    std::vector<float> values(4 * kMiB, 1.0f);
-    world.all_sum(values);
-    for (int i = 0; i < 7; ++i) world.all_mean(values);
-    test::expect(huge_kib_around(values.data() + values.size() / 2) >= 8 * 1024, "the buffer is not in huge pages");
-    test::expect(std::all_of(values.begin(), values.end(), [](float value) { return value == 2.0f; }), "wrong sums");
-  });
+  const bool peer_memory = GENERATE(true, false);
+  std::atomic<std::size_t> before = 0, after = 0;
+  test::run_ranks(
+      2,
+      [&](Group& world) {
+        std::vector<float> values(kTested / sizeof(float), 1.0f);
+        const float* const middle = values.data() + values.size() / 2;
+        world.all_sum(values);
+        before += huge_kib_around(middle);
+        for (int i = 0; i < 7; ++i) world.all_mean(values);
+        after += huge_kib_around(middle);
+        test::expect(std::all_of(values.begin(), values.end(), [](float value) { return value == 2.0f; }), "wrong sums");
+        world.barrier();  // both mappings are there until both were looked at
+      },
+      [&](native::WorldConfig& config) { config.peer_memory = peer_memory; });
+  if (before > 0) {
+    WARN("this system gives huge pages by itself");
+    return;
+  }
+  CAPTURE(peer_memory);
+  if (peer_memory)
+    CHECK((after >= 2 * kTestedHugeKib || !system_gathers()));
+  else
+    CHECK(after == 0);
 }

@@ -53,12 +53,12 @@ async function replace(folder, make) {
 /** Writes the licences of the npm packages that these builds have put in, as theirs demand of copies. */
 function writeLicences(builds, file) {
   const inputs = builds.flatMap(({ metafile }) => Object.keys(metafile.inputs));
-  const packages = new Set(inputs.map((input) => /(?:^|\/)node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(input)?.[1]).filter(Boolean));
-  const texts = [...packages].sort().map((name) => {
-    const folder = join(root, 'node_modules', name);
+  // One package may lie in the folder of another.
+  const folders = new Set(inputs.map((input) => /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(input)?.[0]).filter(Boolean));
+  const texts = [...folders].sort().map((folder) => {
     const licence = readdirSync(folder).find((entry) => /^licen[cs]e/i.test(entry));
-    if (licence === undefined) throw new Error(`the package ${name} has no licence in ${folder}`);
-    const { version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+    if (licence === undefined) throw new Error(`the package in ${folder} has no licence`);
+    const { name, version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
     return `${name} ${version}\n\n${readFileSync(join(folder, licence), 'utf8').trim()}\n`;
   });
   writeFileSync(file, texts.join('\n\n'));
