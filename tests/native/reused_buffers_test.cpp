@@ -1,9 +1,12 @@
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <fstream>
 #include <numeric>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,6 +36,24 @@ void use(native::ReusedBuffers& reused, ConstBytes buffer, int times) {
   for (int i = 0; i < times; ++i) reused.used(buffer);
 }
 
+/// Fresh memory of the system's, which has no huge pages of an earlier owner.
+class Fresh {
+ public:
+  Fresh() : memory_(::mmap(nullptr, kTested, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
+    test::expect(memory_ != MAP_FAILED, "no memory");
+    std::fill(values().begin(), values().end(), 1.0f);
+  }
+  ~Fresh() { ::munmap(memory_, kTested); }
+  Fresh(const Fresh&) = delete;
+  Fresh& operator=(const Fresh&) = delete;
+
+  std::span<float> values() { return {static_cast<float*>(memory_), kTested / sizeof(float)}; }
+  const void* middle() { return &values()[kTested / sizeof(float) / 2]; }
+
+ private:
+  void* memory_;
+};
+
 /// How much of the mapping that has this memory lies in huge pages, in KiB.
 std::size_t huge_kib_around(const void* memory) {
   const auto address = reinterpret_cast<std::uintptr_t>(memory);
@@ -52,8 +73,9 @@ std::size_t huge_kib_around(const void* memory) {
 bool system_gathers() {
   bool gathered = true;
   for (int i = 0; i < 2; ++i) {
-    std::vector<std::byte> memory(kTested, std::byte{1});
-    gathered = gathered && local::gather_into_huge_pages(memory) && huge_kib_around(memory.data() + kTested / 2) >= kTestedHugeKib;
+    Fresh memory;
+    gathered =
+        gathered && local::gather_into_huge_pages(std::as_bytes(memory.values())) && huge_kib_around(memory.middle()) >= kTestedHugeKib;
   }
   return gathered;
 }
@@ -137,12 +159,12 @@ TEST_CASE("a buffer that ranks of one machine reduce again and again lies in hug
   test::run_ranks(
       2,
       [&](Group& world) {
-        std::vector<float> values(kTested / sizeof(float), 1.0f);
-        const float* const middle = values.data() + values.size() / 2;
+        Fresh memory;
+        const std::span<float> values = memory.values();
         world.all_sum(values);
-        before += huge_kib_around(middle);
+        before += huge_kib_around(memory.middle());
         for (int i = 0; i < 7; ++i) world.all_mean(values);
-        after += huge_kib_around(middle);
+        after += huge_kib_around(memory.middle());
         test::expect(std::all_of(values.begin(), values.end(), [](float value) { return value == 2.0f; }), "wrong sums");
         world.barrier();  // both mappings are there until both were looked at
       },
