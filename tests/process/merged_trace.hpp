@@ -24,7 +24,7 @@ namespace ringlet::test {
 struct Span {
   double begin, end;  // microseconds
   std::uint64_t bytes;
-  std::uint64_t number;  // of a segment, alike where it is sent and where it is received
+  std::uint64_t number;  // of a segment or a message, alike where it is sent and where it is received
 };
 
 /// A merged trace.
@@ -41,7 +41,7 @@ class MergedTrace {
     const auto found = spans_.find({process, name, peer});
     return found == spans_.end() ? std::vector<Span>{} : found->second;
   }
-  /// In the order of their numbers.
+  /// Segments or messages, in the order of their numbers.
   std::vector<Span> segments(int process, const std::string& name, int peer) const {
     auto all = spans(process, name, peer);
     std::sort(all.begin(), all.end(), [](const Span& one, const Span& other) { return one.number < other.number; });
